@@ -1,0 +1,182 @@
+//! An application's memory, described by segments, for as long as an operation
+//! uses it.
+#![allow(unsafe_code)] // The one place where addresses become memory.
+
+use std::ops::Range;
+
+/// One piece of a message in this process: `bytes` bytes from `address`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Segment {
+    /// The address of the first byte, in this process.
+    pub address: usize,
+    /// How many bytes.
+    pub bytes: usize,
+}
+
+impl Segment {
+    /// The segment that a slice covers.
+    pub fn of(slice: &[u8]) -> Self {
+        Self { address: slice.as_ptr().expose_provenance(), bytes: slice.len() }
+    }
+
+    /// The segment that a mutable slice covers.
+    pub fn of_mut(slice: &mut [u8]) -> Self {
+        Self { address: slice.as_mut_ptr().expose_provenance(), bytes: slice.len() }
+    }
+}
+
+/// What may be done to a [`Buffer`]'s memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// It is sent: only read.
+    Read,
+    /// It is received into: written, and read too.
+    Write,
+}
+
+/// Memory lent to an operation: a list of segments, contiguous being the case
+/// of one.
+///
+/// Constructing one is the unsafe step ([`Buffer::new`]); from then on its
+/// methods keep within the segments and are safe.
+#[derive(Debug)]
+pub struct Buffer {
+    segments: Segments,
+    total_bytes: u64,
+    access: Access,
+}
+
+#[derive(Debug)]
+enum Segments {
+    One(Segment),
+    Many(Box<[Segment]>),
+}
+
+/// Why a list of segments is no buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BufferError {
+    /// A segment wraps around the address space, or the sum overflows.
+    #[error("segment {index} of the buffer ({bytes} bytes at {address:#x}) reaches past the address space")]
+    OutOfAddressSpace {
+        /// Which segment.
+        index: usize,
+        /// Its first address.
+        address: usize,
+        /// Its bytes.
+        bytes: usize,
+    },
+}
+
+impl Buffer {
+    /// Lends `segments` to an operation.
+    ///
+    /// # Errors
+    /// [`BufferError`] when a segment is impossible in any address space.
+    ///
+    /// # Safety
+    /// Until the operation that takes the buffer is complete (or the buffer is
+    /// dropped unused), each segment must be valid memory of this process that
+    /// nobody frees; for [`Access::Read`] nobody writes it, for
+    /// [`Access::Write`] nobody else reads or writes it. Addresses must be
+    /// exposed ([`Segment::of`] does it).
+    pub unsafe fn new(segments: &[Segment], access: Access) -> Result<Self, BufferError> {
+        let mut total_bytes = 0u64;
+        for (index, s) in segments.iter().enumerate() {
+            let bad = BufferError::OutOfAddressSpace { index, address: s.address, bytes: s.bytes };
+            if s.bytes > isize::MAX as usize || s.address.checked_add(s.bytes).is_none() {
+                return Err(bad);
+            }
+            total_bytes = total_bytes.checked_add(s.bytes as u64).ok_or(bad)?;
+        }
+        let segments = match segments {
+            [] => Segments::One(Segment::default()),
+            [one] => Segments::One(*one),
+            many => Segments::Many(many.into()),
+        };
+        Ok(Self { segments, total_bytes, access })
+    }
+
+    /// An empty buffer, for messages without bytes.
+    pub const fn empty(access: Access) -> Self {
+        Self { segments: Segments::One(Segment { address: 0, bytes: 0 }), total_bytes: 0, access }
+    }
+
+    /// The bytes of all segments together.
+    pub const fn total_bytes(&self) -> u64 {
+        self.total_bytes
+    }
+
+    /// What may be done to the memory.
+    pub const fn access(&self) -> Access {
+        self.access
+    }
+
+    /// The segments, in order.
+    pub fn segments(&self) -> &[Segment] {
+        match &self.segments {
+            Segments::One(one) => std::slice::from_ref(one),
+            Segments::Many(many) => many,
+        }
+    }
+
+    /// Whether the memory is one piece.
+    pub const fn is_contiguous(&self) -> bool {
+        matches!(self.segments, Segments::One(_))
+    }
+
+    /// The pieces of memory that hold the bytes `range` of the message, in
+    /// order; empty pieces are left out. What lies past the end is left out.
+    pub fn pieces(&self, range: Range<u64>) -> impl Iterator<Item = Segment> + '_ {
+        let mut offset = 0u64;
+        self.segments().iter().filter_map(move |s| {
+            let (first, last) = (offset, offset + s.bytes as u64);
+            offset = last;
+            let from = range.start.max(first);
+            let to = range.end.min(last);
+            (from < to).then(|| Segment {
+                address: s.address + (from - first) as usize,
+                bytes: (to - from) as usize,
+            })
+        })
+    }
+
+    /// Copies message bytes from `offset` on into `target`; returns how many
+    /// there were.
+    pub fn read_at(&self, offset: u64, target: &mut [u8]) -> usize {
+        let mut done = 0;
+        for piece in self.pieces(offset..offset.saturating_add(target.len() as u64)) {
+            let source = std::ptr::with_exposed_provenance::<u8>(piece.address);
+            let into = &mut target[done..done + piece.bytes];
+            // SAFETY: `new`'s caller promised `piece.bytes` readable bytes at
+            // `source`; `into` is a live slice of just that length, and cannot
+            // overlap, since nobody else holds a reference into the segments.
+            unsafe { std::ptr::copy_nonoverlapping(source, into.as_mut_ptr(), piece.bytes) };
+            done += piece.bytes;
+        }
+        done
+    }
+
+    /// Copies `source` to the message bytes from `offset` on; returns how many
+    /// fitted. Writes nothing to a buffer that is lent for reading.
+    pub fn write_at(&mut self, offset: u64, source: &[u8]) -> usize {
+        if self.access == Access::Read {
+            return 0;
+        }
+        let mut done = 0;
+        for piece in self.pieces(offset..offset.saturating_add(source.len() as u64)) {
+            let target = std::ptr::with_exposed_provenance_mut::<u8>(piece.address);
+            let from = &source[done..done + piece.bytes];
+            // SAFETY: `new`'s caller promised `piece.bytes` writable bytes at
+            // `target` that nobody else uses, so they cannot overlap `from`.
+            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), target, piece.bytes) };
+            done += piece.bytes;
+        }
+        done
+    }
+}
+
+#[cfg(test)]
+#[path = "buffer_tests.rs"]
+mod tests;

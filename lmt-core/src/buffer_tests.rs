@@ -1,0 +1,32 @@
+use super::*;
+
+#[test]
+fn pieces_cut_a_range_out_of_several_segments() {
+    let (mut a, mut b) = ([1u8, 2, 3], [4u8, 5]);
+    let list = [Segment::of_mut(&mut a), Segment::default(), Segment::of_mut(&mut b)];
+    // SAFETY: both arrays live, unborrowed, until the end of the test.
+    let mut buffer = unsafe { Buffer::new(&list, Access::Write) }.unwrap();
+    assert_eq!(buffer.total_bytes(), 5);
+    let mut out = [0; 4];
+    assert_eq!(buffer.read_at(2, &mut out), 3);
+    assert_eq!(out, [3, 4, 5, 0]);
+    assert_eq!(buffer.write_at(2, &[7, 8, 9, 10]), 3);
+    assert_eq!(buffer.pieces(1..4).map(|s| s.bytes).collect::<Vec<_>>(), [2, 1]);
+    assert_eq!((a, b), ([1, 2, 7], [8, 9]));
+}
+
+#[test]
+fn a_segment_past_the_address_space_is_refused() {
+    let list = [Segment { address: usize::MAX - 3, bytes: 8 }];
+    // SAFETY: the constructor refuses the list before it is used.
+    let error = unsafe { Buffer::new(&list, Access::Read) }.unwrap_err();
+    assert!(error.to_string().contains("segment 0"));
+}
+
+#[test]
+fn a_buffer_lent_for_reading_is_never_written() {
+    let mut a = [1u8; 4];
+    // SAFETY: the array outlives the buffer and nobody else touches it.
+    let mut buffer = unsafe { Buffer::new(&[Segment::of_mut(&mut a)], Access::Read) }.unwrap();
+    assert_eq!(buffer.write_at(0, &[9; 4]), 0);
+}

@@ -1,0 +1,59 @@
+//! Errors that more than one part shares.
+
+use crate::identity::EndpointId;
+
+/// Memory that an endpoint needs and does not get.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{purpose} needs {needed_bytes} bytes and {available} are available ({limit}); free memory, raise the limit or lower {key}"
+)]
+pub struct MemoryShort {
+    /// What the memory is for.
+    pub purpose: &'static str,
+    /// How many bytes it takes.
+    pub needed_bytes: u64,
+    /// How many there are, or "an unknown number".
+    pub available: String,
+    /// Which limit says so.
+    pub limit: String,
+    /// The configuration key that changes the need.
+    pub key: &'static str,
+}
+
+/// Why an operation with a peer ended without its message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PeerError {
+    /// The peer's process died or closed its endpoint.
+    #[error("peer {id} has died or closed its endpoint; operations with other peers go on")]
+    Dead {
+        /// Which peer.
+        id: EndpointId,
+    },
+    /// Nobody listens at the address.
+    #[error(
+        "no endpoint answered at the address of {id} within {waited_ms} ms; start it first, or raise connect_timeout_ms"
+    )]
+    Unreachable {
+        /// Which peer.
+        id: EndpointId,
+        /// How long was waited.
+        waited_ms: u64,
+    },
+    /// The peer or this endpoint refused the connection.
+    #[error("the connection with {id} was refused: {reason}")]
+    Refused {
+        /// Which peer.
+        id: EndpointId,
+        /// Why, in words.
+        reason: String,
+    },
+    /// Every mechanism failed.
+    #[error("no mechanism could move the message to or from {id}: {reason}")]
+    NoMechanism {
+        /// Which peer.
+        id: EndpointId,
+        /// What the last one said.
+        reason: String,
+    },
+}

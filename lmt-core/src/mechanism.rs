@@ -1,0 +1,298 @@
+//! The trait behind which every way of moving a large message stands.
+//!
+//! A mechanism is asked, for each peer, what it can do with that very peer
+//! ([`Lmt::probe`], by a real call); then, for each message, for a cookie that
+//! describes its side ([`Lmt::prepare`]), and, once the other side's cookie is
+//! there, to move bytes step by step. It knows nothing of packets, matching or
+//! the other mechanisms (nemesis-lmt, section 2; knem-jpdc, section 4.4).
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use crate::buffer::Buffer;
+use crate::identity::EndpointId;
+use crate::process::PeerProcess;
+
+/// Who of the two processes moves the bytes (knem-jpdc, section 4.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(u8)]
+pub enum Model {
+    /// The receiver copies out of the sender's memory.
+    Get = 1,
+    /// The sender copies into the receiver's memory.
+    Put = 2,
+    /// Both take part.
+    Cooperative = 3,
+}
+
+impl Model {
+    /// The model with this number on the wire, if there is one.
+    pub const fn from_wire(number: u8) -> Option<Self> {
+        match number {
+            1 => Some(Self::Get),
+            2 => Some(Self::Put),
+            3 => Some(Self::Cooperative),
+            _ => None,
+        }
+    }
+}
+
+/// Which end of a message this process is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Role {
+    /// The message's bytes are here.
+    Sender,
+    /// They are to arrive here.
+    Receiver,
+}
+
+/// A part of a message: the bytes from `start` up to, not including, `end`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Interval {
+    /// Offset of the first byte.
+    pub start: u64,
+    /// Offset behind the last byte.
+    pub end: u64,
+}
+
+impl Interval {
+    /// How many bytes.
+    pub const fn bytes(self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+/// What a mechanism lets one process do with the memory of another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Abilities {
+    /// This process can read the peer's memory: it can receive by Get.
+    pub read: bool,
+    /// It can write the peer's memory: it can send by Put.
+    pub write: bool,
+    /// It is attached to what both share: Cooperative works from this side.
+    pub cooperate: bool,
+}
+
+impl Abilities {
+    /// The abilities as bits: 1 read, 2 write, 4 cooperate.
+    pub const fn to_bits(self) -> u8 {
+        self.read as u8 | (self.write as u8) << 1 | (self.cooperate as u8) << 2
+    }
+
+    /// Reads [`Self::to_bits`]; other bits are ignored.
+    pub const fn from_bits(bits: u8) -> Self {
+        Self { read: bits & 1 != 0, write: bits & 2 != 0, cooperate: bits & 4 != 0 }
+    }
+
+    /// Whether a message can go by `model` from the process that has `self` to
+    /// the one that has `peer`.
+    pub const fn allow_sending(self, peer: Self, model: Model) -> bool {
+        match model {
+            Model::Get => peer.read,
+            Model::Put => self.write,
+            Model::Cooperative => self.cooperate && peer.cooperate,
+        }
+    }
+}
+
+/// Why a mechanism cannot be used with a peer, or at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{sentence}")]
+pub struct Unavailable {
+    /// The errno of the call that was refused, or 0.
+    pub errno: i32,
+    /// One sentence: what was tried, what it answered, what would help.
+    pub sentence: String,
+}
+
+/// What went wrong in the middle of a transfer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// This mechanism cannot go on; the next one takes over what is left.
+    #[error("{sentence}")]
+    Demote {
+        /// The errno, or 0.
+        errno: i32,
+        /// Whether the mechanism is of no more use with this peer at all.
+        for_good: bool,
+        /// One sentence on what happened.
+        sentence: String,
+    },
+    /// The peer is dead.
+    #[error("the peer has died")]
+    PeerDead,
+}
+
+/// What one call of [`Lmt::step`] achieved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// Bytes by which the transfer's front advanced in this call. The bytes of
+    /// all steps together never exceed the interval.
+    pub bytes: u64,
+    /// Whether this side has nothing left to do for this interval.
+    pub done: bool,
+}
+
+/// What one endpoint must tell another so that it can probe a mechanism.
+#[derive(Debug, Default)]
+pub struct Hello {
+    /// Up to [`Hello::MAX_BYTES`] bytes that the mechanism understands.
+    pub bytes: Vec<u8>,
+    /// Descriptors passed along, at most [`Hello::MAX_DESCRIPTORS`].
+    pub descriptors: Vec<OwnedFd>,
+}
+
+impl Hello {
+    /// The most bytes one mechanism may send.
+    pub const MAX_BYTES: usize = 256;
+    /// The most descriptors one mechanism may send.
+    pub const MAX_DESCRIPTORS: usize = 4;
+}
+
+/// What the connection found out about the peer, from the kernel where the
+/// kernel knows.
+#[derive(Clone, Debug)]
+pub struct PeerFacts {
+    /// The peer's endpoint.
+    pub id: EndpointId,
+    /// The peer's process; its pid is absent where this pid namespace does not
+    /// show it.
+    pub process: Arc<PeerProcess>,
+    /// Address, in the peer, of [`ProbeArea`]; from the peer, unchecked.
+    pub probe_address: u64,
+    /// The nonce that stands at that address.
+    pub nonce: [u8; 16],
+}
+
+/// Private memory that a peer may read and write to find out whether it can:
+/// 16 bytes that hold the nonce, then 16 bytes for the peer to write.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct ProbeArea {
+    /// Random bytes that the connection's hello announces.
+    pub nonce: [u8; 16],
+    /// Written by the peer.
+    pub scratch: [u8; 16],
+}
+
+/// What a transfer is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Which end this process is.
+    pub role: Role,
+    /// Who moves the bytes.
+    pub model: Model,
+    /// Which part of the message.
+    pub interval: Interval,
+}
+
+/// A short opaque description of one side of a transfer, carried by the
+/// rendezvous packets to the same mechanism on the other side.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Cookie {
+    used: u8,
+    bytes: [u8; Self::MAX_BYTES],
+}
+
+impl Cookie {
+    /// The most bytes a cookie holds.
+    pub const MAX_BYTES: usize = 192;
+
+    /// A cookie of these bytes, or `None` when there are too many.
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        let mut cookie = Self { used: u8::try_from(bytes.len()).ok()?, bytes: [0; Self::MAX_BYTES] };
+        cookie.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(cookie)
+    }
+
+    /// A cookie without bytes.
+    pub const fn empty() -> Self {
+        Self { used: 0, bytes: [0; Self::MAX_BYTES] }
+    }
+
+    /// Its bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.used as usize]
+    }
+}
+
+impl std::fmt::Debug for Cookie {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cookie({:02x?})", self.as_bytes())
+    }
+}
+
+/// One way of moving large messages.
+///
+/// The calls for one transfer come in this order: `prepare`, then, when the
+/// other side's cookie is there, `start`, then `step` until it says done or
+/// fails, then `finish`. `finish` may come at any time after `prepare` (cancel,
+/// death, demotion). In the Get model only the receiver starts and steps, in
+/// the Put model only the sender; the passive side prepares and finishes.
+pub trait Lmt: Send + 'static {
+    /// What is kept for each peer.
+    type Peer: Send + 'static;
+    /// What is kept for each transfer under way.
+    type Transfer: Send + 'static;
+
+    /// The name under which users know it: lower case, at most 16 bytes.
+    fn name(&self) -> &'static str;
+
+    /// The models it can do, the preferred one first.
+    fn models(&self) -> &'static [Model];
+
+    /// What a new peer must know to probe it.
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the mechanism cannot be used on this machine at all.
+    fn hello(&mut self) -> Result<Hello, Unavailable>;
+
+    /// Finds out, by a real call, what can be done with this peer. `hello` is
+    /// what the peer's [`Lmt::hello`] gave; it is untrusted.
+    ///
+    /// # Errors
+    /// [`Unavailable`] with the errno and a sentence.
+    fn probe(&mut self, facts: &PeerFacts, hello: Hello) -> Result<(Self::Peer, Abilities), Unavailable>;
+
+    /// Gets one side of a transfer ready and describes it to the other.
+    ///
+    /// # Errors
+    /// [`Fault`]; nothing is kept then.
+    fn prepare(
+        &mut self,
+        peer: &mut Self::Peer,
+        plan: &Plan,
+        data: &Buffer,
+    ) -> Result<(Self::Transfer, Cookie), Fault>;
+
+    /// Takes the other side's cookie (untrusted) and the interval both agreed
+    /// on, which lies within the plan's: a shorter receive buffer cuts its end.
+    ///
+    /// # Errors
+    /// [`Fault`]; `finish` follows.
+    fn start(
+        &mut self,
+        peer: &mut Self::Peer,
+        transfer: &mut Self::Transfer,
+        remote: &Cookie,
+        interval: Interval,
+    ) -> Result<(), Fault>;
+
+    /// Moves at most about `max_bytes` and never waits: where the other side
+    /// must act first it returns 0 bytes.
+    ///
+    /// # Errors
+    /// [`Fault`]; what earlier steps moved stays moved, and `finish` follows.
+    /// Bytes moved by the failing call itself count as not moved.
+    fn step(
+        &mut self,
+        peer: &mut Self::Peer,
+        transfer: &mut Self::Transfer,
+        data: &mut Buffer,
+        max_bytes: u64,
+    ) -> Result<Step, Fault>;
+
+    /// Ends a transfer, complete or not, and gives back what it held.
+    fn finish(&mut self, peer: &mut Self::Peer, transfer: Self::Transfer);
+}
