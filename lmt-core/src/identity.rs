@@ -57,6 +57,12 @@ impl std::str::FromStr for EndpointId {
     }
 }
 
+/// The small number under which one endpoint knows one of its peers.
+///
+/// Each endpoint numbers its peers as it meets them; the number means nothing
+/// to anybody else and never travels.
+pub type PeerKey = u32;
+
 /// Where an endpoint listens: a short opaque byte string that the embedder
 /// passes around as it likes (PMI, an address vector, a launcher).
 ///

@@ -1,0 +1,387 @@
+//! The machine: its tables, its door to the driver, and what both sides share.
+
+use std::collections::VecDeque;
+
+use crate::identity::PeerKey;
+use crate::mechanism::{Cookie, Fault, Interval, Model, Plan, Role, Step};
+use crate::slab::{Slab, Standing};
+
+use super::packet::{MechanismTag, Packet, ReceiveId, SendId, TransferKey};
+use super::receiver::Inbound;
+use super::sender::Outgoing;
+use super::types::{Action, Incoming, ProtocolError, TransferError};
+
+/// All transfers of one endpoint.
+///
+/// The driver calls it with what happened and, after each call, takes actions
+/// with [`Machine::pop_action`] until there are none; only then may it send
+/// anything else to a peer, or a short message could overtake an RTS. Results
+/// for transfers that are over are ignored.
+///
+/// Memory grows to the most transfers there were at once and is then reused.
+#[derive(Debug)]
+pub struct Machine {
+    pub(super) sends: Slab<Outgoing>,
+    pub(super) receives: Slab<Inbound>,
+    pub(super) actions: VecDeque<Action>,
+    /// Transfers that take turns. One that is no longer active stays until its
+    /// turn comes; `Side::in_ring` keeps it from standing here twice.
+    ring: VecDeque<TransferKey>,
+    active: usize,
+}
+
+/// Where one end of a transfer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// `Prepare` has not been answered.
+    Preparing,
+    /// The next word is the peer's.
+    Waiting,
+    /// `Start` has not been answered.
+    Starting,
+    /// Takes its turns.
+    Active,
+    /// Sender of a Cooperative transfer: has given everything.
+    Drained,
+    /// A failure was reported to the peer, which is to answer.
+    Failed,
+}
+
+/// What both ends of a transfer have.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) peer: PeerKey,
+    pub(super) role: Role,
+    pub(super) phase: Phase,
+    /// `Prepare` went well and `Finish` has not been asked for.
+    pub(super) held: bool,
+    in_ring: bool,
+    pub(super) attempt: u8,
+    pub(super) mechanism: MechanismTag,
+    pub(super) model: Model,
+    /// What this attempt is to move.
+    pub(super) interval: Interval,
+    /// How much of it this end has moved, from the front.
+    pub(super) moved_bytes: u64,
+    /// Set while `Prepare` is unanswered: how to end once it is.
+    pub(super) doom: Option<TransferError>,
+    /// The last failure: errno, and in words.
+    pub(super) failure: Option<(i32, String)>,
+}
+
+impl Side {
+    pub(super) fn new(peer: PeerKey, role: Role, interval: Interval) -> Self {
+        Self {
+            peer,
+            role,
+            phase: Phase::Preparing,
+            held: false,
+            in_ring: false,
+            attempt: 0,
+            mechanism: MechanismTag(0),
+            model: Model::Get,
+            interval,
+            moved_bytes: 0,
+            doom: None,
+            failure: None,
+        }
+    }
+
+    pub(super) fn plan(&self) -> Plan {
+        Plan { role: self.role, model: self.model, interval: self.interval }
+    }
+
+    /// First byte that this end has not moved.
+    pub(super) fn front(&self) -> u64 {
+        self.interval.start.saturating_add(self.moved_bytes)
+    }
+
+    /// Books a step. `Ok(true)` when this end has done its part.
+    fn advance(&mut self, step: Step) -> Result<bool, Fault> {
+        let left = self.interval.bytes() - self.moved_bytes;
+        if step.bytes > left {
+            return Err(breach(format!("a step reported {} bytes where {left} were left", step.bytes)));
+        }
+        self.moved_bytes += step.bytes;
+        // In the Cooperative model it is the receiver who counts.
+        let counts = self.role == Role::Receiver || self.model == Model::Put;
+        if step.done && counts && step.bytes != left {
+            return Err(breach(format!("it said done with {} bytes missing", left - step.bytes)));
+        }
+        Ok(step.done)
+    }
+
+    /// How the transfer ends when no way is left.
+    pub(super) fn exhausted(&mut self) -> TransferError {
+        let (errno, reason) = self.failure.take().unwrap_or((0, "none was proposed".to_owned()));
+        TransferError::NoMechanism { errno, reason }
+    }
+
+    /// Whether a packet about `attempt` is about the present one. An older one
+    /// is ignored; a newer one cannot be.
+    pub(super) fn is_present(
+        &self,
+        attempt: u8,
+        id: u64,
+        packet: &'static str,
+    ) -> Result<bool, ProtocolError> {
+        if attempt > self.attempt {
+            return Err(ProtocolError::OutOfPlace { id, packet });
+        }
+        Ok(attempt == self.attempt)
+    }
+}
+
+/// The fault of a mechanism that breaks the trait's promises.
+fn breach(sentence: String) -> Fault {
+    Fault::Demote { errno: libc::EPROTO, for_good: true, sentence }
+}
+
+impl Machine {
+    /// A machine without transfers.
+    pub const fn new() -> Self {
+        Self {
+            sends: Slab::new(),
+            receives: Slab::new(),
+            actions: VecDeque::new(),
+            ring: VecDeque::new(),
+            active: 0,
+        }
+    }
+
+    /// The next thing to do.
+    pub fn pop_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// How many transfers take turns now: the number of calls of
+    /// [`Self::next_step`] that give each of them one.
+    pub fn active(&self) -> usize {
+        self.active
+    }
+
+    /// How many transfers are under way, whatever they wait for.
+    pub fn transfers(&self) -> usize {
+        self.sends.len() + self.receives.len()
+    }
+
+    /// The answer to `Action::Prepare`.
+    pub fn prepared(&mut self, key: TransferKey, result: Result<Cookie, Fault>) {
+        let Some(side) = self.side_mut(key) else { return };
+        if side.phase != Phase::Preparing {
+            return;
+        }
+        side.held = result.is_ok();
+        side.phase = Phase::Waiting;
+        if let Some(doom) = side.doom.take() {
+            return self.end(key, doom);
+        }
+        match (key, result) {
+            (TransferKey::Send(id), Ok(cookie)) => self.announce(id, cookie),
+            (TransferKey::Receive(id), Ok(cookie)) => self.answer(id, cookie),
+            (_, Err(Fault::PeerDead)) => self.end(key, TransferError::PeerDead),
+            (_, Err(Fault::Demote { errno, for_good, sentence })) => {
+                self.note(key, errno, for_good, sentence);
+                match key {
+                    TransferKey::Send(id) => self.prepare_next(id),
+                    TransferKey::Receive(id) => self.demote(id, errno, for_good),
+                }
+            }
+        }
+    }
+
+    /// The answer to `Action::Start`.
+    pub fn started(&mut self, key: TransferKey, result: Result<(), Fault>) {
+        if self.side(key).is_none_or(|side| side.phase != Phase::Starting) {
+            return;
+        }
+        match result {
+            Ok(()) => self.enter(key, Phase::Active),
+            Err(fault) => self.failed(key, fault),
+        }
+    }
+
+    /// Whose turn it is, and how many bytes it may move: each active transfer
+    /// gets `quota_bytes` in turn, so that a large one never starves a small
+    /// one. The driver calls `Lmt::step` and answers with [`Self::stepped`].
+    pub fn next_step(&mut self, quota_bytes: u64) -> Option<(TransferKey, u64)> {
+        while let Some(key) = self.ring.pop_front() {
+            let Some(side) = self.side_mut(key) else { continue };
+            if side.phase == Phase::Active {
+                let left = side.interval.bytes() - side.moved_bytes;
+                self.ring.push_back(key);
+                return Some((key, quota_bytes.min(left.max(1))));
+            }
+            side.in_ring = false;
+        }
+        None
+    }
+
+    /// The result of a step.
+    pub fn stepped(&mut self, key: TransferKey, result: Result<Step, Fault>) {
+        let Some(side) = self.side_mut(key) else { return };
+        if side.phase != Phase::Active {
+            return;
+        }
+        match (key, result.and_then(|step| side.advance(step))) {
+            (_, Ok(false)) => {}
+            (TransferKey::Send(id), Ok(true)) => self.has_sent(id),
+            (TransferKey::Receive(id), Ok(true)) => self.has_received(id),
+            (_, Err(fault)) => self.failed(key, fault),
+        }
+    }
+
+    /// Takes a packet from `peer` and says what it was.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] for what no honest peer sends; nothing was changed.
+    pub fn packet(&mut self, peer: PeerKey, packet: Packet) -> Result<Incoming, ProtocolError> {
+        match packet {
+            Packet::Rts(rts) => return Ok(Incoming::Rts(rts)),
+            Packet::Cancel { send_id } => return Ok(Incoming::Withdraw { send_id }),
+            Packet::Cts(cts) => self.on_cts(peer, &cts)?,
+            Packet::Demote(demote) => self.on_demote(peer, &demote)?,
+            Packet::CancelReply { send_id, cancelled } => self.on_cancel_reply(peer, send_id, cancelled)?,
+            Packet::Fail(fail) => self.on_fail(peer, &fail)?,
+            Packet::Retry(retry) => self.on_retry(peer, &retry)?,
+            Packet::Done(done) => match done.to {
+                TransferKey::Send(id) => self.on_received(peer, id, done.attempt)?,
+                TransferKey::Receive(id) => self.on_sent(peer, id, done.attempt)?,
+            },
+            Packet::GiveUp(give_up) => {
+                if self.knows(peer, give_up.to)? {
+                    let reason = format!("the peer gave up with errno {}", give_up.errno);
+                    self.end(give_up.to, TransferError::NoMechanism { errno: give_up.errno, reason });
+                }
+            }
+        }
+        Ok(Incoming::Handled)
+    }
+
+    /// The answer to [`Incoming::Withdraw`]: whether the message was among the
+    /// unexpected ones, and has been taken out.
+    pub fn withdrawn(&mut self, peer: PeerKey, send_id: SendId, found: bool) {
+        self.actions
+            .push_back(Action::Send { peer, packet: Packet::CancelReply { send_id, cancelled: found } });
+    }
+
+    /// Ends every transfer with a peer that has died. No packet for it or from
+    /// it may follow.
+    pub fn peer_dead(&mut self, peer: PeerKey) {
+        for index in 0..self.sends.slots() {
+            if let Some(id) = self.sends.id_at(index) {
+                self.end_if_with(peer, TransferKey::Send(SendId(id)));
+            }
+        }
+        for index in 0..self.receives.slots() {
+            if let Some(id) = self.receives.id_at(index) {
+                self.end_if_with(peer, TransferKey::Receive(ReceiveId(id)));
+            }
+        }
+    }
+
+    fn end_if_with(&mut self, peer: PeerKey, key: TransferKey) {
+        if self.side(key).is_some_and(|side| side.peer == peer) {
+            self.end(key, TransferError::PeerDead);
+        }
+    }
+
+    pub(super) fn side(&self, key: TransferKey) -> Option<&Side> {
+        match key {
+            TransferKey::Send(id) => self.sends.get(id.0).map(|outgoing| &outgoing.side),
+            TransferKey::Receive(id) => self.receives.get(id.0).map(|inbound| &inbound.side),
+        }
+    }
+
+    pub(super) fn side_mut(&mut self, key: TransferKey) -> Option<&mut Side> {
+        match key {
+            TransferKey::Send(id) => self.sends.get_mut(id.0).map(|outgoing| &mut outgoing.side),
+            TransferKey::Receive(id) => self.receives.get_mut(id.0).map(|inbound| &mut inbound.side),
+        }
+    }
+
+    /// Whether a transfer that `peer` named is still under way; an error when
+    /// it cannot honestly know that name.
+    pub(super) fn knows(&self, peer: PeerKey, key: TransferKey) -> Result<bool, ProtocolError> {
+        let (id, standing) = match key {
+            TransferKey::Send(SendId(id)) => (id, self.sends.standing(id)),
+            TransferKey::Receive(ReceiveId(id)) => (id, self.receives.standing(id)),
+        };
+        match (standing, self.side(key)) {
+            (Standing::Live, Some(side)) if side.peer == peer => Ok(true),
+            (Standing::Live, _) => Err(ProtocolError::WrongPeer { id }),
+            (Standing::Stale, _) => Ok(false),
+            (Standing::Never, _) => Err(ProtocolError::UnknownTransfer { id }),
+        }
+    }
+
+    /// Puts one end into another phase.
+    pub(super) fn enter(&mut self, key: TransferKey, phase: Phase) {
+        let Some(side) = self.side_mut(key) else { return };
+        let was = std::mem::replace(&mut side.phase, phase);
+        let joins = phase == Phase::Active && !std::mem::replace(&mut side.in_ring, true);
+        if joins {
+            self.ring.push_back(key);
+        }
+        self.active += usize::from(phase == Phase::Active);
+        self.active -= usize::from(was == Phase::Active);
+    }
+
+    /// Books that a transfer has left its table.
+    pub(super) fn forget(&mut self, side: &Side) {
+        self.active -= usize::from(side.phase == Phase::Active);
+    }
+
+    /// Asks the mechanism to let go, if it holds anything.
+    pub(super) fn finish(&mut self, key: TransferKey) {
+        if let Some(side) = self.side_mut(key)
+            && std::mem::take(&mut side.held)
+        {
+            self.actions.push_back(Action::Finish { key });
+        }
+    }
+
+    /// Keeps why an attempt failed on this side.
+    pub(super) fn note(&mut self, key: TransferKey, errno: i32, for_good: bool, sentence: String) {
+        let Some(side) = self.side_mut(key) else { return };
+        side.failure = Some((errno, sentence));
+        let (peer, mechanism, model, role) = (side.peer, side.mechanism, side.model, side.role);
+        if for_good {
+            self.actions.push_back(Action::Blacklist { peer, mechanism, model, role });
+        }
+    }
+
+    /// A mechanism failed on this side, in `start` or `step`.
+    fn failed(&mut self, key: TransferKey, fault: Fault) {
+        match fault {
+            Fault::PeerDead => self.end(key, TransferError::PeerDead),
+            Fault::Demote { errno, for_good, sentence } => {
+                self.note(key, errno, for_good, sentence);
+                match key {
+                    TransferKey::Send(id) => self.fail(id, errno, for_good),
+                    TransferKey::Receive(id) => self.demote(id, errno, for_good),
+                }
+            }
+        }
+    }
+
+    /// Ends one end of a transfer with an error; while `Prepare` is unanswered,
+    /// as soon as it is answered, so that `Finish` comes before completion.
+    pub(super) fn end(&mut self, key: TransferKey, error: TransferError) {
+        let Some(side) = self.side_mut(key) else { return };
+        if side.phase == Phase::Preparing {
+            side.doom = Some(error);
+            return;
+        }
+        match key {
+            TransferKey::Send(id) => self.end_send(id, Err(error)),
+            TransferKey::Receive(id) => self.end_receive(id, Err(error)),
+        }
+    }
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,188 @@
+//! The receiver's side of the protocol.
+
+use crate::identity::PeerKey;
+use crate::mechanism::{Cookie, Interval, Model, Role};
+
+use super::machine::{Machine, Phase, Side};
+use super::packet::{Cts, Demote, Done, Fail, Packet, ReceiveId, Retry, Rts, SendId, TransferKey};
+use super::types::{Action, ProtocolError, Received, TransferError};
+
+/// A matched message on its way in.
+#[derive(Debug)]
+pub(super) struct Inbound {
+    pub(super) side: Side,
+    /// The sender's name for it.
+    send_id: SendId,
+    /// The message's length, as its sender says.
+    total_bytes: u64,
+    /// How much of it the receive has room for.
+    received_bytes: u64,
+    /// The sender's cookie for the present attempt, unchecked.
+    remote_cookie: Cookie,
+}
+
+impl Machine {
+    /// A receive with room for `capacity_bytes` has matched this message of
+    /// `peer`: brings in what fits.
+    pub fn matched(&mut self, peer: PeerKey, rts: &Rts, capacity_bytes: u64) -> ReceiveId {
+        let interval = Interval { start: 0, end: rts.total_bytes.min(capacity_bytes) };
+        let mut side = Side::new(peer, Role::Receiver, interval);
+        side.attempt = rts.attempt;
+        (side.mechanism, side.model) = (rts.mechanism, rts.model);
+        let id = ReceiveId(self.receives.insert(Inbound {
+            side,
+            send_id: rts.send_id,
+            total_bytes: rts.total_bytes,
+            received_bytes: interval.end,
+            remote_cookie: rts.cookie,
+        }));
+        if interval.bytes() == 0 {
+            self.has_received(id);
+        } else {
+            self.prepare_receive(id);
+        }
+        id
+    }
+
+    fn prepare_receive(&mut self, id: ReceiveId) {
+        let key = TransferKey::Receive(id);
+        let Some(side) = self.side_mut(key) else { return };
+        side.phase = Phase::Preparing;
+        let (peer, mechanism, plan) = (side.peer, side.mechanism, side.plan());
+        self.actions.push_back(Action::Prepare { key, peer, mechanism, plan });
+    }
+
+    /// This side is prepared: starts, asks the sender to, or both.
+    pub(super) fn answer(&mut self, id: ReceiveId, cookie: Cookie) {
+        let key = TransferKey::Receive(id);
+        let Some(inbound) = self.receives.get(id.0) else { return };
+        let side = &inbound.side;
+        let (peer, model, interval) = (side.peer, side.model, side.interval);
+        let remote = inbound.remote_cookie;
+        if model != Model::Get {
+            let (send_id, receive_id, attempt) = (inbound.send_id, id, side.attempt);
+            let packet = Packet::Cts(Cts { send_id, receive_id, attempt, interval, cookie });
+            self.actions.push_back(Action::Send { peer, packet });
+        }
+        if model == Model::Put {
+            self.enter(key, Phase::Waiting);
+        } else {
+            self.enter(key, Phase::Starting);
+            self.actions.push_back(Action::Start { key, remote, interval });
+        }
+    }
+
+    /// Everything is here: tells the sender.
+    pub(super) fn has_received(&mut self, id: ReceiveId) {
+        self.finish(TransferKey::Receive(id));
+        let Some(inbound) = self.receives.get(id.0) else { return };
+        let (peer, attempt) = (inbound.side.peer, inbound.side.attempt);
+        let packet = Packet::Done(Done { to: TransferKey::Send(inbound.send_id), attempt });
+        self.actions.push_back(Action::Send { peer, packet });
+        self.complete(id);
+    }
+
+    fn complete(&mut self, id: ReceiveId) {
+        let Some(inbound) = self.receives.get(id.0) else { return };
+        let (total_bytes, received_bytes) = (inbound.total_bytes, inbound.received_bytes);
+        let truncated = received_bytes < total_bytes;
+        self.end_receive(id, Ok(Received { total_bytes, received_bytes, truncated }));
+    }
+
+    /// DONE from the sender, who wrote everything.
+    pub(super) fn on_sent(&mut self, peer: PeerKey, id: ReceiveId, attempt: u8) -> Result<(), ProtocolError> {
+        let key = TransferKey::Receive(id);
+        if !self.knows(peer, key)? {
+            return Ok(());
+        }
+        let packet = "DONE";
+        let Some(side) = self.side(key) else { return Ok(()) };
+        if !side.is_present(attempt, id.0, packet)? {
+            return Ok(());
+        }
+        if side.model != Model::Put || side.phase != Phase::Waiting {
+            return Err(ProtocolError::OutOfPlace { id: id.0, packet });
+        }
+        self.complete(id);
+        Ok(())
+    }
+
+    pub(super) fn on_fail(&mut self, peer: PeerKey, fail: &Fail) -> Result<(), ProtocolError> {
+        let key = TransferKey::Receive(fail.receive_id);
+        if !self.knows(peer, key)? {
+            return Ok(());
+        }
+        let (id, packet) = (fail.receive_id.0, "FAIL");
+        let Some(side) = self.side_mut(key) else { return Ok(()) };
+        if !side.is_present(fail.attempt, id, packet)? {
+            return Ok(());
+        }
+        let Interval { start, end } = side.interval;
+        match (side.phase, side.model) {
+            // It crossed this side's own DEMOTE.
+            (Phase::Failed, _) => return Ok(()),
+            (Phase::Waiting, Model::Put) if fail.front < start || fail.front > end => {
+                let (start, end) = (fail.front, fail.front);
+                return Err(ProtocolError::BadInterval { id, packet, start, end });
+            }
+            (Phase::Waiting, Model::Put) => side.moved_bytes = fail.front - start,
+            // What lies between the two processes is lost; what has been
+            // counted here is not.
+            (Phase::Starting | Phase::Active, Model::Cooperative) => {}
+            _ => return Err(ProtocolError::OutOfPlace { id, packet }),
+        }
+        let sentence = format!("it failed on the sender's side with errno {}", fail.errno);
+        self.note(key, fail.errno, false, sentence);
+        self.demote(fail.receive_id, fail.errno, false);
+        Ok(())
+    }
+
+    /// The present attempt is over: says what is missing, if anything is.
+    pub(super) fn demote(&mut self, id: ReceiveId, errno: i32, for_good: bool) {
+        let key = TransferKey::Receive(id);
+        let Some(side) = self.side_mut(key) else { return };
+        side.interval.start = side.front();
+        side.moved_bytes = 0;
+        if side.interval.bytes() == 0 {
+            return self.has_received(id);
+        }
+        self.finish(key);
+        self.enter(key, Phase::Failed);
+        let Some(inbound) = self.receives.get(id.0) else { return };
+        let side = &inbound.side;
+        let (peer, attempt, remaining) = (side.peer, side.attempt, side.interval);
+        let (send_id, receive_id) = (inbound.send_id, id);
+        let packet = Packet::Demote(Demote { send_id, receive_id, attempt, remaining, errno, for_good });
+        self.actions.push_back(Action::Send { peer, packet });
+    }
+
+    pub(super) fn on_retry(&mut self, peer: PeerKey, retry: &Retry) -> Result<(), ProtocolError> {
+        if !self.knows(peer, TransferKey::Receive(retry.receive_id))? {
+            return Ok(());
+        }
+        let (id, packet) = (retry.receive_id.0, "RETRY");
+        let Some(inbound) = self.receives.get_mut(id) else { return Ok(()) };
+        let side = &mut inbound.side;
+        if side.phase != Phase::Failed || Some(retry.attempt) != side.attempt.checked_add(1) {
+            return Err(ProtocolError::OutOfPlace { id, packet });
+        }
+        let Interval { start, end } = retry.interval;
+        if retry.interval != side.interval {
+            return Err(ProtocolError::BadInterval { id, packet, start, end });
+        }
+        side.attempt = retry.attempt;
+        (side.mechanism, side.model) = (retry.mechanism, retry.model);
+        inbound.remote_cookie = retry.cookie;
+        self.prepare_receive(retry.receive_id);
+        Ok(())
+    }
+
+    /// Ends a receive and forgets it.
+    pub(super) fn end_receive(&mut self, id: ReceiveId, result: Result<Received, TransferError>) {
+        self.finish(TransferKey::Receive(id));
+        if let Some(inbound) = self.receives.remove(id.0) {
+            self.forget(&inbound.side);
+            self.actions.push_back(Action::CompleteReceive { id, result });
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A table whose entries keep their place and are named by index and
+//! generation, so that a name outlives its entry without ever naming another.
+
+/// What a name turns out to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    /// The entry is there.
+    Live,
+    /// It was there and has gone.
+    Stale,
+    /// No such name was ever given out.
+    Never,
+}
+
+#[derive(Debug)]
+enum Content<T> {
+    /// The next free slot, or [`NONE`].
+    Free(u32),
+    Used(T),
+}
+
+#[derive(Debug)]
+struct Slot<T> {
+    generation: u32,
+    content: Content<T>,
+}
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+/// The table. Memory grows to the most entries there were at once and is then
+/// reused.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    slots: Vec<Slot<T>>,
+    free: u32,
+    used: usize,
+}
+
+impl<T> Slab<T> {
+    pub(crate) const fn new() -> Self {
+        Self { slots: Vec::new(), free: NONE, used: 0 }
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.used
+    }
+
+    /// How many slots there are, used or not: the bound for [`Self::id_at`].
+    pub(crate) fn slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// The name of the entry in slot `index`, if the slot is used.
+    pub(crate) fn id_at(&self, index: u32) -> Option<u64> {
+        match self.slots.get(index as usize)? {
+            Slot { generation, content: Content::Used(_) } => Some(name(index, *generation)),
+            _ => None,
+        }
+    }
+
+    /// Takes an entry in and names it; 0 is never a name.
+    ///
+    /// # Panics
+    /// Past 2^32 - 1 entries.
+    pub(crate) fn insert(&mut self, entry: T) -> u64 {
+        self.used += 1;
+        let index = self.free;
+        if let Some(slot) = self.slots.get_mut(index as usize) {
+            if let Content::Free(next) = slot.content {
+                self.free = next;
+            }
+            slot.content = Content::Used(entry);
+            return name(index, slot.generation);
+        }
+        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 entries");
+        assert_ne!(index, NONE, "fewer than 2^32 entries");
+        self.slots.push(Slot { generation: 1, content: Content::Used(entry) });
+        name(index, 1)
+    }
+
+    pub(crate) fn get(&self, id: u64) -> Option<&T> {
+        match self.slots.get(id as u32 as usize)? {
+            Slot { generation, content: Content::Used(entry) } if *generation == generation_of(id) => {
+                Some(entry)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut T> {
+        match self.slots.get_mut(id as u32 as usize)? {
+            Slot { generation, content: Content::Used(entry) } if *generation == generation_of(id) => {
+                Some(entry)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: u64) -> Option<T> {
+        self.get(id)?;
+        let index = id as u32;
+        let slot = self.slots.get_mut(index as usize)?;
+        // Never 0, so that 0 stays nobody's name.
+        slot.generation = slot.generation.wrapping_add(1).max(1);
+        let content = std::mem::replace(&mut slot.content, Content::Free(self.free));
+        self.free = index;
+        self.used -= 1;
+        match content {
+            Content::Used(entry) => Some(entry),
+            Content::Free(_) => None,
+        }
+    }
+
+    /// What `id`, which may be anything, names.
+    pub(crate) fn standing(&self, id: u64) -> Standing {
+        let Some(slot) = self.slots.get(id as u32 as usize) else {
+            return Standing::Never;
+        };
+        // Generations wrap, so they are compared by their distance. A name with
+        // a free slot's generation has not been given out yet.
+        let ahead = generation_of(id).wrapping_sub(slot.generation) as i32;
+        match &slot.content {
+            Content::Used(_) if ahead == 0 => Standing::Live,
+            _ if ahead < 0 && generation_of(id) != 0 => Standing::Stale,
+            _ => Standing::Never,
+        }
+    }
+}
+
+const fn name(index: u32, generation: u32) -> u64 {
+    (generation as u64) << 32 | index as u64
+}
+
+const fn generation_of(id: u64) -> u32 {
+    (id >> 32) as u32
+}
+
+#[cfg(test)]
+#[path = "slab_tests.rs"]
+mod tests;
