@@ -590,6 +590,12 @@ impl Connector {
         }
     }
 
+    /// The listening socket, for a test that leaves it to a child.
+    #[cfg(test)]
+    pub(super) fn listener_for_test(&self) -> OwnedFd {
+        self.listener.fd.try_clone().unwrap()
+    }
+
     fn in_forked_child(&self) -> bool {
         std::process::id() != self.owner_pid
     }
