@@ -9,6 +9,7 @@
 
 pub mod buffer;
 pub mod config;
+pub mod connect;
 pub mod error;
 pub mod identity;
 pub mod matching;

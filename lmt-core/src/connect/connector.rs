@@ -1,0 +1,625 @@
+//! The connector: what it is told, what is ready, what is due.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::epoll::EpollFlags;
+
+use super::handshake::{Event, State};
+use super::links::{Cargo, Connection, HalfOpen, Outgoing, Owner, Peer};
+use super::poller::{Poller, Ready, TimerKey};
+use super::socket::{self, Listener, Miss, Received};
+use super::wire::{self, Kind, Malformed};
+use super::{ConnectError, Handler, MAX_BLOB_BYTES, MAX_DESCRIPTORS, SendError, yama};
+use crate::config::Config;
+use crate::error::PeerError;
+use crate::identity::{Address, EndpointId};
+
+/// The serial number of the listening socket; others count from 1.
+const LISTENER: u64 = 0;
+/// How many incoming connections may be without a HELLO; more than that, and
+/// the oldest is dropped. Its owner tries again.
+const MAX_HALF_OPEN: usize = 1024;
+/// How many connections one call accepts at most.
+const ACCEPTS_PER_PROGRESS: usize = 256;
+/// How many datagrams one call reads from one peer at most.
+const READS_PER_PROGRESS: usize = 64;
+/// How many are read when everything must be: more than a socket holds.
+const READS_TO_DRAIN: usize = 4096;
+/// How many datagrams may wait for one peer.
+const MAX_OUTGOING: usize = 256;
+/// How long accepting pauses when there are no descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+/// The first and the longest pause between attempts to connect.
+pub(super) const RETRY_MIN: Duration = Duration::from_millis(1);
+const RETRY_MAX: Duration = Duration::from_millis(50);
+
+/// The connections of one endpoint.
+///
+/// Owned by one thread at a time. After fork(2) the child's copy does nothing
+/// any more, also when it is dropped; the parent's is unharmed.
+#[derive(Debug)]
+pub struct Connector {
+    pub(super) id: EndpointId,
+    address: Address,
+    listener: Listener,
+    pub(super) poller: Poller,
+    timeout: Duration,
+    allow_other_users: bool,
+    euid: u32,
+    /// The process that made this, which a forked child is not.
+    owner_pid: u32,
+    pub(super) peers: HashMap<EndpointId, Peer>,
+    half_open: BTreeMap<u64, HalfOpen>,
+    pub(super) owners: HashMap<u64, Owner>,
+    next_serial: u64,
+    pub(super) now: Instant,
+    buffer: Box<[u8]>,
+    accept_again: Option<Instant>,
+}
+
+impl Connector {
+    /// Starts listening under the name of `id`, in the abstract socket
+    /// namespace or in `config.socket_dir`, and admits the launcher's
+    /// processes ([`yama::admit_launcher`]).
+    ///
+    /// # Errors
+    /// [`ConnectError::NameInUse`] when another endpoint has this id; others
+    /// when the system has no sockets or the folder is not usable.
+    pub fn new(id: EndpointId, config: &Config) -> Result<Self, ConnectError> {
+        let failed = |call| move |errno: Errno| ConnectError::System { call, errno: errno as i32 };
+        let address = match &config.socket_dir {
+            Some(folder) => Address::in_folder(id, folder)?,
+            None => Address::abstract_socket(id),
+        };
+        let poller = Poller::new().map_err(failed("epoll_create1"))?;
+        let listener = socket::listen_at(&address, config.allow_other_users)?;
+        let connector = Self {
+            id,
+            address,
+            listener,
+            poller,
+            timeout: Duration::from_millis(config.connect_timeout_ms),
+            allow_other_users: config.allow_other_users,
+            euid: nix::unistd::geteuid().as_raw(),
+            owner_pid: std::process::id(),
+            peers: HashMap::new(),
+            half_open: BTreeMap::new(),
+            owners: HashMap::new(),
+            next_serial: LISTENER + 1,
+            now: Instant::now(),
+            buffer: vec![0; wire::MAX_DATAGRAM_BYTES].into_boxed_slice(),
+            accept_again: None,
+        };
+        connector.poller.watch(connector.listener.fd.as_fd(), LISTENER).map_err(failed("epoll_ctl"))?;
+        yama::admit_launcher();
+        Ok(connector)
+    }
+
+    /// Where others reach this endpoint.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// A descriptor that is readable whenever [`Self::progress`] has something
+    /// to do other than timers, for event loops. Look at [`Self::next_deadline`]
+    /// for those.
+    pub fn epoll_fd(&self) -> BorrowedFd<'_> {
+        self.poller.epoll_fd()
+    }
+
+    /// Watches another descriptor: [`Handler::readable`] is called with
+    /// `token` while it is readable.
+    ///
+    /// # Errors
+    /// EINVAL when the token's highest bit is set, EPERM in a forked child,
+    /// else what epoll_ctl(2) says.
+    pub fn add_readable(&mut self, fd: BorrowedFd<'_>, token: u64) -> Result<(), Errno> {
+        if self.in_forked_child() {
+            return Err(Errno::EPERM);
+        }
+        self.poller.watch_theirs(fd, token)
+    }
+
+    /// Ends watching; to be called before the descriptor is closed.
+    ///
+    /// # Errors
+    /// What epoll_ctl(2) says of a descriptor that is not watched.
+    pub fn remove_readable(&mut self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
+        if self.in_forked_child() {
+            return Ok(());
+        }
+        self.poller.forget(fd)
+    }
+
+    /// When [`Self::progress`] must be called even if nothing is readable.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.poller.next_due()
+    }
+
+    /// Sleeps until there is something to do for [`Self::progress`], a signal
+    /// arrives, or `timeout` is over.
+    pub fn wait(&self, timeout: Option<Duration>) {
+        let due = self.next_deadline().map(|due| due.saturating_duration_since(Instant::now()));
+        let sleep = match (timeout, due) {
+            (Some(timeout), Some(due)) => Some(timeout.min(due)),
+            (timeout, due) => timeout.or(due),
+        };
+        self.poller.wait(sleep);
+    }
+
+    /// Wishes to be connected with the endpoint at `address`. Only notes the
+    /// wish; [`Self::progress`] does the rest and tells the outcome, within
+    /// `connect_timeout_ms`. A wish that stands already is not changed.
+    pub fn connect(&mut self, address: &Address) {
+        if self.in_forked_child() {
+            return;
+        }
+        let id = address.id();
+        let now = Instant::now();
+        let deadline = now + self.timeout;
+        let peer = self.peers.entry(id).or_insert_with(|| Peer::new(deadline));
+        if peer.address.is_none() {
+            peer.address = Some(address.clone());
+            peer.wished_at = now;
+            peer.deadline = peer.deadline.max(deadline);
+        }
+        let smaller = self.id < id;
+        let (next, action) = super::handshake::decide(peer.state, Event::Wish, smaller);
+        peer.state = next;
+        if action == super::handshake::Action::Try {
+            peer.retry_at = Some(self.now);
+        }
+        self.retime(id);
+    }
+
+    /// Whether the connection with this peer is established.
+    pub fn is_established(&self, peer: EndpointId) -> bool {
+        self.peers.get(&peer).is_some_and(|peer| peer.state == State::Established)
+    }
+
+    /// How many peers are being connected.
+    pub fn connecting(&self) -> usize {
+        self.peers.values().filter(|peer| peer.state != State::Established).count()
+    }
+
+    /// Datagrams for this peer that the socket has not taken yet.
+    pub fn unsent(&self, peer: EndpointId) -> usize {
+        self.peers.get(&peer).and_then(|peer| peer.link.as_ref()).map_or(0, |link| link.outgoing.len())
+    }
+
+    /// Sends bytes and descriptors to an established peer, in order; what the
+    /// socket does not take now waits for [`Self::progress`].
+    ///
+    /// # Errors
+    /// [`SendError`]; the descriptors are closed then.
+    pub fn send_descriptors(
+        &mut self,
+        id: EndpointId,
+        bytes: &[u8],
+        descriptors: Vec<OwnedFd>,
+    ) -> Result<(), SendError> {
+        if bytes.len() > MAX_BLOB_BYTES || descriptors.len() > MAX_DESCRIPTORS {
+            return Err(SendError::TooLarge { bytes: bytes.len(), descriptors: descriptors.len() });
+        }
+        if !self.is_established(id) || self.in_forked_child() {
+            return Err(SendError::NotConnected(id));
+        }
+        let waiting = self.unsent(id);
+        if waiting >= MAX_OUTGOING {
+            return Err(SendError::Full { id, waiting });
+        }
+        let datagram = wire::encode(self.id, Kind::Descriptors, descriptors.len(), None, bytes);
+        self.enqueue(id, Outgoing { bytes: datagram, descriptors });
+        self.retime(id);
+        Ok(())
+    }
+
+    /// Ends the connection with this peer, or the attempt at one: the peer is
+    /// told goodbye, this endpoint's handler nothing.
+    pub fn goodbye(&mut self, id: EndpointId) {
+        if self.in_forked_child() {
+            return;
+        }
+        self.flush(id);
+        if let Some(link) = self.remove_peer(id) {
+            let bytes = wire::encode(self.id, Kind::Goodbye, 0, None, &[]);
+            socket::send(link.as_fd(), &bytes, &[]);
+            socket::close(link);
+        }
+    }
+
+    /// [`Self::goodbye`] to every peer.
+    pub fn goodbye_all(&mut self) {
+        let ids: Vec<_> = self.peers.keys().copied().collect();
+        for id in ids {
+            self.goodbye(id);
+        }
+    }
+
+    /// Does everything that is ready or due, and never waits. Costs one
+    /// epoll_wait(2) when there is nothing.
+    ///
+    /// A peer's flood is read in portions: while [`Self::epoll_fd`] is
+    /// readable there is more to do.
+    pub fn progress(&mut self, now: Instant, handler: &mut impl Handler) {
+        if self.in_forked_child() {
+            return;
+        }
+        self.now = now;
+        for ready in self.poller.ready() {
+            match ready {
+                Ready::Theirs(token) => handler.readable(token),
+                Ready::Ours(LISTENER) => self.accept_all(handler),
+                Ready::Ours(serial) => self.on_ready(serial, handler),
+            }
+        }
+        if self.poller.next_due().is_some_and(|due| due <= now) {
+            for key in self.poller.due(now) {
+                self.on_due(key, handler);
+            }
+        }
+    }
+
+    fn on_ready(&mut self, serial: u64, handler: &mut dyn Handler) {
+        // A serial number without an owner was closed by an earlier event of
+        // the same batch.
+        match self.owners.get(&serial).copied() {
+            Some(Owner::HalfOpen) => self.read_half_open(serial, handler),
+            Some(Owner::Link(id)) => {
+                self.flush(id);
+                self.read_peer(id, READS_PER_PROGRESS, handler);
+                self.retime(id);
+            }
+            Some(Owner::Watch(id)) => self.on_death(id, handler),
+            None => {}
+        }
+    }
+
+    /// A peer's process has died; what it said before still counts.
+    fn on_death(&mut self, id: EndpointId, handler: &mut dyn Handler) {
+        self.read_peer(id, READS_TO_DRAIN, handler);
+        if self.peers.get(&id).is_some_and(Peer::is_dead) {
+            self.happen(id, Event::Died, Cargo::default(), handler);
+        }
+    }
+
+    fn on_due(&mut self, key: TimerKey, handler: &mut dyn Handler) {
+        match key {
+            TimerKey::Listener => {
+                let mut slot = self.accept_again.take();
+                self.poller.set_timer(key, &mut slot, None);
+                self.poller.rewatch(self.listener.fd.as_fd(), LISTENER, EpollFlags::EPOLLIN);
+            }
+            TimerKey::HalfOpen(serial) => {
+                if let Some(half) = self.take_half_open(serial) {
+                    let sentence = "no HELLO came in time; the first datagram must be one";
+                    self.turn_away(half, &wire::encode_refusal(self.id, sentence));
+                }
+            }
+            TimerKey::Peer(id) => {
+                let Some(peer) = self.peers.get_mut(&id) else { return };
+                let due = |at: Option<Instant>| at.is_some_and(|at| at <= self.now);
+                if peer.state != State::Established && peer.deadline <= self.now {
+                    self.happen(id, Event::Late, Cargo::default(), handler);
+                } else if due(peer.retry_at) {
+                    self.attempt(id, handler);
+                } else if due(peer.flush_at) {
+                    peer.flush_at = None;
+                    self.flush(id);
+                }
+                self.retime(id);
+            }
+        }
+    }
+
+    /// One attempt to connect to a peer that is wanted.
+    fn attempt(&mut self, id: EndpointId, handler: &mut dyn Handler) {
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        peer.retry_at = None;
+        let Some(address) = peer.address.clone().filter(|_| peer.state == State::Wanted) else { return };
+        if id == self.id {
+            let cargo = Cargo::saying("an endpoint does not connect to itself".to_owned());
+            return self.happen(id, Event::Unwilling, cargo, handler);
+        }
+        match socket::try_connect(&address) {
+            Ok(fd) => self.on_connected(id, fd, handler),
+            Err(Miss::Full) => self.retry_later(id, None),
+            Err(Miss::Nobody) => self.retry_later(id, None),
+            Err(Miss::Short(errno)) => self.retry_later(id, Some(errno)),
+            Err(Miss::Never(errno)) => {
+                let cargo = Cargo::saying(format!("connect answered {errno} for the socket of {address:?}"));
+                self.happen(id, Event::Unwilling, cargo, handler);
+            }
+        }
+    }
+
+    fn on_connected(&mut self, id: EndpointId, fd: OwnedFd, handler: &mut dyn Handler) {
+        match self.identify(&fd) {
+            Ok(Some(process)) => {
+                let connection = Connection { serial: self.new_serial(), fd, process: Arc::new(process) };
+                if let Err(errno) = self.poller.watch(connection.fd.as_fd(), connection.serial) {
+                    return self.retry_later(id, Some(errno));
+                }
+                let cargo = Cargo { connection: Some(connection), ..Cargo::default() };
+                self.happen(id, Event::Connected, cargo, handler);
+            }
+            // The listener was killed, and a forked child of it keeps the
+            // socket: nobody will ever answer.
+            Ok(None) => self.happen(id, Event::Died, Cargo::default(), handler),
+            Err(Identify::Short(errno)) => self.retry_later(id, Some(errno)),
+            Err(Identify::Stranger(reason)) => {
+                socket::send(fd.as_fd(), &wire::encode_refusal(self.id, &reason), &[]);
+                self.happen(id, Event::Unwilling, Cargo::saying(reason), handler);
+            }
+        }
+    }
+
+    /// Plans the next attempt; `shortage` is what this process lacks.
+    pub(super) fn retry_later(&mut self, id: EndpointId, shortage: Option<Errno>) {
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        peer.shortage = shortage;
+        peer.retry_at = Some(self.now + peer.pause);
+        peer.pause = (peer.pause * 2).min(RETRY_MAX);
+    }
+
+    /// The process at the other end, unless it is another user's.
+    fn identify(&self, fd: &OwnedFd) -> Result<Option<crate::process::PeerProcess>, Identify> {
+        let credentials = socket::credentials(fd).map_err(Identify::Short)?;
+        if credentials.uid() != self.euid && !self.allow_other_users {
+            return Err(Identify::Stranger(format!(
+                "the processes belong to the users {} and {}; run both as one user, or set allow_other_users on both sides",
+                self.euid,
+                credentials.uid()
+            )));
+        }
+        socket::process(fd, &credentials).map_err(Identify::Short)
+    }
+
+    fn accept_all(&mut self, handler: &mut dyn Handler) {
+        for _ in 0..ACCEPTS_PER_PROGRESS {
+            let fd = match socket::accept(&self.listener) {
+                Ok(Some(fd)) => fd,
+                Ok(None) => return,
+                Err(errno) => return self.pause_accepting(errno),
+            };
+            let serial = self.new_serial();
+            if let Err(errno) = self.poller.watch(fd.as_fd(), serial) {
+                return self.pause_accepting(errno);
+            }
+            let mut half = HalfOpen { fd, timer: None };
+            let due = Some(self.now + self.timeout);
+            self.poller.set_timer(TimerKey::HalfOpen(serial), &mut half.timer, due);
+            self.half_open.insert(serial, half);
+            self.owners.insert(serial, Owner::HalfOpen);
+            // Its HELLO is mostly there already.
+            self.read_half_open(serial, handler);
+            if self.half_open.len() > MAX_HALF_OPEN
+                && let Some(oldest) = self.half_open.keys().next().copied()
+                && let Some(half) = self.take_half_open(oldest)
+            {
+                let _ = self.poller.forget(half.fd.as_fd());
+                socket::close(half.fd);
+            }
+        }
+    }
+
+    /// The backlog keeps what cannot be accepted now; without a pause the
+    /// epoll would report it without end.
+    fn pause_accepting(&mut self, errno: Errno) {
+        tracing::warn!(%errno, "connections cannot be accepted at the moment");
+        self.poller.rewatch(self.listener.fd.as_fd(), LISTENER, EpollFlags::empty());
+        self.poller.set_timer(TimerKey::Listener, &mut self.accept_again, Some(self.now + ACCEPT_PAUSE));
+    }
+
+    /// Takes an incoming connection out of the list of those without HELLO; it
+    /// still is in the epoll.
+    fn take_half_open(&mut self, serial: u64) -> Option<HalfOpen> {
+        let mut half = self.half_open.remove(&serial)?;
+        self.owners.remove(&serial);
+        self.poller.set_timer(TimerKey::HalfOpen(serial), &mut half.timer, None);
+        Some(half)
+    }
+
+    fn turn_away(&self, half: HalfOpen, bytes: &[u8]) {
+        socket::send(half.fd.as_fd(), bytes, &[]);
+        let _ = self.poller.forget(half.fd.as_fd());
+        socket::close(half.fd);
+    }
+
+    /// Reads the first datagram of an incoming connection.
+    fn read_half_open(&mut self, serial: u64, handler: &mut dyn Handler) {
+        let Some(half) = self.half_open.get(&serial) else { return };
+        let received = socket::receive(half.fd.as_fd(), &mut self.buffer);
+        if let Received::Nothing = received {
+            return;
+        }
+        let Some(half) = self.take_half_open(serial) else { return };
+        let Received::Datagram(datagram) = received else {
+            let _ = self.poller.forget(half.fd.as_fd());
+            return socket::close(half.fd);
+        };
+        let bytes = self.buffer[..datagram.bytes].to_vec();
+        let packet = match wire::parse(&bytes, datagram.descriptors.len()) {
+            Ok(packet) if packet.kind == Kind::Hello && !datagram.cut => packet,
+            Ok(packet) if packet.kind == Kind::Refuse => {
+                // Who began this connection found that it does not want it.
+                // Our own attempt, if any, will be told as well.
+                tracing::debug!(peer = %packet.id, reason = packet.reason(), "a peer refused");
+                let _ = self.poller.forget(half.fd.as_fd());
+                return socket::close(half.fd);
+            }
+            Ok(_) => {
+                let sentence = "the first datagram is not a HELLO that fits; it must be one";
+                return self.turn_away(half, &wire::encode_refusal(self.id, sentence));
+            }
+            // This process may open no more files: the peer tries again.
+            Err(Malformed::DescriptorsLost { .. }) => {
+                let _ = self.poller.forget(half.fd.as_fd());
+                return socket::close(half.fd);
+            }
+            Err(wrong) => {
+                return self.turn_away(half, &wire::encode_refusal(self.id, &wrong.to_string()));
+            }
+        };
+        let process = match self.identify(&half.fd) {
+            Ok(Some(process)) if packet.id != self.id => process,
+            Err(Identify::Stranger(reason)) => {
+                tracing::warn!(reason, "a connection was refused");
+                return self.turn_away(half, &wire::encode_refusal(self.id, &reason));
+            }
+            Ok(Some(_)) => {
+                let sentence = "the peer has this endpoint's own id; give each process its own rank";
+                return self.turn_away(half, &wire::encode_refusal(self.id, sentence));
+            }
+            // Dead, or no descriptors left here: then it tries again.
+            Ok(None) | Err(Identify::Short(_)) => {
+                let _ = self.poller.forget(half.fd.as_fd());
+                return socket::close(half.fd);
+            }
+        };
+        let id = packet.id;
+        // A peer that closed one connection and began this one has closed
+        // first: what it closed must not stand in its way.
+        self.on_death(id, handler);
+        let connection = Connection { serial, fd: half.fd, process: Arc::new(process) };
+        let cargo = Cargo {
+            connection: Some(connection),
+            hello: packet.hello,
+            blob: packet.blob.to_vec(),
+            descriptors: datagram.descriptors,
+            ..Cargo::default()
+        };
+        let deadline = self.now + self.timeout;
+        let peer = self.peers.entry(id).or_insert_with(|| Peer::new(deadline));
+        if peer.state != State::Established {
+            peer.deadline = peer.deadline.max(deadline);
+        }
+        self.happen(id, Event::TheirHello, cargo, handler);
+    }
+
+    /// Reads at most `limit` datagrams from a peer's current connection.
+    fn read_peer(&mut self, id: EndpointId, limit: usize, handler: &mut dyn Handler) {
+        let link_serial = |this: &Self| Some(this.peers.get(&id)?.link.as_ref()?.connection.serial);
+        let Some(serial) = link_serial(self) else { return };
+        for _ in 0..limit {
+            // What was read may have ended or replaced the connection.
+            let Some(link) = self.peers.get(&id).and_then(|peer| peer.link.as_ref()) else { return };
+            if link.connection.serial != serial {
+                return;
+            }
+            match socket::receive(link.connection.fd.as_fd(), &mut self.buffer) {
+                Received::Nothing => return,
+                Received::End => {
+                    let alive =
+                        link.connection.process.pidfd().is_some() && link.connection.process.is_alive();
+                    return self.happen(id, Event::Eof { alive }, Cargo::default(), handler);
+                }
+                Received::Datagram(datagram) => self.on_datagram(id, datagram, handler),
+            }
+        }
+    }
+
+    fn on_datagram(&mut self, id: EndpointId, datagram: super::sys::Datagram, handler: &mut dyn Handler) {
+        let bytes = self.buffer[..datagram.bytes].to_vec();
+        let parsed = wire::parse(&bytes, datagram.descriptors.len());
+        let packet = match parsed {
+            Ok(packet) if packet.id == id && !datagram.cut && !datagram.descriptors_lost => packet,
+            other => {
+                let reason = match other {
+                    Err(wrong) => wrong.to_string(),
+                    Ok(packet) if packet.id != id => {
+                        format!("endpoint {} answers at the address of {id}; correct the address", packet.id)
+                    }
+                    Ok(_) => "a datagram was cut short on the way".to_owned(),
+                };
+                return self.happen(id, Event::Malformed, Cargo::saying(reason), handler);
+            }
+        };
+        let event = match packet.kind {
+            Kind::Hello => Event::Hello,
+            Kind::Report => Event::Report,
+            Kind::Refuse => Event::Refuse,
+            Kind::Merge => Event::Merge,
+            Kind::Goodbye => Event::Goodbye,
+            Kind::Descriptors => Event::Descriptors,
+        };
+        let reason = match event {
+            Event::Refuse => packet.reason(),
+            _ => format!("{:?} came at a moment when the protocol has no place for it", packet.kind),
+        };
+        let cargo = Cargo {
+            hello: packet.hello,
+            blob: packet.blob.to_vec(),
+            descriptors: datagram.descriptors,
+            reason,
+            ..Cargo::default()
+        };
+        self.happen(id, event, cargo, handler);
+    }
+
+    fn new_serial(&mut self) -> u64 {
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        serial
+    }
+
+    /// A serial number for watching a process.
+    pub(super) fn new_watch(&mut self, id: EndpointId) -> u64 {
+        let serial = self.new_serial();
+        self.owners.insert(serial, Owner::Watch(id));
+        serial
+    }
+
+    /// How a failed attempt is told.
+    pub(super) fn lateness(&self, id: EndpointId, peer: &Peer) -> PeerError {
+        match peer.shortage {
+            Some(errno) => PeerError::Refused {
+                id,
+                reason: format!(
+                    "connecting needs a descriptor and memory, and the system answered {errno}; raise the limit on open files (ulimit -n) or close some"
+                ),
+            },
+            None => PeerError::Unreachable {
+                id,
+                waited_ms: self.now.saturating_duration_since(peer.wished_at).as_millis() as u64,
+            },
+        }
+    }
+
+    /// The listening socket, for a test that leaves it to a child.
+    #[cfg(test)]
+    pub(super) fn listener_for_test(&self) -> OwnedFd {
+        self.listener.fd.try_clone().unwrap()
+    }
+
+    fn in_forked_child(&self) -> bool {
+        std::process::id() != self.owner_pid
+    }
+}
+
+/// Why the process at the other end is not accepted.
+enum Identify {
+    /// Not now.
+    Short(Errno),
+    /// Not at all.
+    Stranger(String),
+}
+
+impl Drop for Connector {
+    fn drop(&mut self) {
+        if self.in_forked_child() {
+            // The parent shares the epoll, the connections and the socket's
+            // file: closing our descriptors is all that does not touch them.
+            return;
+        }
+        self.goodbye_all();
+        self.listener.remove_file();
+        for (_, half) in std::mem::take(&mut self.half_open) {
+            socket::close(half.fd);
+        }
+    }
+}

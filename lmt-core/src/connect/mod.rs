@@ -1,0 +1,169 @@
+//! Connections between the endpoints of one machine, without ever waiting.
+//!
+//! An endpoint listens on a Unix socket (SOCK_SEQPACKET, unix(7)) that its id
+//! names. Through it two endpoints check each other's credentials and protocol
+//! version, exchange what their mechanisms have to say (opaque bytes and
+//! descriptors, which an inbox's memfd may be one of), find out by trying what
+//! each can do with the other, and tell each other. The socket then stays open:
+//! it carries later descriptors and the goodbye.
+//!
+//! All of it happens inside [`Connector::progress`]; what comes of it is told
+//! through a [`Handler`]. Which process is at the other end, and whether it
+//! still lives, is known from the kernel (SO_PEERCRED, SO_PEERPIDFD), never from
+//! the peer's word.
+
+mod connector;
+mod handshake;
+mod links;
+mod poller;
+mod probe_area;
+mod socket;
+mod sys;
+mod wire;
+pub mod yama;
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+pub use connector::Connector;
+pub use wire::{MAX_BLOB_BYTES, MAX_DESCRIPTORS, PROTOCOL_VERSION};
+
+use crate::error::PeerError;
+use crate::identity::EndpointId;
+use crate::mechanism::PeerFacts;
+
+/// What one endpoint tells another when they meet.
+#[derive(Debug, Default)]
+pub struct Greeting {
+    /// At most [`MAX_BLOB_BYTES`] bytes.
+    pub bytes: Vec<u8>,
+    /// At most [`MAX_DESCRIPTORS`] descriptors.
+    pub descriptors: Vec<OwnedFd>,
+}
+
+/// How an established connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// The peer closed its endpoint, or this connection, in good order.
+    Goodbye,
+    /// The peer's process died, or its connection ended without a goodbye.
+    Died,
+}
+
+/// What the owner of a [`Connector`] contributes and is told.
+///
+/// For one peer the calls come in this order: `hello`; `probe`, once the
+/// peer's greeting is there; `established`; any number of `descriptors`;
+/// `closed`. Before `established` an attempt can end with `failed`, or give
+/// way to another with the same peer, which begins with `hello` again: then
+/// what the earlier one left is of no use any more.
+///
+/// Everything that comes from a peer is untrusted.
+pub trait Handler {
+    /// What to tell this peer; called once for each attempt.
+    ///
+    /// # Errors
+    /// A sentence on why no connection with this peer is possible; the peer
+    /// is told, and `failed` follows.
+    fn hello(&mut self, peer: EndpointId) -> Result<Greeting, String>;
+
+    /// Finds out what can be done with the peer and says so in at most
+    /// [`MAX_BLOB_BYTES`] bytes, which the peer gets in its `established`.
+    ///
+    /// # Errors
+    /// A sentence on why this peer is of no use; the peer is told, and
+    /// `failed` follows.
+    fn probe(&mut self, facts: &PeerFacts, greeting: Greeting) -> Result<Vec<u8>, String>;
+
+    /// The connection stands. `report` is what the peer's `probe` said.
+    fn established(&mut self, facts: PeerFacts, report: Vec<u8>);
+
+    /// There will be no connection, unless asked for anew.
+    fn failed(&mut self, peer: EndpointId, error: PeerError);
+
+    /// An established connection has ended.
+    fn closed(&mut self, peer: EndpointId, how: Closed);
+
+    /// The peer sent descriptors ([`Connector::send_descriptors`]).
+    fn descriptors(&mut self, peer: EndpointId, bytes: &[u8], descriptors: Vec<OwnedFd>);
+
+    /// A descriptor given to [`Connector::add_readable`] is readable; it is
+    /// told again and again until somebody reads it.
+    fn readable(&mut self, token: u64) {
+        let _ = token;
+    }
+}
+
+/// Why an endpoint cannot listen.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The socket's name is taken.
+    #[error(
+        "another endpoint already has the id {id}; give each process its own rank, and let an old one and its forked children end first"
+    )]
+    NameInUse {
+        /// The id.
+        id: EndpointId,
+    },
+    /// The socket folder cannot be used.
+    #[error(
+        "no socket can be made in the folder {folder:?} ({}); name an existing folder in which this user may create files",
+        nix::errno::Errno::from_raw(*.errno)
+    )]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// What the system answered.
+        errno: i32,
+    },
+    /// The folder's path is too long.
+    #[error(transparent)]
+    Address(#[from] crate::identity::AddressError),
+    /// A system call failed.
+    #[error("{call} failed for the listening socket: {}", nix::errno::Errno::from_raw(*.errno))]
+    System {
+        /// Which.
+        call: &'static str,
+        /// What it answered.
+        errno: i32,
+    },
+}
+
+/// Why descriptors were not taken for sending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// There is no established connection.
+    #[error("no connection with {0} is established; connect first")]
+    NotConnected(EndpointId),
+    /// Too many descriptors, or too many bytes with them.
+    #[error(
+        "{bytes} bytes and {descriptors} descriptors do not fit one datagram; at most {MAX_BLOB_BYTES} and {MAX_DESCRIPTORS} do"
+    )]
+    TooLarge {
+        /// How many bytes.
+        bytes: usize,
+        /// How many descriptors.
+        descriptors: usize,
+    },
+    /// The peer has not taken what was sent before.
+    #[error("{id} has not taken the {waiting} datagrams sent before; try again after progress")]
+    Full {
+        /// Which peer.
+        id: EndpointId,
+        /// How many datagrams wait.
+        waiting: usize,
+    },
+}
+
+#[cfg(test)]
+mod test_support;
+
+#[cfg(test)]
+#[path = "connector_tests.rs"]
+mod connector_tests;
+
+#[cfg(test)]
+#[path = "process_tests.rs"]
+mod process_tests;
