@@ -9,6 +9,7 @@
 
 pub mod buffer;
 pub mod config;
+pub mod cursor;
 pub mod error;
 pub mod identity;
 pub mod mechanism;
