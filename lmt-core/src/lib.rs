@@ -10,6 +10,7 @@
 pub mod buffer;
 pub mod config;
 pub mod connect;
+pub mod cursor;
 pub mod error;
 pub mod identity;
 pub mod matching;

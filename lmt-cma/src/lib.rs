@@ -1,0 +1,17 @@
+//! Single copy by the kernel: the receiver reads the sender's memory
+//! (process_vm_readv(2), the Get model) or the sender writes the receiver's
+//! (process_vm_writev(2), Put).
+//!
+//! The kernel enforces no ranges: a peer that may do this can reach the whole
+//! address space. A transfer is described by a cookie that lists its segments,
+//! or says where a long list stands in the process that made it.
+#![deny(unsafe_code)]
+
+mod mechanism;
+mod probe;
+mod segments;
+mod sys;
+pub mod vm;
+
+pub use mechanism::{Cma, CmaPeer, CmaTransfer};
+pub use segments::{INLINE_SEGMENTS, MAX_SEGMENTS};

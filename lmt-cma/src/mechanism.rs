@@ -1,0 +1,180 @@
+//! The mechanism as the rendezvous protocol sees it.
+
+use std::sync::Arc;
+
+use lmt_core::buffer::Buffer;
+use lmt_core::cursor::Cursor;
+use lmt_core::mechanism::{
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
+};
+use lmt_core::process::PeerProcess;
+
+use crate::segments::{Described, INLINE_SEGMENTS, KeptList, RemoteSegment, covers, describe, parse};
+use crate::vm::{self, Local, fault_of};
+
+/// The mechanism; it keeps nothing of its own.
+#[derive(Debug, Default)]
+pub struct Cma(());
+
+impl Cma {
+    /// A new instance.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+/// A peer whose memory the kernel lets this process reach.
+#[derive(Debug)]
+pub struct CmaPeer {
+    process: Arc<PeerProcess>,
+}
+
+impl CmaPeer {
+    /// The peer's process, for [`vm`]'s copies.
+    pub fn process(&self) -> &PeerProcess {
+        &self.process
+    }
+}
+
+/// The peer's segments, checked to cover the interval.
+#[derive(Debug)]
+enum RemoteList {
+    Unknown,
+    Inline { count: usize, segments: [RemoteSegment; INLINE_SEGMENTS] },
+    Long(Box<[RemoteSegment]>),
+}
+
+impl RemoteList {
+    fn as_slice(&self) -> &[RemoteSegment] {
+        match self {
+            Self::Unknown => &[],
+            Self::Inline { count, segments } => segments.get(..*count).unwrap_or(&[]),
+            Self::Long(list) => list,
+        }
+    }
+}
+
+/// A transfer under way.
+#[derive(Debug)]
+pub struct CmaTransfer {
+    plan: Plan,
+    /// A long list of our own, which the peer fetches by its address.
+    _kept: Option<KeptList>,
+    remote: RemoteList,
+    local_at: Cursor,
+    remote_at: Cursor,
+    left_bytes: u64,
+}
+
+impl Lmt for Cma {
+    type Peer = CmaPeer;
+    type Transfer = CmaTransfer;
+
+    fn name(&self) -> &'static str {
+        "cma"
+    }
+
+    fn models(&self) -> &'static [Model] {
+        &[Model::Get, Model::Put]
+    }
+
+    fn hello(&mut self) -> Result<Hello, Unavailable> {
+        Ok(Hello::default())
+    }
+
+    fn probe(&mut self, facts: &PeerFacts, _hello: Hello) -> Result<(CmaPeer, Abilities), Unavailable> {
+        let abilities = crate::probe::probe(facts)?;
+        Ok((CmaPeer { process: Arc::clone(&facts.process) }, abilities))
+    }
+
+    fn prepare(
+        &mut self,
+        _peer: &mut CmaPeer,
+        plan: &Plan,
+        data: &Buffer,
+    ) -> Result<(CmaTransfer, Cookie), Fault> {
+        let (cookie, kept) = describe(data, plan.interval)
+            .ok_or_else(|| demote("the message has more than 1048576 segments; pack it or use fewer"))?;
+        let transfer = CmaTransfer {
+            plan: *plan,
+            _kept: kept,
+            remote: RemoteList::Unknown,
+            local_at: Cursor::default(),
+            remote_at: Cursor::default(),
+            left_bytes: 0,
+        };
+        Ok((transfer, cookie))
+    }
+
+    fn start(
+        &mut self,
+        peer: &mut CmaPeer,
+        transfer: &mut CmaTransfer,
+        remote: &Cookie,
+        interval: Interval,
+    ) -> Result<(), Fault> {
+        let bad =
+            || demote("the peer's cookie does not describe the message; its lmt may be of another version");
+        let (start, list) = match parse(remote).ok_or_else(bad)? {
+            Described::Inline { start, count, segments } => (start, RemoteList::Inline { count, segments }),
+            Described::Indirect { start, address, count } => {
+                (start, RemoteList::Long(fetch(&peer.process, address, count)?))
+            }
+        };
+        if !covers(start, list.as_slice(), interval) {
+            return Err(bad());
+        }
+        transfer.remote_at = Cursor::at(list.as_slice(), interval.start - start);
+        transfer.remote = list;
+        transfer.left_bytes = interval.bytes();
+        // Found on the first step, which knows the buffer.
+        transfer.plan.interval = interval;
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        peer: &mut CmaPeer,
+        transfer: &mut CmaTransfer,
+        data: &mut Buffer,
+        max_bytes: u64,
+    ) -> Result<Step, Fault> {
+        let t = transfer;
+        if t.left_bytes == t.plan.interval.bytes() {
+            t.local_at = Cursor::at(data.segments(), t.plan.interval.start);
+        }
+        let local = match t.plan.role {
+            Role::Receiver => Local::Into(data),
+            Role::Sender => Local::OutOf(data),
+        };
+        let max_bytes = max_bytes.min(t.left_bytes);
+        let copied =
+            vm::copy(&peer.process, local, &mut t.local_at, t.remote.as_slice(), &mut t.remote_at, max_bytes);
+        t.left_bytes -= copied.bytes;
+        match copied.error {
+            // A death is final; anything else comes again in the next call,
+            // after the bytes of this one have been counted.
+            Some(error) if copied.bytes == 0 || error == vm::CopyError::Dead => {
+                Err(fault_of(error, &peer.process))
+            }
+            None if copied.bytes == 0 && max_bytes > 0 => {
+                Err(demote("the buffer here is shorter than the transfer; give the one that prepare saw"))
+            }
+            _ => Ok(Step { bytes: copied.bytes, done: t.left_bytes == 0 }),
+        }
+    }
+
+    fn finish(&mut self, _peer: &mut CmaPeer, _transfer: CmaTransfer) {}
+}
+
+/// Fetches a list of `count` segments, which `parse` has bounded, from the peer.
+fn fetch(process: &PeerProcess, address: u64, count: usize) -> Result<Box<[RemoteSegment]>, Fault> {
+    use zerocopy::IntoBytes;
+    let mut list = vec![RemoteSegment::default(); count].into_boxed_slice();
+    vm::read_bytes(process, address, list.as_mut_bytes()).map_err(|error| fault_of(error, process))?;
+    Ok(list)
+}
+
+fn demote(sentence: &str) -> Fault {
+    Fault::Demote { errno: 0, for_good: false, sentence: sentence.to_owned() }
+}

@@ -1,0 +1,133 @@
+//! How one process names its memory to another: the cookie.
+
+use lmt_core::buffer::Buffer;
+use lmt_core::cursor::Extent;
+use lmt_core::mechanism::{Cookie, Interval};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// One piece of the peer's memory: `bytes` bytes from `address` there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct RemoteSegment {
+    /// The address of the first byte, in the peer.
+    pub address: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+impl Extent for RemoteSegment {
+    fn extent_bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// Segments that fit into a cookie; of longer lists it holds the address.
+pub const INLINE_SEGMENTS: usize = 11;
+/// The longest list that is fetched from a peer: 16 MiB of descriptors.
+pub const MAX_SEGMENTS: u32 = 1 << 20;
+
+/// A cookie as it lies on the wire; of `inline` only what is used is sent.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Wire {
+    /// The message offset at which the list begins.
+    start: u64,
+    /// Segments in the list.
+    count: u32,
+    /// Whether `inline[0]` describes an array of `count` segments in the peer
+    /// instead of being the first of them.
+    is_indirect: u32,
+    inline: [RemoteSegment; INLINE_SEGMENTS],
+}
+
+const HEADER_BYTES: usize = 16;
+const SEGMENT_BYTES: usize = size_of::<RemoteSegment>();
+const _: () = assert!(size_of::<Wire>() == Cookie::MAX_BYTES);
+const _: () = assert!(std::mem::offset_of!(Wire, inline) == HEADER_BYTES && SEGMENT_BYTES == 16);
+
+/// A list that was described to the peer and has to stay where it is until the
+/// transfer ends.
+pub(crate) type KeptList = Box<[RemoteSegment]>;
+
+/// Describes the part `interval` of `data`, which must lie within it.
+/// `None` when it has more than [`MAX_SEGMENTS`] pieces.
+pub(crate) fn describe(data: &Buffer, interval: Interval) -> Option<(Cookie, Option<KeptList>)> {
+    let remote =
+        |s: lmt_core::buffer::Segment| RemoteSegment { address: s.address as u64, bytes: s.bytes as u64 };
+    let mut wire = Wire {
+        start: interval.start,
+        count: 0,
+        is_indirect: 0,
+        inline: [RemoteSegment::default(); INLINE_SEGMENTS],
+    };
+    let mut used = 0;
+    let mut pieces = data.pieces(interval.start..interval.end);
+    for slot in &mut wire.inline {
+        let Some(piece) = pieces.next() else { break };
+        *slot = remote(piece);
+        used += 1;
+    }
+    let mut kept = None;
+    wire.count = used as u32;
+    if let Some(next) = pieces.next() {
+        let list: KeptList = wire
+            .inline
+            .iter()
+            .copied()
+            .chain(std::iter::once(remote(next)))
+            .chain(pieces.map(remote))
+            .collect();
+        wire.count = u32::try_from(list.len()).ok().filter(|&count| count <= MAX_SEGMENTS)?;
+        wire.is_indirect = 1;
+        used = 1;
+        wire.inline[0] = RemoteSegment {
+            address: list.as_ptr().expose_provenance() as u64,
+            bytes: (list.len() * SEGMENT_BYTES) as u64,
+        };
+        kept = Some(list);
+    }
+    Some((Cookie::new(&wire.as_bytes()[..HEADER_BYTES + used * SEGMENT_BYTES])?, kept))
+}
+
+/// What a peer's cookie says, its form checked.
+#[derive(Clone, Debug)]
+pub(crate) enum Described {
+    /// The segments themselves, `count` of them.
+    Inline { start: u64, count: usize, segments: [RemoteSegment; INLINE_SEGMENTS] },
+    /// Where in the peer they stand.
+    Indirect { start: u64, address: u64, count: usize },
+}
+
+/// Reads a cookie, which is untrusted; `None` when it cannot be one.
+pub(crate) fn parse(cookie: &Cookie) -> Option<Described> {
+    let bytes = cookie.as_bytes();
+    let mut padded = [0; Cookie::MAX_BYTES];
+    padded.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    let wire = Wire::read_from_bytes(&padded).ok()?;
+    let listed = bytes.len().checked_sub(HEADER_BYTES)? / SEGMENT_BYTES;
+    let count = wire.count as usize;
+    match wire.is_indirect {
+        0 if count == listed => Some(Described::Inline { start: wire.start, count, segments: wire.inline }),
+        1 if listed == 1 && wire.count <= MAX_SEGMENTS => {
+            Some(Described::Indirect { start: wire.start, address: wire.inline[0].address, count })
+        }
+        _ => None,
+    }
+}
+
+/// Whether a list that begins at message offset `start` holds all of
+/// `interval`, and no segment in it wraps around.
+pub(crate) fn covers(start: u64, list: &[RemoteSegment], interval: Interval) -> bool {
+    let mut end = Some(start);
+    for s in list {
+        if s.address.checked_add(s.bytes).is_none() {
+            return false;
+        }
+        end = end.and_then(|end| end.checked_add(s.bytes));
+    }
+    start <= interval.start && end.is_some_and(|end| end >= interval.end)
+}
+
+#[cfg(test)]
+#[path = "segments_tests.rs"]
+mod tests;

@@ -1,0 +1,200 @@
+//! Copying between two lists of segments, one here and one in a peer: what a
+//! transfer's steps are made of, and regions' put and get.
+
+use lmt_core::buffer::Buffer;
+use lmt_core::cursor::Cursor;
+use lmt_core::mechanism::Fault;
+use lmt_core::process::PeerProcess;
+use nix::errno::Errno;
+
+pub use crate::segments::RemoteSegment;
+pub use crate::sys::Local;
+
+/// The most segments one system call takes on either side (IOV_MAX).
+pub const SEGMENTS_PER_CALL: usize = 1024;
+/// The most bytes one system call moves (MAX_RW_COUNT, read(2)).
+pub const BYTES_PER_CALL: u64 = 0x7fff_f000;
+
+/// Why a copy stopped early.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// The system call was refused.
+    #[error("the kernel refused the copy: {0}")]
+    Refused(Errno),
+    /// The process is gone; its pid may name a stranger by now.
+    #[error("the peer has died")]
+    Dead,
+}
+
+/// What a copy achieved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Copied {
+    /// Bytes moved; both cursors have gone forward by as many.
+    pub bytes: u64,
+    /// Why it stopped before `max_bytes` or the end of a list.
+    pub error: Option<CopyError>,
+}
+
+/// Copies up to `max_bytes` between `local`, from `local_at` on, and the
+/// peer's `remote`, from `remote_at` on, in the direction that `local` says.
+///
+/// It ends where either list does. Short copies are continued; bytes before a
+/// bad page are moved and counted exactly, and the bad page is reported. The
+/// peer's life is checked before each system call, and after each that read:
+/// what was read from a stranger under a reused pid is not counted.
+///
+/// What `remote` says is not checked here: a wrong address is the peer's loss
+/// (EFAULT, or its own bytes garbled).
+pub fn copy(
+    process: &PeerProcess,
+    mut local: Local<'_>,
+    local_at: &mut Cursor,
+    remote: &[RemoteSegment],
+    remote_at: &mut Cursor,
+    max_bytes: u64,
+) -> Copied {
+    let mut bytes = 0;
+    loop {
+        let want = (max_bytes - bytes).min(BYTES_PER_CALL);
+        if want == 0 || at_end(*local_at, local.buffer().segments()) || at_end(*remote_at, remote) {
+            return Copied { bytes, error: None };
+        }
+        match call(process, &mut local, *local_at, remote, *remote_at, want) {
+            // There was something to move, so nothing moved is no progress
+            // that a further call could make.
+            Ok(0) => return Copied { bytes, error: Some(CopyError::Refused(Errno::EFAULT)) },
+            Ok(moved) => {
+                let moved = moved.min(want);
+                local_at.advance(local.buffer().segments(), moved);
+                remote_at.advance(remote, moved);
+                bytes += moved;
+            }
+            Err(error) => return Copied { bytes, error: Some(error) },
+        }
+    }
+}
+
+fn at_end<E: lmt_core::cursor::Extent>(mut at: Cursor, list: &[E]) -> bool {
+    at.take(list, 1).is_none()
+}
+
+/// One system call, between the two looks at the pidfd.
+fn call(
+    process: &PeerProcess,
+    local: &mut Local<'_>,
+    local_at: Cursor,
+    remote: &[RemoteSegment],
+    remote_at: Cursor,
+    want: u64,
+) -> Result<u64, CopyError> {
+    let pid = process.pid().ok_or(CopyError::Refused(Errno::ESRCH))?;
+    let segments = local.buffer().segments().len().max(remote.len());
+    loop {
+        if !process.is_alive() {
+            return Err(CopyError::Dead);
+        }
+        // The arrays live on the stack and are cleared first: a contiguous
+        // copy does not pay for the long ones.
+        let result = match segments {
+            ..=1 => crate::sys::copy_once::<1>(pid, local, local_at, remote, remote_at, want),
+            2..=16 => crate::sys::copy_once::<16>(pid, local, local_at, remote, remote_at, want),
+            _ => crate::sys::copy_once::<SEGMENTS_PER_CALL>(pid, local, local_at, remote, remote_at, want),
+        };
+        if matches!(local, Local::Into(_)) && !process.is_alive() {
+            return Err(CopyError::Dead);
+        }
+        match result {
+            Ok(moved) => return Ok(moved),
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(CopyError::Refused(errno)),
+        }
+    }
+}
+
+/// Reads `target.len()` bytes at `address` in the peer.
+///
+/// # Errors
+/// [`CopyError`]; `target` then holds what came before.
+pub fn read_bytes(process: &PeerProcess, address: u64, target: &mut [u8]) -> Result<(), CopyError> {
+    crate::sys::with_lent(target, |buffer| whole(process, Local::Into(buffer), address))
+}
+
+/// Writes `source` to `address` in the peer. `source` is not changed; it is
+/// taken by value of its exclusive reference only because buffers are lent so.
+///
+/// # Errors
+/// [`CopyError`]; what came before is written then.
+pub fn write_bytes(process: &PeerProcess, address: u64, source: &mut [u8]) -> Result<(), CopyError> {
+    crate::sys::with_lent(source, |buffer| whole(process, Local::OutOf(buffer), address))
+}
+
+fn whole(process: &PeerProcess, local: Local<'_>, address: u64) -> Result<(), CopyError> {
+    let bytes = local.buffer().total_bytes();
+    let remote = [RemoteSegment { address, bytes }];
+    let (mut here, mut there) = (Cursor::default(), Cursor::default());
+    let copied = copy(process, local, &mut here, &remote, &mut there, bytes);
+    copied.error.map_or(Ok(()), Err)
+}
+
+/// Copies all of `interval_bytes` of the peer's `remote` into `local`, or what
+/// comes before the first error: get, for regions.
+pub fn read_peer(
+    process: &PeerProcess,
+    remote: &[RemoteSegment],
+    remote_offset: u64,
+    local: &mut Buffer,
+) -> Copied {
+    let (mut here, mut there) = (Cursor::default(), Cursor::at(remote, remote_offset));
+    copy(process, Local::Into(local), &mut here, remote, &mut there, u64::MAX)
+}
+
+/// Copies all of `local` into the peer's `remote`, or what comes before the
+/// first error: put, for regions.
+pub fn write_peer(
+    process: &PeerProcess,
+    remote: &[RemoteSegment],
+    remote_offset: u64,
+    local: &Buffer,
+) -> Copied {
+    let (mut here, mut there) = (Cursor::default(), Cursor::at(remote, remote_offset));
+    copy(process, Local::OutOf(local), &mut here, remote, &mut there, u64::MAX)
+}
+
+/// What an error means for a transfer with this peer.
+pub fn fault_of(error: CopyError, process: &PeerProcess) -> Fault {
+    let CopyError::Refused(errno) = error else {
+        return Fault::PeerDead;
+    };
+    if errno == Errno::ESRCH && !process.is_alive() {
+        return Fault::PeerDead;
+    }
+    Fault::Demote {
+        errno: errno as i32,
+        for_good: matches!(errno, Errno::EPERM | Errno::ESRCH | Errno::ENOSYS),
+        sentence: sentence(errno),
+    }
+}
+
+/// One sentence on what an errno of these calls means and what would help.
+pub(crate) fn sentence(errno: Errno) -> String {
+    let meaning = match errno {
+        Errno::EPERM => {
+            "the kernel does not let this process into the peer's memory; both must run as the same user in one \
+             user namespace, the peer dumpable, no seccomp filter may forbid process_vm_readv, and where \
+             /proc/sys/kernel/yama/ptrace_scope is 1 the peer must name its launcher by PR_SET_PTRACER"
+        }
+        Errno::EFAULT => {
+            "a page of the buffer here or in the peer cannot be accessed; it must be mapped and neither \
+             PROT_NONE nor, where it is written, read-only"
+        }
+        Errno::ESRCH => "the peer's pid names no process here; both must share one pid namespace",
+        Errno::ENOSYS => "the kernel lacks process_vm_readv; it needs CONFIG_CROSS_MEMORY_ATTACH",
+        Errno::ENOMEM => {
+            "the kernel found no memory to describe the pieces; free memory or send fewer segments"
+        }
+        Errno::EACCES => "the receive buffer was lent for reading only; lend it with Access::Write",
+        _ => "the kernel refused the copy between the two processes",
+    };
+    format!("{meaning} ({errno})")
+}

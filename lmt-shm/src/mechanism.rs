@@ -1,0 +1,372 @@
+//! The mechanism as the rendezvous protocol sees it.
+
+use lmt_core::buffer::Buffer;
+use lmt_core::cursor::Cursor;
+use lmt_core::mechanism::{
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
+};
+use nix::errno::Errno;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::geometry::{Chunks, Config, ConfigError, Geometry, MAILBOXES, SLOTS};
+use crate::lane::{Consumer, Tag, look};
+use crate::pool::{Mailbox, Pool, TakenLane, words};
+use crate::sys::{self, Mapping};
+
+/// Version of the pool's layout; both sides must have the same.
+const LAYOUT_VERSION: u32 = 1;
+
+/// What an endpoint says of its pool.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct WireHello {
+    version: u32,
+    geometry: Geometry,
+}
+
+/// The sender's cookie: the transfer's tag, and the mailbox in the sender's
+/// pool where its lane will stand.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct WireCookie {
+    tag: u64,
+    mailbox: u32,
+    zero: u32,
+}
+
+/// The mechanism, with this endpoint's pool.
+#[derive(Debug)]
+pub struct Shm {
+    config: Config,
+    geometry: Geometry,
+    /// Made at the first hello.
+    pool: Option<Pool>,
+}
+
+impl Shm {
+    /// A new instance; it takes no memory before it is used.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when a number of the configuration cannot work.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        let geometry = config.geometry()?;
+        Ok(Self { config, geometry, pool: None })
+    }
+
+    fn pool(&mut self) -> Result<&mut Pool, Errno> {
+        if self.pool.is_none() {
+            self.pool = Some(Pool::new(&self.config, self.geometry)?);
+        }
+        self.pool.as_mut().ok_or(Errno::ENOMEM)
+    }
+}
+
+/// A peer, with its pool mapped.
+#[derive(Debug)]
+pub struct ShmPeer {
+    /// The peer's pool, through which it sends.
+    theirs: Mapping,
+    geometry: Geometry,
+    /// Ours in our own pool, where the peer finds our lanes.
+    mailbox: Mailbox,
+    slots_used: [bool; SLOTS as usize],
+}
+
+/// A transfer under way.
+#[derive(Debug)]
+pub struct ShmTransfer {
+    interval: Interval,
+    chunks: Chunks,
+    at: Cursor,
+    side: Side,
+}
+
+#[derive(Debug)]
+enum Side {
+    /// With its lane, from when one is free until the end.
+    Sender { tag: Tag, taken: Option<TakenLane> },
+    /// Before the sender's cookie is there.
+    Announced,
+    /// The sender's lane is not known yet.
+    Looking { tag: Tag, mailbox: u32 },
+    /// Copying out of a lane.
+    Receiver { lane: u32, consumer: Consumer },
+    /// The sender has ended the transfer before it was whole.
+    Closed,
+}
+
+impl Lmt for Shm {
+    type Peer = ShmPeer;
+    type Transfer = ShmTransfer;
+
+    fn name(&self) -> &'static str {
+        "shm"
+    }
+
+    fn models(&self) -> &'static [Model] {
+        &[Model::Cooperative]
+    }
+
+    fn hello(&mut self) -> Result<Hello, Unavailable> {
+        let geometry = self.geometry;
+        let pool = self.pool().map_err(|errno| unavailable(errno, "making the pool of buffers failed"))?;
+        let descriptor = pool.descriptor().map_err(|error| {
+            unavailable(
+                Errno::from_raw(error.raw_os_error().unwrap_or(0)),
+                "duplicating the pool's descriptor failed; raise ulimit -n",
+            )
+        })?;
+        let hello = WireHello { version: LAYOUT_VERSION, geometry };
+        Ok(Hello { bytes: hello.as_bytes().to_vec(), descriptors: vec![descriptor] })
+    }
+
+    fn probe(&mut self, _facts: &PeerFacts, hello: Hello) -> Result<(ShmPeer, Abilities), Unavailable> {
+        let (theirs, geometry) = attach(&hello)?;
+        let pool = self.pool().map_err(|errno| unavailable(errno, "making the pool of buffers failed"))?;
+        let mailbox = pool.lease_mailbox().ok_or_else(|| {
+            unavailable(Errno::UnknownErrno, "all 16384 mailboxes of the pool are taken by other peers")
+        })?;
+        let peer = ShmPeer { theirs, geometry, mailbox, slots_used: [false; SLOTS as usize] };
+        Ok((peer, Abilities { read: false, write: false, cooperate: true }))
+    }
+
+    fn prepare(
+        &mut self,
+        peer: &mut ShmPeer,
+        plan: &Plan,
+        _data: &Buffer,
+    ) -> Result<(ShmTransfer, Cookie), Fault> {
+        let (side, cookie, chunk_bytes) = match plan.role {
+            Role::Receiver => (Side::Announced, Cookie::empty(), peer.geometry.buffer_bytes),
+            Role::Sender => {
+                let pool = self.pool().map_err(short_of_memory)?;
+                pool.commit_mailbox(&peer.mailbox).map_err(short_of_memory)?;
+                let tag = pool.next_tag();
+                let wire = WireCookie { tag: tag.number(), mailbox: peer.mailbox.index, zero: 0 };
+                let cookie = Cookie::new(wire.as_bytes()).unwrap_or(Cookie::empty());
+                (Side::Sender { tag, taken: None }, cookie, pool.geometry.buffer_bytes)
+            }
+        };
+        let chunks = Chunks { total_bytes: 0, chunk_bytes };
+        Ok((ShmTransfer { interval: plan.interval, chunks, at: Cursor::default(), side }, cookie))
+    }
+
+    fn start(
+        &mut self,
+        peer: &mut ShmPeer,
+        transfer: &mut ShmTransfer,
+        remote: &Cookie,
+        interval: Interval,
+    ) -> Result<(), Fault> {
+        transfer.interval = interval;
+        transfer.chunks.total_bytes = interval.bytes();
+        match transfer.side {
+            Side::Sender { .. } => self.ensure_lane(peer, transfer),
+            _ => {
+                transfer.side = read_cookie(remote).ok_or_else(garbage)?;
+                Ok(())
+            }
+        }
+    }
+
+    /// The sender's front is what the receiver has taken out, the receiver's
+    /// what it has copied; where the two differ at an early end, the receiver
+    /// is right.
+    fn step(
+        &mut self,
+        peer: &mut ShmPeer,
+        transfer: &mut ShmTransfer,
+        data: &mut Buffer,
+        max_bytes: u64,
+    ) -> Result<Step, Fault> {
+        if transfer.chunks.total_bytes == 0 {
+            return Ok(Step { bytes: 0, done: true });
+        }
+        match transfer.side {
+            Side::Sender { .. } => self.send(peer, transfer, data, max_bytes),
+            _ => receive(peer, transfer, data, max_bytes),
+        }
+    }
+
+    fn finish(&mut self, peer: &mut ShmPeer, transfer: ShmTransfer) {
+        if let (Side::Sender { taken: Some(taken), .. }, Some(pool)) = (transfer.side, &mut self.pool) {
+            if let Some(used) = peer.slots_used.get_mut(taken.slot as usize) {
+                *used = false;
+            }
+            pool.put_back(&peer.mailbox, taken);
+        }
+    }
+}
+
+impl Shm {
+    /// Takes a lane for a sender that has none, if one is free and the peer
+    /// does not hold its share already: a peer that stands still must not keep
+    /// all lanes from the others.
+    fn ensure_lane(&mut self, peer: &mut ShmPeer, transfer: &mut ShmTransfer) -> Result<(), Fault> {
+        let pool = self.pool().map_err(short_of_memory)?;
+        let Side::Sender { tag, taken: taken @ None } = &mut transfer.side else {
+            return Ok(());
+        };
+        let free = peer.slots_used.iter().position(|used| !used);
+        let (Some(slot), true) = (free, transfer.chunks.total_bytes > 0) else {
+            return Ok(());
+        };
+        *taken = pool.take(&peer.mailbox, slot as u32, *tag).map_err(short_of_memory)?;
+        peer.slots_used[slot] = taken.is_some();
+        Ok(())
+    }
+
+    fn send(
+        &mut self,
+        peer: &mut ShmPeer,
+        transfer: &mut ShmTransfer,
+        data: &Buffer,
+        max_bytes: u64,
+    ) -> Result<Step, Fault> {
+        self.ensure_lane(peer, transfer)?;
+        let ShmTransfer { interval, chunks, at, side } = transfer;
+        let (Some(pool), Side::Sender { taken: Some(taken), .. }) = (&self.pool, side) else {
+            return Ok(Step { bytes: 0, done: false });
+        };
+        let words = words(&pool.mapping, taken.lane).ok_or_else(garbage)?;
+        let producer = &mut taken.producer;
+        let before = producer.consumed();
+        producer.refresh(words).map_err(|_| garbage())?;
+        if producer.produced() == 0 {
+            *at = Cursor::at(data.segments(), interval.start);
+        }
+        let mut moved = 0;
+        while moved < max_bytes.max(1) && producer.produced() < chunks.count() {
+            let Some(buffer) = producer.free_buffer() else { break };
+            let bytes = chunks.bytes_at(producer.produced());
+            let offset = pool.geometry.buffer_offset(taken.lane, buffer);
+            if pool.mapping.copy_in(offset, data, at, bytes) < bytes {
+                return Err(short_buffer());
+            }
+            producer.publish(words);
+            producer.refresh(words).map_err(|_| garbage())?;
+            moved += bytes;
+        }
+        let consumed = producer.consumed();
+        Ok(Step {
+            bytes: chunks.bytes_of(consumed) - chunks.bytes_of(before),
+            done: consumed == chunks.count(),
+        })
+    }
+}
+
+/// The receiver's step; it needs only the peer's pool.
+fn receive(
+    peer: &ShmPeer,
+    transfer: &mut ShmTransfer,
+    data: &mut Buffer,
+    max_bytes: u64,
+) -> Result<Step, Fault> {
+    if let Side::Looking { tag, mailbox } = transfer.side {
+        let Some(lane) = find_lane(peer, tag, mailbox) else {
+            return Ok(Step { bytes: 0, done: false });
+        };
+        if lane >= peer.geometry.lanes {
+            return Err(garbage());
+        }
+        transfer.at = Cursor::at(data.segments(), transfer.interval.start);
+        transfer.side = Side::Receiver { lane, consumer: Consumer::new(tag, peer.geometry.buffers) };
+    }
+    let Side::Receiver { lane, consumer } = &mut transfer.side else {
+        return Ok(Step { bytes: 0, done: false });
+    };
+    let (lane, chunks) = (*lane, transfer.chunks);
+    let words = words(&peer.theirs, lane).ok_or_else(garbage)?;
+    let mut moved = 0;
+    while moved < max_bytes.max(1) && consumer.taken() < chunks.count() {
+        consumer.refresh(words).map_err(|_| garbage())?;
+        let Some(buffer) = consumer.full_buffer() else { break };
+        let bytes = chunks.bytes_at(consumer.taken());
+        let offset = peer.geometry.buffer_offset(lane, buffer);
+        if peer.theirs.copy_out(offset, data, &mut transfer.at, bytes) < bytes {
+            return Err(short_buffer());
+        }
+        if !consumer.release(words) {
+            transfer.side = Side::Closed;
+            return Ok(Step { bytes: moved, done: false });
+        }
+        moved += bytes;
+    }
+    Ok(Step { bytes: moved, done: consumer.taken() == chunks.count() })
+}
+
+/// Looks into the mailbox for the lane of transfer `tag`; the lane is unchecked.
+fn find_lane(peer: &ShmPeer, tag: Tag, mailbox: u32) -> Option<u32> {
+    (0..SLOTS).find_map(|slot| look(peer.theirs.word(Geometry::slot_offset(mailbox, slot))?, tag))
+}
+
+/// Reads the sender's cookie, which is untrusted.
+fn read_cookie(cookie: &Cookie) -> Option<Side> {
+    let wire = WireCookie::read_from_bytes(cookie.as_bytes()).ok()?;
+    let tag = Tag::new(wire.tag)?;
+    (wire.mailbox < MAILBOXES).then_some(Side::Looking { tag, mailbox: wire.mailbox })
+}
+
+/// Maps the peer's pool after checking that nothing can go wrong with it.
+fn attach(hello: &Hello) -> Result<(Mapping, Geometry), Unavailable> {
+    let none = Errno::UnknownErrno;
+    let wire = WireHello::read_from_bytes(&hello.bytes)
+        .ok()
+        .filter(|wire| wire.version == LAYOUT_VERSION)
+        .ok_or_else(|| unavailable(none, "the peer's pool has another layout; use one version of lmt"))?;
+    let geometry = wire
+        .geometry
+        .checked()
+        .map_err(|error| unavailable(none, &format!("the peer's pool cannot be: its {error}")))?;
+    let fd = hello.descriptors.first().ok_or_else(|| unavailable(none, "the peer passed no pool"))?;
+    match sys::is_sealed_memory(fd, geometry.pool_bytes()) {
+        Ok(true) => {}
+        Ok(false) => {
+            return Err(unavailable(none, "the peer's pool has another size than it says, or could shrink"));
+        }
+        Err(errno) => return Err(unavailable(errno, "the peer's pool is no sealed memory file")),
+    }
+    let mapping = Mapping::new(fd, geometry.pool_bytes()).map_err(|errno| {
+        unavailable(errno, "mapping the peer's pool failed; raise ulimit -v or vm.max_map_count")
+    })?;
+    Ok((mapping, geometry))
+}
+
+fn unavailable(errno: Errno, sentence: &str) -> Unavailable {
+    match errno {
+        Errno::UnknownErrno => Unavailable { errno: 0, sentence: sentence.to_owned() },
+        errno => Unavailable { errno: errno as i32, sentence: format!("{sentence} ({errno})") },
+    }
+}
+
+fn short_of_memory(errno: Errno) -> Fault {
+    Fault::Demote {
+        errno: errno as i32,
+        for_good: false,
+        sentence: format!(
+            "the pipeline's buffers found no memory; free some, raise the limit or lower buffer_bytes ({errno})"
+        ),
+    }
+}
+
+fn garbage() -> Fault {
+    Fault::Demote {
+        errno: 0,
+        for_good: true,
+        sentence: "the peer wrote what cannot be into the pipeline; its memory may be corrupt".to_owned(),
+    }
+}
+
+fn short_buffer() -> Fault {
+    Fault::Demote {
+        errno: 0,
+        for_good: false,
+        sentence:
+            "the buffer is shorter than the transfer or lent for the wrong access; give the one prepare saw"
+                .to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "mechanism_tests.rs"]
+mod tests;

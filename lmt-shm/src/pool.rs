@@ -1,0 +1,175 @@
+//! This endpoint's own pool: which lanes are free, which hold memory, and who
+//! has which mailbox.
+
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nix::errno::Errno;
+
+use crate::geometry::{Config, Geometry, MAILBOXES, PAGE_BYTES, SLOTS};
+use crate::lane::{Producer, Tag, Words, announce, withdraw};
+use crate::sys::{self, Mapping};
+
+/// The pool that this endpoint sends through.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    fd: OwnedFd,
+    pub(crate) mapping: Mapping,
+    pub(crate) geometry: Geometry,
+    kept_lanes: usize,
+    /// Free lanes with memory; the last used is used first, while it is warm.
+    warm: Vec<u32>,
+    /// Free lanes without memory.
+    cold: Vec<u32>,
+    /// Pages before the buffers that have memory.
+    committed_pages: Vec<bool>,
+    mailboxes: Arc<Mutex<Mailboxes>>,
+    last_tag: Tag,
+}
+
+/// Mailboxes given back, and how many were ever given out.
+#[derive(Debug, Default)]
+struct Mailboxes {
+    free: Vec<u32>,
+    used: u32,
+}
+
+/// A mailbox, one peer's while this lives.
+#[derive(Debug)]
+pub(crate) struct Mailbox {
+    pub(crate) index: u32,
+    home: Arc<Mutex<Mailboxes>>,
+}
+
+impl Drop for Mailbox {
+    fn drop(&mut self) {
+        self.home.lock().unwrap_or_else(PoisonError::into_inner).free.push(self.index);
+    }
+}
+
+/// A lane in use, and the slot in which the peer finds it.
+#[derive(Debug)]
+pub(crate) struct TakenLane {
+    pub(crate) lane: u32,
+    pub(crate) slot: u32,
+    pub(crate) producer: Producer,
+}
+
+impl Pool {
+    pub(crate) fn new(config: &Config, geometry: Geometry) -> Result<Self, Errno> {
+        let fd = sys::create(geometry.pool_bytes())?;
+        let mapping = Mapping::new(&fd, geometry.pool_bytes())?;
+        let head_pages = geometry.lane_range(0).start / PAGE_BYTES;
+        let first_tag = Tag::new(1).ok_or(Errno::EINVAL)?;
+        Ok(Self {
+            fd,
+            mapping,
+            geometry,
+            kept_lanes: config.kept_transfers as usize,
+            warm: Vec::new(),
+            cold: (0..geometry.lanes).rev().collect(),
+            committed_pages: vec![false; head_pages as usize],
+            mailboxes: Arc::default(),
+            last_tag: first_tag,
+        })
+    }
+
+    /// The pool's descriptor, for a peer.
+    pub(crate) fn descriptor(&self) -> std::io::Result<OwnedFd> {
+        self.fd.try_clone()
+    }
+
+    pub(crate) fn next_tag(&mut self) -> Tag {
+        self.last_tag = self.last_tag.next();
+        self.last_tag
+    }
+
+    /// A mailbox for a new peer; `None` when all are taken.
+    pub(crate) fn lease_mailbox(&self) -> Option<Mailbox> {
+        let mut boxes = self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = boxes.free.pop().or_else(|| {
+            let fresh = (boxes.used < MAILBOXES).then_some(boxes.used)?;
+            boxes.used += 1;
+            Some(fresh)
+        })?;
+        Some(Mailbox { index, home: Arc::clone(&self.mailboxes) })
+    }
+
+    /// Makes sure that a mailbox has memory.
+    pub(crate) fn commit_mailbox(&mut self, mailbox: &Mailbox) -> Result<(), Errno> {
+        let start = Geometry::slot_offset(mailbox.index, 0);
+        self.commit_head(start..start + u64::from(SLOTS) * 8)
+    }
+
+    /// Takes memory for the pages of `range`, once.
+    fn commit_head(&mut self, range: Range<u64>) -> Result<(), Errno> {
+        for page in range.start / PAGE_BYTES..range.end.div_ceil(PAGE_BYTES) {
+            let committed = self.committed_pages.get_mut(page as usize).ok_or(Errno::EINVAL)?;
+            if !*committed {
+                sys::commit(&self.fd, page * PAGE_BYTES..(page + 1) * PAGE_BYTES)?;
+                *committed = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a lane for the transfer `tag` and says so in the mailbox; `None`
+    /// when no lane is free.
+    ///
+    /// # Errors
+    /// The errno when there is no memory for it.
+    pub(crate) fn take(
+        &mut self,
+        mailbox: &Mailbox,
+        slot: u32,
+        tag: Tag,
+    ) -> Result<Option<TakenLane>, Errno> {
+        let lane = match (self.warm.pop(), self.cold.last()) {
+            (Some(lane), _) => lane,
+            (None, Some(&lane)) => {
+                let (first, last) = Geometry::words_offsets(lane);
+                self.commit_head(first..last + 8)?;
+                sys::commit(&self.fd, self.geometry.lane_range(lane))?;
+                self.cold.pop();
+                lane
+            }
+            (None, None) => return Ok(None),
+        };
+        let words = words(&self.mapping, lane).ok_or(Errno::EINVAL)?;
+        let producer = Producer::open(words, tag, self.geometry.buffers);
+        let place = self.mapping.word(Geometry::slot_offset(mailbox.index, slot)).ok_or(Errno::EINVAL)?;
+        announce(place, tag, lane);
+        Ok(Some(TakenLane { lane, slot, producer }))
+    }
+
+    /// Takes a lane back, whatever the receiver is doing with it.
+    pub(crate) fn put_back(&mut self, mailbox: &Mailbox, taken: TakenLane) {
+        if let Some(place) = self.mapping.word(Geometry::slot_offset(mailbox.index, taken.slot)) {
+            withdraw(place);
+        }
+        if let Some(words) = words(&self.mapping, taken.lane) {
+            Producer::close(words);
+        }
+        // After `close` nothing that a receiver reads here counts, so the
+        // memory may go.
+        let surplus = self.warm.len() >= self.kept_lanes;
+        if surplus && sys::give_back(&self.fd, self.geometry.lane_range(taken.lane)).is_ok() {
+            self.cold.push(taken.lane);
+        } else {
+            self.warm.push(taken.lane);
+        }
+    }
+
+    /// Free lanes: with memory, without.
+    #[cfg(test)]
+    pub(crate) fn free_lanes(&self) -> (usize, usize) {
+        (self.warm.len(), self.cold.len())
+    }
+}
+
+/// The words of a lane, in one's own pool or a peer's.
+pub(crate) fn words(mapping: &Mapping, lane: u32) -> Option<Words<'_>> {
+    let (produced, consumed) = Geometry::words_offsets(lane);
+    Some(Words { produced: mapping.word(produced)?, consumed: mapping.word(consumed)? })
+}
