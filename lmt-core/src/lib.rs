@@ -10,7 +10,14 @@
 pub mod buffer;
 pub mod config;
 pub mod error;
+#[cfg(not(loom))]
+pub mod fork_guard;
 pub mod identity;
+pub mod inbox;
 pub mod mechanism;
+#[cfg(not(loom))]
+mod memory_limits;
 pub mod process;
+#[cfg(not(loom))]
+pub mod shared_memory;
 pub mod sync;
