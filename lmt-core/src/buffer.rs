@@ -145,14 +145,28 @@ impl Buffer {
     /// Copies message bytes from `offset` on into `target`; returns how many
     /// there were.
     pub fn read_at(&self, offset: u64, target: &mut [u8]) -> usize {
+        // SAFETY: a live slice of just that length, which cannot overlap the
+        // segments, since nobody else holds a reference into those.
+        unsafe { self.read_raw(offset, target.as_mut_ptr(), target.len()) }
+    }
+
+    /// Copies up to `bytes` message bytes from `offset` on to `target`; returns
+    /// how many there were.
+    ///
+    /// # Safety
+    /// `target` must be valid for writes of `bytes` bytes that overlap no
+    /// segment. Other processes may see it (a cell of shared memory).
+    pub(crate) unsafe fn read_raw(&self, offset: u64, target: *mut u8, bytes: usize) -> usize {
         let mut done = 0;
-        for piece in self.pieces(offset..offset.saturating_add(target.len() as u64)) {
+        for piece in self.pieces(offset..offset.saturating_add(bytes as u64)) {
             let source = std::ptr::with_exposed_provenance::<u8>(piece.address);
-            let into = &mut target[done..done + piece.bytes];
+            // SAFETY: the pieces together have at most `bytes` bytes, so
+            // `done` is within what the caller promised.
+            let into = unsafe { target.add(done) };
             // SAFETY: `new`'s caller promised `piece.bytes` readable bytes at
-            // `source`; `into` is a live slice of just that length, and cannot
-            // overlap, since nobody else holds a reference into the segments.
-            unsafe { std::ptr::copy_nonoverlapping(source, into.as_mut_ptr(), piece.bytes) };
+            // `source`; this method's caller as many writable ones at `into`,
+            // apart from the segments.
+            unsafe { std::ptr::copy_nonoverlapping(source, into, piece.bytes) };
             done += piece.bytes;
         }
         done
@@ -161,19 +175,53 @@ impl Buffer {
     /// Copies `source` to the message bytes from `offset` on; returns how many
     /// fitted. Writes nothing to a buffer that is lent for reading.
     pub fn write_at(&mut self, offset: u64, source: &[u8]) -> usize {
+        // SAFETY: a live slice of just that length, which cannot overlap the
+        // segments, since nobody else holds a reference into those.
+        unsafe { self.write_raw(offset, source.as_ptr(), source.len()) }
+    }
+
+    /// Copies `bytes` bytes from `source` to the message bytes from `offset`
+    /// on; returns how many fitted. Writes nothing to a buffer that is lent for
+    /// reading.
+    ///
+    /// # Safety
+    /// `source` must be valid for reads of `bytes` bytes that overlap no
+    /// segment. Other processes may see it (a cell of shared memory).
+    pub(crate) unsafe fn write_raw(&mut self, offset: u64, source: *const u8, bytes: usize) -> usize {
         if self.access == Access::Read {
             return 0;
         }
         let mut done = 0;
-        for piece in self.pieces(offset..offset.saturating_add(source.len() as u64)) {
+        for piece in self.pieces(offset..offset.saturating_add(bytes as u64)) {
             let target = std::ptr::with_exposed_provenance_mut::<u8>(piece.address);
-            let from = &source[done..done + piece.bytes];
+            // SAFETY: the pieces together have at most `bytes` bytes, so
+            // `done` is within what the caller promised.
+            let from = unsafe { source.add(done) };
             // SAFETY: `new`'s caller promised `piece.bytes` writable bytes at
-            // `target` that nobody else uses, so they cannot overlap `from`.
-            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), target, piece.bytes) };
+            // `target` that nobody else uses; this method's caller as many
+            // readable ones at `from`, apart from the segments.
+            unsafe { std::ptr::copy_nonoverlapping(from, target, piece.bytes) };
             done += piece.bytes;
         }
         done
+    }
+
+    /// The message bytes `range` as one slice, if they lie in one piece; what
+    /// lies past the end is left out.
+    pub(crate) fn one_slice(&self, range: Range<u64>) -> Option<&[u8]> {
+        let Segments::One(segment) = &self.segments else {
+            return None;
+        };
+        let end = range.end.min(self.total_bytes);
+        let start = range.start.min(end);
+        if start == end {
+            return Some(&[]);
+        }
+        let first = std::ptr::with_exposed_provenance::<u8>(segment.address + start as usize);
+        // SAFETY: within the one segment, whose bytes `new`'s caller promised
+        // readable, and which nobody writes while `self` is borrowed: others
+        // may not, and this buffer's own writes need `&mut self`.
+        Some(unsafe { std::slice::from_raw_parts(first, (end - start) as usize) })
     }
 }
 

@@ -12,10 +12,17 @@ pub mod config;
 pub mod connect;
 pub mod cursor;
 pub mod error;
+#[cfg(not(loom))]
+pub mod fork_guard;
 pub mod identity;
 pub mod matching;
+pub mod inbox;
 pub mod mechanism;
+#[cfg(not(loom))]
+mod memory_limits;
 pub mod process;
 pub mod rendezvous;
 mod slab;
+#[cfg(not(loom))]
+pub mod shared_memory;
 pub mod sync;

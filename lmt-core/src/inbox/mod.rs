@@ -1,0 +1,42 @@
+//! The inbox: one queue in shared memory for each receiver, with any number of
+//! senders, that a sender killed between any two instructions cannot break.
+//!
+//! It is Nemesis's receive queue in what it gives (one queue to poll, whatever
+//! the number of peers; cells named by number, never by address) and differs in
+//! how: slots are claimed, not linked, so no sender's death leaves a gap that
+//! blocks the rest (nemesis-lmt-icpp2009, section 2, has the linked list).
+//!
+//! - [`words`]: what the shared words encode.
+//! - [`ring`] and [`drain`]: the algorithm, senders' and receiver's half. They
+//!   know no memory but the words they are given, so that loom runs them.
+//! - [`layout`]: where the words are in shared memory.
+//! - [`InboxSender`] and [`InboxReceiver`]: the two ends.
+//!
+//! What arrives through an [`InboxReceiver`] is checked as far as the inbox
+//! itself goes (lengths, sender numbers); what a message means is for the
+//! layer above to doubt.
+
+pub(crate) mod drain;
+pub(crate) mod ring;
+pub(crate) mod words;
+
+#[cfg(not(loom))]
+mod layout;
+#[cfg(not(loom))]
+mod receiver;
+#[cfg(not(loom))]
+mod sender;
+
+#[cfg(not(loom))]
+pub use {
+    layout::{Credit, Geometry, GeometryError, INLINE_BYTES},
+    receiver::{Delivery, InboxReceiver},
+    sender::{Envelope, InboxSender, Payload, SendError, Sent},
+};
+
+#[cfg(all(test, loom))]
+#[path = "loom_tests.rs"]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
+#[path = "inbox_tests.rs"]
+mod tests;

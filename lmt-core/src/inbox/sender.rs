@@ -1,0 +1,214 @@
+//! The sending end of a peer's inbox.
+
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+
+use super::layout::{Credit, Geometry, HEADER_WORDS, INLINE_BYTES, InboxMemory};
+use super::ring::{Claimer, LINE_WORDS};
+use crate::buffer::Buffer;
+use crate::shared_memory::AttachError;
+
+/// What goes with a message's bytes; the inbox gives it no meaning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Envelope {
+    /// What sort of message it is.
+    pub kind: u8,
+    /// A number of the sender's choice.
+    pub aux: u32,
+    /// Another, for instance the application's tag.
+    pub tag: u64,
+}
+
+/// A message's bytes.
+#[derive(Clone, Debug)]
+pub enum Payload<'a> {
+    /// As they are.
+    Bytes(&'a [u8]),
+    /// The bytes of this range of a buffer; what lies past its end is left out.
+    Part(&'a Buffer, Range<u64>),
+    /// One after the other, as a header and a body.
+    Two(&'a [u8], &'a [u8]),
+}
+
+/// A message is on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use = "a sleeping receiver must be woken"]
+pub struct Sent {
+    /// The receiver sleeps: ring its doorbell.
+    pub wake: bool,
+}
+
+/// Why a message was not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// No free slot now. Polling the own inbox in between avoids deadlock.
+    #[error("the peer's inbox is full; try again once it has drained some")]
+    Full,
+    /// The message is longer than a cell.
+    #[error("a message of {bytes} bytes does not fit a cell; it must have at most {most_bytes}")]
+    TooLong {
+        /// Its length.
+        bytes: u64,
+        /// The cell's.
+        most_bytes: usize,
+    },
+}
+
+/// Puts messages into one peer's inbox. For one thread at a time.
+#[derive(Debug)]
+pub struct InboxSender {
+    memory: InboxMemory,
+    claimer: Claimer,
+    me: u16,
+}
+
+impl InboxSender {
+    /// Attaches to the inbox behind `fd`, as sender number `me`, which its
+    /// receiver gave out and gives to no other sender until this one is dead
+    /// and released.
+    ///
+    /// # Errors
+    /// [`AttachError`] when the memory is no inbox, could fault, or has no
+    /// sender number `me`.
+    pub fn attach(fd: OwnedFd, me: u16) -> Result<Self, AttachError> {
+        let memory = InboxMemory::attach(fd)?;
+        if usize::from(me) >= memory.geometry().max_peers() {
+            return Err(AttachError::WrongContent { what: "the inbox has no room for this sender's number" });
+        }
+        Ok(Self { memory, claimer: Claimer::new(me), me })
+    }
+
+    /// The peer's sizes.
+    pub fn geometry(&self) -> &Geometry {
+        self.memory.geometry()
+    }
+
+    /// Whether this is the process that attached, and no forked child of it;
+    /// in a child nothing else may be called.
+    #[inline]
+    pub fn is_usable_here(&self) -> bool {
+        self.memory.is_usable_here()
+    }
+
+    /// Sends one message: up to [`INLINE_BYTES`] in one cache line, up to a
+    /// cell's size through the cell. No allocation, no system call.
+    ///
+    /// # Errors
+    /// [`SendError::Full`] when there is no free slot, and
+    /// [`SendError::TooLong`]; in both cases nothing was sent.
+    #[inline]
+    pub fn send(&mut self, envelope: Envelope, payload: Payload<'_>) -> Result<Sent, SendError> {
+        let bytes = payload.bytes();
+        let most_bytes = self.memory.geometry().cell_bytes();
+        if bytes > most_bytes as u64 {
+            return Err(SendError::TooLong { bytes, most_bytes });
+        }
+        let bytes = bytes as usize;
+        let mut words = [0; LINE_WORDS - 1];
+        words[0] = u64::from(envelope.aux) << 32 | bytes as u64;
+        words[1] = envelope.tag;
+        let inline = bytes <= INLINE_BYTES;
+        let used = if inline { payload.pack(&mut words[HEADER_WORDS - 1..]) } else { 0 };
+
+        let ring = self.memory.ring();
+        let start = self.claimer.start(&ring);
+        let claimed = self.claimer.take(&ring, start).map_err(|_| SendError::Full)?;
+        self.claimer.store_hint(&ring, &claimed);
+        if !inline {
+            payload.write(&self.memory, ring.slot(claimed.position()));
+        }
+        self.claimer.write_words(&ring, &claimed, &words[..HEADER_WORDS - 1 + used]);
+        let wake = self.claimer.publish(&ring, claimed, envelope.kind);
+        Ok(Sent { wake })
+    }
+
+    /// Tells the inbox's owner how much of what it sent to this endpoint has
+    /// been drained and let go of.
+    #[inline]
+    pub fn store_credit(&self, credit: Credit) {
+        self.memory.store_credit(self.me.into(), credit);
+    }
+}
+
+impl Payload<'_> {
+    /// How many bytes it has.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Payload::Bytes(bytes) => bytes.len() as u64,
+            Payload::Part(buffer, range) => range.end.min(buffer.total_bytes()).saturating_sub(range.start),
+            Payload::Two(first, second) => first.len() as u64 + second.len() as u64,
+        }
+    }
+
+    /// Puts up to [`INLINE_BYTES`] bytes into words; returns how many words.
+    #[inline]
+    fn pack(&self, words: &mut [u64]) -> usize {
+        let mut packer = Packer { words, bytes: 0 };
+        match self {
+            Payload::Bytes(bytes) => packer.append(bytes),
+            Payload::Two(first, second) => {
+                packer.append(first);
+                packer.append(second);
+            }
+            Payload::Part(buffer, range) => match buffer.one_slice(range.clone()) {
+                Some(bytes) => packer.append(bytes),
+                None => {
+                    let mut gathered = [0; INLINE_BYTES];
+                    let length = (self.bytes() as usize).min(INLINE_BYTES);
+                    buffer.read_at(range.start, &mut gathered[..length]);
+                    packer.append(&gathered[..length]);
+                }
+            },
+        }
+        packer.bytes.div_ceil(8)
+    }
+
+    fn write(&self, memory: &InboxMemory, slot: usize) {
+        match self {
+            Payload::Bytes(bytes) => memory.write_cell(slot, 0, bytes),
+            Payload::Part(buffer, range) => memory.write_cell_from(slot, buffer, range.clone()),
+            Payload::Two(first, second) => {
+                memory.write_cell(slot, 0, first);
+                memory.write_cell(slot, first.len(), second);
+            }
+        }
+    }
+}
+
+/// Lays bytes into words without a call of memcpy, which would take longer
+/// than the few bytes themselves.
+struct Packer<'a> {
+    words: &'a mut [u64],
+    bytes: usize,
+}
+
+impl Packer<'_> {
+    #[inline]
+    fn append(&mut self, bytes: &[u8]) {
+        let (whole, rest) = bytes.as_chunks::<8>();
+        for chunk in whole {
+            self.push(u64::from_le_bytes(*chunk), 8);
+        }
+        if !rest.is_empty() {
+            let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            self.push(last, rest.len());
+        }
+    }
+
+    /// Adds the lowest `count` bytes of `word`, 1 to 8; the others are zero.
+    #[inline]
+    fn push(&mut self, word: u64, count: usize) {
+        let (index, shift) = (self.bytes / 8, self.bytes % 8 * 8);
+        if let Some(target) = self.words.get_mut(index) {
+            *target |= word << shift;
+        }
+        if shift != 0
+            && let Some(target) = self.words.get_mut(index + 1)
+        {
+            *target |= word >> (64 - shift);
+        }
+        self.bytes += count;
+    }
+}
