@@ -130,7 +130,12 @@ impl Pool {
             (None, Some(&lane)) => {
                 let (first, last) = Geometry::words_offsets(lane);
                 self.commit_head(first..last + 8)?;
-                sys::commit(&self.fd, self.geometry.lane_range(lane))?;
+                let range = self.geometry.lane_range(lane);
+                if let Err(errno) = sys::commit(&self.fd, range.clone()) {
+                    // What it found of the memory is not kept from others.
+                    let _ = sys::give_back(&self.fd, range);
+                    return Err(errno);
+                }
                 self.cold.pop();
                 lane
             }
@@ -165,6 +170,12 @@ impl Pool {
     #[cfg(test)]
     pub(crate) fn free_lanes(&self) -> (usize, usize) {
         (self.warm.len(), self.cold.len())
+    }
+
+    /// Memory that the pool takes now, in bytes.
+    #[cfg(test)]
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        nix::sys::stat::fstat(&self.fd).map_or(0, |stat| stat.st_blocks as u64 * 512)
     }
 }
 
