@@ -147,12 +147,13 @@ impl Producer {
         words.produced.store(self.tag.with(self.produced), Ordering::Release);
     }
 
-    /// Takes the lane away from the receiver, whatever it is doing.
-    pub(crate) fn close(words: Words<'_>) {
+    /// Takes the lane away from the receiver, whatever it is doing; returns the
+    /// receiver's last word.
+    pub(crate) fn close(words: Words<'_>) -> u64 {
         // A swap and not a store, with Acquire: it reads the receiver's last
         // compare-and-swap (Release), so all that the receiver counted was read
         // before what we do to the buffers from here on.
-        words.consumed.swap(0, Ordering::Acquire);
+        words.consumed.swap(0, Ordering::Acquire)
     }
 }
 

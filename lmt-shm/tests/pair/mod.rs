@@ -57,14 +57,15 @@ impl<M: Lmt> Side<M> {
         let mut command = Command::new(std::env::current_exe().expect("this binary"));
         command.args(["--exact", "child", "--nocapture"]).stdout(Stdio::null());
         command.env(SOCKET_VARIABLE, number.to_string()).env(SCRIPT_VARIABLE, script);
-        // SAFETY: only two system calls that may be made after fork.
-        unsafe {
-            command.pre_exec(move || {
-                libc::fcntl(number, libc::F_SETFD, 0);
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                Ok(())
-            })
+        let before_exec = move || {
+            // SAFETY: takes numbers only, and may be called after fork.
+            unsafe { libc::fcntl(number, libc::F_SETFD, 0) };
+            // SAFETY: the same.
+            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            Ok(())
         };
+        // SAFETY: it makes two system calls that may be made after fork.
+        unsafe { command.pre_exec(before_exec) };
         let child = command.spawn().expect("the child starts");
         let process = process_of(child.id() as i32);
         drop(theirs);
