@@ -11,7 +11,13 @@ pub mod buffer;
 pub mod config;
 pub mod cursor;
 pub mod error;
+#[cfg(not(loom))]
+pub mod fork_guard;
 pub mod identity;
 pub mod mechanism;
+#[cfg(not(loom))]
+mod memory_limits;
 pub mod process;
+#[cfg(not(loom))]
+pub mod shared_memory;
 pub mod sync;

@@ -31,6 +31,9 @@ const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 pub(crate) struct Tag(u64);
 
 impl Tag {
+    /// The first that an endpoint draws from.
+    pub(crate) const FIRST: Self = Self(1);
+
     /// The tag with this number, if it is one.
     pub(crate) const fn new(number: u64) -> Option<Self> {
         if number == 0 || number >> (64 - COUNT_BITS) != 0 { None } else { Some(Self(number)) }

@@ -1,22 +1,20 @@
 use super::*;
 
 #[test]
-fn only_sealed_memory_of_the_right_size_is_approved() {
-    let good = create(8192).unwrap();
-    assert_eq!(is_sealed_memory(&good, 8192), Ok(true));
-    assert_eq!(is_sealed_memory(&good, 4096), Ok(false));
-    let unsealed = memfd_create("test", MFdFlags::MFD_ALLOW_SEALING).unwrap();
-    nix::unistd::ftruncate(&unsealed, 8192).unwrap();
-    assert_eq!(is_sealed_memory(&unsealed, 8192), Ok(false));
+fn only_memory_of_the_right_size_is_mapped() {
+    let (_mapping, good) = Mapping::create(8192).unwrap();
+    assert!(Mapping::attach(good.try_clone().unwrap(), 8192).is_ok());
+    for bytes in [4096, 12288] {
+        let error = Mapping::attach(good.try_clone().unwrap(), bytes).unwrap_err();
+        assert!(matches!(error, AttachError::WrongSize { .. }), "{error}");
+    }
     let null = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
-    assert_eq!(is_sealed_memory(&null, 0), Err(Errno::EINVAL));
-    assert_eq!(nix::unistd::ftruncate(&good, 0), Err(Errno::EPERM));
+    assert_eq!(Mapping::attach(null, 0).unwrap_err(), AttachError::NotOrdinary);
 }
 
 #[test]
 fn nothing_outside_the_mapping_is_reached() {
-    let fd = create(8192).unwrap();
-    let mapping = Mapping::new(&fd, 8192).unwrap();
+    let (mapping, _fd) = Mapping::create(8192).unwrap();
     assert!(mapping.word(8184).is_some());
     for offset in [8185, 8192, 1 << 40, u64::MAX - 7, u64::MAX, 4] {
         assert!(mapping.word(offset).is_none(), "{offset}");
@@ -34,12 +32,11 @@ fn nothing_outside_the_mapping_is_reached() {
 
 #[test]
 fn memory_is_taken_and_given_back() {
-    let fd = create(1 << 20).unwrap();
-    let blocks = || fstat(&fd).unwrap().st_blocks * 512;
-    assert_eq!(blocks(), 0);
-    commit(&fd, 0..1 << 20).unwrap();
-    assert_eq!(blocks(), 1 << 20);
+    let (mapping, fd) = Mapping::create(1 << 20).unwrap();
+    let bytes = || nix::sys::stat::fstat(&fd).unwrap().st_blocks * 512;
+    assert_eq!(bytes(), 0);
+    mapping.commit(0..1 << 20).unwrap();
+    assert_eq!(bytes(), 1 << 20);
     give_back(&fd, 4096..1 << 20).unwrap();
-    assert_eq!(blocks(), 4096);
-    assert!(commit(&fd, 0..(1 << 20) + 4096).is_err(), "the seals forbid growing");
+    assert_eq!(bytes(), 4096);
 }
