@@ -40,9 +40,9 @@ fn can_write(facts: &PeerFacts) -> bool {
         return false;
     };
     for _ in 0..WRITE_TRIES {
-        let mut own = own_bytes();
+        let own = own_bytes();
         let mut seen = [0; 16];
-        if write_bytes(&facts.process, address, &mut own).is_err()
+        if write_bytes(&facts.process, address, &own).is_err()
             || read_bytes(&facts.process, address, &mut seen).is_err()
         {
             return false;

@@ -119,3 +119,13 @@ pub(crate) fn with_lent<T>(bytes: &mut [u8], work: impl FnOnce(&mut Buffer) -> T
     let mut buffer = lent.unwrap_or_else(|_| Buffer::empty(Access::Write));
     work(&mut buffer)
 }
+
+/// Lends `bytes` of this process's own for reading for as long as `work` runs.
+pub(crate) fn with_shared<T>(bytes: &[u8], work: impl FnOnce(&Buffer) -> T) -> T {
+    let segment = lmt_core::buffer::Segment::of(bytes);
+    // SAFETY: `bytes` is borrowed, so unwritten, until this function returns,
+    // and the buffer, which does not leave it, is gone by then.
+    let lent = unsafe { Buffer::new(&[segment], Access::Read) };
+    // A live slice never reaches past the address space.
+    work(&lent.unwrap_or_else(|_| Buffer::empty(Access::Read)))
+}

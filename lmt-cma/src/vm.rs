@@ -120,13 +120,12 @@ pub fn read_bytes(process: &PeerProcess, address: u64, target: &mut [u8]) -> Res
     crate::sys::with_lent(target, |buffer| whole(process, Local::Into(buffer), address))
 }
 
-/// Writes `source` to `address` in the peer. `source` is not changed; it is
-/// taken by value of its exclusive reference only because buffers are lent so.
+/// Writes `source` to `address` in the peer.
 ///
 /// # Errors
 /// [`CopyError`]; what came before is written then.
-pub fn write_bytes(process: &PeerProcess, address: u64, source: &mut [u8]) -> Result<(), CopyError> {
-    crate::sys::with_lent(source, |buffer| whole(process, Local::OutOf(buffer), address))
+pub fn write_bytes(process: &PeerProcess, address: u64, source: &[u8]) -> Result<(), CopyError> {
+    crate::sys::with_shared(source, |buffer| whole(process, Local::OutOf(buffer), address))
 }
 
 fn whole(process: &PeerProcess, local: Local<'_>, address: u64) -> Result<(), CopyError> {
@@ -137,8 +136,8 @@ fn whole(process: &PeerProcess, local: Local<'_>, address: u64) -> Result<(), Co
     copied.error.map_or(Ok(()), Err)
 }
 
-/// Copies all of `interval_bytes` of the peer's `remote` into `local`, or what
-/// comes before the first error: get, for regions.
+/// Fills `local` from the peer's `remote`, from `remote_offset` on, up to the
+/// end of either or the first error: get, for regions.
 pub fn read_peer(
     process: &PeerProcess,
     remote: &[RemoteSegment],
@@ -149,8 +148,8 @@ pub fn read_peer(
     copy(process, Local::Into(local), &mut here, remote, &mut there, u64::MAX)
 }
 
-/// Copies all of `local` into the peer's `remote`, or what comes before the
-/// first error: put, for regions.
+/// Copies `local` into the peer's `remote`, from `remote_offset` on, up to the
+/// end of either or the first error: put, for regions.
 pub fn write_peer(
     process: &PeerProcess,
     remote: &[RemoteSegment],

@@ -31,6 +31,9 @@ const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 pub(crate) struct Tag(u64);
 
 impl Tag {
+    /// The first that an endpoint draws from.
+    pub(crate) const FIRST: Self = Self(1);
+
     /// The tag with this number, if it is one.
     pub(crate) const fn new(number: u64) -> Option<Self> {
         if number == 0 || number >> (64 - COUNT_BITS) != 0 { None } else { Some(Self(number)) }
@@ -147,12 +150,13 @@ impl Producer {
         words.produced.store(self.tag.with(self.produced), Ordering::Release);
     }
 
-    /// Takes the lane away from the receiver, whatever it is doing.
-    pub(crate) fn close(words: Words<'_>) {
+    /// Takes the lane away from the receiver, whatever it is doing; returns the
+    /// receiver's last word.
+    pub(crate) fn close(words: Words<'_>) -> u64 {
         // A swap and not a store, with Acquire: it reads the receiver's last
         // compare-and-swap (Release), so all that the receiver counted was read
         // before what we do to the buffers from here on.
-        words.consumed.swap(0, Ordering::Acquire);
+        words.consumed.swap(0, Ordering::Acquire)
     }
 }
 

@@ -128,3 +128,34 @@ fn a_stale_consumer_neither_counts_nor_disturbs() {
         assert_eq!(new.consumed(), 1);
     });
 }
+
+/// What the receiver counted before the lane was closed it also had read by
+/// then: the sender's next writes to that buffer do not race with it.
+#[test]
+fn what_was_counted_was_read_before_the_close() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let lane = Lane::new([UnsafeCell::new(0u64), UnsafeCell::new(0)]);
+        let mut end = Producer::open(lane.words(), tag(TAG), 2);
+        end.publish(lane.words());
+        let there = Arc::clone(&lane);
+        let receiver = thread::spawn(move || {
+            there.buffers[0].with(|p| {
+                // SAFETY: what the model checks: nobody writes it now.
+                unsafe { *p }
+            });
+            let mut end = Consumer::new(tag(TAG), 2);
+            end.refresh(there.words()).expect("counters that can be");
+            // Whether it is in time or late, it is an answer and no more.
+            let _ = end.release(there.words());
+        });
+        if Producer::close(lane.words()) == tag(TAG).with(1) {
+            lane.buffers[0].with_mut(|p| {
+                // SAFETY: what the model checks: nobody reads it now.
+                unsafe { *p = 1 }
+            });
+        }
+        receiver.join().expect("the receiver ends");
+    });
+}

@@ -2,16 +2,18 @@
 
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
+use lmt_core::error::MemoryShort;
 use lmt_core::mechanism::{
     Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
 };
+use lmt_core::shared_memory::AttachError;
 use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::geometry::{Chunks, Config, ConfigError, Geometry, MAILBOXES, SLOTS};
 use crate::lane::{Consumer, Tag, look};
 use crate::pool::{Mailbox, Pool, TakenLane, words};
-use crate::sys::{self, Mapping};
+use crate::sys::Mapping;
 
 /// Version of the pool's layout; both sides must have the same.
 const LAYOUT_VERSION: u32 = 1;
@@ -53,11 +55,12 @@ impl Shm {
         Ok(Self { config, geometry, pool: None })
     }
 
-    fn pool(&mut self) -> Result<&mut Pool, Errno> {
-        if self.pool.is_none() {
-            self.pool = Some(Pool::new(&self.config, self.geometry)?);
-        }
-        self.pool.as_mut().ok_or(Errno::ENOMEM)
+    fn pool(&mut self) -> Result<&mut Pool, MemoryShort> {
+        let pool = match self.pool.take() {
+            Some(pool) => pool,
+            None => Pool::new(&self.config, self.geometry)?,
+        };
+        Ok(self.pool.insert(pool))
     }
 }
 
@@ -109,7 +112,7 @@ impl Lmt for Shm {
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
         let geometry = self.geometry;
-        let pool = self.pool().map_err(|errno| unavailable(errno, "making the pool of buffers failed"))?;
+        let pool = self.pool().map_err(|short| unavailable(Errno::ENOMEM, &short.to_string()))?;
         let descriptor = pool.descriptor().map_err(|error| {
             unavailable(
                 Errno::from_raw(error.raw_os_error().unwrap_or(0)),
@@ -121,8 +124,8 @@ impl Lmt for Shm {
     }
 
     fn probe(&mut self, _facts: &PeerFacts, hello: Hello) -> Result<(ShmPeer, Abilities), Unavailable> {
-        let (theirs, geometry) = attach(&hello)?;
-        let pool = self.pool().map_err(|errno| unavailable(errno, "making the pool of buffers failed"))?;
+        let (theirs, geometry) = attach(hello)?;
+        let pool = self.pool().map_err(|short| unavailable(Errno::ENOMEM, &short.to_string()))?;
         let mailbox = pool.lease_mailbox().ok_or_else(|| {
             unavailable(Errno::UnknownErrno, "all 16384 mailboxes of the pool are taken by other peers")
         })?;
@@ -203,10 +206,10 @@ impl Shm {
     /// does not hold its share already: a peer that stands still must not keep
     /// all lanes from the others.
     fn ensure_lane(&mut self, peer: &mut ShmPeer, transfer: &mut ShmTransfer) -> Result<(), Fault> {
-        let pool = self.pool().map_err(short_of_memory)?;
         let Side::Sender { tag, taken: taken @ None } = &mut transfer.side else {
             return Ok(());
         };
+        let pool = self.pool().map_err(short_of_memory)?;
         let free = peer.slots_used.iter().position(|used| !used);
         let (Some(slot), true) = (free, transfer.chunks.total_bytes > 0) else {
             return Ok(());
@@ -308,7 +311,7 @@ fn read_cookie(cookie: &Cookie) -> Option<Side> {
 }
 
 /// Maps the peer's pool after checking that nothing can go wrong with it.
-fn attach(hello: &Hello) -> Result<(Mapping, Geometry), Unavailable> {
+fn attach(hello: Hello) -> Result<(Mapping, Geometry), Unavailable> {
     let none = Errno::UnknownErrno;
     let wire = WireHello::read_from_bytes(&hello.bytes)
         .ok()
@@ -318,16 +321,11 @@ fn attach(hello: &Hello) -> Result<(Mapping, Geometry), Unavailable> {
         .geometry
         .checked()
         .map_err(|error| unavailable(none, &format!("the peer's pool cannot be: its {error}")))?;
-    let fd = hello.descriptors.first().ok_or_else(|| unavailable(none, "the peer passed no pool"))?;
-    match sys::is_sealed_memory(fd, geometry.pool_bytes()) {
-        Ok(true) => {}
-        Ok(false) => {
-            return Err(unavailable(none, "the peer's pool has another size than it says, or could shrink"));
-        }
-        Err(errno) => return Err(unavailable(errno, "the peer's pool is no sealed memory file")),
-    }
-    let mapping = Mapping::new(fd, geometry.pool_bytes()).map_err(|errno| {
-        unavailable(errno, "mapping the peer's pool failed; raise ulimit -v or vm.max_map_count")
+    let fd =
+        hello.descriptors.into_iter().next().ok_or_else(|| unavailable(none, "the peer passed no pool"))?;
+    let mapping = Mapping::attach(fd, geometry.pool_bytes()).map_err(|error| {
+        let errno = if let AttachError::System { errno, .. } = &error { *errno } else { none };
+        unavailable(errno, &format!("the peer's pool cannot be mapped: {error}"))
     })?;
     Ok((mapping, geometry))
 }
@@ -339,14 +337,8 @@ fn unavailable(errno: Errno, sentence: &str) -> Unavailable {
     }
 }
 
-fn short_of_memory(errno: Errno) -> Fault {
-    Fault::Demote {
-        errno: errno as i32,
-        for_good: false,
-        sentence: format!(
-            "the pipeline's buffers found no memory; free some, raise the limit or lower buffer_bytes ({errno})"
-        ),
-    }
+fn short_of_memory(short: MemoryShort) -> Fault {
+    Fault::Demote { errno: Errno::ENOMEM as i32, for_good: false, sentence: short.to_string() }
 }
 
 fn garbage() -> Fault {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nix::errno::Errno;
+use lmt_core::error::MemoryShort;
 
 use crate::geometry::{Config, Geometry, MAILBOXES, PAGE_BYTES, SLOTS};
 use crate::lane::{Producer, Tag, Words, announce, withdraw};
@@ -57,11 +57,9 @@ pub(crate) struct TakenLane {
 }
 
 impl Pool {
-    pub(crate) fn new(config: &Config, geometry: Geometry) -> Result<Self, Errno> {
-        let fd = sys::create(geometry.pool_bytes())?;
-        let mapping = Mapping::new(&fd, geometry.pool_bytes())?;
+    pub(crate) fn new(config: &Config, geometry: Geometry) -> Result<Self, MemoryShort> {
+        let (mapping, fd) = Mapping::create(geometry.pool_bytes())?;
         let head_pages = geometry.lane_range(0).start / PAGE_BYTES;
-        let first_tag = Tag::new(1).ok_or(Errno::EINVAL)?;
         Ok(Self {
             fd,
             mapping,
@@ -71,7 +69,7 @@ impl Pool {
             cold: (0..geometry.lanes).rev().collect(),
             committed_pages: vec![false; head_pages as usize],
             mailboxes: Arc::default(),
-            last_tag: first_tag,
+            last_tag: Tag::FIRST,
         })
     }
 
@@ -97,17 +95,17 @@ impl Pool {
     }
 
     /// Makes sure that a mailbox has memory.
-    pub(crate) fn commit_mailbox(&mut self, mailbox: &Mailbox) -> Result<(), Errno> {
+    pub(crate) fn commit_mailbox(&mut self, mailbox: &Mailbox) -> Result<(), MemoryShort> {
         let start = Geometry::slot_offset(mailbox.index, 0);
         self.commit_head(start..start + u64::from(SLOTS) * 8)
     }
 
     /// Takes memory for the pages of `range`, once.
-    fn commit_head(&mut self, range: Range<u64>) -> Result<(), Errno> {
+    fn commit_head(&mut self, range: Range<u64>) -> Result<(), MemoryShort> {
         for page in range.start / PAGE_BYTES..range.end.div_ceil(PAGE_BYTES) {
-            let committed = self.committed_pages.get_mut(page as usize).ok_or(Errno::EINVAL)?;
+            let Some(committed) = self.committed_pages.get_mut(page as usize) else { break };
             if !*committed {
-                sys::commit(&self.fd, page * PAGE_BYTES..(page + 1) * PAGE_BYTES)?;
+                self.mapping.commit(page * PAGE_BYTES..(page + 1) * PAGE_BYTES)?;
                 *committed = true;
             }
         }
@@ -118,39 +116,56 @@ impl Pool {
     /// when no lane is free.
     ///
     /// # Errors
-    /// The errno when there is no memory for it.
+    /// When there is no memory for it.
     pub(crate) fn take(
         &mut self,
         mailbox: &Mailbox,
         slot: u32,
         tag: Tag,
-    ) -> Result<Option<TakenLane>, Errno> {
-        let lane = match (self.warm.pop(), self.cold.last()) {
-            (Some(lane), _) => lane,
-            (None, Some(&lane)) => {
-                let (first, last) = Geometry::words_offsets(lane);
-                self.commit_head(first..last + 8)?;
-                sys::commit(&self.fd, self.geometry.lane_range(lane))?;
-                self.cold.pop();
-                lane
-            }
-            (None, None) => return Ok(None),
+    ) -> Result<Option<TakenLane>, MemoryShort> {
+        if self.warm.is_empty() {
+            self.warm_one()?;
+        }
+        let place = self.mapping.word(Geometry::slot_offset(mailbox.index, slot));
+        let (Some(place), Some(&lane)) = (place, self.warm.last()) else {
+            return Ok(None);
         };
-        let words = words(&self.mapping, lane).ok_or(Errno::EINVAL)?;
+        let Some(words) = words(&self.mapping, lane) else {
+            return Ok(None);
+        };
+        self.warm.pop();
         let producer = Producer::open(words, tag, self.geometry.buffers);
-        let place = self.mapping.word(Geometry::slot_offset(mailbox.index, slot)).ok_or(Errno::EINVAL)?;
         announce(place, tag, lane);
         Ok(Some(TakenLane { lane, slot, producer }))
     }
 
+    /// Takes memory for a free lane without, if there is one.
+    fn warm_one(&mut self) -> Result<(), MemoryShort> {
+        let Some(&lane) = self.cold.last() else {
+            return Ok(());
+        };
+        let (first, last) = Geometry::words_offsets(lane);
+        self.commit_head(first..last + 8)?;
+        let range = self.geometry.lane_range(lane);
+        if let Err(short) = self.mapping.commit(range.clone()) {
+            // What it found of the memory is not kept from others.
+            let _ = sys::give_back(&self.fd, range);
+            return Err(short);
+        }
+        self.cold.pop();
+        self.warm.push(lane);
+        Ok(())
+    }
+
     /// Takes a lane back, whatever the receiver is doing with it.
     pub(crate) fn put_back(&mut self, mailbox: &Mailbox, taken: TakenLane) {
-        if let Some(place) = self.mapping.word(Geometry::slot_offset(mailbox.index, taken.slot)) {
-            withdraw(place);
-        }
-        if let Some(words) = words(&self.mapping, taken.lane) {
-            Producer::close(words);
-        }
+        let place = self.mapping.word(Geometry::slot_offset(mailbox.index, taken.slot));
+        let (Some(place), Some(words)) = (place, words(&self.mapping, taken.lane)) else {
+            // A forked child has no say in its parent's pool.
+            return;
+        };
+        withdraw(place);
+        Producer::close(words);
         // After `close` nothing that a receiver reads here counts, so the
         // memory may go.
         let surplus = self.warm.len() >= self.kept_lanes;
@@ -165,6 +180,12 @@ impl Pool {
     #[cfg(test)]
     pub(crate) fn free_lanes(&self) -> (usize, usize) {
         (self.warm.len(), self.cold.len())
+    }
+
+    /// Memory that the pool takes now, in bytes.
+    #[cfg(test)]
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        nix::sys::stat::fstat(&self.fd).map_or(0, |stat| stat.st_blocks as u64 * 512)
     }
 }
 

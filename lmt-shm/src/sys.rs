@@ -1,67 +1,31 @@
 //! The pool's memory: made, sealed, checked, mapped, and copied through.
 #![allow(unsafe_code)] // The only file of this crate with unsafe code.
 
-use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::cursor::Cursor;
+use lmt_core::error::MemoryShort;
+use lmt_core::shared_memory::{AttachError, SharedMemory};
 use nix::errno::Errno;
-use nix::fcntl::{FallocateFlags, FcntlArg, SealFlag, fallocate, fcntl};
-use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, munmap};
-use nix::sys::stat::fstat;
-use nix::sys::statfs::{HUGETLBFS_MAGIC, fstatfs};
+use nix::fcntl::{FallocateFlags, fallocate};
 
-/// Shared memory, mapped; it can neither shrink nor grow, by seals.
+const PURPOSE: &str = "the pipeline's pool of buffers";
+
+/// A pool's memory, made here or by a peer, sealed and mapped.
 #[derive(Debug)]
-pub(crate) struct Mapping {
-    base: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: the mapping belongs to no thread; what is behind it is only touched
-// through atomics and copies of bytes.
-unsafe impl Send for Mapping {}
-
-/// Makes a memory file of `bytes` bytes, without a name and without memory yet,
-/// whose size is fixed for good.
-pub(crate) fn create(bytes: u64) -> Result<OwnedFd, Errno> {
-    let fd = memfd_create("lmt-shm", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
-    nix::unistd::ftruncate(&fd, i64::try_from(bytes).map_err(|_| Errno::EFBIG)?)?;
-    let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
-    fcntl(&fd, FcntlArg::F_ADD_SEALS(seals))?;
-    Ok(fd)
-}
-
-/// Whether a descriptor, from a peer, is memory of just this size for good.
-pub(crate) fn is_sealed_memory(fd: &OwnedFd, bytes: u64) -> Result<bool, Errno> {
-    let seals = SealFlag::from_bits_retain(fcntl(fd, FcntlArg::F_GET_SEALS)?);
-    let fixed = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW;
-    // Huge pages may be missing when they are first touched: SIGBUS.
-    let plain = fstatfs(fd)?.filesystem_type() != HUGETLBFS_MAGIC;
-    Ok(seals.contains(fixed) && plain && u64::try_from(fstat(fd)?.st_size) == Ok(bytes))
-}
-
-/// Takes memory for `range` of the file now, rather than at the first touch,
-/// where want of it would kill the process.
-pub(crate) fn commit(fd: &OwnedFd, range: Range<u64>) -> Result<(), Errno> {
-    allocate(fd, FallocateFlags::empty(), range)
-}
+pub(crate) struct Mapping(SharedMemory);
 
 /// Gives the memory of `range` back; it reads as zeros then.
 pub(crate) fn give_back(fd: &OwnedFd, range: Range<u64>) -> Result<(), Errno> {
-    allocate(fd, FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE, range)
-}
-
-fn allocate(fd: &OwnedFd, flags: FallocateFlags, range: Range<u64>) -> Result<(), Errno> {
     let start = i64::try_from(range.start).map_err(|_| Errno::EFBIG)?;
     let bytes = i64::try_from(range.end.saturating_sub(range.start)).map_err(|_| Errno::EFBIG)?;
+    let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
     loop {
-        match fallocate(fd.as_fd(), flags, start, bytes) {
+        match fallocate(fd, flags, start, bytes) {
             Err(Errno::EINTR) => {}
             result => return result,
         }
@@ -69,30 +33,37 @@ fn allocate(fd: &OwnedFd, flags: FallocateFlags, range: Range<u64>) -> Result<()
 }
 
 impl Mapping {
-    /// Maps `bytes` bytes of a file that [`create`] made or
-    /// [`is_sealed_memory`] approved. A forked child does not inherit it.
-    pub(crate) fn new(fd: &OwnedFd, bytes: u64) -> Result<Self, Errno> {
-        let length = usize::try_from(bytes).ok().and_then(NonZeroUsize::new).ok_or(Errno::EINVAL)?;
-        let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice replaces
-        // nothing.
-        let base = unsafe { mmap(None, length, protection, MapFlags::MAP_SHARED, fd, 0) }?.cast::<u8>();
-        let mapping = Self { base, bytes: length.get() };
-        // SAFETY: this is the mapping made above, whole; the advice changes
-        // nothing in this process.
-        unsafe { madvise(base.cast(), mapping.bytes, MmapAdvise::MADV_DONTFORK) }?;
-        Ok(mapping)
+    /// Makes a pool of `bytes` bytes, without memory yet, and the descriptor
+    /// for peers.
+    pub(crate) fn create(bytes: u64) -> Result<(Self, OwnedFd), MemoryShort> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let (memory, fd) = SharedMemory::create(PURPOSE, "pool_transfers", bytes, false)?;
+        Ok((Self(memory), fd))
     }
 
-    /// Where `bytes` bytes from `offset` on stand, if they lie in the mapping.
+    /// Maps a peer's pool, which must be of just `bytes` bytes for good.
+    pub(crate) fn attach(fd: OwnedFd, bytes: u64) -> Result<Self, AttachError> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        SharedMemory::attach(fd, bytes, bytes).map(Self)
+    }
+
+    /// Takes memory for `range` now, rather than at the first touch, where want
+    /// of it would kill the process.
+    pub(crate) fn commit(&self, range: Range<u64>) -> Result<(), MemoryShort> {
+        let bytes = range.end.saturating_sub(range.start) as usize;
+        self.0.commit_range(PURPOSE, "buffer_bytes", range.start as usize, bytes)
+    }
+
+    /// Where `bytes` bytes from `offset` on stand, if they lie in the mapping
+    /// and this is not a forked child, which does not have it.
     fn at(&self, offset: u64, bytes: u64) -> Option<NonNull<u8>> {
         let end = offset.checked_add(bytes)?;
-        if end > self.bytes as u64 {
+        if end > self.0.len() as u64 || !self.0.is_usable_here() {
             return None;
         }
         // SAFETY: `offset` is at most the mapping's length, checked above, so
         // the result is within it or just behind it.
-        Some(unsafe { self.base.add(offset as usize) })
+        Some(unsafe { self.0.base().add(offset as usize) })
     }
 
     /// The word at `offset`, if there is one.
@@ -147,14 +118,6 @@ impl Mapping {
             done += piece.bytes;
         }
         done
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, whole, and every borrow of it has ended.
-        // A failure could only leave it in place.
-        let _ = unsafe { munmap(self.base.cast(), self.bytes) };
     }
 }
 

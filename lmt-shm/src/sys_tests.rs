@@ -1,1 +1,42 @@
 use super::*;
+
+#[test]
+fn only_memory_of_the_right_size_is_mapped() {
+    let (_mapping, good) = Mapping::create(8192).unwrap();
+    assert!(Mapping::attach(good.try_clone().unwrap(), 8192).is_ok());
+    for bytes in [4096, 12288] {
+        let error = Mapping::attach(good.try_clone().unwrap(), bytes).unwrap_err();
+        assert!(matches!(error, AttachError::WrongSize { .. }), "{error}");
+    }
+    let null = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+    assert_eq!(Mapping::attach(null, 0).unwrap_err(), AttachError::NotOrdinary);
+}
+
+#[test]
+fn nothing_outside_the_mapping_is_reached() {
+    let (mapping, _fd) = Mapping::create(8192).unwrap();
+    assert!(mapping.word(8184).is_some());
+    for offset in [8185, 8192, 1 << 40, u64::MAX - 7, u64::MAX, 4] {
+        assert!(mapping.word(offset).is_none(), "{offset}");
+    }
+    let mut own = [1u8; 16];
+    // SAFETY: `own` outlives the buffer and is not touched meanwhile.
+    let mut data =
+        unsafe { Buffer::new(&[lmt_core::buffer::Segment::of_mut(&mut own)], Access::Write) }.unwrap();
+    assert_eq!(mapping.copy_in(8184, &data, &mut Cursor::default(), 16), 0);
+    assert_eq!(mapping.copy_out(u64::MAX, &mut data, &mut Cursor::default(), 16), 0);
+    assert_eq!(mapping.copy_in(8176, &data, &mut Cursor::default(), 16), 16);
+    assert_eq!(mapping.copy_out(8168, &mut data, &mut Cursor::default(), 16), 16);
+    assert_eq!(own, [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
+}
+
+#[test]
+fn memory_is_taken_and_given_back() {
+    let (mapping, fd) = Mapping::create(1 << 20).unwrap();
+    let bytes = || nix::sys::stat::fstat(&fd).unwrap().st_blocks * 512;
+    assert_eq!(bytes(), 0);
+    mapping.commit(0..1 << 20).unwrap();
+    assert_eq!(bytes(), 1 << 20);
+    give_back(&fd, 4096..1 << 20).unwrap();
+    assert_eq!(bytes(), 4096);
+}
