@@ -40,6 +40,7 @@ mod group;
 mod launcher;
 mod output;
 mod running;
+mod signals;
 mod supervisor;
 mod sys;
 mod wire;

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
 /// The signals by which a user ends a program.
@@ -124,17 +124,16 @@ fn keep_over_exec(fd: RawFd) -> io::Result<()> {
     if set == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Prepares the supervisor between fork and exec: these descriptors stay open,
-/// it leads a process group of its own, and `mask` is its signal mask.
-pub(super) fn prepare_supervisor(command: &mut Command, keep: Vec<RawFd>, mask: SigSet) {
+/// Prepares the supervisor between fork and exec: these descriptors stay open
+/// and it leads a process group of its own.
+pub(super) fn prepare_supervisor(command: &mut Command, keep: Vec<RawFd>) {
     let prepare = move || {
         keep.iter().try_for_each(|fd| keep_over_exec(*fd))?;
         nix::unistd::setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&mask), None)?;
         Ok(())
     };
     // SAFETY: after fork in a program with threads only async-signal-safe calls
-    // are allowed: the closure makes system calls (fcntl, setpgid, sigprocmask),
+    // are allowed: the closure makes system calls (fcntl, setpgid),
     // allocates nothing and takes no lock.
     unsafe { command.pre_exec(prepare) };
 }
