@@ -50,8 +50,9 @@ pub use error::{EnvError, LaunchError};
 pub use group::Group;
 pub use launcher::{Launcher, Output, allowed_cpus};
 pub use output::RankOutput;
-pub use running::{Outcome, Running};
+pub use running::{Outcome, Running, describe_exit};
 pub use supervisor::{hook, supervisor_main};
+pub use sys::take_inherited_fd;
 
 /// Variable with the number of this rank, from 0.
 pub const ENV_RANK: &str = "LMT_RANK";

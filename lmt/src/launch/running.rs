@@ -309,8 +309,9 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// How a rank ended, in words.
-pub(super) fn describe_exit(exit: Option<ExitStatus>) -> String {
+/// How a rank ended, in words: "ended with status 3", "was killed by signal 9
+/// (SIGKILL)", "has not ended".
+pub fn describe_exit(exit: Option<ExitStatus>) -> String {
     match exit.map(|exit| (exit.code(), exit.signal())) {
         Some((Some(code), _)) => format!("ended with status {code}"),
         Some((None, Some(signal))) => format!("was killed by signal {}", describe_signal(signal)),

@@ -55,7 +55,7 @@ pub fn supervisor_main() -> ! {
     let control = text
         .parse()
         .map_err(|_| io::Error::from_raw_os_error(libc::EBADF))
-        .and_then(sys::take_inherited)
+        .and_then(sys::take_inherited_fd)
         .map(UnixStream::from);
     match control {
         // Any failure from here on ends the connection, which the launcher sees.
@@ -317,13 +317,14 @@ fn spawn_rank(
     process.env(super::ENV_LAUNCHER_PID, std::process::id().to_string());
     process.stdin(if rank.inherit_stdin { Stdio::inherit() } else { Stdio::null() });
     if let Some(stdout) = rank.stdout {
-        process.stdout(sys::take_inherited(stdout)?);
+        process.stdout(sys::take_inherited_fd(stdout)?);
     }
     if let Some(stderr) = rank.stderr {
-        process.stderr(sys::take_inherited(stderr)?);
+        process.stderr(sys::take_inherited_fd(stderr)?);
     }
     // Closed here once the rank has its copies, so that its death ends them.
-    let kept = rank.keep.iter().map(|fd| sys::take_inherited(*fd)).collect::<io::Result<Vec<OwnedFd>>>()?;
+    let kept =
+        rank.keep.iter().map(|fd| sys::take_inherited_fd(*fd)).collect::<io::Result<Vec<OwnedFd>>>()?;
     let mut cpus = CpuSet::new();
     if let Some(cpu) = rank.cpu {
         cpus.set(cpu)?;
