@@ -87,8 +87,8 @@ fn a_rank_that_hangs_is_killed_at_the_limit_with_all_it_started() {
         test.run(|group| {
             if group.rank() == 1 {
                 println!("about to hang");
-                sleeper().spawn().expect("setsid is there");
-                std::thread::sleep(LIMIT);
+                let mut left_behind = sleeper().spawn().expect("setsid is there");
+                left_behind.wait().expect("it is ours");
             }
         });
     });

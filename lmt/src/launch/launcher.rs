@@ -204,11 +204,8 @@ impl Launcher {
         let program =
             self.program.as_ref().filter(|program| !program.is_empty()).ok_or(LaunchError::NoProgram)?;
         let known = |rank: u32| if rank < self.size { Ok(()) } else { Err(rank) };
-        let named = self.may_die.iter().copied().chain(self.inherited.iter().map(|(rank, ..)| *rank));
-        named
-            .map(known)
-            .collect::<Result<(), u32>>()
-            .map_err(|rank| LaunchError::NoSuchRank { rank, size: self.size })?;
+        let mut named = self.may_die.iter().copied().chain(self.inherited.iter().map(|(rank, ..)| *rank));
+        named.try_for_each(known).map_err(|rank| LaunchError::NoSuchRank { rank, size: self.size })?;
         if !self.cpus.is_empty() {
             let allowed = allowed_cpus();
             if let Some(cpu) = self.cpus.iter().find(|cpu| !allowed.contains(cpu)) {

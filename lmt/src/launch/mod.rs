@@ -27,11 +27,10 @@
 //! anything else:
 //!
 //! ```no_run
-//! fn main() {
-//!     lmt::launch::hook();
-//!     let code = lmt::launch::run_command(4, "./solver".as_ref(), &[], &Default::default());
-//!     std::process::exit(code);
-//! }
+//! // The beginning of `main`:
+//! lmt::launch::hook();
+//! let code = lmt::launch::run_command(4, "./solver".as_ref(), &[], &Default::default());
+//! std::process::exit(code);
 //! ```
 
 mod cli;
