@@ -4,6 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
+.SILENT: tests loom asan miri
 .PHONY: compare test tools format clippy tests doctests loom asan miri
 
 REPORT ?= lmt-report.html

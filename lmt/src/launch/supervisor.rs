@@ -188,6 +188,11 @@ impl Supervisor {
         let ending = !matches!(self.phase, Phase::Running);
         let blind = self.ranks.iter().any(|rank| rank.running && rank.pidfd.is_none());
         let interval_ms = if ending || blind { END_INTERVAL_MS } else { REAP_INTERVAL_MS };
+        if self.launcher_is_gone() {
+            // The closed connection would be readable at once, each time.
+            std::thread::sleep(Duration::from_millis(END_INTERVAL_MS.into()));
+            return false;
+        }
         let mut fds = Vec::with_capacity(self.ranks.len() + 2);
         if let Some(launcher) = &self.launcher {
             fds.push(PollFd::new(launcher.as_fd(), PollFlags::POLLIN));
@@ -208,7 +213,7 @@ impl Supervisor {
                 self.launcher_gone();
                 false
             }
-            Ok(_) => readable && !self.launcher_is_gone(),
+            Ok(_) => readable,
         }
     }
 
