@@ -44,8 +44,5 @@ pub fn run_launcher(launcher: Launcher) -> i32 {
         return 0;
     }
     eprintln!("lmt: {outcome}");
-    match (outcome.failure, outcome.interrupted) {
-        (None, Some(signal)) => 128 + signal,
-        _ => 1,
-    }
+    outcome.interrupted.map_or(1, |signal| 128 + signal)
 }

@@ -12,12 +12,11 @@ use std::time::Duration;
 
 use lmt_core::identity::EndpointId;
 use nix::sched::{CpuSet, sched_getaffinity};
-use nix::sys::signal::SigSet;
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
 use super::output::{self, Reader};
 use super::running::Running;
+use super::signals::CaughtSignals;
 use super::supervisor::{ENV_SUPERVISOR, is_hooked};
 use super::wire::{self, Event, Job, RankJob};
 use super::{ENV_GROUP, ENV_RANK, ENV_SIZE, Group, LaunchError, sys};
@@ -144,9 +143,8 @@ impl Launcher {
     }
 
     /// SIGHUP, SIGINT and SIGTERM to the launching process end the ranks first,
-    /// from [`Self::spawn`] to the end of [`Running::wait`]. They are blocked in
-    /// the calling thread meanwhile, so other threads must have been started
-    /// after it, or block them too. Ignored ones stay ignored. Default: no.
+    /// from [`Self::spawn`] to the end of [`Running::wait`]. Ignored ones stay
+    /// ignored. One group of a process can ask for it at a time. Default: no.
     pub fn handle_signals(mut self, yes: bool) -> Self {
         self.handle_signals = yes;
         self
@@ -185,17 +183,13 @@ impl Launcher {
         };
         let failed = |source| supervisor("could not be started", source);
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
-        let signals = if self.handle_signals { BlockedSignals::block().map_err(failed)? } else { None };
+        let signals = self.handle_signals.then(CaughtSignals::catch).transpose().map_err(failed)?;
         let mut passed = Passed::default();
         let job = self.job(id, &mut passed).map_err(failed)?;
         let Passed { fds, readers } = passed;
         let theirs: OwnedFd = theirs.into();
         let keep = fds.iter().chain([&theirs]).map(AsRawFd::as_raw_fd).collect();
-        let mask = match &signals {
-            Some(signals) => signals.old_mask,
-            None => SigSet::thread_get_mask().map_err(|errno| failed(errno.into()))?,
-        };
-        let child = self.supervisor_command(keep, theirs.as_raw_fd(), mask).spawn().map_err(failed)?;
+        let child = self.supervisor_command(keep, theirs.as_raw_fd()).spawn().map_err(failed)?;
         drop((fds, theirs));
         let mut running = Running::new(child, ours, id, self.size, readers, signals);
         let pids = start(running.control(), &job, &program).inspect_err(|_| running.abandon())?;
@@ -210,11 +204,8 @@ impl Launcher {
         let program =
             self.program.as_ref().filter(|program| !program.is_empty()).ok_or(LaunchError::NoProgram)?;
         let known = |rank: u32| if rank < self.size { Ok(()) } else { Err(rank) };
-        let named = self.may_die.iter().copied().chain(self.inherited.iter().map(|(rank, ..)| *rank));
-        named
-            .map(known)
-            .collect::<Result<(), u32>>()
-            .map_err(|rank| LaunchError::NoSuchRank { rank, size: self.size })?;
+        let mut named = self.may_die.iter().copied().chain(self.inherited.iter().map(|(rank, ..)| *rank));
+        named.try_for_each(known).map_err(|rank| LaunchError::NoSuchRank { rank, size: self.size })?;
         if !self.cpus.is_empty() {
             let allowed = allowed_cpus();
             if let Some(cpu) = self.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
@@ -264,7 +255,7 @@ impl Launcher {
         })
     }
 
-    fn supervisor_command(&self, keep: Vec<RawFd>, control: RawFd, mask: SigSet) -> Command {
+    fn supervisor_command(&self, keep: Vec<RawFd>, control: RawFd) -> Command {
         // The link leads to the running file even if it was replaced meanwhile.
         let mut command = Command::new("/proc/self/exe");
         command.arg0("lmt-supervisor").args(&self.supervisor_arguments);
@@ -275,7 +266,7 @@ impl Launcher {
         if self.output != Output::Inherit {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
-        sys::prepare_supervisor(&mut command, keep, mask);
+        sys::prepare_supervisor(&mut command, keep);
         command
     }
 }
@@ -301,28 +292,6 @@ impl Passed {
             Output::Inherit | Output::Capture => output::capture(from)?,
         });
         Ok(self.hand_over(to.into()))
-    }
-}
-
-/// Signals that end programs, turned into something that can be polled.
-#[derive(Debug)]
-pub(super) struct BlockedSignals {
-    pub old_mask: SigSet,
-    pub fd: SignalFd,
-}
-
-impl BlockedSignals {
-    fn block() -> io::Result<Option<Self>> {
-        let mut mask = SigSet::empty();
-        // A blocked signal reaches the descriptor even when it is ignored.
-        sys::ENDING_SIGNALS
-            .into_iter()
-            .filter(|signal| !sys::is_ignored(*signal))
-            .for_each(|signal| mask.add(signal));
-        let old_mask = SigSet::thread_get_mask()?;
-        let fd = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
-        mask.thread_block()?;
-        Ok(Some(Self { old_mask, fd }))
     }
 }
 

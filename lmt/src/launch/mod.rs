@@ -27,11 +27,10 @@
 //! anything else:
 //!
 //! ```no_run
-//! fn main() {
-//!     lmt::launch::hook();
-//!     let code = lmt::launch::run_command(4, "./solver".as_ref(), &[], &Default::default());
-//!     std::process::exit(code);
-//! }
+//! // The beginning of `main`:
+//! lmt::launch::hook();
+//! let code = lmt::launch::run_command(4, "./solver".as_ref(), &[], &Default::default());
+//! std::process::exit(code);
 //! ```
 
 mod cli;
@@ -40,6 +39,7 @@ mod group;
 mod launcher;
 mod output;
 mod running;
+mod signals;
 mod supervisor;
 mod sys;
 mod wire;
@@ -49,8 +49,9 @@ pub use error::{EnvError, LaunchError};
 pub use group::Group;
 pub use launcher::{Launcher, Output, allowed_cpus};
 pub use output::RankOutput;
-pub use running::{Outcome, Running};
+pub use running::{Outcome, Running, describe_exit};
 pub use supervisor::{hook, supervisor_main};
+pub use sys::take_inherited_fd;
 
 /// Variable with the number of this rank, from 0.
 pub const ENV_RANK: &str = "LMT_RANK";

@@ -14,8 +14,8 @@ use lmt_core::identity::EndpointId;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::LaunchError;
-use super::launcher::BlockedSignals;
 use super::output::{RankOutput, Reader};
+use super::signals::CaughtSignals;
 use super::wire::{self, Event, Order};
 
 /// A group of ranks under way. Dropping it ends them with SIGKILL.
@@ -27,7 +27,7 @@ pub struct Running {
     size: u32,
     pids: Vec<i32>,
     readers: Vec<Reader>,
-    signals: Option<Arc<BlockedSignals>>,
+    signals: Option<Arc<CaughtSignals>>,
     shared: Arc<Shared>,
     watcher: Option<JoinHandle<()>>,
 }
@@ -62,7 +62,7 @@ impl Running {
         group: EndpointId,
         size: u32,
         readers: Vec<Reader>,
-        signals: Option<BlockedSignals>,
+        signals: Option<CaughtSignals>,
     ) -> Self {
         let shared = Arc::new(Shared::default());
         shared.lock().exits = vec![None; size as usize];
@@ -206,9 +206,7 @@ impl Running {
         if let Some(watcher) = self.watcher.take() {
             let _ = watcher.join();
         }
-        if let Some(signals) = self.signals.take() {
-            let _ = signals.old_mask.thread_set_mask();
-        }
+        self.signals = None;
     }
 }
 
@@ -219,7 +217,7 @@ impl Drop for Running {
 }
 
 /// Follows the supervisor's events until it is gone.
-fn watch(control: UnixStream, shared: &Shared, signals: Option<&BlockedSignals>) {
+fn watch(control: UnixStream, shared: &Shared, signals: Option<&CaughtSignals>) {
     let mut events = BufReader::with_capacity(1, &control);
     loop {
         if let Some(signals) = signals
@@ -252,13 +250,13 @@ fn watch(control: UnixStream, shared: &Shared, signals: Option<&BlockedSignals>)
 }
 
 /// Waits for an event of the supervisor, which is `None`, or for a signal.
-fn wait_or_signal(control: &UnixStream, signals: &BlockedSignals) -> Option<i32> {
+fn wait_or_signal(control: &UnixStream, signals: &CaughtSignals) -> Option<i32> {
     let mut fds =
-        [PollFd::new(control.as_fd(), PollFlags::POLLIN), PollFd::new(signals.fd.as_fd(), PollFlags::POLLIN)];
+        [PollFd::new(control.as_fd(), PollFlags::POLLIN), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
     loop {
         let _ = poll(&mut fds, PollTimeout::NONE);
-        if let Ok(Some(signal)) = signals.fd.read_signal() {
-            return i32::try_from(signal.ssi_signo).ok();
+        if let Some(signal) = signals.next() {
+            return Some(signal);
         }
         if fds[0].any().unwrap_or(true) {
             return None;
@@ -293,12 +291,13 @@ impl Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Ctrl-C reaches the ranks too, whose ends then are no news.
+        if let Some(signal) = self.interrupted {
+            return write!(f, "ended by signal {}", describe_signal(signal));
+        }
         if let Some(rank) = self.failure {
             let how = self.exits.get(rank as usize).copied().flatten();
             return write!(f, "rank {rank} {}; the other ranks were ended", describe_exit(how));
-        }
-        if let Some(signal) = self.interrupted {
-            return write!(f, "ended by signal {}", describe_signal(signal));
         }
         if self.supervisor_died {
             return f.write_str("the supervisor of the ranks was killed, and the ranks with it");
@@ -310,8 +309,9 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// How a rank ended, in words.
-pub(super) fn describe_exit(exit: Option<ExitStatus>) -> String {
+/// How a rank ended, in words: "ended with status 3", "was killed by signal 9
+/// (SIGKILL)", "has not ended".
+pub fn describe_exit(exit: Option<ExitStatus>) -> String {
     match exit.map(|exit| (exit.code(), exit.signal())) {
         Some((Some(code), _)) => format!("ended with status {code}"),
         Some((None, Some(signal))) => format!("was killed by signal {}", describe_signal(signal)),

@@ -55,7 +55,7 @@ pub fn supervisor_main() -> ! {
     let control = text
         .parse()
         .map_err(|_| io::Error::from_raw_os_error(libc::EBADF))
-        .and_then(sys::take_inherited)
+        .and_then(sys::take_inherited_fd)
         .map(UnixStream::from);
     match control {
         // Any failure from here on ends the connection, which the launcher sees.
@@ -124,10 +124,22 @@ impl Supervisor {
     /// Starts every rank, or ends those that were when one cannot be.
     fn start(&mut self, job: Job, default_signals: &[Signal]) {
         let Job { command, variables, ranks, launcher_pgid, .. } = job;
-        for (rank, rank_job) in ranks.into_iter().enumerate() {
+        // All are taken, hence closed on exec, before the first rank starts: no
+        // rank may hold another's, whose death must close them.
+        let taken: Vec<io::Result<RankFds>> = ranks.iter().map(RankFds::take).collect();
+        for (rank, (rank_job, fds)) in ranks.into_iter().zip(taken).enumerate() {
             let rank = rank as u32;
             let may_die = rank_job.may_die;
-            let spawned = spawn_rank(&command, &variables, rank_job, launcher_pgid, default_signals.to_vec());
+            let spawned = fds.and_then(|fds| {
+                let setup = RankSetup {
+                    keep: rank_job.keep.clone(),
+                    supervisor_pid: std::process::id() as i32,
+                    launcher_pgid,
+                    cpu: rank_job.cpu.map(one_cpu).transpose()?,
+                    default_signals: default_signals.to_vec(),
+                };
+                spawn_rank(&command, &variables, rank_job, fds, setup)
+            });
             match spawned {
                 Ok(pid) => {
                     let pidfd = sys::pidfd_open(pid).ok();
@@ -176,6 +188,11 @@ impl Supervisor {
         let ending = !matches!(self.phase, Phase::Running);
         let blind = self.ranks.iter().any(|rank| rank.running && rank.pidfd.is_none());
         let interval_ms = if ending || blind { END_INTERVAL_MS } else { REAP_INTERVAL_MS };
+        if self.launcher_is_gone() {
+            // The closed connection would be readable at once, each time.
+            std::thread::sleep(Duration::from_millis(END_INTERVAL_MS.into()));
+            return false;
+        }
         let mut fds = Vec::with_capacity(self.ranks.len() + 2);
         if let Some(launcher) = &self.launcher {
             fds.push(PollFd::new(launcher.as_fd(), PollFlags::POLLIN));
@@ -196,7 +213,7 @@ impl Supervisor {
                 self.launcher_gone();
                 false
             }
-            Ok(_) => readable && !self.launcher_is_gone(),
+            Ok(_) => readable,
         }
     }
 
@@ -301,12 +318,29 @@ impl Supervisor {
     }
 }
 
+/// What the launcher has passed for one rank.
+struct RankFds {
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+    kept: Vec<OwnedFd>,
+}
+
+impl RankFds {
+    fn take(rank: &wire::RankJob) -> io::Result<Self> {
+        Ok(Self {
+            stdout: rank.stdout.map(sys::take_inherited_fd).transpose()?,
+            stderr: rank.stderr.map(sys::take_inherited_fd).transpose()?,
+            kept: rank.keep.iter().map(|fd| sys::take_inherited_fd(*fd)).collect::<io::Result<_>>()?,
+        })
+    }
+}
+
 fn spawn_rank(
     command: &[Vec<u8>],
     variables: &[(Vec<u8>, Vec<u8>)],
     rank: wire::RankJob,
-    launcher_pgid: i32,
-    default_signals: Vec<Signal>,
+    fds: RankFds,
+    setup: RankSetup,
 ) -> io::Result<i32> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut process = Command::new(OsStr::from_bytes(program));
@@ -316,29 +350,23 @@ fn spawn_rank(
     process.envs(rank.variables.iter().map(|(name, value)| (name, value)));
     process.env(super::ENV_LAUNCHER_PID, std::process::id().to_string());
     process.stdin(if rank.inherit_stdin { Stdio::inherit() } else { Stdio::null() });
-    if let Some(stdout) = rank.stdout {
-        process.stdout(sys::take_inherited(stdout)?);
+    if let Some(stdout) = fds.stdout {
+        process.stdout(stdout);
     }
-    if let Some(stderr) = rank.stderr {
-        process.stderr(sys::take_inherited(stderr)?);
+    if let Some(stderr) = fds.stderr {
+        process.stderr(stderr);
     }
-    // Closed here once the rank has its copies, so that its death ends them.
-    let kept = rank.keep.iter().map(|fd| sys::take_inherited(*fd)).collect::<io::Result<Vec<OwnedFd>>>()?;
-    let mut cpus = CpuSet::new();
-    if let Some(cpu) = rank.cpu {
-        cpus.set(cpu)?;
-    }
-    let setup = RankSetup {
-        keep: rank.keep,
-        supervisor_pid: std::process::id() as i32,
-        launcher_pgid,
-        cpu: rank.cpu.map(|_| cpus),
-        default_signals,
-    };
     sys::prepare_rank(&mut process, setup);
     let child = process.spawn()?;
-    drop(kept);
+    // Closed here now that the rank has its copies, so that its death ends them.
+    drop(fds.kept);
     Ok(child.id() as i32)
+}
+
+fn one_cpu(cpu: usize) -> io::Result<CpuSet> {
+    let mut cpus = CpuSet::new();
+    cpus.set(cpu)?;
+    Ok(cpus)
 }
 
 /// The children of this process, own and adopted. Some may be missing, which

@@ -6,9 +6,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
 /// The signals by which a user ends a program.
@@ -23,23 +24,39 @@ pub(super) fn random_bytes() -> io::Result<[u8; 16]> {
     if got == bytes.len() as isize { Ok(bytes) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Takes over a descriptor that this process inherited under a number it was
-/// told, and closes it on exec from now on.
+/// Numbers that [`take_inherited_fd`] has given away.
+static TAKEN: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
+
+/// Takes over the descriptor that [`super::Launcher::inherit_fd`] passed to this
+/// process, and closes it on exec from now on.
 ///
-/// The number must be one that a launcher passed to this process and that is
-/// taken once; whether it is open is checked.
-pub(super) fn take_inherited(raw: RawFd) -> io::Result<OwnedFd> {
+/// `raw` is what the variable named there says. Call this before the process
+/// opens descriptors of its own under numbers that a wrong variable could name.
+///
+/// # Errors
+/// `EBADF` when no such descriptor is open, it is a standard stream or is closed
+/// on exec, hence was not inherited, or it was taken before.
+pub fn take_inherited_fd(raw: RawFd) -> io::Result<OwnedFd> {
     if raw <= libc::STDERR_FILENO {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
     }
-    // SAFETY: fcntl with these commands takes no pointer; a number that is not
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: fcntl with this command takes no pointer; a number that is not
     // open gives EBADF.
+    let flags = unsafe { libc::fcntl(raw, libc::F_GETFD) };
+    // Rust's own descriptors are all closed on exec: this one is nobody's.
+    if flags == -1 || flags & libc::FD_CLOEXEC != 0 || taken.contains(&raw) {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    // SAFETY: as above.
     let set = unsafe { libc::fcntl(raw, libc::F_SETFD, libc::FD_CLOEXEC) };
     if set == -1 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: `raw` is open, as fcntl just said, and nobody else owns it: it was
-    // inherited for this purpose, and callers take each number once.
+    taken.push(raw);
+    // SAFETY: `raw` is open, was inherited from the program that ran this one (it
+    // was not closed on exec, as every descriptor that Rust opens is), and is
+    // given away once: so nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
@@ -124,17 +141,16 @@ fn keep_over_exec(fd: RawFd) -> io::Result<()> {
     if set == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Prepares the supervisor between fork and exec: these descriptors stay open,
-/// it leads a process group of its own, and `mask` is its signal mask.
-pub(super) fn prepare_supervisor(command: &mut Command, keep: Vec<RawFd>, mask: SigSet) {
+/// Prepares the supervisor between fork and exec: these descriptors stay open
+/// and it leads a process group of its own.
+pub(super) fn prepare_supervisor(command: &mut Command, keep: Vec<RawFd>) {
     let prepare = move || {
         keep.iter().try_for_each(|fd| keep_over_exec(*fd))?;
         nix::unistd::setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&mask), None)?;
         Ok(())
     };
     // SAFETY: after fork in a program with threads only async-signal-safe calls
-    // are allowed: the closure makes system calls (fcntl, setpgid, sigprocmask),
+    // are allowed: the closure makes system calls (fcntl, setpgid),
     // allocates nothing and takes no lock.
     unsafe { command.pre_exec(prepare) };
 }

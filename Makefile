@@ -1,0 +1,84 @@
+# make compare   what this machine's mechanisms achieve, in one HTML page
+# make test      everything that must hold before a change goes in
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.SILENT: tests loom asan miri
+.PHONY: compare test tools format clippy tests doctests loom asan miri
+
+REPORT ?= lmt-report.html
+TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+# Crates with loom models, and tests of one process that sanitizers can follow.
+LOOM_CRATES ?= lmt-core lmt-shm
+ASAN_CRATES ?= lmt-core lmt-shm lmt-cma
+MIRI_CRATES ?= lmt-core
+HOST := x86_64-unknown-linux-gnu
+
+compare: tools
+	cargo build --release --package lmt-bench
+	"$(TARGET)/release/lmt" compare --output "$(REPORT)"
+	echo "The report is $$(realpath "$(REPORT)"); open it in a browser."
+
+test: tools format clippy tests doctests loom asan miri
+	echo "make test: all that this machine can check is in order."
+
+tools:
+	@./.ci/tools
+
+format:
+	cargo fmt --all --check
+
+clippy:
+	cargo clippy --workspace --all-targets -- -D warnings
+
+tests:
+	if cargo nextest --version >/dev/null 2>&1; then
+	  cargo nextest run --workspace --no-fail-fast
+	else
+	  echo "cargo-nextest is not installed (cargo install cargo-nextest --locked); using cargo test."
+	  cargo test --workspace --lib --bins --tests --examples --no-fail-fast
+	fi
+
+doctests:
+	cargo test --workspace --doc
+
+# A separate folder: the flag would have everything built anew, twice.
+loom:
+	for crate in $(LOOM_CRATES); do
+	  if [ "$$(./.ci/has-package $$crate)" = no ]; then
+	    echo "SKIPPED loom models of $$crate: no such package in this workspace."
+	    continue
+	  fi
+	  RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$(TARGET)/loom" \
+	    cargo test --release --package $$crate --lib -- loom | tee "$(TARGET)/loom-$$crate.log"
+	  # A filter that matches nothing passes too: that would check nothing.
+	  if ! grep -q 'test result: ok. [1-9]' "$(TARGET)/loom-$$crate.log"; then
+	    echo "No loom model of $$crate ran; their names must contain loom." >&2
+	    exit 1
+	  fi
+	done
+
+asan:
+	if ! cargo +nightly --version >/dev/null 2>&1; then
+	  echo "SKIPPED AddressSanitizer: no nightly toolchain (rustup toolchain install nightly)."
+	  exit 0
+	fi
+	for crate in $(ASAN_CRATES); do
+	  if [ "$$(./.ci/has-package $$crate)" = no ]; then
+	    echo "SKIPPED AddressSanitizer on $$crate: no such package in this workspace."
+	    continue
+	  fi
+	  RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR="$(TARGET)/asan" \
+	    cargo +nightly test --target $(HOST) --package $$crate --lib
+	done
+
+miri:
+	if ! cargo +nightly miri --version >/dev/null 2>&1; then
+	  echo "SKIPPED Miri: not installed (rustup +nightly component add miri)."
+	  exit 0
+	fi
+	for crate in $(MIRI_CRATES); do
+	  MIRIFLAGS="-Zmiri-disable-isolation" CARGO_TARGET_DIR="$(TARGET)/miri" \
+	    cargo +nightly miri test --package $$crate --lib
+	done
