@@ -225,6 +225,24 @@ impl Buffer {
     }
 }
 
+/// Copies the bytes of `source` to `target`, as many as both have; returns how
+/// many. One copy, piece by piece, whatever the segments of the two.
+pub fn copy_between(source: &Buffer, target: &mut Buffer) -> u64 {
+    let mut offset = 0;
+    for piece in source.pieces(0..source.total_bytes()) {
+        let from = std::ptr::with_exposed_provenance::<u8>(piece.address);
+        // SAFETY: the lender of `source` promised `piece.bytes` readable bytes
+        // at this address that nobody writes while the buffer is lent.
+        let bytes = unsafe { std::slice::from_raw_parts(from, piece.bytes) };
+        let written = target.write_at(offset, bytes) as u64;
+        offset += written;
+        if written < piece.bytes as u64 {
+            break;
+        }
+    }
+    offset
+}
+
 #[cfg(test)]
 #[path = "buffer_tests.rs"]
 mod tests;

@@ -19,6 +19,9 @@ pub struct Config {
     pub inbox_cells: u32,
     /// Payload of one cell, in bytes, a multiple of 64. Default 4096.
     pub cell_bytes: u32,
+    /// The most peers that an endpoint knows, at most 65535; each takes a
+    /// cache line of its segment. Default 1024.
+    pub max_peers: u32,
     /// Bytes of unexpected messages kept for one sender before it is held
     /// back. Default 1 MiB.
     pub unexpected_max_bytes: u64,
@@ -54,6 +57,7 @@ impl Default for Config {
             eager_max_bytes: 4096,
             inbox_cells: 128,
             cell_bytes: 4096,
+            max_peers: 1024,
             unexpected_max_bytes: 1 << 20,
             pending_max_messages: 1024,
             connect_timeout_ms: 10_000,
@@ -82,6 +86,16 @@ pub enum ConfigError {
         /// What it must be.
         rule: &'static str,
     },
+    /// An environment variable cannot be read.
+    #[error("the environment variable {name} is `{value}`; it must be {rule}")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// What it holds.
+        value: String,
+        /// What it must be.
+        rule: &'static str,
+    },
 }
 
 impl Config {
@@ -104,6 +118,7 @@ impl Config {
                 "a multiple of 64 from 512 to 1048576",
             ),
             ("eager_max_bytes", self.eager_max_bytes, self.eager_max_bytes <= 1 << 20, "at most 1048576"),
+            ("max_peers", u64::from(self.max_peers), (1..=65535).contains(&self.max_peers), "1 to 65535"),
             (
                 "unexpected_max_bytes",
                 self.unexpected_max_bytes,

@@ -9,20 +9,33 @@
 
 pub mod buffer;
 pub mod config;
+#[cfg(not(loom))]
 pub mod connect;
 pub mod cursor;
+#[cfg(not(loom))]
+pub mod door;
+#[cfg(not(loom))]
+pub mod engine;
 pub mod error;
 #[cfg(not(loom))]
 pub mod fork_guard;
 pub mod identity;
-pub mod matching;
 pub mod inbox;
+pub mod matching;
 pub mod mechanism;
+#[cfg(not(loom))]
+pub mod mechanisms;
 #[cfg(not(loom))]
 mod memory_limits;
 pub mod process;
+#[cfg(not(loom))]
+pub mod random;
+#[cfg(not(loom))]
+pub mod region;
 pub mod rendezvous;
-mod slab;
 #[cfg(not(loom))]
 pub mod shared_memory;
+mod slab;
 pub mod sync;
+#[cfg(not(loom))]
+pub mod transfers;

@@ -1,7 +1,47 @@
-//! Moves messages, above all large ones, between the processes of one machine.
+//! Moves messages, above all large ones, between the processes of one machine
+//! as fast as the machine can: short ones through a lock-free queue in shared
+//! memory, large ones by whichever mechanism suits them.
 //!
-//! [`launch`] starts a group of processes that find each other without
-//! exchanging anything, and ends them together.
+//! An [`Endpoint`] sends and receives. Its [`Endpoint::address`] is a short
+//! byte string that the embedder passes around as it likes; [`launch`] starts
+//! groups of processes that know each other's addresses from the start. MPI
+//! device layers that have their own matching use [`door`]; embedders that own
+//! their buffers use the [`Engine`] below.
 #![deny(unsafe_code)]
 
+mod access;
+mod builder;
+mod endpoint;
+mod environment;
 pub mod launch;
+mod lent;
+pub mod list;
+mod scope;
+mod shared;
+
+pub use access::Access;
+pub use builder::EndpointBuilder;
+pub use endpoint::Endpoint;
+pub use environment::config_from_env;
+pub use list::mechanism_names;
+pub use lmt_core::config::Config;
+pub use lmt_core::engine::{
+    CreateError, Engine, Message, OperationError, PeerId, RequestId, SendMode, Source, Status, TagMatch,
+};
+pub use lmt_core::error::PeerError;
+pub use lmt_core::identity::{Address, AddressError, EndpointId};
+pub use lmt_core::{buffer, mechanism, mechanisms};
+pub use scope::{Request, Scope};
+pub use shared::{ProgressThread, SharedEndpoint};
+
+/// A random identity (getrandom(2)).
+///
+/// # Errors
+/// The kernel gives no random bytes.
+pub fn random_id() -> Result<EndpointId, CreateError> {
+    lmt_core::random::bytes().map(EndpointId::from_bytes).map_err(|source| CreateError::System {
+        what: "getrandom",
+        source,
+        advice: "the kernel must offer random bytes (Linux 3.17 or newer)",
+    })
+}

@@ -172,15 +172,15 @@ fn two_processes_exchange_a_memfd_and_read_each_others_nonce() {
     for (here, there) in [(true, false), (false, true), (true, true)] {
         let (a, b) = two_ids();
         let mut one = Party::new(a);
-        let mut other =
-            served("two_processes_exchange_a_memfd_and_read_each_others_nonce", b, a, there);
+        let mut other = served("two_processes_exchange_a_memfd_and_read_each_others_nonce", b, a, there);
         other.go();
         if here {
             one.connector.connect(&Address::abstract_socket(b));
         }
         work_long(&mut one, |p| p.connector.is_established(b));
         let log = &one.recorder.log;
-        let Some(Happened::Established(facts, report)) = log.iter().find(|e| matches!(e, Happened::Established(..)))
+        let Some(Happened::Established(facts, report)) =
+            log.iter().find(|e| matches!(e, Happened::Established(..)))
         else {
             panic!("{log:?}");
         };
@@ -256,7 +256,10 @@ fn a_peer_killed_at_any_instant_of_the_handshake_is_told_within_a_second() {
         let ended = one.recorder.error_of(b).is_some() || one.recorder.closed_how(b).is_some();
         assert!(ended || !greeted, "round {round}: {:#?}", one.recorder.log);
     }
-    println!("killed before contact {}, after hello {}, after probe {}, established {}", counts[0], counts[1], counts[2], counts[3]);
+    println!(
+        "killed before contact {}, after hello {}, after probe {}, established {}",
+        counts[0], counts[1], counts[2], counts[3]
+    );
     assert!(counts[0] < 110, "the kills came too early to say anything: {counts:?}");
 }
 
@@ -274,10 +277,8 @@ fn a_killed_listener_whose_child_lives_does_not_keep_us_waiting() {
         std::process::exit(0);
     }
     let (a, b) = two_ids();
-    let mut other = Role::start(
-        "a_killed_listener_whose_child_lives_does_not_keep_us_waiting",
-        &[b.to_string()],
-    );
+    let mut other =
+        Role::start("a_killed_listener_whose_child_lives_does_not_keep_us_waiting", &[b.to_string()]);
     let child = Pid::from_raw(other.line().parse().unwrap());
     other.kill();
     let mut one = Party::new(a);
@@ -357,20 +358,25 @@ fn storm(arguments: &[String]) -> ! {
     let [rank, ranks, rounds] = [1, 2, 3].map(|at| arguments[at].parse::<u32>().unwrap());
     for round in 0..rounds {
         let group = base.member(round << 12);
-        let make = || Connector::new(group.member(rank), &Config { connect_timeout_ms: 60_000, ..Config::default() });
+        let make = || {
+            Connector::new(group.member(rank), &Config { connect_timeout_ms: 60_000, ..Config::default() })
+        };
         // In every other round nobody listens before everybody may connect.
         let early = (round & 1 == 0).then(&make);
         say("ready");
         wait_for_go();
         let recorder = Recorder { name: format!("rank {rank}"), ..Recorder::default() };
         let mut party = Party { connector: early.unwrap_or_else(&make).unwrap(), recorder };
-        let others: Vec<_> = (0..ranks).filter(|other| *other != rank).map(|other| group.member(other)).collect();
+        let others: Vec<_> =
+            (0..ranks).filter(|other| *other != rank).map(|other| group.member(other)).collect();
         for other in &others {
             party.connector.connect(&Address::abstract_socket(*other));
         }
-        let met = |p: &Party| p.recorder.log.iter().filter(|e| matches!(e, Happened::Established(..))).count();
+        let met =
+            |p: &Party| p.recorder.log.iter().filter(|e| matches!(e, Happened::Established(..))).count();
         if !work(&mut party, Duration::from_secs(60), |p| met(p) >= others.len()) {
-            let missing: Vec<_> = others.iter().filter(|o| party.recorder.established_with(**o) == 0).collect();
+            let missing: Vec<_> =
+                others.iter().filter(|o| party.recorder.established_with(**o) == 0).collect();
             say(&format!("rank {rank} in round {round} misses {missing:?}"));
             std::process::exit(1);
         }

@@ -1,0 +1,51 @@
+//! The door's part in connecting: only what the mechanisms have to say.
+
+use std::os::fd::OwnedFd;
+
+use super::{Inner, Link};
+use crate::connect::{self, Closed, Handler};
+use crate::engine::greeting::{decode_hellos, decode_report, encode_hellos, encode_report};
+use crate::error::PeerError;
+use crate::identity::EndpointId;
+use crate::mechanism::PeerFacts;
+
+impl Handler for Inner {
+    fn hello(&mut self, peer: EndpointId) -> Result<connect::Greeting, String> {
+        self.key_of(peer).ok_or("it knows as many peers as max_peers allows")?;
+        let (mut bytes, mut descriptors) = (Vec::new(), Vec::new());
+        encode_hellos(self.transfers.mechanisms().hellos(), &mut bytes, &mut descriptors);
+        Ok(connect::Greeting { bytes, descriptors })
+    }
+
+    fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, String> {
+        let key = self.key_of(facts.id).ok_or("it knows as many peers as max_peers allows")?;
+        let mut descriptors = greeting.descriptors.into_iter();
+        let hellos = decode_hellos(&greeting.bytes, &mut descriptors).map_err(|e| e.to_string())?;
+        Ok(encode_report(&self.transfers.mechanisms().probe(key, facts, hellos)))
+    }
+
+    fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {
+        let Some(key) = self.key_of(facts.id) else { return };
+        self.transfers.mechanisms().learn(key, &decode_report(&report));
+        self.peers[key as usize].link = Link::Up;
+        while let Some(early) = self.peers[key as usize].early.pop_front() {
+            self.announce(key, early.request, early.envelope);
+        }
+    }
+
+    fn failed(&mut self, id: EndpointId, error: PeerError) {
+        if let Some(&key) = self.by_id.get(&id) {
+            self.ended.push((key, error));
+        }
+    }
+
+    fn closed(&mut self, id: EndpointId, _how: Closed) {
+        if let Some(&key) = self.by_id.get(&id) {
+            self.ended.push((key, PeerError::Dead { id }));
+        }
+    }
+
+    fn descriptors(&mut self, id: EndpointId, _bytes: &[u8], descriptors: Vec<OwnedFd>) {
+        tracing::warn!(peer = %id, count = descriptors.len(), "a peer passed descriptors that nobody expects");
+    }
+}

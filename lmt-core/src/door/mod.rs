@@ -1,0 +1,506 @@
+//! The second door: large messages for device layers that have their own
+//! packets and their own matching.
+//!
+//! An MPI device layer has an inbox, a matching engine and packets of its own,
+//! and wants only the large messages moved (nemesis-lmt, section 2: the LMT
+//! interface). It gives [`Port::send_packet`], hands what arrives to
+//! [`Door::on_packet`], and calls [`Door::matched`] when its matching has found
+//! the receive for an announced message. No inbox of ours is involved. The
+//! processes still connect through a socket of ours, since pids and
+//! descriptors must come from the kernel; that happens inside
+//! [`Door::progress`].
+
+mod handshake;
+
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use crate::buffer::{Access, Buffer};
+use crate::config::Config;
+use crate::connect::Connector;
+use crate::engine::requests::{OperationError, PeerId, Request, RequestId, Requests, State, Status, Waiting};
+use crate::engine::{CreateError, check_config};
+use crate::error::PeerError;
+use crate::fork_guard::Origin;
+use crate::identity::{Address, EndpointId};
+use crate::mechanisms::{Mechanisms, Standing};
+use crate::rendezvous::{Incoming, Packet, PeerKey, Rts, SendId};
+use crate::transfers::{Ended, Transfers};
+
+/// The longest envelope in bytes.
+pub const ENVELOPE_MAX_BYTES: usize = 64;
+/// What the embedder writes on a message: its bytes and how many there are.
+type Envelope = ([u8; ENVELOPE_MAX_BYTES], u8);
+
+const NO_ENVELOPE: Envelope = ([0; ENVELOPE_MAX_BYTES], 0);
+
+/// The longest packet that [`Port::send_packet`] is given, in bytes.
+pub const PACKET_MAX_BYTES: usize = 1 + ENVELOPE_MAX_BYTES + Packet::MAX_BYTES;
+
+/// The embedder's way of carrying packets to a peer.
+///
+/// Packets to one peer must arrive in the order in which they were sent, and
+/// none may be lost.
+pub trait Port {
+    /// Sends a packet, or says that there is no room now; it is tried again
+    /// in the next [`Door::progress`].
+    ///
+    /// # Errors
+    /// [`PortFull`]: not now.
+    fn send_packet(&mut self, to: PeerId, packet: &[u8]) -> Result<(), PortFull>;
+}
+
+/// There is no room for a packet now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the embedder has no room for a packet now")]
+pub struct PortFull;
+
+/// A message that a peer wants to send, to be matched by the embedder.
+#[derive(Debug)]
+#[must_use = "an announced message that is never matched keeps its sender waiting"]
+pub struct Announcement {
+    peer: PeerId,
+    envelope: Envelope,
+    rts: Rts,
+}
+
+impl Announcement {
+    /// Who announces it.
+    pub const fn peer(&self) -> PeerId {
+        self.peer
+    }
+
+    /// What the sender's embedder wrote on it.
+    pub fn envelope(&self) -> &[u8] {
+        &self.envelope.0[..usize::from(self.envelope.1)]
+    }
+
+    /// The message's length in bytes.
+    pub const fn bytes(&self) -> u64 {
+        self.rts.total_bytes
+    }
+
+    /// Whether this is the message that a sender takes back.
+    pub fn is(&self, withdrawal: &Withdrawal) -> bool {
+        self.peer == withdrawal.peer && self.rts.send_id == withdrawal.send_id
+    }
+}
+
+/// A sender takes an announced message back: look whether it is still
+/// unmatched ([`Announcement::is`]) and answer by [`Door::withdrawn`].
+#[derive(Debug)]
+#[must_use = "the sender waits for the answer"]
+pub struct Withdrawal {
+    peer: PeerId,
+    send_id: SendId,
+}
+
+/// What a packet meant.
+#[derive(Debug)]
+pub enum Arrival {
+    /// A message to be matched.
+    Announced(Announcement),
+    /// A message to be forgotten, if it is not matched yet.
+    Withdrawn(Withdrawal),
+    /// Something between the two doors.
+    Handled,
+}
+
+/// Why a packet was not understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the packet of {bytes} bytes from {peer:?} was ignored: {reason}; hand over just what the peer's send_packet was given"
+)]
+pub struct BadPacket {
+    /// From whom.
+    pub peer: PeerId,
+    /// Its length in bytes.
+    pub bytes: usize,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// A packet that waits for the port.
+struct Waiter {
+    packet: Packet,
+    envelope: Envelope,
+}
+
+/// A send that waits for the connection.
+struct Early {
+    request: RequestId,
+    envelope: Envelope,
+}
+
+#[derive(PartialEq)]
+enum Link {
+    None,
+    Pending,
+    Up,
+    Gone(PeerError),
+}
+
+struct Peer {
+    id: EndpointId,
+    address: Option<Address>,
+    link: Link,
+    early: VecDeque<Early>,
+    packets: VecDeque<Waiter>,
+}
+
+struct Inner {
+    id: EndpointId,
+    config: Config,
+    peers: Vec<Peer>,
+    by_id: HashMap<EndpointId, PeerKey>,
+    transfers: Transfers,
+    requests: Requests,
+    envelopes: HashMap<RequestId, Envelope>,
+    ended: Vec<(PeerKey, PeerError)>,
+}
+
+/// The layer of large messages, without an inbox.
+pub struct Door {
+    origin: Origin,
+    connector: Connector,
+    inner: Inner,
+    until_sockets: u32,
+}
+
+/// Between two looks at the sockets; as in the engine.
+const SOCKET_EVERY: u32 = 256;
+
+impl Door {
+    /// Opens the door under this identity, with these mechanisms.
+    ///
+    /// # Errors
+    /// [`CreateError`]: a configuration that cannot work, or a system that
+    /// refuses the socket.
+    pub fn new(id: EndpointId, config: Config, mechanisms: Mechanisms) -> Result<Self, CreateError> {
+        check_config(&config, &mechanisms)?;
+        let connector = Connector::new(id, &config)?;
+        let inner = Inner {
+            id,
+            config,
+            peers: Vec::new(),
+            by_id: HashMap::new(),
+            transfers: Transfers::new(mechanisms),
+            requests: Requests::default(),
+            envelopes: HashMap::new(),
+            ended: Vec::new(),
+        };
+        Ok(Self { origin: Origin::here(), connector, inner, until_sockets: 0 })
+    }
+
+    fn check_fork(&self) -> Result<(), OperationError> {
+        if self.origin.is_this_process() { Ok(()) } else { Err(OperationError::Forked) }
+    }
+
+    /// Where peers find this door.
+    pub fn address(&self) -> &Address {
+        self.connector.address()
+    }
+
+    /// Names a peer and begins to connect to it; the connection is made by
+    /// [`Door::progress`].
+    ///
+    /// # Errors
+    /// This is a forked child, or too many peers are known.
+    pub fn insert_peer(&mut self, address: &Address) -> Result<PeerId, OperationError> {
+        self.check_fork()?;
+        let key = self.inner.key_of(address.id()).ok_or_else(|| {
+            OperationError::System("as many peers are known as max_peers allows; raise it".into())
+        })?;
+        let peer = &mut self.inner.peers[key as usize];
+        peer.address = Some(address.clone());
+        if matches!(peer.link, Link::None | Link::Gone(_)) {
+            peer.link = Link::Pending;
+            self.connector.connect(address);
+            self.until_sockets = 0;
+        }
+        Ok(PeerId(key))
+    }
+
+    /// Whether the connection with a peer is made.
+    pub fn is_connected(&self, peer: PeerId) -> bool {
+        self.inner.peers.get(peer.index() as usize).is_some_and(|p| p.link == Link::Up)
+    }
+
+    /// What is known of each mechanism with a peer.
+    pub fn standings(&self, peer: PeerId) -> Vec<(&'static str, Standing)> {
+        let mechanisms = self.inner.transfers.standings();
+        mechanisms.standings(peer.index()).map(|(name, s)| (name, s.clone())).collect()
+    }
+
+    /// Begins to send `buffer` as one message, announced with `envelope` (at
+    /// most [`ENVELOPE_MAX_BYTES`]) for the peer's matching.
+    ///
+    /// # Errors
+    /// The peer is unknown or dead, or the envelope is too long.
+    pub fn send(&mut self, to: PeerId, envelope: &[u8], buffer: Buffer) -> Result<RequestId, OperationError> {
+        self.check_fork()?;
+        let envelope = pack(envelope)?;
+        let key = to.index();
+        let peer = self.inner.peers.get_mut(key as usize).ok_or(OperationError::UnknownPeer)?;
+        if let Link::Gone(error) = &peer.link {
+            return Err(error.clone().into());
+        }
+        let bytes = buffer.total_bytes();
+        let state = State::Waiting(Waiting::Queued);
+        let request = Request { buffer: Some(buffer), peer: Some(key), tag: 0, bytes, state };
+        let id = self.inner.requests.insert(request);
+        if self.inner.peers[key as usize].link == Link::Up {
+            self.inner.announce(key, id, envelope);
+        } else {
+            self.inner.peers[key as usize].early.push_back(Early { request: id, envelope });
+        }
+        Ok(id)
+    }
+
+    /// Takes a packet that a peer's [`Port::send_packet`] was given.
+    ///
+    /// # Errors
+    /// [`BadPacket`]: it was ignored.
+    pub fn on_packet(&mut self, from: PeerId, packet: &[u8]) -> Result<Arrival, BadPacket> {
+        let bad = |reason: String| BadPacket { peer: from, bytes: packet.len(), reason };
+        self.check_fork().map_err(|e| bad(e.to_string()))?;
+        if self.inner.peers.get(from.index() as usize).is_none() {
+            return Err(bad(OperationError::UnknownPeer.to_string()));
+        }
+        let (&length, rest) = packet.split_first().ok_or_else(|| bad("it is empty".into()))?;
+        let too_long = || bad("its envelope is longer than the packet".into());
+        let (envelope, body) = rest.split_at_checked(usize::from(length)).ok_or_else(too_long)?;
+        let envelope = pack(envelope).map_err(|e| bad(e.to_string()))?;
+        let packet = Packet::decode(body).map_err(|e| bad(e.to_string()))?;
+        let incoming = self.inner.transfers.packet(from.index(), packet).map_err(|e| bad(e.to_string()))?;
+        self.inner.settle();
+        Ok(match incoming {
+            Incoming::Rts(rts) => Arrival::Announced(Announcement { peer: from, envelope, rts }),
+            Incoming::Withdraw { send_id } => Arrival::Withdrawn(Withdrawal { peer: from, send_id }),
+            Incoming::Handled => Arrival::Handled,
+        })
+    }
+
+    /// The embedder's matching has found the receive for a message: it goes
+    /// into `buffer`, cut to its length if need be.
+    ///
+    /// # Errors
+    /// The buffer is not lent for writing, or the peer has died.
+    pub fn matched(
+        &mut self,
+        announcement: Announcement,
+        buffer: Buffer,
+    ) -> Result<RequestId, OperationError> {
+        self.check_fork()?;
+        if buffer.access() != Access::Write {
+            return Err(OperationError::ReadOnlyBuffer);
+        }
+        let key = announcement.peer.index();
+        if let Link::Gone(error) = &self.inner.peers[key as usize].link {
+            return Err(error.clone().into());
+        }
+        let bytes = buffer.total_bytes();
+        let state = State::Waiting(Waiting::Matched);
+        let request = Request { buffer: None, peer: Some(key), tag: 0, bytes, state };
+        let id = self.inner.requests.insert(request);
+        self.inner.transfers.matched(key, &announcement.rts, buffer, id.to_raw());
+        self.inner.settle();
+        Ok(id)
+    }
+
+    /// Answers [`Arrival::Withdrawn`]: whether the message was found unmatched
+    /// and is forgotten.
+    pub fn withdrawn(&mut self, withdrawal: Withdrawal, found: bool) {
+        self.inner.transfers.withdrawn(withdrawal.peer.index(), withdrawal.send_id, found);
+        self.inner.settle();
+    }
+
+    /// Takes a send back if the peer has not matched it; its result tells.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn cancel(&mut self, request: RequestId) -> Result<(), OperationError> {
+        self.check_fork()?;
+        self.inner.cancel(request);
+        Ok(())
+    }
+
+    /// The result of a request if it is finished; it is taken.
+    pub fn test(&mut self, request: RequestId) -> Option<Result<Status, OperationError>> {
+        if let Err(error) = self.check_fork() {
+            return Some(Err(error));
+        }
+        self.inner.requests.take_result(request)
+    }
+
+    /// Moves bytes and packets, and makes connections. Never waits. Returns
+    /// whether anything moved.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn progress(&mut self, port: &mut impl Port) -> Result<bool, OperationError> {
+        self.check_fork()?;
+        if let Some(left) = self.until_sockets.checked_sub(1) {
+            self.until_sockets = left;
+        } else {
+            self.connector.progress(Instant::now(), &mut self.inner);
+            self.until_sockets = if self.connector.connecting() > 0 { 0 } else { SOCKET_EVERY };
+            self.inner.bury_the_ended();
+        }
+        let quota_bytes = self.inner.config.quota_bytes;
+        let mut moved = self.inner.transfers.step(quota_bytes).is_some_and(|bytes| bytes > 0);
+        self.inner.settle();
+        moved |= self.inner.flush(port);
+        Ok(moved)
+    }
+
+    /// A descriptor that is readable when connections need progress; the
+    /// embedder's own packets and active transfers do not make it so.
+    pub fn wait_descriptor(&self) -> BorrowedFd<'_> {
+        self.connector.epoll_fd()
+    }
+
+    /// How long the embedder may sleep at most before the next progress.
+    pub fn sleep_limit(&self) -> Duration {
+        let busy = self.inner.transfers.is_active() || self.inner.peers.iter().any(|p| !p.packets.is_empty());
+        let limit = if busy { Duration::ZERO } else { Duration::from_secs(1) };
+        let until = |at: Instant| at.saturating_duration_since(Instant::now());
+        self.connector.next_deadline().map_or(limit, |at| limit.min(until(at)))
+    }
+
+    /// Says goodbye to the peers. Call it when all requests are finished.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn close(&mut self) -> Result<(), OperationError> {
+        self.check_fork()?;
+        self.connector.goodbye_all();
+        Ok(())
+    }
+}
+
+fn pack(envelope: &[u8]) -> Result<Envelope, OperationError> {
+    let mut bytes = [0; ENVELOPE_MAX_BYTES];
+    let Some(target) = bytes.get_mut(..envelope.len()) else {
+        let given = envelope.len();
+        return Err(OperationError::System(format!(
+            "the envelope has {given} bytes; it may have {ENVELOPE_MAX_BYTES}, so send the rest in the message"
+        )));
+    };
+    target.copy_from_slice(envelope);
+    Ok((bytes, envelope.len() as u8))
+}
+
+impl Inner {
+    fn key_of(&mut self, id: EndpointId) -> Option<PeerKey> {
+        if let Some(&key) = self.by_id.get(&id) {
+            return Some(key);
+        }
+        if self.peers.len() >= self.config.max_peers as usize {
+            return None;
+        }
+        let key = self.peers.len() as PeerKey;
+        let (early, packets) = (VecDeque::new(), VecDeque::new());
+        self.peers.push(Peer { id, address: None, link: Link::None, early, packets });
+        self.by_id.insert(id, key);
+        Some(key)
+    }
+
+    fn announce(&mut self, key: PeerKey, id: RequestId, envelope: Envelope) {
+        let Some(buffer) = self.requests.get_mut(id).and_then(|r| r.buffer.take()) else { return };
+        let candidates = self.transfers.standings().candidates(key, self.config.mechanisms.as_deref());
+        self.envelopes.insert(id, envelope);
+        let send_id = self.transfers.send(key, buffer, &candidates, id.to_raw());
+        self.requests.set_waiting(id, Waiting::Sending(send_id));
+        self.settle();
+    }
+
+    fn cancel(&mut self, id: RequestId) {
+        let Some(request) = self.requests.get(id) else { return };
+        let key = request.peer.unwrap_or_default();
+        match request.state {
+            State::Waiting(Waiting::Sending(send_id)) => {
+                self.transfers.cancel(send_id);
+                self.settle();
+            }
+            State::Waiting(Waiting::Queued) => {
+                self.peers[key as usize].early.retain(|early| early.request != id);
+                self.requests.complete(id, Err(OperationError::Cancelled));
+            }
+            _ => {}
+        }
+    }
+
+    /// Passes on what the transfers have produced.
+    fn settle(&mut self) {
+        while let Some((key, packet)) = self.transfers.pop_packet() {
+            let envelope = match &packet {
+                Packet::Rts(rts) => self
+                    .transfers
+                    .token_of(rts.send_id)
+                    .and_then(|token| self.envelopes.remove(&RequestId::from_raw(token)))
+                    .unwrap_or(NO_ENVELOPE),
+                _ => NO_ENVELOPE,
+            };
+            self.peers[key as usize].packets.push_back(Waiter { packet, envelope });
+        }
+        while let Some(ended) = self.transfers.pop_ended() {
+            self.finish(ended);
+        }
+    }
+
+    fn finish(&mut self, ended: Ended) {
+        let (token, outcome) = match ended {
+            Ended::Send { token, result } => (token, result.map(|()| None)),
+            Ended::Receive { token, result } => (token, result.map(Some)),
+        };
+        let id = RequestId::from_raw(token);
+        let Some(request) = self.requests.get(id) else { return };
+        let (key, tag, bytes) = (request.peer.unwrap_or_default(), request.tag, request.bytes);
+        let peer = PeerId(key);
+        let result = match outcome {
+            Ok(None) => Ok(Status { peer, tag, bytes }),
+            Ok(Some(done)) => {
+                crate::engine::traffic::received(key, tag, done.total_bytes, done.received_bytes)
+            }
+            Err(error) => Err(OperationError::of_transfer(error, self.peers[key as usize].id)),
+        };
+        self.requests.complete(id, result);
+    }
+
+    /// Gives the port what waits for it.
+    fn flush(&mut self, port: &mut impl Port) -> bool {
+        let mut moved = false;
+        for (key, peer) in self.peers.iter_mut().enumerate() {
+            while let Some(waiter) = peer.packets.front() {
+                let mut bytes = [0; PACKET_MAX_BYTES];
+                let length = usize::from(waiter.envelope.1);
+                bytes[0] = waiter.envelope.1;
+                bytes[1..=length].copy_from_slice(&waiter.envelope.0[..length]);
+                let total = 1 + length + waiter.packet.encode(&mut bytes[1 + length..]);
+                if port.send_packet(PeerId(key as PeerKey), &bytes[..total]).is_err() {
+                    break;
+                }
+                peer.packets.pop_front();
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    fn bury_the_ended(&mut self) {
+        while let Some((key, error)) = self.ended.pop() {
+            let peer = &mut self.peers[key as usize];
+            peer.link = Link::Gone(error.clone());
+            peer.packets.clear();
+            peer.early.clear();
+            self.transfers.peer_dead(key);
+            self.settle();
+            for request in self.requests.naming(key) {
+                self.envelopes.remove(&request);
+                self.requests.complete(request, Err(error.clone().into()));
+            }
+        }
+    }
+}

@@ -1,0 +1,572 @@
+//! One endpoint: inbox, connections, matching and transfers, driven by
+//! whoever calls [`Engine::progress`].
+//!
+//! This is the layer below the safe interface of the crate `lmt`: buffers are
+//! lent by [`Buffer`], whose constructor is the unsafe step, and requests are
+//! plain numbers.
+
+mod doorbell;
+pub(crate) mod greeting;
+mod handshake;
+mod outgoing;
+mod peer;
+mod place;
+pub(crate) mod requests;
+pub(crate) mod traffic;
+mod waiting;
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+pub use outgoing::SendMode;
+pub use place::CpuSet;
+pub use requests::{OperationError, PeerId, RequestId, Status};
+
+use crate::buffer::{Access, Buffer};
+use crate::config::{Config, ConfigError};
+use crate::connect::{ConnectError, Connector};
+use crate::error::MemoryShort;
+use crate::fork_guard::Origin;
+use crate::identity::{Address, EndpointId};
+use crate::inbox::{Geometry, GeometryError, InboxReceiver};
+use crate::matching::{Matcher, Pattern, Post, TagMatcher};
+use crate::mechanisms::{Mechanisms, Standing};
+use crate::transfers::Transfers;
+use peer::Connection;
+use requests::{Request, State, Waiting};
+use traffic::{Traffic, Unexpected};
+
+/// Why an endpoint cannot be created.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// A number in the configuration cannot work.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Sizes that make no inbox.
+    #[error(transparent)]
+    Geometry(#[from] GeometryError),
+    /// There is too little memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryShort),
+    /// The listening socket could not be set up.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The configuration names a mechanism that does not exist.
+    #[error("there is no mechanism `{name}`; this build has {known}")]
+    UnknownMechanism {
+        /// The name that was asked for.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// A system call was refused.
+    #[error("{what} failed: {source}; {advice}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        source: nix::errno::Errno,
+        /// What would help.
+        advice: &'static str,
+    },
+}
+
+/// Checks a configuration against the mechanisms that there are.
+pub(crate) fn check_config(config: &Config, mechanisms: &Mechanisms) -> Result<(), CreateError> {
+    config.check()?;
+    let names = mechanisms.names();
+    match config.mechanisms.iter().flatten().find(|n| !names.contains(&n.as_str())) {
+        Some(name) => Err(CreateError::UnknownMechanism { name: name.clone(), known: names.join(", ") }),
+        None => Ok(()),
+    }
+}
+
+/// From whom a receive takes messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// From anybody.
+    Any,
+    /// From this peer.
+    Peer(PeerId),
+}
+
+impl Source {
+    const fn key(self) -> Option<u32> {
+        match self {
+            Self::Any => None,
+            Self::Peer(peer) => Some(peer.0),
+        }
+    }
+}
+
+/// Which tags a receive takes: those that equal `tag` in every bit that is
+/// not set in `ignore`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TagMatch {
+    /// The tag.
+    pub tag: u64,
+    /// The bits that do not matter.
+    pub ignore: u64,
+}
+
+impl TagMatch {
+    /// Just this tag.
+    pub const fn exactly(tag: u64) -> Self {
+        Self { tag, ignore: 0 }
+    }
+
+    /// Any tag.
+    pub const fn any() -> Self {
+        Self { tag: 0, ignore: u64::MAX }
+    }
+}
+
+fn pattern(source: Source, tags: TagMatch) -> Pattern {
+    Pattern { source: source.key(), tag: tags.tag, ignore: tags.ignore }
+}
+
+/// A message taken out of matching by [`Engine::matched_probe`]: only a receive
+/// that names it gets it. Dropping it loses the message, so receive it.
+#[derive(Debug)]
+#[must_use = "a message that was matched and is never received is lost"]
+pub struct Message {
+    status: Status,
+    content: Unexpected,
+}
+
+impl Message {
+    /// Who sent it, its tag and its length in bytes.
+    pub const fn status(&self) -> Status {
+        self.status
+    }
+}
+
+/// The endpoint itself. It may be moved between threads, and is used by one at
+/// a time.
+pub struct Engine {
+    origin: Origin,
+    address: Address,
+    connector: Connector,
+    inbox: InboxReceiver,
+    traffic: Traffic,
+    /// Calls of `progress` in a row that found nothing.
+    idle: u32,
+    /// Calls until the sockets are looked at again.
+    until_sockets: u32,
+}
+
+impl Engine {
+    /// Creates an endpoint with this identity and these mechanisms.
+    ///
+    /// # Errors
+    /// [`CreateError`]: a configuration that cannot work, or a system that
+    /// refuses memory or the socket.
+    pub fn new(id: EndpointId, config: Config, mechanisms: Mechanisms) -> Result<Self, CreateError> {
+        check_config(&config, &mechanisms)?;
+        let geometry = Geometry::new(config.inbox_cells, config.cell_bytes, config.max_peers)?;
+        let (inbox, inbox_fd) = InboxReceiver::create(geometry)?;
+        let system = |what, advice| move |source| CreateError::System { what, source, advice };
+        let doorbell =
+            doorbell::create().map_err(system("eventfd", "raise the limit on open files (ulimit -n)"))?;
+        let mut connector = Connector::new(id, &config)?;
+        connector
+            .add_readable(doorbell.as_fd(), Self::DOORBELL)
+            .map_err(system("epoll_ctl", "raise fs.epoll.max_user_watches"))?;
+        let address = connector.address().clone();
+        let traffic = Traffic {
+            id,
+            peers: Vec::new(),
+            by_id: HashMap::new(),
+            matcher: TagMatcher::new(),
+            requests: requests::Requests::default(),
+            transfers: Transfers::new(mechanisms),
+            busy: Vec::new(),
+            owing: Vec::new(),
+            ended: Vec::new(),
+            met: HashMap::new(),
+            synchronous: HashSet::new(),
+            inbox_fd,
+            doorbell,
+            cpus: CpuSet::of_this_thread(),
+            crowded: false,
+            config,
+        };
+        let origin = Origin::here();
+        Ok(Self { origin, address, connector, inbox, traffic, idle: 0, until_sockets: 0 })
+    }
+
+    /// The doorbell's name in the connector's epoll.
+    const DOORBELL: u64 = 1;
+    /// After so many calls of `progress` the sockets are looked at: some tens
+    /// of microseconds of polling, so that a death is noticed soon and a poll
+    /// costs no system call.
+    const SOCKET_EVERY: u32 = 1024;
+    /// The same while a handshake is under way.
+    const SOCKET_EVERY_CONNECTING: u32 = 8;
+    /// The most cells taken out of the inbox in one call.
+    const BATCH: u32 = 32;
+
+    fn check_fork(&self) -> Result<(), OperationError> {
+        if self.origin.is_this_process() { Ok(()) } else { Err(OperationError::Forked) }
+    }
+
+    /// Where this endpoint is reached.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Who this endpoint is.
+    pub fn id(&self) -> EndpointId {
+        self.traffic.id
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> &Config {
+        &self.traffic.config
+    }
+
+    /// Names a peer. Does no I/O; inserting an address twice gives the same
+    /// peer. Messages that this peer sent before are delivered from now on.
+    ///
+    /// # Errors
+    /// [`OperationError::Forked`], or [`OperationError::System`] when as many
+    /// peers are known as the configuration allows.
+    pub fn insert_peer(&mut self, address: &Address) -> Result<PeerId, OperationError> {
+        self.check_fork()?;
+        let max = self.traffic.config.max_peers;
+        let key = self.traffic.key_of(address.id()).ok_or_else(|| {
+            OperationError::System(format!("{max} peers are known already; raise max_peers to name more"))
+        })?;
+        let peer = &mut self.traffic.peers[key as usize];
+        peer.address = Some(address.clone());
+        if !peer.bound {
+            peer.bound = true;
+            self.traffic.unpark(key);
+        }
+        Ok(PeerId(key))
+    }
+
+    /// The identity of a peer.
+    pub fn peer_id(&self, peer: PeerId) -> Option<EndpointId> {
+        self.traffic.peers.get(peer.0 as usize).map(|p| p.id)
+    }
+
+    /// What is known of each mechanism with a peer; nothing before the first
+    /// message has connected it.
+    pub fn standings(&self, peer: PeerId) -> Vec<(&'static str, Standing)> {
+        let mechanisms = self.traffic.transfers.standings();
+        mechanisms.standings(peer.0).map(|(name, s)| (name, s.clone())).collect()
+    }
+
+    /// The names of the mechanisms of this endpoint.
+    pub fn mechanism_names(&self) -> Vec<&'static str> {
+        self.traffic.transfers.standings().names()
+    }
+
+    /// Begins a send. The request is finished when the buffer may be used
+    /// again; see [`SendMode`].
+    ///
+    /// # Errors
+    /// The peer is unknown or dead, too much waits for it, or this is a forked
+    /// child.
+    #[inline]
+    pub fn send(
+        &mut self,
+        to: PeerId,
+        tag: u64,
+        buffer: Buffer,
+        mode: SendMode,
+    ) -> Result<RequestId, OperationError> {
+        self.check_fork()?;
+        let (request, wish) = self.traffic.send(to, tag, buffer, mode, &self.inbox)?;
+        if let Some(address) = wish {
+            self.connector.connect(&address);
+            self.until_sockets = 0;
+        }
+        Ok(request)
+    }
+
+    /// Begins a receive of the first message from `source` whose tag matches.
+    ///
+    /// # Errors
+    /// The peer is unknown or dead, the buffer is not lent for writing, or
+    /// this is a forked child.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        source: Source,
+        tags: TagMatch,
+        buffer: Buffer,
+    ) -> Result<RequestId, OperationError> {
+        self.check_fork()?;
+        if buffer.access() != Access::Write {
+            return Err(OperationError::ReadOnlyBuffer);
+        }
+        let key = source.key();
+        let bytes = buffer.total_bytes();
+        let state = State::Waiting(Waiting::Matched);
+        let request = Request { buffer: Some(buffer), peer: key, tag: tags.tag, bytes, state };
+        let id = self.traffic.requests.insert(request);
+        match self.traffic.matcher.post(pattern(source, tags), id) {
+            Post::Matched(_, found) => {
+                self.traffic.join(found.source, found.tag, found.payload, id);
+                self.traffic.settle();
+            }
+            Post::Queued(handle) => {
+                self.traffic.requests.set_waiting(id, Waiting::Posted(handle));
+                if let Some(key) = key
+                    && let Err(error) = self.reach(key)
+                {
+                    self.traffic.matcher.cancel_posted(handle);
+                    self.traffic.requests.remove(id);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(id)
+    }
+
+    /// Connects to a peer from which a message is awaited, so that its death
+    /// is noticed.
+    fn reach(&mut self, key: u32) -> Result<(), OperationError> {
+        let own = self.traffic.id;
+        let peers = &mut self.traffic.peers;
+        let peer = peers.get_mut(key as usize).filter(|p| p.bound).ok_or(OperationError::UnknownPeer)?;
+        match &peer.connection {
+            Connection::Gone(crate::error::PeerError::Dead { .. }) => return Err(outgoing::gone(peer)),
+            Connection::None | Connection::Gone(_) if peer.id != own => {
+                peer.connection = Connection::Pending;
+                if let Some(address) = &peer.address {
+                    self.connector.connect(address);
+                    self.until_sockets = 0;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Looks for a message that a receive would match, without receiving it.
+    /// Makes progress once.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn probe(&mut self, source: Source, tags: TagMatch) -> Result<Option<Status>, OperationError> {
+        self.progress()?;
+        let found = self.traffic.matcher.peek(pattern(source, tags));
+        Ok(found.map(|(_, message)| Status {
+            peer: PeerId(message.source),
+            tag: message.tag,
+            bytes: message.payload.total_bytes(&self.traffic.requests),
+        }))
+    }
+
+    /// Takes a message out of matching, to be received by
+    /// [`Engine::receive_matched`] and by nothing else. Makes progress once.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn matched_probe(
+        &mut self,
+        source: Source,
+        tags: TagMatch,
+    ) -> Result<Option<Message>, OperationError> {
+        self.progress()?;
+        let traffic = &mut self.traffic;
+        let wanted = pattern(source, tags);
+        match traffic.matcher.peek(wanted) {
+            // A message of several cells is taken once it is whole.
+            None => return Ok(None),
+            Some((_, found)) if matches!(found.payload, Unexpected::Arriving { .. }) => return Ok(None),
+            Some(_) => {}
+        }
+        let found = traffic.matcher.take(wanted);
+        Ok(found.map(|found| {
+            let bytes = found.payload.total_bytes(&traffic.requests);
+            let status = Status { peer: PeerId(found.source), tag: found.tag, bytes };
+            Message { status, content: found.payload }
+        }))
+    }
+
+    /// Receives a message that [`Engine::matched_probe`] took.
+    ///
+    /// # Errors
+    /// The buffer is not lent for writing, or this is a forked child.
+    pub fn receive_matched(&mut self, message: Message, buffer: Buffer) -> Result<RequestId, OperationError> {
+        self.check_fork()?;
+        if buffer.access() != Access::Write {
+            return Err(OperationError::ReadOnlyBuffer);
+        }
+        let Status { peer, tag, .. } = message.status;
+        let bytes = buffer.total_bytes();
+        let state = State::Waiting(Waiting::Matched);
+        let request = Request { buffer: Some(buffer), peer: Some(peer.0), tag, bytes, state };
+        let id = self.traffic.requests.insert(request);
+        let dead = matches!(self.traffic.peers[peer.0 as usize].connection, Connection::Gone(_));
+        if dead && matches!(message.content, Unexpected::Rts(_)) {
+            let error = outgoing::gone(&self.traffic.peers[peer.0 as usize]);
+            self.traffic.requests.complete(id, Err(error));
+            return Ok(id);
+        }
+        self.traffic.join(peer.0, tag, message.content, id);
+        self.traffic.settle();
+        Ok(id)
+    }
+
+    /// Takes an operation back that nothing has matched yet. Its result tells
+    /// whether that succeeded: [`OperationError::Cancelled`], or what it did
+    /// instead; wait for it.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn cancel(&mut self, request: RequestId) -> Result<(), OperationError> {
+        self.check_fork()?;
+        self.traffic.cancel(request);
+        Ok(())
+    }
+
+    /// The result of an operation if it is finished; makes progress once if
+    /// not. The result is taken: asking again answers
+    /// [`OperationError::UnknownRequest`].
+    pub fn test(&mut self, request: RequestId) -> Option<Result<Status, OperationError>> {
+        if let Some(result) = self.traffic.requests.take_result(request) {
+            return Some(result);
+        }
+        if let Err(error) = self.progress() {
+            return Some(Err(error));
+        }
+        self.traffic.requests.take_result(request)
+    }
+
+    /// Whether an operation is finished, without making progress and without
+    /// taking its result.
+    pub fn is_done(&self, request: RequestId) -> bool {
+        self.traffic.requests.is_done(request)
+    }
+
+    /// Moves messages: takes what has arrived, copies at most a quota of one
+    /// transfer, writes what there is room for, and now and then looks at the
+    /// sockets. Never waits. Returns whether anything moved.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn progress(&mut self) -> Result<bool, OperationError> {
+        self.check_fork()?;
+        let mut moved = false;
+        for _ in 0..Self::BATCH {
+            if !self.poll_inbox() {
+                break;
+            }
+            moved = true;
+        }
+        moved |= self.advance();
+        self.after(moved);
+        Ok(moved)
+    }
+
+    /// Takes one cell out of the inbox.
+    #[inline]
+    fn poll_inbox(&mut self) -> bool {
+        match self.inbox.poll() {
+            Some(delivery) => {
+                self.traffic.deliver(delivery);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Copies and writes.
+    #[inline]
+    fn advance(&mut self) -> bool {
+        let traffic = &mut self.traffic;
+        let mut moved = false;
+        traffic.settle();
+        if traffic.transfers.is_active() {
+            let quota_bytes = traffic.config.quota_bytes;
+            moved |= traffic.transfers.step(quota_bytes).is_some_and(|bytes| bytes > 0);
+            traffic.settle();
+        }
+        if !traffic.busy.is_empty() {
+            moved |= traffic.flush_all(&self.inbox);
+        }
+        moved
+    }
+
+    /// What is done less often: credits when idle, and the sockets.
+    #[inline]
+    fn after(&mut self, moved: bool) {
+        if moved {
+            self.idle = 0;
+        } else {
+            self.idle = self.idle.saturating_add(1);
+            if self.idle == 16 {
+                self.traffic.pay_all();
+            }
+        }
+        match self.until_sockets.checked_sub(1) {
+            Some(left) => self.until_sockets = left,
+            None => self.look_at_sockets(),
+        }
+    }
+
+    /// Accepts, connects, notices deaths.
+    #[cold]
+    fn look_at_sockets(&mut self) {
+        let now = Instant::now();
+        self.connector.progress(now, &mut self.traffic);
+        self.until_sockets =
+            if self.connector.connecting() > 0 { Self::SOCKET_EVERY_CONNECTING } else { Self::SOCKET_EVERY };
+        if !self.traffic.ended.is_empty() {
+            self.bury_the_ended();
+        }
+    }
+
+    /// What an ended peer had written before counts; then it is buried.
+    fn bury_the_ended(&mut self) {
+        while let Some(delivery) = self.inbox.poll() {
+            self.traffic.deliver(delivery);
+        }
+        self.traffic.settle();
+        while let Some((key, error)) = self.traffic.ended.pop() {
+            self.inbox.release_dead(key as u16);
+            self.traffic.bury(key, error);
+        }
+    }
+
+    /// Sends what still waits for peers that are connected or connecting, for
+    /// at most `close_timeout_ms`, and says goodbye. Dropping does the same.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn close(&mut self) -> Result<(), OperationError> {
+        self.check_fork()?;
+        let deadline = Instant::now() + Duration::from_millis(self.traffic.config.close_timeout_ms);
+        while !self.traffic.busy.is_empty() && Instant::now() < deadline {
+            if !self.progress()? {
+                self.doze(Some(deadline))?;
+            }
+        }
+        self.traffic.pay_all();
+        self.connector.goodbye_all();
+        Ok(())
+    }
+
+    /// A descriptor that is readable when there may be something to do, for
+    /// event loops: call [`Engine::prepare_to_sleep`] before polling it, and
+    /// [`Engine::progress`] after.
+    pub fn wait_descriptor(&self) -> BorrowedFd<'_> {
+        self.connector.epoll_fd()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if self.origin.is_this_process() {
+            // Closing fails only in a forked child.
+            let _closed = self.close();
+        }
+    }
+}

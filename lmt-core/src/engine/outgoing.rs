@@ -1,0 +1,384 @@
+//! Messages on their way out: into a cell at once where there is room, else
+//! into the peer's queue, and from there in order.
+
+use super::peer::{Connection, Outgoing, Peer};
+use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
+use super::traffic::{OVERHEAD_BYTES, Traffic, Unexpected, kind, received};
+use crate::buffer::{Buffer, copy_between};
+use crate::identity::Address;
+use crate::inbox::{Envelope, InboxReceiver, Payload, SendError};
+use crate::matching::Matcher;
+use crate::rendezvous::{Packet, PeerKey, SendId};
+
+/// When a send is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SendMode {
+    /// When its buffer may be used again.
+    #[default]
+    Standard,
+    /// When the message is matched by a receive, too.
+    Synchronous,
+}
+
+/// What became of an attempt to write into a peer's inbox.
+enum Written {
+    Whole,
+    /// So many bytes of it; there is no more room now.
+    Part(u64),
+}
+
+impl Traffic {
+    /// Begins a send to `to`.
+    #[inline]
+    pub fn send(
+        &mut self,
+        to: PeerId,
+        tag: u64,
+        buffer: Buffer,
+        mode: SendMode,
+        credits: &InboxReceiver,
+    ) -> Result<(RequestId, Option<Address>), OperationError> {
+        let key = to.0;
+        let peer = self.peers.get_mut(key as usize).filter(|p| p.bound).ok_or(OperationError::UnknownPeer)?;
+        if peer.id == self.id {
+            return Ok((self.send_to_self(key, tag, buffer, mode), None));
+        }
+        let wish = match &peer.connection {
+            Connection::Gone(crate::error::PeerError::Dead { .. }) => return Err(gone(peer)),
+            Connection::None | Connection::Gone(_) => {
+                peer.connection = Connection::Pending;
+                peer.address.clone()
+            }
+            _ => None,
+        };
+        let bytes = buffer.total_bytes();
+        let request = |buffer, state| Request { buffer, peer: Some(key), tag, bytes, state };
+        if mode == SendMode::Standard && bytes <= self.config.eager_max_bytes {
+            if peer.ordered.is_empty()
+                && let Written::Whole =
+                    Self::write_eager(peer, self.config.cell_bytes, tag, &buffer, 0, credits, key)
+            {
+                let done = State::Done(Ok(Status { peer: to, tag, bytes }));
+                return Ok((self.requests.insert(request(None, done)), wish));
+            }
+            self.check_room(key)?;
+            let id = self.requests.insert(request(Some(buffer), State::Waiting(Waiting::Queued)));
+            self.queue(key, Outgoing::Eager { request: id, sent_bytes: 0 });
+            return Ok((id, wish));
+        }
+        self.check_room(key)?;
+        let id = self.requests.insert(request(Some(buffer), State::Waiting(Waiting::Queued)));
+        if matches!(self.peers[key as usize].connection, Connection::Up(_)) {
+            self.announce(key, id);
+            self.settle();
+            self.flush(key, credits);
+        } else {
+            // Which mechanisms there are is known once the peer is connected.
+            self.queue(key, Outgoing::Eager { request: id, sent_bytes: 0 });
+            if mode == SendMode::Synchronous {
+                self.synchronous.insert(id);
+            }
+        }
+        Ok((id, wish))
+    }
+
+    /// Hands a message to the rendezvous protocol.
+    fn announce(&mut self, key: PeerKey, id: RequestId) {
+        let Some(request) = self.requests.get_mut(id) else { return };
+        let Some(buffer) = request.buffer.take() else { return };
+        let candidates = self.transfers.standings().candidates(key, self.config.mechanisms.as_deref());
+        let send_id = self.transfers.send(key, buffer, &candidates, id.to_raw());
+        self.requests.set_waiting(id, Waiting::Sending(send_id));
+    }
+
+    /// Whether one more message may wait for this peer.
+    fn check_room(&self, key: PeerKey) -> Result<(), OperationError> {
+        let peer = &self.peers[key as usize];
+        let pending = peer.ordered.len() as u32;
+        if pending >= self.config.pending_max_messages {
+            return Err(OperationError::WouldBlock { id: peer.id, pending });
+        }
+        Ok(())
+    }
+
+    fn queue(&mut self, key: PeerKey, message: Outgoing) {
+        let peer = &mut self.peers[key as usize];
+        if !peer.has_output() {
+            self.busy.push(key);
+        }
+        peer.ordered.push_back(message);
+    }
+
+    /// Queues a packet of the rendezvous protocol: an RTS in order with the
+    /// application's messages, all others ahead of them.
+    pub fn queue_packet(&mut self, key: PeerKey, packet: Packet) {
+        match packet {
+            Packet::Rts(rts) => {
+                let entry = self.transfers.token_of(rts.send_id);
+                let tag = entry.and_then(|t| self.requests.get(RequestId::from_raw(t))).map_or(0, |r| r.tag);
+                self.queue(key, Outgoing::Rts { packet, tag, send_id: rts.send_id });
+            }
+            Packet::Cancel { send_id } if self.unqueue_rts(key, send_id) => {
+                // The RTS never left: the peer cannot have matched it.
+                let reply = Packet::CancelReply { send_id, cancelled: true };
+                if let Err(error) = self.transfers.packet(key, reply) {
+                    tracing::error!(%error, "cancelling an unsent message failed");
+                }
+            }
+            other => {
+                let peer = &mut self.peers[key as usize];
+                if !peer.has_output() {
+                    self.busy.push(key);
+                }
+                peer.control.push_back(other);
+            }
+        }
+    }
+
+    /// Takes an RTS back that still waits in this process.
+    fn unqueue_rts(&mut self, key: PeerKey, wanted: SendId) -> bool {
+        let queue = &mut self.peers[key as usize].ordered;
+        let is_it = |m: &Outgoing| matches!(m, Outgoing::Rts { send_id, .. } if *send_id == wanted);
+        let at = queue.iter().position(is_it);
+        at.and_then(|at| queue.remove(at)).is_some()
+    }
+
+    /// Writes what waits for every peer, as far as there is room.
+    pub fn flush_all(&mut self, credits: &InboxReceiver) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while at < self.busy.len() {
+            let key = self.busy[at];
+            moved |= self.flush(key, credits);
+            if self.peers[key as usize].has_output() {
+                at += 1;
+            } else {
+                self.busy.swap_remove(at);
+            }
+        }
+        moved
+    }
+
+    /// Writes what waits for one peer. Returns whether anything was written.
+    pub fn flush(&mut self, key: PeerKey, credits: &InboxReceiver) -> bool {
+        let mut moved = false;
+        while self.flush_control(key) {
+            moved = true;
+        }
+        if self.peers[key as usize].control.is_empty() {
+            while self.flush_ordered(key, credits) {
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    fn flush_control(&mut self, key: PeerKey) -> bool {
+        let peer = &mut self.peers[key as usize];
+        let Connection::Up(link) = &mut peer.connection else { return false };
+        let Some(packet) = peer.control.front() else { return false };
+        let mut bytes = [0; Packet::MAX_BYTES];
+        let length = packet.encode(&mut bytes);
+        let envelope = Envelope { kind: kind::CONTROL, aux: 0, tag: 0 };
+        match link.write(envelope, Payload::Bytes(&bytes[..length]), 0) {
+            Ok(()) => {
+                peer.control.pop_front();
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn flush_ordered(&mut self, key: PeerKey, credits: &InboxReceiver) -> bool {
+        let cell_bytes = self.config.cell_bytes;
+        let peer = &mut self.peers[key as usize];
+        match peer.ordered.front() {
+            None => false,
+            Some(Outgoing::Rts { packet, tag, .. }) => {
+                let Connection::Up(link) = &mut peer.connection else { return false };
+                let mut bytes = [0; Packet::MAX_BYTES];
+                let length = packet.encode(&mut bytes);
+                let envelope = Envelope { kind: kind::RTS, aux: 0, tag: *tag };
+                link.refresh(OVERHEAD_BYTES, credits, key);
+                let sent = link.may_send(OVERHEAD_BYTES)
+                    && link.write(envelope, Payload::Bytes(&bytes[..length]), OVERHEAD_BYTES).is_ok();
+                if sent {
+                    peer.ordered.pop_front();
+                }
+                sent
+            }
+            Some(&Outgoing::Eager { request, sent_bytes }) => {
+                if !matches!(peer.connection, Connection::Up(_)) {
+                    return false;
+                }
+                let Some(entry) = self.requests.get(request) else {
+                    peer.ordered.pop_front();
+                    return true;
+                };
+                if sent_bytes == 0
+                    && (entry.bytes > self.config.eager_max_bytes || self.synchronous.remove(&request))
+                {
+                    peer.ordered.pop_front();
+                    self.announce_in_place(key, request);
+                    return true;
+                }
+                let Some(buffer) = &entry.buffer else { return false };
+                let tag = entry.tag;
+                match Self::write_eager(peer, cell_bytes, tag, buffer, sent_bytes, credits, key) {
+                    Written::Whole => {
+                        peer.ordered.pop_front();
+                        let status = Status { peer: PeerId(key), tag, bytes: entry.bytes };
+                        self.requests.complete(request, Ok(status));
+                        true
+                    }
+                    Written::Part(now) => {
+                        peer.ordered[0] = Outgoing::Eager { request, sent_bytes: now };
+                        now > sent_bytes
+                    }
+                }
+            }
+        }
+    }
+
+    /// Announces a message that waited for the connection, at the head of its
+    /// queue, where it was.
+    fn announce_in_place(&mut self, key: PeerKey, request: RequestId) {
+        let behind = std::mem::take(&mut self.peers[key as usize].ordered);
+        self.announce(key, request);
+        self.settle();
+        self.peers[key as usize].ordered.extend(behind);
+    }
+
+    /// Writes the cells of an eager message from `sent_bytes` on.
+    fn write_eager(
+        peer: &mut Peer,
+        cell_bytes: u32,
+        tag: u64,
+        buffer: &Buffer,
+        mut sent_bytes: u64,
+        credits: &InboxReceiver,
+        key: PeerKey,
+    ) -> Written {
+        let Connection::Up(link) = &mut peer.connection else { return Written::Part(sent_bytes) };
+        let total = buffer.total_bytes();
+        // The peer may have smaller cells than this process.
+        let cell_bytes = (link.inbox.geometry().cell_bytes() as u64).min(u64::from(cell_bytes));
+        loop {
+            let bytes = (total - sent_bytes).min(cell_bytes);
+            let charge = bytes + OVERHEAD_BYTES;
+            link.refresh(charge, credits, key);
+            if !link.may_send(charge) {
+                return Written::Part(sent_bytes);
+            }
+            let (kind, aux) = match (sent_bytes, total <= cell_bytes) {
+                (_, true) => (kind::EAGER, 0),
+                (0, false) => (kind::FIRST, total as u32),
+                _ => (kind::MORE, 0),
+            };
+            let payload = Payload::Part(buffer, sent_bytes..sent_bytes + bytes);
+            if link.write(Envelope { kind, aux, tag }, payload, charge).is_err() {
+                return Written::Part(sent_bytes);
+            }
+            sent_bytes += bytes;
+            if sent_bytes == total {
+                return Written::Whole;
+            }
+        }
+    }
+
+    /// A message to oneself never leaves the process.
+    fn send_to_self(&mut self, key: PeerKey, tag: u64, buffer: Buffer, mode: SendMode) -> RequestId {
+        let status = Status { peer: PeerId(key), tag, bytes: buffer.total_bytes() };
+        let bytes = buffer.total_bytes();
+        let mut request =
+            Request { buffer: None, peer: Some(key), tag, bytes, state: State::Done(Ok(status)) };
+        if let Some(receive) = self.matcher.arrive(key, tag) {
+            let copied = match self.requests.get_mut(receive).and_then(|r| r.buffer.as_mut()) {
+                Some(target) => copy_between(&buffer, target),
+                None => 0,
+            };
+            self.requests.complete(receive, received(key, tag, bytes, copied));
+            return self.requests.insert(request);
+        }
+        if mode == SendMode::Standard && bytes <= self.config.eager_max_bytes {
+            let mut data = vec![0; bytes as usize].into_boxed_slice();
+            buffer.read_at(0, &mut data);
+            self.matcher.keep(key, tag, Unexpected::Eager(data));
+            return self.requests.insert(request);
+        }
+        request.buffer = Some(buffer);
+        request.state = State::Waiting(Waiting::Queued);
+        let id = self.requests.insert(request);
+        let handle = self.matcher.keep(key, tag, Unexpected::Local(id));
+        self.requests.set_waiting(id, Waiting::Local(handle));
+        id
+    }
+
+    /// Takes an operation back if nothing has matched it yet. Returns whether
+    /// it is certain already that it was; if not, its result will tell.
+    pub fn cancel(&mut self, id: RequestId) -> bool {
+        let Some(request) = self.requests.get(id) else { return false };
+        let State::Waiting(waiting) = &request.state else { return false };
+        let key = request.peer;
+        let cancelled = match *waiting {
+            Waiting::Posted(handle) => self.matcher.cancel_posted(handle).is_some(),
+            Waiting::Local(handle) => self.matcher.remove_unexpected(handle).is_some(),
+            Waiting::Queued => key.is_some_and(|key| self.unqueue_eager(key, id)),
+            Waiting::Sending(send_id) => {
+                self.transfers.cancel(send_id);
+                self.settle();
+                return self.requests.is_done(id);
+            }
+            Waiting::Matched => false,
+        };
+        if cancelled {
+            self.synchronous.remove(&id);
+            self.requests.complete(id, Err(OperationError::Cancelled));
+        }
+        cancelled
+    }
+
+    /// Takes a queued message back of which nothing has left yet.
+    fn unqueue_eager(&mut self, key: PeerKey, wanted: RequestId) -> bool {
+        let queue = &mut self.peers[key as usize].ordered;
+        let is_it =
+            |m: &Outgoing| matches!(m, Outgoing::Eager { request, sent_bytes: 0 } if *request == wanted);
+        let at = queue.iter().position(is_it);
+        at.and_then(|at| queue.remove(at)).is_some()
+    }
+}
+
+/// The error of a peer whose connection has ended.
+pub(crate) fn gone(peer: &Peer) -> OperationError {
+    match &peer.connection {
+        Connection::Gone(error) => error.clone().into(),
+        _ => crate::error::PeerError::Dead { id: peer.id }.into(),
+    }
+}
+
+impl super::peer::Link {
+    /// Looks at what the peer has given back, if that is needed to go on.
+    #[inline]
+    fn refresh(&mut self, charge_bytes: u64, credits: &InboxReceiver, key: PeerKey) {
+        if !self.may_send(charge_bytes) {
+            self.returned = credits.credit(key as u16).unwrap_or_default();
+        }
+    }
+
+    /// Writes one cell and wakes the peer if it sleeps.
+    #[inline]
+    fn write(
+        &mut self,
+        envelope: Envelope,
+        payload: Payload<'_>,
+        charge_bytes: u64,
+    ) -> Result<(), SendError> {
+        let sent = self.inbox.send(envelope, payload)?;
+        self.sent.drained_cells = self.sent.drained_cells.wrapping_add(1);
+        self.sent.released_bytes = self.sent.released_bytes.wrapping_add(charge_bytes);
+        if sent.wake {
+            super::doorbell::ring(&self.doorbell);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! One peer: its connection, what waits for it, and how much it may still take.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+
+use super::place::CpuSet;
+use super::requests::RequestId;
+use super::traffic::Unexpected;
+use crate::error::PeerError;
+use crate::identity::{Address, EndpointId};
+use crate::inbox::{Credit, InboxSender};
+use crate::mechanism::PeerFacts;
+use crate::rendezvous::{Packet, SendId};
+
+/// A message in the order in which the application sent it.
+#[derive(Debug)]
+pub(crate) enum Outgoing {
+    /// Its bytes travel in cells; so many are sent.
+    Eager { request: RequestId, sent_bytes: u64 },
+    /// It is announced.
+    Rts { packet: Packet, tag: u64, send_id: SendId },
+}
+
+/// Where a peer stands.
+#[derive(Debug)]
+pub(crate) enum Connection {
+    /// Nothing was tried yet.
+    None,
+    /// The handshake is under way.
+    Pending,
+    /// Messages flow.
+    Up(Box<Link>),
+    /// It ended.
+    Gone(PeerError),
+}
+
+/// A peer's inbox and all that sending into it needs.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub inbox: InboxSender,
+    pub doorbell: OwnedFd,
+    pub facts: PeerFacts,
+    pub cpus: CpuSet,
+    /// What the peer will have drained and released of this process's messages
+    /// when it has dealt with all of them.
+    pub sent: Credit,
+    /// What of it the peer has said it drained and released.
+    pub returned: Credit,
+    /// The most cells that may wait in its inbox.
+    pub max_cells: u64,
+    /// The most bytes that may wait in its unexpected queue.
+    pub max_bytes: u64,
+    /// What this process drained of the peer's, and released.
+    pub drained: Credit,
+    /// What of it the peer was told.
+    pub told: Credit,
+}
+
+impl Link {
+    /// Whether a data message of `charge_bytes` may be written now. A single
+    /// message may always go when nothing else is outstanding.
+    pub fn may_send(&self, charge_bytes: u64) -> bool {
+        let cells = self.sent.drained_cells.wrapping_sub(self.returned.drained_cells);
+        let bytes = self.sent.released_bytes.wrapping_sub(self.returned.released_bytes);
+        cells < self.max_cells && (bytes == 0 || bytes.saturating_add(charge_bytes) <= self.max_bytes)
+    }
+
+    /// Whether enough was drained to be worth telling the peer of.
+    pub fn owes_much(&self) -> bool {
+        let cells = self.drained.drained_cells.wrapping_sub(self.told.drained_cells);
+        let bytes = self.drained.released_bytes.wrapping_sub(self.told.released_bytes);
+        cells >= 16 || bytes >= 1 << 17
+    }
+
+    /// Whether the peer has not been told all.
+    pub fn owes(&self) -> bool {
+        self.drained != self.told
+    }
+
+    /// Tells the peer what was drained and released: a store into its memory.
+    pub fn pay(&mut self) {
+        self.inbox.store_credit(self.drained);
+        self.told = self.drained;
+    }
+}
+
+/// A message of several cells that is arriving.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    pub tag: u64,
+    pub total_bytes: u64,
+    pub arrived_bytes: u64,
+    pub target: Target,
+}
+
+/// Where an arriving message of several cells goes.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// Into the buffer of a receive.
+    Request(RequestId),
+    /// It is unexpected; a receive may be found before it is complete.
+    Heap { data: Vec<u8>, request: Option<RequestId> },
+}
+
+/// One peer of an endpoint.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub id: EndpointId,
+    pub address: Option<Address>,
+    /// Whether the embedder has inserted its address. Messages that arrive
+    /// earlier are parked.
+    pub bound: bool,
+    pub connection: Connection,
+    /// What must stay in the application's order.
+    pub ordered: VecDeque<Outgoing>,
+    /// Packets that go before, since they need no room in the peer's queues.
+    pub control: VecDeque<Packet>,
+    pub parked: VecDeque<(u64, Unexpected)>,
+    pub assembly: Option<Assembly>,
+}
+
+impl Peer {
+    pub fn new(id: EndpointId) -> Self {
+        Self {
+            id,
+            address: None,
+            bound: false,
+            connection: Connection::None,
+            ordered: VecDeque::new(),
+            control: VecDeque::new(),
+            parked: VecDeque::new(),
+            assembly: None,
+        }
+    }
+
+    pub fn link(&mut self) -> Option<&mut Link> {
+        match &mut self.connection {
+            Connection::Up(link) => Some(link),
+            _ => None,
+        }
+    }
+
+    /// Whether something waits to be written to this peer.
+    pub fn has_output(&self) -> bool {
+        !self.ordered.is_empty() || !self.control.is_empty()
+    }
+}

@@ -1,0 +1,210 @@
+//! Operations under way, and what became of them.
+
+use crate::buffer::Buffer;
+use crate::error::PeerError;
+use crate::identity::EndpointId;
+use crate::matching::PostedHandle;
+use crate::rendezvous::{PeerKey, SendId, TransferError};
+use crate::slab::Slab;
+
+/// A peer of one endpoint: the binding that the embedder made for an address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct PeerId(pub(crate) PeerKey);
+
+impl PeerId {
+    /// The number under which this endpoint knows the peer: small, dense, and
+    /// of no meaning to others.
+    pub const fn index(self) -> u32 {
+        self.0
+    }
+}
+
+/// An operation that was begun.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RequestId(u64);
+
+impl RequestId {
+    /// The id as a number, for embedders that keep it in a handle.
+    pub const fn to_raw(self) -> u64 {
+        self.0
+    }
+
+    /// Reads [`Self::to_raw`]. A number that names no request is harmless:
+    /// operations on it answer [`OperationError::UnknownRequest`].
+    pub const fn from_raw(raw: u64) -> Self {
+        Self(raw)
+    }
+}
+
+/// What an operation has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// The other side of the message.
+    pub peer: PeerId,
+    /// The message's tag.
+    pub tag: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+/// Why an operation did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperationError {
+    /// The message was longer than the receive's buffer.
+    #[error(
+        "the message of {message_bytes} bytes was cut to the {received_bytes} bytes of the receive's buffer; post a buffer as long as the longest message, or probe first"
+    )]
+    Truncated {
+        /// Who sent it.
+        peer: PeerId,
+        /// Its tag.
+        tag: u64,
+        /// Its full length in bytes.
+        message_bytes: u64,
+        /// What was written to the buffer, in bytes.
+        received_bytes: u64,
+    },
+    /// The operation was cancelled before it was matched.
+    #[error("the operation was cancelled before it was matched")]
+    Cancelled,
+    /// The peer is dead, unreachable, or refused the connection.
+    #[error(transparent)]
+    Peer(#[from] PeerError),
+    /// This process was forked off the one that owns the endpoint.
+    #[error(
+        "this endpoint belongs to the process that this one was forked from; create an endpoint of its own after fork"
+    )]
+    Forked,
+    /// As much as the configuration allows waits for this peer already.
+    #[error(
+        "{pending} messages wait for peer {id} already (pending_max_messages); make progress or wait for requests, then send again"
+    )]
+    WouldBlock {
+        /// Which peer.
+        id: EndpointId,
+        /// How many wait.
+        pending: u32,
+    },
+    /// No such request, or its result was taken already.
+    #[error("there is no such request; its result may have been taken already")]
+    UnknownRequest,
+    /// No such peer of this endpoint.
+    #[error("there is no such peer at this endpoint; insert its address first")]
+    UnknownPeer,
+    /// The buffer lent to the operation does not suit it.
+    #[error("a receive needs a buffer lent for writing; this one is lent for reading")]
+    ReadOnlyBuffer,
+    /// The system refused something that the endpoint needs.
+    #[error("{0}")]
+    System(String),
+}
+
+impl OperationError {
+    /// A transfer's error, with the peer named.
+    pub(crate) fn of_transfer(error: TransferError, id: EndpointId) -> Self {
+        match error {
+            TransferError::Cancelled => Self::Cancelled,
+            TransferError::PeerDead => PeerError::Dead { id }.into(),
+            other => PeerError::NoMechanism { id, reason: other.to_string() }.into(),
+        }
+    }
+}
+
+/// What an unfinished operation is waiting for.
+#[derive(Debug)]
+pub(crate) enum Waiting {
+    /// A message that waits for a place in the peer's inbox.
+    Queued,
+    /// A message that is announced, and perhaps on its way.
+    Sending(SendId),
+    /// A message to oneself that is not received yet.
+    Local(crate::matching::UnexpectedHandle),
+    /// A receive that is not matched yet.
+    Posted(PostedHandle),
+    /// A receive whose message is arriving.
+    Matched,
+}
+
+#[derive(Debug)]
+pub(crate) enum State {
+    Waiting(Waiting),
+    Done(Result<Status, OperationError>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub buffer: Option<Buffer>,
+    /// The peer that the operation names; none for a receive from anybody.
+    pub peer: Option<PeerKey>,
+    pub tag: u64,
+    /// The bytes lent to it, which is a send's length.
+    pub bytes: u64,
+    pub state: State,
+}
+
+/// The table of requests: constant time, and no allocation once it has grown.
+pub(crate) struct Requests {
+    slab: Slab<Request>,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self { slab: Slab::new() }
+    }
+}
+
+impl Requests {
+    pub fn insert(&mut self, request: Request) -> RequestId {
+        RequestId(self.slab.insert(request))
+    }
+
+    pub fn get(&self, id: RequestId) -> Option<&Request> {
+        self.slab.get(id.0)
+    }
+
+    pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
+        self.slab.get_mut(id.0)
+    }
+
+    pub fn remove(&mut self, id: RequestId) -> Option<Request> {
+        self.slab.remove(id.0)
+    }
+
+    /// Ends an operation; its memory is no longer in use from here on.
+    pub fn complete(&mut self, id: RequestId, result: Result<Status, OperationError>) {
+        if let Some(request) = self.get_mut(id) {
+            request.buffer = None;
+            request.state = State::Done(result);
+        }
+    }
+
+    pub fn set_waiting(&mut self, id: RequestId, waiting: Waiting) {
+        if let Some(request) = self.get_mut(id) {
+            request.state = State::Waiting(waiting);
+        }
+    }
+
+    pub fn is_done(&self, id: RequestId) -> bool {
+        self.get(id).is_none_or(|r| matches!(r.state, State::Done(_)))
+    }
+
+    /// Takes the result of a finished operation.
+    pub fn take_result(&mut self, id: RequestId) -> Option<Result<Status, OperationError>> {
+        match self.get(id) {
+            None => Some(Err(OperationError::UnknownRequest)),
+            Some(Request { state: State::Waiting(_), .. }) => None,
+            Some(_) => match self.remove(id) {
+                Some(Request { state: State::Done(result), .. }) => Some(result),
+                _ => None,
+            },
+        }
+    }
+
+    /// The unfinished operations that name this peer.
+    pub fn naming(&self, peer: PeerKey) -> Vec<RequestId> {
+        let waiting = |r: &Request| r.peer == Some(peer) && matches!(r.state, State::Waiting(_));
+        let ids = (0..self.slab.slots()).filter_map(|index| self.slab.id_at(index)).map(RequestId);
+        ids.filter(|id| self.get(*id).is_some_and(waiting)).collect()
+    }
+}

@@ -1,0 +1,432 @@
+//! Messages on their way in: from a cell or a packet to the receive that
+//! matches.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::OwnedFd;
+
+use super::peer::{Assembly, Connection, Link, Peer, Target};
+use super::place::CpuSet;
+use super::requests::{OperationError, PeerId, RequestId, Requests, State, Status, Waiting};
+use crate::buffer::copy_between;
+use crate::config::Config;
+use crate::identity::EndpointId;
+use crate::inbox::Delivery;
+use crate::matching::{Matcher, TagMatcher};
+use crate::rendezvous::{Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
+use crate::transfers::{Ended, Transfers};
+
+/// What a cell holds.
+pub(crate) mod kind {
+    /// A whole message.
+    pub const EAGER: u8 = 1;
+    /// The first part of a message; the aux word is its length in bytes.
+    pub const FIRST: u8 = 2;
+    /// A further part.
+    pub const MORE: u8 = 3;
+    /// An RTS, to be matched by the tag.
+    pub const RTS: u8 = 4;
+    /// Another packet of the rendezvous protocol.
+    pub const CONTROL: u8 = 5;
+}
+
+/// What a message takes of the room for unexpected ones beside its bytes.
+pub(crate) const OVERHEAD_BYTES: u64 = 64;
+
+/// A message that no receive was waiting for.
+#[derive(Debug)]
+pub(crate) enum Unexpected {
+    /// All its bytes.
+    Eager(Box<[u8]>),
+    /// It is still arriving, in the peer's assembly.
+    Arriving { total_bytes: u64 },
+    /// Its announcement.
+    Rts(Rts),
+    /// One from this endpoint to itself, whose bytes the send still holds.
+    Local(RequestId),
+}
+
+impl Unexpected {
+    /// The message's length; for a local one, that of the sender's buffer.
+    pub fn total_bytes(&self, requests: &Requests) -> u64 {
+        match self {
+            Self::Eager(data) => data.len() as u64,
+            Self::Arriving { total_bytes } => *total_bytes,
+            Self::Rts(rts) => rts.total_bytes,
+            Self::Local(id) => {
+                requests.get(*id).and_then(|r| r.buffer.as_ref()).map_or(0, |b| b.total_bytes())
+            }
+        }
+    }
+}
+
+/// All of an endpoint but its inbox and its sockets.
+pub(crate) struct Traffic {
+    pub id: EndpointId,
+    pub config: Config,
+    pub peers: Vec<Peer>,
+    pub by_id: HashMap<EndpointId, PeerKey>,
+    pub matcher: TagMatcher<RequestId, Unexpected>,
+    pub requests: Requests,
+    pub transfers: Transfers,
+    /// Peers for which something waits to be written.
+    pub busy: Vec<PeerKey>,
+    /// Peers that were not told yet what was drained of theirs.
+    pub owing: Vec<PeerKey>,
+    /// Peers whose connection ended, to be buried once the inbox is drained.
+    pub ended: Vec<(PeerKey, crate::error::PeerError)>,
+    /// Peers whose inbox is mapped, and whose report is awaited.
+    pub met: HashMap<EndpointId, Box<Link>>,
+    /// Short synchronous sends that wait for their peer's connection.
+    pub synchronous: HashSet<RequestId>,
+    /// Whether processes outnumber the CPUs they may use.
+    pub crowded: bool,
+    pub inbox_fd: OwnedFd,
+    pub doorbell: OwnedFd,
+    pub cpus: CpuSet,
+}
+
+impl Traffic {
+    /// Takes one cell out of the inbox.
+    pub fn deliver(&mut self, delivery: Delivery<'_>) {
+        let key = PeerKey::from(delivery.sender());
+        let charge = self.note_drained(key, &delivery);
+        let Some(charge_bytes) = charge else { return };
+        match delivery.kind() {
+            kind::EAGER => self.eager(key, &delivery, charge_bytes),
+            kind::FIRST => self.first(key, &delivery),
+            kind::MORE => self.more(key, &delivery),
+            kind::RTS | kind::CONTROL => self.packet(key, &delivery),
+            other => tracing::warn!(kind = other, "a peer wrote a cell of unknown kind; it is ignored"),
+        }
+    }
+
+    /// Counts a cell as drained. `None` when it comes from no connected peer.
+    fn note_drained(&mut self, key: PeerKey, delivery: &Delivery<'_>) -> Option<u64> {
+        let link = self.peers.get_mut(key as usize)?.link()?;
+        let told_all = !link.owes();
+        link.drained.drained_cells = link.drained.drained_cells.wrapping_add(1);
+        if link.owes_much() {
+            link.pay();
+        } else if told_all {
+            self.owing.push(key);
+        }
+        Some(delivery.bytes() as u64 + OVERHEAD_BYTES)
+    }
+
+    /// Gives back room in the unexpected queue to the peer that used it.
+    fn release(&mut self, key: PeerKey, charge_bytes: u64) {
+        let Some(link) = self.peers.get_mut(key as usize).and_then(Peer::link) else { return };
+        let told_all = !link.owes();
+        link.drained.released_bytes = link.drained.released_bytes.wrapping_add(charge_bytes);
+        if link.owes_much() {
+            link.pay();
+        } else if told_all {
+            self.owing.push(key);
+        }
+    }
+
+    /// Tells every peer what was drained of theirs.
+    pub fn pay_all(&mut self) {
+        while let Some(key) = self.owing.pop() {
+            if let Some(link) = self.peers.get_mut(key as usize).and_then(Peer::link) {
+                link.pay();
+            }
+        }
+    }
+
+    #[inline]
+    fn eager(&mut self, key: PeerKey, delivery: &Delivery<'_>, charge_bytes: u64) {
+        let tag = delivery.tag();
+        if self.peers[key as usize].bound
+            && let Some(request) = self.matcher.arrive(key, tag)
+        {
+            self.release(key, charge_bytes);
+            let total = delivery.bytes() as u64;
+            let copied = match self.requests.get_mut(request).and_then(|r| r.buffer.as_mut()) {
+                Some(buffer) => delivery.copy_to_buffer(buffer, 0) as u64,
+                None => 0,
+            };
+            self.requests.complete(request, received(key, tag, total, copied));
+            return;
+        }
+        let mut data = vec![0; delivery.bytes()].into_boxed_slice();
+        delivery.copy_to(&mut data);
+        self.unexpected(key, tag, Unexpected::Eager(data));
+    }
+
+    /// Keeps a message for a receive that is still to come.
+    fn unexpected(&mut self, key: PeerKey, tag: u64, message: Unexpected) {
+        let peer = &mut self.peers[key as usize];
+        if peer.bound {
+            self.matcher.keep(key, tag, message);
+        } else {
+            peer.parked.push_back((tag, message));
+        }
+    }
+
+    /// The embedder has named a peer whose messages came earlier.
+    pub fn unpark(&mut self, key: PeerKey) {
+        let parked = std::mem::take(&mut self.peers[key as usize].parked);
+        for (tag, message) in parked {
+            match self.matcher.arrive(key, tag) {
+                Some(request) => self.join(key, tag, message, request),
+                None => {
+                    self.matcher.keep(key, tag, message);
+                }
+            }
+        }
+    }
+
+    /// The first part of a message of several cells.
+    fn first(&mut self, key: PeerKey, delivery: &Delivery<'_>) {
+        let (tag, total_bytes) = (delivery.tag(), u64::from(delivery.aux()));
+        if total_bytes > self.config.eager_max_bytes.max(1 << 20) || total_bytes < delivery.bytes() as u64 {
+            tracing::warn!(total_bytes, "a peer announced an eager message of impossible length");
+            return;
+        }
+        let bound = self.peers[key as usize].bound;
+        let target = match bound.then(|| self.matcher.arrive(key, tag)).flatten() {
+            Some(request) => {
+                self.note_match(key, tag, request);
+                Target::Request(request)
+            }
+            None => Target::Heap { data: vec![0; total_bytes as usize], request: None },
+        };
+        if matches!(target, Target::Heap { .. }) {
+            self.unexpected(key, tag, Unexpected::Arriving { total_bytes });
+        }
+        self.peers[key as usize].assembly = Some(Assembly { tag, total_bytes, arrived_bytes: 0, target });
+        self.more(key, delivery);
+    }
+
+    /// A further part, which goes where the first went.
+    fn more(&mut self, key: PeerKey, delivery: &Delivery<'_>) {
+        let Some(assembly) = &mut self.peers[key as usize].assembly else { return };
+        let offset = assembly.arrived_bytes;
+        if delivery.bytes() as u64 > assembly.total_bytes - offset {
+            tracing::warn!("a peer sent more of an eager message than it had announced");
+            return;
+        }
+        match &mut assembly.target {
+            Target::Request(request) => {
+                if let Some(buffer) = self.requests.get_mut(*request).and_then(|r| r.buffer.as_mut()) {
+                    delivery.copy_to_buffer(buffer, offset);
+                }
+            }
+            Target::Heap { data, .. } => {
+                delivery.copy_to(&mut data[offset as usize..]);
+            }
+        }
+        assembly.arrived_bytes += delivery.bytes() as u64;
+        if assembly.arrived_bytes == assembly.total_bytes {
+            self.assembled(key);
+        }
+    }
+
+    /// The last part of a message of several cells is here.
+    fn assembled(&mut self, key: PeerKey) {
+        let Some(assembly) = self.peers[key as usize].assembly.take() else { return };
+        let (tag, total) = (assembly.tag, assembly.total_bytes);
+        match assembly.target {
+            Target::Request(request) => {
+                let room = self.buffer_bytes(request);
+                self.release(key, charge_of_parts(total, self.cell_bytes()));
+                self.requests.complete(request, received(key, tag, total, room.min(total)));
+            }
+            Target::Heap { data, request: Some(request) } => {
+                self.copy_in(key, tag, &data, request);
+            }
+            Target::Heap { data, request: None } => {
+                let whole = Unexpected::Eager(data.into_boxed_slice());
+                self.replace_arriving(key, whole);
+            }
+        }
+    }
+
+    /// Puts a message that is complete now in its own place in the queue.
+    fn replace_arriving(&mut self, key: PeerKey, whole: Unexpected) {
+        let arriving = |m: &Unexpected| matches!(m, Unexpected::Arriving { .. });
+        if self.peers[key as usize].bound {
+            let found = self.matcher.find_unexpected(key, &mut |m| arriving(m));
+            if let Some(message) = found.and_then(|handle| self.matcher.unexpected_mut(handle)) {
+                *message = whole;
+            }
+        } else if let Some((_, message)) =
+            self.peers[key as usize].parked.iter_mut().find(|(_, m)| arriving(m))
+        {
+            *message = whole;
+        }
+    }
+
+    pub fn cell_bytes(&self) -> u64 {
+        u64::from(self.config.cell_bytes)
+    }
+
+    fn buffer_bytes(&self, request: RequestId) -> u64 {
+        self.requests.get(request).and_then(|r| r.buffer.as_ref()).map_or(0, |b| b.total_bytes())
+    }
+
+    /// Ends a receive with bytes that were kept for it.
+    fn copy_in(&mut self, key: PeerKey, tag: u64, data: &[u8], request: RequestId) {
+        self.release(key, charge_of_parts(data.len() as u64, self.cell_bytes()));
+        let copied = match self.requests.get_mut(request).and_then(|r| r.buffer.as_mut()) {
+            Some(buffer) => buffer.write_at(0, data) as u64,
+            None => 0,
+        };
+        self.requests.complete(request, received(key, tag, data.len() as u64, copied));
+    }
+
+    /// Brings a message and the receive that it matches together.
+    pub fn join(&mut self, key: PeerKey, tag: u64, message: Unexpected, request: RequestId) {
+        match message {
+            Unexpected::Eager(data) => self.copy_in(key, tag, &data, request),
+            Unexpected::Arriving { .. } => {
+                self.note_match(key, tag, request);
+                if let Some(Assembly { target: Target::Heap { request: slot, .. }, .. }) =
+                    &mut self.peers[key as usize].assembly
+                {
+                    *slot = Some(request);
+                }
+            }
+            Unexpected::Rts(rts) => self.accept(key, tag, &rts, request),
+            Unexpected::Local(send) => self.join_local(tag, send, request),
+        }
+    }
+
+    /// A receive has its message, which is still arriving: from now on it
+    /// depends on this peer.
+    fn note_match(&mut self, key: PeerKey, tag: u64, request: RequestId) {
+        if let Some(entry) = self.requests.get_mut(request) {
+            entry.tag = tag;
+            entry.peer = Some(key);
+            entry.state = State::Waiting(Waiting::Matched);
+        }
+    }
+
+    /// A receive was found for an announced message.
+    fn accept(&mut self, key: PeerKey, tag: u64, rts: &Rts, request: RequestId) {
+        self.release(key, OVERHEAD_BYTES);
+        self.note_match(key, tag, request);
+        let Some(buffer) = self.requests.get_mut(request).and_then(|r| r.buffer.take()) else { return };
+        self.transfers.matched(key, rts, buffer, request.to_raw());
+    }
+
+    /// A message to oneself: one copy, from the send's memory to the receive's.
+    fn join_local(&mut self, tag: u64, send: RequestId, receive: RequestId) {
+        let key = self.by_id.get(&self.id).copied().unwrap_or_default();
+        let source = self.requests.get_mut(send).and_then(|r| r.buffer.take());
+        let Some(source) = source else { return };
+        let total = source.total_bytes();
+        let copied = match self.requests.get_mut(receive).and_then(|r| r.buffer.as_mut()) {
+            Some(target) => copy_between(&source, target),
+            None => 0,
+        };
+        self.requests.complete(send, Ok(Status { peer: PeerId(key), tag, bytes: total }));
+        self.requests.complete(receive, received(key, tag, total, copied));
+    }
+
+    /// A packet of the rendezvous protocol, in a cell.
+    fn packet(&mut self, key: PeerKey, delivery: &Delivery<'_>) {
+        let mut bytes = [0; Packet::MAX_BYTES];
+        let length = delivery.copy_to(&mut bytes);
+        let packet = match Packet::decode(&bytes[..length]) {
+            Ok(packet) => packet,
+            Err(error) => {
+                tracing::warn!(%error, "a peer sent a packet that cannot be read; it is ignored");
+                return;
+            }
+        };
+        match self.transfers.packet(key, packet) {
+            Ok(Incoming::Rts(rts)) => self.announced(key, delivery.tag(), rts),
+            Ok(Incoming::Withdraw { send_id }) => self.withdraw(key, send_id),
+            Ok(Incoming::Handled) => {}
+            Err(error) => tracing::debug!(%error, "a packet of the rendezvous protocol was ignored"),
+        }
+    }
+
+    fn announced(&mut self, key: PeerKey, tag: u64, rts: Rts) {
+        let bound = self.peers[key as usize].bound;
+        match bound.then(|| self.matcher.arrive(key, tag)).flatten() {
+            Some(request) => self.accept(key, tag, &rts, request),
+            None => self.unexpected(key, tag, Unexpected::Rts(rts)),
+        }
+    }
+
+    /// The sender takes an announced message back, if nothing matched it yet.
+    fn withdraw(&mut self, key: PeerKey, send_id: SendId) {
+        let is_it = |m: &Unexpected| matches!(m, Unexpected::Rts(rts) if rts.send_id == send_id);
+        let parked = &mut self.peers[key as usize].parked;
+        let found = match parked.iter().position(|(_, m)| is_it(m)) {
+            Some(at) => parked.remove(at).is_some(),
+            None => {
+                let handle = self.matcher.find_unexpected(key, &mut |m| is_it(m));
+                handle.and_then(|handle| self.matcher.remove_unexpected(handle)).is_some()
+            }
+        };
+        if found {
+            self.release(key, OVERHEAD_BYTES);
+        }
+        self.transfers.withdrawn(key, send_id, found);
+    }
+
+    /// Passes on what the transfers have produced: packets to be sent, and
+    /// operations that have ended.
+    pub fn settle(&mut self) {
+        while let Some((key, packet)) = self.transfers.pop_packet() {
+            self.queue_packet(key, packet);
+        }
+        while let Some(ended) = self.transfers.pop_ended() {
+            match ended {
+                Ended::Send { token, result } => self.sent(RequestId::from_raw(token), result),
+                Ended::Receive { token, result } => self.arrived(RequestId::from_raw(token), result),
+            }
+        }
+    }
+
+    fn sent(&mut self, request: RequestId, result: Result<(), TransferError>) {
+        let Some(entry) = self.requests.get(request) else { return };
+        let (key, tag, bytes) = (entry.peer.unwrap_or_default(), entry.tag, entry.bytes);
+        let result = match result {
+            Ok(()) => Ok(Status { peer: PeerId(key), tag, bytes }),
+            Err(error) => Err(self.explain(key, error)),
+        };
+        self.requests.complete(request, result);
+    }
+
+    fn arrived(&mut self, request: RequestId, result: Result<Received, TransferError>) {
+        let Some(entry) = self.requests.get(request) else { return };
+        let (key, tag) = (entry.peer.unwrap_or_default(), entry.tag);
+        let result = match result {
+            Ok(done) => received(key, tag, done.total_bytes, done.received_bytes),
+            Err(error) => Err(self.explain(key, error)),
+        };
+        self.requests.complete(request, result);
+    }
+
+    /// A transfer's error, with the peer named.
+    fn explain(&self, key: PeerKey, error: TransferError) -> OperationError {
+        let peer = &self.peers[key as usize];
+        match (&error, &peer.connection) {
+            (TransferError::PeerDead, Connection::Gone(error)) => error.clone().into(),
+            _ => OperationError::of_transfer(error, peer.id),
+        }
+    }
+
+    pub fn link(&mut self, key: PeerKey) -> Option<&mut Link> {
+        self.peers.get_mut(key as usize)?.link()
+    }
+}
+
+/// What the parts of a message of several cells were charged.
+pub(crate) fn charge_of_parts(total_bytes: u64, cell_bytes: u64) -> u64 {
+    total_bytes + total_bytes.div_ceil(cell_bytes).max(1) * OVERHEAD_BYTES
+}
+
+/// The result of a receive of which `copied` bytes were written.
+pub(crate) fn received(key: PeerKey, tag: u64, total: u64, copied: u64) -> Result<Status, OperationError> {
+    let peer = PeerId(key);
+    if copied < total {
+        return Err(OperationError::Truncated { peer, tag, message_bytes: total, received_bytes: copied });
+    }
+    Ok(Status { peer, tag, bytes: total })
+}

@@ -1,0 +1,195 @@
+//! Waiting: spin, yield, then sleep in the one epoll.
+
+use std::time::{Duration, Instant};
+
+use super::Engine;
+use super::requests::{OperationError, RequestId, Status};
+
+/// How far a wait has gone.
+#[derive(Default)]
+struct Patience {
+    looks: u32,
+}
+
+impl Engine {
+    /// Waits for an operation and takes its result. Without a deadline it
+    /// waits as long as the peer lives.
+    ///
+    /// # Errors
+    /// What the operation ended with.
+    #[inline]
+    pub fn wait(&mut self, request: RequestId) -> Result<Status, OperationError> {
+        self.wait_until(request, None).unwrap_or(Err(OperationError::UnknownRequest))
+    }
+
+    /// Waits until `deadline`; `None` when it has passed first.
+    pub fn wait_until(
+        &mut self,
+        request: RequestId,
+        deadline: Option<Instant>,
+    ) -> Option<Result<Status, OperationError>> {
+        if let Some(result) = self.traffic.requests.take_result(request) {
+            return Some(result);
+        }
+        let mut patience = Patience::default();
+        loop {
+            // One cell at a time, so that the result of a short message is
+            // taken before anything else is done.
+            let moved = match self.turn() {
+                Ok(moved) => moved,
+                Err(error) => return Some(Err(error)),
+            };
+            if let Some(result) = self.traffic.requests.take_result(request) {
+                return Some(result);
+            }
+            match self.be_patient(&mut patience, moved, deadline) {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
+    /// Waits until one of `requests` is finished; gives its place in the list,
+    /// and leaves its result to be taken. `None` when the list is empty or the
+    /// deadline has passed.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn wait_any(
+        &mut self,
+        requests: &[RequestId],
+        deadline: Option<Instant>,
+    ) -> Result<Option<usize>, OperationError> {
+        let mut patience = Patience::default();
+        while !requests.is_empty() {
+            if let Some(at) = requests.iter().position(|r| self.traffic.requests.is_done(*r)) {
+                return Ok(Some(at));
+            }
+            let moved = self.turn()?;
+            if !moved && !self.be_patient(&mut patience, moved, deadline)? {
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Waits until something has moved or the deadline has passed. Returns
+    /// whether something has.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn wait_for_progress(&mut self, deadline: Option<Instant>) -> Result<bool, OperationError> {
+        let mut patience = Patience::default();
+        loop {
+            let moved = self.turn()?;
+            if moved {
+                return Ok(true);
+            }
+            if !self.be_patient(&mut patience, moved, deadline)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// One turn of a wait: like `progress`, but at most one cell.
+    #[inline]
+    fn turn(&mut self) -> Result<bool, OperationError> {
+        self.check_fork()?;
+        let mut moved = self.poll_inbox();
+        moved |= self.advance();
+        self.after(moved);
+        Ok(moved)
+    }
+
+    /// Spins, yields or sleeps, by how long nothing has happened. Returns
+    /// false when the deadline has passed.
+    #[inline]
+    fn be_patient(
+        &mut self,
+        patience: &mut Patience,
+        moved: bool,
+        deadline: Option<Instant>,
+    ) -> Result<bool, OperationError> {
+        if moved {
+            patience.looks = 0;
+            return Ok(true);
+        }
+        patience.looks = patience.looks.saturating_add(1);
+        let (spins, yields) = self.spins_and_yields();
+        if patience.looks <= spins {
+            std::hint::spin_loop();
+            return Ok(true);
+        }
+        if deadline.is_some_and(|d| Instant::now() >= d) {
+            return Ok(false);
+        }
+        if patience.looks <= spins + yields {
+            std::thread::yield_now();
+        } else {
+            self.doze(deadline)?;
+        }
+        Ok(true)
+    }
+
+    /// Where processes outnumber cores, spinning keeps the peer from running.
+    fn spins_and_yields(&self) -> (u32, u32) {
+        let config = &self.traffic.config;
+        if self.traffic.crowded {
+            (config.spins.min(20), config.yields.min(4))
+        } else {
+            (config.spins, config.yields)
+        }
+    }
+
+    /// Gets ready to sleep in [`Engine::wait_descriptor`]: from now on senders
+    /// ring. Returns false when there is something to do at once.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn prepare_to_sleep(&mut self) -> Result<bool, OperationError> {
+        self.check_fork()?;
+        self.traffic.pay_all();
+        if self.inbox.prepare_sleep() {
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// How long a sleep may last at most: work that nobody will ring for.
+    pub fn sleep_limit(&self) -> Duration {
+        let limit = if !self.traffic.busy.is_empty() || self.traffic.transfers.is_active() {
+            // Room in a peer's inbox or the other half of a pipeline come
+            // without a bell.
+            Duration::from_micros(if self.traffic.crowded { 200 } else { 500 })
+        } else {
+            Duration::from_secs(1)
+        };
+        match self.connector.next_deadline() {
+            Some(at) => limit.min(at.saturating_duration_since(Instant::now())),
+            None => limit,
+        }
+    }
+
+    /// Sleeps until something happens or there is a reason to look.
+    pub(super) fn doze(&mut self, deadline: Option<Instant>) -> Result<(), OperationError> {
+        if self.prepare_to_sleep()? {
+            let mut limit = self.sleep_limit();
+            if let Some(deadline) = deadline {
+                limit = limit.min(deadline.saturating_duration_since(Instant::now()));
+            }
+            self.connector.wait(Some(limit));
+        }
+        self.woken();
+        Ok(())
+    }
+
+    /// After a sleep in [`Engine::wait_descriptor`]: senders need not ring any
+    /// more, and what the sockets have is looked at.
+    pub fn woken(&mut self) {
+        if self.check_fork().is_ok() {
+            self.inbox.cancel_sleep();
+            self.look_at_sockets();
+        }
+    }
+}

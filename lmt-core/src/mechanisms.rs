@@ -1,0 +1,297 @@
+//! The mechanisms of one endpoint, with their per-peer and per-transfer state.
+//!
+//! [`Lmt`] has associated types, so that a mechanism's author writes plain
+//! structs; here they are put behind one object-safe trait and their state is
+//! kept in tables, so that a transfer allocates nothing once the tables have
+//! grown.
+
+use crate::buffer::Buffer;
+use crate::mechanism::{
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
+};
+use crate::rendezvous::{Candidates, Choice, MechanismTag, PeerKey};
+use crate::slab::Slab;
+
+/// A mechanism with its state, its types erased.
+trait AnyLmt: Send {
+    fn name(&self) -> &'static str;
+    fn models(&self) -> &'static [Model];
+    fn hello(&mut self) -> Result<Hello, Unavailable>;
+    fn probe(&mut self, peer: PeerKey, facts: &PeerFacts, hello: Hello) -> Result<Abilities, Unavailable>;
+    fn prepare(&mut self, peer: PeerKey, plan: &Plan, data: &Buffer) -> Result<(u64, Cookie), Fault>;
+    fn start(&mut self, peer: PeerKey, handle: u64, remote: &Cookie, interval: Interval)
+    -> Result<(), Fault>;
+    fn step(&mut self, peer: PeerKey, handle: u64, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault>;
+    fn finish(&mut self, peer: PeerKey, handle: u64);
+    fn forget(&mut self, peer: PeerKey);
+}
+
+struct Table<M: Lmt> {
+    lmt: M,
+    peers: Vec<Option<M::Peer>>,
+    transfers: Slab<M::Transfer>,
+}
+
+/// A transfer was asked of a peer that this mechanism does not know.
+fn unknown() -> Fault {
+    Fault::Demote {
+        errno: 0,
+        for_good: true,
+        sentence: "the mechanism was never probed with this peer".into(),
+    }
+}
+
+impl<M: Lmt> AnyLmt for Table<M> {
+    fn name(&self) -> &'static str {
+        self.lmt.name()
+    }
+
+    fn models(&self) -> &'static [Model] {
+        self.lmt.models()
+    }
+
+    fn hello(&mut self) -> Result<Hello, Unavailable> {
+        self.lmt.hello()
+    }
+
+    fn probe(&mut self, peer: PeerKey, facts: &PeerFacts, hello: Hello) -> Result<Abilities, Unavailable> {
+        let (state, abilities) = self.lmt.probe(facts, hello)?;
+        let index = peer as usize;
+        if self.peers.len() <= index {
+            self.peers.resize_with(index + 1, || None);
+        }
+        self.peers[index] = Some(state);
+        Ok(abilities)
+    }
+
+    fn prepare(&mut self, peer: PeerKey, plan: &Plan, data: &Buffer) -> Result<(u64, Cookie), Fault> {
+        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut).ok_or_else(unknown)?;
+        let (transfer, cookie) = self.lmt.prepare(state, plan, data)?;
+        Ok((self.transfers.insert(transfer), cookie))
+    }
+
+    fn start(
+        &mut self,
+        peer: PeerKey,
+        handle: u64,
+        remote: &Cookie,
+        interval: Interval,
+    ) -> Result<(), Fault> {
+        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut).ok_or_else(unknown)?;
+        let transfer = self.transfers.get_mut(handle).ok_or_else(unknown)?;
+        self.lmt.start(state, transfer, remote, interval)
+    }
+
+    fn step(&mut self, peer: PeerKey, handle: u64, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault> {
+        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut).ok_or_else(unknown)?;
+        let transfer = self.transfers.get_mut(handle).ok_or_else(unknown)?;
+        self.lmt.step(state, transfer, data, max_bytes)
+    }
+
+    fn finish(&mut self, peer: PeerKey, handle: u64) {
+        let Some(transfer) = self.transfers.remove(handle) else { return };
+        if let Some(state) = self.peers.get_mut(peer as usize).and_then(Option::as_mut) {
+            self.lmt.finish(state, transfer);
+        }
+    }
+
+    fn forget(&mut self, peer: PeerKey) {
+        if let Some(state) = self.peers.get_mut(peer as usize) {
+            *state = None;
+        }
+    }
+}
+
+/// What is known of one mechanism with one peer.
+#[derive(Clone, Debug, Default)]
+pub struct Standing {
+    /// What this process can do with the peer.
+    pub ours: Abilities,
+    /// What the peer can do with this process.
+    pub theirs: Abilities,
+    /// Why it is not available, or was given up, as seen from here.
+    pub reason: Option<Unavailable>,
+}
+
+/// The list of mechanisms, in order of preference.
+#[derive(Default)]
+pub struct Mechanisms {
+    list: Vec<Box<dyn AnyLmt>>,
+    /// Why a mechanism in `list` does not work in this process, if so.
+    absent: Vec<Option<Unavailable>>,
+    /// For each peer, what is known of each mechanism in `list`.
+    standings: Vec<Vec<Standing>>,
+}
+
+impl Mechanisms {
+    /// An empty list.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a mechanism behind those that are there.
+    pub fn register<M: Lmt>(&mut self, lmt: M) {
+        self.list.push(Box::new(Table { lmt, peers: Vec::new(), transfers: Slab::new() }));
+        self.absent.push(None);
+    }
+
+    /// Their names, in order.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.list.iter().map(|m| m.name()).collect()
+    }
+
+    fn position(&self, tag: MechanismTag) -> Option<usize> {
+        self.list.iter().position(|m| MechanismTag::of(m.name()) == tag)
+    }
+
+    /// The name behind a tag.
+    pub fn name_of(&self, tag: MechanismTag) -> Option<&'static str> {
+        self.position(tag).map(|at| self.list[at].name())
+    }
+
+    /// What every mechanism that works here tells a new peer.
+    pub fn hellos(&mut self) -> Vec<(MechanismTag, Hello)> {
+        let mut hellos = Vec::with_capacity(self.list.len());
+        for (mechanism, absent) in self.list.iter_mut().zip(&mut self.absent) {
+            match mechanism.hello() {
+                Ok(hello) => hellos.push((MechanismTag::of(mechanism.name()), hello)),
+                Err(reason) => *absent = Some(reason),
+            }
+        }
+        hellos
+    }
+
+    /// Probes every mechanism with a new peer. Returns what to report to it.
+    pub fn probe(
+        &mut self,
+        peer: PeerKey,
+        facts: &PeerFacts,
+        mut hellos: Vec<(MechanismTag, Hello)>,
+    ) -> Vec<(MechanismTag, Abilities)> {
+        let mut standings = Vec::with_capacity(self.list.len());
+        let mut report = Vec::with_capacity(self.list.len());
+        for (mechanism, absent) in self.list.iter_mut().zip(&self.absent) {
+            let tag = MechanismTag::of(mechanism.name());
+            let told = hellos.iter().position(|(t, _)| *t == tag).map(|at| hellos.swap_remove(at).1);
+            let outcome = match (absent, told) {
+                (Some(reason), _) => Err(reason.clone()),
+                (None, Some(hello)) => mechanism.probe(peer, facts, hello),
+                (None, None) => Err(Unavailable {
+                    errno: 0,
+                    sentence: format!("{} does not work in the peer's process", mechanism.name()),
+                }),
+            };
+            let (ours, reason) = match outcome {
+                Ok(abilities) => (abilities, None),
+                Err(reason) => (Abilities::default(), Some(reason)),
+            };
+            report.push((tag, ours));
+            standings.push(Standing { ours, theirs: Abilities::default(), reason });
+        }
+        let index = peer as usize;
+        if self.standings.len() <= index {
+            self.standings.resize_with(index + 1, Vec::new);
+        }
+        self.standings[index] = standings;
+        report
+    }
+
+    /// Takes what the peer found that it can do with this process.
+    pub fn learn(&mut self, peer: PeerKey, report: &[(MechanismTag, Abilities)]) {
+        for (tag, theirs) in report {
+            let Some(at) = self.position(*tag) else { continue };
+            if let Some(standing) = self.standings.get_mut(peer as usize).and_then(|s| s.get_mut(at)) {
+                standing.theirs = *theirs;
+            }
+        }
+    }
+
+    /// What is known of each mechanism with this peer, by name.
+    pub fn standings(&self, peer: PeerKey) -> impl Iterator<Item = (&'static str, &Standing)> {
+        let known = self.standings.get(peer as usize).map_or(&[][..], Vec::as_slice);
+        self.list.iter().map(|m| m.name()).zip(known)
+    }
+
+    /// The ways in which a message can go to this peer, in order of
+    /// preference; `only` restricts and orders them by name.
+    pub fn candidates(&self, peer: PeerKey, only: Option<&[String]>) -> Candidates {
+        let mut candidates = Candidates::new();
+        let Some(standings) = self.standings.get(peer as usize) else { return candidates };
+        let mut add = |at: usize| {
+            let Some(standing) = standings.get(at) else { return };
+            for &model in self.list[at].models() {
+                if standing.ours.allow_sending(standing.theirs, model) {
+                    let mechanism = MechanismTag::of(self.list[at].name());
+                    // The list holds every mechanism in each of its models;
+                    // what does not fit is the least preferred.
+                    let _full = candidates.push(Choice { mechanism, model });
+                }
+            }
+        };
+        match only {
+            None => (0..self.list.len()).for_each(&mut add),
+            Some(names) => {
+                let found = |name: &String| self.list.iter().position(|m| m.name() == name);
+                names.iter().filter_map(found).for_each(&mut add);
+            }
+        }
+        candidates
+    }
+
+    /// Stops proposing a mechanism in one model to this peer.
+    pub fn give_up(&mut self, peer: PeerKey, tag: MechanismTag, model: Model, reason: Unavailable) {
+        let Some(at) = self.position(tag) else { return };
+        if let Some(standing) = self.standings.get_mut(peer as usize).and_then(|s| s.get_mut(at)) {
+            match model {
+                Model::Get => standing.theirs.read = false,
+                Model::Put => standing.ours.write = false,
+                Model::Cooperative => standing.ours.cooperate = false,
+            }
+            standing.reason = Some(reason);
+        }
+    }
+
+    /// Forgets a peer that is gone; its transfers must be finished before.
+    pub fn forget(&mut self, peer: PeerKey) {
+        self.list.iter_mut().for_each(|m| m.forget(peer));
+        if let Some(standings) = self.standings.get_mut(peer as usize) {
+            standings.clear();
+        }
+    }
+
+    /// See [`Lmt::prepare`].
+    pub(crate) fn prepare(
+        &mut self,
+        tag: MechanismTag,
+        peer: PeerKey,
+        plan: &Plan,
+        data: &Buffer,
+    ) -> Result<(Handle, Cookie), Fault> {
+        let at = self.position(tag).ok_or_else(unknown)?;
+        let (handle, cookie) = self.list[at].prepare(peer, plan, data)?;
+        Ok((Handle { mechanism: at as u32, handle, peer }, cookie))
+    }
+
+    /// See [`Lmt::start`].
+    pub(crate) fn start(&mut self, h: Handle, remote: &Cookie, interval: Interval) -> Result<(), Fault> {
+        self.list[h.mechanism as usize].start(h.peer, h.handle, remote, interval)
+    }
+
+    /// See [`Lmt::step`].
+    pub(crate) fn step(&mut self, h: Handle, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault> {
+        self.list[h.mechanism as usize].step(h.peer, h.handle, data, max_bytes)
+    }
+
+    /// See [`Lmt::finish`].
+    pub(crate) fn finish(&mut self, h: Handle) {
+        self.list[h.mechanism as usize].finish(h.peer, h.handle);
+    }
+}
+
+/// A transfer under way in one mechanism's table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handle {
+    mechanism: u32,
+    handle: u64,
+    peer: PeerKey,
+}

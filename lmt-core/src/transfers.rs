@@ -1,0 +1,220 @@
+//! The rendezvous protocol at work: the pure [`Machine`] decides, the
+//! [`Mechanisms`] act, and this is the hand between them.
+//!
+//! It knows neither inbox nor matching, so an endpoint of ours and a device
+//! layer with its own packets (the second door) use the same.
+
+use std::collections::VecDeque;
+
+use crate::buffer::Buffer;
+use crate::mechanism::{Role, Unavailable};
+use crate::mechanisms::{Handle, Mechanisms};
+use crate::rendezvous::{
+    Action, Candidates, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId, Received, Rts, SendId,
+    TransferError, TransferKey,
+};
+
+/// One side of a transfer: the memory it uses, and who waits for it.
+struct Side {
+    buffer: Buffer,
+    handle: Option<Handle>,
+    token: u64,
+}
+
+/// A transfer that has ended, with the memory that it no longer uses.
+#[derive(Debug)]
+pub enum Ended {
+    /// A send.
+    Send {
+        /// What the caller gave to [`Transfers::send`].
+        token: u64,
+        /// Whether the message arrived.
+        result: Result<(), TransferError>,
+    },
+    /// A receive.
+    Receive {
+        /// What the caller gave to [`Transfers::matched`].
+        token: u64,
+        /// What arrived.
+        result: Result<Received, TransferError>,
+    },
+}
+
+/// All transfers of one process that are under way.
+#[derive(Default)]
+pub struct Transfers {
+    machine: Machine,
+    mechanisms: Mechanisms,
+    sends: Vec<Option<Side>>,
+    receives: Vec<Option<Side>>,
+    outbox: VecDeque<(PeerKey, Packet)>,
+    ended: VecDeque<Ended>,
+}
+
+/// The slot of a transfer's name: the machine reuses slots, and names carry a
+/// generation above the slot's number.
+const fn index_of(name: u64) -> usize {
+    name as u32 as usize
+}
+
+fn place(sides: &mut Vec<Option<Side>>, index: usize, side: Side) {
+    if sides.len() <= index {
+        sides.resize_with(index + 1, || None);
+    }
+    sides[index] = Some(side);
+}
+
+impl Transfers {
+    /// Transfers by these mechanisms.
+    pub fn new(mechanisms: Mechanisms) -> Self {
+        Self { mechanisms, ..Self::default() }
+    }
+
+    /// The mechanisms.
+    pub fn mechanisms(&mut self) -> &mut Mechanisms {
+        &mut self.mechanisms
+    }
+
+    /// What is known of the mechanisms.
+    pub fn standings(&self) -> &Mechanisms {
+        &self.mechanisms
+    }
+
+    /// Begins to send; the RTS is in the outbox when this returns.
+    pub fn send(&mut self, peer: PeerKey, buffer: Buffer, candidates: &Candidates, token: u64) -> SendId {
+        let id = self.machine.send(peer, buffer.total_bytes(), candidates);
+        place(&mut self.sends, index_of(id.0), Side { buffer, handle: None, token });
+        self.pump();
+        id
+    }
+
+    /// A receive was found for an RTS: the message goes into `buffer`.
+    pub fn matched(&mut self, peer: PeerKey, rts: &Rts, buffer: Buffer, token: u64) {
+        let id = self.machine.matched(peer, rts, buffer.total_bytes());
+        place(&mut self.receives, index_of(id.0), Side { buffer, handle: None, token });
+        self.pump();
+    }
+
+    /// Takes a packet of the rendezvous protocol.
+    ///
+    /// # Errors
+    /// [`ProtocolError`]: the packet makes no sense; it was ignored.
+    pub fn packet(&mut self, peer: PeerKey, packet: Packet) -> Result<Incoming, ProtocolError> {
+        let incoming = self.machine.packet(peer, packet)?;
+        self.pump();
+        Ok(incoming)
+    }
+
+    /// Answers [`Incoming::Withdraw`]: whether the RTS was still unmatched.
+    pub fn withdrawn(&mut self, peer: PeerKey, send_id: SendId, found: bool) {
+        self.machine.withdrawn(peer, send_id, found);
+        self.pump();
+    }
+
+    /// Asks the peer to forget an unmatched message.
+    pub fn cancel(&mut self, id: SendId) {
+        self.machine.cancel(id);
+        self.pump();
+    }
+
+    /// Ends all transfers with a peer that is dead or gone.
+    pub fn peer_dead(&mut self, peer: PeerKey) {
+        self.machine.peer_dead(peer);
+        self.pump();
+        self.outbox.retain(|(to, _)| *to != peer);
+        self.mechanisms.forget(peer);
+    }
+
+    /// Lets the next active transfer move at most `quota_bytes`. Returns how
+    /// many bytes its front advanced, or `None` when no transfer is active.
+    pub fn step(&mut self, quota_bytes: u64) -> Option<u64> {
+        let (key, max_bytes) = self.machine.next_step(quota_bytes)?;
+        let (side, mechanisms) = self.side(key);
+        let outcome = match side {
+            Some(Side { buffer, handle: Some(handle), .. }) => mechanisms.step(*handle, buffer, max_bytes),
+            _ => return None,
+        };
+        let moved = outcome.as_ref().map_or(0, |step| step.bytes.max(u64::from(step.done)));
+        self.machine.stepped(key, outcome);
+        self.pump();
+        Some(moved)
+    }
+
+    /// Whether any transfer can move bytes from this side now.
+    pub fn is_active(&self) -> bool {
+        self.machine.active() > 0
+    }
+
+    /// What the caller gave to [`Transfers::send`] for this send.
+    pub fn token_of(&self, id: SendId) -> Option<u64> {
+        self.sends.get(index_of(id.0))?.as_ref().map(|side| side.token)
+    }
+
+    /// The next packet to send, in the order in which they must arrive.
+    pub fn pop_packet(&mut self) -> Option<(PeerKey, Packet)> {
+        self.outbox.pop_front()
+    }
+
+    /// The next transfer that has ended.
+    pub fn pop_ended(&mut self) -> Option<Ended> {
+        self.ended.pop_front()
+    }
+
+    fn side(&mut self, key: TransferKey) -> (Option<&mut Side>, &mut Mechanisms) {
+        let slot = match key {
+            TransferKey::Send(id) => self.sends.get_mut(index_of(id.0)),
+            TransferKey::Receive(id) => self.receives.get_mut(index_of(id.0)),
+        };
+        (slot.and_then(Option::as_mut), &mut self.mechanisms)
+    }
+
+    /// Does what the machine asks for, until it asks no more.
+    fn pump(&mut self) {
+        while let Some(action) = self.machine.pop_action() {
+            match action {
+                Action::Send { peer, packet } => self.outbox.push_back((peer, packet)),
+                Action::Prepare { key, peer, mechanism, plan } => {
+                    let (side, mechanisms) = self.side(key);
+                    let Some(side) = side else { continue };
+                    let outcome = mechanisms.prepare(mechanism, peer, &plan, &side.buffer);
+                    let cookie = outcome.map(|(handle, cookie)| {
+                        side.handle = Some(handle);
+                        cookie
+                    });
+                    self.machine.prepared(key, cookie);
+                }
+                Action::Start { key, remote, interval } => {
+                    let (side, mechanisms) = self.side(key);
+                    let Some(Side { handle: Some(handle), .. }) = side else { continue };
+                    let outcome = mechanisms.start(*handle, &remote, interval);
+                    self.machine.started(key, outcome);
+                }
+                Action::Finish { key } => {
+                    let (side, mechanisms) = self.side(key);
+                    if let Some(handle) = side.and_then(|side| side.handle.take()) {
+                        mechanisms.finish(handle);
+                    }
+                }
+                Action::Blacklist { peer, mechanism, model, role } => {
+                    if role == Role::Sender {
+                        let sentence =
+                            format!("{model:?} failed in the middle of a message and was given up");
+                        self.mechanisms.give_up(peer, mechanism, model, Unavailable { errno: 0, sentence });
+                    }
+                }
+                Action::CompleteSend { id, result } => {
+                    if let Some(side) = self.sends.get_mut(index_of(id.0)).and_then(Option::take) {
+                        self.ended.push_back(Ended::Send { token: side.token, result });
+                    }
+                }
+                Action::CompleteReceive { id, result } => self.complete_receive(id, result),
+            }
+        }
+    }
+
+    fn complete_receive(&mut self, id: ReceiveId, result: Result<Received, TransferError>) {
+        if let Some(side) = self.receives.get_mut(index_of(id.0)).and_then(Option::take) {
+            self.ended.push_back(Ended::Receive { token: side.token, result });
+        }
+    }
+}

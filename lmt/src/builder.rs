@@ -1,0 +1,113 @@
+//! How an endpoint is set up: identity, configuration, mechanisms.
+
+use lmt_core::config::Config;
+use lmt_core::engine::{CreateError, Engine};
+use lmt_core::identity::EndpointId;
+use lmt_core::mechanism::Lmt;
+use lmt_core::mechanisms::Mechanisms;
+
+use crate::Endpoint;
+
+/// Sets up an [`Endpoint`].
+///
+/// ```
+/// let endpoint = lmt::Endpoint::builder()
+///     .configure(|config| config.eager_max_bytes = 2048)
+///     .build()?;
+/// assert_eq!(endpoint.config().eager_max_bytes, 2048);
+/// # Ok::<(), lmt::CreateError>(())
+/// ```
+pub struct EndpointBuilder {
+    id: Option<EndpointId>,
+    config: Option<Config>,
+    changes: Vec<Box<dyn FnOnce(&mut Config)>>,
+    mechanisms: Mechanisms,
+    with_ours: bool,
+}
+
+impl EndpointBuilder {
+    pub(crate) fn new() -> Self {
+        Self { id: None, config: None, changes: Vec::new(), mechanisms: Mechanisms::new(), with_ours: true }
+    }
+
+    /// The identity, for instance a member of a launcher's group; random when
+    /// not given. No two endpoints of a machine may have the same.
+    #[must_use]
+    pub fn id(mut self, id: EndpointId) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// The configuration to begin with, instead of the default as changed by
+    /// the environment.
+    #[must_use]
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = Some(config);
+        self
+    }
+
+    /// Changes the configuration; an explicit call outranks the environment.
+    #[must_use]
+    pub fn configure(mut self, change: impl FnOnce(&mut Config) + 'static) -> Self {
+        self.changes.push(Box::new(change));
+        self
+    }
+
+    /// Only these mechanisms, in this order.
+    #[must_use]
+    pub fn mechanisms(self, names: &[&str]) -> Self {
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        self.configure(move |config| config.mechanisms = Some(names))
+    }
+
+    /// Adds a mechanism that is not in this crate's list, ahead of the list.
+    #[must_use]
+    pub fn register<M: Lmt>(mut self, mechanism: M) -> Self {
+        self.mechanisms.register(mechanism);
+        self
+    }
+
+    /// Leaves this crate's list of mechanisms out.
+    #[must_use]
+    pub fn without_the_list(mut self) -> Self {
+        self.with_ours = false;
+        self
+    }
+
+    /// The engine below the safe interface, for embedders that own their
+    /// buffers.
+    ///
+    /// # Errors
+    /// [`CreateError`].
+    pub fn build_engine(self) -> Result<Engine, CreateError> {
+        let (id, config, mechanisms) = self.parts()?;
+        Engine::new(id, config, mechanisms)
+    }
+
+    /// The endpoint.
+    ///
+    /// # Errors
+    /// [`CreateError`].
+    pub fn build(self) -> Result<Endpoint, CreateError> {
+        self.build_engine().map(Endpoint::from_engine)
+    }
+
+    pub(crate) fn parts(self) -> Result<(EndpointId, Config, Mechanisms), CreateError> {
+        let mut config = match self.config {
+            Some(config) => config,
+            None => crate::config_from_env(Config::default())?,
+        };
+        for change in self.changes {
+            change(&mut config);
+        }
+        let mut mechanisms = self.mechanisms;
+        if self.with_ours {
+            crate::list::register_all(&mut mechanisms);
+        }
+        let id = match self.id {
+            Some(id) => id,
+            None => crate::random_id()?,
+        };
+        Ok((id, config, mechanisms))
+    }
+}

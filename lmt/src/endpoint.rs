@@ -1,0 +1,275 @@
+//! [`Endpoint`]: the safe interface, for one thread at a time.
+
+use std::cell::RefCell;
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use lmt_core::config::Config;
+use lmt_core::engine::{CreateError, Engine, Message, OperationError, PeerId, Source, Status, TagMatch};
+use lmt_core::identity::{Address, EndpointId};
+use lmt_core::mechanisms::Standing;
+
+use crate::access::Access;
+use crate::lent;
+use crate::scope::{Scope, with_scope};
+
+/// One end of communication: what a process (or a thread) sends and receives
+/// with. It can be moved to another thread, and is used by one at a time; for
+/// several at once see [`crate::SharedEndpoint`].
+///
+/// ```
+/// use lmt::{Endpoint, Source, TagMatch};
+///
+/// let endpoint = Endpoint::new()?;
+/// let myself = endpoint.insert_peer(&endpoint.address())?;
+/// endpoint.send(myself, 7, b"hello")?;
+/// let mut text = [0; 5];
+/// let status = endpoint.receive(Source::Any, TagMatch::exactly(7), &mut text)?;
+/// assert_eq!((status.bytes, &text), (5, b"hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Endpoint {
+    engine: RefCell<Engine>,
+}
+
+impl Endpoint {
+    /// An endpoint with a random identity and the default configuration, as
+    /// changed by the environment ([`crate::config_from_env`]).
+    ///
+    /// # Errors
+    /// [`CreateError`] in one sentence: memory, sockets or a setting that
+    /// cannot work.
+    pub fn new() -> Result<Self, CreateError> {
+        Self::builder().build()
+    }
+
+    /// An endpoint to be configured.
+    pub fn builder() -> crate::EndpointBuilder {
+        crate::EndpointBuilder::new()
+    }
+
+    /// The safe interface over an engine that the embedder has set up, for
+    /// instance with mechanisms of its own.
+    pub fn from_engine(engine: Engine) -> Self {
+        Self { engine: RefCell::new(engine) }
+    }
+
+    /// The engine, for embedders that own their buffers.
+    pub fn into_engine(self) -> Engine {
+        self.engine.into_inner()
+    }
+
+    /// Where this endpoint is reached.
+    pub fn address(&self) -> Address {
+        self.engine.borrow().address().clone()
+    }
+
+    /// Who this endpoint is.
+    pub fn id(&self) -> EndpointId {
+        self.engine.borrow().id()
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> Config {
+        self.engine.borrow().config().clone()
+    }
+
+    /// Names a peer by its address; does no I/O. The connection is made with
+    /// the first operation that names the peer.
+    ///
+    /// # Errors
+    /// As many peers are known as the configuration allows, or this is a
+    /// forked child.
+    pub fn insert_peer(&self, address: &Address) -> Result<PeerId, OperationError> {
+        self.engine.borrow_mut().insert_peer(address)
+    }
+
+    /// The identity of a peer.
+    pub fn peer_id(&self, peer: PeerId) -> Option<EndpointId> {
+        self.engine.borrow().peer_id(peer)
+    }
+
+    /// What is known of each mechanism with a peer, and why one is not
+    /// available; empty before the first operation has connected it.
+    pub fn standings(&self, peer: PeerId) -> Vec<(&'static str, Standing)> {
+        self.engine.borrow().standings(peer)
+    }
+
+    /// The names of the mechanisms of this endpoint.
+    pub fn mechanism_names(&self) -> Vec<&'static str> {
+        self.engine.borrow().mechanism_names()
+    }
+
+    /// Sends and waits until `data` may be used again.
+    ///
+    /// # Errors
+    /// The peer is unknown, dead or unreachable.
+    #[inline]
+    pub fn send(&self, to: PeerId, tag: u64, data: &[u8]) -> Result<Status, OperationError> {
+        lent::send(self, to, tag, &[IoSlice::new(data)], lmt_core::engine::SendMode::Standard)
+    }
+
+    /// Sends and waits until a receive has matched the message.
+    ///
+    /// # Errors
+    /// The peer is unknown, dead or unreachable.
+    pub fn send_synchronous(&self, to: PeerId, tag: u64, data: &[u8]) -> Result<Status, OperationError> {
+        lent::send(self, to, tag, &[IoSlice::new(data)], lmt_core::engine::SendMode::Synchronous)
+    }
+
+    /// Sends the segments as one message.
+    ///
+    /// # Errors
+    /// The peer is unknown, dead or unreachable.
+    pub fn send_segments(
+        &self,
+        to: PeerId,
+        tag: u64,
+        segments: &[IoSlice<'_>],
+    ) -> Result<Status, OperationError> {
+        lent::send(self, to, tag, segments, lmt_core::engine::SendMode::Standard)
+    }
+
+    /// Receives the first message from `source` whose tag matches.
+    ///
+    /// # Errors
+    /// [`OperationError::Truncated`] when the message is longer than `into`
+    /// (which holds its beginning then); or the peer named is unknown, dead or
+    /// unreachable.
+    #[inline]
+    pub fn receive(&self, source: Source, tags: TagMatch, into: &mut [u8]) -> Result<Status, OperationError> {
+        lent::receive(self, source, tags, &mut [IoSliceMut::new(into)])
+    }
+
+    /// Receives a message into several segments, one after the other.
+    ///
+    /// # Errors
+    /// As [`Endpoint::receive`].
+    pub fn receive_segments(
+        &self,
+        source: Source,
+        tags: TagMatch,
+        segments: &mut [IoSliceMut<'_>],
+    ) -> Result<Status, OperationError> {
+        lent::receive(self, source, tags, segments)
+    }
+
+    /// Opens a scope for operations that run side by side. Buffers are
+    /// borrowed until the scope ends; leaving it, also by a panic, cancels what
+    /// is unmatched and waits for what is matched.
+    ///
+    /// ```
+    /// use lmt::{Endpoint, Source, TagMatch};
+    ///
+    /// let endpoint = Endpoint::new()?;
+    /// let myself = endpoint.insert_peer(&endpoint.address())?;
+    /// let mut into = vec![0; 1 << 20];
+    /// endpoint.scope(|scope| {
+    ///     let receive = scope.receive(Source::Peer(myself), TagMatch::any(), &mut into)?;
+    ///     let send = scope.send(myself, 1, &[7; 1 << 20])?;
+    ///     receive.wait()?;
+    ///     send.wait()
+    /// })?;
+    /// assert!(into.iter().all(|byte| *byte == 7));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn scope<'env, F, T>(&'env self, body: F) -> T
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self>) -> T,
+    {
+        with_scope(self, body)
+    }
+
+    /// Looks for a message without receiving it.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn probe(&self, source: Source, tags: TagMatch) -> Result<Option<Status>, OperationError> {
+        self.engine.borrow_mut().probe(source, tags)
+    }
+
+    /// Takes a message out of matching, to be received by
+    /// [`Endpoint::receive_matched`] only.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn matched_probe(&self, source: Source, tags: TagMatch) -> Result<Option<Message>, OperationError> {
+        self.engine.borrow_mut().matched_probe(source, tags)
+    }
+
+    /// Receives a message that was taken by [`Endpoint::matched_probe`].
+    ///
+    /// # Errors
+    /// As [`Endpoint::receive`].
+    pub fn receive_matched(&self, message: Message, into: &mut [u8]) -> Result<Status, OperationError> {
+        lent::receive_matched(self, message, &mut [IoSliceMut::new(into)])
+    }
+
+    /// Moves messages without waiting; returns whether anything moved.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn progress(&self) -> Result<bool, OperationError> {
+        self.engine.borrow_mut().progress()
+    }
+
+    /// Waits until something has moved, at most for `time_limit`; returns
+    /// whether something has.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn wait_for_progress(&self, time_limit: Option<Duration>) -> Result<bool, OperationError> {
+        let deadline = time_limit.map(|t| Instant::now() + t);
+        self.engine.borrow_mut().wait_for_progress(deadline)
+    }
+
+    /// A descriptor for event loops, readable when there may be something to
+    /// do: poll it after [`Endpoint::prepare_to_sleep`] said true, for at most
+    /// [`Endpoint::sleep_limit`], and make progress after.
+    ///
+    /// # Errors
+    /// The process has no descriptor left.
+    pub fn wait_descriptor(&self) -> std::io::Result<OwnedFd> {
+        self.engine.borrow().wait_descriptor().try_clone_to_owned()
+    }
+
+    /// Gets ready for sleeping in the wait descriptor; false when there is
+    /// something to do at once.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn prepare_to_sleep(&self) -> Result<bool, OperationError> {
+        self.engine.borrow_mut().prepare_to_sleep()
+    }
+
+    /// How long a sleep may last at most.
+    pub fn sleep_limit(&self) -> Duration {
+        self.engine.borrow().sleep_limit()
+    }
+
+    /// Sends what still waits, for at most `close_timeout_ms`, and says goodbye
+    /// to the peers. Dropping the endpoint does the same.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn close(self) -> Result<(), OperationError> {
+        self.engine.borrow_mut().close()
+    }
+}
+
+impl Access for Endpoint {
+    #[inline]
+    fn with<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
+        f(&mut self.engine.borrow_mut())
+    }
+
+    #[inline]
+    fn wait(&self, request: lmt_core::engine::RequestId) -> Result<Status, OperationError> {
+        self.engine.borrow_mut().wait(request)
+    }
+
+    fn wait_any(&self, requests: &[lmt_core::engine::RequestId]) -> Result<Option<usize>, OperationError> {
+        self.engine.borrow_mut().wait_any(requests, None)
+    }
+}

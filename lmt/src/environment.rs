@@ -1,0 +1,45 @@
+//! What the environment tells an endpoint (`LMT_*`).
+
+use lmt_core::config::{Config, ConfigError};
+
+/// Applies the environment to a configuration: `LMT_MECHANISM` (a list with
+/// commas, or `auto`), `LMT_EAGER_MAX` (bytes), `LMT_SOCKET_DIR` (a folder) and
+/// `LMT_CONNECT_TIMEOUT_MS`.
+///
+/// # Errors
+/// A variable whose value cannot be read: which, and what it should be.
+pub fn config_from_env(mut config: Config) -> Result<Config, ConfigError> {
+    if let Some(names) = read("LMT_MECHANISM")?
+        && names != "auto"
+    {
+        config.mechanisms = Some(names.split(',').map(|n| n.trim().to_owned()).collect());
+    }
+    if let Some(bytes) = number("LMT_EAGER_MAX", "a number of bytes, as in LMT_EAGER_MAX=4096")? {
+        config.eager_max_bytes = bytes;
+    }
+    if let Some(time) = number("LMT_CONNECT_TIMEOUT_MS", "a number of milliseconds")? {
+        config.connect_timeout_ms = time;
+    }
+    if let Some(folder) = std::env::var_os("LMT_SOCKET_DIR").filter(|f| !f.is_empty()) {
+        config.socket_dir = Some(folder.into());
+    }
+    Ok(config)
+}
+
+fn read(name: &'static str) -> Result<Option<String>, ConfigError> {
+    match std::env::var(name) {
+        Ok(text) if text.is_empty() => Ok(None),
+        Ok(text) => Ok(Some(text)),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        Err(std::env::VarError::NotUnicode(text)) => Err(ConfigError::Variable {
+            name,
+            value: text.to_string_lossy().into_owned(),
+            rule: "plain text",
+        }),
+    }
+}
+
+fn number(name: &'static str, rule: &'static str) -> Result<Option<u64>, ConfigError> {
+    let Some(value) = read(name)? else { return Ok(None) };
+    value.parse().map(Some).map_err(|_| ConfigError::Variable { name, value, rule })
+}

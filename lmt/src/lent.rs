@@ -1,0 +1,138 @@
+//! Where borrowed slices become buffers of the engine, and the proof that they
+//! outlive their use.
+#![allow(unsafe_code)] // Buffer::new is the unsafe step.
+
+use std::io::{IoSlice, IoSliceMut};
+
+use lmt_core::buffer::{self, Buffer, Segment};
+use lmt_core::engine::{Message, OperationError, PeerId, RequestId, SendMode, Source, Status, TagMatch};
+
+use crate::access::Access;
+
+/// Lends slices for reading. The caller sees to it that the operation ends
+/// before the borrow does.
+fn lend(segments: &[IoSlice<'_>]) -> Result<Buffer, OperationError> {
+    let impossible = |e: buffer::BufferError| OperationError::System(e.to_string());
+    if let [one] = segments {
+        // SAFETY: see `run` and `Scope`: the slice stays borrowed until the
+        // operation is complete or the engine has given the buffer up.
+        return unsafe { Buffer::new(&[Segment::of(one)], buffer::Access::Read) }.map_err(impossible);
+    }
+    let list: Vec<Segment> = segments.iter().map(|s| Segment::of(s)).collect();
+    // SAFETY: as above, for each of the slices.
+    unsafe { Buffer::new(&list, buffer::Access::Read) }.map_err(impossible)
+}
+
+/// Lends slices for writing; as [`lend`].
+fn lend_mut(segments: &mut [IoSliceMut<'_>]) -> Result<Buffer, OperationError> {
+    let impossible = |e: buffer::BufferError| OperationError::System(e.to_string());
+    if let [one] = segments {
+        // SAFETY: see `run` and `Scope`: the slice stays mutably borrowed
+        // until the operation is complete or the buffer was given up.
+        return unsafe { Buffer::new(&[Segment::of_mut(one)], buffer::Access::Write) }.map_err(impossible);
+    }
+    let list: Vec<Segment> = segments.iter_mut().map(|s| Segment::of_mut(s)).collect();
+    // SAFETY: as above, for each of the slices.
+    unsafe { Buffer::new(&list, buffer::Access::Write) }.map_err(impossible)
+}
+
+/// Sees to it that unwinding does not release a buffer in use.
+struct Guard<'a, A: Access> {
+    access: &'a A,
+    request: RequestId,
+}
+
+impl<A: Access> Drop for Guard<'_, A> {
+    fn drop(&mut self) {
+        drain(self.access, &[self.request]);
+    }
+}
+
+/// Waits for one operation; on the way out by a panic it is cancelled and
+/// drained, so that the borrow ends after its use.
+#[inline]
+fn run<A: Access>(access: &A, request: RequestId) -> Result<Status, OperationError> {
+    let guard = Guard { access, request };
+    // A result is there only when the buffer is no longer in use; or in a
+    // forked child, where nothing is under way.
+    let result = access.wait(request);
+    std::mem::forget(guard);
+    result
+}
+
+/// Cancels what is unmatched and waits for what is matched.
+pub(crate) fn drain<A: Access>(access: &A, requests: &[RequestId]) {
+    for request in requests {
+        if access.with(|engine| engine.cancel(*request)).is_err() {
+            return; // A forked child: nothing is under way here.
+        }
+    }
+    for request in requests {
+        // Its result does not matter any more, only that it is there.
+        let _ended = access.wait(*request);
+    }
+}
+
+#[inline]
+pub(crate) fn send<A: Access>(
+    access: &A,
+    to: PeerId,
+    tag: u64,
+    segments: &[IoSlice<'_>],
+    mode: SendMode,
+) -> Result<Status, OperationError> {
+    run(access, begin_send(access, to, tag, segments, mode)?)
+}
+
+#[inline]
+pub(crate) fn receive<A: Access>(
+    access: &A,
+    source: Source,
+    tags: TagMatch,
+    segments: &mut [IoSliceMut<'_>],
+) -> Result<Status, OperationError> {
+    run(access, begin_receive(access, source, tags, segments)?)
+}
+
+pub(crate) fn receive_matched<A: Access>(
+    access: &A,
+    message: Message,
+    segments: &mut [IoSliceMut<'_>],
+) -> Result<Status, OperationError> {
+    run(access, begin_receive_matched(access, message, segments)?)
+}
+
+/// Begins a send whose slices the caller keeps borrowed until it is drained.
+#[inline]
+pub(crate) fn begin_send<A: Access>(
+    access: &A,
+    to: PeerId,
+    tag: u64,
+    segments: &[IoSlice<'_>],
+    mode: SendMode,
+) -> Result<RequestId, OperationError> {
+    let buffer = lend(segments)?;
+    access.with(|engine| engine.send(to, tag, buffer, mode))
+}
+
+/// Begins a receive whose slices the caller keeps borrowed until it is drained.
+#[inline]
+pub(crate) fn begin_receive<A: Access>(
+    access: &A,
+    source: Source,
+    tags: TagMatch,
+    segments: &mut [IoSliceMut<'_>],
+) -> Result<RequestId, OperationError> {
+    let buffer = lend_mut(segments)?;
+    access.with(|engine| engine.receive(source, tags, buffer))
+}
+
+/// As [`begin_receive`], for a message that was taken by a matched probe.
+pub(crate) fn begin_receive_matched<A: Access>(
+    access: &A,
+    message: Message,
+    segments: &mut [IoSliceMut<'_>],
+) -> Result<RequestId, OperationError> {
+    let buffer = lend_mut(segments)?;
+    access.with(|engine| engine.receive_matched(message, buffer))
+}

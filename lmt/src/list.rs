@@ -1,0 +1,23 @@
+//! The list of mechanisms: one line each, in order of preference. This is the
+//! only place that knows them by name.
+
+use lmt_core::mechanisms::Mechanisms;
+
+/// Adds every mechanism that this crate brings, as its defaults make it.
+pub fn register_all(mechanisms: &mut Mechanisms) {
+    mechanisms.register(lmt_cma::Cma::new());
+    if let Ok(shm) = lmt_shm::Shm::new(lmt_shm::Config::default()) {
+        mechanisms.register(shm);
+    }
+}
+
+/// The names of the mechanisms that this crate brings, in order.
+///
+/// ```
+/// assert!(lmt::mechanism_names().contains(&"shm"));
+/// ```
+pub fn mechanism_names() -> Vec<&'static str> {
+    let mut mechanisms = Mechanisms::new();
+    register_all(&mut mechanisms);
+    mechanisms.names()
+}

@@ -1,0 +1,206 @@
+//! Operations that run side by side, with buffers that the borrow checker
+//! keeps alive: as `std::thread::scope` does for threads.
+
+use std::cell::RefCell;
+use std::io::{IoSlice, IoSliceMut};
+use std::marker::PhantomData;
+
+use lmt_core::engine::{Message, OperationError, PeerId, RequestId, SendMode, Source, Status, TagMatch};
+
+use crate::access::Access;
+use crate::lent;
+
+/// A scope in which operations run. See [`crate::Endpoint::scope`].
+///
+/// Buffers must outlive the scope (`'env`), and the scope ends only when every
+/// operation in it has: what is unmatched is cancelled, what is matched is
+/// waited for. Forgetting a [`Request`] is harmless.
+pub struct Scope<'scope, 'env: 'scope, A: Access> {
+    access: &'env A,
+    open: RefCell<Vec<RequestId>>,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// An operation under way in a scope.
+#[derive(Debug)]
+#[must_use = "an operation that nobody waits for is cancelled at the end of the scope"]
+pub struct Request<'scope, A: Access> {
+    access: &'scope A,
+    open: &'scope RefCell<Vec<RequestId>>,
+    id: RequestId,
+}
+
+/// Drains a scope when it is left, by whichever way.
+struct Leave<'a, A: Access> {
+    access: &'a A,
+    open: &'a RefCell<Vec<RequestId>>,
+}
+
+impl<A: Access> Drop for Leave<'_, A> {
+    fn drop(&mut self) {
+        let open = std::mem::take(&mut *self.open.borrow_mut());
+        lent::drain(self.access, &open);
+    }
+}
+
+pub(crate) fn with_scope<'env, A, F, T>(access: &'env A, body: F) -> T
+where
+    A: Access,
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, A>) -> T,
+{
+    let scope = Scope { access, open: RefCell::new(Vec::new()), scope: PhantomData, env: PhantomData };
+    let _leave = Leave { access, open: &scope.open };
+    body(&scope)
+}
+
+impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
+    fn track(&'scope self, id: RequestId) -> Request<'scope, A> {
+        self.open.borrow_mut().push(id);
+        Request { access: self.access, open: &self.open, id }
+    }
+
+    /// Begins a send; `data` is borrowed until the scope ends.
+    ///
+    /// # Errors
+    /// The peer is unknown or dead, or too much waits for it
+    /// ([`OperationError::WouldBlock`]).
+    pub fn send(
+        &'scope self,
+        to: PeerId,
+        tag: u64,
+        data: &'env [u8],
+    ) -> Result<Request<'scope, A>, OperationError> {
+        self.send_segments(to, tag, &[IoSlice::new(data)], SendMode::Standard)
+    }
+
+    /// Begins a send that is finished when a receive has matched it.
+    ///
+    /// # Errors
+    /// As [`Scope::send`].
+    pub fn send_synchronous(
+        &'scope self,
+        to: PeerId,
+        tag: u64,
+        data: &'env [u8],
+    ) -> Result<Request<'scope, A>, OperationError> {
+        self.send_segments(to, tag, &[IoSlice::new(data)], SendMode::Synchronous)
+    }
+
+    /// Begins a send of several segments as one message.
+    ///
+    /// # Errors
+    /// As [`Scope::send`].
+    pub fn send_segments(
+        &'scope self,
+        to: PeerId,
+        tag: u64,
+        segments: &[IoSlice<'env>],
+        mode: SendMode,
+    ) -> Result<Request<'scope, A>, OperationError> {
+        Ok(self.track(lent::begin_send(self.access, to, tag, segments, mode)?))
+    }
+
+    /// Begins a receive; `into` is borrowed until the scope ends.
+    ///
+    /// # Errors
+    /// The peer that is named is unknown or dead.
+    pub fn receive(
+        &'scope self,
+        source: Source,
+        tags: TagMatch,
+        into: &'env mut [u8],
+    ) -> Result<Request<'scope, A>, OperationError> {
+        self.receive_segments(source, tags, &mut [IoSliceMut::new(into)])
+    }
+
+    /// Begins a receive into several segments.
+    ///
+    /// # Errors
+    /// As [`Scope::receive`].
+    pub fn receive_segments(
+        &'scope self,
+        source: Source,
+        tags: TagMatch,
+        segments: &mut [IoSliceMut<'env>],
+    ) -> Result<Request<'scope, A>, OperationError> {
+        Ok(self.track(lent::begin_receive(self.access, source, tags, segments)?))
+    }
+
+    /// Begins to receive a message that a matched probe took.
+    ///
+    /// # Errors
+    /// As [`Scope::receive`].
+    pub fn receive_matched(
+        &'scope self,
+        message: Message,
+        into: &'env mut [u8],
+    ) -> Result<Request<'scope, A>, OperationError> {
+        let segments = &mut [IoSliceMut::new(into)];
+        Ok(self.track(lent::begin_receive_matched(self.access, message, segments)?))
+    }
+
+    /// Waits for any of `requests`: the one that is finished is taken out of
+    /// the list, with its place in it and its result. `None` when the list is
+    /// empty.
+    pub fn wait_any(
+        &'scope self,
+        requests: &mut Vec<Request<'scope, A>>,
+    ) -> Option<(usize, Result<Status, OperationError>)> {
+        let ids: Vec<RequestId> = requests.iter().map(|r| r.id).collect();
+        match self.access.wait_any(&ids) {
+            Ok(Some(at)) => Some((at, requests.remove(at).wait())),
+            Ok(None) => None,
+            Err(error) => Some((0, Err(error))),
+        }
+    }
+
+    /// Waits for all of `requests`; their results in the same order.
+    pub fn wait_all(&'scope self, requests: Vec<Request<'scope, A>>) -> Vec<Result<Status, OperationError>> {
+        requests.into_iter().map(Request::wait).collect()
+    }
+}
+
+impl<A: Access> Request<'_, A> {
+    fn closed(&self) {
+        let mut open = self.open.borrow_mut();
+        if let Some(at) = open.iter().rposition(|id| *id == self.id) {
+            open.swap_remove(at);
+        }
+    }
+
+    /// Waits until the operation is finished.
+    ///
+    /// # Errors
+    /// What the operation ended with.
+    pub fn wait(self) -> Result<Status, OperationError> {
+        let result = self.access.wait(self.id);
+        self.closed();
+        result
+    }
+
+    /// The result if the operation is finished, else the request again.
+    /// Makes progress once.
+    ///
+    /// # Errors
+    /// The request itself, to be asked again.
+    pub fn test(self) -> Result<Result<Status, OperationError>, Self> {
+        match self.access.with(|engine| engine.test(self.id)) {
+            Some(result) => {
+                self.closed();
+                Ok(result)
+            }
+            None => Err(self),
+        }
+    }
+
+    /// Takes the operation back if nothing has matched it yet, and waits for
+    /// its end: [`OperationError::Cancelled`], or what it did instead.
+    ///
+    /// # Errors
+    /// What the operation ended with.
+    pub fn cancel(self) -> Result<Status, OperationError> {
+        self.access.with(|engine| engine.cancel(self.id))?;
+        self.wait()
+    }
+}
