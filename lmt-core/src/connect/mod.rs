@@ -14,6 +14,7 @@
 
 mod connector;
 mod handshake;
+mod incoming;
 mod links;
 mod poller;
 mod probe_area;

@@ -236,7 +236,7 @@ pub(super) fn process_by_pid(
 }
 
 /// Whether the other end of the connection is closed.
-fn has_ended(fd: &OwnedFd) -> bool {
+pub(super) fn has_ended(fd: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(fd.as_fd(), PollFlags::empty())];
     let hung_up = |fds: &[PollFd<'_>; 1]| fds[0].revents().is_some_and(|r| r.contains(PollFlags::POLLHUP));
     poll(&mut fds, PollTimeout::ZERO).is_ok() && hung_up(&fds)

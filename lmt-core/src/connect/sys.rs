@@ -149,3 +149,22 @@ pub(super) fn set_ptracer(pid: u32) -> Result<(), Errno> {
     let answer = unsafe { libc::prctl(libc::PR_SET_PTRACER, pid, 0, 0, 0) };
     Errno::result(answer).map(drop)
 }
+
+/// Forks, lets the child run `work`, and returns its exit status.
+#[cfg(test)]
+pub(super) fn in_forked_child(work: impl FnOnce() -> i32) -> i32 {
+    // SAFETY: the child runs `work` and _exit only. It may allocate: glibc's
+    // and musl's allocators are usable in the child of a threaded process.
+    match unsafe { nix::unistd::fork() }.unwrap() {
+        nix::unistd::ForkResult::Child => {
+            let status = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(99);
+            // SAFETY: _exit ends the process without running anything of the
+            // parent's (atexit handlers, buffers).
+            unsafe { libc::_exit(status) }
+        }
+        nix::unistd::ForkResult::Parent { child } => match nix::sys::wait::waitpid(child, None).unwrap() {
+            nix::sys::wait::WaitStatus::Exited(_, status) => status,
+            other => panic!("{other:?}"),
+        },
+    }
+}

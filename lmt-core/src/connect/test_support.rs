@@ -15,7 +15,7 @@ use crate::mechanism::PeerFacts;
 /// What happened.
 #[derive(Debug)]
 pub(super) enum Happened {
-    Hello(EndpointId),
+    Hello,
     Probe,
     Established(PeerFacts, Vec<u8>),
     Failed(EndpointId, PeerError),
@@ -61,8 +61,8 @@ pub(super) fn read_nonce(facts: &PeerFacts) -> Option<[u8; 16]> {
 }
 
 impl Handler for Recorder {
-    fn hello(&mut self, peer: EndpointId) -> Result<Greeting, String> {
-        self.log.push(Happened::Hello(peer));
+    fn hello(&mut self, _: EndpointId) -> Result<Greeting, String> {
+        self.log.push(Happened::Hello);
         if self.refuse_hello {
             return Err("no greeting for you".to_owned());
         }
