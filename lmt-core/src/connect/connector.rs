@@ -479,7 +479,7 @@ impl Drop for Connector {
             return;
         }
         self.goodbye_all();
-        self.listener.remove_file();
+        self.listener.close();
         for (_, half) in std::mem::take(&mut self.half_open) {
             socket::close(half.fd);
         }

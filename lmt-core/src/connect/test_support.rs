@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use super::{Closed, Connector, Greeting, Handler};
+use super::{Closed, ConnectError, Connector, Greeting, Handler};
 use crate::config::Config;
 use crate::error::PeerError;
 use crate::identity::EndpointId;
@@ -156,7 +156,15 @@ impl Party {
 
     pub fn with(id: EndpointId, config: &Config) -> Self {
         let recorder = Recorder { name: format!("I am {id}"), ..Recorder::default() };
-        Self { connector: Connector::new(id, config).unwrap(), recorder }
+        // Another test may be starting a process: until its exec the child
+        // holds the sockets of all tests, also one that was just closed.
+        let end = Instant::now() + Duration::from_secs(5);
+        loop {
+            match Connector::new(id, config) {
+                Err(ConnectError::NameInUse { .. }) if Instant::now() < end => std::thread::yield_now(),
+                connector => return Self { connector: connector.unwrap(), recorder },
+            }
+        }
     }
 
     pub fn step(&mut self) {
