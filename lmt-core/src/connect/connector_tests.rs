@@ -23,6 +23,16 @@ fn connected_pair() -> (Party, Party) {
     (one, two)
 }
 
+#[test]
+fn a_connector_may_move_to_another_thread() {
+    fn is_send<T: Send>(_: &T) {}
+    let (one, mut two) = connected_pair();
+    is_send(&one.connector);
+    let id = id_of(&one);
+    std::thread::spawn(move || drop(one)).join().unwrap();
+    until(&mut [&mut two], |p| p[0].recorder.closed_how(id) == Some(Closed::Goodbye));
+}
+
 fn id_of(party: &Party) -> EndpointId {
     party.connector.address().id()
 }

@@ -31,18 +31,17 @@ impl Role {
     /// Starts this binary again to run only the test `name`, which finds its
     /// role in `LMT_TEST_ROLE`.
     fn start(name: &str, arguments: &[String]) -> Self {
-        Self::prepare(name, arguments, |_| {})
+        Self::start_by(Command::new(std::env::current_exe().unwrap()), name, arguments)
     }
 
-    fn prepare(name: &str, arguments: &[String], change: impl FnOnce(&mut Command)) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+    /// The same by a command that runs this binary.
+    fn start_by(mut command: Command, name: &str, arguments: &[String]) -> Self {
         command
             .args(["--exact", &format!("connect::process_tests::{name}"), "--nocapture", "--test-threads=1"])
             .env("LMT_TEST_ROLE", arguments.join(" "))
             .env(yama::LAUNCHER_PID, std::process::id().to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
-        change(&mut command);
         let mut child = command.spawn().unwrap();
         let stdin = child.stdin.take().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -366,6 +365,51 @@ fn another_users_process_is_refused_unless_allowed() {
             assert!(matches!(one.recorder.error_of(b), Some(PeerError::Refused { .. })));
         }
     }
+}
+
+#[test]
+fn a_peer_in_another_pid_namespace_has_no_pid_but_a_pidfd() {
+    const NAME: &str = "a_peer_in_another_pid_namespace_has_no_pid_but_a_pidfd";
+    if let Some(arguments) = role() {
+        let (me, peer) = (id(&arguments[0]), id(&arguments[1]));
+        let mut party = Party::new(me);
+        party.connector.connect(&Address::abstract_socket(peer));
+        work_long(&mut party, |p| p.connector.is_established(peer));
+        let process = party.recorder.log.iter().find_map(|e| match e {
+            Happened::Established(facts, _) => Some(facts.process.clone()),
+            _ => None,
+        });
+        let process = process.unwrap();
+        say(&format!("{:?} {} {}", process.pid(), process.pidfd().is_some(), process.is_alive()));
+        work_long(&mut party, |p| p.recorder.closed_how(peer).is_some());
+        say("closed");
+        wait_for_go();
+        std::process::exit(0);
+    }
+    let into = ["--pid", "--fork", "--kill-child"];
+    if !Command::new("unshare").args(into).arg("true").status().is_ok_and(|status| status.success()) {
+        println!("skipped: unshare(1) cannot make a pid namespace here");
+        return;
+    }
+    let (a, b) = two_ids();
+    let mut one = Party::new(a);
+    let mut command = Command::new("unshare");
+    command.args(into).arg(std::env::current_exe().unwrap());
+    let mut other = Role::start_by(command, NAME, &[b.to_string(), a.to_string()]);
+    work_long(&mut one, |p| p.connector.is_established(b));
+    // It cannot name us, we can name it.
+    let pid = one.recorder.log.iter().find_map(|e| match e {
+        Happened::Established(facts, report) => {
+            assert_eq!(report, b"cannot read you");
+            facts.process.pid()
+        }
+        _ => None,
+    });
+    assert!(pid.is_some());
+    let pidfd = super::sys::pidfd_open(std::process::id() as i32).is_ok();
+    assert_eq!(other.line(), format!("None {pidfd} true"));
+    one.connector.goodbye(b);
+    assert_eq!(other.line(), "closed");
 }
 
 /// Opens files until the process may open no more.
