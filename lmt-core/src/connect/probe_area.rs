@@ -34,7 +34,7 @@ impl ProbeLease {
     /// An area with a new nonce.
     pub fn new() -> Result<Self, Errno> {
         let mut nonce = [0; 16];
-        sys::random(&mut nonce)?;
+        crate::random::fill(&mut nonce)?;
         let now = Instant::now();
         let reused = idle_areas().and_then(|mut idle| {
             let at = idle.iter().position(|(from, _)| *from <= now)?;
