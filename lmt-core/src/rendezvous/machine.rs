@@ -385,3 +385,7 @@ impl Default for Machine {
         Self::new()
     }
 }
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

@@ -10,7 +10,12 @@ pub struct Arrived {
     pub message: usize,
     /// Absent for an eager one.
     pub rts: Option<Rts>,
+    /// How the sender names it, if it wants to hear of the match.
+    pub send_id: Option<SendId>,
 }
+
+/// The receive that was posted, and what it matched at once.
+pub type Posted = (Option<PostedHandle>, Option<(usize, Arrived)>);
 
 /// The real matcher and the naive one, fed with the same events.
 #[derive(Default)]
@@ -34,17 +39,17 @@ impl Checked {
         real
     }
 
-    pub fn post(&mut self, pattern: Pattern, receive: usize) -> Result<PostedHandle, (usize, Arrived)> {
+    pub fn post(&mut self, pattern: Pattern, receive: usize) -> Posted {
         let naive = self.naive_take(pattern);
         match self.real.post(pattern, receive) {
             Post::Queued(handle) => {
                 assert_eq!(naive, None, "a waiting message was overlooked");
                 self.posted.push((pattern, receive));
-                Ok(handle)
+                (Some(handle), None)
             }
             Post::Matched(payload, message) => {
                 assert_eq!(payload, receive);
-                Err(same(message, naive))
+                (None, Some(same(message, naive)))
             }
         }
     }
@@ -73,7 +78,7 @@ impl Checked {
 
     /// Takes out the message that its sender wants back.
     pub fn withdraw(&mut self, source: usize, send_id: SendId) -> Option<Arrived> {
-        let wanted = |arrived: &Arrived| arrived.rts.is_some_and(|rts| rts.send_id == send_id);
+        let wanted = |arrived: &Arrived| arrived.send_id == Some(send_id);
         let handle = self.real.find_unexpected(source as u32, &mut { wanted })?;
         let arrived = self.real.remove_unexpected(handle).unwrap().payload;
         let mut all = self.unexpected.iter();

@@ -157,10 +157,12 @@ impl World {
         if let Some(before) = self.ends[to].newest_from.insert(from, number) {
             assert!(before < number, "messages of a pair arrive in the order of their sends");
         }
-        let found = self.ends[to].matcher.arrive(from, tag, Arrived { message: number, rts });
+        let send_id = rts.map_or(message.send_id, |rts| Some(rts.send_id));
+        let arrived = Arrived { message: number, rts, send_id };
+        let found = self.ends[to].matcher.arrive(from, tag, arrived);
         self.tally.most_unexpected = self.tally.most_unexpected.max(self.ends[to].matcher.unexpected());
         if let Some(receive) = found {
-            self.matched(to, receive, from, Arrived { message: number, rts });
+            self.matched(to, receive, from, arrived);
         }
     }
 

@@ -75,8 +75,17 @@ impl World {
         self.medium.faults.push(0);
         if eager {
             self.tally.eager += 1;
-            self.messages[number].result = Some(Ok(()));
+            if self.rng.chance(70) {
+                self.messages[number].result = Some(Ok(()));
+                return self.emit(from, to, Frame::Eager { message: number });
+            }
+            let id = self.ends[from].machine.send_synchronous_eager(to as u32);
+            self.messages[number].send_id = Some(id);
+            self.ends[from].sends.insert(id, number);
             self.emit(from, to, Frame::Eager { message: number });
+            if self.rng.chance(20) {
+                self.cancel_send(number);
+            }
             return;
         }
         let candidates = self.candidates(from, to);
@@ -139,8 +148,8 @@ impl World {
         }
         let receive = self.new_receive(end, pattern);
         match self.ends[end].matcher.post(pattern, receive) {
-            Ok(handle) => self.receives[receive].handle = Some(handle),
-            Err((source, arrived)) => self.matched(end, receive, source, arrived),
+            (handle, None) => self.receives[receive].handle = handle,
+            (_, Some((source, arrived))) => self.matched(end, receive, source, arrived),
         }
     }
 
@@ -169,7 +178,7 @@ impl World {
 
     /// A message and a receive have found each other.
     pub(super) fn matched(&mut self, end: usize, receive: usize, source: usize, arrived: Arrived) {
-        let Arrived { message: number, rts } = arrived;
+        let Arrived { message: number, rts, send_id } = arrived;
         let (message, request) = (&mut self.messages[number], &mut self.receives[receive]);
         assert!(request.pattern.accepts(source as u32, message.tag));
         assert_eq!((message.from, message.to), (source, end));
@@ -183,6 +192,10 @@ impl World {
             return;
         }
         let total_bytes = message.total_bytes;
+        if let Some(send_id) = send_id {
+            self.ends[end].machine.matched_eager(source as u32, send_id);
+            self.drain(end);
+        }
         let received_bytes = total_bytes.min(capacity);
         for at in 0..received_bytes {
             self.buffers[receive][at as usize] = content(number, at);

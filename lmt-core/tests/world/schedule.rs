@@ -154,7 +154,7 @@ impl World {
         }
         for receive in self.receives.iter().filter(|receive| !self.medium.dead[receive.at]) {
             let result = receive.result.as_ref().expect("every receive completes");
-            assert_eq!(*result == Outcome::Cancelled && receive.message.is_some(), false);
+            assert!(*result != Outcome::Cancelled || receive.message.is_none(), "matched, then cancelled");
         }
     }
 
