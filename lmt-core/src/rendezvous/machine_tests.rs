@@ -2,7 +2,7 @@
 //! random worlds.
 
 use super::*;
-use crate::rendezvous::packet::{Demote, Done, GiveUp, Rts};
+use crate::rendezvous::packet::{Cts, Demote, Done, Fail, GiveUp, Retry, Rts};
 use crate::rendezvous::types::{Candidates, Choice, Received};
 
 const A: PeerKey = 10;
@@ -254,6 +254,81 @@ fn names_of_others_are_refused_and_old_ones_ignored() {
     run(&mut two.a);
     hand(&mut two.a, B, &[done]);
     assert_eq!(two.a.pop_action(), None);
+}
+
+#[test]
+fn a_retried_message_gets_no_second_turn() {
+    let (mut two, _, _) = begun(&[Model::Get, Model::Get], 1000, 1000);
+    let other = two.a.send(B, 1000, &candidates(&[Model::Get]));
+    let rts = only_rts(&mut two.a);
+    assert_eq!(rts.send_id, other);
+    two.b.matched(A, &rts, 1000);
+    run(&mut two.b);
+    let (key, _) = two.b.next_step(1).unwrap();
+    two.b.stepped(key, Err(demotion()));
+    hand(&mut two.a, B, &run(&mut two.b).0);
+    hand(&mut two.b, A, &run(&mut two.a).0);
+    run(&mut two.b);
+    assert_eq!(two.b.active(), 2);
+    let turns: Vec<_> = (0..6).filter_map(|_| two.b.next_step(1)).collect();
+    assert_eq!(turns.iter().filter(|turn| turn.0 == key).count(), 3);
+}
+
+/// Every packet that would move or end what it must not.
+#[test]
+fn a_dishonest_peer_changes_nothing() {
+    let (mut two, cts, _) = begun(&[Model::Put, Model::Get], 100, 80);
+    let (send_id, receive_id, id) = (two.send, two.receive, two.send.0);
+    let Packet::Cts(cts) = cts[0] else { panic!() };
+    for interval in [(0, 101), (1, 80), (0, 0), (80, 0)] {
+        let interval = Interval { start: interval.0, end: interval.1 };
+        let refused = two.a.packet(B, Packet::Cts(Cts { interval, ..cts }));
+        assert!(matches!(refused, Err(ProtocolError::BadInterval { .. })), "{interval:?}");
+    }
+    let cancelled = Packet::CancelReply { send_id, cancelled: true };
+    let out_of_place = |id, packet| Err(ProtocolError::OutOfPlace { id, packet });
+    assert_eq!(two.a.packet(B, cancelled), out_of_place(id, "CANCEL_REPLY"), "never asked");
+    two.a.cancel(send_id);
+    hand(&mut two.a, B, &[Packet::Cts(cts)]);
+    assert_eq!(two.a.packet(B, cancelled), out_of_place(id, "CANCEL_REPLY"), "matched already");
+    assert_eq!(two.a.packet(B, Packet::Cts(cts)), out_of_place(id, "CTS"), "said twice");
+    let done = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0 });
+    assert_eq!(two.a.packet(B, done), out_of_place(id, "DONE"), "this side writes");
+    let demote =
+        Demote { send_id, receive_id, attempt: 0, remaining: Interval::default(), errno: 0, for_good: false };
+    for remaining in [(0, 81), (40, 40), (50, 40)] {
+        let remaining = Interval { start: remaining.0, end: remaining.1 };
+        let refused = two.a.packet(B, Packet::Demote(Demote { remaining, ..demote }));
+        assert!(matches!(refused, Err(ProtocolError::BadInterval { .. })), "{remaining:?}");
+    }
+    let another = Demote { receive_id: ReceiveId(1), remaining: cts.interval, ..demote };
+    assert_eq!(two.a.packet(B, Packet::Demote(another)), out_of_place(id, "DEMOTE"), "another receive");
+
+    let fail = |front| Packet::Fail(Fail { receive_id, attempt: 0, front, errno: 0, for_good: false });
+    assert!(matches!(two.b.packet(A, fail(81)), Err(ProtocolError::BadInterval { .. })));
+    hand(&mut two.b, A, &[fail(30)]);
+    let retry = |attempt, start, end| {
+        let (model, mechanism, cookie) = (Model::Get, TAG, Cookie::empty());
+        Packet::Retry(Retry {
+            receive_id,
+            attempt,
+            mechanism,
+            model,
+            interval: Interval { start, end },
+            cookie,
+        })
+    };
+    assert_eq!(two.b.packet(A, retry(0, 30, 80)), out_of_place(receive_id.0, "RETRY"));
+    assert_eq!(two.b.packet(A, retry(2, 30, 80)), out_of_place(receive_id.0, "RETRY"));
+    for (start, end) in [(0, 80), (30, 100), (31, 80)] {
+        assert!(matches!(two.b.packet(A, retry(1, start, end)), Err(ProtocolError::BadInterval { .. })));
+    }
+    hand(&mut two.b, A, &[retry(1, 30, 80)]);
+
+    run(&mut two.a);
+    step(&mut two.a, 80, true);
+    let complete = Action::CompleteSend { id: send_id, result: Ok(()) };
+    assert!(run(&mut two.a).1.contains(&complete));
 }
 
 #[test]

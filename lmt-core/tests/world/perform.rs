@@ -67,6 +67,12 @@ impl World {
             self.ends[end].machine.peer_dead(peer as u32);
             self.forget_peer(end, peer);
         }
+        // Whatever a peer says, nothing outside the message and the buffer.
+        let room_bytes = match receive {
+            Some(receive) => self.receives[receive].capacity,
+            None => self.messages[message].total_bytes,
+        };
+        assert!(plan.interval.end <= room_bytes, "{plan:?} of {room_bytes} bytes");
         let request = (key, mechanism, plan);
         let result = self.medium.prepare(&mut self.rng, (end, peer), request, (message, receive));
         let answer = result.map(|(handle, cookie)| {
