@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
-use super::sys;
 use crate::mechanism::ProbeArea;
 
 /// How long an area rests whose peer may not have probed it yet. A peer that

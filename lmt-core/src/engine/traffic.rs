@@ -411,10 +411,6 @@ impl Traffic {
             _ => OperationError::of_transfer(error, peer.id),
         }
     }
-
-    pub fn link(&mut self, key: PeerKey) -> Option<&mut Link> {
-        self.peers.get_mut(key as usize)?.link()
-    }
 }
 
 /// What the parts of a message of several cells were charged.
