@@ -48,9 +48,7 @@ fn a_full_command_line() {
 
 #[test]
 fn help_defines_every_pattern() {
-    let Ok(Parsed::Text(text)) = parse(["lmt", "bench", "--help"].map(Into::into)) else {
-        panic!("no help")
-    };
+    let Ok(Parsed::Text(text)) = parse(["lmt", "bench", "--help"].map(Into::into)) else { panic!("no help") };
     for definition in DEFINITIONS {
         assert!(text.contains(definition.name));
     }

@@ -91,10 +91,7 @@ fn run(job: &Job, results: &mut dyn Results) -> Result<(Environment, Vec<Row>), 
     Ok((environment, all))
 }
 
-fn show(
-    progress: &Progress,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), BenchError> {
+fn show(progress: &Progress, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), BenchError> {
     progress.suspend(|| {
         let mut out = io::stdout().lock();
         write(&mut out).and_then(|()| out.flush()).map_err(|error| BenchError::from_output(&error))

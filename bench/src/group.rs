@@ -184,11 +184,8 @@ fn work<E: Engine>(
     let Assignment { rank, parent, job } = read_line(input)?;
     end_with(parent)?;
     pin(&job, rank)?;
-    let opened: Vec<E::Opened> = job
-        .mechanisms
-        .iter()
-        .map(|name| engine.open(name, rank, job.ranks))
-        .collect::<Result<_, _>>()?;
+    let opened: Vec<E::Opened> =
+        job.mechanisms.iter().map(|name| engine.open(name, rank, job.ranks)).collect::<Result<_, _>>()?;
     let memory = (job.limits && rank == 0).then(Pair::memory).transpose().map_err(limits_failed)?;
     tell(Event::Card(RankCard {
         addresses: opened.iter().map(|opened| engine.address(opened)).collect(),
@@ -201,7 +198,10 @@ fn work<E: Engine>(
         _ => None,
     };
     if let (0, Some(pair)) = (rank, &pair) {
-        METHODS.iter().filter_map(|method| pair.refused(method)).try_for_each(|note| tell(Event::Note(note)))?;
+        METHODS
+            .iter()
+            .filter_map(|method| pair.refused(method))
+            .try_for_each(|note| tell(Event::Note(note)))?;
     }
     let mut links = Vec::new();
     for (index, opened) in opened.into_iter().enumerate() {
@@ -218,7 +218,8 @@ fn limits_failed(error: crate::limits::LimitError) -> BenchError {
 
 /// Ends this process when the command ends, however it ends.
 fn end_with(parent: i32) -> Result<(), BenchError> {
-    set_pdeathsig(Signal::SIGKILL).map_err(|errno| failure("the kernel refuses PR_SET_PDEATHSIG", &errno.into()))?;
+    set_pdeathsig(Signal::SIGKILL)
+        .map_err(|errno| failure("the kernel refuses PR_SET_PDEATHSIG", &errno.into()))?;
     if getppid().as_raw() == parent {
         Ok(())
     } else {

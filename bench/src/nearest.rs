@@ -19,24 +19,36 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 /// One sentence on a word that is not known: what was meant, and what there is.
 pub fn unknown(what: &str, word: &str, known: &[&str]) -> String {
-    let meant =
-        nearest(word, known.iter().copied()).map(|near| format!("did you mean '{near}'? ")).unwrap_or_default();
+    let meant = nearest(word, known.iter().copied())
+        .map(|near| format!("did you mean '{near}'? "))
+        .unwrap_or_default();
     format!("unknown {what} '{word}'; {meant}known are {}", known.join(", "))
 }
 
-/// Insertions, deletions and replacements that turn one word into the other
-/// (Levenshtein's distance).
+/// Insertions, deletions, replacements and swaps of neighbours that turn one
+/// word into the other (the optimal string alignment distance).
 fn edits(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (line, letter) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, other) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut table = vec![vec![0usize; to.len() + 1]; from.len() + 1];
+    for row in 0..=from.len() {
+        for column in 0..=to.len() {
+            table[row][column] = if row == 0 || column == 0 {
+                row + column
+            } else {
+                let replaced = usize::from(from[row - 1] != to[column - 1]);
+                let mut least = (table[row - 1][column - 1] + replaced)
+                    .min(table[row - 1][column] + 1)
+                    .min(table[row][column - 1] + 1);
+                let swapped = row > 1
+                    && column > 1
+                    && from[row - 1] == to[column - 2]
+                    && from[row - 2] == to[column - 1];
+                if swapped {
+                    least = least.min(table[row - 2][column - 2] + 1);
+                }
+                least
+            };
         }
     }
-    row[to.len()]
+    table[from.len()][to.len()]
 }

@@ -21,7 +21,9 @@ impl Progress {
             ProgressDrawTarget::hidden()
         };
         let bar = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {elapsed} of about {duration}") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:40} {percent:>3} %  {elapsed} of about {duration}")
+        {
             bar.set_style(style);
         }
         Self { bar }

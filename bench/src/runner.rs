@@ -75,12 +75,8 @@ impl<'a, L: Link> Runner<'a, L> {
     ) -> Result<Self, BenchError> {
         let bytes = usize::try_from(job.buffer_bytes() / 2)
             .map_err(|_| BenchError::Failure("the buffers are larger than this machine's memory".into()))?;
-        let buffers = Buffers {
-            outgoing: vec![1; bytes],
-            incoming: vec![2; bytes],
-            outgoing_at: 0,
-            incoming_at: 0,
-        };
+        let buffers =
+            Buffers { outgoing: vec![1; bytes], incoming: vec![2; bytes], outgoing_at: 0, incoming_at: 0 };
         Ok(Self { job, links, pair, tell, rank, buffers, done: 0 })
     }
 
@@ -114,9 +110,9 @@ impl<'a, L: Link> Runner<'a, L> {
     /// Everything that is measured, in the order of its turns.
     fn turns(&self) -> Vec<Score> {
         let links = (0..self.links.len()).map(Turn::Link);
-        let bare = METHODS.iter().filter(|method| {
-            self.pair.as_ref().is_some_and(|pair| pair.refused(method).is_none())
-        });
+        let bare = METHODS
+            .iter()
+            .filter(|method| self.pair.as_ref().is_some_and(|pair| pair.refused(method).is_none()));
         links
             .chain(bare.map(Turn::Bare))
             .map(|turn| Score { turn, iterations: 0, usec: Vec::new(), verified_messages: 0 })
@@ -153,7 +149,9 @@ impl<'a, L: Link> Runner<'a, L> {
     /// What rank 0 says, on every rank that takes part.
     fn agree(&mut self, turn: &Turn, number: u64) -> Result<u64, BenchError> {
         match turn {
-            Turn::Link(index) => share(&mut self.links[*index], number).map_err(link_failed(self.job, *index)),
+            Turn::Link(index) => {
+                share(&mut self.links[*index], number).map_err(link_failed(self.job, *index))
+            }
             Turn::Bare(_) => match &mut self.pair {
                 Some(pair) => pair.share(number).map_err(|error| BenchError::Failure(error.to_string())),
                 // Ranks beyond the pair have no part in a bare method.

@@ -50,9 +50,7 @@ pub enum SizeError {
         end: &'static str,
     },
     /// A range without a power of two in it.
-    #[error(
-        "the range '{text}' holds no power of two; its start must be at most its end, as in 1..16MiB"
-    )]
+    #[error("the range '{text}' holds no power of two; its start must be at most its end, as in 1..16MiB")]
     EmptyRange {
         /// What was written.
         text: String,

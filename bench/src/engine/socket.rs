@@ -42,7 +42,8 @@ impl Engine for Sockets {
     fn open(&self, _: &str, rank: u32, _: u32) -> Result<Listening, BenchError> {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let name = format!("lmt-bench-{}-{rank}-{time}", std::process::id()).into_bytes();
-        let listener = SocketAddr::from_abstract_name(&name).and_then(|address| UnixListener::bind_addr(&address));
+        let listener =
+            SocketAddr::from_abstract_name(&name).and_then(|address| UnixListener::bind_addr(&address));
         Ok(Listening { listener: listener.map_err(failed)?, name, rank })
     }
 

@@ -154,7 +154,8 @@ impl Pair {
                 method.name
             ))
         };
-        let read = method.work.needs_reading().then(|| refused("process_vm_readv", &self.unreadable)).flatten();
+        let read =
+            method.work.needs_reading().then(|| refused("process_vm_readv", &self.unreadable)).flatten();
         let write = || method.work.needs_writing().then(|| refused("process_vm_writev", &self.unwritable));
         read.or_else(|| write().flatten())
     }
@@ -323,7 +324,8 @@ impl Pair {
     }
 
     fn produce(&mut self, data: &[u8], buffers: usize, chunk_bytes: usize) -> Result<(), Stop> {
-        for chunk in data.chunks(chunk_bytes) {
+        for start in chunk_starts(data.len(), chunk_bytes) {
+            let chunk = &data[start..data.len().min(start + chunk_bytes)];
             // The ring serves both directions in turn, so that the chunks
             // before this one may have gone the other way.
             let reused = (self.chunks + 1).saturating_sub(buffers as u64);
@@ -336,7 +338,9 @@ impl Pair {
     }
 
     fn drain(&mut self, data: &mut [u8], buffers: usize, chunk_bytes: usize) -> Result<(), Stop> {
-        for chunk in data.chunks_mut(chunk_bytes) {
+        for start in chunk_starts(data.len(), chunk_bytes) {
+            let end = data.len().min(start + chunk_bytes);
+            let chunk = &mut data[start..end];
             self.wait(&self.theirs().produced.count, self.chunks + 1)?;
             self.area.take(self.chunk_offset(buffers, chunk_bytes), chunk);
             self.chunks += 1;
@@ -419,6 +423,12 @@ impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
         Self::Call(error)
     }
+}
+
+/// Where chunks begin; a message without bytes has one chunk too, since it has
+/// to be announced like any other.
+fn chunk_starts(bytes: usize, chunk_bytes: usize) -> impl Iterator<Item = usize> {
+    (0..bytes.max(1)).step_by(chunk_bytes)
 }
 
 /// Half of a message, at the boundary of a page.

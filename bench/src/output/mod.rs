@@ -35,7 +35,8 @@ pub trait Results {
 }
 
 /// The columns that every CSV output begins with.
-pub const CSV_COLUMNS: &str = "pattern,mechanism,ranks,bytes,iterations,usec_median,usec_min,usec_max,mb_per_s";
+pub const CSV_COLUMNS: &str =
+    "pattern,mechanism,ranks,bytes,iterations,usec_median,usec_min,usec_max,mb_per_s";
 /// The columns behind them.
 const MORE_CSV_COLUMNS: &str = "repetitions,touch,off_cache,verified_messages";
 

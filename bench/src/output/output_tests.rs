@@ -37,8 +37,11 @@ fn row(pattern: &str, mechanism: &str, usec: f64, mb_per_s: Option<f64>) -> Row 
 
 fn written(results: &mut dyn Results) -> String {
     let mut out = Vec::new();
-    let rows =
-        [row("pingpong", "shm", 0.25, Some(32.0)), row("pingpong", "cma", 0.5, Some(16.0)), row("limits", "hop", 0.125, None)];
+    let rows = [
+        row("pingpong", "shm", 0.25, Some(32.0)),
+        row("pingpong", "cma", 0.5, Some(16.0)),
+        row("limits", "hop", 0.125, None),
+    ];
     results.begin(&mut out, &Environment::record(&job()), &job()).unwrap();
     results.rows(&mut out, &rows).unwrap();
     results.end(&mut out).unwrap();
@@ -72,7 +75,8 @@ fn json_can_be_read_back() {
 #[test]
 fn tables_say_where_and_show_limits_beside() {
     let text = written(&mut Table::default());
-    for part in ["# kernel: Linux", "# pinning: rank 0 on CPU 0", "page size: ", "0.125 (50%)", "pipe-16x8k"] {
+    for part in ["# kernel: Linux", "# pinning: rank 0 on CPU 0", "page size: ", "0.125 (50%)", "pipe-16x8k"]
+    {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
     let compare = written(&mut CompareTable::default());

@@ -81,7 +81,9 @@ impl Results for Table {
                 write!(out, " {:>9}", row.verified_messages)?;
             }
             if !bare.is_empty() {
-                METHODS.iter().try_for_each(|method| write!(out, " {:>14}", beside(row, &bare, method.name)))?;
+                METHODS
+                    .iter()
+                    .try_for_each(|method| write!(out, " {:>14}", beside(row, &bare, method.name)))?;
             }
             writeln!(out)?;
         }

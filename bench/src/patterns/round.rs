@@ -171,10 +171,8 @@ impl<L: Link, H: Handling> Round<'_, '_, '_, L, H> {
         self.link.transfer(&sends, &mut receives)?;
         let first = window * receives.len() as u64;
         for (number, receive) in (first..).zip(&receives) {
-            self.handling.after_receive(
-                receive.data,
-                Message { source: receive.from, tag: DATA_TAG, number },
-            );
+            self.handling
+                .after_receive(receive.data, Message { source: receive.from, tag: DATA_TAG, number });
         }
         Ok(())
     }

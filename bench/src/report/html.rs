@@ -39,9 +39,8 @@ impl Report {
     /// There is nothing to plot.
     pub fn to_html(&self) -> Result<String, BenchError> {
         let mut page = String::new();
-        self.write(&mut page, &draw(self, Quantity::Throughput)?, &draw(self, Quantity::Time)?).map_err(
-            |error| BenchError::Failure(format!("the report cannot be put together: {error}")),
-        )?;
+        self.write(&mut page, &draw(self, Quantity::Throughput)?, &draw(self, Quantity::Time)?)
+            .map_err(|error| BenchError::Failure(format!("the report cannot be put together: {error}")))?;
         Ok(page)
     }
 
@@ -147,7 +146,8 @@ impl Report {
 }
 
 fn write_table(page: &mut String, all: &[Series], mark_best: bool) -> std::fmt::Result {
-    let mut sizes: Vec<u64> = all.iter().flat_map(|series| series.points.iter().map(|point| point.bytes)).collect();
+    let mut sizes: Vec<u64> =
+        all.iter().flat_map(|series| series.points.iter().map(|point| point.bytes)).collect();
     sizes.sort_unstable();
     sizes.dedup();
     page.push_str("<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">size</th>");
@@ -163,8 +163,7 @@ fn write_table(page: &mut String, all: &[Series], mark_best: bool) -> std::fmt::
         for series in all {
             match at(series) {
                 Some(point) => {
-                    let class =
-                        if mark_best && Some(point.usec) == best { " class=\"best\"" } else { "" };
+                    let class = if mark_best && Some(point.usec) == best { " class=\"best\"" } else { "" };
                     let (least, most) = point.usec_range;
                     write!(
                         page,
@@ -195,9 +194,7 @@ fn colours() -> String {
         &DARK,
         "--paper:#16181c;--ink:#e8e8e8;--soft:#aaa;--grid:#50545c;--faint:#2a2d33;--mark:#aaa;--best:#23384d",
     );
-    format!(
-        ":root{{color-scheme:light dark;{light}}}\n@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
-    )
+    format!(":root{{color-scheme:light dark;{light}}}\n@media(prefers-color-scheme:dark){{:root{{{dark}}}}}")
 }
 
 fn escaped(text: &str) -> String {

@@ -61,8 +61,9 @@ impl Report {
     /// Puts the rows of one pattern, and of the bare methods if there are any,
     /// in the order of a report.
     pub fn new(environment: Environment, rows: &[Row]) -> Self {
-        let plotted =
-            |row: &&Row| METHODS.iter().all(|method| method.name != row.mechanism || method.work.moves_bytes());
+        let plotted = |row: &&Row| {
+            METHODS.iter().all(|method| method.name != row.mechanism || method.work.moves_bytes())
+        };
         let limits = series(rows.iter().filter(|row| row.pattern == LIMITS).filter(plotted));
         let mechanisms = series(rows.iter().filter(|row| row.pattern != LIMITS));
         let crossovers = crossovers(&mechanisms);
@@ -100,9 +101,8 @@ pub fn crossovers(mechanisms: &[Series]) -> Vec<Crossover> {
     let mut found = Vec::new();
     let mut reigning: Option<&str> = None;
     for bytes in sizes {
-        let time = |series: &Series| {
-            series.points.iter().find(|point| point.bytes == bytes).map(|point| point.usec)
-        };
+        let time =
+            |series: &Series| series.points.iter().find(|point| point.bytes == bytes).map(|point| point.usec);
         let best = mechanisms
             .iter()
             .filter_map(|series| time(series).map(|usec| (usec, series.name.as_str())))

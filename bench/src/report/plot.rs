@@ -97,9 +97,9 @@ pub(super) fn draw(report: &Report, quantity: Quantity) -> Result<String, BenchE
     let mut svg = String::new();
     {
         let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
-        draw_on(&area, report, quantity).and_then(|()| area.present().map_err(|error| error.to_string())).map_err(
-            |error| BenchError::Failure(format!("the report's plot cannot be drawn: {error}")),
-        )?;
+        draw_on(&area, report, quantity)
+            .and_then(|()| area.present().map_err(|error| error.to_string()))
+            .map_err(|error| BenchError::Failure(format!("the report's plot cannot be drawn: {error}")))?;
     }
     Ok(with_page_colours(&svg))
 }
