@@ -43,12 +43,10 @@ impl Link for Corrupting {
 fn group(ranks: usize) -> Vec<SocketLink> {
     let mut streams: Vec<Vec<Option<UnixStream>>> =
         (0..ranks).map(|_| (0..ranks).map(|_| None).collect()).collect();
-    for lower in 0..ranks {
-        for upper in lower + 1..ranks {
-            let (one, other) = UnixStream::pair().unwrap();
-            streams[lower][upper] = Some(one);
-            streams[upper][lower] = Some(other);
-        }
+    for (upper, lower) in (0..ranks).flat_map(|upper| (0..upper).map(move |lower| (upper, lower))) {
+        let (one, other) = UnixStream::pair().unwrap();
+        streams[lower][upper] = Some(one);
+        streams[upper][lower] = Some(other);
     }
     let numbered = (0u32..).zip(streams);
     numbered.map(|(rank, streams)| SocketLink::new(rank, streams).unwrap()).collect()

@@ -115,7 +115,7 @@ impl Report {
         }
         if !self.limits.is_empty() {
             page.push_str(
-                "<li><span class=\"key thin\" style=\"background:var(--ink)\"></span>bare methods (thin)</li>",
+                "<li><span class=\"key thin\" style=\"background:var(--soft)\"></span>bare methods (thin)</li>",
             );
         }
         write!(

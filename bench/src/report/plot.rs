@@ -25,6 +25,7 @@ const INK: RGBColor = RGBColor(1, 2, 3);
 const GRID: RGBColor = RGBColor(1, 2, 4);
 const FAINT: RGBColor = RGBColor(1, 2, 5);
 const MARK: RGBColor = RGBColor(1, 2, 6);
+const LIMIT: RGBColor = RGBColor(1, 2, 7);
 /// Mechanism number i is drawn in (1, 3, i).
 const SERIES_GREEN: u8 = 3;
 /// Colours of lines there are in the page's style; more mechanisms begin anew.
@@ -146,7 +147,7 @@ fn draw_on(
     }
     let mut names = Vec::new();
     for (thin, index, series) in lines(report) {
-        let colour = if thin { GRID } else { colour(index) };
+        let colour = if thin { LIMIT } else { colour(index) };
         let points = positions(series, quantity);
         chart
             .draw_series(LineSeries::new(points.clone(), colour.stroke_width(if thin { 1 } else { 2 })))
@@ -157,7 +158,7 @@ fn draw_on(
         }
         if let Some(last) = points.last() {
             let place = chart.backend_coord(last);
-            names.push((place.1, place.0, series.name.as_str(), if thin { INK } else { colour }));
+            names.push((place.1, place.0, series.name.as_str(), colour));
         }
     }
     write_names(area, names)
@@ -272,7 +273,7 @@ fn padded(start: f64, end: f64, part: f64) -> std::ops::Range<f64> {
 
 /// Puts the page's variables in the place of the colours that stand for them.
 fn with_page_colours(svg: &str) -> String {
-    let roles = [(INK, "ink"), (GRID, "grid"), (FAINT, "faint"), (MARK, "mark")];
+    let roles = [(INK, "ink"), (GRID, "grid"), (FAINT, "faint"), (MARK, "mark"), (LIMIT, "soft")];
     let fixed = roles.map(|(colour, name)| (colour, name.to_owned()));
     let series = (0..SERIES_COLOURS).map(|index| (colour(index), format!("s{index}")));
     let mut svg = svg.to_owned();
