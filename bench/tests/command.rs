@@ -201,3 +201,41 @@ fn compare_writes_its_report_and_nothing_else() {
 fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
+
+#[test]
+fn ranks_end_with_the_command() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lmt"))
+        .args(["bench", "pingpong", "--repetitions", "10000", "--format", "csv"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+    let header = output.next().unwrap().unwrap();
+    assert!(header.starts_with("pattern,"));
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let mut ranks = children(child.id());
+    while ranks.len() < 2 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+        ranks = children(child.id());
+    }
+    assert_eq!(ranks.len(), 2, "{ranks:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    while ranks.iter().any(|&rank| lives(rank)) {
+        assert!(Instant::now() < deadline, "a rank outlives the command: {ranks:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The children of a process's main thread, which is the one that starts ranks.
+fn children(pid: u32) -> Vec<u32> {
+    let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// Whether a process runs; one that has ended and waits for its new parent to
+/// notice does not.
+fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+}

@@ -120,13 +120,18 @@ impl Results for LimitsTable {
     fn rows(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         let Some(first) = rows.first() else { return Ok(()) };
         write!(out, "{:>10}", first.bytes)?;
-        for method in METHODS {
-            let row = rows.iter().find(|row| row.mechanism == method.name);
-            let time = row.map_or_else(|| "-".to_owned(), |row| usec(row.usec_median));
-            write!(out, " {time:>10}")?;
-        }
+        write_limits(out, rows)?;
         writeln!(out)
     }
+}
+
+/// A column for each bare method's time.
+fn write_limits(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+    METHODS.iter().try_for_each(|method| {
+        let row = rows.iter().find(|row| row.pattern == LIMITS && row.mechanism == method.name);
+        let time = row.map_or_else(|| "-".to_owned(), |row| usec(row.usec_median));
+        write!(out, " {time:>10}")
+    })
 }
 
 /// One line for each size: every mechanism side by side.
@@ -144,11 +149,18 @@ impl Results for CompareTable {
             "# half the round trip in microseconds (median of {} repetitions that take turns) and MB/s",
             job.repetitions
         )?;
+        if job.limits {
+            writeln!(out, "# behind the fastest: bare methods with flags only, in microseconds")?;
+        }
         write!(out, "{:>10}", "size")?;
         for mechanism in &self.mechanisms {
             write!(out, " {:>12} {:>10}", format!("{mechanism} us"), "MB/s")?;
         }
-        writeln!(out, "  fastest")
+        write!(out, "  {:<10}", "fastest")?;
+        if job.limits {
+            METHODS.iter().try_for_each(|method| write!(out, " {:>10}", method.name))?;
+        }
+        writeln!(out)
     }
 
     fn rows(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
@@ -165,6 +177,10 @@ impl Results for CompareTable {
                 (best, found) => best.or(found),
             };
         }
-        writeln!(out, "  {}", fastest.map_or("-", |row| row.mechanism.as_str()))
+        write!(out, "  {:<10}", fastest.map_or("-", |row| row.mechanism.as_str()))?;
+        if rows.iter().any(|row| row.pattern == LIMITS) {
+            write_limits(out, rows)?;
+        }
+        writeln!(out)
     }
 }

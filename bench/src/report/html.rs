@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::plot::{Quantity, SERIES_COLOURS, draw};
+use super::plot::{DASHES, Quantity, SERIES_COLOURS, draw};
 use super::{Report, Series};
 use crate::error::BenchError;
 use crate::sizes::human;
@@ -24,7 +24,7 @@ figure{margin:0;overflow-x:auto}figcaption{font-size:.85rem;color:var(--soft)}
 svg{display:block;width:100%;min-width:640px;height:auto}
 ul.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;margin:.25rem 0;padding:0;font-size:.9rem}
 .key{display:inline-block;width:1.5rem;height:.25rem;vertical-align:middle;margin-right:.4rem;border-radius:2px}
-.key.thin{height:1px}
+.thin{display:inline-block;width:2rem;height:.25rem;min-width:0;vertical-align:middle;margin-right:.4rem}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
 th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}
@@ -113,14 +113,18 @@ impl Report {
             let colour = index % SERIES_COLOURS;
             write!(page, "<li><span class=\"key\" style=\"background:var(--s{colour})\"></span>{name}</li>")?;
         }
-        if !self.limits.is_empty() {
-            page.push_str(
-                "<li><span class=\"key thin\" style=\"background:var(--soft)\"></span>bare methods (thin)</li>",
-            );
+        for (index, series) in self.plotted_limits().iter().enumerate() {
+            let dash = DASHES[index % DASHES.len()];
+            write!(
+                page,
+                "<li><svg class=\"thin\" viewBox=\"0 0 32 4\" aria-hidden=\"true\"><path d=\"M0 2h32\" \
+                 style=\"stroke:var(--soft);stroke-dasharray:{dash}\"/></svg>{} (bare)</li>",
+                escaped(&series.name)
+            )?;
         }
         write!(
             page,
-            "</ul>\n{svg}\n<figcaption>Both axes are logarithmic. Dashed lines: from here on the mechanism named \
+            "</ul>\n{svg}\n<figcaption>Both axes are logarithmic. Vertical dashed lines: from here on the mechanism named \
              at the top is the fastest by more than 3 %.</figcaption>\n</figure>\n"
         )
     }

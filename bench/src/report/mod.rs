@@ -5,7 +5,7 @@ mod plot;
 
 use crate::environment::Environment;
 use crate::job::{LIMITS, Row};
-use crate::limits::METHODS;
+use crate::limits::{METHODS, Work};
 
 /// How much faster a mechanism must be to take over as the fastest: less is
 /// noise, and lines that run side by side would cross at every size.
@@ -68,6 +68,25 @@ impl Report {
         let mechanisms = series(rows.iter().filter(|row| row.pattern != LIMITS));
         let crossovers = crossovers(&mechanisms);
         Self { environment, mechanisms, limits, crossovers }
+    }
+
+    /// The limits that the plots show: bare ping-pongs, the pipelines drawn
+    /// together into the fastest of them at each size. All are in the table.
+    fn plotted_limits(&self) -> Vec<Series> {
+        let work = |series: &Series| {
+            METHODS.iter().find(|method| method.name == series.name).map(|method| method.work)
+        };
+        let (pipelines, others): (Vec<&Series>, Vec<&Series>) = self
+            .limits
+            .iter()
+            .filter(|series| work(series).is_some_and(Work::is_round_trip))
+            .partition(|series| matches!(work(series), Some(Work::Pipeline { .. })));
+        let mut best: Vec<Point> =
+            pipelines.iter().flat_map(|series| series.points.iter().copied()).collect();
+        best.sort_by(|one, other| one.bytes.cmp(&other.bytes).then(one.usec.total_cmp(&other.usec)));
+        best.dedup_by_key(|point| point.bytes);
+        let best = (!best.is_empty()).then(|| Series { name: "best pipeline".into(), points: best });
+        others.into_iter().cloned().chain(best).collect()
     }
 }
 

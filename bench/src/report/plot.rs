@@ -25,9 +25,12 @@ const INK: RGBColor = RGBColor(1, 2, 3);
 const GRID: RGBColor = RGBColor(1, 2, 4);
 const FAINT: RGBColor = RGBColor(1, 2, 5);
 const MARK: RGBColor = RGBColor(1, 2, 6);
-const LIMIT: RGBColor = RGBColor(1, 2, 7);
 /// Mechanism number i is drawn in (1, 3, i).
 const SERIES_GREEN: u8 = 3;
+/// Bare method number i is drawn in (1, 4, i).
+const LIMIT_GREEN: u8 = 4;
+/// How the thin lines are broken, so that they can be told apart without colours.
+pub(super) const DASHES: [&str; 4] = ["none", "8 3", "2 3", "10 3 2 3"];
 /// Colours of lines there are in the page's style; more mechanisms begin anew.
 pub(super) const SERIES_COLOURS: usize = 8;
 
@@ -110,7 +113,8 @@ fn draw_on(
     report: &Report,
     quantity: Quantity,
 ) -> Result<(), String> {
-    let all = || report.mechanisms.iter().chain(&report.limits);
+    let limits = report.plotted_limits();
+    let all = || report.mechanisms.iter().chain(&limits);
     let x = size_axis(all()).ok_or("no sizes were measured")?;
     let y = value_axis(all(), quantity).ok_or("no times were measured")?;
     let say = |error: &dyn std::fmt::Display| error.to_string();
@@ -146,8 +150,8 @@ fn draw_on(
         area.draw_text(&crossover.to, &style, (place.0, place.1 - 4)).map_err(|error| say(&error))?;
     }
     let mut names = Vec::new();
-    for (thin, index, series) in lines(report) {
-        let colour = if thin { LIMIT } else { colour(index) };
+    for (thin, index, series) in lines(report, &limits) {
+        let colour = if thin { limit_colour(index) } else { colour(index) };
         let points = positions(series, quantity);
         chart
             .draw_series(LineSeries::new(points.clone(), colour.stroke_width(if thin { 1 } else { 2 })))
@@ -166,8 +170,8 @@ fn draw_on(
 
 /// Every line with whether it is thin and its number: the limits below the
 /// mechanisms.
-fn lines(report: &Report) -> impl Iterator<Item = (bool, usize, &Series)> {
-    let thin = report.limits.iter().enumerate().map(|(index, series)| (true, index, series));
+fn lines<'a>(report: &'a Report, limits: &'a [Series]) -> impl Iterator<Item = (bool, usize, &'a Series)> {
+    let thin = limits.iter().enumerate().map(|(index, series)| (true, index, series));
     thin.chain(report.mechanisms.iter().enumerate().map(|(index, series)| (false, index, series)))
 }
 
@@ -198,6 +202,11 @@ fn write_names(
 fn colour(index: usize) -> RGBColor {
     // Less than SERIES_COLOURS, so that nothing is cut off.
     RGBColor(1, SERIES_GREEN, (index % SERIES_COLOURS) as u8)
+}
+
+fn limit_colour(index: usize) -> RGBColor {
+    // Less than the number of DASHES, so that nothing is cut off.
+    RGBColor(1, LIMIT_GREEN, (index % DASHES.len()) as u8)
 }
 
 /// The points that a logarithmic plot can show.
@@ -273,16 +282,17 @@ fn padded(start: f64, end: f64, part: f64) -> std::ops::Range<f64> {
 
 /// Puts the page's variables in the place of the colours that stand for them.
 fn with_page_colours(svg: &str) -> String {
-    let roles = [(INK, "ink"), (GRID, "grid"), (FAINT, "faint"), (MARK, "mark"), (LIMIT, "soft")];
-    let fixed = roles.map(|(colour, name)| (colour, name.to_owned()));
-    let series = (0..SERIES_COLOURS).map(|index| (colour(index), format!("s{index}")));
+    let roles = [(INK, "ink"), (GRID, "grid"), (FAINT, "faint"), (MARK, "mark")];
+    let fixed = roles.map(|(colour, name)| (colour, format!("var(--{name})"), ""));
+    let series = (0..SERIES_COLOURS).map(|index| (colour(index), format!("var(--s{index})"), ""));
+    let limits = DASHES.iter().enumerate();
+    let limits = limits.map(|(index, dash)| (limit_colour(index), "var(--soft)".to_owned(), *dash));
     let mut svg = svg.to_owned();
-    for (RGBColor(red, green, blue), name) in fixed.into_iter().chain(series) {
+    for (RGBColor(red, green, blue), page, dash) in fixed.into_iter().chain(series).chain(limits) {
         let code = format!("#{red:02X}{green:02X}{blue:02X}");
-        for attribute in ["fill", "stroke"] {
-            let from = format!("{attribute}=\"{code}\"");
-            svg = svg.replace(&from, &format!("style=\"{attribute}:var(--{name})\""));
-        }
+        let dash = if dash.is_empty() { String::new() } else { format!(";stroke-dasharray:{dash}") };
+        svg = svg.replace(&format!("fill=\"{code}\""), &format!("style=\"fill:{page}\""));
+        svg = svg.replace(&format!("stroke=\"{code}\""), &format!("style=\"stroke:{page}{dash}\""));
     }
     svg
 }

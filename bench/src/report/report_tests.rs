@@ -80,20 +80,39 @@ fn the_page_has_everything_and_needs_nothing() {
         "16 MiB",
         "pipe-8x32k",
         "&lt;odd&gt;",
+        "best pipeline (bare)",
+        "stroke-dasharray:8 3",
     ] {
         assert!(page.contains(part), "{part} is missing");
     }
-    assert_eq!(page.matches("<svg ").count(), 2);
+    assert_eq!(page.matches("<svg role=\"img\" ").count(), 2);
     assert!(!page.contains("<odd>"));
     assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("url("));
     assert!(!page.contains("href="));
     // Nothing is left in the colours that stand for others.
-    assert!(!page.contains("\"#0102") && !page.contains("\"#0103"));
+    assert!(!page.contains("\"#0102") && !page.contains("\"#0103") && !page.contains("\"#0104"));
     // A hop moves no message and has no place beside them.
     assert!(!page.contains(">hop<") && !page.contains("hop, µs"));
     if let Some(path) = std::env::var_os("LMT_BENCH_SAMPLE_REPORT") {
         std::fs::write(path, page).unwrap();
     }
+}
+
+#[test]
+fn pipelines_are_drawn_as_the_best_of_them() {
+    let limits = vec![
+        line("memcpy", 0.01, 20000.0),
+        line("readv", 0.9, 13000.0),
+        line("pipe-2x64k", 1.0, 9000.0),
+        line("pipe-16x8k", 0.2, 5000.0),
+    ];
+    let plotted = Report { limits, ..made_up() }.plotted_limits();
+    let names: Vec<&str> = plotted.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!(names, ["readv", "best pipeline"]);
+    let best = &plotted[1].points;
+    assert_eq!(best.len(), 25);
+    assert_eq!(best[0], line("pipe-16x8k", 0.2, 5000.0).points[0]);
+    assert_eq!(best[24], line("pipe-2x64k", 1.0, 9000.0).points[24]);
 }
 
 #[test]
