@@ -189,12 +189,12 @@ impl Drain {
         true
     }
 
-    /// Whether a position behind the head is claimed. If the first that can be
-    /// is not, none is.
+    /// Whether a sender is, or may be, behind the head: the first position
+    /// that can be claimed is, or the head's is the last such position in the
+    /// ring, so that senders find it full.
     fn others_wait(&self, ring: &Ring<'_>) -> bool {
-        let behind = (1..ring.slots() as u64).map(|n| self.head.wrapping_add(n));
-        let next = behind.into_iter().find(|p| self.roads[ring.slot(*p)] == Road::Open);
-        next.is_some_and(|p| {
+        let mut behind = (1..ring.slots() as u64).map(|n| self.head.wrapping_add(n));
+        behind.find(|p| self.roads[ring.slot(*p)] == Road::Open).is_none_or(|p| {
             // Relaxed: only a reason to look closer; no data depends on it.
             let word = Claim::from_raw(ring.claims[ring.slot(p)].load(Ordering::Relaxed));
             word.is_pending_at(ring.lap(p))
@@ -296,8 +296,10 @@ impl Drain {
     /// Asks for the doorbell, then looks once more: true when nothing is there
     /// and the receiver may sleep until a sender rings.
     pub(crate) fn prepare_sleep(&mut self, ring: &Ring<'_>) -> bool {
-        // Relaxed: the fence orders it.
-        ring.sleeping.store(1, Ordering::Relaxed);
+        // AcqRel, and a swap as all changes of this word: each sees the one
+        // before it, so they stand in one order that all agree on. The fence
+        // orders it against the messages.
+        ring.sleeping.swap(1, Ordering::AcqRel);
         // Pairs with the fence in `Claimer::publish`.
         fence(Ordering::SeqCst);
         let asleep = self.find_thoroughly(ring).is_none();
@@ -309,7 +311,7 @@ impl Drain {
 
     /// Takes the wish for a doorbell back; one may ring all the same.
     pub(crate) fn cancel_sleep(&self, ring: &Ring<'_>) {
-        // Relaxed: a sender that reads the old value rings once for nothing.
-        ring.sleeping.store(0, Ordering::Relaxed);
+        // AcqRel as above. A sender that swapped first rings once for nothing.
+        ring.sleeping.swap(0, Ordering::AcqRel);
     }
 }
