@@ -170,12 +170,16 @@ impl Drain {
         if last_open || !word.is_pending_at(ring.lap(self.head)) || !self.others_wait(ring) {
             return false;
         }
-        // Relaxed: the mark carries no data, and the owner's Release stays the
-        // head of the release sequence that this continues.
+        if Self::published(ring, self.head).is_some() {
+            return true; // Meanwhile: no need to make a detour of it.
+        }
+        // Release pairs with the Acquire of a sender that passes this slot: it
+        // must see the slots freed before, or it could pass those too, on a
+        // stale view of when they were stuck. Relaxed on failure: nothing read.
         let marked = ring.claims[slot].compare_exchange(
             word.raw(),
             word.stuck().raw(),
-            Ordering::Relaxed,
+            Ordering::Release,
             Ordering::Relaxed,
         );
         if marked.is_err() {
@@ -291,6 +295,14 @@ impl Drain {
             }
         }
         freed
+    }
+
+    /// Whether a published message of `owner` waits here.
+    pub(crate) fn holds_messages_of(&self, ring: &Ring<'_>, owner: u16) -> bool {
+        let ahead = (0..ring.slots() as u64).map(|n| self.head.wrapping_add(n));
+        let open = ahead.filter(|p| self.roads[ring.slot(*p)] == Road::Open);
+        let mut waiting = open.chain(self.stuck.iter().map(|s| s.position));
+        waiting.any(|p| Self::published(ring, p).is_some_and(|publish| publish.owner() == owner))
     }
 
     /// Asks for the doorbell, then looks once more: true when nothing is there
