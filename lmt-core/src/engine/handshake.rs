@@ -53,7 +53,7 @@ impl Traffic {
         let key = self.key_of(facts.id).ok_or("it knows too many peers already")?;
         let inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
         let report = self.transfers.mechanisms().probe(key, facts, greeting.hellos);
-        let max_cells = (inbox.geometry().cells() as u64 / 2).max(1);
+        let max_cells = (inbox.geometry().usable_cells() as u64 / 2).max(1);
         self.met.insert(
             facts.id,
             Box::new(Link {
