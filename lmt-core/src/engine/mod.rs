@@ -33,6 +33,7 @@ use crate::inbox::{Geometry, GeometryError, InboxReceiver};
 use crate::matching::{Matcher, Pattern, Post, TagMatcher};
 use crate::mechanisms::{Mechanisms, Standing};
 use crate::transfers::Transfers;
+use handshake::Host;
 use peer::Connection;
 use requests::{Request, State, Waiting};
 use traffic::{Traffic, Unexpected};
@@ -184,8 +185,6 @@ impl Engine {
             transfers: Transfers::new(mechanisms),
             busy: Vec::new(),
             owing: Vec::new(),
-            ended: Vec::new(),
-            met: HashMap::new(),
             synchronous: HashSet::new(),
             inbox_fd,
             doorbell,
@@ -516,24 +515,10 @@ impl Engine {
     #[cold]
     fn look_at_sockets(&mut self) {
         let now = Instant::now();
-        self.connector.progress(now, &mut self.traffic);
+        let mut host = Host { traffic: &mut self.traffic, inbox: &mut self.inbox };
+        self.connector.progress(now, &mut host);
         self.until_sockets =
             if self.connector.connecting() > 0 { Self::SOCKET_EVERY_CONNECTING } else { Self::SOCKET_EVERY };
-        if !self.traffic.ended.is_empty() {
-            self.bury_the_ended();
-        }
-    }
-
-    /// What an ended peer had written before counts; then it is buried.
-    fn bury_the_ended(&mut self) {
-        while let Some(delivery) = self.inbox.poll() {
-            self.traffic.deliver(delivery);
-        }
-        self.traffic.settle();
-        while let Some((key, error)) = self.traffic.ended.pop() {
-            self.inbox.release_dead(key as u16);
-            self.traffic.bury(key, error);
-        }
     }
 
     /// Sends what still waits for peers that are connected or connecting, for

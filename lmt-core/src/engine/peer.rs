@@ -9,7 +9,6 @@ use super::traffic::Unexpected;
 use crate::error::PeerError;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Credit, InboxSender};
-use crate::mechanism::PeerFacts;
 use crate::rendezvous::{Packet, SendId};
 
 /// A message in the order in which the application sent it.
@@ -28,6 +27,9 @@ pub(crate) enum Connection {
     None,
     /// The handshake is under way.
     Pending,
+    /// The peer may send already: it has this process's report. What it can do
+    /// itself is not known here yet, so nothing is sent to it.
+    Met(Box<Link>),
     /// Messages flow.
     Up(Box<Link>),
     /// It ended.
@@ -39,7 +41,6 @@ pub(crate) enum Connection {
 pub(crate) struct Link {
     pub inbox: InboxSender,
     pub doorbell: OwnedFd,
-    pub facts: PeerFacts,
     pub cpus: CpuSet,
     /// What the peer will have drained and released of this process's messages
     /// when it has dealt with all of them.
@@ -133,9 +134,10 @@ impl Peer {
         }
     }
 
+    /// The way back for what the peer sends.
     pub fn link(&mut self) -> Option<&mut Link> {
         match &mut self.connection {
-            Connection::Up(link) => Some(link),
+            Connection::Met(link) | Connection::Up(link) => Some(link),
             _ => None,
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 
-use super::peer::{Assembly, Connection, Link, Peer, Target};
+use super::peer::{Assembly, Connection, Peer, Target};
 use super::place::CpuSet;
 use super::requests::{OperationError, PeerId, RequestId, Requests, State, Status, Waiting};
 use crate::buffer::copy_between;
@@ -72,10 +72,6 @@ pub(crate) struct Traffic {
     pub busy: Vec<PeerKey>,
     /// Peers that were not told yet what was drained of theirs.
     pub owing: Vec<PeerKey>,
-    /// Peers whose connection ended, to be buried once the inbox is drained.
-    pub ended: Vec<(PeerKey, crate::error::PeerError)>,
-    /// Peers whose inbox is mapped, and whose report is awaited.
-    pub met: HashMap<EndpointId, Box<Link>>,
     /// Short synchronous sends that wait for their peer's connection.
     pub synchronous: HashSet<RequestId>,
     /// Whether processes outnumber the CPUs they may use.
