@@ -90,6 +90,8 @@ fn all_mechanisms(config: &mut Config) {
 fn meet(endpoint: &Endpoint, group: EndpointId) -> Result<Vec<(String, Option<String>)>, OperationError> {
     let peer = endpoint.insert_peer(&address(group.member(1), endpoint))?;
     endpoint.receive(Source::Peer(peer), TagMatch::any(), &mut [])?;
+    // What the other process can do is known once this can be sent.
+    endpoint.send(peer, 0, &[])?;
     let known = endpoint.standings(peer).into_iter();
     Ok(known.map(|(name, standing)| (name.to_owned(), refusal(name, &standing))).collect())
 }
@@ -122,6 +124,7 @@ pub fn probe_main(group: &str) -> Result<(), BenchError> {
     let endpoint = endpoint.map_err(|e| failed(&e))?;
     let first = endpoint.insert_peer(&address(group.member(0), &endpoint)).map_err(|e| failed(&e))?;
     endpoint.send(first, 0, &[]).map_err(|e| failed(&e))?;
+    endpoint.receive(Source::Peer(first), TagMatch::any(), &mut []).map_err(|e| failed(&e))?;
     // Ends with the first process, by its hand or by its end.
     let _until_then = endpoint.receive(Source::Peer(first), TagMatch::any(), &mut []);
     Ok(())
