@@ -9,9 +9,11 @@ use lmt_core::config::Config;
 use lmt_core::engine::{CreateError, Engine, Message, OperationError, PeerId, Source, Status, TagMatch};
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::Standing;
+use lmt_core::region::{Protection, RegionKey};
 
 use crate::access::Access;
 use crate::lent;
+use crate::region::SharedRegion;
 use crate::scope::{Scope, with_scope};
 
 /// One end of communication: what a process (or a thread) sends and receives
@@ -179,6 +181,39 @@ impl Endpoint {
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self>) -> T,
     {
         with_scope(self, body)
+    }
+
+    /// Allocates zeroed memory that peers map, and declares it. It is
+    /// destroyed when the value is dropped.
+    ///
+    /// # Errors
+    /// Memory is short, as many regions are declared as there can be, or this
+    /// is a forked child.
+    pub fn allocate_region(
+        &self,
+        bytes: usize,
+        protection: Protection,
+    ) -> Result<SharedRegion<'_, Self>, OperationError> {
+        SharedRegion::allocate(self, bytes, protection)
+    }
+
+    /// Fills `into` from a region, from `offset` on, without the owner's help,
+    /// and waits for it. The owner's address must have been inserted.
+    ///
+    /// # Errors
+    /// The owner is unknown, dead or unreachable, or [`OperationError::Region`]:
+    /// the region is destroyed, too short, protected or out of reach.
+    pub fn get(&self, key: &RegionKey, offset: u64, into: &mut [u8]) -> Result<Status, OperationError> {
+        lent::get(self, key, offset, into)
+    }
+
+    /// Copies `from` into a region, from `offset` on, without the owner's help,
+    /// and waits for it.
+    ///
+    /// # Errors
+    /// As [`Endpoint::get`].
+    pub fn put(&self, key: &RegionKey, offset: u64, from: &[u8]) -> Result<Status, OperationError> {
+        lent::put(self, key, offset, from)
     }
 
     /// Looks for a message without receiving it.

@@ -7,9 +7,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use lmt_core::engine::{Engine, OperationError, RequestId, Status};
+use lmt_core::region::{Protection, RegionKey};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::access::Access;
+use crate::region::SharedRegion;
 use crate::scope::{Scope, with_scope};
 use crate::{Endpoint, PeerId, Source, TagMatch, lent};
 
@@ -68,6 +70,34 @@ impl SharedEndpoint {
     /// As [`Endpoint::receive`].
     pub fn receive(&self, source: Source, tags: TagMatch, into: &mut [u8]) -> Result<Status, OperationError> {
         lent::receive(self, source, tags, &mut [std::io::IoSliceMut::new(into)])
+    }
+
+    /// Allocates memory that peers map; see [`Endpoint::allocate_region`].
+    ///
+    /// # Errors
+    /// As [`Endpoint::allocate_region`].
+    pub fn allocate_region(
+        &self,
+        bytes: usize,
+        protection: Protection,
+    ) -> Result<SharedRegion<'_, Self>, OperationError> {
+        SharedRegion::allocate(self, bytes, protection)
+    }
+
+    /// Gets from a region and waits; see [`Endpoint::get`].
+    ///
+    /// # Errors
+    /// As [`Endpoint::get`].
+    pub fn get(&self, key: &RegionKey, offset: u64, into: &mut [u8]) -> Result<Status, OperationError> {
+        lent::get(self, key, offset, into)
+    }
+
+    /// Puts into a region and waits; see [`Endpoint::put`].
+    ///
+    /// # Errors
+    /// As [`Endpoint::put`].
+    pub fn put(&self, key: &RegionKey, offset: u64, from: &[u8]) -> Result<Status, OperationError> {
+        lent::put(self, key, offset, from)
     }
 
     /// Opens a scope; see [`Endpoint::scope`].

@@ -98,6 +98,8 @@ pub struct Withdrawal {
 
 /// What a packet meant.
 #[derive(Debug)]
+// Boxing the announcement would allocate for every message.
+#[allow(clippy::large_enum_variant)]
 pub enum Arrival {
     /// A message to be matched.
     Announced(Announcement),
@@ -150,7 +152,6 @@ struct Peer {
 }
 
 struct Inner {
-    id: EndpointId,
     config: Config,
     peers: Vec<Peer>,
     by_id: HashMap<EndpointId, PeerKey>,
@@ -181,7 +182,6 @@ impl Door {
         check_config(&config, &mechanisms)?;
         let connector = Connector::new(id, &config)?;
         let inner = Inner {
-            id,
             config,
             peers: Vec::new(),
             by_id: HashMap::new(),

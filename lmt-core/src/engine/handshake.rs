@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use super::greeting::{Greeting, decode_report, encode_report};
 use super::outgoing::gone;
 use super::peer::{Connection, Link, Peer};
+use super::regions::PeerRegions;
 use super::traffic::{Traffic, Unexpected};
 use crate::connect::{self, Closed, Handler};
 use crate::error::PeerError;
@@ -13,6 +14,7 @@ use crate::identity::EndpointId;
 use crate::inbox::{Credit, InboxSender};
 use crate::matching::Matcher;
 use crate::mechanism::PeerFacts;
+use crate::region::RemoteTable;
 use crate::rendezvous::PeerKey;
 
 impl Traffic {
@@ -42,6 +44,7 @@ impl Traffic {
             cpus: self.cpus,
             inbox: copy(&self.inbox_fd)?,
             doorbell: copy(&self.doorbell)?,
+            regions: copy(self.regions.descriptor())?,
             hellos: self.transfers.mechanisms().hellos(),
         };
         let (bytes, descriptors) = greeting.encode();
@@ -52,6 +55,7 @@ impl Traffic {
         let greeting = Greeting::decode(&greeting.bytes, greeting.descriptors).map_err(|e| e.to_string())?;
         let key = self.key_of(facts.id).ok_or("it knows too many peers already")?;
         let inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
+        let table = RemoteTable::attach(greeting.regions).map_err(|e| e.to_string())?;
         let report = self.transfers.mechanisms().probe(key, facts, greeting.hellos);
         let max_cells = (inbox.geometry().cells() as u64 / 2).max(1);
         self.met.insert(
@@ -59,6 +63,7 @@ impl Traffic {
             Box::new(Link {
                 inbox,
                 doorbell: greeting.doorbell,
+                regions: PeerRegions::new(table),
                 facts: facts.clone(),
                 cpus: greeting.cpus,
                 sent: Credit::default(),
@@ -144,8 +149,12 @@ impl Handler for Traffic {
         }
     }
 
-    fn descriptors(&mut self, id: EndpointId, _bytes: &[u8], descriptors: Vec<OwnedFd>) {
-        tracing::warn!(peer = %id, count = descriptors.len(), "a peer passed descriptors that nobody expects");
+    fn descriptors(&mut self, id: EndpointId, bytes: &[u8], descriptors: Vec<OwnedFd>) {
+        let count = descriptors.len();
+        let link = self.by_id.get(&id).and_then(|key| self.peers.get_mut(*key as usize)?.link());
+        if !link.is_some_and(|link| link.regions.take_answer(bytes, descriptors)) {
+            tracing::warn!(peer = %id, count, "a peer passed descriptors that nobody expects");
+        }
     }
 
     /// The doorbell is the one descriptor of ours in the connector's epoll.

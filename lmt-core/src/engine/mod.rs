@@ -11,11 +11,12 @@ mod handshake;
 mod outgoing;
 mod peer;
 mod place;
+mod regions;
 pub(crate) mod requests;
 pub(crate) mod traffic;
 mod waiting;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,7 @@ use crate::identity::{Address, EndpointId};
 use crate::inbox::{Geometry, GeometryError, InboxReceiver};
 use crate::matching::{Matcher, Pattern, Post, TagMatcher};
 use crate::mechanisms::{Mechanisms, Standing};
+use crate::region::RegionTable;
 use crate::transfers::Transfers;
 use peer::Connection;
 use requests::{Request, State, Waiting};
@@ -187,6 +189,9 @@ impl Engine {
             ended: Vec::new(),
             met: HashMap::new(),
             synchronous: HashSet::new(),
+            regions: RegionTable::create(id)?,
+            one_sided: VecDeque::new(),
+            wanted: HashMap::new(),
             inbox_fd,
             doorbell,
             cpus: CpuSet::of_this_thread(),
@@ -492,6 +497,9 @@ impl Engine {
         if !traffic.busy.is_empty() {
             moved |= traffic.flush_all(&self.inbox);
         }
+        if !(traffic.one_sided.is_empty() && traffic.wanted.is_empty()) {
+            moved |= self.advance_regions();
+        }
         moved
     }
 
@@ -517,8 +525,11 @@ impl Engine {
     fn look_at_sockets(&mut self) {
         let now = Instant::now();
         self.connector.progress(now, &mut self.traffic);
-        self.until_sockets =
-            if self.connector.connecting() > 0 { Self::SOCKET_EVERY_CONNECTING } else { Self::SOCKET_EVERY };
+        self.until_sockets = if self.connector.connecting() > 0 || !self.traffic.one_sided.is_empty() {
+            Self::SOCKET_EVERY_CONNECTING
+        } else {
+            Self::SOCKET_EVERY
+        };
         if !self.traffic.ended.is_empty() {
             self.bury_the_ended();
         }

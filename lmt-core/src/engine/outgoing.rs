@@ -329,6 +329,8 @@ impl Traffic {
                 self.settle();
                 return self.requests.is_done(id);
             }
+            // Its buffer is in use only during a turn.
+            Waiting::OneSided => true,
             Waiting::Matched => false,
         };
         if cancelled {
@@ -359,7 +361,7 @@ pub(crate) fn gone(peer: &Peer) -> OperationError {
 impl super::peer::Link {
     /// Looks at what the peer has given back, if that is needed to go on.
     #[inline]
-    fn refresh(&mut self, charge_bytes: u64, credits: &InboxReceiver, key: PeerKey) {
+    pub(super) fn refresh(&mut self, charge_bytes: u64, credits: &InboxReceiver, key: PeerKey) {
         if !self.may_send(charge_bytes) {
             self.returned = credits.credit(key as u16).unwrap_or_default();
         }
@@ -367,7 +369,7 @@ impl super::peer::Link {
 
     /// Writes one cell and wakes the peer if it sleeps.
     #[inline]
-    fn write(
+    pub(super) fn write(
         &mut self,
         envelope: Envelope,
         payload: Payload<'_>,

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
 use super::place::CpuSet;
+use super::regions::PeerRegions;
 use super::requests::RequestId;
 use super::traffic::Unexpected;
 use crate::error::PeerError;
@@ -39,6 +40,8 @@ pub(crate) enum Connection {
 pub(crate) struct Link {
     pub inbox: InboxSender,
     pub doorbell: OwnedFd,
+    /// The peer's declared memory.
+    pub regions: PeerRegions,
     pub facts: PeerFacts,
     pub cpus: CpuSet,
     /// What the peer will have drained and released of this process's messages

@@ -1,17 +1,19 @@
 //! Messages on their way in: from a cell or a packet to the receive that
 //! matches.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
 
 use super::peer::{Assembly, Connection, Link, Peer, Target};
 use super::place::CpuSet;
+use super::regions::OneSided;
 use super::requests::{OperationError, PeerId, RequestId, Requests, State, Status, Waiting};
 use crate::buffer::copy_between;
 use crate::config::Config;
 use crate::identity::EndpointId;
 use crate::inbox::Delivery;
 use crate::matching::{Matcher, TagMatcher};
+use crate::region::{RegionKey, RegionTable};
 use crate::rendezvous::{Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
 use crate::transfers::{Ended, Transfers};
 
@@ -27,6 +29,8 @@ pub(crate) mod kind {
     pub const RTS: u8 = 4;
     /// Another packet of the rendezvous protocol.
     pub const CONTROL: u8 = 5;
+    /// A key of an allocated region, whose memory the sender wants to map.
+    pub const MAP_REGION: u8 = 6;
 }
 
 /// What a message takes of the room for unexpected ones beside its bytes.
@@ -80,6 +84,12 @@ pub(crate) struct Traffic {
     pub synchronous: HashSet<RequestId>,
     /// Whether processes outnumber the CPUs they may use.
     pub crowded: bool,
+    /// This endpoint's declared memory.
+    pub regions: RegionTable,
+    /// Gets and puts under way; the front one is next.
+    pub one_sided: VecDeque<OneSided>,
+    /// Regions that peers want to map, one for each of them.
+    pub wanted: HashMap<PeerKey, RegionKey>,
     pub inbox_fd: OwnedFd,
     pub doorbell: OwnedFd,
     pub cpus: CpuSet,
@@ -96,6 +106,7 @@ impl Traffic {
             kind::FIRST => self.first(key, &delivery),
             kind::MORE => self.more(key, &delivery),
             kind::RTS | kind::CONTROL => self.packet(key, &delivery),
+            kind::MAP_REGION => self.asked_to_share(key, &delivery),
             other => tracing::warn!(kind = other, "a peer wrote a cell of unknown kind; it is ignored"),
         }
     }

@@ -158,7 +158,9 @@ impl Engine {
 
     /// How long a sleep may last at most: work that nobody will ring for.
     pub fn sleep_limit(&self) -> Duration {
-        let limit = if !self.traffic.busy.is_empty() || self.traffic.transfers.is_active() {
+        let traffic = &self.traffic;
+        let busy = !traffic.busy.is_empty() || traffic.transfers.is_active() || traffic.regions_restless();
+        let limit = if busy {
             // Room in a peer's inbox or the other half of a pipeline come
             // without a bell.
             Duration::from_micros(if self.traffic.crowded { 200 } else { 500 })
