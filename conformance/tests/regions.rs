@@ -11,7 +11,7 @@ use lmt::{
 use lmt_conformance::group::{Group, Test};
 use lmt_conformance::test_name;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(20);
 /// Where an error within a second is promised, the test allows a loaded
 /// machine some more.
 const SOON: Duration = Duration::from_secs(3);
