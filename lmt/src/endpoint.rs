@@ -1,6 +1,6 @@
 //! [`Endpoint`]: the safe interface, for one thread at a time.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -33,6 +33,8 @@ use crate::scope::{Scope, with_scope};
 /// ```
 pub struct Endpoint {
     engine: RefCell<Engine>,
+    /// Whether senders were asked to ring and not yet told that they need not.
+    sleeping: Cell<bool>,
 }
 
 impl Endpoint {
@@ -54,7 +56,7 @@ impl Endpoint {
     /// The safe interface over an engine that the embedder has set up, for
     /// instance with mechanisms of its own.
     pub fn from_engine(engine: Engine) -> Self {
-        Self { engine: RefCell::new(engine) }
+        Self { engine: RefCell::new(engine), sleeping: Cell::new(false) }
     }
 
     /// The engine, for embedders that own their buffers.
@@ -246,6 +248,9 @@ impl Endpoint {
     /// # Errors
     /// This is a forked child.
     pub fn progress(&self) -> Result<bool, OperationError> {
+        if self.sleeping.take() {
+            self.engine.borrow_mut().woken();
+        }
         self.engine.borrow_mut().progress()
     }
 
@@ -275,7 +280,9 @@ impl Endpoint {
     /// # Errors
     /// This is a forked child.
     pub fn prepare_to_sleep(&self) -> Result<bool, OperationError> {
-        self.engine.borrow_mut().prepare_to_sleep()
+        let ready = self.engine.borrow_mut().prepare_to_sleep()?;
+        self.sleeping.set(ready);
+        Ok(ready)
     }
 
     /// How long a sleep may last at most.

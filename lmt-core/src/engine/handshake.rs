@@ -72,6 +72,9 @@ impl Traffic {
                 max_bytes: greeting.unexpected_max_bytes,
                 drained: Credit::default(),
                 told: Credit::default(),
+                tell_cells: u64::from(self.config.inbox_cells / 16).clamp(1, 16),
+                tell_bytes: (self.config.unexpected_max_bytes / 8).min(1 << 17),
+                in_owing: false,
             }),
         );
         Ok(encode_report(&report))
@@ -86,11 +89,12 @@ impl Traffic {
         peer.control.clear();
         peer.assembly = None;
         // What is whole is here and can still be received; the rest is lost.
-        peer.parked.retain(|(_, message)| matches!(message, Unexpected::Eager(_)));
+        peer.parked.retain(|(_, message)| matches!(message, Unexpected::Eager { .. }));
+        peer.in_busy = false;
         self.busy.retain(|k| *k != key);
         self.transfers.peer_dead(key);
         self.settle();
-        let useless = |message: &Unexpected| !matches!(message, Unexpected::Eager(_));
+        let useless = |message: &Unexpected| !matches!(message, Unexpected::Eager { .. });
         // The posted receives end below, with all that names the peer.
         self.matcher.peer_gone(key, &mut |m| useless(m), &mut |_| {}, &mut |_| {});
         for request in self.requests.naming(key) {
@@ -129,8 +133,8 @@ impl Handler for Traffic {
         let Some(key) = self.key_of(facts.id) else { return };
         self.transfers.mechanisms().learn(key, &decode_report(&report));
         self.peers[key as usize].connection = Connection::Up(link);
-        if self.peers[key as usize].has_output() && !self.busy.contains(&key) {
-            self.busy.push(key);
+        if self.peers[key as usize].has_output() {
+            self.mark_busy(key);
         }
         self.update_crowding();
     }

@@ -136,6 +136,8 @@ fn pattern(source: Source, tags: TagMatch) -> Pattern {
 pub struct Message {
     status: Status,
     content: Unexpected,
+    /// Which endpoint it was taken from: its numbers mean nothing to others.
+    endpoint: EndpointId,
 }
 
 impl Message {
@@ -249,6 +251,7 @@ impl Engine {
         if !peer.bound {
             peer.bound = true;
             self.traffic.unpark(key);
+            self.traffic.settle();
         }
         Ok(PeerId(key))
     }
@@ -391,18 +394,22 @@ impl Engine {
         Ok(found.map(|found| {
             let bytes = found.payload.total_bytes(&traffic.requests);
             let status = Status { peer: PeerId(found.source), tag: found.tag, bytes };
-            Message { status, content: found.payload }
+            Message { status, content: found.payload, endpoint: traffic.id }
         }))
     }
 
     /// Receives a message that [`Engine::matched_probe`] took.
     ///
     /// # Errors
-    /// The buffer is not lent for writing, or this is a forked child.
+    /// The buffer is not lent for writing, the message was taken from another
+    /// endpoint, or this is a forked child.
     pub fn receive_matched(&mut self, message: Message, buffer: Buffer) -> Result<RequestId, OperationError> {
         self.check_fork()?;
         if buffer.access() != Access::Write {
             return Err(OperationError::ReadOnlyBuffer);
+        }
+        if message.endpoint != self.traffic.id {
+            return Err(OperationError::ForeignMessage);
         }
         let Status { peer, tag, .. } = message.status;
         let bytes = buffer.total_bytes();
@@ -475,6 +482,12 @@ impl Engine {
     #[inline]
     fn poll_inbox(&mut self) -> bool {
         match self.inbox.poll() {
+            Some(delivery) if self.traffic.awaits_report(&delivery) => {
+                // Forgotten, it is delivered by the next poll again.
+                std::mem::forget(delivery);
+                self.until_sockets = 0;
+                false
+            }
             Some(delivery) => {
                 self.traffic.deliver(delivery);
                 true
@@ -567,7 +580,7 @@ impl Engine {
 
     /// A descriptor that is readable when there may be something to do, for
     /// event loops: call [`Engine::prepare_to_sleep`] before polling it, and
-    /// [`Engine::progress`] after.
+    /// [`Engine::woken`] and [`Engine::progress`] after.
     pub fn wait_descriptor(&self) -> BorrowedFd<'_> {
         self.connector.epoll_fd()
     }

@@ -9,7 +9,7 @@ use super::Engine;
 use super::outgoing::gone;
 use super::peer::{Connection, Link};
 use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
-use super::traffic::{OVERHEAD_BYTES, Traffic, kind};
+use super::traffic::{Traffic, kind};
 use crate::buffer::{Access, Buffer, Segment};
 use crate::connect::SendError;
 use crate::error::PeerError;
@@ -111,8 +111,7 @@ impl Link {
             return Turn::Dormant;
         }
         let envelope = Envelope { kind: kind::MAP_REGION, aux: 0, tag: 0 };
-        self.refresh(OVERHEAD_BYTES, credits, peer);
-        if self.may_send(OVERHEAD_BYTES) && self.write(envelope, Payload::Bytes(&key.to_bytes()), 0).is_ok() {
+        if self.may_write(credits, peer) && self.write(envelope, Payload::Bytes(&key.to_bytes()), 0).is_ok() {
             self.regions.asked = Some(*key);
             return Turn::Dormant;
         }
@@ -401,7 +400,7 @@ impl Engine {
             return Err(OperationError::WouldBlock { id: key.owner, pending });
         }
         // Who has connected by itself is known well enough.
-        if traffic.link(peer).is_none() {
+        if traffic.peers[peer as usize].link().is_none() {
             self.reach(peer)?;
         }
         let traffic = &mut self.traffic;

@@ -99,6 +99,9 @@ pub enum OperationError {
     /// The buffer lent to the operation does not suit it.
     #[error("a receive or a get needs a buffer lent for writing; this one is lent for reading")]
     ReadOnlyBuffer,
+    /// The message was taken by a matched probe of another endpoint.
+    #[error("this message was taken from another endpoint; receive it there")]
+    ForeignMessage,
     /// The system refused something that the endpoint needs.
     #[error("{0}")]
     System(String),
