@@ -303,7 +303,8 @@ impl Mechanisms {
     /// restricts and orders them by name. See [`Lmt::copy_declared`].
     ///
     /// # Errors
-    /// [`Fault::PeerDead`], or one sentence that says why each of them cannot.
+    /// [`Fault::PeerDead`], or one sentence that says why each of them cannot,
+    /// with the errno of the last that tried.
     pub(crate) fn copy_declared(
         &mut self,
         peer: PeerKey,
@@ -311,7 +312,7 @@ impl Mechanisms {
         local: &mut Buffer,
         copy: &DeclaredCopy<'_>,
     ) -> Result<u64, Fault> {
-        let mut reasons = Vec::new();
+        let (mut reasons, mut refused_by) = (Vec::new(), 0);
         let order: Vec<usize> = match only {
             None => (0..self.list.len()).collect(),
             Some(names) => {
@@ -335,11 +336,18 @@ impl Mechanisms {
             match mechanism.copy_declared(peer, local, copy) {
                 Ok(bytes) => return Ok(bytes),
                 Err(Fault::PeerDead) => return Err(Fault::PeerDead),
-                Err(fault) => reasons.push(format!("{}: {fault}", mechanism.name())),
+                Err(fault) => {
+                    if let Fault::Demote { errno, .. } = fault
+                        && errno != 0
+                    {
+                        refused_by = errno;
+                    }
+                    reasons.push(format!("{}: {fault}", mechanism.name()));
+                }
             }
         }
         let sentence = if reasons.is_empty() { "there is none".into() } else { reasons.join("; ") };
-        Err(Fault::Demote { errno: 0, for_good: false, sentence })
+        Err(Fault::Demote { errno: refused_by, for_good: false, sentence })
     }
 
     /// See [`Lmt::finish`].

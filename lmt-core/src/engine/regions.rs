@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
+use std::time::{Duration, Instant};
 
 use super::Engine;
 use super::outgoing::gone;
@@ -13,6 +14,7 @@ use super::traffic::{Traffic, kind};
 use crate::buffer::{Access, Buffer, Segment};
 use crate::connect::SendError;
 use crate::error::PeerError;
+use crate::identity::EndpointId;
 use crate::inbox::{Delivery, Envelope, InboxReceiver, Payload};
 use crate::mechanism::{DeclaredCopy, Fault};
 use crate::mechanisms::Mechanisms;
@@ -34,9 +36,15 @@ pub(crate) struct OneSided {
     done_bytes: u64,
     /// Where in the owner the region is, once it is known.
     list: Option<Vec<Segment>>,
+    /// Since when the kernel says that there is no such process.
+    vanished: Option<Instant>,
     /// Whether only the connection can bring it forward now.
     dormant: bool,
 }
+
+/// A process that is being killed has no memory any more a while before its
+/// pidfd and its socket tell; for so long they are waited for.
+const DYING: Duration = Duration::from_millis(500);
 
 /// What one turn did for a get or a put.
 enum Turn {
@@ -44,7 +52,8 @@ enum Turn {
     Moved,
     /// Nothing: the connection or the region's mapping is awaited.
     Dormant,
-    /// Nothing: there is no room in the peer's inbox to ask for the mapping.
+    /// Nothing now, without an event to wait for: there is no room in the
+    /// peer's inbox to ask for the mapping, or the owner seems to be dying.
     Blocked,
     /// All of it.
     Whole,
@@ -179,7 +188,9 @@ struct Way<'a> {
     mechanisms: &'a mut Mechanisms,
     only: Option<&'a [String]>,
     quota_bytes: u64,
-    owner: crate::identity::EndpointId,
+    owner: EndpointId,
+    /// The errno of a mechanism that was refused, or 0.
+    refused_by: i32,
 }
 
 impl Way<'_> {
@@ -195,7 +206,12 @@ impl Way<'_> {
             // The owner's list is shorter than its entry says.
             Ok(_) => Err(RegionError::NotDeclared.into()),
             Err(Fault::PeerDead) => Err(PeerError::Dead { id: self.owner }.into()),
-            Err(fault) => Err(RegionError::Unreachable(fault.to_string()).into()),
+            Err(fault) => {
+                if let Fault::Demote { errno, .. } = fault {
+                    self.refused_by = errno;
+                }
+                Err(RegionError::Unreachable(fault.to_string()).into())
+            }
         }
     }
 }
@@ -262,8 +278,17 @@ impl Traffic {
             only: self.config.mechanisms.as_deref(),
             quota_bytes: self.config.quota_bytes,
             owner: op.key.owner,
+            refused_by: 0,
         };
-        Some(op.step(link, buffer, &mut way, credits))
+        match op.step(link, buffer, &mut way, credits) {
+            Err(_)
+                if way.refused_by == nix::libc::ESRCH
+                    && op.vanished.get_or_insert_with(Instant::now).elapsed() < DYING =>
+            {
+                Some(Ok(Turn::Blocked))
+            }
+            other => Some(other),
+        }
     }
 }
 
@@ -413,6 +438,7 @@ impl Engine {
             offset,
             done_bytes: 0,
             list: None,
+            vanished: None,
             dormant: false,
         });
         self.until_sockets = self.until_sockets.min(Self::SOCKET_EVERY_CONNECTING);
