@@ -227,6 +227,22 @@ impl Door {
         self.inner.peers.get(peer.index() as usize).is_some_and(|p| p.link == Link::Up)
     }
 
+    /// Why there is no connection with a peer any more, if there was one or
+    /// one was tried: it is dead, unreachable or refused.
+    pub fn peer_error(&self, peer: PeerId) -> Option<&PeerError> {
+        match &self.inner.peers.get(peer.index() as usize)?.link {
+            Link::Gone(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// How many sends and packets wait for the connection with a peer or for
+    /// room in the port. An embedder that must keep its own packets in order
+    /// with the announcements holds them back until this is 0.
+    pub fn unsent(&self, peer: PeerId) -> usize {
+        self.inner.peers.get(peer.index() as usize).map_or(0, |p| p.early.len() + p.packets.len())
+    }
+
     /// What is known of each mechanism with a peer.
     pub fn standings(&self, peer: PeerId) -> Vec<(&'static str, Standing)> {
         let mechanisms = self.inner.transfers.standings();

@@ -390,3 +390,7 @@ pub(crate) fn fetch_list<E: From<RegionError>>(
     let total = list.iter().try_fold(0u64, |sum, s| sum.checked_add(s.bytes as u64));
     if total == Some(entry.total_bytes) { Ok(list) } else { Err(RegionError::NotDeclared.into()) }
 }
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;
