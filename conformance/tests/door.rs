@@ -359,7 +359,8 @@ fn garbage_packets_are_refused_or_ignored() {
     }
     a.progress(&mut port).expect("no fork here");
     a.cancel(send).expect("no fork here");
-    assert!(b.on_packet(to_b, &rts).is_err() || to_a == to_b);
+    // Unmatched, and nobody answers: the send is still there, and harmless.
+    assert_eq!(a.unsent(to_b), 1);
     drop((a, b));
 }
 

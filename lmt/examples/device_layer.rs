@@ -52,7 +52,7 @@ pub type Handle = u64;
 /// A message that came before its receive.
 enum Early {
     Short { tag: u64, data: Vec<u8> },
-    Large(Announcement),
+    Large(Box<Announcement>),
 }
 
 impl Early {
@@ -203,7 +203,7 @@ impl Device {
         let message = match (kind, packet.split_first_chunk::<8>()) {
             (SHORT, Some((tag, data))) => Early::Short { tag: u64::from_le_bytes(*tag), data: data.to_vec() },
             (LARGE, _) => match self.door.on_packet(self.peer, packet) {
-                Ok(Arrival::Announced(announcement)) => Early::Large(announcement),
+                Ok(Arrival::Announced(announcement)) => Early::Large(Box::new(announcement)),
                 Ok(Arrival::Withdrawn(withdrawal)) => {
                     let is_it = |m: &Early| matches!(m, Early::Large(a) if a.is(&withdrawal));
                     let before = self.early.len();
@@ -239,7 +239,7 @@ impl Device {
             Early::Large(announcement) => {
                 let mut memory = vec![0; most_bytes.min(announcement.bytes() as usize)];
                 let buffer = lend(&mut memory, Access::Write);
-                match self.door.matched(announcement, buffer) {
+                match self.door.matched(*announcement, buffer) {
                     Ok(request) => self.large.push(Large { handle, request, memory }),
                     Err(error) => {
                         self.done.insert(handle, Err(error));
@@ -269,7 +269,7 @@ impl Device {
     }
 }
 
-fn lend(memory: &mut Vec<u8>, access: Access) -> Buffer {
+fn lend(memory: &mut [u8], access: Access) -> Buffer {
     // SAFETY: the caller moves the vector into `Device::large` with the request
     // that gets the buffer. There nobody touches its bytes, and it leaves
     // when the door has given the request's result, or after the door's end.
