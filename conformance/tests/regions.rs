@@ -390,6 +390,36 @@ fn owner_killed_before_it_answers_for_the_mapping() {
 }
 
 #[test]
+fn a_region_destroyed_in_the_middle_ends_the_copy() {
+    let drive = |parent: &mut lmt_conformance::group::Parent| while parent.next_report(0).is_some() {};
+    Test::new(test_name!(), 2).time_limit(LIMIT).run_with(drive, |group| {
+        let (endpoint, other) = meet(group, None);
+        let bytes = 16 << 20;
+        if group.rank() == 1 {
+            let region = endpoint.allocate_region(bytes, Protection::READ_WRITE).expect("memory");
+            send_key(&endpoint, other, region.key());
+            endpoint.receive(Source::Peer(other), TagMatch::exactly(2), &mut []).expect("the other lives");
+            drop(region);
+            return exchange(&endpoint, other);
+        }
+        let key = receive_key(&endpoint, other);
+        let mut memory = vec![0; bytes];
+        endpoint.get(&key, 0, &mut memory).expect("it is there");
+        endpoint.send(other, 2, &[]).expect("the other lives");
+        let begun = Instant::now();
+        let error = loop {
+            let copy = endpoint.get(&key, 0, &mut memory).and_then(|_| endpoint.put(&key, 0, &memory));
+            if copy.is_err() {
+                break error_of(copy);
+            }
+            assert!(begun.elapsed() < LIMIT / 2, "the end was never noticed");
+        };
+        assert_eq!(error, RegionError::NotDeclared);
+        exchange(&endpoint, other);
+    });
+}
+
+#[test]
 fn tampered_keys_name_nothing() {
     Test::new(test_name!(), 2).time_limit(LIMIT).run(|group| {
         let (endpoint, other) = meet(group, None);
