@@ -101,6 +101,7 @@ impl Traffic {
             self.synchronous.remove(&request);
             self.requests.complete(request, Err(gone(&self.peers[key as usize])));
         }
+        self.forget_regions(key);
         self.update_crowding();
     }
 

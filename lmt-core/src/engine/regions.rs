@@ -173,7 +173,7 @@ impl OneSided {
             want
         };
         if direction == Direction::Get {
-            link.regions.table.look_up(&self.key)?;
+            link.regions.table.look_again(&self.key)?;
         }
         if moved < want {
             return Err(RegionError::NotDeclared.into());
@@ -220,6 +220,12 @@ impl Traffic {
     /// Whether a get or a put could move again without any event.
     pub fn regions_restless(&self) -> bool {
         !self.wanted.is_empty() || self.one_sided.iter().any(|op| !op.dormant)
+    }
+
+    /// A peer's connection has ended, and its requests with it.
+    pub fn forget_regions(&mut self, key: PeerKey) {
+        self.wanted.remove(&key);
+        self.one_sided.retain(|op| op.peer != key);
     }
 
     /// A peer wants to map a region. An honest one asks for one at a time.

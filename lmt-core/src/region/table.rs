@@ -126,6 +126,16 @@ impl RemoteTable {
     pub fn look_up(&self, key: &RegionKey) -> Result<Entry, RegionError> {
         read(&self.memory, key).ok_or(RegionError::NotDeclared)
     }
+
+    /// Looks again after a copy out of the region: still declared means that
+    /// the bytes were the region's.
+    pub fn look_again(&self, key: &RegionKey) -> Result<(), RegionError> {
+        // Keeps the copy's reads before the look (a seqlock's end); pairs with
+        // the owner's Release fence in `clear`, after which it may reuse the
+        // memory.
+        fence(Ordering::Acquire);
+        self.look_up(key).map(|_| ())
+    }
 }
 
 /// The memory of a declared region, and where peers get it if it is shared.
