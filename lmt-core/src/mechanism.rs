@@ -9,7 +9,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Segment};
 use crate::identity::EndpointId;
 use crate::process::PeerProcess;
 
@@ -176,6 +176,39 @@ pub struct ProbeArea {
     pub scratch: [u8; 16],
 }
 
+/// Which way a one-sided copy goes, seen from who copies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Out of the peer's memory.
+    Get,
+    /// Into the peer's memory.
+    Put,
+}
+
+impl std::fmt::Display for Direction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Get => "get from",
+            Self::Put => "put into",
+        })
+    }
+}
+
+/// A copy between a peer's declared memory and memory here.
+#[derive(Clone, Copy, Debug)]
+pub struct DeclaredCopy<'a> {
+    /// Which way.
+    pub direction: Direction,
+    /// The declared memory, as addresses in the peer; untrusted.
+    pub remote: &'a [Segment],
+    /// The first byte there, counted over all segments.
+    pub remote_offset: u64,
+    /// The first byte here.
+    pub local_offset: u64,
+    /// How many bytes at most.
+    pub max_bytes: u64,
+}
+
 /// What a transfer is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -296,4 +329,24 @@ pub trait Lmt: Send + 'static {
 
     /// Ends a transfer, complete or not, and gives back what it held.
     fn finish(&mut self, peer: &mut Self::Peer, transfer: Self::Transfer);
+
+    /// Copies between the peer's declared memory and `local` without the
+    /// peer's help, at once; returns how many bytes, less than asked for only
+    /// where either side ends. A mechanism that moves messages only keeps this
+    /// default, which says that it cannot.
+    ///
+    /// # Errors
+    /// [`Fault`]; how much was copied before is not known then.
+    fn copy_declared(
+        &mut self,
+        _peer: &mut Self::Peer,
+        _local: &mut Buffer,
+        _copy: &DeclaredCopy<'_>,
+    ) -> Result<u64, Fault> {
+        Err(Fault::Demote {
+            errno: 0,
+            for_good: true,
+            sentence: "it moves messages and cannot reach a peer's declared memory".into(),
+        })
+    }
 }

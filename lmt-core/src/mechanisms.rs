@@ -7,7 +7,8 @@
 
 use crate::buffer::Buffer;
 use crate::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
+    Abilities, Cookie, DeclaredCopy, Direction, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step,
+    Unavailable,
 };
 use crate::rendezvous::{Candidates, Choice, MechanismTag, PeerKey};
 use crate::slab::Slab;
@@ -23,6 +24,12 @@ trait AnyLmt: Send {
     -> Result<(), Fault>;
     fn step(&mut self, peer: PeerKey, handle: u64, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault>;
     fn finish(&mut self, peer: PeerKey, handle: u64);
+    fn copy_declared(
+        &mut self,
+        peer: PeerKey,
+        local: &mut Buffer,
+        copy: &DeclaredCopy<'_>,
+    ) -> Result<u64, Fault>;
     fn forget(&mut self, peer: PeerKey);
 }
 
@@ -93,6 +100,16 @@ impl<M: Lmt> AnyLmt for Table<M> {
         if let Some(state) = self.peers.get_mut(peer as usize).and_then(Option::as_mut) {
             self.lmt.finish(state, transfer);
         }
+    }
+
+    fn copy_declared(
+        &mut self,
+        peer: PeerKey,
+        local: &mut Buffer,
+        copy: &DeclaredCopy<'_>,
+    ) -> Result<u64, Fault> {
+        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut).ok_or_else(unknown)?;
+        self.lmt.copy_declared(state, local, copy)
     }
 
     fn forget(&mut self, peer: PeerKey) {
@@ -280,6 +297,57 @@ impl Mechanisms {
     /// See [`Lmt::step`].
     pub(crate) fn step(&mut self, h: Handle, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault> {
         self.list[h.mechanism as usize].step(h.peer, h.handle, data, max_bytes)
+    }
+
+    /// Copies by the first mechanism that reaches the peer's memory; `only`
+    /// restricts and orders them by name. See [`Lmt::copy_declared`].
+    ///
+    /// # Errors
+    /// [`Fault::PeerDead`], or one sentence that says why each of them cannot,
+    /// with the errno of the last that tried.
+    pub(crate) fn copy_declared(
+        &mut self,
+        peer: PeerKey,
+        only: Option<&[String]>,
+        local: &mut Buffer,
+        copy: &DeclaredCopy<'_>,
+    ) -> Result<u64, Fault> {
+        let (mut reasons, mut refused_by) = (Vec::new(), 0);
+        let order: Vec<usize> = match only {
+            None => (0..self.list.len()).collect(),
+            Some(names) => {
+                names.iter().filter_map(|name| self.list.iter().position(|m| m.name() == name)).collect()
+            }
+        };
+        for at in order {
+            let standing = self.standings.get(peer as usize).and_then(|s| s.get(at));
+            let refusal = standing.and_then(|s| {
+                let able = match copy.direction {
+                    Direction::Get => s.ours.read,
+                    Direction::Put => s.ours.write,
+                };
+                s.reason.as_ref().filter(|_| !able)
+            });
+            let mechanism = &mut self.list[at];
+            if let Some(refusal) = refusal {
+                reasons.push(format!("{}: {refusal}", mechanism.name()));
+                continue;
+            }
+            match mechanism.copy_declared(peer, local, copy) {
+                Ok(bytes) => return Ok(bytes),
+                Err(Fault::PeerDead) => return Err(Fault::PeerDead),
+                Err(fault) => {
+                    if let Fault::Demote { errno, .. } = fault
+                        && errno != 0
+                    {
+                        refused_by = errno;
+                    }
+                    reasons.push(format!("{}: {fault}", mechanism.name()));
+                }
+            }
+        }
+        let sentence = if reasons.is_empty() { "there is none".into() } else { reasons.join("; ") };
+        Err(Fault::Demote { errno: refused_by, for_good: false, sentence })
     }
 
     /// See [`Lmt::finish`].

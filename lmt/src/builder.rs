@@ -1,6 +1,7 @@
 //! How an endpoint is set up: identity, configuration, mechanisms.
 
 use lmt_core::config::Config;
+use lmt_core::door::Door;
 use lmt_core::engine::{CreateError, Engine};
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::Lmt;
@@ -90,6 +91,16 @@ impl EndpointBuilder {
     /// [`CreateError`].
     pub fn build(self) -> Result<Endpoint, CreateError> {
         self.build_engine().map(Endpoint::from_engine)
+    }
+
+    /// The second door, for device layers that have their own packets and
+    /// their own matching ([`crate::door`]).
+    ///
+    /// # Errors
+    /// [`CreateError`].
+    pub fn build_door(self) -> Result<Door, CreateError> {
+        let (id, config, mechanisms) = self.parts()?;
+        Door::new(id, config, mechanisms)
     }
 
     pub(crate) fn parts(self) -> Result<(EndpointId, Config, Mechanisms), CreateError> {

@@ -1,6 +1,6 @@
 //! [`Endpoint`]: the safe interface, for one thread at a time.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -9,9 +9,11 @@ use lmt_core::config::Config;
 use lmt_core::engine::{CreateError, Engine, Message, OperationError, PeerId, Source, Status, TagMatch};
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::Standing;
+use lmt_core::region::{Protection, RegionKey};
 
 use crate::access::Access;
 use crate::lent;
+use crate::region::SharedRegion;
 use crate::scope::{Scope, with_scope};
 
 /// One end of communication: what a process (or a thread) sends and receives
@@ -31,6 +33,8 @@ use crate::scope::{Scope, with_scope};
 /// ```
 pub struct Endpoint {
     engine: RefCell<Engine>,
+    /// Whether senders were asked to ring and not yet told that they need not.
+    sleeping: Cell<bool>,
 }
 
 impl Endpoint {
@@ -52,7 +56,7 @@ impl Endpoint {
     /// The safe interface over an engine that the embedder has set up, for
     /// instance with mechanisms of its own.
     pub fn from_engine(engine: Engine) -> Self {
-        Self { engine: RefCell::new(engine) }
+        Self { engine: RefCell::new(engine), sleeping: Cell::new(false) }
     }
 
     /// The engine, for embedders that own their buffers.
@@ -181,6 +185,39 @@ impl Endpoint {
         with_scope(self, body)
     }
 
+    /// Allocates zeroed memory that peers map, and declares it. It is
+    /// destroyed when the value is dropped.
+    ///
+    /// # Errors
+    /// Memory is short, as many regions are declared as there can be, or this
+    /// is a forked child.
+    pub fn allocate_region(
+        &self,
+        bytes: usize,
+        protection: Protection,
+    ) -> Result<SharedRegion<'_, Self>, OperationError> {
+        SharedRegion::allocate(self, bytes, protection)
+    }
+
+    /// Fills `into` from a region, from `offset` on, without the owner's help,
+    /// and waits for it. The owner's address must have been inserted.
+    ///
+    /// # Errors
+    /// The owner is unknown, dead or unreachable, or [`OperationError::Region`]:
+    /// the region is destroyed, too short, protected or out of reach.
+    pub fn get(&self, key: &RegionKey, offset: u64, into: &mut [u8]) -> Result<Status, OperationError> {
+        lent::get(self, key, offset, into)
+    }
+
+    /// Copies `from` into a region, from `offset` on, without the owner's help,
+    /// and waits for it.
+    ///
+    /// # Errors
+    /// As [`Endpoint::get`].
+    pub fn put(&self, key: &RegionKey, offset: u64, from: &[u8]) -> Result<Status, OperationError> {
+        lent::put(self, key, offset, from)
+    }
+
     /// Looks for a message without receiving it.
     ///
     /// # Errors
@@ -211,6 +248,9 @@ impl Endpoint {
     /// # Errors
     /// This is a forked child.
     pub fn progress(&self) -> Result<bool, OperationError> {
+        if self.sleeping.take() {
+            self.engine.borrow_mut().woken();
+        }
         self.engine.borrow_mut().progress()
     }
 
@@ -240,7 +280,9 @@ impl Endpoint {
     /// # Errors
     /// This is a forked child.
     pub fn prepare_to_sleep(&self) -> Result<bool, OperationError> {
-        self.engine.borrow_mut().prepare_to_sleep()
+        let ready = self.engine.borrow_mut().prepare_to_sleep()?;
+        self.sleeping.set(ready);
+        Ok(ready)
     }
 
     /// How long a sleep may last at most.

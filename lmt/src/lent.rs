@@ -6,6 +6,7 @@ use std::io::{IoSlice, IoSliceMut};
 
 use lmt_core::buffer::{self, Buffer, Segment};
 use lmt_core::engine::{Message, OperationError, PeerId, RequestId, SendMode, Source, Status, TagMatch};
+use lmt_core::region::{Protection, RegionKey};
 
 use crate::access::Access;
 
@@ -135,4 +136,86 @@ pub(crate) fn begin_receive_matched<A: Access>(
 ) -> Result<RequestId, OperationError> {
     let buffer = lend_mut(segments)?;
     access.with(|engine| engine.receive_matched(message, buffer))
+}
+
+/// Declares slices that the caller keeps borrowed until it has destroyed the
+/// region.
+pub(crate) fn declare<A: Access>(
+    access: &A,
+    segments: &mut [IoSliceMut<'_>],
+    protection: Protection,
+) -> Result<RegionKey, OperationError> {
+    let buffer = lend_mut(segments)?;
+    access.with(|engine| engine.declare_region(buffer, protection))
+}
+
+/// As [`declare`], for slices that nobody may write.
+pub(crate) fn declare_for_reading<A: Access>(
+    access: &A,
+    segments: &[IoSlice<'_>],
+) -> Result<RegionKey, OperationError> {
+    let buffer = lend(segments)?;
+    access.with(|engine| engine.declare_region(buffer, Protection::READ))
+}
+
+/// Begins a get whose slices the caller keeps borrowed until it is drained.
+pub(crate) fn begin_get<A: Access>(
+    access: &A,
+    key: &RegionKey,
+    offset: u64,
+    segments: &mut [IoSliceMut<'_>],
+) -> Result<RequestId, OperationError> {
+    let buffer = lend_mut(segments)?;
+    access.with(|engine| engine.get(key, offset, buffer))
+}
+
+/// Begins a put whose slices the caller keeps borrowed until it is drained.
+pub(crate) fn begin_put<A: Access>(
+    access: &A,
+    key: &RegionKey,
+    offset: u64,
+    segments: &[IoSlice<'_>],
+) -> Result<RequestId, OperationError> {
+    let buffer = lend(segments)?;
+    access.with(|engine| engine.put(key, offset, buffer))
+}
+
+pub(crate) fn get<A: Access>(
+    access: &A,
+    key: &RegionKey,
+    offset: u64,
+    into: &mut [u8],
+) -> Result<Status, OperationError> {
+    run(access, begin_get(access, key, offset, &mut [IoSliceMut::new(into)])?)
+}
+
+pub(crate) fn put<A: Access>(
+    access: &A,
+    key: &RegionKey,
+    offset: u64,
+    from: &[u8],
+) -> Result<Status, OperationError> {
+    run(access, begin_put(access, key, offset, &[IoSlice::new(from)])?)
+}
+
+/// Copies out of a region of this endpoint, at once.
+pub(crate) fn read_region<A: Access>(
+    access: &A,
+    key: &RegionKey,
+    offset: u64,
+    into: &mut [u8],
+) -> Result<(), OperationError> {
+    let buffer = lend_mut(&mut [IoSliceMut::new(into)])?;
+    access.with(|engine| engine.read_region(key, offset, buffer))
+}
+
+/// Copies into a region of this endpoint, at once.
+pub(crate) fn write_region<A: Access>(
+    access: &A,
+    key: &RegionKey,
+    offset: u64,
+    from: &[u8],
+) -> Result<(), OperationError> {
+    let buffer = lend(&[IoSlice::new(from)])?;
+    access.with(|engine| engine.write_region(key, offset, buffer))
 }

@@ -16,6 +16,7 @@ mod environment;
 pub mod launch;
 mod lent;
 pub mod list;
+mod region;
 mod scope;
 mod shared;
 
@@ -30,7 +31,9 @@ pub use lmt_core::engine::{
 };
 pub use lmt_core::error::PeerError;
 pub use lmt_core::identity::{Address, AddressError, EndpointId};
-pub use lmt_core::{buffer, mechanism, mechanisms};
+pub use lmt_core::region::{Direction, Protection, RegionError, RegionKey};
+pub use lmt_core::{buffer, door, mechanism, mechanisms};
+pub use region::{Region, SharedRegion};
 pub use scope::{Request, Scope};
 pub use shared::{ProgressThread, SharedEndpoint};
 

@@ -6,9 +6,11 @@ use std::io::{IoSlice, IoSliceMut};
 use std::marker::PhantomData;
 
 use lmt_core::engine::{Message, OperationError, PeerId, RequestId, SendMode, Source, Status, TagMatch};
+use lmt_core::region::{Protection, RegionKey};
 
 use crate::access::Access;
 use crate::lent;
+use crate::region::Region;
 
 /// A scope in which operations run. See [`crate::Endpoint::scope`].
 ///
@@ -18,6 +20,7 @@ use crate::lent;
 pub struct Scope<'scope, 'env: 'scope, A: Access> {
     access: &'env A,
     open: RefCell<Vec<RequestId>>,
+    declared: RefCell<Vec<RegionKey>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -35,12 +38,18 @@ pub struct Request<'scope, A: Access> {
 struct Leave<'a, A: Access> {
     access: &'a A,
     open: &'a RefCell<Vec<RequestId>>,
+    declared: &'a RefCell<Vec<RegionKey>>,
 }
 
 impl<A: Access> Drop for Leave<'_, A> {
     fn drop(&mut self) {
         let open = std::mem::take(&mut *self.open.borrow_mut());
         lent::drain(self.access, &open);
+        let declared = std::mem::take(&mut *self.declared.borrow_mut());
+        for key in declared {
+            // Refused only in a forked child, which nobody reaches.
+            let _destroyed = self.access.with(|engine| engine.destroy_region(&key));
+        }
     }
 }
 
@@ -49,8 +58,9 @@ where
     A: Access,
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, A>) -> T,
 {
-    let scope = Scope { access, open: RefCell::new(Vec::new()), scope: PhantomData, env: PhantomData };
-    let _leave = Leave { access, open: &scope.open };
+    let (open, declared) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
+    let scope = Scope { access, open, declared, scope: PhantomData, env: PhantomData };
+    let _leave = Leave { access, open: &scope.open, declared: &scope.declared };
     body(&scope)
 }
 
@@ -138,6 +148,104 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
     ) -> Result<Request<'scope, A>, OperationError> {
         let segments = &mut [IoSliceMut::new(into)];
         Ok(self.track(lent::begin_receive_matched(self.access, message, segments)?))
+    }
+
+    /// Declares memory, which peers that are given the key may get from or put
+    /// into until the scope ends; see [`Region`].
+    ///
+    /// # Errors
+    /// As many regions are declared as there can be, or this is a forked child.
+    pub fn declare(
+        &'scope self,
+        memory: &'env mut [u8],
+        protection: Protection,
+    ) -> Result<Region<'scope, A>, OperationError> {
+        self.declare_segments(&mut [IoSliceMut::new(memory)], protection)
+    }
+
+    /// Declares several pieces of memory as one region.
+    ///
+    /// # Errors
+    /// As [`Scope::declare`].
+    pub fn declare_segments(
+        &'scope self,
+        segments: &mut [IoSliceMut<'env>],
+        protection: Protection,
+    ) -> Result<Region<'scope, A>, OperationError> {
+        Ok(self.keep(lent::declare(self.access, segments, protection)?))
+    }
+
+    /// Declares memory that peers may only get from, and that this process
+    /// goes on reading.
+    ///
+    /// # Errors
+    /// As [`Scope::declare`].
+    pub fn declare_for_reading(
+        &'scope self,
+        segments: &[IoSlice<'env>],
+    ) -> Result<Region<'scope, A>, OperationError> {
+        Ok(self.keep(lent::declare_for_reading(self.access, segments)?))
+    }
+
+    fn keep(&'scope self, key: RegionKey) -> Region<'scope, A> {
+        self.declared.borrow_mut().push(key);
+        Region::new(self.access, &self.declared, key)
+    }
+
+    /// Begins to fill `into` from a region, from `offset` on, without the
+    /// owner's help. The owner's address must have been inserted.
+    ///
+    /// # Errors
+    /// The owner is unknown or dead. That the region is destroyed, too short,
+    /// protected or out of reach is the request's result.
+    pub fn get(
+        &'scope self,
+        key: &RegionKey,
+        offset: u64,
+        into: &'env mut [u8],
+    ) -> Result<Request<'scope, A>, OperationError> {
+        self.get_segments(key, offset, &mut [IoSliceMut::new(into)])
+    }
+
+    /// Begins a get into several segments, one after the other.
+    ///
+    /// # Errors
+    /// As [`Scope::get`].
+    pub fn get_segments(
+        &'scope self,
+        key: &RegionKey,
+        offset: u64,
+        segments: &mut [IoSliceMut<'env>],
+    ) -> Result<Request<'scope, A>, OperationError> {
+        Ok(self.track(lent::begin_get(self.access, key, offset, segments)?))
+    }
+
+    /// Begins to copy `from` into a region, from `offset` on, without the
+    /// owner's help. When the request is finished the bytes are there, and a
+    /// message sent after it finds them.
+    ///
+    /// # Errors
+    /// As [`Scope::get`].
+    pub fn put(
+        &'scope self,
+        key: &RegionKey,
+        offset: u64,
+        from: &'env [u8],
+    ) -> Result<Request<'scope, A>, OperationError> {
+        self.put_segments(key, offset, &[IoSlice::new(from)])
+    }
+
+    /// Begins a put of several segments, one after the other.
+    ///
+    /// # Errors
+    /// As [`Scope::get`].
+    pub fn put_segments(
+        &'scope self,
+        key: &RegionKey,
+        offset: u64,
+        segments: &[IoSlice<'env>],
+    ) -> Result<Request<'scope, A>, OperationError> {
+        Ok(self.track(lent::begin_put(self.access, key, offset, segments)?))
     }
 
     /// Waits for any of `requests`: the one that is finished is taken out of

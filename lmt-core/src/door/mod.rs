@@ -98,6 +98,8 @@ pub struct Withdrawal {
 
 /// What a packet meant.
 #[derive(Debug)]
+// Boxing the announcement would allocate for every message.
+#[allow(clippy::large_enum_variant)]
 pub enum Arrival {
     /// A message to be matched.
     Announced(Announcement),
@@ -150,7 +152,6 @@ struct Peer {
 }
 
 struct Inner {
-    id: EndpointId,
     config: Config,
     peers: Vec<Peer>,
     by_id: HashMap<EndpointId, PeerKey>,
@@ -181,7 +182,6 @@ impl Door {
         check_config(&config, &mechanisms)?;
         let connector = Connector::new(id, &config)?;
         let inner = Inner {
-            id,
             config,
             peers: Vec::new(),
             by_id: HashMap::new(),
@@ -225,6 +225,22 @@ impl Door {
     /// Whether the connection with a peer is made.
     pub fn is_connected(&self, peer: PeerId) -> bool {
         self.inner.peers.get(peer.index() as usize).is_some_and(|p| p.link == Link::Up)
+    }
+
+    /// Why there is no connection with a peer any more, if there was one or
+    /// one was tried: it is dead, unreachable or refused.
+    pub fn peer_error(&self, peer: PeerId) -> Option<&PeerError> {
+        match &self.inner.peers.get(peer.index() as usize)?.link {
+            Link::Gone(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// How many sends and packets wait for the connection with a peer or for
+    /// room in the port. An embedder that must keep its own packets in order
+    /// with the announcements holds them back until this is 0.
+    pub fn unsent(&self, peer: PeerId) -> usize {
+        self.inner.peers.get(peer.index() as usize).map_or(0, |p| p.early.len() + p.packets.len())
     }
 
     /// What is known of each mechanism with a peer.

@@ -48,6 +48,8 @@ pub(crate) struct Greeting {
     pub cpus: CpuSet,
     pub inbox: OwnedFd,
     pub doorbell: OwnedFd,
+    /// The table of regions.
+    pub regions: OwnedFd,
     pub hellos: Vec<(MechanismTag, Hello)>,
 }
 
@@ -65,7 +67,7 @@ impl Greeting {
             cpus: *self.cpus.as_bytes(),
         };
         let mut bytes = head.as_bytes().to_vec();
-        let mut descriptors = vec![self.inbox, self.doorbell];
+        let mut descriptors = vec![self.inbox, self.doorbell, self.regions];
         encode_hellos(self.hellos, &mut bytes, &mut descriptors);
         (bytes, descriptors)
     }
@@ -75,7 +77,9 @@ impl Greeting {
         let (head, rest) = Head::read_from_prefix(bytes).map_err(|_| Malformed("it is too short"))?;
         let mut descriptors = descriptors.into_iter();
         let missing = Malformed("a descriptor is missing");
-        let (Some(inbox), Some(doorbell)) = (descriptors.next(), descriptors.next()) else {
+        let (Some(inbox), Some(doorbell), Some(regions)) =
+            (descriptors.next(), descriptors.next(), descriptors.next())
+        else {
             return Err(missing);
         };
         Ok(Self {
@@ -84,6 +88,7 @@ impl Greeting {
             cpus: CpuSet::from_bytes(head.cpus),
             inbox,
             doorbell,
+            regions,
             hellos: decode_hellos(rest, &mut descriptors)?,
         })
     }

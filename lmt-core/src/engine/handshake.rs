@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use super::greeting::{Greeting, decode_report, encode_report};
 use super::outgoing::gone;
 use super::peer::{Connection, Link, Peer};
+use super::regions::PeerRegions;
 use super::traffic::{Traffic, Unexpected};
 use crate::connect::{self, Closed, Handler};
 use crate::error::PeerError;
@@ -13,6 +14,7 @@ use crate::identity::EndpointId;
 use crate::inbox::{Credit, InboxReceiver, InboxSender};
 use crate::matching::Matcher;
 use crate::mechanism::PeerFacts;
+use crate::region::RemoteTable;
 use crate::rendezvous::PeerKey;
 
 impl Traffic {
@@ -42,6 +44,7 @@ impl Traffic {
             cpus: self.cpus,
             inbox: copy(&self.inbox_fd)?,
             doorbell: copy(&self.doorbell)?,
+            regions: copy(self.regions.descriptor())?,
             hellos: self.transfers.mechanisms().hellos(),
         };
         let (bytes, descriptors) = greeting.encode();
@@ -52,11 +55,13 @@ impl Traffic {
         let greeting = Greeting::decode(&greeting.bytes, greeting.descriptors).map_err(|e| e.to_string())?;
         let key = self.key_of(facts.id).ok_or("it knows too many peers already")?;
         let inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
+        let table = RemoteTable::attach(greeting.regions).map_err(|e| e.to_string())?;
         let report = self.transfers.mechanisms().probe(key, facts, greeting.hellos);
         let max_cells = (inbox.geometry().usable_cells() as u64 / 2).max(1);
         self.peers[key as usize].connection = Connection::Met(Box::new(Link {
             inbox,
             doorbell: greeting.doorbell,
+            regions: PeerRegions::new(table),
             cpus: greeting.cpus,
             sent: Credit::default(),
             returned: Credit::default(),
@@ -64,6 +69,9 @@ impl Traffic {
             max_bytes: greeting.unexpected_max_bytes,
             drained: Credit::default(),
             told: Credit::default(),
+            tell_cells: u64::from(self.config.inbox_cells / 16).clamp(1, 16),
+            tell_bytes: (self.config.unexpected_max_bytes / 8).min(1 << 17),
+            in_owing: false,
         }));
         Ok(encode_report(&report))
     }
@@ -77,17 +85,19 @@ impl Traffic {
         peer.control.clear();
         peer.assembly = None;
         // What is whole is here and can still be received; the rest is lost.
-        peer.parked.retain(|(_, message)| matches!(message, Unexpected::Eager(_)));
+        peer.parked.retain(|(_, message)| matches!(message, Unexpected::Eager { .. }));
+        peer.in_busy = false;
         self.busy.retain(|k| *k != key);
         self.transfers.peer_dead(key);
         self.settle();
-        let useless = |message: &Unexpected| !matches!(message, Unexpected::Eager(_));
+        let useless = |message: &Unexpected| !matches!(message, Unexpected::Eager { .. });
         // The posted receives end below, with all that names the peer.
         self.matcher.peer_gone(key, &mut |m| useless(m), &mut |_| {}, &mut |_| {});
         for request in self.requests.naming(key) {
             self.synchronous.remove(&request);
             self.requests.complete(request, Err(gone(&self.peers[key as usize])));
         }
+        self.forget_regions(key);
         self.update_crowding();
     }
 
@@ -144,8 +154,8 @@ impl Handler for Host<'_> {
             Connection::Met(link) => Connection::Up(link),
             other => other,
         };
-        if peer.has_output() && !traffic.busy.contains(&key) {
-            traffic.busy.push(key);
+        if peer.has_output() {
+            traffic.mark_busy(key);
         }
         traffic.update_crowding();
     }
@@ -158,8 +168,13 @@ impl Handler for Host<'_> {
         self.end(id, PeerError::Dead { id });
     }
 
-    fn descriptors(&mut self, id: EndpointId, _bytes: &[u8], descriptors: Vec<OwnedFd>) {
-        tracing::warn!(peer = %id, count = descriptors.len(), "a peer passed descriptors that nobody expects");
+    fn descriptors(&mut self, id: EndpointId, bytes: &[u8], descriptors: Vec<OwnedFd>) {
+        let count = descriptors.len();
+        let traffic = &mut *self.traffic;
+        let link = traffic.by_id.get(&id).and_then(|key| traffic.peers.get_mut(*key as usize)?.link());
+        if !link.is_some_and(|link| link.regions.take_answer(bytes, descriptors)) {
+            tracing::warn!(peer = %id, count, "a peer passed descriptors that nobody expects");
+        }
     }
 
     /// The doorbell is the one descriptor of ours in the connector's epoll.

@@ -11,11 +11,12 @@ mod handshake;
 mod outgoing;
 mod peer;
 mod place;
+mod regions;
 pub(crate) mod requests;
 pub(crate) mod traffic;
 mod waiting;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,7 @@ use crate::identity::{Address, EndpointId};
 use crate::inbox::{Geometry, GeometryError, InboxReceiver};
 use crate::matching::{Matcher, Pattern, Post, TagMatcher};
 use crate::mechanisms::{Mechanisms, Standing};
+use crate::region::RegionTable;
 use crate::transfers::Transfers;
 use handshake::Host;
 use peer::Connection;
@@ -135,6 +137,8 @@ fn pattern(source: Source, tags: TagMatch) -> Pattern {
 pub struct Message {
     status: Status,
     content: Unexpected,
+    /// Which endpoint it was taken from: its numbers mean nothing to others.
+    endpoint: EndpointId,
 }
 
 impl Message {
@@ -186,6 +190,9 @@ impl Engine {
             busy: Vec::new(),
             owing: Vec::new(),
             synchronous: HashSet::new(),
+            regions: RegionTable::create(id)?,
+            one_sided: VecDeque::new(),
+            wanted: HashMap::new(),
             inbox_fd,
             doorbell,
             cpus: CpuSet::of_this_thread(),
@@ -243,6 +250,7 @@ impl Engine {
         if !peer.bound {
             peer.bound = true;
             self.traffic.unpark(key);
+            self.traffic.settle();
         }
         Ok(PeerId(key))
     }
@@ -385,18 +393,22 @@ impl Engine {
         Ok(found.map(|found| {
             let bytes = found.payload.total_bytes(&traffic.requests);
             let status = Status { peer: PeerId(found.source), tag: found.tag, bytes };
-            Message { status, content: found.payload }
+            Message { status, content: found.payload, endpoint: traffic.id }
         }))
     }
 
     /// Receives a message that [`Engine::matched_probe`] took.
     ///
     /// # Errors
-    /// The buffer is not lent for writing, or this is a forked child.
+    /// The buffer is not lent for writing, the message was taken from another
+    /// endpoint, or this is a forked child.
     pub fn receive_matched(&mut self, message: Message, buffer: Buffer) -> Result<RequestId, OperationError> {
         self.check_fork()?;
         if buffer.access() != Access::Write {
             return Err(OperationError::ReadOnlyBuffer);
+        }
+        if message.endpoint != self.traffic.id {
+            return Err(OperationError::ForeignMessage);
         }
         let Status { peer, tag, .. } = message.status;
         let bytes = buffer.total_bytes();
@@ -491,6 +503,9 @@ impl Engine {
         if !traffic.busy.is_empty() {
             moved |= traffic.flush_all(&self.inbox);
         }
+        if !(traffic.one_sided.is_empty() && traffic.wanted.is_empty()) {
+            moved |= self.advance_regions();
+        }
         moved
     }
 
@@ -517,8 +532,11 @@ impl Engine {
         let now = Instant::now();
         let mut host = Host { traffic: &mut self.traffic, inbox: &mut self.inbox };
         self.connector.progress(now, &mut host);
-        self.until_sockets =
-            if self.connector.connecting() > 0 { Self::SOCKET_EVERY_CONNECTING } else { Self::SOCKET_EVERY };
+        self.until_sockets = if self.connector.connecting() > 0 || !self.traffic.one_sided.is_empty() {
+            Self::SOCKET_EVERY_CONNECTING
+        } else {
+            Self::SOCKET_EVERY
+        };
     }
 
     /// Sends what still waits for peers that are connected or connecting, for
@@ -541,7 +559,7 @@ impl Engine {
 
     /// A descriptor that is readable when there may be something to do, for
     /// event loops: call [`Engine::prepare_to_sleep`] before polling it, and
-    /// [`Engine::progress`] after.
+    /// [`Engine::woken`] and [`Engine::progress`] after.
     pub fn wait_descriptor(&self) -> BorrowedFd<'_> {
         self.connector.epoll_fd()
     }

@@ -1,7 +1,7 @@
 //! Messages on their way out: into a cell at once where there is room, else
 //! into the peer's queue, and from there in order.
 
-use super::peer::{Connection, Outgoing, Peer};
+use super::peer::{Connection, Link, Outgoing, Peer};
 use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
 use super::traffic::{OVERHEAD_BYTES, Traffic, Unexpected, kind, received};
 use crate::buffer::{Buffer, copy_between};
@@ -54,16 +54,19 @@ impl Traffic {
         let bytes = buffer.total_bytes();
         let request = |buffer, state| Request { buffer, peer: Some(key), tag, bytes, state };
         if mode == SendMode::Standard && bytes <= self.config.eager_max_bytes {
-            if peer.ordered.is_empty()
-                && let Written::Whole =
-                    Self::write_eager(peer, self.config.cell_bytes, tag, &buffer, 0, credits, key)
-            {
-                let done = State::Done(Ok(Status { peer: to, tag, bytes }));
-                return Ok((self.requests.insert(request(None, done)), wish));
+            let mut sent_bytes = 0;
+            if peer.ordered.is_empty() {
+                match Self::write_eager(peer, self.config.cell_bytes, tag, &buffer, 0, credits, key) {
+                    Written::Whole => {
+                        let done = State::Done(Ok(Status { peer: to, tag, bytes }));
+                        return Ok((self.requests.insert(request(None, done)), wish));
+                    }
+                    Written::Part(now) => sent_bytes = now,
+                }
             }
             self.check_room(key)?;
             let id = self.requests.insert(request(Some(buffer), State::Waiting(Waiting::Queued)));
-            self.queue(key, Outgoing::Eager { request: id, sent_bytes: 0 });
+            self.queue(key, Outgoing::Eager { request: id, sent_bytes });
             return Ok((id, wish));
         }
         self.check_room(key)?;
@@ -102,11 +105,15 @@ impl Traffic {
     }
 
     fn queue(&mut self, key: PeerKey, message: Outgoing) {
-        let peer = &mut self.peers[key as usize];
-        if !peer.has_output() {
+        self.peers[key as usize].ordered.push_back(message);
+        self.mark_busy(key);
+    }
+
+    /// Enters a peer, once, into the list of those that are written to.
+    pub fn mark_busy(&mut self, key: PeerKey) {
+        if !std::mem::replace(&mut self.peers[key as usize].in_busy, true) {
             self.busy.push(key);
         }
-        peer.ordered.push_back(message);
     }
 
     /// Queues a packet of the rendezvous protocol: an RTS in order with the
@@ -126,11 +133,8 @@ impl Traffic {
                 }
             }
             other => {
-                let peer = &mut self.peers[key as usize];
-                if !peer.has_output() {
-                    self.busy.push(key);
-                }
-                peer.control.push_back(other);
+                self.peers[key as usize].control.push_back(other);
+                self.mark_busy(key);
             }
         }
     }
@@ -143,6 +147,11 @@ impl Traffic {
         at.and_then(|at| queue.remove(at)).is_some()
     }
 
+    /// Whether something waits for room in an inbox that this process writes to.
+    pub fn is_writing(&self) -> bool {
+        self.busy.iter().any(|key| matches!(self.peers[*key as usize].connection, Connection::Up(_)))
+    }
+
     /// Writes what waits for every peer, as far as there is room.
     pub fn flush_all(&mut self, credits: &InboxReceiver) -> bool {
         let mut moved = false;
@@ -153,6 +162,7 @@ impl Traffic {
             if self.peers[key as usize].has_output() {
                 at += 1;
             } else {
+                self.peers[key as usize].in_busy = false;
                 self.busy.swap_remove(at);
             }
         }
@@ -199,8 +209,10 @@ impl Traffic {
                 let mut bytes = [0; Packet::MAX_BYTES];
                 let length = packet.encode(&mut bytes);
                 let envelope = Envelope { kind: kind::RTS, aux: 0, tag: *tag };
-                link.refresh(OVERHEAD_BYTES, credits, key);
-                let sent = link.may_send(OVERHEAD_BYTES)
+                // It takes a cell and no room among the unexpected bytes: were
+                // it held back for those, a receive that waits for this very
+                // message would never see it.
+                let sent = link.may_write(credits, key)
                     && link.write(envelope, Payload::Bytes(&bytes[..length]), OVERHEAD_BYTES).is_ok();
                 if sent {
                     peer.ordered.pop_front();
@@ -211,19 +223,23 @@ impl Traffic {
                 if !matches!(peer.connection, Connection::Up(_)) {
                     return false;
                 }
-                let Some(entry) = self.requests.get(request) else {
+                let Some(bytes) = self.requests.get(request).map(|entry| entry.bytes) else {
                     peer.ordered.pop_front();
                     return true;
                 };
                 if sent_bytes == 0
-                    && (entry.bytes > self.config.eager_max_bytes || self.synchronous.remove(&request))
+                    && (bytes > self.config.eager_max_bytes
+                        || self.synchronous.remove(&request)
+                        || self.is_overdrawn(key, request, credits))
                 {
+                    let peer = &mut self.peers[key as usize];
                     peer.ordered.pop_front();
                     self.announce_in_place(key, request);
                     return true;
                 }
+                let Some(entry) = self.requests.get(request) else { return false };
                 let Some(buffer) = &entry.buffer else { return false };
-                let tag = entry.tag;
+                let (tag, peer) = (entry.tag, &mut self.peers[key as usize]);
                 match Self::write_eager(peer, cell_bytes, tag, buffer, sent_bytes, credits, key) {
                     Written::Whole => {
                         peer.ordered.pop_front();
@@ -238,6 +254,22 @@ impl Traffic {
                 }
             }
         }
+    }
+
+    /// Whether the peer keeps no more unexpected bytes of this process, so that
+    /// a short message is to be announced like a long one. Held back instead,
+    /// it could never meet a receive that was posted for it, if the messages
+    /// before it are to be received later.
+    fn is_overdrawn(&mut self, key: PeerKey, request: RequestId, credits: &InboxReceiver) -> bool {
+        let Some(bytes) = self.requests.get(request).map(|r| r.bytes) else { return false };
+        let own_cell_bytes = self.config.cell_bytes;
+        let Some(link) = self.peers[key as usize].link() else { return false };
+        let charge_bytes = Link::charge_of(bytes, link.cell_bytes(own_cell_bytes));
+        if link.may_keep(charge_bytes, credits, key) {
+            return false;
+        }
+        let candidates = self.transfers.standings().candidates(key, self.config.mechanisms.as_deref());
+        !candidates.as_slice().is_empty()
     }
 
     /// Announces a message that waited for the connection, at the head of its
@@ -261,13 +293,15 @@ impl Traffic {
     ) -> Written {
         let Connection::Up(link) = &mut peer.connection else { return Written::Part(sent_bytes) };
         let total = buffer.total_bytes();
-        // The peer may have smaller cells than this process.
-        let cell_bytes = (link.inbox.geometry().cell_bytes() as u64).min(u64::from(cell_bytes));
+        let cell_bytes = link.cell_bytes(cell_bytes);
+        // Once begun, a message goes on: the room for all of it was there.
+        if sent_bytes == 0 && !link.may_keep(Link::charge_of(total, cell_bytes), credits, key) {
+            return Written::Part(0);
+        }
         loop {
             let bytes = (total - sent_bytes).min(cell_bytes);
             let charge = bytes + OVERHEAD_BYTES;
-            link.refresh(charge, credits, key);
-            if !link.may_send(charge) {
+            if !link.may_write(credits, key) {
                 return Written::Part(sent_bytes);
             }
             let (kind, aux) = match (sent_bytes, total <= cell_bytes) {
@@ -303,7 +337,7 @@ impl Traffic {
         if mode == SendMode::Standard && bytes <= self.config.eager_max_bytes {
             let mut data = vec![0; bytes as usize].into_boxed_slice();
             buffer.read_at(0, &mut data);
-            self.matcher.keep(key, tag, Unexpected::Eager(data));
+            self.matcher.keep(key, tag, Unexpected::Eager { data, charge_bytes: 0 });
             return self.requests.insert(request);
         }
         request.buffer = Some(buffer);
@@ -329,6 +363,8 @@ impl Traffic {
                 self.settle();
                 return self.requests.is_done(id);
             }
+            // Its buffer is in use only during a turn.
+            Waiting::OneSided => true,
             Waiting::Matched => false,
         };
         if cancelled {
@@ -357,17 +393,36 @@ pub(crate) fn gone(peer: &Peer) -> OperationError {
 }
 
 impl super::peer::Link {
-    /// Looks at what the peer has given back, if that is needed to go on.
+    /// Whether one more cell may be written; looks at what the peer has given
+    /// back if that is needed.
     #[inline]
-    fn refresh(&mut self, charge_bytes: u64, credits: &InboxReceiver, key: PeerKey) {
-        if !self.may_send(charge_bytes) {
-            self.returned = credits.credit(key as u16).unwrap_or_default();
+    pub(super) fn may_write(&mut self, credits: &InboxReceiver, key: PeerKey) -> bool {
+        if self.has_cell() {
+            return true;
         }
+        self.refresh(credits, key);
+        self.has_cell()
+    }
+
+    /// Whether the peer has room for so many unexpected bytes; as
+    /// [`Self::may_write`].
+    #[inline]
+    fn may_keep(&mut self, charge_bytes: u64, credits: &InboxReceiver, key: PeerKey) -> bool {
+        if self.has_bytes(charge_bytes) {
+            return true;
+        }
+        self.refresh(credits, key);
+        self.has_bytes(charge_bytes)
+    }
+
+    #[cold]
+    fn refresh(&mut self, credits: &InboxReceiver, key: PeerKey) {
+        self.returned = credits.credit(key as u16).unwrap_or_default();
     }
 
     /// Writes one cell and wakes the peer if it sleeps.
     #[inline]
-    fn write(
+    pub(super) fn write(
         &mut self,
         envelope: Envelope,
         payload: Payload<'_>,

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
 use super::place::CpuSet;
+use super::regions::PeerRegions;
 use super::requests::RequestId;
-use super::traffic::Unexpected;
+use super::traffic::{OVERHEAD_BYTES, Unexpected};
 use crate::error::PeerError;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Credit, InboxSender};
@@ -41,6 +42,8 @@ pub(crate) enum Connection {
 pub(crate) struct Link {
     pub inbox: InboxSender,
     pub doorbell: OwnedFd,
+    /// The peer's declared memory.
+    pub regions: PeerRegions,
     pub cpus: CpuSet,
     /// What the peer will have drained and released of this process's messages
     /// when it has dealt with all of them.
@@ -55,22 +58,44 @@ pub(crate) struct Link {
     pub drained: Credit,
     /// What of it the peer was told.
     pub told: Credit,
+    /// So many drained cells are worth telling.
+    pub tell_cells: u64,
+    /// So many released bytes are worth telling.
+    pub tell_bytes: u64,
+    /// Whether this peer stands in the list of those that are owed.
+    pub in_owing: bool,
 }
 
 impl Link {
-    /// Whether a data message of `charge_bytes` may be written now. A single
-    /// message may always go when nothing else is outstanding.
-    pub fn may_send(&self, charge_bytes: u64) -> bool {
-        let cells = self.sent.drained_cells.wrapping_sub(self.returned.drained_cells);
-        let bytes = self.sent.released_bytes.wrapping_sub(self.returned.released_bytes);
-        cells < self.max_cells && (bytes == 0 || bytes.saturating_add(charge_bytes) <= self.max_bytes)
+    /// Whether the peer's inbox may hold one more cell of this process's.
+    pub fn has_cell(&self) -> bool {
+        self.sent.drained_cells.wrapping_sub(self.returned.drained_cells) < self.max_cells
     }
 
-    /// Whether enough was drained to be worth telling the peer of.
+    /// Whether the peer keeps `charge_bytes` more if nothing matches them. A
+    /// single message may always go when nothing else is outstanding.
+    pub fn has_bytes(&self, charge_bytes: u64) -> bool {
+        let bytes = self.sent.released_bytes.wrapping_sub(self.returned.released_bytes);
+        bytes == 0 || bytes.saturating_add(charge_bytes) <= self.max_bytes
+    }
+
+    /// What a message of `total_bytes` in cells of `cell_bytes` is charged.
+    pub fn charge_of(total_bytes: u64, cell_bytes: u64) -> u64 {
+        total_bytes + total_bytes.div_ceil(cell_bytes).max(1) * OVERHEAD_BYTES
+    }
+
+    /// Bytes of one cell, when this process has cells of `own_cell_bytes`; the
+    /// peer may have smaller ones.
+    pub fn cell_bytes(&self, own_cell_bytes: u32) -> u64 {
+        (self.inbox.geometry().cell_bytes() as u64).min(own_cell_bytes.into())
+    }
+
+    /// Whether enough was drained to be worth telling the peer of: an eighth
+    /// of what it may have outstanding, so that it does not stand still.
     pub fn owes_much(&self) -> bool {
         let cells = self.drained.drained_cells.wrapping_sub(self.told.drained_cells);
         let bytes = self.drained.released_bytes.wrapping_sub(self.told.released_bytes);
-        cells >= 16 || bytes >= 1 << 17
+        cells >= self.tell_cells || bytes >= self.tell_bytes
     }
 
     /// Whether the peer has not been told all.
@@ -91,6 +116,8 @@ pub(crate) struct Assembly {
     pub tag: u64,
     pub total_bytes: u64,
     pub arrived_bytes: u64,
+    /// What the sender was charged for what has arrived.
+    pub charge_bytes: u64,
     pub target: Target,
 }
 
@@ -118,6 +145,8 @@ pub(crate) struct Peer {
     pub control: VecDeque<Packet>,
     pub parked: VecDeque<(u64, Unexpected)>,
     pub assembly: Option<Assembly>,
+    /// Whether this peer stands in the list of those that are written to.
+    pub in_busy: bool,
 }
 
 impl Peer {
@@ -131,6 +160,7 @@ impl Peer {
             control: VecDeque::new(),
             parked: VecDeque::new(),
             assembly: None,
+            in_busy: false,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::buffer::Buffer;
 use crate::error::PeerError;
 use crate::identity::EndpointId;
 use crate::matching::PostedHandle;
+use crate::region::RegionError;
 use crate::rendezvous::{PeerKey, SendId, TransferError};
 use crate::slab::Slab;
 
@@ -92,9 +93,15 @@ pub enum OperationError {
     /// No such peer of this endpoint.
     #[error("there is no such peer at this endpoint; insert its address first")]
     UnknownPeer,
+    /// The region is not what the operation needs.
+    #[error(transparent)]
+    Region(#[from] RegionError),
     /// The buffer lent to the operation does not suit it.
-    #[error("a receive needs a buffer lent for writing; this one is lent for reading")]
+    #[error("a receive or a get needs a buffer lent for writing; this one is lent for reading")]
     ReadOnlyBuffer,
+    /// The message was taken by a matched probe of another endpoint.
+    #[error("this message was taken from another endpoint; receive it there")]
+    ForeignMessage,
     /// The system refused something that the endpoint needs.
     #[error("{0}")]
     System(String),
@@ -124,6 +131,8 @@ pub(crate) enum Waiting {
     Posted(PostedHandle),
     /// A receive whose message is arriving.
     Matched,
+    /// A get or a put.
+    OneSided,
 }
 
 #[derive(Debug)]

@@ -1,17 +1,19 @@
 //! Messages on their way in: from a cell or a packet to the receive that
 //! matches.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
 
 use super::peer::{Assembly, Connection, Peer, Target};
 use super::place::CpuSet;
+use super::regions::OneSided;
 use super::requests::{OperationError, PeerId, RequestId, Requests, State, Status, Waiting};
 use crate::buffer::copy_between;
 use crate::config::Config;
 use crate::identity::EndpointId;
 use crate::inbox::Delivery;
 use crate::matching::{Matcher, TagMatcher};
+use crate::region::{RegionKey, RegionTable};
 use crate::rendezvous::{Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
 use crate::transfers::{Ended, Transfers};
 
@@ -27,6 +29,8 @@ pub(crate) mod kind {
     pub const RTS: u8 = 4;
     /// Another packet of the rendezvous protocol.
     pub const CONTROL: u8 = 5;
+    /// A key of an allocated region, whose memory the sender wants to map.
+    pub const MAP_REGION: u8 = 6;
 }
 
 /// What a message takes of the room for unexpected ones beside its bytes.
@@ -35,8 +39,8 @@ pub(crate) const OVERHEAD_BYTES: u64 = 64;
 /// A message that no receive was waiting for.
 #[derive(Debug)]
 pub(crate) enum Unexpected {
-    /// All its bytes.
-    Eager(Box<[u8]>),
+    /// All its bytes, and what the sender was charged for them.
+    Eager { data: Box<[u8]>, charge_bytes: u64 },
     /// It is still arriving, in the peer's assembly.
     Arriving { total_bytes: u64 },
     /// Its announcement.
@@ -49,7 +53,7 @@ impl Unexpected {
     /// The message's length; for a local one, that of the sender's buffer.
     pub fn total_bytes(&self, requests: &Requests) -> u64 {
         match self {
-            Self::Eager(data) => data.len() as u64,
+            Self::Eager { data, .. } => data.len() as u64,
             Self::Arriving { total_bytes } => *total_bytes,
             Self::Rts(rts) => rts.total_bytes,
             Self::Local(id) => {
@@ -76,6 +80,12 @@ pub(crate) struct Traffic {
     pub synchronous: HashSet<RequestId>,
     /// Whether processes outnumber the CPUs they may use.
     pub crowded: bool,
+    /// This endpoint's declared memory.
+    pub regions: RegionTable,
+    /// Gets and puts under way; the front one is next.
+    pub one_sided: VecDeque<OneSided>,
+    /// Regions that peers want to map, one for each of them.
+    pub wanted: HashMap<PeerKey, RegionKey>,
     pub inbox_fd: OwnedFd,
     pub doorbell: OwnedFd,
     pub cpus: CpuSet,
@@ -90,8 +100,9 @@ impl Traffic {
         match delivery.kind() {
             kind::EAGER => self.eager(key, &delivery, charge_bytes),
             kind::FIRST => self.first(key, &delivery),
-            kind::MORE => self.more(key, &delivery),
+            kind::MORE => self.more(key, &delivery, charge_bytes),
             kind::RTS | kind::CONTROL => self.packet(key, &delivery),
+            kind::MAP_REGION => self.asked_to_share(key, &delivery),
             other => tracing::warn!(kind = other, "a peer wrote a cell of unknown kind; it is ignored"),
         }
     }
@@ -99,11 +110,10 @@ impl Traffic {
     /// Counts a cell as drained. `None` when it comes from no connected peer.
     fn note_drained(&mut self, key: PeerKey, delivery: &Delivery<'_>) -> Option<u64> {
         let link = self.peers.get_mut(key as usize)?.link()?;
-        let told_all = !link.owes();
         link.drained.drained_cells = link.drained.drained_cells.wrapping_add(1);
         if link.owes_much() {
             link.pay();
-        } else if told_all {
+        } else if !std::mem::replace(&mut link.in_owing, true) {
             self.owing.push(key);
         }
         Some(delivery.bytes() as u64 + OVERHEAD_BYTES)
@@ -112,11 +122,10 @@ impl Traffic {
     /// Gives back room in the unexpected queue to the peer that used it.
     fn release(&mut self, key: PeerKey, charge_bytes: u64) {
         let Some(link) = self.peers.get_mut(key as usize).and_then(Peer::link) else { return };
-        let told_all = !link.owes();
         link.drained.released_bytes = link.drained.released_bytes.wrapping_add(charge_bytes);
         if link.owes_much() {
             link.pay();
-        } else if told_all {
+        } else if !std::mem::replace(&mut link.in_owing, true) {
             self.owing.push(key);
         }
     }
@@ -125,7 +134,10 @@ impl Traffic {
     pub fn pay_all(&mut self) {
         while let Some(key) = self.owing.pop() {
             if let Some(link) = self.peers.get_mut(key as usize).and_then(Peer::link) {
-                link.pay();
+                link.in_owing = false;
+                if link.owes() {
+                    link.pay();
+                }
             }
         }
     }
@@ -147,7 +159,7 @@ impl Traffic {
         }
         let mut data = vec![0; delivery.bytes()].into_boxed_slice();
         delivery.copy_to(&mut data);
-        self.unexpected(key, tag, Unexpected::Eager(data));
+        self.unexpected(key, tag, Unexpected::Eager { data, charge_bytes });
     }
 
     /// Keeps a message for a receive that is still to come.
@@ -175,9 +187,11 @@ impl Traffic {
 
     /// The first part of a message of several cells.
     fn first(&mut self, key: PeerKey, delivery: &Delivery<'_>) {
+        let charge_bytes = delivery.bytes() as u64 + OVERHEAD_BYTES;
         let (tag, total_bytes) = (delivery.tag(), u64::from(delivery.aux()));
         if total_bytes > self.config.eager_max_bytes.max(1 << 20) || total_bytes < delivery.bytes() as u64 {
             tracing::warn!(total_bytes, "a peer announced an eager message of impossible length");
+            self.release(key, charge_bytes);
             return;
         }
         let bound = self.peers[key as usize].bound;
@@ -191,13 +205,15 @@ impl Traffic {
         if matches!(target, Target::Heap { .. }) {
             self.unexpected(key, tag, Unexpected::Arriving { total_bytes });
         }
-        self.peers[key as usize].assembly = Some(Assembly { tag, total_bytes, arrived_bytes: 0, target });
-        self.more(key, delivery);
+        let assembly = Assembly { tag, total_bytes, arrived_bytes: 0, charge_bytes: 0, target };
+        self.peers[key as usize].assembly = Some(assembly);
+        self.more(key, delivery, charge_bytes);
     }
 
     /// A further part, which goes where the first went.
-    fn more(&mut self, key: PeerKey, delivery: &Delivery<'_>) {
+    fn more(&mut self, key: PeerKey, delivery: &Delivery<'_>, charge_bytes: u64) {
         let Some(assembly) = &mut self.peers[key as usize].assembly else { return };
+        assembly.charge_bytes += charge_bytes;
         let offset = assembly.arrived_bytes;
         if delivery.bytes() as u64 > assembly.total_bytes - offset {
             tracing::warn!("a peer sent more of an eager message than it had announced");
@@ -222,18 +238,18 @@ impl Traffic {
     /// The last part of a message of several cells is here.
     fn assembled(&mut self, key: PeerKey) {
         let Some(assembly) = self.peers[key as usize].assembly.take() else { return };
-        let (tag, total) = (assembly.tag, assembly.total_bytes);
+        let (tag, total, charge_bytes) = (assembly.tag, assembly.total_bytes, assembly.charge_bytes);
         match assembly.target {
             Target::Request(request) => {
                 let room = self.buffer_bytes(request);
-                self.release(key, charge_of_parts(total, self.cell_bytes()));
+                self.release(key, charge_bytes);
                 self.requests.complete(request, received(key, tag, total, room.min(total)));
             }
             Target::Heap { data, request: Some(request) } => {
-                self.copy_in(key, tag, &data, request);
+                self.copy_in(key, tag, &data, charge_bytes, request);
             }
             Target::Heap { data, request: None } => {
-                let whole = Unexpected::Eager(data.into_boxed_slice());
+                let whole = Unexpected::Eager { data: data.into_boxed_slice(), charge_bytes };
                 self.replace_arriving(key, whole);
             }
         }
@@ -254,17 +270,13 @@ impl Traffic {
         }
     }
 
-    pub fn cell_bytes(&self) -> u64 {
-        u64::from(self.config.cell_bytes)
-    }
-
     fn buffer_bytes(&self, request: RequestId) -> u64 {
         self.requests.get(request).and_then(|r| r.buffer.as_ref()).map_or(0, |b| b.total_bytes())
     }
 
     /// Ends a receive with bytes that were kept for it.
-    fn copy_in(&mut self, key: PeerKey, tag: u64, data: &[u8], request: RequestId) {
-        self.release(key, charge_of_parts(data.len() as u64, self.cell_bytes()));
+    fn copy_in(&mut self, key: PeerKey, tag: u64, data: &[u8], charge_bytes: u64, request: RequestId) {
+        self.release(key, charge_bytes);
         let copied = match self.requests.get_mut(request).and_then(|r| r.buffer.as_mut()) {
             Some(buffer) => buffer.write_at(0, data) as u64,
             None => 0,
@@ -275,7 +287,7 @@ impl Traffic {
     /// Brings a message and the receive that it matches together.
     pub fn join(&mut self, key: PeerKey, tag: u64, message: Unexpected, request: RequestId) {
         match message {
-            Unexpected::Eager(data) => self.copy_in(key, tag, &data, request),
+            Unexpected::Eager { data, charge_bytes } => self.copy_in(key, tag, &data, charge_bytes, request),
             Unexpected::Arriving { .. } => {
                 self.note_match(key, tag, request);
                 if let Some(Assembly { target: Target::Heap { request: slot, .. }, .. }) =
@@ -407,11 +419,6 @@ impl Traffic {
             _ => OperationError::of_transfer(error, peer.id),
         }
     }
-}
-
-/// What the parts of a message of several cells were charged.
-pub(crate) fn charge_of_parts(total_bytes: u64, cell_bytes: u64) -> u64 {
-    total_bytes + total_bytes.div_ceil(cell_bytes).max(1) * OVERHEAD_BYTES
 }
 
 /// The result of a receive of which `copied` bytes were written.

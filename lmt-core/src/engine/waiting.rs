@@ -67,7 +67,7 @@ impl Engine {
                 return Ok(Some(at));
             }
             let moved = self.turn()?;
-            if !moved && !self.be_patient(&mut patience, moved, deadline)? {
+            if !self.be_patient(&mut patience, moved, deadline)? {
                 return Ok(None);
             }
         }
@@ -158,7 +158,9 @@ impl Engine {
 
     /// How long a sleep may last at most: work that nobody will ring for.
     pub fn sleep_limit(&self) -> Duration {
-        let limit = if !self.traffic.busy.is_empty() || self.traffic.transfers.is_active() {
+        let traffic = &self.traffic;
+        let busy = traffic.is_writing() || traffic.transfers.is_active() || traffic.regions_restless();
+        let limit = if busy {
             // Room in a peer's inbox or the other half of a pipeline come
             // without a bell.
             Duration::from_micros(if self.traffic.crowded { 200 } else { 500 })
@@ -169,6 +171,26 @@ impl Engine {
             Some(at) => limit.min(at.saturating_duration_since(Instant::now())),
             None => limit,
         }
+    }
+
+    /// Rings this endpoint's own doorbell if there is work under way: for a
+    /// thread that leaves while another sleeps in the wait descriptor.
+    pub fn hand_over(&mut self) {
+        if self.check_fork().is_err() {
+            return;
+        }
+        let work = self.traffic.is_writing()
+            || self.traffic.transfers.is_active()
+            || self.until_sockets == 0
+            || !self.inbox.prepare_sleep();
+        if work {
+            self.ring_self();
+        }
+    }
+
+    /// Wakes whoever sleeps in the wait descriptor of this endpoint.
+    pub fn ring_self(&self) {
+        super::doorbell::ring(&self.traffic.doorbell);
     }
 
     /// Sleeps until something happens or there is a reason to look.

@@ -13,8 +13,10 @@ mod table;
 
 use zerocopy::{BE, FromBytes, Immutable, IntoBytes, KnownLayout, U32, U64, Unaligned};
 
+use crate::error::MemoryShort;
 use crate::identity::EndpointId;
-pub(crate) use table::{Entry, Place, RegionTable, RemoteTable, fetch_list, local_copy};
+pub use crate::mechanism::Direction;
+pub(crate) use table::{Place, RegionTable, RemoteTable, attach_shared, copy_shared, fetch_list};
 
 /// What peers may do with a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,15 +34,6 @@ impl Protection {
     pub const WRITE: Self = Self { read: false, write: true };
     /// Peers may do both.
     pub const READ_WRITE: Self = Self { read: true, write: true };
-}
-
-/// Which way a one-sided copy goes, seen from who copies.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// Out of the region.
-    Get,
-    /// Into the region.
-    Put,
 }
 
 /// The name of a region, to be passed to peers ([`RegionKey::to_bytes`]).
@@ -109,7 +102,7 @@ pub enum RegionError {
     #[error("the region is not declared (any more); ask its owner for a new key")]
     NotDeclared,
     /// The protection forbids it.
-    #[error("the region's protection forbids to {0:?}; its owner must declare it with that right")]
+    #[error("the region's protection forbids to {0} it; its owner must declare it with that right")]
     Forbidden(Direction),
     /// The copy would leave the region.
     #[error("{bytes} bytes from offset {offset} reach past the region's {total_bytes} bytes")]
@@ -129,6 +122,9 @@ pub enum RegionError {
     /// The table is full.
     #[error("{0} regions are declared already, the most there can be; destroy some first")]
     TooMany(u32),
+    /// There is too little memory for a region or for the table.
+    #[error(transparent)]
+    Memory(#[from] MemoryShort),
     /// The memory lent does not allow what peers are to be allowed.
     #[error("memory lent for reading cannot be declared for writing; lend it for writing")]
     ReadOnlyMemory,

@@ -78,6 +78,9 @@ fn read(memory: &SharedMemory, key: &RegionKey) -> Option<Entry> {
     if w[0].load(Ordering::Relaxed) != first {
         return None;
     }
+    if total != key.total_bytes {
+        return None;
+    }
     let place = match (first & SHARED != 0, first & LIST != 0) {
         (true, _) => Place::Shared,
         (false, true) => Place::List { address: address as usize, count },
@@ -97,6 +100,11 @@ impl Entry {
         if !allowed {
             return Err(RegionError::Forbidden(direction));
         }
+        self.holds(offset, bytes)
+    }
+
+    /// Checks a range against the region's length.
+    fn holds(&self, offset: u64, bytes: u64) -> Result<(), RegionError> {
         match offset.checked_add(bytes) {
             Some(end) if end <= self.total_bytes => Ok(()),
             _ => Err(RegionError::OutOfBounds { offset, bytes, total_bytes: self.total_bytes }),
@@ -117,6 +125,16 @@ impl RemoteTable {
 
     pub fn look_up(&self, key: &RegionKey) -> Result<Entry, RegionError> {
         read(&self.memory, key).ok_or(RegionError::NotDeclared)
+    }
+
+    /// Looks again after a copy out of the region: still declared means that
+    /// the bytes were the region's.
+    pub fn look_again(&self, key: &RegionKey) -> Result<(), RegionError> {
+        // Keeps the copy's reads before the look (a seqlock's end); pairs with
+        // the owner's Release fence in `clear`, after which it may reuse the
+        // memory.
+        fence(Ordering::Acquire);
+        self.look_up(key).map(|_| ())
     }
 }
 
@@ -143,8 +161,7 @@ impl RegionTable {
     pub fn create(owner: EndpointId) -> Result<Self, MemoryShort> {
         let (memory, descriptor) =
             SharedMemory::create("the table of regions", "max_peers", TABLE_BYTES, false)?;
-        let holdings = (0..REGIONS).map(|_| None).collect();
-        Ok(Self { owner, memory, descriptor, holdings, generation: 0 })
+        Ok(Self { owner, memory, descriptor, holdings: Vec::new(), generation: 0 })
     }
 
     /// The table's memory, for peers.
@@ -168,14 +185,10 @@ impl RegionTable {
     }
 
     /// Allocates memory that peers can map, and declares it.
-    pub fn allocate(
-        &mut self,
-        bytes: usize,
-        protection: Protection,
-    ) -> Result<Result<RegionKey, RegionError>, MemoryShort> {
+    pub fn allocate(&mut self, bytes: usize, protection: Protection) -> Result<RegionKey, RegionError> {
         let (memory, descriptor) = SharedMemory::create("a shared region", "its size", bytes.max(1), true)?;
         let holding = Holding::Shared { memory, descriptor };
-        Ok(self.enter(holding, protection, SHARED, [bytes as u64, 0, 0]))
+        self.enter(holding, protection, SHARED, [bytes as u64, 0, 0])
     }
 
     fn enter(
@@ -185,38 +198,54 @@ impl RegionTable {
         flags: u64,
         rest: [u64; 3],
     ) -> Result<RegionKey, RegionError> {
-        let free = self.holdings.iter().position(Option::is_none).ok_or(RegionError::TooMany(REGIONS))?;
-        let full = RegionError::TooMany(REGIONS);
+        let free = self.holdings.iter().position(Option::is_none).unwrap_or(self.holdings.len());
+        let full = || RegionError::TooMany(REGIONS);
+        let index = u32::try_from(free).ok().filter(|index| *index < REGIONS).ok_or_else(full)?;
         // The page must be there: a failing first touch would be SIGBUS.
-        self.memory
-            .commit_range("the table of regions", "max_peers", free * ENTRY_BYTES, ENTRY_BYTES)
-            .map_err(|_| full.clone())?;
+        self.memory.commit_range("the table of regions", "max_peers", free * ENTRY_BYTES, ENTRY_BYTES)?;
         self.generation = self.generation.wrapping_add(1);
-        let w = &words(&self.memory, free as u32).ok_or(full)?.0;
-        // Relaxed: nobody reads them before the first word says valid.
+        let w = &words(&self.memory, index).ok_or_else(full)?.0;
+        // Relaxed: nobody reads them before the first word says valid, and who
+        // still reads the entry before finds the first word changed: `destroy`
+        // has set it to 0, with the fence there.
         rest.iter().zip(&w[1..]).for_each(|(value, word)| word.store(*value, Ordering::Relaxed));
         let rights = if protection.read { READ } else { 0 } | if protection.write { WRITE } else { 0 };
         // Release pairs with the Acquire in `read`.
         w[0].store(u64::from(self.generation) << 32 | VALID | flags | rights, Ordering::Release);
+        if free == self.holdings.len() {
+            self.holdings.push(None);
+        }
         self.holdings[free] = Some(holding);
-        let (index, generation) = (free as u32, self.generation);
-        Ok(RegionKey { owner: self.owner, index, generation, total_bytes: rest[0] })
+        Ok(RegionKey { owner: self.owner, index, generation: self.generation, total_bytes: rest[0] })
     }
 
     /// Takes a region back: no copy begins any more.
     pub fn destroy(&mut self, key: &RegionKey) -> Result<(), RegionError> {
-        read(&self.memory, key).filter(|_| key.owner == self.owner).ok_or(RegionError::NotDeclared)?;
-        if let Some(w) = words(&self.memory, key.index) {
-            // Release: what the owner does with the memory next comes after.
-            w.0[0].store(0, Ordering::Release);
+        self.look_up(key)?;
+        self.clear(key.index);
+        if let Some(holding) = self.holdings.get_mut(key.index as usize) {
+            *holding = None;
         }
-        self.holdings[key.index as usize] = None;
         Ok(())
+    }
+
+    fn clear(&self, index: u32) {
+        if let Some(w) = words(&self.memory, index) {
+            // Relaxed: the fence orders it.
+            w.0[0].store(0, Ordering::Relaxed);
+            // Pairs with the Acquire fence in `read` (a seqlock's begin): a
+            // reader that sees a later write to the entry's other words sees
+            // this 0, or the next generation, when it looks again.
+            fence(Ordering::Release);
+        }
     }
 
     /// An entry of one's own table.
     pub fn look_up(&self, key: &RegionKey) -> Result<Entry, RegionError> {
-        read(&self.memory, key).filter(|_| key.owner == self.owner).ok_or(RegionError::NotDeclared)
+        if key.owner != self.owner || !self.memory.is_usable_here() {
+            return Err(RegionError::NotDeclared);
+        }
+        read(&self.memory, key).ok_or(RegionError::NotDeclared)
     }
 
     /// The descriptor of a shared region, for a peer that asks for it.
@@ -228,57 +257,115 @@ impl RegionTable {
         }
     }
 
-    /// Copies between a region of this process and other memory of it.
+    /// The memory of a region that was allocated here.
+    pub fn shared_memory(&self, key: &RegionKey) -> Option<&SharedMemory> {
+        self.look_up(key).ok()?;
+        match self.holdings.get(key.index as usize)? {
+            Some(Holding::Shared { memory, .. }) => Some(memory),
+            _ => None,
+        }
+    }
+
+    /// Copies between a region of this process and other memory of it, as a
+    /// peer would: the protection holds.
     pub fn copy_own(
-        &mut self,
+        &self,
         key: &RegionKey,
         direction: Direction,
         offset: u64,
         local: &mut Buffer,
     ) -> Result<(), RegionError> {
         self.look_up(key)?.allows(direction, offset, local.total_bytes())?;
-        let range = offset..offset + local.total_bytes();
-        match &mut self.holdings[key.index as usize] {
-            Some(Holding::Lent { buffer, .. }) => {
+        self.copy_as_owner(key, direction, offset, local)
+    }
+
+    /// The same for the owner, whom no protection binds; but memory that was
+    /// lent for reading only is not written.
+    pub fn copy_as_owner(
+        &self,
+        key: &RegionKey,
+        direction: Direction,
+        offset: u64,
+        local: &mut Buffer,
+    ) -> Result<(), RegionError> {
+        let bytes = local.total_bytes();
+        self.look_up(key)?.holds(offset, bytes)?;
+        match self.holdings.get(key.index as usize) {
+            Some(Some(Holding::Lent { buffer, .. })) => {
+                if direction == Direction::Put && buffer.access() != Access::Write {
+                    return Err(RegionError::ReadOnlyMemory);
+                }
                 let mut done = 0;
-                for piece in buffer.pieces(range) {
+                for piece in buffer.pieces(offset..offset + bytes) {
                     local_copy(piece, direction, local, done);
                     done += piece.bytes as u64;
                 }
                 Ok(())
             }
-            Some(Holding::Shared { memory, .. }) => {
-                let address = memory.base().as_ptr().expose_provenance() + offset as usize;
-                let piece = Segment { address, bytes: local.total_bytes() as usize };
-                local_copy(piece, direction, local, 0);
+            Some(Some(Holding::Shared { memory, .. })) => {
+                copy_shared(memory, direction, offset, local, 0, bytes);
                 Ok(())
             }
-            None => Err(RegionError::NotDeclared),
+            _ => Err(RegionError::NotDeclared),
         }
     }
 }
 
+impl Drop for RegionTable {
+    /// Peers keep the table mapped: it must not name memory that is no longer
+    /// lent. A forked child has no part of it.
+    fn drop(&mut self) {
+        if self.memory.is_usable_here() {
+            (0..self.holdings.len() as u32).for_each(|index| self.clear(index));
+        }
+    }
+}
+
+/// Maps the memory of a peer's shared region, which must be just as long as
+/// the peer's table says.
+pub(crate) fn attach_shared(fd: OwnedFd, key: &RegionKey) -> Result<SharedMemory, AttachError> {
+    let bytes = usize::try_from(key.total_bytes).unwrap_or(usize::MAX).max(1);
+    SharedMemory::attach(fd, bytes, bytes)
+}
+
+/// Copies up to `bytes` between shared memory, from `offset` on, and `local`,
+/// from `local_offset` on; what lies past the end of the shared memory is left
+/// out. Returns how many bytes.
+pub(crate) fn copy_shared(
+    memory: &SharedMemory,
+    direction: Direction,
+    offset: u64,
+    local: &mut Buffer,
+    local_offset: u64,
+    bytes: u64,
+) -> u64 {
+    let start = offset.min(memory.len() as u64);
+    let bytes = bytes.min(memory.len() as u64 - start) as usize;
+    let address = memory.base().as_ptr().expose_provenance() + start as usize;
+    local_copy(Segment { address, bytes }, direction, local, local_offset)
+}
+
 /// Copies between one piece of memory that is reachable here and `local`, from
 /// `local_offset` on. The piece must have been checked to lie in a mapping or a
-/// lent buffer.
-pub(crate) fn local_copy(piece: Segment, direction: Direction, local: &mut Buffer, local_offset: u64) {
-    match direction {
+/// lent buffer, one lent for writing if it is to be written.
+fn local_copy(piece: Segment, direction: Direction, local: &mut Buffer, local_offset: u64) -> u64 {
+    let copied = match direction {
         Direction::Get => {
             let from = std::ptr::with_exposed_provenance::<u8>(piece.address);
             // SAFETY: the callers cut the piece out of memory that is mapped
-            // and readable here. Peers may write shared memory meanwhile; the
-            // bytes are only copied, and any value of them is valid.
-            let bytes = unsafe { std::slice::from_raw_parts(from, piece.bytes) };
-            local.write_at(local_offset, bytes);
+            // and readable here, and that `local` does not overlap: it is
+            // lent to that operation only. Peers may write shared memory
+            // meanwhile; any bytes are valid, and no reference is made.
+            unsafe { local.write_raw(local_offset, from, piece.bytes) }
         }
         Direction::Put => {
             let to = std::ptr::with_exposed_provenance_mut::<u8>(piece.address);
-            // SAFETY: as above, and writable: a region that allows writing was
-            // lent for writing, or is shared memory.
-            let bytes = unsafe { std::slice::from_raw_parts_mut(to, piece.bytes) };
-            local.read_at(local_offset, bytes);
+            // SAFETY: as above, and writable: the callers have checked that it
+            // was lent for writing, or it is shared memory.
+            unsafe { local.read_raw(local_offset, to, piece.bytes) }
         }
-    }
+    };
+    copied as u64
 }
 
 /// The most pieces of a region's list that are taken from a peer.
@@ -287,17 +374,17 @@ const LIST_MAX: u64 = 1 << 20;
 /// Fetches the list of a region's pieces out of its owner by `get`, which
 /// copies the given remote segment into the buffer. Checks it: its pieces must
 /// add up to the region's length.
-pub(crate) fn fetch_list(
+pub(crate) fn fetch_list<E: From<RegionError>>(
     entry: &Entry,
-    get: impl FnOnce(Segment, &mut Buffer) -> Result<(), RegionError>,
-) -> Result<Vec<Segment>, RegionError> {
+    get: impl FnOnce(Segment, &mut Buffer) -> Result<(), E>,
+) -> Result<Vec<Segment>, E> {
     let (address, count) = match entry.place {
         Place::One(segment) => return Ok(vec![segment]),
         Place::Shared => return Ok(Vec::new()),
         Place::List { address, count } => (address, count),
     };
     if count > LIST_MAX {
-        return Err(RegionError::NotDeclared);
+        return Err(RegionError::NotDeclared.into());
     }
     let mut list = vec![[0u8; size_of::<Segment>()]; count as usize];
     let raw = Segment::of_mut(list.as_flattened_mut());
@@ -311,5 +398,9 @@ pub(crate) fn fetch_list(
     let segment = |raw: &[u8; 16]| Segment { address: word(&raw[..8]), bytes: word(&raw[8..]) };
     let list: Vec<Segment> = list.iter().map(segment).collect();
     let total = list.iter().try_fold(0u64, |sum, s| sum.checked_add(s.bytes as u64));
-    if total == Some(entry.total_bytes) { Ok(list) } else { Err(RegionError::NotDeclared) }
+    if total == Some(entry.total_bytes) { Ok(list) } else { Err(RegionError::NotDeclared.into()) }
 }
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

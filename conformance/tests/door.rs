@@ -1,0 +1,380 @@
+//! The second door between real processes, by way of the example's device.
+#![allow(unsafe_code)] // Lends memory to the door by address.
+
+#[allow(dead_code)] // Its `main` and what only that uses.
+#[path = "../../lmt/examples/device_layer.rs"]
+mod device_layer;
+
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::{Duration, Instant};
+
+use device_layer::{Device, content};
+use lmt::buffer::{Access, Buffer, Segment};
+use lmt::door::{Arrival, Door, PACKET_MAX_BYTES, Port, PortFull};
+use lmt::mechanism::{
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
+};
+use lmt::{Endpoint, EndpointBuilder, OperationError, PeerError, PeerId};
+use lmt_conformance::group::{Group, Test};
+use lmt_conformance::test_name;
+
+const LIMIT: Duration = Duration::from_secs(30);
+/// Within a second is promised; a loaded machine gets some more.
+const SOON: Duration = Duration::from_secs(3);
+
+/// This rank's device: the ranks meet by sockets in the abstract namespace.
+fn device(group: &Group, builder: EndpointBuilder) -> Device {
+    let name =
+        |rank| SocketAddr::from_abstract_name(format!("device-{}-{rank}", group.id())).expect("a name");
+    let socket = UnixDatagram::bind_addr(&name(group.rank())).expect("a socket");
+    group.barrier();
+    socket.connect_addr(&name(1 - group.rank())).expect("the other rank's socket");
+    let door = builder.id(group.id().member(group.rank())).build_door().expect("a door");
+    let mut device = Device::new(door, socket, &group.address(1 - group.rank())).expect("a device");
+    while !device.door.is_connected(device.peer) {
+        device.progress().expect("no fork here");
+    }
+    device
+}
+
+fn finish(device: &mut Device) {
+    device.send(u64::MAX, Vec::new()).expect("the other lives");
+    let last = device.receive(u64::MAX, 0).expect("the other lives");
+    device.wait(last).expect("the other lives");
+}
+
+/// All of `count` messages both ways, received in another order.
+fn storm(device: &mut Device, count: u64) {
+    let bytes = |tag: u64| [100, 2000, 70_000, 1_300_000][tag as usize % 4] + tag as usize;
+    let sends: Vec<_> =
+        (0..count).map(|tag| device.send(tag, content(tag, bytes(tag))).expect("the other lives")).collect();
+    let order = (0..count).map(|n| n * 7 % count);
+    let receives: Vec<_> =
+        order.map(|tag| (tag, device.receive(tag, bytes(tag)).expect("the other lives"))).collect();
+    for (tag, receive) in receives {
+        assert!(device.wait(receive).expect("it arrives") == content(tag, bytes(tag)), "tag {tag}");
+    }
+    for send in sends {
+        device.wait(send).expect("it arrives");
+    }
+    finish(device);
+}
+
+#[test]
+fn every_mechanism_moves_messages_both_ways() {
+    Test::new(test_name!(), 2).time_limit(LIMIT).run(|group| {
+        let mut device = device(group, Endpoint::builder());
+        storm(&mut device, 40);
+    });
+    for name in lmt::mechanism_names() {
+        Test::new(test_name!(), 2).env("LMT_MECHANISM", name).time_limit(LIMIT).run(|group| {
+            let mut device = device(group, Endpoint::builder());
+            let standings = device.door.standings(device.peer);
+            let works = standings.iter().any(|(n, s)| *n == name && s.ours != Abilities::default());
+            if !works {
+                eprintln!("skipped: {name} does not work here: {standings:?}");
+                return;
+            }
+            storm(&mut device, 40);
+        });
+    }
+}
+
+#[test]
+fn truncation_is_reported_and_matched_messages_are_not_taken_back() {
+    Test::new(test_name!(), 2).time_limit(LIMIT).run(|group| {
+        let mut device = device(group, Endpoint::builder());
+        if group.rank() == 0 {
+            let send = device.send(5, content(5, 300_000)).expect("the other lives");
+            device.wait(send).expect("it arrives");
+            // The other has matched it when its short message is here.
+            let send = device.send(6, content(6, 3_000_000)).expect("the other lives");
+            let told = device.receive(7, 8).expect("the other lives");
+            device.wait(told).expect("the other lives");
+            device.cancel(send).expect("no fork here");
+            device.wait(send).expect("it was matched");
+        } else {
+            let receive = device.receive(5, 200_000).expect("the other lives");
+            let result = device.wait(receive);
+            let (message_bytes, received_bytes) = (300_000, 200_000);
+            let peer = device.peer;
+            assert_eq!(
+                result,
+                Err(OperationError::Truncated { peer, tag: 0, message_bytes, received_bytes })
+            );
+            let receive = device.receive(6, 3_000_000).expect("the other lives");
+            assert!(device.wait(receive).expect("it arrives") == content(6, 3_000_000));
+            device.send(7, Vec::new()).expect("the other lives");
+        }
+        finish(&mut device);
+    });
+}
+
+/// A mechanism that promises all and fails when it should copy.
+struct Broken;
+
+impl Lmt for Broken {
+    type Peer = ();
+    type Transfer = ();
+
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+
+    fn models(&self) -> &'static [Model] {
+        &[Model::Get, Model::Put]
+    }
+
+    fn hello(&mut self) -> Result<Hello, Unavailable> {
+        Ok(Hello::default())
+    }
+
+    fn probe(&mut self, _facts: &PeerFacts, _hello: Hello) -> Result<((), Abilities), Unavailable> {
+        Ok(((), Abilities { read: true, write: true, cooperate: false }))
+    }
+
+    fn prepare(&mut self, _peer: &mut (), _plan: &Plan, _data: &Buffer) -> Result<((), Cookie), Fault> {
+        Ok(((), Cookie::empty()))
+    }
+
+    fn start(&mut self, _: &mut (), _: &mut (), _: &Cookie, _: Interval) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn step(&mut self, _: &mut (), _: &mut (), _: &mut Buffer, _: u64) -> Result<Step, Fault> {
+        Err(Fault::Demote { errno: 1, for_good: true, sentence: "it is broken on purpose".into() })
+    }
+
+    fn finish(&mut self, _peer: &mut (), _transfer: ()) {}
+}
+
+#[test]
+fn a_mechanism_that_fails_gives_way_to_the_next() {
+    Test::new(test_name!(), 2).time_limit(LIMIT).run(|group| {
+        let mut device = device(group, Endpoint::builder().register(Broken));
+        storm(&mut device, 12);
+        let standings = device.door.standings(device.peer);
+        let (name, broken) = &standings[0];
+        assert_eq!(*name, "broken");
+        assert!(broken.reason.is_some(), "its failure is remembered: {standings:?}");
+    });
+}
+
+#[test]
+fn without_any_mechanism_that_works_the_error_names_the_peer() {
+    Test::new(test_name!(), 2).time_limit(LIMIT).run(|group| {
+        let mut device = device(group, Endpoint::builder().without_the_list().register(Broken));
+        let send = device.send(1, content(1, 100_000)).expect("the other lives");
+        let receive = device.receive(1, 100_000).expect("the other lives");
+        let peer = group.id().member(1 - group.rank());
+        for operation in [receive, send] {
+            match device.wait(operation) {
+                Err(OperationError::Peer(PeerError::NoMechanism { id, .. })) => assert_eq!(id, peer),
+                other => panic!("{other:?}"),
+            }
+        }
+        finish(&mut device);
+    });
+}
+
+fn killed_peer(test: Test, mechanism: &str) {
+    // Where the one does not work, shared memory does.
+    let mechanisms = if mechanism == "shm" { "shm".to_owned() } else { format!("{mechanism},shm") };
+    let drive = |parent: &mut lmt_conformance::group::Parent| {
+        parent.next_report(1).expect("rank 1 goes on");
+        std::thread::sleep(Duration::from_millis(20));
+        parent.kill(1, 9);
+    };
+    test.may_die(1).env("LMT_MECHANISM", &mechanisms).time_limit(LIMIT).run_with(drive, |group| {
+        let mut device = device(group, Endpoint::builder());
+        let mut rounds = 0;
+        let result = loop {
+            // Rank 0 notes how long the operation took that failed.
+            let begun = Instant::now();
+            let send = device.send(1, vec![1; 4 << 20]);
+            let receive = device.receive(1, 4 << 20);
+            let both = [receive, send].map(|begun| begun.and_then(|handle| device.wait(handle)));
+            if let Some(error) = both.into_iter().find_map(Result::err) {
+                break (error, begun.elapsed());
+            }
+            rounds += 1;
+            if rounds == 3 && group.rank() == 1 {
+                group.report("under way");
+            }
+        };
+        let peer = group.id().member(1 - group.rank());
+        assert_eq!(result.0, OperationError::Peer(PeerError::Dead { id: peer }));
+        assert!(result.1 < SOON, "{:?}", result.1);
+        let error = device.send(2, vec![1; 4 << 20]).expect_err("the peer is dead");
+        assert_eq!(error, result.0);
+    });
+}
+
+#[test]
+fn a_killed_peer_ends_what_is_under_way() {
+    for name in lmt::mechanism_names() {
+        killed_peer(Test::new(test_name!(), 2), name);
+    }
+}
+
+/// A port that keeps what it is given, as much as it has room for.
+#[derive(Default)]
+struct Pigeonhole {
+    packets: Vec<Vec<u8>>,
+    room: usize,
+    refused: usize,
+}
+
+impl Port for Pigeonhole {
+    fn send_packet(&mut self, _to: PeerId, packet: &[u8]) -> Result<(), PortFull> {
+        assert!(packet.len() <= PACKET_MAX_BYTES);
+        if self.room == 0 {
+            self.refused += 1;
+            return Err(PortFull);
+        }
+        self.room -= 1;
+        self.packets.push(packet.to_vec());
+        Ok(())
+    }
+}
+
+/// Two doors of one process that know each other.
+fn two_doors() -> ([Door; 2], [PeerId; 2]) {
+    let [mut a, mut b] = [(); 2].map(|()| Endpoint::builder().build_door().expect("a door"));
+    let peers = [a.insert_peer(&b.address().clone()), b.insert_peer(&a.address().clone())];
+    let peers = peers.map(|peer| peer.expect("room for a peer"));
+    let begun = Instant::now();
+    while !(a.is_connected(peers[0]) && b.is_connected(peers[1])) {
+        a.progress(&mut Pigeonhole::default()).expect("no fork here");
+        b.progress(&mut Pigeonhole::default()).expect("no fork here");
+        assert!(begun.elapsed() < LIMIT);
+    }
+    ([a, b], peers)
+}
+
+fn lend(memory: &mut [u8], access: Access) -> Buffer {
+    // SAFETY: the tests keep the memory longer than the doors, and look at it
+    // only when the requests have ended.
+    unsafe { Buffer::new(&[Segment::of_mut(memory)], access) }.expect("a slice")
+}
+
+#[test]
+fn a_full_port_is_tried_again_and_nothing_overtakes() {
+    let mut sources: Vec<Vec<u8>> = (0..20).map(|tag| content(tag, 50_000)).collect();
+    let mut targets = vec![vec![0; 50_000]; 20];
+    let ([mut a, mut b], [to_b, to_a]) = two_doors();
+    let mut ports = [Pigeonhole::default(), Pigeonhole::default()];
+    let sends: Vec<_> = sources
+        .iter_mut()
+        .enumerate()
+        .map(|(tag, source)| a.send(to_b, &[tag as u8], lend(source, Access::Read)).expect("a send"))
+        .collect();
+    assert_eq!(a.unsent(to_b), 20);
+    let (mut receives, mut turns) = (Vec::new(), 0);
+    let mut open: Vec<_> = sends;
+    while !open.is_empty() || receives.len() < 20 || b.unsent(to_a) > 0 {
+        turns += 1;
+        assert!(turns < 1_000_000, "{} sends are open", open.len());
+        // Room for one packet every third turn.
+        for port in &mut ports {
+            port.room = usize::from(turns % 3 == 0);
+        }
+        a.progress(&mut ports[0]).expect("no fork here");
+        b.progress(&mut ports[1]).expect("no fork here");
+        for packet in ports[0].packets.drain(..) {
+            if let Arrival::Announced(found) = b.on_packet(to_a, &packet).expect("a's own packet") {
+                let tag = usize::from(found.envelope()[0]);
+                assert_eq!(tag, receives.len(), "announcements stay in order");
+                let buffer = lend(&mut targets[tag], Access::Write);
+                receives.push(b.matched(found, buffer).expect("a lives"));
+            }
+        }
+        for packet in ports[1].packets.drain(..) {
+            a.on_packet(to_b, &packet).expect("b's own packet");
+        }
+        open.retain(|send| match a.test(*send) {
+            Some(result) => result.expect("it arrives").bytes != 50_000,
+            None => true,
+        });
+    }
+    for receive in receives {
+        assert_eq!(b.test(receive).expect("it has ended").expect("it arrived").bytes, 50_000);
+    }
+    assert!(ports[0].refused > 0 && ports[1].refused > 0);
+    drop((a, b));
+    assert_eq!(sources, targets);
+}
+
+#[test]
+fn garbage_packets_are_refused_or_ignored() {
+    let ([mut a, mut b], [to_b, to_a]) = two_doors();
+    let mut source = content(1, 100_000);
+    let mut port = Pigeonhole { room: usize::MAX, ..Pigeonhole::default() };
+    let send = a.send(to_b, b"envelope", lend(&mut source, Access::Read)).expect("a send");
+    a.progress(&mut port).expect("no fork here");
+    let rts = port.packets.pop().expect("the announcement");
+
+    assert!(b.on_packet(to_a, &[]).is_err());
+    let error = b.on_packet(to_a, &[200, 1, 2]).expect_err("the envelope is longer than the packet");
+    assert!(error.to_string().contains("envelope"), "{error}");
+    for bytes in 0..rts.len() {
+        assert!(b.on_packet(to_a, &rts[..bytes]).is_err(), "the first {bytes} bytes");
+    }
+    let mut state = 7u64;
+    let mut random = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    };
+    let mut targets = vec![vec![0; 1000]; 50];
+    let mut matched = 0;
+    for round in 0..20_000 {
+        let mut packet = rts.clone();
+        if round % 2 == 0 {
+            packet = (0..random() % (PACKET_MAX_BYTES + 10)).map(|_| random() as u8).collect();
+        } else {
+            for _ in 0..1 + random() % 4 {
+                let at = random() % packet.len();
+                packet[at] = random() as u8;
+            }
+        }
+        // Whatever it is taken for, no panic, and the door goes on.
+        match b.on_packet(to_a, &packet) {
+            Ok(Arrival::Announced(found)) if matched < targets.len() => {
+                let buffer = lend(&mut targets[matched], Access::Write);
+                let _request = b.matched(found, buffer).expect("a lives");
+                matched += 1;
+            }
+            Ok(Arrival::Withdrawn(withdrawal)) => b.withdrawn(withdrawal, random() % 2 == 0),
+            Ok(_) | Err(_) => {}
+        }
+        if round % 100 == 0 {
+            b.progress(&mut Pigeonhole { room: usize::MAX, ..Pigeonhole::default() }).expect("no fork here");
+        }
+    }
+    // The same for the sender's side.
+    for _ in 0..20_000 {
+        let packet: Vec<u8> = (0..random() % PACKET_MAX_BYTES).map(|_| random() as u8).collect();
+        let _outcome = a.on_packet(to_b, &packet);
+    }
+    a.progress(&mut port).expect("no fork here");
+    a.cancel(send).expect("no fork here");
+    // Unmatched, and nobody answers: the send is still there, and harmless.
+    assert_eq!(a.unsent(to_b), 1);
+    drop((a, b));
+}
+
+#[test]
+fn envelopes_have_a_bound_and_unconnected_sends_can_be_taken_back() {
+    let mut door = Endpoint::builder().build_door().expect("a door");
+    let nobody = Endpoint::builder().build_door().expect("a door").address().clone();
+    let peer = door.insert_peer(&nobody).expect("room for a peer");
+    let mut source = content(1, 100_000);
+    let error = door.send(peer, &[0; 65], lend(&mut source, Access::Read)).expect_err("too long");
+    assert!(error.to_string().contains("64"), "{error}");
+    let send = door.send(peer, &[0; 64], lend(&mut source, Access::Read)).expect("it waits");
+    assert_eq!((door.test(send), door.unsent(peer)), (None, 1));
+    door.cancel(send).expect("no fork here");
+    assert_eq!((door.test(send), door.unsent(peer)), (Some(Err(OperationError::Cancelled)), 0));
+    drop(door);
+}

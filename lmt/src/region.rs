@@ -1,0 +1,181 @@
+//! Declared memory: what peers may get from and put into without the owner's
+//! help (knem-jpdc2013, sections 3.2 and 3.4).
+
+use std::cell::RefCell;
+
+use lmt_core::engine::OperationError;
+use lmt_core::region::{Protection, RegionKey};
+
+use crate::access::Access;
+use crate::lent;
+
+/// The application's memory, declared in a scope ([`crate::Scope::declare`])
+/// until the scope ends.
+///
+/// Its [`Region::key`] goes to peers as bytes, and they get and put by it. Only
+/// a mechanism that reaches this process's own memory carries that; where none
+/// does, they are told [`crate::RegionError::Unreachable`], and a
+/// [`SharedRegion`] is the answer.
+///
+/// # When peers are done
+/// When the scope has ended no copy begins any more. One that a peer is just
+/// making goes on for the length of a system call (at most
+/// [`crate::Config::quota_bytes`]): nobody can call it back. So the owner must
+/// know that peers are done before the scope ends, as every RMA program does:
+/// let them send a message after their last get or put, and receive it here.
+/// Memory that a peer still writes when Rust believes that nobody does is not
+/// what its owner thinks it is.
+///
+/// ```
+/// use lmt::{Endpoint, Protection, RegionKey, Source, TagMatch};
+///
+/// let (owner, peer) = (Endpoint::new()?, Endpoint::new()?);
+/// let (here, there) = (owner.address(), peer.address());
+/// let result = std::thread::scope(|threads| {
+///     let reader = threads.spawn(move || -> Result<Vec<u8>, lmt::OperationError> {
+///         let from = peer.insert_peer(&here)?;
+///         let mut key = [0; RegionKey::BYTES];
+///         peer.receive(Source::Peer(from), TagMatch::any(), &mut key)?;
+///         let mut part = vec![0; 4];
+///         peer.get(&RegionKey::from_bytes(key), 2, &mut part)?;
+///         peer.send(from, 0, b"done")?;
+///         Ok(part)
+///     });
+///     let to = owner.insert_peer(&there)?;
+///     let mut memory = *b"declared";
+///     let mut done = [0; 4];
+///     owner.scope(|scope| {
+///         let region = scope.declare(&mut memory, Protection::READ)?;
+///         owner.send(to, 0, &region.key().to_bytes())?;
+///         // The peer says that it is done before the scope ends.
+///         owner.receive(Source::Peer(to), TagMatch::any(), &mut done)
+///     })?;
+///     reader.join().expect("the reader does not panic")
+/// });
+/// // Where no mechanism reaches private memory, the error says so.
+/// match result {
+///     Ok(part) => assert_eq!(part, b"clar"),
+///     Err(error) => assert!(error.to_string().contains("no mechanism"), "{error}"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Region<'scope, A: Access> {
+    access: &'scope A,
+    declared: &'scope RefCell<Vec<RegionKey>>,
+    key: RegionKey,
+}
+
+impl<'scope, A: Access> Region<'scope, A> {
+    pub(crate) fn new(access: &'scope A, declared: &'scope RefCell<Vec<RegionKey>>, key: RegionKey) -> Self {
+        Self { access, declared, key }
+    }
+
+    /// The region's name, for peers.
+    pub const fn key(&self) -> RegionKey {
+        self.key
+    }
+
+    /// Its length in bytes.
+    pub const fn total_bytes(&self) -> u64 {
+        self.key.total_bytes()
+    }
+
+    /// Copies out of the region, from `offset` on: it is borrowed, so this is
+    /// how its owner looks at it meanwhile.
+    ///
+    /// # Errors
+    /// The range leaves the region, or this is a forked child.
+    pub fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), OperationError> {
+        lent::read_region(self.access, &self.key, offset, into)
+    }
+
+    /// Copies into the region, from `offset` on.
+    ///
+    /// # Errors
+    /// The range leaves the region, it was lent for reading only, or this is a
+    /// forked child.
+    pub fn write_at(&self, offset: u64, from: &[u8]) -> Result<(), OperationError> {
+        lent::write_region(self.access, &self.key, offset, from)
+    }
+
+    /// Takes the region back before the scope ends.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn destroy(self) -> Result<(), OperationError> {
+        self.access.with(|engine| engine.destroy_region(&self.key))?;
+        self.declared.borrow_mut().retain(|key| *key != self.key);
+        Ok(())
+    }
+}
+
+/// Memory that was allocated to be shared: peers map it, so it is reachable
+/// without any mechanism. Destroyed when dropped.
+///
+/// All access is by copies ([`SharedRegion::read_at`],
+/// [`SharedRegion::write_at`]), since peers may change the bytes at any time.
+/// What they find is in order when messages are: a put is there when its
+/// request is finished, and a message sent after it finds it.
+///
+/// ```
+/// use lmt::{Endpoint, Protection};
+///
+/// let endpoint = Endpoint::new()?;
+/// let region = endpoint.allocate_region(1 << 20, Protection::READ_WRITE)?;
+/// region.write_at(100, b"shared")?;
+/// // A peer does the same with the key's bytes; so does the owner itself.
+/// let mut text = [0; 6];
+/// endpoint.get(&region.key(), 100, &mut text)?;
+/// assert_eq!(&text, b"shared");
+/// let too_far = endpoint.put(&region.key(), (1 << 20) - 1, b"ab");
+/// assert!(matches!(too_far, Err(lmt::OperationError::Region(lmt::RegionError::OutOfBounds { .. }))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct SharedRegion<'a, A: Access> {
+    access: &'a A,
+    key: RegionKey,
+}
+
+impl<'a, A: Access> SharedRegion<'a, A> {
+    pub(crate) fn allocate(
+        access: &'a A,
+        bytes: usize,
+        protection: Protection,
+    ) -> Result<Self, OperationError> {
+        let key = access.with(|engine| engine.allocate_region(bytes, protection))?;
+        Ok(Self { access, key })
+    }
+
+    /// The region's name, for peers.
+    pub const fn key(&self) -> RegionKey {
+        self.key
+    }
+
+    /// Its length in bytes.
+    pub const fn total_bytes(&self) -> u64 {
+        self.key.total_bytes()
+    }
+
+    /// Copies out of the region, from `offset` on.
+    ///
+    /// # Errors
+    /// The range leaves the region, or this is a forked child.
+    pub fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), OperationError> {
+        lent::read_region(self.access, &self.key, offset, into)
+    }
+
+    /// Copies into the region, from `offset` on.
+    ///
+    /// # Errors
+    /// The range leaves the region, or this is a forked child.
+    pub fn write_at(&self, offset: u64, from: &[u8]) -> Result<(), OperationError> {
+        lent::write_region(self.access, &self.key, offset, from)
+    }
+}
+
+impl<A: Access> Drop for SharedRegion<'_, A> {
+    fn drop(&mut self) {
+        // Refused only in a forked child, which has no part of it.
+        let _destroyed = self.access.with(|engine| engine.destroy_region(&self.key));
+    }
+}

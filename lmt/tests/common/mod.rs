@@ -1,0 +1,109 @@
+//! What the tests of several processes share.
+#![allow(dead_code)] // Each test uses a part.
+
+use std::time::{Duration, Instant};
+
+use lmt::{Config, Endpoint, PeerId, Source, TagMatch};
+use lmt_conformance::group::Group;
+
+/// The time limit of most tests; they take far less on an idle machine.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// An endpoint under this rank's address, and its peers by rank (itself among
+/// them).
+pub fn join(group: &Group, change: impl FnOnce(&mut Config) + 'static) -> (Endpoint, Vec<PeerId>) {
+    let builder = Endpoint::builder().id(group.id().member(group.rank())).configure(change);
+    let endpoint = builder.build().expect("an endpoint can be made");
+    let peers = (0..group.size()).map(|r| endpoint.insert_peer(&group.address(r)).expect("a peer")).collect();
+    (endpoint, peers)
+}
+
+pub fn join_plain(group: &Group) -> (Endpoint, Vec<PeerId>) {
+    join(group, |_| {})
+}
+
+/// The byte at `index` of message `seed`: depends on both.
+pub fn byte(seed: u64, index: usize) -> u8 {
+    let mixed =
+        (seed ^ (index as u64 / 8).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed >> (8 * (index % 8))) as u8 ^ (mixed >> 59) as u8
+}
+
+pub fn pattern(seed: u64, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|i| byte(seed, i)).collect()
+}
+
+/// # Panics
+/// With the first byte that differs.
+pub fn check(seed: u64, data: &[u8]) {
+    if let Some(at) = data.iter().enumerate().position(|(i, b)| *b != byte(seed, i)) {
+        panic!(
+            "byte {at} of {} of message {seed} is {:#x} instead of {:#x}",
+            data.len(),
+            data[at],
+            byte(seed, at)
+        );
+    }
+}
+
+/// Receives a message of just this length from a rank and checks it.
+pub fn receive_and_check(endpoint: &Endpoint, from: PeerId, tag: u64, seed: u64, bytes: usize) {
+    let mut into = vec![0xa5; bytes];
+    let status = endpoint.receive(Source::Peer(from), TagMatch::exactly(tag), &mut into).expect("a message");
+    assert_eq!((status.bytes, status.tag, status.peer), (bytes as u64, tag, from));
+    check(seed, &into);
+}
+
+/// Makes progress for a while.
+pub fn idle(endpoint: &Endpoint, time: Duration) {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        endpoint.progress().expect("no fork here");
+        std::thread::yield_now();
+    }
+}
+
+/// Makes progress until `done`.
+///
+/// # Panics
+/// After 20 s.
+pub fn until(endpoint: &Endpoint, what: &str, mut done: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !done() {
+        endpoint.progress().expect("no fork here");
+        assert!(Instant::now() < end, "{what} did not happen within 20 s");
+        std::thread::yield_now();
+    }
+}
+
+/// A small generator (xorshift64*), so that a failure can be repeated.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+/// A value of /proc/self/status in KiB.
+pub fn status_kib(key: &str) -> u64 {
+    kib_of("/proc/self/status", key)
+}
+
+/// A value of a file of `key: number kB` lines.
+pub fn kib_of(path: &str, key: &str) -> u64 {
+    let text = std::fs::read_to_string(path).expect("procfs");
+    let line = text.lines().find(|l| l.split(':').next() == Some(key)).expect("the key is there");
+    line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number")
+}

@@ -1,0 +1,75 @@
+//! Regions of the own process, and what ends with a scope.
+
+use std::io::IoSliceMut;
+
+use lmt::{Direction, Endpoint, OperationError, Protection, RegionError, RegionKey};
+
+fn error_of<T: std::fmt::Debug>(result: Result<T, OperationError>) -> RegionError {
+    match result {
+        Err(OperationError::Region(error)) => error,
+        other => panic!("a region's error was expected, not {other:?}"),
+    }
+}
+
+#[test]
+fn a_process_reaches_its_own_regions() {
+    let endpoint = Endpoint::new().expect("an endpoint");
+    let (mut a, mut b) = (*b"abcdef", *b"ghijkl");
+    let (mut into, more) = ([0; 7], *b"XYZ");
+    let key = endpoint.scope(|scope| {
+        let pieces = &mut [IoSliceMut::new(&mut a), IoSliceMut::new(&mut b)];
+        let region = scope.declare_segments(pieces, Protection::READ_WRITE).expect("a region");
+        let put = scope.put(&region.key(), 5, &more).expect("a put");
+        assert_eq!(put.wait().expect("it is done").bytes, 3);
+        let get = scope.get(&region.key(), 2, &mut into).expect("a get");
+        assert_eq!(get.wait().expect("it is done").bytes, 7);
+        region.write_at(0, b"0").expect("within it");
+        assert!(matches!(error_of(region.write_at(12, b"0")), RegionError::OutOfBounds { .. }));
+        region.key()
+    });
+    assert_eq!((&a, &b, &into), (b"0bcdeX", b"YZijkl", b"cdeXYZi"));
+    assert_eq!(error_of(endpoint.get(&key, 0, &mut into)), RegionError::NotDeclared);
+}
+
+#[test]
+fn protection_binds_peers_and_not_the_owner() {
+    let endpoint = Endpoint::new().expect("an endpoint");
+    let region = endpoint.allocate_region(8, Protection::WRITE).expect("memory");
+    endpoint.put(&region.key(), 0, b"12345678").expect("it is allowed");
+    let mut text = [0; 8];
+    let forbidden = RegionError::Forbidden(Direction::Get);
+    assert_eq!(error_of(endpoint.get(&region.key(), 0, &mut text)), forbidden);
+    region.read_at(0, &mut text).expect("its owner may");
+    assert_eq!(&text, b"12345678");
+}
+
+#[test]
+fn a_scope_left_by_a_panic_destroys_its_regions() {
+    let endpoint = Endpoint::new().expect("an endpoint");
+    let mut memory = [0; 8];
+    let mut key = None;
+    let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        endpoint.scope(|scope| {
+            key = scope.declare(&mut memory, Protection::READ).ok().map(|region| region.key());
+            panic!("on purpose");
+        })
+    }));
+    assert!(unwound.is_err());
+    let key = key.expect("it was declared");
+    assert_eq!(error_of(endpoint.get(&key, 0, &mut memory)), RegionError::NotDeclared);
+}
+
+#[test]
+fn the_region_of_an_unknown_endpoint_is_refused() {
+    let (endpoint, stranger) = (Endpoint::new().expect("one"), Endpoint::new().expect("another"));
+    let region = stranger.allocate_region(8, Protection::READ).expect("memory");
+    let key = RegionKey::from_bytes(region.key().to_bytes());
+    assert_eq!(endpoint.get(&key, 0, &mut [0; 8]), Err(OperationError::UnknownPeer));
+    endpoint.insert_peer(&stranger.address()).expect("room for a peer");
+    // Nobody makes progress for the stranger here: the get can be taken back.
+    let mut into = [0; 8];
+    endpoint.scope(|scope| {
+        let get = scope.get(&key, 0, &mut into).expect("it is begun");
+        assert_eq!(get.cancel(), Err(OperationError::Cancelled));
+    });
+}
