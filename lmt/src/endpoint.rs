@@ -18,6 +18,11 @@ use crate::scope::{Scope, with_scope};
 /// with. It can be moved to another thread, and is used by one at a time; for
 /// several at once see [`crate::SharedEndpoint`].
 ///
+/// ```compile_fail,E0277
+/// fn by_several_threads<T: Sync>(_: &T) {}
+/// by_several_threads(&lmt::Endpoint::new().unwrap()); // not Sync
+/// ```
+///
 /// ```
 /// use lmt::{Endpoint, Source, TagMatch};
 ///

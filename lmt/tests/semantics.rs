@@ -643,3 +643,31 @@ fn what_is_unknown_is_said_to_be() {
     assert!(engine.wait(done).is_ok());
     assert_eq!(engine.wait(done), Err(OperationError::UnknownRequest));
 }
+
+/// One side is connected a moment before the other, and writes at once.
+#[test]
+fn the_first_message_is_never_lost() {
+    group::run(test_name!(), 2, LIMIT, |group| {
+        for turn in 0..150 {
+            let member = |rank| group.id().member(100 + 2 * turn + rank);
+            let endpoint = Endpoint::builder().id(member(group.rank())).build().expect("made");
+            let other = lmt::Address::abstract_socket(member(1 - group.rank()));
+            let other = endpoint.insert_peer(&other).expect("a peer");
+            let mut into = [0; 5];
+            group.barrier();
+            endpoint.scope(|scope| {
+                let receive = scope.receive(Source::Peer(other), TagMatch::any(), &mut into).expect("posted");
+                if turn % 3 != group.rank() {
+                    let send = scope.send(other, 1, b"first").expect("begun");
+                    send.wait().expect("sent");
+                } else if turn % 2 == 0 {
+                    idle(&endpoint, Duration::from_millis(1));
+                }
+                if turn % 3 != 1 - group.rank() {
+                    receive.wait().expect("received");
+                }
+            });
+            group.barrier();
+        }
+    });
+}

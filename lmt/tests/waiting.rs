@@ -13,12 +13,12 @@ use lmt_conformance::test_name;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// Runs `wait`, which takes about `time`, and checks what it burns.
-fn burns_little(what: &str, time: Duration, wait: impl FnOnce()) {
+fn burns_little(group: &Group, what: &str, time: Duration, wait: impl FnOnce()) {
     let (before, started) = (cpu_time(), Instant::now());
     wait();
     let (burnt, took) = (cpu_time() - before, started.elapsed());
     let percent = 100.0 * burnt.as_secs_f64() / took.as_secs_f64();
-    eprintln!("{what}: {percent:.2} % of a core for {took:?}");
+    group.report(format!("{what}: {percent:.2} % of a core for {took:?}"));
     assert!(took > time * 9 / 10, "{what} took {took:?}");
     assert!(percent < 5.0, "{what} burnt {percent:.2} % of a core");
 }
@@ -48,20 +48,20 @@ fn waiting_for_a_second_burns_little() {
             group.barrier();
             return;
         }
-        burns_little("a receive", time, || {
+        burns_little(group, "a receive", time, || {
             endpoint.receive(Source::Any, TagMatch::exactly(2), &mut []).expect("received");
         });
-        burns_little("a receive from one and one posted before", time, || {
+        burns_little(group, "a receive from one and one posted before", time, || {
             let into = &mut [0; 10];
             endpoint.scope(|scope| {
                 let _other = scope.receive(Source::Peer(next), TagMatch::exactly(9), into).expect("posted");
                 endpoint.receive(Source::Peer(peers[3]), TagMatch::exactly(2), &mut []).expect("received");
             });
         });
-        burns_little("a synchronous send", time / 2, || {
+        burns_little(group, "a synchronous send", time / 2, || {
             endpoint.send_synchronous(peers[3], 3, b"matched").expect("matched");
         });
-        burns_little("a wait for progress", time / 2, || {
+        burns_little(group, "a wait for progress", time / 2, || {
             let end = Instant::now() + time;
             while Instant::now() < end {
                 endpoint.wait_for_progress(Some(end - Instant::now())).expect("no fork here");
@@ -69,12 +69,12 @@ fn waiting_for_a_second_burns_little() {
         });
         let address = lmt::Address::abstract_socket(group.id().member(77));
         let nobody = endpoint.insert_peer(&address).expect("a peer");
-        burns_little("a send to a peer that is not there", time, || {
+        burns_little(group, "a send to a peer that is not there", time, || {
             endpoint.send(nobody, 1, b"hello").expect_err("nobody is there");
         });
         group.barrier();
     });
-    drop(results);
+    results.reports.iter().flatten().for_each(|line| println!("{line}"));
 }
 
 /// A sender whose receiver does not look: its inbox is full.
@@ -88,7 +88,7 @@ fn waiting_for_room_burns_little() {
         let data = pattern(1, 4096);
         if group.rank() == 0 {
             group.barrier();
-            burns_little("a send to a full inbox", Duration::from_millis(900), || {
+            burns_little(group, "a send to a full inbox", Duration::from_millis(900), || {
                 for _ in 0..300 {
                     endpoint.send(other, 1, &data).expect("sent");
                 }
@@ -190,7 +190,7 @@ fn the_wait_descriptor_wakes_for_connections_messages_and_deaths() {
             assert!(matches!(ended, Err(OperationError::Peer(PeerError::Dead { .. }))), "{ended:?}");
         },
     );
-    drop(results);
+    results.reports.iter().flatten().for_each(|line| println!("{line}"));
 }
 
 /// Time of so many calls of progress that find nothing.
