@@ -83,7 +83,8 @@ impl Endpoint {
     }
 
     /// Names a peer by its address; does no I/O. The connection is made with
-    /// the first operation that names the peer.
+    /// the first operation that names the peer. A peer that had died is tried
+    /// again once it is named again.
     ///
     /// # Errors
     /// As many peers are known as the configuration allows, or this is a

@@ -671,3 +671,41 @@ fn the_first_message_is_never_lost() {
         }
     });
 }
+
+/// An endpoint ends and another takes its place under the same address.
+#[test]
+fn a_peer_may_come_again() {
+    group::run(test_name!(), 2, LIMIT, |group| {
+        let swap = |endpoint: &Endpoint, other: PeerId, seed: u64| {
+            for (turn, bytes) in [10, 4096, 100_000].into_iter().cycle().take(300).enumerate() {
+                let seed = seed << 32 | turn as u64;
+                if group.rank() == 0 {
+                    endpoint.send(other, 1, &pattern(seed, bytes)).expect("sent");
+                } else {
+                    receive_and_check(endpoint, other, 1, seed, bytes);
+                }
+            }
+        };
+        if group.rank() == 0 {
+            let (endpoint, peers) = join_plain(group);
+            for turn in 0..5 {
+                group.barrier();
+                let other = endpoint.insert_peer(&group.address(1)).expect("a peer");
+                assert_eq!(other, peers[1]);
+                swap(&endpoint, other, turn);
+                let gone = endpoint.receive(Source::Peer(other), TagMatch::any(), &mut []);
+                assert!(matches!(gone, Err(OperationError::Peer(lmt::PeerError::Dead { .. }))), "{gone:?}");
+                assert!(endpoint.send(other, 1, b"x").is_err());
+                group.barrier();
+            }
+        } else {
+            for turn in 0..5 {
+                let (endpoint, peers) = join_plain(group);
+                group.barrier();
+                swap(&endpoint, peers[0], turn);
+                drop(endpoint);
+                group.barrier();
+            }
+        }
+    });
+}

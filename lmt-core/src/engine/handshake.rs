@@ -128,6 +128,7 @@ impl Handler for Traffic {
         let Some(key) = self.key_of(facts.id) else { return };
         self.transfers.mechanisms().learn(key, &decode_report(&report));
         self.peers[key as usize].connection = Connection::Up(link);
+        self.fresh.push(key);
         if self.peers[key as usize].has_output() {
             self.mark_busy(key);
         }

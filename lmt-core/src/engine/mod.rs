@@ -188,6 +188,7 @@ impl Engine {
             owing: Vec::new(),
             ended: Vec::new(),
             met: HashMap::new(),
+            fresh: Vec::new(),
             synchronous: HashSet::new(),
             inbox_fd,
             doorbell,
@@ -231,6 +232,8 @@ impl Engine {
 
     /// Names a peer. Does no I/O; inserting an address twice gives the same
     /// peer. Messages that this peer sent before are delivered from now on.
+    /// A peer that had died is tried again: another process may have come in
+    /// its place.
     ///
     /// # Errors
     /// [`OperationError::Forked`], or [`OperationError::System`] when as many
@@ -243,6 +246,9 @@ impl Engine {
         })?;
         let peer = &mut self.traffic.peers[key as usize];
         peer.address = Some(address.clone());
+        if matches!(peer.connection, Connection::Gone(_)) {
+            peer.connection = Connection::None;
+        }
         if !peer.bound {
             peer.bound = true;
             self.traffic.unpark(key);
@@ -530,6 +536,11 @@ impl Engine {
     fn look_at_sockets(&mut self) {
         let now = Instant::now();
         self.connector.progress(now, &mut self.traffic);
+        while let Some(key) = self.traffic.fresh.pop() {
+            // Nothing was sent on this connection yet: what stands here is of
+            // an earlier one.
+            self.inbox.clear_credit(key as u16);
+        }
         self.until_sockets =
             if self.connector.connecting() > 0 { Self::SOCKET_EVERY_CONNECTING } else { Self::SOCKET_EVERY };
         if !self.traffic.ended.is_empty() {

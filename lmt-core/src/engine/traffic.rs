@@ -76,6 +76,8 @@ pub(crate) struct Traffic {
     pub ended: Vec<(PeerKey, crate::error::PeerError)>,
     /// Peers whose inbox is mapped, and whose report is awaited.
     pub met: HashMap<EndpointId, Box<Link>>,
+    /// Peers whose connection was established in this look at the sockets.
+    pub fresh: Vec<PeerKey>,
     /// Short synchronous sends that wait for their peer's connection.
     pub synchronous: HashSet<RequestId>,
     /// Whether processes outnumber the CPUs they may use.
