@@ -10,7 +10,7 @@ use super::traffic::{Traffic, Unexpected};
 use crate::connect::{self, Closed, Handler};
 use crate::error::PeerError;
 use crate::identity::EndpointId;
-use crate::inbox::{Credit, InboxSender};
+use crate::inbox::{Credit, InboxReceiver, InboxSender};
 use crate::matching::Matcher;
 use crate::mechanism::PeerFacts;
 use crate::rendezvous::PeerKey;
@@ -53,25 +53,21 @@ impl Traffic {
         let key = self.key_of(facts.id).ok_or("it knows too many peers already")?;
         let inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
         let report = self.transfers.mechanisms().probe(key, facts, greeting.hellos);
-        let max_cells = (inbox.geometry().cells() as u64 / 2).max(1);
-        self.met.insert(
-            facts.id,
-            Box::new(Link {
-                inbox,
-                doorbell: greeting.doorbell,
-                facts: facts.clone(),
-                cpus: greeting.cpus,
-                sent: Credit::default(),
-                returned: Credit::default(),
-                max_cells,
-                max_bytes: greeting.unexpected_max_bytes,
-                drained: Credit::default(),
-                told: Credit::default(),
-                tell_cells: u64::from(self.config.inbox_cells / 16).clamp(1, 16),
-                tell_bytes: (self.config.unexpected_max_bytes / 8).min(1 << 17),
-                in_owing: false,
-            }),
-        );
+        let max_cells = (inbox.geometry().usable_cells() as u64 / 2).max(1);
+        self.peers[key as usize].connection = Connection::Met(Box::new(Link {
+            inbox,
+            doorbell: greeting.doorbell,
+            cpus: greeting.cpus,
+            sent: Credit::default(),
+            returned: Credit::default(),
+            max_cells,
+            max_bytes: greeting.unexpected_max_bytes,
+            drained: Credit::default(),
+            told: Credit::default(),
+            tell_cells: u64::from(self.config.inbox_cells / 16).clamp(1, 16),
+            tell_bytes: (self.config.unexpected_max_bytes / 8).min(1 << 17),
+            in_owing: false,
+        }));
         Ok(encode_report(&report))
     }
 
@@ -114,39 +110,56 @@ impl Traffic {
     }
 }
 
-impl Handler for Traffic {
+/// The endpoint as the connector sees it: its traffic and its inbox.
+pub(crate) struct Host<'a> {
+    pub traffic: &'a mut Traffic,
+    pub inbox: &'a mut InboxReceiver,
+}
+
+impl Host<'_> {
+    /// What an ended peer had written before counts; then it is buried.
+    fn end(&mut self, id: EndpointId, error: PeerError) {
+        let Some(&key) = self.traffic.by_id.get(&id) else { return };
+        while let Some(delivery) = self.inbox.poll() {
+            self.traffic.deliver(delivery);
+        }
+        self.traffic.settle();
+        self.inbox.release_dead(key as u16);
+        self.inbox.clear_credit(key as u16);
+        self.traffic.bury(key, error);
+    }
+}
+
+impl Handler for Host<'_> {
     fn hello(&mut self, peer: EndpointId) -> Result<connect::Greeting, String> {
-        self.greet(peer)
+        self.traffic.greet(peer)
     }
 
     fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, String> {
-        self.meet(facts, greeting)
+        self.traffic.meet(facts, greeting)
     }
 
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {
-        let Some(link) = self.met.remove(&facts.id) else { return };
-        let Some(key) = self.key_of(facts.id) else { return };
-        self.transfers.mechanisms().learn(key, &decode_report(&report));
-        self.peers[key as usize].connection = Connection::Up(link);
-        self.fresh.push(key);
-        if self.peers[key as usize].has_output() {
-            self.mark_busy(key);
+        let traffic = &mut *self.traffic;
+        let Some(key) = traffic.key_of(facts.id) else { return };
+        traffic.transfers.mechanisms().learn(key, &decode_report(&report));
+        let peer = &mut traffic.peers[key as usize];
+        peer.connection = match std::mem::replace(&mut peer.connection, Connection::None) {
+            Connection::Met(link) => Connection::Up(link),
+            other => other,
+        };
+        if peer.has_output() {
+            traffic.mark_busy(key);
         }
-        self.update_crowding();
+        traffic.update_crowding();
     }
 
     fn failed(&mut self, id: EndpointId, error: PeerError) {
-        self.met.remove(&id);
-        if let Some(&key) = self.by_id.get(&id) {
-            self.ended.push((key, error));
-        }
+        self.end(id, error);
     }
 
     fn closed(&mut self, id: EndpointId, _how: Closed) {
-        self.met.remove(&id);
-        if let Some(&key) = self.by_id.get(&id) {
-            self.ended.push((key, PeerError::Dead { id }));
-        }
+        self.end(id, PeerError::Dead { id });
     }
 
     fn descriptors(&mut self, id: EndpointId, _bytes: &[u8], descriptors: Vec<OwnedFd>) {
@@ -155,6 +168,6 @@ impl Handler for Traffic {
 
     /// The doorbell is the one descriptor of ours in the connector's epoll.
     fn readable(&mut self, _token: u64) {
-        super::doorbell::silence(&self.doorbell);
+        super::doorbell::silence(&self.traffic.doorbell);
     }
 }

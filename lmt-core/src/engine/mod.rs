@@ -33,6 +33,7 @@ use crate::inbox::{Geometry, GeometryError, InboxReceiver};
 use crate::matching::{Matcher, Pattern, Post, TagMatcher};
 use crate::mechanisms::{Mechanisms, Standing};
 use crate::transfers::Transfers;
+use handshake::Host;
 use peer::Connection;
 use requests::{Request, State, Waiting};
 use traffic::{Traffic, Unexpected};
@@ -186,9 +187,6 @@ impl Engine {
             transfers: Transfers::new(mechanisms),
             busy: Vec::new(),
             owing: Vec::new(),
-            ended: Vec::new(),
-            met: HashMap::new(),
-            fresh: Vec::new(),
             synchronous: HashSet::new(),
             inbox_fd,
             doorbell,
@@ -483,12 +481,6 @@ impl Engine {
     #[inline]
     fn poll_inbox(&mut self) -> bool {
         match self.inbox.poll() {
-            Some(delivery) if self.traffic.awaits_report(&delivery) => {
-                // Forgotten, it is delivered by the next poll again.
-                std::mem::forget(delivery);
-                self.until_sockets = 0;
-                false
-            }
             Some(delivery) => {
                 self.traffic.deliver(delivery);
                 true
@@ -535,29 +527,10 @@ impl Engine {
     #[cold]
     fn look_at_sockets(&mut self) {
         let now = Instant::now();
-        self.connector.progress(now, &mut self.traffic);
-        while let Some(key) = self.traffic.fresh.pop() {
-            // Nothing was sent on this connection yet: what stands here is of
-            // an earlier one.
-            self.inbox.clear_credit(key as u16);
-        }
+        let mut host = Host { traffic: &mut self.traffic, inbox: &mut self.inbox };
+        self.connector.progress(now, &mut host);
         self.until_sockets =
             if self.connector.connecting() > 0 { Self::SOCKET_EVERY_CONNECTING } else { Self::SOCKET_EVERY };
-        if !self.traffic.ended.is_empty() {
-            self.bury_the_ended();
-        }
-    }
-
-    /// What an ended peer had written before counts; then it is buried.
-    fn bury_the_ended(&mut self) {
-        while let Some(delivery) = self.inbox.poll() {
-            self.traffic.deliver(delivery);
-        }
-        self.traffic.settle();
-        while let Some((key, error)) = self.traffic.ended.pop() {
-            self.inbox.release_dead(key as u16);
-            self.traffic.bury(key, error);
-        }
     }
 
     /// Sends what still waits for peers that are connected or connecting, for

@@ -9,11 +9,12 @@ use super::traffic::{OVERHEAD_BYTES, Unexpected};
 use crate::error::PeerError;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Credit, InboxSender};
-use crate::mechanism::PeerFacts;
 use crate::rendezvous::{Packet, SendId};
 
 /// A message in the order in which the application sent it.
 #[derive(Debug)]
+// Boxing the packet would allocate for every announced message.
+#[allow(clippy::large_enum_variant)]
 pub(crate) enum Outgoing {
     /// Its bytes travel in cells; so many are sent.
     Eager { request: RequestId, sent_bytes: u64 },
@@ -28,6 +29,9 @@ pub(crate) enum Connection {
     None,
     /// The handshake is under way.
     Pending,
+    /// The peer may send already: it has this process's report. What it can do
+    /// itself is not known here yet, so nothing is sent to it.
+    Met(Box<Link>),
     /// Messages flow.
     Up(Box<Link>),
     /// It ended.
@@ -39,7 +43,6 @@ pub(crate) enum Connection {
 pub(crate) struct Link {
     pub inbox: InboxSender,
     pub doorbell: OwnedFd,
-    pub facts: PeerFacts,
     pub cpus: CpuSet,
     /// What the peer will have drained and released of this process's messages
     /// when it has dealt with all of them.
@@ -160,9 +163,10 @@ impl Peer {
         }
     }
 
+    /// The way back for what the peer sends.
     pub fn link(&mut self) -> Option<&mut Link> {
         match &mut self.connection {
-            Connection::Up(link) => Some(link),
+            Connection::Met(link) | Connection::Up(link) => Some(link),
             _ => None,
         }
     }

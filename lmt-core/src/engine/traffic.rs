@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 
-use super::peer::{Assembly, Connection, Link, Peer, Target};
+use super::peer::{Assembly, Connection, Peer, Target};
 use super::place::CpuSet;
 use super::requests::{OperationError, PeerId, RequestId, Requests, State, Status, Waiting};
 use crate::buffer::copy_between;
@@ -72,12 +72,6 @@ pub(crate) struct Traffic {
     pub busy: Vec<PeerKey>,
     /// Peers that were not told yet what was drained of theirs.
     pub owing: Vec<PeerKey>,
-    /// Peers whose connection ended, to be buried once the inbox is drained.
-    pub ended: Vec<(PeerKey, crate::error::PeerError)>,
-    /// Peers whose inbox is mapped, and whose report is awaited.
-    pub met: HashMap<EndpointId, Box<Link>>,
-    /// Peers whose connection was established in this look at the sockets.
-    pub fresh: Vec<PeerKey>,
     /// Short synchronous sends that wait for their peer's connection.
     pub synchronous: HashSet<RequestId>,
     /// Whether processes outnumber the CPUs they may use.
@@ -99,16 +93,6 @@ impl Traffic {
             kind::MORE => self.more(key, &delivery, charge_bytes),
             kind::RTS | kind::CONTROL => self.packet(key, &delivery),
             other => tracing::warn!(kind = other, "a peer wrote a cell of unknown kind; it is ignored"),
-        }
-    }
-
-    /// Whether a cell comes from a peer whose report is still on its way: it
-    /// finished the handshake first, and its report was sent before the cell.
-    #[inline]
-    pub fn awaits_report(&self, delivery: &Delivery<'_>) -> bool {
-        match self.peers.get(usize::from(delivery.sender())) {
-            Some(Peer { connection: Connection::Up(_), .. }) | None => false,
-            Some(peer) => self.met.contains_key(&peer.id),
         }
     }
 
