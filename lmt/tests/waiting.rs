@@ -39,7 +39,9 @@ fn waiting_for_a_second_burns_little() {
             // All others wait for this rank.
             for _ in 0..2 {
                 std::thread::sleep(time);
-                (0..3).for_each(|to| drop(endpoint.send(peers[to], 2, &[]).expect("sent")));
+                for to in &peers[..3] {
+                    endpoint.send(*to, 2, &[]).expect("sent");
+                }
             }
             std::thread::sleep(time);
             (0..3).for_each(|from| {
@@ -97,9 +99,9 @@ fn waiting_for_room_burns_little() {
             group.barrier();
             std::thread::sleep(Duration::from_secs(1));
             let mut into = vec![0; 4096];
-            (0..300).for_each(|_| {
-                drop(endpoint.receive(Source::Any, TagMatch::any(), &mut into).expect("received"))
-            });
+            for _ in 0..300 {
+                endpoint.receive(Source::Any, TagMatch::any(), &mut into).expect("received");
+            }
         }
         group.barrier();
     });
@@ -153,7 +155,6 @@ fn the_wait_descriptor_wakes_for_connections_messages_and_deaths() {
                 }
             }
             group.barrier();
-            let before = cpu_time();
             let has = |tag| endpoint.probe(Source::Any, TagMatch::exactly(tag)).expect("no fork").is_some();
             event_loop(&endpoint, || has(1));
             for _ in 0..3 {
@@ -226,7 +227,9 @@ fn a_poll_costs_the_same_with_many_peers() {
             return;
         }
         let few = Endpoint::builder().id(group.id().member(FEW)).build().expect("made");
-        (1..=2).for_each(|rank| drop(few.insert_peer(&group.address(rank)).expect("a peer")));
+        for rank in 1..=2 {
+            few.insert_peer(&group.address(rank)).expect("a peer");
+        }
         // Both by turns: ranks 1 and 2 greet one after the other.
         let mut missing = [(&few, 2), (&many, 64)];
         while missing.iter().any(|(_, count)| *count > 0) {
@@ -238,12 +241,15 @@ fn a_poll_costs_the_same_with_many_peers() {
             }
         }
         group.barrier();
-        [&few, &many].map(|e| idle(e, Duration::from_millis(50)));
+        for endpoint in [&few, &many] {
+            idle(endpoint, Duration::from_millis(50));
+        }
         // Ratios of neighbours, so that what else runs here hits both alike.
         let pair = |turn: u32| {
-            let (a, b) = if turn % 2 == 0 { (&few, &many) } else { (&many, &few) };
+            let even = turn.is_multiple_of(2);
+            let (a, b) = if even { (&few, &many) } else { (&many, &few) };
             let (a, b) = (time_of_polls(a, 4096), time_of_polls(b, 4096));
-            if turn % 2 == 0 { (a, b) } else { (b, a) }
+            if even { (a, b) } else { (b, a) }
         };
         let (mut with_2, mut with_64): (Vec<_>, Vec<_>) = (0..1000).map(pair).unzip();
         let (with_2, with_64) = (median(&mut with_2).as_nanos(), median(&mut with_64).as_nanos());
