@@ -24,10 +24,13 @@ impl Cma {
     }
 }
 
-/// A peer whose memory the kernel lets this process reach.
+/// A peer whose memory the kernel lets this process reach, or which may reach
+/// this process's.
 #[derive(Debug)]
 pub struct CmaPeer {
     process: Arc<PeerProcess>,
+    /// Whether its nonce was read: its pid names it here, and no stranger.
+    reachable: bool,
 }
 
 impl CmaPeer {
@@ -85,7 +88,12 @@ impl Lmt for Cma {
 
     fn probe(&mut self, facts: &PeerFacts, _hello: Hello) -> Result<(CmaPeer, Abilities), Unavailable> {
         let abilities = crate::probe::probe(facts)?;
-        Ok((CmaPeer { process: Arc::clone(&facts.process) }, abilities))
+        Ok((CmaPeer { process: Arc::clone(&facts.process), reachable: true }, abilities))
+    }
+
+    /// What the peer copies needs nothing of this process but addresses.
+    fn passive(&mut self, facts: &PeerFacts) -> Option<CmaPeer> {
+        Some(CmaPeer { process: Arc::clone(&facts.process), reachable: false })
     }
 
     fn prepare(
@@ -114,6 +122,13 @@ impl Lmt for Cma {
         remote: &Cookie,
         interval: Interval,
     ) -> Result<(), Fault> {
+        if !peer.reachable {
+            return Err(Fault::Demote {
+                errno: 0,
+                for_good: true,
+                sentence: "this process cannot reach the peer's memory; the peer must copy".to_owned(),
+            });
+        }
         let bad =
             || demote("the peer's cookie does not describe the message; its lmt may be of another version");
         let (start, list) = match parse(remote, interval).ok_or_else(bad)? {

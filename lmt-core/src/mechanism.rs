@@ -289,6 +289,13 @@ pub trait Lmt: Send + 'static {
     /// [`Unavailable`] with the errno and a sentence.
     fn probe(&mut self, facts: &PeerFacts, hello: Hello) -> Result<(Self::Peer, Abilities), Unavailable>;
 
+    /// What is kept for a peer that [`Self::probe`] could not reach, if that
+    /// peer may still reach this process (as between pid namespaces): what the
+    /// passive side of a transfer needs. Nothing by default.
+    fn passive(&mut self, _facts: &PeerFacts) -> Option<Self::Peer> {
+        None
+    }
+
     /// Gets one side of a transfer ready and describes it to the other.
     ///
     /// # Errors

@@ -62,13 +62,16 @@ impl<M: Lmt> AnyLmt for Table<M> {
     }
 
     fn probe(&mut self, peer: PeerKey, facts: &PeerFacts, hello: Hello) -> Result<Abilities, Unavailable> {
-        let (state, abilities) = self.lmt.probe(facts, hello)?;
+        let (state, outcome) = match self.lmt.probe(facts, hello) {
+            Ok((state, abilities)) => (Some(state), Ok(abilities)),
+            Err(reason) => (self.lmt.passive(facts), Err(reason)),
+        };
         let index = peer as usize;
         if self.peers.len() <= index {
             self.peers.resize_with(index + 1, || None);
         }
-        self.peers[index] = Some(state);
-        Ok(abilities)
+        self.peers[index] = state;
+        outcome
     }
 
     fn prepare(&mut self, peer: PeerKey, plan: &Plan, data: &Buffer) -> Result<(u64, Cookie), Fault> {
@@ -264,7 +267,7 @@ impl Mechanisms {
                 Model::Put => standing.ours.write = false,
                 Model::Cooperative => standing.ours.cooperate = false,
             }
-            standing.reason = Some(reason);
+            standing.reason.get_or_insert(reason);
         }
     }
 

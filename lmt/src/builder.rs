@@ -9,6 +9,9 @@ use lmt_core::mechanisms::Mechanisms;
 
 use crate::Endpoint;
 
+/// A change of the configuration.
+type Change = Box<dyn FnOnce(&mut Config)>;
+
 /// Sets up an [`Endpoint`].
 ///
 /// ```
@@ -21,7 +24,7 @@ use crate::Endpoint;
 pub struct EndpointBuilder {
     id: Option<EndpointId>,
     config: Option<Config>,
-    changes: Vec<Box<dyn FnOnce(&mut Config)>>,
+    changes: Vec<Change>,
     mechanisms: Mechanisms,
     with_ours: bool,
 }

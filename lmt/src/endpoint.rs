@@ -20,6 +20,11 @@ use crate::scope::{Scope, with_scope};
 /// with. It can be moved to another thread, and is used by one at a time; for
 /// several at once see [`crate::SharedEndpoint`].
 ///
+/// ```compile_fail,E0277
+/// fn by_several_threads<T: Sync>(_: &T) {}
+/// by_several_threads(&lmt::Endpoint::new().unwrap()); // not Sync
+/// ```
+///
 /// ```
 /// use lmt::{Endpoint, Source, TagMatch};
 ///
@@ -80,7 +85,8 @@ impl Endpoint {
     }
 
     /// Names a peer by its address; does no I/O. The connection is made with
-    /// the first operation that names the peer.
+    /// the first operation that names the peer. A peer that had died is tried
+    /// again once it is named again.
     ///
     /// # Errors
     /// As many peers are known as the configuration allows, or this is a

@@ -25,7 +25,7 @@ pub use builder::EndpointBuilder;
 pub use endpoint::Endpoint;
 pub use environment::config_from_env;
 pub use list::mechanism_names;
-pub use lmt_core::config::Config;
+pub use lmt_core::config::{Config, ConfigError};
 pub use lmt_core::engine::{
     CreateError, Engine, Message, OperationError, PeerId, RequestId, SendMode, Source, Status, TagMatch,
 };

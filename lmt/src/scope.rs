@@ -17,6 +17,38 @@ use crate::region::Region;
 /// Buffers must outlive the scope (`'env`), and the scope ends only when every
 /// operation in it has: what is unmatched is cancelled, what is matched is
 /// waited for. Forgetting a [`Request`] is harmless.
+///
+/// A buffer must not end while an operation may use it:
+///
+/// ```compile_fail,E0597
+/// # let endpoint = lmt::Endpoint::new().unwrap();
+/// # let peer = endpoint.insert_peer(&endpoint.address()).unwrap();
+/// endpoint.scope(|scope| {
+///     let buffer = vec![0; 8];
+///     let request = scope.send(peer, 1, &buffer).unwrap();
+/// });
+/// ```
+///
+/// nor be used otherwise meanwhile:
+///
+/// ```compile_fail,E0506
+/// # let endpoint = lmt::Endpoint::new().unwrap();
+/// let mut buffer = [0; 8];
+/// endpoint.scope(|scope| {
+///     let request = scope.receive(lmt::Source::Any, lmt::TagMatch::any(), &mut buffer).unwrap();
+///     buffer[0] = 1;
+///     request.wait().unwrap();
+/// });
+/// ```
+///
+/// and no request leaves its scope:
+///
+/// ```compile_fail,E0521
+/// # let endpoint = lmt::Endpoint::new().unwrap();
+/// # let peer = endpoint.insert_peer(&endpoint.address()).unwrap();
+/// let mut kept = None;
+/// endpoint.scope(|scope| kept = Some(scope.send(peer, 1, b"static").unwrap()));
+/// ```
 pub struct Scope<'scope, 'env: 'scope, A: Access> {
     access: &'env A,
     open: RefCell<Vec<RequestId>>,

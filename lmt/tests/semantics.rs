@@ -643,3 +643,69 @@ fn what_is_unknown_is_said_to_be() {
     assert!(engine.wait(done).is_ok());
     assert_eq!(engine.wait(done), Err(OperationError::UnknownRequest));
 }
+
+/// One side is connected a moment before the other, and writes at once.
+#[test]
+fn the_first_message_is_never_lost() {
+    group::run(test_name!(), 2, LIMIT, |group| {
+        for turn in 0..150 {
+            let member = |rank| group.id().member(100 + 2 * turn + rank);
+            let endpoint = Endpoint::builder().id(member(group.rank())).build().expect("made");
+            let other = lmt::Address::abstract_socket(member(1 - group.rank()));
+            let other = endpoint.insert_peer(&other).expect("a peer");
+            let mut into = [0; 5];
+            group.barrier();
+            endpoint.scope(|scope| {
+                let receive = scope.receive(Source::Peer(other), TagMatch::any(), &mut into).expect("posted");
+                if turn % 3 != group.rank() {
+                    let send = scope.send(other, 1, b"first").expect("begun");
+                    send.wait().expect("sent");
+                } else if turn % 2 == 0 {
+                    idle(&endpoint, Duration::from_millis(1));
+                }
+                if turn % 3 != 1 - group.rank() {
+                    receive.wait().expect("received");
+                }
+            });
+            group.barrier();
+        }
+    });
+}
+
+/// An endpoint ends and another takes its place under the same address.
+#[test]
+fn a_peer_may_come_again() {
+    group::run(test_name!(), 2, LIMIT, |group| {
+        let swap = |endpoint: &Endpoint, other: PeerId, seed: u64| {
+            for (turn, bytes) in [10, 4096, 100_000].into_iter().cycle().take(300).enumerate() {
+                let seed = seed << 32 | turn as u64;
+                if group.rank() == 0 {
+                    endpoint.send(other, 1, &pattern(seed, bytes)).expect("sent");
+                } else {
+                    receive_and_check(endpoint, other, 1, seed, bytes);
+                }
+            }
+        };
+        if group.rank() == 0 {
+            let (endpoint, peers) = join_plain(group);
+            for turn in 0..5 {
+                group.barrier();
+                let other = endpoint.insert_peer(&group.address(1)).expect("a peer");
+                assert_eq!(other, peers[1]);
+                swap(&endpoint, other, turn);
+                let gone = endpoint.receive(Source::Peer(other), TagMatch::any(), &mut []);
+                assert!(matches!(gone, Err(OperationError::Peer(lmt::PeerError::Dead { .. }))), "{gone:?}");
+                assert!(endpoint.send(other, 1, b"x").is_err());
+                group.barrier();
+            }
+        } else {
+            for turn in 0..5 {
+                let (endpoint, peers) = join_plain(group);
+                group.barrier();
+                swap(&endpoint, peers[0], turn);
+                drop(endpoint);
+                group.barrier();
+            }
+        }
+    });
+}

@@ -235,6 +235,8 @@ impl Engine {
 
     /// Names a peer. Does no I/O; inserting an address twice gives the same
     /// peer. Messages that this peer sent before are delivered from now on.
+    /// A peer that had died is tried again: another process may have come in
+    /// its place.
     ///
     /// # Errors
     /// [`OperationError::Forked`], or [`OperationError::System`] when as many
@@ -247,6 +249,9 @@ impl Engine {
         })?;
         let peer = &mut self.traffic.peers[key as usize];
         peer.address = Some(address.clone());
+        if matches!(peer.connection, Connection::Gone(_)) {
+            peer.connection = Connection::None;
+        }
         if !peer.bound {
             peer.bound = true;
             self.traffic.unpark(key);

@@ -14,6 +14,8 @@ use crate::rendezvous::{Packet, SendId};
 
 /// A message in the order in which the application sent it.
 #[derive(Debug)]
+// Boxing the packet would allocate for every announced message.
+#[allow(clippy::large_enum_variant)]
 pub(crate) enum Outgoing {
     /// Its bytes travel in cells; so many are sent.
     Eager { request: RequestId, sent_bytes: u64 },

@@ -107,3 +107,10 @@ pub fn kib_of(path: &str, key: &str) -> u64 {
     let line = text.lines().find(|l| l.split(':').next() == Some(key)).expect("the key is there");
     line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number")
 }
+
+/// The CPU time that this process has used.
+pub fn cpu_time() -> Duration {
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF).expect("getrusage");
+    let of = |t: nix::sys::time::TimeVal| Duration::new(t.tv_sec() as u64, t.tv_usec() as u32 * 1000);
+    of(usage.user_time()) + of(usage.system_time())
+}

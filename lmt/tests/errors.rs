@@ -1,0 +1,116 @@
+//! What goes wrong is said in one sentence, in time.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use lmt::{Config, ConfigError, Endpoint, EndpointId, OperationError, PeerError, Source, TagMatch};
+use lmt_conformance::group::Test;
+use lmt_conformance::test_name;
+
+fn is_one_sentence(text: &str) {
+    assert!(!text.contains('\n') && text.len() > 20 && text.len() < 400, "{text}");
+}
+
+#[test]
+fn a_peer_that_was_never_there_is_unreachable() {
+    let config = |config: &mut Config| config.connect_timeout_ms = 200;
+    let endpoint = Endpoint::builder().configure(config).build().expect("made");
+    let id = EndpointId::from_bytes([9; 16]);
+    let nobody = endpoint.insert_peer(&lmt::Address::abstract_socket(id)).expect("a peer");
+    let started = Instant::now();
+    let is_unreachable = |ended: Result<lmt::Status, OperationError>| {
+        let error = ended.expect_err("nobody is there");
+        assert!(
+            matches!(&error, OperationError::Peer(PeerError::Unreachable { id: i, .. }) if *i == id),
+            "{error:?}"
+        );
+        is_one_sentence(&error.to_string());
+    };
+    for _ in 0..2 {
+        is_unreachable(endpoint.send(nobody, 1, b"short"));
+        is_unreachable(endpoint.send(nobody, 1, &[0; 100_000]));
+        is_unreachable(endpoint.send_synchronous(nobody, 1, b"short"));
+        is_unreachable(endpoint.receive(Source::Peer(nobody), TagMatch::any(), &mut [0; 9]));
+    }
+    let took = started.elapsed();
+    assert!(took > Duration::from_millis(1500) && took < Duration::from_secs(10), "{took:?}");
+    // Nothing of it stays: dropping waits for nobody.
+    let before = Instant::now();
+    drop(endpoint);
+    assert!(before.elapsed() < Duration::from_millis(500));
+}
+
+/// An endpoint that nobody answers can be connected later.
+#[test]
+fn a_late_peer_is_reached_by_the_next_attempt() {
+    let test = Test::new(test_name!(), 2).time_limit(common::LIMIT);
+    test.run(|group| {
+        if group.rank() == 0 {
+            let (endpoint, peers) = common::join(group, |config| config.connect_timeout_ms = 100);
+            let early = endpoint.send(peers[1], 1, b"early");
+            assert!(matches!(early, Err(OperationError::Peer(PeerError::Unreachable { .. }))), "{early:?}");
+            group.barrier();
+            group.barrier();
+            let end = Instant::now() + Duration::from_secs(20);
+            while endpoint.send(peers[1], 1, b"late").is_err() {
+                assert!(Instant::now() < end);
+            }
+            group.barrier();
+        } else {
+            group.barrier();
+            let (endpoint, peers) = common::join_plain(group);
+            group.barrier();
+            let mut into = [0; 5];
+            let status =
+                endpoint.receive(Source::Peer(peers[0]), TagMatch::any(), &mut into).expect("received");
+            assert_eq!(&into[..status.bytes as usize], b"late");
+            group.barrier();
+        }
+    });
+}
+
+#[test]
+fn variables_that_make_no_sense_are_named() {
+    for (name, value, words) in [
+        ("LMT_MECHANISM", "nonsense", "there is no mechanism `nonsense`"),
+        ("LMT_MECHANISM", "shm,", "there is no mechanism ``"),
+        ("LMT_EAGER_MAX", "abc", "LMT_EAGER_MAX is `abc`"),
+        ("LMT_EAGER_MAX", "99999999999", "eager_max_bytes is 99999999999"),
+        ("LMT_CONNECT_TIMEOUT_MS", "-1", "LMT_CONNECT_TIMEOUT_MS is `-1`"),
+    ] {
+        let results = Test::new(test_name!(), 1).time_limit(common::LIMIT).env(name, value).run(|group| {
+            group.report(Endpoint::new().map(|_| ()).expect_err("this cannot work"));
+        });
+        for line in results.reports.iter().flatten() {
+            assert!(line.contains(words), "{line}");
+            is_one_sentence(line);
+        }
+    }
+}
+
+#[test]
+fn numbers_that_cannot_work_are_named() {
+    let changes: [fn(&mut Config); 6] = [
+        |c| c.inbox_cells = 100,
+        |c| c.cell_bytes = 100,
+        |c| c.eager_max_bytes = 1 << 40,
+        |c| c.max_peers = 0,
+        |c| c.pending_max_messages = 0,
+        |c| c.quota_bytes = 1,
+    ];
+    for change in changes {
+        let error = Endpoint::builder().configure(change).build().map(|_| ()).expect_err("this cannot work");
+        is_one_sentence(&error.to_string());
+        assert!(error.to_string().contains("it must be"), "{error}");
+    }
+    assert!(matches!(
+        Config { max_peers: 70_000, ..Config::default() }.check(),
+        Err(ConfigError::OutOfRange { key: "max_peers", .. })
+    ));
+    let one = Endpoint::builder().configure(|c| c.max_peers = 1).build().expect("made");
+    one.insert_peer(&one.address()).expect("there is room for one");
+    let error =
+        one.insert_peer(&lmt::Address::abstract_socket(EndpointId::from_bytes([1; 16]))).expect_err("full");
+    is_one_sentence(&error.to_string());
+}

@@ -1,0 +1,389 @@
+//! What an endpoint takes, and what it does where there is little.
+#![allow(unsafe_code)] // fork(2), seccomp(2) and _exit(2).
+
+mod common;
+
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use common::{LIMIT, check, join, join_plain, kib_of, pattern};
+use lmt::{CreateError, Endpoint, OperationError, PeerId, Source, TagMatch};
+use lmt_conformance::group::{self, Group, Test};
+use lmt_conformance::test_name;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
+
+/// The program's own pages are left out: their share changes with the number
+/// of processes that run it.
+fn pss_kib() -> u64 {
+    let of = |key| kib_of("/proc/self/smaps_rollup", key);
+    of("Pss_Anon") + of("Pss_Shmem")
+}
+
+/// What this process's descriptors name.
+fn descriptors() -> Vec<(String, u64)> {
+    let entries = std::fs::read_dir("/proc/self/fd").expect("procfs").flatten();
+    let open = entries.filter_map(|entry| {
+        let name = std::fs::read_link(entry.path()).ok()?.to_string_lossy().into_owned();
+        let blocks = std::fs::metadata(entry.path()).map_or(0, |m| m.blocks());
+        Some((name, blocks * 512 / 1024))
+    });
+    open.collect()
+}
+
+#[test]
+fn an_idle_endpoint_takes_less_than_a_mebibyte() {
+    group::run(test_name!(), 1, LIMIT, |group| {
+        drop(Endpoint::new().expect("made"));
+        let (pss, open) = (pss_kib(), descriptors().len());
+        let endpoint = Endpoint::new().expect("made");
+        let taken_kib = pss_kib().saturating_sub(pss);
+        let memory_kib: u64 =
+            descriptors().iter().filter(|(name, _)| name.contains("memfd")).map(|(_, kib)| kib).sum();
+        let more = descriptors().len() - open;
+        group.report(format!("{taken_kib} KiB of PSS, {memory_kib} KiB of segment, {more} descriptors"));
+        assert!(
+            taken_kib <= 1024 && memory_kib <= 1024,
+            "{taken_kib} KiB of PSS, {memory_kib} KiB of segment"
+        );
+        assert!(more <= 6, "{more} descriptors");
+        drop(endpoint);
+        assert_eq!(descriptors().len(), open, "dropping closes all");
+    })
+    .reports
+    .iter()
+    .flatten()
+    .for_each(|line| println!("idle endpoint: {line}"));
+}
+
+#[test]
+fn sixty_four_processes_that_all_know_each_other_take_little() {
+    const RANKS: u32 = 64;
+    let limit = Duration::from_secs(60);
+    let results = group::run(test_name!(), RANKS, limit, |group| {
+        drop(Endpoint::new().expect("made"));
+        let (endpoint, peers) = join(group, |config| config.connect_timeout_ms = 50_000);
+        let me = group.rank() as usize;
+        group.barrier();
+        let (pss, open) = (pss_kib(), descriptors().len());
+        for (rank, peer) in peers.iter().enumerate() {
+            if rank != me {
+                endpoint.send(*peer, 1, &[]).expect("sent");
+            }
+        }
+        for _ in 1..RANKS {
+            endpoint.receive(Source::Any, TagMatch::any(), &mut []).expect("received");
+        }
+        // Late handshakes of others are answered before anybody measures.
+        common::idle(&endpoint, Duration::from_millis(20));
+        group.barrier();
+        let bytes = (pss_kib().saturating_sub(pss)) * 1024 / u64::from(RANKS - 1);
+        let fds = (descriptors().len() - open) as f64 / f64::from(RANKS - 1);
+        group.report(format!("{bytes} {fds}"));
+        assert!(bytes <= 16 << 10, "{bytes} bytes of PSS a peer");
+        assert!(fds <= 6.0, "{fds} descriptors a peer");
+        group.barrier();
+    });
+    let numbers = results.reports.iter().flatten().filter_map(|line| line.split_once(' '));
+    let (mut bytes, mut fds) = (Vec::new(), Vec::new());
+    for (b, f) in numbers {
+        bytes.push(b.parse::<u64>().expect("a number"));
+        fds.push(f.parse::<f64>().expect("a number"));
+    }
+    println!(
+        "64 processes: at most {:?} bytes of PSS and {:?} descriptors a connected peer",
+        bytes.iter().max(),
+        fds.iter().copied().reduce(f64::max)
+    );
+}
+
+fn file_system() -> Vec<String> {
+    let mut names = Vec::new();
+    for folder in ["/dev/shm", "/tmp", "/run", "/var/tmp"] {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let ours = |name: &String| folder == "/dev/shm" || name.to_lowercase().contains("lmt");
+        names.extend(entries.map(|e| e.file_name().to_string_lossy().into_owned()).filter(ours));
+    }
+    names.sort();
+    names
+}
+
+#[test]
+fn nothing_has_a_name_that_could_be_left_behind() {
+    let before = file_system();
+    let results = Test::new(test_name!(), 2).time_limit(LIMIT).run_with(
+        |parent| {
+            for rank in 0..2 {
+                assert_eq!(parent.next_report(rank).as_deref(), Some("connected"));
+            }
+            (0..2).for_each(|rank| parent.kill(rank, 9));
+        },
+        |group| {
+            let earlier: Vec<_> = descriptors().into_iter().map(|(name, _)| name).collect();
+            let (endpoint, peers) = join_plain(group);
+            let other = peers[1 - group.rank() as usize];
+            exchange(&endpoint, other, 1 << 20);
+            for (name, _) in descriptors() {
+                let nameless = ["socket:", "anon_inode:", "/memfd:", "pipe:", "/proc/"];
+                assert!(
+                    nameless.iter().any(|n| name.starts_with(n)) || earlier.contains(&name),
+                    "{name} is in a file system"
+                );
+            }
+            group.report("connected");
+            loop {
+                exchange(&endpoint, other, 1 << 20);
+            }
+        },
+    );
+    if !results.exits.is_empty() {
+        assert_eq!(file_system(), before);
+    }
+}
+
+/// Both send and receive so many bytes.
+fn exchange(endpoint: &Endpoint, other: PeerId, bytes: usize) {
+    let (data, mut into) = (pattern(3, bytes), vec![0; bytes]);
+    endpoint.scope(|scope| {
+        let receive = scope.receive(Source::Peer(other), TagMatch::exactly(3), &mut into).expect("posted");
+        let send = scope.send(other, 3, &data).expect("begun");
+        receive.wait().expect("received");
+        send.wait().expect("sent");
+    });
+    check(3, &into);
+}
+
+#[test]
+fn a_tiny_dev_shm_is_enough() {
+    let results = Test::new(test_name!(), 2).time_limit(LIMIT).env("LMT_MECHANISM", "shm").run(|group| {
+        let mount = |arguments: &[&str]| {
+            Command::new("mount").args(arguments).output().is_ok_and(|out| out.status.success())
+        };
+        let small = unshare(CloneFlags::CLONE_NEWNS).is_ok()
+            && mount(&["--make-rprivate", "/"])
+            && mount(&["-t", "tmpfs", "-o", "size=1m", "tmpfs", "/dev/shm"]);
+        if !small {
+            group.report("skipped: mounting a small /dev/shm is not permitted here");
+        }
+        let (endpoint, peers) = join_plain(group);
+        exchange(&endpoint, peers[1 - group.rank() as usize], 16 << 20);
+        group.barrier();
+    });
+    results.reports.iter().flatten().for_each(|line| println!("{line}"));
+}
+
+/// Runs `body` in a forked child, which must end well.
+fn in_child(body: impl FnOnce()) {
+    // SAFETY: a rank has no thread but the harness's, which holds no lock now;
+    // the child works on its own copy of all memory and ends below.
+    match unsafe { fork() }.expect("a child") {
+        ForkResult::Child => {
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+            // SAFETY: ends the process at once, which is always allowed.
+            unsafe { libc::_exit(i32::from(ended.is_err())) }
+        }
+        ForkResult::Parent { child } => assert_eq!(waitpid(child, None), Ok(WaitStatus::Exited(child, 0))),
+    }
+}
+
+fn standing_of(endpoint: &Endpoint, peer: PeerId, name: &str) -> String {
+    let all = endpoint.standings(peer);
+    let (_, standing) = all.iter().find(|(n, _)| *n == name).expect("a known mechanism");
+    format!("{standing:?}")
+}
+
+#[test]
+fn processes_in_different_pid_namespaces_exchange_messages() {
+    let results = group::run(test_name!(), 2, LIMIT, |group| {
+        let meet = |me: usize| {
+            let (endpoint, peers) = join_plain(group);
+            let own = Endpoint::builder().id(group.id().member(me as u32 + 10)).build().expect("made");
+            drop((endpoint, peers));
+            let other = lmt::Address::abstract_socket(group.id().member(11 - me as u32));
+            let other = own.insert_peer(&other).expect("a peer");
+            exchange(&own, other, 4 << 20);
+            exchange(&own, other, 100);
+            let cma = standing_of(&own, other, "cma");
+            if me == 1 && !cma.contains("reason: None") {
+                assert!(cma.contains("pid"), "{cma}");
+            }
+            cma
+        };
+        if group.rank() == 0 {
+            group.report(format!("outside: {}", meet(0)));
+        } else if let Err(error) = unshare(CloneFlags::CLONE_NEWPID) {
+            group.report(format!("skipped: no pid namespace can be made here ({error})"));
+            meet(1);
+        } else {
+            in_child(|| group.report(format!("inside: {}", meet(1))));
+        }
+        group.barrier();
+    });
+    results.reports.iter().flatten().for_each(|line| println!("{line}"));
+}
+
+fn limit_to(resource: Resource, value: u64) {
+    let (_, hard) = getrlimit(resource).expect("getrlimit");
+    setrlimit(resource, value, hard).expect("lowering is allowed");
+}
+
+#[test]
+fn short_memory_is_said_with_both_numbers() {
+    for which in 0..2 {
+        let results = group::run(test_name!(), 1, LIMIT, |group| {
+            drop(Endpoint::new().expect("made"));
+            if which == 0 {
+                limit_to(Resource::RLIMIT_AS, (common::status_kib("VmSize") + 300) << 10);
+            } else {
+                limit_to(Resource::RLIMIT_FSIZE, 8192);
+            }
+            let error = Endpoint::new().map(|_| ()).expect_err("there is not enough");
+            let CreateError::Memory(short) = &error else { panic!("{error:?}") };
+            assert!(short.needed_bytes > 500_000, "{short:?}");
+            let available: u64 = short.available.parse().expect("a number of bytes");
+            assert!(available < short.needed_bytes, "{short:?}");
+            group.report(error);
+        });
+        results.reports.iter().flatten().for_each(|line| println!("{line}"));
+    }
+}
+
+#[test]
+fn few_descriptors_end_in_a_sentence() {
+    // While it is made, and while it connects.
+    let results = group::run(test_name!(), 2, LIMIT, |group| {
+        let highest = || {
+            let open = std::fs::read_dir("/proc/self/fd").expect("procfs").flatten();
+            open.filter_map(|e| e.file_name().to_string_lossy().parse::<u64>().ok()).max().unwrap_or(0)
+        };
+        let (was, _) = getrlimit(Resource::RLIMIT_NOFILE).expect("getrlimit");
+        // Every number below is taken, so that the limit says how many are left.
+        let _taken: Vec<_> =
+            (0..highest() + 1).filter_map(|_| std::fs::File::open("/dev/null").ok()).collect();
+        let lowest = highest() + 1;
+        let mut made_at = None;
+        for more in 0..12 {
+            limit_to(Resource::RLIMIT_NOFILE, lowest + more);
+            let made = Endpoint::new();
+            limit_to(Resource::RLIMIT_NOFILE, was);
+            match made {
+                Ok(_) => {
+                    made_at.get_or_insert(more);
+                }
+                Err(error) => {
+                    assert!(error.to_string().contains("fail") || error.to_string().len() > 30, "{error}")
+                }
+            }
+        }
+        assert!(made_at.is_some_and(|more| more >= 2), "{made_at:?}");
+        for more in 0..8 {
+            let id = group.id().member(10 + 2 * more as u32 + group.rank());
+            let other = group.id().member(10 + 2 * more as u32 + 1 - group.rank());
+            let change = |config: &mut lmt::Config| config.connect_timeout_ms = 400;
+            let endpoint = Endpoint::builder().id(id).configure(change).build().expect("made");
+            let peer = endpoint.insert_peer(&lmt::Address::abstract_socket(other)).expect("a peer");
+            group.barrier();
+            if group.rank() == 0 {
+                limit_to(Resource::RLIMIT_NOFILE, highest() + 1 + more);
+            }
+            let started = Instant::now();
+            let sent = endpoint.send(peer, 1, b"x");
+            limit_to(Resource::RLIMIT_NOFILE, was);
+            assert!(started.elapsed() < Duration::from_secs(5));
+            match sent {
+                Ok(_) => {}
+                Err(error @ OperationError::Peer(_)) => {
+                    group.report(format!("{more} descriptors left: {error}"));
+                }
+                Err(error) => panic!("{error:?}"),
+            }
+            group.barrier();
+        }
+    });
+    results.reports.iter().flatten().for_each(|line| println!("{line}"));
+}
+
+/// From here on the kernel answers process_vm_readv and process_vm_writev of
+/// this process with EPERM, as containers' profiles do.
+fn deny_single_copy() {
+    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let is = |number: libc::c_long, hit: u8| libc::sock_filter {
+        code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
+        jt: hit,
+        jf: 0,
+        k: number as u32,
+    };
+    let mut program = [
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
+        is(libc::SYS_process_vm_readv, 2),
+        is(libc::SYS_process_vm_writev, 1),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+    ];
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: these arguments touch no memory.
+    assert_eq!(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }, 0);
+    // SAFETY: `filter` and `program` live through the call, which copies them.
+    let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &filter) };
+    assert_eq!(set, 0, "seccomp filters are allowed with no_new_privs");
+}
+
+fn with_denial(name: &str, denied: fn(&Group) -> bool) {
+    let results = group::run(name, 2, LIMIT, |group| {
+        if denied(group) {
+            deny_single_copy();
+        }
+        let (endpoint, peers) = join_plain(group);
+        let other = peers[1 - group.rank() as usize];
+        exchange(&endpoint, other, 3 << 20);
+        exchange(&endpoint, other, 10_000);
+        let standing = standing_of(&endpoint, other, "cma");
+        if denied(group) {
+            assert!(standing.contains("EPERM") || standing.contains("errno: 1"), "{standing}");
+        }
+        group.report(standing);
+        group.barrier();
+    });
+    results.reports.iter().flatten().for_each(|line| println!("{line}"));
+}
+
+#[test]
+fn single_copy_denied_to_both_falls_back() {
+    with_denial(test_name!(), |_| true);
+}
+
+#[test]
+fn single_copy_denied_to_one_falls_back() {
+    with_denial(test_name!(), |group| group.rank() == 1);
+}
+
+/// Denied in the middle: the mechanism was found to work, and stops working.
+#[test]
+fn single_copy_denied_later_falls_back() {
+    group::run(test_name!(), 2, LIMIT, |group| {
+        let (endpoint, peers) = join_plain(group);
+        let other = peers[1 - group.rank() as usize];
+        exchange(&endpoint, other, 3 << 20);
+        deny_single_copy();
+        for bytes in [3 << 20, 5000, 100_000] {
+            exchange(&endpoint, other, bytes);
+        }
+        group.barrier();
+    });
+}
+
+#[test]
+fn only_single_copy_wanted_and_denied_is_an_error() {
+    Test::new(test_name!(), 2).time_limit(LIMIT).env("LMT_MECHANISM", "cma").run(|group| {
+        deny_single_copy();
+        let (endpoint, peers) = join_plain(group);
+        let other = peers[1 - group.rank() as usize];
+        let error = endpoint.send(other, 1, &[1; 100_000]).expect_err("no mechanism is left");
+        assert!(error.to_string().contains("no mechanism"), "{error}");
+        exchange(&endpoint, other, 4000);
+        group.barrier();
+    });
+}
