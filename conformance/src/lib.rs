@@ -1,7 +1,16 @@
 //! The tests that every mechanism of lmt runs, and what they run in.
 //!
 //! [`group`] makes a test out of real processes: the ranks of a group, killed
-//! and left behind by nobody.
-#![forbid(unsafe_code)]
+//! and left behind by nobody. [`suite!`] is all that a mechanism must keep,
+//! tested on such groups; a mechanism's crate says one line:
+//!
+//! ```ignore
+//! lmt_conformance::suite!(mine, my_mechanism::Mine::new());
+//! ```
+//!
+//! [`require`] decides whether a test may be skipped on this machine.
+#![deny(unsafe_code)]
 
 pub mod group;
+pub mod require;
+pub mod suite;

@@ -133,6 +133,19 @@ pub struct Standing {
     pub reason: Option<Unavailable>,
 }
 
+/// What one mechanism has done with one peer, seen from this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Messages, sent or received, that it brought to a good end. One that
+    /// went from mechanism to mechanism counts for the last.
+    pub messages: u64,
+    /// Bytes that this process's own steps moved: in the Get model what was
+    /// received, in Put what was sent, in Cooperative both.
+    pub bytes: u64,
+    /// How often it could not go on in this process.
+    pub demotions: u64,
+}
+
 /// The list of mechanisms, in order of preference.
 #[derive(Default)]
 pub struct Mechanisms {
@@ -141,6 +154,9 @@ pub struct Mechanisms {
     absent: Vec<Option<Unavailable>>,
     /// For each peer, what is known of each mechanism in `list`.
     standings: Vec<Vec<Standing>>,
+    /// As `standings`; they stay when a peer is gone, and begin anew with the
+    /// next probe.
+    counters: Vec<Vec<Counters>>,
 }
 
 impl Mechanisms {
@@ -213,6 +229,10 @@ impl Mechanisms {
             self.standings.resize_with(index + 1, Vec::new);
         }
         self.standings[index] = standings;
+        if self.counters.len() <= index {
+            self.counters.resize_with(index + 1, Vec::new);
+        }
+        self.counters[index] = vec![Counters::default(); self.list.len()];
         report
     }
 
@@ -230,6 +250,29 @@ impl Mechanisms {
     pub fn standings(&self, peer: PeerKey) -> impl Iterator<Item = (&'static str, &Standing)> {
         let known = self.standings.get(peer as usize).map_or(&[][..], Vec::as_slice);
         self.list.iter().map(|m| m.name()).zip(known)
+    }
+
+    /// What each mechanism has done with this peer, by name.
+    pub fn counters(&self, peer: PeerKey) -> impl Iterator<Item = (&'static str, Counters)> {
+        let known = self.counters.get(peer as usize).map_or(&[][..], Vec::as_slice);
+        self.list.iter().map(|m| m.name()).zip(known.iter().copied())
+    }
+
+    fn count(&mut self, peer: PeerKey, at: usize, change: impl FnOnce(&mut Counters)) {
+        if let Some(counters) = self.counters.get_mut(peer as usize).and_then(|c| c.get_mut(at)) {
+            change(counters);
+        }
+    }
+
+    /// Counts a message that `h` brought to its end.
+    pub(crate) fn count_message(&mut self, h: Handle) {
+        self.count(h.peer, h.mechanism as usize, |c| c.messages += 1);
+    }
+
+    fn count_fault(&mut self, peer: PeerKey, at: usize, fault: &Fault) {
+        if matches!(fault, Fault::Demote { .. }) {
+            self.count(peer, at, |c| c.demotions += 1);
+        }
     }
 
     /// The ways in which a message can go to this peer, in order of
@@ -288,18 +331,27 @@ impl Mechanisms {
         data: &Buffer,
     ) -> Result<(Handle, Cookie), Fault> {
         let at = self.position(tag).ok_or_else(unknown)?;
-        let (handle, cookie) = self.list[at].prepare(peer, plan, data)?;
+        let prepared = self.list[at].prepare(peer, plan, data);
+        let (handle, cookie) = prepared.inspect_err(|fault| self.count_fault(peer, at, fault))?;
         Ok((Handle { mechanism: at as u32, handle, peer }, cookie))
     }
 
     /// See [`Lmt::start`].
     pub(crate) fn start(&mut self, h: Handle, remote: &Cookie, interval: Interval) -> Result<(), Fault> {
-        self.list[h.mechanism as usize].start(h.peer, h.handle, remote, interval)
+        let at = h.mechanism as usize;
+        let started = self.list[at].start(h.peer, h.handle, remote, interval);
+        started.inspect_err(|fault| self.count_fault(h.peer, at, fault))
     }
 
     /// See [`Lmt::step`].
     pub(crate) fn step(&mut self, h: Handle, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault> {
-        self.list[h.mechanism as usize].step(h.peer, h.handle, data, max_bytes)
+        let at = h.mechanism as usize;
+        let outcome = self.list[at].step(h.peer, h.handle, data, max_bytes);
+        match &outcome {
+            Ok(step) => self.count(h.peer, at, |c| c.bytes = c.bytes.saturating_add(step.bytes)),
+            Err(fault) => self.count_fault(h.peer, at, fault),
+        }
+        outcome
     }
 
     /// Copies by the first mechanism that reaches the peer's memory; `only`

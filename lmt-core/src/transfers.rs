@@ -18,6 +18,8 @@ use crate::rendezvous::{
 struct Side {
     buffer: Buffer,
     handle: Option<Handle>,
+    /// The last `handle` there was, for counting.
+    carrier: Option<Handle>,
     token: u64,
 }
 
@@ -83,7 +85,7 @@ impl Transfers {
     /// Begins to send; the RTS is in the outbox when this returns.
     pub fn send(&mut self, peer: PeerKey, buffer: Buffer, candidates: &Candidates, token: u64) -> SendId {
         let id = self.machine.send(peer, buffer.total_bytes(), candidates);
-        place(&mut self.sends, index_of(id.0), Side { buffer, handle: None, token });
+        place(&mut self.sends, index_of(id.0), Side { buffer, handle: None, carrier: None, token });
         self.pump();
         id
     }
@@ -91,7 +93,7 @@ impl Transfers {
     /// A receive was found for an RTS: the message goes into `buffer`.
     pub fn matched(&mut self, peer: PeerKey, rts: &Rts, buffer: Buffer, token: u64) {
         let id = self.machine.matched(peer, rts, buffer.total_bytes());
-        place(&mut self.receives, index_of(id.0), Side { buffer, handle: None, token });
+        place(&mut self.receives, index_of(id.0), Side { buffer, handle: None, carrier: None, token });
         self.pump();
     }
 
@@ -179,6 +181,7 @@ impl Transfers {
                     let outcome = mechanisms.prepare(mechanism, peer, &plan, &side.buffer);
                     let cookie = outcome.map(|(handle, cookie)| {
                         side.handle = Some(handle);
+                        side.carrier = Some(handle);
                         cookie
                     });
                     self.machine.prepared(key, cookie);
@@ -204,6 +207,7 @@ impl Transfers {
                 }
                 Action::CompleteSend { id, result } => {
                     if let Some(side) = self.sends.get_mut(index_of(id.0)).and_then(Option::take) {
+                        self.count(&side, result.is_ok());
                         self.ended.push_back(Ended::Send { token: side.token, result });
                     }
                 }
@@ -214,7 +218,14 @@ impl Transfers {
 
     fn complete_receive(&mut self, id: ReceiveId, result: Result<Received, TransferError>) {
         if let Some(side) = self.receives.get_mut(index_of(id.0)).and_then(Option::take) {
+            self.count(&side, result.is_ok());
             self.ended.push_back(Ended::Receive { token: side.token, result });
+        }
+    }
+
+    fn count(&mut self, side: &Side, arrived: bool) {
+        if let (Some(handle), true) = (side.carrier, arrived) {
+            self.mechanisms.count_message(handle);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lmt_core::config::Config;
 use lmt_core::engine::{CreateError, Engine, Message, OperationError, PeerId, Source, Status, TagMatch};
 use lmt_core::identity::{Address, EndpointId};
-use lmt_core::mechanisms::Standing;
+use lmt_core::mechanisms::{Counters, Standing};
 use lmt_core::region::{Protection, RegionKey};
 
 use crate::access::Access;
@@ -104,6 +104,12 @@ impl Endpoint {
     /// available; empty before the first operation has connected it.
     pub fn standings(&self, peer: PeerId) -> Vec<(&'static str, Standing)> {
         self.engine.borrow().standings(peer)
+    }
+
+    /// What each mechanism has done with a peer; empty before the first
+    /// operation has connected it.
+    pub fn counters(&self, peer: PeerId) -> Vec<(&'static str, Counters)> {
+        self.engine.borrow().counters(peer)
     }
 
     /// The names of the mechanisms of this endpoint.

@@ -32,7 +32,7 @@ use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Geometry, GeometryError, InboxReceiver};
 use crate::matching::{Matcher, Pattern, Post, TagMatcher};
-use crate::mechanisms::{Mechanisms, Standing};
+use crate::mechanisms::{Counters, Mechanisms, Standing};
 use crate::region::RegionTable;
 use crate::transfers::Transfers;
 use handshake::Host;
@@ -270,6 +270,12 @@ impl Engine {
     pub fn standings(&self, peer: PeerId) -> Vec<(&'static str, Standing)> {
         let mechanisms = self.traffic.transfers.standings();
         mechanisms.standings(peer.0).map(|(name, s)| (name, s.clone())).collect()
+    }
+
+    /// What each mechanism has done with a peer; nothing before the first
+    /// message has connected it.
+    pub fn counters(&self, peer: PeerId) -> Vec<(&'static str, Counters)> {
+        self.traffic.transfers.standings().counters(peer.0).collect()
     }
 
     /// The names of the mechanisms of this endpoint.
