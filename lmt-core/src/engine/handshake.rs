@@ -2,38 +2,26 @@
 //! makes of what the peer told.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use super::greeting::{Greeting, decode_report, encode_report};
 use super::outgoing::gone;
-use super::peer::{Connection, Link, Peer};
+use super::peer::{Connection, Link};
 use super::traffic::{Traffic, Unexpected};
 use crate::connect::{self, Closed, Handler};
 use crate::error::PeerError;
 use crate::identity::EndpointId;
-use crate::inbox::{Credit, InboxSender};
+use crate::inbox::{Credit, InboxReceiver, InboxSender};
 use crate::matching::Matcher;
 use crate::mechanism::PeerFacts;
+use crate::process::PeerProcess;
 use crate::rendezvous::PeerKey;
 
 impl Traffic {
-    /// The key of a peer, which may be unknown until now.
-    pub fn key_of(&mut self, id: EndpointId) -> Option<PeerKey> {
-        if let Some(&key) = self.by_id.get(&id) {
-            return Some(key);
-        }
-        if self.peers.len() >= self.config.max_peers as usize {
-            return None;
-        }
-        let key = self.peers.len() as PeerKey;
-        self.peers.push(Peer::new(id));
-        self.by_id.insert(id, key);
-        Some(key)
-    }
-
-    fn greet(&mut self, id: EndpointId) -> Result<connect::Greeting, String> {
+    fn greet(&mut self, id: EndpointId, inbox: &mut InboxReceiver) -> Result<connect::Greeting, String> {
         let max = self.config.max_peers;
         let key = self
-            .key_of(id)
+            .key_of(id, inbox)
             .ok_or_else(|| format!("it knows {max} peers already, the most it can; raise max_peers"))?;
         let copy = |fd: &OwnedFd| fd.try_clone().map_err(|e| format!("it cannot pass a descriptor on: {e}"));
         let greeting = Greeting {
@@ -50,7 +38,7 @@ impl Traffic {
 
     fn meet(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, String> {
         let greeting = Greeting::decode(&greeting.bytes, greeting.descriptors).map_err(|e| e.to_string())?;
-        let key = self.key_of(facts.id).ok_or("it knows too many peers already")?;
+        let key = *self.by_id.get(&facts.id).ok_or("it has not been greeted")?;
         let inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
         let report = self.transfers.mechanisms().probe(key, facts, greeting.hellos);
         let max_cells = (inbox.geometry().cells() as u64 / 2).max(1);
@@ -76,16 +64,17 @@ impl Traffic {
     pub fn bury(&mut self, key: PeerKey, error: PeerError) {
         tracing::debug!(peer = %self.peers[key as usize].id, %error, "a connection ended");
         let peer = &mut self.peers[key as usize];
-        peer.connection = Connection::Gone(error.clone());
+        peer.connection = Connection::Gone(error);
+        peer.ended_connections = peer.ended_connections.wrapping_add(1);
         peer.ordered.clear();
         peer.control.clear();
         peer.assembly = None;
         // What is whole is here and can still be received; the rest is lost.
-        peer.parked.retain(|(_, message)| matches!(message, Unexpected::Eager(_)));
+        peer.parked.retain(|(_, message)| matches!(message, Unexpected::Eager { .. }));
         self.busy.retain(|k| *k != key);
         self.transfers.peer_dead(key);
         self.settle();
-        let useless = |message: &Unexpected| !matches!(message, Unexpected::Eager(_));
+        let useless = |message: &Unexpected| !matches!(message, Unexpected::Eager { .. });
         // The posted receives end below, with all that names the peer.
         self.matcher.peer_gone(key, &mut |m| useless(m), &mut |_| {}, &mut |_| {});
         for request in self.requests.naming(key) {
@@ -110,38 +99,74 @@ impl Traffic {
     }
 }
 
-impl Handler for Traffic {
+/// What a connector tells of peers, and the inbox, which is drained before a
+/// peer that has ended is buried.
+///
+/// That happens at once, within the call that tells it: the next may be of the
+/// same peer come again, for which nothing of the old may be left.
+pub(crate) struct Reception<'a> {
+    pub traffic: &'a mut Traffic,
+    pub inbox: &'a mut InboxReceiver,
+}
+
+impl Reception<'_> {
+    fn end(&mut self, id: EndpointId, error: PeerError, how: Option<Closed>) {
+        let traffic = &mut *self.traffic;
+        let Some(&key) = traffic.by_id.get(&id) else { return };
+        let process = traffic.process_of(key);
+        let met = process.is_some();
+        // A peer that said goodbye writes no more. Without a pidfd, the end of
+        // the connection is all that there is to know of the process's.
+        let writes_no_more = |process: &Arc<PeerProcess>| {
+            how == Some(Closed::Goodbye)
+                || !process.is_alive()
+                || how == Some(Closed::Died) && process.pidfd().is_none()
+        };
+        let may_write = process.filter(|process| !writes_no_more(process));
+        // What it had written before counts.
+        traffic.drain(self.inbox);
+        if met && may_write.is_none() {
+            self.inbox.release_dead(key as u16);
+        }
+        self.inbox.clear_credit(key as u16);
+        traffic.peers[key as usize].may_write = may_write;
+        traffic.bury(key, error);
+        let peer = &traffic.peers[key as usize];
+        if !peer.bound && peer.parked.is_empty() {
+            traffic.remove(key);
+        }
+    }
+}
+
+impl Handler for Reception<'_> {
     fn hello(&mut self, peer: EndpointId) -> Result<connect::Greeting, String> {
-        self.greet(peer)
+        self.traffic.greet(peer, self.inbox)
     }
 
     fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, String> {
-        self.meet(facts, greeting)
+        self.traffic.meet(facts, greeting)
     }
 
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {
-        let Some(link) = self.met.remove(&facts.id) else { return };
-        let Some(key) = self.key_of(facts.id) else { return };
-        self.transfers.mechanisms().learn(key, &decode_report(&report));
-        self.peers[key as usize].connection = Connection::Up(link);
-        if self.peers[key as usize].has_output() && !self.busy.contains(&key) {
-            self.busy.push(key);
+        let traffic = &mut *self.traffic;
+        let Some(link) = traffic.met.remove(&facts.id) else { return };
+        let Some(&key) = traffic.by_id.get(&facts.id) else { return };
+        traffic.transfers.mechanisms().learn(key, &decode_report(&report));
+        traffic.peers[key as usize].connection = Connection::Up(link);
+        traffic.peers[key as usize].may_write = None;
+        if traffic.peers[key as usize].has_output() && !traffic.busy.contains(&key) {
+            traffic.busy.push(key);
         }
-        self.update_crowding();
+        traffic.wake_resting(facts.id);
+        traffic.update_crowding();
     }
 
     fn failed(&mut self, id: EndpointId, error: PeerError) {
-        self.met.remove(&id);
-        if let Some(&key) = self.by_id.get(&id) {
-            self.ended.push((key, error));
-        }
+        self.end(id, error, None);
     }
 
-    fn closed(&mut self, id: EndpointId, _how: Closed) {
-        self.met.remove(&id);
-        if let Some(&key) = self.by_id.get(&id) {
-            self.ended.push((key, PeerError::Dead { id }));
-        }
+    fn closed(&mut self, id: EndpointId, how: Closed) {
+        self.end(id, PeerError::Dead { id }, Some(how));
     }
 
     fn descriptors(&mut self, id: EndpointId, _bytes: &[u8], descriptors: Vec<OwnedFd>) {
@@ -150,6 +175,6 @@ impl Handler for Traffic {
 
     /// The doorbell is the one descriptor of ours in the connector's epoll.
     fn readable(&mut self, _token: u64) {
-        super::doorbell::silence(&self.doorbell);
+        super::doorbell::silence(&self.traffic.doorbell);
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use super::peer::{Assembly, Connection, Link, Peer, Target};
 use super::place::CpuSet;
@@ -12,6 +13,7 @@ use crate::config::Config;
 use crate::identity::EndpointId;
 use crate::inbox::Delivery;
 use crate::matching::{Matcher, TagMatcher};
+use crate::process::PeerProcess;
 use crate::rendezvous::{Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
 use crate::transfers::{Ended, Transfers};
 
@@ -35,8 +37,8 @@ pub(crate) const OVERHEAD_BYTES: u64 = 64;
 /// A message that no receive was waiting for.
 #[derive(Debug)]
 pub(crate) enum Unexpected {
-    /// All its bytes.
-    Eager(Box<[u8]>),
+    /// All its bytes, and which of the peer's connections they came over.
+    Eager { data: Box<[u8]>, connection: u32 },
     /// It is still arriving, in the peer's assembly.
     Arriving { total_bytes: u64 },
     /// Its announcement.
@@ -49,7 +51,7 @@ impl Unexpected {
     /// The message's length; for a local one, that of the sender's buffer.
     pub fn total_bytes(&self, requests: &Requests) -> u64 {
         match self {
-            Self::Eager(data) => data.len() as u64,
+            Self::Eager { data, .. } => data.len() as u64,
             Self::Arriving { total_bytes } => *total_bytes,
             Self::Rts(rts) => rts.total_bytes,
             Self::Local(id) => {
@@ -72,8 +74,10 @@ pub(crate) struct Traffic {
     pub busy: Vec<PeerKey>,
     /// Peers that were not told yet what was drained of theirs.
     pub owing: Vec<PeerKey>,
-    /// Peers whose connection ended, to be buried once the inbox is drained.
-    pub ended: Vec<(PeerKey, crate::error::PeerError)>,
+    /// Numbers that a new peer may have.
+    pub free: Vec<PeerKey>,
+    /// Numbers of removed peers that a new peer may not have yet.
+    pub resting: Vec<Resting>,
     /// Peers whose inbox is mapped, and whose report is awaited.
     pub met: HashMap<EndpointId, Box<Link>>,
     /// Short synchronous sends that wait for their peer's connection.
@@ -85,7 +89,31 @@ pub(crate) struct Traffic {
     pub cpus: CpuSet,
 }
 
+/// The number of a removed peer.
+#[derive(Debug)]
+pub(crate) struct Resting {
+    pub key: PeerKey,
+    pub id: EndpointId,
+    /// The process that may still write under the number while it lives.
+    pub may_write: Option<Arc<PeerProcess>>,
+}
+
 impl Traffic {
+    /// The name by which the embedder knows a peer.
+    #[inline]
+    pub fn name(&self, key: PeerKey) -> PeerId {
+        PeerId { key, generation: self.peers.get(key as usize).map_or(0, |peer| peer.generation) }
+    }
+
+    /// The number of a peer that the embedder names.
+    #[inline]
+    pub fn key_named(&self, name: PeerId) -> Result<PeerKey, OperationError> {
+        match self.peers.get(name.key as usize) {
+            Some(peer) if peer.bound && peer.generation == name.generation => Ok(name.key),
+            _ => Err(OperationError::UnknownPeer),
+        }
+    }
+
     /// Takes one cell out of the inbox.
     pub fn deliver(&mut self, delivery: Delivery<'_>) {
         let key = PeerKey::from(delivery.sender());
@@ -146,12 +174,13 @@ impl Traffic {
                 Some(buffer) => delivery.copy_to_buffer(buffer, 0) as u64,
                 None => 0,
             };
-            self.requests.complete(request, received(key, tag, total, copied));
+            self.requests.complete(request, received(self.name(key), tag, total, copied));
             return;
         }
         let mut data = vec![0; delivery.bytes()].into_boxed_slice();
         delivery.copy_to(&mut data);
-        self.unexpected(key, tag, Unexpected::Eager(data));
+        let connection = self.peers[key as usize].ended_connections;
+        self.unexpected(key, tag, Unexpected::Eager { data, connection });
     }
 
     /// Keeps a message for a receive that is still to come.
@@ -231,13 +260,15 @@ impl Traffic {
             Target::Request(request) => {
                 let room = self.buffer_bytes(request);
                 self.release(key, charge_of_parts(total, self.cell_bytes()));
-                self.requests.complete(request, received(key, tag, total, room.min(total)));
+                self.requests.complete(request, received(self.name(key), tag, total, room.min(total)));
             }
             Target::Heap { data, request: Some(request) } => {
-                self.copy_in(key, tag, &data, request);
+                let connection = self.peers[key as usize].ended_connections;
+                self.copy_in(key, tag, &data, connection, request);
             }
             Target::Heap { data, request: None } => {
-                let whole = Unexpected::Eager(data.into_boxed_slice());
+                let connection = self.peers[key as usize].ended_connections;
+                let whole = Unexpected::Eager { data: data.into_boxed_slice(), connection };
                 self.replace_arriving(key, whole);
             }
         }
@@ -267,19 +298,28 @@ impl Traffic {
     }
 
     /// Ends a receive with bytes that were kept for it.
-    fn copy_in(&mut self, key: PeerKey, tag: u64, data: &[u8], request: RequestId) {
-        self.release(key, charge_of_parts(data.len() as u64, self.cell_bytes()));
+    fn copy_in(&mut self, key: PeerKey, tag: u64, data: &[u8], connection: u32, request: RequestId) {
+        // What an earlier connection was charged, the present one must not be
+        // given back: its sender would take it for a debt without end.
+        if self.peers[key as usize].ended_connections == connection {
+            self.release(key, charge_of_parts(data.len() as u64, self.cell_bytes()));
+        }
+        self.hand_over(self.name(key), tag, data, request);
+    }
+
+    /// Ends a receive with a message's bytes.
+    pub fn hand_over(&mut self, peer: PeerId, tag: u64, data: &[u8], request: RequestId) {
         let copied = match self.requests.get_mut(request).and_then(|r| r.buffer.as_mut()) {
             Some(buffer) => buffer.write_at(0, data) as u64,
             None => 0,
         };
-        self.requests.complete(request, received(key, tag, data.len() as u64, copied));
+        self.requests.complete(request, received(peer, tag, data.len() as u64, copied));
     }
 
     /// Brings a message and the receive that it matches together.
     pub fn join(&mut self, key: PeerKey, tag: u64, message: Unexpected, request: RequestId) {
         match message {
-            Unexpected::Eager(data) => self.copy_in(key, tag, &data, request),
+            Unexpected::Eager { data, connection } => self.copy_in(key, tag, &data, connection, request),
             Unexpected::Arriving { .. } => {
                 self.note_match(key, tag, request);
                 if let Some(Assembly { target: Target::Heap { request: slot, .. }, .. }) =
@@ -321,8 +361,8 @@ impl Traffic {
             Some(target) => copy_between(&source, target),
             None => 0,
         };
-        self.requests.complete(send, Ok(Status { peer: PeerId(key), tag, bytes: total }));
-        self.requests.complete(receive, received(key, tag, total, copied));
+        self.requests.complete(send, Ok(Status { peer: self.name(key), tag, bytes: total }));
+        self.requests.complete(receive, received(self.name(key), tag, total, copied));
     }
 
     /// A packet of the rendezvous protocol, in a cell.
@@ -336,6 +376,7 @@ impl Traffic {
                 return;
             }
         };
+        tracing::trace!(peer = %self.peers[key as usize].id, ?packet, "got a packet");
         match self.transfers.packet(key, packet) {
             Ok(Incoming::Rts(rts)) => self.announced(key, delivery.tag(), rts),
             Ok(Incoming::Withdraw { send_id }) => self.withdraw(key, send_id),
@@ -387,7 +428,7 @@ impl Traffic {
         let Some(entry) = self.requests.get(request) else { return };
         let (key, tag, bytes) = (entry.peer.unwrap_or_default(), entry.tag, entry.bytes);
         let result = match result {
-            Ok(()) => Ok(Status { peer: PeerId(key), tag, bytes }),
+            Ok(()) => Ok(Status { peer: self.name(key), tag, bytes }),
             Err(error) => Err(self.explain(key, error)),
         };
         self.requests.complete(request, result);
@@ -397,7 +438,7 @@ impl Traffic {
         let Some(entry) = self.requests.get(request) else { return };
         let (key, tag) = (entry.peer.unwrap_or_default(), entry.tag);
         let result = match result {
-            Ok(done) => received(key, tag, done.total_bytes, done.received_bytes),
+            Ok(done) => received(self.name(key), tag, done.total_bytes, done.received_bytes),
             Err(error) => Err(self.explain(key, error)),
         };
         self.requests.complete(request, result);
@@ -407,6 +448,7 @@ impl Traffic {
     fn explain(&self, key: PeerKey, error: TransferError) -> OperationError {
         let peer = &self.peers[key as usize];
         match (&error, &peer.connection) {
+            // With the reason for which the connection ended.
             (TransferError::PeerDead, Connection::Gone(error)) => error.clone().into(),
             _ => OperationError::of_transfer(error, peer.id),
         }
@@ -423,8 +465,7 @@ pub(crate) fn charge_of_parts(total_bytes: u64, cell_bytes: u64) -> u64 {
 }
 
 /// The result of a receive of which `copied` bytes were written.
-pub(crate) fn received(key: PeerKey, tag: u64, total: u64, copied: u64) -> Result<Status, OperationError> {
-    let peer = PeerId(key);
+pub(crate) fn received(peer: PeerId, tag: u64, total: u64, copied: u64) -> Result<Status, OperationError> {
     if copied < total {
         return Err(OperationError::Truncated { peer, tag, message_bytes: total, received_bytes: copied });
     }
