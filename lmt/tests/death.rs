@@ -148,6 +148,9 @@ fn be_rank(group: &group::Group, page: &Arc<Page>, seed: u64) {
     page.set_global(Global::GroupHigh, (id >> 64) as u64);
     page.set_global(Global::GroupLow, id as u64);
     let mut engine = survivor::engine(page, seed, group.id());
+    // Messages are delivered from peers that are named, also to a receive from
+    // anybody.
+    engine.insert_peer(&group.address(1)).expect("insert_peer");
     group.barrier();
     let before = survivor::holdings();
     let (findings, exchange) = survivor::run(&mut engine, page, seed, group.id());
