@@ -156,8 +156,9 @@ fn be_rank(group: &group::Group, page: &Arc<Page>, seed: u64) {
     let (findings, exchange) = survivor::run(&mut engine, page, seed, group.id());
     let after = survivor::holdings();
     group.report(format!(
-        "survivor: {} errors, the slowest after {:?}; {} whole messages with victims; {} messages of dead strangers",
-        findings.errors, findings.longest, findings.messages, findings.strangers
+        "survivor: {} errors, the slowest after {:?}, where no connection had begun {:?}; \
+         {} whole messages with victims; {} messages of dead strangers",
+        findings.errors, findings.longest, findings.longest_unreached, findings.messages, findings.strangers
     ));
     group.report(format!(
         "survivor: {} exchanges with the third rank, longest pause {:?}; descriptors and mappings {before:?} before, {after:?} after",

@@ -72,6 +72,8 @@ pub struct Findings {
     /// Longest from the kill, or from the beginning of the operation if that
     /// was later, to its end.
     pub longest: Duration,
+    /// The same of peers that nobody had reached: the time to connect bounds it.
+    pub longest_unreached: Duration,
     /// Counted messages that arrived whole.
     pub messages: u64,
     /// Messages of unknown victims received after their death.
@@ -288,7 +290,12 @@ impl Round {
         let since = now_ns().saturating_sub(begun_ns.max(killed_ns));
         let took = Duration::from_nanos(since);
         findings.errors += 1;
-        findings.longest = findings.longest.max(took);
+        match error {
+            OperationError::Peer(PeerError::Unreachable { .. }) => {
+                findings.longest_unreached = findings.longest_unreached.max(took);
+            }
+            _ => findings.longest = findings.longest.max(took),
+        }
         if named != Some(self.id) {
             findings.wrong.push(format!("round {}: {what} names not the victim: {error}", self.round));
         }
