@@ -39,6 +39,8 @@ use script::{Begin, Kill, Script};
 
 /// Small enough that a message takes many steps.
 const QUOTA_BYTES: u64 = 16 << 10;
+/// A cell: writing it takes a while.
+const STREAM_BYTES: usize = 4096;
 /// Small enough that a flood blocks soon.
 const UNEXPECTED_MAX_BYTES: u64 = 128 << 10;
 /// Far fewer than there are rounds: numbers must be used again.

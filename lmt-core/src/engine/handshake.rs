@@ -126,7 +126,12 @@ impl Reception<'_> {
         // What it had written before counts.
         traffic.drain(self.inbox);
         if met && may_write.is_none() {
-            self.inbox.release_dead(key as u16);
+            let cells = self.inbox.release_dead(key as u16);
+            if cells > 0 {
+                tracing::debug!(peer = %id, cells, "freed cells that a dead peer had claimed");
+                // What others wrote behind them is reached now.
+                traffic.drain(self.inbox);
+            }
         }
         self.inbox.clear_credit(key as u16);
         traffic.peers[key as usize].may_write = may_write;
@@ -144,6 +149,8 @@ impl Handler for Reception<'_> {
     }
 
     fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, String> {
+        // What came over an earlier attempt is accounted to that.
+        self.traffic.drain(self.inbox);
         self.traffic.meet(facts, greeting)
     }
 

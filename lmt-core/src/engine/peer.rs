@@ -146,13 +146,6 @@ impl Peer {
         }
     }
 
-    pub fn link(&mut self) -> Option<&mut Link> {
-        match &mut self.connection {
-            Connection::Up(link) => Some(link),
-            _ => None,
-        }
-    }
-
     /// Whether something waits to be written to this peer.
     pub fn has_output(&self) -> bool {
         !self.ordered.is_empty() || !self.control.is_empty()

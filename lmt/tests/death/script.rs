@@ -20,6 +20,8 @@ pub mod tag {
     pub const STRANGER: u64 = 0x500;
     /// A flood that nobody receives.
     pub const FLOOD: u64 = 0x600;
+    /// A stream of short messages that the survivor receives.
+    pub const STREAM: u64 = 0x700;
 }
 
 /// When the survivor begins its operations with the victim.
@@ -45,6 +47,9 @@ pub enum Manner {
     Deaf,
     /// It sends more than the survivor takes, so that its own sends block.
     Flooding,
+    /// It sends short messages as fast as it can, so that it often dies in the
+    /// middle of writing a cell.
+    Streaming,
 }
 
 /// How the victim dies.
@@ -95,6 +100,7 @@ impl Script {
         let manner = match random.below(8) {
             0 if !inside => Manner::Deaf,
             1 if !inside => Manner::Flooding,
+            2..=4 if !inside && !matches!(begin, Begin::Never | Begin::Dead) => Manner::Streaming,
             _ => Manner::Plain,
         };
         Self {

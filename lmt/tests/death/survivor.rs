@@ -14,13 +14,16 @@ use super::page::{Page, Phase, Word, now_ns};
 use super::script::{Begin, Manner, Random, Script, content, is_content, tag};
 use super::third::Exchange;
 use super::{
-    CONNECT_TIMEOUT_MS, MAX_PEERS, QUOTA_BYTES, UNEXPECTED_MAX_BYTES, is_eager_stranger, round_of, victim_id,
+    CONNECT_TIMEOUT_MS, MAX_PEERS, QUOTA_BYTES, STREAM_BYTES, UNEXPECTED_MAX_BYTES, is_eager_stranger,
+    round_of, victim_id,
 };
 
 /// Within what time each operation with a dead peer must end.
 const LIMIT: Duration = Duration::from_secs(1);
 /// After what time an operation is taken never to end.
 const NEVER: Duration = Duration::from_secs(5);
+/// What a receive of a stream is called.
+const STREAM: &str = "receive of a stream";
 
 /// Marks the phases that only the survivor sees: where it copies alone.
 struct Onlooker {
@@ -76,6 +79,8 @@ pub struct Findings {
     pub longest_unreached: Duration,
     /// Counted messages that arrived whole.
     pub messages: u64,
+    /// Short messages of streams.
+    pub streamed: u64,
     /// Messages of unknown victims received after their death.
     pub strangers: u64,
 }
@@ -183,7 +188,11 @@ impl Round {
                 self.send(engine, what, tag::NEVER, vec![4; 4096], mode, findings);
             }
         }
-        self.data(engine, findings);
+        if self.script.manner == Manner::Streaming {
+            (0..16).for_each(|_| self.receive(engine, STREAM, tag::STREAM, STREAM_BYTES, findings));
+        } else {
+            self.data(engine, findings);
+        }
     }
 
     /// The next counted message.
@@ -240,6 +249,7 @@ impl Round {
     fn look(&mut self, engine: &mut Engine, page: &Page, findings: &mut Findings) {
         let mut at = 0;
         let mut next = false;
+        let mut streamed = 0;
         while at < self.pending.len() {
             let Some((result, memory)) = self.pending[at].operation.take(engine) else {
                 at += 1;
@@ -259,10 +269,28 @@ impl Round {
                     self.number += 1;
                     next = true;
                 }
+                // They are looked at out of their order.
+                Ok(_) if what == STREAM => {
+                    streamed += 1;
+                    let stream = tag::STREAM + self.round as u64;
+                    let right = (self.number..self.number + 16).any(|n| is_content(stream, n, &memory));
+                    if !right {
+                        let is = (0..self.number + 1000).find(|n| is_content(stream, *n, &memory));
+                        findings.wrong.push(format!(
+                            "round {}: {what} got message {is:?} where one from {} on was due",
+                            self.round, self.number
+                        ));
+                    }
+                }
                 // Its bytes are in the victim's inbox.
                 Ok(_) if matches!(what, "small send" | "blocked send") => {}
                 Ok(_) => findings.wrong.push(format!("round {}: a {what} was completed", self.round)),
             }
+        }
+        if streamed > 0 {
+            findings.streamed += streamed;
+            self.number += streamed;
+            (0..streamed).for_each(|_| self.receive(engine, STREAM, tag::STREAM, STREAM_BYTES, findings));
         }
         if next {
             self.data(engine, findings);

@@ -1,5 +1,6 @@
 //! The process that is killed.
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +16,7 @@ use super::marked::{Marked, Moment, Watch};
 use super::operation::Operation;
 use super::page::{Page, Phase, Word};
 use super::script::{Kill, Manner, Script, content, is_content, tag};
-use super::{QUOTA_BYTES, UNEXPECTED_MAX_BYTES, victim_id};
+use super::{QUOTA_BYTES, STREAM_BYTES, UNEXPECTED_MAX_BYTES, victim_id};
 
 /// Writes down where the victim is, and ends it when its moment has come.
 struct Marks {
@@ -185,6 +186,9 @@ pub fn run(page: Arc<Page>, seed: u64, round: usize, group: EndpointId) -> ! {
     }
     // Held until the end; nobody waits for them.
     let _beside = beside(&mut engine, survivor, &script, round);
+    if script.manner == Manner::Streaming {
+        stream(&mut engine, survivor, round);
+    }
     for number in 0.. {
         exchange(&mut engine, survivor, &marks, number);
     }
@@ -210,6 +214,29 @@ fn beside(engine: &mut Engine, survivor: PeerId, script: &Script, round: usize) 
         (0..200).for_each(|_| send(tag::FLOOD, vec![0; 4096]));
     }
     operations
+}
+
+/// Short messages without end.
+fn stream(engine: &mut Engine, survivor: PeerId, round: usize) -> ! {
+    let mut under_way = VecDeque::new();
+    for number in 0.. {
+        let data = content(tag::STREAM + round as u64, number, STREAM_BYTES);
+        match Operation::send(engine, survivor, tag::STREAM, data, SendMode::Standard) {
+            Ok(operation) => under_way.push_back(operation),
+            Err(error) => leave(6, &error.to_string()),
+        }
+        while under_way.len() > 64 {
+            let Some((result, _)) = under_way.front_mut().and_then(|first| first.take(engine)) else {
+                engine.progress().expect("this is no forked child");
+                continue;
+            };
+            under_way.pop_front();
+            if let Err(error) = result {
+                leave(7, &error.to_string());
+            }
+        }
+    }
+    unreachable!("numbers do not end");
 }
 
 /// One counted message.
