@@ -23,6 +23,11 @@ impl Traffic {
         let key = self
             .key_of(id, inbox)
             .ok_or_else(|| format!("it knows {max} peers already, the most it can; raise max_peers"))?;
+        // One that has ended and comes again is waited for like a new one.
+        let peer = &mut self.peers[key as usize];
+        if matches!(peer.connection, Connection::Gone(_)) {
+            peer.connection = Connection::Pending;
+        }
         let copy = |fd: &OwnedFd| fd.try_clone().map_err(|e| format!("it cannot pass a descriptor on: {e}"));
         let greeting = Greeting {
             index: key as u16,
