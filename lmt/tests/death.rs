@@ -9,6 +9,8 @@
 //! of five phases, so that each phase is met often. `LMT_DEATH_ROUNDS` says
 //! how many rounds; `LMT_DEATH_SEED` repeats a run's choices.
 
+#[path = "death/freed.rs"]
+mod freed;
 #[path = "death/marked.rs"]
 mod marked;
 #[path = "death/operation.rs"]
@@ -149,6 +151,7 @@ fn be_rank(group: &group::Group, page: &Arc<Page>, seed: u64) {
     let id = u128::from_be_bytes(group.id().to_bytes());
     page.set_global(Global::GroupHigh, (id >> 64) as u64);
     page.set_global(Global::GroupLow, id as u64);
+    freed::count();
     let mut engine = survivor::engine(page, seed, group.id());
     // Messages are delivered from peers that are named, also to a receive from
     // anybody.
@@ -159,8 +162,15 @@ fn be_rank(group: &group::Group, page: &Arc<Page>, seed: u64) {
     let after = survivor::holdings();
     group.report(format!(
         "survivor: {} errors, the slowest after {:?}, where no connection had begun {:?}; \
-         {} whole messages with victims; {} messages of dead strangers",
-        findings.errors, findings.longest, findings.longest_unreached, findings.messages, findings.strangers
+         {} whole messages with victims; {} messages of dead strangers; \
+         {} messages of streams, {} cells claimed and never published",
+        findings.errors,
+        findings.longest,
+        findings.longest_unreached,
+        findings.messages,
+        findings.strangers,
+        findings.streamed,
+        freed::cells()
     ));
     group.report(format!(
         "survivor: {} exchanges with the third rank, longest pause {:?}; descriptors and mappings {before:?} before, {after:?} after",
