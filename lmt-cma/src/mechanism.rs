@@ -115,7 +115,7 @@ impl Lmt for Cma {
     ) -> Result<(), Fault> {
         let bad =
             || demote("the peer's cookie does not describe the message; its lmt may be of another version");
-        let (start, list) = match parse(remote).ok_or_else(bad)? {
+        let (start, list) = match parse(remote, interval).ok_or_else(bad)? {
             Described::Inline { start, count, segments } => (start, RemoteList::Inline { count, segments }),
             Described::Indirect { start, address, count } => {
                 (start, RemoteList::Long(fetch(&peer.process, address, count)?))

@@ -22,11 +22,16 @@ impl Extent for RemoteSegment {
 }
 
 /// Segments that fit into a cookie; of longer lists it holds the address.
-pub const INLINE_SEGMENTS: usize = 11;
+pub const INLINE_SEGMENTS: usize = 5;
 /// The longest list that is fetched from a peer: 16 MiB of descriptors.
 pub const MAX_SEGMENTS: u32 = 1 << 20;
 
-/// A cookie as it lies on the wire; of `inline` only what is used is sent.
+/// The cookie of contiguous memory: where the message's first byte is (or would
+/// be, in a part that begins later). As short as it is, it travels in the one
+/// cache line of the RTS. How long the memory is, the interval says.
+const BASE_BYTES: usize = 8;
+
+/// A longer cookie as it lies on the wire; of `inline` only what is used is sent.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 struct Wire {
@@ -52,6 +57,10 @@ pub(crate) type KeptList = Box<[RemoteSegment]>;
 /// Describes the part `interval` of `data`, which must lie within it.
 /// `None` when it has more than [`MAX_SEGMENTS`] pieces.
 pub(crate) fn describe(data: &Buffer, interval: Interval) -> Option<(Cookie, Option<KeptList>)> {
+    if let [one] = data.segments() {
+        let base = one.address as u64;
+        return Some((Cookie::new(&base.to_ne_bytes())?, None));
+    }
     let remote =
         |s: lmt_core::buffer::Segment| RemoteSegment { address: s.address as u64, bytes: s.bytes as u64 };
     let mut wire = Wire {
@@ -98,9 +107,16 @@ pub(crate) enum Described {
     Indirect { start: u64, address: u64, count: usize },
 }
 
-/// Reads a cookie, which is untrusted; `None` when it cannot be one.
-pub(crate) fn parse(cookie: &Cookie) -> Option<Described> {
+/// Reads a cookie, which is untrusted, for a transfer of `interval`; `None` when
+/// it cannot be one.
+pub(crate) fn parse(cookie: &Cookie, interval: Interval) -> Option<Described> {
     let bytes = cookie.as_bytes();
+    if let Ok(base) = <[u8; BASE_BYTES]>::try_from(bytes) {
+        let address = u64::from_ne_bytes(base).wrapping_add(interval.start);
+        let mut segments = [RemoteSegment::default(); INLINE_SEGMENTS];
+        segments[0] = RemoteSegment { address, bytes: interval.bytes() };
+        return Some(Described::Inline { start: interval.start, count: 1, segments });
+    }
     let mut padded = [0; Cookie::MAX_BYTES];
     padded.get_mut(..bytes.len())?.copy_from_slice(bytes);
     let wire = Wire::read_from_bytes(&padded).ok()?;

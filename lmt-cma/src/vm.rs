@@ -41,8 +41,9 @@ pub struct Copied {
 ///
 /// It ends where either list does. Short copies are continued; bytes before a
 /// bad page are moved and counted exactly, and the bad page is reported. The
-/// peer's life is checked before each system call, and after each that read:
-/// what was read from a stranger under a reused pid is not counted.
+/// peer's life is checked before each call that writes and after each that
+/// reads: a stranger under a reused pid is never written, and what was read from
+/// one is not counted.
 ///
 /// What `remote` says is not checked here: a wrong address is the peer's loss
 /// (EFAULT, or its own bytes garbled).
@@ -91,7 +92,10 @@ fn call(
     let pid = process.pid().ok_or(CopyError::Refused(Errno::ESRCH))?;
     let segments = local.buffer().segments().len().max(remote.len());
     loop {
-        if !process.is_alive() {
+        // A write must not hit a stranger under a reused pid. A read needs no
+        // look before: the process that still lives after it had its pid all
+        // the while, and what was read otherwise is not counted.
+        if matches!(local, Local::OutOf(_)) && !process.is_alive() {
             return Err(CopyError::Dead);
         }
         // The arrays live on the stack and are cleared first: a contiguous

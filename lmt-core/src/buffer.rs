@@ -208,6 +208,7 @@ impl Buffer {
 
     /// The message bytes `range` as one slice, if they lie in one piece; what
     /// lies past the end is left out.
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
     pub(crate) fn one_slice(&self, range: Range<u64>) -> Option<&[u8]> {
         let Segments::One(segment) = &self.segments else {
             return None;

@@ -156,9 +156,7 @@ impl SharedMemory {
 
     fn map(fd: &OwnedFd, bytes: usize) -> std::io::Result<Self> {
         let map = MmapOptions::new().len(bytes).map_raw(fd)?;
-        if let Err(error) = map.advise(Advice::DontFork) {
-            return Err(error); // `map` is unmapped by its own drop.
-        }
+        map.advise(Advice::DontFork)?; // On failure its own drop unmaps it.
         Ok(Self { map: ManuallyDrop::new(map), origin: Origin::here() })
     }
 

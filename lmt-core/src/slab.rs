@@ -1,5 +1,6 @@
 //! A table whose entries keep their place and are named by index and
 //! generation, so that a name outlives its entry without ever naming another.
+#![forbid(unsafe_code)]
 
 /// What a name turns out to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

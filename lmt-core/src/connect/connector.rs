@@ -6,33 +6,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::sys::epoll::EpollFlags;
 
 use super::handshake::{Event, State};
 use super::links::{Cargo, Connection, HalfOpen, Outgoing, Owner, Peer};
 use super::poller::{Poller, Ready, TimerKey};
 use super::socket::{self, Listener, Miss, Received};
-use super::wire::{self, Kind, Malformed};
+use super::wire::{self, Kind};
 use super::{ConnectError, Handler, MAX_BLOB_BYTES, MAX_DESCRIPTORS, SendError, yama};
 use crate::config::Config;
 use crate::error::PeerError;
+use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
 
 /// The serial number of the listening socket; others count from 1.
-const LISTENER: u64 = 0;
-/// How many incoming connections may be without a HELLO; more than that, and
-/// the oldest is dropped. Its owner tries again.
-const MAX_HALF_OPEN: usize = 1024;
-/// How many connections one call accepts at most.
-const ACCEPTS_PER_PROGRESS: usize = 256;
+pub(super) const LISTENER: u64 = 0;
 /// How many datagrams one call reads from one peer at most.
 const READS_PER_PROGRESS: usize = 64;
 /// How many are read when everything must be: more than a socket holds.
 const READS_TO_DRAIN: usize = 4096;
 /// How many datagrams may wait for one peer.
 const MAX_OUTGOING: usize = 256;
-/// How long accepting pauses when there are no descriptors left.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// The first and the longest pause between attempts to connect.
 pub(super) const RETRY_MIN: Duration = Duration::from_millis(1);
 const RETRY_MAX: Duration = Duration::from_millis(50);
@@ -45,20 +38,20 @@ const RETRY_MAX: Duration = Duration::from_millis(50);
 pub struct Connector {
     pub(super) id: EndpointId,
     address: Address,
-    listener: Listener,
+    pub(super) listener: Listener,
     pub(super) poller: Poller,
-    timeout: Duration,
+    pub(super) timeout: Duration,
     allow_other_users: bool,
     euid: u32,
     /// The process that made this, which a forked child is not.
-    owner_pid: u32,
+    origin: Origin,
     pub(super) peers: HashMap<EndpointId, Peer>,
-    half_open: BTreeMap<u64, HalfOpen>,
+    pub(super) half_open: BTreeMap<u64, HalfOpen>,
     pub(super) owners: HashMap<u64, Owner>,
     next_serial: u64,
     pub(super) now: Instant,
-    buffer: Box<[u8]>,
-    accept_again: Option<Instant>,
+    pub(super) buffer: Box<[u8]>,
+    pub(super) accept_again: Option<Instant>,
 }
 
 impl Connector {
@@ -85,7 +78,7 @@ impl Connector {
             timeout: Duration::from_millis(config.connect_timeout_ms),
             allow_other_users: config.allow_other_users,
             euid: nix::unistd::geteuid().as_raw(),
-            owner_pid: std::process::id(),
+            origin: Origin::here(),
             peers: HashMap::new(),
             half_open: BTreeMap::new(),
             owners: HashMap::new(),
@@ -274,13 +267,14 @@ impl Connector {
                 self.read_peer(id, READS_PER_PROGRESS, handler);
                 self.retime(id);
             }
-            Some(Owner::Watch(id)) => self.on_death(id, handler),
+            Some(Owner::Watch(id)) => self.read_out(id, handler),
             None => {}
         }
     }
 
-    /// A peer's process has died; what it said before still counts.
-    fn on_death(&mut self, id: EndpointId, handler: &mut dyn Handler) {
+    /// Reads everything that a peer has said, and whether it is dead: what it
+    /// said before its death still counts.
+    pub(super) fn read_out(&mut self, id: EndpointId, handler: &mut dyn Handler) {
         self.read_peer(id, READS_TO_DRAIN, handler);
         if self.peers.get(&id).is_some_and(Peer::is_dead) {
             self.happen(id, Event::Died, Cargo::default(), handler);
@@ -289,17 +283,8 @@ impl Connector {
 
     fn on_due(&mut self, key: TimerKey, handler: &mut dyn Handler) {
         match key {
-            TimerKey::Listener => {
-                let mut slot = self.accept_again.take();
-                self.poller.set_timer(key, &mut slot, None);
-                self.poller.rewatch(self.listener.fd.as_fd(), LISTENER, EpollFlags::EPOLLIN);
-            }
-            TimerKey::HalfOpen(serial) => {
-                if let Some(half) = self.take_half_open(serial) {
-                    let sentence = "no HELLO came in time; the first datagram must be one";
-                    self.turn_away(half, &wire::encode_refusal(self.id, sentence));
-                }
-            }
+            TimerKey::Listener => self.accept_anew(),
+            TimerKey::HalfOpen(serial) => self.give_up_half_open(serial),
             TimerKey::Peer(id) => {
                 let Some(peer) = self.peers.get_mut(&id) else { return };
                 let due = |at: Option<Instant>| at.is_some_and(|at| at <= self.now);
@@ -367,7 +352,7 @@ impl Connector {
     }
 
     /// The process at the other end, unless it is another user's.
-    fn identify(&self, fd: &OwnedFd) -> Result<Option<crate::process::PeerProcess>, Identify> {
+    pub(super) fn identify(&self, fd: &OwnedFd) -> Result<Option<crate::process::PeerProcess>, Identify> {
         let credentials = socket::credentials(fd).map_err(Identify::Short)?;
         if credentials.uid() != self.euid && !self.allow_other_users {
             return Err(Identify::Stranger(format!(
@@ -377,128 +362,6 @@ impl Connector {
             )));
         }
         socket::process(fd, &credentials).map_err(Identify::Short)
-    }
-
-    fn accept_all(&mut self, handler: &mut dyn Handler) {
-        for _ in 0..ACCEPTS_PER_PROGRESS {
-            let fd = match socket::accept(&self.listener) {
-                Ok(Some(fd)) => fd,
-                Ok(None) => return,
-                Err(errno) => return self.pause_accepting(errno),
-            };
-            let serial = self.new_serial();
-            if let Err(errno) = self.poller.watch(fd.as_fd(), serial) {
-                return self.pause_accepting(errno);
-            }
-            let mut half = HalfOpen { fd, timer: None };
-            let due = Some(self.now + self.timeout);
-            self.poller.set_timer(TimerKey::HalfOpen(serial), &mut half.timer, due);
-            self.half_open.insert(serial, half);
-            self.owners.insert(serial, Owner::HalfOpen);
-            // Its HELLO is mostly there already.
-            self.read_half_open(serial, handler);
-            if self.half_open.len() > MAX_HALF_OPEN
-                && let Some(oldest) = self.half_open.keys().next().copied()
-                && let Some(half) = self.take_half_open(oldest)
-            {
-                let _ = self.poller.forget(half.fd.as_fd());
-                socket::close(half.fd);
-            }
-        }
-    }
-
-    /// The backlog keeps what cannot be accepted now; without a pause the
-    /// epoll would report it without end.
-    fn pause_accepting(&mut self, errno: Errno) {
-        tracing::warn!(%errno, "connections cannot be accepted at the moment");
-        self.poller.rewatch(self.listener.fd.as_fd(), LISTENER, EpollFlags::empty());
-        self.poller.set_timer(TimerKey::Listener, &mut self.accept_again, Some(self.now + ACCEPT_PAUSE));
-    }
-
-    /// Takes an incoming connection out of the list of those without HELLO; it
-    /// still is in the epoll.
-    fn take_half_open(&mut self, serial: u64) -> Option<HalfOpen> {
-        let mut half = self.half_open.remove(&serial)?;
-        self.owners.remove(&serial);
-        self.poller.set_timer(TimerKey::HalfOpen(serial), &mut half.timer, None);
-        Some(half)
-    }
-
-    fn turn_away(&self, half: HalfOpen, bytes: &[u8]) {
-        socket::send(half.fd.as_fd(), bytes, &[]);
-        let _ = self.poller.forget(half.fd.as_fd());
-        socket::close(half.fd);
-    }
-
-    /// Reads the first datagram of an incoming connection.
-    fn read_half_open(&mut self, serial: u64, handler: &mut dyn Handler) {
-        let Some(half) = self.half_open.get(&serial) else { return };
-        let received = socket::receive(half.fd.as_fd(), &mut self.buffer);
-        if let Received::Nothing = received {
-            return;
-        }
-        let Some(half) = self.take_half_open(serial) else { return };
-        let Received::Datagram(datagram) = received else {
-            let _ = self.poller.forget(half.fd.as_fd());
-            return socket::close(half.fd);
-        };
-        let bytes = self.buffer[..datagram.bytes].to_vec();
-        let packet = match wire::parse(&bytes, datagram.descriptors.len()) {
-            Ok(packet) if packet.kind == Kind::Hello && !datagram.cut => packet,
-            Ok(packet) if packet.kind == Kind::Refuse => {
-                // Who began this connection found that it does not want it.
-                // Our own attempt, if any, will be told as well.
-                tracing::debug!(peer = %packet.id, reason = packet.reason(), "a peer refused");
-                let _ = self.poller.forget(half.fd.as_fd());
-                return socket::close(half.fd);
-            }
-            Ok(_) => {
-                let sentence = "the first datagram is not a HELLO that fits; it must be one";
-                return self.turn_away(half, &wire::encode_refusal(self.id, sentence));
-            }
-            // This process may open no more files: the peer tries again.
-            Err(Malformed::DescriptorsLost { .. }) => {
-                let _ = self.poller.forget(half.fd.as_fd());
-                return socket::close(half.fd);
-            }
-            Err(wrong) => {
-                return self.turn_away(half, &wire::encode_refusal(self.id, &wrong.to_string()));
-            }
-        };
-        let process = match self.identify(&half.fd) {
-            Ok(Some(process)) if packet.id != self.id => process,
-            Err(Identify::Stranger(reason)) => {
-                tracing::warn!(reason, "a connection was refused");
-                return self.turn_away(half, &wire::encode_refusal(self.id, &reason));
-            }
-            Ok(Some(_)) => {
-                let sentence = "the peer has this endpoint's own id; give each process its own rank";
-                return self.turn_away(half, &wire::encode_refusal(self.id, sentence));
-            }
-            // Dead, or no descriptors left here: then it tries again.
-            Ok(None) | Err(Identify::Short(_)) => {
-                let _ = self.poller.forget(half.fd.as_fd());
-                return socket::close(half.fd);
-            }
-        };
-        let id = packet.id;
-        // A peer that closed one connection and began this one has closed
-        // first: what it closed must not stand in its way.
-        self.on_death(id, handler);
-        let connection = Connection { serial, fd: half.fd, process: Arc::new(process) };
-        let cargo = Cargo {
-            connection: Some(connection),
-            hello: packet.hello,
-            blob: packet.blob.to_vec(),
-            descriptors: datagram.descriptors,
-            ..Cargo::default()
-        };
-        let deadline = self.now + self.timeout;
-        let peer = self.peers.entry(id).or_insert_with(|| Peer::new(deadline));
-        if peer.state != State::Established {
-            peer.deadline = peer.deadline.max(deadline);
-        }
-        self.happen(id, Event::TheirHello, cargo, handler);
     }
 
     /// Reads at most `limit` datagrams from a peer's current connection.
@@ -561,7 +424,7 @@ impl Connector {
         self.happen(id, event, cargo, handler);
     }
 
-    fn new_serial(&mut self) -> u64 {
+    pub(super) fn new_serial(&mut self) -> u64 {
         let serial = self.next_serial;
         self.next_serial += 1;
         serial
@@ -597,12 +460,12 @@ impl Connector {
     }
 
     fn in_forked_child(&self) -> bool {
-        std::process::id() != self.owner_pid
+        !self.origin.is_this_process()
     }
 }
 
 /// Why the process at the other end is not accepted.
-enum Identify {
+pub(super) enum Identify {
     /// Not now.
     Short(Errno),
     /// Not at all.
@@ -617,7 +480,7 @@ impl Drop for Connector {
             return;
         }
         self.goodbye_all();
-        self.listener.remove_file();
+        self.listener.close();
         for (_, half) in std::mem::take(&mut self.half_open) {
             socket::close(half.fd);
         }

@@ -23,6 +23,16 @@ fn connected_pair() -> (Party, Party) {
     (one, two)
 }
 
+#[test]
+fn a_connector_may_move_to_another_thread() {
+    fn is_send<T: Send>(_: &T) {}
+    let (one, mut two) = connected_pair();
+    is_send(&one.connector);
+    let id = id_of(&one);
+    std::thread::spawn(move || drop(one)).join().unwrap();
+    until(&mut [&mut two], |p| p[0].recorder.closed_how(id) == Some(Closed::Goodbye));
+}
+
 fn id_of(party: &Party) -> EndpointId {
     party.connector.address().id()
 }
@@ -336,7 +346,7 @@ fn a_full_backlog_is_retried() {
     }
     assert!(one.recorder.log.is_empty(), "{:?}", one.recorder.log);
     let first = super::sys::accept(fd.as_fd()).unwrap();
-    until(&mut [&mut one], |p| matches!(p[0].recorder.log[..], [Happened::Hello(_)]));
+    until(&mut [&mut one], |p| matches!(p[0].recorder.log[..], [Happened::Hello]));
     let second = super::sys::accept(fd.as_fd()).unwrap();
     let mut buffer = [0; 8192];
     let datagram = super::sys::receive(second.as_fd(), &mut buffer).unwrap();
@@ -377,5 +387,72 @@ fn the_process_is_found_without_peer_pidfd_too() {
     assert_eq!(process.pid(), Some(std::process::id() as i32));
     assert!(process.pidfd().is_some() && process.is_alive());
     drop(listener);
-    assert!(super::socket::process_by_pid(&client, &credentials).unwrap().is_none(), "it has hung up");
+    // Another test's child may hold the listening socket until its exec.
+    let end = Instant::now() + Duration::from_secs(5);
+    while super::socket::process_by_pid(&client, &credentials).unwrap().is_some() {
+        assert!(Instant::now() < end, "the connection has not hung up");
+    }
+}
+
+#[test]
+fn a_connection_given_up_before_its_hello_is_read_raises_no_alarm() {
+    let (a, b) = two_ids();
+    let (mut one, mut two) = (Party::new(a), Party::new(b));
+    two.connector.connect(one.connector.address());
+    two.step();
+    two.connector.goodbye(a);
+    one.step();
+    one.step();
+    assert!(one.recorder.log.is_empty(), "{:?}", one.recorder.log);
+}
+
+#[test]
+fn a_forked_child_touches_nothing() {
+    let folder = std::env::temp_dir().join(format!("lmt-test-{}", random_id()));
+    std::fs::create_dir(&folder).unwrap();
+    let config = Config { socket_dir: Some(folder.clone()), ..quick_config() };
+    let (a, b) = two_ids();
+    let (mut one, mut two) = (Party::with(a, &config), Party::new(b));
+    two.connector.connect(one.connector.address());
+    until(&mut [&mut one, &mut two], |p| p[0].connector.is_established(b));
+    until(&mut [&mut one, &mut two], |p| p[1].connector.is_established(a));
+    let doorbell = nix::sys::eventfd::EventFd::new().unwrap();
+    one.connector.add_readable(doorbell.as_fd(), 5).unwrap();
+    let mut both = Some((one, two));
+    // Once the child only lives on, once it tries everything.
+    for round in 0..2 {
+        let parties = &mut both;
+        let status = super::sys::in_forked_child(|| {
+            let Some((mut one, mut two)) = parties.take() else { return 1 };
+            if round == 1 {
+                one.connector.goodbye_all();
+                two.connector.goodbye(a);
+                two.connector.connect(&Address::abstract_socket(a.member(7)));
+                let _ = one.connector.remove_readable(doorbell.as_fd());
+                let refused = one.connector.send_descriptors(b, b"child", Vec::new()).is_err();
+                one.step();
+                two.step();
+                if !refused {
+                    return 2;
+                }
+            }
+            drop((one, two));
+            0
+        });
+        assert_eq!(status, 0, "round {round}");
+    }
+    let (mut one, mut two) = both.unwrap();
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "the socket's file stands");
+    doorbell.write(1).unwrap();
+    one.connector.send_descriptors(b, b"parent", Vec::new()).unwrap();
+    until(&mut [&mut one, &mut two], |p| {
+        p[1].recorder
+            .log
+            .iter()
+            .any(|e| matches!(e, Happened::Descriptors(_, bytes, _) if bytes == b"parent"))
+            && p[0].recorder.log.iter().any(|e| matches!(e, Happened::Readable(5)))
+    });
+    assert_eq!((one.recorder.closed_how(b), two.recorder.closed_how(a)), (None, None));
+    drop(one);
+    std::fs::remove_dir(&folder).unwrap();
 }

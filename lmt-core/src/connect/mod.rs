@@ -11,9 +11,47 @@
 //! through a [`Handler`]. Which process is at the other end, and whether it
 //! still lives, is known from the kernel (SO_PEERCRED, SO_PEERPIDFD), never from
 //! the peer's word.
+//!
+//! ```
+//! use std::os::fd::OwnedFd;
+//! use std::time::Instant;
+//! use lmt_core::connect::{Closed, Connector, Greeting, Handler};
+//! use lmt_core::{config::Config, error::PeerError, identity::EndpointId, mechanism::PeerFacts};
+//!
+//! #[derive(Default)]
+//! struct Met(Option<String>);
+//!
+//! impl Handler for Met {
+//!     fn hello(&mut self, peer: EndpointId) -> Result<Greeting, String> {
+//!         Ok(Greeting { bytes: b"hello".to_vec(), descriptors: Vec::new() })
+//!     }
+//!     fn probe(&mut self, facts: &PeerFacts, greeting: Greeting) -> Result<Vec<u8>, String> {
+//!         Ok([b"you said ", &greeting.bytes[..]].concat())
+//!     }
+//!     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {
+//!         self.0 = String::from_utf8(report).ok();
+//!     }
+//!     fn failed(&mut self, peer: EndpointId, error: PeerError) {}
+//!     fn closed(&mut self, peer: EndpointId, how: Closed) {}
+//!     fn descriptors(&mut self, peer: EndpointId, bytes: &[u8], descriptors: Vec<OwnedFd>) {}
+//! }
+//!
+//! let group: EndpointId = format!("{:032x}", u128::from(std::process::id()) << 64).parse()?;
+//! let mut one = Connector::new(group.member(1), &Config::default())?;
+//! let mut two = Connector::new(group.member(2), &Config::default())?;
+//! one.connect(two.address());
+//! let (mut first, mut second) = (Met::default(), Met::default());
+//! while first.0.is_none() || second.0.is_none() {
+//!     one.progress(Instant::now(), &mut first);
+//!     two.progress(Instant::now(), &mut second);
+//! }
+//! assert_eq!(first.0.as_deref(), Some("you said hello"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod connector;
 mod handshake;
+mod incoming;
 mod links;
 mod poller;
 mod probe_area;

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
-use super::sys;
 use crate::mechanism::ProbeArea;
 
 /// How long an area rests whose peer may not have probed it yet. A peer that
@@ -34,7 +33,7 @@ impl ProbeLease {
     /// An area with a new nonce.
     pub fn new() -> Result<Self, Errno> {
         let mut nonce = [0; 16];
-        sys::random(&mut nonce)?;
+        crate::random::fill(&mut nonce)?;
         let now = Instant::now();
         let reused = idle_areas().and_then(|mut idle| {
             let at = idle.iter().position(|(from, _)| *from <= now)?;

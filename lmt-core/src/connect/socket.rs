@@ -26,7 +26,7 @@ const BACKLOG: i32 = 4096;
 const LOCK_TRIES: u32 = 1000;
 
 /// A listening socket, whose file, if it has one, is removed in
-/// [`Listener::remove_file`].
+/// [`Listener::close`].
 #[derive(Debug)]
 pub(super) struct Listener {
     pub fd: OwnedFd,
@@ -139,8 +139,10 @@ fn is_stale(name: &UnixAddr) -> bool {
 }
 
 impl Listener {
-    /// Removes the socket's file, if there is one and it still is ours.
-    pub fn remove_file(&mut self) {
+    /// Ends listening, even where a forked child holds the socket too, and
+    /// removes the socket's file, if there is one and it still is ours.
+    pub fn close(&mut self) {
+        let _ = shutdown(self.fd.as_raw_fd(), Shutdown::Both);
         let Some((path, dev, ino)) = self.file.take() else { return };
         let Ok(metadata) = std::fs::symlink_metadata(&path) else { return };
         if (metadata.dev(), metadata.ino()) == (dev, ino) {
@@ -236,7 +238,7 @@ pub(super) fn process_by_pid(
 }
 
 /// Whether the other end of the connection is closed.
-fn has_ended(fd: &OwnedFd) -> bool {
+pub(super) fn has_ended(fd: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(fd.as_fd(), PollFlags::empty())];
     let hung_up = |fds: &[PollFd<'_>; 1]| fds[0].revents().is_some_and(|r| r.contains(PollFlags::POLLHUP));
     poll(&mut fds, PollTimeout::ZERO).is_ok() && hung_up(&fds)

@@ -126,21 +126,6 @@ pub(super) fn pidfd_open(pid: i32) -> Result<OwnedFd, Errno> {
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
-/// Fills `bytes` with random ones (getrandom(2)).
-pub(super) fn random(bytes: &mut [u8]) -> Result<(), Errno> {
-    let mut filled = 0;
-    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        // SAFETY: `rest` is writable for `rest.len()` bytes.
-        let answer = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
-        match Errno::result(answer) {
-            Ok(more) => filled += more as usize,
-            Err(Errno::EINTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
-}
-
 /// Lets process `pid` and its descendants read and write this one where Yama
 /// would forbid it (PR_SET_PTRACER in prctl(2)).
 pub(super) fn set_ptracer(pid: u32) -> Result<(), Errno> {
@@ -148,4 +133,23 @@ pub(super) fn set_ptracer(pid: u32) -> Result<(), Errno> {
     // SAFETY: this option takes integers only and touches no memory of ours.
     let answer = unsafe { libc::prctl(libc::PR_SET_PTRACER, pid, 0, 0, 0) };
     Errno::result(answer).map(drop)
+}
+
+/// Forks, lets the child run `work`, and returns its exit status.
+#[cfg(test)]
+pub(super) fn in_forked_child(work: impl FnOnce() -> i32) -> i32 {
+    // SAFETY: the child runs `work` and _exit only. It may allocate: glibc's
+    // and musl's allocators are usable in the child of a threaded process.
+    match unsafe { nix::unistd::fork() }.unwrap() {
+        nix::unistd::ForkResult::Child => {
+            let status = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(99);
+            // SAFETY: _exit ends the process without running anything of the
+            // parent's (atexit handlers, buffers).
+            unsafe { libc::_exit(status) }
+        }
+        nix::unistd::ForkResult::Parent { child } => match nix::sys::wait::waitpid(child, None).unwrap() {
+            nix::sys::wait::WaitStatus::Exited(_, status) => status,
+            other => panic!("{other:?}"),
+        },
+    }
 }

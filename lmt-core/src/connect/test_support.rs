@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use super::{Closed, Connector, Greeting, Handler};
+use super::{Closed, ConnectError, Connector, Greeting, Handler};
 use crate::config::Config;
 use crate::error::PeerError;
 use crate::identity::EndpointId;
@@ -15,7 +15,7 @@ use crate::mechanism::PeerFacts;
 /// What happened.
 #[derive(Debug)]
 pub(super) enum Happened {
-    Hello(EndpointId),
+    Hello,
     Probe,
     Established(PeerFacts, Vec<u8>),
     Failed(EndpointId, PeerError),
@@ -61,8 +61,8 @@ pub(super) fn read_nonce(facts: &PeerFacts) -> Option<[u8; 16]> {
 }
 
 impl Handler for Recorder {
-    fn hello(&mut self, peer: EndpointId) -> Result<Greeting, String> {
-        self.log.push(Happened::Hello(peer));
+    fn hello(&mut self, _: EndpointId) -> Result<Greeting, String> {
+        self.log.push(Happened::Hello);
         if self.refuse_hello {
             return Err("no greeting for you".to_owned());
         }
@@ -134,7 +134,7 @@ pub(super) struct Party {
 
 pub(super) fn random_id() -> EndpointId {
     let mut bytes = [0; 16];
-    super::sys::random(&mut bytes).unwrap();
+    crate::random::fill(&mut bytes).unwrap();
     EndpointId::from_bytes(bytes)
 }
 
@@ -156,7 +156,15 @@ impl Party {
 
     pub fn with(id: EndpointId, config: &Config) -> Self {
         let recorder = Recorder { name: format!("I am {id}"), ..Recorder::default() };
-        Self { connector: Connector::new(id, config).unwrap(), recorder }
+        // Another test may be starting a process: until its exec the child
+        // holds the sockets of all tests, also one that was just closed.
+        let end = Instant::now() + Duration::from_secs(5);
+        loop {
+            match Connector::new(id, config) {
+                Err(ConnectError::NameInUse { .. }) if Instant::now() < end => std::thread::yield_now(),
+                connector => return Self { connector: connector.unwrap(), recorder },
+            }
+        }
     }
 
     pub fn step(&mut self) {

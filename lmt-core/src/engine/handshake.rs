@@ -46,22 +46,19 @@ impl Traffic {
         let key = *self.by_id.get(&facts.id).ok_or("it has not been greeted")?;
         let inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
         let report = self.transfers.mechanisms().probe(key, facts, greeting.hellos);
-        let max_cells = (inbox.geometry().cells() as u64 / 2).max(1);
-        self.met.insert(
-            facts.id,
-            Box::new(Link {
-                inbox,
-                doorbell: greeting.doorbell,
-                facts: facts.clone(),
-                cpus: greeting.cpus,
-                sent: Credit::default(),
-                returned: Credit::default(),
-                max_cells,
-                max_bytes: greeting.unexpected_max_bytes,
-                drained: Credit::default(),
-                told: Credit::default(),
-            }),
-        );
+        let max_cells = (inbox.geometry().usable_cells() as u64 / 2).max(1);
+        self.peers[key as usize].connection = Connection::Met(Box::new(Link {
+            inbox,
+            doorbell: greeting.doorbell,
+            process: facts.process.clone(),
+            cpus: greeting.cpus,
+            sent: Credit::default(),
+            returned: Credit::default(),
+            max_cells,
+            max_bytes: greeting.unexpected_max_bytes,
+            drained: Credit::default(),
+            told: Credit::default(),
+        }));
         Ok(encode_report(&report))
     }
 
@@ -161,12 +158,15 @@ impl Handler for Reception<'_> {
 
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {
         let traffic = &mut *self.traffic;
-        let Some(link) = traffic.met.remove(&facts.id) else { return };
         let Some(&key) = traffic.by_id.get(&facts.id) else { return };
         traffic.transfers.mechanisms().learn(key, &decode_report(&report));
-        traffic.peers[key as usize].connection = Connection::Up(link);
-        traffic.peers[key as usize].may_write = None;
-        if traffic.peers[key as usize].has_output() && !traffic.busy.contains(&key) {
+        let peer = &mut traffic.peers[key as usize];
+        peer.connection = match std::mem::replace(&mut peer.connection, Connection::None) {
+            Connection::Met(link) => Connection::Up(link),
+            other => other,
+        };
+        peer.may_write = None;
+        if peer.has_output() && !traffic.busy.contains(&key) {
             traffic.busy.push(key);
         }
         traffic.wake_resting(facts.id);

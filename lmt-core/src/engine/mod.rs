@@ -179,7 +179,6 @@ impl Engine {
             owing: Vec::new(),
             free: Vec::new(),
             resting: Vec::new(),
-            met: HashMap::new(),
             synchronous: HashSet::new(),
             inbox_fd,
             doorbell,

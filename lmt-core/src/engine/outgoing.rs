@@ -377,7 +377,16 @@ impl super::peer::Link {
         payload: Payload<'_>,
         charge_bytes: u64,
     ) -> Result<(), SendError> {
-        let sent = self.inbox.send(envelope, payload)?;
+        let sent = match self.inbox.send(envelope, payload) {
+            Ok(sent) => sent,
+            Err(error) => {
+                // A sleeping receiver must be woken to make room.
+                if let SendError::Full { wake: true } = error {
+                    super::doorbell::ring(&self.doorbell);
+                }
+                return Err(error);
+            }
+        };
         self.sent.drained_cells = self.sent.drained_cells.wrapping_add(1);
         self.sent.released_bytes = self.sent.released_bytes.wrapping_add(charge_bytes);
         if sent.wake {

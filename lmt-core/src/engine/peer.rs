@@ -10,7 +10,6 @@ use super::traffic::Unexpected;
 use crate::error::PeerError;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Credit, InboxSender};
-use crate::mechanism::PeerFacts;
 use crate::process::PeerProcess;
 use crate::rendezvous::{Packet, SendId};
 
@@ -30,6 +29,9 @@ pub(crate) enum Connection {
     None,
     /// The handshake is under way.
     Pending,
+    /// The peer may send already: it has this process's report. What it can do
+    /// itself is not known here yet, so nothing is sent to it.
+    Met(Box<Link>),
     /// Messages flow.
     Up(Box<Link>),
     /// It ended.
@@ -41,7 +43,8 @@ pub(crate) enum Connection {
 pub(crate) struct Link {
     pub inbox: InboxSender,
     pub doorbell: OwnedFd,
-    pub facts: PeerFacts,
+    /// Who writes through it.
+    pub process: Arc<PeerProcess>,
     pub cpus: CpuSet,
     /// What the peer will have drained and released of this process's messages
     /// when it has dealt with all of them.
@@ -143,6 +146,14 @@ impl Peer {
             control: VecDeque::new(),
             parked: VecDeque::new(),
             assembly: None,
+        }
+    }
+
+    /// The way back for what the peer sends.
+    pub fn link(&mut self) -> Option<&mut Link> {
+        match &mut self.connection {
+            Connection::Met(link) | Connection::Up(link) => Some(link),
+            _ => None,
         }
     }
 

@@ -65,15 +65,12 @@ impl Traffic {
         false
     }
 
-    /// The process that has, or may have, this peer's number; a handshake with
-    /// it that is under way is forgotten.
-    pub fn process_of(&mut self, key: PeerKey) -> Option<Arc<PeerProcess>> {
+    /// The process that has, or may have, this peer's number.
+    pub fn process_of(&self, key: PeerKey) -> Option<Arc<PeerProcess>> {
         let peer = &self.peers[key as usize];
-        let met = self.met.remove(&peer.id);
-        match (&peer.connection, met) {
-            (Connection::Up(link), _) => Some(link.facts.process.clone()),
-            (_, Some(link)) => Some(link.facts.process.clone()),
-            (_, None) => peer.may_write.clone(),
+        match &peer.connection {
+            Connection::Met(link) | Connection::Up(link) => Some(link.process.clone()),
+            _ => peer.may_write.clone(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::peer::{Assembly, Connection, Link, Peer, Target};
+use super::peer::{Assembly, Connection, Peer, Target};
 use super::place::CpuSet;
 use super::requests::{OperationError, PeerId, RequestId, Requests, State, Status, Waiting};
 use crate::buffer::copy_between;
@@ -78,8 +78,6 @@ pub(crate) struct Traffic {
     pub free: Vec<PeerKey>,
     /// Numbers of removed peers that a new peer may not have yet.
     pub resting: Vec<Resting>,
-    /// Peers whose inbox is mapped, and whose report is awaited.
-    pub met: HashMap<EndpointId, Box<Link>>,
     /// Short synchronous sends that wait for their peer's connection.
     pub synchronous: HashSet<RequestId>,
     /// Whether processes outnumber the CPUs they may use.
@@ -130,7 +128,7 @@ impl Traffic {
 
     /// Counts a cell as drained. `None` when it comes from no connected peer.
     fn note_drained(&mut self, key: PeerKey, delivery: &Delivery<'_>) -> Option<u64> {
-        let link = link_of(&mut self.peers, &mut self.met, key)?;
+        let link = self.peers.get_mut(key as usize)?.link()?;
         let told_all = !link.owes();
         link.drained.drained_cells = link.drained.drained_cells.wrapping_add(1);
         if link.owes_much() {
@@ -143,7 +141,7 @@ impl Traffic {
 
     /// Gives back room in the unexpected queue to the peer that used it.
     fn release(&mut self, key: PeerKey, charge_bytes: u64) {
-        let Some(link) = link_of(&mut self.peers, &mut self.met, key) else { return };
+        let Some(link) = self.peers.get_mut(key as usize).and_then(Peer::link) else { return };
         let told_all = !link.owes();
         link.drained.released_bytes = link.drained.released_bytes.wrapping_add(charge_bytes);
         if link.owes_much() {
@@ -156,7 +154,7 @@ impl Traffic {
     /// Tells every peer what was drained of theirs.
     pub fn pay_all(&mut self) {
         while let Some(key) = self.owing.pop() {
-            if let Some(link) = link_of(&mut self.peers, &mut self.met, key) {
+            if let Some(link) = self.peers.get_mut(key as usize).and_then(Peer::link) {
                 link.pay();
             }
         }
@@ -452,22 +450,6 @@ impl Traffic {
             (TransferError::PeerDead, Connection::Gone(error)) => error.clone().into(),
             _ => OperationError::of_transfer(error, peer.id),
         }
-    }
-}
-
-/// The link with a peer. One whose report is still awaited counts: the peer has
-/// ours, so for it the connection stands, and its messages may arrive through
-/// the inbox before its report does through the socket.
-#[inline]
-fn link_of<'a>(
-    peers: &'a mut [Peer],
-    met: &'a mut HashMap<EndpointId, Box<Link>>,
-    key: PeerKey,
-) -> Option<&'a mut Link> {
-    let peer = peers.get_mut(key as usize)?;
-    match &mut peer.connection {
-        Connection::Up(link) => Some(link),
-        _ => met.get_mut(&peer.id).map(Box::as_mut),
     }
 }
 

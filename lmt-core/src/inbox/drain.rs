@@ -170,12 +170,16 @@ impl Drain {
         if last_open || !word.is_pending_at(ring.lap(self.head)) || !self.others_wait(ring) {
             return false;
         }
-        // Relaxed: the mark carries no data, and the owner's Release stays the
-        // head of the release sequence that this continues.
+        if Self::published(ring, self.head).is_some() {
+            return true; // Meanwhile: no need to make a detour of it.
+        }
+        // Release pairs with the Acquire of a sender that passes this slot: it
+        // must see the slots freed before, or it could pass those too, on a
+        // stale view of when they were stuck. Relaxed on failure: nothing read.
         let marked = ring.claims[slot].compare_exchange(
             word.raw(),
             word.stuck().raw(),
-            Ordering::Relaxed,
+            Ordering::Release,
             Ordering::Relaxed,
         );
         if marked.is_err() {
@@ -189,12 +193,12 @@ impl Drain {
         true
     }
 
-    /// Whether a position behind the head is claimed. If the first that can be
-    /// is not, none is.
+    /// Whether a sender is, or may be, behind the head: the first position
+    /// that can be claimed is, or the head's is the last such position in the
+    /// ring, so that senders find it full.
     fn others_wait(&self, ring: &Ring<'_>) -> bool {
-        let behind = (1..ring.slots() as u64).map(|n| self.head.wrapping_add(n));
-        let next = behind.into_iter().find(|p| self.roads[ring.slot(*p)] == Road::Open);
-        next.is_some_and(|p| {
+        let mut behind = (1..ring.slots() as u64).map(|n| self.head.wrapping_add(n));
+        behind.find(|p| self.roads[ring.slot(*p)] == Road::Open).is_none_or(|p| {
             // Relaxed: only a reason to look closer; no data depends on it.
             let word = Claim::from_raw(ring.claims[ring.slot(p)].load(Ordering::Relaxed));
             word.is_pending_at(ring.lap(p))
@@ -293,11 +297,22 @@ impl Drain {
         freed
     }
 
+    /// Whether a published message of `owner` waits here.
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
+    pub(crate) fn holds_messages_of(&self, ring: &Ring<'_>, owner: u16) -> bool {
+        let ahead = (0..ring.slots() as u64).map(|n| self.head.wrapping_add(n));
+        let open = ahead.filter(|p| self.roads[ring.slot(*p)] == Road::Open);
+        let mut waiting = open.chain(self.stuck.iter().map(|s| s.position));
+        waiting.any(|p| Self::published(ring, p).is_some_and(|publish| publish.owner() == owner))
+    }
+
     /// Asks for the doorbell, then looks once more: true when nothing is there
     /// and the receiver may sleep until a sender rings.
     pub(crate) fn prepare_sleep(&mut self, ring: &Ring<'_>) -> bool {
-        // Relaxed: the fence orders it.
-        ring.sleeping.store(1, Ordering::Relaxed);
+        // AcqRel, and a swap as all changes of this word: each sees the one
+        // before it, so they stand in one order that all agree on. The fence
+        // orders it against the messages.
+        ring.sleeping.swap(1, Ordering::AcqRel);
         // Pairs with the fence in `Claimer::publish`.
         fence(Ordering::SeqCst);
         let asleep = self.find_thoroughly(ring).is_none();
@@ -309,7 +324,7 @@ impl Drain {
 
     /// Takes the wish for a doorbell back; one may ring all the same.
     pub(crate) fn cancel_sleep(&self, ring: &Ring<'_>) {
-        // Relaxed: a sender that reads the old value rings once for nothing.
-        ring.sleeping.store(0, Ordering::Relaxed);
+        // AcqRel as above. A sender that swapped first rings once for nothing.
+        ring.sleeping.swap(0, Ordering::AcqRel);
     }
 }

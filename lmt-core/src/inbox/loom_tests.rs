@@ -2,7 +2,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p lmt-core --release --lib loom`.
 
 use loom::cell::UnsafeCell;
-use loom::sync::{Arc, Notify};
+use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
 use super::drain::{Arrival, Drain};
@@ -16,7 +16,8 @@ struct Memory {
     tail_hint: AtomicU64,
     sleeping: AtomicU64,
     cells: Vec<UnsafeCell<u64>>,
-    doorbell: Notify,
+    doorbell: Mutex<bool>,
+    rung: Condvar,
 }
 
 impl Memory {
@@ -29,7 +30,8 @@ impl Memory {
             tail_hint: zero(),
             sleeping: zero(),
             cells: (0..slots).map(|_| UnsafeCell::new(0)).collect(),
-            doorbell: Notify::new(),
+            doorbell: Mutex::new(false),
+            rung: Condvar::new(),
         })
     }
 
@@ -40,6 +42,19 @@ impl Memory {
             tail_hint: &self.tail_hint,
             sleeping: &self.sleeping,
         }
+    }
+
+    fn ring_doorbell(&self) {
+        *self.doorbell.lock().unwrap() = true;
+        self.rung.notify_one();
+    }
+
+    fn wait_for_doorbell(&self) {
+        let mut rung = self.doorbell.lock().unwrap();
+        while !*rung {
+            rung = self.rung.wait(rung).unwrap();
+        }
+        *rung = false;
     }
 
     #[allow(unsafe_code)]
@@ -72,7 +87,11 @@ fn send(memory: &Memory, claimer: &mut Claimer, value: u64, stop: Stop) -> Resul
     if stop == Stop::HintLoad {
         return Ok(());
     }
-    let claimed = claimer.take(&ring, start)?;
+    let claimed = claimer.take(&ring, start).inspect_err(|full| {
+        if full.wake {
+            memory.ring_doorbell();
+        }
+    })?;
     if stop == Stop::Claim {
         return Ok(());
     }
@@ -89,7 +108,7 @@ fn send(memory: &Memory, claimer: &mut Claimer, value: u64, stop: Stop) -> Resul
         return Ok(());
     }
     if claimer.publish(&ring, claimed, 0) {
-        memory.doorbell.notify();
+        memory.ring_doorbell();
     }
     Ok(())
 }
@@ -150,7 +169,7 @@ impl Inbox {
                 self.take(memory, arrival);
             } else if self.drain.prepare_sleep(&memory.ring()) {
                 // A lost wake is a deadlock here, which loom reports.
-                memory.doorbell.wait();
+                memory.wait_for_doorbell();
                 self.drain.cancel_sleep(&memory.ring());
             }
         }
@@ -173,6 +192,13 @@ fn spawn(memory: &Arc<Memory>, work: impl FnOnce(&Memory) + 'static) -> thread::
 fn check_whole_ring(memory: &Memory, inbox: &mut Inbox, slots: u64) {
     assert!(inbox.drain.find_thoroughly(&memory.ring()).is_none(), "something came twice");
     let mut claimer = Claimer::new(2);
+    // A slot that was stuck comes back one lap later.
+    for _ in 0..slots {
+        assert!(send(memory, &mut claimer, inbox.last[2] + 1, Stop::Never).is_ok(), "no slot");
+        let arrival = inbox.drain.find(&memory.ring()).expect("what was just sent");
+        inbox.take(memory, arrival);
+        inbox.drain.find_thoroughly(&memory.ring());
+    }
     for _ in 0..2 {
         let before = inbox.last;
         for n in 1..=slots {
@@ -191,9 +217,9 @@ fn loom_two_senders_wrap_and_fill_the_ring() {
     model(2, || {
         let memory = Memory::new(2);
         let a = spawn(&memory, |m| send_all(m, 0, 2));
-        let b = spawn(&memory, |m| send_all(m, 1, 2));
+        let b = spawn(&memory, |m| send_all(m, 1, 1));
         let mut inbox = Inbox::new(2, 0);
-        inbox.poll_until(&memory, [2, 2, 0]);
+        inbox.sleep_until(&memory, [2, 1, 0]);
         a.join().unwrap();
         b.join().unwrap();
         check_whole_ring(&memory, &mut inbox, 2);
@@ -217,9 +243,9 @@ fn loom_a_slow_sender_is_passed_over_and_nothing_changes_order() {
     model(2, || {
         let memory = Memory::new(2);
         let a = spawn(&memory, |m| send_all(m, 0, 2));
-        let b = spawn(&memory, |m| send_all(m, 1, 2));
+        let b = spawn(&memory, |m| send_all(m, 1, 1));
         let mut inbox = Inbox::new(2, 0);
-        inbox.poll_thoroughly_until(&memory, [2, 2, 0]);
+        inbox.poll_thoroughly_until(&memory, [2, 1, 0]);
         a.join().unwrap();
         b.join().unwrap();
         check_whole_ring(&memory, &mut inbox, 2);
@@ -230,10 +256,10 @@ fn loom_a_slow_sender_is_passed_over_and_nothing_changes_order() {
 fn loom_a_slow_sender_in_a_ring_of_four() {
     model(2, || {
         let memory = Memory::new(4);
-        let a = spawn(&memory, |m| send_all(m, 0, 3));
+        let a = spawn(&memory, |m| send_all(m, 0, 2));
         let b = spawn(&memory, |m| send_all(m, 1, 2));
         let mut inbox = Inbox::new(4, 1);
-        inbox.poll_thoroughly_until(&memory, [3, 2, 0]);
+        inbox.poll_thoroughly_until(&memory, [2, 2, 0]);
         a.join().unwrap();
         b.join().unwrap();
         check_whole_ring(&memory, &mut inbox, 4);
@@ -281,7 +307,7 @@ fn stopped(stop: Stop, slots: usize, before: u64, others: u64) {
         });
         let b = spawn(&memory, move |m| send_all(m, 1, others));
         let mut inbox = Inbox::new(slots, 0);
-        inbox.poll_until(&memory, [before, others, 0]);
+        inbox.sleep_until(&memory, [before, others, 0]);
         a.join().unwrap();
         b.join().unwrap();
         let freed = inbox.drain.release_dead(&memory.ring(), 0);
@@ -293,31 +319,30 @@ fn stopped(stop: Stop, slots: usize, before: u64, others: u64) {
 
 #[test]
 fn loom_a_sender_stops_forever_after_loading_the_hint() {
-    stopped(Stop::HintLoad, 2, 0, 3);
+    stopped(Stop::HintLoad, 2, 0, 2);
 }
 
 #[test]
 fn loom_a_sender_stops_forever_after_its_claim() {
-    stopped(Stop::Claim, 2, 0, 3);
+    stopped(Stop::Claim, 2, 0, 2);
 }
 
 #[test]
 fn loom_a_sender_stops_forever_after_storing_the_hint() {
-    stopped(Stop::HintStore, 2, 0, 3);
+    stopped(Stop::HintStore, 2, 0, 2);
 }
 
 #[test]
 fn loom_a_sender_stops_forever_in_the_payload() {
-    stopped(Stop::MidPayload, 2, 0, 3);
+    stopped(Stop::MidPayload, 2, 0, 2);
 }
 
 #[test]
 fn loom_a_sender_stops_forever_before_publishing() {
-    stopped(Stop::BeforePublish, 2, 0, 3);
+    stopped(Stop::BeforePublish, 2, 0, 2);
 }
 
 #[test]
 fn loom_a_sender_stops_forever_in_its_second_message() {
-    stopped(Stop::Claim, 2, 1, 2);
-    stopped(Stop::HintStore, 4, 1, 2);
+    stopped(Stop::Claim, 2, 1, 1);
 }

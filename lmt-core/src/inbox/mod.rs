@@ -6,10 +6,10 @@
 //! how: slots are claimed, not linked, so no sender's death leaves a gap that
 //! blocks the rest (nemesis-lmt-icpp2009, section 2, has the linked list).
 //!
-//! - [`words`]: what the shared words encode.
-//! - [`ring`] and [`drain`]: the algorithm, senders' and receiver's half. They
+//! - `words`: what the shared words encode.
+//! - `ring` and `drain`: the algorithm, senders' and receiver's half. They
 //!   know no memory but the words they are given, so that loom runs them.
-//! - [`layout`]: where the words are in shared memory.
+//! - `layout`: where the words are in shared memory.
 //! - [`InboxSender`] and [`InboxReceiver`]: the two ends.
 //!
 //! What arrives through an [`InboxReceiver`] is checked as far as the inbox

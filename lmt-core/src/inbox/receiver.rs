@@ -93,9 +93,15 @@ impl InboxReceiver {
 
     /// Frees the slots that `sender` claimed and will never publish, its
     /// process being known dead; returns how many. What it published is still
-    /// delivered, so its number goes to no other before a poll found nothing.
+    /// delivered: give its number to another only when
+    /// [`InboxReceiver::holds_messages_of`] says that none is left.
     pub fn release_dead(&mut self, sender: u16) -> usize {
         self.drain.release_dead(&self.memory.ring(), sender)
+    }
+
+    /// Whether a message of `sender` waits to be polled. Looks at every slot.
+    pub fn holds_messages_of(&self, sender: u16) -> bool {
+        self.drain.holds_messages_of(&self.memory.ring(), sender)
     }
 
     /// What `peer` last stored in its line of the credit table; none if its

@@ -65,7 +65,12 @@ impl<'a> Ring<'a> {
 
 /// The ring has no free slot, or none that a bounded search found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RingFull;
+#[must_use = "a sleeping receiver must be woken"]
+pub(crate) struct RingFull {
+    /// The receiver sleeps, and may have to pass over a stalled sender to make
+    /// room: ring its doorbell.
+    pub(crate) wake: bool,
+}
 
 /// A position that this sender has claimed and not yet published.
 #[derive(Debug)]
@@ -160,7 +165,7 @@ impl Claimer {
             position = position.wrapping_add(jump).wrapping_add(1);
         }
         self.was_full = true;
-        Err(RingFull)
+        Err(RingFull { wake: Self::wants_doorbell(ring) })
     }
 
     /// Tells other senders to start behind this claim.
@@ -187,11 +192,17 @@ impl Claimer {
         let word = Publish::new(ring.lap(claimed.position), self.me, kind);
         // Release pairs with the receiver's Acquire poll of this word.
         ring.line(claimed.position).words[0].store(word.raw(), Ordering::Release);
+        Self::wants_doorbell(ring)
+    }
+
+    #[inline]
+    fn wants_doorbell(ring: &Ring<'_>) -> bool {
         // Pairs with the fence in `Drain::prepare_sleep`: either this load sees
-        // the receiver asleep or the receiver's last look sees the message.
+        // the receiver asleep or the receiver's last look sees the message, and
+        // every claim that this sender has seen.
         fence(Ordering::SeqCst);
-        // Relaxed: the fence orders it. The swap is Relaxed too, for it only
-        // picks the one sender that rings.
-        ring.sleeping.load(Ordering::Relaxed) != 0 && ring.sleeping.swap(0, Ordering::Relaxed) != 0
+        // Relaxed: the fence orders it. The swap picks the one sender that
+        // rings; AcqRel pairs with the swaps in `prepare_sleep`, `cancel_sleep`.
+        ring.sleeping.load(Ordering::Relaxed) != 0 && ring.sleeping.swap(0, Ordering::AcqRel) != 0
     }
 }

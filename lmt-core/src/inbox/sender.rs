@@ -44,7 +44,11 @@ pub struct Sent {
 pub enum SendError {
     /// No free slot now. Polling the own inbox in between avoids deadlock.
     #[error("the peer's inbox is full; try again once it has drained some")]
-    Full,
+    Full {
+        /// The receiver sleeps: ring its doorbell, for it may have to pass over
+        /// a sender that stopped.
+        wake: bool,
+    },
     /// The message is longer than a cell.
     #[error("a message of {bytes} bytes does not fit a cell; it must have at most {most_bytes}")]
     TooLong {
@@ -113,7 +117,7 @@ impl InboxSender {
 
         let ring = self.memory.ring();
         let start = self.claimer.start(&ring);
-        let claimed = self.claimer.take(&ring, start).map_err(|_| SendError::Full)?;
+        let claimed = self.claimer.take(&ring, start).map_err(|full| SendError::Full { wake: full.wake })?;
         self.claimer.store_hint(&ring, &claimed);
         if !inline {
             payload.write(&self.memory, ring.slot(claimed.position()));

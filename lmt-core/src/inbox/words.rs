@@ -111,6 +111,7 @@ impl Publish {
     }
 
     #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
     pub(crate) const fn kind(self) -> u8 {
         self.0 as u8
     }

@@ -5,6 +5,8 @@
 //! the order in which they were posted (MPI 4.1, section 3.5; fi_tagged(3)).
 //! [`Matcher`] is the interface, so that an owner with a matcher of its own can
 //! bring it; [`TagMatcher`] is the one that lmt uses.
+#![forbid(unsafe_code)]
+
 mod list;
 mod tag_matcher;
 

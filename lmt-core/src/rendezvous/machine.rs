@@ -102,12 +102,12 @@ impl Side {
         if step.bytes > left {
             return Err(breach(format!("a step reported {} bytes where {left} were left", step.bytes)));
         }
-        self.moved_bytes += step.bytes;
         // In the Cooperative model it is the receiver who counts.
         let counts = self.role == Role::Receiver || self.model == Model::Put;
         if step.done && counts && step.bytes != left {
             return Err(breach(format!("it said done with {} bytes missing", left - step.bytes)));
         }
+        self.moved_bytes += step.bytes;
         Ok(step.done)
     }
 
@@ -385,3 +385,7 @@ impl Default for Machine {
         Self::new()
     }
 }
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

@@ -34,6 +34,8 @@
 //!   it crossed; the sender goes on.
 //! - CTS then DEMOTE (the receiver of a Cooperative transfer fails to start):
 //!   the sender starts, then ends the attempt.
+#![forbid(unsafe_code)]
+
 mod machine;
 pub mod packet;
 mod receiver;

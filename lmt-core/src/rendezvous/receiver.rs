@@ -44,6 +44,13 @@ impl Machine {
         id
     }
 
+    /// A receive has matched a short message that came with the id of a
+    /// synchronous send: lets its sender know.
+    pub fn matched_eager(&mut self, peer: PeerKey, send_id: SendId) {
+        let packet = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0 });
+        self.actions.push_back(Action::Send { peer, packet });
+    }
+
     fn prepare_receive(&mut self, id: ReceiveId) {
         let key = TransferKey::Receive(id);
         let Some(side) = self.side_mut(key) else { return };

@@ -46,6 +46,24 @@ impl Machine {
         id
     }
 
+    /// Books a short message that the driver itself carries and whose sender
+    /// wants to know when it is matched (a synchronous send): it completes when
+    /// the receiver has called [`Self::matched_eager`]. Its id travels with it.
+    pub fn send_synchronous_eager(&mut self, peer: PeerKey) -> SendId {
+        let nothing = Interval::default();
+        let mut side = Side::new(peer, Role::Sender, nothing);
+        side.phase = Phase::Waiting;
+        SendId(self.sends.insert(Outgoing {
+            side,
+            total_bytes: 0,
+            candidates: Candidates::new(),
+            next_candidate: 0,
+            announced: true,
+            remote: None,
+            cancel_sent: false,
+        }))
+    }
+
     /// Takes a message back if no receive has matched it yet. It completes with
     /// [`TransferError::Cancelled`] then; otherwise it goes on as if nothing
     /// had been asked.

@@ -177,9 +177,9 @@ impl Launcher {
         let program = self.check()?;
         let id = match self.group {
             Some(id) => id,
-            None => {
-                EndpointId::from_bytes(sys::random_bytes().map_err(|source| supervisor("has no id", source))?)
-            }
+            None => lmt_core::random::bytes()
+                .map(EndpointId::from_bytes)
+                .map_err(|errno| supervisor("has no id", errno.into()))?,
         };
         let failed = |source| supervisor("could not be started", source);
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;

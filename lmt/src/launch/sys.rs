@@ -15,15 +15,6 @@ use nix::unistd::Pid;
 /// The signals by which a user ends a program.
 pub(super) const ENDING_SIGNALS: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
 
-/// Random bytes for a group's id.
-pub(super) fn random_bytes() -> io::Result<[u8; 16]> {
-    let mut bytes = [0u8; 16];
-    // SAFETY: the pointer and the length are those of a live, writable array.
-    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    // Up to 256 bytes come whole or not at all (getrandom(2)).
-    if got == bytes.len() as isize { Ok(bytes) } else { Err(io::Error::last_os_error()) }
-}
-
 /// Numbers that [`take_inherited_fd`] has given away.
 static TAKEN: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
 

@@ -1,0 +1,246 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use crate::error::BenchError;
+use crate::patterns::{DEFINITIONS, Pattern};
+use crate::sizes::parse_sizes;
+
+/// The most ranks of a group.
+const MOST_RANKS: u32 = 1024;
+/// The most repetitions.
+const MOST_REPETITIONS: u32 = 10_000;
+
+/// Moves messages between processes of one machine, and measures how fast.
+#[derive(Debug, Parser)]
+#[command(name = "lmt", version, subcommand_required = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measures one communication pattern, or what the machine allows (limits).
+    Bench(BenchArgs),
+    /// Runs ping-pong over every mechanism that works here and writes one HTML report.
+    Compare(CompareArgs),
+    /// Starts a group of ranks that know each other, and ends them together.
+    Run(RunArgs),
+    /// The other process when mechanisms are probed; started by lmt itself.
+    #[command(name = crate::engine::endpoint::PROBE_COMMAND, hide = true)]
+    Probe {
+        /// The identity of the two.
+        group: String,
+    },
+    /// One rank of a benchmark; started by lmt itself.
+    #[command(name = crate::group::RANK_COMMAND, hide = true)]
+    Rank,
+}
+
+/// `lmt bench`.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// latency, pingpong, pingping, exchange, bw, bibw or limits.
+    #[arg(value_parser = str::parse::<Pattern>)]
+    pub pattern: Pattern,
+    /// A mechanism's name, auto, or all that work here [default: auto, or all where there is no auto].
+    #[arg(long, value_name = "NAME")]
+    pub mechanism: Option<String>,
+    /// Processes in the group.
+    #[arg(short = 'n', long, default_value = "2", value_name = "RANKS", value_parser = parse_ranks)]
+    pub ranks: u32,
+    /// How the results are written.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// How it is measured.
+    #[command(flatten)]
+    pub measuring: MeasuringArgs,
+}
+
+/// `lmt compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// Where the report goes.
+    #[arg(long, default_value = "lmt-compare.html", value_name = "FILE")]
+    pub output: PathBuf,
+    /// How it is measured.
+    #[command(flatten)]
+    pub measuring: MeasuringArgs,
+}
+
+/// `lmt run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Ranks to start.
+    #[arg(short = 'n', long, value_name = "RANKS", value_parser = parse_group)]
+    pub ranks: u32,
+    /// CPUs of ranks 0, 1, ... as 0,2 or 0-3, or none.
+    #[arg(long, value_name = "LIST", value_parser = parse_pin)]
+    pub pin: Option<Pin>,
+    /// Write [rank] before each line of output.
+    #[arg(long)]
+    pub prefix: bool,
+    /// The program and its arguments, behind --.
+    #[arg(required = true, last = true, value_name = "PROGRAM")]
+    pub program: Vec<std::ffi::OsString>,
+}
+
+/// What both have.
+#[derive(Debug, Args)]
+pub struct MeasuringArgs {
+    /// Message sizes: 8,64KiB,1MiB or a range of powers of two, 1..16MiB.
+    /// KiB, MiB, GiB and k, K, M, G are powers of 1024 [default: by pattern].
+    #[arg(long, value_name = "LIST", value_parser = parse_size_list)]
+    pub sizes: Option<SizeList>,
+    /// Iterations of each repetition [default: as many as take about 4 ms].
+    #[arg(long, value_name = "N", value_parser = parse_iterations)]
+    pub iterations: Option<u64>,
+    /// Measurements of each size, of which the median, least and most are shown.
+    #[arg(long, default_value = "15", value_name = "N", value_parser = parse_repetitions)]
+    pub repetitions: u32,
+    /// Rotate through buffers larger than the last cache.
+    #[arg(long)]
+    pub off_cache: bool,
+    /// Write buffers before sending and read them after receiving, inside the timed part.
+    #[arg(long)]
+    pub touch: bool,
+    /// Check every byte of an extra, untimed pass, between guard pages.
+    #[arg(long)]
+    pub verify: bool,
+    /// CPUs of ranks 0, 1, ... as 0,2 or 0-3, or none [default: rank i on the i-th allowed CPU].
+    #[arg(long, value_name = "LIST", value_parser = parse_pin)]
+    pub pin: Option<Pin>,
+    /// Measure in between what the machine allows, and show it beside the results.
+    #[arg(long)]
+    pub limits: bool,
+}
+
+/// Sizes in ascending order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SizeList(pub Vec<u64>);
+
+/// Where ranks run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pin {
+    /// Where the scheduler likes.
+    None,
+    /// Rank i on the i-th of these.
+    Cpus(Vec<usize>),
+}
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Columns for people.
+    Table,
+    /// Comma-separated values.
+    Csv,
+    /// One JSON object.
+    Json,
+}
+
+/// What the command line turned out to be.
+#[derive(Debug)]
+pub enum Parsed {
+    /// A command to carry out.
+    Command(Command),
+    /// Help or version: text to show.
+    Text(String),
+}
+
+/// Reads the command line.
+///
+/// # Errors
+/// One line that says what is wrong and what would be right.
+pub fn parse<I>(arguments: I) -> Result<Parsed, BenchError>
+where
+    I: IntoIterator<Item = std::ffi::OsString>,
+{
+    let command = Cli::command().mut_subcommand("bench", |bench| bench.after_help(pattern_help()));
+    let matches = match command.try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) if !error.use_stderr() => return Ok(Parsed::Text(error.render().to_string())),
+        Err(error) => return Err(BenchError::Usage(one_line(&error.render().to_string()))),
+    };
+    Cli::from_arg_matches(&matches)
+        .map(|cli| Parsed::Command(cli.command))
+        .map_err(|error| BenchError::Usage(one_line(&error.render().to_string())))
+}
+
+fn pattern_help() -> String {
+    let mut text = "Patterns:\n".to_owned();
+    for definition in DEFINITIONS {
+        text.push_str(&format!(
+            "  {:9} {} Sizes by default: {}.\n",
+            definition.name, definition.text, definition.default_sizes
+        ));
+    }
+    text
+}
+
+/// Clap's message without its further paragraphs.
+fn one_line(rendered: &str) -> String {
+    let lines = rendered.lines().map(str::trim).filter(|line| {
+        !line.is_empty() && !line.starts_with("Usage:") && !line.starts_with("For more information")
+    });
+    let line = lines.collect::<Vec<_>>().join("; ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line).replace(":; ", ": ");
+    format!("{line}; see lmt --help")
+}
+
+fn parse_size_list(text: &str) -> Result<SizeList, String> {
+    parse_sizes(text).map(SizeList).map_err(|error| error.to_string())
+}
+
+fn parse_count(text: &str, what: &str, least: u64, most: u64) -> Result<u64, String> {
+    let rule = || format!("{what} must be a whole number from {least} to {most}");
+    let number = text.parse().map_err(|_| rule())?;
+    if (least..=most).contains(&number) { Ok(number) } else { Err(rule()) }
+}
+
+fn parse_ranks(text: &str) -> Result<u32, String> {
+    let ranks = parse_count(text, "a benchmark's ranks", 2, MOST_RANKS.into())?;
+    u32::try_from(ranks).map_err(|error| error.to_string())
+}
+
+fn parse_group(text: &str) -> Result<u32, String> {
+    let most = lmt::launch::Group::MAX_SIZE;
+    let ranks = parse_count(text, "a group's ranks", 1, most.into())?;
+    u32::try_from(ranks).map_err(|error| error.to_string())
+}
+
+fn parse_repetitions(text: &str) -> Result<u32, String> {
+    let repetitions = parse_count(text, "repetitions", 1, MOST_REPETITIONS.into())?;
+    u32::try_from(repetitions).map_err(|error| error.to_string())
+}
+
+fn parse_iterations(text: &str) -> Result<u64, String> {
+    parse_count(text, "iterations", 1, 1_000_000_000)
+}
+
+fn parse_pin(text: &str) -> Result<Pin, String> {
+    if text == "none" {
+        return Ok(Pin::None);
+    }
+    let rule = || format!("'{text}' is neither none nor a list of CPUs such as 0,2 or 0-3");
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let first: u16 = first.trim().parse().map_err(|_| rule())?;
+        let last: u16 = last.trim().parse().map_err(|_| rule())?;
+        if last < first {
+            return Err(rule());
+        }
+        cpus.extend(usize::from(first)..=usize::from(last));
+    }
+    Ok(Pin::Cpus(cpus))
+}
+
+#[cfg(test)]
+#[path = "cli_tests.rs"]
+mod tests;

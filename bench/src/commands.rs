@@ -1,0 +1,295 @@
+//! The subcommands.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lmt::launch::{RunOptions, run_command};
+
+use crate::cache;
+use crate::cli::{BenchArgs, CompareArgs, Format, MeasuringArgs, Pin, RunArgs};
+use crate::engine::Engine;
+use crate::environment::{Environment, allowed_cpus};
+use crate::error::BenchError;
+use crate::group;
+use crate::job::{Event, Job, Row};
+use crate::nearest::unknown;
+use crate::output::{CompareTable, Csv, Json, LimitsTable, Results, Table};
+use crate::patterns::Pattern;
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::sizes::{human, parse_sizes};
+
+/// The engine's own choice.
+const AUTO: &str = "auto";
+/// Every mechanism that works here.
+const ALL: &str = "all";
+
+/// `lmt bench`.
+///
+/// # Errors
+/// What was asked for does not exist, or a rank failed.
+pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> {
+    let mechanisms = if args.pattern == Pattern::Limits {
+        without_limits_conflicts(args)?;
+        Vec::new()
+    } else {
+        choose(engine, args.mechanism.as_deref())?
+    };
+    let job = job(args.pattern, mechanisms, args.ranks, &args.measuring)?;
+    let mut results: Box<dyn Results> = match (args.format, args.pattern) {
+        (Format::Table, Pattern::Limits) => Box::new(LimitsTable),
+        (Format::Table, _) => Box::new(Table::default()),
+        (Format::Csv, _) => Box::new(Csv::default()),
+        (Format::Json, _) => Box::new(Json::default()),
+    };
+    run(&job, results.as_mut()).map(|_| ())
+}
+
+/// `lmt compare`.
+///
+/// # Errors
+/// The report cannot be written, or a rank failed.
+pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchError> {
+    // Found out before the minutes of measuring, not after.
+    let file = ReportFile::create(&args.output)?;
+    let job = job(Pattern::Pingpong, choose(engine, Some(ALL))?, 2, &args.measuring)?;
+    let (environment, rows) = run(&job, &mut CompareTable::default())?;
+    let report = Report::new(environment, &rows);
+    file.write(&report.to_html()?)?;
+    print(&format!("report: {}\n", args.output.display()))
+}
+
+/// `lmt run`.
+pub fn start(args: &RunArgs) -> ExitCode {
+    let cpus = match &args.pin {
+        Some(Pin::Cpus(cpus)) => cpus.clone(),
+        Some(Pin::None) | None => Vec::new(),
+    };
+    // The parser wants a program.
+    let Some((program, arguments)) = args.program.split_first() else { return ExitCode::from(2) };
+    let options = RunOptions { prefix: args.prefix, cpus };
+    let status = run_command(args.ranks, program, arguments, &options);
+    // 0, 1, 2, or 128 and a signal's number.
+    ExitCode::from(u8::try_from(status).unwrap_or(1))
+}
+
+/// Writes to standard output.
+///
+/// # Errors
+/// It is closed or full.
+pub fn print(text: &str) -> Result<(), BenchError> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| BenchError::from_output(&error))
+}
+
+/// Measures and shows; returns what was measured.
+fn run(job: &Job, results: &mut dyn Results) -> Result<(Environment, Vec<Row>), BenchError> {
+    let environment = Environment::record(job);
+    let progress = Progress::new();
+    let mut all = Vec::new();
+    show(&progress, |out| results.begin(out, &environment, job))?;
+    let measured = group::run(job, &mut |event| {
+        match event {
+            Event::Progress { done, total } => progress.show(done, total),
+            Event::Note(note) => progress.suspend(|| complain(&note)),
+            Event::Rows(rows) => {
+                show(&progress, |out| results.rows(out, &rows))?;
+                all.extend(rows);
+            }
+            Event::Card(_) | Event::Done | Event::Failed(_) => {}
+        }
+        Ok(())
+    });
+    progress.end();
+    measured?;
+    show(&progress, |out| results.end(out))?;
+    Ok((environment, all))
+}
+
+fn show(progress: &Progress, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), BenchError> {
+    progress.suspend(|| {
+        let mut out = io::stdout().lock();
+        write(&mut out).and_then(|()| out.flush()).map_err(|error| BenchError::from_output(&error))
+    })
+}
+
+/// One line on standard error; if nobody reads that, nobody wants to know.
+pub fn complain(sentence: &str) {
+    let _ = writeln!(io::stderr().lock(), "lmt: {sentence}");
+}
+
+fn without_limits_conflicts(args: &BenchArgs) -> Result<(), BenchError> {
+    if let Some(name) = &args.mechanism {
+        return Err(BenchError::Usage(format!(
+            "lmt bench limits measures the machine and takes no --mechanism {name}; leave it out"
+        )));
+    }
+    if args.ranks != 2 {
+        return Err(BenchError::Usage(format!("lmt bench limits takes 2 ranks, not {}", args.ranks)));
+    }
+    if args.measuring.verify {
+        return Err(BenchError::Usage(
+            "lmt bench limits has nothing to verify; use --verify with another pattern".into(),
+        ));
+    }
+    Ok(())
+}
+
+/// The mechanisms that the command line means.
+fn choose<E: Engine>(engine: &E, asked: Option<&str>) -> Result<Vec<String>, BenchError> {
+    let known = engine.mechanisms();
+    let asked = asked.unwrap_or(if engine.has_auto() { AUTO } else { ALL });
+    if asked == AUTO && engine.has_auto() {
+        return Ok(vec![AUTO.to_owned()]);
+    }
+    if asked == ALL {
+        let mut working = Vec::new();
+        for mechanism in known {
+            match mechanism.unavailable {
+                None => working.push(mechanism.name),
+                Some(reason) => complain(&format!("{} is left out: {reason}", mechanism.name)),
+            }
+        }
+        if working.is_empty() {
+            return Err(BenchError::Failure("no mechanism works on this machine".into()));
+        }
+        return Ok(working);
+    }
+    match known.iter().find(|mechanism| mechanism.name == asked) {
+        Some(mechanism) => match &mechanism.unavailable {
+            None => Ok(vec![asked.to_owned()]),
+            Some(reason) => Err(BenchError::Failure(format!("{asked} does not work here: {reason}"))),
+        },
+        None => {
+            let auto = engine.has_auto().then_some(AUTO);
+            let names = known.iter().map(|mechanism| mechanism.name.as_str());
+            let names: Vec<&str> = auto.into_iter().chain([ALL]).chain(names).collect();
+            Err(BenchError::Usage(unknown("mechanism", asked, &names)))
+        }
+    }
+}
+
+fn job(
+    pattern: Pattern,
+    mechanisms: Vec<String>,
+    ranks: u32,
+    args: &MeasuringArgs,
+) -> Result<Job, BenchError> {
+    let sizes = match &args.sizes {
+        Some(sizes) => sizes.0.clone(),
+        None => parse_sizes(pattern.definition().default_sizes)
+            .map_err(|error| BenchError::Failure(error.to_string()))?,
+    };
+    let available = cache::available_memory_bytes();
+    let job = Job {
+        pattern,
+        mechanisms,
+        sizes,
+        ranks,
+        iterations: args.iterations,
+        repetitions: args.repetitions,
+        touch: args.touch,
+        rotation_bytes: args
+            .off_cache
+            .then(|| cache::rotation_bytes(ranks, cache::last_level_bytes(), available)),
+        verify: args.verify,
+        cpus: place(args.pin.as_ref(), ranks)?,
+        limits: args.limits || pattern == Pattern::Limits,
+    };
+    // A verifying pass has a second set of buffers.
+    let sets = if job.verify { 2 } else { 1 };
+    let needed = job.buffer_bytes().saturating_mul(u64::from(ranks)).saturating_mul(sets);
+    match available {
+        Some(available) if needed > available => Err(BenchError::Failure(format!(
+            "the buffers need {} and {} are available; take smaller --sizes or fewer ranks",
+            human(needed >> 20 << 20),
+            human(available >> 20 << 20)
+        ))),
+        _ => Ok(job),
+    }
+}
+
+/// The CPU of each rank; none at all when they are not pinned.
+fn place(pin: Option<&Pin>, ranks: u32) -> Result<Vec<usize>, BenchError> {
+    let ranks = ranks as usize;
+    if pin == Some(&Pin::None) {
+        return Ok(Vec::new());
+    }
+    let allowed = allowed_cpus()?;
+    let Some(Pin::Cpus(cpus)) = pin else {
+        return Ok(allowed.iter().copied().cycle().take(ranks).collect());
+    };
+    if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+        return Err(BenchError::Usage(format!(
+            "--pin names CPU {cpu}, which this process may not use; it may use {}",
+            allowed.join(",")
+        )));
+    }
+    if cpus.len() < ranks {
+        return Err(BenchError::Usage(format!(
+            "--pin names {} CPUs for {ranks} ranks; name one for each",
+            cpus.len()
+        )));
+    }
+    Ok(cpus[..ranks].to_vec())
+}
+
+/// A report on its way into a file: written beside it and renamed, so that
+/// neither a failed run nor a full disk leaves half of one.
+#[derive(Debug)]
+struct ReportFile {
+    target: PathBuf,
+    part: Option<PathBuf>,
+}
+
+impl ReportFile {
+    fn create(target: &Path) -> Result<Self, BenchError> {
+        // A device or a pipe is written as it is.
+        let special = fs::metadata(target).is_ok_and(|metadata| !metadata.is_file());
+        if special && target.is_dir() {
+            return Err(BenchError::Failure(format!(
+                "--output {} is a folder; name a file in it",
+                target.display()
+            )));
+        }
+        let part = (!special).then(|| {
+            let mut name = target.as_os_str().to_owned();
+            name.push(format!(".part-{}", std::process::id()));
+            PathBuf::from(name)
+        });
+        let file = Self { target: target.to_owned(), part };
+        let path = file.part.as_deref().unwrap_or(target);
+        let opened = OpenOptions::new().write(true).create(file.part.is_some()).truncate(false).open(path);
+        opened.map_err(|error| file.failed(&error))?;
+        Ok(file)
+    }
+
+    fn write(mut self, html: &str) -> Result<(), BenchError> {
+        let path = self.part.as_deref().unwrap_or(&self.target);
+        fs::write(path, html).map_err(|error| self.failed(&error))?;
+        if let Some(part) = &self.part {
+            fs::rename(part, &self.target).map_err(|error| self.failed(&error))?;
+            self.part = None;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, error: &io::Error) -> BenchError {
+        BenchError::Failure(format!(
+            "the report cannot be written to {}: {error}; choose another --output",
+            self.target.display()
+        ))
+    }
+}
+
+impl Drop for ReportFile {
+    fn drop(&mut self) {
+        if let Some(part) = &self.part {
+            // If it cannot be removed, nothing can be done about it.
+            let _ = fs::remove_file(part);
+        }
+    }
+}

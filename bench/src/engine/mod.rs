@@ -1,0 +1,46 @@
+//! What is measured: how the command finds the mechanisms there are, and how
+//! each rank of a benchmark opens its end.
+
+pub mod endpoint;
+pub mod socket;
+
+use crate::error::BenchError;
+use crate::patterns::link::Link;
+
+/// A mechanism that can be named on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mechanism {
+    /// Its name.
+    pub name: String,
+    /// Why it does not work on this machine: one sentence; absent if it does.
+    pub unavailable: Option<String>,
+}
+
+/// A way of building the links between the ranks of a benchmark.
+pub trait Engine {
+    /// A rank's end before it knows the others.
+    type Opened;
+    /// A rank's end.
+    type Link: Link;
+
+    /// The mechanisms there are, in the order in which tables show them.
+    fn mechanisms(&self) -> Vec<Mechanism>;
+
+    /// Whether `auto` (the engine itself chooses) can be named too.
+    fn has_auto(&self) -> bool;
+
+    /// Opens this rank's end for one mechanism, or `auto`.
+    ///
+    /// # Errors
+    /// What is missing.
+    fn open(&self, mechanism: &str, rank: u32, ranks: u32) -> Result<Self::Opened, BenchError>;
+
+    /// What the other ranks need to reach it; opaque.
+    fn address(&self, opened: &Self::Opened) -> Vec<u8>;
+
+    /// Joins the group: `addresses[i]` is rank i's.
+    ///
+    /// # Errors
+    /// A rank cannot be reached.
+    fn join(&self, opened: Self::Opened, addresses: &[Vec<u8>]) -> Result<Self::Link, BenchError>;
+}

@@ -1,0 +1,163 @@
+//! Where and how figures were measured: without it they say nothing.
+
+use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::{Pid, SysconfVar, sysconf};
+use serde::{Deserialize, Serialize};
+
+use crate::cache;
+use crate::error::BenchError;
+use crate::job::Job;
+use crate::sizes::human;
+
+/// The machine and the settings behind a set of figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Version of this command.
+    pub lmt: String,
+    /// When, in UTC.
+    pub date: String,
+    /// The kernel's name and release.
+    pub kernel: String,
+    /// The processor's model.
+    pub cpu: String,
+    /// CPUs this process may use.
+    pub cpus_allowed: String,
+    /// Which rank ran where.
+    pub pinning: String,
+    /// Size of a page, in bytes.
+    pub page_bytes: u64,
+    /// When the kernel gives out transparent huge pages.
+    pub huge_pages: String,
+    /// Size of the last cache, in bytes, where the kernel tells it.
+    pub last_cache_bytes: Option<u64>,
+    /// How the buffers were used, in words.
+    pub buffers: String,
+}
+
+impl Environment {
+    /// Records this machine and the settings of `job`.
+    pub fn record(job: &Job) -> Self {
+        let cpu = first_line_with("/proc/cpuinfo", "model name")
+            .or_else(|| first_line_with("/proc/cpuinfo", "Model"))
+            .unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+        Self {
+            lmt: env!("CARGO_PKG_VERSION").to_owned(),
+            date: utc(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())),
+            kernel: nix::sys::utsname::uname().map_or_else(
+                |_| "unknown".to_owned(),
+                |name| format!("{} {}", name.sysname().display(), name.release().display()),
+            ),
+            cpu,
+            cpus_allowed: allowed_cpus().map_or_else(|_| "unknown".to_owned(), |cpus| join(&cpus)),
+            pinning: pinning(job),
+            page_bytes: page_bytes(),
+            huge_pages: huge_pages(),
+            last_cache_bytes: cache::last_level_bytes(),
+            buffers: buffers(job),
+        }
+    }
+
+    /// What there is to show, as pairs of a word and its value.
+    pub fn lines(&self) -> Vec<(&'static str, String)> {
+        let cache = self.last_cache_bytes.map_or_else(|| "unknown".to_owned(), human);
+        vec![
+            ("lmt", format!("{}, {}", self.lmt, self.date)),
+            ("kernel", self.kernel.clone()),
+            ("cpu", format!("{}; CPUs allowed {}; last cache {cache}", self.cpu, self.cpus_allowed)),
+            ("pinning", self.pinning.clone()),
+            ("page size", format!("{}; transparent huge pages: {}", human(self.page_bytes), self.huge_pages)),
+            ("buffers", self.buffers.clone()),
+        ]
+    }
+}
+
+/// The CPUs on which this process may run.
+///
+/// # Errors
+/// The kernel does not say.
+pub fn allowed_cpus() -> Result<Vec<usize>, BenchError> {
+    let set = sched_getaffinity(Pid::from_raw(0)).map_err(|errno| {
+        BenchError::Failure(format!(
+            "the kernel does not say which CPUs may be used ({errno}); try --pin none"
+        ))
+    })?;
+    // Beyond its capacity the set answers with an error; such CPUs do not exist.
+    Ok((0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect())
+}
+
+/// The size of a page, in bytes.
+pub fn page_bytes() -> u64 {
+    sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(4096)
+}
+
+fn pinning(job: &Job) -> String {
+    if job.cpus.is_empty() {
+        return "none".to_owned();
+    }
+    let places: Vec<String> =
+        job.cpus.iter().enumerate().map(|(rank, cpu)| format!("rank {rank} on CPU {cpu}")).collect();
+    places.join(", ")
+}
+
+fn buffers(job: &Job) -> String {
+    let rotation = job.rotation_bytes.map_or_else(
+        || "reused".to_owned(),
+        |bytes| {
+            let all = bytes.saturating_mul(2 * u64::from(job.ranks));
+            format!("off cache: each rotates through {} ({} in all)", human(bytes), human(all))
+        },
+    );
+    let touch = if job.touch { "written before sending and read after receiving" } else { "not touched" };
+    format!("from malloc, every page used before; {rotation}; {touch}")
+}
+
+fn huge_pages() -> String {
+    // The mode in force stands in brackets: "always [madvise] never".
+    fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
+        .ok()
+        .and_then(|text| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned()))
+        .unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn first_line_with(path: &str, key: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().find(|line| line.starts_with(key))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// CPU numbers with runs drawn together: `0-3,8`.
+fn join(cpus: &[usize]) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for &cpu in cpus {
+        match runs.last_mut() {
+            Some((_, end)) if *end + 1 == cpu => *end = cpu,
+            _ => runs.push((cpu, cpu)),
+        }
+    }
+    let shown: Vec<String> = runs
+        .iter()
+        .map(|(start, end)| if start == end { start.to_string() } else { format!("{start}-{end}") })
+        .collect();
+    shown.join(",")
+}
+
+/// Seconds since 1970 as a date and time in UTC (the days-to-civil algorithm
+/// of the proleptic Gregorian calendar, years beginning in March).
+fn utc(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", second / 3600, second / 60 % 60)
+}
+
+#[cfg(test)]
+#[path = "environment_tests.rs"]
+mod tests;

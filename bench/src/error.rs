@@ -1,0 +1,43 @@
+//! What ends the command early.
+
+use std::io;
+
+/// Why the command ends without having done what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// The command line asks for what does not exist. Exit status 2.
+    #[error("{0}")]
+    Usage(String),
+    /// It was tried and failed. Exit status 1.
+    #[error("{0}")]
+    Failure(String),
+    /// Whoever read the output has gone (`lmt ... | head -1`): no failure, but
+    /// no reason to go on. Exit status 0, nothing said.
+    #[error("nobody reads the output any more")]
+    OutputClosed,
+    /// This process is a rank that has told the command why it failed. Exit
+    /// status 1, nothing said.
+    #[error("the rank has failed")]
+    RankFailed,
+}
+
+impl BenchError {
+    /// What went wrong while writing the results.
+    pub fn from_output(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::OutputClosed
+        } else {
+            Self::Failure(format!("the results cannot be written: {error}"))
+        }
+    }
+
+    /// The exit status of the command.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Failure(_) | Self::RankFailed => 1,
+            Self::OutputClosed => 0,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What a group of ranks is asked to measure, and what it answers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::patterns::Pattern;
+
+/// One benchmark run: data, handed to every rank.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// What the ranks do.
+    pub pattern: Pattern,
+    /// The mechanisms that take turns in it; none for the machine's limits.
+    pub mechanisms: Vec<String>,
+    /// Message sizes in bytes, ascending.
+    pub sizes: Vec<u64>,
+    /// Processes in the group.
+    pub ranks: u32,
+    /// Iterations of each repetition; chosen by time when absent.
+    pub iterations: Option<u64>,
+    /// Measurements of each size and mechanism.
+    pub repetitions: u32,
+    /// Whether sender and receiver touch their buffers inside the timed part.
+    pub touch: bool,
+    /// Bytes of each buffer through which the messages rotate; absent when
+    /// the same bytes are used again and again.
+    pub rotation_bytes: Option<u64>,
+    /// Whether every message of an extra, untimed pass is checked.
+    pub verify: bool,
+    /// The CPU of each rank; empty when they are not pinned.
+    pub cpus: Vec<usize>,
+    /// Whether the machine's limits are measured in between.
+    pub limits: bool,
+}
+
+impl Job {
+    /// Bytes of the two buffers of one rank together.
+    pub fn buffer_bytes(&self) -> u64 {
+        let largest = self.sizes.iter().map(|&bytes| {
+            let window = self.pattern.window(bytes) as u64;
+            stride_bytes(bytes).saturating_mul(window)
+        });
+        let one = largest.max().unwrap_or(0).max(self.rotation_bytes.unwrap_or(0));
+        one.saturating_mul(2)
+    }
+}
+
+/// Distance of two messages in a buffer: whole cache lines, so that no line
+/// belongs to two of them.
+pub fn stride_bytes(bytes: u64) -> u64 {
+    bytes.max(1).next_multiple_of(64)
+}
+
+/// How near a mechanism comes to one bare method, in the same run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// The bare method.
+    pub method: String,
+    /// The bare method's time as percent of the mechanism's: 100 is as fast,
+    /// more is faster. The median over the repetitions' pairs.
+    pub percent: f64,
+}
+
+/// One line of results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The pattern's name; `limits` for a bare method.
+    pub pattern: String,
+    /// The mechanism or the bare method.
+    pub mechanism: String,
+    /// Processes in the group.
+    pub ranks: u32,
+    /// Message size.
+    pub bytes: u64,
+    /// Iterations in each repetition.
+    pub iterations: u64,
+    /// Time as the pattern defines it, median over the repetitions.
+    pub usec_median: f64,
+    /// The fastest repetition.
+    pub usec_min: f64,
+    /// The slowest repetition.
+    pub usec_max: f64,
+    /// Throughput at the median; absent where no bytes are moved.
+    pub mb_per_s: Option<f64>,
+    /// How often it was measured.
+    pub repetitions: u32,
+    /// Messages whose every byte was checked.
+    pub verified_messages: u64,
+    /// Against the bare methods, where they were measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ratios: Vec<Ratio>,
+}
+
+/// The pattern name in rows that hold a bare method.
+pub const LIMITS: &str = "limits";
+
+/// What a rank tells the command while it works, one JSON line each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// What the others need to reach this rank.
+    Card(RankCard),
+    /// So many of all repetitions are done.
+    Progress {
+        /// Done so far.
+        done: u64,
+        /// All there are.
+        total: u64,
+    },
+    /// Something worth a line on standard error.
+    Note(String),
+    /// The rows of one size.
+    Rows(Vec<Row>),
+    /// This rank has nothing left to do.
+    Done,
+    /// It cannot go on; one sentence.
+    Failed(String),
+}
+
+/// How the other ranks reach one rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankCard {
+    /// One address for each mechanism of the job, in its order.
+    pub addresses: Vec<Vec<u8>>,
+    /// Where the memory of the bare methods is; from rank 0, when asked for.
+    pub limits: Option<String>,
+}

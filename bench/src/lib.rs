@@ -1,0 +1,21 @@
+//! The `lmt` command's benchmarks: what they measure, how they are run, and
+//! how their results are shown.
+#![deny(unsafe_code)]
+
+pub mod cache;
+pub mod cli;
+pub mod commands;
+pub mod engine;
+pub mod environment;
+pub mod error;
+pub mod group;
+pub mod job;
+pub mod limits;
+pub mod nearest;
+pub mod output;
+pub mod patterns;
+pub mod progress;
+pub mod report;
+pub mod runner;
+pub mod sizes;
+pub mod stats;

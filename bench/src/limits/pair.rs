@@ -1,0 +1,470 @@
+//! The two processes of the bare ping-pongs, and what they do.
+
+use std::hint::{black_box, spin_loop};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::unistd::{Pid, getppid};
+
+use super::sys::{Control, SharedArea, Side, admit_siblings, read_peer, system_call, write_peer};
+use super::{Method, Work};
+use crate::patterns::arena::Arena;
+use crate::patterns::handling::{read_all, write_all};
+
+/// How long one process waits for the other before it gives up.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Looks at a flag between two looks at the clock.
+const LOOKS: u32 = 1 << 16;
+/// Looks before the core is offered to others: two processes may have to share
+/// one, and then looking on only takes time from the one waited for.
+const LOOKS_BEFORE_YIELD: u32 = 1 << 12;
+
+/// Why the bare methods cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LimitError {
+    /// The shared memory cannot be had.
+    #[error("the shared memory for the bare methods cannot be had: {0}")]
+    Memory(#[source] io::Error),
+    /// A call on the other process's memory failed in the middle.
+    #[error("{method} failed in the middle of a message: {source}")]
+    Call {
+        /// The method.
+        method: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The other process has failed or does not move.
+    #[error("the other process of the bare methods does not answer any more; start the benchmark again")]
+    PeerSilent,
+}
+
+/// One of the two processes.
+#[derive(Debug)]
+pub struct Pair {
+    area: SharedArea,
+    me: usize,
+    peer: Pid,
+    /// Messages, chunks, meetings, hops and numbers told so far; both processes
+    /// count the same.
+    messages: u64,
+    chunks: u64,
+    meetings: u64,
+    hops: u64,
+    numbers: u64,
+    unreadable: Option<String>,
+    unwritable: Option<String>,
+}
+
+/// The memory of the pair, before both are there.
+#[derive(Debug)]
+pub struct PairMemory(SharedArea);
+
+impl PairMemory {
+    /// What the other process needs for [`Pair::second`].
+    pub fn card(&self) -> String {
+        self.0.card()
+    }
+}
+
+impl Pair {
+    /// Makes the shared memory, in the first process.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn memory() -> Result<PairMemory, LimitError> {
+        SharedArea::create().map(PairMemory).map_err(LimitError::Memory)
+    }
+
+    /// The first process; waits for the second.
+    ///
+    /// # Errors
+    /// It does not come.
+    pub fn first(memory: PairMemory) -> Result<Self, LimitError> {
+        Self::meet(memory.0, 0)
+    }
+
+    /// The second process, with the first one's card.
+    ///
+    /// # Errors
+    /// The memory cannot be mapped, or the first process does not come.
+    pub fn second(card: &str) -> Result<Self, LimitError> {
+        Self::meet(SharedArea::open(card).map_err(LimitError::Memory)?, 1)
+    }
+
+    fn meet(area: SharedArea, me: usize) -> Result<Self, LimitError> {
+        admit_siblings(getppid());
+        // Release: pairs with the other process's Acquire load of the pid, so
+        // that it probes this process only after it was admitted.
+        area.control().sides[me].pid.store(Pid::this().as_raw(), Ordering::Release);
+        let mut pair = Self {
+            area,
+            me,
+            peer: Pid::from_raw(0),
+            messages: 0,
+            chunks: 0,
+            meetings: 0,
+            hops: 0,
+            numbers: 0,
+            unreadable: None,
+            unwritable: None,
+        };
+        let theirs = &pair.theirs().pid;
+        // Acquire: pairs with the Release store above.
+        wait_until(pair.control(), || theirs.load(Ordering::Acquire) != 0)?;
+        pair.peer = Pid::from_raw(theirs.load(Ordering::Acquire));
+        pair.probe()?;
+        Ok(pair)
+    }
+
+    /// Reads and writes the other process's memory for once: only trying tells
+    /// whether the kernel allows it.
+    fn probe(&mut self) -> Result<(), LimitError> {
+        let target = [0u8; 8];
+        let address = black_box(target.as_ptr()) as u64;
+        self.mine().posted.address.store(address, Ordering::Relaxed); // published by `meeting`
+        self.meeting()?;
+        let there = self.theirs().posted.address.load(Ordering::Relaxed); // ordered by `meeting`
+        let mut word = [0u8; 8];
+        let read = read_peer(self.peer, there, &mut word);
+        let written = write_peer(self.peer, there, &word);
+        self.unreadable = self.agree(read.err())?;
+        self.unwritable = self.agree(written.err())?;
+        self.meeting()?;
+        black_box(target);
+        Ok(())
+    }
+
+    /// Says on both sides why a call is refused if it is refused to either.
+    fn agree(&mut self, refusal: Option<io::Error>) -> Result<Option<String>, LimitError> {
+        let errno = |code: i32| u64::try_from(code).unwrap_or(1);
+        let mine = refusal.map_or(0, |error| errno(error.raw_os_error().unwrap_or(libc::EIO)));
+        let theirs = self.swap(mine)?;
+        let code = i32::try_from(mine.max(theirs)).unwrap_or(libc::EIO);
+        Ok((code != 0).then(|| io::Error::from_raw_os_error(code).to_string()))
+    }
+
+    /// Why a method cannot be measured here, if it cannot.
+    pub fn refused(&self, method: &Method) -> Option<String> {
+        let refused = |call: &str, reason: &Option<String>| {
+            let reason = reason.as_ref()?;
+            Some(format!(
+                "{} is left out: {call} is refused here ({reason}); it needs the right to trace the other process",
+                method.name
+            ))
+        };
+        let read =
+            method.work.needs_reading().then(|| refused("process_vm_readv", &self.unreadable)).flatten();
+        let write = || method.work.needs_writing().then(|| refused("process_vm_writev", &self.unwritable));
+        read.or_else(|| write().flatten())
+    }
+
+    /// Does `iterations` of `method` with messages of the arenas' slots, and
+    /// returns the seconds it took here.
+    ///
+    /// # Errors
+    /// The other process is gone, or the kernel refuses in the middle.
+    pub fn repetition(
+        &mut self,
+        method: &Method,
+        outgoing: &mut Arena<'_>,
+        incoming: &mut Arena<'_>,
+        touch: bool,
+        iterations: u64,
+    ) -> Result<f64, LimitError> {
+        self.meeting()?;
+        let start = Instant::now();
+        let result = match method.work {
+            Work::Hop => self.hop(iterations),
+            Work::SystemCall => {
+                self.alone(|| (0..iterations).for_each(|_| system_call()));
+                Ok(())
+            }
+            Work::Copy => {
+                self.alone(|| {
+                    for _ in 0..iterations {
+                        black_box(incoming.slot()).copy_from_slice(black_box(outgoing.slot()));
+                    }
+                });
+                Ok(())
+            }
+            work => self.pingpong(work, outgoing, incoming, touch, iterations),
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        result.map_err(|error| self.give_up(method.name, error))?;
+        Ok(seconds)
+    }
+
+    /// Tells the second process a number that the first knows.
+    ///
+    /// # Errors
+    /// The other process is gone.
+    pub fn share(&mut self, number: u64) -> Result<u64, LimitError> {
+        let theirs = self.swap(number)?;
+        Ok(if self.me == 0 { number } else { theirs })
+    }
+
+    fn alone(&self, work: impl FnOnce()) {
+        if self.me == 0 {
+            work();
+        }
+    }
+
+    fn hop(&mut self, iterations: u64) -> Result<(), Stop> {
+        let (mine, theirs) = (&self.mine().ball.count, &self.theirs().ball.count);
+        let first = self.hops + 1;
+        for ball in first..first + iterations {
+            if self.me == 0 {
+                raise(mine, ball);
+                self.wait(theirs, ball)?;
+            } else {
+                self.wait(theirs, ball)?;
+                raise(mine, ball);
+            }
+        }
+        self.hops += iterations;
+        Ok(())
+    }
+
+    fn pingpong(
+        &mut self,
+        work: Work,
+        outgoing: &mut Arena<'_>,
+        incoming: &mut Arena<'_>,
+        touch: bool,
+        iterations: u64,
+    ) -> Result<(), Stop> {
+        for number in 0..iterations {
+            for sender in [0, 1] {
+                self.messages += 1;
+                if sender == self.me {
+                    let data = outgoing.slot();
+                    if touch {
+                        write_all(data, number);
+                    }
+                    self.send(work, data)?;
+                } else {
+                    let data = incoming.slot();
+                    self.receive(work, data)?;
+                    // The other process may have written here; the compiler
+                    // must not think it knows the bytes.
+                    let data = black_box(data);
+                    if touch {
+                        read_all(data);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, work: Work, data: &[u8]) -> Result<(), Stop> {
+        let message = self.messages;
+        match work {
+            Work::Pipeline { buffers, chunk_bytes } => return self.produce(data, buffers, chunk_bytes),
+            Work::Write => self.write_from(data, 0)?,
+            Work::BothHalves => {
+                announce(&self.mine().announced, data.as_ptr(), message);
+                self.write_from(data, half(data.len()))?;
+                self.wait(&self.theirs().received.count, message)?;
+            }
+            _ => {
+                announce(&self.mine().announced, data.as_ptr(), message);
+                self.wait(&self.theirs().received.count, message)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the message from `start` on into the buffer that the receiver
+    /// has posted for it.
+    fn write_from(&self, data: &[u8], start: usize) -> Result<(), Stop> {
+        let posted = &self.theirs().posted;
+        self.wait(&posted.count, self.messages)?;
+        // Relaxed: ordered by the Acquire load of the count, which was raised
+        // after the address was stored.
+        let address = posted.address.load(Ordering::Relaxed);
+        write_peer(self.peer, address + start as u64, &data[start..])?;
+        raise(&self.mine().written.count, self.messages);
+        Ok(())
+    }
+
+    fn receive(&mut self, work: Work, data: &mut [u8]) -> Result<(), Stop> {
+        let message = self.messages;
+        match work {
+            Work::Pipeline { buffers, chunk_bytes } => return self.drain(data, buffers, chunk_bytes),
+            Work::Write => {
+                announce(&self.mine().posted, data.as_ptr(), message);
+                self.wait(&self.theirs().written.count, message)?;
+            }
+            Work::BothHalves => {
+                announce(&self.mine().posted, data.as_ptr(), message);
+                let end = half(data.len());
+                self.read_until(&mut data[..end])?;
+                self.wait(&self.theirs().written.count, message)?;
+                raise(&self.mine().received.count, message);
+            }
+            _ => {
+                self.read_until(data)?;
+                raise(&self.mine().received.count, message);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the message's front from where the sender announced it.
+    fn read_until(&self, data: &mut [u8]) -> Result<(), Stop> {
+        let announced = &self.theirs().announced;
+        self.wait(&announced.count, self.messages)?;
+        // Relaxed: as in `write_from`.
+        let address = announced.address.load(Ordering::Relaxed);
+        read_peer(self.peer, address, data)?;
+        Ok(())
+    }
+
+    fn produce(&mut self, data: &[u8], buffers: usize, chunk_bytes: usize) -> Result<(), Stop> {
+        for start in chunk_starts(data.len(), chunk_bytes) {
+            let chunk = &data[start..data.len().min(start + chunk_bytes)];
+            // The ring serves both directions in turn, so that the chunks
+            // before this one may have gone the other way.
+            let reused = (self.chunks + 1).saturating_sub(buffers as u64);
+            self.wait_drained(reused)?;
+            self.area.put(self.chunk_offset(buffers, chunk_bytes), chunk);
+            self.chunks += 1;
+            raise(&self.mine().produced.count, self.chunks);
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self, data: &mut [u8], buffers: usize, chunk_bytes: usize) -> Result<(), Stop> {
+        for start in chunk_starts(data.len(), chunk_bytes) {
+            let end = data.len().min(start + chunk_bytes);
+            let chunk = &mut data[start..end];
+            self.wait(&self.theirs().produced.count, self.chunks + 1)?;
+            self.area.take(self.chunk_offset(buffers, chunk_bytes), chunk);
+            self.chunks += 1;
+            raise(&self.mine().drained.count, self.chunks);
+        }
+        Ok(())
+    }
+
+    /// Waits until chunk number `chunk` has been drained by whichever process
+    /// it went to; what this one drained itself is known to it.
+    fn wait_drained(&self, chunk: u64) -> Result<(), Stop> {
+        // Relaxed: this process's own counter.
+        if self.mine().drained.count.load(Ordering::Relaxed) >= chunk {
+            return Ok(());
+        }
+        self.wait(&self.theirs().drained.count, chunk)
+    }
+
+    fn chunk_offset(&self, buffers: usize, chunk_bytes: usize) -> usize {
+        // Less than `buffers`, so that nothing is cut off.
+        (self.chunks % buffers as u64) as usize * chunk_bytes
+    }
+
+    fn meeting(&mut self) -> Result<(), LimitError> {
+        self.meetings += 1;
+        raise(&self.mine().arrived.count, self.meetings);
+        self.wait(&self.theirs().arrived.count, self.meetings).map_err(|_| LimitError::PeerSilent)
+    }
+
+    fn swap(&mut self, number: u64) -> Result<u64, LimitError> {
+        self.numbers += 1;
+        let told = &self.mine().told;
+        told.address.store(number, Ordering::Relaxed); // published by `raise`
+        raise(&told.count, self.numbers);
+        let theirs = &self.theirs().told;
+        self.wait(&theirs.count, self.numbers).map_err(|_| LimitError::PeerSilent)?;
+        let number = theirs.address.load(Ordering::Relaxed); // ordered by `wait`
+        // The next number must not overtake this one.
+        self.meeting()?;
+        Ok(number)
+    }
+
+    fn give_up(&self, method: &'static str, stop: Stop) -> LimitError {
+        match stop {
+            Stop::Silent => LimitError::PeerSilent,
+            Stop::Call(source) => {
+                // Relaxed: the flag stands for itself.
+                self.mine().failed.store(source.raw_os_error().unwrap_or(-1), Ordering::Relaxed);
+                LimitError::Call { method, source }
+            }
+        }
+    }
+
+    fn control(&self) -> &Control {
+        self.area.control()
+    }
+
+    fn mine(&self) -> &Side {
+        &self.control().sides[self.me]
+    }
+
+    fn theirs(&self) -> &Side {
+        &self.control().sides[1 - self.me]
+    }
+
+    fn wait(&self, count: &AtomicU64, at_least: u64) -> Result<(), Stop> {
+        // Acquire: pairs with the Release store in `raise`.
+        wait_until(self.control(), || count.load(Ordering::Acquire) >= at_least).map_err(|_| Stop::Silent)
+    }
+}
+
+/// Why a message did not get through.
+#[derive(Debug)]
+enum Stop {
+    Silent,
+    Call(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Call(error)
+    }
+}
+
+/// Where chunks begin; a message without bytes has one chunk too, since it has
+/// to be announced like any other.
+fn chunk_starts(bytes: usize, chunk_bytes: usize) -> impl Iterator<Item = usize> {
+    (0..bytes.max(1)).step_by(chunk_bytes)
+}
+
+/// Half of a message, at the boundary of a page.
+fn half(bytes: usize) -> usize {
+    bytes / 2 / 4096 * 4096
+}
+
+/// Moves a counter on.
+fn raise(count: &AtomicU64, to: u64) {
+    // Release: pairs with the Acquire load in `Pair::wait`; what was copied or
+    // stored before is seen by whoever sees the count.
+    count.store(to, Ordering::Release);
+}
+
+fn announce(flag: &super::sys::Flag, data: *const u8, message: u64) {
+    // Relaxed: published by the Release store in `raise`.
+    flag.address.store(data as u64, Ordering::Relaxed);
+    raise(&flag.count, message);
+}
+
+fn wait_until(control: &Control, mut there: impl FnMut() -> bool) -> Result<(), LimitError> {
+    let mut looks = 0u32;
+    let mut since: Option<Instant> = None;
+    while !there() {
+        spin_loop();
+        looks = looks.wrapping_add(1);
+        if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
+            std::thread::yield_now();
+        }
+        if looks.is_multiple_of(LOOKS) {
+            // Relaxed: the flag stands for itself.
+            let failed = control.sides.iter().any(|side| side.failed.load(Ordering::Relaxed) != 0);
+            if failed || since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                return Err(LimitError::PeerSilent);
+            }
+        }
+    }
+    Ok(())
+}

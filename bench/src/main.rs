@@ -1,0 +1,38 @@
+//! The `lmt` command.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use lmt_bench::cli::{self, Command, Parsed};
+use lmt_bench::commands;
+use lmt_bench::engine::endpoint::{self, Endpoints};
+use lmt_bench::error::BenchError;
+use lmt_bench::group;
+
+fn main() -> ExitCode {
+    // `lmt run` starts this program again, as its ranks' supervisor.
+    lmt::launch::hook();
+    let engine = Endpoints;
+    let parsed = cli::parse(std::env::args_os());
+    if let Ok(Parsed::Command(Command::Run(args))) = &parsed {
+        return commands::start(args);
+    }
+    let result = parsed.and_then(|parsed| match parsed {
+        Parsed::Text(text) => commands::print(&text),
+        Parsed::Command(Command::Bench(args)) => commands::bench(&engine, &args),
+        Parsed::Command(Command::Compare(args)) => commands::compare(&engine, &args),
+        Parsed::Command(Command::Run(_)) => Ok(()),
+        Parsed::Command(Command::Probe { group }) => endpoint::probe_main(&group),
+        Parsed::Command(Command::Rank) => group::rank_main(&engine),
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(BenchError::OutputClosed) => ExitCode::SUCCESS,
+        // A rank's failure has reached the command as an event, which says it.
+        Err(BenchError::RankFailed) => ExitCode::FAILURE,
+        Err(error) => {
+            commands::complain(&error.to_string());
+            ExitCode::from(error.exit_status())
+        }
+    }
+}

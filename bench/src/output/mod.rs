@@ -1,0 +1,126 @@
+//! How results are written: for people, for spreadsheets, for programs.
+
+mod table;
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+pub use table::{CompareTable, LimitsTable, Table};
+
+use crate::environment::Environment;
+use crate::job::{Job, Row};
+
+/// Something that writes results as they come.
+pub trait Results {
+    /// Before the first row.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    fn begin(&mut self, out: &mut dyn Write, environment: &Environment, job: &Job) -> io::Result<()>;
+
+    /// The rows of one size.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    fn rows(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()>;
+
+    /// After the last.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    fn end(&mut self, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The columns that every CSV output begins with.
+pub const CSV_COLUMNS: &str =
+    "pattern,mechanism,ranks,bytes,iterations,usec_median,usec_min,usec_max,mb_per_s";
+/// The columns behind them.
+const MORE_CSV_COLUMNS: &str = "repetitions,touch,off_cache,verified_messages";
+
+/// Comma-separated values: a header, then a line for each row.
+#[derive(Debug, Default)]
+pub struct Csv {
+    touch: bool,
+    off_cache: bool,
+}
+
+impl Results for Csv {
+    fn begin(&mut self, out: &mut dyn Write, _: &Environment, job: &Job) -> io::Result<()> {
+        (self.touch, self.off_cache) = (job.touch, job.rotation_bytes.is_some());
+        writeln!(out, "{CSV_COLUMNS},{MORE_CSV_COLUMNS}")
+    }
+
+    fn rows(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+        for row in rows {
+            let throughput = row.mb_per_s.map(|speed| format!("{speed:.3}")).unwrap_or_default();
+            writeln!(
+                out,
+                "{},{},{},{},{},{:.4},{:.4},{:.4},{throughput},{},{},{},{}",
+                quoted(&row.pattern),
+                quoted(&row.mechanism),
+                row.ranks,
+                row.bytes,
+                row.iterations,
+                row.usec_median,
+                row.usec_min,
+                row.usec_max,
+                row.repetitions,
+                self.touch,
+                self.off_cache,
+                row.verified_messages,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A field as RFC 4180 wants it.
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+/// One JSON object: the environment, the settings and all rows.
+#[derive(Debug, Default)]
+pub struct Json {
+    head: Option<(Environment, Job)>,
+    rows: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    environment: &'a Environment,
+    settings: &'a Job,
+    rows: &'a [Row],
+}
+
+impl Results for Json {
+    fn begin(&mut self, _: &mut dyn Write, environment: &Environment, job: &Job) -> io::Result<()> {
+        self.head = Some((environment.clone(), job.clone()));
+        Ok(())
+    }
+
+    fn rows(&mut self, _: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+        self.rows.extend_from_slice(rows);
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if let Some((environment, settings)) = &self.head {
+            let document = Document { environment, settings, rows: &self.rows };
+            serde_json::to_writer_pretty(&mut *out, &document)?;
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "output_tests.rs"]
+mod tests;

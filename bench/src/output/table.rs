@@ -1,0 +1,186 @@
+//! Tables for people. Lines that begin with `#` say where and how.
+
+use std::io::{self, Write};
+
+use super::Results;
+use crate::environment::Environment;
+use crate::job::{Job, LIMITS, Row};
+use crate::limits::METHODS;
+use crate::sizes::human;
+
+fn head(out: &mut dyn Write, title: &str, environment: &Environment) -> io::Result<()> {
+    writeln!(out, "# {title}")?;
+    for (name, value) in environment.lines() {
+        writeln!(out, "# {name}: {value}")?;
+    }
+    Ok(())
+}
+
+/// Microseconds with four digits that count.
+fn usec(value: f64) -> String {
+    match value {
+        value if value < 10.0 => format!("{value:.3}"),
+        value if value < 100.0 => format!("{value:.2}"),
+        value if value < 1000.0 => format!("{value:.1}"),
+        value => format!("{value:.0}"),
+    }
+}
+
+fn throughput(row: &Row) -> String {
+    row.mb_per_s.map_or_else(|| "-".to_owned(), |speed| format!("{speed:.1}"))
+}
+
+/// One line for each size and mechanism; the bare methods' times beside them.
+#[derive(Debug, Default)]
+pub struct Table {
+    verify: bool,
+}
+
+impl Results for Table {
+    fn begin(&mut self, out: &mut dyn Write, environment: &Environment, job: &Job) -> io::Result<()> {
+        self.verify = job.verify;
+        let definition = job.pattern.definition();
+        head(out, &format!("lmt bench {}, {} ranks", definition.name, job.ranks), environment)?;
+        writeln!(out, "# {}", definition.text)?;
+        writeln!(out, "# times in microseconds, median, least and most of {} repetitions", job.repetitions)?;
+        if job.limits {
+            writeln!(
+                out,
+                "# bare methods: microseconds, and (where both are half round trips) their time as percent of the mechanism's"
+            )?;
+        }
+        write!(
+            out,
+            "{:<10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
+            "mechanism", "bytes", "iterations", "median", "min", "max", "MB/s"
+        )?;
+        if self.verify {
+            write!(out, " {:>9}", "verified")?;
+        }
+        if job.limits {
+            METHODS.iter().try_for_each(|method| write!(out, " {:>14}", method.name))?;
+        }
+        writeln!(out)
+    }
+
+    fn rows(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+        let (bare, mechanisms): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.pattern == LIMITS);
+        for row in mechanisms {
+            write!(
+                out,
+                "{:<10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
+                row.mechanism,
+                row.bytes,
+                row.iterations,
+                usec(row.usec_median),
+                usec(row.usec_min),
+                usec(row.usec_max),
+                throughput(row)
+            )?;
+            if self.verify {
+                write!(out, " {:>9}", row.verified_messages)?;
+            }
+            if !bare.is_empty() {
+                METHODS
+                    .iter()
+                    .try_for_each(|method| write!(out, " {:>14}", beside(row, &bare, method.name)))?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+}
+
+fn beside(row: &Row, bare: &[&Row], method: &str) -> String {
+    let Some(limit) = bare.iter().find(|limit| limit.mechanism == method) else {
+        return "-".to_owned();
+    };
+    let ratio = row.ratios.iter().find(|ratio| ratio.method == method);
+    let percent = ratio.map(|ratio| format!(" ({:.0}%)", ratio.percent)).unwrap_or_default();
+    format!("{}{percent}", usec(limit.usec_median))
+}
+
+/// One line for each size, one column for each bare method.
+#[derive(Debug, Default)]
+pub struct LimitsTable;
+
+impl Results for LimitsTable {
+    fn begin(&mut self, out: &mut dyn Write, environment: &Environment, job: &Job) -> io::Result<()> {
+        head(out, "lmt bench limits: what the machine allows", environment)?;
+        writeln!(out, "# {}", job.pattern.definition().text)?;
+        for method in METHODS {
+            writeln!(out, "# {:<10} {}", method.name, method.text)?;
+        }
+        writeln!(out, "# times in microseconds, median of {} interleaved repetitions", job.repetitions)?;
+        write!(out, "{:>10}", "bytes")?;
+        METHODS.iter().try_for_each(|method| write!(out, " {:>10}", method.name))?;
+        writeln!(out)
+    }
+
+    fn rows(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+        let Some(first) = rows.first() else { return Ok(()) };
+        write!(out, "{:>10}", first.bytes)?;
+        write_limits(out, rows)?;
+        writeln!(out)
+    }
+}
+
+/// A column for each bare method's time.
+fn write_limits(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+    METHODS.iter().try_for_each(|method| {
+        let row = rows.iter().find(|row| row.pattern == LIMITS && row.mechanism == method.name);
+        let time = row.map_or_else(|| "-".to_owned(), |row| usec(row.usec_median));
+        write!(out, " {time:>10}")
+    })
+}
+
+/// One line for each size: every mechanism side by side.
+#[derive(Debug, Default)]
+pub struct CompareTable {
+    mechanisms: Vec<String>,
+}
+
+impl Results for CompareTable {
+    fn begin(&mut self, out: &mut dyn Write, environment: &Environment, job: &Job) -> io::Result<()> {
+        self.mechanisms.clone_from(&job.mechanisms);
+        head(out, "lmt compare: ping-pong over every mechanism that works here", environment)?;
+        writeln!(
+            out,
+            "# half the round trip in microseconds (median of {} repetitions that take turns) and MB/s",
+            job.repetitions
+        )?;
+        if job.limits {
+            writeln!(out, "# behind the fastest: bare methods with flags only, in microseconds")?;
+        }
+        write!(out, "{:>10}", "size")?;
+        for mechanism in &self.mechanisms {
+            write!(out, " {:>12} {:>10}", format!("{mechanism} us"), "MB/s")?;
+        }
+        write!(out, "  {:<10}", "fastest")?;
+        if job.limits {
+            METHODS.iter().try_for_each(|method| write!(out, " {:>10}", method.name))?;
+        }
+        writeln!(out)
+    }
+
+    fn rows(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+        let Some(first) = rows.first() else { return Ok(()) };
+        write!(out, "{:>10}", human(first.bytes))?;
+        let mut fastest: Option<&Row> = None;
+        for mechanism in &self.mechanisms {
+            let found = rows.iter().find(|row| row.pattern != LIMITS && row.mechanism == *mechanism);
+            let time = found.map_or_else(|| "-".to_owned(), |row| usec(row.usec_median));
+            let speed = found.map_or_else(|| "-".to_owned(), throughput);
+            write!(out, " {time:>12} {speed:>10}")?;
+            fastest = match (fastest, found) {
+                (Some(best), Some(row)) if row.usec_median < best.usec_median => Some(row),
+                (best, found) => best.or(found),
+            };
+        }
+        write!(out, "  {:<10}", fastest.map_or("-", |row| row.mechanism.as_str()))?;
+        if rows.iter().any(|row| row.pattern == LIMITS) {
+            write_limits(out, rows)?;
+        }
+        writeln!(out)
+    }
+}

@@ -1,0 +1,167 @@
+//! The communication patterns: what each does, and what its figures mean.
+
+pub mod arena;
+pub mod guarded;
+pub mod handling;
+pub mod link;
+pub mod round;
+
+use serde::{Deserialize, Serialize};
+
+/// Messages of a window in `bw` and `bibw`, as in the OSU benchmarks.
+const WINDOW: usize = 64;
+/// The most bytes of a window; above 1 MiB a window holds fewer messages.
+const WINDOW_BYTES: u64 = 64 << 20;
+
+/// A benchmark that `lmt bench` knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    /// Half the round trip of short messages.
+    Latency,
+    /// Half the round trip of messages of any size.
+    Pingpong,
+    /// Two messages that meet.
+    Pingping,
+    /// Every rank with both neighbours.
+    Exchange,
+    /// A window of messages one way.
+    Bw,
+    /// A window of messages both ways at once.
+    Bibw,
+    /// The machine, without the library.
+    Limits,
+}
+
+/// A pattern in words.
+#[derive(Debug)]
+pub struct Definition {
+    /// Which.
+    pub pattern: Pattern,
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it does and what its time and throughput are.
+    pub text: &'static str,
+    /// The sizes it takes by default.
+    pub default_sizes: &'static str,
+}
+
+/// Every pattern.
+pub const DEFINITIONS: &[Definition] = &[
+    Definition {
+        pattern: Pattern::Latency,
+        name: "latency",
+        text: "Ranks 0 and 1 send one message to and fro; short sizes by default. Time: half the round trip \
+               (osu_latency).",
+        default_sizes: "0..8KiB",
+    },
+    Definition {
+        pattern: Pattern::Pingpong,
+        name: "pingpong",
+        text: "Ranks 0 and 1 send one message to and fro. Time: half the round trip; MB/s: bytes by that time \
+               (IMB PingPong).",
+        default_sizes: "1..16MiB",
+    },
+    Definition {
+        pattern: Pattern::Pingping,
+        name: "pingping",
+        text: "Ranks 0 and 1 send to each other at the same moment, so that each message is obstructed by the \
+               other. Time: one iteration, which is the time of a message, on the slower rank; MB/s: bytes of one \
+               message by that time (IMB PingPing).",
+        default_sizes: "1..16MiB",
+    },
+    Definition {
+        pattern: Pattern::Exchange,
+        name: "exchange",
+        text: "Every rank sends to both its neighbours in a ring and receives from both. Time: one iteration on \
+               the slowest rank; MB/s: the four messages that each rank sends or receives by that time (IMB \
+               Exchange).",
+        default_sizes: "1..16MiB",
+    },
+    Definition {
+        pattern: Pattern::Bw,
+        name: "bw",
+        text: "Rank 0 sends a window of 64 messages (fewer above 1 MiB: at most 64 MiB), rank 1 answers each \
+               window with 4 bytes. Time: the window's time by its messages; MB/s: bytes of a message by that \
+               (osu_bw, except that here each message of a window has its own buffer).",
+        default_sizes: "1..4MiB",
+    },
+    Definition {
+        pattern: Pattern::Bibw,
+        name: "bibw",
+        text: "Ranks 0 and 1 send each other a window as in bw at the same moment. Time: the window's time by \
+               the messages of one direction, on the slower rank; MB/s: both directions' bytes (osu_bibw, except \
+               that here each message of a window has its own buffer).",
+        default_sizes: "1..4MiB",
+    },
+    Definition {
+        pattern: Pattern::Limits,
+        name: "limits",
+        text: "What the machine allows: bare ping-pongs of two processes with flags only. Time: half the round \
+               trip; for memcpy and syscall, which one process does alone, the time of one.",
+        default_sizes: "64,256,1KiB,4KiB,16KiB..16MiB",
+    },
+];
+
+impl Pattern {
+    /// Its name, sizes and meaning.
+    pub fn definition(self) -> &'static Definition {
+        // The table has every pattern; a test counts them.
+        DEFINITIONS.iter().find(|definition| definition.pattern == self).unwrap_or(&DEFINITIONS[0])
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        self.definition().name
+    }
+
+    /// How many messages one group of buffers holds.
+    pub fn window(self, bytes: u64) -> usize {
+        match self {
+            Self::Exchange => 2,
+            Self::Bw | Self::Bibw => {
+                // At most 64, so the conversion cannot fail.
+                let fitting = WINDOW_BYTES / bytes.max(1);
+                usize::try_from(fitting).map_or(WINDOW, |fitting| fitting.clamp(1, WINDOW))
+            }
+            _ => 1,
+        }
+    }
+
+    /// What the seconds of so many iterations are in microseconds, by this
+    /// pattern's definition of time.
+    pub fn usec(self, seconds: f64, iterations: u64, bytes: u64) -> f64 {
+        let parts = match self {
+            Self::Latency | Self::Pingpong | Self::Limits => 2,
+            Self::Pingping | Self::Exchange => 1,
+            Self::Bw | Self::Bibw => self.window(bytes),
+        };
+        seconds * 1e6 / (iterations.max(1) as f64 * parts as f64)
+    }
+
+    /// The bytes that count for throughput during that time.
+    pub fn counted_bytes(self, bytes: u64) -> f64 {
+        let messages = match self {
+            Self::Exchange => 4.0,
+            Self::Bibw => 2.0,
+            _ => 1.0,
+        };
+        messages * bytes as f64
+    }
+}
+
+impl std::str::FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = DEFINITIONS.iter().find(|definition| definition.name == name);
+        found.map(|definition| definition.pattern).ok_or_else(|| {
+            let known: Vec<&str> = DEFINITIONS.iter().map(|definition| definition.name).collect();
+            crate::nearest::unknown("pattern", name, &known)
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "patterns_tests.rs"]
+mod tests;

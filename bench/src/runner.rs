@@ -1,0 +1,306 @@
+//! A benchmark as one rank sees it: mechanisms and bare methods take turns,
+//! repetition by repetition, so that what slows the machine for a while slows
+//! all of them alike.
+
+use crate::error::BenchError;
+use crate::job::{Event, Job, LIMITS, Ratio, Row};
+use crate::limits::{METHODS, Method, Pair};
+use crate::patterns::Pattern;
+use crate::patterns::arena::Arena;
+use crate::patterns::guarded::{Against, Guarded};
+use crate::patterns::handling::{Handling, Touched, Untouched, Verified};
+use crate::patterns::link::{Link, LinkError};
+use crate::patterns::round::{Round, share, sum};
+use crate::stats::{Summary, mb_per_s, median_ratio};
+
+/// How long one repetition is meant to take, in seconds: long against the
+/// clock's resolution and an interrupt, short enough that contestants that
+/// take turns meet the same machine.
+const TARGET_S: f64 = 0.004;
+/// The most iterations of a repetition.
+const MOST_ITERATIONS: u64 = 1 << 20;
+/// The fewest.
+const FEWEST_ITERATIONS: u64 = 2;
+/// Bytes that a verifying pass sends at most, if one iteration allows it.
+const VERIFIED_BYTES: u64 = 32 << 20;
+/// Iterations of a verifying pass at most.
+const VERIFIED_ITERATIONS: u64 = 200;
+
+/// One that takes its turn.
+enum Turn {
+    /// The link with this index.
+    Link(usize),
+    /// A bare method.
+    Bare(&'static Method),
+}
+
+/// What one of them achieved at one size.
+struct Score {
+    turn: Turn,
+    iterations: u64,
+    usec: Vec<f64>,
+    verified_messages: u64,
+}
+
+/// The two buffers of this rank and how far rotation has come in them.
+struct Buffers {
+    outgoing: Vec<u8>,
+    incoming: Vec<u8>,
+    outgoing_at: usize,
+    incoming_at: usize,
+}
+
+/// One rank at work.
+pub struct Runner<'a, L> {
+    job: &'a Job,
+    links: &'a mut [L],
+    pair: Option<&'a mut Pair>,
+    tell: &'a mut dyn FnMut(Event) -> Result<(), BenchError>,
+    rank: u32,
+    buffers: Buffers,
+    done: u64,
+}
+
+impl<'a, L: Link> Runner<'a, L> {
+    /// Gets the buffers of `rank` ready: from malloc, every page touched.
+    ///
+    /// `links` has one entry for each mechanism of the job; `pair` is there on
+    /// ranks 0 and 1 if the job wants the machine's limits.
+    pub fn new(
+        job: &'a Job,
+        rank: u32,
+        links: &'a mut [L],
+        pair: Option<&'a mut Pair>,
+        tell: &'a mut dyn FnMut(Event) -> Result<(), BenchError>,
+    ) -> Result<Self, BenchError> {
+        let bytes = usize::try_from(job.buffer_bytes() / 2)
+            .map_err(|_| BenchError::Failure("the buffers are larger than this machine's memory".into()))?;
+        let buffers =
+            Buffers { outgoing: vec![1; bytes], incoming: vec![2; bytes], outgoing_at: 0, incoming_at: 0 };
+        Ok(Self { job, links, pair, tell, rank, buffers, done: 0 })
+    }
+
+    /// Measures every size; rank 0 tells the rows as they come.
+    ///
+    /// # Errors
+    /// What a link or the kernel says, or the first byte that arrived wrong.
+    pub fn run(mut self) -> Result<(), BenchError> {
+        for &bytes in &self.job.sizes {
+            let mut scores = self.turns();
+            for score in &mut scores {
+                score.iterations = self.choose_iterations(&score.turn, bytes)?;
+            }
+            let total = self.job.sizes.len() as u64 * u64::from(self.job.repetitions);
+            for _ in 0..self.job.repetitions {
+                for score in &mut scores {
+                    let seconds = self.repetition(&score.turn, bytes, score.iterations)?;
+                    score.usec.push(self.usec(&score.turn, seconds, score.iterations, bytes));
+                }
+                self.done += 1;
+                self.tell(Event::Progress { done: self.done, total })?;
+            }
+            if self.job.verify {
+                self.verify(&mut scores, bytes)?;
+            }
+            self.tell(Event::Rows(self.rows(&scores, bytes)))?;
+        }
+        Ok(())
+    }
+
+    /// Everything that is measured, in the order of its turns.
+    fn turns(&self) -> Vec<Score> {
+        let links = (0..self.links.len()).map(Turn::Link);
+        let bare = METHODS
+            .iter()
+            .filter(|method| self.pair.as_ref().is_some_and(|pair| pair.refused(method).is_none()));
+        links
+            .chain(bare.map(Turn::Bare))
+            .map(|turn| Score { turn, iterations: 0, usec: Vec::new(), verified_messages: 0 })
+            .collect()
+    }
+
+    fn tell(&mut self, event: Event) -> Result<(), BenchError> {
+        if self.rank == 0 { (self.tell)(event) } else { Ok(()) }
+    }
+
+    /// Warms up with more and more iterations until they take a good part of
+    /// the time aimed at, and so finds how many do.
+    fn choose_iterations(&mut self, turn: &Turn, bytes: u64) -> Result<u64, BenchError> {
+        if let Some(iterations) = self.job.iterations {
+            self.repetition(turn, bytes, (iterations / 10).clamp(1, 1000))?;
+            return Ok(iterations);
+        }
+        let mut iterations = 1;
+        loop {
+            let seconds = self.repetition(turn, bytes, iterations)?;
+            let enough = seconds >= TARGET_S / 4.0 || iterations >= MOST_ITERATIONS;
+            // 0 tells the others that the search is over.
+            let next = self.agree(turn, if enough { 0 } else { iterations * 2 })?;
+            if next == 0 {
+                // The product is small and positive: what is cut off is less
+                // than one iteration.
+                let fitting = (TARGET_S / seconds.max(1e-9) * iterations as f64) as u64;
+                return self.agree(turn, fitting.clamp(FEWEST_ITERATIONS, MOST_ITERATIONS));
+            }
+            iterations = next;
+        }
+    }
+
+    /// What rank 0 says, on every rank that takes part.
+    fn agree(&mut self, turn: &Turn, number: u64) -> Result<u64, BenchError> {
+        match turn {
+            Turn::Link(index) => {
+                share(&mut self.links[*index], number).map_err(link_failed(self.job, *index))
+            }
+            Turn::Bare(_) => match &mut self.pair {
+                Some(pair) => pair.share(number).map_err(|error| BenchError::Failure(error.to_string())),
+                // Ranks beyond the pair have no part in a bare method.
+                None => Ok(0),
+            },
+        }
+    }
+
+    fn repetition(&mut self, turn: &Turn, bytes: u64, iterations: u64) -> Result<f64, BenchError> {
+        let window = self.job.pattern.window(bytes);
+        let rotate = self.job.rotation_bytes.is_some();
+        // The buffers were made for the largest size.
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let short = || BenchError::Failure("the buffers are too short for this size".into());
+        let Buffers { outgoing, incoming, outgoing_at, incoming_at } = &mut self.buffers;
+        let mut outgoing = Arena::new(outgoing, bytes, window, rotate).ok_or_else(short)?;
+        let mut incoming = Arena::new(incoming, bytes, window, rotate).ok_or_else(short)?;
+        outgoing.start_at(*outgoing_at);
+        incoming.start_at(*incoming_at);
+        let result = match turn {
+            Turn::Link(index) => {
+                let (link, pattern) = (&mut self.links[*index], self.job.pattern);
+                let timed = if self.job.touch {
+                    round(link, &mut outgoing, &mut incoming, &mut Touched, pattern, iterations)
+                } else {
+                    round(link, &mut outgoing, &mut incoming, &mut Untouched, pattern, iterations)
+                };
+                timed.map_err(link_failed(self.job, *index))
+            }
+            Turn::Bare(method) => match &mut self.pair {
+                Some(pair) => pair
+                    .repetition(method, &mut outgoing, &mut incoming, self.job.touch, iterations)
+                    .map_err(|error| BenchError::Failure(error.to_string())),
+                None => Ok(0.0),
+            },
+        };
+        (*outgoing_at, *incoming_at) = (outgoing.position_bytes(), incoming.position_bytes());
+        result
+    }
+
+    fn usec(&self, turn: &Turn, seconds: f64, iterations: u64, bytes: u64) -> f64 {
+        match turn {
+            Turn::Link(_) => self.job.pattern.usec(seconds, iterations, bytes),
+            Turn::Bare(method) => {
+                let parts = if method.work.is_round_trip() { 2.0 } else { 1.0 };
+                seconds * 1e6 / (iterations as f64 * parts)
+            }
+        }
+    }
+
+    /// Sends messages whose every byte is checked, between guard pages, once
+    /// against either page; not timed.
+    fn verify(&mut self, scores: &mut [Score], bytes: u64) -> Result<(), BenchError> {
+        let window = self.job.pattern.window(bytes);
+        let iterations = (VERIFIED_BYTES / (bytes.max(1) * window as u64)).clamp(1, VERIFIED_ITERATIONS);
+        for score in scores {
+            let Turn::Link(index) = score.turn else { continue };
+            for against in [Against::Front, Against::Back] {
+                let checked = self.verified_pass(index, bytes, window, iterations, against)?;
+                score.verified_messages += checked;
+            }
+        }
+        Ok(())
+    }
+
+    fn verified_pass(
+        &mut self,
+        index: usize,
+        bytes: u64,
+        window: usize,
+        iterations: u64,
+        against: Against,
+    ) -> Result<u64, BenchError> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let failed = |error: std::io::Error| {
+            BenchError::Failure(format!("there is no memory for buffers between guard pages: {error}"))
+        };
+        let short = || BenchError::Failure("the buffers between guard pages are too short".into());
+        let all = bytes.saturating_mul(window);
+        let (mut outgoing, mut incoming) =
+            (Guarded::new(all, against).map_err(failed)?, Guarded::new(all, against).map_err(failed)?);
+        let mut outgoing = Arena::packed(outgoing.as_mut_slice(), bytes, window).ok_or_else(short)?;
+        let mut incoming = Arena::packed(incoming.as_mut_slice(), bytes, window).ok_or_else(short)?;
+        let mut verified = Verified::default();
+        let link = &mut self.links[index];
+        round(link, &mut outgoing, &mut incoming, &mut verified, self.job.pattern, iterations)
+            .map_err(link_failed(self.job, index))?;
+        if let Some(fault) = verified.fault {
+            return Err(BenchError::Failure(format!("{}: {fault}", self.job.mechanisms[index])));
+        }
+        sum(link, verified.messages).map_err(link_failed(self.job, index))
+    }
+
+    fn rows(&self, scores: &[Score], bytes: u64) -> Vec<Row> {
+        scores.iter().filter_map(|score| self.row(score, scores, bytes)).collect()
+    }
+
+    fn row(&self, score: &Score, scores: &[Score], bytes: u64) -> Option<Row> {
+        let summary = Summary::of(&score.usec)?;
+        let (pattern, mechanism, counted) = match score.turn {
+            Turn::Link(index) => {
+                let pattern = self.job.pattern;
+                (pattern.name(), self.job.mechanisms[index].as_str(), Some(pattern.counted_bytes(bytes)))
+            }
+            Turn::Bare(method) => (LIMITS, method.name, method.work.moves_bytes().then_some(bytes as f64)),
+        };
+        let comparable = matches!(score.turn, Turn::Link(_))
+            && matches!(self.job.pattern, Pattern::Latency | Pattern::Pingpong);
+        let bare = scores.iter().filter(|_| comparable).filter_map(|other| match other.turn {
+            Turn::Bare(method) => Some((method, other)),
+            Turn::Link(_) => None,
+        });
+        let ratios = bare.filter_map(|(method, other)| {
+            let percent = 100.0 * median_ratio(&other.usec, &score.usec)?;
+            Some(Ratio { method: method.name.to_owned(), percent })
+        });
+        Some(Row {
+            pattern: pattern.to_owned(),
+            mechanism: mechanism.to_owned(),
+            ranks: self.job.ranks,
+            bytes,
+            iterations: score.iterations,
+            usec_median: summary.median,
+            usec_min: summary.min,
+            usec_max: summary.max,
+            mb_per_s: counted.map(|bytes| mb_per_s(bytes, summary.median)),
+            repetitions: self.job.repetitions,
+            verified_messages: score.verified_messages,
+            ratios: ratios.collect(),
+        })
+    }
+}
+
+fn round<L: Link, H: Handling>(
+    link: &mut L,
+    outgoing: &mut Arena<'_>,
+    incoming: &mut Arena<'_>,
+    handling: &mut H,
+    pattern: Pattern,
+    iterations: u64,
+) -> Result<f64, LinkError> {
+    Round { link, outgoing, incoming, handling }.run(pattern, iterations)
+}
+
+fn link_failed(job: &Job, index: usize) -> impl FnOnce(LinkError) -> BenchError + use<> {
+    let name = job.mechanisms[index].clone();
+    move |error| BenchError::Failure(format!("{name}: {error}"))
+}
+
+#[cfg(test)]
+#[path = "runner_tests.rs"]
+mod tests;

@@ -1,0 +1,197 @@
+//! Connections that others begin, up to their HELLO.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::epoll::EpollFlags;
+
+use super::Handler;
+use super::connector::{Connector, Identify, LISTENER};
+use super::handshake::{Event, State};
+use super::links::{Cargo, Connection, HalfOpen, Owner, Peer};
+use super::poller::TimerKey;
+use super::socket::{self, Received};
+use super::sys::Datagram;
+use super::wire::{self, Kind, Malformed, Packet};
+use crate::identity::EndpointId;
+use crate::process::PeerProcess;
+
+/// How many incoming connections may be without a HELLO; more than that, and
+/// the oldest is dropped. Its owner tries again.
+const MAX_HALF_OPEN: usize = 1024;
+/// How many connections one call accepts at most.
+const ACCEPTS_PER_PROGRESS: usize = 256;
+/// How long accepting pauses when there are no descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+
+impl Connector {
+    pub(super) fn accept_all(&mut self, handler: &mut dyn Handler) {
+        for _ in 0..ACCEPTS_PER_PROGRESS {
+            let fd = match socket::accept(&self.listener) {
+                Ok(Some(fd)) => fd,
+                Ok(None) => return,
+                Err(errno) => return self.pause_accepting(errno),
+            };
+            let serial = self.new_serial();
+            if let Err(errno) = self.poller.watch(fd.as_fd(), serial) {
+                return self.pause_accepting(errno);
+            }
+            let mut half = HalfOpen { fd, timer: None };
+            let due = Some(self.now + self.timeout);
+            self.poller.set_timer(TimerKey::HalfOpen(serial), &mut half.timer, due);
+            self.half_open.insert(serial, half);
+            self.owners.insert(serial, Owner::HalfOpen);
+            // Its HELLO is mostly there already.
+            self.read_half_open(serial, handler);
+            if self.half_open.len() > MAX_HALF_OPEN
+                && let Some(oldest) = self.half_open.keys().next().copied()
+                && let Some(half) = self.take_half_open(oldest)
+            {
+                self.turn_away(half, None);
+            }
+        }
+    }
+
+    /// The backlog keeps what cannot be accepted now; without a pause the
+    /// epoll would report it without end.
+    fn pause_accepting(&mut self, errno: Errno) {
+        tracing::warn!(%errno, "connections cannot be accepted at the moment");
+        self.poller.rewatch(self.listener.fd.as_fd(), LISTENER, EpollFlags::empty());
+        self.poller.set_timer(TimerKey::Listener, &mut self.accept_again, Some(self.now + ACCEPT_PAUSE));
+    }
+
+    /// Takes an incoming connection out of the list of those without HELLO; it
+    /// still is in the epoll.
+    pub(super) fn take_half_open(&mut self, serial: u64) -> Option<HalfOpen> {
+        let mut half = self.half_open.remove(&serial)?;
+        self.owners.remove(&serial);
+        self.poller.set_timer(TimerKey::HalfOpen(serial), &mut half.timer, None);
+        Some(half)
+    }
+
+    /// Closes an incoming connection after a last word, or without one: then
+    /// its owner tries again.
+    fn turn_away(&self, half: HalfOpen, last_word: Option<Vec<u8>>) {
+        if let Some(bytes) = last_word {
+            socket::send(half.fd.as_fd(), &bytes, &[]);
+        }
+        let _ = self.poller.forget(half.fd.as_fd());
+        socket::close(half.fd);
+    }
+
+    /// An incoming connection has been silent too long.
+    pub(super) fn give_up_half_open(&mut self, serial: u64) {
+        if let Some(half) = self.take_half_open(serial) {
+            let sentence = "no HELLO came in time; the first datagram must be one";
+            self.turn_away(half, Some(wire::encode_refusal(self.id, sentence)));
+        }
+    }
+
+    /// Accepting goes on after a pause.
+    pub(super) fn accept_anew(&mut self) {
+        self.poller.set_timer(TimerKey::Listener, &mut self.accept_again, None);
+        self.poller.rewatch(self.listener.fd.as_fd(), LISTENER, EpollFlags::EPOLLIN);
+    }
+
+    /// Reads the first datagram of an incoming connection.
+    pub(super) fn read_half_open(&mut self, serial: u64, handler: &mut dyn Handler) {
+        let Some(half) = self.half_open.get(&serial) else { return };
+        let received = socket::receive(half.fd.as_fd(), &mut self.buffer);
+        if let Received::Nothing = received {
+            return;
+        }
+        let Some(half) = self.take_half_open(serial) else { return };
+        let Received::Datagram(datagram) = received else {
+            return self.turn_away(half, None);
+        };
+        let bytes = self.buffer[..datagram.bytes].to_vec();
+        let entrant = self.check_hello(&half, &bytes, &datagram).and_then(|packet| {
+            let process = self.check_process(&half, packet.id)?;
+            Ok((packet, process))
+        });
+        match entrant {
+            Ok((packet, process)) => {
+                let connection = Connection { serial, fd: half.fd, process: Arc::new(process) };
+                self.enter(connection, &packet, datagram.descriptors, handler);
+            }
+            Err(last_word) => self.turn_away(half, last_word),
+        }
+    }
+
+    /// The HELLO in an incoming connection's first datagram, or the last word
+    /// for its owner.
+    fn check_hello<'a>(
+        &self,
+        half: &HalfOpen,
+        bytes: &'a [u8],
+        datagram: &Datagram,
+    ) -> Result<Packet<'a>, Option<Vec<u8>>> {
+        let refusal = |sentence: &str| Some(wire::encode_refusal(self.id, sentence));
+        match wire::parse(bytes, datagram.descriptors.len()) {
+            Ok(packet) if packet.kind == Kind::Hello && !datagram.cut && !datagram.descriptors_lost => {
+                Ok(packet)
+            }
+            // Who began this connection found that it does not want it. Our
+            // own attempt, if any, will be told as well.
+            Ok(packet) if packet.kind == Kind::Refuse => {
+                tracing::debug!(peer = %packet.id, reason = packet.reason(), fd = ?half.fd, "a peer refused");
+                Err(None)
+            }
+            Ok(_) => Err(refusal("the first datagram is not a HELLO that fits; it must be one")),
+            // This process may open no more files at the moment.
+            Err(Malformed::DescriptorsLost { .. }) => Err(None),
+            Err(wrong) => Err(refusal(&wrong.to_string())),
+        }
+    }
+
+    /// The process that began an incoming connection, or the last word for it.
+    fn check_process(&self, half: &HalfOpen, id: EndpointId) -> Result<PeerProcess, Option<Vec<u8>>> {
+        let refusal = |sentence: &str| Some(wire::encode_refusal(self.id, sentence));
+        if socket::has_ended(&half.fd) {
+            // Its owner gave it up meanwhile, for example because our own
+            // connection reached it: adopting it would only raise an alarm.
+            return Err(None);
+        }
+        match self.identify(&half.fd) {
+            Ok(Some(_)) if id == self.id => {
+                Err(refusal("the peer has this endpoint's own id; give each process its own rank"))
+            }
+            Ok(Some(process)) => Ok(process),
+            Err(Identify::Stranger(reason)) => {
+                tracing::warn!(reason, "a connection was refused");
+                Err(refusal(&reason))
+            }
+            // Dead, or no descriptors left here.
+            Ok(None) | Err(Identify::Short(_)) => Err(None),
+        }
+    }
+
+    /// Puts the HELLO of an incoming connection before the handshake.
+    fn enter(
+        &mut self,
+        connection: Connection,
+        packet: &Packet<'_>,
+        descriptors: Vec<OwnedFd>,
+        handler: &mut dyn Handler,
+    ) {
+        let id = packet.id;
+        // A peer that closed one connection and began this one has closed
+        // first: what it closed must not stand in its way.
+        self.read_out(id, handler);
+        let cargo = Cargo {
+            connection: Some(connection),
+            hello: packet.hello,
+            blob: packet.blob.to_vec(),
+            descriptors,
+            ..Cargo::default()
+        };
+        let deadline = self.now + self.timeout;
+        let peer = self.peers.entry(id).or_insert_with(|| Peer::new(deadline));
+        if peer.state != State::Established {
+            peer.deadline = peer.deadline.max(deadline);
+        }
+        self.happen(id, Event::TheirHello, cargo, handler);
+    }
+}
