@@ -28,8 +28,7 @@ fn a_cookie_says_the_pieces_of_its_interval() {
         let (cookie, kept) = describe(&data, interval).unwrap();
         assert!(kept.is_none());
         assert_eq!(cookie.as_bytes().len(), HEADER_BYTES + segments * SEGMENT_BYTES);
-        let Some(Described::Inline { start: 7, count, segments: list }) = parse(&cookie, interval)
-        else {
+        let Some(Described::Inline { start: 7, count, segments: list }) = parse(&cookie, interval) else {
             panic!("not inline: {cookie:?}");
         };
         assert_eq!(count, segments);

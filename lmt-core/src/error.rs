@@ -48,6 +48,14 @@ pub enum PeerError {
         /// Why, in words.
         reason: String,
     },
+    /// This endpoint removed the peer while the operation was under way.
+    #[error(
+        "peer {id} was removed from this endpoint before the operation was done; insert its address again to reach it"
+    )]
+    Removed {
+        /// Which peer.
+        id: EndpointId,
+    },
     /// Every mechanism failed.
     #[error("no mechanism could move the message to or from {id}: {reason}")]
     NoMechanism {

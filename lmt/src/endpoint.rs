@@ -95,6 +95,25 @@ impl Endpoint {
         self.engine.borrow_mut().insert_peer(address)
     }
 
+    /// Forgets a peer, dead or alive: operations that name it end with an
+    /// error, a connection with a goodbye, and `peer` names nobody any more.
+    /// Peers count towards `max_peers` until they are removed, so who meets
+    /// ever new ones removes those that have gone. See [`Engine::remove_peer`].
+    ///
+    /// ```
+    /// let (endpoint, other) = (lmt::Endpoint::new()?, lmt::Endpoint::new()?);
+    /// let peer = endpoint.insert_peer(&other.address())?;
+    /// endpoint.remove_peer(peer)?;
+    /// assert_eq!(endpoint.send(peer, 1, b""), Err(lmt::OperationError::UnknownPeer));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The peer was removed before, or this is a forked child.
+    pub fn remove_peer(&self, peer: PeerId) -> Result<(), OperationError> {
+        self.engine.borrow_mut().remove_peer(peer)
+    }
+
     /// The identity of a peer.
     pub fn peer_id(&self, peer: PeerId) -> Option<EndpointId> {
         self.engine.borrow().peer_id(peer)

@@ -219,7 +219,7 @@ impl Door {
             self.connector.connect(address);
             self.until_sockets = 0;
         }
-        Ok(PeerId(key))
+        Ok(PeerId::first(key))
     }
 
     /// Whether the connection with a peer is made.
@@ -474,11 +474,11 @@ impl Inner {
         let id = RequestId::from_raw(token);
         let Some(request) = self.requests.get(id) else { return };
         let (key, tag, bytes) = (request.peer.unwrap_or_default(), request.tag, request.bytes);
-        let peer = PeerId(key);
+        let peer = PeerId::first(key);
         let result = match outcome {
             Ok(None) => Ok(Status { peer, tag, bytes }),
             Ok(Some(done)) => {
-                crate::engine::traffic::received(key, tag, done.total_bytes, done.received_bytes)
+                crate::engine::traffic::received(peer, tag, done.total_bytes, done.received_bytes)
             }
             Err(error) => Err(OperationError::of_transfer(error, self.peers[key as usize].id)),
         };
@@ -495,7 +495,7 @@ impl Inner {
                 bytes[0] = waiter.envelope.1;
                 bytes[1..=length].copy_from_slice(&waiter.envelope.0[..length]);
                 let total = 1 + length + waiter.packet.encode(&mut bytes[1 + length..]);
-                if port.send_packet(PeerId(key as PeerKey), &bytes[..total]).is_err() {
+                if port.send_packet(PeerId::first(key as PeerKey), &bytes[..total]).is_err() {
                     break;
                 }
                 peer.packets.pop_front();

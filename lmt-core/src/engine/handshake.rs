@@ -2,10 +2,11 @@
 //! makes of what the peer told.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use super::greeting::{Greeting, decode_report, encode_report};
 use super::outgoing::gone;
-use super::peer::{Connection, Link, Peer};
+use super::peer::{Connection, Link};
 use super::regions::PeerRegions;
 use super::traffic::{Traffic, Unexpected};
 use crate::connect::{self, Closed, Handler};
@@ -14,29 +15,21 @@ use crate::identity::EndpointId;
 use crate::inbox::{Credit, InboxReceiver, InboxSender};
 use crate::matching::Matcher;
 use crate::mechanism::PeerFacts;
+use crate::process::PeerProcess;
 use crate::region::RemoteTable;
 use crate::rendezvous::PeerKey;
 
 impl Traffic {
-    /// The key of a peer, which may be unknown until now.
-    pub fn key_of(&mut self, id: EndpointId) -> Option<PeerKey> {
-        if let Some(&key) = self.by_id.get(&id) {
-            return Some(key);
-        }
-        if self.peers.len() >= self.config.max_peers as usize {
-            return None;
-        }
-        let key = self.peers.len() as PeerKey;
-        self.peers.push(Peer::new(id));
-        self.by_id.insert(id, key);
-        Some(key)
-    }
-
-    fn greet(&mut self, id: EndpointId) -> Result<connect::Greeting, String> {
+    fn greet(&mut self, id: EndpointId, inbox: &mut InboxReceiver) -> Result<connect::Greeting, String> {
         let max = self.config.max_peers;
         let key = self
-            .key_of(id)
+            .key_of(id, inbox)
             .ok_or_else(|| format!("it knows {max} peers already, the most it can; raise max_peers"))?;
+        // One that has ended and comes again is waited for like a new one.
+        let peer = &mut self.peers[key as usize];
+        if matches!(peer.connection, Connection::Gone(_)) {
+            peer.connection = Connection::Pending;
+        }
         let copy = |fd: &OwnedFd| fd.try_clone().map_err(|e| format!("it cannot pass a descriptor on: {e}"));
         let greeting = Greeting {
             index: key as u16,
@@ -53,7 +46,7 @@ impl Traffic {
 
     fn meet(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, String> {
         let greeting = Greeting::decode(&greeting.bytes, greeting.descriptors).map_err(|e| e.to_string())?;
-        let key = self.key_of(facts.id).ok_or("it knows too many peers already")?;
+        let key = *self.by_id.get(&facts.id).ok_or("it has not been greeted")?;
         let inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
         let table = RemoteTable::attach(greeting.regions).map_err(|e| e.to_string())?;
         let report = self.transfers.mechanisms().probe(key, facts, greeting.hellos);
@@ -62,6 +55,7 @@ impl Traffic {
             inbox,
             doorbell: greeting.doorbell,
             regions: PeerRegions::new(table),
+            process: facts.process.clone(),
             cpus: greeting.cpus,
             sent: Credit::default(),
             returned: Credit::default(),
@@ -80,7 +74,8 @@ impl Traffic {
     pub fn bury(&mut self, key: PeerKey, error: PeerError) {
         tracing::debug!(peer = %self.peers[key as usize].id, %error, "a connection ended");
         let peer = &mut self.peers[key as usize];
-        peer.connection = Connection::Gone(error.clone());
+        peer.connection = Connection::Gone(error);
+        peer.ended_connections = peer.ended_connections.wrapping_add(1);
         peer.ordered.clear();
         peer.control.clear();
         peer.assembly = None;
@@ -116,56 +111,84 @@ impl Traffic {
     }
 }
 
-/// The endpoint as the connector sees it: its traffic and its inbox.
-pub(crate) struct Host<'a> {
+/// What a connector tells of peers, and the inbox, which is drained before a
+/// peer that has ended is buried.
+///
+/// That happens at once, within the call that tells it: the next may be of the
+/// same peer come again, for which nothing of the old may be left.
+pub(crate) struct Reception<'a> {
     pub traffic: &'a mut Traffic,
     pub inbox: &'a mut InboxReceiver,
 }
 
-impl Host<'_> {
-    /// What an ended peer had written before counts; then it is buried.
-    fn end(&mut self, id: EndpointId, error: PeerError) {
-        let Some(&key) = self.traffic.by_id.get(&id) else { return };
-        while let Some(delivery) = self.inbox.poll() {
-            self.traffic.deliver(delivery);
+impl Reception<'_> {
+    fn end(&mut self, id: EndpointId, error: PeerError, how: Option<Closed>) {
+        let traffic = &mut *self.traffic;
+        let Some(&key) = traffic.by_id.get(&id) else { return };
+        let process = traffic.process_of(key);
+        let met = process.is_some();
+        // A peer that said goodbye writes no more. Without a pidfd, the end of
+        // the connection is all that there is to know of the process's.
+        let writes_no_more = |process: &Arc<PeerProcess>| {
+            how == Some(Closed::Goodbye)
+                || !process.is_alive()
+                || how == Some(Closed::Died) && process.pidfd().is_none()
+        };
+        let may_write = process.filter(|process| !writes_no_more(process));
+        // What it had written before counts.
+        traffic.drain(self.inbox);
+        if met && may_write.is_none() {
+            let cells = self.inbox.release_dead(key as u16);
+            if cells > 0 {
+                tracing::debug!(peer = %id, cells, "freed cells that a dead peer had claimed");
+                // What others wrote behind them is reached now.
+                traffic.drain(self.inbox);
+            }
         }
-        self.traffic.settle();
-        self.inbox.release_dead(key as u16);
         self.inbox.clear_credit(key as u16);
-        self.traffic.bury(key, error);
+        traffic.peers[key as usize].may_write = may_write;
+        traffic.bury(key, error);
+        let peer = &traffic.peers[key as usize];
+        if !peer.bound && peer.parked.is_empty() {
+            traffic.remove(key);
+        }
     }
 }
 
-impl Handler for Host<'_> {
+impl Handler for Reception<'_> {
     fn hello(&mut self, peer: EndpointId) -> Result<connect::Greeting, String> {
-        self.traffic.greet(peer)
+        self.traffic.greet(peer, self.inbox)
     }
 
     fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, String> {
+        // What came over an earlier attempt is accounted to that.
+        self.traffic.drain(self.inbox);
         self.traffic.meet(facts, greeting)
     }
 
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {
         let traffic = &mut *self.traffic;
-        let Some(key) = traffic.key_of(facts.id) else { return };
+        let Some(&key) = traffic.by_id.get(&facts.id) else { return };
         traffic.transfers.mechanisms().learn(key, &decode_report(&report));
         let peer = &mut traffic.peers[key as usize];
         peer.connection = match std::mem::replace(&mut peer.connection, Connection::None) {
             Connection::Met(link) => Connection::Up(link),
             other => other,
         };
+        peer.may_write = None;
         if peer.has_output() {
             traffic.mark_busy(key);
         }
+        traffic.wake_resting(facts.id);
         traffic.update_crowding();
     }
 
     fn failed(&mut self, id: EndpointId, error: PeerError) {
-        self.end(id, error);
+        self.end(id, error, None);
     }
 
-    fn closed(&mut self, id: EndpointId, _how: Closed) {
-        self.end(id, PeerError::Dead { id });
+    fn closed(&mut self, id: EndpointId, how: Closed) {
+        self.end(id, PeerError::Dead { id }, Some(how));
     }
 
     fn descriptors(&mut self, id: EndpointId, bytes: &[u8], descriptors: Vec<OwnedFd>) {

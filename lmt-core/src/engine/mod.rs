@@ -10,6 +10,7 @@ pub(crate) mod greeting;
 mod handshake;
 mod outgoing;
 mod peer;
+mod peers;
 mod place;
 mod regions;
 pub(crate) mod requests;
@@ -35,7 +36,7 @@ use crate::matching::{Matcher, Pattern, Post, TagMatcher};
 use crate::mechanisms::{Counters, Mechanisms, Standing};
 use crate::region::RegionTable;
 use crate::transfers::Transfers;
-use handshake::Host;
+use handshake::Reception;
 use peer::Connection;
 use requests::{Request, State, Waiting};
 use traffic::{Traffic, Unexpected};
@@ -95,15 +96,6 @@ pub enum Source {
     Peer(PeerId),
 }
 
-impl Source {
-    const fn key(self) -> Option<u32> {
-        match self {
-            Self::Any => None,
-            Self::Peer(peer) => Some(peer.0),
-        }
-    }
-}
-
 /// Which tags a receive takes: those that equal `tag` in every bit that is
 /// not set in `ignore`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,10 +118,6 @@ impl TagMatch {
     }
 }
 
-fn pattern(source: Source, tags: TagMatch) -> Pattern {
-    Pattern { source: source.key(), tag: tags.tag, ignore: tags.ignore }
-}
-
 /// A message taken out of matching by [`Engine::matched_probe`]: only a receive
 /// that names it gets it. Dropping it loses the message, so receive it.
 #[derive(Debug)]
@@ -139,6 +127,8 @@ pub struct Message {
     content: Unexpected,
     /// Which endpoint it was taken from: its numbers mean nothing to others.
     endpoint: EndpointId,
+    /// Over which of the peer's connections it came.
+    connection: u32,
 }
 
 impl Message {
@@ -160,6 +150,8 @@ pub struct Engine {
     idle: u32,
     /// Calls until the sockets are looked at again.
     until_sockets: u32,
+    /// When they were last looked at.
+    looked_at_sockets: Instant,
 }
 
 impl Engine {
@@ -189,6 +181,8 @@ impl Engine {
             transfers: Transfers::new(mechanisms),
             busy: Vec::new(),
             owing: Vec::new(),
+            free: Vec::new(),
+            resting: Vec::new(),
             synchronous: HashSet::new(),
             regions: RegionTable::create(id)?,
             one_sided: VecDeque::new(),
@@ -200,7 +194,16 @@ impl Engine {
             config,
         };
         let origin = Origin::here();
-        Ok(Self { origin, address, connector, inbox, traffic, idle: 0, until_sockets: 0 })
+        Ok(Self {
+            origin,
+            address,
+            connector,
+            inbox,
+            traffic,
+            idle: 0,
+            until_sockets: 0,
+            looked_at_sockets: Instant::now(),
+        })
     }
 
     /// The doorbell's name in the connector's epoll.
@@ -211,6 +214,11 @@ impl Engine {
     const SOCKET_EVERY: u32 = 1024;
     /// The same while a handshake is under way.
     const SOCKET_EVERY_CONNECTING: u32 = 8;
+    /// After so many calls the clock is looked at, for those who call seldom or
+    /// whose calls move much each ...
+    const CLOCK_EVERY: u32 = 32;
+    /// ... and after so long the sockets, however few calls there were.
+    const SOCKETS_AFTER: Duration = Duration::from_millis(5);
     /// The most cells taken out of the inbox in one call.
     const BATCH: u32 = 32;
 
@@ -244,8 +252,10 @@ impl Engine {
     pub fn insert_peer(&mut self, address: &Address) -> Result<PeerId, OperationError> {
         self.check_fork()?;
         let max = self.traffic.config.max_peers;
-        let key = self.traffic.key_of(address.id()).ok_or_else(|| {
-            OperationError::System(format!("{max} peers are known already; raise max_peers to name more"))
+        let key = self.traffic.key_of(address.id(), &mut self.inbox).ok_or_else(|| {
+            OperationError::System(format!(
+                "{max} peers are known already; raise max_peers to name more, or remove some"
+            ))
         })?;
         let peer = &mut self.traffic.peers[key as usize];
         peer.address = Some(address.clone());
@@ -257,25 +267,51 @@ impl Engine {
             self.traffic.unpark(key);
             self.traffic.settle();
         }
-        Ok(PeerId(key))
+        Ok(self.traffic.name(key))
+    }
+
+    /// Forgets a peer, dead or alive. A connection with it ends with a goodbye,
+    /// and operations that name the peer end with [`crate::error::PeerError::Removed`];
+    /// its messages that nobody has received are dropped. `peer` names nobody
+    /// any more. Inserting its address again names it anew.
+    ///
+    /// A peer counts towards `max_peers` until it is removed, also when it is
+    /// dead: who meets ever new peers removes those that have gone. The number
+    /// of one that may still write into this endpoint's memory is given to
+    /// another only when its process has ended.
+    ///
+    /// # Errors
+    /// [`OperationError::UnknownPeer`] when it was removed before, or
+    /// [`OperationError::Forked`].
+    pub fn remove_peer(&mut self, peer: PeerId) -> Result<(), OperationError> {
+        self.check_fork()?;
+        let key = self.traffic.key_named(peer)?;
+        let id = self.traffic.peers[key as usize].id;
+        self.connector.goodbye(id);
+        self.traffic.drain(&mut self.inbox);
+        self.traffic.remove(key);
+        Ok(())
     }
 
     /// The identity of a peer.
     pub fn peer_id(&self, peer: PeerId) -> Option<EndpointId> {
-        self.traffic.peers.get(peer.0 as usize).map(|p| p.id)
+        let key = self.traffic.key_named(peer).ok()?;
+        self.traffic.peers.get(key as usize).map(|p| p.id)
     }
 
     /// What is known of each mechanism with a peer; nothing before the first
     /// message has connected it.
     pub fn standings(&self, peer: PeerId) -> Vec<(&'static str, Standing)> {
+        let Ok(key) = self.traffic.key_named(peer) else { return Vec::new() };
         let mechanisms = self.traffic.transfers.standings();
-        mechanisms.standings(peer.0).map(|(name, s)| (name, s.clone())).collect()
+        mechanisms.standings(key).map(|(name, s)| (name, s.clone())).collect()
     }
 
     /// What each mechanism has done with a peer; nothing before the first
     /// message has connected it.
     pub fn counters(&self, peer: PeerId) -> Vec<(&'static str, Counters)> {
-        self.traffic.transfers.standings().counters(peer.0).collect()
+        let Ok(key) = self.traffic.key_named(peer) else { return Vec::new() };
+        self.traffic.transfers.standings().counters(key).collect()
     }
 
     /// The names of the mechanisms of this endpoint.
@@ -322,12 +358,13 @@ impl Engine {
         if buffer.access() != Access::Write {
             return Err(OperationError::ReadOnlyBuffer);
         }
-        let key = source.key();
+        let wanted = self.pattern(source, tags)?;
+        let key = wanted.source;
         let bytes = buffer.total_bytes();
         let state = State::Waiting(Waiting::Matched);
         let request = Request { buffer: Some(buffer), peer: key, tag: tags.tag, bytes, state };
         let id = self.traffic.requests.insert(request);
-        match self.traffic.matcher.post(pattern(source, tags), id) {
+        match self.traffic.matcher.post(wanted, id) {
             Post::Matched(_, found) => {
                 self.traffic.join(found.source, found.tag, found.payload, id);
                 self.traffic.settle();
@@ -370,12 +407,13 @@ impl Engine {
     /// Makes progress once.
     ///
     /// # Errors
-    /// This is a forked child.
+    /// The peer is unknown, or this is a forked child.
     pub fn probe(&mut self, source: Source, tags: TagMatch) -> Result<Option<Status>, OperationError> {
         self.progress()?;
-        let found = self.traffic.matcher.peek(pattern(source, tags));
+        let wanted = self.pattern(source, tags)?;
+        let found = self.traffic.matcher.peek(wanted);
         Ok(found.map(|(_, message)| Status {
-            peer: PeerId(message.source),
+            peer: self.traffic.name(message.source),
             tag: message.tag,
             bytes: message.payload.total_bytes(&self.traffic.requests),
         }))
@@ -385,15 +423,15 @@ impl Engine {
     /// [`Engine::receive_matched`] and by nothing else. Makes progress once.
     ///
     /// # Errors
-    /// This is a forked child.
+    /// The peer is unknown, or this is a forked child.
     pub fn matched_probe(
         &mut self,
         source: Source,
         tags: TagMatch,
     ) -> Result<Option<Message>, OperationError> {
         self.progress()?;
+        let wanted = self.pattern(source, tags)?;
         let traffic = &mut self.traffic;
-        let wanted = pattern(source, tags);
         match traffic.matcher.peek(wanted) {
             // A message of several cells is taken once it is whole.
             None => return Ok(None),
@@ -403,8 +441,9 @@ impl Engine {
         let found = traffic.matcher.take(wanted);
         Ok(found.map(|found| {
             let bytes = found.payload.total_bytes(&traffic.requests);
-            let status = Status { peer: PeerId(found.source), tag: found.tag, bytes };
-            Message { status, content: found.payload, endpoint: traffic.id }
+            let status = Status { peer: traffic.name(found.source), tag: found.tag, bytes };
+            let connection = traffic.peers[found.source as usize].ended_connections;
+            Message { status, content: found.payload, endpoint: traffic.id, connection }
         }))
     }
 
@@ -424,17 +463,33 @@ impl Engine {
         let Status { peer, tag, .. } = message.status;
         let bytes = buffer.total_bytes();
         let state = State::Waiting(Waiting::Matched);
-        let request = Request { buffer: Some(buffer), peer: Some(peer.0), tag, bytes, state };
+        let request = Request { buffer: Some(buffer), peer: Some(peer.key), tag, bytes, state };
         let id = self.traffic.requests.insert(request);
-        let dead = matches!(self.traffic.peers[peer.0 as usize].connection, Connection::Gone(_));
-        if dead && matches!(message.content, Unexpected::Rts(_)) {
-            let error = outgoing::gone(&self.traffic.peers[peer.0 as usize]);
-            self.traffic.requests.complete(id, Err(error));
-            return Ok(id);
+        let traffic = &mut self.traffic;
+        let from = &traffic.peers[peer.key as usize];
+        let named = from.generation == peer.generation;
+        match message.content {
+            // What is here can be received whatever became of its sender.
+            Unexpected::Eager { data, .. } if !named => traffic.hand_over(peer, tag, &data, id),
+            Unexpected::Rts(_) if !named => traffic.requests.complete(id, Err(OperationError::UnknownPeer)),
+            // The connection over which it was announced has ended.
+            Unexpected::Rts(_) if from.ended_connections != message.connection => {
+                let error = outgoing::gone(from);
+                traffic.requests.complete(id, Err(error));
+            }
+            content => traffic.join(peer.key, tag, content, id),
         }
-        self.traffic.join(peer.0, tag, message.content, id);
-        self.traffic.settle();
+        traffic.settle();
         Ok(id)
+    }
+
+    /// What a receive or a probe accepts.
+    fn pattern(&self, source: Source, tags: TagMatch) -> Result<Pattern, OperationError> {
+        let source = match source {
+            Source::Any => None,
+            Source::Peer(peer) => Some(self.traffic.key_named(peer)?),
+        };
+        Ok(Pattern { source, tag: tags.tag, ignore: tags.ignore })
     }
 
     /// Takes an operation back that nothing has matched yet. Its result tells
@@ -532,7 +587,12 @@ impl Engine {
             }
         }
         match self.until_sockets.checked_sub(1) {
-            Some(left) => self.until_sockets = left,
+            Some(left) => {
+                self.until_sockets = left;
+                if left % Self::CLOCK_EVERY == 0 && self.looked_at_sockets.elapsed() > Self::SOCKETS_AFTER {
+                    self.look_at_sockets();
+                }
+            }
             None => self.look_at_sockets(),
         }
     }
@@ -541,13 +601,14 @@ impl Engine {
     #[cold]
     fn look_at_sockets(&mut self) {
         let now = Instant::now();
-        let mut host = Host { traffic: &mut self.traffic, inbox: &mut self.inbox };
-        self.connector.progress(now, &mut host);
+        let mut reception = Reception { traffic: &mut self.traffic, inbox: &mut self.inbox };
+        self.connector.progress(now, &mut reception);
         self.until_sockets = if self.connector.connecting() > 0 || !self.traffic.one_sided.is_empty() {
             Self::SOCKET_EVERY_CONNECTING
         } else {
             Self::SOCKET_EVERY
         };
+        self.looked_at_sockets = now;
     }
 
     /// Sends what still waits for peers that are connected or connecting, for

@@ -38,8 +38,8 @@ impl Traffic {
         mode: SendMode,
         credits: &InboxReceiver,
     ) -> Result<(RequestId, Option<Address>), OperationError> {
-        let key = to.0;
-        let peer = self.peers.get_mut(key as usize).filter(|p| p.bound).ok_or(OperationError::UnknownPeer)?;
+        let key = self.key_named(to)?;
+        let peer = &mut self.peers[key as usize];
         if peer.id == self.id {
             return Ok((self.send_to_self(key, tag, buffer, mode), None));
         }
@@ -192,6 +192,7 @@ impl Traffic {
         let envelope = Envelope { kind: kind::CONTROL, aux: 0, tag: 0 };
         match link.write(envelope, Payload::Bytes(&bytes[..length]), 0) {
             Ok(()) => {
+                tracing::trace!(peer = %peer.id, ?packet, "sent a packet");
                 peer.control.pop_front();
                 true
             }
@@ -201,6 +202,7 @@ impl Traffic {
 
     fn flush_ordered(&mut self, key: PeerKey, credits: &InboxReceiver) -> bool {
         let cell_bytes = self.config.cell_bytes;
+        let name = self.name(key);
         let peer = &mut self.peers[key as usize];
         match peer.ordered.front() {
             None => false,
@@ -215,6 +217,7 @@ impl Traffic {
                 let sent = link.may_write(credits, key)
                     && link.write(envelope, Payload::Bytes(&bytes[..length]), OVERHEAD_BYTES).is_ok();
                 if sent {
+                    tracing::trace!(peer = %peer.id, ?packet, tag, "announced a message");
                     peer.ordered.pop_front();
                 }
                 sent
@@ -243,7 +246,7 @@ impl Traffic {
                 match Self::write_eager(peer, cell_bytes, tag, buffer, sent_bytes, credits, key) {
                     Written::Whole => {
                         peer.ordered.pop_front();
-                        let status = Status { peer: PeerId(key), tag, bytes: entry.bytes };
+                        let status = Status { peer: name, tag, bytes: entry.bytes };
                         self.requests.complete(request, Ok(status));
                         true
                     }
@@ -322,7 +325,7 @@ impl Traffic {
 
     /// A message to oneself never leaves the process.
     fn send_to_self(&mut self, key: PeerKey, tag: u64, buffer: Buffer, mode: SendMode) -> RequestId {
-        let status = Status { peer: PeerId(key), tag, bytes: buffer.total_bytes() };
+        let status = Status { peer: self.name(key), tag, bytes: buffer.total_bytes() };
         let bytes = buffer.total_bytes();
         let mut request =
             Request { buffer: None, peer: Some(key), tag, bytes, state: State::Done(Ok(status)) };
@@ -331,13 +334,14 @@ impl Traffic {
                 Some(target) => copy_between(&buffer, target),
                 None => 0,
             };
-            self.requests.complete(receive, received(key, tag, bytes, copied));
+            self.requests.complete(receive, received(self.name(key), tag, bytes, copied));
             return self.requests.insert(request);
         }
         if mode == SendMode::Standard && bytes <= self.config.eager_max_bytes {
             let mut data = vec![0; bytes as usize].into_boxed_slice();
             buffer.read_at(0, &mut data);
-            self.matcher.keep(key, tag, Unexpected::Eager { data, charge_bytes: 0 });
+            let connection = self.peers[key as usize].ended_connections;
+            self.matcher.keep(key, tag, Unexpected::Eager { data, charge_bytes: 0, connection });
             return self.requests.insert(request);
         }
         request.buffer = Some(buffer);

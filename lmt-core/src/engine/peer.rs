@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use super::place::CpuSet;
 use super::regions::PeerRegions;
@@ -10,6 +11,7 @@ use super::traffic::{OVERHEAD_BYTES, Unexpected};
 use crate::error::PeerError;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Credit, InboxSender};
+use crate::process::PeerProcess;
 use crate::rendezvous::{Packet, SendId};
 
 /// A message in the order in which the application sent it.
@@ -46,6 +48,8 @@ pub(crate) struct Link {
     pub doorbell: OwnedFd,
     /// The peer's declared memory.
     pub regions: PeerRegions,
+    /// Who writes through it.
+    pub process: Arc<PeerProcess>,
     pub cpus: CpuSet,
     /// What the peer will have drained and released of this process's messages
     /// when it has dealt with all of them.
@@ -141,6 +145,14 @@ pub(crate) struct Peer {
     /// earlier are parked.
     pub bound: bool,
     pub connection: Connection,
+    /// How often the number was given to another peer before.
+    pub generation: u32,
+    /// How many connections with it have ended: what is left of an earlier one
+    /// must not be accounted to the present one.
+    pub ended_connections: u32,
+    /// The process that may still write under this peer's number, though the
+    /// connection has ended.
+    pub may_write: Option<Arc<PeerProcess>>,
     /// What must stay in the application's order.
     pub ordered: VecDeque<Outgoing>,
     /// Packets that go before, since they need no room in the peer's queues.
@@ -158,6 +170,9 @@ impl Peer {
             address: None,
             bound: false,
             connection: Connection::None,
+            generation: 0,
+            ended_connections: 0,
+            may_write: None,
             ordered: VecDeque::new(),
             control: VecDeque::new(),
             parked: VecDeque::new(),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::Engine;
 use super::outgoing::gone;
 use super::peer::{Connection, Link};
-use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
+use super::requests::{OperationError, Request, RequestId, State, Status, Waiting};
 use super::traffic::{Traffic, kind};
 use crate::buffer::{Access, Buffer, Segment};
 use crate::connect::SendError;
@@ -246,7 +246,7 @@ impl Traffic {
                 None => {}
                 Some(Ok(Turn::Whole)) => {
                     let status = Status {
-                        peer: PeerId(op.peer),
+                        peer: self.name(op.peer),
                         tag: 0,
                         bytes: self.requests.get(op.request).map_or(0, |r| r.bytes),
                     };
@@ -416,14 +416,15 @@ impl Engine {
         let own = key.owner == traffic.id;
         let peer = match (traffic.by_id.get(&key.owner), own) {
             (Some(&peer), _) => peer,
-            (None, true) => traffic.key_of(key.owner).ok_or(OperationError::UnknownPeer)?,
+            (None, true) => traffic.key_of(key.owner, &mut self.inbox).ok_or(OperationError::UnknownPeer)?,
             (None, false) => return Err(OperationError::UnknownPeer),
         };
         let bytes = buffer.total_bytes();
         let request = |buffer, state| Request { buffer, peer: Some(peer), tag: 0, bytes, state };
         if own {
             let done = traffic.regions.copy_own(key, direction, offset, &mut buffer);
-            let result = done.map(|()| Status { peer: PeerId(peer), tag: 0, bytes }).map_err(Into::into);
+            let name = traffic.name(peer);
+            let result = done.map(|()| Status { peer: name, tag: 0, bytes }).map_err(Into::into);
             return Ok(traffic.requests.insert(request(None, State::Done(result))));
         }
         let pending = traffic.one_sided.iter().filter(|op| op.peer == peer).count() as u32;

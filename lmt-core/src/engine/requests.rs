@@ -9,14 +9,25 @@ use crate::rendezvous::{PeerKey, SendId, TransferError};
 use crate::slab::Slab;
 
 /// A peer of one endpoint: the binding that the embedder made for an address.
+/// After [`super::Engine::remove_peer`] it names nobody, also when another peer
+/// has got its number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub struct PeerId(pub(crate) PeerKey);
+pub struct PeerId {
+    pub(crate) key: PeerKey,
+    /// How often the number was given to another peer before.
+    pub(crate) generation: u32,
+}
 
 impl PeerId {
+    /// The first peer with this number.
+    pub(crate) const fn first(key: PeerKey) -> Self {
+        Self { key, generation: 0 }
+    }
+
     /// The number under which this endpoint knows the peer: small, dense, and
     /// of no meaning to others.
     pub const fn index(self) -> u32 {
-        self.0
+        self.key
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use super::peer::{Assembly, Connection, Peer, Target};
 use super::place::CpuSet;
@@ -13,6 +14,7 @@ use crate::config::Config;
 use crate::identity::EndpointId;
 use crate::inbox::Delivery;
 use crate::matching::{Matcher, TagMatcher};
+use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
 use crate::rendezvous::{Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
 use crate::transfers::{Ended, Transfers};
@@ -39,8 +41,9 @@ pub(crate) const OVERHEAD_BYTES: u64 = 64;
 /// A message that no receive was waiting for.
 #[derive(Debug)]
 pub(crate) enum Unexpected {
-    /// All its bytes, and what the sender was charged for them.
-    Eager { data: Box<[u8]>, charge_bytes: u64 },
+    /// All its bytes, what the sender was charged for them, and which of the
+    /// peer's connections they came over.
+    Eager { data: Box<[u8]>, charge_bytes: u64, connection: u32 },
     /// It is still arriving, in the peer's assembly.
     Arriving { total_bytes: u64 },
     /// Its announcement.
@@ -63,6 +66,13 @@ impl Unexpected {
     }
 }
 
+/// The parts of [`Unexpected::Eager`].
+struct Eager {
+    data: Box<[u8]>,
+    charge_bytes: u64,
+    connection: u32,
+}
+
 /// All of an endpoint but its inbox and its sockets.
 pub(crate) struct Traffic {
     pub id: EndpointId,
@@ -76,6 +86,10 @@ pub(crate) struct Traffic {
     pub busy: Vec<PeerKey>,
     /// Peers that were not told yet what was drained of theirs.
     pub owing: Vec<PeerKey>,
+    /// Numbers that a new peer may have.
+    pub free: Vec<PeerKey>,
+    /// Numbers of removed peers that a new peer may not have yet.
+    pub resting: Vec<Resting>,
     /// Short synchronous sends that wait for their peer's connection.
     pub synchronous: HashSet<RequestId>,
     /// Whether processes outnumber the CPUs they may use.
@@ -91,7 +105,31 @@ pub(crate) struct Traffic {
     pub cpus: CpuSet,
 }
 
+/// The number of a removed peer.
+#[derive(Debug)]
+pub(crate) struct Resting {
+    pub key: PeerKey,
+    pub id: EndpointId,
+    /// The process that may still write under the number while it lives.
+    pub may_write: Option<Arc<PeerProcess>>,
+}
+
 impl Traffic {
+    /// The name by which the embedder knows a peer.
+    #[inline]
+    pub fn name(&self, key: PeerKey) -> PeerId {
+        PeerId { key, generation: self.peers.get(key as usize).map_or(0, |peer| peer.generation) }
+    }
+
+    /// The number of a peer that the embedder names.
+    #[inline]
+    pub fn key_named(&self, name: PeerId) -> Result<PeerKey, OperationError> {
+        match self.peers.get(name.key as usize) {
+            Some(peer) if peer.bound && peer.generation == name.generation => Ok(name.key),
+            _ => Err(OperationError::UnknownPeer),
+        }
+    }
+
     /// Takes one cell out of the inbox.
     pub fn deliver(&mut self, delivery: Delivery<'_>) {
         let key = PeerKey::from(delivery.sender());
@@ -154,12 +192,13 @@ impl Traffic {
                 Some(buffer) => delivery.copy_to_buffer(buffer, 0) as u64,
                 None => 0,
             };
-            self.requests.complete(request, received(key, tag, total, copied));
+            self.requests.complete(request, received(self.name(key), tag, total, copied));
             return;
         }
         let mut data = vec![0; delivery.bytes()].into_boxed_slice();
         delivery.copy_to(&mut data);
-        self.unexpected(key, tag, Unexpected::Eager { data, charge_bytes });
+        let connection = self.peers[key as usize].ended_connections;
+        self.unexpected(key, tag, Unexpected::Eager { data, charge_bytes, connection });
     }
 
     /// Keeps a message for a receive that is still to come.
@@ -243,13 +282,15 @@ impl Traffic {
             Target::Request(request) => {
                 let room = self.buffer_bytes(request);
                 self.release(key, charge_bytes);
-                self.requests.complete(request, received(key, tag, total, room.min(total)));
+                self.requests.complete(request, received(self.name(key), tag, total, room.min(total)));
             }
             Target::Heap { data, request: Some(request) } => {
-                self.copy_in(key, tag, &data, charge_bytes, request);
+                self.release(key, charge_bytes);
+                self.hand_over(self.name(key), tag, &data, request);
             }
             Target::Heap { data, request: None } => {
-                let whole = Unexpected::Eager { data: data.into_boxed_slice(), charge_bytes };
+                let connection = self.peers[key as usize].ended_connections;
+                let whole = Unexpected::Eager { data: data.into_boxed_slice(), charge_bytes, connection };
                 self.replace_arriving(key, whole);
             }
         }
@@ -275,19 +316,30 @@ impl Traffic {
     }
 
     /// Ends a receive with bytes that were kept for it.
-    fn copy_in(&mut self, key: PeerKey, tag: u64, data: &[u8], charge_bytes: u64, request: RequestId) {
-        self.release(key, charge_bytes);
+    fn copy_in(&mut self, key: PeerKey, tag: u64, message: Eager, request: RequestId) {
+        // What an earlier connection was charged, the present one must not be
+        // given back: its sender would take it for a debt without end.
+        if self.peers[key as usize].ended_connections == message.connection {
+            self.release(key, message.charge_bytes);
+        }
+        self.hand_over(self.name(key), tag, &message.data, request);
+    }
+
+    /// Ends a receive with a message's bytes.
+    pub fn hand_over(&mut self, peer: PeerId, tag: u64, data: &[u8], request: RequestId) {
         let copied = match self.requests.get_mut(request).and_then(|r| r.buffer.as_mut()) {
             Some(buffer) => buffer.write_at(0, data) as u64,
             None => 0,
         };
-        self.requests.complete(request, received(key, tag, data.len() as u64, copied));
+        self.requests.complete(request, received(peer, tag, data.len() as u64, copied));
     }
 
     /// Brings a message and the receive that it matches together.
     pub fn join(&mut self, key: PeerKey, tag: u64, message: Unexpected, request: RequestId) {
         match message {
-            Unexpected::Eager { data, charge_bytes } => self.copy_in(key, tag, &data, charge_bytes, request),
+            Unexpected::Eager { data, charge_bytes, connection } => {
+                self.copy_in(key, tag, Eager { data, charge_bytes, connection }, request);
+            }
             Unexpected::Arriving { .. } => {
                 self.note_match(key, tag, request);
                 if let Some(Assembly { target: Target::Heap { request: slot, .. }, .. }) =
@@ -329,8 +381,8 @@ impl Traffic {
             Some(target) => copy_between(&source, target),
             None => 0,
         };
-        self.requests.complete(send, Ok(Status { peer: PeerId(key), tag, bytes: total }));
-        self.requests.complete(receive, received(key, tag, total, copied));
+        self.requests.complete(send, Ok(Status { peer: self.name(key), tag, bytes: total }));
+        self.requests.complete(receive, received(self.name(key), tag, total, copied));
     }
 
     /// A packet of the rendezvous protocol, in a cell.
@@ -344,6 +396,7 @@ impl Traffic {
                 return;
             }
         };
+        tracing::trace!(peer = %self.peers[key as usize].id, ?packet, "got a packet");
         match self.transfers.packet(key, packet) {
             Ok(Incoming::Rts(rts)) => self.announced(key, delivery.tag(), rts),
             Ok(Incoming::Withdraw { send_id }) => self.withdraw(key, send_id),
@@ -395,7 +448,7 @@ impl Traffic {
         let Some(entry) = self.requests.get(request) else { return };
         let (key, tag, bytes) = (entry.peer.unwrap_or_default(), entry.tag, entry.bytes);
         let result = match result {
-            Ok(()) => Ok(Status { peer: PeerId(key), tag, bytes }),
+            Ok(()) => Ok(Status { peer: self.name(key), tag, bytes }),
             Err(error) => Err(self.explain(key, error)),
         };
         self.requests.complete(request, result);
@@ -405,7 +458,7 @@ impl Traffic {
         let Some(entry) = self.requests.get(request) else { return };
         let (key, tag) = (entry.peer.unwrap_or_default(), entry.tag);
         let result = match result {
-            Ok(done) => received(key, tag, done.total_bytes, done.received_bytes),
+            Ok(done) => received(self.name(key), tag, done.total_bytes, done.received_bytes),
             Err(error) => Err(self.explain(key, error)),
         };
         self.requests.complete(request, result);
@@ -415,6 +468,7 @@ impl Traffic {
     fn explain(&self, key: PeerKey, error: TransferError) -> OperationError {
         let peer = &self.peers[key as usize];
         match (&error, &peer.connection) {
+            // With the reason for which the connection ended.
             (TransferError::PeerDead, Connection::Gone(error)) => error.clone().into(),
             _ => OperationError::of_transfer(error, peer.id),
         }
@@ -422,8 +476,7 @@ impl Traffic {
 }
 
 /// The result of a receive of which `copied` bytes were written.
-pub(crate) fn received(key: PeerKey, tag: u64, total: u64, copied: u64) -> Result<Status, OperationError> {
-    let peer = PeerId(key);
+pub(crate) fn received(peer: PeerId, tag: u64, total: u64, copied: u64) -> Result<Status, OperationError> {
     if copied < total {
         return Err(OperationError::Truncated { peer, tag, message_bytes: total, received_bytes: copied });
     }
