@@ -49,13 +49,13 @@ fn rows(output: &Output) -> Vec<Vec<String>> {
 fn mistakes_are_one_line_and_status_2() {
     for (arguments, part) in [
         (&["bench", "pingpnog"][..], "did you mean 'pingpong'"),
-        (&["bench", "pingpong", "--mechanism", "sokcet"], "did you mean 'socket'"),
+        (&["bench", "pingpong", "--mechanism", "smh"], "did you mean 'shm'"),
         (&["bench", "pingpong", "-n", "0"], "from 2"),
         (&["bench", "pingpong", "--sizes", "12XB"], "units are"),
         (&["bench", "pingpong", "--sizes", "0.."], "no end"),
         (&["bench", "pingpong", "--pin", "0,60000"], "may not use"),
         (&["bench", "pingpong", "--pin", "0"], "one for each"),
-        (&["bench", "limits", "--mechanism", "socket"], "leave it out"),
+        (&["bench", "limits", "--mechanism", "shm"], "leave it out"),
         (&["bench", "limits", "-n", "3"], "2 ranks"),
         (&["bench"], "PATTERN"),
         (&[], "subcommand"),
@@ -146,9 +146,9 @@ fn limits_stand_beside_a_pattern() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = value["rows"].as_array().unwrap();
-    let socket = rows.iter().find(|row| row["mechanism"] == "socket").unwrap();
-    assert!(socket["verified_messages"].as_u64().unwrap() > 0);
-    let ratios = socket["ratios"].as_array().unwrap();
+    let auto = rows.iter().find(|row| row["mechanism"] == "auto").unwrap();
+    assert!(auto["verified_messages"].as_u64().unwrap() > 0);
+    let ratios = auto["ratios"].as_array().unwrap();
     let pipeline = ratios.iter().find(|ratio| ratio["method"] == "pipe-8x32k").unwrap();
     let percent = pipeline["percent"].as_f64().unwrap();
     assert!(0.0 < percent && percent < 1000.0, "{percent}");
@@ -194,7 +194,7 @@ fn compare_writes_its_report_and_nothing_else() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains(&format!("report: {}", report.display())));
     let page = page.unwrap();
-    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("socket"));
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("shm"));
     assert_eq!(files, 1);
 }
 

@@ -2,6 +2,7 @@
 //! each rank of a benchmark opens its end.
 
 pub mod endpoint;
+#[cfg(test)]
 pub mod socket;
 
 use crate::error::BenchError;

@@ -1,88 +1,13 @@
-//! Unix stream sockets: what two processes have without any library, as a
-//! baseline beside the mechanisms.
+//! Unix stream sockets as a link: what the patterns are tested with, so that
+//! their tests do not depend on what they are to measure.
 
 use std::io::{self, Read, Write};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use nix::unistd::getuid;
-use std::os::fd::AsFd;
 
-use super::{Engine, Mechanism};
-use crate::error::BenchError;
 use crate::patterns::link::{Incoming, Link, LinkError, Outgoing};
-
-/// The engine.
-#[derive(Debug)]
-pub struct Sockets;
-
-/// A listening rank.
-#[derive(Debug)]
-pub struct Listening {
-    listener: UnixListener,
-    name: Vec<u8>,
-    rank: u32,
-}
-
-impl Engine for Sockets {
-    type Opened = Listening;
-    type Link = SocketLink;
-
-    fn mechanisms(&self) -> Vec<Mechanism> {
-        vec![Mechanism { name: "socket".to_owned(), unavailable: None }]
-    }
-
-    fn has_auto(&self) -> bool {
-        false
-    }
-
-    fn open(&self, _: &str, rank: u32, _: u32) -> Result<Listening, BenchError> {
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-        let name = format!("lmt-bench-{}-{rank}-{time}", std::process::id()).into_bytes();
-        let listener =
-            SocketAddr::from_abstract_name(&name).and_then(|address| UnixListener::bind_addr(&address));
-        Ok(Listening { listener: listener.map_err(failed)?, name, rank })
-    }
-
-    fn address(&self, opened: &Listening) -> Vec<u8> {
-        opened.name.clone()
-    }
-
-    fn join(&self, opened: Listening, addresses: &[Vec<u8>]) -> Result<SocketLink, BenchError> {
-        let mut streams: Vec<Option<UnixStream>> = addresses.iter().map(|_| None).collect();
-        let rank = opened.rank;
-        for lower in 0..rank as usize {
-            let address = SocketAddr::from_abstract_name(&addresses[lower]).map_err(failed)?;
-            let mut stream = UnixStream::connect_addr(&address).map_err(failed)?;
-            stream.write_all(&rank.to_le_bytes()).map_err(failed)?;
-            streams[lower] = Some(stream);
-        }
-        let mut missing = addresses.len() - 1 - rank as usize;
-        while missing > 0 {
-            let (mut stream, _) = opened.listener.accept().map_err(failed)?;
-            let credentials = getsockopt(&stream, PeerCredentials).map_err(|errno| failed(errno.into()))?;
-            if credentials.uid() != getuid().as_raw() {
-                continue;
-            }
-            let mut number = [0u8; 4];
-            stream.read_exact(&mut number).map_err(failed)?;
-            // Only a higher rank that has not come yet has a place.
-            let place = streams.get_mut(u32::from_le_bytes(number) as usize).filter(|place| place.is_none());
-            if let Some(place) = place {
-                *place = Some(stream);
-                missing -= 1;
-            }
-        }
-        SocketLink::new(rank, streams).map_err(failed)
-    }
-}
-
-fn failed(error: io::Error) -> BenchError {
-    BenchError::Failure(format!("the ranks cannot be connected by sockets: {error}"))
-}
 
 /// One rank with a stream to every other.
 #[derive(Debug)]

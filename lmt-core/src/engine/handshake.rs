@@ -1,6 +1,7 @@
 //! The endpoint's part in connecting: what it tells a new peer, and what it
 //! makes of what the peer told.
 
+use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -79,15 +80,17 @@ impl Traffic {
         peer.ordered.clear();
         peer.control.clear();
         peer.assembly = None;
-        // What is whole is here and can still be received; the rest is lost.
-        peer.parked.retain(|(_, message)| matches!(message, Unexpected::Eager { .. }));
+        // What is whole is here and can still be received; but what has the tag
+        // of a message that is lost would be taken for that one.
+        let mut lost = HashSet::new();
+        peer.parked.retain(|(tag, message)| !is_lost(&mut lost, *tag, message));
         peer.in_busy = false;
         self.busy.retain(|k| *k != key);
         self.transfers.peer_dead(key);
         self.settle();
-        let useless = |message: &Unexpected| !matches!(message, Unexpected::Eager { .. });
+        let mut lost = HashSet::new();
         // The posted receives end below, with all that names the peer.
-        self.matcher.peer_gone(key, &mut |m| useless(m), &mut |_| {}, &mut |_| {});
+        self.matcher.peer_gone(key, &mut |tag, m| is_lost(&mut lost, tag, m), &mut |_| {}, &mut |_| {});
         for request in self.requests.naming(key) {
             self.synchronous.remove(&request);
             self.requests.complete(request, Err(gone(&self.peers[key as usize])));
@@ -109,6 +112,16 @@ impl Traffic {
         }
         self.crowded = processes > cpus.count().max(1);
     }
+}
+
+/// Whether an ended peer's message can no longer be received, asked in the
+/// order of arrival: its bytes are not here, or a message before it with the
+/// same tag was lost.
+fn is_lost(lost: &mut HashSet<u64>, tag: u64, message: &Unexpected) -> bool {
+    if !matches!(message, Unexpected::Eager { .. }) {
+        lost.insert(tag);
+    }
+    lost.contains(&tag)
 }
 
 /// What a connector tells of peers, and the inbox, which is drained before a

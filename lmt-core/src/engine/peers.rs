@@ -81,7 +81,7 @@ impl Traffic {
         if !matches!(self.peers[key as usize].connection, Connection::Gone(_)) {
             self.bury(key, PeerError::Removed { id });
         }
-        self.matcher.peer_gone(key, &mut |_| true, &mut |_| {}, &mut |_| {});
+        self.matcher.peer_gone(key, &mut |_, _| true, &mut |_| {}, &mut |_| {});
         self.owing.retain(|k| *k != key);
         self.by_id.remove(&id);
         // The name is void from now on, not only when the number is another's.

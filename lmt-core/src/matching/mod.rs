@@ -103,11 +103,12 @@ pub trait Matcher<P, U> {
 
     /// A peer will send no more: hands out, oldest first, the posted receives
     /// that accept messages from it alone, and its unexpected messages for
-    /// which `useless` is true (those whose bytes can no longer be fetched).
+    /// which `useless`, asked with the tag, is true (those whose bytes can no
+    /// longer be fetched).
     fn peer_gone(
         &mut self,
         source: PeerKey,
-        useless: &mut dyn FnMut(&U) -> bool,
+        useless: &mut dyn FnMut(u64, &U) -> bool,
         posted: &mut dyn FnMut(P),
         unexpected: &mut dyn FnMut(U),
     );

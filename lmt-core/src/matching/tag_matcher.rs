@@ -254,7 +254,7 @@ impl<P, U> Matcher<P, U> for TagMatcher<P, U> {
     fn peer_gone(
         &mut self,
         source: PeerKey,
-        useless: &mut dyn FnMut(&U) -> bool,
+        useless: &mut dyn FnMut(u64, &U) -> bool,
         posted: &mut dyn FnMut(P),
         unexpected: &mut dyn FnMut(U),
     ) {
@@ -274,7 +274,7 @@ impl<P, U> Matcher<P, U> for TagMatcher<P, U> {
         while let Some(message) = self.messages.get(id) {
             let newer = message.links[ARRIVED].newer;
             if message.source == source
-                && useless(&message.payload)
+                && useless(message.tag, &message.payload)
                 && let Some(message) = self.take_message(id)
             {
                 unexpected(message.payload);

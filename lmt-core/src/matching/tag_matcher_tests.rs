@@ -136,7 +136,7 @@ impl Pair {
 
     fn gone(&mut self, source: PeerKey) {
         let (mut posted, mut unexpected) = (Vec::new(), Vec::new());
-        let odd = &mut |payload: &u32| payload % 2 == 1;
+        let odd = &mut |_: u64, payload: &u32| payload % 2 == 1;
         self.real.peer_gone(source, odd, &mut |p| posted.push(p), &mut |u| unexpected.push(u));
         let named = |receive: &mut (Pattern, u32)| receive.0.source == Some(source);
         let expected: Vec<_> = self.naive.posted.extract_if(.., named).map(|receive| receive.1).collect();

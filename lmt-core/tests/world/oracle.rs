@@ -93,7 +93,8 @@ impl Checked {
         let (mut posted, mut lost) = (Vec::new(), Vec::new());
         let useless = |arrived: &Arrived| arrived.rts.is_some();
         let source_key = source as u32;
-        self.real.peer_gone(source_key, &mut { useless }, &mut |p| posted.push(p), &mut |u| lost.push(u));
+        self.real
+            .peer_gone(source_key, &mut |_, a| useless(a), &mut |p| posted.push(p), &mut |u| lost.push(u));
         let named = |receive: &mut (Pattern, usize)| receive.0.source == Some(source_key);
         let naive: Vec<_> = self.posted.extract_if(.., named).map(|receive| receive.1).collect();
         assert_eq!(posted, naive);
