@@ -277,8 +277,10 @@ fn all_to_all(endpoint: &Endpoint, peers: &[PeerId], me: usize, data: &[u8], int
     });
 }
 
-/// Interleaved rounds among 2 and among 4 ranks on two CPUs. The bound of the
-/// issue is 9; what is asserted here allows for a loaded machine.
+/// Interleaved rounds among 2 and among 4 ranks on two CPUs: six times the
+/// bytes take at most nine times as long. What else runs on the machine only
+/// ever adds, and adds more to four ranks; so the quietest of three series
+/// counts.
 #[test]
 fn four_ranks_on_two_cores_share_them() {
     const ROUNDS: u32 = 60;
@@ -312,10 +314,17 @@ fn four_ranks_on_two_cores_share_them() {
 }
 
 fn report_ratio(group: &Group, among_2: &mut [Duration], among_4: &mut [Duration]) {
-    if group.rank() == 0 {
+    if group.rank() != 0 {
+        return;
+    }
+    let third = among_2.len() / 3;
+    let series = among_2.chunks_mut(third).zip(among_4.chunks_mut(third));
+    let mut least = f64::INFINITY;
+    for (among_2, among_4) in series {
         let (two, four) = (median(among_2), median(among_4));
         let ratio = four.as_secs_f64() / two.as_secs_f64();
         group.report(format!("all-to-all of 64 KiB: {two:?} among 2, {four:?} among 4, {ratio:.1} times"));
-        assert!(ratio < 30.0, "{ratio}");
+        least = least.min(ratio);
     }
+    assert!(least < 9.0, "{least}");
 }
