@@ -12,6 +12,11 @@ use lmt_bench::group;
 fn main() -> ExitCode {
     // `lmt run` starts this program again, as its ranks' supervisor.
     lmt::launch::hook();
+    // Silent unless RUST_LOG asks for it; ranks inherit that.
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+        .with_writer(std::io::stderr)
+        .init();
     let engine = Endpoints;
     let parsed = cli::parse(std::env::args_os());
     if let Ok(Parsed::Command(Command::Run(args))) = &parsed {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crossbeam_utils::Backoff;
 use lmt_core::engine::{Engine, OperationError, RequestId, Status};
 use lmt_core::region::{Protection, RegionKey};
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -231,16 +232,15 @@ impl Access for SharedEndpoint {
     }
 
     fn wait(&self, request: RequestId) -> Result<Status, OperationError> {
-        let mut looks = 0;
+        let backoff = Backoff::new();
         loop {
             if let Some(result) = self.lock().test(request) {
                 return result;
             }
-            looks += 1;
-            match looks {
-                0..100 => std::hint::spin_loop(),
-                100..120 => std::thread::yield_now(),
-                _ => self.sleep(Duration::from_millis(1))?,
+            if backoff.is_completed() {
+                self.sleep(Duration::from_millis(1))?;
+            } else {
+                backoff.snooze();
             }
         }
     }
