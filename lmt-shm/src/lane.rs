@@ -222,5 +222,5 @@ impl Consumer {
 mod tests;
 
 #[cfg(all(test, loom))]
-#[path = "lane_models.rs"]
-mod models;
+#[path = "lane_loom_models.rs"]
+mod loom_models;
