@@ -12,6 +12,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 # Crates with loom models, and tests of one process that sanitizers can follow.
 LOOM_CRATES ?= lmt-core lmt-shm
 ASAN_CRATES ?= lmt-core lmt-shm lmt-cma
+ASAN_TESTS ?= semantics scope shared regions binding flood
 MIRI_CRATES ?= lmt-core
 HOST := x86_64-unknown-linux-gnu
 
@@ -72,6 +73,9 @@ asan:
 	  RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR="$(TARGET)/asan" \
 	    cargo +nightly test --target $(HOST) --package $$crate --lib
 	done
+	# Tests of real processes forget memory on purpose, so leaks are not looked for.
+	ASAN_OPTIONS=detect_leaks=0 RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR="$(TARGET)/asan" \
+	  cargo +nightly test --target $(HOST) --package lmt $(addprefix --test ,$(ASAN_TESTS))
 
 miri:
 	if ! cargo +nightly miri --version >/dev/null 2>&1; then
