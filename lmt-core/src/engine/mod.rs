@@ -12,34 +12,35 @@ mod outgoing;
 mod peer;
 mod peers;
 mod place;
+mod progress;
+mod receiving;
 mod regions;
 pub(crate) mod requests;
 pub(crate) mod traffic;
 mod waiting;
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 pub use outgoing::SendMode;
 pub use place::CpuSet;
+pub use receiving::{Message, Source, TagMatch};
 pub use requests::{OperationError, PeerId, RequestId, Status};
 
-use crate::buffer::{Access, Buffer};
+use crate::buffer::Buffer;
 use crate::config::{Config, ConfigError};
 use crate::connect::{ConnectError, Connector};
 use crate::error::MemoryShort;
 use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Geometry, GeometryError, InboxReceiver};
-use crate::matching::{Matcher, Pattern, Post, TagMatcher};
+use crate::matching::TagMatcher;
 use crate::mechanisms::{Counters, Mechanisms, Standing};
 use crate::region::RegionTable;
 use crate::transfers::Transfers;
-use handshake::Reception;
 use peer::Connection;
-use requests::{Request, State, Waiting};
-use traffic::{Traffic, Unexpected};
+use traffic::Traffic;
 
 /// Why an endpoint cannot be created.
 #[derive(Debug, thiserror::Error)]
@@ -84,57 +85,6 @@ pub(crate) fn check_config(config: &Config, mechanisms: &Mechanisms) -> Result<(
     match config.mechanisms.iter().flatten().find(|n| !names.contains(&n.as_str())) {
         Some(name) => Err(CreateError::UnknownMechanism { name: name.clone(), known: names.join(", ") }),
         None => Ok(()),
-    }
-}
-
-/// From whom a receive takes messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Source {
-    /// From anybody.
-    Any,
-    /// From this peer.
-    Peer(PeerId),
-}
-
-/// Which tags a receive takes: those that equal `tag` in every bit that is
-/// not set in `ignore`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TagMatch {
-    /// The tag.
-    pub tag: u64,
-    /// The bits that do not matter.
-    pub ignore: u64,
-}
-
-impl TagMatch {
-    /// Just this tag.
-    pub const fn exactly(tag: u64) -> Self {
-        Self { tag, ignore: 0 }
-    }
-
-    /// Any tag.
-    pub const fn any() -> Self {
-        Self { tag: 0, ignore: u64::MAX }
-    }
-}
-
-/// A message taken out of matching by [`Engine::matched_probe`]: only a receive
-/// that names it gets it. Dropping it loses the message, so receive it.
-#[derive(Debug)]
-#[must_use = "a message that was matched and is never received is lost"]
-pub struct Message {
-    status: Status,
-    content: Unexpected,
-    /// Which endpoint it was taken from: its numbers mean nothing to others.
-    endpoint: EndpointId,
-    /// Over which of the peer's connections it came.
-    connection: u32,
-}
-
-impl Message {
-    /// Who sent it, its tag and its length in bytes.
-    pub const fn status(&self) -> Status {
-        self.status
     }
 }
 
@@ -342,156 +292,6 @@ impl Engine {
         Ok(request)
     }
 
-    /// Begins a receive of the first message from `source` whose tag matches.
-    ///
-    /// # Errors
-    /// The peer is unknown or dead, the buffer is not lent for writing, or
-    /// this is a forked child.
-    #[inline]
-    pub fn receive(
-        &mut self,
-        source: Source,
-        tags: TagMatch,
-        buffer: Buffer,
-    ) -> Result<RequestId, OperationError> {
-        self.check_fork()?;
-        if buffer.access() != Access::Write {
-            return Err(OperationError::ReadOnlyBuffer);
-        }
-        let wanted = self.pattern(source, tags)?;
-        let key = wanted.source;
-        let bytes = buffer.total_bytes();
-        let state = State::Waiting(Waiting::Matched);
-        let request = Request { buffer: Some(buffer), peer: key, tag: tags.tag, bytes, state };
-        let id = self.traffic.requests.insert(request);
-        match self.traffic.matcher.post(wanted, id) {
-            Post::Matched(_, found) => {
-                self.traffic.join(found.source, found.tag, found.payload, id);
-                self.traffic.settle();
-            }
-            Post::Queued(handle) => {
-                self.traffic.requests.set_waiting(id, Waiting::Posted(handle));
-                if let Some(key) = key
-                    && let Err(error) = self.reach(key)
-                {
-                    self.traffic.matcher.cancel_posted(handle);
-                    self.traffic.requests.remove(id);
-                    return Err(error);
-                }
-            }
-        }
-        Ok(id)
-    }
-
-    /// Connects to a peer from which a message is awaited, so that its death
-    /// is noticed.
-    fn reach(&mut self, key: u32) -> Result<(), OperationError> {
-        let own = self.traffic.id;
-        let peers = &mut self.traffic.peers;
-        let peer = peers.get_mut(key as usize).filter(|p| p.bound).ok_or(OperationError::UnknownPeer)?;
-        match &peer.connection {
-            Connection::Gone(crate::error::PeerError::Dead { .. }) => return Err(outgoing::gone(peer)),
-            Connection::None | Connection::Gone(_) if peer.id != own => {
-                peer.connection = Connection::Pending;
-                if let Some(address) = &peer.address {
-                    self.connector.connect(address);
-                    self.until_sockets = 0;
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Looks for a message that a receive would match, without receiving it.
-    /// Makes progress once.
-    ///
-    /// # Errors
-    /// The peer is unknown, or this is a forked child.
-    pub fn probe(&mut self, source: Source, tags: TagMatch) -> Result<Option<Status>, OperationError> {
-        self.progress()?;
-        let wanted = self.pattern(source, tags)?;
-        let found = self.traffic.matcher.peek(wanted);
-        Ok(found.map(|(_, message)| Status {
-            peer: self.traffic.name(message.source),
-            tag: message.tag,
-            bytes: message.payload.total_bytes(&self.traffic.requests),
-        }))
-    }
-
-    /// Takes a message out of matching, to be received by
-    /// [`Engine::receive_matched`] and by nothing else. Makes progress once.
-    ///
-    /// # Errors
-    /// The peer is unknown, or this is a forked child.
-    pub fn matched_probe(
-        &mut self,
-        source: Source,
-        tags: TagMatch,
-    ) -> Result<Option<Message>, OperationError> {
-        self.progress()?;
-        let wanted = self.pattern(source, tags)?;
-        let traffic = &mut self.traffic;
-        match traffic.matcher.peek(wanted) {
-            // A message of several cells is taken once it is whole.
-            None => return Ok(None),
-            Some((_, found)) if matches!(found.payload, Unexpected::Arriving { .. }) => return Ok(None),
-            Some(_) => {}
-        }
-        let found = traffic.matcher.take(wanted);
-        Ok(found.map(|found| {
-            let bytes = found.payload.total_bytes(&traffic.requests);
-            let status = Status { peer: traffic.name(found.source), tag: found.tag, bytes };
-            let connection = traffic.peers[found.source as usize].ended_connections;
-            Message { status, content: found.payload, endpoint: traffic.id, connection }
-        }))
-    }
-
-    /// Receives a message that [`Engine::matched_probe`] took.
-    ///
-    /// # Errors
-    /// The buffer is not lent for writing, the message was taken from another
-    /// endpoint, or this is a forked child.
-    pub fn receive_matched(&mut self, message: Message, buffer: Buffer) -> Result<RequestId, OperationError> {
-        self.check_fork()?;
-        if buffer.access() != Access::Write {
-            return Err(OperationError::ReadOnlyBuffer);
-        }
-        if message.endpoint != self.traffic.id {
-            return Err(OperationError::ForeignMessage);
-        }
-        let Status { peer, tag, .. } = message.status;
-        let bytes = buffer.total_bytes();
-        let state = State::Waiting(Waiting::Matched);
-        let request = Request { buffer: Some(buffer), peer: Some(peer.key), tag, bytes, state };
-        let id = self.traffic.requests.insert(request);
-        let traffic = &mut self.traffic;
-        let from = &traffic.peers[peer.key as usize];
-        let named = from.generation == peer.generation;
-        match message.content {
-            // What is here can be received whatever became of its sender.
-            Unexpected::Eager { data, .. } if !named => traffic.hand_over(peer, tag, &data, id),
-            Unexpected::Rts(_) if !named => traffic.requests.complete(id, Err(OperationError::UnknownPeer)),
-            // The connection over which it was announced has ended.
-            Unexpected::Rts(_) if from.ended_connections != message.connection => {
-                let error = outgoing::gone(from);
-                traffic.requests.complete(id, Err(error));
-            }
-            content => traffic.join(peer.key, tag, content, id),
-        }
-        traffic.settle();
-        Ok(id)
-    }
-
-    /// What a receive or a probe accepts.
-    fn pattern(&self, source: Source, tags: TagMatch) -> Result<Pattern, OperationError> {
-        let source = match source {
-            Source::Any => None,
-            Source::Peer(peer) => Some(self.traffic.key_named(peer)?),
-        };
-        Ok(Pattern { source, tag: tags.tag, ignore: tags.ignore })
-    }
-
     /// Takes an operation back that nothing has matched yet. Its result tells
     /// whether that succeeded: [`OperationError::Cancelled`], or what it did
     /// instead; wait for it.
@@ -521,119 +321,6 @@ impl Engine {
     /// taking its result.
     pub fn is_done(&self, request: RequestId) -> bool {
         self.traffic.requests.is_done(request)
-    }
-
-    /// Moves messages: takes what has arrived, copies at most a quota of one
-    /// transfer, writes what there is room for, and now and then looks at the
-    /// sockets. Never waits. Returns whether anything moved.
-    ///
-    /// # Errors
-    /// This is a forked child.
-    pub fn progress(&mut self) -> Result<bool, OperationError> {
-        self.check_fork()?;
-        let mut moved = false;
-        for _ in 0..Self::BATCH {
-            if !self.poll_inbox() {
-                break;
-            }
-            moved = true;
-        }
-        moved |= self.advance();
-        self.after(moved);
-        Ok(moved)
-    }
-
-    /// Takes one cell out of the inbox.
-    #[inline]
-    fn poll_inbox(&mut self) -> bool {
-        match self.inbox.poll() {
-            Some(delivery) => {
-                self.traffic.deliver(delivery);
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Copies and writes.
-    #[inline]
-    fn advance(&mut self) -> bool {
-        let traffic = &mut self.traffic;
-        let mut moved = false;
-        traffic.settle();
-        if traffic.transfers.is_active() {
-            let quota_bytes = traffic.config.quota_bytes;
-            moved |= traffic.transfers.step(quota_bytes).is_some_and(|bytes| bytes > 0);
-            traffic.settle();
-        }
-        if !traffic.busy.is_empty() {
-            moved |= traffic.flush_all(&self.inbox);
-        }
-        if !(traffic.one_sided.is_empty() && traffic.wanted.is_empty()) {
-            moved |= self.advance_regions();
-        }
-        moved
-    }
-
-    /// What is done less often: credits when idle, and the sockets.
-    #[inline]
-    fn after(&mut self, moved: bool) {
-        if moved {
-            self.idle = 0;
-        } else {
-            self.idle = self.idle.saturating_add(1);
-            if self.idle == 16 {
-                self.traffic.pay_all();
-            }
-        }
-        match self.until_sockets.checked_sub(1) {
-            Some(left) => {
-                self.until_sockets = left;
-                if left % Self::CLOCK_EVERY == 0 && self.looked_at_sockets.elapsed() > Self::SOCKETS_AFTER {
-                    self.look_at_sockets();
-                }
-            }
-            None => self.look_at_sockets(),
-        }
-    }
-
-    /// Accepts, connects, notices deaths.
-    #[cold]
-    fn look_at_sockets(&mut self) {
-        let now = Instant::now();
-        let mut reception = Reception { traffic: &mut self.traffic, inbox: &mut self.inbox };
-        self.connector.progress(now, &mut reception);
-        self.until_sockets = if self.connector.connecting() > 0 || !self.traffic.one_sided.is_empty() {
-            Self::SOCKET_EVERY_CONNECTING
-        } else {
-            Self::SOCKET_EVERY
-        };
-        self.looked_at_sockets = now;
-    }
-
-    /// Sends what still waits for peers that are connected or connecting, for
-    /// at most `close_timeout_ms`, and says goodbye. Dropping does the same.
-    ///
-    /// # Errors
-    /// This is a forked child.
-    pub fn close(&mut self) -> Result<(), OperationError> {
-        self.check_fork()?;
-        let deadline = Instant::now() + Duration::from_millis(self.traffic.config.close_timeout_ms);
-        while !self.traffic.busy.is_empty() && Instant::now() < deadline {
-            if !self.progress()? {
-                self.doze(Some(deadline))?;
-            }
-        }
-        self.traffic.pay_all();
-        self.connector.goodbye_all();
-        Ok(())
-    }
-
-    /// A descriptor that is readable when there may be something to do, for
-    /// event loops: call [`Engine::prepare_to_sleep`] before polling it, and
-    /// [`Engine::woken`] and [`Engine::progress`] after.
-    pub fn wait_descriptor(&self) -> BorrowedFd<'_> {
-        self.connector.epoll_fd()
     }
 }
 

@@ -1,0 +1,214 @@
+//! Receives and probes: what a receive accepts, and messages that are looked
+//! at, or taken out, before they are received.
+
+use super::Engine;
+use super::outgoing;
+use super::peer::Connection;
+use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
+use super::traffic::Unexpected;
+use crate::buffer::{Access, Buffer};
+use crate::identity::EndpointId;
+use crate::matching::{Matcher, Pattern, Post};
+
+/// From whom a receive takes messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// From anybody.
+    Any,
+    /// From this peer.
+    Peer(PeerId),
+}
+
+/// Which tags a receive takes: those that equal `tag` in every bit that is
+/// not set in `ignore`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TagMatch {
+    /// The tag.
+    pub tag: u64,
+    /// The bits that do not matter.
+    pub ignore: u64,
+}
+
+impl TagMatch {
+    /// Just this tag.
+    pub const fn exactly(tag: u64) -> Self {
+        Self { tag, ignore: 0 }
+    }
+
+    /// Any tag.
+    pub const fn any() -> Self {
+        Self { tag: 0, ignore: u64::MAX }
+    }
+}
+
+/// A message taken out of matching by [`Engine::matched_probe`]: only a receive
+/// that names it gets it. Dropping it loses the message, so receive it.
+#[derive(Debug)]
+#[must_use = "a message that was matched and is never received is lost"]
+pub struct Message {
+    status: Status,
+    content: Unexpected,
+    /// Which endpoint it was taken from: its numbers mean nothing to others.
+    endpoint: EndpointId,
+    /// Over which of the peer's connections it came.
+    connection: u32,
+}
+
+impl Message {
+    /// Who sent it, its tag and its length in bytes.
+    pub const fn status(&self) -> Status {
+        self.status
+    }
+}
+
+impl Engine {
+    /// Begins a receive of the first message from `source` whose tag matches.
+    ///
+    /// # Errors
+    /// The peer is unknown or dead, the buffer is not lent for writing, or
+    /// this is a forked child.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        source: Source,
+        tags: TagMatch,
+        buffer: Buffer,
+    ) -> Result<RequestId, OperationError> {
+        self.check_fork()?;
+        if buffer.access() != Access::Write {
+            return Err(OperationError::ReadOnlyBuffer);
+        }
+        let wanted = self.pattern(source, tags)?;
+        let key = wanted.source;
+        let bytes = buffer.total_bytes();
+        let state = State::Waiting(Waiting::Matched);
+        let request = Request { buffer: Some(buffer), peer: key, tag: tags.tag, bytes, state };
+        let id = self.traffic.requests.insert(request);
+        match self.traffic.matcher.post(wanted, id) {
+            Post::Matched(_, found) => {
+                self.traffic.join(found.source, found.tag, found.payload, id);
+                self.traffic.settle();
+            }
+            Post::Queued(handle) => {
+                self.traffic.requests.set_waiting(id, Waiting::Posted(handle));
+                if let Some(key) = key
+                    && let Err(error) = self.reach(key)
+                {
+                    self.traffic.matcher.cancel_posted(handle);
+                    self.traffic.requests.remove(id);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(id)
+    }
+
+    /// Connects to a peer from which a message is awaited, so that its death
+    /// is noticed.
+    pub(super) fn reach(&mut self, key: u32) -> Result<(), OperationError> {
+        let own = self.traffic.id;
+        let peers = &mut self.traffic.peers;
+        let peer = peers.get_mut(key as usize).filter(|p| p.bound).ok_or(OperationError::UnknownPeer)?;
+        match &peer.connection {
+            Connection::Gone(crate::error::PeerError::Dead { .. }) => return Err(outgoing::gone(peer)),
+            Connection::None | Connection::Gone(_) if peer.id != own => {
+                peer.connection = Connection::Pending;
+                if let Some(address) = &peer.address {
+                    self.connector.connect(address);
+                    self.until_sockets = 0;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Looks for a message that a receive would match, without receiving it.
+    /// Makes progress once.
+    ///
+    /// # Errors
+    /// The peer is unknown, or this is a forked child.
+    pub fn probe(&mut self, source: Source, tags: TagMatch) -> Result<Option<Status>, OperationError> {
+        self.progress()?;
+        let wanted = self.pattern(source, tags)?;
+        let found = self.traffic.matcher.peek(wanted);
+        Ok(found.map(|(_, message)| Status {
+            peer: self.traffic.name(message.source),
+            tag: message.tag,
+            bytes: message.payload.total_bytes(&self.traffic.requests),
+        }))
+    }
+
+    /// Takes a message out of matching, to be received by
+    /// [`Engine::receive_matched`] and by nothing else. Makes progress once.
+    ///
+    /// # Errors
+    /// The peer is unknown, or this is a forked child.
+    pub fn matched_probe(
+        &mut self,
+        source: Source,
+        tags: TagMatch,
+    ) -> Result<Option<Message>, OperationError> {
+        self.progress()?;
+        let wanted = self.pattern(source, tags)?;
+        let traffic = &mut self.traffic;
+        match traffic.matcher.peek(wanted) {
+            // A message of several cells is taken once it is whole.
+            None => return Ok(None),
+            Some((_, found)) if matches!(found.payload, Unexpected::Arriving { .. }) => return Ok(None),
+            Some(_) => {}
+        }
+        let found = traffic.matcher.take(wanted);
+        Ok(found.map(|found| {
+            let bytes = found.payload.total_bytes(&traffic.requests);
+            let status = Status { peer: traffic.name(found.source), tag: found.tag, bytes };
+            let connection = traffic.peers[found.source as usize].ended_connections;
+            Message { status, content: found.payload, endpoint: traffic.id, connection }
+        }))
+    }
+
+    /// Receives a message that [`Engine::matched_probe`] took.
+    ///
+    /// # Errors
+    /// The buffer is not lent for writing, the message was taken from another
+    /// endpoint, or this is a forked child.
+    pub fn receive_matched(&mut self, message: Message, buffer: Buffer) -> Result<RequestId, OperationError> {
+        self.check_fork()?;
+        if buffer.access() != Access::Write {
+            return Err(OperationError::ReadOnlyBuffer);
+        }
+        if message.endpoint != self.traffic.id {
+            return Err(OperationError::ForeignMessage);
+        }
+        let Status { peer, tag, .. } = message.status;
+        let bytes = buffer.total_bytes();
+        let state = State::Waiting(Waiting::Matched);
+        let request = Request { buffer: Some(buffer), peer: Some(peer.key), tag, bytes, state };
+        let id = self.traffic.requests.insert(request);
+        let traffic = &mut self.traffic;
+        let from = &traffic.peers[peer.key as usize];
+        let named = from.generation == peer.generation;
+        match message.content {
+            // What is here can be received whatever became of its sender.
+            Unexpected::Eager { data, .. } if !named => traffic.hand_over(peer, tag, &data, id),
+            Unexpected::Rts(_) if !named => traffic.requests.complete(id, Err(OperationError::UnknownPeer)),
+            // The connection over which it was announced has ended.
+            Unexpected::Rts(_) if from.ended_connections != message.connection => {
+                let error = outgoing::gone(from);
+                traffic.requests.complete(id, Err(error));
+            }
+            content => traffic.join(peer.key, tag, content, id),
+        }
+        traffic.settle();
+        Ok(id)
+    }
+
+    /// What a receive or a probe accepts.
+    fn pattern(&self, source: Source, tags: TagMatch) -> Result<Pattern, OperationError> {
+        let source = match source {
+            Source::Any => None,
+            Source::Peer(peer) => Some(self.traffic.key_named(peer)?),
+        };
+        Ok(Pattern { source, tag: tags.tag, ignore: tags.ignore })
+    }
+}
