@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 
 pub use outgoing::SendMode;
 pub use place::CpuSet;
+use receiving::Discards;
 pub use receiving::{Message, Source, TagMatch};
 pub use requests::{OperationError, PeerId, RequestId, Status};
 
@@ -98,6 +99,10 @@ pub struct Engine {
     traffic: Traffic,
     /// Calls of `progress` in a row that found nothing.
     idle: u32,
+    /// Messages that were taken out of matching and dropped.
+    discards: Discards,
+    /// Receives of such messages, which nobody waits for.
+    detached: Vec<RequestId>,
     /// Calls until the sockets are looked at again.
     until_sockets: u32,
     /// When they were last looked at.
@@ -152,6 +157,8 @@ impl Engine {
             traffic,
             idle: 0,
             until_sockets: 0,
+            discards: Discards::default(),
+            detached: Vec::new(),
             looked_at_sockets: Instant::now(),
         })
     }
@@ -167,6 +174,8 @@ impl Engine {
     /// After so many calls the clock is looked at, for those who call seldom or
     /// whose calls move much each ...
     const CLOCK_EVERY: u32 = 32;
+    /// The same for a caller that calls whenever it likes, perhaps seldom.
+    const CLOCK_EVERY_CALL: u32 = 4;
     /// ... and after so long the sockets, however few calls there were.
     const SOCKETS_AFTER: Duration = Duration::from_millis(5);
     /// The most cells taken out of the inbox in one call.
@@ -222,7 +231,8 @@ impl Engine {
 
     /// Forgets a peer, dead or alive. A connection with it ends with a goodbye,
     /// and operations that name the peer end with [`crate::error::PeerError::Removed`];
-    /// its messages that nobody has received are dropped. `peer` names nobody
+    /// but while a living peer may be reading or writing memory of this process,
+    /// it is not forgotten, for that memory is not free before. Its messages that nobody has received are dropped. `peer` names nobody
     /// any more. Inserting its address again names it anew.
     ///
     /// A peer counts towards `max_peers` until it is removed, also when it is
@@ -231,12 +241,18 @@ impl Engine {
     /// another only when its process has ended.
     ///
     /// # Errors
-    /// [`OperationError::UnknownPeer`] when it was removed before, or
+    /// [`OperationError::UnknownPeer`] when it was removed before,
+    /// [`OperationError::PeerBusy`] when transfers with it are under way, or
     /// [`OperationError::Forked`].
     pub fn remove_peer(&mut self, peer: PeerId) -> Result<(), OperationError> {
         self.check_fork()?;
         let key = self.traffic.key_named(peer)?;
         let id = self.traffic.peers[key as usize].id;
+        let operations = self.traffic.requests.lent(Some(key));
+        let alive = self.traffic.process_of(key).is_some_and(|process| process.is_alive());
+        if operations > 0 && alive && id != self.traffic.id {
+            return Err(OperationError::PeerBusy { id, operations });
+        }
         self.connector.goodbye(id);
         self.traffic.drain(&mut self.inbox);
         self.traffic.remove(key);

@@ -231,8 +231,8 @@ impl Traffic {
                     return true;
                 };
                 if sent_bytes == 0
-                    && (bytes > self.config.eager_max_bytes
-                        || self.synchronous.remove(&request)
+                    && (self.synchronous.remove(&request)
+                        || bytes > self.config.eager_max_bytes
                         || self.is_overdrawn(key, request, credits))
                 {
                     let peer = &mut self.peers[key as usize];

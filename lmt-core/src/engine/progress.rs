@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use super::Engine;
 use super::handshake::Reception;
 use super::requests::OperationError;
+use super::traffic::Traffic;
+use crate::error::PeerError;
+use crate::rendezvous::PeerKey;
 
 impl Engine {
     /// Moves messages: takes what has arrived, copies at most a quota of one
@@ -25,7 +28,7 @@ impl Engine {
             moved = true;
         }
         moved |= self.advance();
-        self.after(moved);
+        self.after(moved, Self::CLOCK_EVERY_CALL);
         Ok(moved)
     }
 
@@ -63,7 +66,7 @@ impl Engine {
 
     /// What is done less often: credits when idle, and the sockets.
     #[inline]
-    pub(super) fn after(&mut self, moved: bool) {
+    pub(super) fn after(&mut self, moved: bool, clock_every: u32) {
         if moved {
             self.idle = 0;
         } else {
@@ -75,7 +78,7 @@ impl Engine {
         match self.until_sockets.checked_sub(1) {
             Some(left) => {
                 self.until_sockets = left;
-                if left % Self::CLOCK_EVERY == 0 && self.looked_at_sockets.elapsed() > Self::SOCKETS_AFTER {
+                if left % clock_every == 0 && self.looked_at_sockets.elapsed() > Self::SOCKETS_AFTER {
                     self.look_at_sockets();
                 }
             }
@@ -95,23 +98,39 @@ impl Engine {
             Self::SOCKET_EVERY
         };
         self.looked_at_sockets = now;
+        if !self.detached.is_empty() || self.has_discards() {
+            self.discard();
+        }
     }
 
-    /// Sends what still waits for peers that are connected or connecting, for
-    /// at most `close_timeout_ms`, and says goodbye. Dropping does the same.
+    /// Takes back the receives that are unmatched, sends what still waits for
+    /// peers and completes what is under way, for at most `close_timeout_ms`; then says goodbye,
+    /// after which nothing of this process copies any more. Dropping does the
+    /// same. A peer that is in the middle of a copy when the time is over may
+    /// use this process's memory until it has read the goodbye.
     ///
     /// # Errors
     /// This is a forked child.
     pub fn close(&mut self) -> Result<(), OperationError> {
         self.check_fork()?;
         let deadline = Instant::now() + Duration::from_millis(self.traffic.config.close_timeout_ms);
-        while !self.traffic.busy.is_empty() && Instant::now() < deadline {
+        for request in self.traffic.requests.unmatched() {
+            self.traffic.cancel(request);
+        }
+        let waits = |traffic: &Traffic| !traffic.busy.is_empty() || traffic.requests.lent(None) > 0;
+        while waits(&self.traffic) && Instant::now() < deadline {
             if !self.progress()? {
                 self.doze(Some(deadline))?;
             }
         }
         self.traffic.pay_all();
         self.connector.goodbye_all();
+        for key in 0..self.traffic.peers.len() as PeerKey {
+            if self.traffic.peers[key as usize].link().is_some() {
+                let id = self.traffic.peers[key as usize].id;
+                self.traffic.bury(key, PeerError::Removed { id });
+            }
+        }
         Ok(())
     }
 

@@ -1,6 +1,8 @@
 //! Receives and probes: what a receive accepts, and messages that are looked
 //! at, or taken out, before they are received.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use super::Engine;
 use super::outgoing;
 use super::peer::Connection;
@@ -42,16 +44,38 @@ impl TagMatch {
 }
 
 /// A message taken out of matching by [`Engine::matched_probe`]: only a receive
-/// that names it gets it. Dropping it loses the message, so receive it.
+/// that names it gets it. Dropped, it is discarded: its sender's operation ends
+/// as if the message had been received.
 #[derive(Debug)]
-#[must_use = "a message that was matched and is never received is lost"]
+#[must_use = "a message that was taken and is not received is discarded"]
 pub struct Message {
     status: Status,
-    content: Unexpected,
+    /// There until it is received or discarded.
+    taken: Option<Taken>,
     /// Which endpoint it was taken from: its numbers mean nothing to others.
     endpoint: EndpointId,
+    discards: Discards,
+}
+
+/// What was taken out of matching.
+#[derive(Debug)]
+pub(super) struct Taken {
+    content: Unexpected,
     /// Over which of the peer's connections it came.
     connection: u32,
+}
+
+/// Where dropped messages wait for their endpoint's next look.
+pub(super) type Discards = Arc<Mutex<Vec<(Status, Taken)>>>;
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        if let Some(taken) = self.taken.take() {
+            // A panic elsewhere leaves the list as good as it was.
+            let mut list = self.discards.lock().unwrap_or_else(PoisonError::into_inner);
+            list.push((self.status, taken));
+        }
+    }
 }
 
 impl Message {
@@ -163,7 +187,8 @@ impl Engine {
             let bytes = found.payload.total_bytes(&traffic.requests);
             let status = Status { peer: traffic.name(found.source), tag: found.tag, bytes };
             let connection = traffic.peers[found.source as usize].ended_connections;
-            Message { status, content: found.payload, endpoint: traffic.id, connection }
+            let taken = Some(Taken { content: found.payload, connection });
+            Message { status, taken, endpoint: traffic.id, discards: Arc::clone(&self.discards) }
         }))
     }
 
@@ -172,7 +197,11 @@ impl Engine {
     /// # Errors
     /// The buffer is not lent for writing, the message was taken from another
     /// endpoint, or this is a forked child.
-    pub fn receive_matched(&mut self, message: Message, buffer: Buffer) -> Result<RequestId, OperationError> {
+    pub fn receive_matched(
+        &mut self,
+        mut message: Message,
+        buffer: Buffer,
+    ) -> Result<RequestId, OperationError> {
         self.check_fork()?;
         if buffer.access() != Access::Write {
             return Err(OperationError::ReadOnlyBuffer);
@@ -180,7 +209,32 @@ impl Engine {
         if message.endpoint != self.traffic.id {
             return Err(OperationError::ForeignMessage);
         }
-        let Status { peer, tag, .. } = message.status;
+        match message.taken.take() {
+            Some(taken) => Ok(self.receive_taken(message.status, taken, buffer)),
+            None => Err(OperationError::ForeignMessage),
+        }
+    }
+
+    /// Whether messages were dropped.
+    pub(super) fn has_discards(&self) -> bool {
+        !self.discards.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Gives up what dropped messages held.
+    #[cold]
+    pub(super) fn discard(&mut self) {
+        let list = std::mem::take(&mut *self.discards.lock().unwrap_or_else(PoisonError::into_inner));
+        for (status, taken) in list {
+            let id = self.receive_taken(status, taken, Buffer::empty(Access::Write));
+            self.detached.push(id);
+        }
+        let requests = &mut self.traffic.requests;
+        self.detached.retain(|id| requests.take_result(*id).is_none());
+    }
+
+    /// Receives what was taken out of matching.
+    fn receive_taken(&mut self, status: Status, taken: Taken, buffer: Buffer) -> RequestId {
+        let Status { peer, tag, .. } = status;
         let bytes = buffer.total_bytes();
         let state = State::Waiting(Waiting::Matched);
         let request = Request { buffer: Some(buffer), peer: Some(peer.key), tag, bytes, state };
@@ -188,19 +242,19 @@ impl Engine {
         let traffic = &mut self.traffic;
         let from = &traffic.peers[peer.key as usize];
         let named = from.generation == peer.generation;
-        match message.content {
+        match taken.content {
             // What is here can be received whatever became of its sender.
             Unexpected::Eager { data, .. } if !named => traffic.hand_over(peer, tag, &data, id),
             Unexpected::Rts(_) if !named => traffic.requests.complete(id, Err(OperationError::UnknownPeer)),
             // The connection over which it was announced has ended.
-            Unexpected::Rts(_) if from.ended_connections != message.connection => {
+            Unexpected::Rts(_) if from.ended_connections != taken.connection => {
                 let error = outgoing::gone(from);
                 traffic.requests.complete(id, Err(error));
             }
             content => traffic.join(peer.key, tag, content, id),
         }
         traffic.settle();
-        Ok(id)
+        id
     }
 
     /// What a receive or a probe accepts.

@@ -98,6 +98,16 @@ pub enum OperationError {
         /// How many wait.
         pending: u32,
     },
+    /// Memory of this process is in the peer's hands.
+    #[error(
+        "{operations} operations with peer {id} are under way, whose memory it may be using; wait for them or cancel them, then remove the peer"
+    )]
+    PeerBusy {
+        /// Which peer.
+        id: EndpointId,
+        /// How many.
+        operations: usize,
+    },
     /// No such request, or its result was taken already.
     #[error("there is no such request; its result may have been taken already")]
     UnknownRequest,
@@ -221,10 +231,33 @@ impl Requests {
         }
     }
 
+    /// The receives, and the sends to oneself, that nothing has matched.
+    pub fn unmatched(&self) -> Vec<RequestId> {
+        let unmatched =
+            |r: &Request| matches!(r.state, State::Waiting(Waiting::Posted(_) | Waiting::Local(_)));
+        self.ids().filter(|id| self.get(*id).is_some_and(unmatched)).collect()
+    }
+
+    fn ids(&self) -> impl Iterator<Item = RequestId> {
+        (0..self.slab.slots()).filter_map(|index| self.slab.id_at(index)).map(RequestId)
+    }
+
+    /// How many operations with this peer, or with anybody, have memory of this
+    /// process lent to a mechanism, on either side.
+    pub fn lent(&self, peer: Option<PeerKey>) -> usize {
+        let lent = |r: &Request| {
+            (peer.is_none() || r.peer == peer)
+                && matches!(
+                    r.state,
+                    State::Waiting(Waiting::Sending(_) | Waiting::Matched | Waiting::OneSided)
+                )
+        };
+        self.ids().filter(|id| self.get(*id).is_some_and(lent)).count()
+    }
+
     /// The unfinished operations that name this peer.
     pub fn naming(&self, peer: PeerKey) -> Vec<RequestId> {
         let waiting = |r: &Request| r.peer == Some(peer) && matches!(r.state, State::Waiting(_));
-        let ids = (0..self.slab.slots()).filter_map(|index| self.slab.id_at(index)).map(RequestId);
-        ids.filter(|id| self.get(*id).is_some_and(waiting)).collect()
+        self.ids().filter(|id| self.get(*id).is_some_and(waiting)).collect()
     }
 }

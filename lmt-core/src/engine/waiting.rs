@@ -98,7 +98,7 @@ impl Engine {
         self.check_fork()?;
         let mut moved = self.poll_inbox();
         moved |= self.advance();
-        self.after(moved);
+        self.after(moved, Self::CLOCK_EVERY);
         Ok(moved)
     }
 

@@ -1,0 +1,71 @@
+//! Messages that were taken and dropped, peers that are removed in the middle,
+//! endpoints that are closed with everything under way.
+
+mod common;
+
+use std::time::Duration;
+
+use lmt::{OperationError, Source, TagMatch};
+use lmt_conformance::{group, test_name};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Dropping a message that was taken out of matching ends its sender's
+/// operation, whatever its length.
+#[test]
+fn a_dropped_message_is_discarded() {
+    group::Test::new(test_name!(), 2).time_limit(LIMIT).run(|group| {
+        let (endpoint, peers) = common::join_plain(group);
+        if group.rank() == 0 {
+            for bytes in [0, 100, 1 << 20] {
+                endpoint.send_synchronous(peers[1], 1, &vec![7; bytes]).expect("it ends with the drop");
+            }
+            endpoint.send(peers[1], 2, b"after").expect("the peer lives");
+        } else {
+            for _ in 0..3 {
+                let message = loop {
+                    let found = endpoint.matched_probe(Source::Any, TagMatch::exactly(1));
+                    if let Some(message) = found.expect("no forked child") {
+                        break message;
+                    }
+                };
+                drop(message);
+            }
+            let mut text = [0; 5];
+            endpoint.receive(Source::Any, TagMatch::exactly(2), &mut text).expect("the peer lives");
+            assert_eq!(&text, b"after");
+        }
+        group.barrier();
+    });
+}
+
+/// A peer that may be copying is not removed before it has done: else the
+/// memory would be free while it is in use.
+#[test]
+fn a_peer_in_the_middle_of_a_transfer_is_not_removed() {
+    group::Test::new(test_name!(), 2).time_limit(LIMIT).run(|group| {
+        let (endpoint, peers) = common::join_plain(group);
+        let data = vec![7; 1 << 20];
+        if group.rank() == 0 {
+            endpoint.send(peers[1], 0, b"connected").expect("the peer lives");
+            endpoint.scope(|scope| {
+                let send = scope.send(peers[1], 1, &data).expect("begun");
+                let refused = endpoint.remove_peer(peers[1]);
+                assert!(
+                    matches!(refused, Err(OperationError::PeerBusy { operations: 1, .. })),
+                    "{refused:?}"
+                );
+                group.barrier();
+                send.wait().expect("it is received");
+            });
+            endpoint.remove_peer(peers[1]).expect("nothing is under way");
+        } else {
+            let mut into = vec![0; 1 << 20];
+            endpoint.receive(Source::Any, TagMatch::exactly(0), &mut into).expect("the peer lives");
+            group.barrier();
+            endpoint.receive(Source::Peer(peers[0]), TagMatch::any(), &mut into).expect("the peer lives");
+            assert_eq!(into, data);
+        }
+        group.barrier();
+    });
+}
