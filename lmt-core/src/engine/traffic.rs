@@ -145,6 +145,13 @@ impl Traffic {
         }
     }
 
+    /// Whether a peer may send while its report is still to be read here.
+    #[inline]
+    pub fn is_met(&self, sender: u16) -> bool {
+        let peer = self.peers.get(usize::from(sender));
+        peer.is_some_and(|peer| matches!(peer.connection, Connection::Met(_)))
+    }
+
     /// Counts a cell as drained. `None` when it comes from no connected peer.
     fn note_drained(&mut self, key: PeerKey, delivery: &Delivery<'_>) -> Option<u64> {
         let link = self.peers.get_mut(key as usize)?.link()?;
