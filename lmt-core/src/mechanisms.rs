@@ -171,6 +171,28 @@ impl Mechanisms {
         self.absent.push(None);
     }
 
+    /// Keeps only the mechanisms that are named, in that order. What is left out
+    /// is neither used nor offered to peers.
+    pub fn restrict(&mut self, names: &[String]) {
+        let mut kept = Vec::with_capacity(names.len());
+        for name in names {
+            if let Some(at) = self.list.iter().position(|m| m.name() == name) {
+                kept.push(self.list.remove(at));
+            }
+        }
+        self.absent = kept.iter().map(|_| None).collect();
+        self.list = kept;
+    }
+
+    /// Why no mechanism works with a peer, as far as that is known.
+    pub(crate) fn reasons(&self, peer: PeerKey) -> String {
+        let reason = |(name, standing): (&str, &Standing)| {
+            let reason = standing.reason.as_ref()?;
+            Some(format!("{name}: {reason}"))
+        };
+        self.standings(peer).filter_map(reason).collect::<Vec<_>>().join("; ")
+    }
+
     /// Their names, in order.
     pub fn names(&self) -> Vec<&'static str> {
         self.list.iter().map(|m| m.name()).collect()

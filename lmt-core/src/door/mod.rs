@@ -178,8 +178,11 @@ impl Door {
     /// # Errors
     /// [`CreateError`]: a configuration that cannot work, or a system that
     /// refuses the socket.
-    pub fn new(id: EndpointId, config: Config, mechanisms: Mechanisms) -> Result<Self, CreateError> {
+    pub fn new(id: EndpointId, config: Config, mut mechanisms: Mechanisms) -> Result<Self, CreateError> {
         check_config(&config, &mechanisms)?;
+        if let Some(names) = &config.mechanisms {
+            mechanisms.restrict(names);
+        }
         let connector = Connector::new(id, &config)?;
         let inner = Inner {
             config,

@@ -99,6 +99,8 @@ pub struct Engine {
     traffic: Traffic,
     /// Calls of `progress` in a row that found nothing.
     idle: u32,
+    /// Waits to come in which the core is taken to be shared with others.
+    shared_waits: u32,
     /// Messages that were taken out of matching and dropped.
     discards: Discards,
     /// Receives of such messages, which nobody waits for.
@@ -115,8 +117,11 @@ impl Engine {
     /// # Errors
     /// [`CreateError`]: a configuration that cannot work, or a system that
     /// refuses memory or the socket.
-    pub fn new(id: EndpointId, config: Config, mechanisms: Mechanisms) -> Result<Self, CreateError> {
+    pub fn new(id: EndpointId, config: Config, mut mechanisms: Mechanisms) -> Result<Self, CreateError> {
         check_config(&config, &mechanisms)?;
+        if let Some(names) = &config.mechanisms {
+            mechanisms.restrict(names);
+        }
         let geometry = Geometry::new(config.inbox_cells, config.cell_bytes, config.max_peers)?;
         let (inbox, inbox_fd) = InboxReceiver::create(geometry)?;
         let system = |what, advice| move |source| CreateError::System { what, source, advice };
@@ -157,6 +162,7 @@ impl Engine {
             traffic,
             idle: 0,
             until_sockets: 0,
+            shared_waits: 0,
             discards: Discards::default(),
             detached: Vec::new(),
             looked_at_sockets: Instant::now(),

@@ -477,6 +477,11 @@ impl Traffic {
         match (&error, &peer.connection) {
             // With the reason for which the connection ended.
             (TransferError::PeerDead, Connection::Gone(error)) => error.clone().into(),
+            (TransferError::NoMechanism { .. }, _) => {
+                let reasons = self.transfers.standings().reasons(key);
+                let reason = if reasons.is_empty() { error.to_string() } else { reasons };
+                crate::error::PeerError::NoMechanism { id: peer.id, reason }.into()
+            }
             _ => OperationError::of_transfer(error, peer.id),
         }
     }

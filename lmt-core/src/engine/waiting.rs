@@ -9,7 +9,16 @@ use super::requests::{OperationError, RequestId, Status};
 #[derive(Default)]
 struct Patience {
     looks: u32,
+    /// When the clock was looked at, a batch of looks ago.
+    since: Option<Instant>,
 }
+
+/// After so many looks the clock is looked at: some microseconds' worth.
+const LOOKS_A_BATCH: u32 = 256;
+/// A batch that takes so long has lost the core to somebody else meanwhile.
+const LOST_THE_CORE: Duration = Duration::from_millis(1);
+/// For so many waits a core that was lost once is taken to be shared.
+const SHARED_WAITS: u32 = 200;
 
 impl Engine {
     /// Waits for an operation and takes its result. Without a deadline it
@@ -112,12 +121,18 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<bool, OperationError> {
         if moved {
-            patience.looks = 0;
+            *patience = Patience::default();
             return Ok(true);
         }
         patience.looks = patience.looks.saturating_add(1);
         let (spins, yields) = self.spins_and_yields();
+        if patience.looks == 1 {
+            self.shared_waits = self.shared_waits.saturating_sub(1);
+        }
         if patience.looks <= spins {
+            if patience.looks.is_multiple_of(LOOKS_A_BATCH) {
+                self.notice_sharing(patience);
+            }
             std::hint::spin_loop();
             return Ok(true);
         }
@@ -132,10 +147,22 @@ impl Engine {
         Ok(true)
     }
 
-    /// Where processes outnumber cores, spinning keeps the peer from running.
+    /// Other programs are no peers and tell nothing: that they want this core
+    /// shows in a batch of looks that took far too long.
+    #[cold]
+    fn notice_sharing(&mut self, patience: &mut Patience) {
+        let now = Instant::now();
+        if patience.since.is_some_and(|since| now.saturating_duration_since(since) > LOST_THE_CORE) {
+            self.shared_waits = SHARED_WAITS;
+        }
+        patience.since = Some(now);
+    }
+
+    /// Where processes outnumber cores, spinning keeps the peer from running,
+    /// or uses up the time slice that is wanted when the message is there.
     fn spins_and_yields(&self) -> (u32, u32) {
         let config = &self.traffic.config;
-        if self.traffic.crowded {
+        if self.traffic.crowded || self.shared_waits > 0 {
             (config.spins.min(20), config.yields.min(4))
         } else {
             (config.spins, config.yields)

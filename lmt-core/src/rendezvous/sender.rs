@@ -82,7 +82,9 @@ impl Machine {
         }
     }
 
-    /// Prepares the next candidate, or gives up when there is none.
+    /// Prepares the next candidate, or gives up when there is none. A message
+    /// that was never announced is announced all the same, by no mechanism: the
+    /// receive that matches it must end with the error too.
     pub(super) fn prepare_next(&mut self, id: SendId) {
         let Some(outgoing) = self.sends.get_mut(id.0) else { return };
         let side = &mut outgoing.side;
@@ -93,6 +95,11 @@ impl Machine {
             side.phase = Phase::Preparing;
             let (key, mechanism, plan) = (TransferKey::Send(id), side.mechanism, side.plan());
             self.actions.push_back(Action::Prepare { key, peer, mechanism, plan });
+            return;
+        }
+        if !outgoing.announced {
+            (side.mechanism, side.model) = (MechanismTag(0), Model::Get);
+            self.announce(id, Cookie::empty());
             return;
         }
         let error = side.exhausted();
