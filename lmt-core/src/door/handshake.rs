@@ -9,6 +9,9 @@ use crate::error::PeerError;
 use crate::identity::EndpointId;
 use crate::mechanism::PeerFacts;
 
+/// A peer that has ended is buried at once, within the call that tells it: the
+/// next may be of the same peer come again, for which nothing of the old may be
+/// left, and whose probes must not be forgotten with the old one's.
 impl Handler for Inner {
     fn hello(&mut self, peer: EndpointId) -> Result<connect::Greeting, String> {
         self.key_of(peer).ok_or("it knows as many peers as max_peers allows")?;
@@ -21,7 +24,14 @@ impl Handler for Inner {
         let key = self.key_of(facts.id).ok_or("it knows as many peers as max_peers allows")?;
         let mut descriptors = greeting.descriptors.into_iter();
         let hellos = decode_hellos(&greeting.bytes, &mut descriptors).map_err(|e| e.to_string())?;
-        Ok(encode_report(&self.transfers.mechanisms().probe(key, facts, hellos)))
+        let report = self.transfers.mechanisms().probe(key, facts, hellos);
+        let link = &mut self.peers[key as usize].link;
+        // From our report on the peer may send packets, perhaps before its own
+        // report is here; and those of a peer that is gone are refused.
+        if matches!(link, Link::Gone(_)) {
+            *link = Link::None;
+        }
+        Ok(encode_report(&report))
     }
 
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {
@@ -35,13 +45,13 @@ impl Handler for Inner {
 
     fn failed(&mut self, id: EndpointId, error: PeerError) {
         if let Some(&key) = self.by_id.get(&id) {
-            self.ended.push((key, error));
+            self.bury(key, error);
         }
     }
 
     fn closed(&mut self, id: EndpointId, _how: Closed) {
         if let Some(&key) = self.by_id.get(&id) {
-            self.ended.push((key, PeerError::Dead { id }));
+            self.bury(key, PeerError::Dead { id });
         }
     }
 

@@ -25,7 +25,7 @@ use crate::error::PeerError;
 use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
 use crate::mechanisms::{Mechanisms, Standing};
-use crate::rendezvous::{Incoming, Packet, PeerKey, Rts, SendId};
+use crate::rendezvous::{Incoming, Packet, PeerKey, Rts, SendId, TransferError};
 use crate::transfers::{Ended, Transfers};
 
 /// The longest envelope in bytes.
@@ -60,15 +60,26 @@ pub struct PortFull;
 #[derive(Debug)]
 #[must_use = "an announced message that is never matched keeps its sender waiting"]
 pub struct Announcement {
-    peer: PeerId,
+    origin: Source,
     envelope: Envelope,
     rts: Rts,
+}
+
+/// Where a packet came from: a send's number means something only to the
+/// process that gave it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Source {
+    /// Which door was told.
+    door: EndpointId,
+    peer: PeerId,
+    /// Over which of the peer's connections.
+    connection: u32,
 }
 
 impl Announcement {
     /// Who announces it.
     pub const fn peer(&self) -> PeerId {
-        self.peer
+        self.origin.peer
     }
 
     /// What the sender's embedder wrote on it.
@@ -83,7 +94,7 @@ impl Announcement {
 
     /// Whether this is the message that a sender takes back.
     pub fn is(&self, withdrawal: &Withdrawal) -> bool {
-        self.peer == withdrawal.peer && self.rts.send_id == withdrawal.send_id
+        self.origin == withdrawal.origin && self.rts.send_id == withdrawal.send_id
     }
 }
 
@@ -92,7 +103,7 @@ impl Announcement {
 #[derive(Debug)]
 #[must_use = "the sender waits for the answer"]
 pub struct Withdrawal {
-    peer: PeerId,
+    origin: Source,
     send_id: SendId,
 }
 
@@ -147,8 +158,18 @@ struct Peer {
     id: EndpointId,
     address: Option<Address>,
     link: Link,
+    /// How many connections, or attempts at one, have ended: tells the packets
+    /// of one process at this address from those of the next.
+    ended_connections: u32,
     early: VecDeque<Early>,
     packets: VecDeque<Waiter>,
+}
+
+impl Peer {
+    /// How many sends and packets wait.
+    fn unsent(&self) -> usize {
+        self.early.len() + self.packets.len()
+    }
 }
 
 struct Inner {
@@ -158,7 +179,6 @@ struct Inner {
     transfers: Transfers,
     requests: Requests,
     envelopes: HashMap<RequestId, Envelope>,
-    ended: Vec<(PeerKey, PeerError)>,
 }
 
 /// The layer of large messages, without an inbox.
@@ -167,10 +187,16 @@ pub struct Door {
     connector: Connector,
     inner: Inner,
     until_sockets: u32,
+    looked_at_sockets: Instant,
 }
 
-/// Between two looks at the sockets; as in the engine.
+/// After so many calls of [`Door::progress`] the sockets are looked at.
 const SOCKET_EVERY: u32 = 256;
+/// After so many calls the clock is looked at, for those who call seldom: a
+/// device layer may call only when its own timer fires ...
+const CLOCK_EVERY: u32 = 4;
+/// ... and after so long the sockets, however few calls there were.
+const SOCKETS_AFTER: Duration = Duration::from_millis(5);
 
 impl Door {
     /// Opens the door under this identity, with these mechanisms.
@@ -191,13 +217,17 @@ impl Door {
             transfers: Transfers::new(mechanisms),
             requests: Requests::default(),
             envelopes: HashMap::new(),
-            ended: Vec::new(),
         };
-        Ok(Self { origin: Origin::here(), connector, inner, until_sockets: 0 })
+        let looked_at_sockets = Instant::now();
+        Ok(Self { origin: Origin::here(), connector, inner, until_sockets: 0, looked_at_sockets })
     }
 
     fn check_fork(&self) -> Result<(), OperationError> {
         if self.origin.is_this_process() { Ok(()) } else { Err(OperationError::Forked) }
+    }
+
+    fn id(&self) -> EndpointId {
+        self.connector.address().id()
     }
 
     /// Where peers find this door.
@@ -243,7 +273,7 @@ impl Door {
     /// room in the port. An embedder that must keep its own packets in order
     /// with the announcements holds them back until this is 0.
     pub fn unsent(&self, peer: PeerId) -> usize {
-        self.inner.peers.get(peer.index() as usize).map_or(0, |p| p.early.len() + p.packets.len())
+        self.inner.peers.get(peer.index() as usize).map_or(0, Peer::unsent)
     }
 
     /// What is known of each mechanism with a peer.
@@ -256,7 +286,8 @@ impl Door {
     /// most [`ENVELOPE_MAX_BYTES`]) for the peer's matching.
     ///
     /// # Errors
-    /// The peer is unknown or dead, or the envelope is too long.
+    /// The peer is unknown or dead, the envelope is too long, or as many sends
+    /// and packets wait ([`Door::unsent`]) as `pending_max_messages` allows.
     pub fn send(&mut self, to: PeerId, envelope: &[u8], buffer: Buffer) -> Result<RequestId, OperationError> {
         self.check_fork()?;
         let envelope = pack(envelope)?;
@@ -264,6 +295,10 @@ impl Door {
         let peer = self.inner.peers.get_mut(key as usize).ok_or(OperationError::UnknownPeer)?;
         if let Link::Gone(error) = &peer.link {
             return Err(error.clone().into());
+        }
+        let pending = peer.unsent() as u32;
+        if pending >= self.inner.config.pending_max_messages {
+            return Err(OperationError::WouldBlock { id: peer.id, pending });
         }
         let bytes = buffer.total_bytes();
         let state = State::Waiting(Waiting::Queued);
@@ -280,13 +315,17 @@ impl Door {
     /// Takes a packet that a peer's [`Port::send_packet`] was given.
     ///
     /// # Errors
-    /// [`BadPacket`]: it was ignored.
+    /// [`BadPacket`]: it was ignored. So are packets of a peer whose connection
+    /// has ended ([`Door::peer_error`]): what it wrote before is of no use.
     pub fn on_packet(&mut self, from: PeerId, packet: &[u8]) -> Result<Arrival, BadPacket> {
         let bad = |reason: String| BadPacket { peer: from, bytes: packet.len(), reason };
         self.check_fork().map_err(|e| bad(e.to_string()))?;
-        if self.inner.peers.get(from.index() as usize).is_none() {
-            return Err(bad(OperationError::UnknownPeer.to_string()));
+        let unknown = || bad(OperationError::UnknownPeer.to_string());
+        let peer = self.inner.peers.get(from.index() as usize).ok_or_else(unknown)?;
+        if let Link::Gone(error) = &peer.link {
+            return Err(bad(error.to_string()));
         }
+        let origin = Source { door: self.id(), peer: from, connection: peer.ended_connections };
         let (&length, rest) = packet.split_first().ok_or_else(|| bad("it is empty".into()))?;
         let too_long = || bad("its envelope is longer than the packet".into());
         let (envelope, body) = rest.split_at_checked(usize::from(length)).ok_or_else(too_long)?;
@@ -295,8 +334,8 @@ impl Door {
         let incoming = self.inner.transfers.packet(from.index(), packet).map_err(|e| bad(e.to_string()))?;
         self.inner.settle();
         Ok(match incoming {
-            Incoming::Rts(rts) => Arrival::Announced(Announcement { peer: from, envelope, rts }),
-            Incoming::Withdraw { send_id } => Arrival::Withdrawn(Withdrawal { peer: from, send_id }),
+            Incoming::Rts(rts) => Arrival::Announced(Announcement { origin, envelope, rts }),
+            Incoming::Withdraw { send_id } => Arrival::Withdrawn(Withdrawal { origin, send_id }),
             Incoming::Handled => Arrival::Handled,
         })
     }
@@ -305,7 +344,9 @@ impl Door {
     /// into `buffer`, cut to its length if need be.
     ///
     /// # Errors
-    /// The buffer is not lent for writing, or the peer has died.
+    /// The buffer is not lent for writing, the message was announced to another
+    /// door, or the connection over which it was announced has ended, whether
+    /// or not there is another one now.
     pub fn matched(
         &mut self,
         announcement: Announcement,
@@ -315,10 +356,8 @@ impl Door {
         if buffer.access() != Access::Write {
             return Err(OperationError::ReadOnlyBuffer);
         }
-        let key = announcement.peer.index();
-        if let Link::Gone(error) = &self.inner.peers[key as usize].link {
-            return Err(error.clone().into());
-        }
+        self.check_source(announcement.origin)?;
+        let key = announcement.peer().index();
         let bytes = buffer.total_bytes();
         let state = State::Waiting(Waiting::Matched);
         let request = Request { buffer: None, peer: Some(key), tag: 0, bytes, state };
@@ -329,10 +368,32 @@ impl Door {
     }
 
     /// Answers [`Arrival::Withdrawn`]: whether the message was found unmatched
-    /// and is forgotten.
+    /// and is forgotten. Does nothing where nobody waits for the answer: at
+    /// another door, in a forked child, and when the connection over which it
+    /// was asked has ended.
     pub fn withdrawn(&mut self, withdrawal: Withdrawal, found: bool) {
-        self.inner.transfers.withdrawn(withdrawal.peer.index(), withdrawal.send_id, found);
+        let Withdrawal { origin, send_id } = withdrawal;
+        if let Err(error) = self.check_fork().and_then(|()| self.check_source(origin)) {
+            tracing::debug!(%error, "an answer to a withdrawal was not sent");
+            return;
+        }
+        self.inner.transfers.withdrawn(origin.peer.index(), send_id, found);
         self.inner.settle();
+    }
+
+    /// Whether what was announced may still be answered.
+    fn check_source(&self, origin: Source) -> Result<(), OperationError> {
+        if origin.door != self.id() {
+            return Err(OperationError::ForeignMessage);
+        }
+        let peer = self.inner.peers.get(origin.peer.index() as usize).ok_or(OperationError::UnknownPeer)?;
+        match &peer.link {
+            Link::Gone(error) => Err(error.clone().into()),
+            // Another process may be at this address now, with sends of its
+            // own under the same numbers.
+            _ if peer.ended_connections != origin.connection => Err(PeerError::Dead { id: peer.id }.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Takes a send back if the peer has not matched it; its result tells.
@@ -360,18 +421,29 @@ impl Door {
     /// This is a forked child.
     pub fn progress(&mut self, port: &mut impl Port) -> Result<bool, OperationError> {
         self.check_fork()?;
-        if let Some(left) = self.until_sockets.checked_sub(1) {
-            self.until_sockets = left;
-        } else {
-            self.connector.progress(Instant::now(), &mut self.inner);
-            self.until_sockets = if self.connector.connecting() > 0 { 0 } else { SOCKET_EVERY };
-            self.inner.bury_the_ended();
+        match self.until_sockets.checked_sub(1) {
+            Some(left) => {
+                self.until_sockets = left;
+                if left % CLOCK_EVERY == 0 && self.looked_at_sockets.elapsed() >= SOCKETS_AFTER {
+                    self.look_at_sockets();
+                }
+            }
+            None => self.look_at_sockets(),
         }
         let quota_bytes = self.inner.config.quota_bytes;
         let mut moved = self.inner.transfers.step(quota_bytes).is_some_and(|bytes| bytes > 0);
         self.inner.settle();
         moved |= self.inner.flush(port);
         Ok(moved)
+    }
+
+    /// Accepts, connects, notices deaths.
+    #[cold]
+    fn look_at_sockets(&mut self) {
+        let now = Instant::now();
+        self.connector.progress(now, &mut self.inner);
+        self.until_sockets = if self.connector.connecting() > 0 { 0 } else { SOCKET_EVERY };
+        self.looked_at_sockets = now;
     }
 
     /// A descriptor that is readable when connections need progress; the
@@ -388,13 +460,24 @@ impl Door {
         self.connector.next_deadline().map_or(limit, |at| limit.min(until(at)))
     }
 
-    /// Says goodbye to the peers. Call it when all requests are finished.
+    /// Says goodbye to the peers and ends what is under way with them, with
+    /// [`PeerError::Removed`]: a peer that has heard the goodbye uses its memory
+    /// for something else, so nothing may be copied into it any more. Call it
+    /// when all requests are finished. A peer is reached again by
+    /// [`Door::insert_peer`].
     ///
     /// # Errors
     /// This is a forked child.
     pub fn close(&mut self) -> Result<(), OperationError> {
         self.check_fork()?;
         self.connector.goodbye_all();
+        for key in 0..self.inner.peers.len() as PeerKey {
+            let Peer { id, link, .. } = &self.inner.peers[key as usize];
+            if !matches!(link, Link::Gone(_)) {
+                let error = PeerError::Removed { id: *id };
+                self.inner.bury(key, error);
+            }
+        }
         Ok(())
     }
 }
@@ -421,7 +504,8 @@ impl Inner {
         }
         let key = self.peers.len() as PeerKey;
         let (early, packets) = (VecDeque::new(), VecDeque::new());
-        self.peers.push(Peer { id, address: None, link: Link::None, early, packets });
+        let link = Link::None;
+        self.peers.push(Peer { id, address: None, link, ended_connections: 0, early, packets });
         self.by_id.insert(id, key);
         Some(key)
     }
@@ -483,7 +567,10 @@ impl Inner {
             Ok(Some(done)) => {
                 crate::engine::traffic::received(peer, tag, done.total_bytes, done.received_bytes)
             }
-            Err(error) => Err(OperationError::of_transfer(error, self.peers[key as usize].id)),
+            Err(error) => Err(match (&error, &self.peers[key as usize].link) {
+                (TransferError::PeerDead, Link::Gone(why)) => why.clone().into(),
+                _ => OperationError::of_transfer(error, self.peers[key as usize].id),
+            }),
         };
         self.requests.complete(id, result);
     }
@@ -508,18 +595,23 @@ impl Inner {
         moved
     }
 
-    fn bury_the_ended(&mut self) {
-        while let Some((key, error)) = self.ended.pop() {
-            let peer = &mut self.peers[key as usize];
-            peer.link = Link::Gone(error.clone());
-            peer.packets.clear();
-            peer.early.clear();
-            self.transfers.peer_dead(key);
-            self.settle();
-            for request in self.requests.naming(key) {
-                self.envelopes.remove(&request);
-                self.requests.complete(request, Err(error.clone().into()));
-            }
+    /// Ends everything that is under way with a peer.
+    fn bury(&mut self, key: PeerKey, error: PeerError) {
+        let peer = &mut self.peers[key as usize];
+        tracing::debug!(peer = %peer.id, %error, "a connection ended");
+        peer.link = Link::Gone(error.clone());
+        peer.ended_connections = peer.ended_connections.wrapping_add(1);
+        peer.packets.clear();
+        peer.early.clear();
+        self.transfers.peer_dead(key);
+        self.settle();
+        for request in self.requests.naming(key) {
+            self.envelopes.remove(&request);
+            self.requests.complete(request, Err(error.clone().into()));
         }
     }
 }
+
+#[cfg(test)]
+#[path = "door_tests.rs"]
+mod tests;
