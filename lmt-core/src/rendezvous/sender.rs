@@ -4,7 +4,9 @@ use crate::identity::PeerKey;
 use crate::mechanism::{Cookie, Interval, Model, Role};
 
 use super::machine::{Machine, Phase, Side};
-use super::packet::{Cts, Demote, Done, Fail, GiveUp, Packet, ReceiveId, Retry, Rts, SendId, TransferKey};
+use super::packet::{
+    Cts, Demote, Done, Fail, GiveUp, MechanismTag, Packet, ReceiveId, Retry, Rts, SendId, TransferKey,
+};
 use super::types::{Action, Candidates, ProtocolError, TransferError};
 
 /// A message on its way out.

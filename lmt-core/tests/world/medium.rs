@@ -69,6 +69,10 @@ impl Medium {
         (message, receive): (usize, Option<usize>),
     ) -> Result<(usize, Cookie), Fault> {
         assert!(plan.interval.start < plan.interval.end, "nothing to move is nothing to prepare");
+        if mechanism == MechanismTag(0) && plan.role == Role::Receiver {
+            // The sender had none: all of its failed before it could announce one.
+            return Err(self.demote(rng, message));
+        }
         if !MECHANISMS.contains(&mechanism) {
             assert_eq!(self.hostile, Some(peer), "only a hostile peer names an unknown mechanism");
             return Err(self.demote(rng, message));
