@@ -264,6 +264,11 @@ impl ReportFile {
         let path = file.part.as_deref().unwrap_or(target);
         let opened = OpenOptions::new().write(true).create(file.part.is_some()).truncate(false).open(path);
         opened.map_err(|error| file.failed(&error))?;
+        // It can be written: that is all that is to be known before the minutes
+        // of measuring, in which a signal must find nothing to leave behind.
+        if let Some(part) = &file.part {
+            fs::remove_file(part).map_err(|error| file.failed(&error))?;
+        }
         Ok(file)
     }
 

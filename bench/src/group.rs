@@ -88,7 +88,8 @@ fn start(job: &Job) -> Result<Group, BenchError> {
         let (input, output) = (child.stdin.take(), child.stdout.take());
         group.children.push(child);
         if let (Some(mut input), Some(output)) = (input, output) {
-            listen(rank as usize, output, sender.clone());
+            listen(rank as usize, output, sender.clone())
+                .map_err(|error| failure(&format!("rank {rank} cannot be listened to"), &error))?;
             let assignment = Assignment { rank, parent: Pid::this().as_raw(), job: job.clone() };
             write_line(&mut input, &assignment)
                 .map_err(|error| failure(&format!("rank {rank} cannot be told its job"), &error))?;
@@ -99,8 +100,12 @@ fn start(job: &Job) -> Result<Group, BenchError> {
 }
 
 /// Reads a rank's events in a thread of their own; `None` once it has ended.
-fn listen(rank: usize, output: impl io::Read + Send + 'static, sender: Sender<(usize, Option<Event>)>) {
-    thread::spawn(move || {
+fn listen(
+    rank: usize,
+    output: impl io::Read + Send + 'static,
+    sender: Sender<(usize, Option<Event>)>,
+) -> io::Result<()> {
+    let listening = move || {
         for line in BufReader::new(output).lines() {
             let event = line.ok().and_then(|line| serde_json::from_str(&line).ok());
             let over = event.is_none();
@@ -110,7 +115,9 @@ fn listen(rank: usize, output: impl io::Read + Send + 'static, sender: Sender<(u
             }
         }
         let _ = sender.send((rank, None));
-    });
+    };
+    // Without a handle the thread goes on by itself.
+    thread::Builder::new().spawn(listening).map(drop)
 }
 
 impl Group {

@@ -114,3 +114,31 @@ fn numbers_that_cannot_work_are_named() {
         one.insert_peer(&lmt::Address::abstract_socket(EndpointId::from_bytes([1; 16]))).expect_err("full");
     is_one_sentence(&error.to_string());
 }
+
+/// Two processes that have no mechanism in common: short messages go, and of a
+/// long one both ends learn that it cannot, each by its own error.
+#[test]
+fn a_message_that_no_mechanism_can_move_ends_on_both_sides() {
+    group::Test::new(test_name!(), 2).time_limit(Duration::from_secs(30)).run(|group| {
+        let me = group.rank();
+        let names = [["cma"], ["shm"]][me as usize];
+        let endpoint = Endpoint::builder().id(group.id().member(me)).mechanisms(&names).build().unwrap();
+        assert_eq!(endpoint.mechanism_names(), names, "the other is neither used nor offered");
+        let peer = endpoint.insert_peer(&group.address(1 - me)).unwrap();
+        let data = vec![1; 1 << 20];
+        let mut into = vec![0; 1 << 20];
+        endpoint.scope(|scope| {
+            let receive = scope.receive(Source::Peer(peer), TagMatch::exactly(1), &mut into).unwrap();
+            let send = scope.send(peer, 1, &data).unwrap();
+            for result in [receive.wait(), send.wait()] {
+                let no_way = matches!(&result, Err(OperationError::Peer(PeerError::NoMechanism { id, .. }))
+                    if *id == group.id().member(1 - me));
+                assert!(no_way, "{result:?}");
+            }
+        });
+        endpoint.send(peer, 2, b"short").unwrap();
+        let mut short = [0; 5];
+        endpoint.receive(Source::Peer(peer), TagMatch::exactly(2), &mut short).unwrap();
+        group.barrier();
+    });
+}

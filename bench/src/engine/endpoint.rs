@@ -1,6 +1,7 @@
 //! lmt itself: one endpoint for each mechanism of a benchmark.
 
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use lmt::mechanism::Model;
 use lmt::mechanisms::Standing;
@@ -75,6 +76,12 @@ fn probe() -> Result<Vec<(String, Option<String>)>, String> {
         .spawn()
         .map_err(|e| format!("a second process cannot be started: {e}"))?;
     let result = meet(&endpoint, group);
+    // Its receive ends with this endpoint; left to itself it cleans up.
+    drop(endpoint);
+    let deadline = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     // It has ended, or it is of no more use.
     let _killed = child.kill();
     let _reaped = child.wait();

@@ -1,6 +1,7 @@
 //! The body of `lmt run`.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Write;
 
 use super::{LaunchError, Launcher, Output};
 
@@ -29,7 +30,7 @@ pub fn run_launcher(launcher: Launcher) -> i32 {
     let running = match launcher.handle_signals(true).spawn() {
         Ok(running) => running,
         Err(error) => {
-            eprintln!("lmt: {error}");
+            complain(&error);
             return match error {
                 LaunchError::Size { .. }
                 | LaunchError::NoProgram
@@ -43,6 +44,11 @@ pub fn run_launcher(launcher: Launcher) -> i32 {
     if outcome.success() {
         return 0;
     }
-    eprintln!("lmt: {outcome}");
+    complain(&outcome);
     outcome.interrupted.map_or(1, |signal| 128 + signal)
+}
+
+/// One line on standard error; if nobody can read that, the exit status says it.
+pub(super) fn complain(what: &dyn std::fmt::Display) {
+    let _unread = writeln!(std::io::stderr().lock(), "lmt: {what}");
 }

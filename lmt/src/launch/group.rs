@@ -83,7 +83,7 @@ impl Group {
         }
         let rank = parse(ENV_RANK, &get, format!("a number from 0 to {}", size - 1))?;
         let id = parse(ENV_GROUP, &get, "32 hexadecimal digits".to_owned())?;
-        let folder = get(ENV_SOCKET_DIR).map(PathBuf::from);
+        let folder = get(ENV_SOCKET_DIR).filter(|folder| !folder.is_empty()).map(PathBuf::from);
         let mut group = Self::new(rank, size, id, folder.as_deref())?;
         if get(ENV_LAUNCHER_PID).is_some() {
             let rule = "the launcher's process number, 1 or more";

@@ -61,7 +61,9 @@ pub fn supervisor_main() -> ! {
         // Any failure from here on ends the connection, which the launcher sees.
         Ok(control) => std::process::exit(i32::from(supervise(control).is_err())),
         Err(error) => {
-            eprintln!("lmt: {ENV_SUPERVISOR} is `{text}` ({error}); it is for lmt's own use, unset it");
+            super::cli::complain(&format_args!(
+                "{ENV_SUPERVISOR} is `{text}` ({error}); it is for lmt's own use, unset it"
+            ));
             std::process::exit(2)
         }
     }
