@@ -105,7 +105,7 @@ fn a_shared_endpoint_leaves_scopes_alike() {
             return;
         }
         let source = Source::Peer(peers[1]);
-        while shared.with_engine(|engine| engine.probe(source, TagMatch::exactly(1))) == Ok(None) {
+        while shared.probe(source, TagMatch::exactly(1)) == Ok(None) {
             std::thread::yield_now();
         }
         let (mut matched, mut unmatched) = (vec![0; LONG], [7; 6]);

@@ -150,10 +150,7 @@ fn a_progress_thread_answers_soon_though_the_application_waited_before() {
 #[test]
 fn progress_threads_end_when_dropped() {
     let shared = SharedEndpoint::new(lmt::Endpoint::new().expect("made"));
-    let me = shared.with_engine(|engine| {
-        let address = engine.address().clone();
-        engine.insert_peer(&address).expect("a peer")
-    });
+    let me = shared.insert_peer(&shared.address()).expect("a peer");
     let before = threads_of_this_process();
     let started = Instant::now();
     for _ in 0..10 {
