@@ -174,17 +174,22 @@ fn children_of_a_process_whose_threads_hold_the_lock() {
                     let _moved = shared.progress().expect("no fork here");
                 }
             });
-            for turn in 0..40 {
-                // At another moment of the other thread each time.
-                std::thread::sleep(std::time::Duration::from_micros(100 + 37 * turn));
-                let mut kept = Some(shared.clone());
-                in_child(|| {
-                    shared_refuses_everything(&shared, me);
-                    shared.scope(|scope| assert!(scope.send(me, 1, b"x").is_err()));
-                    drop(kept.take());
-                });
-            }
+            // A child that hangs fails the test, and the other thread ends first.
+            let forks = || {
+                (0..40).for_each(|turn| {
+                    // At another moment of the other thread each time.
+                    std::thread::sleep(std::time::Duration::from_micros(100 + 37 * turn));
+                    let mut kept = Some(shared.clone());
+                    in_child(|| {
+                        shared_refuses_everything(&shared, me);
+                        shared.scope(|scope| assert!(scope.send(me, 1, b"x").is_err()));
+                        drop(kept.take());
+                    });
+                })
+            };
+            let forked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(forks));
             stop.store(true, Ordering::Relaxed);
+            forked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         });
         shared.send(me, 1, b"abc").expect("the parent goes on");
         shared.receive(Source::Any, TagMatch::any(), &mut [0; 3]).expect("received");
