@@ -1,5 +1,5 @@
 //! Declared memory between real processes.
-#![allow(unsafe_code)] // fork(2).
+#![allow(unsafe_code)] // fork(2), and memory declared for writing.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::time::{Duration, Instant};
@@ -127,22 +127,25 @@ fn declared_memory_offsets_and_refusals() {
             return use_region(&endpoint, other, BYTES);
         }
         let mut memory = filled(1, BYTES);
-        let (mut a, mut b, mut c) = ([7; 64], [8; 64], [9; 64]);
+        let (a, mut b, c) = ([7; 64], [8; 64], [9; 64]);
         endpoint.scope(|scope| {
-            let region = scope.declare(&mut memory, Protection::READ_WRITE).expect("a region");
+            // SAFETY: the peer's puts return before it exchanges messages, which
+            // this rank does after each of them, and last before the scope ends.
+            let region = unsafe { scope.declare(&mut memory, Protection::READ_WRITE) }.expect("a region");
             send_key(&endpoint, other, region.key());
             exchange(&endpoint, other);
             let mut seen = vec![0; 1_100_000];
             region.read_at(12_345, &mut seen).expect("its owner reads it");
             assert_eq!(seen, filled(2, 1_100_000));
-            let read_only = scope.declare(&mut a, Protection::READ).expect("a region");
-            let write_only = scope.declare(&mut b, Protection::WRITE).expect("a region");
+            let read_only = scope.declare_for_reading(&[IoSlice::new(&a)]).expect("a region");
+            // SAFETY: as above.
+            let write_only = unsafe { scope.declare(&mut b, Protection::WRITE) }.expect("a region");
             send_key(&endpoint, other, read_only.key());
             send_key(&endpoint, other, write_only.key());
             exchange(&endpoint, other);
             read_only.destroy().expect("it is declared");
             write_only.destroy().expect("it is declared");
-            let third = scope.declare(&mut c, Protection::READ).expect("a region");
+            let third = scope.declare_for_reading(&[IoSlice::new(&c)]).expect("a region");
             send_key(&endpoint, other, third.key());
             exchange(&endpoint, other);
         });
@@ -189,7 +192,8 @@ fn declared_memory_out_of_reach_says_so_in_one_sentence() {
         let mut memory = [1; 100];
         if group.rank() == 0 {
             endpoint.scope(|scope| {
-                let region = scope.declare(&mut memory, Protection::READ_WRITE).expect("a region");
+                // SAFETY: the peer's put has failed before it exchanges messages.
+                let region = unsafe { scope.declare(&mut memory, Protection::READ_WRITE) }.expect("a region");
                 send_key(&endpoint, other, region.key());
                 exchange(&endpoint, other);
             });
@@ -238,8 +242,9 @@ fn noncontiguous_on_both_sides() {
             let content = gather(&pieces);
             if group.rank() == 0 {
                 endpoint.scope(|scope| {
-                    let region =
-                        scope.declare_segments(&mut pieces, Protection::READ_WRITE).expect("a region");
+                    // SAFETY: the peer waits for its put before it exchanges messages.
+                    let region = unsafe { scope.declare_segments(&mut pieces, Protection::READ_WRITE) };
+                    let region = region.expect("a region");
                     send_key(&endpoint, other, region.key());
                     exchange(&endpoint, other);
                     let mut seen = vec![0; content.len() - 3];
@@ -344,9 +349,9 @@ fn owner_of_declared_memory_killed_in_the_middle() {
             let key = receive_key(&endpoint, other);
             return get_until_death(group, &endpoint, other, key, bytes);
         }
-        let mut memory = vec![5; bytes];
+        let memory = vec![5; bytes];
         endpoint.scope(|scope| {
-            let region = scope.declare(&mut memory, Protection::READ).expect("a region");
+            let region = scope.declare_for_reading(&[IoSlice::new(&memory)]).expect("a region");
             send_key(&endpoint, other, region.key());
             std::thread::sleep(LIMIT);
         });
@@ -427,7 +432,8 @@ fn tampered_keys_name_nothing() {
         if group.rank() == 0 {
             let shared = endpoint.allocate_region(1000, Protection::READ_WRITE).expect("memory");
             return endpoint.scope(|scope| {
-                let region = scope.declare(&mut memory, Protection::READ_WRITE).expect("a region");
+                // SAFETY: the peer puts nothing before it exchanges messages.
+                let region = unsafe { scope.declare(&mut memory, Protection::READ_WRITE) }.expect("a region");
                 send_key(&endpoint, other, region.key());
                 send_key(&endpoint, other, shared.key());
                 exchange(&endpoint, other);

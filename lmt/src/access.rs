@@ -4,19 +4,56 @@ use lmt_core::engine::{Engine, OperationError, RequestId, Status};
 
 /// An endpoint type that lends its engine for the length of a call.
 ///
-/// Sealed: implemented by [`crate::Endpoint`] and [`crate::SharedEndpoint`].
+/// Sealed: implemented by [`crate::Endpoint`] and [`crate::SharedEndpoint`],
+/// and only this crate calls its methods. Who could reach the engine of a scope
+/// that is open could put another in its place, and the scope would wait for
+/// the operations of the wrong one while its buffers end:
+///
+/// ```compile_fail,E0603
+/// use lmt::Access;
+/// let (one, two) = (lmt::Endpoint::new().unwrap(), lmt::Endpoint::new().unwrap());
+/// one.with(lmt::access::Token::new(), |a| two.with(lmt::access::Token::new(), |b| Ok(std::mem::swap(a, b))));
+/// ```
+///
+/// ```compile_fail,E0061
+/// # use lmt::Access;
+/// fn reach<A: Access>(access: &A) {
+///     access.with(|_engine| Ok(()));
+/// }
+/// ```
+///
+/// ```compile_fail,E0599
+/// let shared = lmt::SharedEndpoint::new(lmt::Endpoint::new().unwrap());
+/// shared.with_engine(|_engine| ());
+/// ```
 pub trait Access: sealed::Sealed {
-    /// Calls `f` with the engine.
+    /// Calls `f` with the engine, unless this is a forked child.
     #[doc(hidden)]
-    fn with<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R;
+    fn with<R>(
+        &self,
+        token: Token,
+        f: impl FnOnce(&mut Engine) -> Result<R, OperationError>,
+    ) -> Result<R, OperationError>;
 
     /// Waits for a request and takes its result.
     #[doc(hidden)]
-    fn wait(&self, request: RequestId) -> Result<Status, OperationError>;
+    fn wait(&self, token: Token, request: RequestId) -> Result<Status, OperationError>;
 
-    /// Waits for one of several requests; gives its place.
+    /// Waits for one of several requests; gives its place. An error says that
+    /// this is a forked child.
     #[doc(hidden)]
-    fn wait_any(&self, requests: &[RequestId]) -> Result<Option<usize>, OperationError>;
+    fn wait_any(&self, token: Token, requests: &[RequestId]) -> Result<Option<usize>, OperationError>;
+}
+
+/// What the methods of [`Access`] ask for, and only this crate can make: a
+/// caller elsewhere can neither name it (its module is private) nor build it.
+#[derive(Clone, Copy, Debug)]
+pub struct Token(());
+
+impl Token {
+    pub(crate) const fn new() -> Self {
+        Self(())
+    }
 }
 
 pub(crate) mod sealed {

@@ -6,12 +6,14 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use lmt_core::config::Config;
-use lmt_core::engine::{CreateError, Engine, Message, OperationError, PeerId, Source, Status, TagMatch};
+use lmt_core::engine::{
+    CreateError, Engine, Message, OperationError, PeerId, RequestId, Source, Status, TagMatch,
+};
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::{Counters, Standing};
 use lmt_core::region::{Protection, RegionKey};
 
-use crate::access::Access;
+use crate::access::{Access, Token};
 use crate::lent;
 use crate::region::SharedRegion;
 use crate::scope::{Scope, with_scope};
@@ -67,6 +69,20 @@ impl Endpoint {
     /// The engine, for embedders that own their buffers.
     pub fn into_engine(self) -> Engine {
         self.engine.into_inner()
+    }
+
+    /// Calls `f` with the engine, for embedders that make their own
+    /// [`crate::buffer::Buffer`]s. The endpoint itself must not be used in `f`
+    /// (that panics).
+    ///
+    /// # Safety
+    /// `f` must leave the engine where it is: no other one may be put in its
+    /// place ([`std::mem::swap`] and the like). A scope that is open waits for
+    /// its operations in the engine that it finds here, and ends the loan of
+    /// their buffers after.
+    #[allow(unsafe_code)] // Declares the contract; nothing unsafe is done here.
+    pub unsafe fn with_engine<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
+        f(&mut self.engine.borrow_mut())
     }
 
     /// Where this endpoint is reached.
@@ -286,12 +302,12 @@ impl Endpoint {
     }
 
     /// Waits until something has moved, at most for `time_limit`; returns
-    /// whether something has.
+    /// whether something has. A limit beyond what the clock counts is none.
     ///
     /// # Errors
     /// This is a forked child.
     pub fn wait_for_progress(&self, time_limit: Option<Duration>) -> Result<bool, OperationError> {
-        let deadline = time_limit.map(|t| Instant::now() + t);
+        let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit));
         self.engine.borrow_mut().wait_for_progress(deadline)
     }
 
@@ -333,16 +349,20 @@ impl Endpoint {
 
 impl Access for Endpoint {
     #[inline]
-    fn with<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
+    fn with<R>(
+        &self,
+        _token: Token,
+        f: impl FnOnce(&mut Engine) -> Result<R, OperationError>,
+    ) -> Result<R, OperationError> {
         f(&mut self.engine.borrow_mut())
     }
 
     #[inline]
-    fn wait(&self, request: lmt_core::engine::RequestId) -> Result<Status, OperationError> {
+    fn wait(&self, _token: Token, request: RequestId) -> Result<Status, OperationError> {
         self.engine.borrow_mut().wait(request)
     }
 
-    fn wait_any(&self, requests: &[lmt_core::engine::RequestId]) -> Result<Option<usize>, OperationError> {
+    fn wait_any(&self, _token: Token, requests: &[RequestId]) -> Result<Option<usize>, OperationError> {
         self.engine.borrow_mut().wait_any(requests, None)
     }
 }

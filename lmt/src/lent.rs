@@ -8,7 +8,7 @@ use lmt_core::buffer::{self, Buffer, Segment};
 use lmt_core::engine::{Message, OperationError, PeerId, RequestId, SendMode, Source, Status, TagMatch};
 use lmt_core::region::{Protection, RegionKey};
 
-use crate::access::Access;
+use crate::access::{Access, Token};
 
 /// Lends slices for reading. The caller sees to it that the operation ends
 /// before the borrow does.
@@ -56,7 +56,7 @@ fn run<A: Access>(access: &A, request: RequestId) -> Result<Status, OperationErr
     let guard = Guard { access, request };
     // A result is there only when the buffer is no longer in use; or in a
     // forked child, where nothing is under way.
-    let result = access.wait(request);
+    let result = access.wait(Token::new(), request);
     std::mem::forget(guard);
     result
 }
@@ -64,13 +64,13 @@ fn run<A: Access>(access: &A, request: RequestId) -> Result<Status, OperationErr
 /// Cancels what is unmatched and waits for what is matched.
 pub(crate) fn drain<A: Access>(access: &A, requests: &[RequestId]) {
     for request in requests {
-        if access.with(|engine| engine.cancel(*request)).is_err() {
+        if access.with(Token::new(), |engine| engine.cancel(*request)).is_err() {
             return; // A forked child: nothing is under way here.
         }
     }
     for request in requests {
         // Its result does not matter any more, only that it is there.
-        let _ended = access.wait(*request);
+        let _ended = access.wait(Token::new(), *request);
     }
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn begin_send<A: Access>(
     mode: SendMode,
 ) -> Result<RequestId, OperationError> {
     let buffer = lend(segments)?;
-    access.with(|engine| engine.send(to, tag, buffer, mode))
+    access.with(Token::new(), |engine| engine.send(to, tag, buffer, mode))
 }
 
 /// Begins a receive whose slices the caller keeps borrowed until it is drained.
@@ -125,7 +125,7 @@ pub(crate) fn begin_receive<A: Access>(
     segments: &mut [IoSliceMut<'_>],
 ) -> Result<RequestId, OperationError> {
     let buffer = lend_mut(segments)?;
-    access.with(|engine| engine.receive(source, tags, buffer))
+    access.with(Token::new(), |engine| engine.receive(source, tags, buffer))
 }
 
 /// As [`begin_receive`], for a message that was taken by a matched probe.
@@ -135,18 +135,19 @@ pub(crate) fn begin_receive_matched<A: Access>(
     segments: &mut [IoSliceMut<'_>],
 ) -> Result<RequestId, OperationError> {
     let buffer = lend_mut(segments)?;
-    access.with(|engine| engine.receive_matched(message, buffer))
+    access.with(Token::new(), |engine| engine.receive_matched(message, buffer))
 }
 
 /// Declares slices that the caller keeps borrowed until it has destroyed the
-/// region.
+/// region. That no peer is writing them then is the promise of whoever calls
+/// [`crate::Scope::declare`].
 pub(crate) fn declare<A: Access>(
     access: &A,
     segments: &mut [IoSliceMut<'_>],
     protection: Protection,
 ) -> Result<RegionKey, OperationError> {
     let buffer = lend_mut(segments)?;
-    access.with(|engine| engine.declare_region(buffer, protection))
+    access.with(Token::new(), |engine| engine.declare_region(buffer, protection))
 }
 
 /// As [`declare`], for slices that nobody may write.
@@ -155,7 +156,7 @@ pub(crate) fn declare_for_reading<A: Access>(
     segments: &[IoSlice<'_>],
 ) -> Result<RegionKey, OperationError> {
     let buffer = lend(segments)?;
-    access.with(|engine| engine.declare_region(buffer, Protection::READ))
+    access.with(Token::new(), |engine| engine.declare_region(buffer, Protection::READ))
 }
 
 /// Begins a get whose slices the caller keeps borrowed until it is drained.
@@ -166,7 +167,7 @@ pub(crate) fn begin_get<A: Access>(
     segments: &mut [IoSliceMut<'_>],
 ) -> Result<RequestId, OperationError> {
     let buffer = lend_mut(segments)?;
-    access.with(|engine| engine.get(key, offset, buffer))
+    access.with(Token::new(), |engine| engine.get(key, offset, buffer))
 }
 
 /// Begins a put whose slices the caller keeps borrowed until it is drained.
@@ -177,7 +178,7 @@ pub(crate) fn begin_put<A: Access>(
     segments: &[IoSlice<'_>],
 ) -> Result<RequestId, OperationError> {
     let buffer = lend(segments)?;
-    access.with(|engine| engine.put(key, offset, buffer))
+    access.with(Token::new(), |engine| engine.put(key, offset, buffer))
 }
 
 pub(crate) fn get<A: Access>(
@@ -206,7 +207,7 @@ pub(crate) fn read_region<A: Access>(
     into: &mut [u8],
 ) -> Result<(), OperationError> {
     let buffer = lend_mut(&mut [IoSliceMut::new(into)])?;
-    access.with(|engine| engine.read_region(key, offset, buffer))
+    access.with(Token::new(), |engine| engine.read_region(key, offset, buffer))
 }
 
 /// Copies into a region of this endpoint, at once.
@@ -217,5 +218,5 @@ pub(crate) fn write_region<A: Access>(
     from: &[u8],
 ) -> Result<(), OperationError> {
     let buffer = lend(&[IoSlice::new(from)])?;
-    access.with(|engine| engine.write_region(key, offset, buffer))
+    access.with(Token::new(), |engine| engine.write_region(key, offset, buffer))
 }

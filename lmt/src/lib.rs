@@ -16,6 +16,7 @@ mod environment;
 pub mod launch;
 mod lent;
 pub mod list;
+mod lock;
 mod region;
 mod scope;
 mod shared;

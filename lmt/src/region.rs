@@ -6,11 +6,12 @@ use std::cell::RefCell;
 use lmt_core::engine::OperationError;
 use lmt_core::region::{Protection, RegionKey};
 
-use crate::access::Access;
+use crate::access::{Access, Token};
 use crate::lent;
 
-/// The application's memory, declared in a scope ([`crate::Scope::declare`])
-/// until the scope ends.
+/// The application's memory, declared in a scope until the scope ends: for peers
+/// that read it by [`crate::Scope::declare_for_reading`], for peers that write
+/// it by [`crate::Scope::declare`], which is unsafe.
 ///
 /// Its [`Region::key`] goes to peers as bytes, and they get and put by it. Only
 /// a mechanism that reaches this process's own memory carries that; where none
@@ -23,11 +24,14 @@ use crate::lent;
 /// [`crate::Config::quota_bytes`]): nobody can call it back. So the owner must
 /// know that peers are done before the scope ends, as every RMA program does:
 /// let them send a message after their last get or put, and receive it here.
-/// Memory that a peer still writes when Rust believes that nobody does is not
-/// what its owner thinks it is.
+/// A get that comes too late finds other bytes than it should. A put that comes
+/// too late writes memory that is somebody else's by then, which is why
+/// declaring memory for writing is unsafe.
 ///
 /// ```
-/// use lmt::{Endpoint, Protection, RegionKey, Source, TagMatch};
+/// use std::io::IoSlice;
+///
+/// use lmt::{Endpoint, RegionKey, Source, TagMatch};
 ///
 /// let (owner, peer) = (Endpoint::new()?, Endpoint::new()?);
 /// let (here, there) = (owner.address(), peer.address());
@@ -42,10 +46,10 @@ use crate::lent;
 ///         Ok(part)
 ///     });
 ///     let to = owner.insert_peer(&there)?;
-///     let mut memory = *b"declared";
+///     let memory = *b"declared";
 ///     let mut done = [0; 4];
 ///     owner.scope(|scope| {
-///         let region = scope.declare(&mut memory, Protection::READ)?;
+///         let region = scope.declare_for_reading(&[IoSlice::new(&memory)])?;
 ///         owner.send(to, 0, &region.key().to_bytes())?;
 ///         // The peer says that it is done before the scope ends.
 ///         owner.receive(Source::Peer(to), TagMatch::any(), &mut done)
@@ -103,7 +107,7 @@ impl<'scope, A: Access> Region<'scope, A> {
     /// # Errors
     /// This is a forked child.
     pub fn destroy(self) -> Result<(), OperationError> {
-        self.access.with(|engine| engine.destroy_region(&self.key))?;
+        self.access.with(Token::new(), |engine| engine.destroy_region(&self.key))?;
         self.declared.borrow_mut().retain(|key| *key != self.key);
         Ok(())
     }
@@ -142,7 +146,7 @@ impl<'a, A: Access> SharedRegion<'a, A> {
         bytes: usize,
         protection: Protection,
     ) -> Result<Self, OperationError> {
-        let key = access.with(|engine| engine.allocate_region(bytes, protection))?;
+        let key = access.with(Token::new(), |engine| engine.allocate_region(bytes, protection))?;
         Ok(Self { access, key })
     }
 
@@ -176,6 +180,6 @@ impl<'a, A: Access> SharedRegion<'a, A> {
 impl<A: Access> Drop for SharedRegion<'_, A> {
     fn drop(&mut self) {
         // Refused only in a forked child, which has no part of it.
-        let _destroyed = self.access.with(|engine| engine.destroy_region(&self.key));
+        let _destroyed = self.access.with(Token::new(), |engine| engine.destroy_region(&self.key));
     }
 }

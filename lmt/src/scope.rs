@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use lmt_core::engine::{Message, OperationError, PeerId, RequestId, SendMode, Source, Status, TagMatch};
 use lmt_core::region::{Protection, RegionKey};
 
-use crate::access::Access;
+use crate::access::{Access, Token};
 use crate::lent;
 use crate::region::Region;
 
@@ -80,7 +80,7 @@ impl<A: Access> Drop for Leave<'_, A> {
         let declared = std::mem::take(&mut *self.declared.borrow_mut());
         for key in declared {
             // Refused only in a forked child, which nobody reaches.
-            let _destroyed = self.access.with(|engine| engine.destroy_region(&key));
+            let _destroyed = self.access.with(Token::new(), |engine| engine.destroy_region(&key));
         }
     }
 }
@@ -183,23 +183,46 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
     }
 
     /// Declares memory, which peers that are given the key may get from or put
-    /// into until the scope ends; see [`Region`].
+    /// into until the scope ends; see [`Region`]. For peers that only read there
+    /// is [`Scope::declare_for_reading`], which is safe.
+    ///
+    /// ```compile_fail,E0133
+    /// # let endpoint = lmt::Endpoint::new().unwrap();
+    /// # let mut memory = [0; 8];
+    /// endpoint.scope(|scope| {
+    ///     scope.declare(&mut memory, lmt::Protection::READ_WRITE).unwrap();
+    /// });
+    /// ```
+    ///
+    /// # Safety
+    /// When the scope ends, by whichever way, also by a panic, every put that
+    /// any peer has begun into this memory must have completed. The owner knows that by
+    /// messages: each peer that has the key sends one after its last put, and
+    /// the owner receives it. Ending the scope lets no new put begin, but one
+    /// that a peer is in the middle of goes on writing (see [`Region`]), to
+    /// memory that is no longer borrowed. With [`Protection::READ`] no peer
+    /// puts, and there is nothing to see to.
     ///
     /// # Errors
     /// As many regions are declared as there can be, or this is a forked child.
-    pub fn declare(
+    #[allow(unsafe_code)] // Declares the contract; nothing unsafe is done here.
+    pub unsafe fn declare(
         &'scope self,
         memory: &'env mut [u8],
         protection: Protection,
     ) -> Result<Region<'scope, A>, OperationError> {
-        self.declare_segments(&mut [IoSliceMut::new(memory)], protection)
+        Ok(self.keep(lent::declare(self.access, &mut [IoSliceMut::new(memory)], protection)?))
     }
 
     /// Declares several pieces of memory as one region.
     ///
+    /// # Safety
+    /// As [`Scope::declare`].
+    ///
     /// # Errors
     /// As [`Scope::declare`].
-    pub fn declare_segments(
+    #[allow(unsafe_code)] // As `declare`.
+    pub unsafe fn declare_segments(
         &'scope self,
         segments: &mut [IoSliceMut<'env>],
         protection: Protection,
@@ -282,16 +305,22 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
 
     /// Waits for any of `requests`: the one that is finished is taken out of
     /// the list, with its place in it and its result. `None` when the list is
-    /// empty.
+    /// empty. In a forked child the first one is taken out, with
+    /// [`OperationError::Forked`].
     pub fn wait_any(
         &'scope self,
         requests: &mut Vec<Request<'scope, A>>,
     ) -> Option<(usize, Result<Status, OperationError>)> {
         let ids: Vec<RequestId> = requests.iter().map(|r| r.id).collect();
-        match self.access.wait_any(&ids) {
+        match self.access.wait_any(Token::new(), &ids) {
             Ok(Some(at)) => Some((at, requests.remove(at).wait())),
             Ok(None) => None,
-            Err(error) => Some((0, Err(error))),
+            Err(error) => {
+                // Taken out like a finished one, so that who asks until the
+                // list is empty comes to an end. The scope still knows it.
+                let _given_up = requests.remove(0);
+                Some((0, Err(error)))
+            }
         }
     }
 
@@ -314,7 +343,7 @@ impl<A: Access> Request<'_, A> {
     /// # Errors
     /// What the operation ended with.
     pub fn wait(self) -> Result<Status, OperationError> {
-        let result = self.access.wait(self.id);
+        let result = self.access.wait(Token::new(), self.id);
         self.closed();
         result
     }
@@ -325,12 +354,14 @@ impl<A: Access> Request<'_, A> {
     /// # Errors
     /// The request itself, to be asked again.
     pub fn test(self) -> Result<Result<Status, OperationError>, Self> {
-        match self.access.with(|engine| engine.test(self.id)) {
-            Some(result) => {
+        match self.access.with(Token::new(), |engine| Ok(engine.test(self.id))) {
+            Ok(Some(result)) => {
                 self.closed();
                 Ok(result)
             }
-            None => Err(self),
+            Ok(None) => Err(self),
+            // A forked child: nothing is under way here.
+            Err(error) => Ok(Err(error)),
         }
     }
 
@@ -340,7 +371,7 @@ impl<A: Access> Request<'_, A> {
     /// # Errors
     /// What the operation ended with.
     pub fn cancel(self) -> Result<Status, OperationError> {
-        self.access.with(|engine| engine.cancel(self.id))?;
+        self.access.with(Token::new(), |engine| engine.cancel(self.id))?;
         self.wait()
     }
 }

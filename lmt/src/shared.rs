@@ -1,20 +1,21 @@
 //! [`SharedEndpoint`]: an endpoint behind a lock, and the thread that makes
 //! progress for it.
 
-use std::ops::{Deref, DerefMut};
-use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io::{IoSlice, IoSliceMut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_utils::Backoff;
-use lmt_core::engine::{Engine, OperationError, RequestId, Status};
+use lmt_core::config::Config;
+use lmt_core::engine::{Engine, Message, OperationError, RequestId, SendMode, Status};
+use lmt_core::identity::{Address, EndpointId};
+use lmt_core::mechanisms::{Counters, Standing};
 use lmt_core::region::{Protection, RegionKey};
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
 
-use crate::access::Access;
+use crate::access::{Access, Token};
+use crate::lock::EngineLock;
 use crate::region::SharedRegion;
 use crate::scope::{Scope, with_scope};
 use crate::{Endpoint, PeerId, Source, TagMatch, lent};
@@ -22,20 +23,17 @@ use crate::{Endpoint, PeerId, Source, TagMatch, lent};
 /// The longest sleep of a progress thread.
 const PROGRESS_NAP: Duration = Duration::from_millis(100);
 
-/// A sleep up to this long need not be cut short.
-const SHORT_NAP: Duration = Duration::from_millis(1);
-
 /// An endpoint that several threads use, one operation at a time. Waiting does
 /// not hold the lock.
+///
+/// In a forked child every operation answers [`OperationError::Forked`], also
+/// when another thread held the lock at the fork.
 ///
 /// ```
 /// use lmt::{Endpoint, SharedEndpoint, Source, TagMatch};
 ///
 /// let shared = SharedEndpoint::new(Endpoint::new()?);
-/// let myself = shared.with_engine(|engine| {
-///     let address = engine.address().clone();
-///     engine.insert_peer(&address)
-/// })?;
+/// let myself = shared.insert_peer(&shared.address())?;
 /// std::thread::scope(|threads| {
 ///     threads.spawn(|| shared.send(myself, 3, b"from a thread"));
 ///     let mut text = [0; 13];
@@ -49,40 +47,19 @@ pub struct SharedEndpoint {
 }
 
 struct Inner {
-    engine: Mutex<Locked>,
-    /// How many threads of the application want the lock: the progress thread,
-    /// which would take it again at once, lets them go first.
-    wanting: AtomicU32,
+    lock: EngineLock,
+    /// What never changes, and is told without the lock.
+    address: Address,
+    id: EndpointId,
+    config: Config,
+    mechanism_names: Vec<&'static str>,
 }
 
-struct Locked {
-    engine: Engine,
-    /// How many threads sleep in the wait descriptor for so long that new
-    /// work must wake them.
-    sleepers: u32,
-}
-
-/// The engine, locked. When it is let go while another thread sleeps, that one
-/// is woken for what is left to do.
-struct Held<'a>(MutexGuard<'a, Locked>);
-
-impl Deref for Held<'_> {
-    type Target = Engine;
-    fn deref(&self) -> &Engine {
-        &self.0.engine
-    }
-}
-
-impl DerefMut for Held<'_> {
-    fn deref_mut(&mut self) -> &mut Engine {
-        &mut self.0.engine
-    }
-}
-
-impl Drop for Held<'_> {
+impl Drop for SharedEndpoint {
     fn drop(&mut self) {
-        if self.0.sleepers > 0 {
-            self.0.engine.hand_over();
+        if self.inner.lock.is_taken_for_ever() {
+            // The engine may be half changed, so this child never drops it.
+            std::mem::forget(Arc::clone(&self.inner));
         }
     }
 }
@@ -90,28 +67,68 @@ impl Drop for Held<'_> {
 impl SharedEndpoint {
     /// Puts an endpoint behind a lock.
     pub fn new(endpoint: Endpoint) -> Self {
-        let locked = Locked { engine: endpoint.into_engine(), sleepers: 0 };
-        Self { inner: Arc::new(Inner { engine: Mutex::new(locked), wanting: AtomicU32::new(0) }) }
+        let engine = endpoint.into_engine();
+        let inner = Inner {
+            address: engine.address().clone(),
+            id: engine.id(),
+            config: engine.config().clone(),
+            mechanism_names: engine.mechanism_names(),
+            lock: EngineLock::new(engine),
+        };
+        Self { inner: Arc::new(inner) }
     }
 
-    // The engine keeps its invariants on a panic: none is thrown while one of
-    // its tables is half changed. So a poisoned lock is taken all the same;
-    // else a panic in one thread would hang the scopes of all others.
-    fn lock_bare(&self) -> MutexGuard<'_, Locked> {
-        // Relaxed: the counter only tells the progress thread to be polite.
-        self.inner.wanting.fetch_add(1, Ordering::Relaxed);
-        let guard = self.inner.engine.lock().unwrap_or_else(PoisonError::into_inner);
-        self.inner.wanting.fetch_sub(1, Ordering::Relaxed);
-        guard
+    /// Where this endpoint is reached.
+    pub fn address(&self) -> Address {
+        self.inner.address.clone()
     }
 
-    fn lock(&self) -> Held<'_> {
-        Held(self.lock_bare())
+    /// Who this endpoint is.
+    pub fn id(&self) -> EndpointId {
+        self.inner.id
     }
 
-    /// Calls `f` with the engine, for everything that is not offered here.
-    pub fn with_engine<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
-        f(&mut self.lock())
+    /// Its configuration.
+    pub fn config(&self) -> Config {
+        self.inner.config.clone()
+    }
+
+    /// The names of the mechanisms of this endpoint.
+    pub fn mechanism_names(&self) -> Vec<&'static str> {
+        self.inner.mechanism_names.clone()
+    }
+
+    /// Names a peer by its address; see [`Endpoint::insert_peer`].
+    ///
+    /// # Errors
+    /// As [`Endpoint::insert_peer`].
+    pub fn insert_peer(&self, address: &Address) -> Result<PeerId, OperationError> {
+        self.inner.lock.lock()?.insert_peer(address)
+    }
+
+    /// Forgets a peer; see [`Endpoint::remove_peer`].
+    ///
+    /// # Errors
+    /// As [`Endpoint::remove_peer`].
+    pub fn remove_peer(&self, peer: PeerId) -> Result<(), OperationError> {
+        self.inner.lock.lock()?.remove_peer(peer)
+    }
+
+    /// The identity of a peer; none in a forked child.
+    pub fn peer_id(&self, peer: PeerId) -> Option<EndpointId> {
+        self.inner.lock.lock().ok()?.peer_id(peer)
+    }
+
+    /// What is known of each mechanism with a peer; see
+    /// [`Endpoint::standings`]. Empty in a forked child.
+    pub fn standings(&self, peer: PeerId) -> Vec<(&'static str, Standing)> {
+        self.inner.lock.lock().map_or_else(|_| Vec::new(), |engine| engine.standings(peer))
+    }
+
+    /// What each mechanism has done with a peer; see [`Endpoint::counters`].
+    /// Empty in a forked child.
+    pub fn counters(&self, peer: PeerId) -> Vec<(&'static str, Counters)> {
+        self.inner.lock.lock().map_or_else(|_| Vec::new(), |engine| engine.counters(peer))
     }
 
     /// Sends and waits; see [`Endpoint::send`].
@@ -119,7 +136,28 @@ impl SharedEndpoint {
     /// # Errors
     /// As [`Endpoint::send`].
     pub fn send(&self, to: PeerId, tag: u64, data: &[u8]) -> Result<Status, OperationError> {
-        lent::send(self, to, tag, &[std::io::IoSlice::new(data)], lmt_core::engine::SendMode::Standard)
+        lent::send(self, to, tag, &[IoSlice::new(data)], SendMode::Standard)
+    }
+
+    /// Sends and waits until a receive has matched the message.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    pub fn send_synchronous(&self, to: PeerId, tag: u64, data: &[u8]) -> Result<Status, OperationError> {
+        lent::send(self, to, tag, &[IoSlice::new(data)], SendMode::Synchronous)
+    }
+
+    /// Sends the segments as one message.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    pub fn send_segments(
+        &self,
+        to: PeerId,
+        tag: u64,
+        segments: &[IoSlice<'_>],
+    ) -> Result<Status, OperationError> {
+        lent::send(self, to, tag, segments, SendMode::Standard)
     }
 
     /// Receives and waits; see [`Endpoint::receive`].
@@ -127,7 +165,54 @@ impl SharedEndpoint {
     /// # Errors
     /// As [`Endpoint::receive`].
     pub fn receive(&self, source: Source, tags: TagMatch, into: &mut [u8]) -> Result<Status, OperationError> {
-        lent::receive(self, source, tags, &mut [std::io::IoSliceMut::new(into)])
+        lent::receive(self, source, tags, &mut [IoSliceMut::new(into)])
+    }
+
+    /// Receives a message into several segments, one after the other.
+    ///
+    /// # Errors
+    /// As [`Endpoint::receive`].
+    pub fn receive_segments(
+        &self,
+        source: Source,
+        tags: TagMatch,
+        segments: &mut [IoSliceMut<'_>],
+    ) -> Result<Status, OperationError> {
+        lent::receive(self, source, tags, segments)
+    }
+
+    /// Looks for a message without receiving it. Another thread may receive it
+    /// first; [`SharedEndpoint::matched_probe`] keeps it for the caller.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn probe(&self, source: Source, tags: TagMatch) -> Result<Option<Status>, OperationError> {
+        self.inner.lock.lock()?.probe(source, tags)
+    }
+
+    /// Takes a message out of matching, to be received by
+    /// [`SharedEndpoint::receive_matched`] only.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn matched_probe(&self, source: Source, tags: TagMatch) -> Result<Option<Message>, OperationError> {
+        self.inner.lock.lock()?.matched_probe(source, tags)
+    }
+
+    /// Receives a message that was taken by [`SharedEndpoint::matched_probe`].
+    ///
+    /// # Errors
+    /// As [`Endpoint::receive`].
+    pub fn receive_matched(&self, message: Message, into: &mut [u8]) -> Result<Status, OperationError> {
+        lent::receive_matched(self, message, &mut [IoSliceMut::new(into)])
+    }
+
+    /// Moves messages without waiting; returns whether anything moved.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn progress(&self) -> Result<bool, OperationError> {
+        self.inner.lock.lock()?.progress()
     }
 
     /// Allocates memory that peers map; see [`Endpoint::allocate_region`].
@@ -178,82 +263,45 @@ impl SharedEndpoint {
         let thread = std::thread::Builder::new()
             .name("lmt-progress".into())
             // Relaxed: the flag carries no data; the join in drop orders all.
-            .spawn(move || while !stopped.load(Ordering::Relaxed) && shared.work(PROGRESS_NAP).is_ok() {})?;
+            .spawn(move || {
+                while !stopped.load(Ordering::Relaxed) && shared.inner.lock.work(PROGRESS_NAP).is_ok() {}
+            })?;
         Ok(ProgressThread { stop, shared: self.clone(), thread: Some(thread) })
-    }
-
-    /// Makes progress until nothing moves, then sleeps a moment.
-    fn work(&self, at_most: Duration) -> Result<(), OperationError> {
-        while self.lock_bare().engine.progress()? {
-            // Relaxed: see `lock_bare`.
-            while self.inner.wanting.load(Ordering::Relaxed) > 0 {
-                std::thread::yield_now();
-            }
-        }
-        self.sleep(at_most)
-    }
-
-    /// Sleeps in the wait descriptor without holding the lock.
-    fn sleep(&self, at_most: Duration) -> Result<(), OperationError> {
-        let (limit, long, descriptor) = {
-            let mut locked = self.lock_bare();
-            if !locked.engine.prepare_to_sleep()? {
-                return locked.engine.progress().map(|_| ());
-            }
-            let Ok(descriptor) = locked.engine.wait_descriptor().try_clone_to_owned() else {
-                // No descriptor is left: a thread that yields works as well.
-                locked.engine.woken();
-                drop(locked);
-                std::thread::yield_now();
-                return Ok(());
-            };
-            let limit = locked.engine.sleep_limit().min(at_most);
-            let long = u32::from(limit > SHORT_NAP);
-            locked.sleepers += long;
-            (limit, long, descriptor)
-        };
-        let mut fds = [PollFd::new(descriptor.as_fd(), PollFlags::POLLIN)];
-        let timeout = TimeSpec::from_duration(limit);
-        // Interrupted or timed out, the next look finds out.
-        let _ready = ppoll(&mut fds, Some(timeout), None);
-        let mut locked = self.lock_bare();
-        locked.sleepers -= long;
-        locked.engine.woken();
-        let moved = locked.engine.progress();
-        // The bell is silent now, and others may have waited for it.
-        drop(Held(locked));
-        moved.map(|_| ())
     }
 }
 
 impl Access for SharedEndpoint {
-    fn with<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
-        f(&mut self.lock())
+    fn with<R>(
+        &self,
+        _token: Token,
+        f: impl FnOnce(&mut Engine) -> Result<R, OperationError>,
+    ) -> Result<R, OperationError> {
+        f(&mut *self.inner.lock.lock()?)
     }
 
-    fn wait(&self, request: RequestId) -> Result<Status, OperationError> {
+    fn wait(&self, _token: Token, request: RequestId) -> Result<Status, OperationError> {
         let backoff = Backoff::new();
         loop {
-            if let Some(result) = self.lock().test(request) {
+            if let Some(result) = self.inner.lock.lock()?.test(request) {
                 return result;
             }
             if backoff.is_completed() {
-                self.sleep(Duration::from_millis(1))?;
+                self.inner.lock.sleep(Duration::from_millis(1))?;
             } else {
                 backoff.snooze();
             }
         }
     }
 
-    fn wait_any(&self, requests: &[RequestId]) -> Result<Option<usize>, OperationError> {
+    fn wait_any(&self, _token: Token, requests: &[RequestId]) -> Result<Option<usize>, OperationError> {
         while !requests.is_empty() {
-            let mut engine = self.lock();
+            let mut engine = self.inner.lock.lock()?;
             if let Some(at) = requests.iter().position(|r| engine.is_done(*r)) {
                 return Ok(Some(at));
             }
             if !engine.progress()? {
                 drop(engine);
-                self.sleep(Duration::from_millis(1))?;
+                self.inner.lock.sleep(Duration::from_millis(1))?;
             }
         }
         Ok(None)
@@ -271,10 +319,14 @@ impl Drop for ProgressThread {
     fn drop(&mut self) {
         // Relaxed: see the thread.
         self.stop.store(true, Ordering::Relaxed);
-        self.shared.lock_bare().engine.ring_self();
-        if let Some(thread) = self.thread.take() {
-            // A panic in it has been reported by the panic hook already.
-            let _joined = thread.join();
+        let woken = self.shared.inner.lock.wake();
+        let Some(thread) = self.thread.take() else { return };
+        if woken.is_err() {
+            // A forked child does not have the thread: there is nobody to join.
+            std::mem::forget(thread);
+            return;
         }
+        // A panic in it has been reported by the panic hook already.
+        let _joined = thread.join();
     }
 }

@@ -4,17 +4,22 @@
 mod common;
 
 use common::{LIMIT, check, join, pattern};
-use lmt::{Endpoint, OperationError, PeerId, Source, TagMatch};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lmt::{Endpoint, OperationError, PeerId, SharedEndpoint, Source, TagMatch};
 use lmt_conformance::test_name;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
 
 /// Runs `body` in a forked child, which ends with 0 if it does not panic.
 fn in_child(body: impl FnOnce()) {
-    // SAFETY: ranks of a test have one thread besides the harness's, which
-    // holds no lock while the test runs; the child allocates and ends.
+    // SAFETY: the harness's thread holds no lock while the test runs, and other
+    // threads hold none but an endpoint's and the allocator's, which forks
+    // well; the child allocates and ends.
     match unsafe { fork() }.expect("a child") {
         ForkResult::Child => {
+            // SAFETY: a child that hangs is killed, and its parent says so.
+            unsafe { libc::alarm(10) };
             let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
             // SAFETY: ends the process at once, which is always allowed.
             unsafe { libc::_exit(i32::from(ended.is_err())) }
@@ -144,3 +149,94 @@ fn children_harm_nothing_with_cma() {
 fn children_harm_nothing_with_shm() {
     children_harm_nothing(test_name!(), "shm");
 }
+
+fn shared_refuses_everything(shared: &SharedEndpoint, peer: PeerId) {
+    let (source, tags) = (Source::Peer(peer), TagMatch::any());
+    assert_eq!(shared.send(peer, 1, b"x"), Err(OperationError::Forked));
+    assert_eq!(shared.receive(source, tags, &mut [0; 9]), Err(OperationError::Forked));
+    assert_eq!(shared.probe(source, tags), Err(OperationError::Forked));
+    assert_eq!(shared.progress(), Err(OperationError::Forked));
+    assert_eq!(shared.insert_peer(&shared.address()), Err(OperationError::Forked));
+    assert_eq!(shared.peer_id(peer), None);
+}
+
+/// The lock is taken by a thread that the child does not have.
+#[test]
+fn children_of_a_process_whose_threads_hold_the_lock() {
+    lmt_conformance::group::Test::new(test_name!(), 1).time_limit(LIMIT).run(|_| {
+        let shared = SharedEndpoint::new(Endpoint::new().expect("made"));
+        let me = shared.insert_peer(&shared.address()).expect("a peer");
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                // Relaxed: the flag carries no data.
+                while !stop.load(Ordering::Relaxed) {
+                    let _moved = shared.progress().expect("no fork here");
+                }
+            });
+            // A child that hangs fails the test, and the other thread ends first.
+            let forks = || {
+                (0..40).for_each(|turn| {
+                    // At another moment of the other thread each time.
+                    std::thread::sleep(std::time::Duration::from_micros(100 + 37 * turn));
+                    let mut kept = Some(shared.clone());
+                    in_child(|| {
+                        shared_refuses_everything(&shared, me);
+                        shared.scope(|scope| assert!(scope.send(me, 1, b"x").is_err()));
+                        drop(kept.take());
+                    });
+                })
+            };
+            let forked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(forks));
+            stop.store(true, Ordering::Relaxed);
+            forked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        });
+        shared.send(me, 1, b"abc").expect("the parent goes on");
+        shared.receive(Source::Any, TagMatch::any(), &mut [0; 3]).expect("received");
+    });
+}
+
+#[test]
+fn a_child_drops_the_progress_thread_that_it_does_not_have() {
+    lmt_conformance::group::Test::new(test_name!(), 1).time_limit(LIMIT).run(|_| {
+        let shared = SharedEndpoint::new(Endpoint::new().expect("made"));
+        let me = shared.insert_peer(&shared.address()).expect("a peer");
+        let mut kept = Some((shared.start_progress_thread().expect("a thread"), shared.clone()));
+        for _ in 0..10 {
+            in_child(|| {
+                drop(kept.take());
+                shared_refuses_everything(&shared, me);
+            });
+        }
+        shared.send(me, 1, b"abc").expect("the parent goes on");
+        shared.receive(Source::Any, TagMatch::any(), &mut [0; 3]).expect("received");
+    });
+}
+
+/// Who asks for any until none is left comes to an end in a child as well.
+macro_rules! wait_for_any_in_a_child {
+    ($name:ident, $make:expr) => {
+        #[test]
+        fn $name() {
+            lmt_conformance::group::Test::new(test_name!(), 1).time_limit(LIMIT).run(|_| {
+                let endpoint = $make(Endpoint::new().expect("made"));
+                let (mut a, mut b) = ([0; 1], [0; 1]);
+                endpoint.scope(|scope| {
+                    let receive = |into| scope.receive(Source::Any, TagMatch::any(), into).expect("posted");
+                    let mut requests = vec![receive(&mut a), receive(&mut b)];
+                    in_child(|| {
+                        for left in [1, 0] {
+                            let answer = scope.wait_any(&mut requests);
+                            assert_eq!(answer, Some((0, Err(OperationError::Forked))));
+                            assert_eq!(requests.len(), left);
+                        }
+                        assert_eq!(scope.wait_any(&mut requests), None);
+                    });
+                });
+            });
+        }
+    };
+}
+
+wait_for_any_in_a_child!(a_child_waits_for_any, |endpoint| endpoint);
+wait_for_any_in_a_child!(a_child_waits_for_any_of_a_shared_endpoint, SharedEndpoint::new);

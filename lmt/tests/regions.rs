@@ -1,6 +1,7 @@
 //! Regions of the own process, and what ends with a scope.
+#![allow(unsafe_code)] // Declares memory for writing.
 
-use std::io::IoSliceMut;
+use std::io::{IoSlice, IoSliceMut};
 
 use lmt::{Direction, Endpoint, OperationError, Protection, RegionError, RegionKey};
 
@@ -18,7 +19,9 @@ fn a_process_reaches_its_own_regions() {
     let (mut into, more) = ([0; 7], *b"XYZ");
     let key = endpoint.scope(|scope| {
         let pieces = &mut [IoSliceMut::new(&mut a), IoSliceMut::new(&mut b)];
-        let region = scope.declare_segments(pieces, Protection::READ_WRITE).expect("a region");
+        // SAFETY: only this thread knows the key, and waits for its put below.
+        let region = unsafe { scope.declare_segments(pieces, Protection::READ_WRITE) };
+        let region = region.expect("a region");
         let put = scope.put(&region.key(), 5, &more).expect("a put");
         assert_eq!(put.wait().expect("it is done").bytes, 3);
         let get = scope.get(&region.key(), 2, &mut into).expect("a get");
@@ -46,17 +49,18 @@ fn protection_binds_peers_and_not_the_owner() {
 #[test]
 fn a_scope_left_by_a_panic_destroys_its_regions() {
     let endpoint = Endpoint::new().expect("an endpoint");
-    let mut memory = [0; 8];
+    let memory = [0; 8];
     let mut key = None;
     let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         endpoint.scope(|scope| {
-            key = scope.declare(&mut memory, Protection::READ).ok().map(|region| region.key());
+            let pieces = [IoSlice::new(&memory)];
+            key = scope.declare_for_reading(&pieces).ok().map(|region| region.key());
             panic!("on purpose");
         })
     }));
     assert!(unwound.is_err());
     let key = key.expect("it was declared");
-    assert_eq!(error_of(endpoint.get(&key, 0, &mut memory)), RegionError::NotDeclared);
+    assert_eq!(error_of(endpoint.get(&key, 0, &mut [0; 8])), RegionError::NotDeclared);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use common::{LIMIT, check, join_plain, pattern, until};
 use lmt::{Endpoint, OperationError, SharedEndpoint, Source, TagMatch};
@@ -105,7 +106,7 @@ fn a_shared_endpoint_leaves_scopes_alike() {
             return;
         }
         let source = Source::Peer(peers[1]);
-        while shared.with_engine(|engine| engine.probe(source, TagMatch::exactly(1))) == Ok(None) {
+        while shared.probe(source, TagMatch::exactly(1)) == Ok(None) {
             std::thread::yield_now();
         }
         let (mut matched, mut unmatched) = (vec![0; LONG], [7; 6]);
@@ -138,4 +139,21 @@ fn scopes_nest() {
         assert_eq!(never.cancel(), Err(OperationError::Cancelled));
     });
     assert_eq!((&outer, inner), (b"abc", [0; 3]));
+}
+
+#[test]
+fn a_wait_without_measure_ends_when_something_moves() {
+    for limit in [Some(Duration::MAX), Some(Duration::from_secs(u64::MAX)), None] {
+        let (endpoint, other) = (Endpoint::new().expect("made"), Endpoint::new().expect("made"));
+        let here = endpoint.address();
+        let source = Source::Peer(endpoint.insert_peer(&other.address()).expect("a peer"));
+        let sender = std::thread::spawn(move || {
+            let to = other.insert_peer(&here).expect("a peer");
+            other.send(to, 1, b"abc").map(|s| s.bytes)
+        });
+        while endpoint.probe(source, TagMatch::any()) == Ok(None) {
+            assert_eq!(endpoint.wait_for_progress(limit), Ok(true));
+        }
+        assert_eq!(sender.join().expect("no panic"), Ok(3));
+    }
 }

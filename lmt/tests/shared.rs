@@ -5,7 +5,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{LIMIT, check, join_plain, pattern};
-use lmt::{OperationError, SharedEndpoint, Source, TagMatch};
+use lmt::{Endpoint, OperationError, SharedEndpoint, Source, TagMatch};
 use lmt_conformance::group::Test;
 use lmt_conformance::{group, test_name};
 
@@ -149,11 +149,8 @@ fn a_progress_thread_answers_soon_though_the_application_waited_before() {
 
 #[test]
 fn progress_threads_end_when_dropped() {
-    let shared = SharedEndpoint::new(lmt::Endpoint::new().expect("made"));
-    let me = shared.with_engine(|engine| {
-        let address = engine.address().clone();
-        engine.insert_peer(&address).expect("a peer")
-    });
+    let shared = SharedEndpoint::new(Endpoint::new().expect("made"));
+    let me = shared.insert_peer(&shared.address()).expect("a peer");
     let before = threads_of_this_process();
     let started = Instant::now();
     for _ in 0..10 {
@@ -194,4 +191,37 @@ fn an_idle_progress_thread_and_a_waiting_one_burn_little() {
         }
         group.barrier();
     });
+}
+
+#[test]
+fn a_shared_endpoint_offers_what_an_endpoint_does() {
+    let endpoint = Endpoint::new().expect("made");
+    let (address, id, names) = (endpoint.address(), endpoint.id(), endpoint.mechanism_names());
+    let shared = SharedEndpoint::new(endpoint);
+    assert_eq!((shared.address(), shared.id(), shared.mechanism_names()), (address, id, names));
+    let me = shared.insert_peer(&shared.address()).expect("a peer");
+    assert_eq!(shared.peer_id(me), Some(shared.id()));
+    let (source, any) = (Source::Peer(me), TagMatch::any());
+    assert_eq!(shared.probe(source, any), Ok(None));
+    let pieces = [std::io::IoSlice::new(b"ab"), std::io::IoSlice::new(b"c")];
+    shared.send_segments(me, 4, &pieces).expect("sent");
+    assert_eq!(shared.probe(source, any).expect("no fork here").map(|s| (s.tag, s.bytes)), Some((4, 3)));
+    let message = shared.matched_probe(source, any).expect("no fork here").expect("it is there");
+    assert_eq!(shared.probe(source, any), Ok(None));
+    let mut text = [0; 3];
+    assert_eq!(shared.receive_matched(message, &mut text).map(|s| s.bytes), Ok(3));
+    assert_eq!(&text, b"abc");
+    std::thread::scope(|threads| {
+        let sender = threads.spawn(|| shared.send_synchronous(me, 5, b"xyz"));
+        let (mut front, mut back) = ([0; 1], [0; 2]);
+        let mut pieces = [std::io::IoSliceMut::new(&mut front), std::io::IoSliceMut::new(&mut back)];
+        shared.receive_segments(source, TagMatch::exactly(5), &mut pieces).expect("received");
+        assert_eq!((front, back), (*b"x", *b"yz"));
+        assert!(sender.join().expect("no panic").is_ok());
+    });
+    shared.progress().expect("no fork here");
+    assert_eq!(shared.standings(me).len(), shared.counters(me).len());
+    shared.remove_peer(me).expect("it was there");
+    assert_eq!(shared.send(me, 1, b""), Err(OperationError::UnknownPeer));
+    assert_eq!(shared.peer_id(me), None);
 }

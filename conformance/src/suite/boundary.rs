@@ -9,9 +9,9 @@ use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
-use lmt::Access as _;
+use lmt::Endpoint;
 use lmt_core::buffer::{Access, Buffer, Segment};
-use lmt_core::engine::{SendMode, Source, TagMatch};
+use lmt_core::engine::{Engine, OperationError, RequestId, SendMode, Source, Status, TagMatch};
 use lmt_core::mechanism::Lmt;
 use lmt_core::mechanisms::Mechanisms;
 use nix::libc::c_void;
@@ -113,6 +113,19 @@ pub fn past_2_gib<M: Lmt, F: Fn() -> M>(under: &Under<F>) {
     }
 }
 
+/// One operation with a buffer of the test's own.
+fn begin_and_wait(
+    endpoint: &Endpoint,
+    begin: impl FnOnce(&mut Engine) -> Result<RequestId, OperationError>,
+) -> Status {
+    let work = |engine: &mut Engine| {
+        let request = begin(engine)?;
+        engine.wait(request)
+    };
+    // SAFETY: the engine is used where it is, and none is put in its place.
+    unsafe { endpoint.with_engine(work) }.expect("it arrives")
+}
+
 /// A message from rank 0 to rank 1 that reaches over `boundary`.
 fn over(link: &Link<'_>, boundary: usize) {
     let (bytes, seed) = (boundary + BEHIND, link.next_seed());
@@ -122,13 +135,11 @@ fn over(link: &Link<'_>, boundary: usize) {
         let content: Vec<u8> = (0..OUT_PERIOD).map(|at| byte_at(seed, at as u64)).collect();
         out.file.write_all_at(&content, 0).expect("there is memory");
         let buffer = out.lend(Access::Read);
-        let send = endpoint.with(|engine| engine.send(other, seed, buffer, SendMode::Standard));
-        endpoint.wait(send.expect("the other is there")).expect("arrives")
+        begin_and_wait(endpoint, |engine| engine.send(other, seed, buffer, SendMode::Standard))
     } else {
         let into = Repeated::new(bytes, INTO_PERIOD);
         let (source, tags, buffer) = (Source::Peer(other), TagMatch::exactly(seed), into.lend(Access::Write));
-        let receive = endpoint.with(|engine| engine.receive(source, tags, buffer));
-        let status = endpoint.wait(receive.expect("the other is there")).expect("arrives");
+        let status = begin_and_wait(endpoint, |engine| engine.receive(source, tags, buffer));
         check_end(seed, &into);
         status
     };
