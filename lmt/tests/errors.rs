@@ -119,7 +119,7 @@ fn numbers_that_cannot_work_are_named() {
 /// long one both ends learn that it cannot, each by its own error.
 #[test]
 fn a_message_that_no_mechanism_can_move_ends_on_both_sides() {
-    group::Test::new(test_name!(), 2).time_limit(Duration::from_secs(30)).run(|group| {
+    Test::new(test_name!(), 2).time_limit(Duration::from_secs(30)).run(|group| {
         let me = group.rank();
         let names = [["cma"], ["shm"]][me as usize];
         let endpoint = Endpoint::builder().id(group.id().member(me)).mechanisms(&names).build().unwrap();
