@@ -1,11 +1,12 @@
 # make compare   what this machine's mechanisms achieve, in one HTML page
 # make test      everything that must hold before a change goes in
+# make speed     the bounds on speed, against the bare machine in the same run
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .SILENT: tests loom asan miri
-.PHONY: compare test tools format clippy tests doctests loom asan miri
+.PHONY: compare test speed tools format clippy tests doctests loom asan miri
 
 REPORT ?= lmt-report.html
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
@@ -38,8 +39,17 @@ tests:
 	  cargo nextest run --workspace --no-fail-fast
 	else
 	  echo "cargo-nextest is not installed (cargo install cargo-nextest --locked); using cargo test."
-	  cargo test --workspace --lib --bins --tests --examples --no-fail-fast
+	  # As .config/nextest.toml has it: what measures runs alone.
+	  cargo test --workspace --exclude lmt --lib --bins --tests --examples --no-fail-fast
+	  alone="waiting resources death"
+	  others=$$(cd lmt/tests && for file in *.rs; do echo "$${file%.rs}"; done | grep -vxF -f <(tr ' ' '\n' <<<"$$alone"))
+	  cargo test --package lmt --lib --examples $$(printf -- '--test %s ' $$others) --no-fail-fast
+	  cargo test --package lmt $$(printf -- '--test %s ' $$alone) --no-fail-fast -- --test-threads=1
 	fi
+
+# Not part of `make test`: it takes minutes, and a busy machine fails it.
+speed:
+	LMT_SPEED=1 cargo test --release -p lmt-bench --test speed -- --nocapture
 
 doctests:
 	cargo test --workspace --doc

@@ -57,6 +57,10 @@ fn mistakes_are_one_line_and_status_2() {
         (&["bench", "pingpong", "--pin", "0"], "one for each"),
         (&["bench", "limits", "--mechanism", "shm"], "leave it out"),
         (&["bench", "limits", "-n", "3"], "2 ranks"),
+        (&["run", "-n", "0", "--", "true"], "from 1 to"),
+        (&["run", "-n", "2"], "PROGRAM"),
+        (&["run", "-n", "2", "--"], "PROGRAM"),
+        (&["run", "--", "true"], "RANKS"),
         (&["bench"], "PATTERN"),
         (&[], "subcommand"),
     ] {
@@ -75,13 +79,86 @@ fn failures_are_one_line_and_status_1() {
         (&["compare", "--output", "/nowhere/at/all.html"][..], "/nowhere/at/all.html"),
         (&["compare", "--output", "/"], "is a folder"),
         (&["bench", "bw", "-n", "1024", "--sizes", "4GiB"], "are available"),
-        (&["bench-rank"], ""),
+        (&["run", "-n", "2", "--", "/nowhere/at/all"], "program `/nowhere/at/all` was not found"),
+        (&["run", "-n", "3", "--", "sh", "-c", "test $LMT_RANK != 1"], "rank 1 ended with status 1"),
     ] {
         let output = lmt(arguments);
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
-        assert!(error.lines().count() <= 1 && error.contains(part), "{arguments:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
+        assert!(error.contains(part), "{arguments:?}: {error}");
     }
+}
+
+/// A rank tells why it failed to the command that started it, as an event.
+#[test]
+fn a_rank_without_a_command_says_what_it_is_for() {
+    let output = lmt(&["bench-rank"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stderr), "");
+    let event: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(event["failed"], "this subcommand is for lmt itself; use lmt bench");
+}
+
+#[test]
+fn run_starts_every_rank_once() {
+    let output = lmt(&["run", "-n", "3", "--", "sh", "-c", "echo $LMT_RANK"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let mut ranks: Vec<&str> = text(&output.stdout).lines().collect();
+    ranks.sort_unstable();
+    assert_eq!(ranks, ["0", "1", "2"]);
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn killing_run_ends_its_ranks_and_their_daemons() {
+    let mark = format!("LMT_TEST_MARK=run-{}", std::process::id());
+    let (name, value) = mark.split_once('=').unwrap();
+    // Each rank: its shell, a daemon in a session of its own, and its child.
+    let script = "setsid sh -c 'sleep 1000 & sleep 1000' & sleep 1000";
+    let mut run = Command::new(env!("CARGO_BIN_EXE_lmt"))
+        .args(["run", "-n", "2", "--", "sh", "-c", script])
+        .env(name, value)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let started = within(Duration::from_secs(20), || sleepers(&mark) >= 6);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert!(started, "two ranks do not start their six sleepers");
+    let ended = within(Duration::from_secs(10), || marked(&mark).is_empty());
+    assert!(ended, "these outlive lmt run: {:?}", marked(&mark));
+}
+
+fn within(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
+    while !condition() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
+/// Processes, zombies aside (their environment is empty), that have this
+/// variable from the test.
+fn marked(mark: &str) -> Vec<u32> {
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+    })
+    .collect()
+}
+
+fn sleepers(mark: &str) -> usize {
+    let is_sleep =
+        |pid: &u32| std::fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with(b"sleep"));
+    marked(mark).iter().filter(|pid| is_sleep(pid)).count()
 }
 
 #[test]
@@ -151,7 +228,14 @@ fn limits_stand_beside_a_pattern() {
     let ratios = auto["ratios"].as_array().unwrap();
     let pipeline = ratios.iter().find(|ratio| ratio["method"] == "pipe-8x32k").unwrap();
     let percent = pipeline["percent"].as_f64().unwrap();
-    assert!(0.0 < percent && percent < 1000.0, "{percent}");
+    // It is what the two rows say, give or take what changes between pairs; and
+    // neither is many times the other, as a wrong unit or a swap would make it.
+    let time = |name: &str| {
+        rows.iter().find(|row| row["mechanism"] == name).unwrap()["usec_median"].as_f64().unwrap()
+    };
+    let of_medians = 100.0 * time("pipe-8x32k") / time("auto");
+    assert!((of_medians / 4.0..=of_medians * 4.0).contains(&percent), "{percent} but {of_medians}");
+    assert!((2.0..=500.0).contains(&percent), "{percent}");
     assert!(value["settings"]["rotation_bytes"].as_u64().unwrap() >= 1 << 20);
     assert!(value["environment"]["buffers"].as_str().unwrap().contains("off cache"));
 }

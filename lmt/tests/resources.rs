@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use common::{LIMIT, check, join, join_plain, kib_of, pattern};
-use lmt::{CreateError, Endpoint, OperationError, PeerId, Source, TagMatch};
+use lmt::{CreateError, Endpoint, OperationError, PeerError, PeerId, Source, TagMatch};
 use lmt_conformance::group::{self, Group, Test};
 use lmt_conformance::test_name;
 use nix::sched::{CloneFlags, unshare};
@@ -159,20 +159,32 @@ fn exchange(endpoint: &Endpoint, other: PeerId, bytes: usize) {
 #[test]
 fn a_tiny_dev_shm_is_enough() {
     let results = Test::new(test_name!(), 2).time_limit(LIMIT).env("LMT_MECHANISM", "shm").run(|group| {
-        let mount = |arguments: &[&str]| {
-            Command::new("mount").args(arguments).output().is_ok_and(|out| out.status.success())
-        };
-        let small = unshare(CloneFlags::CLONE_NEWNS).is_ok()
-            && mount(&["--make-rprivate", "/"])
-            && mount(&["-t", "tmpfs", "-o", "size=1m", "tmpfs", "/dev/shm"]);
-        if !small {
-            group.report("skipped: mounting a small /dev/shm is not permitted here");
+        match small_dev_shm() {
+            Ok(()) => {
+                let stat = nix::sys::statvfs::statvfs("/dev/shm").expect("it is mounted");
+                assert_eq!(stat.blocks() * stat.fragment_size(), 1 << 20, "/dev/shm is small now");
+            }
+            Err(why) => group.report(format!("SKIPPED: {why}")),
         }
         let (endpoint, peers) = join_plain(group);
         exchange(&endpoint, peers[1 - group.rank() as usize], 16 << 20);
         group.barrier();
     });
     results.reports.iter().flatten().for_each(|line| println!("{line}"));
+}
+
+/// Gives this process a /dev/shm of its own that holds 1 MiB.
+fn small_dev_shm() -> Result<(), String> {
+    unshare(CloneFlags::CLONE_NEWNS)
+        .map_err(|errno| format!("no mount namespace can be made here: {errno}"))?;
+    for arguments in [&["--make-rprivate", "/"][..], &["-t", "tmpfs", "-o", "size=1m", "tmpfs", "/dev/shm"]] {
+        let out = Command::new("mount").args(arguments).output().map_err(|e| format!("mount(8): {e}"))?;
+        if !out.status.success() {
+            let why = String::from_utf8_lossy(&out.stderr);
+            return Err(format!("mount {}: {}", arguments.join(" "), why.trim()));
+        }
+    }
+    Ok(())
 }
 
 /// Runs `body` in a forked child, which must end well.
@@ -206,19 +218,27 @@ fn processes_in_different_pid_namespaces_exchange_messages() {
             let other = own.insert_peer(&other).expect("a peer");
             exchange(&own, other, 4 << 20);
             exchange(&own, other, 100);
-            let cma = standing_of(&own, other, "cma");
-            if me == 1 && !cma.contains("reason: None") {
-                assert!(cma.contains("pid"), "{cma}");
-            }
-            cma
+            let all = own.standings(other);
+            all.into_iter().find(|(name, _)| *name == "cma").expect("a known mechanism").1
         };
         if group.rank() == 0 {
-            group.report(format!("outside: {}", meet(0)));
-        } else if let Err(error) = unshare(CloneFlags::CLONE_NEWPID) {
-            group.report(format!("skipped: no pid namespace can be made here ({error})"));
+            // From outside the peer has a pid, and what the kernel allows with it is used.
+            let cma = meet(0);
+            let said = cma.reason.as_ref().map(ToString::to_string).unwrap_or_default();
+            assert!(!said.contains("not visible"), "{said}");
+            group.report(format!("outside: {cma:?}"));
+        } else if let Err(errno) = unshare(CloneFlags::CLONE_NEWPID) {
+            group.report(format!("SKIPPED: no pid namespace can be made here: {errno}"));
             meet(1);
         } else {
-            in_child(|| group.report(format!("inside: {}", meet(1))));
+            in_child(|| {
+                assert_eq!(std::process::id(), 1, "first in a pid namespace of its own");
+                let cma = meet(1);
+                assert!(!cma.ours.read && !cma.ours.write, "a peer without a pid: {cma:?}");
+                let said = cma.reason.as_ref().expect("a reason").to_string();
+                assert!(said.contains("the peer's pid is not visible from this pid namespace"), "{said}");
+                group.report(format!("inside: {cma:?}"));
+            });
         }
         group.barrier();
     });
@@ -251,6 +271,12 @@ fn short_memory_is_said_with_both_numbers() {
     }
 }
 
+/// The sentence says what is short, whichever call ran out of it.
+fn assert_says_descriptors(sentence: &str) {
+    let short = ["EMFILE", "Too many open files", "open files (ulimit -n)"];
+    assert!(short.iter().any(|part| sentence.contains(part)), "{sentence}");
+}
+
 #[test]
 fn few_descriptors_end_in_a_sentence() {
     // While it is made, and while it connects.
@@ -267,22 +293,25 @@ fn few_descriptors_end_in_a_sentence() {
         let mut made_at = None;
         for more in 0..12 {
             limit_to(Resource::RLIMIT_NOFILE, lowest + more);
-            let made = Endpoint::new();
+            let made = Endpoint::new().map(|_| ());
             limit_to(Resource::RLIMIT_NOFILE, was);
-            match made {
-                Ok(_) => {
-                    made_at.get_or_insert(more);
+            match (made, made_at) {
+                (Ok(()), _) => made_at = made_at.or(Some(more)),
+                (Err(error), None) => {
+                    assert_says_descriptors(&error.to_string());
+                    group.report(format!("made with {more} descriptors left: {error}"));
                 }
-                Err(error) => {
-                    assert!(error.to_string().contains("fail") || error.to_string().len() > 30, "{error}")
+                (Err(error), Some(fewer)) => {
+                    panic!("{fewer} descriptors were enough, {more} are not: {error}")
                 }
             }
         }
         assert!(made_at.is_some_and(|more| more >= 2), "{made_at:?}");
-        for more in 0..8 {
+        let (mut succeeded, mut said) = (0, 0);
+        for more in 0..12 {
             let id = group.id().member(10 + 2 * more as u32 + group.rank());
             let other = group.id().member(10 + 2 * more as u32 + 1 - group.rank());
-            let change = |config: &mut lmt::Config| config.connect_timeout_ms = 400;
+            let change = |config: &mut lmt::Config| config.connect_timeout_ms = 1000;
             let endpoint = Endpoint::builder().id(id).configure(change).build().expect("made");
             let peer = endpoint.insert_peer(&lmt::Address::abstract_socket(other)).expect("a peer");
             group.barrier();
@@ -294,14 +323,23 @@ fn few_descriptors_end_in_a_sentence() {
             limit_to(Resource::RLIMIT_NOFILE, was);
             assert!(started.elapsed() < Duration::from_secs(5));
             match sent {
-                Ok(_) => {}
-                Err(error @ OperationError::Peer(_)) => {
-                    group.report(format!("{more} descriptors left: {error}"));
+                Ok(_) => succeeded += 1,
+                // The other side may only see that nobody answers.
+                Err(error @ OperationError::Peer(PeerError::Unreachable { .. })) => {
+                    group.report(format!("{more} descriptors left there: {error}"));
+                }
+                Err(error @ OperationError::Peer(PeerError::Refused { .. })) => {
+                    assert_says_descriptors(&error.to_string());
+                    said += 1;
+                    group.report(format!("{more} descriptors left to rank 0: {error}"));
                 }
                 Err(error) => panic!("{error:?}"),
             }
             group.barrier();
         }
+        // With none it cannot connect, and with the most it must.
+        assert!(said >= 1 || group.rank() == 1, "rank 0 is never told that descriptors are short");
+        assert!((1..12).contains(&succeeded), "{succeeded} of 12 connections succeeded");
     });
     results.reports.iter().flatten().for_each(|line| println!("{line}"));
 }
