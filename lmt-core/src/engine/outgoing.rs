@@ -147,6 +147,14 @@ impl Traffic {
         at.and_then(|at| queue.remove(at)).is_some()
     }
 
+    /// Whether a packet that a connected peer waits for is still to be written.
+    pub fn owes_an_answer(&self) -> bool {
+        self.busy.iter().any(|key| {
+            let peer = &self.peers[*key as usize];
+            matches!(peer.connection, Connection::Up(_)) && !peer.control.is_empty()
+        })
+    }
+
     /// Whether something waits for room in an inbox that this process writes to.
     pub fn is_writing(&self) -> bool {
         self.busy.iter().any(|key| matches!(self.peers[*key as usize].connection, Connection::Up(_)))

@@ -49,12 +49,30 @@ impl Engine {
                 Err(error) => return Some(Err(error)),
             };
             if let Some(result) = self.traffic.requests.take_result(request) {
+                if self.traffic.owes_an_answer() {
+                    self.answer();
+                }
                 return Some(result);
             }
             match self.be_patient(&mut patience, moved, deadline) {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
+    /// Writes the answers that peers wait for and whose inboxes were full: the
+    /// caller may make no progress for long, or wait for them by other means.
+    #[cold]
+    fn answer(&mut self) {
+        let deadline = Instant::now() + Duration::from_millis(self.traffic.config.close_timeout_ms);
+        let mut patience = Patience::default();
+        while self.traffic.owes_an_answer() {
+            let Ok(moved) = self.turn() else { return };
+            match self.be_patient(&mut patience, moved, Some(deadline)) {
+                Ok(true) if Instant::now() < deadline => {}
+                _ => return,
             }
         }
     }
