@@ -73,6 +73,7 @@ impl Traffic {
 
     /// Ends everything that is under way with a peer.
     pub fn bury(&mut self, key: PeerKey, error: PeerError) {
+        self.events = self.events.wrapping_add(1);
         tracing::debug!(peer = %self.peers[key as usize].id, %error, "a connection ended");
         let peer = &mut self.peers[key as usize];
         peer.connection = Connection::Gone(error);

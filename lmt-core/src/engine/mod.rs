@@ -150,6 +150,7 @@ impl Engine {
             inbox_fd,
             doorbell,
             cpus: CpuSet::of_this_thread(),
+            events: 0,
             crowded: false,
             config,
         };

@@ -92,6 +92,8 @@ pub(crate) struct Traffic {
     pub resting: Vec<Resting>,
     /// Short synchronous sends that wait for their peer's connection.
     pub synchronous: HashSet<RequestId>,
+    /// Cells taken and connections ended so far: whether something has happened.
+    pub events: u64,
     /// Whether processes outnumber the CPUs they may use.
     pub crowded: bool,
     /// This endpoint's declared memory.
@@ -132,6 +134,7 @@ impl Traffic {
 
     /// Takes one cell out of the inbox.
     pub fn deliver(&mut self, delivery: Delivery<'_>) {
+        self.events = self.events.wrapping_add(1);
         let key = PeerKey::from(delivery.sender());
         let charge = self.note_drained(key, &delivery);
         let Some(charge_bytes) = charge else { return };

@@ -94,7 +94,8 @@ impl Engine {
                 return Ok(Some(at));
             }
             let moved = self.turn()?;
-            if !self.be_patient(&mut patience, moved, deadline)? {
+            let done = requests.iter().any(|r| self.traffic.requests.is_done(*r));
+            if !done && !self.be_patient(&mut patience, moved, deadline)? {
                 return Ok(None);
             }
         }
@@ -108,9 +109,11 @@ impl Engine {
     /// This is a forked child.
     pub fn wait_for_progress(&mut self, deadline: Option<Instant>) -> Result<bool, OperationError> {
         let mut patience = Patience::default();
+        // What an ended peer had sent is taken while the sockets are looked at.
+        let before = self.traffic.events;
         loop {
             let moved = self.turn()?;
-            if moved {
+            if moved || self.traffic.events != before {
                 return Ok(true);
             }
             if !self.be_patient(&mut patience, moved, deadline)? {
