@@ -419,8 +419,18 @@ fn only_single_copy_wanted_and_denied_is_an_error() {
         deny_single_copy();
         let (endpoint, peers) = join_plain(group);
         let other = peers[1 - group.rank() as usize];
-        let error = endpoint.send(other, 1, &[1; 100_000]).expect_err("no mechanism is left");
-        assert!(error.to_string().contains("no mechanism"), "{error}");
+        let (data, mut into) = (vec![1; 100_000], vec![0; 100_000]);
+        endpoint.scope(|scope| {
+            let receive =
+                scope.receive(Source::Peer(other), TagMatch::exactly(1), &mut into).expect("posted");
+            let send = scope.send(other, 1, &data).expect("begun");
+            // Both ends learn of it, and by what the kernel refused.
+            for result in [receive.wait(), send.wait()] {
+                let error = result.expect_err("no mechanism is left");
+                let text = error.to_string();
+                assert!(text.contains("no mechanism") && text.contains("process_vm_readv"), "{text}");
+            }
+        });
         exchange(&endpoint, other, 4000);
         group.barrier();
     });
