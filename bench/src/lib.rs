@@ -19,3 +19,4 @@ pub mod report;
 pub mod runner;
 pub mod sizes;
 pub mod stats;
+pub mod warm_up;

@@ -12,15 +12,8 @@ use crate::patterns::handling::{Handling, Touched, Untouched, Verified};
 use crate::patterns::link::{Link, LinkError};
 use crate::patterns::round::{Round, share, sum};
 use crate::stats::{Summary, mb_per_s, median_ratio};
+use crate::warm_up::{Next, WarmUp};
 
-/// How long one repetition is meant to take, in seconds: long against the
-/// clock's resolution and an interrupt, short enough that contestants that
-/// take turns meet the same machine.
-const TARGET_S: f64 = 0.004;
-/// The most iterations of a repetition.
-const MOST_ITERATIONS: u64 = 1 << 20;
-/// The fewest.
-const FEWEST_ITERATIONS: u64 = 2;
 /// Bytes that a verifying pass sends at most, if one iteration allows it.
 const VERIFIED_BYTES: u64 = 32 << 20;
 /// Iterations of a verifying pass at most.
@@ -123,26 +116,26 @@ impl<'a, L: Link> Runner<'a, L> {
         if self.rank == 0 { (self.tell)(event) } else { Ok(()) }
     }
 
-    /// Warms up with more and more iterations until they take a good part of
-    /// the time aimed at, and so finds how many do.
+    /// Warms up, and so finds how many iterations a repetition has.
     fn choose_iterations(&mut self, turn: &Turn, bytes: u64) -> Result<u64, BenchError> {
         if let Some(iterations) = self.job.iterations {
             self.repetition(turn, bytes, (iterations / 10).clamp(1, 1000))?;
             return Ok(iterations);
         }
+        let mut warm_up = WarmUp::default();
         let mut iterations = 1;
         loop {
-            let seconds = self.repetition(turn, bytes, iterations)?;
-            let enough = seconds >= TARGET_S / 4.0 || iterations >= MOST_ITERATIONS;
-            // 0 tells the others that the search is over.
-            let next = self.agree(turn, if enough { 0 } else { iterations * 2 })?;
-            if next == 0 {
-                // The product is small and positive: what is cut off is less
-                // than one iteration.
-                let fitting = (TARGET_S / seconds.max(1e-9) * iterations as f64) as u64;
-                return self.agree(turn, fitting.clamp(FEWEST_ITERATIONS, MOST_ITERATIONS));
+            let (again, number) = match warm_up.took(self.repetition(turn, bytes, iterations)?) {
+                Next::Try(number) => (1, number),
+                Next::Chosen(number) => (0, number),
+            };
+            // What rank 0 measured is what counts. Ranks without a part in a
+            // bare method read 0 of either, and are done.
+            let again = self.agree(turn, again)?;
+            iterations = self.agree(turn, number)?;
+            if again == 0 {
+                return Ok(iterations);
             }
-            iterations = next;
         }
     }
 
