@@ -27,6 +27,7 @@ pub mod mechanism;
 pub mod mechanisms;
 #[cfg(not(loom))]
 mod memory_limits;
+mod parcel;
 pub mod process;
 #[cfg(not(loom))]
 pub mod random;

@@ -134,7 +134,8 @@ pub struct Step {
     pub done: bool,
 }
 
-/// What one endpoint must tell another so that it can probe a mechanism.
+/// What a mechanism of one endpoint tells the same mechanism of another: so
+/// that it can be probed ([`Lmt::hello`]), or later ([`Lmt::parcel`]).
 #[derive(Debug, Default)]
 pub struct Hello {
     /// Up to [`Hello::MAX_BYTES`] bytes that the mechanism understands.
@@ -333,6 +334,20 @@ pub trait Lmt: Send + 'static {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault>;
+
+    /// What is to be handed to the peer's instance of this mechanism now, if
+    /// anything: bytes and descriptors made on first use. Asked after every
+    /// call for a transfer with this peer, until it gives nothing. Parcels
+    /// arrive in order, but not in step with the rendezvous packets: a cookie
+    /// may be there before the parcel that it speaks of, or after.
+    fn parcel(&mut self, _peer: &mut Self::Peer) -> Option<Hello> {
+        None
+    }
+
+    /// Takes what the peer's instance handed over ([`Self::parcel`]); it is
+    /// untrusted. Descriptors that the kernel could not pass are missing from
+    /// it. By default it is dropped.
+    fn take_parcel(&mut self, _peer: &mut Self::Peer, _parcel: Hello) {}
 
     /// Ends a transfer, complete or not, and gives back what it held.
     fn finish(&mut self, peer: &mut Self::Peer, transfer: Self::Transfer);

@@ -5,11 +5,14 @@
 //! kept in tables, so that a transfer allocates nothing once the tables have
 //! grown.
 
+use std::collections::VecDeque;
+
 use crate::buffer::Buffer;
 use crate::mechanism::{
     Abilities, Cookie, DeclaredCopy, Direction, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step,
     Unavailable,
 };
+use crate::parcel::Parcel;
 use crate::rendezvous::{Candidates, Choice, MechanismTag, PeerKey};
 use crate::slab::Slab;
 
@@ -24,6 +27,8 @@ trait AnyLmt: Send {
     -> Result<(), Fault>;
     fn step(&mut self, peer: PeerKey, handle: u64, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault>;
     fn finish(&mut self, peer: PeerKey, handle: u64);
+    fn parcel(&mut self, peer: PeerKey) -> Option<Hello>;
+    fn take_parcel(&mut self, peer: PeerKey, parcel: Hello);
     fn copy_declared(
         &mut self,
         peer: PeerKey,
@@ -105,6 +110,17 @@ impl<M: Lmt> AnyLmt for Table<M> {
         }
     }
 
+    fn parcel(&mut self, peer: PeerKey) -> Option<Hello> {
+        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut)?;
+        self.lmt.parcel(state)
+    }
+
+    fn take_parcel(&mut self, peer: PeerKey, parcel: Hello) {
+        if let Some(state) = self.peers.get_mut(peer as usize).and_then(Option::as_mut) {
+            self.lmt.take_parcel(state, parcel);
+        }
+    }
+
     fn copy_declared(
         &mut self,
         peer: PeerKey,
@@ -120,6 +136,12 @@ impl<M: Lmt> AnyLmt for Table<M> {
             *state = None;
         }
     }
+}
+
+/// Whether `asked`, which may be the name of a family, means the mechanism of
+/// this name.
+pub fn is_meant(asked: &str, name: &str) -> bool {
+    name.strip_prefix(asked).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 /// What is known of one mechanism with one peer.
@@ -157,6 +179,8 @@ pub struct Mechanisms {
     /// As `standings`; they stay when a peer is gone, and begin anew with the
     /// next probe.
     counters: Vec<Vec<Counters>>,
+    /// What mechanisms have for peers' mechanisms, in order.
+    parcels: VecDeque<(PeerKey, Parcel)>,
 }
 
 impl Mechanisms {
@@ -172,16 +196,22 @@ impl Mechanisms {
     }
 
     /// Keeps only the mechanisms that are named, in that order. What is left out
-    /// is neither used nor offered to peers.
+    /// is neither used nor offered to peers. A name without its last part, as
+    /// `a` for `a-b` and `a-c`, means all of that family, in their order.
     pub fn restrict(&mut self, names: &[String]) {
         let mut kept = Vec::with_capacity(names.len());
         for name in names {
-            if let Some(at) = self.list.iter().position(|m| m.name() == name) {
+            while let Some(at) = self.list.iter().position(|m| is_meant(name, m.name())) {
                 kept.push(self.list.remove(at));
             }
         }
         self.absent = kept.iter().map(|_| None).collect();
         self.list = kept;
+    }
+
+    /// Where the mechanisms stand in the list that these names mean, in order.
+    fn meant_by<'a>(&'a self, names: &'a [String]) -> impl Iterator<Item = usize> {
+        names.iter().flat_map(|name| (0..self.list.len()).filter(|&at| is_meant(name, self.list[at].name())))
     }
 
     /// Why no mechanism works with a peer, as far as that is known.
@@ -315,10 +345,7 @@ impl Mechanisms {
         };
         match only {
             None => (0..self.list.len()).for_each(&mut add),
-            Some(names) => {
-                let found = |name: &String| self.list.iter().position(|m| m.name() == name);
-                names.iter().filter_map(found).for_each(&mut add);
-            }
+            Some(names) => self.meant_by(names).for_each(&mut add),
         }
         candidates
     }
@@ -339,6 +366,7 @@ impl Mechanisms {
     /// Forgets a peer that is gone; its transfers must be finished before.
     pub fn forget(&mut self, peer: PeerKey) {
         self.list.iter_mut().for_each(|m| m.forget(peer));
+        self.parcels.retain(|(to, _)| *to != peer);
         if let Some(standings) = self.standings.get_mut(peer as usize) {
             standings.clear();
         }
@@ -354,6 +382,7 @@ impl Mechanisms {
     ) -> Result<(Handle, Cookie), Fault> {
         let at = self.position(tag).ok_or_else(unknown)?;
         let prepared = self.list[at].prepare(peer, plan, data);
+        self.collect(peer, at);
         let (handle, cookie) = prepared.inspect_err(|fault| self.count_fault(peer, at, fault))?;
         Ok((Handle { mechanism: at as u32, handle, peer }, cookie))
     }
@@ -362,6 +391,7 @@ impl Mechanisms {
     pub(crate) fn start(&mut self, h: Handle, remote: &Cookie, interval: Interval) -> Result<(), Fault> {
         let at = h.mechanism as usize;
         let started = self.list[at].start(h.peer, h.handle, remote, interval);
+        self.collect(h.peer, at);
         started.inspect_err(|fault| self.count_fault(h.peer, at, fault))
     }
 
@@ -369,6 +399,7 @@ impl Mechanisms {
     pub(crate) fn step(&mut self, h: Handle, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault> {
         let at = h.mechanism as usize;
         let outcome = self.list[at].step(h.peer, h.handle, data, max_bytes);
+        self.collect(h.peer, at);
         match &outcome {
             Ok(step) => self.count(h.peer, at, |c| c.bytes = c.bytes.saturating_add(step.bytes)),
             Err(fault) => self.count_fault(h.peer, at, fault),
@@ -392,9 +423,7 @@ impl Mechanisms {
         let (mut reasons, mut refused_by) = (Vec::new(), 0);
         let order: Vec<usize> = match only {
             None => (0..self.list.len()).collect(),
-            Some(names) => {
-                names.iter().filter_map(|name| self.list.iter().position(|m| m.name() == name)).collect()
-            }
+            Some(names) => self.meant_by(names).collect(),
         };
         for at in order {
             let standing = self.standings.get(peer as usize).and_then(|s| s.get(at));
@@ -429,7 +458,43 @@ impl Mechanisms {
 
     /// See [`Lmt::finish`].
     pub(crate) fn finish(&mut self, h: Handle) {
-        self.list[h.mechanism as usize].finish(h.peer, h.handle);
+        let at = h.mechanism as usize;
+        self.list[at].finish(h.peer, h.handle);
+        self.collect(h.peer, at);
+    }
+
+    /// Takes what a mechanism has for the peer after a call for it.
+    #[inline]
+    fn collect(&mut self, peer: PeerKey, at: usize) {
+        while let Some(parcel) = self.list[at].parcel(peer) {
+            let mechanism = MechanismTag::of(self.list[at].name());
+            self.parcels.push_back((peer, Parcel { mechanism, content: parcel }));
+        }
+    }
+
+    /// Whether there are parcels to be handed over.
+    pub(crate) fn has_parcels(&self) -> bool {
+        !self.parcels.is_empty()
+    }
+
+    /// The parcels to be handed over, in order.
+    pub(crate) fn take_parcels(&mut self) -> VecDeque<(PeerKey, Parcel)> {
+        std::mem::take(&mut self.parcels)
+    }
+
+    /// Keeps a parcel for later. All that a peer has are put back in order, so
+    /// none overtakes another.
+    pub(crate) fn put_back(&mut self, peer: PeerKey, parcel: Parcel) {
+        self.parcels.push_back((peer, parcel));
+    }
+
+    /// Takes a parcel from a peer. Returns whether there is such a mechanism.
+    pub(crate) fn take_parcel(&mut self, peer: PeerKey, parcel: Parcel) -> bool {
+        let at = self.position(parcel.mechanism);
+        if let Some(at) = at {
+            self.list[at].take_parcel(peer, parcel.content);
+        }
+        at.is_some()
     }
 }
 

@@ -7,6 +7,8 @@
 use std::collections::VecDeque;
 
 use crate::buffer::Buffer;
+use crate::connect::Connector;
+use crate::identity::EndpointId;
 use crate::mechanism::{Role, Unavailable};
 use crate::mechanisms::{Handle, Mechanisms};
 use crate::rendezvous::{
@@ -80,6 +82,27 @@ impl Transfers {
     /// What is known of the mechanisms.
     pub fn standings(&self) -> &Mechanisms {
         &self.mechanisms
+    }
+
+    /// Sends what mechanisms have for their peers' instances over the
+    /// connections; what finds no room stays until the next call.
+    pub(crate) fn hand_over(
+        &mut self,
+        connector: &mut Connector,
+        id_of: impl Fn(PeerKey) -> Option<EndpointId>,
+    ) {
+        for (peer, parcel) in self.mechanisms.take_parcels() {
+            let Some(id) = id_of(peer) else { continue };
+            if !connector.has_room(id) {
+                self.mechanisms.put_back(peer, parcel);
+                continue;
+            }
+            let (bytes, descriptors) = parcel.encode();
+            if let Err(error) = connector.send_descriptors(id, &bytes, descriptors) {
+                // The peer is gone, and its transfers will hear of that.
+                tracing::debug!(peer = %id, %error, "a parcel of a mechanism was not sent");
+            }
+        }
     }
 
     /// Begins to send; the RTS is in the outbox when this returns.

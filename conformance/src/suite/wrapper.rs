@@ -118,6 +118,14 @@ impl<M: Lmt> Lmt for Wrapper<M> {
         Ok(step)
     }
 
+    fn parcel(&mut self, peer: &mut M::Peer) -> Option<Hello> {
+        self.inner.parcel(peer)
+    }
+
+    fn take_parcel(&mut self, peer: &mut M::Peer, parcel: Hello) {
+        self.inner.take_parcel(peer, parcel);
+    }
+
     fn finish(&mut self, peer: &mut M::Peer, transfer: Self::Transfer) {
         // The call has no way to fail, and must happen.
         let _nothing = (self.tamper)(Call::Finish, &transfer.plan, transfer.moved_bytes);

@@ -184,8 +184,15 @@ impl Connector {
         self.peers.get(&peer).and_then(|peer| peer.link.as_ref()).map_or(0, |link| link.outgoing.len())
     }
 
+    /// Whether [`Self::send_descriptors`] to this peer would not be
+    /// [`SendError::Full`].
+    pub fn has_room(&self, peer: EndpointId) -> bool {
+        self.unsent(peer) < MAX_OUTGOING
+    }
+
     /// Sends bytes and descriptors to an established peer, in order; what the
-    /// socket does not take now waits for [`Self::progress`].
+    /// socket does not take now waits for [`Self::progress`]. Where the peer is
+    /// short of descriptors, the bytes arrive without any.
     ///
     /// # Errors
     /// [`SendError`]; the descriptors are closed then.
@@ -201,9 +208,8 @@ impl Connector {
         if !self.is_established(id) || self.in_forked_child() {
             return Err(SendError::NotConnected(id));
         }
-        let waiting = self.unsent(id);
-        if waiting >= MAX_OUTGOING {
-            return Err(SendError::Full { id, waiting });
+        if !self.has_room(id) {
+            return Err(SendError::Full { id, waiting: self.unsent(id) });
         }
         let datagram = wire::encode(self.id, Kind::Descriptors, descriptors.len(), None, bytes);
         self.enqueue(id, Outgoing { bytes: datagram, descriptors });
@@ -389,8 +395,9 @@ impl Connector {
     fn on_datagram(&mut self, id: EndpointId, datagram: super::sys::Datagram, handler: &mut dyn Handler) {
         let bytes = self.buffer[..datagram.bytes].to_vec();
         let parsed = wire::parse(&bytes, datagram.descriptors.len());
+        let whole = |kind| !datagram.cut && (!datagram.descriptors_lost || kind == Kind::Descriptors);
         let packet = match parsed {
-            Ok(packet) if packet.id == id && !datagram.cut && !datagram.descriptors_lost => packet,
+            Ok(packet) if packet.id == id && whole(packet.kind) => packet,
             other => {
                 let reason = match other {
                     Err(wrong) => wrong.to_string(),
@@ -417,7 +424,7 @@ impl Connector {
         let cargo = Cargo {
             hello: packet.hello,
             blob: packet.blob.to_vec(),
-            descriptors: datagram.descriptors,
+            descriptors: if datagram.descriptors_lost { Vec::new() } else { datagram.descriptors },
             reason,
             ..Cargo::default()
         };

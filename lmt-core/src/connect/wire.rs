@@ -154,7 +154,9 @@ pub(super) fn parse(bytes: &[u8], arrived: usize) -> Result<Packet<'_>, Malforme
     if header.body_bytes as usize != body.len() {
         return Err(wrong("its length is not what it says"));
     }
-    if arrived < usize::from(header.descriptors) {
+    // Descriptors for a mechanism are of use to it only when all are there,
+    // and the connection stands without them: it says so to the mechanism.
+    if arrived < usize::from(header.descriptors) && kind != Kind::Descriptors {
         return Err(Malformed::DescriptorsLost { announced: header.descriptors, arrived });
     }
     if arrived > usize::from(header.descriptors) || arrived > MAX_DESCRIPTORS {

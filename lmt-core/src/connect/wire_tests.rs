@@ -42,8 +42,13 @@ fn a_long_reason_is_cut_between_characters() {
 
 #[test]
 fn descriptors_must_be_as_many_as_announced() {
-    let bytes = encode(ID, Kind::Descriptors, 3, None, b"");
+    let hello = HelloBody { probe_address: 1, nonce: [2; 16] };
+    let bytes = encode(ID, Kind::Hello, 3, Some(&hello), b"");
     assert_eq!(parse(&bytes, 2), Err(Malformed::DescriptorsLost { announced: 3, arrived: 2 }));
+    assert!(matches!(parse(&bytes, 4), Err(Malformed::Wrong { .. })));
+    // A mechanism is told of those that it misses; the connection stands.
+    let bytes = encode(ID, Kind::Descriptors, 3, None, b"");
+    assert_eq!(parse(&bytes, 0).map(|packet| packet.kind), Ok(Kind::Descriptors));
     assert!(matches!(parse(&bytes, 4), Err(Malformed::Wrong { .. })));
 }
 

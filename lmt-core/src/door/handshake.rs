@@ -8,6 +8,7 @@ use crate::engine::greeting::{decode_hellos, decode_report, encode_hellos, encod
 use crate::error::PeerError;
 use crate::identity::EndpointId;
 use crate::mechanism::PeerFacts;
+use crate::parcel::{self, Arrival};
 
 /// A peer that has ended is buried at once, within the call that tells it: the
 /// next may be of the same peer come again, for which nothing of the old may be
@@ -55,7 +56,15 @@ impl Handler for Inner {
         }
     }
 
-    fn descriptors(&mut self, id: EndpointId, _bytes: &[u8], descriptors: Vec<OwnedFd>) {
-        tracing::warn!(peer = %id, count = descriptors.len(), "a peer passed descriptors that nobody expects");
+    fn descriptors(&mut self, id: EndpointId, bytes: &[u8], descriptors: Vec<OwnedFd>) {
+        let count = descriptors.len();
+        let Some(&key) = self.by_id.get(&id) else { return };
+        let expected = match parcel::parse(bytes, descriptors) {
+            Arrival::Parcel(parcel) => self.transfers.mechanisms().take_parcel(key, parcel),
+            Arrival::Region(..) | Arrival::Stray => false,
+        };
+        if !expected {
+            tracing::warn!(peer = %id, count, "a peer passed descriptors that nobody expects");
+        }
     }
 }

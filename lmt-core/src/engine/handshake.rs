@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::greeting::{Greeting, decode_report, encode_report};
 use super::outgoing::gone;
-use super::peer::{Connection, Link};
+use super::peer::{Connection, Link, Peer};
 use super::regions::PeerRegions;
 use super::traffic::{Traffic, Unexpected};
 use crate::connect::{self, Closed, Handler};
@@ -16,6 +16,7 @@ use crate::identity::EndpointId;
 use crate::inbox::{Credit, InboxReceiver, InboxSender};
 use crate::matching::Matcher;
 use crate::mechanism::PeerFacts;
+use crate::parcel::{self, Arrival};
 use crate::process::PeerProcess;
 use crate::region::RemoteTable;
 use crate::rendezvous::PeerKey;
@@ -208,8 +209,16 @@ impl Handler for Reception<'_> {
     fn descriptors(&mut self, id: EndpointId, bytes: &[u8], descriptors: Vec<OwnedFd>) {
         let count = descriptors.len();
         let traffic = &mut *self.traffic;
-        let link = traffic.by_id.get(&id).and_then(|key| traffic.peers.get_mut(*key as usize)?.link());
-        if !link.is_some_and(|link| link.regions.take_answer(bytes, descriptors)) {
+        let Some(&key) = traffic.by_id.get(&id) else { return };
+        let expected = match parcel::parse(bytes, descriptors) {
+            Arrival::Parcel(parcel) => traffic.transfers.mechanisms().take_parcel(key, parcel),
+            Arrival::Region(answer, descriptors) => {
+                let link = traffic.peers.get_mut(key as usize).and_then(Peer::link);
+                link.is_some_and(|link| link.regions.take_answer(answer, descriptors))
+            }
+            Arrival::Stray => false,
+        };
+        if !expected {
             tracing::warn!(peer = %id, count, "a peer passed descriptors that nobody expects");
         }
     }

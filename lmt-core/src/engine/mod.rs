@@ -37,7 +37,7 @@ use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Geometry, GeometryError, InboxReceiver};
 use crate::matching::TagMatcher;
-use crate::mechanisms::{Counters, Mechanisms, Standing};
+use crate::mechanisms::{Counters, Mechanisms, Standing, is_meant};
 use crate::region::RegionTable;
 use crate::transfers::Transfers;
 use peer::Connection;
@@ -83,7 +83,7 @@ pub enum CreateError {
 pub(crate) fn check_config(config: &Config, mechanisms: &Mechanisms) -> Result<(), CreateError> {
     config.check()?;
     let names = mechanisms.names();
-    match config.mechanisms.iter().flatten().find(|n| !names.contains(&n.as_str())) {
+    match config.mechanisms.iter().flatten().find(|n| !names.iter().any(|known| is_meant(n, known))) {
         Some(name) => Err(CreateError::UnknownMechanism { name: name.clone(), known: names.join(", ") }),
         None => Ok(()),
     }

@@ -73,6 +73,10 @@ impl Engine {
             moved |= traffic.transfers.step(quota_bytes).is_some_and(|bytes| bytes > 0);
             traffic.settle();
         }
+        if traffic.transfers.standings().has_parcels() {
+            self.hand_over_parcels();
+        }
+        let traffic = &mut self.traffic;
         if !traffic.busy.is_empty() {
             moved |= traffic.flush_all(&self.inbox);
         }
@@ -80,6 +84,13 @@ impl Engine {
             moved |= self.advance_regions();
         }
         moved
+    }
+
+    /// Sends what mechanisms have for their peers' instances.
+    #[cold]
+    fn hand_over_parcels(&mut self) {
+        let Traffic { transfers, peers, .. } = &mut self.traffic;
+        transfers.hand_over(&mut self.connector, |key| peers.get(key as usize).map(|peer| peer.id));
     }
 
     /// What is done less often: credits when idle, and the sockets.

@@ -18,6 +18,7 @@ use crate::identity::EndpointId;
 use crate::inbox::{Delivery, Envelope, InboxReceiver, Payload};
 use crate::mechanism::{DeclaredCopy, Fault};
 use crate::mechanisms::Mechanisms;
+use crate::parcel::for_regions;
 use crate::region::{
     Direction, Place, Protection, RegionError, RegionKey, RemoteTable, attach_shared, copy_shared, fetch_list,
 };
@@ -467,7 +468,7 @@ impl Engine {
             // An answer without a descriptor tells the peer that there is none.
             let descriptor = regions.shared_descriptor(key).map(OwnedFd::try_clone);
             let descriptors = descriptor.and_then(Result::ok).into_iter().collect();
-            let sent = connector.send_descriptors(peer.id, &key.to_bytes(), descriptors);
+            let sent = connector.send_descriptors(peer.id, &for_regions(&key.to_bytes()), descriptors);
             matches!(sent, Err(SendError::Full { .. }))
         });
         traffic.advance_one_sided(&self.inbox)

@@ -23,7 +23,7 @@ pub struct Candidates {
 
 impl Candidates {
     /// The most choices one message can have.
-    pub const MAX: usize = 12;
+    pub const MAX: usize = 16;
 
     /// No choice yet.
     pub const fn new() -> Self {
