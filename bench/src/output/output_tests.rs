@@ -15,6 +15,7 @@ pub(crate) fn job() -> Job {
         verify: true,
         cpus: vec![0, 1],
         limits: true,
+        working_set_bytes: None,
     }
 }
 
@@ -32,6 +33,7 @@ fn row(pattern: &str, mechanism: &str, usec: f64, mb_per_s: Option<f64>) -> Row 
         repetitions: 3,
         verified_messages: 4,
         ratios: vec![Ratio { method: "hop".into(), percent: 50.0 }],
+        details: None,
     }
 }
 
