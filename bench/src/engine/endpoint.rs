@@ -219,7 +219,7 @@ impl Link for EndpointLink {
     }
 
     fn region_kinds(&self) -> Vec<&'static str> {
-        regions::KINDS.to_vec()
+        regions::names()
     }
 
     fn region_provider(&mut self, kind: &str) -> Option<Box<dyn RegionProvider + '_>> {

@@ -1,5 +1,5 @@
 //! The kinds of declared memory that can be measured: one line each in
-//! [`KINDS`], and one arm in [`provider`].
+//! [`KINDS`].
 
 use std::io::IoSlice;
 use std::time::Instant;
@@ -8,19 +8,27 @@ use lmt::{Endpoint, OperationError, Protection, RegionError, RegionKey};
 
 use crate::patterns::link::{LinkError, OwnerSeconds, RegionProvider, WhileDeclared};
 
-/// Their names, in the order of tables. What has regions of its own, beside the
+/// A kind of declared memory.
+struct Kind {
+    name: &'static str,
+    provider: for<'a> fn(&'a Endpoint) -> Box<dyn RegionProvider + 'a>,
+}
+
+/// Every kind, in the order of tables. What has regions of its own, beside the
 /// endpoint, comes here too.
-pub(super) const KINDS: &[&str] = &[ALLOCATED, DECLARED];
-const ALLOCATED: &str = "allocated";
-const DECLARED: &str = "declared";
+const KINDS: &[Kind] = &[
+    Kind { name: "allocated", provider: |endpoint| Box::new(Allocated(endpoint)) },
+    Kind { name: "declared", provider: |endpoint| Box::new(Declared(endpoint)) },
+];
+
+/// The names of all kinds.
+pub(super) fn names() -> Vec<&'static str> {
+    KINDS.iter().map(|kind| kind.name).collect()
+}
 
 /// The provider of one kind.
-pub(super) fn provider<'a>(endpoint: &'a Endpoint, kind: &str) -> Option<Box<dyn RegionProvider + 'a>> {
-    match kind {
-        ALLOCATED => Some(Box::new(Allocated(endpoint))),
-        DECLARED => Some(Box::new(Declared(endpoint))),
-        _ => None,
-    }
+pub(super) fn provider<'a>(endpoint: &'a Endpoint, name: &str) -> Option<Box<dyn RegionProvider + 'a>> {
+    KINDS.iter().find(|kind| kind.name == name).map(|kind| (kind.provider)(endpoint))
 }
 
 /// Memory that the endpoint allocates and peers map.

@@ -4,9 +4,12 @@ use super::*;
 
 #[test]
 fn helpers_are_found_by_name_and_moved() {
-    let (stop, stopped) = channel::<()>();
+    let ((stop, stopped), (start, started)) = (channel::<()>(), channel());
     let builder = std::thread::Builder::new().name("a (helper".into());
-    let thread = builder.spawn(move || stopped.recv().is_err()).unwrap();
+    // It has its name by the time at which it says something.
+    let body = move || start.send(()).is_ok() && stopped.recv().is_err();
+    let thread = builder.spawn(body).unwrap();
+    started.recv().unwrap();
     let allowed = crate::environment::allowed_cpus().unwrap();
     let cpu = *allowed.last().unwrap();
     let found = || helpers().into_iter().find(|helper| helper.name == "a (helper");
