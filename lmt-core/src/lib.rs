@@ -21,6 +21,7 @@ pub mod error;
 pub mod fork_guard;
 pub mod identity;
 pub mod inbox;
+pub mod iovec;
 pub mod matching;
 pub mod mechanism;
 #[cfg(not(loom))]
