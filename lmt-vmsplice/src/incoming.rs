@@ -11,7 +11,7 @@ use nix::sys::stat::{SFlag, fstat};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::sys;
-use crate::wire::{HEADER_BYTES, Header, PipeNote};
+use crate::wire::{HEADER_BYTES, Header, Name, PipeNote};
 
 /// A pipe as this side has it.
 #[derive(Debug, Default)]
@@ -83,10 +83,15 @@ impl Incoming {
 
     /// The pipe, if it is the turn of this message of `bytes` bytes; `None` when
     /// it is to wait.
-    pub(crate) fn outlet_for(&mut self, message: u64, bytes: u64) -> Result<Option<BorrowedFd<'_>>, Refusal> {
+    pub(crate) fn outlet_for(&mut self, name: Name, bytes: u64) -> Result<Option<BorrowedFd<'_>>, Refusal> {
         if self.current.is_none() {
-            self.look()?;
+            match self.look() {
+                // That was an earlier pipe; its own is on its way.
+                Err(_) if name.awaits_later_than(self.last_pipe) => return Ok(None),
+                looked => looked?,
+            }
         }
+        let message = name.message;
         match self.current {
             Some(header) if header.message == message && header.bytes != bytes => {
                 self.spoil(Outlet::Garbage);

@@ -16,7 +16,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::incoming::{Incoming, Refusal};
 use crate::outgoing::Outgoing;
 use crate::sys::Way;
-use crate::wire::{Greeting, Header, VERSION, cookie_of, message_of};
+use crate::wire::{Greeting, Header, Name, VERSION};
 use crate::{pipe, sys, trial};
 
 /// After so many steps in a row for which the pipe was full, the sender looks
@@ -136,8 +136,8 @@ pub struct PipePeer {
 pub struct PipeTransfer {
     role: Role,
     interval: Interval,
-    /// The sender's number for it; the receiver learns it from the cookie.
-    message: Option<u64>,
+    /// The sender's name for it; the receiver learns it from the cookie.
+    name: Option<Name>,
     /// Whether its header has been given, or has been read.
     begun: bool,
     left_bytes: u64,
@@ -184,18 +184,18 @@ impl<G: Giving> Lmt for Pipes<G> {
         plan: &Plan,
         _data: &Buffer,
     ) -> Result<(PipeTransfer, Cookie), Fault> {
-        let (message, cookie) = match plan.role {
+        let (name, cookie) = match plan.role {
             Role::Receiver => (None, Cookie::empty()),
             Role::Sender => {
                 self.ensure_pipe(peer)?;
-                let message = peer.outgoing.next_message();
-                (Some(message), cookie_of(message))
+                let name = peer.outgoing.next_name();
+                (Some(name), name.cookie())
             }
         };
         let transfer = PipeTransfer {
             role: plan.role,
             interval: plan.interval,
-            message,
+            name,
             begun: false,
             left_bytes: 0,
             at: Cursor::default(),
@@ -216,15 +216,15 @@ impl<G: Giving> Lmt for Pipes<G> {
         if interval.bytes() == 0 {
             return Ok(());
         }
-        match (transfer.role, transfer.message) {
-            (Role::Sender, Some(message)) => peer.outgoing.enqueue(message),
+        match (transfer.role, transfer.name) {
+            (Role::Sender, Some(name)) => peer.outgoing.enqueue(name.message),
             (Role::Sender, None) => return Err(garbage()),
             (Role::Receiver, _) => {
-                let message = message_of(remote).ok_or_else(garbage)?;
-                if !peer.incoming.begin(message) {
+                let name = Name::parse(remote).ok_or_else(garbage)?;
+                if !peer.incoming.begin(name.message) {
                     return Err(garbage());
                 }
-                transfer.message = Some(message);
+                transfer.name = Some(name);
             }
         }
         Ok(())
@@ -238,13 +238,13 @@ impl<G: Giving> Lmt for Pipes<G> {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
-        let (Some(message), 1..) = (transfer.message, transfer.left_bytes) else {
+        let (Some(name), 1..) = (transfer.name, transfer.left_bytes) else {
             return Ok(Step { bytes: 0, done: transfer.left_bytes == 0 });
         };
         let max_bytes = max_bytes.max(1).min(transfer.left_bytes);
         let bytes = match transfer.role {
-            Role::Sender => self.send(peer, transfer, message, data, max_bytes)?,
-            Role::Receiver => self.receive(peer, transfer, message, data, max_bytes)?,
+            Role::Sender => self.send(peer, transfer, name.message, data, max_bytes)?,
+            Role::Receiver => self.receive(peer, transfer, name, data, max_bytes)?,
         };
         Ok(Step { bytes, done: transfer.left_bytes == 0 })
     }
@@ -258,7 +258,7 @@ impl<G: Giving> Lmt for Pipes<G> {
     }
 
     fn finish(&mut self, peer: &mut PipePeer, transfer: PipeTransfer) {
-        let Some(message) = transfer.message else { return };
+        let Some(Name { message, .. }) = transfer.name else { return };
         match transfer.role {
             Role::Sender => peer.outgoing.leave(message, transfer.begun && transfer.left_bytes == 0),
             Role::Receiver => peer.incoming.leave(message),
@@ -328,16 +328,16 @@ impl<G: Giving> Pipes<G> {
         &mut self,
         peer: &mut PipePeer,
         transfer: &mut PipeTransfer,
-        message: u64,
+        name: Name,
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<u64, Fault> {
         let PipePeer { process, incoming, .. } = peer;
-        if transfer.begun && !incoming.is_current(message) {
+        if transfer.begun && !incoming.is_current(name.message) {
             return Err(refused(Refusal::CutShort, process));
         }
         let outlet = incoming
-            .outlet_for(message, transfer.interval.bytes())
+            .outlet_for(name, transfer.interval.bytes())
             .map_err(|refusal| refused(refusal, process))?;
         let Some(outlet) = outlet else { return Ok(0) };
         if !transfer.begun {

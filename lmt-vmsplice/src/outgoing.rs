@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use zerocopy::IntoBytes;
 
 use crate::pipe::Pipe;
-use crate::wire::PipeNote;
+use crate::wire::{Name, PipeNote};
 
 /// One pipe at a time, and whose turn it is.
 ///
@@ -27,10 +27,10 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// A number for a message, unlike all before.
-    pub(crate) fn next_message(&mut self) -> u64 {
+    /// A name for a message, unlike all under way.
+    pub(crate) fn next_name(&mut self) -> Name {
         self.last_message += 1;
-        self.last_message
+        Name::of(self.last_message, self.last_pipe)
     }
 
     /// Makes a pipe if there is none, and keeps its read end for the peer.

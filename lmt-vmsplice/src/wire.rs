@@ -34,13 +34,46 @@ pub(crate) struct Header {
 
 pub(crate) const HEADER_BYTES: usize = size_of::<Header>();
 
-/// The sender's cookie: the message's number. Eight bytes, so that the RTS
-/// travels in one cache line.
-pub(crate) fn cookie_of(message: u64) -> Cookie {
-    Cookie::new(&message.to_ne_bytes()).unwrap_or(Cookie::empty())
+/// How many bits of a cookie number the message; the others number the pipe.
+const MESSAGE_BITS: u32 = 40;
+const PIPE_BITS: u32 = u64::BITS - MESSAGE_BITS;
+
+/// What the sender's cookie says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Name {
+    /// The message's number, unlike that of any other under way.
+    pub message: u64,
+    /// The last bits of the number of the pipe that the sender had then: the
+    /// message comes by it or by a later one.
+    pub pipe: u64,
 }
 
-/// Reads a sender's cookie, which is untrusted.
-pub(crate) fn message_of(cookie: &Cookie) -> Option<u64> {
-    Some(u64::from_ne_bytes(cookie.as_bytes().try_into().ok()?))
+impl Name {
+    /// The name of a message by what its sender has counted.
+    pub(crate) const fn of(messages: u64, pipes: u64) -> Self {
+        Self { message: messages & ((1 << MESSAGE_BITS) - 1), pipe: pipes & ((1 << PIPE_BITS) - 1) }
+    }
+
+    /// Eight bytes, so that the RTS travels in one cache line.
+    pub(crate) fn cookie(self) -> Cookie {
+        let both = self.pipe << MESSAGE_BITS | self.message;
+        Cookie::new(&both.to_ne_bytes()).unwrap_or(Cookie::empty())
+    }
+
+    /// Reads a sender's cookie, which is untrusted.
+    pub(crate) fn parse(cookie: &Cookie) -> Option<Self> {
+        let both = u64::from_ne_bytes(cookie.as_bytes().try_into().ok()?);
+        Some(Self::of(both, both >> MESSAGE_BITS))
+    }
+
+    /// Whether it names a later pipe than `pipe`, the last one that is known.
+    /// The numbers go round: the half of them that lies ahead is later.
+    pub(crate) const fn awaits_later_than(self, pipe: u64) -> bool {
+        let ahead = self.pipe.wrapping_sub(pipe) & ((1 << PIPE_BITS) - 1);
+        ahead != 0 && ahead < 1 << (PIPE_BITS - 1)
+    }
 }
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;
