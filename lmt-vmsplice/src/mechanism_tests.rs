@@ -480,17 +480,9 @@ fn a_dead_receiver_at_a_full_pipe_is_found_without_a_signal() {
     drop(pair.sender.parcel(&mut pair.to));
     pair.from.incoming = Incoming::default();
     // Until the pipe is full.
-    while pair.to_step(&mut message).is_ok_and(|step| step.bytes > 0) {}
-    let mut ends = (0..STEPS_BETWEEN_LOOKS).map(|_| pair.to_step(&mut message));
+    while pair.send(&mut message).is_ok_and(|step| step.bytes > 0) {}
+    let mut ends = (0..STEPS_BETWEEN_LOOKS).map(|_| pair.send(&mut message));
     assert_eq!(ends.find(Result::is_err), Some(Err(Fault::PeerDead)));
-}
-
-impl Pair<ByVmsplice> {
-    /// As `send`, where the receiver is gone.
-    fn to_step(&mut self, message: &mut Message) -> Result<Step, Fault> {
-        let mut data = lend(&mut message.bytes, Access::Read);
-        self.sender.step(&mut self.to, &mut message.out, &mut data, u64::MAX)
-    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn a_full_pipe_takes_a_part_and_the_place_moves_by_as_much() {
     for way in [Way::Vmsplice, Way::Writev] {
         let pipe = Pipe::new(0).unwrap();
         let capacity = pipe.capacity_bytes() as u64;
-        let source: Vec<u8> = (0..3 * capacity).map(|at| (at * 7 >> 3) as u8).collect();
+        let source: Vec<u8> = (0..3 * capacity).map(|at| ((at * 7) >> 3) as u8).collect();
         let mut found = vec![0; source.len()];
         // Odd lengths on both sides, more entries than one call takes.
         let cut = |memory: &[u8], bytes: usize| -> Vec<Segment> {
