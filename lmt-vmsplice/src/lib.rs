@@ -16,6 +16,7 @@
 #![deny(unsafe_code)]
 #![cfg(not(loom))]
 
+mod faults;
 mod incoming;
 mod mechanism;
 mod outgoing;

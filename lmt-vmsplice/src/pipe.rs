@@ -81,8 +81,8 @@ impl Pipe {
 impl Drop for Pipe {
     /// Takes back what is left in it.
     fn drop(&mut self) {
-        if self.maker == std::process::id() {
-            // An empty pipe answers EAGAIN, which is as good.
+        if self.maker == std::process::id() && !self.is_empty() {
+            // Emptied meanwhile, it answers EAGAIN, which is as good.
             let _taken = sys::discard(self.read.as_fd(), self.capacity_bytes);
         }
     }
