@@ -9,6 +9,8 @@ pub fn register_all(mechanisms: &mut Mechanisms) {
     if let Ok(shm) = lmt_shm::Shm::new(lmt_shm::Config::default()) {
         mechanisms.register(shm);
     }
+    mechanisms.register(lmt_vmsplice::Vmsplice::new());
+    mechanisms.register(lmt_vmsplice::Writev::new());
 }
 
 /// The names of the mechanisms that this crate brings, in order.
