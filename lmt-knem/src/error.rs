@@ -84,6 +84,21 @@ pub enum KnemError {
     /// Only a DMA engine could have done it.
     #[error("the driver has no DMA engine; leave the DMA flags out ({0})")]
     NoDma(Errno),
+    /// The driver gives every copy to the DMA engine, which this one must not be
+    /// left to.
+    #[error(
+        "the driver is loaded so that every copy is made by the DMA engine, which may leave out the last {bytes} bytes of this one; load it without forced DMA"
+    )]
+    ForcedDma {
+        /// The small pieces at the copy's end.
+        bytes: u64,
+    },
+    /// The driver gives a status that there is none.
+    #[error("the driver says {status:#x} of the copy's status, which means nothing; it must be KNEM 1.1.1")]
+    Status {
+        /// What it says.
+        status: u32,
+    },
     /// The owner of the region has ended.
     #[error("the region's owner has died")]
     OwnerDead,
