@@ -210,7 +210,7 @@ impl<W: Ways> Part<'_, W> {
     ) -> Result<bool, W::Error> {
         match self {
             Self::Own { table, key } => {
-                table.copy_piece_of_own(key, direction, offset, local, bytes)?;
+                table.copy_piece(key, direction, offset, local, 0, bytes)?;
                 Ok(true)
             }
             Self::Remote { table, access, ways } => access.copy(table, ways, offset, local, 0, bytes),

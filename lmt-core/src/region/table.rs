@@ -4,7 +4,7 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::access::view_lent;
-use super::entry::{Description, GENERATION_MASK, Place};
+use super::entry::{Description, Entry, GENERATION_MASK, Place};
 use super::memory::{SCRATCH_OFFSET, copy_lent, copy_shared, head, view_shared, words};
 use super::remote::{MAGIC, id_words, in_bounds};
 use super::{
@@ -235,6 +235,15 @@ impl RegionTable {
         }
     }
 
+    /// What peers find of a region of this process.
+    ///
+    /// # Errors
+    /// [`RegionError::NotDeclared`] or [`RegionError::UsedUp`].
+    pub fn look_up(&self, key: &RegionKey) -> Result<Entry, RegionError> {
+        self.find(key)?;
+        words(&self.memory, key.index()).ok_or(RegionError::NotDeclared)?.read(key.generation())
+    }
+
     /// Begins a copy by a region's key in its own process, as a peer would:
     /// checks the protection and the range, and uses a region of single use up.
     ///
@@ -286,17 +295,21 @@ impl RegionTable {
         local: &mut Buffer,
     ) -> Result<(), RegionError> {
         let bytes = local.total_bytes();
-        self.copy_piece_of_own(key, direction, offset, local, bytes)
+        self.copy_piece(key, direction, offset, local, 0, bytes)
     }
 
-    /// As [`RegionTable::copy_as_owner`], for the first `bytes` bytes of
-    /// `local`.
-    pub(super) fn copy_piece_of_own(
+    /// As [`RegionTable::copy_as_owner`], for the `bytes` bytes of `local` from
+    /// `local_offset` on.
+    ///
+    /// # Errors
+    /// As [`RegionTable::copy_as_owner`].
+    pub fn copy_piece(
         &self,
         key: &RegionKey,
         direction: Direction,
         offset: u64,
         local: &mut Buffer,
+        local_offset: u64,
         bytes: u64,
     ) -> Result<(), RegionError> {
         let declared = self.find(key)?;
@@ -305,8 +318,10 @@ impl RegionTable {
             Holding::Lent(buffer) if direction == Direction::Put && buffer.access() != Access::Write => {
                 return Err(RegionError::ReadOnlyMemory);
             }
-            Holding::Lent(buffer) => copy_lent(buffer, direction, offset, local, 0, bytes),
-            Holding::Shared { memory, .. } => copy_shared(memory, direction, offset, local, 0, bytes),
+            Holding::Lent(buffer) => copy_lent(buffer, direction, offset, local, local_offset, bytes),
+            Holding::Shared { memory, .. } => {
+                copy_shared(memory, direction, offset, local, local_offset, bytes)
+            }
         };
         Ok(())
     }
