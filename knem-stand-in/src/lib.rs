@@ -64,7 +64,6 @@ use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
 
-
 pub use options::{Mutant, Options, UnknownMutant};
 
 /// Why the stand-in does not work here.
@@ -81,7 +80,9 @@ pub enum Unavailable {
     #[error("the supervisor's thread cannot be started ({0}); it needs a thread and a descriptor table")]
     Thread(std::io::Error),
     /// The stand-in was installed and does not answer.
-    #[error("the stand-in does not answer: {0}; it needs Linux 5.14 or later and the right to read its children's memory")]
+    #[error(
+        "the stand-in does not answer: {0}; it needs Linux 5.14 or later and the right to read its children's memory"
+    )]
     Silent(std::io::Error),
 }
 

@@ -75,7 +75,9 @@ pub fn untouched_pages(process: i32, areas: &[Area], segment: Segment) -> Vec<u6
         }
         let mut entry = [0; 8];
         // Bit 63: in memory; bit 62: swapped out (proc_pid_pagemap(5)).
-        if pagemap.read_exact_at(&mut entry, page / PAGE_BYTES * 8).is_ok() && u64::from_ne_bytes(entry) >> 62 == 0 {
+        if pagemap.read_exact_at(&mut entry, page / PAGE_BYTES * 8).is_ok()
+            && u64::from_ne_bytes(entry) >> 62 == 0
+        {
             untouched.push(page);
         }
     }

@@ -51,8 +51,9 @@ pub fn install(program: &[libc::sock_filter]) -> Result<RawFd, Errno> {
 fn set_filter(program: &libc::sock_fprog, flags: c_ulong) -> Result<RawFd, Errno> {
     // SAFETY: the description and the instructions that it points to live
     // across the call, and its length is theirs; the kernel only reads them.
-    let listener =
-        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const *program) };
+    let listener = unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const *program)
+    };
     Errno::result(listener).map(|number| number as RawFd)
 }
 
@@ -156,12 +157,7 @@ pub fn respond(listener: &OwnedFd, id: u64, answer: &Answer) -> Result<(), Errno
 
 /// Gives the caller a descriptor of `file`, whose number is what its call
 /// returns.
-pub fn respond_with_file(
-    listener: &OwnedFd,
-    id: u64,
-    file: &File,
-    close_on_exec: bool,
-) -> Result<(), Errno> {
+pub fn respond_with_file(listener: &OwnedFd, id: u64, file: &File, close_on_exec: bool) -> Result<(), Errno> {
     let addition = libc::seccomp_notif_addfd {
         id,
         flags: libc::SECCOMP_ADDFD_FLAG_SEND as u32,

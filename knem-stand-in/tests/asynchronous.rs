@@ -13,9 +13,9 @@ const BYTES: usize = 2 * PAGE + 100;
 
 #[test]
 fn the_status_array_is_needed_and_bounded() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (device, ours, theirs) = (Device::open(), Area::filled(BYTES, 1), Area::anonymous(BYTES));
     let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
     let ask = |index| device.read(&[theirs.all()], (cookie, 0), How { flags: MEMCPY_THREAD, index, ..PLAIN });
@@ -32,9 +32,9 @@ fn the_status_array_is_needed_and_bounded() {
 
 #[test]
 fn asynchronous_copies_are_pending_first() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let device = Device::open();
     let (ours, theirs) = (Area::filled(BYTES, 1), Area::anonymous(BYTES));
     let (cookie, slots) =
@@ -48,9 +48,9 @@ fn asynchronous_copies_are_pending_first() {
 
 #[test]
 fn asynchronous_copies_outlive_their_region_and_memory() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let device = Device::open();
     let (ours, theirs) = (Area::filled(BYTES, 1), Area::anonymous(BYTES));
     let target = Area::anonymous(BYTES);
@@ -67,9 +67,9 @@ fn asynchronous_copies_outlive_their_region_and_memory() {
 
 #[test]
 fn short_ones_complete_at_once_and_empty_ones_never_in_current_status() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (device, ours, theirs) = (Device::open(), Area::filled(BYTES, 1), Area::anonymous(BYTES));
     let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
     let slots = device.map(64).expect("the first");
@@ -83,16 +83,16 @@ fn short_ones_complete_at_once_and_empty_ones_never_in_current_status() {
 
 #[test]
 fn engines_that_are_not_there() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (device, ours) = (Device::open(), Area::filled(10, 1));
     let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
     assert_eq!(device.read(&[ours.all()], (cookie, 0), flags(DMA)), Err(Errno::EINVAL));
 }
 
 fn dma(options: Options) -> Option<(Area, usize)> {
-    under(options).then(|| {
+    under(options).map(|_alone| {
         let (device, ours, theirs) = (Device::open(), Area::filled(BYTES, 1), Area::anonymous(BYTES));
         let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
         assert_eq!(device.read(&[theirs.all()], (cookie, 0), flags(DMA)), Ok(SUCCESS));
@@ -120,9 +120,9 @@ fn a_faulty_engine_loses_a_small_tail() {
 
 #[test]
 fn regions_keep_the_pages_that_their_owner_loses() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let device = Device::open();
     type Lose = fn(&Area);
     let ways: [Lose; 3] = [|area| area.unmap(), |area| area.discard(), |area| area.replace()];
@@ -145,9 +145,9 @@ fn regions_keep_the_pages_that_their_owner_loses() {
 
 #[test]
 fn untouched_memory_is_zeros_for_good() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (device, ours, theirs) = (Device::open(), Area::anonymous(BYTES), Area::filled(BYTES, 2));
     ours.fill(&pattern(1, PAGE));
     let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
@@ -175,9 +175,9 @@ fn shared_cookie(word: &Area) -> u64 {
 
 #[test]
 fn regions_end_with_their_owner() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (device, theirs) = (Device::open(), Area::anonymous(BYTES));
     let read = |cookie| device.read(&[theirs.all()], (cookie, 0), PLAIN);
     let word = Area::shared(64);
@@ -202,9 +202,9 @@ fn regions_end_with_their_owner() {
 
 #[test]
 fn regions_live_as_long_as_a_descriptor() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (word, theirs) = (Area::shared(64), Area::anonymous(BYTES));
     let (held, reader) = (Device::open(), Device::open());
     let inherited = Device(held.0.try_clone().expect("a descriptor"));
@@ -219,9 +219,9 @@ fn regions_live_as_long_as_a_descriptor() {
 
 #[test]
 fn regions_live_as_long_as_the_status_array() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (ours, theirs, reader) = (Area::filled(BYTES, 1), Area::anonymous(BYTES), Device::open());
     let device = Device::open();
     let slots = device.map(64).expect("the first");

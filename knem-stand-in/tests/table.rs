@@ -11,7 +11,7 @@ use raw::*;
 const BYTES: usize = 3 * PAGE + 123;
 
 fn info(options: Options) -> Option<[u32; 4]> {
-    under(options).then(|| {
+    under(options).map(|_alone| {
         let mut it = Struct(vec![0xff; 16]);
         assert_eq!(Device::open().request(GET_INFO, &mut it), Ok(()));
         [it.at(0), it.at(4), it.at(8), it.at(12)]
@@ -30,7 +30,7 @@ fn info_with_an_engine() {
 
 #[test]
 fn opening_can_fail() {
-    if under(Options::default().open_error(Errno::EACCES)) {
+    if let Some(_alone) = under(Options::default().open_error(Errno::EACCES)) {
         let error = std::fs::File::open("/dev/knem").expect_err("it is not this user's");
         assert_eq!(error.raw_os_error(), Some(Errno::EACCES as i32));
         assert!(!knem_stand_in::inside());
@@ -39,7 +39,7 @@ fn opening_can_fail() {
 
 #[test]
 fn other_files_and_other_requests_are_the_kernels() {
-    if under(Options::default()) {
+    if let Some(_alone) = under(Options::default()) {
         assert!(std::fs::read_to_string("/proc/self/status").is_ok());
         let other = Device(std::fs::File::open("/dev/null").expect("it is there"));
         assert_eq!(other.request(GET_INFO, &mut Struct(vec![0; 16])), Err(Errno::ENOTTY));
@@ -48,9 +48,9 @@ fn other_files_and_other_requests_are_the_kernels() {
 
 #[test]
 fn reads_and_writes_between_processes() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let device = Device::open();
     let ours = Area::filled(BYTES, 1);
     let cookie = device.create(&[ours.all()], 0, READ | WRITE).expect("good memory");
@@ -68,9 +68,9 @@ fn reads_and_writes_between_processes() {
 
 #[test]
 fn segments_on_both_sides_and_offsets() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (device, ours, theirs) = (Device::open(), Area::filled(BYTES, 1), Area::anonymous(BYTES));
     let pieces = [(ours.at(7000), 300), (ours.at(0), 0), (ours.at(11), 5000)];
     let cookie = device.create(&pieces, 0, READ).expect("good memory");
@@ -86,9 +86,9 @@ fn segments_on_both_sides_and_offsets() {
 
 #[test]
 fn region_copies_by_a_third_process() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let device = Device::open();
     let (from, to) = (Area::filled(BYTES, 1), Area::anonymous(BYTES));
     let source = device.create(&[from.all()], 0, READ).expect("good memory");
@@ -107,9 +107,9 @@ fn region_copies_by_a_third_process() {
 
 #[test]
 fn the_end_of_a_region_is_success() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (device, ours, theirs) = (Device::open(), Area::filled(1000, 1), Area::anonymous(3000));
     let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
     for (offset, arrives, how) in [
@@ -134,9 +134,9 @@ fn the_end_of_a_region_is_success() {
 
 #[test]
 fn cookies_that_are_none() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (device, other, ours) = (Device::open(), Device::open(), Area::filled(100, 1));
     let read = |cookie| device.read(&[ours.all()], (cookie, 0), PLAIN);
     for cookie in [0, 1, u64::MAX] {
@@ -154,9 +154,9 @@ fn cookies_that_are_none() {
 
 #[test]
 fn cookies_are_recycled() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (device, ours) = (Device::open(), Area::filled(100, 1));
     let first = device.create(&[ours.all()], 0, READ).expect("good memory");
     let second = device.create(&[ours.all()], SINGLE_USE, READ).expect("good memory");
@@ -169,9 +169,9 @@ fn cookies_are_recycled() {
 
 #[test]
 fn protection_and_single_use() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (device, ours, theirs) = (Device::open(), Area::filled(100, 1), [(NOWHERE, 100)]);
     for (protection, reads, writes) in
         [(0, false, false), (READ, true, false), (WRITE, false, true), (READ | WRITE, true, true)]
@@ -198,9 +198,9 @@ fn protection_and_single_use() {
 
 #[test]
 fn bad_memory_at_creation() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (device, ours) = (Device::open(), Area::filled(3 * PAGE, 1));
     let bad = Err(Errno::EFAULT);
     assert_eq!(device.request_at(CREATE_REGION, NOWHERE), bad.map(|_: u64| ()));
@@ -219,9 +219,9 @@ fn bad_memory_at_creation() {
 
 #[test]
 fn what_is_accepted_in_silence() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (device, ours) = (Device::open(), Area::filled(10, 1));
     for cookie in [
         device.create(&[], 0, READ),
@@ -237,9 +237,9 @@ fn what_is_accepted_in_silence() {
 
 #[test]
 fn bad_local_memory() {
-    if !under(Options::default().dma(true)) {
+    let Some(_alone) = under(Options::default().dma(true)) else {
         return;
-    }
+    };
     let (device, ours, theirs) = (Device::open(), Area::filled(3 * PAGE, 1), Area::anonymous(3 * PAGE));
     let cookie = device.create(&[ours.all()], 0, READ | WRITE).expect("good memory");
     device.map(PAGE).expect("the first");
@@ -259,9 +259,9 @@ fn bad_local_memory() {
 
 #[test]
 fn requests_and_descriptors_that_are_none() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let ours = Area::filled(10, 1);
     for number in [0xc020_4b23, 0x8038_4b36, 0x4b10, 0x4010_4b21, 0xc008_4b22] {
         assert_eq!(Device::open().request(number, &mut Struct(vec![0; 64])), Err(Errno::ENOSYS));
@@ -271,14 +271,13 @@ fn requests_and_descriptors_that_are_none() {
 
 #[test]
 fn offload_threads_can_be_bound() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     let (device, mask) = (Device::open(), [1_u64]);
     let address = mask.as_ptr().expose_provenance() as u64;
-    let bind = |flags, bytes, at| {
-        device.request(BIND_OFFLOAD, &mut Struct::default().u32(flags).u32(bytes).u64(at))
-    };
+    let bind =
+        |flags, bytes, at| device.request(BIND_OFFLOAD, &mut Struct::default().u32(flags).u32(bytes).u64(at));
     assert_eq!(bind(1, 8, address), Ok(()));
     assert_eq!(bind(2, 0, 0), Ok(()));
     assert_eq!(bind(4, 0, 0), Ok(()));
@@ -287,9 +286,9 @@ fn offload_threads_can_be_bound() {
 
 #[test]
 fn other_users_are_refused() {
-    if !under(Options::default()) {
+    let Some(_alone) = under(Options::default()) else {
         return;
-    }
+    };
     if !nix::unistd::geteuid().is_root() {
         lmt_conformance::require::skipped("another user", "only root can become one");
         return;

@@ -76,10 +76,8 @@ impl Context {
     /// Whether anybody has it open or mapped.
     pub fn is_open(&self) -> bool {
         #[allow(deprecated)] // As above.
-        let locked = nix::fcntl::flock(
-            std::os::fd::AsRawFd::as_raw_fd(&self.file),
-            FlockArg::LockExclusiveNonblock,
-        );
+        let locked =
+            nix::fcntl::flock(std::os::fd::AsRawFd::as_raw_fd(&self.file), FlockArg::LockExclusiveNonblock);
         locked == Err(Errno::EWOULDBLOCK)
     }
 

@@ -33,7 +33,10 @@ const MOST_SEGMENTS: u32 = (4 << 20) / abi::SEGMENT_BYTES as u32;
 pub enum Reply {
     Plain(Answer),
     /// A descriptor of this file.
-    Opened { file: File, close_on_exec: bool },
+    Opened {
+        file: File,
+        close_on_exec: bool,
+    },
 }
 
 impl From<Result<(), Errno>> for Reply {
@@ -213,7 +216,8 @@ impl Driver {
         } else {
             segments.iter().flat_map(|segment| maps::untouched_pages(process, &areas, *segment)).collect()
         };
-        let kept = if self.options.is(Mutant::FirstSegmentOnly) { segments.len().min(1) } else { segments.len() };
+        let kept =
+            if self.options.is(Mutant::FirstSegmentOnly) { segments.len().min(1) } else { segments.len() };
         let memory = self.pin(Memory::new(process, segments[..kept].to_vec()));
         if !self.options.is(Mutant::NotPinned) {
             memory.keep_zeros(zeros);

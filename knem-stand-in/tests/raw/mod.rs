@@ -5,6 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use knem_stand_in::Options;
@@ -41,13 +42,17 @@ pub const PAGE: usize = 4096;
 /// An address that nothing is mapped at.
 pub const NOWHERE: u64 = 8;
 
-/// Puts this test under a stand-in, or says why not.
-pub fn under(options: Options) -> bool {
+/// Puts this test under a stand-in, or says why not. Where tests are threads of
+/// one process, they go one by one: a child forked by one holds what another
+/// has open, and with it the other's regions.
+pub fn under(options: Options) -> Option<MutexGuard<'static, ()>> {
+    static ONE: Mutex<()> = Mutex::new(());
+    let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     match knem_stand_in::ensure(options) {
-        Ok(()) => true,
+        Ok(()) => Some(alone),
         Err(why) => {
             lmt_conformance::require::skipped("knem-stand-in", &why.to_string());
-            false
+            None
         }
     }
 }
@@ -197,7 +202,11 @@ impl Area {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: at an address of the kernel's choice, so nothing is replaced.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, fd, 0) };
-        if start == libc::MAP_FAILED { Err(Errno::last()) } else { Ok(Self { address: start.expose_provenance() as u64, bytes }) }
+        if start == libc::MAP_FAILED {
+            Err(Errno::last())
+        } else {
+            Ok(Self { address: start.expose_provenance() as u64, bytes })
+        }
     }
 
     fn pointer(&self) -> *mut u8 {
