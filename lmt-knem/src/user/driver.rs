@@ -154,6 +154,8 @@ fn check_flags(flags: CopyFlags) -> Result<(), KnemError> {
 
 impl Driver for UserDriver {
     fn open() -> Result<Self, KnemError> {
+        // Where Yama rules, who was started by one launcher may reach this.
+        lmt_core::connect::yama::admit_launcher();
         let hint = "the kernel must have getrandom, Linux 3.17 or later";
         let random = lmt_core::random::bytes();
         let random = random.map_err(|errno| KnemError::System { call: "getrandom", errno, hint })?;
