@@ -187,14 +187,11 @@ impl Driver {
     }
 
     fn info(&self, client: &Client<'_>, argument: u64) -> Result<(), Errno> {
-        let features = if self.options.dma { abi::FEATURE_DMA } else { 0 };
-        let (mut first, mut second) = (self.options.abi, features);
-        if self.options.is(Mutant::SwappedInfo) {
-            (first, second) = (second, first);
-        }
+        let engine = self.options.dma || self.options.is(Mutant::EngineClaimed);
+        let features = if engine { abi::FEATURE_DMA } else { 0 };
         let mut info = [0; abi::GET_INFO_BYTES];
-        info[..4].copy_from_slice(&first.to_ne_bytes());
-        info[4..8].copy_from_slice(&second.to_ne_bytes());
+        info[..4].copy_from_slice(&self.options.abi.to_ne_bytes());
+        info[4..8].copy_from_slice(&features.to_ne_bytes());
         client.write(argument, &info)
     }
 
