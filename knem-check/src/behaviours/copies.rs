@@ -101,7 +101,11 @@ fn inline_bound() -> Verdict {
         same_bytes(&what, &local.bytes(), &expected)?;
     }
     let local = Area::with(&pattern(2, 9000));
-    equal("write bounded to 10 bytes", client.write(&[local.all()], start_of(cookie), bounded(10)), Ok(SUCCESS))?;
+    equal(
+        "write bounded to 10 bytes",
+        client.write(&[local.all()], start_of(cookie), bounded(10)),
+        Ok(SUCCESS),
+    )?;
     let expected = [&pattern(2, 10)[..], &pattern(1, 9000)[10..]].concat();
     same_bytes("write bounded to 10 bytes", &memory.bytes(), &expected)?;
     holds()
@@ -202,7 +206,8 @@ fn the_end() -> Verdict {
     ];
     for (offset, arrives, how) in cases {
         local.put(&[0; 9000]);
-        let what = format!("read of {:?} bytes from offset {offset} of 5000", how.length_bytes.unwrap_or(9000));
+        let what =
+            format!("read of {:?} bytes from offset {offset} of 5000", how.length_bytes.unwrap_or(9000));
         equal(&what, client.read(&[local.all()], Place { cookie, offset }, how), Ok(SUCCESS))?;
         let mut expected = vec![0; 9000];
         let start = (offset as usize).min(5000);

@@ -73,7 +73,9 @@ fn killed() -> Verdict {
     match at_once {
         Ok(SUCCESS) => same_bytes("a read just after the kill", &local.bytes(), &pattern(1, BYTES))?,
         Ok(_) | Err(Errno::EINVAL) => {}
-        Err(errno) => return fails(format!("a read just after the kill: expected success or EINVAL, found {errno}")),
+        Err(errno) => {
+            return fails(format!("a read just after the kill: expected success or EINVAL, found {errno}"));
+        }
     }
     Ok(format!("just after the kill a read gave {at_once:?}"))
 }

@@ -107,7 +107,9 @@ impl Driver {
             return Reply::Plain(Answer::Error(errno));
         }
         let flags = flags as i32;
-        self.contexts.retain(|_, context| context.is_open());
+        if !self.options.is(Mutant::DeadOwner) {
+            self.contexts.retain(|_, context| context.is_open());
+        }
         let number = self.next_number;
         let opened = client.identity().and_then(|who| Context::open(number, who.uid, flags));
         match opened.and_then(|(context, file)| Ok((context.id().ok_or(Errno::EIO)?, context, file))) {
