@@ -72,6 +72,19 @@ impl Client {
         Ok(needed("GET_INFO", self.device.info())?.features & abi::FEATURE_DMA != 0)
     }
 
+    /// Whether this driver is loaded so that it ignores all of `flags`.
+    pub fn ignores(&self, flags: u32) -> Result<bool, Stop> {
+        Ok(needed("GET_INFO", self.device.info())?.ignored_flags & flags == flags)
+    }
+
+    /// Whether this driver is loaded so that every copy has flags, by which its
+    /// local memory is pinned first.
+    pub fn always_pins(&self) -> Result<bool, Stop> {
+        let asynchronous = abi::FLAG_ASYNCDMACOMPLETE | abi::FLAG_DMATHREAD | abi::FLAG_MEMCPYTHREAD;
+        let pinning = abi::FLAG_DMA | abi::FLAG_PINLOCAL | asynchronous;
+        Ok(needed("GET_INFO", self.device.info())?.forced_flags & pinning != 0)
+    }
+
     pub fn create_at(&self, array: u64, count: u32, flags: u32, protection: u32) -> Result<u64, Errno> {
         let mut create = abi::CreateRegion {
             iovec_array: array,

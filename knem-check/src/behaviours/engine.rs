@@ -5,7 +5,7 @@ use nix::errno::Errno;
 
 use crate::client::{Client, PLAIN, SUCCESS, ends_well, flagged, pattern, start_of};
 use crate::sys::{Area, PAGE_BYTES};
-use crate::verdict::{Stop, Verdict, equal, holds, needed, same_bytes, skip};
+use crate::verdict::{Stop, Verdict, equal, holds, same_bytes, skip};
 
 super::checks! {
     no_channel "dma-no-channel" "DMA without a channel is EINVAL";
@@ -18,12 +18,16 @@ super::checks! {
 
 /// No small last piece: a whole number of pages.
 const BYTES: usize = 64 * PAGE_BYTES;
+const IGNORED: &str = "this driver is loaded so that it ignores the flag for DMA";
 
 /// A client of a driver with an engine, and a region in page-aligned memory.
 fn with_engine(bytes: usize) -> Result<(Client, u64), Stop> {
     let client = Client::open()?;
     if !client.has_engine()? {
         return skip("the driver has no DMA channel");
+    }
+    if client.ignores(abi::FLAG_DMA)? {
+        return skip(IGNORED);
     }
     let memory = Area::with(&pattern(1, bytes));
     let cookie = client.region(&[memory.all()], abi::PROT_READ | abi::PROT_WRITE)?;
@@ -35,9 +39,8 @@ fn no_channel() -> Verdict {
     if client.has_engine()? {
         return skip("the driver has a DMA channel");
     }
-    let info = needed("GET_INFO", client.device.info())?;
-    if info.ignored_flags & abi::FLAG_DMA != 0 {
-        return skip("this driver ignores the flag for DMA");
+    if client.ignores(abi::FLAG_DMA)? {
+        return skip(IGNORED);
     }
     let (cookie, local) = (client.region(&[memory.all()], abi::PROT_READ)?, Area::zeroed(BYTES));
     let read = client.read(&[local.all()], start_of(cookie), flagged(abi::FLAG_DMA));
