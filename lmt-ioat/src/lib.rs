@@ -11,4 +11,13 @@
 pub mod chunks;
 pub mod engine;
 mod mapped;
+#[cfg(not(loom))]
+pub mod offload;
+mod outcome;
 pub mod places;
+mod queue;
+#[cfg(not(loom))]
+pub mod software;
+mod sync;
+#[cfg(not(loom))]
+mod sys;
