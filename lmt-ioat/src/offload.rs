@@ -169,10 +169,11 @@ impl<E: CopyEngine> Lmt for Offload<E> {
         let progress = self.engine.poll(job);
         let total_bytes = transfer.plan.interval.bytes();
         // What the engine has done beyond the quota is told by the next steps.
-        let bytes = progress.bytes.min(total_bytes).saturating_sub(transfer.told_bytes).min(max_bytes);
+        let copied_bytes = progress.bytes.min(total_bytes);
+        let bytes = copied_bytes.saturating_sub(transfer.told_bytes).min(max_bytes);
         transfer.told_bytes += bytes;
         match progress.state {
-            State::Done if transfer.told_bytes < progress.bytes => Ok(Step { bytes, done: false }),
+            State::Done if transfer.told_bytes < copied_bytes => Ok(Step { bytes, done: false }),
             State::Running => Ok(Step { bytes, done: false }),
             State::Done if transfer.told_bytes == total_bytes => Ok(Step { bytes, done: true }),
             State::Done => Err(self.fault("the engine said done too early")),
