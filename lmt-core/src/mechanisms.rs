@@ -516,3 +516,7 @@ pub(crate) struct Handle {
     handle: u64,
     peer: PeerKey,
 }
+
+#[cfg(test)]
+#[path = "mechanisms_tests.rs"]
+mod tests;
