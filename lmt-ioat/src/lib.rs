@@ -12,6 +12,8 @@
 
 pub mod chunks;
 pub mod engine;
+#[cfg(not(loom))]
+pub mod knem;
 mod mapped;
 #[cfg(not(loom))]
 pub mod offload;
@@ -20,6 +22,8 @@ pub mod places;
 mod queue;
 #[cfg(not(loom))]
 pub mod software;
+#[cfg(not(loom))]
+mod steps;
 mod sync;
 #[cfg(not(loom))]
 mod sys;

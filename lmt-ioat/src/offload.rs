@@ -19,10 +19,11 @@ use lmt_core::mechanism::{
 use lmt_core::process::PeerProcess;
 use nix::errno::Errno;
 
-use crate::engine::{CopyEngine, CopyFailure, Reach, State, SubmitError};
+use crate::engine::{CopyEngine, CopyFailure, Reach, SubmitError};
 use crate::mapped::{self, Mapped};
 use crate::places::{CopyList, ListError, Place};
 use crate::software::{Config, Software};
+use crate::steps::{Told, tell};
 
 /// Single copy by an engine in the background.
 #[derive(Debug)]
@@ -74,7 +75,7 @@ pub struct OffloadTransfer<J> {
 }
 
 /// Whether this end's engine copies.
-fn copies_here(plan: &Plan) -> bool {
+pub(crate) fn copies_here(plan: &Plan) -> bool {
     matches!((plan.role, plan.model), (Role::Receiver, Model::Get) | (Role::Sender, Model::Put))
 }
 
@@ -168,21 +169,10 @@ impl<E: CopyEngine> Lmt for Offload<E> {
         };
         let progress = self.engine.poll(job);
         let total_bytes = transfer.plan.interval.bytes();
-        // What the engine has done beyond the quota is told by the next steps.
-        let copied_bytes = progress.bytes.min(total_bytes);
-        let bytes = copied_bytes.saturating_sub(transfer.told_bytes).min(max_bytes);
-        transfer.told_bytes += bytes;
-        match progress.state {
-            State::Done if transfer.told_bytes < copied_bytes => Ok(Step { bytes, done: false }),
-            State::Running => Ok(Step { bytes, done: false }),
-            State::Done if transfer.told_bytes == total_bytes => Ok(Step { bytes, done: true }),
-            State::Done => Err(self.fault("the engine said done too early")),
-            // A death is final; anything else comes again in the next call,
-            // after the bytes of this one have been counted.
-            State::Failed(failure) if bytes == 0 || failure == CopyFailure::PeerDead => {
-                Err(self.fault_of(failure, &peer.process))
-            }
-            State::Failed(_) => Ok(Step { bytes, done: false }),
+        match tell(&mut transfer.told_bytes, total_bytes, progress, max_bytes) {
+            Told::Step(step) => Ok(step),
+            Told::Failed(failure) => Err(self.fault_of(failure, &peer.process)),
+            Told::DoneTooEarly => Err(self.fault("the engine said done too early")),
         }
     }
 

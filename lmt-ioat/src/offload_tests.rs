@@ -6,7 +6,7 @@ use lmt_core::buffer::{Access, Segment};
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::Progress;
+use crate::engine::{Progress, State};
 
 /// What the test and its engine share.
 #[derive(Debug)]

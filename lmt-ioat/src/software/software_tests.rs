@@ -142,7 +142,8 @@ fn lists_that_it_cannot_reach_are_refused() {
         list.push(from, to, 10).unwrap();
         engine.submit(list).err()
     };
-    let region = Place::Region { cookie: 1, offset: 0 };
+    let owner = lmt_core::identity::EndpointId::from_bytes([0; 16]);
+    let region = Place::Region { cookie: lmt_knem::RegionCookie::new(owner, 1, 1), offset: 0 };
     assert_eq!(submit(None, region, here), Some(SubmitError::OutOfReach));
     assert_eq!(submit(None, Place::Peer(1), here), Some(SubmitError::OutOfReach));
     assert_eq!(submit(Some(myself()), Place::Peer(1), Place::Peer(2)), Some(SubmitError::OutOfReach));
