@@ -6,6 +6,7 @@ use lmt_core::mechanisms::Mechanisms;
 /// Adds every mechanism that this crate brings, as its defaults make it.
 pub fn register_all(mechanisms: &mut Mechanisms) {
     mechanisms.register(lmt_cma::Cma::new());
+    mechanisms.register(lmt_knem::KnemIoctl::new());
     if let Ok(shm) = lmt_shm::Shm::new(lmt_shm::Config::default()) {
         mechanisms.register(shm);
     }

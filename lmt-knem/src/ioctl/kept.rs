@@ -49,7 +49,8 @@ impl Pinned {
         const PAGE: usize = super::regions::PAGE_BYTES as usize;
         let start = address / PAGE * PAGE;
         let end = address.saturating_add(bytes).checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
-        self.segments.iter().any(|s| s.bytes > 0 && s.address < end && s.address + s.bytes > start)
+        bytes > 0
+            && self.segments.iter().any(|s| s.bytes > 0 && s.address < end && s.address + s.bytes > start)
     }
 }
 

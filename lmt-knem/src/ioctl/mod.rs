@@ -10,6 +10,8 @@ pub mod abi;
 mod copies;
 #[cfg(not(loom))]
 mod dma;
+#[cfg(all(test, not(loom)))]
+mod double;
 #[cfg(not(loom))]
 mod driver;
 #[cfg(not(loom))]

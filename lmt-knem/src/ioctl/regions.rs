@@ -215,7 +215,7 @@ impl Regions {
 pub(super) const PAGE_BYTES: u64 = 4096;
 
 /// What peers are told of where the driver's pieces are.
-fn shape_of(memory: &Buffer) -> Shape {
+pub(super) fn shape_of(memory: &Buffer) -> Shape {
     let mut filled = memory.segments().iter().filter(|segment| segment.bytes > 0);
     let (first, last) = (filled.clone().next(), filled.clone().next_back());
     let (Some(first), Some(last)) = (first, last) else {

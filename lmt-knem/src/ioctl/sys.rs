@@ -15,6 +15,7 @@ use lmt_core::fork_guard::Origin;
 use lmt_core::shared_memory::SharedMemory;
 use nix::errno::Errno;
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, munmap};
+use zerocopy::{FromBytes, IntoBytes};
 
 use super::abi;
 use super::slot::Slot;
@@ -28,6 +29,8 @@ const STATUS_BYTES: NonZeroUsize = NonZeroUsize::new(STATUS_SLOTS as usize).unwr
 #[derive(Debug)]
 pub struct Device {
     fd: OwnedFd,
+    #[cfg(test)]
+    double: Option<super::double::Double>,
 }
 
 impl Device {
@@ -38,12 +41,22 @@ impl Device {
     pub fn open(path: &Path) -> Result<Self, Errno> {
         let file = OpenOptions::new().read(true).write(true).custom_flags(nix::libc::O_CLOEXEC).open(path);
         let file = file.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(nix::libc::EIO)))?;
-        Ok(Self { fd: file.into() })
+        Ok(Self::from_fd(file.into()))
     }
 
     /// A device that was opened elsewhere.
     pub fn from_fd(fd: OwnedFd) -> Self {
-        Self { fd }
+        Self {
+            fd,
+            #[cfg(test)]
+            double: None,
+        }
+    }
+
+    /// A device that answers by `double`; its status array is the memory of `fd`.
+    #[cfg(test)]
+    pub(super) fn of_double(fd: OwnedFd, double: super::double::Double) -> Self {
+        Self { fd, double: Some(double) }
     }
 
     /// Makes a request. The argument is writable memory of this process, as the
@@ -59,7 +72,15 @@ impl Device {
     /// segments of an asynchronous copy until it has ended. Where the driver or
     /// a peer writes, nobody else may use the memory meanwhile. Addresses that
     /// are not mapped are harmless: they make the request fail.
-    pub unsafe fn request<T>(&self, number: u32, argument: &mut T) -> Result<(), Errno> {
+    pub unsafe fn request<T: FromBytes + IntoBytes>(
+        &self,
+        number: u32,
+        argument: &mut T,
+    ) -> Result<(), Errno> {
+        #[cfg(test)]
+        if let Some(double) = &self.double {
+            return double.answer(number, argument.as_mut_bytes());
+        }
         let raw: *mut T = argument;
         // SAFETY: `raw` is valid for reads and writes of the struct; the caller
         // vouches for the rest.
