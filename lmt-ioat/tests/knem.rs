@@ -15,7 +15,18 @@ fn under_the_stand_in(how: How) -> OffloadKnem {
     OffloadKnem::new(how)
 }
 
-lmt_conformance::suite!(asynchronous, under_the_stand_in(How::Asynchronous));
+/// All but the case whose memory stands at many addresses, which comes below.
+mod asynchronous {
+    use super::*;
+    lmt_conformance::suite!(@cases under_the_stand_in(How::Asynchronous); sizes alignment segments
+        both_directions order many_at_once cancel cancel_too_late truncation demotion demotion_for_good
+        no_mechanism_left death_of_receivers death_of_senders forked_children child_outlives_its_parent
+        two_endpoints_in_one_process);
+}
+mod one_by_one {
+    use super::*;
+    lmt_conformance::suite!(@cases under_the_stand_in(How::Asynchronous).one_by_one(); past_2_gib);
+}
 lmt_conformance::suite!(synchronous, under_the_stand_in(How::Synchronous));
 
 /// Whether there is no stand-in to be had, which is said.

@@ -36,28 +36,37 @@ impl How {
             Self::Synchronous => CopyFlags::DMA,
         }
     }
-
-    /// Chunks that are asked for before the first has ended: all of a message
-    /// of 24 MiB, so that nothing needs the caller until then.
-    const fn ahead(self) -> usize {
-        match self {
-            Self::Asynchronous => 16,
-            Self::Synchronous => 1,
-        }
-    }
 }
+
+/// Chunks that are asked for before the first has ended: all of a message of
+/// 24 MiB, so that nothing needs the caller until then.
+const AHEAD: usize = 16;
 
 /// The DMA engine of a KNEM driver.
 #[derive(Debug)]
 pub struct KnemDma<D> {
     driver: Shared<D>,
     how: How,
+    ahead: usize,
 }
 
 impl<D: Driver> KnemDma<D> {
     /// The engine of an opened driver.
     pub const fn new(driver: Shared<D>, how: How) -> Self {
-        Self { driver, how }
+        let ahead = match how {
+            How::Asynchronous => AHEAD,
+            How::Synchronous => 1,
+        };
+        Self { driver, how, ahead }
+    }
+
+    /// Asks for a chunk only when the one before it has ended, which needs the
+    /// caller between chunks. For memory that stands at several addresses: a
+    /// chunk's small tail is copied by the processor at once, and so before the
+    /// chunks that are asked for ahead of it.
+    #[must_use]
+    pub fn one_by_one(self) -> Self {
+        Self { ahead: 1, ..self }
     }
 }
 
@@ -73,6 +82,7 @@ enum Run {
 pub struct KnemJob<D: Driver> {
     driver: Shared<D>,
     how: How,
+    ahead: usize,
     peer: Option<Arc<PeerProcess>>,
     runs: VecDeque<Run>,
     chunks: Chunks,
@@ -108,7 +118,7 @@ impl<D: Driver> KnemJob<D> {
             }
             self.under_way.pop_front();
         }
-        while self.stopped.is_none() && self.under_way.len() < self.how.ahead() {
+        while self.stopped.is_none() && self.under_way.len() < self.ahead {
             if !self.ask() {
                 break;
             }
@@ -341,6 +351,7 @@ impl<D: Driver> CopyEngine for KnemDma<D> {
         let mut job = KnemJob {
             driver: self.driver.clone(),
             how: self.how,
+            ahead: self.ahead,
             peer: list.peer().cloned(),
             runs: copies.chunk_by(joins).filter_map(Run::of).collect(),
             chunks: Chunks::of(list.total_bytes()),

@@ -26,17 +26,25 @@ const NAME: &str = "ioat-knem";
 pub struct OffloadKnem<D: Driver = IoctlDriver> {
     regions: KnemLmt<Shared<D>>,
     how: How,
+    is_one_by_one: bool,
 }
 
 impl<D: Driver> OffloadKnem<D> {
     /// A new instance; the driver is opened when the first peer is greeted.
     pub fn new(how: How) -> Self {
-        Self { regions: KnemLmt::new(), how }
+        Self { regions: KnemLmt::new(), how, is_one_by_one: false }
+    }
+
+    /// See [`KnemDma::one_by_one`].
+    #[must_use]
+    pub fn one_by_one(self) -> Self {
+        Self { is_one_by_one: true, ..self }
     }
 
     /// The engine of the opened driver.
     fn engine(&mut self) -> Option<KnemDma<D>> {
-        self.regions.driver().map(|driver| KnemDma::new(driver.clone(), self.how))
+        let engine = KnemDma::new(self.regions.driver()?.clone(), self.how);
+        Some(if self.is_one_by_one { engine.one_by_one() } else { engine })
     }
 }
 
