@@ -27,3 +27,11 @@ mod steps;
 mod sync;
 #[cfg(not(loom))]
 mod sys;
+
+/// Messages by a copying thread: `ioat-software`.
+#[cfg(not(loom))]
+pub type IoatSoftware = offload::Offload<software::Software>;
+
+/// Messages by the DMA engine of KNEM's kernel module: `ioat-knem`.
+#[cfg(not(loom))]
+pub type IoatKnem = knem::OffloadKnem<lmt_knem::ioctl::IoctlDriver>;

@@ -52,6 +52,12 @@ impl Offload<Software> {
     }
 }
 
+impl Default for Offload<Software> {
+    fn default() -> Self {
+        Self::software(Config::default())
+    }
+}
+
 /// A peer whose memory the engine reaches, or whose engine reaches this
 /// process's.
 #[derive(Debug)]

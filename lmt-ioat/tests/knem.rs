@@ -4,15 +4,16 @@
 
 use knem_stand_in::{Options, ensure};
 use lmt_core::mechanism::Lmt;
-use lmt_ioat::knem::{How, OffloadKnem};
+use lmt_ioat::IoatKnem;
+use lmt_ioat::knem::How;
 
 /// The mechanism under a driver with a DMA engine that loses small tails.
-fn under_the_stand_in(how: How) -> OffloadKnem {
+fn under_the_stand_in(how: How) -> IoatKnem {
     if let Err(why) = ensure(Options::default().loses_small_tails()) {
         // The suite then finds no driver, and says so.
         eprintln!("{why}");
     }
-    OffloadKnem::new(how)
+    IoatKnem::new(how)
 }
 
 /// All but the case whose memory stands at many addresses, which comes below.
@@ -43,7 +44,7 @@ fn a_driver_without_an_engine_is_refused_with_a_sentence() {
     if lacks_stand_in(Options::default()) {
         return;
     }
-    let refused = OffloadKnem::<lmt_knem::ioctl::IoctlDriver>::default().hello().unwrap_err();
+    let refused = IoatKnem::default().hello().unwrap_err();
     assert!(refused.sentence.contains("no DMA engine"), "{refused}");
 }
 
@@ -52,7 +53,7 @@ fn a_driver_that_is_not_there_is_refused_with_a_sentence() {
     if lacks_stand_in(Options::default().open_error(nix::errno::Errno::ENOENT)) {
         return;
     }
-    let refused = OffloadKnem::<lmt_knem::ioctl::IoctlDriver>::default().hello().unwrap_err();
+    let refused = IoatKnem::default().hello().unwrap_err();
     assert_eq!(refused.errno, libc::ENOENT);
     assert!(refused.sentence.contains("modprobe knem"), "{refused}");
 }
