@@ -23,6 +23,7 @@ pub mod fault_in;
 pub mod fork_guard;
 pub mod identity;
 pub mod inbox;
+pub mod iovec;
 pub mod matching;
 pub mod mechanism;
 #[cfg(not(loom))]
