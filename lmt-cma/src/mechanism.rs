@@ -5,13 +5,13 @@ use std::sync::Arc;
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Direction, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role,
-    Step, Unavailable,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step,
+    Unavailable,
 };
 use lmt_core::process::PeerProcess;
 
 use crate::remote::RemoteList;
-use crate::segments::{KeptList, RemoteSegment, demote, describe};
+use crate::segments::{KeptList, demote, describe};
 use crate::vm::{self, Local, fault_of};
 
 /// The mechanism; it keeps nothing of its own.
@@ -160,28 +160,7 @@ impl Lmt for Cma {
         local: &mut Buffer,
         copy: &DeclaredCopy<'_>,
     ) -> Result<u64, Fault> {
-        let remote = window(copy);
-        let mut local_at = Cursor::at(local.segments(), copy.local_offset);
-        let side = match copy.direction {
-            Direction::Get => Local::Into(local),
-            Direction::Put => Local::OutOf(local),
-        };
-        let copied =
-            vm::copy(&peer.process, side, &mut local_at, &remote, &mut Cursor::default(), copy.max_bytes);
+        let copied = vm::copy_declared(&peer.process, local, copy);
         copied.error.map_or(Ok(copied.bytes), |error| Err(fault_of(error, &peer.process)))
     }
-}
-
-/// The pieces of a peer's memory that a copy is about, no more than it needs.
-/// Impossible ones are cut: the kernel answers EFAULT to what is left.
-fn window(copy: &DeclaredCopy<'_>) -> Vec<RemoteSegment> {
-    let mut at = Cursor::at(copy.remote, copy.remote_offset);
-    let mut left_bytes = copy.max_bytes;
-    let mut pieces = Vec::new();
-    while let Some(piece) = at.take(copy.remote, left_bytes) {
-        left_bytes -= piece.bytes;
-        let address = (copy.remote[piece.index].address as u64).saturating_add(piece.offset);
-        pieces.push(RemoteSegment { address, bytes: piece.bytes.min(u64::MAX - address) });
-    }
-    pieces
 }

@@ -34,7 +34,6 @@ mod parcel;
 pub mod process;
 #[cfg(not(loom))]
 pub mod random;
-#[cfg(not(loom))]
 pub mod region;
 pub mod rendezvous;
 #[cfg(not(loom))]

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use lmt_cma::remote::RemoteList;
 use lmt_cma::segments::{KeptList, describe};
-use lmt_cma::vm::{CopyError, fault_of};
+use lmt_cma::vm::{self, CopyError, fault_of};
 use lmt_core::bell::Bell;
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step,
+    Unavailable,
 };
 use lmt_core::process::PeerProcess;
 use nix::errno::Errno;
@@ -187,6 +188,17 @@ impl<E: CopyEngine> Lmt for Offload<E> {
             // Whatever it was still doing, it no longer does.
             let _progress = self.engine.quiesce(job);
         }
+    }
+
+    /// At once and by the caller, as nothing is left for it to do meanwhile.
+    fn copy_declared(
+        &mut self,
+        peer: &mut OffloadPeer,
+        local: &mut Buffer,
+        copy: &DeclaredCopy<'_>,
+    ) -> Result<u64, Fault> {
+        let copied = vm::copy_declared(&peer.process, local, copy);
+        copied.error.map_or(Ok(copied.bytes), |error| Err(fault_of(error, &peer.process)))
     }
 }
 

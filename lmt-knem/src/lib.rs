@@ -20,6 +20,8 @@ mod sync;
 mod sys;
 #[cfg_attr(loom, allow(dead_code))] // The models need the flags only.
 mod types;
+#[cfg(not(loom))]
+pub mod user;
 
 #[cfg(not(loom))]
 pub use driver::Driver;
@@ -28,7 +30,7 @@ pub use error::KnemError;
 #[cfg(not(loom))]
 pub use knem::Knem;
 #[cfg(not(loom))]
-pub use mechanism::{KnemIoctl, KnemLmt, KnemPeer, KnemTransfer};
+pub use mechanism::{KnemIoctl, KnemLmt, KnemPeer, KnemTransfer, KnemUser};
 pub use types::{
     Binding, Copied, CopyFlags, CopyId, Info, InlineCopy, Length, RegionCookie, RegionCopy, RegionPlace, Uses,
 };

@@ -18,9 +18,13 @@ use crate::error::KnemError;
 use crate::ioctl::IoctlDriver;
 use crate::sys::{ProbeMemory, lend_again};
 use crate::types::{CopyFlags, InlineCopy, Length, RegionCookie, Uses};
+use crate::user::UserDriver;
 
 /// Messages by KNEM's kernel module: `knem-ioctl`.
 pub type KnemIoctl = KnemLmt<IoctlDriver>;
+
+/// Messages by the same regions without the module: `knem-user`.
+pub type KnemUser = KnemLmt<UserDriver>;
 
 /// Messages by the regions of a driver. It opens the driver when the first peer
 /// is to be told of it.

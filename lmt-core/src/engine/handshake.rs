@@ -52,7 +52,7 @@ impl Traffic {
         let greeting = Greeting::decode(&greeting.bytes, greeting.descriptors).map_err(|e| e.to_string())?;
         let key = *self.by_id.get(&facts.id).ok_or("it has not been greeted")?;
         let inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
-        let table = RemoteTable::attach(greeting.regions).map_err(|e| e.to_string())?;
+        let table = RemoteTable::attach(greeting.regions, facts.id).map_err(|e| e.to_string())?;
         let report = self.transfers.mechanisms().probe(key, facts, greeting.hellos);
         let max_cells = (inbox.geometry().usable_cells() as u64 / 2).max(1);
         self.peers[key as usize].connection = Connection::Met(Box::new(Link {
