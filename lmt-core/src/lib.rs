@@ -7,6 +7,7 @@
 //! stands. No mechanism is named here.
 #![deny(unsafe_code)]
 
+pub mod bell;
 pub mod buffer;
 pub mod config;
 #[cfg(not(loom))]

@@ -14,6 +14,8 @@ pub fn register_all(mechanisms: &mut Mechanisms) {
     }
     mechanisms.register(lmt_vmsplice::Vmsplice::new());
     mechanisms.register(lmt_vmsplice::Writev::new());
+    mechanisms.register(lmt_ioat::IoatKnem::default());
+    mechanisms.register(lmt_ioat::IoatSoftware::default());
 }
 
 /// The names of the mechanisms that this crate brings, in order.
