@@ -18,6 +18,7 @@ pub mod door;
 pub mod engine;
 pub mod error;
 #[cfg(not(loom))]
+pub mod fault_in;
 pub mod fork_guard;
 pub mod identity;
 pub mod inbox;

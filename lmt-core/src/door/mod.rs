@@ -433,6 +433,7 @@ impl Door {
         let quota_bytes = self.inner.config.quota_bytes;
         let mut moved = self.inner.transfers.step(quota_bytes).is_some_and(|bytes| bytes > 0);
         self.inner.settle();
+        moved |= self.inner.transfers.is_faulting() && self.inner.transfers.fault_in();
         if self.inner.transfers.standings().has_parcels() {
             let Inner { transfers, peers, .. } = &mut self.inner;
             transfers.hand_over(&mut self.connector, |key| peers.get(key as usize).map(|peer| peer.id));

@@ -73,6 +73,9 @@ impl Engine {
             moved |= traffic.transfers.step(quota_bytes).is_some_and(|bytes| bytes > 0);
             traffic.settle();
         }
+        if traffic.transfers.is_faulting() {
+            moved |= traffic.transfers.fault_in();
+        }
         if traffic.transfers.standings().has_parcels() {
             self.hand_over_parcels();
         }
