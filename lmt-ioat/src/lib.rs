@@ -9,6 +9,8 @@
 #![deny(unsafe_code)]
 
 pub mod chunks;
+#[cfg(not(loom))]
+pub mod dsa;
 pub mod engine;
 mod mapped;
 pub mod places;
