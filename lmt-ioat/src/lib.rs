@@ -13,4 +13,6 @@ pub mod chunks;
 pub mod dsa;
 pub mod engine;
 mod mapped;
+#[cfg(not(loom))]
+pub mod pipeline;
 pub mod places;
