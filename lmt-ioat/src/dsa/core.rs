@@ -38,14 +38,20 @@ enum Stage {
     Waiting {
         retries: u32,
     },
-    /// In the queue, in this unit.
-    Flying {
-        unit: usize,
-        since: Instant,
-    },
+    /// In the queue.
+    Flying,
     /// What is left is for the CPU, in order.
     ByCpu(VecDeque<Part>),
     Arrived,
+}
+
+/// A unit that is in the queue, and whose it is.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    unit: usize,
+    job: usize,
+    group: usize,
+    since: Instant,
 }
 
 /// A list that has been taken.
@@ -60,7 +66,7 @@ pub(super) struct Job {
 
 impl Job {
     fn flying(&self) -> bool {
-        self.groups.iter().any(|group| matches!(group.stage, Stage::Flying { .. }))
+        self.groups.iter().any(|group| matches!(group.stage, Stage::Flying))
     }
 
     fn progress(&self) -> Progress {
@@ -96,8 +102,7 @@ pub(super) struct Core<Q: WorkQueue> {
     queue: Option<Q>,
     arena: Arena,
     free_units: Vec<usize>,
-    /// Units in the queue.
-    under_way: u32,
+    flights: Vec<Flight>,
     jobs: Vec<Option<Job>>,
     /// Free places in `jobs`.
     free_jobs: Vec<usize>,
@@ -119,7 +124,7 @@ impl<Q: WorkQueue> Core<Q> {
             queue: Some(queue),
             free_units: (0..arena.units()).rev().collect(),
             arena,
-            under_way: 0,
+            flights: Vec::new(),
             jobs: Vec::new(),
             free_jobs: Vec::new(),
             config,
@@ -212,7 +217,7 @@ impl<Q: WorkQueue> Core<Q> {
             let is_front = at == job.arrived;
             let Group { parts, stage, bytes } = &mut job.groups[at];
             let Stage::Waiting { retries } = stage else { continue };
-            let fits = self.under_way < limits.max_under_way.max(1);
+            let fits = self.flights.len() < limits.max_under_way.max(1) as usize;
             // A fenced part in a group behind others waits for all of those.
             if job.is_cancelled || !fits || (!is_front && parts.iter().any(|part| part.is_fenced)) {
                 return;
@@ -220,10 +225,10 @@ impl<Q: WorkQueue> Core<Q> {
             let Some(unit) = self.free_units.pop() else { return };
             match self.arena.launch(queue, unit, parts, flags) {
                 Submitted::Accepted => {
-                    self.under_way += 1;
+                    self.flights.push(Flight { unit, job: id, group: at, since: Instant::now() });
                     self.counters.descriptors += parts.len() as u64;
                     self.counters.submitted_bytes += *bytes;
-                    *stage = Stage::Flying { unit, since: Instant::now() };
+                    *stage = Stage::Flying;
                     continue;
                 }
                 Submitted::Full => {
@@ -268,26 +273,21 @@ impl<Q: WorkQueue> Core<Q> {
         job.progress()
     }
 
-    /// Takes the ended units of a job in, and submits what waits.
+    /// Takes in what has ended, whosever it is, and submits what waits of a job.
     fn turn(&mut self, id: usize) {
         if let Some(queue) = &mut self.queue {
             queue.turn();
         }
-        let Some(Some(job)) = self.jobs.get_mut(id) else { return };
         let mut stalled = false;
-        for group in &mut job.groups[job.arrived..] {
-            let Stage::Flying { unit, since } = group.stage else { continue };
-            match self.arena.report(unit, group.parts.len()) {
-                Some(report) => {
-                    self.free_units.push(unit);
-                    self.under_way -= 1;
-                    let left = judge(&report, &group.parts, &mut self.counters, &mut self.refusals);
-                    group.stage = Stage::ByCpu(left);
-                }
-                None => stalled |= since.elapsed() > self.config.stall_limit,
+        let mut at = 0;
+        while let Some(flight) = self.flights.get(at).copied() {
+            if self.land(flight, false) {
+                self.flights.swap_remove(at);
+            } else {
+                stalled |= flight.since.elapsed() > self.config.stall_limit;
+                at += 1;
             }
         }
-        job.advance();
         if stalled {
             self.given_up = Some("the device has not answered for too long".to_owned());
         } else if self.refusals > MAX_REFUSALS {
@@ -301,32 +301,40 @@ impl<Q: WorkQueue> Core<Q> {
         }
     }
 
+    /// Takes in a unit that has ended, or that nobody works on any more, and
+    /// leaves to the CPU what has no record of success; whether it has ended.
+    fn land(&mut self, flight: Flight, is_stopped: bool) -> bool {
+        let Flight { unit, job, group, .. } = flight;
+        let Some(Some(job)) = self.jobs.get_mut(job) else { return true };
+        let Some(group) = job.groups.get_mut(group) else { return true };
+        let members = group.parts.len();
+        let report = match is_stopped {
+            true => self.arena.last_report(unit, members),
+            false => match self.arena.report(unit, members) {
+                Some(report) => report,
+                None => return false,
+            },
+        };
+        let left = judge(&report, &group.parts, &mut self.counters, &mut self.refusals);
+        group.stage = Stage::ByCpu(left);
+        self.free_units.push(unit);
+        job.advance();
+        true
+    }
+
     /// Stops the queue and leaves all that it has not done to the CPU.
     fn give_up(&mut self) {
         let Some(mut queue) = self.queue.take() else { return };
         queue.stop();
         drop(queue);
-        for job in self.jobs.iter_mut().flatten() {
-            for group in &mut job.groups {
-                match group.stage {
-                    Stage::Flying { unit, .. } => {
-                        // Nothing works on it any more; what has a record of
-                        // success has arrived, even if the batch has not ended.
-                        let report = self.arena.last_report(unit, group.parts.len());
-                        let mut ignored = 0;
-                        let left = judge(&report, &group.parts, &mut self.counters, &mut ignored);
-                        group.stage = Stage::ByCpu(left);
-                        self.free_units.push(unit);
-                    }
-                    Stage::Waiting { .. } => {
-                        group.stage = Stage::ByCpu(group.parts.iter().copied().collect());
-                    }
-                    Stage::ByCpu(_) | Stage::Arrived => {}
-                }
-            }
-            job.advance();
+        for flight in std::mem::take(&mut self.flights) {
+            self.land(flight, true);
         }
-        self.under_way = 0;
+        for group in self.jobs.iter_mut().flatten().flat_map(|job| &mut job.groups) {
+            if let Stage::Waiting { .. } = group.stage {
+                group.stage = Stage::ByCpu(group.parts.iter().copied().collect());
+            }
+        }
     }
 
     pub(super) fn cancel(&mut self, id: usize) {
@@ -373,7 +381,7 @@ fn done(stage: &Stage) -> bool {
     match stage {
         Stage::Arrived => true,
         Stage::ByCpu(left) => left.is_empty(),
-        Stage::Waiting { .. } | Stage::Flying { .. } => false,
+        Stage::Waiting { .. } | Stage::Flying => false,
     }
 }
 

@@ -42,7 +42,7 @@ pub struct Config {
     /// it holds up all who share the device.
     pub block_on_fault: bool,
     /// How long the device may take to answer the first, empty descriptor.
-    /// Default 200 ms.
+    /// Default 1 s.
     pub answer_limit: Duration,
     /// How long one descriptor may be under way before the device is given up.
     /// Default 10 s: a copy takes milliseconds even when others share it.
@@ -57,7 +57,7 @@ impl Default for Config {
             max_retries: 256,
             to_cache: true,
             block_on_fault: false,
-            answer_limit: Duration::from_millis(200),
+            answer_limit: Duration::from_secs(1),
             stall_limit: Duration::from_secs(10),
         }
     }

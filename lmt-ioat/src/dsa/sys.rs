@@ -116,7 +116,7 @@ impl Arena {
     /// The word at `offset` of a unit; in the first unit's first word if there
     /// is no such place, which no caller asks for.
     fn word(&self, unit: usize, offset: usize) -> &AtomicU64 {
-        let within = unit < self.units && offset + 8 <= UNIT_BYTES && offset % 8 == 0;
+        let within = unit < self.units && offset + 8 <= UNIT_BYTES && offset.is_multiple_of(8);
         let at = if within { unit * UNIT_BYTES + offset } else { 0 };
         // SAFETY: below the mapping's length, which holds all units.
         let word = unsafe { self.memory.base().add(at) };
