@@ -9,6 +9,9 @@ pub fn register_all(mechanisms: &mut Mechanisms) {
     if let Ok(shm) = lmt_shm::Shm::new(lmt_shm::Config::default()) {
         mechanisms.register(shm);
     }
+    if let Ok(dsa) = lmt_ioat::pipeline::ioat_dsa() {
+        mechanisms.register(dsa);
+    }
 }
 
 /// The names of the mechanisms that this crate brings, in order.
