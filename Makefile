@@ -11,7 +11,7 @@ SHELL := /bin/bash
 REPORT ?= lmt-report.html
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 # Crates with loom models, and tests of one process that sanitizers can follow.
-LOOM_CRATES ?= lmt-core lmt-shm
+LOOM_CRATES ?= lmt-core lmt-shm lmt-knem lmt-ioat
 ASAN_CRATES ?= lmt-core lmt-shm lmt-cma
 ASAN_TESTS ?= semantics scope shared regions binding
 MIRI_CRATES ?= lmt-core
@@ -50,6 +50,7 @@ tests:
 # Not part of `make test`: it takes minutes, and a busy machine fails it.
 speed:
 	LMT_SPEED=1 cargo test --release -p lmt-bench --test speed -- --nocapture
+	LMT_SPEED=1 cargo test --release -p lmt-ioat --test overlap -- --nocapture
 
 doctests:
 	cargo test --workspace --doc

@@ -5,13 +5,14 @@ use std::io::{IoSlice, IoSliceMut};
 use std::time::{Duration, Instant};
 
 use lmt::{
-    Direction, Endpoint, OperationError, PeerError, PeerId, Protection, RegionError, RegionKey, Source,
-    TagMatch,
+    Direction, Endpoint, OperationError, PeerError, PeerId, Protection, Region, RegionError, RegionKey,
+    SharedRegion, Source, TagMatch,
 };
 use lmt_conformance::group::{Group, Test};
 use lmt_conformance::test_name;
 
-const LIMIT: Duration = Duration::from_secs(20);
+/// Long against what a machine needs on which every core has other work too.
+const LIMIT: Duration = Duration::from_secs(120);
 /// Where an error within a second is promised, the test allows a loaded
 /// machine some more.
 const SOON: Duration = Duration::from_secs(3);
@@ -463,6 +464,67 @@ fn tampered_keys_name_nothing() {
             }
         }
         exchange(&endpoint, other);
+    });
+}
+
+/// Two peers race for each of many regions of single use; the owner counts.
+#[test]
+fn a_region_of_single_use_serves_one_of_two_peers() {
+    const ROUNDS: usize = 200;
+    Test::new(test_name!(), 3).time_limit(LIMIT).run(|group| {
+        let endpoint = Endpoint::builder().id(group.id().member(group.rank())).build().expect("an endpoint");
+        let peer = |rank| endpoint.insert_peer(&group.address(rank)).expect("room for a peer");
+        if group.rank() > 0 {
+            let owner = peer(0);
+            exchange(&endpoint, owner);
+            let mut into = [0; 5000];
+            for round in 0..ROUNDS {
+                let result = endpoint.get(&receive_key(&endpoint, owner), 0, &mut into);
+                let served = match result {
+                    Ok(status) => {
+                        assert_eq!((status.bytes, into), (5000, [round as u8; 5000]));
+                        1
+                    }
+                    error => {
+                        assert_eq!(error_of(error), RegionError::UsedUp);
+                        0
+                    }
+                };
+                endpoint.send(owner, 3, &[served]).expect("the owner lives");
+            }
+            return;
+        }
+        let others = [peer(1), peer(2)];
+        others.iter().for_each(|other| exchange(&endpoint, *other));
+        let private = others.iter().all(|other| reaches_private_memory(&endpoint, *other));
+        for round in 0..ROUNDS {
+            let memory = [round as u8; 5000];
+            endpoint.scope(|scope| {
+                let (mut declared, mut allocated) = (None, None);
+                let key = if private && round % 2 == 0 {
+                    declared
+                        .insert(scope.declare_for_one_reading(&[IoSlice::new(&memory)]))
+                        .as_ref()
+                        .map(Region::key)
+                } else {
+                    let made = endpoint.allocate_region(5000, Protection::READ.single_use());
+                    let region = allocated.insert(made).as_ref();
+                    region
+                        .inspect(|r| r.write_at(0, &memory).expect("its owner writes it"))
+                        .map(SharedRegion::key)
+                };
+                let key = *key.as_ref().expect("a region");
+                others.iter().for_each(|other| send_key(&endpoint, *other, key));
+                let mut served = 0;
+                for other in others {
+                    let mut one = [0];
+                    let from = Source::Peer(other);
+                    endpoint.receive(from, TagMatch::exactly(3), &mut one).expect("the peer lives");
+                    served += one[0];
+                }
+                assert_eq!(served, 1, "round {round}");
+            });
+        }
     });
 }
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Direction, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role,
-    Step, Unavailable,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step,
+    Unavailable,
 };
 use lmt_core::process::PeerProcess;
 
-use crate::segments::{Described, INLINE_SEGMENTS, KeptList, RemoteSegment, covers, describe, parse};
+use crate::remote::RemoteList;
+use crate::segments::{KeptList, demote, describe};
 use crate::vm::{self, Local, fault_of};
 
 /// The mechanism; it keeps nothing of its own.
@@ -37,24 +38,6 @@ impl CmaPeer {
     /// The peer's process, for [`vm`]'s copies.
     pub fn process(&self) -> &PeerProcess {
         &self.process
-    }
-}
-
-/// The peer's segments, checked to cover the interval.
-#[derive(Debug)]
-enum RemoteList {
-    Unknown,
-    Inline { count: usize, segments: [RemoteSegment; INLINE_SEGMENTS] },
-    Long(Box<[RemoteSegment]>),
-}
-
-impl RemoteList {
-    fn as_slice(&self) -> &[RemoteSegment] {
-        match self {
-            Self::Unknown => &[],
-            Self::Inline { count, segments } => segments.get(..*count).unwrap_or(&[]),
-            Self::Long(list) => list,
-        }
     }
 }
 
@@ -102,12 +85,11 @@ impl Lmt for Cma {
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(CmaTransfer, Cookie), Fault> {
-        let (cookie, kept) = describe(data, plan.interval)
-            .ok_or_else(|| demote("the message has more than 1048576 segments; pack it or use fewer"))?;
+        let (cookie, kept) = describe(data, plan.interval)?;
         let transfer = CmaTransfer {
             plan: *plan,
             _kept: kept,
-            remote: RemoteList::Unknown,
+            remote: RemoteList::default(),
             local_at: Cursor::default(),
             remote_at: Cursor::default(),
             left_bytes: 0,
@@ -129,19 +111,9 @@ impl Lmt for Cma {
                 sentence: "this process cannot reach the peer's memory; the peer must copy".to_owned(),
             });
         }
-        let bad =
-            || demote("the peer's cookie does not describe the message; its lmt may be of another version");
-        let (start, list) = match parse(remote, interval).ok_or_else(bad)? {
-            Described::Inline { start, count, segments } => (start, RemoteList::Inline { count, segments }),
-            Described::Indirect { start, address, count } => {
-                (start, RemoteList::Long(fetch(&peer.process, address, count)?))
-            }
-        };
-        if !covers(start, list.as_slice(), interval) {
-            return Err(bad());
-        }
-        transfer.remote_at = Cursor::at(list.as_slice(), interval.start - start);
+        let (list, at) = RemoteList::resolve(&peer.process, remote, interval)?;
         transfer.remote = list;
+        transfer.remote_at = at;
         transfer.left_bytes = interval.bytes();
         // Found on the first step, which knows the buffer.
         transfer.plan.interval = interval;
@@ -188,40 +160,7 @@ impl Lmt for Cma {
         local: &mut Buffer,
         copy: &DeclaredCopy<'_>,
     ) -> Result<u64, Fault> {
-        let remote = window(copy);
-        let mut local_at = Cursor::at(local.segments(), copy.local_offset);
-        let side = match copy.direction {
-            Direction::Get => Local::Into(local),
-            Direction::Put => Local::OutOf(local),
-        };
-        let copied =
-            vm::copy(&peer.process, side, &mut local_at, &remote, &mut Cursor::default(), copy.max_bytes);
+        let copied = vm::copy_declared(&peer.process, local, copy);
         copied.error.map_or(Ok(copied.bytes), |error| Err(fault_of(error, &peer.process)))
     }
-}
-
-/// The pieces of a peer's memory that a copy is about, no more than it needs.
-/// Impossible ones are cut: the kernel answers EFAULT to what is left.
-fn window(copy: &DeclaredCopy<'_>) -> Vec<RemoteSegment> {
-    let mut at = Cursor::at(copy.remote, copy.remote_offset);
-    let mut left_bytes = copy.max_bytes;
-    let mut pieces = Vec::new();
-    while let Some(piece) = at.take(copy.remote, left_bytes) {
-        left_bytes -= piece.bytes;
-        let address = (copy.remote[piece.index].address as u64).saturating_add(piece.offset);
-        pieces.push(RemoteSegment { address, bytes: piece.bytes.min(u64::MAX - address) });
-    }
-    pieces
-}
-
-/// Fetches a list of `count` segments, which `parse` has bounded, from the peer.
-fn fetch(process: &PeerProcess, address: u64, count: usize) -> Result<Box<[RemoteSegment]>, Fault> {
-    use zerocopy::IntoBytes;
-    let mut list = vec![RemoteSegment::default(); count].into_boxed_slice();
-    vm::read_bytes(process, address, list.as_mut_bytes()).map_err(|error| fault_of(error, process))?;
-    Ok(list)
-}
-
-fn demote(sentence: &str) -> Fault {
-    Fault::Demote { errno: 0, for_good: false, sentence: sentence.to_owned() }
 }

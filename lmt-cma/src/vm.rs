@@ -3,7 +3,7 @@
 
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
-use lmt_core::mechanism::Fault;
+use lmt_core::mechanism::{DeclaredCopy, Direction, Fault};
 use lmt_core::process::PeerProcess;
 use nix::errno::Errno;
 
@@ -11,7 +11,7 @@ pub use crate::segments::RemoteSegment;
 pub use crate::sys::Local;
 
 /// The most segments one system call takes on either side (IOV_MAX).
-pub const SEGMENTS_PER_CALL: usize = 1024;
+pub const SEGMENTS_PER_CALL: usize = lmt_core::iovec::MAX_ENTRIES;
 /// The most bytes one system call moves (MAX_RW_COUNT, read(2)).
 pub const BYTES_PER_CALL: u64 = 0x7fff_f000;
 
@@ -162,6 +162,43 @@ pub fn write_peer(
 ) -> Copied {
     let (mut here, mut there) = (Cursor::default(), Cursor::at(remote, remote_offset));
     copy(process, Local::OutOf(local), &mut here, remote, &mut there, u64::MAX)
+}
+
+/// Copies between declared memory of a peer and `local`, at once, up to the end
+/// of either or the first error.
+pub fn copy_declared(process: &PeerProcess, local: &mut Buffer, copy: &DeclaredCopy<'_>) -> Copied {
+    let mut local_at = Cursor::at(local.segments(), copy.local_offset);
+    let side = match copy.direction {
+        Direction::Get => Local::Into(local),
+        Direction::Put => Local::OutOf(local),
+    };
+    let mut pieces = window(copy);
+    let (one, many);
+    // One piece, the usual case, needs no list in the heap.
+    let remote = match (pieces.next(), pieces.next()) {
+        (Some(only), None) => {
+            one = [only];
+            &one[..]
+        }
+        (first, second) => {
+            many = first.into_iter().chain(second).chain(pieces).collect::<Vec<_>>();
+            &many[..]
+        }
+    };
+    self::copy(process, side, &mut local_at, remote, &mut Cursor::default(), copy.max_bytes)
+}
+
+/// The pieces of a peer's memory that a copy is about, no more than it needs.
+/// Impossible ones are cut: the kernel answers EFAULT to what is left.
+fn window(copy: &DeclaredCopy<'_>) -> impl Iterator<Item = RemoteSegment> {
+    let mut at = Cursor::at(copy.remote, copy.remote_offset);
+    let mut left_bytes = copy.max_bytes;
+    std::iter::from_fn(move || {
+        let piece = at.take(copy.remote, left_bytes)?;
+        left_bytes -= piece.bytes;
+        let address = (copy.remote[piece.index].address as u64).saturating_add(piece.offset);
+        Some(RemoteSegment { address, bytes: piece.bytes.min(u64::MAX - address) })
+    })
 }
 
 /// What an error means for a transfer with this peer.

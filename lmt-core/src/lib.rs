@@ -7,6 +7,7 @@
 //! stands. No mechanism is named here.
 #![deny(unsafe_code)]
 
+pub mod bell;
 pub mod buffer;
 pub mod config;
 #[cfg(not(loom))]
@@ -22,6 +23,7 @@ pub mod fault_in;
 pub mod fork_guard;
 pub mod identity;
 pub mod inbox;
+pub mod iovec;
 pub mod matching;
 pub mod mechanism;
 #[cfg(not(loom))]
@@ -32,7 +34,6 @@ mod parcel;
 pub mod process;
 #[cfg(not(loom))]
 pub mod random;
-#[cfg(not(loom))]
 pub mod region;
 pub mod rendezvous;
 #[cfg(not(loom))]

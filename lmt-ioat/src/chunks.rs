@@ -31,6 +31,11 @@ impl Chunks {
     pub const fn of(total_bytes: u64) -> Self {
         Self { at: 0, end: total_bytes, next_bytes: FIRST_CHUNK_BYTES }
     }
+
+    /// Whether there is none left.
+    pub const fn is_empty(&self) -> bool {
+        self.at == self.end
+    }
 }
 
 impl Iterator for Chunks {

@@ -1,5 +1,6 @@
 //! The trait behind which every copy engine stands.
 
+use lmt_core::bell::Bell;
 use lmt_core::mechanism::{Fault, Unavailable};
 
 use crate::places::{CopyList, Place};
@@ -139,6 +140,11 @@ pub trait CopyEngine: Send + 'static {
 
     /// What its copies may name.
     fn reach(&self) -> Reach;
+
+    /// Takes the endpoint's bell, before anything is submitted: it is rung
+    /// whenever a list has ended. An engine that learns of its ends only when it
+    /// is polled drops it.
+    fn take_bell(&mut self, _bell: &Bell) {}
 
     /// Takes a list to copy and returns at once: what does not fit the device
     /// yet waits in the engine. Copies of one list are done in order, so that

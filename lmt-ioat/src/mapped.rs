@@ -1,7 +1,8 @@
 //! Memory of this process that an engine may use in the background.
 #![allow(unsafe_code)] // Its constructor states what the lender promises.
 
-use lmt_core::buffer::{Access, Segment};
+use lmt_core::buffer::{Access, Buffer, Segment};
+use lmt_core::mechanism::Interval;
 
 /// A piece of this process's memory, lent to an engine. Constructing one is the
 /// unsafe step; what safe code makes of it stays within the piece.
@@ -55,4 +56,18 @@ impl Mapped {
     pub fn shortened(self, bytes: u64) -> Self {
         Self { bytes: usize::try_from(bytes).map_or(self.bytes, |bytes| self.bytes.min(bytes)), ..self }
     }
+}
+
+/// The memory of `interval` of a buffer that was given to `Lmt::prepare`, in
+/// order. For that transfer only: it, and the job made of it, must be gone or
+/// ended when `Lmt::finish` returns.
+pub(crate) fn lent_by(data: &Buffer, interval: Interval) -> Vec<Mapped> {
+    let lent = |piece| {
+        // SAFETY: the buffer's maker promised valid memory, used by nobody
+        // else, until the operation is complete, which it is not before
+        // `Lmt::finish` has returned; the caller keeps the pieces no longer.
+        // A buffer's pieces lie in the address space and are exposed.
+        unsafe { Mapped::new(piece, data.access()) }
+    };
+    data.pieces(interval.start..interval.end).map(lent).collect()
 }

@@ -10,9 +10,6 @@ use crate::dsa::{self, DsaEngine};
 use crate::engine::{CopyEngine, State};
 use crate::places::{CopyList, Mapped, Place};
 
-/// The pipeline over Intel's DSA, under the name `ioat-dsa`.
-pub type DsaPipeline = Shm<EngineCopier<DsaEngine>>;
-
 /// The pipeline over the DSA of this machine, with the defaults; it opens
 /// nothing and takes no memory before it is used.
 ///
@@ -28,7 +25,7 @@ pub type DsaPipeline = Shm<EngineCopier<DsaEngine>>;
 /// }
 /// # Ok::<(), lmt_shm::ConfigError>(())
 /// ```
-pub fn ioat_dsa() -> Result<DsaPipeline, ConfigError> {
+pub fn ioat_dsa() -> Result<crate::IoatDsa, ConfigError> {
     Shm::with_copier(engine_config(), EngineCopier::new("ioat-dsa", DsaEngine::new(dsa::Config::default())))
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lmt_core::buffer::Access;
 use lmt_core::process::PeerProcess;
+use lmt_knem::RegionCookie;
 
 pub use crate::mapped::Mapped;
 
@@ -16,10 +17,10 @@ pub enum Place {
     /// An address in the peer that the list names; untrusted. A wrong one is
     /// the peer's loss: the copy is refused, or the peer's own bytes garbled.
     Peer(u64),
-    /// A KNEM region, by its cookie, and the first byte's offset in it.
+    /// A region of KNEM's, by its cookie, and the first byte's offset in it.
     Region {
-        /// The cookie that the driver gave its owner.
-        cookie: u64,
+        /// The cookie that its owner has given out.
+        cookie: RegionCookie,
         /// In bytes from the region's beginning.
         offset: u64,
     },

@@ -14,8 +14,8 @@ fn lists_take_what_both_places_have() {
     assert_eq!(list.push(Place::Peer(5), here, 10), Ok(()));
     assert_eq!(list.push(Place::Peer(5), here, 11), Err(ListError::TooShort { bytes: 11, room: 10 }));
     assert_eq!(list.push(here, Place::Peer(u64::MAX - 3), 4), Err(ListError::TooShort { bytes: 4, room: 3 }));
-    let region = Place::Region { cookie: 1, offset: u64::MAX };
-    assert_eq!(list.push(region, here, 1), Err(ListError::TooShort { bytes: 1, room: 0 }));
+    let there = region(1, u64::MAX);
+    assert_eq!(list.push(there, here, 1), Err(ListError::TooShort { bytes: 1, room: 0 }));
     let read_only = Place::Mapped(mapped(1000, 10, Access::Read));
     assert_eq!(list.push(Place::Peer(5), read_only, 1), Err(ListError::ReadOnly));
     assert_eq!(list.push(read_only, Place::Peer(5), 0), Ok(()));
@@ -25,7 +25,7 @@ fn lists_take_what_both_places_have() {
 #[test]
 fn sums_that_overflow_are_refused() {
     let mut list = CopyList::new();
-    let far = |cookie| Place::Region { cookie, offset: 0 };
+    let far = |number| region(number, 0);
     assert_eq!(list.push(far(1), far(2), u64::MAX), Ok(()));
     assert_eq!(list.push(far(3), far(4), 1), Err(ListError::TooMany));
     assert_eq!(list.copies().len(), 1);
@@ -39,7 +39,12 @@ fn places_advance_within_their_memory() {
     assert_eq!(piece.shortened(3), mapped(1000, 3, Access::Read));
     assert_eq!(piece.shortened(30), piece);
     assert_eq!(Place::Peer(u64::MAX).advanced(1), None);
-    let region = Place::Region { cookie: 7, offset: 3 };
-    assert_eq!(region.advanced(2), Some(Place::Region { cookie: 7, offset: 5 }));
+    let there = region(7, 3);
+    assert_eq!(there.advanced(2), Some(region(7, 5)));
     assert_eq!(Place::Mapped(piece).advanced(10), Some(Place::Mapped(mapped(1010, 0, Access::Read))));
+}
+
+fn region(number: u32, offset: u64) -> Place {
+    let owner = lmt_core::identity::EndpointId::from_bytes([0; 16]);
+    Place::Region { cookie: RegionCookie::new(owner, number, 1), offset }
 }

@@ -309,8 +309,7 @@ fn a_device_that_refuses_all_is_given_up_with_its_reason() {
 fn jobs_outlive_their_engine_and_foreign_places_are_refused() {
     let (mut engine, _) = engine(config(), limits(), Faults::default());
     let mut foreign = CopyList::new();
-    let region = Place::Region { cookie: 1, offset: 0 };
-    foreign.push(region, region, 5).unwrap();
+    foreign.push(Place::Peer(4096), Place::Peer(8192), 5).unwrap();
     assert!(matches!(engine.submit(foreign), Err(SubmitError::OutOfReach)));
     let mut memory = Memory::new(&[100_000]);
     let mut job = engine.submit(memory.list()).unwrap();

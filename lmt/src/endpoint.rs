@@ -11,7 +11,7 @@ use lmt_core::engine::{
 };
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::{Counters, Standing};
-use lmt_core::region::{Protection, RegionKey};
+use lmt_core::region::{RegionKey, RegionOptions};
 
 use crate::access::{Access, Token};
 use crate::lent;
@@ -232,8 +232,9 @@ impl Endpoint {
         with_scope(self, body)
     }
 
-    /// Allocates zeroed memory that peers map, and declares it. It is
-    /// destroyed when the value is dropped.
+    /// Allocates zeroed memory that peers map, and declares it, with a
+    /// [`crate::Protection`] for many uses or [`crate::Protection::single_use`].
+    /// It is destroyed when the value is dropped.
     ///
     /// # Errors
     /// Memory is short, as many regions are declared as there can be, or this
@@ -241,9 +242,9 @@ impl Endpoint {
     pub fn allocate_region(
         &self,
         bytes: usize,
-        protection: Protection,
+        options: impl Into<RegionOptions>,
     ) -> Result<SharedRegion<'_, Self>, OperationError> {
-        SharedRegion::allocate(self, bytes, protection)
+        SharedRegion::allocate(self, bytes, options.into())
     }
 
     /// Fills `into` from a region, from `offset` on, without the owner's help,

@@ -6,7 +6,7 @@ use std::io::{IoSlice, IoSliceMut};
 
 use lmt_core::buffer::{self, Buffer, Segment};
 use lmt_core::engine::{Message, OperationError, PeerId, RequestId, SendMode, Source, Status, TagMatch};
-use lmt_core::region::{Protection, RegionKey};
+use lmt_core::region::{RegionKey, RegionOptions};
 
 use crate::access::{Access, Token};
 
@@ -144,19 +144,20 @@ pub(crate) fn begin_receive_matched<A: Access>(
 pub(crate) fn declare<A: Access>(
     access: &A,
     segments: &mut [IoSliceMut<'_>],
-    protection: Protection,
+    options: RegionOptions,
 ) -> Result<RegionKey, OperationError> {
     let buffer = lend_mut(segments)?;
-    access.with(Token::new(), |engine| engine.declare_region(buffer, protection))
+    access.with(Token::new(), |engine| engine.declare_region(buffer, options))
 }
 
 /// As [`declare`], for slices that nobody may write.
 pub(crate) fn declare_for_reading<A: Access>(
     access: &A,
     segments: &[IoSlice<'_>],
+    options: RegionOptions,
 ) -> Result<RegionKey, OperationError> {
     let buffer = lend(segments)?;
-    access.with(Token::new(), |engine| engine.declare_region(buffer, Protection::READ))
+    access.with(Token::new(), |engine| engine.declare_region(buffer, options))
 }
 
 /// Begins a get whose slices the caller keeps borrowed until it is drained.

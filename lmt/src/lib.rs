@@ -32,7 +32,7 @@ pub use lmt_core::engine::{
 };
 pub use lmt_core::error::PeerError;
 pub use lmt_core::identity::{Address, AddressError, EndpointId};
-pub use lmt_core::region::{Direction, Protection, RegionError, RegionKey};
+pub use lmt_core::region::{Direction, Protection, RegionError, RegionKey, RegionOptions};
 pub use lmt_core::{buffer, door, mechanism, mechanisms};
 pub use region::{Region, SharedRegion};
 pub use scope::{Request, Scope};

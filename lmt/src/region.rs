@@ -2,9 +2,10 @@
 //! help (knem-jpdc2013, sections 3.2 and 3.4).
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 
 use lmt_core::engine::OperationError;
-use lmt_core::region::{Protection, RegionKey};
+use lmt_core::region::{RegionKey, RegionOptions};
 
 use crate::access::{Access, Token};
 use crate::lent;
@@ -17,6 +18,9 @@ use crate::lent;
 /// a mechanism that reaches this process's own memory carries that; where none
 /// does, they are told [`crate::RegionError::Unreachable`], and a
 /// [`SharedRegion`] is the answer.
+///
+/// With [`crate::Protection::single_use`] it serves the first get or put that
+/// begins, and none after ([`crate::RegionError::UsedUp`]).
 ///
 /// # When peers are done
 /// When the scope has ended no copy begins any more. One that a peer is just
@@ -65,12 +69,16 @@ use crate::lent;
 /// ```
 pub struct Region<'scope, A: Access> {
     access: &'scope A,
-    declared: &'scope RefCell<Vec<RegionKey>>,
+    declared: &'scope RefCell<HashSet<RegionKey>>,
     key: RegionKey,
 }
 
 impl<'scope, A: Access> Region<'scope, A> {
-    pub(crate) fn new(access: &'scope A, declared: &'scope RefCell<Vec<RegionKey>>, key: RegionKey) -> Self {
+    pub(crate) fn new(
+        access: &'scope A,
+        declared: &'scope RefCell<HashSet<RegionKey>>,
+        key: RegionKey,
+    ) -> Self {
         Self { access, declared, key }
     }
 
@@ -108,7 +116,7 @@ impl<'scope, A: Access> Region<'scope, A> {
     /// This is a forked child.
     pub fn destroy(self) -> Result<(), OperationError> {
         self.access.with(Token::new(), |engine| engine.destroy_region(&self.key))?;
-        self.declared.borrow_mut().retain(|key| *key != self.key);
+        self.declared.borrow_mut().remove(&self.key);
         Ok(())
     }
 }
@@ -144,9 +152,9 @@ impl<'a, A: Access> SharedRegion<'a, A> {
     pub(crate) fn allocate(
         access: &'a A,
         bytes: usize,
-        protection: Protection,
+        options: RegionOptions,
     ) -> Result<Self, OperationError> {
-        let key = access.with(Token::new(), |engine| engine.allocate_region(bytes, protection))?;
+        let key = access.with(Token::new(), |engine| engine.allocate_region(bytes, options))?;
         Ok(Self { access, key })
     }
 

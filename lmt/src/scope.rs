@@ -2,11 +2,12 @@
 //! keeps alive: as `std::thread::scope` does for threads.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::io::{IoSlice, IoSliceMut};
 use std::marker::PhantomData;
 
 use lmt_core::engine::{Message, OperationError, PeerId, RequestId, SendMode, Source, Status, TagMatch};
-use lmt_core::region::{Protection, RegionKey};
+use lmt_core::region::{Protection, RegionKey, RegionOptions};
 
 use crate::access::{Access, Token};
 use crate::lent;
@@ -52,7 +53,7 @@ use crate::region::Region;
 pub struct Scope<'scope, 'env: 'scope, A: Access> {
     access: &'env A,
     open: RefCell<Vec<RequestId>>,
-    declared: RefCell<Vec<RegionKey>>,
+    declared: RefCell<HashSet<RegionKey>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -70,7 +71,7 @@ pub struct Request<'scope, A: Access> {
 struct Leave<'a, A: Access> {
     access: &'a A,
     open: &'a RefCell<Vec<RequestId>>,
-    declared: &'a RefCell<Vec<RegionKey>>,
+    declared: &'a RefCell<HashSet<RegionKey>>,
 }
 
 impl<A: Access> Drop for Leave<'_, A> {
@@ -90,7 +91,7 @@ where
     A: Access,
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, A>) -> T,
 {
-    let (open, declared) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
+    let (open, declared) = (RefCell::new(Vec::new()), RefCell::new(HashSet::new()));
     let scope = Scope { access, open, declared, scope: PhantomData, env: PhantomData };
     let _leave = Leave { access, open: &scope.open, declared: &scope.declared };
     body(&scope)
@@ -209,9 +210,9 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
     pub unsafe fn declare(
         &'scope self,
         memory: &'env mut [u8],
-        protection: Protection,
+        options: impl Into<RegionOptions>,
     ) -> Result<Region<'scope, A>, OperationError> {
-        Ok(self.keep(lent::declare(self.access, &mut [IoSliceMut::new(memory)], protection)?))
+        Ok(self.keep(lent::declare(self.access, &mut [IoSliceMut::new(memory)], options.into())?))
     }
 
     /// Declares several pieces of memory as one region.
@@ -225,9 +226,9 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
     pub unsafe fn declare_segments(
         &'scope self,
         segments: &mut [IoSliceMut<'env>],
-        protection: Protection,
+        options: impl Into<RegionOptions>,
     ) -> Result<Region<'scope, A>, OperationError> {
-        Ok(self.keep(lent::declare(self.access, segments, protection)?))
+        Ok(self.keep(lent::declare(self.access, segments, options.into())?))
     }
 
     /// Declares memory that peers may only get from, and that this process
@@ -239,11 +240,38 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         &'scope self,
         segments: &[IoSlice<'env>],
     ) -> Result<Region<'scope, A>, OperationError> {
-        Ok(self.keep(lent::declare_for_reading(self.access, segments)?))
+        Ok(self.keep(lent::declare_for_reading(self.access, segments, Protection::READ.into())?))
+    }
+
+    /// As [`Scope::declare_for_reading`], for the first get that begins and no
+    /// other (see [`RegionOptions::single_use`]).
+    ///
+    /// ```
+    /// use std::io::IoSlice;
+    ///
+    /// let endpoint = lmt::Endpoint::new()?;
+    /// let (memory, mut into) = (*b"once", [0; 4]);
+    /// endpoint.scope(|scope| {
+    ///     let region = scope.declare_for_one_reading(&[IoSlice::new(&memory)])?;
+    ///     endpoint.get(&region.key(), 0, &mut into)?;
+    ///     let again = endpoint.get(&region.key(), 0, &mut into);
+    ///     assert_eq!(again, Err(lmt::OperationError::Region(lmt::RegionError::UsedUp)));
+    ///     Ok::<(), lmt::OperationError>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Scope::declare`].
+    pub fn declare_for_one_reading(
+        &'scope self,
+        segments: &[IoSlice<'env>],
+    ) -> Result<Region<'scope, A>, OperationError> {
+        Ok(self.keep(lent::declare_for_reading(self.access, segments, Protection::READ.single_use())?))
     }
 
     fn keep(&'scope self, key: RegionKey) -> Region<'scope, A> {
-        self.declared.borrow_mut().push(key);
+        self.declared.borrow_mut().insert(key);
         Region::new(self.access, &self.declared, key)
     }
 

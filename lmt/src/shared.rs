@@ -12,7 +12,7 @@ use lmt_core::config::Config;
 use lmt_core::engine::{Engine, Message, OperationError, RequestId, SendMode, Status};
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::{Counters, Standing};
-use lmt_core::region::{Protection, RegionKey};
+use lmt_core::region::{RegionKey, RegionOptions};
 
 use crate::access::{Access, Token};
 use crate::lock::EngineLock;
@@ -222,9 +222,9 @@ impl SharedEndpoint {
     pub fn allocate_region(
         &self,
         bytes: usize,
-        protection: Protection,
+        options: impl Into<RegionOptions>,
     ) -> Result<SharedRegion<'_, Self>, OperationError> {
-        SharedRegion::allocate(self, bytes, protection)
+        SharedRegion::allocate(self, bytes, options.into())
     }
 
     /// Gets from a region and waits; see [`Endpoint::get`].

@@ -3,7 +3,7 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
-use lmt::{Direction, Endpoint, OperationError, Protection, RegionError, RegionKey};
+use lmt::{Direction, Endpoint, OperationError, Protection, RegionError, RegionKey, SharedEndpoint};
 
 fn error_of<T: std::fmt::Debug>(result: Result<T, OperationError>) -> RegionError {
     match result {
@@ -76,4 +76,46 @@ fn the_region_of_an_unknown_endpoint_is_refused() {
         let get = scope.get(&key, 0, &mut into).expect("it is begun");
         assert_eq!(get.cancel(), Err(OperationError::Cancelled));
     });
+}
+
+#[test]
+fn a_region_of_single_use_is_used_once_by_whoever_is_first() {
+    let endpoint = SharedEndpoint::new(Endpoint::new().expect("an endpoint"));
+    let region = endpoint.allocate_region(8, Protection::READ_WRITE.single_use()).expect("memory");
+    region.write_at(0, b"12345678").expect("its owner is not bound");
+    // What is refused before it begins uses nothing up.
+    assert!(matches!(error_of(endpoint.put(&region.key(), 8, b"9")), RegionError::OutOfBounds { .. }));
+    let begin = std::sync::Barrier::new(4);
+    let results: Vec<_> = std::thread::scope(|threads| {
+        let one = || {
+            begin.wait();
+            let mut text = [0; 8];
+            endpoint.get(&region.key(), 0, &mut text).map(|status| (status.bytes, text))
+        };
+        let all: Vec<_> = (0..4).map(|_| threads.spawn(one)).collect();
+        all.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    let (served, refused): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+    assert_eq!(served, [Ok((8, *b"12345678"))]);
+    assert!(refused.into_iter().all(|result| error_of(result) == RegionError::UsedUp));
+    region.write_at(0, b"87654321").expect("its owner is not bound");
+    let key = region.key();
+    drop(region);
+    assert_eq!(error_of(endpoint.get(&key, 0, &mut [0; 8])), RegionError::NotDeclared);
+}
+
+#[test]
+fn a_scope_with_ten_thousand_regions_ends_at_once() {
+    let endpoint = Endpoint::new().expect("an endpoint");
+    let (memory, mut into) = ([7; 64], [0; 64]);
+    let begun = std::time::Instant::now();
+    endpoint.scope(|scope| {
+        let declare = |_| scope.declare_for_reading(&[IoSlice::new(&memory)]).expect("a region");
+        let regions: Vec<_> = (0..10_000).map(declare).collect();
+        endpoint.get(&regions[9999].key(), 0, &mut into).expect("it is there");
+        regions.into_iter().step_by(2).for_each(|region| region.destroy().expect("it is declared"));
+    });
+    assert_eq!(into, memory);
+    // By looking through all for each it would take minutes.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
 }

@@ -475,7 +475,6 @@ impl Door {
     /// This is a forked child.
     pub fn close(&mut self) -> Result<(), OperationError> {
         self.check_fork()?;
-        self.connector.goodbye_all();
         for key in 0..self.inner.peers.len() as PeerKey {
             let Peer { id, link, .. } = &self.inner.peers[key as usize];
             if !matches!(link, Link::Gone(_)) {
@@ -483,6 +482,8 @@ impl Door {
                 self.inner.bury(key, error);
             }
         }
+        // What still copied in the background has been ended by now.
+        self.connector.goodbye_all();
         Ok(())
     }
 }

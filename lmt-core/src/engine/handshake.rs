@@ -2,7 +2,7 @@
 //! makes of what the peer told.
 
 use std::collections::HashSet;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use super::greeting::{Greeting, decode_report, encode_report};
@@ -32,14 +32,16 @@ impl Traffic {
         if matches!(peer.connection, Connection::Gone(_)) {
             peer.connection = Connection::Pending;
         }
-        let copy = |fd: &OwnedFd| fd.try_clone().map_err(|e| format!("it cannot pass a descriptor on: {e}"));
+        let copy = |fd: BorrowedFd<'_>| {
+            fd.try_clone_to_owned().map_err(|e| format!("it cannot pass a descriptor on: {e}"))
+        };
         let greeting = Greeting {
             index: key as u16,
             unexpected_max_bytes: self.config.unexpected_max_bytes,
             cpus: self.cpus,
-            inbox: copy(&self.inbox_fd)?,
-            doorbell: copy(&self.doorbell)?,
-            regions: copy(self.regions.descriptor())?,
+            inbox: copy(self.inbox_fd.as_fd())?,
+            doorbell: copy(self.doorbell.as_fd())?,
+            regions: copy(self.regions.descriptor().as_fd())?,
             hellos: self.transfers.mechanisms().hellos(),
         };
         let (bytes, descriptors) = greeting.encode();
@@ -50,7 +52,7 @@ impl Traffic {
         let greeting = Greeting::decode(&greeting.bytes, greeting.descriptors).map_err(|e| e.to_string())?;
         let key = *self.by_id.get(&facts.id).ok_or("it has not been greeted")?;
         let inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
-        let table = RemoteTable::attach(greeting.regions).map_err(|e| e.to_string())?;
+        let table = RemoteTable::attach(greeting.regions, facts.id).map_err(|e| e.to_string())?;
         let report = self.transfers.mechanisms().probe(key, facts, greeting.hellos);
         let max_cells = (inbox.geometry().usable_cells() as u64 / 2).max(1);
         self.peers[key as usize].connection = Connection::Met(Box::new(Link {

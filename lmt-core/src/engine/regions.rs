@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Engine;
@@ -11,7 +12,7 @@ use super::outgoing::gone;
 use super::peer::{Connection, Link};
 use super::requests::{OperationError, Request, RequestId, State, Status, Waiting};
 use super::traffic::{Traffic, kind};
-use crate::buffer::{Access, Buffer, Segment};
+use crate::buffer::{Access, Buffer};
 use crate::connect::SendError;
 use crate::error::PeerError;
 use crate::identity::EndpointId;
@@ -20,7 +21,7 @@ use crate::mechanism::{DeclaredCopy, Fault};
 use crate::mechanisms::Mechanisms;
 use crate::parcel::for_regions;
 use crate::region::{
-    Direction, Place, Protection, RegionError, RegionKey, RemoteTable, attach_shared, copy_shared, fetch_list,
+    Direction, Entry, RegionAccess, RegionError, RegionKey, RegionOptions, RemoteTable, Ways, attach_shared,
 };
 use crate::rendezvous::PeerKey;
 use crate::shared_memory::SharedMemory;
@@ -35,8 +36,8 @@ pub(crate) struct OneSided {
     /// Where in the region it begins.
     offset: u64,
     done_bytes: u64,
-    /// Where in the owner the region is, once it is known.
-    list: Option<Vec<Segment>>,
+    /// The copy, once the owner's table has allowed it.
+    access: Option<RegionAccess>,
     /// Since when the kernel says that there is no such process.
     vanished: Option<Instant>,
     /// Whether only the connection can bring it forward now.
@@ -64,19 +65,22 @@ enum Turn {
 #[derive(Debug)]
 pub(crate) struct PeerRegions {
     table: RemoteTable,
-    /// Shared regions that are mapped, or why one is not; the one used last is
-    /// at the back.
-    mapped: VecDeque<(RegionKey, Result<SharedMemory, String>)>,
+    mapped: Mapped,
     /// The region whose memory was asked for.
     asked: Option<RegionKey>,
 }
+
+/// Shared regions that are mapped, or why one is not; the one used last is at
+/// the back.
+#[derive(Debug, Default)]
+struct Mapped(VecDeque<(RegionKey, Result<Arc<SharedMemory>, String>)>);
 
 impl PeerRegions {
     /// Mappings kept for each peer.
     const MOST_MAPPED: usize = 32;
 
     pub fn new(table: RemoteTable) -> Self {
-        Self { table, mapped: VecDeque::new(), asked: None }
+        Self { table, mapped: Mapped::default(), asked: None }
     }
 
     /// The owner's answer: the key that was asked for, with the descriptor if
@@ -89,28 +93,32 @@ impl PeerRegions {
         }
         self.asked = None;
         let memory = match descriptors.into_iter().next() {
-            Some(fd) => attach_shared(fd, &key).map_err(|e| e.to_string()),
+            Some(fd) => attach_shared(fd, &key).map(Arc::new).map_err(|e| e.to_string()),
             None => Err("its owner says that it did not allocate it".into()),
         };
-        let table = &self.table;
-        self.mapped.retain(|(old, _)| table.look_up(old).is_ok());
-        if self.mapped.len() >= Self::MOST_MAPPED {
-            self.mapped.pop_front();
+        let (table, Mapped(mapped)) = (&self.table, &mut self.mapped);
+        // One that is used up may still be in use here.
+        mapped.retain(|(old, _)| !matches!(table.look_up(old), Err(RegionError::NotDeclared)));
+        if mapped.len() >= Self::MOST_MAPPED {
+            mapped.pop_front();
         }
-        self.mapped.push_back((key, memory));
+        mapped.push_back((key, memory));
         true
     }
+}
 
+impl Mapped {
     /// The mapping of a region, if it is there.
-    fn mapping(&mut self, key: &RegionKey) -> Option<Result<&SharedMemory, RegionError>> {
-        let at = self.mapped.iter().position(|(mapped, _)| mapped == key)?;
-        let found = self.mapped.remove(at)?;
-        if let (_, Err(reason)) = found {
+    fn find(&mut self, key: &RegionKey) -> Option<Result<Arc<SharedMemory>, RegionError>> {
+        let at = self.0.iter().position(|(mapped, _)| mapped == key)?;
+        match self.0.remove(at)? {
             // To be asked for again by the next operation.
-            return Some(Err(RegionError::Unreachable(reason)));
+            (_, Err(reason)) => Some(Err(RegionError::Unreachable(reason))),
+            (key, Ok(memory)) => {
+                self.0.push_back((key, Ok(Arc::clone(&memory))));
+                Some(Ok(memory))
+            }
         }
-        self.mapped.push_back(found);
-        self.mapped.back().and_then(|(_, memory)| memory.as_ref().ok()).map(Ok)
     }
 }
 
@@ -130,82 +138,47 @@ impl Link {
 }
 
 impl OneSided {
-    /// Moves at most `quota_bytes`. The owner's table is looked at before each
-    /// step, and after one that read, lest the bytes be another region's.
+    /// Moves at most `quota_bytes`; see [`RegionAccess::copy`]. `None` where
+    /// the region's mapping is awaited.
     fn step(
         &mut self,
-        link: &mut Link,
+        table: &RemoteTable,
         buffer: &mut Buffer,
         way: &mut Way<'_>,
-        credits: &InboxReceiver,
-    ) -> Result<Turn, OperationError> {
-        let (direction, total) = (self.direction, buffer.total_bytes());
-        let entry = link.regions.table.look_up(&self.key)?;
-        entry.allows(direction, self.offset, total)?;
-        let want = (total - self.done_bytes).min(way.quota_bytes);
-        let at = self.offset + self.done_bytes;
-        let moved = if want == 0 {
-            0
-        } else if entry.place == Place::Shared {
-            let Some(memory) = link.regions.mapping(&self.key) else {
-                return Ok(link.ask(&self.key, credits, self.peer));
-            };
-            copy_shared(memory?, direction, at, buffer, self.done_bytes, want)
-        } else {
-            if self.list.is_none() {
-                let whole = |list: Segment, into: &mut Buffer| {
-                    let (remote, max_bytes) = (&[list], list.bytes as u64);
-                    let direction = Direction::Get;
-                    let copy =
-                        DeclaredCopy { direction, remote, remote_offset: 0, local_offset: 0, max_bytes };
-                    way.copy(self.peer, into, &copy)
-                };
-                self.list = Some(fetch_list(&entry, whole)?);
-            }
-            let remote = self.list.as_deref().unwrap_or_default();
-            let copy = DeclaredCopy {
-                direction,
-                remote,
-                remote_offset: at,
-                local_offset: self.done_bytes,
-                max_bytes: want,
-            };
-            way.copy(self.peer, buffer, &copy)?;
-            want
+        quota_bytes: u64,
+    ) -> Result<Option<Turn>, OperationError> {
+        let total = buffer.total_bytes();
+        let access = match &mut self.access {
+            Some(access) => access,
+            none => none.insert(RegionAccess::begin(table, &self.key, self.direction, self.offset, total)?),
         };
-        if direction == Direction::Get {
-            link.regions.table.look_again(&self.key)?;
+        let want = (total - self.done_bytes).min(quota_bytes);
+        let at = self.offset + self.done_bytes;
+        if !access.copy(table, way, at, buffer, self.done_bytes, want)? {
+            return Ok(None);
         }
-        if moved < want {
-            return Err(RegionError::NotDeclared.into());
-        }
-        self.done_bytes += moved;
-        Ok(if self.done_bytes == total { Turn::Whole } else { Turn::Moved })
+        self.done_bytes += want;
+        Ok(Some(if self.done_bytes == total { Turn::Whole } else { Turn::Moved }))
     }
 }
 
-/// How bytes of private memory get here or there.
+/// How bytes of a peer's memory get here or there.
 struct Way<'a> {
     mechanisms: &'a mut Mechanisms,
     only: Option<&'a [String]>,
-    quota_bytes: u64,
+    mapped: &'a mut Mapped,
+    peer: PeerKey,
     owner: EndpointId,
     /// The errno of a mechanism that was refused, or 0.
     refused_by: i32,
 }
 
-impl Way<'_> {
-    /// Copies just as many bytes as asked for.
-    fn copy(
-        &mut self,
-        peer: PeerKey,
-        local: &mut Buffer,
-        copy: &DeclaredCopy<'_>,
-    ) -> Result<(), OperationError> {
-        match self.mechanisms.copy_declared(peer, self.only, local, copy) {
-            Ok(bytes) if bytes == copy.max_bytes => Ok(()),
-            // The owner's list is shorter than its entry says.
-            Ok(_) => Err(RegionError::NotDeclared.into()),
+impl Ways for Way<'_> {
+    type Error = OperationError;
+
+    fn copy(&mut self, local: &mut Buffer, copy: &DeclaredCopy<'_>) -> Result<u64, OperationError> {
+        match self.mechanisms.copy_declared(self.peer, self.only, local, copy) {
+            Ok(bytes) => Ok(bytes),
             Err(Fault::PeerDead) => Err(PeerError::Dead { id: self.owner }.into()),
             Err(fault) => {
                 if let Fault::Demote { errno, .. } = fault {
@@ -214,6 +187,10 @@ impl Way<'_> {
                 Err(RegionError::Unreachable(fault.to_string()).into())
             }
         }
+    }
+
+    fn mapping(&mut self, key: &RegionKey, _: &Entry) -> Result<Option<Arc<SharedMemory>>, OperationError> {
+        Ok(self.mapped.find(key).transpose()?)
     }
 }
 
@@ -272,36 +249,41 @@ impl Traffic {
 
     /// One operation's turn; `None` when its request has ended already.
     fn turn(&mut self, op: &mut OneSided, credits: &InboxReceiver) -> Option<Result<Turn, OperationError>> {
-        let request = self.requests.get_mut(op.request)?;
-        let buffer = request.buffer.as_mut()?;
+        let buffer = self.requests.get_mut(op.request)?.buffer.as_mut()?;
         let peer = self.peers.get_mut(op.peer as usize)?;
         let link = match &mut peer.connection {
             Connection::Up(link) => link,
             Connection::Gone(_) => return Some(Err(gone(peer))),
             Connection::None | Connection::Pending | Connection::Met(_) => return Some(Ok(Turn::Dormant)),
         };
+        let PeerRegions { table, mapped, .. } = &mut link.regions;
         let mut way = Way {
             mechanisms: self.transfers.mechanisms(),
             only: self.config.mechanisms.as_deref(),
-            quota_bytes: self.config.quota_bytes,
-            owner: op.key.owner,
+            mapped,
+            peer: op.peer,
+            owner: op.key.owner(),
             refused_by: 0,
         };
-        match op.step(link, buffer, &mut way, credits) {
+        let stepped = op.step(table, buffer, &mut way, self.config.quota_bytes);
+        Some(match stepped {
+            Ok(Some(turn)) => Ok(turn),
+            Ok(None) => Ok(link.ask(&op.key, credits, op.peer)),
             Err(_)
                 if way.refused_by == nix::libc::ESRCH
                     && op.vanished.get_or_insert_with(Instant::now).elapsed() < DYING =>
             {
-                Some(Ok(Turn::Blocked))
+                Ok(Turn::Blocked)
             }
-            other => Some(other),
-        }
+            Err(error) => Err(error),
+        })
     }
 }
 
 impl Engine {
     /// Declares memory of this process: peers that are given the key may get
-    /// from it and put into it, as `protection` says, without this process's
+    /// from it and put into it, as `options` say (a [`crate::region::Protection`] will
+    /// do), without this process's
     /// help. It is lent until [`Engine::destroy_region`] or the engine's end.
     ///
     /// A peer that has begun a copy when the region is destroyed may still
@@ -314,10 +296,10 @@ impl Engine {
     pub fn declare_region(
         &mut self,
         memory: Buffer,
-        protection: Protection,
+        options: impl Into<RegionOptions>,
     ) -> Result<RegionKey, OperationError> {
         self.check_fork()?;
-        Ok(self.traffic.regions.declare(memory, protection)?)
+        Ok(self.traffic.regions.declare(memory, options)?)
     }
 
     /// Allocates zeroed memory that peers map, and declares it: reachable also
@@ -330,10 +312,10 @@ impl Engine {
     pub fn allocate_region(
         &mut self,
         bytes: usize,
-        protection: Protection,
+        options: impl Into<RegionOptions>,
     ) -> Result<RegionKey, OperationError> {
         self.check_fork()?;
-        Ok(self.traffic.regions.allocate(bytes, protection)?)
+        Ok(self.traffic.regions.allocate(bytes, options)?)
     }
 
     /// Takes a region of this endpoint back: no copy begins any more. A peer
@@ -344,7 +326,8 @@ impl Engine {
     /// [`RegionError::NotDeclared`], or this is a forked child.
     pub fn destroy_region(&mut self, key: &RegionKey) -> Result<(), OperationError> {
         self.check_fork()?;
-        Ok(self.traffic.regions.destroy(key)?)
+        self.traffic.regions.destroy(key)?;
+        Ok(())
     }
 
     /// Where an allocated region of this endpoint is mapped, for
@@ -414,10 +397,10 @@ impl Engine {
     ) -> Result<RequestId, OperationError> {
         self.check_fork()?;
         let traffic = &mut self.traffic;
-        let own = key.owner == traffic.id;
-        let peer = match (traffic.by_id.get(&key.owner), own) {
+        let own = key.owner() == traffic.id;
+        let peer = match (traffic.by_id.get(&key.owner()), own) {
             (Some(&peer), _) => peer,
-            (None, true) => traffic.key_of(key.owner, &mut self.inbox).ok_or_else(|| {
+            (None, true) => traffic.key_of(key.owner(), &mut self.inbox).ok_or_else(|| {
                 OperationError::System("as many peers are known as max_peers allows; remove some".into())
             })?,
             (None, false) => return Err(OperationError::UnknownPeer),
@@ -432,7 +415,7 @@ impl Engine {
         }
         let pending = traffic.one_sided.iter().filter(|op| op.peer == peer).count() as u32;
         if pending >= traffic.config.pending_max_messages {
-            return Err(OperationError::WouldBlock { id: key.owner, pending });
+            return Err(OperationError::WouldBlock { id: key.owner(), pending });
         }
         // Who has connected by itself is known well enough.
         if traffic.peers[peer as usize].link().is_none() {
@@ -447,7 +430,7 @@ impl Engine {
             direction,
             offset,
             done_bytes: 0,
-            list: None,
+            access: None,
             vanished: None,
             dormant: false,
         });

@@ -9,14 +9,50 @@
 //! The table is checked by the process that copies. It guards against
 //! mistakes, not against a peer that may read or write this process anyway.
 
+//!
+//! - `entry`: one entry's words, and who moves them how; loom runs it.
+//! - [`RegionTable`]: the owner's half; [`RemoteTable`]: a peer's half.
+//! - [`RegionAccess`] and [`copy_piece`]: copies out of, into and between
+//!   regions, over whatever [`Ways`] there are into the owner's memory.
+//!
+//! An endpoint keeps one table for its peers. Who needs regions and no
+//! endpoint makes a table and passes its descriptor by ways of its own.
+
+mod entry;
+
+#[cfg(not(loom))]
+mod access;
+#[cfg(not(loom))]
+mod memory;
+#[cfg(not(loom))]
+mod remote;
+#[cfg(not(loom))]
 mod table;
 
-use zerocopy::{BE, FromBytes, Immutable, IntoBytes, KnownLayout, U32, U64, Unaligned};
+use zerocopy::{BE, FromBytes, Immutable, IntoBytes, KnownLayout, U64, Unaligned};
 
 use crate::error::MemoryShort;
 use crate::identity::EndpointId;
 pub use crate::mechanism::Direction;
-pub(crate) use table::{Place, RegionTable, RemoteTable, attach_shared, copy_shared, fetch_list};
+
+#[cfg(not(loom))]
+pub use access::{Part, RegionAccess, Ways, copy_piece};
+pub use entry::{Entry, Place};
+#[cfg(not(loom))]
+pub use memory::attach_shared;
+#[cfg(not(loom))]
+pub use remote::RemoteTable;
+#[cfg(not(loom))]
+pub use table::RegionTable;
+
+/// Regions that one table can have at a time: its first line is its head.
+pub const MOST_REGIONS: u32 = (1 << INDEX_BITS) - 1;
+
+const INDEX_BITS: u32 = 16;
+#[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
+const ENTRY_BYTES: usize = 64;
+#[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
+const TABLE_BYTES: usize = ENTRY_BYTES << INDEX_BITS;
 
 /// What peers may do with a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +70,39 @@ impl Protection {
     pub const WRITE: Self = Self { read: false, write: true };
     /// Peers may do both.
     pub const READ_WRITE: Self = Self { read: true, write: true };
+
+    /// With this protection, and for the first copy only; see
+    /// [`RegionOptions::single_use`].
+    pub const fn single_use(self) -> RegionOptions {
+        RegionOptions { protection: self, single_use: true }
+    }
+}
+
+/// How a region is declared. A [`Protection`] alone will do:
+///
+/// ```
+/// use lmt_core::region::{Protection, RegionOptions};
+///
+/// let many: RegionOptions = Protection::READ.into();
+/// assert!(!many.single_use && Protection::READ.single_use().single_use);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RegionOptions {
+    /// What peers may do with it.
+    pub protection: Protection,
+    /// The first copy that a peer, or the owner by its key, begins uses the
+    /// region up, whatever becomes of it; every other is told
+    /// [`RegionError::UsedUp`]. As with KNEM's flag, a copy of no bytes and one
+    /// that fails use it up too; one that is refused, because the protection
+    /// forbids it or it would leave the region, has not begun (knem-jpdc2013,
+    /// section 3.4). Its owner destroys it all the same.
+    pub single_use: bool,
+}
+
+impl From<Protection> for RegionOptions {
+    fn from(protection: Protection) -> Self {
+        Self { protection, single_use: false }
+    }
 }
 
 /// The name of a region, to be passed to peers ([`RegionKey::to_bytes`]).
@@ -42,28 +111,41 @@ impl Protection {
 /// another that took its place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RegionKey {
-    pub(crate) owner: EndpointId,
-    pub(crate) index: u32,
-    pub(crate) generation: u32,
-    pub(crate) total_bytes: u64,
+    owner: EndpointId,
+    /// Generation, and the index in the table in the lower 16 bits.
+    handle: u64,
+    total_bytes: u64,
 }
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct WireKey {
     owner: [u8; 16],
-    index: U32<BE>,
-    generation: U32<BE>,
+    handle: U64<BE>,
     total_bytes: U64<BE>,
 }
 
+#[cfg_attr(loom, allow(dead_code))] // Some of it is used with real shared memory only.
 impl RegionKey {
     /// The key's size on the way to a peer, in bytes.
     pub const BYTES: usize = size_of::<WireKey>();
 
-    /// Whose memory it is.
+    /// The key of the region that `owner`'s table has under `handle`. One that
+    /// was made up names nothing.
+    pub const fn new(owner: EndpointId, handle: u64, total_bytes: u64) -> Self {
+        Self { owner, handle, total_bytes }
+    }
+
+    /// Whose memory it is: the id of the table.
     pub const fn owner(&self) -> EndpointId {
         self.owner
+    }
+
+    /// What names the region within its table, never 0 and never given twice
+    /// in a table's life (2^48 regions). It alone is enough for who knows the
+    /// table ([`RemoteTable::key_of`]).
+    pub const fn handle(&self) -> u64 {
+        self.handle
     }
 
     /// The region's length in bytes.
@@ -71,12 +153,19 @@ impl RegionKey {
         self.total_bytes
     }
 
+    const fn index(&self) -> u16 {
+        self.handle as u16
+    }
+
+    const fn generation(&self) -> u64 {
+        self.handle >> INDEX_BITS
+    }
+
     /// The key as bytes.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         let wire = WireKey {
             owner: self.owner.to_bytes(),
-            index: self.index.into(),
-            generation: self.generation.into(),
+            handle: self.handle.into(),
             total_bytes: self.total_bytes.into(),
         };
         zerocopy::transmute!(wire)
@@ -87,8 +176,7 @@ impl RegionKey {
         let wire: WireKey = zerocopy::transmute!(bytes);
         Self {
             owner: EndpointId::from_bytes(wire.owner),
-            index: wire.index.get(),
-            generation: wire.generation.get(),
+            handle: wire.handle.get(),
             total_bytes: wire.total_bytes.get(),
         }
     }
@@ -101,6 +189,9 @@ pub enum RegionError {
     /// The key names no region now.
     #[error("the region is not declared (any more); ask its owner for a new key")]
     NotDeclared,
+    /// It was for one copy, which another was.
+    #[error("the region was declared for a single use, and has been used; ask its owner for a new key")]
+    UsedUp,
     /// The protection forbids it.
     #[error("the region's protection forbids to {0} it; its owner must declare it with that right")]
     Forbidden(Direction),

@@ -57,7 +57,7 @@ fn a_refused_opening_keeps_its_errno() {
     let tree = FakeTree::new("refused");
     let queue = tree.queue("wq0.0", "shared");
     queue.file(4096);
-    fs::set_permissions(queue.device(), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(queue.device(), fs::Permissions::from_mode(0o000)).unwrap();
     let why = open(&tree).unwrap_err();
     assert_eq!(why.errno, libc::EACCES);
     assert!(why.sentence.contains("the right to read and write it"), "{why}");

@@ -1,0 +1,119 @@
+//! What an open descriptor of the device stands for.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::sync::Arc;
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FlockArg, SealFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+
+use crate::maps::PAGE_BYTES;
+use crate::memory::Memory;
+use crate::sys::StatusArray;
+
+/// More slots than this have corrupted the kernel's memory, says who tried.
+pub const MOST_SLOTS: u64 = 4096;
+
+/// The name of the memory file behind a client's descriptor, by which a client
+/// can tell that it talks to the stand-in.
+pub const FILE_NAME: &str = "knem-stand-in";
+
+/// A declared region.
+#[derive(Debug)]
+pub struct Region {
+    pub memory: Arc<Memory>,
+    pub protection: u32,
+    pub single_use: bool,
+}
+
+/// An open device. Its regions are its own.
+#[derive(Debug)]
+pub struct Context {
+    /// The upper half of its cookies.
+    pub number: u32,
+    pub opener_uid: u32,
+    pub read_only: bool,
+    pub regions: Vec<Option<Region>>,
+    /// Where the last of them was put, when cookies are not recycled.
+    pub status: Option<Arc<StatusArray>>,
+    /// The file that the client has, through a description of the supervisor's.
+    file: File,
+}
+
+/// What tells one file from all others: device and inode.
+pub type FileId = (u64, u64);
+
+pub fn file_id(metadata: &std::fs::Metadata) -> FileId {
+    (metadata.dev(), metadata.ino())
+}
+
+impl Context {
+    /// Makes a context, and the file for its client.
+    pub fn open(number: u32, opener_uid: u32, flags: i32) -> Result<(Self, File), Errno> {
+        let made = memfd_create(FILE_NAME, MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
+        let file = File::from(made);
+        let mode = flags & libc::O_ACCMODE;
+        let (readable, writable) = (mode != libc::O_WRONLY, mode != libc::O_RDONLY);
+        let path = format!("/proc/thread-self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+        let mut options = std::fs::OpenOptions::new();
+        options.read(readable).write(writable).custom_flags(flags & libc::O_NONBLOCK);
+        let theirs = options.open(path).map_err(|error| errno_of(&error))?;
+        // The lock belongs to the client's description, and goes with its last
+        // descriptor and its last mapping, in whatever process.
+        #[allow(deprecated)] // The type that replaces it owns the description.
+        nix::fcntl::flock(std::os::fd::AsRawFd::as_raw_fd(&theirs), FlockArg::LockExclusiveNonblock)?;
+        let regions = Vec::new();
+        let read_only = !writable;
+        Ok((Self { number, opener_uid, read_only, regions, status: None, file }, theirs))
+    }
+
+    pub fn id(&self) -> Option<FileId> {
+        self.file.metadata().ok().as_ref().map(file_id)
+    }
+
+    /// Whether anybody has it open or mapped.
+    pub fn is_open(&self) -> bool {
+        #[allow(deprecated)] // As above.
+        let locked =
+            nix::fcntl::flock(std::os::fd::AsRawFd::as_raw_fd(&self.file), FlockArg::LockExclusiveNonblock);
+        locked == Err(Errno::EWOULDBLOCK)
+    }
+
+    /// Makes the file as long as the client's mapping of it, and maps it too.
+    pub fn map_status(&mut self, offset: u64, bytes: u64) -> Result<(), Errno> {
+        if offset != 0 || bytes == 0 {
+            return Err(Errno::EINVAL);
+        }
+        let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(Errno::EINVAL)?;
+        if bytes > MOST_SLOTS {
+            eprintln!(
+                "knem-stand-in: a client maps {bytes} status slots; more than {MOST_SLOTS} can corrupt the \
+                 kernel's memory with the real driver, so this is refused"
+            );
+            return Err(Errno::EINVAL);
+        }
+        if self.status.is_none() {
+            self.file.set_len(bytes).map_err(|error| errno_of(&error))?;
+            fcntl(self.file.as_fd(), FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW))?;
+            self.status = Some(Arc::new(StatusArray::map(&self.file, bytes as usize)?));
+        }
+        Ok(())
+    }
+
+    /// Puts a region where there is room; returns its cookie.
+    pub fn insert(&mut self, region: Region, recycle: bool) -> u64 {
+        let free = self.regions.iter().position(Option::is_none).filter(|_| recycle);
+        let index = free.unwrap_or(self.regions.len());
+        if index == self.regions.len() {
+            self.regions.push(None);
+        }
+        self.regions[index] = Some(region);
+        u64::from(self.number) << 32 | index as u64
+    }
+}
+
+pub fn errno_of(error: &std::io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
+}

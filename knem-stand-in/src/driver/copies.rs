@@ -1,0 +1,236 @@
+//! Inline copies and copies between regions.
+
+use std::sync::Arc;
+
+use nix::errno::Errno;
+
+use super::Driver;
+use super::context::FileId;
+use crate::abi::{self, CopyTail, Status};
+use crate::client::{Client, Identity};
+use crate::maps;
+use crate::memory::{self, Fault, Memory, Place};
+use crate::options::Mutant;
+use crate::sys::StatusArray;
+use crate::worker::Job;
+
+/// Asynchronous copies up to this long are made at once, and their slot is not
+/// written: clients must look at the current status first.
+const AT_ONCE_BYTES: u64 = 64;
+
+/// A region's last piece of up to this length is what the real driver's DMA has
+/// once left out.
+const SMALL_TAIL_BYTES: u64 = 1024;
+
+/// What is accessed, and how.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
+/// A copy that is about to be made.
+struct Request {
+    from: Place,
+    to: Place,
+    bytes: u64,
+    tail: CopyTail,
+    argument: u64,
+    slot: Option<(Arc<StatusArray>, usize)>,
+    /// The region whose small tail a faulty DMA engine loses.
+    remote: Arc<Memory>,
+    /// A fault of these reports a failed status, or is this error.
+    on_fault: fn(Fault) -> Option<Errno>,
+}
+
+impl Driver {
+    pub(super) fn inline_copy(
+        &mut self,
+        client: &Client<'_>,
+        id: FileId,
+        argument: u64,
+        bounded: bool,
+    ) -> Result<(), Errno> {
+        let mut bytes = [0; 56];
+        client.fill(argument, &mut bytes[..CopyTail::struct_bytes(bounded)])?;
+        let tail = CopyTail::read(&bytes, bounded);
+        let write = (abi::u32_at(&bytes, 12) != 0) != self.options.is(Mutant::WriteInverted);
+        let (cookie, mut offset) = (abi::u64_at(&bytes, 16), abi::u64_at(&bytes, 24));
+        if self.options.is(Mutant::OffsetIgnored) {
+            offset = 0;
+        }
+        let slot = self.check(id, &tail)?;
+        let segments = self.segments(client, abi::u64_at(&bytes, 0), abi::u32_at(&bytes, 8))?;
+        let who = client.identity()?;
+        let local = Memory::new(who.process, segments);
+        let pinned = slot.is_some() || tail.flags & (abi::FLAG_DMA | abi::FLAG_PIN_LOCAL) != 0;
+        if pinned {
+            let areas = maps::areas(who.process);
+            if !local.segments().iter().all(|segment| maps::holds(&areas, *segment, !write)) {
+                return Err(Errno::EFAULT);
+            }
+        }
+        let local = Place { memory: if pinned { self.pin(local) } else { Arc::new(local) }, offset: 0 };
+        let access = if write { Access::Write } else { Access::Read };
+        let remote = self.find(cookie, who, access, offset)?;
+        let memory = Arc::clone(&remote.memory);
+        let (from, to) = if write { (local, remote) } else { (remote, local) };
+        let on_fault = match (write, self.options.mutant) {
+            (true, Some(Mutant::BadSourceSucceeds)) => |_| None,
+            (true, _) => |fault| (fault == Fault::Source).then_some(Errno::EFAULT),
+            (false, Some(Mutant::BadBufferFaults)) => |_| Some(Errno::EFAULT),
+            (false, _) => |_| None,
+        };
+        let bytes = self.bytes(&from, &to, &tail)?;
+        self.perform(client, Request { from, to, bytes, tail, argument, slot, remote: memory, on_fault })
+    }
+
+    pub(super) fn region_copy(
+        &mut self,
+        client: &Client<'_>,
+        id: FileId,
+        argument: u64,
+        bounded: bool,
+    ) -> Result<(), Errno> {
+        let mut bytes = [0; 56];
+        client.fill(argument, &mut bytes[..CopyTail::struct_bytes(bounded)])?;
+        let tail = CopyTail::read(&bytes, bounded);
+        let (mut from_cookie, mut from_offset) = (abi::u64_at(&bytes, 0), abi::u64_at(&bytes, 8));
+        let (mut to_cookie, mut to_offset) = (abi::u64_at(&bytes, 16), abi::u64_at(&bytes, 24));
+        if self.options.is(Mutant::SwappedFields) {
+            std::mem::swap(&mut from_offset, &mut to_offset);
+        }
+        if self.options.is(Mutant::RegionCopyReversed) {
+            std::mem::swap(&mut from_cookie, &mut to_cookie);
+            std::mem::swap(&mut from_offset, &mut to_offset);
+        }
+        let slot = self.check(id, &tail)?;
+        let who = client.identity()?;
+        let from = self.find(from_cookie, who, Access::Read, from_offset)?;
+        let to = self.find(to_cookie, who, Access::Write, to_offset)?;
+        let remote = Arc::clone(&from.memory);
+        let bytes = self.bytes(&from, &to, &tail)?;
+        self.perform(client, Request { from, to, bytes, tail, argument, slot, remote, on_fault: |_| None })
+    }
+
+    /// The slot of an asynchronous copy, and whether the flags can be obeyed.
+    fn check(&self, id: FileId, tail: &CopyTail) -> Result<Option<(Arc<StatusArray>, usize)>, Errno> {
+        self.check_flags(tail.flags)?;
+        if tail.flags & abi::FLAGS_ENGINE != 0
+            && !self.options.dma
+            && !self.options.is(Mutant::DmaWithoutChannel)
+        {
+            return Err(Errno::EINVAL);
+        }
+        if tail.flags & abi::FLAGS_ASYNC == 0 {
+            return Ok(None);
+        }
+        let index = tail.status_index as usize;
+        match &self.contexts[&id].status {
+            Some(array) if index < array.slots() || self.options.is(Mutant::IndexUnchecked) => {
+                Ok(Some((Arc::clone(array), index)))
+            }
+            None if self.options.is(Mutant::StatusNotNeeded) => Ok(None),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    /// Looks a cookie up for `who`, as the driver does at each copy.
+    fn find(&mut self, cookie: u64, who: Identity, access: Access, offset: u64) -> Result<Place, Errno> {
+        let nothing = || Place { memory: Arc::new(Memory::new(0, Vec::new())), offset: 0 };
+        if cookie == 0 && self.options.is(Mutant::ZeroCookie) {
+            return Ok(nothing());
+        }
+        let (number, index) = ((cookie >> 32) as u32, cookie as u32 as usize);
+        let found = self.contexts.iter().find(|(_, context)| context.number == number);
+        let id = *found.ok_or(Errno::EINVAL)?.0;
+        if !self.contexts[&id].is_open() {
+            if self.options.is(Mutant::DeadOwner) {
+                return Ok(nothing());
+            }
+            self.contexts.remove(&id);
+            return Err(Errno::EINVAL);
+        }
+        let options = self.options.clone();
+        let context = self.contexts.get_mut(&id).ok_or(Errno::EINVAL)?;
+        let opener_uid = context.opener_uid;
+        let place = context.regions.get_mut(index).ok_or(Errno::EINVAL)?;
+        let region = place.as_ref().ok_or(Errno::EINVAL)?;
+        let reversed = options.is(Mutant::ProtectionReversed);
+        let needed = match (access, reversed) {
+            (Access::Read, false) | (Access::Write, true) => abi::PROTECTION_READ,
+            (Access::Write, false) | (Access::Read, true) => abi::PROTECTION_WRITE,
+        };
+        let refused = if opener_uid != who.uid && !options.is(Mutant::OtherUser) {
+            Some(Errno::EPERM)
+        } else if region.protection & needed == 0 && !options.is(Mutant::ProtectionUnchecked) {
+            Some(Errno::EACCES)
+        } else {
+            None
+        };
+        let found = Place { memory: Arc::clone(&region.memory), offset };
+        let used = refused.is_none() || options.is(Mutant::SingleUseLostByRefusal);
+        if region.single_use && used && !options.is(Mutant::SingleUseKept) {
+            *place = None;
+        }
+        refused.map_or(Ok(found), Err)
+    }
+
+    /// How much is copied: up to the end of the shorter side, or the bound.
+    fn bytes(&self, from: &Place, to: &Place, tail: &CopyTail) -> Result<u64, Errno> {
+        let bound = tail.length_bytes.filter(|_| !self.options.is(Mutant::BoundIgnored)).unwrap_or(u64::MAX);
+        let bytes = from.left().min(to.left()).min(bound);
+        if bytes < bound && tail.length_bytes.is_some() && self.options.is(Mutant::EndIsAnError) {
+            return Err(Errno::EINVAL);
+        }
+        let short = self.options.is(Mutant::ShortCopy) && bytes > 1;
+        Ok(if short { bytes - 1 } else { bytes })
+    }
+
+    fn perform(&mut self, client: &Client<'_>, request: Request) -> Result<(), Errno> {
+        let Request { from, to, mut bytes, tail, argument, slot, remote, on_fault } = request;
+        let swapped = self.options.is(Mutant::StatusSwapped);
+        let (success, failed) =
+            if swapped { (Status::Failed, Status::Success) } else { (Status::Success, Status::Failed) };
+        let asked = bytes;
+        if self.options.loses_small_tails && tail.flags & abi::FLAG_DMA != 0 {
+            bytes -= lost_tail(&remote, &from, &to, bytes);
+        }
+        let current = match slot {
+            Some((array, index)) if asked == 0 || asked > AT_ONCE_BYTES => {
+                let slot = match self.options.mutant {
+                    Some(Mutant::StatusNotWritten) => None,
+                    Some(Mutant::StatusNextSlot) => Some((array, index + 1)),
+                    _ => Some((array, index)),
+                };
+                self.worker.give(Job { from, to, bytes, slot, success: success as u8, failed: failed as u8 });
+                Status::Pending
+            }
+            _ => match memory::copy(&from, &to, bytes) {
+                Ok(()) => success,
+                Err(fault) => match on_fault(fault) {
+                    Some(errno) => return Err(errno),
+                    None => failed,
+                },
+            },
+        };
+        if self.options.is(Mutant::CurrentStatusNotWritten) {
+            return Ok(());
+        }
+        client.write(argument + tail.current_status_at, &(current as u32).to_ne_bytes())
+    }
+}
+
+/// How many bytes at the end of a copy lie in the region's small last piece.
+fn lost_tail(region: &Arc<Memory>, from: &Place, to: &Place, bytes: u64) -> u64 {
+    let Some(last) = region.segments().last().filter(|last| last.bytes > 0) else {
+        return 0;
+    };
+    let in_last_page = ((last.address + last.bytes - 1) % maps::PAGE_BYTES + 1).min(last.bytes);
+    let place = if Arc::ptr_eq(&from.memory, region) { from } else { to };
+    if in_last_page > SMALL_TAIL_BYTES {
+        return 0;
+    }
+    let tail_start = region.bytes() - in_last_page;
+    (place.offset + bytes).saturating_sub(tail_start).min(bytes)
+}

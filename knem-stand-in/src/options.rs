@@ -1,0 +1,159 @@
+//! What kind of driver the stand-in is, and in what it may be wrong.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use nix::errno::Errno;
+
+/// What kind of driver to be.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// The fault to have.
+    pub mutant: Option<Mutant>,
+    /// Whether there is a DMA engine.
+    pub dma: bool,
+    /// Whether a copy by DMA leaves out a region's small last piece and reports
+    /// success, as the real driver once did.
+    pub loses_small_tails: bool,
+    /// The error of every open, as if the module were absent (`ENOENT`) or its
+    /// device not this user's (`EACCES`).
+    pub open_error: Option<Errno>,
+    /// The version of the binary interface.
+    pub abi: u32,
+    /// How long an asynchronous copy is pending before it is made.
+    pub delay: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            mutant: None,
+            dma: false,
+            loses_small_tails: false,
+            open_error: None,
+            abi: crate::abi::VERSION,
+            delay: Duration::from_millis(2),
+        }
+    }
+}
+
+impl Options {
+    /// With a DMA engine, or without.
+    pub fn dma(mut self, dma: bool) -> Self {
+        self.dma = dma;
+        self
+    }
+
+    /// With a DMA engine that loses small last pieces.
+    pub fn loses_small_tails(mut self) -> Self {
+        self.dma = true;
+        self.loses_small_tails = true;
+        self
+    }
+
+    /// With this fault.
+    pub fn mutant(mut self, mutant: Mutant) -> Self {
+        self.mutant = Some(mutant);
+        self
+    }
+
+    /// Nobody can open the device.
+    pub fn open_error(mut self, errno: Errno) -> Self {
+        self.open_error = Some(errno);
+        self
+    }
+
+    /// With this version of the binary interface.
+    pub fn abi(mut self, version: u32) -> Self {
+        self.abi = version;
+        self
+    }
+
+    pub(crate) fn is(&self, mutant: Mutant) -> bool {
+        self.mutant == Some(mutant)
+    }
+}
+
+/// No mutant has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no mutant is called {0}; knem-stand-in --help lists them")]
+pub struct UnknownMutant(String);
+
+macro_rules! mutants {
+    ($($variant:ident $name:literal $what:literal;)+) => {
+        /// One fault that a test of a client must notice.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Mutant {
+            $(#[doc = $what] $variant,)+
+        }
+
+        impl Mutant {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Its name on the command line.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// What is wrong.
+            pub fn what(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $what,)+
+                }
+            }
+        }
+    };
+}
+
+mutants! {
+    WrongNumber "wrong-number" "destroying has the number that its direction bits should give it";
+    SwappedInfo "swapped-info" "the version and the features stand in each other's place";
+    SwappedFields "swapped-fields" "a region copy's offsets are taken from each other's place";
+    ProtectionUnchecked "protection-unchecked" "regions are read and written whatever their protection";
+    ProtectionReversed "protection-reversed" "a region for reading can only be written, and the other way round";
+    ShortCopy "short-copy" "the last byte of a copy of more than one is not copied";
+    FirstSegmentOnly "first-segment-only" "segments behind a region's first are forgotten";
+    OffsetIgnored "offset-ignored" "an inline copy begins at the region's beginning";
+    BoundIgnored "bound-ignored" "a bounded copy copies as much as an unbounded one";
+    WriteInverted "write-inverted" "an inline copy goes the wrong way";
+    RegionCopyReversed "region-copy-reversed" "a region copy goes from destination to source";
+    SingleUseKept "single-use-kept" "a region for one use can be used again";
+    SingleUseLostByRefusal "single-use-lost-by-refusal" "a copy that the protection forbids consumes single use";
+    DestroyIgnored "destroy-ignored" "destroying succeeds and destroys nothing";
+    ForeignDestroy "foreign-destroy" "any descriptor can destroy a region";
+    CookieNotRecycled "cookie-not-recycled" "every region has a cookie of its own";
+    DeadOwner "dead-owner" "copies of regions whose owner has ended succeed, and copy nothing";
+    OtherUser "other-user" "another user can use a region";
+    ZeroCookie "zero-cookie" "copies of the cookie 0 succeed, and copy nothing";
+    EndIsAnError "end-is-an-error" "a copy that reaches a region's end is EINVAL";
+    BadMemoryCreates "bad-memory-creates" "regions can be made of memory that is not there";
+    LongArrayFaults "long-array-faults" "an oversized array of segments is EFAULT";
+    UnknownIsInvalid "unknown-is-invalid" "an unknown request is EINVAL";
+    ReadOnlyWorks "read-only-works" "a descriptor opened for reading only works";
+    BadBufferFaults "bad-buffer-faults" "a synchronous read into bad memory is EFAULT";
+    BadSourceSucceeds "bad-source-succeeds" "a write from bad memory returns 0";
+    StatusNotWritten "status-not-written" "the slot of an asynchronous copy stays as it was";
+    StatusNextSlot "status-next-slot" "the status is written to the slot behind the right one";
+    StatusSwapped "status-swapped" "success is 2 and failure is 1";
+    CurrentStatusNotWritten "current-status-not-written" "the current status of a copy stays as it was";
+    StatusNotNeeded "status-not-needed" "asynchronous copies without a status array are accepted";
+    IndexUnchecked "index-unchecked" "slots past the end of the status array are accepted";
+    SecondStatusArray "second-status-array" "the status array can be mapped again";
+    DmaWithoutChannel "dma-without-channel" "DMA is accepted where there is no engine";
+    NotPinned "not-pinned" "a region follows its owner's address space instead of the pages";
+    UnknownFlagsRefused "unknown-flags-refused" "flags that the driver does not know are EINVAL";
+}
+
+impl FromStr for Mutant {
+    type Err = UnknownMutant;
+
+    fn from_str(name: &str) -> Result<Self, UnknownMutant> {
+        let found = Self::ALL.iter().copied().find(|mutant| mutant.name() == name);
+        found.ok_or_else(|| UnknownMutant(name.to_owned()))
+    }
+}

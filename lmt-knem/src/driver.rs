@@ -1,0 +1,145 @@
+//! What a driver does: figure 4 of knem-jpdc2013.
+
+use std::sync::Arc;
+
+use lmt_core::buffer::Buffer;
+use lmt_core::identity::EndpointId;
+use lmt_core::mechanism::Hello;
+use lmt_core::process::PeerProcess;
+use lmt_core::region::Protection;
+
+use crate::error::KnemError;
+use crate::types::{Binding, Copied, CopyFlags, CopyId, Info, InlineCopy, RegionCookie, RegionCopy, Uses};
+
+/// KNEM's operations, of one opened driver.
+///
+/// Regions of others are reached once their owner's introduction has been taken
+/// ([`Driver::introduce`], [`Driver::meet`]): a cookie is checked against what
+/// the owner publishes before the driver is asked, so one that is stale is
+/// refused however the driver reuses its numbers.
+///
+/// In a forked child every operation is refused with [`KnemError::Forked`], and
+/// dropping the driver there changes nothing for the parent.
+pub trait Driver: std::fmt::Debug + Send + 'static {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// [`KnemError`] with a sentence on why there is none.
+    fn open() -> Result<Self, KnemError>
+    where
+        Self: Sized;
+
+    /// What it is called: lower case.
+    fn name(&self) -> &'static str;
+
+    /// The name of the mechanism that moves messages by it.
+    fn mechanism_name() -> &'static str
+    where
+        Self: Sized;
+
+    /// Who this is in the cookies of its regions.
+    fn owner(&self) -> EndpointId;
+
+    /// What the driver is and can do.
+    fn info(&self) -> Info;
+
+    /// What another must be handed to reach regions of this one: bytes and
+    /// descriptors.
+    ///
+    /// # Errors
+    /// [`KnemError::System`] when no descriptor can be made.
+    fn introduce(&mut self) -> Result<Hello, KnemError>;
+
+    /// Takes another's introduction, which is untrusted; `process` is where it
+    /// came from. Returns whose it is. Who is introduced again replaces itself.
+    ///
+    /// # Errors
+    /// [`KnemError::Introduction`] when it is none.
+    fn meet(&mut self, process: Arc<PeerProcess>, introduction: Hello) -> Result<EndpointId, KnemError>;
+
+    /// Forgets whom [`Driver::meet`] took; its regions are unknown from now on.
+    fn part(&mut self, owner: EndpointId);
+
+    /// Declares memory. It is lent until [`Driver::destroy_region`] gives it
+    /// back, or the driver is dropped.
+    ///
+    /// # Errors
+    /// [`KnemError::ReadOnlyMemory`], [`KnemError::TooMany`],
+    /// [`KnemError::BadMemory`] or [`KnemError::System`].
+    fn create_region(
+        &mut self,
+        memory: Buffer,
+        protection: Protection,
+        uses: Uses,
+    ) -> Result<RegionCookie, KnemError>;
+
+    /// Takes a region of one's own back, and its memory. No copy begins any
+    /// more; one that a peer has just begun may still be at work.
+    ///
+    /// # Errors
+    /// [`KnemError::NotDeclared`], also for regions of others.
+    fn destroy_region(&mut self, cookie: &RegionCookie) -> Result<Buffer, KnemError>;
+
+    /// How long a region is, in bytes.
+    ///
+    /// # Errors
+    /// [`KnemError::NotDeclared`] or [`KnemError::Stranger`].
+    fn region_bytes(&mut self, cookie: &RegionCookie) -> Result<u64, KnemError>;
+
+    /// Copies between `local` and a region; returns how many bytes. With an
+    /// asynchronous flag it waits for the end all the same.
+    ///
+    /// # Errors
+    /// [`KnemError`]; how much was copied before is not known then.
+    fn inline_copy(
+        &mut self,
+        local: &mut Buffer,
+        copy: &InlineCopy,
+        flags: CopyFlags,
+    ) -> Result<u64, KnemError>;
+
+    /// Copies between two regions; returns how many bytes.
+    ///
+    /// # Errors
+    /// As [`Driver::inline_copy`].
+    fn region_copy(&mut self, copy: &RegionCopy, flags: CopyFlags) -> Result<u64, KnemError>;
+
+    /// Begins a copy between `local` and a region. Without an asynchronous flag
+    /// (or where the driver ignores it) the copy is made in the call, and
+    /// [`Driver::poll`] says so at once.
+    ///
+    /// # Errors
+    /// [`KnemError`]; nothing goes on then. [`KnemError::TooMany`] when too many
+    /// have not been asked for.
+    fn start_inline_copy(
+        &mut self,
+        local: Buffer,
+        copy: &InlineCopy,
+        flags: CopyFlags,
+    ) -> Result<CopyId, KnemError>;
+
+    /// Begins a copy between two regions.
+    ///
+    /// # Errors
+    /// As [`Driver::start_inline_copy`].
+    fn start_region_copy(&mut self, copy: &RegionCopy, flags: CopyFlags) -> Result<CopyId, KnemError>;
+
+    /// Looks at the status of a copy that was started; `None` while it goes on.
+    /// An ended copy is told of once, and its number is void then. Dropping the
+    /// driver waits for the copies that go on.
+    ///
+    /// # Errors
+    /// [`KnemError::NoSuchCopy`], or why the copy has failed.
+    fn poll(&mut self, copy: CopyId) -> Result<Option<Copied>, KnemError>;
+
+    /// Says where the thread runs that makes asynchronous copies.
+    ///
+    /// # Errors
+    /// [`KnemError::System`] when there are no such CPUs.
+    fn bind_offload(&mut self, binding: &Binding) -> Result<(), KnemError>;
+
+    /// Says that memory is about to be unmapped, or that other pages are about
+    /// to be put in its place. What the driver keeps of it for later use is
+    /// given up; needed only where such keeping was asked for.
+    fn forget_range(&mut self, _address: usize, _bytes: usize) {}
+}

@@ -1,0 +1,134 @@
+//! What can go wrong.
+
+use lmt_core::error::MemoryShort;
+use lmt_core::mechanism::Direction;
+use lmt_core::shared_memory::AttachError;
+use nix::errno::Errno;
+
+/// Why a driver was not opened, or did not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KnemError {
+    /// There is no driver to open, or not the right one.
+    #[error("{sentence}")]
+    Unavailable {
+        /// What the system call answered, if one was refused.
+        errno: Option<Errno>,
+        /// What was tried, what it answered, and what would help.
+        sentence: String,
+    },
+    /// The cookie names no region now.
+    #[error("the region is not declared (any more), or was used up; ask its owner for a new cookie")]
+    NotDeclared,
+    /// The cookie's owner is not known here.
+    #[error("the region's owner is not known here; take its introduction first")]
+    Stranger,
+    /// An introduction is none.
+    #[error(
+        "the introduction is none of this driver's ({0}); both processes must use the same driver and version"
+    )]
+    Introduction(String),
+    /// What an introduction brings cannot be mapped.
+    #[error("the table of regions in an introduction cannot be used: {0}")]
+    Table(#[from] AttachError),
+    /// The protection forbids it.
+    #[error("the region's protection forbids to {0} it; its owner must declare it with that right")]
+    Forbidden(Direction),
+    /// The copy would leave the region.
+    #[error("{bytes} bytes from offset {offset} reach past the region's {total_bytes} bytes")]
+    OutOfBounds {
+        /// First byte asked for.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// The region's length.
+        total_bytes: u64,
+    },
+    /// The copy would leave the local memory.
+    #[error("{bytes} bytes from offset {offset} reach past the local memory's {total_bytes} bytes")]
+    LocalTooShort {
+        /// First byte asked for.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// The local memory's length.
+        total_bytes: u64,
+    },
+    /// The memory lent does not allow what is to be done with it.
+    #[error("memory lent for reading is not written, and is not declared for writing; lend it for writing")]
+    ReadOnlyMemory,
+    /// Memory of the local side or of the region cannot be accessed.
+    #[error("a page of the {0} cannot be accessed; it must be mapped, and writable where it is written")]
+    BadMemory(&'static str),
+    /// There are as many as there can be.
+    #[error("there are {most} {what} already, the most there can be; end some first")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// The limit.
+        most: u32,
+    },
+    /// Another user opened the driver over there.
+    #[error(
+        "the region's owner runs as another user, which the driver forbids even to root; run both processes as the same user ({0})"
+    )]
+    OtherUser(Errno),
+    /// An asynchronous copy has failed.
+    #[error(
+        "the driver says that the copy has failed; it gives no reason, and part of the bytes may have been copied"
+    )]
+    CopyFailed,
+    /// The number names no copy.
+    #[error("no such copy is under way; each is told of once when it has ended")]
+    NoSuchCopy,
+    /// Only a DMA engine could have done it.
+    #[error("the driver has no DMA engine; leave the DMA flags out ({0})")]
+    NoDma(Errno),
+    /// The driver gives every copy to the DMA engine, which this one must not be
+    /// left to.
+    #[error(
+        "the driver is loaded so that every copy is made by the DMA engine, which may leave out the last {bytes} bytes of this one; load it without forced DMA"
+    )]
+    ForcedDma {
+        /// The small pieces at the copy's end.
+        bytes: u64,
+    },
+    /// The driver gives a status that there is none.
+    #[error("the driver says {status:#x} of the copy's status, which means nothing; it must be KNEM 1.1.1")]
+    Status {
+        /// What it says.
+        status: u32,
+    },
+    /// The owner of the region has ended.
+    #[error("the region's owner has died")]
+    OwnerDead,
+    /// This is a forked child of the process that opened the driver.
+    #[error("this process was forked from the one that opened the driver; open it anew")]
+    Forked,
+    /// There is too little memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryShort),
+    /// A system call was refused.
+    #[error("{call} failed: {errno}; {hint}")]
+    System {
+        /// Which.
+        call: &'static str,
+        /// Its answer.
+        errno: Errno,
+        /// What would help.
+        hint: &'static str,
+    },
+}
+
+impl KnemError {
+    /// The errno behind the error, or 0.
+    pub fn errno(&self) -> i32 {
+        match self {
+            Self::Unavailable { errno, .. } => errno.map_or(0, |errno| errno as i32),
+            Self::OtherUser(errno) | Self::NoDma(errno) | Self::System { errno, .. } => *errno as i32,
+            Self::BadMemory(_) => Errno::EFAULT as i32,
+            Self::Forbidden(_) => Errno::EACCES as i32,
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Copies that go on when the call is over, and the slots of the status array
+//! in which the driver tells of their end.
+
+use std::num::NonZeroU32;
+
+use lmt_core::buffer::Buffer;
+use lmt_core::mechanism::Direction;
+
+use super::abi;
+use super::errors;
+use super::slot::Seen;
+use super::sys::{Device, STATUS_SLOTS, StatusArray};
+use crate::error::KnemError;
+use crate::types::{CopyId, RegionCookie};
+
+/// A region as a copy found it, to be looked at again when the copy has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Used {
+    pub cookie: RegionCookie,
+    pub seen: Seen,
+    pub direction: Direction,
+}
+
+/// A copy's end, as far as the driver has a say.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub bytes: u64,
+    pub local: Option<Buffer>,
+    /// None for a copy that ended in the call, and was looked at then.
+    pub used: [Option<Used>; 2],
+}
+
+#[derive(Debug)]
+enum State {
+    Free,
+    /// Taken by a request that is being made.
+    Taken,
+    Pending(Ended),
+    Ended(Ended),
+}
+
+#[derive(Debug)]
+struct Slot {
+    generation: NonZeroU32,
+    state: State,
+}
+
+/// All asynchronous copies of one device.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    array: Option<StatusArray>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Copies {
+    /// Refuses where no slot is left.
+    pub fn check_room(&self) -> Result<(), KnemError> {
+        if self.free.is_empty() && self.slots.len() >= STATUS_SLOTS as usize {
+            return Err(KnemError::TooMany { what: "copies under way", most: STATUS_SLOTS });
+        }
+        Ok(())
+    }
+
+    /// Takes a slot, with the array mapped if the driver is to write there.
+    pub fn take(&mut self, device: &Device, by_driver: bool) -> Result<u32, KnemError> {
+        if by_driver && self.array.is_none() {
+            let map = StatusArray::map(device);
+            self.array = Some(map.map_err(|errno| errors::of_any("mapping the status array", errno))?);
+        }
+        self.check_room()?;
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: NonZeroU32::MIN, state: State::Free });
+            self.slots.len() as u32 - 1
+        });
+        self.slots[index as usize].state = State::Taken;
+        if let Some(array) = &self.array {
+            array.clear(index);
+        }
+        Ok(index)
+    }
+
+    /// Gives a slot back; its number is void.
+    pub fn give_back(&mut self, index: u32) {
+        if let Some(slot) = self.slots.get_mut(index as usize) {
+            slot.generation = slot.generation.checked_add(1).unwrap_or(NonZeroU32::MIN);
+            slot.state = State::Free;
+            self.free.push(index);
+        }
+    }
+
+    /// What the driver says of the copy of a slot now.
+    pub fn status(&self, index: u32) -> u8 {
+        self.array.as_ref().map_or(abi::STATUS_FAILED, |array| array.load(index))
+    }
+
+    /// Waits for the driver to end the copy of a slot; returns its status. The
+    /// driver has no way to be waited for but looking (knem-jpdc2013, 4.3).
+    pub fn wait(&self, index: u32) -> u8 {
+        loop {
+            match self.status(index) {
+                abi::STATUS_PENDING => std::thread::yield_now(),
+                status => return status,
+            }
+        }
+    }
+
+    /// Remembers what a slot's copy is, whether it goes on or has ended.
+    pub fn enter(&mut self, index: u32, copy: Ended, goes_on: bool) -> CopyId {
+        let slot = &mut self.slots[index as usize];
+        slot.state = if goes_on { State::Pending(copy) } else { State::Ended(copy) };
+        CopyId::new(index, slot.generation)
+    }
+
+    /// Keeps the memory that is lent to a copy until its end is told.
+    pub fn lend(&mut self, id: CopyId, memory: Buffer) {
+        if let Some(Slot { state: State::Pending(copy) | State::Ended(copy), .. }) =
+            self.slots.get_mut(id.slot() as usize)
+        {
+            copy.local = Some(memory);
+        }
+    }
+
+    /// The end of a copy, once; `None` while it goes on.
+    pub fn poll(&mut self, id: CopyId) -> Result<Option<Ended>, KnemError> {
+        let status = self.status(id.slot());
+        let slot = self.slots.get_mut(id.slot() as usize).ok_or(KnemError::NoSuchCopy)?;
+        if slot.generation != id.generation() {
+            return Err(KnemError::NoSuchCopy);
+        }
+        let (ended, status) = match std::mem::replace(&mut slot.state, State::Free) {
+            State::Pending(copy) if status == abi::STATUS_PENDING => {
+                slot.state = State::Pending(copy);
+                return Ok(None);
+            }
+            State::Pending(copy) => (copy, status),
+            State::Ended(copy) => (copy, abi::STATUS_SUCCESS),
+            other => {
+                slot.state = other;
+                return Err(KnemError::NoSuchCopy);
+            }
+        };
+        self.give_back(id.slot());
+        if status == abi::STATUS_SUCCESS { Ok(Some(ended)) } else { Err(KnemError::CopyFailed) }
+    }
+
+    /// Waits for all that go on: the driver writes into memory lent to them.
+    pub fn wait_for_all(&self) {
+        for (index, slot) in self.slots.iter().enumerate() {
+            if matches!(slot.state, State::Pending(_)) {
+                self.wait(index as u32);
+            }
+        }
+    }
+}

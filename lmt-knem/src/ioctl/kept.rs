@@ -1,0 +1,124 @@
+//! Destroyed regions whose pages stay pinned, for memory that is declared again
+//! and again (the registration cache of knem-jpdc2013, section 4.1).
+//!
+//! What is kept is the driver's region only. The table line that named it is
+//! withdrawn like any other, and a later use gets a line and a generation of
+//! its own; so no cookie given out before ever reaches it again.
+//!
+//! The driver holds on to the pages that were behind the addresses when they
+//! were pinned. If other pages are put there, a kept region shows the old ones.
+//! Nothing tells a library of that, so keeping is off unless asked for, and who
+//! asks for it tells of such changes ([`crate::Driver::forget_range`]). Two
+//! things are seen to here: forks (after one, a write puts a new page in the
+//! place of a shared one), by counting them, and pages that were never written,
+//! which are made the region's own before they are pinned.
+
+use lmt_core::buffer::{Buffer, Segment};
+use lmt_core::region::Protection;
+
+use super::sys::{self, Device};
+
+/// How much may stay pinned of regions that were destroyed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Keeping {
+    /// So many regions; 0 keeps none.
+    pub max_regions: u32,
+    /// So many bytes, all together.
+    pub max_bytes: u64,
+}
+
+/// A region of the driver's.
+#[derive(Debug)]
+pub(super) struct Pinned {
+    pub cookie: u64,
+    pub protection: Protection,
+    pub segments: Box<[Segment]>,
+    /// The forks there had been when it was pinned, if they are counted.
+    pub forks: Option<u64>,
+    /// Whether it may be used for the same addresses later.
+    pub may_be_kept: bool,
+}
+
+impl Pinned {
+    fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes as u64).sum()
+    }
+
+    /// Whether a page of the range is among its pages.
+    pub fn overlaps(&self, address: usize, bytes: usize) -> bool {
+        const PAGE: usize = super::regions::PAGE_BYTES as usize;
+        let start = address / PAGE * PAGE;
+        let end = address.saturating_add(bytes).checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
+        bytes > 0
+            && self.segments.iter().any(|s| s.bytes > 0 && s.address < end && s.address + s.bytes > start)
+    }
+}
+
+/// What is kept, the one used last at the end.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    keeping: Keeping,
+    pinned: Vec<Pinned>,
+}
+
+impl Kept {
+    pub const fn is_on(&self) -> bool {
+        self.keeping.max_regions > 0
+    }
+
+    pub fn set(&mut self, device: &Device, keeping: Keeping) {
+        self.keeping = keeping;
+        self.shrink(device);
+    }
+
+    /// The region that has this very memory pinned with this protection.
+    pub fn take(&mut self, device: &Device, memory: &Buffer, protection: Protection) -> Option<Pinned> {
+        if self.pinned.is_empty() {
+            return None;
+        }
+        let forks = sys::count_forks();
+        self.end_those(device, |pinned| pinned.forks != forks);
+        let is_it = |p: &Pinned| p.protection == protection && *p.segments == *memory.segments();
+        let at = self.pinned.iter().rposition(is_it)?;
+        Some(self.pinned.remove(at))
+    }
+
+    /// Keeps a region whose table line is withdrawn.
+    pub fn put(&mut self, device: &Device, pinned: Pinned) {
+        self.pinned.push(pinned);
+        self.shrink(device);
+    }
+
+    pub fn forget_range(&mut self, device: &Device, address: usize, bytes: usize) {
+        self.end_those(device, |pinned| pinned.overlaps(address, bytes));
+    }
+
+    fn end_those(&mut self, device: &Device, is_void: impl Fn(&Pinned) -> bool) {
+        for pinned in self.pinned.extract_if(.., |pinned| is_void(pinned)) {
+            end(device, &pinned);
+        }
+    }
+
+    fn shrink(&mut self, device: &Device) {
+        let mut bytes: u64 = self.pinned.iter().map(Pinned::bytes).sum();
+        let (mut count, mut out) = (self.pinned.len(), 0);
+        while count > self.keeping.max_regions as usize || (count > 0 && bytes > self.keeping.max_bytes) {
+            bytes -= self.pinned[out].bytes();
+            out += 1;
+            count -= 1;
+        }
+        for pinned in self.pinned.drain(..out) {
+            end(device, &pinned);
+        }
+    }
+}
+
+fn end(device: &Device, pinned: &Pinned) {
+    // Only the owner destroys it, and only here: it is there.
+    let destroyed = device.destroy(pinned.cookie);
+    debug_assert!(destroyed.is_ok(), "a kept region was gone: {destroyed:?}");
+}
+
+#[cfg(test)]
+#[path = "kept_tests.rs"]
+mod tests;

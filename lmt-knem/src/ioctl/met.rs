@@ -1,0 +1,52 @@
+//! Those whose regions can be reached, by their tables.
+
+use std::sync::Arc;
+
+use lmt_core::identity::EndpointId;
+use lmt_core::mechanism::Hello;
+use lmt_core::process::PeerProcess;
+use lmt_core::shared_memory::SharedMemory;
+
+use super::slot::Slot;
+use super::sys::{self, TABLE_BYTES};
+use crate::error::KnemError;
+
+/// What an introduction begins with: the interface's name and version.
+const MAGIC: [u8; 8] = *b"knem-io1";
+const OWNER_BYTES: usize = 16;
+
+/// Somebody's introduction.
+pub(super) fn introduction(owner: EndpointId) -> Vec<u8> {
+    [&MAGIC[..], &owner.to_bytes()].concat()
+}
+
+/// Another's table.
+#[derive(Debug)]
+pub(super) struct Met {
+    pub owner: EndpointId,
+    pub process: Arc<PeerProcess>,
+    table: SharedMemory,
+}
+
+impl Met {
+    /// Reads an introduction, which is untrusted.
+    pub fn new(process: Arc<PeerProcess>, introduction: Hello) -> Result<Self, KnemError> {
+        let refused = |why: &str| KnemError::Introduction(why.to_owned());
+        let owner: [u8; OWNER_BYTES] = introduction
+            .bytes
+            .strip_prefix(&MAGIC)
+            .and_then(|owner| owner.try_into().ok())
+            .ok_or_else(|| refused("its bytes are not what this version writes"))?;
+        let mut descriptors = introduction.descriptors.into_iter();
+        let (Some(table), None) = (descriptors.next(), descriptors.next()) else {
+            return Err(refused("it needs one descriptor; the process may be short of them"));
+        };
+        let table = SharedMemory::attach(table, TABLE_BYTES, TABLE_BYTES)?;
+        Ok(Self { owner: EndpointId::from_bytes(owner), process, table })
+    }
+
+    /// A line of the table.
+    pub fn line(&self, index: u32) -> Option<&Slot> {
+        sys::slot(&self.table, index)
+    }
+}

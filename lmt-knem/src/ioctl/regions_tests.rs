@@ -1,0 +1,79 @@
+use super::super::double::{lend, lend_pieces};
+use super::*;
+
+#[test]
+fn shapes_tell_the_pieces_that_a_driver_sees() {
+    let mut memory = vec![0; 20_000];
+    let page = memory.as_ptr().addr().next_multiple_of(4096) - memory.as_ptr().addr();
+    let shape = shape_of(&lend(&mut memory[page + 10..page + 4096 + 30], Access::Read));
+    assert_eq!(shape, Shape { contiguous: true, offset_in_page: 10, last_piece_bytes: 30 });
+    let shape = shape_of(&lend(&mut memory[page + 10..page + 40], Access::Read));
+    assert_eq!(shape, Shape { contiguous: true, offset_in_page: 10, last_piece_bytes: 30 });
+    let shape = shape_of(&lend(&mut memory[page..page + 8192], Access::Read));
+    assert_eq!(shape, Shape { contiguous: true, offset_in_page: 0, last_piece_bytes: 4096 });
+    let shape = shape_of(&lend_pieces(&mut memory, &[(page + 5, 100), (0, 0), (page + 5000, 7), (9, 0)]));
+    assert_eq!(shape, Shape { contiguous: false, offset_in_page: 5, last_piece_bytes: 7 });
+    let shape = shape_of(&lend_pieces(&mut memory, &[(3, 0), (page + 5, 100), (9, 0)]));
+    assert_eq!(shape, Shape { contiguous: true, offset_in_page: 5, last_piece_bytes: 100 });
+    assert_eq!(shape_of(&Buffer::empty(Access::Read)).last_piece_bytes, 0);
+}
+
+/// Whether a page is there, and no other process or mapping has it too
+/// (/proc/PID/pagemap, bits 63 and 56). The page of zeros is never exclusive.
+fn is_own_page(address: usize) -> bool {
+    use std::os::unix::fs::FileExt;
+    let map = std::fs::File::open("/proc/self/pagemap").expect("proc is mounted");
+    let mut word = [0; 8];
+    map.read_exact_at(&mut word, address as u64 / PAGE_BYTES * 8).expect("an address");
+    let word = u64::from_ne_bytes(word);
+    word >> 63 & 1 == 1 && word >> 56 & 1 == 1
+}
+
+#[test]
+fn memory_never_written_gets_pages_of_its_own_before_it_is_pinned() {
+    // Fresh from the kernel, and looked at: the page of zeros is behind it.
+    let memory = memmap_anonymous(16 * 4096);
+    let address = memory.as_ptr().addr();
+    assert!(memory.iter().all(|byte| *byte == 0));
+    assert!(!is_own_page(address + 4096), "nothing was to be seen to here");
+    let driver = super::super::double::Double::new();
+    let mut regions = Regions::new().expect("a table");
+    let device = driver.device();
+    let buffer = lend(&mut memory[4096 + 5..3 * 4096 + 1], Access::Write);
+    regions.create(&device, buffer, Protection::READ, Uses::Many).expect("a region");
+    assert!((1..4).all(|page| is_own_page(address + page * 4096)));
+    assert!(!is_own_page(address) && !is_own_page(address + 4 * 4096));
+    assert!(memory.iter().all(|byte| *byte == 0));
+    // Memory that is not written while it is lent may show the zeros it has.
+    let buffer = lend(&mut memory[8 * 4096..9 * 4096], Access::Read);
+    regions.create(&device, buffer, Protection::READ, Uses::Many).expect("a region");
+    assert!(!is_own_page(address + 8 * 4096));
+}
+
+/// Memory straight from the kernel, for the rest of the test's process.
+fn memmap_anonymous(bytes: usize) -> &'static mut [u8] {
+    let flags = nix::sys::mman::MapFlags::MAP_PRIVATE | nix::sys::mman::MapFlags::MAP_ANONYMOUS;
+    super::super::double::map(bytes, flags)
+}
+
+#[test]
+fn a_full_table_says_so_and_has_room_again() {
+    let double = super::super::double::Double::new();
+    let device = double.device();
+    let mut regions = Regions::new().expect("a table");
+    let mut memory = [0; 4];
+    let mut create = |regions: &mut Regions| {
+        regions.create(&device, lend(&mut memory, Access::Read), Protection::READ, Uses::Many)
+    };
+    let all: Vec<(u32, u32)> = (0..REGIONS).map(|_| create(&mut regions).expect("room")).collect();
+    let full = create(&mut regions);
+    assert!(matches!(full, Err(KnemError::TooMany { most: REGIONS, .. })), "{full:?}");
+    assert_eq!(double.state().created, REGIONS);
+    let (index, generation) = all[700];
+    regions.destroy(&device, index, generation).expect("declared");
+    assert!(matches!(regions.destroy(&device, index, generation), Err(KnemError::NotDeclared)));
+    let again = create(&mut regions).expect("room");
+    assert!(again.0 == 700 && again.1 != generation);
+    regions.destroy_all(&device);
+    assert!(double.state().regions.is_empty());
+}

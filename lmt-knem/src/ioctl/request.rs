@@ -1,0 +1,257 @@
+//! One copy as the driver is asked for it, in one request or two.
+
+use lmt_core::buffer::Buffer;
+use lmt_core::mechanism::Direction;
+use nix::errno::Errno;
+
+use super::dma::{Side, safe_prefix};
+use super::driver::{Found, IoctlDriver};
+use super::slot::Entry;
+use super::{abi, errors, sys};
+use crate::error::KnemError;
+use crate::types::CopyFlags;
+
+/// A copy whose sides are known to be long enough.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Request<'a> {
+    Inline {
+        local: &'a Buffer,
+        local_offset: u64,
+        direction: Direction,
+        region: Entry,
+        region_offset: u64,
+        bytes: u64,
+    },
+    Between {
+        source: Entry,
+        source_offset: u64,
+        target: Entry,
+        target_offset: u64,
+        bytes: u64,
+    },
+}
+
+/// What has become of a request that was not refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    /// It was done in the call.
+    Ended,
+    /// It goes on; the slot will tell.
+    Pending(u32),
+}
+
+/// A part of a copy: from `start` on, `bytes` bytes.
+#[derive(Clone, Copy)]
+struct Part {
+    start: u64,
+    bytes: u64,
+    flags: CopyFlags,
+}
+
+/// What a status is before the driver has written it.
+const UNWRITTEN: u32 = u32::MAX;
+
+impl Request<'_> {
+    pub const fn bytes(&self) -> u64 {
+        match self {
+            Self::Inline { bytes, .. } | Self::Between { bytes, .. } => *bytes,
+        }
+    }
+
+    /// How much of it the DMA engine may copy.
+    fn dma_bytes(&self) -> u64 {
+        let region = |entry: &Entry, offset| Side::Region(entry.shape, entry.total_bytes, offset);
+        let sides = match self {
+            Self::Inline { local, local_offset, region: entry, region_offset, .. } => {
+                [Side::Local(local, *local_offset), region(entry, *region_offset)]
+            }
+            Self::Between { source, source_offset, target, target_offset, .. } => {
+                [region(source, *source_offset), region(target, *target_offset)]
+            }
+        };
+        safe_prefix(self.bytes(), sides)
+    }
+
+    /// Asks the driver; returns the status that the request has at once.
+    fn ask(&self, device: &sys::Device, part: Part, status_index: u32) -> Result<u32, Errno> {
+        let Part { start, bytes, flags } = part;
+        match *self {
+            Self::Inline { local, local_offset, direction, region, region_offset, .. } => {
+                let mut copy = abi::InlineCopyBounded {
+                    write: u32::from(direction == Direction::Put),
+                    remote_cookie: region.cookie,
+                    remote_offset: region_offset + start,
+                    length: bytes,
+                    flags: flags.bits(),
+                    current_status: UNWRITTEN,
+                    async_status_index: status_index,
+                    ..abi::InlineCopyBounded::default()
+                };
+                sys::inline_copy(device, local, local_offset + start, &mut copy)?;
+                Ok(copy.current_status)
+            }
+            Self::Between { source, source_offset, target, target_offset, .. } => {
+                let mut copy = abi::CopyBounded {
+                    src_cookie: source.cookie,
+                    src_offset: source_offset + start,
+                    dst_cookie: target.cookie,
+                    dst_offset: target_offset + start,
+                    length: bytes,
+                    flags: flags.bits(),
+                    current_status: UNWRITTEN,
+                    async_status_index: status_index,
+                    pad: 0,
+                };
+                device.copy(&mut copy)?;
+                Ok(copy.current_status)
+            }
+        }
+    }
+
+    /// Which memory a page that cannot be accessed belongs to: those of regions
+    /// were pinned when they were declared.
+    const fn pageable(&self) -> &'static str {
+        match self {
+            Self::Inline { .. } => "local memory",
+            Self::Between { .. } => "region",
+        }
+    }
+}
+
+const DMA: CopyFlags = CopyFlags::from_bits(abi::FLAG_DMA | abi::FLAG_ASYNCDMACOMPLETE | abi::FLAG_DMATHREAD);
+const OFFLOAD: CopyFlags = CopyFlags::from_bits(DMA.bits() | abi::FLAG_MEMCPYTHREAD);
+
+impl IoctlDriver {
+    /// Has the driver make a copy: the part that the DMA engine must not make
+    /// first, so that when the rest goes on nothing else can fail.
+    pub(super) fn run(
+        &mut self,
+        request: &Request<'_>,
+        found: &mut [Option<Found>; 2],
+        flags: CopyFlags,
+    ) -> Result<Outcome, KnemError> {
+        let (bytes, forced) = (request.bytes(), self.info.forced);
+        let whole = |flags| Part { start: 0, bytes, flags };
+        let is_single = found.iter().flatten().any(|found| found.entry.single);
+        let parts = if bytes == 0 {
+            // An asynchronous copy of nothing says that it goes on. It is asked
+            // for all the same: it uses up a region for one use.
+            [None, Some(whole(flags.without(OFFLOAD)))]
+        } else if (flags | forced).uses_dma() && self.info.has_dma() {
+            let by_dma = request.dma_bytes();
+            if by_dma < bytes && forced.uses_dma() {
+                return Err(KnemError::ForcedDma { bytes: bytes - by_dma });
+            }
+            match by_dma {
+                all if all == bytes => [None, Some(whole(flags))],
+                // A region for one use takes one request.
+                some if some == 0 || is_single => [None, Some(whole(flags.without(DMA)))],
+                some => {
+                    let tail = Part { start: some, bytes: bytes - some, flags: flags.without(OFFLOAD) };
+                    [Some(tail), Some(Part { start: 0, bytes: some, flags })]
+                }
+            }
+        } else if flags.without(self.info.ignored).uses_dma() && !self.info.has_dma() {
+            return Err(KnemError::NoDma(Errno::EINVAL));
+        } else {
+            [None, Some(whole(flags))]
+        };
+        found.iter_mut().flatten().try_for_each(|found| self.begin(found))?;
+        let mut outcome = Outcome::Ended;
+        for part in parts.into_iter().flatten() {
+            outcome = self.part(request, found, part)?;
+            if part.start > 0
+                && let Outcome::Pending(index) = outcome
+            {
+                // A tail is waited for, were it forced to be asynchronous.
+                let status = self.copies.wait(index);
+                self.copies.give_back(index);
+                self.check_status(request, status.into())?;
+            }
+        }
+        Ok(outcome)
+    }
+
+    fn part(
+        &mut self,
+        request: &Request<'_>,
+        found: &[Option<Found>; 2],
+        part: Part,
+    ) -> Result<Outcome, KnemError> {
+        // A flag that is ignored makes no request asynchronous; but to have a
+        // slot for nothing does no harm, and to have none would.
+        let may_go_on = (part.flags | self.info.forced).is_asynchronous();
+        let index = if may_go_on { Some(self.copies.take(&self.device, true)?) } else { None };
+        let asked = request.ask(&self.device, part, index.unwrap_or(0));
+        // The request may have been done at once, and then the slot may never
+        // be written; so this is what counts first.
+        let at_once = asked.map_err(|errno| self.explain(request, found, part, errno));
+        if let (Ok(status), Some(index)) = (&at_once, index)
+            && *status == abi::STATUS_PENDING.into()
+            && part.bytes > 0
+        {
+            return Ok(Outcome::Pending(index));
+        }
+        if let Some(index) = index {
+            self.copies.give_back(index);
+        }
+        let status = at_once?;
+        if part.bytes > 0 || status != abi::STATUS_PENDING.into() {
+            self.check_status(request, status)?;
+        }
+        Ok(Outcome::Ended)
+    }
+
+    /// What a status means that says the request has ended.
+    fn check_status(&self, request: &Request<'_>, status: u32) -> Result<(), KnemError> {
+        match u8::try_from(status) {
+            Ok(abi::STATUS_SUCCESS) => Ok(()),
+            // Asked for synchronously, the driver says so of local memory that
+            // it cannot write, and of nothing else.
+            Ok(abi::STATUS_FAILED)
+                if matches!(request, Request::Inline { direction: Direction::Get, .. }) =>
+            {
+                Err(KnemError::BadMemory(request.pageable()))
+            }
+            Ok(abi::STATUS_FAILED) => Err(KnemError::CopyFailed),
+            _ => Err(KnemError::Status { status }),
+        }
+    }
+
+    /// What an errno means that the driver has answered to a copy.
+    fn explain(
+        &self,
+        request: &Request<'_>,
+        found: &[Option<Found>; 2],
+        part: Part,
+        errno: Errno,
+    ) -> KnemError {
+        let mut used = found.iter().flatten().map(|found| &found.used);
+        let direction = match request {
+            Request::Inline { direction, .. } => *direction,
+            // The source was found readable in its table; so was the target
+            // found writable, but that table may be older.
+            Request::Between { .. } => Direction::Put,
+        };
+        match errno {
+            Errno::EINVAL if used.any(|used| self.is_owner_dead(used)) => KnemError::OwnerDead,
+            Errno::EINVAL if part.flags.uses_dma() && self.names_something(request, found) => {
+                KnemError::NoDma(errno)
+            }
+            Errno::EINVAL => KnemError::NotDeclared,
+            Errno::EACCES => KnemError::Forbidden(direction),
+            Errno::EPERM => KnemError::OtherUser(errno),
+            Errno::EFAULT => KnemError::BadMemory(request.pageable()),
+            _ => errors::of_any("copying", errno),
+        }
+    }
+
+    /// Whether the driver knows the cookies of a request that it has refused,
+    /// so that the reason must be another. It cannot be asked of regions for
+    /// one use.
+    fn names_something(&self, request: &Request<'_>, found: &[Option<Found>; 2]) -> bool {
+        let nothing = Part { start: 0, bytes: 0, flags: CopyFlags::NONE };
+        !found.iter().flatten().any(|found| found.entry.single)
+            && request.ask(&self.device, nothing, 0).is_ok()
+    }
+}

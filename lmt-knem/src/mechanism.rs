@@ -1,0 +1,419 @@
+//! Messages by regions: the passive side declares its memory and sends the
+//! cookie, the other copies (knem-jpdc2013, section 4.4).
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::{Arc, Weak};
+
+use lmt_core::buffer::{Access, Buffer, Segment};
+use lmt_core::identity::EndpointId;
+use lmt_core::mechanism::{
+    Abilities, Cookie, Direction, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step,
+    Unavailable,
+};
+use lmt_core::process::PeerProcess;
+use lmt_core::region::Protection;
+
+use crate::driver::Driver;
+use crate::error::KnemError;
+use crate::ioctl::IoctlDriver;
+use crate::sys::{ProbeMemory, lend_again};
+use crate::types::{CopyFlags, InlineCopy, Length, RegionCookie, Uses};
+use crate::user::UserDriver;
+
+/// Messages by KNEM's kernel module: `knem-ioctl`.
+pub type KnemIoctl = KnemLmt<IoctlDriver>;
+
+/// Messages by the same regions without the module: `knem-user`.
+pub type KnemUser = KnemLmt<UserDriver>;
+
+/// Messages by the regions of a driver. It opens the driver when the first peer
+/// is to be told of it.
+pub struct KnemLmt<D> {
+    state: State<D>,
+    /// Whose regions are known here, and whether the peer still is.
+    met: Vec<(EndpointId, Weak<()>)>,
+    /// What is done with a driver that has just been opened.
+    set_up: Box<dyn FnMut(&mut D) + Send>,
+}
+
+enum State<D> {
+    Closed,
+    Absent(Unavailable),
+    /// The driver comes first: it ends its regions before their memory goes.
+    Open(Box<Opened<D>>),
+}
+
+struct Opened<D> {
+    driver: D,
+    probe: RegionCookie,
+    nonce: [u8; ProbeMemory::NONCE_BYTES],
+    _memory: ProbeMemory,
+}
+
+impl<D> std::fmt::Debug for KnemLmt<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = match &self.state {
+            State::Closed => "closed",
+            State::Absent(_) => "absent",
+            State::Open(_) => "open",
+        };
+        f.debug_struct("KnemLmt").field("state", &state).field("met", &self.met.len()).finish_non_exhaustive()
+    }
+}
+
+impl<D: Driver> Default for KnemLmt<D> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<D: Driver> KnemLmt<D> {
+    /// A new instance.
+    pub fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// A new instance whose driver is set up once it is open; for instance told
+    /// to keep regions.
+    pub fn with(set_up: impl FnMut(&mut D) + Send + 'static) -> Self {
+        Self { state: State::Closed, met: Vec::new(), set_up: Box::new(set_up) }
+    }
+
+    /// The driver, once a peer was told of it.
+    pub fn driver(&mut self) -> Option<&mut D> {
+        match &mut self.state {
+            State::Open(opened) => Some(&mut opened.driver),
+            State::Closed | State::Absent(_) => None,
+        }
+    }
+
+    fn open(&mut self) -> Result<&mut Opened<D>, Unavailable> {
+        if matches!(self.state, State::Closed) {
+            self.state = match Opened::new() {
+                Ok(mut opened) => {
+                    (self.set_up)(&mut opened.driver);
+                    State::Open(Box::new(opened))
+                }
+                Err(error) => State::Absent(unavailable(&error)),
+            };
+        }
+        match &mut self.state {
+            State::Open(opened) => Ok(opened),
+            State::Absent(reason) => Err(reason.clone()),
+            State::Closed => Err(unavailable(&KnemError::NotDeclared)),
+        }
+    }
+
+    fn opened(&mut self) -> Result<&mut Opened<D>, Fault> {
+        self.open().map_err(|Unavailable { errno, sentence }| Fault::Demote {
+            errno,
+            for_good: true,
+            sentence,
+        })
+    }
+
+    /// Gives up the tables of peers that are gone.
+    fn part_with_the_gone(&mut self) {
+        let State::Open(opened) = &mut self.state else { return };
+        self.met.retain(|(owner, peer)| {
+            let is_there = peer.strong_count() > 0;
+            if !is_there {
+                opened.driver.part(*owner);
+            }
+            is_there
+        });
+    }
+}
+
+impl<D: Driver> Opened<D> {
+    fn new() -> Result<Self, KnemError> {
+        let mut driver = D::open()?;
+        let nonce = own_bytes();
+        let memory = ProbeMemory::new(nonce);
+        let lent = memory.lend().unwrap_or(Buffer::empty(Access::Write));
+        let probe = driver.create_region(lent, Protection::READ_WRITE, Uses::Many)?;
+        Ok(Self { driver, probe, nonce, _memory: memory })
+    }
+
+    /// Copies between bytes here and a peer's probe region.
+    fn try_copy(
+        &mut self,
+        region: RegionCookie,
+        direction: Direction,
+        offset: u64,
+        bytes: &mut Nonce,
+    ) -> bool {
+        self.probe_copy(region, direction, offset, bytes).is_ok()
+    }
+
+    fn probe_copy(
+        &mut self,
+        region: RegionCookie,
+        direction: Direction,
+        region_offset: u64,
+        bytes: &mut Nonce,
+    ) -> Result<(), KnemError> {
+        let length = Length::Bounded(bytes.len() as u64);
+        let copy = InlineCopy { direction, region, region_offset, local_offset: 0, length };
+        crate::sys::with_lent(bytes, |local| self.driver.inline_copy(local, &copy, CopyFlags::NONE))?;
+        Ok(())
+    }
+}
+
+type Nonce = [u8; ProbeMemory::NONCE_BYTES];
+
+/// 16 bytes that nobody else writes; they guard against chance only.
+fn own_bytes() -> Nonce {
+    let half = || RandomState::new().build_hasher().finish();
+    (u128::from(half()) << 64 | u128::from(half())).to_ne_bytes()
+}
+
+/// How often written bytes may come back changed: other peers that probe at the
+/// same moment write there too.
+const WRITE_TRIES: u32 = 16;
+
+/// A peer, and whose regions are its.
+#[derive(Debug)]
+pub struct KnemPeer {
+    process: Arc<PeerProcess>,
+    /// None where its regions cannot be reached from here.
+    reached: Option<(EndpointId, Arc<()>)>,
+}
+
+/// A transfer under way.
+#[derive(Debug)]
+pub struct KnemTransfer {
+    plan: Plan,
+    /// Passive: what was declared for the peer.
+    declared: Option<RegionCookie>,
+    /// Active: what the peer has declared, and the message offset at which that
+    /// begins.
+    remote: Option<(RegionCookie, u64)>,
+    moved_bytes: u64,
+}
+
+impl KnemTransfer {
+    /// On the side that copies, once the other side's cookie is there: the
+    /// region to copy from or into, and the message offset at which it begins.
+    pub const fn remote(&self) -> Option<(RegionCookie, u64)> {
+        self.remote
+    }
+}
+
+/// Whether this side declares and waits.
+fn is_passive(plan: &Plan) -> bool {
+    matches!((plan.role, plan.model), (Role::Sender, Model::Get) | (Role::Receiver, Model::Put))
+}
+
+/// The cookie of a region that begins at message offset `start`: 8 bytes for
+/// the message's beginning, so that it travels in one cache line.
+fn to_cookie(region: &RegionCookie, start: u64) -> Option<Cookie> {
+    let short = region.to_short_bytes();
+    match start {
+        0 => Cookie::new(&short),
+        _ => Cookie::new(&[short, start.to_be_bytes()].concat()),
+    }
+}
+
+/// Reads [`to_cookie`].
+fn from_cookie(owner: EndpointId, cookie: &Cookie) -> Option<(RegionCookie, u64)> {
+    let (short, start) = cookie.as_bytes().split_at_checked(RegionCookie::SHORT_BYTES)?;
+    let region = RegionCookie::from_short_bytes(owner, short.try_into().ok()?);
+    let start = if start.is_empty() { 0 } else { u64::from_be_bytes(start.try_into().ok()?) };
+    Some((region, start))
+}
+
+impl<D: Driver> Lmt for KnemLmt<D> {
+    type Peer = KnemPeer;
+    type Transfer = KnemTransfer;
+
+    fn name(&self) -> &'static str {
+        D::mechanism_name()
+    }
+
+    fn models(&self) -> &'static [Model] {
+        &[Model::Get, Model::Put]
+    }
+
+    fn hello(&mut self) -> Result<Hello, Unavailable> {
+        self.part_with_the_gone();
+        let opened = self.open()?;
+        let mut hello = opened.driver.introduce().map_err(|error| unavailable(&error))?;
+        let ours = [&opened.probe.to_short_bytes()[..], &opened.nonce].concat();
+        hello.bytes.splice(0..0, ours);
+        Ok(hello)
+    }
+
+    fn probe(&mut self, facts: &PeerFacts, mut hello: Hello) -> Result<(KnemPeer, Abilities), Unavailable> {
+        self.part_with_the_gone();
+        let opened = self.open()?;
+        let bad = || refuse("the peer's greeting cannot be read; its lmt may be of another version");
+        let (short, rest) = hello.bytes.split_first_chunk().ok_or_else(bad)?;
+        let (nonce, rest) = rest.split_first_chunk::<{ ProbeMemory::NONCE_BYTES }>().ok_or_else(bad)?;
+        let (short, nonce): ([u8; RegionCookie::SHORT_BYTES], Nonce) = (*short, *nonce);
+        hello.bytes = rest.to_vec();
+        let process = Arc::clone(&facts.process);
+        let owner = opened.driver.meet(process, hello).map_err(|error| unavailable(&error))?;
+        let region = RegionCookie::from_short_bytes(owner, short);
+        match abilities(opened, region, &nonce) {
+            Ok(abilities) => {
+                let token = Arc::new(());
+                self.met.retain(|(met, _)| *met != owner);
+                self.met.push((owner, Arc::downgrade(&token)));
+                let reached = Some((owner, token));
+                Ok((KnemPeer { process: Arc::clone(&facts.process), reached }, abilities))
+            }
+            Err(reason) => {
+                opened.driver.part(owner);
+                self.met.retain(|(met, _)| *met != owner);
+                Err(reason)
+            }
+        }
+    }
+
+    /// What the peer copies needs a region of this process, and nothing of the
+    /// peer.
+    fn passive(&mut self, facts: &PeerFacts) -> Option<KnemPeer> {
+        self.open().ok()?;
+        Some(KnemPeer { process: Arc::clone(&facts.process), reached: None })
+    }
+
+    fn prepare(
+        &mut self,
+        _peer: &mut KnemPeer,
+        plan: &Plan,
+        data: &Buffer,
+    ) -> Result<(KnemTransfer, Cookie), Fault> {
+        let mut transfer = KnemTransfer { plan: *plan, declared: None, remote: None, moved_bytes: 0 };
+        if !is_passive(plan) {
+            return Ok((transfer, Cookie::empty()));
+        }
+        let opened = self.opened()?;
+        let pieces: Vec<Segment> = data.pieces(plan.interval.start..plan.interval.end).collect();
+        let lent =
+            lend_again(&pieces, data).ok_or_else(|| demote("the message is not memory that was lent"))?;
+        let protection = if plan.role == Role::Sender { Protection::READ } else { Protection::WRITE };
+        let region = opened.driver.create_region(lent, protection, Uses::Many).map_err(|e| fault(&e))?;
+        transfer.declared = Some(region);
+        let cookie = to_cookie(&region, plan.interval.start);
+        Ok((transfer, cookie.ok_or_else(|| demote("the cookie is too long"))?))
+    }
+
+    fn start(
+        &mut self,
+        peer: &mut KnemPeer,
+        transfer: &mut KnemTransfer,
+        remote: &Cookie,
+        interval: Interval,
+    ) -> Result<(), Fault> {
+        let Some((owner, _)) = &peer.reached else {
+            let sentence = "this process cannot reach the peer's regions; the peer must copy".to_owned();
+            return Err(Fault::Demote { errno: 0, for_good: true, sentence });
+        };
+        let bad =
+            || demote("the peer's cookie does not describe the message; its lmt may be of another version");
+        let (region, start) = from_cookie(*owner, remote).ok_or_else(bad)?;
+        let opened = self.opened()?;
+        let bytes = opened.driver.region_bytes(&region).map_err(|e| fault_of(&e, &peer.process))?;
+        let first = interval.start.checked_sub(start).ok_or_else(bad)?;
+        if first.checked_add(interval.bytes()).is_none_or(|end| end > bytes) {
+            return Err(bad());
+        }
+        transfer.remote = Some((region, start));
+        transfer.plan.interval = interval;
+        transfer.moved_bytes = 0;
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        peer: &mut KnemPeer,
+        transfer: &mut KnemTransfer,
+        data: &mut Buffer,
+        max_bytes: u64,
+    ) -> Result<Step, Fault> {
+        let t = transfer;
+        let Some((region, start)) = t.remote else {
+            return Err(demote("a step was asked for before the peer's cookie was there"));
+        };
+        let bytes = max_bytes.min(t.plan.interval.bytes() - t.moved_bytes);
+        if bytes > 0 {
+            let front = t.plan.interval.start + t.moved_bytes;
+            let copy = InlineCopy {
+                direction: if t.plan.role == Role::Receiver { Direction::Get } else { Direction::Put },
+                region,
+                region_offset: front - start,
+                local_offset: front,
+                length: Length::Bounded(bytes),
+            };
+            let copied = self.opened()?.driver.inline_copy(data, &copy, CopyFlags::NONE);
+            t.moved_bytes += copied.map_err(|error| fault_of(&error, &peer.process))?;
+        }
+        Ok(Step { bytes, done: t.moved_bytes == t.plan.interval.bytes() })
+    }
+
+    fn finish(&mut self, _peer: &mut KnemPeer, transfer: KnemTransfer) {
+        if let (Some(region), State::Open(opened)) = (transfer.declared, &mut self.state) {
+            // Declared by `prepare` and destroyed once, here; a forked child,
+            // which may not, ends nothing of its parent's.
+            let _memory = opened.driver.destroy_region(&region);
+        }
+    }
+}
+
+/// Finds out by real copies what can be done with a peer's regions.
+fn abilities<D: Driver>(
+    opened: &mut Opened<D>,
+    region: RegionCookie,
+    nonce: &Nonce,
+) -> Result<Abilities, Unavailable> {
+    let mut seen = Nonce::default();
+    let read = opened.probe_copy(region, Direction::Get, 0, &mut seen);
+    read.map_err(|error| unavailable(&error))?;
+    if seen != *nonce {
+        return Err(refuse("the driver shows other bytes than the peer's; both must use the same driver"));
+    }
+    let scratch = ProbeMemory::NONCE_BYTES as u64;
+    let write = (0..WRITE_TRIES).any(|_| {
+        let (mut own, mut back) = (own_bytes(), Nonce::default());
+        opened.try_copy(region, Direction::Put, scratch, &mut own)
+            && opened.try_copy(region, Direction::Get, scratch, &mut back)
+            && own == back
+    });
+    Ok(Abilities { read: true, write, cooperate: false })
+}
+
+fn refuse(sentence: &str) -> Unavailable {
+    Unavailable { errno: 0, sentence: sentence.to_owned() }
+}
+
+fn unavailable(error: &KnemError) -> Unavailable {
+    Unavailable { errno: error.errno(), sentence: error.to_string() }
+}
+
+fn demote(sentence: &str) -> Fault {
+    Fault::Demote { errno: 0, for_good: false, sentence: sentence.to_owned() }
+}
+
+/// What an error of one's own side means for a transfer.
+fn fault(error: &KnemError) -> Fault {
+    let for_good = matches!(
+        error,
+        KnemError::OtherUser(_) | KnemError::Forked | KnemError::Unavailable { .. } | KnemError::Stranger
+    );
+    Fault::Demote { errno: error.errno(), for_good, sentence: error.to_string() }
+}
+
+/// What an error of a copy means for a transfer with this peer: whose region is
+/// gone may be gone itself.
+fn fault_of(error: &KnemError, process: &PeerProcess) -> Fault {
+    match error {
+        KnemError::OwnerDead => Fault::PeerDead,
+        KnemError::NotDeclared if !process.is_alive() => Fault::PeerDead,
+        _ => fault(error),
+    }
+}
+
+#[cfg(test)]
+#[path = "mechanism_tests.rs"]
+mod tests;

@@ -1,0 +1,66 @@
+//! Lending memory to the driver: what it copies from and into.
+#![allow(unsafe_code)] // Buffer::new, for memory that is lent already or one's own.
+
+use std::sync::atomic::AtomicU8;
+
+use lmt_core::buffer::{Access, Buffer, Segment};
+
+/// Lends the part of `data` that `pieces` cut out of it once more.
+///
+/// The result must not outlive what `data` is lent for: a mechanism drops it
+/// in `finish`, which comes before the message's buffer is given back.
+pub(crate) fn lend_again(pieces: &[Segment], data: &Buffer) -> Option<Buffer> {
+    let within = |piece: &Segment| {
+        let holds = |segment: &Segment| {
+            piece.address >= segment.address
+                && piece
+                    .address
+                    .checked_add(piece.bytes)
+                    .is_some_and(|end| end <= segment.address + segment.bytes)
+        };
+        data.segments().iter().any(holds)
+    };
+    if !pieces.iter().all(within) {
+        return None;
+    }
+    // SAFETY: each piece lies within a segment of `data`, which its lender has
+    // promised to keep valid until the operation is complete, for the same
+    // access; the mechanism that calls this uses nothing else of `data`
+    // meanwhile and drops the result before that.
+    unsafe { Buffer::new(pieces, data.access()) }.ok()
+}
+
+/// Memory of this process for a peer to try itself on: a nonce to be read, and
+/// bytes to be written.
+#[derive(Debug)]
+pub(crate) struct ProbeMemory {
+    /// In the heap, so that it stays where it is; atomics, as peers write.
+    bytes: Box<[AtomicU8; Self::BYTES]>,
+}
+
+impl ProbeMemory {
+    pub const NONCE_BYTES: usize = 16;
+    pub const BYTES: usize = 2 * Self::NONCE_BYTES;
+
+    pub fn new(nonce: [u8; Self::NONCE_BYTES]) -> Self {
+        let byte = |at: usize| AtomicU8::new(nonce.get(at).copied().unwrap_or(0));
+        Self { bytes: Box::new(std::array::from_fn(byte)) }
+    }
+
+    /// The memory, to be declared. It must be dropped before `self`.
+    pub fn lend(&self) -> Option<Buffer> {
+        let segment = Segment { address: self.bytes.as_ptr().expose_provenance(), bytes: Self::BYTES };
+        // SAFETY: atomics in the heap, which stay there until `self` is gone;
+        // nobody here reads or writes them after `new`.
+        unsafe { Buffer::new(&[segment], Access::Write) }.ok()
+    }
+}
+
+/// Lends `bytes` of this process's own to a copy for as long as `work` runs.
+pub(crate) fn with_lent<T>(bytes: &mut [u8], work: impl FnOnce(&mut Buffer) -> T) -> T {
+    // SAFETY: `bytes` is borrowed exclusively until this function returns, and
+    // the buffer, which does not leave it, is gone by then.
+    let lent = unsafe { Buffer::new(&[Segment::of_mut(bytes)], Access::Write) };
+    // A live slice never reaches past the address space.
+    work(&mut lent.unwrap_or(Buffer::empty(Access::Write)))
+}

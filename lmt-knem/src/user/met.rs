@@ -1,0 +1,233 @@
+//! Those whose regions can be reached: their table, and the ways into their
+//! memory.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use lmt_cma::vm::{self, CopyError};
+use lmt_core::buffer::{Buffer, Segment};
+use lmt_core::mechanism::{DeclaredCopy, Fault, Hello};
+use lmt_core::process::PeerProcess;
+use lmt_core::region::{
+    Direction, Entry, Place, RegionAccess, RegionError, RegionKey, RemoteTable, Ways, attach_shared,
+};
+use lmt_core::shared_memory::SharedMemory;
+use nix::errno::Errno;
+
+use super::name::Name;
+use super::sys;
+use crate::error::KnemError;
+
+/// A process that is being killed has no memory any more a while before its
+/// pidfd tells; for so long it is waited for.
+const DYING: Duration = Duration::from_millis(500);
+
+/// Mappings kept for each owner.
+const MOST_MAPPED: usize = 32;
+
+/// An owner of regions.
+#[derive(Debug)]
+pub(super) struct Met {
+    pub table: RemoteTable,
+    process: Arc<PeerProcess>,
+    /// Allocated regions that are mapped, by handle; the one used last is at
+    /// the back.
+    mapped: Mutex<VecDeque<(u64, Arc<SharedMemory>)>>,
+    /// The list of pieces that was fetched last, and of which region.
+    list: Mutex<Option<(u64, Arc<[Segment]>)>>,
+}
+
+/// Locks; what another thread left when it panicked is still in order.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn refused(why: &str) -> KnemError {
+    KnemError::Introduction(why.to_owned())
+}
+
+impl Met {
+    /// Takes an introduction, which is untrusted: with the table's descriptor,
+    /// and `process` where it came from; or without, and then the process is
+    /// the one that the name says, if it shows itself to be it.
+    pub fn new(process: Arc<PeerProcess>, introduction: Hello) -> Result<Self, KnemError> {
+        let name = Name::parse(&introduction.bytes)
+            .ok_or_else(|| refused("its bytes are not what this version writes"))?;
+        let mut descriptors = introduction.descriptors.into_iter();
+        match (descriptors.next(), descriptors.next()) {
+            (Some(table), None) => Ok(Self::with(RemoteTable::attach(table, name.owner())?, process)),
+            (None, _) => Self::by_name(&name),
+            _ => Err(refused("it has more than one descriptor")),
+        }
+    }
+
+    fn with(table: RemoteTable, process: Arc<PeerProcess>) -> Self {
+        Self { table, process, mapped: Mutex::default(), list: Mutex::default() }
+    }
+
+    /// Finds the process and fetches the table from it.
+    ///
+    /// A pid may be another's by now, and a descriptor's number something else.
+    /// So the pidfd comes first; what is fetched by it must be the table of the
+    /// very id; and the process must have that table mapped where the name
+    /// says, while its pidfd says that the pid still is its own.
+    fn by_name(name: &Name) -> Result<Self, KnemError> {
+        let pid = name.pid().ok_or_else(|| refused("it has no pid"))?;
+        let pidfd = sys::pidfd_open(pid).map_err(|errno| match errno {
+            Errno::ESRCH => KnemError::OwnerDead,
+            _ => of_system("pidfd_open", errno),
+        })?;
+        let table = sys::pidfd_getfd(pidfd.as_fd(), name.descriptor()).map_err(of_getfd)?;
+        let table = RemoteTable::attach(table, name.owner())?;
+        let process = PeerProcess::new(pid, Some(pidfd));
+        let expected = table.head_bytes();
+        let mut seen = expected.map(|_| 0);
+        let read = vm::read_bytes(&process, name.address(), &mut seen);
+        read.map_err(|error| of_copy(error, &process))?;
+        if seen != expected {
+            return Err(refused("the process that it names does not have that table"));
+        }
+        Ok(Self::with(table, Arc::new(process)))
+    }
+
+    /// Whether the owner runs.
+    pub fn check_alive(&self) -> Result<(), KnemError> {
+        if self.process.is_alive() { Ok(()) } else { Err(KnemError::OwnerDead) }
+    }
+
+    /// Begins a copy with what is known of the region's pieces from before.
+    pub fn begin(
+        &self,
+        key: &RegionKey,
+        direction: Direction,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<RegionAccess, KnemError> {
+        let mut access = RegionAccess::begin(&self.table, key, direction, offset, bytes)?;
+        if bytes == 0 {
+            self.check_alive()?;
+        }
+        if let Some((handle, list)) = &*lock(&self.list)
+            && *handle == key.handle()
+        {
+            access.know_list(Arc::clone(list));
+        }
+        Ok(access)
+    }
+
+    /// Remembers what a copy has found out of the region's pieces.
+    pub fn end(&self, key: &RegionKey, access: &RegionAccess) {
+        if let Some(list) = access.list() {
+            *lock(&self.list) = Some((key.handle(), Arc::clone(list)));
+        }
+    }
+
+    fn map(&self, key: &RegionKey, entry: &Entry) -> Result<Arc<SharedMemory>, KnemError> {
+        let Place::Shared { descriptor } = entry.place else { return Err(KnemError::NotDeclared) };
+        let descriptor = i32::try_from(descriptor).map_err(|_| KnemError::NotDeclared)?;
+        let fetch = |pidfd: &dyn AsFd| sys::pidfd_getfd(pidfd.as_fd(), descriptor);
+        let fetched: Result<OwnedFd, Errno> = match (self.process.pidfd(), self.process.pid()) {
+            (Some(pidfd), _) => fetch(&pidfd),
+            (None, Some(pid)) => sys::pidfd_open(pid).and_then(|pidfd| fetch(&pidfd)),
+            (None, None) => Err(Errno::ESRCH),
+        };
+        let fetched = fetched.map_err(|errno| match errno {
+            // The number was the region's when the entry was read.
+            Errno::EBADF => KnemError::NotDeclared,
+            Errno::ESRCH if self.wait_for_death() => KnemError::OwnerDead,
+            _ => of_getfd(errno),
+        })?;
+        let memory = attach_shared(fetched, key);
+        // Only of a region that is still there was that its descriptor.
+        self.table.still(key, entry)?;
+        Ok(Arc::new(memory?))
+    }
+
+    /// Whether the process, which the kernel does not find, is dying.
+    fn wait_for_death(&self) -> bool {
+        wait_for_death(&self.process)
+    }
+}
+
+fn wait_for_death(process: &PeerProcess) -> bool {
+    let begun = Instant::now();
+    while process.is_alive() {
+        if begun.elapsed() > DYING {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// The ways into an owner's memory.
+#[derive(Debug)]
+pub(super) struct Way<'a>(pub &'a Met);
+
+impl Ways for Way<'_> {
+    type Error = KnemError;
+
+    fn copy(&mut self, local: &mut Buffer, copy: &DeclaredCopy<'_>) -> Result<u64, KnemError> {
+        let copied = vm::copy_declared(&self.0.process, local, copy);
+        copied.error.map_or(Ok(copied.bytes), |error| Err(of_copy(error, &self.0.process)))
+    }
+
+    fn mapping(&mut self, key: &RegionKey, entry: &Entry) -> Result<Option<Arc<SharedMemory>>, KnemError> {
+        // Mapped memory outlives its owner, whose end nobody writes into the
+        // table when it is killed.
+        self.0.check_alive()?;
+        let mut mapped = lock(&self.0.mapped);
+        let known = mapped.iter().position(|(handle, _)| *handle == key.handle());
+        let found = match known.and_then(|at| mapped.remove(at)) {
+            Some((_, memory)) => memory,
+            None => {
+                let table = &self.0.table;
+                // One that is used up may still be in use here.
+                mapped.retain(|(handle, _)| !matches!(table.key_of(*handle), Err(RegionError::NotDeclared)));
+                self.0.map(key, entry)?
+            }
+        };
+        if mapped.len() >= MOST_MAPPED {
+            mapped.pop_front();
+        }
+        mapped.push_back((key.handle(), Arc::clone(&found)));
+        Ok(Some(found))
+    }
+}
+
+/// What an error of a copy by the kernel means.
+fn of_copy(error: CopyError, process: &PeerProcess) -> KnemError {
+    let lost = matches!(error, CopyError::Refused(Errno::ESRCH)) && wait_for_death(process);
+    match vm::fault_of(error, process) {
+        _ if lost => KnemError::OwnerDead,
+        Fault::Demote { errno, .. } if errno == Errno::EFAULT as i32 => {
+            KnemError::BadMemory("local side or of the region")
+        }
+        Fault::Demote { errno, sentence, .. } => {
+            KnemError::Unavailable { errno: Some(Errno::from_raw(errno)), sentence }
+        }
+        _ => KnemError::OwnerDead,
+    }
+}
+
+fn of_getfd(errno: Errno) -> KnemError {
+    let sentence = match errno {
+        Errno::EBADF => return refused("the process that it names has no such descriptor (any more)"),
+        Errno::ESRCH => return KnemError::OwnerDead,
+        Errno::EPERM => {
+            "the kernel does not let this process take the other's table of regions (pidfd_getfd); both must run as \
+             the same user in one user namespace, the other dumpable, and where \
+             /proc/sys/kernel/yama/ptrace_scope is 1 (Yama) it must name this process, or an ancestor of this \
+             one, by PR_SET_PTRACER"
+        }
+        Errno::ENOSYS => "the kernel lacks pidfd_getfd; it needs Linux 5.6",
+        _ => return of_system("pidfd_getfd", errno),
+    };
+    KnemError::Unavailable { errno: Some(errno), sentence: format!("{sentence} ({errno})") }
+}
+
+fn of_system(call: &'static str, errno: Errno) -> KnemError {
+    KnemError::System { call, errno, hint: "raise the limit of open descriptors, or free some" }
+}
