@@ -11,7 +11,7 @@ SHELL := /bin/bash
 REPORT ?= lmt-report.html
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 # Crates with loom models, and tests of one process that sanitizers can follow.
-LOOM_CRATES ?= lmt-core lmt-shm
+LOOM_CRATES ?= lmt-core lmt-shm lmt-knem
 ASAN_CRATES ?= lmt-core lmt-shm lmt-cma
 ASAN_TESTS ?= semantics scope shared regions binding
 MIRI_CRATES ?= lmt-core

@@ -8,6 +8,7 @@ pub fn register_all(mechanisms: &mut Mechanisms) {
     mechanisms.register(lmt_cma::Cma::new());
     mechanisms.register(lmt_knem::KnemIoctl::new());
     mechanisms.register(lmt_knem::KnemUser::new());
+    mechanisms.register(lmt_knem::KnemUser::new());
     if let Ok(shm) = lmt_shm::Shm::new(lmt_shm::Config::default()) {
         mechanisms.register(shm);
     }

@@ -133,10 +133,12 @@ impl<M: Lmt, F: Fn() -> M> Under<F> {
 
     /// Runs a group, and tells why if its ranks skipped it.
     fn in_group(&self, test: Test, drive: impl FnOnce(&mut Parent), body: impl FnOnce(&Group)) {
+        // Made here first: what that sets up for the process, the ranks inherit.
+        let name = self.name();
         let results = test.time_limit(LIMIT).run_with(drive, body);
         let skips = results.reports.iter().flatten().find_map(|line| line.strip_prefix(SKIP));
         if let Some(why) = skips {
-            require::skipped(self.name(), why);
+            require::skipped(name, why);
         }
     }
 }
