@@ -1,17 +1,18 @@
 # make compare   what this machine's mechanisms achieve, in one HTML page
 # make test      everything that must hold before a change goes in
 # make speed     the bounds on speed, against the bare machine in the same run
+# make knem-check  a static program that checks a KNEM driver, for any machine
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .SILENT: tests loom asan miri
-.PHONY: compare test speed tools format clippy tests doctests loom asan miri
+.PHONY: compare test speed knem-check tools format clippy tests doctests loom asan miri
 
 REPORT ?= lmt-report.html
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 # Crates with loom models, and tests of one process that sanitizers can follow.
-LOOM_CRATES ?= lmt-core lmt-shm lmt-knem
+LOOM_CRATES ?= lmt-core lmt-shm lmt-knem lmt-ioat
 ASAN_CRATES ?= lmt-core lmt-shm lmt-cma
 ASAN_TESTS ?= semantics scope shared regions binding
 MIRI_CRATES ?= lmt-core
@@ -50,6 +51,13 @@ tests:
 # Not part of `make test`: it takes minutes, and a busy machine fails it.
 speed:
 	LMT_SPEED=1 cargo test --release -p lmt-bench --test speed -- --nocapture
+	LMT_SPEED=1 cargo test --release -p lmt-ioat --test overlap -- --nocapture
+
+# One file without libraries, to be copied to a machine that has the driver.
+knem-check: tools
+	RUSTFLAGS="-C target-feature=+crt-static" \
+	  cargo build --release --target $(HOST) --package knem-check
+	echo "The program is $(TARGET)/$(HOST)/release/knem-check; run it where /dev/knem is."
 
 doctests:
 	cargo test --workspace --doc

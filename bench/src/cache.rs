@@ -46,6 +46,14 @@ pub fn rotation_bytes(ranks: u32, cache_bytes: Option<u64>, available_bytes: Opt
     (all / buffers / 4096 * 4096).max(ROTATION_LEAST_BYTES)
 }
 
+/// The working set around a transfer whose traces in the cache are looked for:
+/// half the last cache, so that it fits and so that what else is touched makes a
+/// difference; at most a quarter of the memory available.
+pub fn working_set_bytes(cache_bytes: Option<u64>, available_bytes: u64) -> u64 {
+    let half = cache_bytes.unwrap_or(ASSUMED_CACHE_BYTES) / 2;
+    (half.min(available_bytes / 4) / 4096 * 4096).max(4096)
+}
+
 #[cfg(test)]
 #[path = "cache_tests.rs"]
 mod tests;

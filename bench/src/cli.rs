@@ -6,10 +6,12 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::error::BenchError;
 use crate::patterns::{DEFINITIONS, Pattern};
-use crate::sizes::parse_sizes;
+use crate::sizes::{parse_size, parse_sizes};
 
 /// The most ranks of a group.
 const MOST_RANKS: u32 = 1024;
+/// The smallest working set: below, the clock is what is measured.
+const LEAST_WORKING_SET_BYTES: u64 = 4096;
 /// The most repetitions.
 const MOST_REPETITIONS: u32 = 10_000;
 
@@ -25,7 +27,8 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measures one communication pattern, or what the machine allows (limits).
+    /// Measures one communication pattern, what the machine allows (limits), or what else
+    /// matters of a transfer (overlap, pollution, regions).
     Bench(BenchArgs),
     /// Runs ping-pong over every mechanism that works here and writes one HTML report.
     Compare(CompareArgs),
@@ -45,7 +48,7 @@ pub enum Command {
 /// `lmt bench`.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
-    /// latency, pingpong, pingping, exchange, bw, bibw or limits.
+    /// latency, pingpong, pingping, exchange, bw, bibw, limits, overlap, pollution or regions.
     #[arg(value_parser = str::parse::<Pattern>)]
     pub pattern: Pattern,
     /// A mechanism's name, auto, or all that work here [default: auto, or all where there is no auto].
@@ -54,6 +57,9 @@ pub struct BenchArgs {
     /// Processes in the group.
     #[arg(short = 'n', long, default_value = "2", value_name = "RANKS", value_parser = parse_ranks)]
     pub ranks: u32,
+    /// What pollution reads again and again, as a size [default: half the last cache].
+    #[arg(long, value_name = "SIZE", value_parser = parse_working_set)]
+    pub working_set: Option<u64>,
     /// How the results are written.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
@@ -195,6 +201,16 @@ fn one_line(rendered: &str) -> String {
 
 fn parse_size_list(text: &str) -> Result<SizeList, String> {
     parse_sizes(text).map(SizeList).map_err(|error| error.to_string())
+}
+
+fn parse_working_set(text: &str) -> Result<u64, String> {
+    match parse_size(text) {
+        Ok(bytes) if bytes < LEAST_WORKING_SET_BYTES => {
+            Err(format!("'{text}' is less than a page; take 4KiB at least"))
+        }
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn parse_count(text: &str, what: &str, least: u64, most: u64) -> Result<u64, String> {

@@ -28,6 +28,9 @@ fn mistakes_are_explained_in_one_line() {
         ("lmt bench pingpong --pin x", "none nor a list"),
         ("lmt bench pingpong --pin 3-1", "none nor a list"),
         ("lmt bench pingpong --tuoch", "--touch"),
+        ("lmt bench overlp", "did you mean 'overlap'"),
+        ("lmt bench pollution --working-set 1", "4KiB at least"),
+        ("lmt bench pollution --working-set 1XB", "units are B, KiB"),
     ] {
         let sentence = fails(line);
         assert!(sentence.contains(part), "{line}: {sentence}");

@@ -15,7 +15,7 @@ use crate::error::BenchError;
 use crate::group;
 use crate::job::{Event, Job, Row};
 use crate::nearest::unknown;
-use crate::output::{CompareTable, Csv, Json, LimitsTable, Results, Table};
+use crate::output::{CompareTable, Csv, FiguresTable, Json, LimitsTable, Results, Table};
 use crate::patterns::Pattern;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -37,9 +37,14 @@ pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> 
     } else {
         choose(engine, args.mechanism.as_deref())?
     };
-    let job = job(args.pattern, mechanisms, args.ranks, &args.measuring)?;
+    without_figures_conflicts(args)?;
+    let mut job = job(args.pattern, mechanisms, args.ranks, &args.measuring)?;
+    if args.pattern == Pattern::Pollution {
+        job.working_set_bytes = Some(working_set_bytes(args.working_set, &job)?);
+    }
     let mut results: Box<dyn Results> = match (args.format, args.pattern) {
         (Format::Table, Pattern::Limits) => Box::new(LimitsTable),
+        (Format::Table, pattern) if !pattern.figures().is_empty() => Box::new(FiguresTable::default()),
         (Format::Table, _) => Box::new(Table::default()),
         (Format::Csv, _) => Box::new(Csv::default()),
         (Format::Json, _) => Box::new(Json::default()),
@@ -137,6 +142,52 @@ fn without_limits_conflicts(args: &BenchArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
+/// What the patterns with figures of their own cannot be combined with.
+fn without_figures_conflicts(args: &BenchArgs) -> Result<(), BenchError> {
+    let name = args.pattern.name();
+    let refused = |sentence: String| Err(BenchError::Usage(sentence));
+    if args.working_set.is_some() && args.pattern != Pattern::Pollution {
+        return refused(format!("--working-set is for pollution; leave it out with {name}"));
+    }
+    if args.pattern.figures().is_empty() {
+        return Ok(());
+    }
+    if args.ranks != 2 {
+        return refused(format!("lmt bench {name} takes 2 ranks, not {}", args.ranks));
+    }
+    let measuring = &args.measuring;
+    for (option, given) in
+        [("--limits", measuring.limits), ("--touch", measuring.touch), ("--off-cache", measuring.off_cache)]
+    {
+        if given {
+            return refused(format!("lmt bench {name} has no {option}; leave it out"));
+        }
+    }
+    match &measuring.sizes {
+        Some(sizes) if sizes.0.contains(&0) => {
+            refused(format!("lmt bench {name} takes sizes from 1 byte up"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is read again: half the last cache, as long as that is at most a
+/// quarter of the memory available, or as asked for.
+fn working_set_bytes(asked: Option<u64>, job: &Job) -> Result<u64, BenchError> {
+    let available = cache::available_memory_bytes().unwrap_or(u64::MAX);
+    match asked {
+        Some(bytes) if bytes > available.saturating_sub(2 * job.buffer_bytes()) => {
+            Err(BenchError::Failure(format!(
+                "a working set of {} and the messages' buffers need more than the {} that are available; take a smaller --working-set",
+                human(bytes),
+                human(available >> 20 << 20)
+            )))
+        }
+        Some(bytes) => Ok(bytes),
+        None => Ok(cache::working_set_bytes(cache::last_level_bytes(), available)),
+    }
+}
+
 /// The mechanisms that the command line means.
 fn choose<E: Engine>(engine: &E, asked: Option<&str>) -> Result<Vec<String>, BenchError> {
     let known = engine.mechanisms();
@@ -197,6 +248,7 @@ fn job(
         verify: args.verify,
         cpus: place(args.pin.as_ref(), ranks)?,
         limits: args.limits || pattern == Pattern::Limits,
+        working_set_bytes: None,
     };
     // A verifying pass has a second set of buffers.
     let sets = if job.verify { 2 } else { 1 };

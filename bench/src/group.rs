@@ -19,6 +19,7 @@ use crate::engine::Engine;
 use crate::error::BenchError;
 use crate::job::{Event, Job, RankCard};
 use crate::limits::{METHODS, Pair};
+use crate::measures::{self, Bell};
 use crate::runner::Runner;
 
 /// The hidden subcommand.
@@ -194,11 +195,18 @@ fn work<E: Engine>(
     let opened: Vec<E::Opened> =
         job.mechanisms.iter().map(|name| engine.open(name, rank, job.ranks)).collect::<Result<_, _>>()?;
     let memory = (job.limits && rank == 0).then(Pair::memory).transpose().map_err(limits_failed)?;
+    let has_bell = !job.pattern.figures().is_empty();
+    let bell = (has_bell && rank == 0).then(Bell::new).transpose().map_err(|error| bell_failed(&error))?;
     tell(Event::Card(RankCard {
         addresses: opened.iter().map(|opened| engine.address(opened)).collect(),
         limits: memory.as_ref().map(|memory| memory.card()),
+        bell: bell.as_ref().and_then(Bell::card),
     }))?;
     let cards: Vec<RankCard> = read_line(input)?;
+    let bell = match (bell, cards.first().and_then(|card| card.bell.as_ref())) {
+        (None, Some(card)) => Some(Bell::open(card).map_err(|error| bell_failed(&error))?),
+        (bell, _) => bell,
+    };
     let mut pair = match (memory, cards.first().and_then(|card| card.limits.as_ref())) {
         (Some(memory), _) => Some(Pair::first(memory).map_err(limits_failed)?),
         (None, Some(card)) if rank == 1 => Some(Pair::second(card).map_err(limits_failed)?),
@@ -216,7 +224,14 @@ fn work<E: Engine>(
             cards.iter().map(|card| card.addresses.get(index).cloned().unwrap_or_default()).collect();
         links.push(engine.join(opened, &addresses)?);
     }
-    Runner::new(&job, rank, &mut links, pair.as_mut(), tell)?.run()
+    match bell {
+        Some(bell) => measures::run(&job, rank, &mut links, bell, tell),
+        None => Runner::new(&job, rank, &mut links, pair.as_mut(), tell)?.run(),
+    }
+}
+
+fn bell_failed(error: &io::Error) -> BenchError {
+    failure("the ranks have no way to wake each other", error)
 }
 
 fn limits_failed(error: crate::limits::LimitError) -> BenchError {

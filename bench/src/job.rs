@@ -30,6 +30,10 @@ pub struct Job {
     pub cpus: Vec<usize>,
     /// Whether the machine's limits are measured in between.
     pub limits: bool,
+    /// Bytes that are read again and again around a transfer, where that is
+    /// what is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_set_bytes: Option<u64>,
 }
 
 impl Job {
@@ -88,6 +92,36 @@ pub struct Row {
     /// Against the bare methods, where they were measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<Ratio>,
+    /// What is measured besides the time of a message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Details>,
+}
+
+/// What a row has besides, in patterns that have figures of their own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Details {
+    /// Which of the pattern's cases: the side or the kind of memory.
+    pub case: String,
+    /// Regions that were declared at once, where there are any.
+    pub regions: Option<u64>,
+    /// Who ran where, as seen after the repetitions.
+    pub placement: String,
+    /// In the order of the pattern's definition.
+    pub figures: Vec<Figure>,
+}
+
+/// One figure over the repetitions. A ratio is the median of the repetitions'
+/// ratios, not the ratio of medians.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Its name in the pattern's definition.
+    pub name: String,
+    /// The median; absent where it cannot be measured.
+    pub median: Option<f64>,
+    /// The least.
+    pub min: Option<f64>,
+    /// The most.
+    pub max: Option<f64>,
 }
 
 /// The pattern name in rows that hold a bare method.
@@ -123,4 +157,6 @@ pub struct RankCard {
     pub addresses: Vec<Vec<u8>>,
     /// Where the memory of the bare methods is; from rank 0, when asked for.
     pub limits: Option<String>,
+    /// Where the two ends of the bell are; from rank 0, where one is needed.
+    pub bell: Option<[String; 2]>,
 }

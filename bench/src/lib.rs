@@ -11,6 +11,7 @@ pub mod error;
 pub mod group;
 pub mod job;
 pub mod limits;
+pub mod measures;
 pub mod nearest;
 pub mod output;
 pub mod patterns;

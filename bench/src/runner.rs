@@ -274,6 +274,7 @@ impl<'a, L: Link> Runner<'a, L> {
             repetitions: self.job.repetitions,
             verified_messages: score.verified_messages,
             ratios: ratios.collect(),
+            details: None,
         })
     }
 }
@@ -289,7 +290,7 @@ fn round<L: Link, H: Handling>(
     Round { link, outgoing, incoming, handling }.run(pattern, iterations)
 }
 
-fn link_failed(job: &Job, index: usize) -> impl FnOnce(LinkError) -> BenchError + use<> {
+pub(crate) fn link_failed(job: &Job, index: usize) -> impl FnOnce(LinkError) -> BenchError + use<> {
     let name = job.mechanisms[index].clone();
     move |error| BenchError::Failure(format!("{name}: {error}"))
 }

@@ -57,6 +57,13 @@ fn mistakes_are_one_line_and_status_2() {
         (&["bench", "pingpong", "--pin", "0"], "one for each"),
         (&["bench", "limits", "--mechanism", "shm"], "leave it out"),
         (&["bench", "limits", "-n", "3"], "2 ranks"),
+        (&["bench", "overlap", "-n", "3"], "2 ranks"),
+        (&["bench", "pollution", "--off-cache"], "has no --off-cache"),
+        (&["bench", "regions", "--limits"], "has no --limits"),
+        (&["bench", "regions", "--sizes", "0"], "from 1 byte"),
+        (&["bench", "overlap", "--touch"], "has no --touch"),
+        (&["bench", "overlap", "--working-set", "1MiB"], "is for pollution"),
+        (&["bench", "overlap", "--mechanism", "smh"], "did you mean 'shm'"),
         (&["run", "-n", "0", "--", "true"], "from 1 to"),
         (&["run", "-n", "2"], "PROGRAM"),
         (&["run", "-n", "2", "--"], "PROGRAM"),
@@ -177,42 +184,77 @@ fn a_closed_pipe_ends_it_quietly() {
     assert_eq!(text(&read(&mut child.stderr.take().unwrap())), "");
 }
 
-#[test]
-fn limits_are_measured_and_plausible() {
-    let output = lmt(&["bench", "limits", "--sizes", "64,1MiB", "--repetitions", "3", "--format", "csv"]);
-    let rows = rows(&output);
-    let time = |method: &str, bytes: &str| {
-        let row = rows.iter().find(|row| row[1] == method && row[3] == bytes);
-        row.map(|row| row[5].parse::<f64>().unwrap())
-    };
-    assert!(rows.iter().all(|row| row[0] == "limits" && row[2] == "2"));
-    for method in ["hop", "syscall", "memcpy", "pipe-2x64k", "pipe-8x32k", "pipe-8x16k", "pipe-16x8k"] {
-        for bytes in ["64", "1048576"] {
-            assert!(time(method, bytes).is_some_and(|usec| usec > 0.0), "{method} of {bytes}: {rows:?}");
+/// How often what only other programs can disturb is measured again.
+const ATTEMPTS: usize = 8;
+
+/// The fastest repetition of each bare method at each size, over all attempts:
+/// what else runs only ever adds to a time.
+#[derive(Default)]
+struct Fastest(Vec<(String, String, f64)>);
+
+impl Fastest {
+    fn take(&mut self, rows: &[Vec<String>]) {
+        for row in rows {
+            let usec = row[6].parse().unwrap();
+            match self.0.iter_mut().find(|(method, bytes, _)| (method, bytes) == (&row[1], &row[3])) {
+                Some((_, _, least)) => *least = least.min(usec),
+                None => self.0.push((row[1].clone(), row[3].clone(), usec)),
+            }
         }
     }
-    // Sixteen thousand times the bytes take longer.
-    let (small, large) = (time("pipe-8x32k", "64"), time("pipe-8x32k", "1048576"));
-    assert!(small < large, "{small:?} {large:?}");
-    if time("readv", "64").is_none() {
-        // Not allowed here: then it has to be said.
-        assert!(text(&output.stderr).contains("process_vm_readv is refused"));
-        return;
+
+    fn time(&self, method: &str, bytes: &str) -> Option<f64> {
+        self.0.iter().find(|(name, size, _)| name == method && size == bytes).map(|(_, _, usec)| *usec)
     }
-    // A short message by a system call costs more than that call alone.
-    assert!(time("readv", "64") > time("syscall", "64"), "{rows:?}");
-    assert!(time("readv", "64") < time("readv", "1048576"), "{rows:?}");
+
+    /// Sixteen thousand times the bytes take longer, and a short message by a
+    /// system call costs more than that call alone.
+    fn is_plausible(&self) -> bool {
+        let ordered = |less: Option<f64>, more: Option<f64>| more.is_none() || less < more;
+        self.time("pipe-8x32k", "64") < self.time("pipe-8x32k", "1048576")
+            && ordered(self.time("syscall", "64"), self.time("readv", "64"))
+            && ordered(self.time("readv", "64"), self.time("readv", "1048576"))
+    }
 }
 
 #[test]
-fn limits_stand_beside_a_pattern() {
+fn limits_are_measured_and_plausible() {
+    let mut fastest = Fastest::default();
+    for attempt in 1.. {
+        let output = lmt(&["bench", "limits", "--sizes", "64,1MiB", "--repetitions", "3", "--format", "csv"]);
+        let rows = rows(&output);
+        assert!(rows.iter().all(|row| row[0] == "limits" && row[2] == "2"));
+        let time = |method: &str, bytes: &str| {
+            let row = rows.iter().find(|row| row[1] == method && row[3] == bytes);
+            row.map(|row| [5, 6, 7].map(|column| row[column].parse::<f64>().unwrap()))
+        };
+        for method in ["hop", "syscall", "memcpy", "pipe-2x64k", "pipe-8x32k", "pipe-8x16k", "pipe-16x8k"] {
+            for bytes in ["64", "1048576"] {
+                let [median, least, most] = time(method, bytes).unwrap_or([0.0; 3]);
+                assert!(0.0 < least && least <= median && median <= most, "{method} of {bytes}: {rows:?}");
+            }
+        }
+        if time("readv", "64").is_none() {
+            // Not allowed here: then it has to be said.
+            assert!(text(&output.stderr).contains("process_vm_readv is refused"));
+        }
+        fastest.take(&rows);
+        if fastest.is_plausible() {
+            return;
+        }
+        assert!(attempt < ATTEMPTS, "in {attempt} attempts: {:?}", fastest.0);
+    }
+}
+
+/// Ping-pong beside the machine's limits, as JSON.
+fn beside_limits(repetitions: &str) -> serde_json::Value {
     let output = lmt(&[
         "bench",
         "pingpong",
         "--sizes",
         "64KiB",
         "--repetitions",
-        "3",
+        repetitions,
         "--limits",
         "--verify",
         "--touch",
@@ -221,23 +263,60 @@ fn limits_stand_beside_a_pattern() {
         "json",
     ]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn row<'a>(value: &'a serde_json::Value, mechanism: &str) -> &'a serde_json::Value {
     let rows = value["rows"].as_array().unwrap();
-    let auto = rows.iter().find(|row| row["mechanism"] == "auto").unwrap();
-    assert!(auto["verified_messages"].as_u64().unwrap() > 0);
-    let ratios = auto["ratios"].as_array().unwrap();
-    let pipeline = ratios.iter().find(|ratio| ratio["method"] == "pipe-8x32k").unwrap();
-    let percent = pipeline["percent"].as_f64().unwrap();
-    // It is what the two rows say, give or take what changes between pairs; and
-    // neither is many times the other, as a wrong unit or a swap would make it.
-    let time = |name: &str| {
-        rows.iter().find(|row| row["mechanism"] == name).unwrap()["usec_median"].as_f64().unwrap()
-    };
-    let of_medians = 100.0 * time("pipe-8x32k") / time("auto");
-    assert!((of_medians / 4.0..=of_medians * 4.0).contains(&percent), "{percent} but {of_medians}");
-    assert!((2.0..=500.0).contains(&percent), "{percent}");
+    rows.iter().find(|row| row["mechanism"] == mechanism).unwrap()
+}
+
+fn number(value: &serde_json::Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// The bare method's time as percent of the mechanism's, as the row says it.
+fn percent(value: &serde_json::Value) -> f64 {
+    let ratios = row(value, "auto")["ratios"].as_array().unwrap();
+    number(&ratios.iter().find(|ratio| ratio["method"] == "pipe-8x32k").unwrap()["percent"])
+}
+
+#[test]
+fn limits_stand_beside_a_pattern() {
+    let value = beside_limits("3");
+    assert!(row(&value, "auto")["verified_messages"].as_u64().unwrap() > 0);
     assert!(value["settings"]["rotation_bytes"].as_u64().unwrap() >= 1 << 20);
     assert!(value["environment"]["buffers"].as_str().unwrap().contains("off cache"));
+    // A median of ratios is between the least and the most that the two rows
+    // leave room for.
+    let extreme = |name, field| number(&row(&value, name)[field]);
+    let least = 100.0 * extreme("pipe-8x32k", "usec_min") / extreme("auto", "usec_max");
+    let most = 100.0 * extreme("pipe-8x32k", "usec_max") / extreme("auto", "usec_min");
+    assert!((least * 0.999..=most * 1.001).contains(&percent(&value)), "{least} to {most}: {value}");
+}
+
+/// With one repetition there is one pair, and its ratio is what the two rows
+/// say: a wrong unit in one of them or a swap shows. One in both shows in the
+/// throughput, and in neither being many times the other.
+#[test]
+fn the_ratio_of_one_repetition_is_that_of_its_rows() {
+    let mut seen = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let value = beside_limits("1");
+        let time = |name: &str| number(&row(&value, name)["usec_median"]);
+        let (bare, auto, percent) = (time("pipe-8x32k"), time("auto"), percent(&value));
+        let of_rows = 100.0 * bare / auto;
+        assert!((of_rows * 0.999..=of_rows * 1.001).contains(&percent), "{percent} but {of_rows}");
+        for name in ["pipe-8x32k", "auto"] {
+            let speed = number(&row(&value, name)["mb_per_s"]) * time(name);
+            assert!((65_470.0..=65_600.0).contains(&speed), "{name}: {speed} bytes by throughput and time");
+        }
+        if (2.0..=500.0).contains(&percent) {
+            return;
+        }
+        seen.push(percent);
+    }
+    panic!("one is many times the other, each time: {seen:?} percent");
 }
 
 #[test]
@@ -264,6 +343,104 @@ fn every_pattern_runs_between_processes() {
         assert!(rows.iter().all(|row| row[12] != "0"), "{rows:?}");
         assert!(output.stderr.is_empty(), "progress in a pipe: {}", text(&output.stderr));
     }
+}
+
+/// The rows of a pattern with figures of its own, over all mechanisms.
+fn figure_rows(pattern: &str, more: &[&str]) -> Vec<serde_json::Value> {
+    let common = ["bench", pattern, "--mechanism", "all", "--repetitions", "2", "--iterations", "2"];
+    let output = lmt(&[&common[..], &["--verify", "--format", "json"], more].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = value["rows"].as_array().unwrap().clone();
+    assert!(rows.iter().any(|row| row["mechanism"] == "shm"), "{rows:?}");
+    for row in &rows {
+        assert_eq!((&row["pattern"], &row["iterations"]), (&pattern.into(), &2.into()), "{row}");
+        assert!(row["verified_messages"].as_u64().unwrap() > 0, "{row}");
+        let placement = row["details"]["placement"].as_str().unwrap();
+        assert!(placement.contains("rank 0 on CPU") && placement.contains("rank 1 on CPU"), "{row}");
+    }
+    rows
+}
+
+fn figure(row: &serde_json::Value, name: &str, value: &str) -> f64 {
+    let figures = row["details"]["figures"].as_array().unwrap();
+    number(&figures.iter().find(|figure| figure["name"] == name).unwrap()[value])
+}
+
+/// The cases of one mechanism at one size.
+fn cases<'a>(rows: &'a [serde_json::Value], mechanism: &str, bytes: u64) -> Vec<&'a str> {
+    let rows = rows.iter().filter(|row| row["mechanism"] == mechanism && row["bytes"] == bytes);
+    rows.map(|row| row["details"]["case"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn overlap_is_measured_on_both_sides() {
+    let rows = figure_rows("overlap", &["--sizes", "8,40KiB,3MiB"]);
+    for bytes in [8, 40 << 10, 3 << 20] {
+        assert_eq!(cases(&rows, "shm", bytes), ["receive", "send"]);
+    }
+    for row in &rows {
+        let ends = |name| [figure(row, name, "min"), figure(row, name, "max")];
+        let [comm, comp, both] = ["comm_usec", "comp_usec", "both_usec"].map(ends);
+        assert!(comm[0] > 0.0 && comp[0] > 0.0 && both[0] > 0.0, "{row}");
+        // Between the least and the most that the three times leave room for.
+        let overlap = figure(row, "overlap", "median");
+        let most = (comm[1] + comp[1] - both[0]) / comm[0].min(comp[0]);
+        let sum = comm[0] + comp[0] - both[1];
+        let by = if sum < 0.0 { comm[0].min(comp[0]) } else { comm[1].min(comp[1]) };
+        assert!((sum / by - 1e-9..=most + 1e-9).contains(&overlap), "{row}");
+    }
+    // A pipeline whose sender sleeps during the computation cannot hide behind
+    // it: the fastest of several looks at it says so.
+    let pipeline = || {
+        let rows = figure_rows("overlap", &["--sizes", "3MiB"]);
+        let row = rows.iter().find(|row| row["mechanism"] == "shm").unwrap();
+        figure(row, "overlap", "min")
+    };
+    let seen: Vec<f64> = std::iter::repeat_with(pipeline).take(3).collect();
+    assert!(seen.iter().any(|overlap| *overlap < 0.5), "{seen:?}");
+}
+
+#[test]
+fn pollution_has_a_control_and_says_what_is_not_counted() {
+    let arguments = ["--sizes", "64KiB,1MiB", "--working-set", "256KiB"];
+    let rows = figure_rows("pollution", &arguments);
+    assert_eq!(cases(&rows, "shm", 1 << 20), ["receive", "send"]);
+    for row in &rows {
+        let ends = |name| [figure(row, name, "min"), figure(row, name, "max")];
+        let ([after, after_most], [control, control_most]) = (ends("after_usec"), ends("control_usec"));
+        assert!(after > 0.0 && control > 0.0, "{row}");
+        let slowdown = figure(row, "slowdown", "median");
+        let possible = after / control_most - 1e-9..=after_most / control + 1e-9;
+        assert!(possible.contains(&slowdown), "{row}");
+    }
+    let output = lmt(&[&["bench", "pollution", "--repetitions", "1"][..], &arguments].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("# working set: 256 KiB"), "{}", text(&output.stdout));
+    let counted = rows.iter().all(|row| !row["details"]["figures"][3]["median"].is_null());
+    let error = text(&output.stderr);
+    assert_eq!(error.is_empty(), counted, "{error}");
+    assert!(counted || error.starts_with("lmt: cache misses are not counted: "), "{error}");
+}
+
+#[test]
+fn regions_are_measured_by_number_and_size() {
+    let rows = figure_rows("regions", &["--sizes", "1,64KiB"]);
+    let allocated: Vec<u64> = rows
+        .iter()
+        .filter(|row| row["mechanism"] == "shm" && row["bytes"] == 65_536)
+        .filter(|row| row["details"]["case"] == "allocated")
+        .map(|row| row["details"]["regions"].as_u64().unwrap())
+        .collect();
+    assert!(allocated.starts_with(&[1, 16]) && allocated.is_sorted(), "{allocated:?}");
+    for row in &rows {
+        for name in ["declare_usec", "first_lookup_usec", "lookup_usec", "destroy_usec"] {
+            assert!(figure(row, name, "min") > 0.0, "{name}: {row}");
+        }
+    }
+    // Only what is looked up again is mapped already.
+    let one = rows.iter().find(|row| row["mechanism"] == "shm" && row["bytes"] == 65_536).unwrap();
+    assert!(figure(one, "lookup_usec", "min") < figure(one, "first_lookup_usec", "max"), "{one}");
 }
 
 #[test]

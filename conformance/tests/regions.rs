@@ -11,7 +11,8 @@ use lmt::{
 use lmt_conformance::group::{Group, Test};
 use lmt_conformance::test_name;
 
-const LIMIT: Duration = Duration::from_secs(20);
+/// Long against what a machine needs on which every core has other work too.
+const LIMIT: Duration = Duration::from_secs(120);
 /// Where an error within a second is promised, the test allows a loaded
 /// machine some more.
 const SOON: Duration = Duration::from_secs(3);

@@ -9,9 +9,11 @@
 
 mod mechanism;
 mod probe;
-mod segments;
+pub mod remote;
+pub mod segments;
 mod sys;
 pub mod vm;
 
 pub use mechanism::{Cma, CmaPeer, CmaTransfer};
+pub use probe::probe;
 pub use segments::{INLINE_SEGMENTS, MAX_SEGMENTS};

@@ -10,7 +10,8 @@ use lmt_core::mechanism::{
 };
 use lmt_core::process::PeerProcess;
 
-use crate::segments::{Described, INLINE_SEGMENTS, KeptList, RemoteSegment, covers, describe, parse};
+use crate::remote::RemoteList;
+use crate::segments::{KeptList, demote, describe};
 use crate::vm::{self, Local, fault_of};
 
 /// The mechanism; it keeps nothing of its own.
@@ -37,24 +38,6 @@ impl CmaPeer {
     /// The peer's process, for [`vm`]'s copies.
     pub fn process(&self) -> &PeerProcess {
         &self.process
-    }
-}
-
-/// The peer's segments, checked to cover the interval.
-#[derive(Debug)]
-enum RemoteList {
-    Unknown,
-    Inline { count: usize, segments: [RemoteSegment; INLINE_SEGMENTS] },
-    Long(Box<[RemoteSegment]>),
-}
-
-impl RemoteList {
-    fn as_slice(&self) -> &[RemoteSegment] {
-        match self {
-            Self::Unknown => &[],
-            Self::Inline { count, segments } => segments.get(..*count).unwrap_or(&[]),
-            Self::Long(list) => list,
-        }
     }
 }
 
@@ -102,12 +85,11 @@ impl Lmt for Cma {
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(CmaTransfer, Cookie), Fault> {
-        let (cookie, kept) = describe(data, plan.interval)
-            .ok_or_else(|| demote("the message has more than 1048576 segments; pack it or use fewer"))?;
+        let (cookie, kept) = describe(data, plan.interval)?;
         let transfer = CmaTransfer {
             plan: *plan,
             _kept: kept,
-            remote: RemoteList::Unknown,
+            remote: RemoteList::default(),
             local_at: Cursor::default(),
             remote_at: Cursor::default(),
             left_bytes: 0,
@@ -129,19 +111,9 @@ impl Lmt for Cma {
                 sentence: "this process cannot reach the peer's memory; the peer must copy".to_owned(),
             });
         }
-        let bad =
-            || demote("the peer's cookie does not describe the message; its lmt may be of another version");
-        let (start, list) = match parse(remote, interval).ok_or_else(bad)? {
-            Described::Inline { start, count, segments } => (start, RemoteList::Inline { count, segments }),
-            Described::Indirect { start, address, count } => {
-                (start, RemoteList::Long(fetch(&peer.process, address, count)?))
-            }
-        };
-        if !covers(start, list.as_slice(), interval) {
-            return Err(bad());
-        }
-        transfer.remote_at = Cursor::at(list.as_slice(), interval.start - start);
+        let (list, at) = RemoteList::resolve(&peer.process, remote, interval)?;
         transfer.remote = list;
+        transfer.remote_at = at;
         transfer.left_bytes = interval.bytes();
         // Found on the first step, which knows the buffer.
         transfer.plan.interval = interval;
@@ -191,16 +163,4 @@ impl Lmt for Cma {
         let copied = vm::copy_declared(&peer.process, local, copy);
         copied.error.map_or(Ok(copied.bytes), |error| Err(fault_of(error, &peer.process)))
     }
-}
-
-/// Fetches a list of `count` segments, which `parse` has bounded, from the peer.
-fn fetch(process: &PeerProcess, address: u64, count: usize) -> Result<Box<[RemoteSegment]>, Fault> {
-    use zerocopy::IntoBytes;
-    let mut list = vec![RemoteSegment::default(); count].into_boxed_slice();
-    vm::read_bytes(process, address, list.as_mut_bytes()).map_err(|error| fault_of(error, process))?;
-    Ok(list)
-}
-
-fn demote(sentence: &str) -> Fault {
-    Fault::Demote { errno: 0, for_good: false, sentence: sentence.to_owned() }
 }

@@ -15,7 +15,10 @@ const WRITE_TRIES: u32 = 16;
 ///
 /// A pid may name a stranger (another pid namespace, a reused pid), and then
 /// the nonce is not there; so nothing is written before it has been read.
-pub(crate) fn probe(facts: &PeerFacts) -> Result<Abilities, Unavailable> {
+///
+/// # Errors
+/// [`Unavailable`]: what the kernel answered and what would help.
+pub fn probe(facts: &PeerFacts) -> Result<Abilities, Unavailable> {
     let process = &facts.process;
     if process.pid().is_none() {
         return Err(refuse(

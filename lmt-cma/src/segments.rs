@@ -2,7 +2,7 @@
 
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Extent;
-use lmt_core::mechanism::{Cookie, Interval};
+use lmt_core::mechanism::{Cookie, Fault, Interval};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// One piece of the peer's memory: `bytes` bytes from `address` there.
@@ -52,11 +52,20 @@ const _: () = assert!(std::mem::offset_of!(Wire, inline) == HEADER_BYTES && SEGM
 
 /// A list that was described to the peer and has to stay where it is until the
 /// transfer ends.
-pub(crate) type KeptList = Box<[RemoteSegment]>;
+pub type KeptList = Box<[RemoteSegment]>;
 
 /// Describes the part `interval` of `data`, which must lie within it.
-/// `None` when it has more than [`MAX_SEGMENTS`] pieces.
-pub(crate) fn describe(data: &Buffer, interval: Interval) -> Option<(Cookie, Option<KeptList>)> {
+/// The cookie speaks of addresses in this process, and of the list's own where
+/// one is kept.
+///
+/// # Errors
+/// [`Fault::Demote`] when it has more than [`MAX_SEGMENTS`] pieces.
+pub fn describe(data: &Buffer, interval: Interval) -> Result<(Cookie, Option<KeptList>), Fault> {
+    within_bounds(data, interval)
+        .ok_or_else(|| demote("the message has more than 1048576 segments; pack it or use fewer"))
+}
+
+fn within_bounds(data: &Buffer, interval: Interval) -> Option<(Cookie, Option<KeptList>)> {
     if let [one] = data.segments() {
         let base = one.address as u64;
         return Some((Cookie::new(&base.to_ne_bytes())?, None));
@@ -142,6 +151,10 @@ pub(crate) fn covers(start: u64, list: &[RemoteSegment], interval: Interval) -> 
         end = end.and_then(|end| end.checked_add(s.bytes));
     }
     start <= interval.start && end.is_some_and(|end| end >= interval.end)
+}
+
+pub(crate) fn demote(sentence: &str) -> Fault {
+    Fault::Demote { errno: 0, for_good: false, sentence: sentence.to_owned() }
 }
 
 #[cfg(test)]

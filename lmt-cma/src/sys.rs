@@ -3,6 +3,7 @@
 
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::cursor::Cursor;
+use lmt_core::iovec;
 use nix::errno::Errno;
 
 use crate::segments::RemoteSegment;
@@ -37,23 +38,18 @@ pub(crate) fn copy_once<const N: usize>(
     mut remote_at: Cursor,
     max_bytes: u64,
 ) -> Result<u64, Errno> {
-    const EMPTY: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
     if matches!(local, Local::Into(buffer) if buffer.access() != Access::Write) {
         return Err(Errno::EACCES);
     }
-    let (mut ours, mut theirs) = ([EMPTY; N], [EMPTY; N]);
-    let segments = local.buffer().segments();
-    let (our_count, our_bytes) = fill(&mut ours, max_bytes, |left| {
-        let piece = local_at.take(segments, left)?;
-        Some((segments[piece.index].address + piece.offset as usize, piece.bytes))
-    });
-    let (their_count, _) = fill(&mut theirs, our_bytes, |left| {
+    let (mut ours, mut theirs) = ([iovec::EMPTY; N], [iovec::EMPTY; N]);
+    let our_list = iovec::of_buffer(&mut ours, local.buffer(), &mut local_at, max_bytes);
+    let their_list = iovec::fill(&mut theirs, our_list.bytes, |left| {
         let piece = remote_at.take(remote, left)?;
         // The peer's word for where its memory is: nothing here follows it,
         // the kernel does, in the peer.
         Some((remote[piece.index].address.wrapping_add(piece.offset) as usize, piece.bytes))
     });
-    let (ours, theirs) = (&ours[..our_count], &theirs[..their_count]);
+    let (ours, theirs) = (&ours[..our_list.entries], &theirs[..their_list.entries]);
     let moved = match local {
         // SAFETY: every entry of `ours` lies within a segment of a buffer lent
         // for writing and borrowed exclusively here, whose maker promised
@@ -85,28 +81,6 @@ pub(crate) fn copy_once<const N: usize>(
         },
     };
     u64::try_from(moved).map_err(|_| Errno::last())
-}
-
-/// Fills `slots` from `next` until they or `max_bytes` are used up; returns how
-/// many were filled, and their bytes.
-fn fill(
-    slots: &mut [libc::iovec],
-    max_bytes: u64,
-    mut next: impl FnMut(u64) -> Option<(usize, u64)>,
-) -> (usize, u64) {
-    let (mut count, mut bytes) = (0, 0);
-    for slot in slots {
-        let Some((address, piece_bytes)) = next(max_bytes - bytes) else {
-            break;
-        };
-        *slot = libc::iovec {
-            iov_base: std::ptr::with_exposed_provenance_mut(address),
-            iov_len: piece_bytes as usize,
-        };
-        bytes += piece_bytes;
-        count += 1;
-    }
-    (count, bytes)
 }
 
 /// Lends `bytes` of this process's own to a copy for as long as `work` runs.

@@ -11,7 +11,7 @@ pub use crate::segments::RemoteSegment;
 pub use crate::sys::Local;
 
 /// The most segments one system call takes on either side (IOV_MAX).
-pub const SEGMENTS_PER_CALL: usize = 1024;
+pub const SEGMENTS_PER_CALL: usize = lmt_core::iovec::MAX_ENTRIES;
 /// The most bytes one system call moves (MAX_RW_COUNT, read(2)).
 pub const BYTES_PER_CALL: u64 = 0x7fff_f000;
 

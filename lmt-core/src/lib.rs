@@ -7,6 +7,7 @@
 //! stands. No mechanism is named here.
 #![deny(unsafe_code)]
 
+pub mod bell;
 pub mod buffer;
 pub mod config;
 #[cfg(not(loom))]
@@ -18,9 +19,11 @@ pub mod door;
 pub mod engine;
 pub mod error;
 #[cfg(not(loom))]
+pub mod fault_in;
 pub mod fork_guard;
 pub mod identity;
 pub mod inbox;
+pub mod iovec;
 pub mod matching;
 pub mod mechanism;
 #[cfg(not(loom))]

@@ -9,6 +9,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use crate::bell::Bell;
 use crate::buffer::{Buffer, Segment};
 use crate::identity::EndpointId;
 use crate::process::PeerProcess;
@@ -265,6 +266,10 @@ impl std::fmt::Debug for Cookie {
 /// fails, then `finish`. `finish` may come at any time after `prepare` (cancel,
 /// death, demotion). In the Get model only the receiver starts and steps, in
 /// the Put model only the sender; the passive side prepares and finishes.
+///
+/// From `prepare` until `finish` has returned, the memory of the buffer is the
+/// mechanism's to use, also in the background and between the calls; nobody else
+/// touches it meanwhile.
 pub trait Lmt: Send + 'static {
     /// What is kept for each peer.
     type Peer: Send + 'static;
@@ -349,7 +354,14 @@ pub trait Lmt: Send + 'static {
     /// it. By default it is dropped.
     fn take_parcel(&mut self, _peer: &mut Self::Peer, _parcel: Hello) {}
 
-    /// Ends a transfer, complete or not, and gives back what it held.
+    /// Takes the endpoint's bell, before anything else is asked of the
+    /// mechanism. One that works in the background rings it when a transfer has
+    /// ended; others need none, and by default it is dropped.
+    fn take_bell(&mut self, _bell: &Bell) {}
+
+    /// Ends a transfer, complete or not, and gives back what it held. When it
+    /// returns, nothing that this process does touches the transfer's memory
+    /// any more, here or in the peer; it may wait for a moment until that is so.
     fn finish(&mut self, peer: &mut Self::Peer, transfer: Self::Transfer);
 
     /// Copies between the peer's declared memory and `local` without the

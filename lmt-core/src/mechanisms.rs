@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use crate::bell::Bell;
 use crate::buffer::Buffer;
 use crate::mechanism::{
     Abilities, Cookie, DeclaredCopy, Direction, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step,
@@ -29,6 +30,7 @@ trait AnyLmt: Send {
     fn finish(&mut self, peer: PeerKey, handle: u64);
     fn parcel(&mut self, peer: PeerKey) -> Option<Hello>;
     fn take_parcel(&mut self, peer: PeerKey, parcel: Hello);
+    fn take_bell(&mut self, bell: &Bell);
     fn copy_declared(
         &mut self,
         peer: PeerKey,
@@ -121,6 +123,10 @@ impl<M: Lmt> AnyLmt for Table<M> {
         }
     }
 
+    fn take_bell(&mut self, bell: &Bell) {
+        self.lmt.take_bell(bell);
+    }
+
     fn copy_declared(
         &mut self,
         peer: PeerKey,
@@ -193,6 +199,11 @@ impl Mechanisms {
     pub fn register<M: Lmt>(&mut self, lmt: M) {
         self.list.push(Box::new(Table { lmt, peers: Vec::new(), transfers: Slab::new() }));
         self.absent.push(None);
+    }
+
+    /// Tells every mechanism how to wake the endpoint ([`Lmt::take_bell`]).
+    pub fn give_bell(&mut self, bell: &Bell) {
+        self.list.iter_mut().for_each(|mechanism| mechanism.take_bell(bell));
     }
 
     /// Keeps only the mechanisms that are named, in that order. What is left out
@@ -505,3 +516,7 @@ pub(crate) struct Handle {
     handle: u64,
     peer: PeerKey,
 }
+
+#[cfg(test)]
+#[path = "mechanisms_tests.rs"]
+mod tests;

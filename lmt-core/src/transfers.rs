@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 
 use crate::buffer::Buffer;
 use crate::connect::Connector;
+use crate::fault_in::FaultIn;
 use crate::identity::EndpointId;
-use crate::mechanism::{Role, Unavailable};
+use crate::mechanism::{Model, Role, Unavailable};
 use crate::mechanisms::{Handle, Mechanisms};
 use crate::rendezvous::{
     Action, Candidates, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId, Received, Rts, SendId,
@@ -19,10 +20,18 @@ use crate::rendezvous::{
 /// One side of a transfer: the memory it uses, and who waits for it.
 struct Side {
     buffer: Buffer,
+    /// How far the buffer is faulted in, if the peer is to write it.
+    fault_in: Option<FaultIn>,
     handle: Option<Handle>,
     /// The last `handle` there was, for counting.
     carrier: Option<Handle>,
     token: u64,
+}
+
+impl Side {
+    const fn new(buffer: Buffer, token: u64) -> Self {
+        Self { buffer, fault_in: None, handle: None, carrier: None, token }
+    }
 }
 
 /// A transfer that has ended, with the memory that it no longer uses.
@@ -53,6 +62,8 @@ pub struct Transfers {
     receives: Vec<Option<Side>>,
     outbox: VecDeque<(PeerKey, Packet)>,
     ended: VecDeque<Ended>,
+    /// Receives whose buffers are being faulted in.
+    faulting: VecDeque<ReceiveId>,
 }
 
 /// The slot of a transfer's name: the machine reuses slots, and names carry a
@@ -108,7 +119,7 @@ impl Transfers {
     /// Begins to send; the RTS is in the outbox when this returns.
     pub fn send(&mut self, peer: PeerKey, buffer: Buffer, candidates: &Candidates, token: u64) -> SendId {
         let id = self.machine.send(peer, buffer.total_bytes(), candidates);
-        place(&mut self.sends, index_of(id.0), Side { buffer, handle: None, carrier: None, token });
+        place(&mut self.sends, index_of(id.0), Side::new(buffer, token));
         self.pump();
         id
     }
@@ -116,7 +127,7 @@ impl Transfers {
     /// A receive was found for an RTS: the message goes into `buffer`.
     pub fn matched(&mut self, peer: PeerKey, rts: &Rts, buffer: Buffer, token: u64) {
         let id = self.machine.matched(peer, rts, buffer.total_bytes());
-        place(&mut self.receives, index_of(id.0), Side { buffer, handle: None, carrier: None, token });
+        place(&mut self.receives, index_of(id.0), Side::new(buffer, token));
         self.pump();
     }
 
@@ -165,6 +176,28 @@ impl Transfers {
         Some(moved)
     }
 
+    /// Faults in one chunk of a buffer that a peer is to write. Returns whether
+    /// there was one.
+    pub fn fault_in(&mut self) -> bool {
+        let Some(id) = self.faulting.pop_front() else { return false };
+        // The receive may have ended meanwhile, and its slot be another's.
+        if let Some(side) = self.receives.get_mut(index_of(id.0)).and_then(Option::as_mut)
+            && let Some(work) = &mut side.fault_in
+        {
+            if work.step(&side.buffer) {
+                self.faulting.push_back(id);
+            } else {
+                side.fault_in = None;
+            }
+        }
+        true
+    }
+
+    /// Whether [`Self::fault_in`] has something to do.
+    pub fn is_faulting(&self) -> bool {
+        !self.faulting.is_empty()
+    }
+
     /// Whether any transfer can move bytes from this side now.
     pub fn is_active(&self) -> bool {
         self.machine.active() > 0
@@ -202,11 +235,19 @@ impl Transfers {
                     let (side, mechanisms) = self.side(key);
                     let Some(side) = side else { continue };
                     let outcome = mechanisms.prepare(mechanism, peer, &plan, &side.buffer);
+                    let is_written = plan.role == Role::Receiver && plan.model == Model::Put;
+                    side.fault_in = (is_written && outcome.is_ok())
+                        .then(|| FaultIn::worth_it(&side.buffer, plan.interval))
+                        .flatten();
+                    let is_faulting = side.fault_in.is_some();
                     let cookie = outcome.map(|(handle, cookie)| {
                         side.handle = Some(handle);
                         side.carrier = Some(handle);
                         cookie
                     });
+                    if let (TransferKey::Receive(id), true) = (key, is_faulting) {
+                        self.faulting.push_back(id);
+                    }
                     self.machine.prepared(key, cookie);
                 }
                 Action::Start { key, remote, interval } => {

@@ -192,6 +192,14 @@ pub struct KnemTransfer {
     moved_bytes: u64,
 }
 
+impl KnemTransfer {
+    /// On the side that copies, once the other side's cookie is there: the
+    /// region to copy from or into, and the message offset at which it begins.
+    pub const fn remote(&self) -> Option<(RegionCookie, u64)> {
+        self.remote
+    }
+}
+
 /// Whether this side declares and waits.
 fn is_passive(plan: &Plan) -> bool {
     matches!((plan.role, plan.model), (Role::Sender, Model::Get) | (Role::Receiver, Model::Put))

@@ -12,6 +12,13 @@ pub fn register_all(mechanisms: &mut Mechanisms) {
     if let Ok(shm) = lmt_shm::Shm::new(lmt_shm::Config::default()) {
         mechanisms.register(shm);
     }
+    mechanisms.register(lmt_vmsplice::Vmsplice::new());
+    mechanisms.register(lmt_vmsplice::Writev::new());
+    mechanisms.register(lmt_ioat::IoatKnem::default());
+    mechanisms.register(lmt_ioat::IoatSoftware::default());
+    if let Ok(dsa) = lmt_ioat::pipeline::ioat_dsa() {
+        mechanisms.register(dsa);
+    }
 }
 
 /// The names of the mechanisms that this crate brings, in order.

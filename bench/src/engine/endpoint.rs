@@ -9,12 +9,17 @@ use lmt::{
     Address, Config, Endpoint, EndpointId, OperationError, PeerId, Request, Scope, Source, Status, TagMatch,
 };
 
-use super::{Engine, Mechanism};
+use super::{Engine, Mechanism, regions};
 use crate::error::BenchError;
-use crate::patterns::link::{Incoming, Link, LinkError, Outgoing};
+use crate::patterns::link::{Help, Incoming, Link, LinkError, Outgoing, RegionProvider, Step};
 
 /// The hidden subcommand behind [`Engine::mechanisms`].
 pub const PROBE_COMMAND: &str = "bench-probe";
+
+/// Calls of progress that let an operation begin: the first takes what the
+/// other side has announced and begins to copy, the second does what the first
+/// has left over. No more: a caller that computes makes none.
+const STARTING_CALLS: u32 = 2;
 
 /// The engine.
 #[derive(Debug)]
@@ -181,6 +186,46 @@ impl Link for EndpointLink {
         whole(status, data.len())
     }
 
+    fn receive_during(
+        &mut self,
+        from: u32,
+        tag: u64,
+        data: &mut [u8],
+        during: Step<'_>,
+        help: Help<'_>,
+    ) -> Result<(), LinkError> {
+        let (source, bytes) = (Source::Peer(self.peer(from)?), data.len());
+        let this = &*self;
+        this.endpoint.scope(|scope| {
+            let request = scope.receive(source, TagMatch::exactly(tag), data).map_err(LinkError::new)?;
+            whole(this.meanwhile(request, during, help)?, bytes)
+        })
+    }
+
+    fn send_during(
+        &mut self,
+        to: u32,
+        tag: u64,
+        data: &[u8],
+        during: Step<'_>,
+        help: Help<'_>,
+    ) -> Result<(), LinkError> {
+        let peer = self.peer(to)?;
+        let this = &*self;
+        this.endpoint.scope(|scope| {
+            let request = this.begin(scope, peer, &Outgoing { to, tag, data })?;
+            this.meanwhile(request, during, help).map(|_| ())
+        })
+    }
+
+    fn region_kinds(&self) -> Vec<&'static str> {
+        regions::names()
+    }
+
+    fn region_provider(&mut self, kind: &str) -> Option<Box<dyn RegionProvider + '_>> {
+        regions::provider(&self.endpoint, kind)
+    }
+
     fn transfer(&mut self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<(), LinkError> {
         let lengths: Vec<usize> = receives.iter().map(|receive| receive.data.len()).collect();
         let this = &*self;
@@ -205,6 +250,27 @@ impl Link for EndpointLink {
 }
 
 impl EndpointLink {
+    /// Lets an operation begin, does something else, and goes on with it, with
+    /// help from when it is called for.
+    fn meanwhile(
+        &self,
+        mut request: Request<'_, Endpoint>,
+        during: Step<'_>,
+        help: Help<'_>,
+    ) -> Result<Status, LinkError> {
+        for _ in 0..STARTING_CALLS {
+            self.endpoint.progress().map_err(LinkError::new)?;
+        }
+        during()?;
+        loop {
+            match request.test() {
+                Ok(result) => return result.map_err(LinkError::new),
+                Err(open) if help()? => return open.wait().map_err(LinkError::new),
+                Err(open) => request = open,
+            }
+        }
+    }
+
     /// Begins a send; where too much waits for the peer, makes room first.
     fn begin<'scope, 'env>(
         &self,

@@ -1,15 +1,18 @@
 //! How results are written: for people, for spreadsheets, for programs.
 
+mod figures;
 mod table;
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
+pub use figures::FiguresTable;
 pub use table::{CompareTable, LimitsTable, Table};
 
 use crate::environment::Environment;
-use crate::job::{Job, Row};
+use crate::job::{Details, Job, Row};
+use crate::patterns::FigureDefinition;
 
 /// Something that writes results as they come.
 pub trait Results {
@@ -45,18 +48,27 @@ const MORE_CSV_COLUMNS: &str = "repetitions,touch,off_cache,verified_messages";
 pub struct Csv {
     touch: bool,
     off_cache: bool,
+    figures: &'static [FigureDefinition],
 }
 
 impl Results for Csv {
     fn begin(&mut self, out: &mut dyn Write, _: &Environment, job: &Job) -> io::Result<()> {
         (self.touch, self.off_cache) = (job.touch, job.rotation_bytes.is_some());
-        writeln!(out, "{CSV_COLUMNS},{MORE_CSV_COLUMNS}")
+        self.figures = job.pattern.figures();
+        write!(out, "{CSV_COLUMNS},{MORE_CSV_COLUMNS}")?;
+        if !self.figures.is_empty() {
+            write!(out, ",case,regions,placement")?;
+        }
+        for figure in self.figures {
+            write!(out, ",{0},{0}_min,{0}_max", figure.name)?;
+        }
+        writeln!(out)
     }
 
     fn rows(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         for row in rows {
             let throughput = row.mb_per_s.map(|speed| format!("{speed:.3}")).unwrap_or_default();
-            writeln!(
+            write!(
                 out,
                 "{},{},{},{},{},{:.4},{:.4},{:.4},{throughput},{},{},{},{}",
                 quoted(&row.pattern),
@@ -72,9 +84,26 @@ impl Results for Csv {
                 self.off_cache,
                 row.verified_messages,
             )?;
+            if let Some(details) = &row.details {
+                write_details(out, details)?;
+            }
+            writeln!(out)?;
         }
         Ok(())
     }
+}
+
+/// The columns of a pattern with figures of its own; empty where one cannot be
+/// measured.
+fn write_details(out: &mut dyn Write, details: &Details) -> io::Result<()> {
+    let regions = details.regions.map(|regions| regions.to_string()).unwrap_or_default();
+    write!(out, ",{},{regions},{}", quoted(&details.case), quoted(&details.placement))?;
+    for figure in &details.figures {
+        for value in [figure.median, figure.min, figure.max] {
+            write!(out, ",{}", value.map(|value| format!("{value:.4}")).unwrap_or_default())?;
+        }
+    }
+    Ok(())
 }
 
 /// A field as RFC 4180 wants it.

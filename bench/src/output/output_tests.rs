@@ -1,5 +1,5 @@
 use super::*;
-use crate::job::Ratio;
+use crate::job::{Details, Figure, Ratio};
 use crate::patterns::Pattern;
 
 pub(crate) fn job() -> Job {
@@ -15,6 +15,7 @@ pub(crate) fn job() -> Job {
         verify: true,
         cpus: vec![0, 1],
         limits: true,
+        working_set_bytes: None,
     }
 }
 
@@ -32,6 +33,7 @@ fn row(pattern: &str, mechanism: &str, usec: f64, mb_per_s: Option<f64>) -> Row 
         repetitions: 3,
         verified_messages: 4,
         ratios: vec![Ratio { method: "hop".into(), percent: 50.0 }],
+        details: None,
     }
 }
 
@@ -84,4 +86,56 @@ fn tables_say_where_and_show_limits_beside() {
     assert_eq!(last[..8], ["8", "B", "0.250", "32.0", "0.500", "16.0", "shm", "0.125"], "{compare}");
     let limits = written(&mut LimitsTable);
     assert!(limits.contains("0.125"), "{limits}");
+}
+
+/// An overlap beyond what can be, and a figure that could not be measured.
+fn overlap_row() -> Row {
+    let figure = |name: &str, median: Option<f64>| Figure {
+        name: name.into(),
+        median,
+        min: median.map(|value| value / 2.0),
+        max: median.map(|value| value * 2.0),
+    };
+    let figures = vec![
+        figure("both_usec", Some(4.5)),
+        figure("comm_usec", Some(4.0)),
+        figure("comp_usec", None),
+        figure("overlap", Some(-0.25)),
+    ];
+    let placement = "rank 0 on CPU 0, thread helper on CPU 1; rank 1 on CPU 1".to_owned();
+    let details = Details { case: "receive".into(), regions: None, placement, figures };
+    Row { details: Some(details), ratios: Vec::new(), ..row("overlap", "shm", 4.5, Some(2.0)) }
+}
+
+fn overlap_written(results: &mut dyn Results) -> String {
+    let (mut out, job) = (Vec::new(), Job { pattern: Pattern::Overlap, limits: false, ..job() });
+    results.begin(&mut out, &Environment::record(&job), &job).unwrap();
+    results.rows(&mut out, &[overlap_row()]).unwrap();
+    results.rows(&mut out, &[overlap_row()]).unwrap();
+    results.end(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn figures_are_bounded_for_people_and_raw_for_programs() {
+    let table = overlap_written(&mut FiguresTable::default());
+    let lines: Vec<&str> = table.lines().collect();
+    let last: Vec<&str> = lines.last().unwrap().split_whitespace().collect();
+    assert_eq!(last, ["shm", "receive", "8", "100", "4.500", "4.000", "-", "0%", "4"], "{table}");
+    let placed = lines.iter().filter(|line| line.contains("thread helper on CPU 1")).count();
+    assert_eq!(placed, 1, "{table}");
+    let json: serde_json::Value = serde_json::from_str(&overlap_written(&mut Json::default())).unwrap();
+    let details = &json["rows"][0]["details"];
+    assert_eq!(details["figures"][3]["median"], -0.25);
+    assert_eq!(details["figures"][2]["median"], serde_json::Value::Null);
+    let csv = overlap_written(&mut Csv::default());
+    let mut lines = csv.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let row: Vec<&str> = lines.next().unwrap().split(',').collect();
+    // The placement of this one has a comma, and is quoted.
+    assert_eq!(row.len(), header.len() + 1, "{csv}");
+    let at = header.iter().position(|name| *name == "overlap").unwrap();
+    assert_eq!(row[at + 1], "-0.2500", "{csv}");
+    let at = header.iter().position(|name| *name == "comp_usec").unwrap();
+    assert_eq!(row[at + 1], "", "{csv}");
 }

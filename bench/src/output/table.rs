@@ -8,7 +8,7 @@ use crate::job::{Job, LIMITS, Row};
 use crate::limits::METHODS;
 use crate::sizes::human;
 
-fn head(out: &mut dyn Write, title: &str, environment: &Environment) -> io::Result<()> {
+pub(super) fn head(out: &mut dyn Write, title: &str, environment: &Environment) -> io::Result<()> {
     writeln!(out, "# {title}")?;
     for (name, value) in environment.lines() {
         writeln!(out, "# {name}: {value}")?;
@@ -17,7 +17,7 @@ fn head(out: &mut dyn Write, title: &str, environment: &Environment) -> io::Resu
 }
 
 /// Microseconds with four digits that count.
-fn usec(value: f64) -> String {
+pub(super) fn usec(value: f64) -> String {
     match value {
         value if value < 10.0 => format!("{value:.3}"),
         value if value < 100.0 => format!("{value:.2}"),

@@ -32,6 +32,52 @@ pub trait Link {
     /// What the implementation says.
     fn transfer(&mut self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<(), LinkError>;
 
+    /// Begins to receive a message, calls `during` once that has begun, and goes
+    /// on with it: as long as it is not complete it asks `help`, until that
+    /// has called for help. The default moves nothing in the background.
+    ///
+    /// # Errors
+    /// What the implementation says, or one of the two.
+    fn receive_during(
+        &mut self,
+        from: u32,
+        tag: u64,
+        data: &mut [u8],
+        during: Step<'_>,
+        help: Help<'_>,
+    ) -> Result<(), LinkError> {
+        during()?;
+        while !help()? {}
+        self.receive(from, tag, data)
+    }
+
+    /// As [`Self::receive_during`], for a message that is sent.
+    ///
+    /// # Errors
+    /// As [`Self::receive_during`].
+    fn send_during(
+        &mut self,
+        to: u32,
+        tag: u64,
+        data: &[u8],
+        during: Step<'_>,
+        help: Help<'_>,
+    ) -> Result<(), LinkError> {
+        during()?;
+        while !help()? {}
+        self.send(to, tag, data)
+    }
+
+    /// The kinds of declared memory that this link offers; none by default.
+    fn region_kinds(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// The provider of one of [`Self::region_kinds`].
+    fn region_provider(&mut self, _kind: &str) -> Option<Box<dyn RegionProvider + '_>> {
+        None
+    }
+
     /// Waits until every rank has come here. The default gathers empty
     /// messages at rank 0 and answers them.
     ///
@@ -54,6 +100,58 @@ pub trait Link {
 }
 
 const BARRIER_TAG: u64 = 1 << 32;
+
+/// Something that is done in the middle of an operation.
+pub type Step<'a> = &'a mut dyn FnMut() -> Result<(), LinkError>;
+
+/// Whether help has been called for, by this call or one before.
+pub type Help<'a> = &'a mut dyn FnMut() -> Result<bool, LinkError>;
+
+/// Seconds that an owner's calls on all of its regions took together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OwnerSeconds {
+    /// For declaring them.
+    pub declare: f64,
+    /// For destroying them.
+    pub destroy: f64,
+}
+
+/// What is done while regions are declared: with their names for the peer and
+/// a call that serves the peer, if the owner has to.
+pub type WhileDeclared<'a> = &'a mut dyn FnMut(&[Vec<u8>], Step<'_>) -> Result<(), LinkError>;
+
+/// A way to declare memory that another process looks up by a name: one kind of
+/// declared memory of one rank.
+pub trait RegionProvider {
+    /// How many regions of one byte one process can declare at once, `bound` at
+    /// most: found by declaring them.
+    fn most_regions(&mut self, bound: usize) -> usize;
+
+    /// Bytes of a region's name.
+    fn name_bytes(&self) -> usize;
+
+    /// Bytes that `count` regions of `bytes` bytes take, beside `memory`.
+    fn needed_bytes(&self, bytes: u64, count: u64) -> u64;
+
+    /// Declares `count` regions of `memory.len()` bytes, each of which begins
+    /// with the first byte of `memory`, calls `meanwhile`, and destroys them.
+    ///
+    /// # Errors
+    /// What the implementation or `meanwhile` says.
+    fn own(
+        &mut self,
+        memory: &[u8],
+        count: usize,
+        meanwhile: WhileDeclared<'_>,
+    ) -> Result<OwnerSeconds, LinkError>;
+
+    /// Gets the first byte of the region with that name, which another process
+    /// has declared.
+    ///
+    /// # Errors
+    /// What the implementation says.
+    fn look_up(&mut self, name: &[u8]) -> Result<u8, LinkError>;
+}
 
 /// A message to be sent.
 #[derive(Debug)]

@@ -1,11 +1,13 @@
 //! The communication patterns: what each does, and what its figures mean.
 
 pub mod arena;
+pub mod figures;
 pub mod guarded;
 pub mod handling;
 pub mod link;
 pub mod round;
 
+pub use figures::{FigureDefinition, Unit};
 use serde::{Deserialize, Serialize};
 
 /// Messages of a window in `bw` and `bibw`, as in the OSU benchmarks.
@@ -31,6 +33,12 @@ pub enum Pattern {
     Bibw,
     /// The machine, without the library.
     Limits,
+    /// How much of a transfer hides behind a computation.
+    Overlap,
+    /// What a transfer does to the caches.
+    Pollution,
+    /// What declared memory costs.
+    Regions,
 }
 
 /// A pattern in words.
@@ -101,6 +109,32 @@ pub const DEFINITIONS: &[Definition] = &[
                trip; for memcpy and syscall, which one process does alone, the time of one.",
         default_sizes: "64,256,1KiB,4KiB,16KiB..16MiB",
     },
+    Definition {
+        pattern: Pattern::Overlap,
+        name: "overlap",
+        text: "How much of a transfer hides behind a computation that takes as long and touches no memory: \
+               (comm + comp - both) / the smaller of comm and comp. receive: rank 0 begins to receive, computes, \
+               waits; the sender has posted its send and sleeps until the computation is over. send: rank 0 begins \
+               to send, computes, waits; the receiver waits in its receive. comm is the message alone, its sender \
+               awake or asleep, whichever is faster. A mechanism's threads in rank 0 run on rank 1's CPU. Time: \
+               both.",
+        default_sizes: "64KiB..16MiB",
+    },
+    Definition {
+        pattern: Pattern::Pollution,
+        name: "pollution",
+        text: "How much longer rank 0 takes to read a working set again (half the last cache, one byte of each \
+               line, in scattered order) after it has received or sent a message than after as much time without \
+               one. Time: the reading after the message.",
+        default_sizes: "64KiB,256KiB,1MiB,4MiB",
+    },
+    Definition {
+        pattern: Pattern::Regions,
+        name: "regions",
+        text: "What it costs rank 0 to declare a region and to destroy it, and rank 1 to get one byte of it for \
+               the first time and again, with more and more regions declared at once. Time: one declaration.",
+        default_sizes: "4KiB,64KiB,1MiB,16MiB",
+    },
 ];
 
 impl Pattern {
@@ -113,6 +147,12 @@ impl Pattern {
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         self.definition().name
+    }
+
+    /// What it measures, where that is not the time of a message alone; empty
+    /// for the patterns of messages.
+    pub fn figures(self) -> &'static [FigureDefinition] {
+        figures::of(self)
     }
 
     /// How many messages one group of buffers holds.
@@ -133,7 +173,7 @@ impl Pattern {
     pub fn usec(self, seconds: f64, iterations: u64, bytes: u64) -> f64 {
         let parts = match self {
             Self::Latency | Self::Pingpong | Self::Limits => 2,
-            Self::Pingping | Self::Exchange => 1,
+            Self::Pingping | Self::Exchange | Self::Overlap | Self::Pollution | Self::Regions => 1,
             Self::Bw | Self::Bibw => self.window(bytes),
         };
         seconds * 1e6 / (iterations.max(1) as f64 * parts as f64)

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn every_pattern_is_found_by_its_name() {
-    assert_eq!(DEFINITIONS.len(), 7);
+    assert_eq!(DEFINITIONS.len(), 10);
     for definition in DEFINITIONS {
         assert_eq!(definition.name.parse(), Ok(definition.pattern));
         assert_eq!(definition.pattern.name(), definition.name);

@@ -39,7 +39,9 @@ impl<L: Link, H: Handling> Round<'_, '_, '_, L, H> {
         self.link.barrier()?;
         let start = Instant::now();
         match pattern {
-            Pattern::Latency | Pattern::Pingpong | Pattern::Limits => self.pingpong(iterations)?,
+            Pattern::Latency | Pattern::Pingpong => self.pingpong(iterations)?,
+            // They have courses of their own and no rounds.
+            Pattern::Limits | Pattern::Overlap | Pattern::Pollution | Pattern::Regions => {}
             Pattern::Pingping => self.pingping(iterations)?,
             Pattern::Exchange => self.exchange(iterations)?,
             Pattern::Bw => self.bw(iterations)?,

@@ -26,6 +26,7 @@ fn rows(pattern: &str, series: &Series) -> Vec<Row> {
         repetitions: 15,
         verified_messages: 0,
         ratios: Vec::new(),
+        details: None,
     };
     series.points.iter().map(row).collect()
 }
@@ -43,6 +44,7 @@ fn made_up() -> Report {
         verify: false,
         cpus: vec![0, 1],
         limits: true,
+        working_set_bytes: None,
     };
     let mechanisms = [line("shm", 0.3, 7000.0), line("cma", 1.1, 12000.0), line("<odd>", 5.0, 3000.0)];
     let limits = [line("readv", 0.9, 13000.0), line("both", 1.0, 21000.0), line("pipe-8x32k", 0.25, 8000.0)];

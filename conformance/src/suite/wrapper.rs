@@ -1,6 +1,7 @@
 //! A mechanism around the one under test: it leaves all but one model out, or
 //! does something else than its duty at chosen calls.
 
+use lmt_core::bell::Bell;
 use lmt_core::buffer::Buffer;
 use lmt_core::mechanism::{
     Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
@@ -124,6 +125,10 @@ impl<M: Lmt> Lmt for Wrapper<M> {
 
     fn take_parcel(&mut self, peer: &mut M::Peer, parcel: Hello) {
         self.inner.take_parcel(peer, parcel);
+    }
+
+    fn take_bell(&mut self, bell: &Bell) {
+        self.inner.take_bell(bell);
     }
 
     fn finish(&mut self, peer: &mut M::Peer, transfer: Self::Transfer) {

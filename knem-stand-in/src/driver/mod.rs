@@ -107,7 +107,9 @@ impl Driver {
             return Reply::Plain(Answer::Error(errno));
         }
         let flags = flags as i32;
-        self.contexts.retain(|_, context| context.is_open());
+        if !self.options.is(Mutant::DeadOwner) {
+            self.contexts.retain(|_, context| context.is_open());
+        }
         let number = self.next_number;
         let opened = client.identity().and_then(|who| Context::open(number, who.uid, flags));
         match opened.and_then(|(context, file)| Ok((context.id().ok_or(Errno::EIO)?, context, file))) {
@@ -187,14 +189,11 @@ impl Driver {
     }
 
     fn info(&self, client: &Client<'_>, argument: u64) -> Result<(), Errno> {
-        let features = if self.options.dma { abi::FEATURE_DMA } else { 0 };
-        let (mut first, mut second) = (self.options.abi, features);
-        if self.options.is(Mutant::SwappedInfo) {
-            (first, second) = (second, first);
-        }
+        let engine = self.options.dma || self.options.is(Mutant::EngineClaimed);
+        let features = if engine { abi::FEATURE_DMA } else { 0 };
         let mut info = [0; abi::GET_INFO_BYTES];
-        info[..4].copy_from_slice(&first.to_ne_bytes());
-        info[4..8].copy_from_slice(&second.to_ne_bytes());
+        info[..4].copy_from_slice(&self.options.abi.to_ne_bytes());
+        info[4..8].copy_from_slice(&features.to_ne_bytes());
         client.write(argument, &info)
     }
 

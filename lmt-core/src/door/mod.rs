@@ -433,6 +433,7 @@ impl Door {
         let quota_bytes = self.inner.config.quota_bytes;
         let mut moved = self.inner.transfers.step(quota_bytes).is_some_and(|bytes| bytes > 0);
         self.inner.settle();
+        moved |= self.inner.transfers.is_faulting() && self.inner.transfers.fault_in();
         if self.inner.transfers.standings().has_parcels() {
             let Inner { transfers, peers, .. } = &mut self.inner;
             transfers.hand_over(&mut self.connector, |key| peers.get(key as usize).map(|peer| peer.id));
@@ -474,7 +475,6 @@ impl Door {
     /// This is a forked child.
     pub fn close(&mut self) -> Result<(), OperationError> {
         self.check_fork()?;
-        self.connector.goodbye_all();
         for key in 0..self.inner.peers.len() as PeerKey {
             let Peer { id, link, .. } = &self.inner.peers[key as usize];
             if !matches!(link, Link::Gone(_)) {
@@ -482,6 +482,8 @@ impl Door {
                 self.inner.bury(key, error);
             }
         }
+        // What still copied in the background has been ended by now.
+        self.connector.goodbye_all();
         Ok(())
     }
 }

@@ -12,12 +12,12 @@ pub(crate) fn create() -> Result<OwnedFd, Errno> {
 
 /// Makes the doorbell readable. It fails only when it is rung 2^64 - 1 times
 /// already, and then it is readable.
-pub(crate) fn ring(doorbell: &OwnedFd) {
+pub(crate) fn ring(doorbell: &impl AsFd) {
     let _rung = nix::unistd::write(doorbell.as_fd(), &1u64.to_ne_bytes());
 }
 
 /// Makes the doorbell silent again.
-pub(crate) fn silence(doorbell: &OwnedFd) {
+pub(crate) fn silence(doorbell: &impl AsFd) {
     let mut count = [0; 8];
     let _was_rung = nix::unistd::read(doorbell.as_fd(), &mut count);
 }

@@ -2,7 +2,7 @@
 //! makes of what the peer told.
 
 use std::collections::HashSet;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use super::greeting::{Greeting, decode_report, encode_report};
@@ -32,14 +32,16 @@ impl Traffic {
         if matches!(peer.connection, Connection::Gone(_)) {
             peer.connection = Connection::Pending;
         }
-        let copy = |fd: &OwnedFd| fd.try_clone().map_err(|e| format!("it cannot pass a descriptor on: {e}"));
+        let copy = |fd: BorrowedFd<'_>| {
+            fd.try_clone_to_owned().map_err(|e| format!("it cannot pass a descriptor on: {e}"))
+        };
         let greeting = Greeting {
             index: key as u16,
             unexpected_max_bytes: self.config.unexpected_max_bytes,
             cpus: self.cpus,
-            inbox: copy(&self.inbox_fd)?,
-            doorbell: copy(&self.doorbell)?,
-            regions: copy(self.regions.descriptor())?,
+            inbox: copy(self.inbox_fd.as_fd())?,
+            doorbell: copy(self.doorbell.as_fd())?,
+            regions: copy(self.regions.descriptor().as_fd())?,
             hellos: self.transfers.mechanisms().hellos(),
         };
         let (bytes, descriptors) = greeting.encode();

@@ -29,6 +29,7 @@ use receiving::Discards;
 pub use receiving::{Message, Source, TagMatch};
 pub use requests::{OperationError, PeerId, RequestId, Status};
 
+use crate::bell::Bell;
 use crate::buffer::Buffer;
 use crate::config::{Config, ConfigError};
 use crate::connect::{ConnectError, Connector};
@@ -127,6 +128,8 @@ impl Engine {
         let system = |what, advice| move |source| CreateError::System { what, source, advice };
         let doorbell =
             doorbell::create().map_err(system("eventfd", "raise the limit on open files (ulimit -n)"))?;
+        let doorbell = Bell::new(doorbell);
+        mechanisms.give_bell(&doorbell);
         let mut connector = Connector::new(id, &config)?;
         connector
             .add_readable(doorbell.as_fd(), Self::DOORBELL)

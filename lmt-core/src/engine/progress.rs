@@ -73,6 +73,9 @@ impl Engine {
             moved |= traffic.transfers.step(quota_bytes).is_some_and(|bytes| bytes > 0);
             traffic.settle();
         }
+        if traffic.transfers.is_faulting() {
+            moved |= traffic.transfers.fault_in();
+        }
         if traffic.transfers.standings().has_parcels() {
             self.hand_over_parcels();
         }
@@ -153,13 +156,15 @@ impl Engine {
             }
         }
         self.traffic.pay_all();
-        self.connector.goodbye_all();
+        // First what still copies in the background is ended, so that a peer
+        // that has read the goodbye may use its memory for something else.
         for key in 0..self.traffic.peers.len() as PeerKey {
             if self.traffic.peers[key as usize].link().is_some() {
                 let id = self.traffic.peers[key as usize].id;
                 self.traffic.bury(key, PeerError::Removed { id });
             }
         }
+        self.connector.goodbye_all();
         Ok(())
     }
 

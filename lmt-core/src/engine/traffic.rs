@@ -9,6 +9,7 @@ use super::peer::{Assembly, Connection, Peer, Target};
 use super::place::CpuSet;
 use super::regions::OneSided;
 use super::requests::{OperationError, PeerId, RequestId, Requests, State, Status, Waiting};
+use crate::bell::Bell;
 use crate::buffer::copy_between;
 use crate::config::Config;
 use crate::identity::EndpointId;
@@ -103,7 +104,7 @@ pub(crate) struct Traffic {
     /// Regions that peers want to map, one for each of them.
     pub wanted: HashMap<PeerKey, RegionKey>,
     pub inbox_fd: OwnedFd,
-    pub doorbell: OwnedFd,
+    pub doorbell: Bell,
     pub cpus: CpuSet,
 }
 

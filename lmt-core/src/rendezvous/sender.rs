@@ -207,7 +207,10 @@ impl Machine {
             return Err(ProtocolError::BadInterval { id, packet, start, end });
         }
         outgoing.remote = Some(demote.receive_id);
-        let own_failure = side.phase == Phase::Failed;
+        // A message that was announced by no mechanism says nothing new by
+        // failing; why there was none is known here.
+        let own_failure =
+            side.phase == Phase::Failed || (side.mechanism == MechanismTag(0) && side.failure.is_some());
         self.finish(key);
         if !own_failure {
             let sentence = format!("it failed on the receiver's side with errno {}", demote.errno);

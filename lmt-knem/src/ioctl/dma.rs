@@ -48,10 +48,11 @@ impl Side<'_> {
             Self::Region(shape, _, offset) if shape.contiguous => {
                 page_start(shape.offset_in_page.into(), offset + end).saturating_sub(offset)
             }
-            Self::Region(shape, total_bytes, offset) if offset + end == total_bytes => {
-                end.saturating_sub(shape.last_piece_bytes.into())
+            Self::Region(shape, total_bytes, offset) => {
+                let last_piece = total_bytes.saturating_sub(shape.last_piece_bytes.into());
+                // Also where the copy ends in the middle of that piece.
+                if offset + end > last_piece { last_piece.saturating_sub(offset) } else { 0 }
             }
-            Self::Region(..) => 0,
         }
     }
 }

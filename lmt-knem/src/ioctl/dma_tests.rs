@@ -57,6 +57,11 @@ fn a_large_last_piece_is_left_whole_and_a_small_one_is_cut_off() {
     let side = Side::Region(scattered, 10_000, 0);
     assert_eq!(safe_prefix(10_000, [side, side]), 9900);
     assert_eq!(safe_prefix(9000, [side, side]), 9000);
+    // A copy that ends within that last piece ends in a small one too; the
+    // other side's page ends there.
+    assert_eq!(safe_prefix(9950, [side, side]), 9900);
+    let chunk = Side::Region(scattered, 8192 + 1, 4096);
+    assert_eq!(safe_prefix(4097, [chunk, page(0, 4097)]), 3997);
 }
 
 proptest! {

@@ -1,0 +1,36 @@
+use super::*;
+
+/// Where the machine counts, the count grows with what is read; where it does
+/// not, one line says why.
+#[test]
+fn it_counts_or_says_why_not() {
+    match MissCounter::start() {
+        Ok(mut counter) => {
+            let before = counter.misses().unwrap();
+            let memory = vec![1u8; 64 << 20];
+            std::hint::black_box(memory.iter().step_by(64).map(|&byte| u64::from(byte)).sum::<u64>());
+            assert!(counter.misses().unwrap() >= before);
+        }
+        Err(sentence) => {
+            lmt_said(&sentence);
+            assert!(!sentence.contains('\n') && sentence.starts_with("cache misses are not counted: "));
+        }
+    }
+}
+
+fn lmt_said(sentence: &str) {
+    eprintln!("SKIPPED the counting itself: {sentence}");
+}
+
+#[test]
+fn refusals_say_what_would_help() {
+    for (errno, part) in [
+        (libc::EACCES, "perf_event_paranoid is"),
+        (libc::ENOENT, "virtual machine"),
+        (libc::ENOSYS, "filter"),
+        (libc::E2BIG, "see perf_event_open(2)"),
+    ] {
+        let sentence = refusal(&io::Error::from_raw_os_error(errno));
+        assert!(sentence.contains(part), "{sentence}");
+    }
+}

@@ -1,0 +1,115 @@
+//! Names, families and parcels, with mechanisms that move nothing.
+
+use super::*;
+use crate::identity::EndpointId;
+use crate::process::PeerProcess;
+use std::sync::{Arc, Mutex};
+
+type Taken = Arc<Mutex<Vec<Vec<u8>>>>;
+
+/// Has as many parcels for each peer as `prepare` was called.
+struct Courier {
+    name: &'static str,
+    taken: Taken,
+}
+
+impl Lmt for Courier {
+    type Peer = u8;
+    type Transfer = ();
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn models(&self) -> &'static [Model] {
+        &[Model::Get]
+    }
+    fn hello(&mut self) -> Result<Hello, Unavailable> {
+        Ok(Hello::default())
+    }
+    fn probe(&mut self, _: &PeerFacts, _: Hello) -> Result<(u8, Abilities), Unavailable> {
+        Ok((0, Abilities { read: true, ..Abilities::default() }))
+    }
+    fn prepare(&mut self, due: &mut u8, _: &Plan, _: &Buffer) -> Result<((), Cookie), Fault> {
+        *due += 2;
+        Ok(((), Cookie::empty()))
+    }
+    fn start(&mut self, _: &mut u8, (): &mut (), _: &Cookie, _: Interval) -> Result<(), Fault> {
+        Ok(())
+    }
+    fn step(&mut self, _: &mut u8, (): &mut (), _: &mut Buffer, _: u64) -> Result<Step, Fault> {
+        Ok(Step { bytes: 0, done: false })
+    }
+    fn finish(&mut self, _: &mut u8, (): ()) {}
+    fn parcel(&mut self, due: &mut u8) -> Option<Hello> {
+        *due = due.checked_sub(1)?;
+        Some(Hello { bytes: vec![*due], descriptors: Vec::new() })
+    }
+    fn take_parcel(&mut self, _: &mut u8, parcel: Hello) {
+        self.taken.lock().unwrap().push(parcel.bytes);
+    }
+}
+
+fn mechanisms(names: &[&'static str]) -> (Mechanisms, Taken) {
+    let taken = Taken::default();
+    let mut all = Mechanisms::new();
+    for name in names {
+        all.register(Courier { name, taken: Arc::clone(&taken) });
+    }
+    (all, taken)
+}
+
+fn meet(all: &mut Mechanisms, peer: PeerKey) {
+    let facts = PeerFacts {
+        id: EndpointId::from_bytes([1; 16]),
+        process: Arc::new(PeerProcess::new(1, None)),
+        probe_address: 0,
+        nonce: [0; 16],
+    };
+    let hellos = all.hellos();
+    let report = all.probe(peer, &facts, hellos);
+    all.learn(peer, &report);
+}
+
+fn names_of(candidates: &Candidates, all: &Mechanisms) -> Vec<&'static str> {
+    candidates.as_slice().iter().map(|choice| all.name_of(choice.mechanism).unwrap()).collect()
+}
+
+#[test]
+fn a_name_without_its_last_part_means_a_family() {
+    assert!(is_meant("a", "a") && is_meant("a", "a-b") && is_meant("a-b", "a-b-c"));
+    assert!(!is_meant("a", "ab") && !is_meant("a-b", "a") && !is_meant("a-", "a-b") && !is_meant("", "a"));
+    let (mut all, _) = mechanisms(&["a-1", "b", "a-2", "ab"]);
+    meet(&mut all, 0);
+    let asked = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+    let only = asked(&["b", "a"]);
+    assert_eq!(names_of(&all.candidates(0, Some(&only)), &all), ["b", "a-1", "a-2"]);
+    all.restrict(&asked(&["a", "a-1", "ab"]));
+    assert_eq!(all.names(), ["a-1", "a-2", "ab"]);
+}
+
+#[test]
+fn parcels_wait_in_order_and_reach_the_mechanism_of_the_same_name() {
+    let (mut all, _) = mechanisms(&["a", "b"]);
+    meet(&mut all, 0);
+    meet(&mut all, 1);
+    let plan =
+        Plan { role: crate::mechanism::Role::Sender, model: Model::Get, interval: Interval::default() };
+    let buffer = Buffer::empty(crate::buffer::Access::Read);
+    for peer in [0, 1] {
+        all.prepare(MechanismTag::of("b"), peer, &plan, &buffer).unwrap();
+    }
+    assert!(all.has_parcels());
+    all.forget(1);
+    let (mut there, taken) = mechanisms(&["b"]);
+    meet(&mut there, 7);
+    for (peer, parcel) in all.take_parcels() {
+        assert_eq!(peer, 0, "what a peer was to have goes with the peer");
+        assert!(there.take_parcel(7, parcel));
+    }
+    assert!(!all.has_parcels());
+    assert_eq!(*taken.lock().unwrap(), [[1], [0]]);
+    let (mut stranger, _) = mechanisms(&["c"]);
+    meet(&mut stranger, 0);
+    let parcel = Parcel { mechanism: MechanismTag::of("b"), content: Hello::default() };
+    assert!(!stranger.take_parcel(0, parcel));
+}

@@ -1,0 +1,207 @@
+//! The engine that every machine has: a thread that copies.
+//!
+//! The thread is made on first use, sleeps when it has nothing to do, takes no
+//! signals and ends when the engine is dropped. It overlaps with the
+//! application where there is a core for it; knem-jpdc's section 3.4 does the
+//! same with a kernel thread.
+
+mod task;
+mod thread;
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use lmt_core::bell::Bell;
+use lmt_core::fork_guard::Origin;
+use lmt_core::mechanism::Unavailable;
+
+use crate::engine::{CopyEngine, CopyFailure, Progress, Reach, State, SubmitError};
+use crate::outcome::Outcome;
+use crate::places::CopyList;
+use crate::queue::Queue;
+use task::Task;
+
+/// Where the thread runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// The CPU that the thread is bound to. Absent by default: it runs where
+    /// the thread that made it may run, and the kernel finds an idle one there.
+    pub cpu: Option<usize>,
+}
+
+/// A copying thread.
+#[derive(Debug)]
+pub struct Software {
+    config: Config,
+    origin: Origin,
+    bell: Option<Bell>,
+    running: Option<Running>,
+}
+
+struct Running {
+    queue: Arc<Queue<Task>>,
+    thread: JoinHandle<()>,
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("thread", &self.thread.thread().id()).finish_non_exhaustive()
+    }
+}
+
+/// A list that the thread has been given.
+pub struct Job {
+    queue: Arc<Queue<Task>>,
+    outcome: Arc<Outcome>,
+    origin: Origin,
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job").field("progress", &self.progress()).finish_non_exhaustive()
+    }
+}
+
+impl Job {
+    fn progress(&self) -> Progress {
+        let seen = self.outcome.look();
+        match seen.state {
+            // The thread is the parent's; its words here are copies that
+            // nobody writes any more.
+            State::Running if !self.origin.is_this_process() => {
+                Progress { state: State::Failed(CopyFailure::EngineGone), ..seen }
+            }
+            _ => seen,
+        }
+    }
+
+    fn quiesce(&self) -> Progress {
+        // The mutex of a child may have been locked for ever at the fork.
+        if self.origin.is_this_process() {
+            self.queue.quiesce(&self.outcome);
+        }
+        self.progress()
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        self.quiesce();
+    }
+}
+
+impl Software {
+    /// An engine without a thread yet.
+    pub fn new(config: Config) -> Self {
+        Self { config, origin: Origin::here(), bell: None, running: None }
+    }
+
+    /// Whether the thread has been made.
+    pub const fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// The thread's queue; the thread is made if there is none.
+    fn queue(&mut self) -> Result<&Arc<Queue<Task>>, Unavailable> {
+        if !self.origin.is_this_process() {
+            return Err(Unavailable {
+                errno: 0,
+                sentence: "the copying thread stayed in the parent of this forked process; make an \
+                           endpoint of its own after the fork"
+                    .to_owned(),
+            });
+        }
+        let running = match self.running.take() {
+            Some(running) => running,
+            None => self.begin()?,
+        };
+        Ok(&self.running.insert(running).queue)
+    }
+
+    fn begin(&self) -> Result<Running, Unavailable> {
+        let queue = Arc::new(Queue::new());
+        let (own, bell) = (Arc::clone(&queue), self.bell.clone());
+        let ended = move || {
+            if let Some(bell) = &bell {
+                bell.ring();
+            }
+        };
+        let thread = thread::spawn(self.config.cpu, move || own.run(ended))?;
+        Ok(Running { queue, thread })
+    }
+}
+
+impl Default for Software {
+    fn default() -> Self {
+        Self::new(Config::default())
+    }
+}
+
+impl CopyEngine for Software {
+    type Job = Job;
+
+    fn name(&self) -> &'static str {
+        "software"
+    }
+
+    /// It works wherever threads do; the thread itself is made on first use.
+    fn available(&mut self) -> Result<(), Unavailable> {
+        thread::check_cpu(self.config.cpu)
+    }
+
+    fn reach(&self) -> Reach {
+        Reach { mapped: true, peer_read: true, peer_write: true, regions: false }
+    }
+
+    fn take_bell(&mut self, bell: &Bell) {
+        self.bell = Some(bell.clone());
+    }
+
+    fn submit(&mut self, list: CopyList) -> Result<Job, SubmitError> {
+        if !self.reach().holds(&list) {
+            return Err(SubmitError::OutOfReach);
+        }
+        let origin = self.origin;
+        let queue = self.queue()?;
+        let outcome = queue.push(Task::new(&list)).ok_or_else(|| Unavailable {
+            errno: 0,
+            sentence: "the copying thread has ended by a panic; report it, and use another mechanism"
+                .to_owned(),
+        })?;
+        Ok(Job { queue: Arc::clone(queue), outcome, origin })
+    }
+
+    fn poll(&mut self, job: &mut Job) -> Progress {
+        job.progress()
+    }
+
+    fn cancel(&mut self, job: &mut Job) {
+        if job.origin.is_this_process() {
+            job.queue.cancel(&job.outcome);
+        }
+    }
+
+    fn quiesce(&mut self, job: Job) -> Progress {
+        job.quiesce()
+    }
+}
+
+impl Drop for Software {
+    fn drop(&mut self) {
+        let Some(running) = self.running.take() else { return };
+        if !self.origin.is_this_process() {
+            // The thread and whoever holds the mutex are in the parent: in this
+            // child there is nothing to join, and nothing may be freed that the
+            // C library believes a thread to own.
+            std::mem::forget(running);
+            return;
+        }
+        running.queue.close();
+        // A panic has been told by the jobs.
+        let _panicked = running.thread.join();
+    }
+}
+
+#[cfg(test)]
+#[path = "software_tests.rs"]
+mod tests;

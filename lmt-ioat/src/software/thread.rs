@@ -1,0 +1,81 @@
+//! Making the copying thread.
+
+use std::sync::mpsc;
+use std::thread::{Builder, JoinHandle};
+
+use lmt_core::mechanism::Unavailable;
+use nix::errno::Errno;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::signal::{SigSet, SigmaskHow};
+use nix::unistd::Pid;
+
+/// Room for the segments of one system call (32 KiB) and what is around it.
+const STACK_BYTES: usize = 256 << 10;
+
+/// Starts a thread that takes no signals, on `cpu` if one is given.
+///
+/// # Errors
+/// [`Unavailable`] when the system makes no thread or does not bind it.
+pub(super) fn spawn(
+    cpu: Option<usize>,
+    life: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, Unavailable> {
+    let (tell, told) = mpsc::sync_channel(1);
+    let body = move || {
+        let bound = cpu.map_or(Ok(()), bind);
+        let is_bound = bound.is_ok();
+        // The one who waits for it cannot be gone.
+        let _heard = tell.send(bound);
+        if is_bound {
+            life();
+        }
+    };
+    // A thread begins with the mask of who makes it, so no signal can reach it
+    // before it has blocked them.
+    let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK);
+    let spawned = Builder::new().name("lmt-copy".to_owned()).stack_size(STACK_BYTES).spawn(body);
+    if let Ok(before) = before {
+        // A mask that the kernel gave a moment ago.
+        let _set = before.thread_set_mask();
+    }
+    let thread = spawned.map_err(|error| Unavailable {
+        errno: error.raw_os_error().unwrap_or(0),
+        sentence: format!("the system makes no thread to copy with ({error}); raise the limit on processes"),
+    })?;
+    match told.recv() {
+        Ok(Err(errno)) => Err(cannot_bind(cpu.unwrap_or_default(), errno)),
+        _ => Ok(thread),
+    }
+}
+
+fn bind(cpu: usize) -> Result<(), Errno> {
+    let mut cpus = CpuSet::new();
+    cpus.set(cpu)?;
+    sched_setaffinity(Pid::from_raw(0), &cpus)
+}
+
+fn cannot_bind(cpu: usize, errno: Errno) -> Unavailable {
+    Unavailable {
+        errno: errno as i32,
+        sentence: format!(
+            "the copying thread cannot be bound to CPU {cpu} ({errno}); name one that this process may use"
+        ),
+    }
+}
+
+/// Whether a thread of this process may be bound to `cpu`.
+///
+/// # Errors
+/// [`Unavailable`] when it may not.
+pub(super) fn check_cpu(cpu: Option<usize>) -> Result<(), Unavailable> {
+    let Some(cpu) = cpu else { return Ok(()) };
+    let all = CpuSet::count();
+    let before = sched_getaffinity(Pid::from_raw(0)).map_err(|errno| cannot_bind(cpu, errno))?;
+    if cpu >= all {
+        return Err(cannot_bind(cpu, Errno::EINVAL));
+    }
+    // A thread may leave the CPUs that its maker is bound to, as long as they
+    // are in the cpuset; only trying tells.
+    bind(cpu).map_err(|errno| cannot_bind(cpu, errno))?;
+    sched_setaffinity(Pid::from_raw(0), &before).map_err(|errno| cannot_bind(cpu, errno))
+}

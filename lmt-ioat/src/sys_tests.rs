@@ -1,0 +1,82 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn lent(memory: &mut [u8], access: Access) -> Mapped {
+    let segment = Segment::of_mut(memory);
+    // SAFETY: the tests use the piece only while they leave the memory alone,
+    // and it outlives the piece.
+    unsafe { Mapped::new(segment, access) }
+}
+
+fn pattern(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at * 31 + at / 251) as u8).collect()
+}
+
+/// Copies within guarded memory and checks every byte in it and around it.
+fn check(from_at: usize, to_at: usize, bytes: usize, streaming: bool) {
+    let mut source = pattern(from_at + bytes + 70);
+    let mut target = vec![0xee; to_at + bytes + 70];
+    let from = lent(&mut source[from_at..from_at + bytes], Access::Read);
+    let to = lent(&mut target[to_at..to_at + bytes], Access::Write);
+    assert_eq!(copy_mapped(from, to, u64::MAX, streaming), bytes as u64);
+    assert_eq!(target[to_at..to_at + bytes], source[from_at..from_at + bytes]);
+    assert!(target[..to_at].iter().chain(&target[to_at + bytes..]).all(|&byte| byte == 0xee));
+}
+
+#[test]
+fn every_alignment_of_both_sides_is_right() {
+    for from_at in 0..64 {
+        for to_at in 0..64 {
+            check(from_at, to_at, 333, true);
+        }
+    }
+    for bytes in 0..400 {
+        check(3, 5, bytes, true);
+        check(3, 5, bytes, false);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_length_at_any_place_is_right(
+        from_at in 0usize..5000, to_at in 0usize..5000, bytes in 0usize..100_000, streaming: bool,
+    ) {
+        check(from_at, to_at, bytes, streaming);
+    }
+}
+
+#[test]
+fn no_more_is_copied_than_both_have_and_nothing_into_what_is_lent_for_reading() {
+    let (mut source, mut target) = (pattern(100), vec![0; 50]);
+    let from = lent(&mut source, Access::Read);
+    assert_eq!(copy_mapped(from, lent(&mut target, Access::Write), u64::MAX, true), 50);
+    assert_eq!(copy_mapped(from, lent(&mut target, Access::Write), 7, false), 7);
+    assert_eq!(target[..], source[..50]);
+    let mut other = vec![9; 50];
+    assert_eq!(copy_mapped(from, lent(&mut other, Access::Read), 7, false), 0);
+    assert_eq!(other, [9; 50]);
+}
+
+#[test]
+fn adjacent_pieces_become_one_segment() {
+    let mut memory = vec![0; 100];
+    let whole = lent(&mut memory, Access::Write);
+    let piece = |from: u64, bytes| whole.advanced(from).unwrap().shortened(bytes);
+    let buffer = as_buffer(&[piece(0, 10), piece(10, 20), piece(40, 5)], Access::Write);
+    let sizes: Vec<usize> = buffer.segments().iter().map(|segment| segment.bytes).collect();
+    assert_eq!(sizes, [30, 5]);
+    let read_only = lent(&mut memory, Access::Read);
+    assert_eq!(as_buffer(&[read_only], Access::Write).total_bytes(), 0);
+}
+
+#[test]
+fn populating_changes_no_byte() {
+    let mut memory = pattern(100_000);
+    let piece = &mut memory[777..90_001];
+    populate(Segment::of_mut(piece));
+    assert_eq!(memory, pattern(100_000));
+    // Not mapped: refused, and nothing else happens.
+    populate(Segment { address: 4096, bytes: 1 });
+}

@@ -1,0 +1,36 @@
+//! Whether this process may use pipes in this way at all, found by doing it.
+
+use lmt_core::cursor::Cursor;
+use lmt_core::mechanism::Unavailable;
+use nix::errno::Errno;
+
+use crate::pipe::Pipe;
+use crate::sys::{self, Way};
+
+/// Bytes of the trial, not to be found in a pipe by chance.
+const BYTES: [u8; 8] = *b"lmt pipe";
+
+/// Gives a few bytes into a pipe of this process and reads them again.
+pub(crate) fn run(way: Way) -> Result<(), Unavailable> {
+    let pipe = Pipe::new(0).map_err(|errno| unavailable(errno, "no pipe could be made; raise ulimit -n"))?;
+    let refused = |errno| {
+        unavailable(
+            errno,
+            "the kernel does not let this process use vmsplice, writev or readv on a pipe; it needs a kernel \
+             with them, and a seccomp filter must allow them",
+        )
+    };
+    let given = sys::with_shared(&BYTES, |data| {
+        sys::give(way, pipe.inlet(), data, &mut Cursor::default(), BYTES.len() as u64)
+    });
+    let mut found = [0; BYTES.len()];
+    let read = given.and_then(|_| sys::read(pipe.outlet_here(), &mut found)).map_err(refused)?;
+    if read != BYTES.len() as u64 || found != BYTES {
+        return Err(unavailable(Errno::EIO, "a pipe did not give back what was put into it"));
+    }
+    Ok(())
+}
+
+fn unavailable(errno: Errno, sentence: &str) -> Unavailable {
+    Unavailable { errno: errno as i32, sentence: format!("{sentence} ({errno})") }
+}
