@@ -8,7 +8,6 @@ pub fn register_all(mechanisms: &mut Mechanisms) {
     mechanisms.register(lmt_cma::Cma::new());
     mechanisms.register(lmt_knem::KnemIoctl::new());
     mechanisms.register(lmt_knem::KnemUser::new());
-    mechanisms.register(lmt_knem::KnemUser::new());
     if let Ok(shm) = lmt_shm::Shm::new(lmt_shm::Config::default()) {
         mechanisms.register(shm);
     }
@@ -30,4 +29,14 @@ pub fn mechanism_names() -> Vec<&'static str> {
     let mut mechanisms = Mechanisms::new();
     register_all(&mut mechanisms);
     mechanisms.names()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn each_mechanism_is_there_once() {
+        let mut names = super::mechanism_names();
+        names.sort_unstable();
+        assert!(names.is_sorted_by(|one, next| one < next), "{names:?}");
+    }
 }
