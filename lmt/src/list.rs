@@ -30,3 +30,13 @@ pub fn mechanism_names() -> Vec<&'static str> {
     register_all(&mut mechanisms);
     mechanisms.names()
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn each_mechanism_is_there_once() {
+        let mut names = super::mechanism_names();
+        names.sort_unstable();
+        assert!(names.is_sorted_by(|one, next| one < next), "{names:?}");
+    }
+}
