@@ -18,7 +18,8 @@ pub(super) fn pidfd_open(pid: i32) -> Result<OwnedFd, Errno> {
 /// exec.
 pub(super) fn pidfd_getfd(process: BorrowedFd<'_>, descriptor: i32) -> Result<OwnedFd, Errno> {
     // SAFETY: pidfd_getfd takes three integers and touches no memory of ours.
-    let answer = unsafe { nix::libc::syscall(nix::libc::SYS_pidfd_getfd, process.as_raw_fd(), descriptor, 0) };
+    let answer =
+        unsafe { nix::libc::syscall(nix::libc::SYS_pidfd_getfd, process.as_raw_fd(), descriptor, 0) };
     let raw = Errno::result(answer)? as RawFd;
     // SAFETY: the kernel has just made this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
