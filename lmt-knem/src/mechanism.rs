@@ -169,7 +169,7 @@ fn own_bytes() -> Nonce {
 }
 
 /// How often written bytes may come back changed: other peers that probe at the
-/// same moment write there too.
+/// same moment may write there too.
 const WRITE_TRIES: u32 = 16;
 
 /// A peer, and whose regions are its.
@@ -373,9 +373,9 @@ fn abilities<D: Driver>(
     if seen != *nonce {
         return Err(refuse("the driver shows other bytes than the peer's; both must use the same driver"));
     }
-    let scratch = ProbeMemory::NONCE_BYTES as u64;
     let write = (0..WRITE_TRIES).any(|_| {
         let (mut own, mut back) = (own_bytes(), Nonce::default());
+        let scratch = ProbeMemory::place(RandomState::new().build_hasher().finish());
         opened.try_copy(region, Direction::Put, scratch, &mut own)
             && opened.try_copy(region, Direction::Get, scratch, &mut back)
             && own == back

@@ -40,7 +40,16 @@ pub(crate) struct ProbeMemory {
 
 impl ProbeMemory {
     pub const NONCE_BYTES: usize = 16;
-    pub const BYTES: usize = 2 * Self::NONCE_BYTES;
+    /// Places of as many bytes for peers to write: many may probe at once, and
+    /// with one place for all, what one wrote is often another's when it is read
+    /// back.
+    const PLACES: u64 = 64;
+    pub const BYTES: usize = (1 + Self::PLACES as usize) * Self::NONCE_BYTES;
+
+    /// Where to write, chosen by a random number.
+    pub const fn place(random: u64) -> u64 {
+        (1 + random % Self::PLACES) * Self::NONCE_BYTES as u64
+    }
 
     pub fn new(nonce: [u8; Self::NONCE_BYTES]) -> Self {
         let byte = |at: usize| AtomicU8::new(nonce.get(at).copied().unwrap_or(0));
