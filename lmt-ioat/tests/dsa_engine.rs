@@ -98,7 +98,8 @@ impl Memory {
     /// Whether the last copy has arrived, and if so that all others have.
     fn check_last(&self) {
         let Some((at, bytes)) = self.cuts.last() else { return };
-        if *bytes > 0 && (*at..at + bytes).all(|at| self.byte(at) == self.source[at]) {
+        let arrives = *bytes > 0 && self.byte(*at) == self.source[*at];
+        if arrives && (*at..at + bytes).all(|at| self.byte(at) == self.source[at]) {
             self.check(self.source.len() as u64 - self.gaps());
         }
     }
@@ -125,8 +126,10 @@ fn drive(engine: &mut Engine, job: &mut Job, memory: &Memory) -> Progress {
     loop {
         let progress = engine.poll(job);
         assert!(progress.bytes >= before, "progress went back");
-        before = progress.bytes;
-        memory.check(progress.bytes);
+        if progress.bytes > before {
+            before = progress.bytes;
+            memory.check(progress.bytes);
+        }
         memory.check_last();
         if progress.state != State::Running {
             return progress;

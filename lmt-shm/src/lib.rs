@@ -20,6 +20,8 @@ mod sync;
 #[cfg(not(loom))]
 mod copier;
 #[cfg(not(loom))]
+mod faults;
+#[cfg(not(loom))]
 mod geometry;
 #[cfg(not(loom))]
 mod mechanism;

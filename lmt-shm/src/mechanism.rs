@@ -15,6 +15,7 @@ use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::copier::{Copied, Copier, Cpu};
+use crate::faults::{garbage, short_buffer, short_of_memory, unavailable};
 use crate::geometry::{Chunks, Config, ConfigError, Geometry, MAILBOXES, SLOTS};
 use crate::lane::{Consumer, Tag, look};
 use crate::pool::{Mailbox, Pool, TakenLane, words};
@@ -406,35 +407,6 @@ fn attach(hello: Hello) -> Result<(Mapping, Geometry), Unavailable> {
         unavailable(errno, &format!("the peer's pool cannot be mapped: {error}"))
     })?;
     Ok((mapping, geometry))
-}
-
-fn unavailable(errno: Errno, sentence: &str) -> Unavailable {
-    match errno {
-        Errno::UnknownErrno => Unavailable { errno: 0, sentence: sentence.to_owned() },
-        errno => Unavailable { errno: errno as i32, sentence: format!("{sentence} ({errno})") },
-    }
-}
-
-fn short_of_memory(short: MemoryShort) -> Fault {
-    Fault::Demote { errno: Errno::ENOMEM as i32, for_good: false, sentence: short.to_string() }
-}
-
-fn garbage() -> Fault {
-    Fault::Demote {
-        errno: 0,
-        for_good: true,
-        sentence: "the peer wrote what cannot be into the pipeline; its memory may be corrupt".to_owned(),
-    }
-}
-
-fn short_buffer() -> Fault {
-    Fault::Demote {
-        errno: 0,
-        for_good: false,
-        sentence:
-            "the buffer is shorter than the transfer or lent for the wrong access; give the one prepare saw"
-                .to_owned(),
-    }
 }
 
 #[cfg(test)]

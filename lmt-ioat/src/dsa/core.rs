@@ -7,43 +7,22 @@
 //! by the CPU. So whatever a device does, short of claiming what is not true,
 //! a list ends with the right bytes.
 
-use std::collections::VecDeque;
 use std::time::Instant;
 
 use lmt_core::error::MemoryShort;
 
+use super::job::{Group, Job, Stage, done, judge, parts_of, push};
 use super::queue::{Submitted, WorkQueue};
-use super::status::{Status, left_over};
-use super::sys::{Arena, MEMBERS, Part, Report};
+use super::status::Status;
+use super::sys::{Arena, MEMBERS};
 use super::{Config, Counters, descriptor::flag};
 use crate::engine::{CopyFailure, Progress, State};
-use crate::places::{Copy, CopyList, Place};
+use crate::places::CopyList;
 
 /// Bytes that the CPU copies in one call of `poll`, about 50 us.
 const CPU_BYTES_A_POLL: u64 = 256 << 10;
 /// Units in a row that are refused until the device is given up.
 const MAX_REFUSALS: u32 = 8;
-
-/// Parts of a list that are submitted and reported together.
-#[derive(Debug)]
-struct Group {
-    parts: Vec<Part>,
-    bytes: u64,
-    stage: Stage,
-}
-
-#[derive(Debug)]
-enum Stage {
-    /// For the device; so often the queue was full.
-    Waiting {
-        retries: u32,
-    },
-    /// In the queue.
-    Flying,
-    /// What is left is for the CPU, in order.
-    ByCpu(VecDeque<Part>),
-    Arrived,
-}
 
 /// A unit that is in the queue, and whose it is.
 #[derive(Clone, Copy, Debug)]
@@ -52,47 +31,6 @@ struct Flight {
     job: usize,
     group: usize,
     since: Instant,
-}
-
-/// A list that has been taken.
-#[derive(Debug)]
-pub(super) struct Job {
-    groups: Vec<Group>,
-    /// Groups that have arrived, with all before them, and their bytes.
-    arrived: usize,
-    arrived_bytes: u64,
-    is_cancelled: bool,
-}
-
-impl Job {
-    fn flying(&self) -> bool {
-        self.groups.iter().any(|group| matches!(group.stage, Stage::Flying))
-    }
-
-    fn progress(&self) -> Progress {
-        let state = if self.arrived == self.groups.len() {
-            State::Done
-        } else if self.is_cancelled && !self.flying() {
-            State::Failed(CopyFailure::Cancelled)
-        } else {
-            State::Running
-        };
-        Progress { bytes: self.arrived_bytes, state }
-    }
-
-    /// Counts the groups that have arrived with all before them.
-    fn advance(&mut self) {
-        while let Some(group) = self.groups.get_mut(self.arrived) {
-            if matches!(&group.stage, Stage::ByCpu(left) if left.is_empty()) {
-                group.stage = Stage::Arrived;
-            }
-            if !matches!(group.stage, Stage::Arrived) {
-                break;
-            }
-            self.arrived_bytes += group.bytes;
-            self.arrived += 1;
-        }
-    }
 }
 
 /// The engine, once its queue is open.
@@ -375,77 +313,4 @@ impl<Q: WorkQueue> Core<Q> {
 /// What is told of a job that there is no more.
 pub(super) fn gone() -> Progress {
     Progress { bytes: 0, state: State::Failed(CopyFailure::EngineGone) }
-}
-
-fn done(stage: &Stage) -> bool {
-    match stage {
-        Stage::Arrived => true,
-        Stage::ByCpu(left) => left.is_empty(),
-        Stage::Waiting { .. } | Stage::Flying => false,
-    }
-}
-
-/// A copy as parts of at most `max_bytes`; `None` if a place is not mapped.
-fn parts_of(copy: &Copy, max_bytes: u32, is_fenced: bool) -> Option<Vec<Part>> {
-    let mut parts = Vec::with_capacity(copy.bytes().div_ceil(u64::from(max_bytes)) as usize);
-    let mut at = 0;
-    while at < copy.bytes() {
-        let bytes = u64::from(max_bytes).min(copy.bytes() - at) as u32;
-        let (Place::Mapped(from), Place::Mapped(to)) = (copy.from().advanced(at)?, copy.to().advanced(at)?)
-        else {
-            return None;
-        };
-        parts.push(Part::new(from, to, bytes, is_fenced)?);
-        at += u64::from(bytes);
-    }
-    Some(parts)
-}
-
-/// Adds a part to the last group, if it is of the same kind and not full.
-fn push(groups: &mut Vec<Group>, part: Part, by_device: bool, most: usize) {
-    let bytes = u64::from(part.bytes());
-    match groups.last_mut() {
-        Some(Group { parts, bytes: sum, stage: Stage::Waiting { .. } })
-            if by_device && parts.len() < most =>
-        {
-            parts.push(part);
-            *sum += bytes;
-        }
-        Some(Group { bytes: sum, stage: Stage::ByCpu(left), .. }) if !by_device => {
-            left.push_back(part);
-            *sum += bytes;
-        }
-        _ if by_device => {
-            groups.push(Group { parts: vec![part], bytes, stage: Stage::Waiting { retries: 0 } });
-        }
-        _ => groups.push(Group { parts: Vec::new(), bytes, stage: Stage::ByCpu([part].into()) }),
-    }
-}
-
-/// What the reports of a unit leave to the CPU.
-fn judge(report: &Report, parts: &[Part], counters: &mut Counters, refusals: &mut u32) -> VecDeque<Part> {
-    let mut left = VecDeque::new();
-    let mut refused = None;
-    for (part, record) in parts.iter().zip(&report.members) {
-        let status = Status::of(record);
-        counters.page_faults += u64::from(status == Status::PAGE_FAULT);
-        if status.is_refusal() {
-            refused = Some(status);
-        }
-        left.extend(part.cut(&left_over(record, part.bytes())));
-    }
-    let whole = Status::of(&report.whole);
-    if whole.is_refusal() && whole != Status::BATCH_FAIL && whole != Status::BATCH_PAGE_FAULT {
-        refused = Some(whole);
-    }
-    let left_bytes: u64 = left.iter().map(|part| u64::from(part.bytes())).sum();
-    counters.device_bytes += parts.iter().map(|part| u64::from(part.bytes())).sum::<u64>() - left_bytes;
-    match refused {
-        Some(status) => {
-            counters.last_refusal = Some(status);
-            *refusals += 1;
-        }
-        None => *refusals = 0,
-    }
-    left
 }

@@ -10,6 +10,7 @@ mod core;
 pub mod descriptor;
 pub mod device;
 mod engine;
+mod job;
 mod portal;
 pub mod queue;
 pub mod status;
