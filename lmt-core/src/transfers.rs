@@ -10,7 +10,7 @@ use crate::buffer::Buffer;
 use crate::connect::Connector;
 use crate::fault_in::FaultIn;
 use crate::identity::EndpointId;
-use crate::mechanism::{Model, Role, Unavailable};
+use crate::mechanism::{Model, Role, Step, Unavailable};
 use crate::mechanisms::{Handle, Mechanisms};
 use crate::rendezvous::{
     Action, Candidates, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId, Received, Rts, SendId,
@@ -32,6 +32,14 @@ impl Side {
     const fn new(buffer: Buffer, token: u64) -> Self {
         Self { buffer, fault_in: None, handle: None, carrier: None, token }
     }
+}
+
+/// What came of one step.
+enum Moved {
+    Nothing,
+    /// So many bytes, or the end, which counts as one.
+    Bytes(u64),
+    Failed,
 }
 
 /// A transfer that has ended, with the memory that it no longer uses.
@@ -161,16 +169,38 @@ impl Transfers {
         self.mechanisms.forget(peer);
     }
 
-    /// Lets the next active transfer move at most `quota_bytes`. Returns how
-    /// many bytes its front advanced, or `None` when no transfer is active.
+    /// Lets the next active transfer that can move do so, by at most
+    /// `quota_bytes`. Returns how many bytes its front advanced, or `None` when
+    /// no transfer is active.
+    ///
+    /// Of many active transfers most may wait for one of them (a pipe carries
+    /// one message at a time), so those that stand still are passed over.
     pub fn step(&mut self, quota_bytes: u64) -> Option<u64> {
+        for _ in 0..self.machine.active().min(Self::MOST_PASSED_OVER) {
+            match self.step_next(quota_bytes)? {
+                Moved::Nothing => {}
+                Moved::Bytes(bytes) => return Some(bytes),
+                Moved::Failed => return Some(0),
+            }
+        }
+        self.is_active().then_some(0)
+    }
+
+    /// So many are passed over in one call, which is to stay short.
+    const MOST_PASSED_OVER: usize = 64;
+
+    fn step_next(&mut self, quota_bytes: u64) -> Option<Moved> {
         let (key, max_bytes) = self.machine.next_step(quota_bytes)?;
         let (side, mechanisms) = self.side(key);
         let outcome = match side {
             Some(Side { buffer, handle: Some(handle), .. }) => mechanisms.step(*handle, buffer, max_bytes),
             _ => return None,
         };
-        let moved = outcome.as_ref().map_or(0, |step| step.bytes.max(u64::from(step.done)));
+        let moved = match &outcome {
+            Ok(Step { bytes: 0, done: false }) => Moved::Nothing,
+            Ok(step) => Moved::Bytes(step.bytes.max(1)),
+            Err(_) => Moved::Failed,
+        };
         self.machine.stepped(key, outcome);
         self.pump();
         Some(moved)
