@@ -1,12 +1,13 @@
 # make compare   what this machine's mechanisms achieve, in one HTML page
 # make test      everything that must hold before a change goes in
 # make speed     the bounds on speed, against the bare machine in the same run
+# make knem-check  a static program that checks a KNEM driver, for any machine
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .SILENT: tests loom asan miri
-.PHONY: compare test speed tools format clippy tests doctests loom asan miri
+.PHONY: compare test speed knem-check tools format clippy tests doctests loom asan miri
 
 REPORT ?= lmt-report.html
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
@@ -51,6 +52,12 @@ tests:
 speed:
 	LMT_SPEED=1 cargo test --release -p lmt-bench --test speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-ioat --test overlap -- --nocapture
+
+# One file without libraries, to be copied to a machine that has the driver.
+knem-check: tools
+	RUSTFLAGS="-C target-feature=+crt-static" \
+	  cargo build --release --target $(HOST) --package knem-check
+	echo "The program is $(TARGET)/$(HOST)/release/knem-check; run it where /dev/knem is."
 
 doctests:
 	cargo test --workspace --doc

@@ -35,7 +35,8 @@
 //!   it says anything about KNEM.
 //! - The descriptor is a memory file and not a character device; read(2) of it
 //!   finds it empty. Only open(2), openat(2) and openat2(2) of exactly
-//!   `/dev/knem` are seen.
+//!   `/dev/knem` are seen (and of `/dev/knem-stand-in`, by which a process can
+//!   tell that it is under one).
 //! - Asynchronous copies are made by a thread after a delay; those of 1 to 64
 //!   bytes at once, without a word in their slot, as the driver may.
 //! - A status array of more than 4096 slots, which can corrupt the kernel's
@@ -57,9 +58,8 @@ mod sys;
 mod worker;
 
 use std::cell::Cell;
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
@@ -92,7 +92,6 @@ pub enum Unavailable {
 pub struct StandIn {
     supervisor: UnixStream,
     entered: Cell<bool>,
-    opens: bool,
 }
 
 impl StandIn {
@@ -103,12 +102,11 @@ impl StandIn {
     pub fn start(options: Options) -> Result<Self, Unavailable> {
         sys::notification_is_known().map_err(Unavailable::Unknown)?;
         let (mut ours, theirs) = UnixStream::pair().map_err(Unavailable::Thread)?;
-        let opens = options.open_error.is_none();
         let thread = std::thread::Builder::new().name("knem-stand-in".to_owned());
         thread.spawn(move || supervisor::run(theirs, options)).map_err(Unavailable::Thread)?;
         let mut word = [0];
         ours.read_exact(&mut word).map_err(Unavailable::Thread)?;
-        Ok(Self { supervisor: ours, entered: Cell::new(false), opens })
+        Ok(Self { supervisor: ours, entered: Cell::new(false) })
     }
 
     /// Puts the calling thread, and all that it starts from now on, under the
@@ -133,11 +131,7 @@ impl StandIn {
         sys::close(listener);
         told.map_err(Unavailable::Silent)?;
         self.entered.set(true);
-        if self.opens && !inside() {
-            let error = OpenOptions::new().read(true).write(true).open("/dev/knem").err();
-            let other = || std::io::Error::other("/dev/knem is not the stand-in's");
-            return Err(Unavailable::Silent(error.unwrap_or_else(other)));
-        }
+        File::open(driver::MARK).map_err(Unavailable::Silent)?;
         Ok(())
     }
 }
@@ -145,11 +139,7 @@ impl StandIn {
 /// Whether the calling thread is under a stand-in, by its own doing or its
 /// parent's.
 pub fn inside() -> bool {
-    let Ok(device) = OpenOptions::new().read(true).write(true).open("/dev/knem") else {
-        return false;
-    };
-    let link = std::fs::read_link(format!("/proc/thread-self/fd/{}", device.as_raw_fd()));
-    link.is_ok_and(|target| target.to_string_lossy().contains(driver::FILE_NAME))
+    File::open(driver::MARK).is_ok()
 }
 
 /// Has the calling thread be under a stand-in: under the one that it is under

@@ -112,7 +112,7 @@ macro_rules! mutants {
 
 mutants! {
     WrongNumber "wrong-number" "destroying has the number that its direction bits should give it";
-    SwappedInfo "swapped-info" "the version and the features stand in each other's place";
+    EngineClaimed "engine-claimed" "the features say that there is an engine where there is none";
     SwappedFields "swapped-fields" "a region copy's offsets are taken from each other's place";
     ProtectionUnchecked "protection-unchecked" "regions are read and written whatever their protection";
     ProtectionReversed "protection-reversed" "a region for reading can only be written, and the other way round";

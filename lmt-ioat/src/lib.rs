@@ -11,6 +11,8 @@
 #![cfg_attr(loom, allow(dead_code))]
 
 pub mod chunks;
+#[cfg(not(loom))]
+pub mod dsa;
 pub mod engine;
 #[cfg(not(loom))]
 pub mod knem;
@@ -18,6 +20,8 @@ mod mapped;
 #[cfg(not(loom))]
 pub mod offload;
 mod outcome;
+#[cfg(not(loom))]
+pub mod pipeline;
 pub mod places;
 mod queue;
 #[cfg(not(loom))]
@@ -35,3 +39,7 @@ pub type IoatSoftware = offload::Offload<software::Software>;
 /// Messages by the DMA engine of KNEM's kernel module: `ioat-knem`.
 #[cfg(not(loom))]
 pub type IoatKnem = knem::OffloadKnem<lmt_knem::ioctl::IoctlDriver>;
+
+/// Messages by Intel's DSA, through the pipeline: `ioat-dsa`.
+#[cfg(not(loom))]
+pub type IoatDsa = lmt_shm::Shm<pipeline::EngineCopier<dsa::DsaEngine>>;

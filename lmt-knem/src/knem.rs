@@ -24,6 +24,18 @@ impl Knem {
         Self { driver: Box::new(driver) }
     }
 
+    /// KNEM's interface by the kernel module where that can be opened and is of
+    /// the known version, and without it elsewhere; [`Knem::driver`] says which.
+    ///
+    /// Two that are to reach each other's regions need the same driver: whoever
+    /// chooses it for all of them calls [`Knem::ioctl`] or [`Knem::user`].
+    ///
+    /// # Errors
+    /// As [`Knem::user`].
+    pub fn open() -> Result<Self, KnemError> {
+        Self::ioctl().or_else(|_absent| Self::user())
+    }
+
     /// KNEM's interface by the kernel module behind /dev/knem.
     ///
     /// # Errors

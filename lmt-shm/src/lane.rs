@@ -136,13 +136,14 @@ impl Producer {
         Ok(())
     }
 
-    /// The buffer that may be filled next, if one is free.
-    pub(crate) fn free_buffer(&self) -> Option<u32> {
-        let full = self.produced - self.consumed;
-        (full < u64::from(self.buffers)).then(|| (self.produced % u64::from(self.buffers)) as u32)
+    /// The buffer that may be filled next, if one is free behind the `filling`
+    /// ones that are being filled and not published yet.
+    pub(crate) fn free_buffer(&self, filling: u64) -> Option<u32> {
+        let next = self.produced + filling;
+        (next - self.consumed < u64::from(self.buffers)).then(|| (next % u64::from(self.buffers)) as u32)
     }
 
-    /// Hands the buffer of [`Self::free_buffer`], filled, to the receiver.
+    /// Hands the first buffer of [`Self::free_buffer`], filled, to the receiver.
     pub(crate) fn publish(&mut self, words: Words<'_>) {
         self.produced += 1;
         // Release: pairs with the Acquire of `Consumer::refresh`, which makes
@@ -196,12 +197,14 @@ impl Consumer {
         Ok(())
     }
 
-    /// The buffer that may be emptied next, if one is full.
-    pub(crate) fn full_buffer(&self) -> Option<u32> {
-        (self.taken < self.there).then(|| (self.taken % u64::from(self.buffers)) as u32)
+    /// The buffer that may be emptied next, if one is full behind the
+    /// `emptying` ones that are being emptied and not given back yet.
+    pub(crate) fn full_buffer(&self, emptying: u64) -> Option<u32> {
+        let next = self.taken + emptying;
+        (next < self.there).then(|| (next % u64::from(self.buffers)) as u32)
     }
 
-    /// Gives the buffer of [`Self::full_buffer`] back. `false`: the sender has
+    /// Gives the first buffer of [`Self::full_buffer`] back. `false`: the sender has
     /// closed the lane, and what was copied out of the buffer does not count.
     #[must_use]
     pub(crate) fn release(&mut self, words: Words<'_>) -> bool {

@@ -30,12 +30,12 @@ fn counts_wrap_unnoticed() {
     let mut sender = Producer::open(lane.words(), tag(3), 2);
     let mut receiver = Consumer::new(tag(3), 2);
     for chunk in 0..COUNT_MASK + 5 {
-        assert_eq!(sender.free_buffer(), Some((chunk % 2) as u32));
+        assert_eq!(sender.free_buffer(0), Some((chunk % 2) as u32));
         sender.publish(lane.words());
         receiver.refresh(lane.words()).unwrap();
-        assert_eq!(receiver.full_buffer(), Some((chunk % 2) as u32));
+        assert_eq!(receiver.full_buffer(0), Some((chunk % 2) as u32));
         assert!(receiver.release(lane.words()));
-        assert_eq!(receiver.full_buffer(), None);
+        assert_eq!(receiver.full_buffer(0), None);
         sender.refresh(lane.words()).unwrap();
     }
     assert_eq!(sender.consumed(), COUNT_MASK + 5);
@@ -56,5 +56,5 @@ fn counters_that_cannot_be_are_noticed() {
     }
     lane.0.store(tag(4).with(2), Ordering::Relaxed);
     assert_eq!(receiver.refresh(lane.words()), Ok(()));
-    assert_eq!(receiver.full_buffer(), None);
+    assert_eq!(receiver.full_buffer(0), None);
 }

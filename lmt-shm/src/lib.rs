@@ -18,6 +18,8 @@ mod lane;
 mod sync;
 
 #[cfg(not(loom))]
+mod copier;
+#[cfg(not(loom))]
 mod geometry;
 #[cfg(not(loom))]
 mod mechanism;
@@ -26,6 +28,8 @@ mod pool;
 #[cfg(not(loom))]
 mod sys;
 
+#[cfg(not(loom))]
+pub use copier::{Copied, Copier, Cpu, Piece};
 #[cfg(not(loom))]
 pub use geometry::{Config, ConfigError};
 #[cfg(not(loom))]

@@ -1,5 +1,9 @@
 //! The mechanism as the rendezvous protocol sees it.
 
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
 use lmt_core::error::MemoryShort;
@@ -10,6 +14,7 @@ use lmt_core::shared_memory::AttachError;
 use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use crate::copier::{Copied, Copier, Cpu};
 use crate::geometry::{Chunks, Config, ConfigError, Geometry, MAILBOXES, SLOTS};
 use crate::lane::{Consumer, Tag, look};
 use crate::pool::{Mailbox, Pool, TakenLane, words};
@@ -38,7 +43,10 @@ struct WireCookie {
 
 /// The mechanism, with this endpoint's pool.
 #[derive(Debug)]
-pub struct Shm {
+pub struct Shm<C: Copier = Cpu> {
+    /// Before the pool: when it is dropped, nothing copies any more, and only
+    /// then may the pool be unmapped.
+    copier: C,
     config: Config,
     geometry: Geometry,
     /// Made at the first hello.
@@ -46,13 +54,25 @@ pub struct Shm {
 }
 
 impl Shm {
-    /// A new instance; it takes no memory before it is used.
+    /// A new instance in which the CPU copies; it takes no memory before it is
+    /// used.
     ///
     /// # Errors
     /// [`ConfigError`] when a number of the configuration cannot work.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
+        Self::with_copier(config, Cpu)
+    }
+}
+
+impl<C: Copier> Shm<C> {
+    /// A new instance in which `copier` copies, under the copier's name; it
+    /// takes no memory before it is used.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when a number of the configuration cannot work.
+    pub fn with_copier(config: Config, copier: C) -> Result<Self, ConfigError> {
         let geometry = config.geometry()?;
-        Ok(Self { config, geometry, pool: None })
+        Ok(Self { copier, config, geometry, pool: None })
     }
 
     fn pool(&mut self) -> Result<&mut Pool, MemoryShort> {
@@ -68,7 +88,7 @@ impl Shm {
 #[derive(Debug)]
 pub struct ShmPeer {
     /// The peer's pool, through which it sends.
-    theirs: Mapping,
+    theirs: Arc<Mapping>,
     geometry: Geometry,
     /// Ours in our own pool, where the peer finds our lanes.
     mailbox: Mailbox,
@@ -77,7 +97,13 @@ pub struct ShmPeer {
 
 /// A transfer under way.
 #[derive(Debug)]
-pub struct ShmTransfer {
+pub struct ShmTransfer<T = Infallible> {
+    /// Copies between the message and the lane's next buffers, in order: what a
+    /// copier does in the background. `None`: copied already, but behind others.
+    under_way: VecDeque<Option<T>>,
+    /// The receiver's hold on what those read, beyond the peer's end; behind
+    /// them, so that it goes after them.
+    _theirs: Option<Arc<Mapping>>,
     interval: Interval,
     chunks: Chunks,
     at: Cursor,
@@ -98,12 +124,12 @@ enum Side {
     Closed,
 }
 
-impl Lmt for Shm {
+impl<C: Copier> Lmt for Shm<C> {
     type Peer = ShmPeer;
-    type Transfer = ShmTransfer;
+    type Transfer = ShmTransfer<C::Ticket>;
 
     fn name(&self) -> &'static str {
-        "shm"
+        self.copier.name()
     }
 
     fn models(&self) -> &'static [Model] {
@@ -111,6 +137,7 @@ impl Lmt for Shm {
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
+        self.copier.available()?;
         let geometry = self.geometry;
         let pool = self.pool().map_err(|short| unavailable(Errno::ENOMEM, &short.to_string()))?;
         let descriptor = pool.descriptor().map_err(|error| {
@@ -129,7 +156,8 @@ impl Lmt for Shm {
         let mailbox = pool.lease_mailbox().ok_or_else(|| {
             unavailable(Errno::UnknownErrno, "all 16384 mailboxes of the pool are taken by other peers")
         })?;
-        let peer = ShmPeer { theirs, geometry, mailbox, slots_used: [false; SLOTS as usize] };
+        let peer =
+            ShmPeer { theirs: Arc::new(theirs), geometry, mailbox, slots_used: [false; SLOTS as usize] };
         Ok((peer, Abilities { read: false, write: false, cooperate: true }))
     }
 
@@ -138,7 +166,8 @@ impl Lmt for Shm {
         peer: &mut ShmPeer,
         plan: &Plan,
         _data: &Buffer,
-    ) -> Result<(ShmTransfer, Cookie), Fault> {
+    ) -> Result<(Self::Transfer, Cookie), Fault> {
+        let theirs = (plan.role == Role::Receiver).then(|| Arc::clone(&peer.theirs));
         let (side, cookie, chunk_bytes) = match plan.role {
             Role::Receiver => (Side::Announced, Cookie::empty(), peer.geometry.buffer_bytes),
             Role::Sender => {
@@ -151,13 +180,15 @@ impl Lmt for Shm {
             }
         };
         let chunks = Chunks { total_bytes: 0, chunk_bytes };
-        Ok((ShmTransfer { interval: plan.interval, chunks, at: Cursor::default(), side }, cookie))
+        let (under_way, at) = (VecDeque::new(), Cursor::default());
+        let interval = plan.interval;
+        Ok((ShmTransfer { under_way, _theirs: theirs, interval, chunks, at, side }, cookie))
     }
 
     fn start(
         &mut self,
         peer: &mut ShmPeer,
-        transfer: &mut ShmTransfer,
+        transfer: &mut ShmTransfer<C::Ticket>,
         remote: &Cookie,
         interval: Interval,
     ) -> Result<(), Fault> {
@@ -178,7 +209,7 @@ impl Lmt for Shm {
     fn step(
         &mut self,
         peer: &mut ShmPeer,
-        transfer: &mut ShmTransfer,
+        transfer: &mut ShmTransfer<C::Ticket>,
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
@@ -187,11 +218,14 @@ impl Lmt for Shm {
         }
         match transfer.side {
             Side::Sender { .. } => self.send(peer, transfer, data, max_bytes),
-            _ => receive(peer, transfer, data, max_bytes),
+            _ => receive(&mut self.copier, peer, transfer, data, max_bytes),
         }
     }
 
-    fn finish(&mut self, peer: &mut ShmPeer, transfer: ShmTransfer) {
+    fn finish(&mut self, peer: &mut ShmPeer, mut transfer: Self::Transfer) {
+        // The message's memory and the lane are given back now, so whoever
+        // copies must be quiet about both: dropping the tickets sees to it.
+        transfer.under_way.clear();
         if let (Side::Sender { taken: Some(taken), .. }, Some(pool)) = (transfer.side, &mut self.pool) {
             if let Some(used) = peer.slots_used.get_mut(taken.slot as usize) {
                 *used = false;
@@ -201,11 +235,15 @@ impl Lmt for Shm {
     }
 }
 
-impl Shm {
+impl<C: Copier> Shm<C> {
     /// Takes a lane for a sender that has none, if one is free and the peer
     /// does not hold its share already: a peer that stands still must not keep
     /// all lanes from the others.
-    fn ensure_lane(&mut self, peer: &mut ShmPeer, transfer: &mut ShmTransfer) -> Result<(), Fault> {
+    fn ensure_lane(
+        &mut self,
+        peer: &mut ShmPeer,
+        transfer: &mut ShmTransfer<C::Ticket>,
+    ) -> Result<(), Fault> {
         let Side::Sender { tag, taken: taken @ None } = &mut transfer.side else {
             return Ok(());
         };
@@ -222,12 +260,12 @@ impl Shm {
     fn send(
         &mut self,
         peer: &mut ShmPeer,
-        transfer: &mut ShmTransfer,
+        transfer: &mut ShmTransfer<C::Ticket>,
         data: &Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
         self.ensure_lane(peer, transfer)?;
-        let ShmTransfer { interval, chunks, at, side } = transfer;
+        let ShmTransfer { under_way, interval, chunks, at, side, .. } = transfer;
         let (Some(pool), Side::Sender { taken: Some(taken), .. }) = (&self.pool, side) else {
             return Ok(Step { bytes: 0, done: false });
         };
@@ -235,20 +273,29 @@ impl Shm {
         let producer = &mut taken.producer;
         let before = producer.consumed();
         producer.refresh(words).map_err(|_| garbage())?;
-        if producer.produced() == 0 {
+        if producer.produced() == 0 && under_way.is_empty() {
             *at = Cursor::at(data.segments(), interval.start);
         }
-        let mut moved = 0;
-        while moved < max_bytes.max(1) && producer.produced() < chunks.count() {
-            let Some(buffer) = producer.free_buffer() else { break };
-            let bytes = chunks.bytes_at(producer.produced());
+        let mut begun = 0;
+        loop {
+            while first_is_copied(&mut self.copier, under_way)? {
+                producer.publish(words);
+                producer.refresh(words).map_err(|_| garbage())?;
+            }
+            let filling = under_way.len() as u64;
+            let chunk = producer.produced() + filling;
+            if begun >= max_bytes.max(1) || chunk >= chunks.count() {
+                break;
+            }
+            let Some(buffer) = producer.free_buffer(filling) else { break };
+            let bytes = chunks.bytes_at(chunk);
             let offset = pool.geometry.buffer_offset(taken.lane, buffer);
-            if pool.mapping.copy_in(offset, data, at, bytes) < bytes {
+            let copy = pool.mapping.copy_in(&mut self.copier, offset, data, at, bytes)?;
+            under_way.push_back(copy.ticket);
+            if copy.bytes < bytes {
                 return Err(short_buffer());
             }
-            producer.publish(words);
-            producer.refresh(words).map_err(|_| garbage())?;
-            moved += bytes;
+            begun += bytes;
         }
         let consumed = producer.consumed();
         Ok(Step {
@@ -258,10 +305,30 @@ impl Shm {
     }
 }
 
+/// Whether the first of the copies under way has arrived; it is taken out then.
+#[inline]
+fn first_is_copied<C: Copier>(
+    copier: &mut C,
+    under_way: &mut VecDeque<Option<C::Ticket>>,
+) -> Result<bool, Fault> {
+    let copied = match under_way.front_mut() {
+        None => return Ok(false),
+        Some(None) => Copied::Yes,
+        Some(Some(ticket)) => copier.poll(ticket),
+    };
+    match copied {
+        Copied::No => return Ok(false),
+        Copied::Yes => under_way.pop_front(),
+        Copied::Failed(fault) => return Err(fault),
+    };
+    Ok(true)
+}
+
 /// The receiver's step; it needs only the peer's pool.
-fn receive(
+fn receive<C: Copier>(
+    copier: &mut C,
     peer: &ShmPeer,
-    transfer: &mut ShmTransfer,
+    transfer: &mut ShmTransfer<C::Ticket>,
     data: &mut Buffer,
     max_bytes: u64,
 ) -> Result<Step, Fault> {
@@ -275,25 +342,36 @@ fn receive(
         transfer.at = Cursor::at(data.segments(), transfer.interval.start);
         transfer.side = Side::Receiver { lane, consumer: Consumer::new(tag, peer.geometry.buffers) };
     }
-    let Side::Receiver { lane, consumer } = &mut transfer.side else {
+    let ShmTransfer { under_way, chunks, at, side, .. } = transfer;
+    let Side::Receiver { lane, consumer } = side else {
         return Ok(Step { bytes: 0, done: false });
     };
-    let (lane, chunks) = (*lane, transfer.chunks);
-    let words = words(&peer.theirs, lane).ok_or_else(garbage)?;
-    let mut moved = 0;
-    while moved < max_bytes.max(1) && consumer.taken() < chunks.count() {
+    let words = words(&peer.theirs, *lane).ok_or_else(garbage)?;
+    let (mut begun, mut moved) = (0, 0);
+    loop {
+        while first_is_copied(copier, under_way)? {
+            let bytes = chunks.bytes_at(consumer.taken());
+            if !consumer.release(words) {
+                transfer.side = Side::Closed;
+                return Ok(Step { bytes: moved, done: false });
+            }
+            moved += bytes;
+        }
+        let emptying = under_way.len() as u64;
+        let chunk = consumer.taken() + emptying;
+        if begun >= max_bytes.max(1) || chunk >= chunks.count() {
+            break;
+        }
         consumer.refresh(words).map_err(|_| garbage())?;
-        let Some(buffer) = consumer.full_buffer() else { break };
-        let bytes = chunks.bytes_at(consumer.taken());
-        let offset = peer.geometry.buffer_offset(lane, buffer);
-        if peer.theirs.copy_out(offset, data, &mut transfer.at, bytes) < bytes {
+        let Some(buffer) = consumer.full_buffer(emptying) else { break };
+        let bytes = chunks.bytes_at(chunk);
+        let offset = peer.geometry.buffer_offset(*lane, buffer);
+        let copy = peer.theirs.copy_out(copier, offset, data, at, bytes)?;
+        under_way.push_back(copy.ticket);
+        if copy.bytes < bytes {
             return Err(short_buffer());
         }
-        if !consumer.release(words) {
-            transfer.side = Side::Closed;
-            return Ok(Step { bytes: moved, done: false });
-        }
-        moved += bytes;
+        begun += bytes;
     }
     Ok(Step { bytes: moved, done: consumer.taken() == chunks.count() })
 }

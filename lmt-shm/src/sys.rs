@@ -1,6 +1,7 @@
 //! The pool's memory: made, sealed, checked, mapped, and copied through.
 #![allow(unsafe_code)] // The only file of this crate with unsafe code.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
@@ -9,9 +10,12 @@ use std::sync::atomic::AtomicU64;
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::cursor::Cursor;
 use lmt_core::error::MemoryShort;
+use lmt_core::mechanism::Fault;
 use lmt_core::shared_memory::{AttachError, SharedMemory};
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
+
+use crate::copier::Copier;
 
 const PURPOSE: &str = "the pipeline's pool of buffers";
 
@@ -76,48 +80,120 @@ impl Mapping {
         Some(unsafe { AtomicU64::from_ptr(at.as_ptr().cast()) })
     }
 
-    /// Copies `bytes` bytes of `data`, from `from` on, to `offset`; returns how
-    /// many there were.
-    pub(crate) fn copy_in(&self, offset: u64, data: &Buffer, from: &mut Cursor, bytes: u64) -> u64 {
-        let Some(target) = self.at(offset, bytes) else {
-            return 0;
+    /// Has `copier` copy `bytes` bytes of `data`, from `from` on, to `offset`.
+    #[inline]
+    pub(crate) fn copy_in<C: Copier>(
+        &self,
+        copier: &mut C,
+        offset: u64,
+        data: &Buffer,
+        from: &mut Cursor,
+        bytes: u64,
+    ) -> Result<Begun<C::Ticket>, Fault> {
+        let Some(slot) = self.at(offset, bytes) else {
+            return Ok(Begun { bytes: 0, ticket: None });
         };
-        let mut done = 0;
-        while let Some(piece) = from.take(data.segments(), bytes - done) {
+        let mut begun = 0;
+        let ticket = copier.start(std::iter::from_fn(|| {
+            let piece = from.take(data.segments(), bytes - begun)?;
             let address = data.segments()[piece.index].address + piece.offset as usize;
-            let source = std::ptr::with_exposed_provenance::<u8>(address);
-            // SAFETY: `done` is below `bytes`, which lie in the mapping.
-            let into = unsafe { target.add(done as usize) };
-            // SAFETY: the piece lies in a segment of `data`, whose maker
-            // promised valid memory that nobody writes; `piece.bytes` is at
-            // most `bytes - done`, which the mapping has from `into` on. The
-            // mapping is ours, so the two cannot overlap. A peer that breaks
-            // the rules may write there at the same time; bytes have no
-            // invalid values, so only its own message is garbled.
-            unsafe { std::ptr::copy_nonoverlapping(source, into.as_ptr(), piece.bytes as usize) };
-            done += piece.bytes;
-        }
-        done
+            // SAFETY: `begun` is below `bytes`, which lie in the mapping.
+            let to = unsafe { slot.add(begun as usize) };
+            begun += piece.bytes;
+            Some(Piece {
+                from: std::ptr::with_exposed_provenance(address),
+                to: to.as_ptr(),
+                bytes: piece.bytes as usize,
+                lent: PhantomData,
+            })
+        }))?;
+        Ok(Begun { bytes: begun, ticket })
     }
 
-    /// Copies `bytes` bytes at `offset` into `data`, from `to` on; returns how
-    /// many fitted. Writes nothing to a buffer that is lent for reading.
-    pub(crate) fn copy_out(&self, offset: u64, data: &mut Buffer, to: &mut Cursor, bytes: u64) -> u64 {
-        let Some(source) = self.at(offset, bytes).filter(|_| data.access() == Access::Write) else {
-            return 0;
+    /// Has `copier` copy `bytes` bytes at `offset` into `data`, from `to` on.
+    /// Nothing is copied into a buffer that is lent for reading.
+    #[inline]
+    pub(crate) fn copy_out<C: Copier>(
+        &self,
+        copier: &mut C,
+        offset: u64,
+        data: &mut Buffer,
+        to: &mut Cursor,
+        bytes: u64,
+    ) -> Result<Begun<C::Ticket>, Fault> {
+        let Some(slot) = self.at(offset, bytes).filter(|_| data.access() == Access::Write) else {
+            return Ok(Begun { bytes: 0, ticket: None });
         };
-        let mut done = 0;
-        while let Some(piece) = to.take(data.segments(), bytes - done) {
+        let mut begun = 0;
+        let ticket = copier.start(std::iter::from_fn(|| {
+            let piece = to.take(data.segments(), bytes - begun)?;
             let address = data.segments()[piece.index].address + piece.offset as usize;
-            let target = std::ptr::with_exposed_provenance_mut::<u8>(address);
-            // SAFETY: `done` is below `bytes`, which lie in the mapping.
-            let from = unsafe { source.add(done as usize) };
-            // SAFETY: as in `copy_in`, with the directions exchanged; `data` is
-            // lent for writing, checked above, and borrowed exclusively.
-            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), target, piece.bytes as usize) };
-            done += piece.bytes;
-        }
-        done
+            // SAFETY: `begun` is below `bytes`, which lie in the mapping.
+            let from = unsafe { slot.add(begun as usize) };
+            begun += piece.bytes;
+            Some(Piece {
+                from: from.as_ptr(),
+                to: std::ptr::with_exposed_provenance_mut(address),
+                bytes: piece.bytes as usize,
+                lent: PhantomData,
+            })
+        }))?;
+        Ok(Begun { bytes: begun, ticket })
+    }
+}
+
+/// What [`Mapping::copy_in`] and [`Mapping::copy_out`] have a copier do.
+#[derive(Debug)]
+pub(crate) struct Begun<T> {
+    /// How many bytes there were: fewer than asked for where the mapping or the
+    /// buffer ends.
+    pub(crate) bytes: u64,
+    /// The copy, if it is still under way.
+    pub(crate) ticket: Option<T>,
+}
+
+/// One contiguous copy between a message's memory and the pool's; at least one
+/// byte. Only this file makes them: one end lies in a segment of a lent
+/// [`Buffer`] (for writing, if it is the target), the other in a mapped pool,
+/// and both stay so for as long as [`crate::Copier`] says. The two do not
+/// overlap. A peer may read and write the pool's end meanwhile; bytes have no
+/// invalid values, so only its own messages are garbled.
+#[derive(Debug)]
+pub struct Piece<'a> {
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+    /// The call that lends it to the CPU.
+    lent: PhantomData<&'a u8>,
+}
+
+impl Piece<'_> {
+    /// The address to read from, exposed.
+    pub fn from_address(&self) -> usize {
+        self.from.expose_provenance()
+    }
+
+    /// The address to write to, exposed.
+    pub fn to_address(&self) -> usize {
+        self.to.expose_provenance()
+    }
+
+    /// How many bytes.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Copies it by the CPU.
+    #[inline]
+    pub fn copy_now(self) {
+        // SAFETY: one end lies in a segment of a buffer, whose maker promised
+        // valid memory that nobody writes (the source) or uses (the target,
+        // lent for writing and borrowed exclusively by `copy_out`); the other
+        // within the mapping, which is ours, so the two cannot overlap. Both
+        // are borrowed for as long as this piece's lifetime. A peer that breaks
+        // the rules may write the mapping at the same time; bytes have no
+        // invalid values, so only its own message is garbled.
+        unsafe { std::ptr::copy_nonoverlapping(self.from, self.to, self.bytes) };
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::copier::Cpu;
 
 #[test]
 fn only_memory_of_the_right_size_is_mapped() {
@@ -23,10 +24,16 @@ fn nothing_outside_the_mapping_is_reached() {
     // SAFETY: `own` outlives the buffer and is not touched meanwhile.
     let mut data =
         unsafe { Buffer::new(&[lmt_core::buffer::Segment::of_mut(&mut own)], Access::Write) }.unwrap();
-    assert_eq!(mapping.copy_in(8184, &data, &mut Cursor::default(), 16), 0);
-    assert_eq!(mapping.copy_out(u64::MAX, &mut data, &mut Cursor::default(), 16), 0);
-    assert_eq!(mapping.copy_in(8176, &data, &mut Cursor::default(), 16), 16);
-    assert_eq!(mapping.copy_out(8168, &mut data, &mut Cursor::default(), 16), 16);
+    let copy_in = |offset, data: &Buffer| {
+        mapping.copy_in(&mut Cpu, offset, data, &mut Cursor::default(), 16).unwrap().bytes
+    };
+    let copy_out = |offset, data: &mut Buffer| {
+        mapping.copy_out(&mut Cpu, offset, data, &mut Cursor::default(), 16).unwrap().bytes
+    };
+    assert_eq!(copy_in(8184, &data), 0);
+    assert_eq!(copy_out(u64::MAX, &mut data), 0);
+    assert_eq!(copy_in(8176, &data), 16);
+    assert_eq!(copy_out(8168, &mut data), 16);
     assert_eq!(own, [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
 }
 

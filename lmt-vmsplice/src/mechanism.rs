@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
@@ -24,6 +25,12 @@ use crate::{pipe, sys, trial};
 /// whether the receiver's process still lives. The connection tells of its end
 /// as well; this is for those who have none.
 const STEPS_BETWEEN_LOOKS: u32 = 256;
+/// How long a receiver whose pipe was closed in the middle waits for the word
+/// that the sender has failed or died. One of them comes from every sender that
+/// keeps the rules; a process that ends closes its pipes a little before its
+/// pidfd tells of its end, which on a busy machine may be long.
+const CUT_PATIENCE: Duration = Duration::from_secs(1);
+
 /// What can be chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
@@ -140,6 +147,8 @@ pub struct PipeTransfer {
     left_bytes: u64,
     at: Cursor,
     stalled_steps: u32,
+    /// When the receiver has found that its pipe is gone.
+    cut_since: Option<Instant>,
 }
 
 impl<G: Giving> Lmt for Pipes<G> {
@@ -197,6 +206,7 @@ impl<G: Giving> Lmt for Pipes<G> {
             left_bytes: 0,
             at: Cursor::default(),
             stalled_steps: 0,
+            cut_since: None,
         };
         Ok((transfer, cookie))
     }
@@ -331,7 +341,7 @@ impl<G: Giving> Pipes<G> {
     ) -> Result<u64, Fault> {
         let PipePeer { process, incoming, .. } = peer;
         if transfer.begun && !incoming.is_current(name.message) {
-            return Err(refused(Refusal::CutShort, process));
+            return cut_short(transfer, process);
         }
         let outlet = incoming
             .outlet_for(name, transfer.interval.bytes())
@@ -362,12 +372,19 @@ impl<G: Giving> Pipes<G> {
             incoming.complete();
         } else if at_end {
             incoming.at_end();
-            if moved == 0 {
-                return Err(refused(Refusal::CutShort, process));
-            }
+            transfer.cut_since = Some(Instant::now());
         }
         Ok(moved)
     }
+}
+
+/// The sender has closed the pipe, or replaced it, in the middle.
+fn cut_short(transfer: &mut PipeTransfer, process: &PeerProcess) -> Result<u64, Fault> {
+    let since = *transfer.cut_since.get_or_insert_with(Instant::now);
+    if process.is_alive() && since.elapsed() < CUT_PATIENCE {
+        return Ok(0);
+    }
+    Err(refused(Refusal::CutShort, process))
 }
 
 #[cfg(test)]

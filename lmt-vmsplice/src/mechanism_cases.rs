@@ -112,6 +112,8 @@ pub fn a_sender_that_gives_up_ends_the_receiver_where_it_was(mut pair: Pair<impl
     bytes.fill(9);
     let mut into = into;
     let mut data = lend(&mut found, Access::Write);
+    assert_eq!(pair.receiver.step(&mut pair.from, &mut into, &mut data, u64::MAX), idle());
+    std::thread::sleep(CUT_PATIENCE);
     let end = pair.receiver.step(&mut pair.from, &mut into, &mut data, u64::MAX);
     assert_eq!(demotion(end), (Errno::EPIPE, false));
     drop(data);
@@ -133,6 +135,8 @@ pub fn a_message_behind_one_that_was_given_up_goes_on(mut pair: Pair<impl Giving
     // The new pipe is there before the word that the first has failed.
     assert_eq!(pair.hand_over(), 1);
     let mut data = lend(&mut first.found, Access::Write);
+    assert_eq!(pair.receiver.step(&mut pair.from, &mut first.into, &mut data, u64::MAX), idle());
+    std::thread::sleep(CUT_PATIENCE);
     let end = pair.receiver.step(&mut pair.from, &mut first.into, &mut data, u64::MAX);
     assert_eq!(demotion(end), (Errno::EPIPE, false));
     pair.receiver.finish(&mut pair.from, first.into);

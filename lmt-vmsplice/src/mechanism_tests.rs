@@ -238,5 +238,7 @@ fn a_dead_sender_in_the_middle_is_found_at_the_end_of_the_pipe() {
     assert!(pair.receive(&mut message).unwrap().bytes > 0);
     pair.from.process = dead_process();
     pair.to.outgoing = Outgoing::default();
-    assert_eq!(pair.receive(&mut message), Err(Fault::PeerDead));
+    // The step that finds the end may be one that has nothing to say yet.
+    let end = pair.receive(&mut message).and_then(|_| pair.receive(&mut message));
+    assert_eq!(end, Err(Fault::PeerDead));
 }

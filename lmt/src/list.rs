@@ -15,6 +15,9 @@ pub fn register_all(mechanisms: &mut Mechanisms) {
     mechanisms.register(lmt_vmsplice::Writev::new());
     mechanisms.register(lmt_ioat::IoatKnem::default());
     mechanisms.register(lmt_ioat::IoatSoftware::default());
+    if let Ok(dsa) = lmt_ioat::pipeline::ioat_dsa() {
+        mechanisms.register(dsa);
+    }
 }
 
 /// The names of the mechanisms that this crate brings, in order.

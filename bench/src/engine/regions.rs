@@ -2,7 +2,7 @@
 //! [`KINDS`].
 
 use std::io::IoSlice;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lmt::{Endpoint, OperationError, Protection, RegionError, RegionKey};
 
@@ -53,9 +53,15 @@ fn get_byte(endpoint: &Endpoint, name: &[u8]) -> Result<u8, LinkError> {
     Ok(byte[0])
 }
 
-/// Lets peers that ask for a region's memory have it.
+/// How long the owner waits for a peer that asks before it looks whether the
+/// peers are done.
+const TURN: Duration = Duration::from_millis(1);
+
+/// Lets peers that ask for a region's memory have it: the owner waits for them
+/// as an application does, spinning first, and asleep where others want its
+/// core.
 fn serve(endpoint: &Endpoint) -> impl FnMut() -> Result<(), LinkError> {
-    || endpoint.progress().map(|_| ()).map_err(LinkError::new)
+    || endpoint.wait_for_progress(Some(TURN)).map(|_| ()).map_err(LinkError::new)
 }
 
 impl RegionProvider for Allocated<'_> {

@@ -16,8 +16,7 @@ use crate::sys::StatusArray;
 /// More slots than this have corrupted the kernel's memory, says who tried.
 pub const MOST_SLOTS: u64 = 4096;
 
-/// The name of the memory file behind a client's descriptor, by which a client
-/// can tell that it talks to the stand-in.
+/// The name of the memory file behind a client's descriptor, as /proc shows it.
 pub const FILE_NAME: &str = "knem-stand-in";
 
 /// A declared region.

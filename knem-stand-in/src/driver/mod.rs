@@ -8,6 +8,7 @@ use std::fs::File;
 use std::sync::{Arc, Weak};
 
 use nix::errno::Errno;
+use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use crate::abi;
 use crate::client::Client;
@@ -19,10 +20,12 @@ use crate::worker::Worker;
 
 use context::{Context, FileId, Region};
 
-pub use context::FILE_NAME;
-
 /// The only path of the device.
 const DEVICE: &[u8] = b"/dev/knem";
+
+/// A path that is nowhere else, by which a process can tell that it is under a
+/// stand-in, whatever the device does.
+pub const MARK: &str = "/dev/knem-stand-in";
 
 /// More segments than this are no memory for (the kernel's limit on one
 /// allocation is 4 MiB).
@@ -100,6 +103,9 @@ impl Driver {
     }
 
     fn open(&mut self, client: &Client<'_>, path: u64, flags: u64) -> Reply {
+        if client.names(path, MARK.as_bytes()) {
+            return mark();
+        }
         if !client.names(path, DEVICE) {
             return CONTINUE;
         }
@@ -107,7 +113,9 @@ impl Driver {
             return Reply::Plain(Answer::Error(errno));
         }
         let flags = flags as i32;
-        self.contexts.retain(|_, context| context.is_open());
+        if !self.options.is(Mutant::DeadOwner) {
+            self.contexts.retain(|_, context| context.is_open());
+        }
         let number = self.next_number;
         let opened = client.identity().and_then(|who| Context::open(number, who.uid, flags));
         match opened.and_then(|(context, file)| Ok((context.id().ok_or(Errno::EIO)?, context, file))) {
@@ -187,14 +195,11 @@ impl Driver {
     }
 
     fn info(&self, client: &Client<'_>, argument: u64) -> Result<(), Errno> {
-        let features = if self.options.dma { abi::FEATURE_DMA } else { 0 };
-        let (mut first, mut second) = (self.options.abi, features);
-        if self.options.is(Mutant::SwappedInfo) {
-            (first, second) = (second, first);
-        }
+        let engine = self.options.dma || self.options.is(Mutant::EngineClaimed);
+        let features = if engine { abi::FEATURE_DMA } else { 0 };
         let mut info = [0; abi::GET_INFO_BYTES];
-        info[..4].copy_from_slice(&first.to_ne_bytes());
-        info[4..8].copy_from_slice(&second.to_ne_bytes());
+        info[..4].copy_from_slice(&self.options.abi.to_ne_bytes());
+        info[4..8].copy_from_slice(&features.to_ne_bytes());
         client.write(argument, &info)
     }
 
@@ -268,6 +273,13 @@ impl Driver {
         self.pinned.retain(|pin| pin.strong_count() > 0);
         self.pinned.push(Arc::downgrade(&memory));
         memory
+    }
+}
+
+fn mark() -> Reply {
+    match memfd_create(context::FILE_NAME, MFdFlags::MFD_CLOEXEC) {
+        Ok(file) => Reply::Opened { file: file.into(), close_on_exec: true },
+        Err(errno) => Reply::Plain(Answer::Error(errno)),
     }
 }
 

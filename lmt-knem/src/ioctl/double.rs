@@ -132,7 +132,7 @@ impl Double {
 fn read_words(address: u64, words: usize) -> Vec<u64> {
     let at = std::ptr::with_exposed_provenance::<u64>(address as usize);
     // SAFETY: the client lends so many words for the call; each is read by value.
-    (0..words).map(|word| unsafe { at.add(word).read() }).collect()
+    (0..words).map(|word| unsafe { at.wrapping_add(word).read() }).collect()
 }
 
 fn read_segments(address: u64, count: u32) -> Vec<abi::Segment> {

@@ -187,7 +187,7 @@ impl IoctlDriver {
         // be written; so this is what counts first.
         let at_once = asked.map_err(|errno| self.explain(request, found, part, errno));
         if let (Ok(status), Some(index)) = (&at_once, index)
-            && *status == abi::STATUS_PENDING.into()
+            && *status == u32::from(abi::STATUS_PENDING)
             && part.bytes > 0
         {
             return Ok(Outcome::Pending(index));
@@ -196,7 +196,7 @@ impl IoctlDriver {
             self.copies.give_back(index);
         }
         let status = at_once?;
-        if part.bytes > 0 || status != abi::STATUS_PENDING.into() {
+        if part.bytes > 0 || status != u32::from(abi::STATUS_PENDING) {
             self.check_status(request, status)?;
         }
         Ok(Outcome::Ended)

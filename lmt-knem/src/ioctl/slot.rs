@@ -87,8 +87,11 @@ impl Slot {
 
     /// By the owner: the line names nothing any more.
     pub fn withdraw(&self) {
-        // Relaxed: the fence orders it.
-        self.stamp.store(0, Ordering::Relaxed);
+        // An exchange, so that it has one place among the marks that peers make
+        // at this moment; Acquire pairs with the Release in `use_up`, so that
+        // what is published next comes behind them in everybody's view. The
+        // fence does the rest.
+        self.stamp.swap(0, Ordering::AcqRel);
         // Pairs with the Acquire fences of readers: who sees a later write to
         // the other words, or to the region's memory, sees the 0 (or what came
         // after it) when it looks again.
@@ -121,9 +124,9 @@ impl Slot {
     /// Takes the one use of a region for one; whether nobody had.
     pub fn use_up(&self, seen: &mut Seen) -> bool {
         let used = seen.stamp | USED;
-        // AcqRel is more than the value needs: only one can win, by the
-        // exchange itself. It keeps the copy behind the claim, so that who
-        // copies has the use.
+        // That only one can win is the exchange's own doing. Acquire keeps the
+        // copy behind the claim; Release pairs with the Acquire in `withdraw`.
+        // Relaxed where it fails: nothing is done then.
         let won = self.stamp.compare_exchange(seen.stamp, used, Ordering::AcqRel, Ordering::Relaxed);
         seen.stamp = used;
         won.is_ok()

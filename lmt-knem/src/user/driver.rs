@@ -283,3 +283,7 @@ impl Drop for UserDriver {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "driver_tests.rs"]
+mod tests;

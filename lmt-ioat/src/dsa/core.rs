@@ -1,0 +1,451 @@
+//! What the engine keeps and does, whatever the work queue: lists are cut into
+//! units of one descriptor or one batch, units are submitted as the queue takes
+//! them, and what the device leaves undone the CPU does.
+//!
+//! The device's word for a byte is its descriptor's own completion record. All
+//! that has no record of success, once the unit as a whole has ended, is copied
+//! by the CPU. So whatever a device does, short of claiming what is not true,
+//! a list ends with the right bytes.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use lmt_core::error::MemoryShort;
+
+use super::queue::{Submitted, WorkQueue};
+use super::status::{Status, left_over};
+use super::sys::{Arena, MEMBERS, Part, Report};
+use super::{Config, Counters, descriptor::flag};
+use crate::engine::{CopyFailure, Progress, State};
+use crate::places::{Copy, CopyList, Place};
+
+/// Bytes that the CPU copies in one call of `poll`, about 50 us.
+const CPU_BYTES_A_POLL: u64 = 256 << 10;
+/// Units in a row that are refused until the device is given up.
+const MAX_REFUSALS: u32 = 8;
+
+/// Parts of a list that are submitted and reported together.
+#[derive(Debug)]
+struct Group {
+    parts: Vec<Part>,
+    bytes: u64,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// For the device; so often the queue was full.
+    Waiting {
+        retries: u32,
+    },
+    /// In the queue.
+    Flying,
+    /// What is left is for the CPU, in order.
+    ByCpu(VecDeque<Part>),
+    Arrived,
+}
+
+/// A unit that is in the queue, and whose it is.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    unit: usize,
+    job: usize,
+    group: usize,
+    since: Instant,
+}
+
+/// A list that has been taken.
+#[derive(Debug)]
+pub(super) struct Job {
+    groups: Vec<Group>,
+    /// Groups that have arrived, with all before them, and their bytes.
+    arrived: usize,
+    arrived_bytes: u64,
+    is_cancelled: bool,
+}
+
+impl Job {
+    fn flying(&self) -> bool {
+        self.groups.iter().any(|group| matches!(group.stage, Stage::Flying))
+    }
+
+    fn progress(&self) -> Progress {
+        let state = if self.arrived == self.groups.len() {
+            State::Done
+        } else if self.is_cancelled && !self.flying() {
+            State::Failed(CopyFailure::Cancelled)
+        } else {
+            State::Running
+        };
+        Progress { bytes: self.arrived_bytes, state }
+    }
+
+    /// Counts the groups that have arrived with all before them.
+    fn advance(&mut self) {
+        while let Some(group) = self.groups.get_mut(self.arrived) {
+            if matches!(&group.stage, Stage::ByCpu(left) if left.is_empty()) {
+                group.stage = Stage::Arrived;
+            }
+            if !matches!(group.stage, Stage::Arrived) {
+                break;
+            }
+            self.arrived_bytes += group.bytes;
+            self.arrived += 1;
+        }
+    }
+}
+
+/// The engine, once its queue is open.
+pub(super) struct Core<Q: WorkQueue> {
+    /// Before the arena: the device is stopped before its descriptors go. None
+    /// when the device was given up.
+    queue: Option<Q>,
+    arena: Arena,
+    free_units: Vec<usize>,
+    flights: Vec<Flight>,
+    jobs: Vec<Option<Job>>,
+    /// Free places in `jobs`.
+    free_jobs: Vec<usize>,
+    config: Config,
+    refusals: u32,
+    pub(super) counters: Counters,
+    /// Why the device was given up.
+    pub(super) given_up: Option<String>,
+    /// The engine has ended.
+    pub(super) gone: bool,
+}
+
+impl<Q: WorkQueue> Core<Q> {
+    /// # Errors
+    /// When there is no memory for descriptors.
+    pub(super) fn new(queue: Q, config: Config) -> Result<Self, MemoryShort> {
+        let arena = Arena::new(config.units.clamp(1, 1024) as usize)?;
+        Ok(Self {
+            queue: Some(queue),
+            free_units: (0..arena.units()).rev().collect(),
+            arena,
+            flights: Vec::new(),
+            jobs: Vec::new(),
+            free_jobs: Vec::new(),
+            config,
+            refusals: 0,
+            counters: Counters::default(),
+            given_up: None,
+            gone: false,
+        })
+    }
+
+    /// Has the device answer once.
+    ///
+    /// # Errors
+    /// A sentence, with the errno or 0.
+    pub(super) fn try_device(&mut self) -> Result<(), (i32, String)> {
+        let Some(queue) = &mut self.queue else { return Ok(()) };
+        let begun = Instant::now();
+        let late = || begun.elapsed() > self.config.answer_limit;
+        let failed = loop {
+            match self.arena.launch_noop(queue, 0) {
+                Submitted::Accepted => break None,
+                Submitted::Full if !late() => std::thread::yield_now(),
+                Submitted::Full => break Some((libc::EAGAIN, "the work queue stays full".to_owned())),
+                Submitted::Refused { errno } => {
+                    let why = std::io::Error::from_raw_os_error(errno);
+                    break Some((errno, format!("the work queue takes no descriptor: {why}")));
+                }
+            }
+        };
+        let report = || self.arena.report(0, 1);
+        let answer = loop {
+            queue.turn();
+            match (&failed, report()) {
+                (Some(why), _) => break Err(why.clone()),
+                (None, Some(report)) => match Status::of(&report.whole) {
+                    Status::SUCCESS => break Ok(()),
+                    other => break Err((libc::EIO, format!("the device refuses to answer: {other}"))),
+                },
+                (None, None) if late() => break Err((0, "the device does not answer".to_owned())),
+                (None, None) => std::thread::yield_now(),
+            }
+        };
+        if answer.is_err() {
+            queue.stop();
+        }
+        answer
+    }
+
+    /// Takes a list whose places are all mapped; returns its number.
+    pub(super) fn take(&mut self, list: &CopyList) -> Option<usize> {
+        let groups = self.cut(list)?;
+        let mut job = Job { groups, arrived: 0, arrived_bytes: 0, is_cancelled: false };
+        job.advance();
+        let id = self.free_jobs.pop().unwrap_or_else(|| {
+            self.jobs.push(None);
+            self.jobs.len() - 1
+        });
+        self.jobs[id] = Some(job);
+        self.submit_waiting(id);
+        Some(id)
+    }
+
+    /// Cuts a list into groups: runs of parts that are worth a descriptor, as
+    /// long as a batch may be, and runs that are not.
+    fn cut(&self, list: &CopyList) -> Option<Vec<Group>> {
+        let limits = self.queue.as_ref().map(Q::limits);
+        let max_bytes = limits.map_or(1 << 20, |limits| limits.max_transfer_bytes).max(1);
+        let most = limits.map_or(1, |limits| limits.max_batch as usize).clamp(1, MEMBERS);
+        let min_bytes = u64::from(self.config.min_copy_bytes);
+        let mut groups: Vec<Group> = Vec::new();
+        let last = list.copies().len().wrapping_sub(1);
+        for (at, copy) in list.copies().iter().enumerate() {
+            let by_device = copy.bytes() >= min_bytes && self.queue.is_some();
+            // The last copy tells of all the others.
+            let is_fenced = at == last && at > 0;
+            for part in parts_of(copy, max_bytes, is_fenced)? {
+                push(&mut groups, part, by_device, most);
+            }
+        }
+        Some(groups)
+    }
+
+    /// Submits what the queue takes of a job.
+    fn submit_waiting(&mut self, id: usize) {
+        let (Some(queue), Some(Some(job))) = (&mut self.queue, self.jobs.get_mut(id)) else { return };
+        let limits = queue.limits();
+        let flags = (flag::TO_CACHE * u32::from(self.config.to_cache))
+            | (flag::BLOCK_ON_FAULT * u32::from(self.config.block_on_fault && limits.can_block_on_fault));
+        for at in job.arrived..job.groups.len() {
+            let is_front = at == job.arrived;
+            let Group { parts, stage, bytes } = &mut job.groups[at];
+            let Stage::Waiting { retries } = stage else { continue };
+            let fits = self.flights.len() < limits.max_under_way.max(1) as usize;
+            // A fenced part in a group behind others waits for all of those.
+            if job.is_cancelled || !fits || (!is_front && parts.iter().any(|part| part.is_fenced)) {
+                return;
+            }
+            let Some(unit) = self.free_units.pop() else { return };
+            match self.arena.launch(queue, unit, parts, flags) {
+                Submitted::Accepted => {
+                    self.flights.push(Flight { unit, job: id, group: at, since: Instant::now() });
+                    self.counters.descriptors += parts.len() as u64;
+                    self.counters.submitted_bytes += *bytes;
+                    *stage = Stage::Flying;
+                    continue;
+                }
+                Submitted::Full => {
+                    *retries += 1;
+                    self.counters.retries += 1;
+                    if *retries > self.config.max_retries {
+                        *stage = Stage::ByCpu(parts.iter().copied().collect());
+                    }
+                }
+                Submitted::Refused { errno } => {
+                    let why = std::io::Error::from_raw_os_error(errno);
+                    self.given_up = Some(format!("the work queue takes no descriptor any more: {why}"));
+                }
+            }
+            self.free_units.push(unit);
+            break;
+        }
+        if self.given_up.is_some() {
+            self.give_up();
+        }
+    }
+
+    /// Looks what has ended, and does a little of what is the CPU's.
+    pub(super) fn poll(&mut self, id: usize) -> Progress {
+        self.turn(id);
+        let Some(Some(job)) = self.jobs.get_mut(id) else { return gone() };
+        let mut budget = CPU_BYTES_A_POLL;
+        for at in job.arrived..job.groups.len() {
+            let is_front = job.groups[..at].iter().all(|group| done(&group.stage));
+            let Stage::ByCpu(left) = &mut job.groups[at].stage else { continue };
+            while let Some(part) = left.front().copied() {
+                if job.is_cancelled || budget == 0 || (part.is_fenced && !is_front) {
+                    break;
+                }
+                budget = budget.saturating_sub(u64::from(part.bytes()));
+                part.copy_now();
+                self.counters.cpu_bytes += u64::from(part.bytes());
+                left.pop_front();
+            }
+        }
+        job.advance();
+        job.progress()
+    }
+
+    /// Takes in what has ended, whosever it is, and submits what waits of a job.
+    fn turn(&mut self, id: usize) {
+        if let Some(queue) = &mut self.queue {
+            queue.turn();
+        }
+        let mut stalled = false;
+        let mut at = 0;
+        while let Some(flight) = self.flights.get(at).copied() {
+            if self.land(flight, false) {
+                self.flights.swap_remove(at);
+            } else {
+                stalled |= flight.since.elapsed() > self.config.stall_limit;
+                at += 1;
+            }
+        }
+        if stalled {
+            self.given_up = Some("the device has not answered for too long".to_owned());
+        } else if self.refusals > MAX_REFUSALS {
+            let last = self.counters.last_refusal.map_or("unknown".to_owned(), |last| last.to_string());
+            self.given_up = Some(format!("the device refuses all: {last}"));
+        }
+        if self.given_up.is_some() {
+            self.give_up();
+        } else {
+            self.submit_waiting(id);
+        }
+    }
+
+    /// Takes in a unit that has ended, or that nobody works on any more, and
+    /// leaves to the CPU what has no record of success; whether it has ended.
+    fn land(&mut self, flight: Flight, is_stopped: bool) -> bool {
+        let Flight { unit, job, group, .. } = flight;
+        let Some(Some(job)) = self.jobs.get_mut(job) else { return true };
+        let Some(group) = job.groups.get_mut(group) else { return true };
+        let members = group.parts.len();
+        let report = match is_stopped {
+            true => self.arena.last_report(unit, members),
+            false => match self.arena.report(unit, members) {
+                Some(report) => report,
+                None => return false,
+            },
+        };
+        let left = judge(&report, &group.parts, &mut self.counters, &mut self.refusals);
+        group.stage = Stage::ByCpu(left);
+        self.free_units.push(unit);
+        job.advance();
+        true
+    }
+
+    /// Stops the queue and leaves all that it has not done to the CPU.
+    fn give_up(&mut self) {
+        let Some(mut queue) = self.queue.take() else { return };
+        queue.stop();
+        drop(queue);
+        for flight in std::mem::take(&mut self.flights) {
+            self.land(flight, true);
+        }
+        for group in self.jobs.iter_mut().flatten().flat_map(|job| &mut job.groups) {
+            if let Stage::Waiting { .. } = group.stage {
+                group.stage = Stage::ByCpu(group.parts.iter().copied().collect());
+            }
+        }
+    }
+
+    pub(super) fn cancel(&mut self, id: usize) {
+        if let Some(Some(job)) = self.jobs.get_mut(id) {
+            job.is_cancelled = true;
+        }
+    }
+
+    /// Cancels a job and waits until nothing of it is in the queue; forgets it.
+    /// It takes what the device takes for the units that it has, or until the
+    /// queue is stopped because the device stands still.
+    pub(super) fn quiesce(&mut self, id: usize) -> Progress {
+        self.cancel(id);
+        loop {
+            self.turn(id);
+            match self.jobs.get(id) {
+                Some(Some(job)) if job.flying() => std::thread::yield_now(),
+                _ => break,
+            }
+        }
+        let Some(job) = self.jobs.get_mut(id).and_then(Option::take) else { return gone() };
+        self.free_jobs.push(id);
+        job.progress()
+    }
+
+    /// Ends the engine: waits until the device is quiet about every job.
+    pub(super) fn end(&mut self) {
+        for id in 0..self.jobs.len() {
+            if self.jobs[id].is_some() {
+                self.quiesce(id);
+            }
+        }
+        self.queue = None;
+        self.gone = true;
+    }
+}
+
+/// What is told of a job that there is no more.
+pub(super) fn gone() -> Progress {
+    Progress { bytes: 0, state: State::Failed(CopyFailure::EngineGone) }
+}
+
+fn done(stage: &Stage) -> bool {
+    match stage {
+        Stage::Arrived => true,
+        Stage::ByCpu(left) => left.is_empty(),
+        Stage::Waiting { .. } | Stage::Flying => false,
+    }
+}
+
+/// A copy as parts of at most `max_bytes`; `None` if a place is not mapped.
+fn parts_of(copy: &Copy, max_bytes: u32, is_fenced: bool) -> Option<Vec<Part>> {
+    let mut parts = Vec::with_capacity(copy.bytes().div_ceil(u64::from(max_bytes)) as usize);
+    let mut at = 0;
+    while at < copy.bytes() {
+        let bytes = u64::from(max_bytes).min(copy.bytes() - at) as u32;
+        let (Place::Mapped(from), Place::Mapped(to)) = (copy.from().advanced(at)?, copy.to().advanced(at)?)
+        else {
+            return None;
+        };
+        parts.push(Part::new(from, to, bytes, is_fenced)?);
+        at += u64::from(bytes);
+    }
+    Some(parts)
+}
+
+/// Adds a part to the last group, if it is of the same kind and not full.
+fn push(groups: &mut Vec<Group>, part: Part, by_device: bool, most: usize) {
+    let bytes = u64::from(part.bytes());
+    match groups.last_mut() {
+        Some(Group { parts, bytes: sum, stage: Stage::Waiting { .. } })
+            if by_device && parts.len() < most =>
+        {
+            parts.push(part);
+            *sum += bytes;
+        }
+        Some(Group { bytes: sum, stage: Stage::ByCpu(left), .. }) if !by_device => {
+            left.push_back(part);
+            *sum += bytes;
+        }
+        _ if by_device => {
+            groups.push(Group { parts: vec![part], bytes, stage: Stage::Waiting { retries: 0 } });
+        }
+        _ => groups.push(Group { parts: Vec::new(), bytes, stage: Stage::ByCpu([part].into()) }),
+    }
+}
+
+/// What the reports of a unit leave to the CPU.
+fn judge(report: &Report, parts: &[Part], counters: &mut Counters, refusals: &mut u32) -> VecDeque<Part> {
+    let mut left = VecDeque::new();
+    let mut refused = None;
+    for (part, record) in parts.iter().zip(&report.members) {
+        let status = Status::of(record);
+        counters.page_faults += u64::from(status == Status::PAGE_FAULT);
+        if status.is_refusal() {
+            refused = Some(status);
+        }
+        left.extend(part.cut(&left_over(record, part.bytes())));
+    }
+    let whole = Status::of(&report.whole);
+    if whole.is_refusal() && whole != Status::BATCH_FAIL && whole != Status::BATCH_PAGE_FAULT {
+        refused = Some(whole);
+    }
+    let left_bytes: u64 = left.iter().map(|part| u64::from(part.bytes())).sum();
+    counters.device_bytes += parts.iter().map(|part| u64::from(part.bytes())).sum::<u64>() - left_bytes;
+    match refused {
+        Some(status) => {
+            counters.last_refusal = Some(status);
+            *refusals += 1;
+        }
+        None => *refusals = 0,
+    }
+    left
+}
