@@ -79,7 +79,11 @@ impl Met {
             Errno::ESRCH => KnemError::OwnerDead,
             _ => of_system("pidfd_open", errno),
         })?;
-        let table = sys::pidfd_getfd(pidfd.as_fd(), name.descriptor()).map_err(of_getfd)?;
+        let table = sys::pidfd_getfd(pidfd.as_fd(), name.descriptor()).map_err(|errno| match errno {
+            // It had the pid a moment ago.
+            Errno::ESRCH => KnemError::OwnerDead,
+            _ => of_getfd(errno),
+        })?;
         let table = RemoteTable::attach(table, name.owner())?;
         let process = PeerProcess::new(pid, Some(pidfd));
         let expected = table.head_bytes();
@@ -152,6 +156,10 @@ impl Met {
 }
 
 fn wait_for_death(process: &PeerProcess) -> bool {
+    // One that this pid namespace does not show is not found either, alive.
+    if process.pid().is_none() || process.pidfd().is_none() {
+        return false;
+    }
     let begun = Instant::now();
     while process.is_alive() {
         if begun.elapsed() > DYING {
@@ -215,7 +223,7 @@ fn of_copy(error: CopyError, process: &PeerProcess) -> KnemError {
 fn of_getfd(errno: Errno) -> KnemError {
     let sentence = match errno {
         Errno::EBADF => return refused("the process that it names has no such descriptor (any more)"),
-        Errno::ESRCH => return KnemError::OwnerDead,
+        Errno::ESRCH => "the process is not found here; both must share one pid namespace",
         Errno::EPERM => {
             "the kernel does not let this process take the other's table of regions (pidfd_getfd); both must run as \
              the same user in one user namespace, the other dumpable, and where \
