@@ -4,7 +4,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Weak};
 
-use lmt_core::buffer::{Access, Buffer, Segment};
+use lmt_core::buffer::{Access, Buffer};
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::{
     Abilities, Cookie, Direction, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step,
@@ -16,7 +16,7 @@ use lmt_core::region::Protection;
 use crate::driver::Driver;
 use crate::error::KnemError;
 use crate::ioctl::IoctlDriver;
-use crate::sys::{ProbeMemory, lend_again};
+use crate::sys::{ProbeMemory, lend_part};
 use crate::types::{CopyFlags, InlineCopy, Length, RegionCookie, Uses};
 use crate::user::UserDriver;
 
@@ -289,9 +289,8 @@ impl<D: Driver> Lmt for KnemLmt<D> {
             return Ok((transfer, Cookie::empty()));
         }
         let opened = self.opened()?;
-        let pieces: Vec<Segment> = data.pieces(plan.interval.start..plan.interval.end).collect();
-        let lent =
-            lend_again(&pieces, data).ok_or_else(|| demote("the message is not memory that was lent"))?;
+        let lent = lend_part(data, plan.interval.start..plan.interval.end)
+            .ok_or_else(|| demote("the message is not memory that was lent"))?;
         let protection = if plan.role == Role::Sender { Protection::READ } else { Protection::WRITE };
         let region = opened.driver.create_region(lent, protection, Uses::Many).map_err(|e| fault(&e))?;
         transfer.declared = Some(region);

@@ -1,33 +1,22 @@
 //! Lending memory to the driver: what it copies from and into.
 #![allow(unsafe_code)] // Buffer::new, for memory that is lent already or one's own.
 
+use std::ops::Range;
 use std::sync::atomic::AtomicU8;
 
 use lmt_core::buffer::{Access, Buffer, Segment};
 
-/// Lends the part of `data` that `pieces` cut out of it once more.
+/// Lends the part `range` of `data` once more.
 ///
 /// The result must not outlive what `data` is lent for: a mechanism drops it
 /// in `finish`, which comes before the message's buffer is given back.
-pub(crate) fn lend_again(pieces: &[Segment], data: &Buffer) -> Option<Buffer> {
-    let within = |piece: &Segment| {
-        let holds = |segment: &Segment| {
-            piece.address >= segment.address
-                && piece
-                    .address
-                    .checked_add(piece.bytes)
-                    .is_some_and(|end| end <= segment.address + segment.bytes)
-        };
-        data.segments().iter().any(holds)
-    };
-    if !pieces.iter().all(within) {
-        return None;
-    }
-    // SAFETY: each piece lies within a segment of `data`, which its lender has
-    // promised to keep valid until the operation is complete, for the same
-    // access; the mechanism that calls this uses nothing else of `data`
-    // meanwhile and drops the result before that.
-    unsafe { Buffer::new(pieces, data.access()) }.ok()
+pub(crate) fn lend_part(data: &Buffer, range: Range<u64>) -> Option<Buffer> {
+    let pieces: Vec<Segment> = data.pieces(range).collect();
+    // SAFETY: each piece lies within a segment of `data` (`pieces` cuts nothing
+    // else), which its lender has promised to keep valid until the operation is
+    // complete, for the same access; the mechanism that calls this uses nothing
+    // else of `data` meanwhile and drops the result before that.
+    unsafe { Buffer::new(&pieces, data.access()) }.ok()
 }
 
 /// Memory of this process for a peer to try itself on: a nonce to be read, and

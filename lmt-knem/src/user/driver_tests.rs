@@ -128,6 +128,28 @@ fn a_failed_asynchronous_copy_is_told_of_when_it_is_asked_for() {
     assert!(matches!(again, Err(KnemError::NotDeclared)), "a failed copy uses it up too: {again:?}");
 }
 
+/// As between pid namespaces: the table is there, and the process is not.
+#[test]
+fn a_process_that_is_not_visible_here_is_told_of_at_once() {
+    let (mut owner, mut driver) = (open(), open());
+    let (mut memory, mut into) = ([1; 8], [0; 8]);
+    let private = owner.create_region(lend(&mut memory), Protection::READ, Uses::Many).expect("room");
+    let allocated = owner.allocate_region(8, Protection::READ, Uses::Many).expect("memory");
+    let introduction = owner.introduce().expect("a descriptor");
+    driver.meet(Arc::new(PeerProcess::new(0, None)), introduction).expect("it is an introduction");
+    let begun = std::time::Instant::now();
+    for region in [private, allocated] {
+        assert_eq!(driver.region_bytes(&region).expect("the table is there"), 8);
+        let copied =
+            driver.inline_copy(&mut lend(&mut into), &whole(Direction::Get, region), CopyFlags::NONE);
+        assert!(
+            matches!(copied, Err(KnemError::Unavailable { errno: Some(Errno::ESRCH), .. })),
+            "{copied:?}"
+        );
+    }
+    assert!(begun.elapsed() < std::time::Duration::from_millis(400), "nobody's death was waited for");
+}
+
 #[test]
 fn dropping_the_driver_waits_for_the_copies_that_go_on() {
     let mut driver = open();

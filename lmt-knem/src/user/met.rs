@@ -79,7 +79,11 @@ impl Met {
             Errno::ESRCH => KnemError::OwnerDead,
             _ => of_system("pidfd_open", errno),
         })?;
-        let table = sys::pidfd_getfd(pidfd.as_fd(), name.descriptor()).map_err(of_getfd)?;
+        let table = sys::pidfd_getfd(pidfd.as_fd(), name.descriptor()).map_err(|errno| match errno {
+            // It had the pid a moment ago.
+            Errno::ESRCH => KnemError::OwnerDead,
+            _ => of_getfd(errno),
+        })?;
         let table = RemoteTable::attach(table, name.owner())?;
         let process = PeerProcess::new(pid, Some(pidfd));
         let expected = table.head_bytes();
@@ -154,7 +158,7 @@ impl Met {
 fn wait_for_death(process: &PeerProcess) -> bool {
     // Without a number here (another pid namespace) it is found by none, and
     // that says nothing of its end.
-    if process.pid().is_none() {
+    if process.pid().is_none() || process.pidfd().is_none() {
         return !process.is_alive();
     }
     let begun = Instant::now();
@@ -220,7 +224,7 @@ fn of_copy(error: CopyError, process: &PeerProcess) -> KnemError {
 fn of_getfd(errno: Errno) -> KnemError {
     let sentence = match errno {
         Errno::EBADF => return refused("the process that it names has no such descriptor (any more)"),
-        Errno::ESRCH => return KnemError::OwnerDead,
+        Errno::ESRCH => "the process is not found here; both must share one pid namespace",
         Errno::EPERM => {
             "the kernel does not let this process take the other's table of regions (pidfd_getfd); both must run as \
              the same user in one user namespace, the other dumpable, and where \
