@@ -163,7 +163,7 @@ fn any_faults() -> impl Strategy<Value = Faults> {
 }
 
 fn any_limits() -> impl Strategy<Value = Limits> {
-    (prop_oneof![1u32..100, 4096u32..70_000], 0u32..20, 1u32..10).prop_map(
+    (prop_oneof![300u32..2000, 4096u32..70_000], 0u32..20, 1u32..10).prop_map(
         |(max_transfer_bytes, max_batch, max_under_way)| Limits {
             max_transfer_bytes,
             max_batch,
@@ -184,7 +184,7 @@ fn any_config() -> impl Strategy<Value = Config> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_right_bytes_arrive_whatever_the_faults(

@@ -194,18 +194,20 @@ impl<Q: WorkQueue> Core<Q> {
         self.turn(id);
         let Some(Some(job)) = self.jobs.get_mut(id) else { return gone() };
         let mut budget = CPU_BYTES_A_POLL;
-        for at in job.arrived..job.groups.len() {
-            let is_front = job.groups[..at].iter().all(|group| done(&group.stage));
-            let Stage::ByCpu(left) = &mut job.groups[at].stage else { continue };
-            while let Some(part) = left.front().copied() {
-                if job.is_cancelled || budget == 0 || (part.is_fenced && !is_front) {
-                    break;
+        let mut is_front = true;
+        for group in &mut job.groups[job.arrived..] {
+            if let Stage::ByCpu(left) = &mut group.stage {
+                while let Some(part) = left.front().copied() {
+                    if job.is_cancelled || budget == 0 || (part.is_fenced && !is_front) {
+                        break;
+                    }
+                    budget = budget.saturating_sub(u64::from(part.bytes()));
+                    part.copy_now();
+                    self.counters.cpu_bytes += u64::from(part.bytes());
+                    left.pop_front();
                 }
-                budget = budget.saturating_sub(u64::from(part.bytes()));
-                part.copy_now();
-                self.counters.cpu_bytes += u64::from(part.bytes());
-                left.pop_front();
             }
+            is_front &= done(&group.stage);
         }
         job.advance();
         job.progress()
