@@ -220,9 +220,15 @@ impl Mechanisms {
         self.list = kept;
     }
 
-    /// Where the mechanisms stand in the list that these names mean, in order.
+    /// Where the mechanisms stand in the list that these names mean, in order,
+    /// each once.
     fn meant_by<'a>(&'a self, names: &'a [String]) -> impl Iterator<Item = usize> {
-        names.iter().flat_map(|name| (0..self.list.len()).filter(|&at| is_meant(name, self.list[at].name())))
+        let means = |name: &String, at: usize| is_meant(name, self.list[at].name());
+        names.iter().enumerate().flat_map(move |(number, name)| {
+            (0..self.list.len()).filter(move |&at| {
+                means(name, at) && !names[..number].iter().any(|earlier| means(earlier, at))
+            })
+        })
     }
 
     /// Why no mechanism works with a peer, as far as that is known.
@@ -253,7 +259,11 @@ impl Mechanisms {
         let mut hellos = Vec::with_capacity(self.list.len());
         for (mechanism, absent) in self.list.iter_mut().zip(&mut self.absent) {
             match mechanism.hello() {
-                Ok(hello) => hellos.push((MechanismTag::of(mechanism.name()), hello)),
+                // What was refused once may be allowed by now.
+                Ok(hello) => {
+                    *absent = None;
+                    hellos.push((MechanismTag::of(mechanism.name()), hello));
+                }
                 Err(reason) => *absent = Some(reason),
             }
         }
@@ -348,9 +358,13 @@ impl Mechanisms {
             for &model in self.list[at].models() {
                 if standing.ours.allow_sending(standing.theirs, model) {
                     let mechanism = MechanismTag::of(self.list[at].name());
-                    // The list holds every mechanism in each of its models;
-                    // what does not fit is the least preferred.
-                    let _full = candidates.push(Choice { mechanism, model });
+                    if !candidates.push(Choice { mechanism, model }) {
+                        // It is the least preferred.
+                        tracing::debug!(
+                            name = self.list[at].name(),
+                            "a message has no room for more choices"
+                        );
+                    }
                 }
             }
         };

@@ -83,6 +83,8 @@ fn a_name_without_its_last_part_means_a_family() {
     let asked = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
     let only = asked(&["b", "a"]);
     assert_eq!(names_of(&all.candidates(0, Some(&only)), &all), ["b", "a-1", "a-2"]);
+    let twice = asked(&["a-2", "a", "a-1"]);
+    assert_eq!(names_of(&all.candidates(0, Some(&twice)), &all), ["a-2", "a-1"]);
     all.restrict(&asked(&["a", "a-1", "ab"]));
     assert_eq!(all.names(), ["a-1", "a-2", "ab"]);
 }

@@ -34,14 +34,6 @@ impl Side {
     }
 }
 
-/// What came of one step.
-enum Moved {
-    Nothing,
-    /// So many bytes, or the end, which counts as one.
-    Bytes(u64),
-    Failed,
-}
-
 /// A transfer that has ended, with the memory that it no longer uses.
 #[derive(Debug)]
 pub enum Ended {
@@ -72,6 +64,8 @@ pub struct Transfers {
     ended: VecDeque<Ended>,
     /// Receives whose buffers are being faulted in.
     faulting: VecDeque<ReceiveId>,
+    /// How many active transfers in a row stood still, over several calls.
+    stood_still: usize,
 }
 
 /// The slot of a transfer's name: the machine reuses slots, and names carry a
@@ -170,40 +164,40 @@ impl Transfers {
     }
 
     /// Lets the next active transfer that can move do so, by at most
-    /// `quota_bytes`. Returns how many bytes its front advanced, or `None` when
-    /// no transfer is active.
+    /// `quota_bytes`. Returns whether one has, or has ended, or there are more
+    /// than one call looks at: then the next call looks at those.
     ///
     /// Of many active transfers most may wait for one of them (a pipe carries
     /// one message at a time), so those that stand still are passed over.
-    pub fn step(&mut self, quota_bytes: u64) -> Option<u64> {
-        for _ in 0..self.machine.active().min(Self::MOST_PASSED_OVER) {
-            match self.step_next(quota_bytes)? {
-                Moved::Nothing => {}
-                Moved::Bytes(bytes) => return Some(bytes),
-                Moved::Failed => return Some(0),
+    pub fn step(&mut self, quota_bytes: u64) -> bool {
+        let active = self.machine.active();
+        for _ in 0..active.min(Self::MOST_PASSED_OVER) {
+            if self.step_next(quota_bytes) {
+                self.stood_still = 0;
+                return true;
             }
+            self.stood_still += 1;
         }
-        self.is_active().then_some(0)
+        if self.stood_still < active {
+            return true;
+        }
+        self.stood_still = 0;
+        false
     }
 
     /// So many are passed over in one call, which is to stay short.
     const MOST_PASSED_OVER: usize = 64;
 
-    fn step_next(&mut self, quota_bytes: u64) -> Option<Moved> {
-        let (key, max_bytes) = self.machine.next_step(quota_bytes)?;
+    /// Returns whether the next active transfer went on or ended.
+    fn step_next(&mut self, quota_bytes: u64) -> bool {
+        let Some((key, max_bytes)) = self.machine.next_step(quota_bytes) else { return false };
         let (side, mechanisms) = self.side(key);
-        let outcome = match side {
-            Some(Side { buffer, handle: Some(handle), .. }) => mechanisms.step(*handle, buffer, max_bytes),
-            _ => return None,
-        };
-        let moved = match &outcome {
-            Ok(Step { bytes: 0, done: false }) => Moved::Nothing,
-            Ok(step) => Moved::Bytes(step.bytes.max(1)),
-            Err(_) => Moved::Failed,
-        };
+        let Some(Side { buffer, handle: Some(handle), .. }) = side else { return false };
+        let outcome = mechanisms.step(*handle, buffer, max_bytes);
+        let stands_still = matches!(outcome, Ok(Step { bytes: 0, done: false }));
         self.machine.stepped(key, outcome);
         self.pump();
-        Some(moved)
+        !stands_still
     }
 
     /// Faults in one chunk of a buffer that a peer is to write. Returns whether
@@ -226,6 +220,11 @@ impl Transfers {
     /// Whether [`Self::fault_in`] has something to do.
     pub fn is_faulting(&self) -> bool {
         !self.faulting.is_empty()
+    }
+
+    /// How many transfers can move bytes from this side, if their turn comes.
+    pub fn active(&self) -> usize {
+        self.machine.active()
     }
 
     /// Whether any transfer can move bytes from this side now.
@@ -292,11 +291,10 @@ impl Transfers {
                         mechanisms.finish(handle);
                     }
                 }
-                Action::Blacklist { peer, mechanism, model, role } => {
+                Action::Blacklist { peer, mechanism, model, role, errno, sentence } => {
                     if role == Role::Sender {
-                        let sentence =
-                            format!("{model:?} failed in the middle of a message and was given up");
-                        self.mechanisms.give_up(peer, mechanism, model, Unavailable { errno: 0, sentence });
+                        let sentence = format!("{model:?} failed in the middle of a message: {sentence}");
+                        self.mechanisms.give_up(peer, mechanism, model, Unavailable { errno, sentence });
                     }
                 }
                 Action::CompleteSend { id, result } => {
@@ -323,3 +321,7 @@ impl Transfers {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "transfers_tests.rs"]
+mod tests;

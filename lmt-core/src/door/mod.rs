@@ -431,7 +431,7 @@ impl Door {
             None => self.look_at_sockets(),
         }
         let quota_bytes = self.inner.config.quota_bytes;
-        let mut moved = self.inner.transfers.step(quota_bytes).is_some_and(|bytes| bytes > 0);
+        let mut moved = self.inner.transfers.step(quota_bytes);
         self.inner.settle();
         moved |= self.inner.transfers.is_faulting() && self.inner.transfers.fault_in();
         if self.inner.transfers.standings().has_parcels() {

@@ -70,7 +70,7 @@ impl Engine {
         traffic.settle();
         if traffic.transfers.is_active() {
             let quota_bytes = traffic.config.quota_bytes;
-            moved |= traffic.transfers.step(quota_bytes).is_some_and(|bytes| bytes > 0);
+            moved |= traffic.transfers.step(quota_bytes);
             traffic.settle();
         }
         if traffic.transfers.is_faulting() {

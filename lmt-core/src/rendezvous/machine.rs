@@ -344,10 +344,10 @@ impl Machine {
     /// Keeps why an attempt failed on this side.
     pub(super) fn note(&mut self, key: TransferKey, errno: i32, for_good: bool, sentence: String) {
         let Some(side) = self.side_mut(key) else { return };
-        side.failure = Some((errno, sentence));
+        side.failure = Some((errno, sentence.clone()));
         let (peer, mechanism, model, role) = (side.peer, side.mechanism, side.model, side.role);
         if for_good {
-            self.actions.push_back(Action::Blacklist { peer, mechanism, model, role });
+            self.actions.push_back(Action::Blacklist { peer, mechanism, model, role, errno, sentence });
         }
     }
 

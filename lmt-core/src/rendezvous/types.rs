@@ -23,7 +23,7 @@ pub struct Candidates {
 
 impl Candidates {
     /// The most choices one message can have.
-    pub const MAX: usize = 16;
+    pub const MAX: usize = 20;
 
     /// No choice yet.
     pub const fn new() -> Self {
@@ -131,6 +131,10 @@ pub enum Action {
         model: Model,
         /// Which end this process was.
         role: Role,
+        /// The errno of the failure, or 0.
+        errno: i32,
+        /// One sentence on what happened.
+        sentence: String,
     },
 }
 

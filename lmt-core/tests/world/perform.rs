@@ -39,7 +39,7 @@ impl World {
                 let receive = self.ends[end].receives.remove(&id).expect("a receive completes once");
                 self.complete_receive(receive, Outcome::Ended(result));
             }
-            Action::Blacklist { peer, mechanism, model, role } => {
+            Action::Blacklist { peer, mechanism, model, role, .. } => {
                 if role == lmt_core::mechanism::Role::Sender {
                     self.ends[end].blacklist.insert((peer as usize, mechanism, model));
                 }

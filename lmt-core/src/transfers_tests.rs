@@ -1,0 +1,99 @@
+//! Turns among transfers, with a mechanism of which only one transfer moves.
+
+use super::*;
+use crate::buffer::{Access, Segment};
+use crate::identity::EndpointId;
+use crate::mechanism::{Abilities, Cookie, Fault, Hello, Interval, Lmt, PeerFacts, Plan, Step};
+use crate::process::PeerProcess;
+use crate::rendezvous::MechanismTag;
+use std::sync::Arc;
+
+const BYTES: u64 = 100;
+
+/// The transfer of this number, counted by `prepare`, is the one that moves.
+struct OneMoves {
+    which: usize,
+    prepared: usize,
+}
+
+impl Lmt for OneMoves {
+    type Peer = ();
+    type Transfer = usize;
+
+    fn name(&self) -> &'static str {
+        "one-moves"
+    }
+    fn models(&self) -> &'static [Model] {
+        &[Model::Get]
+    }
+    fn hello(&mut self) -> Result<Hello, Unavailable> {
+        Ok(Hello::default())
+    }
+    fn probe(&mut self, _: &PeerFacts, _: Hello) -> Result<((), Abilities), Unavailable> {
+        Ok(((), Abilities { read: true, ..Abilities::default() }))
+    }
+    fn prepare(&mut self, (): &mut (), _: &Plan, _: &Buffer) -> Result<(usize, Cookie), Fault> {
+        self.prepared += 1;
+        Ok((self.prepared - 1, Cookie::empty()))
+    }
+    fn start(&mut self, (): &mut (), _: &mut usize, _: &Cookie, _: Interval) -> Result<(), Fault> {
+        Ok(())
+    }
+    fn step(&mut self, (): &mut (), number: &mut usize, _: &mut Buffer, _: u64) -> Result<Step, Fault> {
+        let moves = *number == self.which;
+        Ok(Step { bytes: if moves { BYTES } else { 0 }, done: moves })
+    }
+    fn finish(&mut self, (): &mut (), _: usize) {}
+}
+
+/// So many receives under way, of which number `which` can move.
+fn under_way(receives: u64, which: usize, memory: &mut [u8]) -> Transfers {
+    let mut mechanisms = Mechanisms::new();
+    mechanisms.register(OneMoves { which, prepared: 0 });
+    let facts = PeerFacts {
+        id: EndpointId::from_bytes([1; 16]),
+        process: Arc::new(PeerProcess::new(1, None)),
+        probe_address: 0,
+        nonce: [0; 16],
+    };
+    let hellos = mechanisms.hellos();
+    mechanisms.probe(0, &facts, hellos);
+    let mut transfers = Transfers::new(mechanisms);
+    for number in 0..receives {
+        #[allow(unsafe_code)]
+        // SAFETY: the mechanism of this test touches no buffer.
+        let buffer = unsafe { Buffer::new(&[Segment::of_mut(memory)], Access::Write) }.unwrap();
+        let rts = Rts {
+            send_id: SendId(number),
+            total_bytes: BYTES,
+            attempt: 0,
+            mechanism: MechanismTag::of("one-moves"),
+            model: Model::Get,
+            cookie: Cookie::empty(),
+        };
+        transfers.matched(0, &rts, buffer, number);
+    }
+    assert_eq!(transfers.active(), receives as usize);
+    transfers
+}
+
+#[test]
+fn those_that_stand_still_are_passed_over() {
+    let mut memory = [0; BYTES as usize];
+    let mut transfers = under_way(50, 40, &mut memory);
+    assert!(transfers.step(1 << 20), "one of 50 can move");
+    assert!(matches!(transfers.pop_ended(), Some(Ended::Receive { token: 40, result: Ok(_) })));
+    assert!(!transfers.step(1 << 20), "none of the others can");
+}
+
+#[test]
+fn of_very_many_each_is_looked_at_before_it_is_said_that_none_moves() {
+    let mut memory = [0; BYTES as usize];
+    let mut transfers = under_way(200, 180, &mut memory);
+    for call in 0..3 {
+        assert!(transfers.step(1 << 20), "not all were looked at after call {call}");
+    }
+    assert!(matches!(transfers.pop_ended(), Some(Ended::Receive { token: 180, result: Ok(_) })));
+    let calls = (0..10).take_while(|_| transfers.step(1 << 20)).count();
+    assert_eq!(calls, 3, "199 are four calls' worth");
+}
