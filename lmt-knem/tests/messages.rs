@@ -176,7 +176,7 @@ fn greetings_that_lie_are_refused_and_peers_that_left_are_forgotten() {
     drop(peer);
     let probe = lmt_knem::RegionCookie::new(owner, 0, 1);
     let _hello = other.hello().unwrap();
-    assert_eq!(other.driver().unwrap().region_bytes(&probe).unwrap(), 32, "the peer is still there");
+    assert!(other.driver().unwrap().region_bytes(&probe).is_ok(), "the peer is still there");
     drop(again);
     let _hello = other.hello().unwrap();
     let gone = other.driver().unwrap().region_bytes(&probe);
