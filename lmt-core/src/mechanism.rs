@@ -356,7 +356,8 @@ pub trait Lmt: Send + 'static {
 
     /// Takes the endpoint's bell, before anything else is asked of the
     /// mechanism. One that works in the background rings it when a transfer has
-    /// ended; others need none, and by default it is dropped.
+    /// ended; others need none, and by default it is dropped. The second door
+    /// has none to give: there the embedder polls.
     fn take_bell(&mut self, _bell: &Bell) {}
 
     /// Ends a transfer, complete or not, and gives back what it held. When it
