@@ -21,6 +21,8 @@ mod mapped;
 pub mod offload;
 mod outcome;
 #[cfg(not(loom))]
+mod patience;
+#[cfg(not(loom))]
 pub mod pipeline;
 pub mod places;
 mod queue;
