@@ -124,6 +124,7 @@ impl<E: CopyEngine> Lmt for Offload<E> {
         self.engine.take_bell(bell);
     }
 
+    #[allow(unsafe_code)] // Lends the buffer's memory to the engine.
     fn prepare(
         &mut self,
         _peer: &mut OffloadPeer,
@@ -131,7 +132,13 @@ impl<E: CopyEngine> Lmt for Offload<E> {
         data: &Buffer,
     ) -> Result<(Self::Transfer, Cookie), Fault> {
         let (cookie, kept) = describe(data, plan.interval)?;
-        let pieces = if copies_here(plan) { mapped::lent_by(data, plan.interval) } else { Vec::new() };
+        let pieces = match copies_here(plan) {
+            // SAFETY: the pieces are kept in the transfer, and go from there
+            // into its job alone. `finish` drops them and returns when
+            // the engine is quiet about the job; the transfer's own drop does the same.
+            true => unsafe { mapped::lent_by(data, plan.interval) },
+            false => Vec::new(),
+        };
         Ok((OffloadTransfer { job: None, plan: *plan, _kept: kept, pieces, told_bytes: 0 }, cookie))
     }
 

@@ -107,6 +107,7 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
         Some(OffloadKnemPeer { regions, process: Arc::clone(&facts.process) })
     }
 
+    #[allow(unsafe_code)] // Lends the buffer's memory to the engine.
     fn prepare(
         &mut self,
         peer: &mut OffloadKnemPeer,
@@ -114,7 +115,13 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
         data: &Buffer,
     ) -> Result<(Self::Transfer, Cookie), Fault> {
         let (regions, cookie) = self.regions.prepare(&mut peer.regions, plan, data)?;
-        let pieces = if copies_here(plan) { mapped::lent_by(data, plan.interval) } else { Vec::new() };
+        let pieces = match copies_here(plan) {
+            // SAFETY: the pieces are kept in the transfer, and go from there
+            // into its job alone. `finish` drops them and returns when
+            // the job's drop has waited for the driver; the transfer's own drop does the same.
+            true => unsafe { mapped::lent_by(data, plan.interval) },
+            false => Vec::new(),
+        };
         Ok((OffloadKnemTransfer { job: None, regions, plan: *plan, pieces, told_bytes: 0 }, cookie))
     }
 
