@@ -16,7 +16,7 @@ use crate::engine::{CopyEngine, SubmitError};
 use crate::mapped::{self, Mapped};
 use crate::offload::copies_here;
 use crate::places::{CopyList, ListError, Place};
-use crate::steps::{Told, tell};
+use crate::steps::{DONE_TOO_EARLY, NOT_STARTED, Told, tell};
 
 const NAME: &str = "ioat-knem";
 
@@ -153,12 +153,12 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
         max_bytes: u64,
     ) -> Result<Step, Fault> {
         let mut engine = self.engine().ok_or_else(|| given_up(closed()))?;
-        let Some(job) = &mut transfer.job else { return Err(fault("the transfer was not started")) };
+        let Some(job) = &mut transfer.job else { return Err(fault(NOT_STARTED)) };
         let progress = engine.poll(job);
         match tell(&mut transfer.told_bytes, transfer.plan.interval.bytes(), progress, max_bytes) {
             Told::Step(step) => Ok(step),
             Told::Failed(failure) => Err(failure.to_fault(NAME)),
-            Told::DoneTooEarly => Err(fault("the engine said done too early")),
+            Told::DoneTooEarly => Err(fault(DONE_TOO_EARLY)),
         }
     }
 
@@ -204,5 +204,8 @@ fn given_up(why: Unavailable) -> Fault {
 }
 
 fn closed() -> Unavailable {
-    Unavailable { errno: 0, sentence: "the KNEM driver is not open".to_owned() }
+    let sentence = "the KNEM driver is not open; load its module, let this user open /dev/knem, and greet \
+                    the peer by another endpoint"
+        .to_owned();
+    Unavailable { errno: 0, sentence }
 }
