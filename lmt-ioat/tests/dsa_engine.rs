@@ -352,7 +352,8 @@ fn a_device_that_does_not_answer_is_asked_once_and_soon_given_up() {
 #[test]
 fn what_is_left_to_the_cpu_is_done_a_little_at_a_time() {
     let short = Config { min_copy_bytes: u32::MAX, ..config() };
-    let (mut engine, _) = engine(short, Limits { max_transfer_bytes: 1 << 30, ..limits() }, Faults::default());
+    let (mut engine, _) =
+        engine(short, Limits { max_transfer_bytes: 1 << 30, ..limits() }, Faults::default());
     let mut memory = Memory::new(&[3 << 20]);
     let mut job = engine.submit(memory.list()).unwrap();
     let mut polls = 0;

@@ -5,8 +5,8 @@
 #![allow(dead_code)] // Each test binary uses a part of it.
 #![allow(unsafe_code)] // It follows the descriptors' addresses, as a device does.
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use lmt_ioat::dsa::descriptor::Descriptor;
 use lmt_ioat::dsa::queue::{Limits, Stopped, Submitted, WorkQueue};
