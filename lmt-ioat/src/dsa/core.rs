@@ -314,7 +314,7 @@ impl<Q: WorkQueue> Core<Q> {
         self.cancel(id);
         self.turn(id);
         match self.jobs.get_mut(id) {
-            Some(Some(job)) if job.flying() => return None,
+            Some(Some(job)) if job.flying() => None,
             Some(place) => {
                 let Some(job) = place.take() else { return Some(gone()) };
                 self.free_jobs.push(id);
