@@ -1,16 +1,13 @@
 //! How a long copy is cut: pieces that start at one page and double up to 1024
 //! pages (open-mx-intranode, section III and figure 10). The first piece is
 //! there early, so that the other stages of a transfer begin early; the large
-//! ones keep the cost of each piece small.
+//! ones, half a millisecond of copying, keep the cost of each piece small.
 
+use lmt_core::fault_in::GrowingChunks;
 use lmt_core::mechanism::Interval;
 
 /// A page, in bytes.
 pub const PAGE_BYTES: u64 = 4096;
-/// The first chunk, in bytes.
-pub const FIRST_CHUNK_BYTES: u64 = PAGE_BYTES;
-/// The largest chunk, in bytes: 1024 pages, half a millisecond of copying.
-pub const LARGEST_CHUNK_BYTES: u64 = 1024 * PAGE_BYTES;
 
 /// The chunks of a copy of so many bytes, as intervals from 0 on.
 ///
@@ -23,13 +20,13 @@ pub const LARGEST_CHUNK_BYTES: u64 = 1024 * PAGE_BYTES;
 pub struct Chunks {
     at: u64,
     end: u64,
-    next_bytes: u64,
+    sizes: GrowingChunks,
 }
 
 impl Chunks {
     /// The chunks of `total_bytes` bytes.
-    pub const fn of(total_bytes: u64) -> Self {
-        Self { at: 0, end: total_bytes, next_bytes: FIRST_CHUNK_BYTES }
+    pub fn of(total_bytes: u64) -> Self {
+        Self { at: 0, end: total_bytes, sizes: GrowingChunks::default() }
     }
 
     /// Whether there is none left.
@@ -45,9 +42,9 @@ impl Iterator for Chunks {
         if self.at == self.end {
             return None;
         }
-        let chunk = Interval { start: self.at, end: self.at + self.next_bytes.min(self.end - self.at) };
+        let bytes = self.sizes.next()?.min(self.end - self.at);
+        let chunk = Interval { start: self.at, end: self.at + bytes };
         self.at = chunk.end;
-        self.next_bytes = (self.next_bytes * 2).min(LARGEST_CHUNK_BYTES);
         Some(chunk)
     }
 }

@@ -14,7 +14,7 @@ proptest! {
         let mut at = 0;
         for chunk in Chunks::of(total_bytes) {
             prop_assert_eq!(chunk.start, at);
-            prop_assert!(chunk.bytes() > 0 && chunk.bytes() <= LARGEST_CHUNK_BYTES);
+            prop_assert!(chunk.bytes() > 0 && chunk.bytes() <= 1024 * PAGE_BYTES);
             at = chunk.end;
         }
         prop_assert_eq!(at, total_bytes);
@@ -22,8 +22,9 @@ proptest! {
 
     #[test]
     fn chunks_do_not_overflow(total_bytes in (u64::MAX - 9000)..=u64::MAX) {
-        let mut chunks = Chunks { at: total_bytes - 5000, end: total_bytes, next_bytes: LARGEST_CHUNK_BYTES };
-        prop_assert_eq!(chunks.next().map(Interval::bytes), Some(5000));
+        let mut chunks = Chunks { at: total_bytes - 5000, ..Chunks::of(total_bytes) };
+        prop_assert_eq!(chunks.next().map(Interval::bytes), Some(4096));
+        prop_assert_eq!(chunks.next().map(Interval::bytes), Some(904));
         prop_assert_eq!(chunks.next(), None);
     }
 }

@@ -70,7 +70,7 @@ pub enum CopyFailure {
     #[error("the copy was cancelled")]
     Cancelled,
     /// The engine itself has ended; nothing more will come from it.
-    #[error("the copy engine has ended")]
+    #[error("the copy engine has ended; make another endpoint, or use another mechanism")]
     EngineGone,
 }
 
@@ -164,7 +164,10 @@ pub trait CopyEngine: Send + 'static {
     fn cancel(&mut self, job: &mut Self::Job);
 
     /// Cancels what is left of a list and waits until the engine is quiet
-    /// about it, for at most one chunk's time ([`crate::chunks`]); returns how
-    /// it ended.
+    /// about it; returns how it ended. How long that takes is the engine's to
+    /// document: a thread has one chunk to end ([`crate::chunks`]), a device all
+    /// that it was asked for, and there is no limit where a device does not
+    /// answer, for the memory is not its owner's before it has. An engine that
+    /// waits by looking does so without a pause for a moment only, then asleep.
     fn quiesce(&mut self, job: Self::Job) -> Progress;
 }

@@ -6,6 +6,9 @@
 //! and writes its completion into memory, where it costs a load to look. What
 //! it copies stays lent to it until it is quiet about the list ([`places`] says
 //! how that is kept).
+//!
+//! Unsafe code is in the files that allow it at their top with a reason, and in
+//! the two mechanisms' `prepare`, which lends a buffer's memory to an engine.
 #![deny(unsafe_code)]
 // The models use the queue alone.
 #![cfg_attr(loom, allow(dead_code))]
@@ -20,6 +23,8 @@ mod mapped;
 #[cfg(not(loom))]
 pub mod offload;
 mod outcome;
+#[cfg(not(loom))]
+mod patience;
 #[cfg(not(loom))]
 pub mod pipeline;
 pub mod places;

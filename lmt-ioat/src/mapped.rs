@@ -59,13 +59,17 @@ impl Mapped {
 }
 
 /// The memory of `interval` of a buffer that was given to `Lmt::prepare`, in
-/// order. For that transfer only: it, and the job made of it, must be gone or
-/// ended when `Lmt::finish` returns.
-pub(crate) fn lent_by(data: &Buffer, interval: Interval) -> Vec<Mapped> {
+/// order.
+///
+/// # Safety
+/// The pieces are for that transfer only: they, and every list and job made of
+/// them, must be gone or ended when its `Lmt::finish` returns or it is dropped.
+pub(crate) unsafe fn lent_by(data: &Buffer, interval: Interval) -> Vec<Mapped> {
     let lent = |piece| {
         // SAFETY: the buffer's maker promised valid memory, used by nobody
         // else, until the operation is complete, which it is not before
-        // `Lmt::finish` has returned; the caller keeps the pieces no longer.
+        // `Lmt::finish` has returned; the caller promises to keep the pieces no
+        // longer.
         // A buffer's pieces lie in the address space and are exposed.
         unsafe { Mapped::new(piece, data.access()) }
     };

@@ -24,7 +24,7 @@ use crate::engine::{CopyEngine, CopyFailure, Reach, SubmitError};
 use crate::mapped::{self, Mapped};
 use crate::places::{CopyList, ListError, Place};
 use crate::software::{Config, Software};
-use crate::steps::{Told, tell};
+use crate::steps::{DONE_TOO_EARLY, NOT_STARTED, Told, tell};
 
 /// Single copy by an engine in the background.
 #[derive(Debug)]
@@ -124,6 +124,7 @@ impl<E: CopyEngine> Lmt for Offload<E> {
         self.engine.take_bell(bell);
     }
 
+    #[allow(unsafe_code)] // Lends the buffer's memory to the engine.
     fn prepare(
         &mut self,
         _peer: &mut OffloadPeer,
@@ -131,7 +132,13 @@ impl<E: CopyEngine> Lmt for Offload<E> {
         data: &Buffer,
     ) -> Result<(Self::Transfer, Cookie), Fault> {
         let (cookie, kept) = describe(data, plan.interval)?;
-        let pieces = if copies_here(plan) { mapped::lent_by(data, plan.interval) } else { Vec::new() };
+        let pieces = match copies_here(plan) {
+            // SAFETY: the pieces are kept in the transfer, and go from there
+            // into its job alone. `finish` drops them and returns when
+            // the engine is quiet about the job; the transfer's own drop does the same.
+            true => unsafe { mapped::lent_by(data, plan.interval) },
+            false => Vec::new(),
+        };
         Ok((OffloadTransfer { job: None, plan: *plan, _kept: kept, pieces, told_bytes: 0 }, cookie))
     }
 
@@ -172,14 +179,14 @@ impl<E: CopyEngine> Lmt for Offload<E> {
         max_bytes: u64,
     ) -> Result<Step, Fault> {
         let Some(job) = &mut transfer.job else {
-            return Err(self.fault("the transfer was not started"));
+            return Err(self.fault(NOT_STARTED));
         };
         let progress = self.engine.poll(job);
         let total_bytes = transfer.plan.interval.bytes();
         match tell(&mut transfer.told_bytes, total_bytes, progress, max_bytes) {
             Told::Step(step) => Ok(step),
             Told::Failed(failure) => Err(self.fault_of(failure, &peer.process)),
-            Told::DoneTooEarly => Err(self.fault("the engine said done too early")),
+            Told::DoneTooEarly => Err(self.fault(DONE_TOO_EARLY)),
         }
     }
 

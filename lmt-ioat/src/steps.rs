@@ -15,6 +15,13 @@ pub(crate) enum Told {
     DoneTooEarly,
 }
 
+/// A transfer is stepped that was never started.
+pub(crate) const NOT_STARTED: &str =
+    "the transfer is stepped before it is started; call Lmt::start first, once both cookies are there";
+/// What [`Told::DoneTooEarly`] means.
+pub(crate) const DONE_TOO_EARLY: &str =
+    "the engine said that all was copied before all was; report it, and leave this mechanism out";
+
 /// What to tell of `progress` after `told_bytes`, which go on, have been told of
 /// `total_bytes`. At most `max_bytes` are told at once: what the engine has done
 /// beyond them, the next steps tell.

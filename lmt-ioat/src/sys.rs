@@ -1,5 +1,5 @@
 //! Touching the memory that a list lends.
-#![allow(unsafe_code)] // With `mapped`, the only file of this crate with unsafe code.
+#![allow(unsafe_code)] // Follows the addresses of lent memory.
 
 use lmt_core::buffer::{Access, Buffer, Segment};
 

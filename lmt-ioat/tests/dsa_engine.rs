@@ -158,6 +158,7 @@ fn any_faults() -> impl Strategy<Value = Faults> {
                 lost,
                 refuses_after,
                 idle,
+                ..Faults::default()
             })
         })
 }
@@ -294,6 +295,75 @@ fn a_device_that_stands_still_is_given_up_and_its_copies_are_made() {
     let mut memory = Memory::new(&[30_000]);
     let mut job = engine.submit(memory.list()).unwrap();
     assert_eq!(drive(&mut engine, &mut job, &memory).state, State::Done, "by the CPU");
+}
+
+#[test]
+fn what_a_closed_device_may_still_write_is_not_given_back() {
+    let faults = Faults { lost: 1000, never_drains: true, ..Faults::default() };
+    for by_drop_of_engine in [false, true] {
+        let queue = SoftwareQueue::new(Limits { max_batch: 1, ..limits() }, faults);
+        let late = queue.late();
+        let mut queue = Some(queue);
+        let open = move || Ok(queue.take().expect("it is opened once"));
+        let mut engine = DsaEngine::over(Box::new(open), config());
+        let mut memory = Memory::new(&[10_000, 20_000]);
+        let mut job = engine.submit(memory.list()).unwrap();
+        let begun = Instant::now();
+        while engine.available().is_ok() {
+            assert_eq!(engine.poll(&mut job).state, State::Running);
+            assert!(begun.elapsed() < LIMIT, "a device that stands still is not given up");
+        }
+        assert_eq!(engine.poll(&mut job).state, State::Running, "the device may still write");
+        let mut other = Memory::new(&[30_000]);
+        let mut by_cpu = engine.submit(other.list()).unwrap();
+        assert_eq!(drive(&mut engine, &mut by_cpu, &other).state, State::Done, "others go on");
+        let waiter = std::thread::spawn(move || match by_drop_of_engine {
+            true => {
+                drop(engine);
+                drop(job);
+                None
+            }
+            false => Some(engine.quiesce(job)),
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!waiter.is_finished(), "the memory was given back under the device");
+        assert!(late.finish() > 0);
+        let ended = waiter.join().unwrap();
+        assert!(ended.is_none_or(|ended| ended.state != State::Running));
+    }
+}
+
+#[test]
+fn a_device_that_does_not_answer_is_asked_once_and_soon_given_up() {
+    let faults = Faults { lost: 1000, mute: true, never_drains: true, ..Faults::default() };
+    let queue = SoftwareQueue::new(limits(), faults);
+    let late = queue.late();
+    let mut queue = Some(queue);
+    let open = move || Ok(queue.take().expect("it is opened once"));
+    let mut engine = DsaEngine::over(Box::new(open), Config::default());
+    assert!(Config::default().answer_limit <= Duration::from_millis(50));
+    let why = engine.available().unwrap_err();
+    assert!(why.sentence.contains("does not answer"), "{why}");
+    assert_eq!(engine.available(), Err(why), "kept, for the queue cannot be opened again");
+    // Its answer comes late, and finds its memory still there.
+    assert_eq!(late.finish(), 1);
+}
+
+#[test]
+fn what_is_left_to_the_cpu_is_done_a_little_at_a_time() {
+    let short = Config { min_copy_bytes: u32::MAX, ..config() };
+    let (mut engine, _) =
+        engine(short, Limits { max_transfer_bytes: 1 << 30, ..limits() }, Faults::default());
+    let mut memory = Memory::new(&[3 << 20]);
+    let mut job = engine.submit(memory.list()).unwrap();
+    let mut polls = 0;
+    while engine.poll(&mut job).state == State::Running {
+        polls += 1;
+        assert!(engine.counters().cpu_bytes <= polls * (256 << 10), "too much in one call");
+    }
+    assert_eq!(polls, 11);
+    memory.check(memory.total());
+    assert_eq!(engine.counters().cpu_bytes, memory.total());
 }
 
 #[test]

@@ -18,9 +18,10 @@ const ROUNDS: usize = 21;
 const WARM_UPS: usize = 5;
 const MESSAGE: u64 = 1;
 const GO: u64 = 2;
-/// A busy machine spoils a measurement; the best of so many counts.
-const ATTEMPTS: usize = 8;
-/// What must be hidden when the machine is ours alone (LMT_SPEED=1) ...
+/// Measurements. On a busy machine, which spoils some, the best counts; on one
+/// that is ours alone (LMT_SPEED=1) the median of all.
+const ATTEMPTS: usize = 9;
+/// What must be hidden when the machine is ours alone ...
 const STRICT_PERCENT: f64 = 70.0;
 /// ... and beside other tests, whose work is in the times as well: something
 /// must be, which a copy in the caller's own calls never reaches.
@@ -100,6 +101,24 @@ fn compute(turns: u64) {
     black_box(value);
 }
 
+/// What counts of the attempts' percentages: what is more than plausible is
+/// none, and worse than any other.
+fn verdict(is_strict: bool, attempts: &[f64]) -> f64 {
+    let plausible = |percent: f64| if percent <= PLAUSIBLE_PERCENT { percent } else { f64::MIN };
+    let mut sorted: Vec<f64> = attempts.iter().copied().map(plausible).collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let at = if is_strict { sorted.len().saturating_sub(1) / 2 } else { sorted.len().saturating_sub(1) };
+    sorted.get(at).copied().unwrap_or(f64::MIN)
+}
+
+#[test]
+fn the_verdict_is_the_median_where_the_machine_is_ours() {
+    let attempts = [90.0, 10.0, 80.0, 130.0, 20.0];
+    assert_eq!((verdict(true, &attempts), verdict(false, &attempts)), (20.0, 90.0));
+    assert_eq!(verdict(true, &[130.0, 120.0, 100.0]), f64::MIN);
+    assert_eq!(verdict(false, &[]), f64::MIN);
+}
+
 fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times[times.len() / 2].as_secs_f64()
@@ -153,22 +172,22 @@ fn a_transfer_is_hidden_behind_the_receivers_computation() {
         if group.rank() == 1 {
             side.send_all();
         } else {
-            let mut best = f64::MIN;
+            let mut percents = Vec::new();
             for attempt in 1..=ATTEMPTS {
                 let (percent, [comm, comp, both]) = measure(&side);
                 group.report(format_args!(
                     "attempt {attempt}: {percent:.0} % of a 4 MiB transfer hidden (transfer {comm:.0} us, \
                      computation {comp:.0} us, both {both:.0} us); at least {least} %"
                 ));
-                if percent <= PLAUSIBLE_PERCENT {
-                    best = best.max(percent);
-                }
-                if best >= least {
+                percents.push(percent);
+                if !is_strict && verdict(is_strict, &percents) >= least {
                     break;
                 }
             }
             side.endpoint.send(side.other, GO, &[]).expect("the sender lives");
-            assert!(best >= least, "at best {best:.0} % were hidden; it must be {least} %");
+            let hidden = verdict(is_strict, &percents);
+            let of = if is_strict { "in the median" } else { "at best" };
+            assert!(hidden >= least, "{of} {hidden:.0} % were hidden; it must be {least} %");
         }
         side.group.barrier();
     });

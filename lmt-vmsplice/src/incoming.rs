@@ -51,6 +51,13 @@ pub(crate) struct Incoming {
     current: Option<Header>,
     /// Messages that have started and not ended.
     started: BTreeSet<u64>,
+    /// The message that found the pipe empty. It alone looks again, so that
+    /// many that wait do not each ask the kernel; what it finds serves all.
+    looker: Option<u64>,
+    /// How often others did not look since.
+    passed: usize,
+    #[cfg(test)]
+    looks: u32,
 }
 
 impl Incoming {
@@ -63,6 +70,7 @@ impl Incoming {
         }
         self.last_pipe = pipe;
         self.current = None;
+        self.looker = None;
         self.outlet = match parcel.descriptors.into_iter().next() {
             None => Outlet::Missing,
             Some(fd) => usable(fd).map_or(Outlet::Garbage, Outlet::Open),
@@ -85,7 +93,7 @@ impl Incoming {
     /// it is to wait.
     pub(crate) fn outlet_for(&mut self, name: Name, bytes: u64) -> Result<Option<BorrowedFd<'_>>, Refusal> {
         if self.current.is_none() {
-            match self.look() {
+            match self.look(name.message) {
                 // That was an earlier pipe; its own is on its way.
                 Err(_) if name.awaits_later_than(self.last_pipe) => return Ok(None),
                 looked => looked?,
@@ -105,17 +113,35 @@ impl Incoming {
         }
     }
 
-    /// Looks whether the next message has begun.
-    fn look(&mut self) -> Result<(), Refusal> {
+    /// Whether it is for another message to look into the pipe. If that one
+    /// does not come although all others have, the next one takes its place.
+    fn leaves_looking_to_another(&mut self, message: u64) -> bool {
+        let to_another = self.looker.is_some_and(|looker| looker != message);
+        let passes = to_another && self.passed < self.started.len();
+        self.passed = if passes { self.passed + 1 } else { 0 };
+        passes
+    }
+
+    /// Looks, for a message that waits, whether the next one has begun.
+    fn look(&mut self, message: u64) -> Result<(), Refusal> {
+        if matches!(self.outlet, Outlet::Open(_)) && self.leaves_looking_to_another(message) {
+            return Ok(());
+        }
+        self.looker = None;
         let fd = match &self.outlet {
             Outlet::Awaited => return Ok(()),
             Outlet::Missing => return Err(Refusal::Missing { times: self.missing_in_a_row }),
             Outlet::Garbage => return Err(Refusal::Garbage),
             Outlet::Open(fd) => fd,
         };
+        #[cfg(test)]
+        (self.looks += 1);
         let mut header = Header { message: 0, bytes: 0 };
         match sys::read(fd.as_fd(), header.as_mut_bytes()) {
-            Err(Errno::EAGAIN) => Ok(()),
+            Err(Errno::EAGAIN) => {
+                self.looker = Some(message);
+                Ok(())
+            }
             Err(errno) => Err(Refusal::System(errno)),
             // The sender has closed it: there will be another.
             Ok(0) => {
@@ -154,6 +180,7 @@ impl Incoming {
     /// no more use.
     pub(crate) fn leave(&mut self, message: u64) {
         self.started.remove(&message);
+        self.looker = self.looker.filter(|looker| *looker != message);
         if self.is_current(message) {
             self.spoil(Outlet::Awaited);
         }

@@ -41,6 +41,32 @@ fn the_header_says_whose_turn_it_is_whatever_the_order_of_the_starts() {
 }
 
 #[test]
+fn of_many_that_wait_one_looks_for_all() {
+    let mut incoming = Incoming::default();
+    let pipe = with_pipe(&mut incoming, 1);
+    assert!((1..=64).all(|message| incoming.begin(message)));
+    for round in 1..=10 {
+        assert!((1..=64).all(|message| turn(&mut incoming, message, 10) == Ok(false)));
+        assert_eq!(incoming.looks, round, "one look for each round");
+    }
+    give(&pipe, 40, 10);
+    let turns = (1..=64).filter(|message| turn(&mut incoming, *message, 10) == Ok(true));
+    assert_eq!(turns.collect::<Vec<_>>(), [40], "found by the first, and told to the one it is for");
+    incoming.complete();
+    incoming.leave(40);
+    assert!((1..=39).all(|message| turn(&mut incoming, message, 10) == Ok(false)));
+    // The one that looked ends, or does not come any more: another one looks.
+    incoming.leave(1);
+    give(&pipe, 64, 10);
+    assert_eq!(turn(&mut incoming, 64, 10), Ok(true));
+    incoming.complete();
+    assert_eq!(turn(&mut incoming, 2, 10), Ok(false));
+    give(&pipe, 50, 10);
+    let turns = (0..64).map(|_| turn(&mut incoming, 50, 10).unwrap());
+    assert!(turns.into_iter().any(|is_its_turn| is_its_turn), "it waits for one that does not come");
+}
+
+#[test]
 fn a_message_that_ended_here_spoils_the_pipe_and_the_next_one_is_awaited() {
     for header_read in [true, false] {
         let mut incoming = Incoming::default();

@@ -86,7 +86,7 @@ impl Giving for ByWritev {}
 #[derive(Debug)]
 pub struct Pipes<G> {
     config: Config,
-    /// What a trial at the first hello has said, and how large pipes may be.
+    /// What a trial has said for good, and how large pipes may be.
     trial: Option<Result<usize, Unavailable>>,
     giving: PhantomData<G>,
 }
@@ -115,9 +115,21 @@ impl<G: Giving> Pipes<G> {
 
     /// Whether this process can do it at all, and how large a pipe may be.
     fn trial(&mut self) -> Result<usize, Unavailable> {
+        if let Some(known) = &self.trial {
+            return known.clone();
+        }
         let limit = self.config.max_pipe_bytes;
-        let try_it = || trial::run(G::WAY).map(|()| pipe::system_limit_bytes().min(limit));
-        self.trial.get_or_insert_with(try_it).clone()
+        let found = trial::run(G::WAY).map(|()| pipe::system_limit_bytes().min(limit));
+        self.remember(&found);
+        found
+    }
+
+    /// Keeps a trial's word unless another one may say something else: that
+    /// there was no descriptor or no memory passes.
+    fn remember(&mut self, found: &Result<usize, Unavailable>) {
+        if found.as_ref().map_or_else(trial::is_final, |_| true) {
+            self.trial = Some(found.clone());
+        }
     }
 }
 

@@ -203,6 +203,23 @@ impl<G: Giving> Pair<G> {
     }
 }
 
+#[test]
+fn a_trial_without_descriptors_is_made_again_and_a_forbidden_one_is_not() {
+    let failed = |errno: Errno| Err(Unavailable { errno: errno as i32, sentence: "refused".to_owned() });
+    let mut pipes = Vmsplice::new();
+    for errno in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM] {
+        pipes.remember(&failed(errno));
+        assert_eq!(pipes.trial, None, "{errno}");
+    }
+    pipes.hello().unwrap();
+    assert!(matches!(pipes.trial, Some(Ok(1..))));
+    for errno in [Errno::EPERM, Errno::ENOSYS] {
+        let mut pipes = Vmsplice::new();
+        pipes.remember(&failed(errno));
+        assert_eq!(pipes.hello().unwrap_err().errno, errno as i32, "kept");
+    }
+}
+
 /// A dead process, by its pidfd.
 fn dead_process() -> Arc<PeerProcess> {
     let mut child = std::process::Command::new("/bin/true").spawn().unwrap();

@@ -129,7 +129,8 @@ pub(crate) fn discard(pipe: BorrowedFd<'_>, capacity_bytes: usize) -> Result<u64
 }
 
 /// One read that does not wait, even if the other process has taken O_NONBLOCK
-/// from the descriptor, which both share.
+/// from the descriptor, which both share. (Before Linux 6.4 see
+/// [`read_unless_empty`].)
 ///
 /// # Safety
 /// Every entry of `list` must be valid for writes that disturb nobody.
@@ -142,11 +143,35 @@ unsafe fn read_listed(pipe: BorrowedFd<'_>, list: &[libc::iovec]) -> Result<u64,
         // Before Linux 6.4 pipes do not know RWF_NOWAIT, and preadv2 of a pipe
         // may be unknown as well.
         Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::ESPIPE) => {
-            // SAFETY: as above.
-            again(|| unsafe { libc::readv(fd, list.as_ptr(), count) })
+            // SAFETY: the caller's promise.
+            unsafe { read_unless_empty(pipe, list) }
         }
         read => read,
     }
+}
+
+/// A read that is made only if there is something to read, or nobody who could
+/// still write: then it does not wait, whatever the descriptor's flags, unless
+/// another process takes the bytes out between the two calls.
+///
+/// # Safety
+/// As [`read_listed`].
+unsafe fn read_unless_empty(pipe: BorrowedFd<'_>, list: &[libc::iovec]) -> Result<u64, Errno> {
+    if bytes_in(pipe)? == 0 && !is_hung_up(pipe)? {
+        return Err(Errno::EAGAIN);
+    }
+    let (fd, count) = (pipe.as_raw_fd(), list.len() as libc::c_int);
+    // SAFETY: the caller's promise; the list lives across the call and is as
+    // long as stated.
+    again(|| unsafe { libc::readv(fd, list.as_ptr(), count) })
+}
+
+/// Whether nobody can write to the pipe any more (POLLHUP, poll(2)).
+fn is_hung_up(pipe: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let mut asked = libc::pollfd { fd: pipe.as_raw_fd(), events: 0, revents: 0 };
+    // SAFETY: one live entry, as stated; with a time limit of 0 it never waits.
+    again(|| unsafe { libc::poll(&raw mut asked, 1, 0) } as libc::ssize_t)?;
+    Ok(asked.revents & libc::POLLHUP != 0)
 }
 
 /// Lends `bytes` of this process's own for reading for as long as `work` runs.

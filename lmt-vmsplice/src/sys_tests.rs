@@ -75,6 +75,24 @@ fn no_read_waits_even_where_the_peer_has_made_the_descriptor_wait() {
 }
 
 #[test]
+fn where_pipes_do_not_know_nowait_an_empty_one_is_not_read() {
+    let (outlet, inlet) = nix::unistd::pipe().unwrap();
+    use std::os::fd::AsFd;
+    let mut found = [0u8; 8];
+    let slot = libc::iovec { iov_base: found.as_mut_ptr().cast(), iov_len: found.len() };
+    // The descriptor waits, so a read of the empty pipe would not return.
+    // SAFETY: the one entry is live, and nobody looks at it meanwhile.
+    let try_it = || unsafe { read_unless_empty(outlet.as_fd(), &[slot]) };
+    assert_eq!(try_it(), Err(Errno::EAGAIN));
+    nix::unistd::write(&inlet, b"lmt").unwrap();
+    assert_eq!(try_it(), Ok(3));
+    assert_eq!(try_it(), Err(Errno::EAGAIN));
+    drop(inlet);
+    assert_eq!(try_it(), Ok(0), "its end");
+    assert_eq!(&found[..3], b"lmt");
+}
+
+#[test]
 fn a_buffer_lent_for_reading_is_not_written() {
     let pipe = Pipe::new(0).unwrap();
     with_shared(&[1; 4], |data| give(Way::Writev, pipe.inlet(), data, &mut Cursor::default(), 4)).unwrap();

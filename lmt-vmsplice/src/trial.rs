@@ -31,6 +31,14 @@ pub(crate) fn run(way: Way) -> Result<(), Unavailable> {
     Ok(())
 }
 
+/// Whether a refusal is the system's last word, and not of the moment.
+pub(crate) fn is_final(why: &Unavailable) -> bool {
+    !matches!(
+        Errno::from_raw(why.errno),
+        Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS | Errno::EAGAIN | Errno::EINTR
+    )
+}
+
 fn unavailable(errno: Errno, sentence: &str) -> Unavailable {
     Unavailable { errno: errno as i32, sentence: format!("{sentence} ({errno})") }
 }

@@ -5,14 +5,16 @@
 //! The device's word for a byte is its descriptor's own completion record. All
 //! that has no record of success, once the unit as a whole has ended, is copied
 //! by the CPU. So whatever a device does, short of claiming what is not true,
-//! a list ends with the right bytes.
+//! a list ends with the right bytes, if it ends: a unit without a record may
+//! still be under way, even when its queue has been closed, and then its list
+//! is not told to have ended, nor its memory given back.
 
 use std::time::Instant;
 
 use lmt_core::error::MemoryShort;
 
 use super::job::{Group, Job, Stage, done, judge, parts_of, push};
-use super::queue::{Submitted, WorkQueue};
+use super::queue::{Stopped, Submitted, WorkQueue};
 use super::status::Status;
 use super::sys::{Arena, MEMBERS};
 use super::{Config, Counters, descriptor::flag};
@@ -46,6 +48,8 @@ pub(super) struct Core<Q: WorkQueue> {
     free_jobs: Vec<usize>,
     config: Config,
     refusals: u32,
+    /// The device was asked for a first answer, which has not come.
+    awaits_answer: bool,
     pub(super) counters: Counters,
     /// Why the device was given up.
     pub(super) given_up: Option<String>,
@@ -67,13 +71,16 @@ impl<Q: WorkQueue> Core<Q> {
             free_jobs: Vec::new(),
             config,
             refusals: 0,
+            awaits_answer: false,
             counters: Counters::default(),
             given_up: None,
             gone: false,
         })
     }
 
-    /// Has the device answer once.
+    /// Has the device answer once, within the configuration's limit. Where it
+    /// does not, the descriptor's memory may still be written:
+    /// [`Self::is_quiet`] tells.
     ///
     /// # Errors
     /// A sentence, with the errno or 0.
@@ -106,9 +113,16 @@ impl<Q: WorkQueue> Core<Q> {
             }
         };
         if answer.is_err() {
-            queue.stop();
+            let may_answer = failed.is_none() && self.arena.report(0, 1).is_none();
+            self.awaits_answer = queue.stop() == Stopped::Unknown && may_answer;
+            self.queue = None;
         }
         answer
+    }
+
+    /// Whether no device can write the descriptors' memory any more.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.flights.is_empty() && !self.awaits_answer
     }
 
     /// Takes a list whose places are all mapped; returns its number.
@@ -201,10 +215,16 @@ impl<Q: WorkQueue> Core<Q> {
                     if job.is_cancelled || budget == 0 || (part.is_fenced && !is_front) {
                         break;
                     }
-                    budget = budget.saturating_sub(u64::from(part.bytes()));
-                    part.copy_now();
-                    self.counters.cpu_bytes += u64::from(part.bytes());
+                    let bytes = budget.min(u64::from(part.bytes())) as u32;
+                    budget -= u64::from(bytes);
+                    if let Some(now) = part.cut(&(0..bytes)) {
+                        now.copy_now();
+                    }
+                    self.counters.cpu_bytes += u64::from(bytes);
                     left.pop_front();
+                    if let Some(rest) = part.cut(&(bytes..part.bytes())) {
+                        left.push_front(rest);
+                    }
                 }
             }
             is_front &= done(&group.stage);
@@ -228,9 +248,9 @@ impl<Q: WorkQueue> Core<Q> {
                 at += 1;
             }
         }
-        if stalled {
+        if self.given_up.is_none() && stalled {
             self.given_up = Some("the device has not answered for too long".to_owned());
-        } else if self.refusals > MAX_REFUSALS {
+        } else if self.given_up.is_none() && self.refusals >= MAX_REFUSALS {
             let last = self.counters.last_refusal.map_or("unknown".to_owned(), |last| last.to_string());
             self.given_up = Some(format!("the device refuses all: {last}"));
         }
@@ -262,13 +282,18 @@ impl<Q: WorkQueue> Core<Q> {
         true
     }
 
-    /// Stops the queue and leaves all that it has not done to the CPU.
+    /// Stops the queue and leaves to the CPU all that it has not done: at once
+    /// what the device has not had, the rest when nobody works on it any more.
+    /// Units of which that is not known stay under way until their record is
+    /// there, if that takes for ever.
     fn give_up(&mut self) {
         let Some(mut queue) = self.queue.take() else { return };
-        queue.stop();
+        let stopped = queue.stop();
         drop(queue);
-        for flight in std::mem::take(&mut self.flights) {
-            self.land(flight, true);
+        if stopped == Stopped::Drained {
+            for flight in std::mem::take(&mut self.flights) {
+                self.land(flight, true);
+            }
         }
         for group in self.jobs.iter_mut().flatten().flat_map(|job| &mut job.groups) {
             if let Stage::Waiting { .. } = group.stage {
@@ -283,32 +308,33 @@ impl<Q: WorkQueue> Core<Q> {
         }
     }
 
-    /// Cancels a job and waits until nothing of it is in the queue; forgets it.
-    /// It takes what the device takes for the units that it has, or until the
-    /// queue is stopped because the device stands still.
-    pub(super) fn quiesce(&mut self, id: usize) -> Progress {
+    /// Cancels a job and, if nothing of it is under way, forgets it and tells
+    /// how it ended; `None` means that one has to ask again.
+    pub(super) fn try_quiesce(&mut self, id: usize) -> Option<Progress> {
         self.cancel(id);
-        loop {
-            self.turn(id);
-            match self.jobs.get(id) {
-                Some(Some(job)) if job.flying() => std::thread::yield_now(),
-                _ => break,
+        self.turn(id);
+        match self.jobs.get_mut(id) {
+            Some(Some(job)) if job.flying() => None,
+            Some(place) => {
+                let Some(job) = place.take() else { return Some(gone()) };
+                self.free_jobs.push(id);
+                Some(job.progress())
             }
+            None => Some(gone()),
         }
-        let Some(job) = self.jobs.get_mut(id).and_then(Option::take) else { return gone() };
-        self.free_jobs.push(id);
-        job.progress()
     }
 
-    /// Ends the engine: waits until the device is quiet about every job.
-    pub(super) fn end(&mut self) {
+    /// Ends the engine if the device is quiet about every job; `false` means
+    /// that one has to ask again.
+    pub(super) fn try_end(&mut self) -> bool {
         for id in 0..self.jobs.len() {
-            if self.jobs[id].is_some() {
-                self.quiesce(id);
+            if self.jobs[id].is_some() && self.try_quiesce(id).is_none() {
+                return false;
             }
         }
         self.queue = None;
         self.gone = true;
+        true
     }
 }
 

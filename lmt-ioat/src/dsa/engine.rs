@@ -10,6 +10,7 @@ use super::device::DeviceQueue;
 use super::queue::WorkQueue;
 use super::{Config, Counters};
 use crate::engine::{CopyEngine, CopyFailure, Progress, Reach, State, SubmitError};
+use crate::patience::Patience;
 use crate::places::CopyList;
 
 /// How a work queue is opened.
@@ -31,6 +32,9 @@ pub struct DsaEngine<Q: WorkQueue = DeviceQueue> {
     open: Open<Q>,
     config: Config,
     shared: Option<Arc<Shared<Q>>>,
+    /// Why the device that was opened is of no use. It is not asked again: that
+    /// would cost a wait in every greeting.
+    refused: Option<Unavailable>,
 }
 
 /// What the engine and its jobs have in common.
@@ -60,7 +64,7 @@ impl DsaEngine {
 impl<Q: WorkQueue> DsaEngine<Q> {
     /// An engine over the queue that `open` opens.
     pub fn over(open: Open<Q>, config: Config) -> Self {
-        Self { open, config, shared: None }
+        Self { open, config, shared: None, refused: None }
     }
 
     /// What it has done so far.
@@ -71,13 +75,22 @@ impl<Q: WorkQueue> DsaEngine<Q> {
 
     /// The shared state, opened now if it is not yet.
     fn shared(&mut self) -> Result<&Arc<Shared<Q>>, Unavailable> {
+        if let Some(why) = &self.refused {
+            return Err(why.clone());
+        }
         let shared = match self.shared.take() {
             Some(shared) => shared,
             None => {
                 let queue = (self.open)()?;
                 let mut core = Core::new(queue, self.config.clone())
                     .map_err(|short| Unavailable { errno: libc::ENOMEM, sentence: short.to_string() })?;
-                core.try_device().map_err(|(errno, sentence)| Unavailable { errno, sentence })?;
+                if let Err((errno, sentence)) = core.try_device() {
+                    if !core.is_quiet() {
+                        // The device may still write its answer there.
+                        std::mem::forget(core);
+                    }
+                    return Err(self.refused.insert(Unavailable { errno, sentence }).clone());
+                }
                 Arc::new(Shared { origin: Origin::here(), core: Mutex::new(core) })
             }
         };
@@ -137,8 +150,10 @@ impl<Q: WorkQueue> CopyEngine for DsaEngine<Q> {
 
 impl<Q: WorkQueue> Drop for DsaEngine<Q> {
     fn drop(&mut self) {
-        if let Some(mut core) = self.shared.as_ref().and_then(|shared| shared.core()) {
-            core.end();
+        let Some(shared) = &self.shared else { return };
+        let mut patience = Patience::default();
+        while shared.core().is_some_and(|mut core| !core.try_end()) {
+            patience.pause();
         }
     }
 }
@@ -177,16 +192,25 @@ impl<Q: WorkQueue> DsaJob<Q> {
     fn forget(&mut self) {
         let Some(shared) = self.shared.take() else { return };
         if let Some(mut core) = shared.core().filter(|core| !core.gone) {
-            core.quiesce(self.id);
+            // Not under way any more, so one look is all.
+            let _ended = core.try_quiesce(self.id);
         }
     }
 
     /// Cancels what is left and waits until the engine is quiet.
     fn end(&mut self) {
         let Some(shared) = self.shared.take() else { return };
-        let told = match shared.core() {
-            Some(mut core) if !core.gone => core.quiesce(self.id),
-            _ => gone(),
+        let mut patience = Patience::default();
+        let told = loop {
+            let told = match shared.core() {
+                Some(mut core) if !core.gone => core.try_quiesce(self.id),
+                _ => Some(gone()),
+            };
+            match told {
+                Some(told) => break told,
+                // Others may look at their lists meanwhile.
+                None => patience.pause(),
+            }
         };
         let state = match told.state {
             State::Running => State::Failed(CopyFailure::Cancelled),

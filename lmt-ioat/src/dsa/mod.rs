@@ -43,10 +43,11 @@ pub struct Config {
     /// it holds up all who share the device.
     pub block_on_fault: bool,
     /// How long the device may take to answer the first, empty descriptor.
-    /// Default 1 s.
+    /// Default 20 ms: it takes microseconds, and whoever greets a peer waits.
     pub answer_limit: Duration,
     /// How long one descriptor may be under way before the device is given up.
-    /// Default 10 s: a copy takes milliseconds even when others share it.
+    /// Default 10 s: a copy takes milliseconds even when others share it. What
+    /// it has then not answered stays lent until it does.
     pub stall_limit: Duration,
 }
 
@@ -58,7 +59,7 @@ impl Default for Config {
             max_retries: 256,
             to_cache: true,
             block_on_fault: false,
-            answer_limit: Duration::from_secs(1),
+            answer_limit: Duration::from_millis(20),
             stall_limit: Duration::from_secs(10),
         }
     }

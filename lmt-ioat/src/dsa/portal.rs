@@ -12,7 +12,7 @@ use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, munmap};
 
 use super::descriptor::{DESCRIPTOR_BYTES, Descriptor};
 use super::device::{DeviceQueue, Way};
-use super::queue::{Limits, Submitted, WorkQueue};
+use super::queue::{Limits, Stopped, Submitted, WorkQueue};
 use super::sysfs::Mode;
 
 /// A portal is one page of the device.
@@ -192,8 +192,7 @@ impl WorkQueue for DeviceQueue {
 
     unsafe fn submit(&mut self, descriptor: &Descriptor) -> Submitted {
         // What the caller promises is the device's to use: the memory that the
-        // descriptor names stays until it answers, or until `stop` has closed
-        // the device.
+        // descriptor names stays until it answers (`stop` never says more).
         match &mut self.way {
             Way::Mapped(portal, _device) => portal.submit(descriptor),
             Way::Written(device) => super::device::write_to(device, descriptor),
@@ -201,13 +200,16 @@ impl WorkQueue for DeviceQueue {
         }
     }
 
-    /// Unmaps the portal and closes the device. The driver waits, in the last
-    /// close, until the device has done all that came through it (`idxd`'s
-    /// release drains the address space's descriptors of a shared queue, all
-    /// of a dedicated one). A forked child that has not called exec yet holds
-    /// the device open too; then the driver waits only when that ends.
-    fn stop(&mut self) {
+    /// Unmaps the portal and closes the device. In the last close the driver
+    /// has the device end all that came through it (`idxd`'s release drains
+    /// the address space's descriptors of a shared queue, all of a dedicated
+    /// one), and their records appear. Whether this was the last close cannot
+    /// be known: a forked child that has not called exec holds the device open
+    /// too. Nor does a device that stands still have to obey. So the records
+    /// alone tell.
+    fn stop(&mut self) -> Stopped {
         self.way = Way::Stopped;
+        Stopped::Unknown
     }
 }
 

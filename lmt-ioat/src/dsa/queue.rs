@@ -32,6 +32,16 @@ pub enum Submitted {
     },
 }
 
+/// What is known of submitted descriptors when a queue has been stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stopped {
+    /// None of them is worked on any more, whether it has a record or not.
+    Drained,
+    /// Those without a completion record may still be worked on, and their
+    /// memory written, until the record is there.
+    Unknown,
+}
+
 /// A work queue.
 pub trait WorkQueue: Send + 'static {
     /// What it takes.
@@ -44,14 +54,15 @@ pub trait WorkQueue: Send + 'static {
     /// valid and zero. That, what else its addresses name (a batch's list with
     /// all that its members name) is valid memory of this process, whose bytes
     /// nobody touches otherwise, until a completion record says that it has
-    /// ended, or [`Self::stop`] has returned, or the queue has been dropped.
+    /// ended, or [`Self::stop`] has said [`Stopped::Drained`]. Neither another
+    /// answer of it nor the queue's drop ends this.
     /// Where the queue does not accept it, nothing is touched.
     unsafe fn submit(&mut self, descriptor: &Descriptor) -> Submitted;
 
     /// Called now and then while something is under way.
     fn turn(&mut self) {}
 
-    /// Ends the queue: when this returns, nothing that was submitted is worked
-    /// on any more, and nothing is accepted. A drop does the same.
-    fn stop(&mut self);
+    /// Ends the queue: nothing is accepted any more. What becomes of what was
+    /// submitted the answer says. A drop does the same, without an answer.
+    fn stop(&mut self) -> Stopped;
 }

@@ -164,11 +164,12 @@ impl Arena {
             }
         };
         // SAFETY: the list and the records are in the arena, zeroed just now,
-        // and the arena outlives the queue (`Core` drops it after the queue).
+        // and the arena is not dropped before the record is there or the queue
+        // is known to be drained (`Core` waits for that, or is leaked).
         // The parts name memory that their lender promised valid and not
         // otherwise used for as long as they exist, and `Core` keeps them, and
         // this unit for them alone, until the unit's record is there or the
-        // queue has been stopped.
+        // queue's `stop` has said that nothing is worked on any more.
         unsafe { queue.submit(&descriptor) }
     }
 
@@ -177,7 +178,7 @@ impl Arena {
         self.put(unit, Self::record_offset(0), &[0; 4]);
         let descriptor = Descriptor::noop(self.address(unit, Self::record_offset(0)));
         // SAFETY: it names only the record, zeroed just now, in the arena, which
-        // outlives the queue.
+        // is leaked where the record has not come (`Core::try_device`).
         unsafe { queue.submit(&descriptor) }
     }
 
@@ -202,7 +203,7 @@ impl Arena {
         (whole.status != 0).then(|| self.last_report(unit, members))
     }
 
-    /// The same when the queue has been stopped, so that nothing is under way.
+    /// The same when the queue has been drained, so that nothing is under way.
     pub(super) fn last_report(&self, unit: usize, members: usize) -> Report {
         let whole = self.record(unit, if members == 1 { 0 } else { BATCH_RECORD });
         Report { whole, members: (0..members).map(|member| self.record(unit, member)).collect() }

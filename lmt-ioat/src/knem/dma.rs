@@ -14,6 +14,7 @@ use super::shared::Shared;
 use crate::chunks::Chunks;
 use crate::engine::{CopyEngine, CopyFailure, Progress, Reach, State, SubmitError};
 use crate::mapped::Mapped;
+use crate::patience::Patience;
 use crate::places::{Copy, CopyList, Place};
 use crate::sys;
 
@@ -143,8 +144,9 @@ impl<D: Driver> KnemJob<D> {
                 }
                 true
             }
-            // Later: other lists have all the slots.
-            Err(KnemError::TooMany { .. }) if !self.under_way.is_empty() => false,
+            // Later: other lists have all the slots. Each of them gives its own
+            // back as it ends, so the next look, or one behind it, finds some.
+            Err(KnemError::TooMany { .. }) => false,
             Err(error) => {
                 self.stop(self.failure_of(&error));
                 false
@@ -171,14 +173,20 @@ impl<D: Driver> KnemJob<D> {
     }
 
     /// Waits for what the driver was asked for; it cannot be taken back, and
-    /// looking is the only way to wait for it (knem-jpdc, section 4.3).
+    /// looking is the only way to wait for it (knem-jpdc, section 4.3). That is
+    /// at most [`AHEAD`] chunks, some milliseconds, if the device works; while
+    /// it does not answer, this does not return.
     fn quiesce(&mut self) -> Progress {
         if self.progress().state == State::Running {
             self.stop(CopyFailure::Cancelled);
         }
-        while !self.under_way.is_empty() {
+        let mut patience = Patience::default();
+        loop {
             self.advance();
-            std::thread::yield_now();
+            if self.under_way.is_empty() {
+                break;
+            }
+            patience.pause();
         }
         self.progress()
     }

@@ -206,6 +206,24 @@ fn no_free_slot_is_waited_for() {
 }
 
 #[test]
+fn a_list_without_any_slot_waits_until_others_have_ended() {
+    let (mut engine, script) = engine(How::Asynchronous);
+    script.lock().unwrap().slots = Some(0);
+    let (mut memory, mut other) = (vec![0; BYTES], vec![0; BYTES]);
+    let mut job = engine.submit(list(&mut memory)).unwrap();
+    for _ in 0..3 {
+        assert_eq!(engine.poll(&mut job), Progress { bytes: 0, state: State::Running });
+    }
+    let cancelled = engine.submit(list(&mut other)).unwrap();
+    let ended = engine.quiesce(cancelled);
+    assert_eq!(ended, Progress { bytes: 0, state: State::Failed(CopyFailure::Cancelled) });
+    script.lock().unwrap().slots = None;
+    engine.poll(&mut job);
+    script.lock().unwrap().ended = usize::MAX;
+    assert_eq!(engine.poll(&mut job), Progress { bytes: BYTES as u64, state: State::Done });
+}
+
+#[test]
 fn quiesce_and_drop_wait_for_what_the_driver_was_asked_for() {
     for by_drop in [false, true] {
         let (mut engine, script) = engine(How::Asynchronous);

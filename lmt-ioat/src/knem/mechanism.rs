@@ -16,7 +16,7 @@ use crate::engine::{CopyEngine, SubmitError};
 use crate::mapped::{self, Mapped};
 use crate::offload::copies_here;
 use crate::places::{CopyList, ListError, Place};
-use crate::steps::{Told, tell};
+use crate::steps::{DONE_TOO_EARLY, NOT_STARTED, Told, tell};
 
 const NAME: &str = "ioat-knem";
 
@@ -107,6 +107,7 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
         Some(OffloadKnemPeer { regions, process: Arc::clone(&facts.process) })
     }
 
+    #[allow(unsafe_code)] // Lends the buffer's memory to the engine.
     fn prepare(
         &mut self,
         peer: &mut OffloadKnemPeer,
@@ -114,7 +115,13 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
         data: &Buffer,
     ) -> Result<(Self::Transfer, Cookie), Fault> {
         let (regions, cookie) = self.regions.prepare(&mut peer.regions, plan, data)?;
-        let pieces = if copies_here(plan) { mapped::lent_by(data, plan.interval) } else { Vec::new() };
+        let pieces = match copies_here(plan) {
+            // SAFETY: the pieces are kept in the transfer, and go from there
+            // into its job alone. `finish` drops them and returns when
+            // the job's drop has waited for the driver; the transfer's own drop does the same.
+            true => unsafe { mapped::lent_by(data, plan.interval) },
+            false => Vec::new(),
+        };
         Ok((OffloadKnemTransfer { job: None, regions, plan: *plan, pieces, told_bytes: 0 }, cookie))
     }
 
@@ -146,12 +153,12 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
         max_bytes: u64,
     ) -> Result<Step, Fault> {
         let mut engine = self.engine().ok_or_else(|| given_up(closed()))?;
-        let Some(job) = &mut transfer.job else { return Err(fault("the transfer was not started")) };
+        let Some(job) = &mut transfer.job else { return Err(fault(NOT_STARTED)) };
         let progress = engine.poll(job);
         match tell(&mut transfer.told_bytes, transfer.plan.interval.bytes(), progress, max_bytes) {
             Told::Step(step) => Ok(step),
             Told::Failed(failure) => Err(failure.to_fault(NAME)),
-            Told::DoneTooEarly => Err(fault("the engine said done too early")),
+            Told::DoneTooEarly => Err(fault(DONE_TOO_EARLY)),
         }
     }
 
@@ -197,5 +204,8 @@ fn given_up(why: Unavailable) -> Fault {
 }
 
 fn closed() -> Unavailable {
-    Unavailable { errno: 0, sentence: "the KNEM driver is not open".to_owned() }
+    let sentence = "the KNEM driver is not open; load its module, let this user open /dev/knem, and greet \
+                    the peer by another endpoint"
+        .to_owned();
+    Unavailable { errno: 0, sentence }
 }

@@ -36,6 +36,8 @@ pub struct Software {
     origin: Origin,
     bell: Option<Bell>,
     running: Option<Running>,
+    /// A thread was bound to the CPU that the configuration names.
+    is_cpu_checked: bool,
 }
 
 struct Running {
@@ -93,7 +95,7 @@ impl Drop for Job {
 impl Software {
     /// An engine without a thread yet.
     pub fn new(config: Config) -> Self {
-        Self { config, origin: Origin::here(), bell: None, running: None }
+        Self { config, origin: Origin::here(), bell: None, running: None, is_cpu_checked: false }
     }
 
     /// Whether the thread has been made.
@@ -101,16 +103,24 @@ impl Software {
         self.running.is_some()
     }
 
+    /// # Errors
+    /// [`Unavailable`] in a forked child.
+    fn check_origin(&self) -> Result<(), Unavailable> {
+        if self.origin.is_this_process() {
+            return Ok(());
+        }
+        Err(Unavailable {
+            errno: 0,
+            sentence:
+                "the copying thread stayed in the parent of this forked process; make an endpoint of its \
+                       own after the fork"
+                    .to_owned(),
+        })
+    }
+
     /// The thread's queue; the thread is made if there is none.
     fn queue(&mut self) -> Result<&Arc<Queue<Task>>, Unavailable> {
-        if !self.origin.is_this_process() {
-            return Err(Unavailable {
-                errno: 0,
-                sentence: "the copying thread stayed in the parent of this forked process; make an \
-                           endpoint of its own after the fork"
-                    .to_owned(),
-            });
-        }
+        self.check_origin()?;
         let running = match self.running.take() {
             Some(running) => running,
             None => self.begin()?,
@@ -144,9 +154,15 @@ impl CopyEngine for Software {
         "software"
     }
 
-    /// It works wherever threads do; the thread itself is made on first use.
+    /// It works wherever threads do; the thread itself is made on first use. A
+    /// CPU that it is to be bound to is tried once.
     fn available(&mut self) -> Result<(), Unavailable> {
-        thread::check_cpu(self.config.cpu)
+        self.check_origin()?;
+        if let Some(cpu) = self.config.cpu.filter(|_| !self.is_cpu_checked) {
+            thread::check_cpu(cpu)?;
+            self.is_cpu_checked = true;
+        }
+        Ok(())
     }
 
     fn reach(&self) -> Reach {

@@ -198,6 +198,9 @@ fn the_thread_runs_where_it_is_told_and_says_when_it_cannot() {
     let cpu = (0..nix::sched::CpuSet::count()).find(|&cpu| allowed.is_set(cpu).unwrap()).unwrap();
     let mut engine = Software::new(Config { cpu: Some(cpu) });
     assert_eq!(engine.available(), Ok(()));
+    let checked = |engine: &Software| engine.is_cpu_checked && !engine.is_running();
+    assert!(checked(&engine), "a thread was bound, and it has ended");
+    assert_eq!(engine.available(), Ok(()));
     let mut job = engine.submit(CopyList::new()).unwrap();
     assert_eq!(wait(&mut engine, &mut job).state, State::Done);
     let bound = format!("Cpus_allowed_list:\t{cpu}\n");
@@ -207,6 +210,7 @@ fn the_thread_runs_where_it_is_told_and_says_when_it_cannot() {
         let mut engine = Software::new(Config { cpu: Some(cpu) });
         let why = engine.available().unwrap_err();
         assert!(why.sentence.contains("cannot be bound"), "{why}");
+        assert!(!engine.is_cpu_checked);
         assert!(matches!(engine.submit(CopyList::new()), Err(SubmitError::Unavailable(_))));
     }
 }
@@ -241,7 +245,8 @@ fn a_forked_child_has_no_engine_and_hurts_nobody() {
             // It may have been done before the fork.
             let state = engine.poll(&mut job).state;
             let poisoned = state == gone || state == State::Done;
-            let refused = matches!(engine.submit(CopyList::new()), Err(SubmitError::Unavailable(_)));
+            let refused = engine.available().is_err()
+                && matches!(engine.submit(CopyList::new()), Err(SubmitError::Unavailable(_)));
             engine.cancel(&mut job);
             drop(job);
             drop(engine);

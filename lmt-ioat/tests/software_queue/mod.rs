@@ -5,11 +5,11 @@
 #![allow(dead_code)] // Each test binary uses a part of it.
 #![allow(unsafe_code)] // It follows the descriptors' addresses, as a device does.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use lmt_ioat::dsa::descriptor::Descriptor;
-use lmt_ioat::dsa::queue::{Limits, Submitted, WorkQueue};
+use lmt_ioat::dsa::queue::{Limits, Stopped, Submitted, WorkQueue};
 
 /// How often it misbehaves, in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +28,11 @@ pub struct Faults {
     pub refuses_after: Option<u64>,
     /// A turn in which nothing is done.
     pub idle: u64,
+    /// Closing it does not end what it has, as where a forked child holds the
+    /// device open: the test has it done later ([`Late`]).
+    pub never_drains: bool,
+    /// The empty descriptor may be lost too.
+    pub mute: bool,
 }
 
 /// What the tests use as untouched memory, and the device writes where it fails.
@@ -42,6 +47,25 @@ pub struct SoftwareQueue {
     under_way: Vec<Unit>,
     /// Units under way, for the test to see.
     watch: Arc<AtomicUsize>,
+    late: Late,
+}
+
+/// What a queue that does not drain had when it was closed.
+#[derive(Clone, Default)]
+pub struct Late(Arc<Mutex<Vec<[u64; 8]>>>);
+
+impl Late {
+    /// Copies, and answers; returns how many descriptors there were.
+    pub fn finish(&self) -> usize {
+        let descriptors = std::mem::take(&mut *self.0.lock().unwrap());
+        for descriptor in &descriptors {
+            if opcode(descriptor) == 3 {
+                copy(descriptor[2], descriptor[3], size(descriptor) as usize);
+            }
+            write_record(descriptor, SUCCESS, 0, 0, 0);
+        }
+        descriptors.len()
+    }
 }
 
 struct Unit {
@@ -83,7 +107,8 @@ impl SoftwareQueue {
     pub fn new(limits: Limits, faults: Faults) -> Self {
         let random = faults.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let (under_way, watch) = (Vec::new(), Arc::default());
-        Self { limits, faults, random, taken: 0, is_stopped: false, under_way, watch }
+        let late = Late::default();
+        Self { limits, faults, random, taken: 0, is_stopped: false, under_way, watch, late }
     }
 
     /// One that never misbehaves.
@@ -99,6 +124,10 @@ impl SoftwareQueue {
 
     pub fn watch(&self) -> Arc<AtomicUsize> {
         Arc::clone(&self.watch)
+    }
+
+    pub fn late(&self) -> Late {
+        self.late.clone()
     }
 
     fn below(&mut self, limit: u64) -> u64 {
@@ -228,7 +257,8 @@ impl WorkQueue for SoftwareQueue {
         self.taken += 1;
         let descriptor: [u64; 8] = zerocopy::transmute!(*descriptor);
         assert_eq!(descriptor[1] % 32, 0, "a completion record must be aligned");
-        let is_lost = opcode(&descriptor) != 0 && self.happens(self.faults.lost);
+        // The first, empty one has to come through where others may.
+        let is_lost = self.happens(self.faults.lost) && (opcode(&descriptor) != 0 || self.faults.mute);
         self.under_way.push(Unit { descriptor, members: Vec::new(), is_lost });
         self.watch.store(self.under_way.len(), Ordering::Relaxed);
         Submitted::Accepted
@@ -250,16 +280,21 @@ impl WorkQueue for SoftwareQueue {
         self.watch.store(self.under_way.len(), Ordering::Relaxed);
     }
 
-    fn stop(&mut self) {
+    fn stop(&mut self) -> Stopped {
         self.is_stopped = true;
-        self.under_way.clear();
+        let left = self.under_way.drain(..).map(|unit| unit.descriptor);
         self.watch.store(0, Ordering::Relaxed);
+        if self.faults.never_drains {
+            self.late.0.lock().unwrap().extend(left);
+            return Stopped::Unknown;
+        }
+        Stopped::Drained
     }
 }
 
 impl Drop for SoftwareQueue {
     fn drop(&mut self) {
-        self.stop();
+        let _stopped = self.stop();
     }
 }
 
