@@ -38,7 +38,7 @@ pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> 
         choose(engine, args.mechanism.as_deref())?
     };
     without_figures_conflicts(args)?;
-    let mut job = job(args.pattern, mechanisms, args.ranks, &args.measuring)?;
+    let mut job = job(args.pattern, mechanisms, args.ranks, &args.measuring, args.verify)?;
     if args.pattern == Pattern::Pollution {
         job.working_set_bytes = Some(working_set_bytes(args.working_set, &job)?);
     }
@@ -59,7 +59,7 @@ pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> 
 pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchError> {
     // Found out before the minutes of measuring, not after.
     let file = ReportFile::create(&args.output)?;
-    let job = job(Pattern::Pingpong, choose(engine, Some(ALL))?, 2, &args.measuring)?;
+    let job = job(Pattern::Pingpong, choose(engine, Some(ALL))?, 2, &args.measuring, true)?;
     let (environment, rows) = run(&job, &mut CompareTable::default())?;
     let report = Report::new(environment, &rows);
     file.write(&report.to_html()?)?;
@@ -134,7 +134,7 @@ fn without_limits_conflicts(args: &BenchArgs) -> Result<(), BenchError> {
     if args.ranks != 2 {
         return Err(BenchError::Usage(format!("lmt bench limits takes 2 ranks, not {}", args.ranks)));
     }
-    if args.measuring.verify {
+    if args.verify {
         return Err(BenchError::Usage(
             "lmt bench limits has nothing to verify; use --verify with another pattern".into(),
         ));
@@ -227,6 +227,7 @@ fn job(
     mechanisms: Vec<String>,
     ranks: u32,
     args: &MeasuringArgs,
+    verify: bool,
 ) -> Result<Job, BenchError> {
     let sizes = match &args.sizes {
         Some(sizes) => sizes.0.clone(),
@@ -245,7 +246,7 @@ fn job(
         rotation_bytes: args
             .off_cache
             .then(|| cache::rotation_bytes(ranks, cache::last_level_bytes(), available)),
-        verify: args.verify,
+        verify,
         cpus: place(args.pin.as_ref(), ranks)?,
         limits: args.limits || pattern == Pattern::Limits,
         working_set_bytes: None,
