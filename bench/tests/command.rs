@@ -212,8 +212,8 @@ impl Fastest {
     fn is_plausible(&self) -> bool {
         let ordered = |less: Option<f64>, more: Option<f64>| more.is_none() || less < more;
         self.time("pipe-8x32k", "64") < self.time("pipe-8x32k", "1048576")
-            && ordered(self.time("syscall", "64"), self.time("readv", "64"))
-            && ordered(self.time("readv", "64"), self.time("readv", "1048576"))
+            && ordered(self.time("syscall", "64"), self.time("vm-readv", "64"))
+            && ordered(self.time("vm-readv", "64"), self.time("vm-readv", "1048576"))
     }
 }
 
@@ -234,7 +234,7 @@ fn limits_are_measured_and_plausible() {
                 assert!(0.0 < least && least <= median && median <= most, "{method} of {bytes}: {rows:?}");
             }
         }
-        if time("readv", "64").is_none() {
+        if time("vm-readv", "64").is_none() {
             // Not allowed here: then it has to be said.
             assert!(text(&output.stderr).contains("process_vm_readv is refused"));
         }

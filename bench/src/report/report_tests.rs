@@ -47,7 +47,7 @@ fn made_up() -> Report {
         working_set_bytes: None,
     };
     let mechanisms = [line("shm", 0.3, 7000.0), line("cma", 1.1, 12000.0), line("<odd>", 5.0, 3000.0)];
-    let limits = [line("readv", 0.9, 13000.0), line("both", 1.0, 21000.0), line("pipe-8x32k", 0.25, 8000.0)];
+    let limits = [line("vm-readv", 0.9, 13000.0), line("both", 1.0, 21000.0), line("pipe-8x32k", 0.25, 8000.0)];
     let mut all: Vec<Row> = mechanisms.iter().flat_map(|series| rows("pingpong", series)).collect();
     all.extend(limits.iter().flat_map(|series| rows(LIMITS, series)));
     all.extend(rows(LIMITS, &line("hop", 0.1, 1e9)));
@@ -104,13 +104,13 @@ fn the_page_has_everything_and_needs_nothing() {
 fn pipelines_are_drawn_as_the_best_of_them() {
     let limits = vec![
         line("memcpy", 0.01, 20000.0),
-        line("readv", 0.9, 13000.0),
+        line("vm-readv", 0.9, 13000.0),
         line("pipe-2x64k", 1.0, 9000.0),
         line("pipe-16x8k", 0.2, 5000.0),
     ];
     let plotted = Report { limits, ..made_up() }.plotted_limits();
     let names: Vec<&str> = plotted.iter().map(|series| series.name.as_str()).collect();
-    assert_eq!(names, ["readv", "best pipeline"]);
+    assert_eq!(names, ["vm-readv", "best pipeline"]);
     let best = &plotted[1].points;
     assert_eq!(best.len(), 25);
     assert_eq!(best[0], line("pipe-16x8k", 0.2, 5000.0).points[0]);
