@@ -47,7 +47,8 @@ fn made_up() -> Report {
         working_set_bytes: None,
     };
     let mechanisms = [line("shm", 0.3, 7000.0), line("cma", 1.1, 12000.0), line("<odd>", 5.0, 3000.0)];
-    let limits = [line("vm-readv", 0.9, 13000.0), line("both", 1.0, 21000.0), line("pipe-8x32k", 0.25, 8000.0)];
+    let limits =
+        [line("vm-readv", 0.9, 13000.0), line("both", 1.0, 21000.0), line("pipe-8x32k", 0.25, 8000.0)];
     let mut all: Vec<Row> = mechanisms.iter().flat_map(|series| rows("pingpong", series)).collect();
     all.extend(limits.iter().flat_map(|series| rows(LIMITS, series)));
     all.extend(rows(LIMITS, &line("hop", 0.1, 1e9)));
