@@ -9,7 +9,7 @@ fn line(name: &str, latency: f64, speed: f64) -> Series {
         let usec = latency + bytes as f64 / speed;
         Point { bytes, usec, usec_range: (usec * 0.9, usec * 1.3), mb_per_s: bytes as f64 / usec }
     });
-    Series { name: name.into(), points: points.collect() }
+    Series { name: name.into(), points: points.collect(), verified_messages: 50 }
 }
 
 fn rows(pattern: &str, series: &Series) -> Vec<Row> {
@@ -24,7 +24,7 @@ fn rows(pattern: &str, series: &Series) -> Vec<Row> {
         usec_max: point.usec_range.1,
         mb_per_s: Some(point.mb_per_s),
         repetitions: 15,
-        verified_messages: 0,
+        verified_messages: 2,
         ratios: Vec::new(),
         details: None,
     };
@@ -52,7 +52,8 @@ fn made_up() -> Report {
     let mut all: Vec<Row> = mechanisms.iter().flat_map(|series| rows("pingpong", series)).collect();
     all.extend(limits.iter().flat_map(|series| rows(LIMITS, series)));
     all.extend(rows(LIMITS, &line("hop", 0.1, 1e9)));
-    Report::new(Environment::record(&job), &all)
+    let left_out = vec![LeftOut { name: "absent".into(), reason: "there is no <device>".into() }];
+    Report::new(Environment::record(&job), &all, left_out)
 }
 
 #[test]
@@ -85,6 +86,8 @@ fn the_page_has_everything_and_needs_nothing() {
         "&lt;odd&gt;",
         "best pipeline (bare)",
         "stroke-dasharray:8 3",
+        "<th scope=\"row\">shm</th><td>measured; 50 messages more were checked byte by byte</td>",
+        "<th scope=\"row\">absent</th><td>left out: there is no &lt;device&gt;</td>",
     ] {
         assert!(page.contains(part), "{part} is missing");
     }
