@@ -60,6 +60,9 @@ pub struct BenchArgs {
     /// What pollution reads again and again, as a size [default: half the last cache].
     #[arg(long, value_name = "SIZE", value_parser = parse_working_set)]
     pub working_set: Option<u64>,
+    /// Check every byte of an extra, untimed pass, between guard pages.
+    #[arg(long)]
+    pub verify: bool,
     /// How the results are written.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
@@ -68,7 +71,7 @@ pub struct BenchArgs {
     pub measuring: MeasuringArgs,
 }
 
-/// `lmt compare`.
+/// `lmt compare`, which verifies always.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// Where the report goes.
@@ -115,9 +118,6 @@ pub struct MeasuringArgs {
     /// Write buffers before sending and read them after receiving, inside the timed part.
     #[arg(long)]
     pub touch: bool,
-    /// Check every byte of an extra, untimed pass, between guard pages.
-    #[arg(long)]
-    pub verify: bool,
     /// CPUs of ranks 0, 1, ... as 0,2 or 0-3, or none [default: rank i on the i-th allowed CPU].
     #[arg(long, value_name = "LIST", value_parser = parse_pin)]
     pub pin: Option<Pin>,

@@ -9,7 +9,7 @@ use lmt::launch::{RunOptions, run_command};
 
 use crate::cache;
 use crate::cli::{BenchArgs, CompareArgs, Format, MeasuringArgs, Pin, RunArgs};
-use crate::engine::Engine;
+use crate::engine::{Engine, LeftOut};
 use crate::environment::{Environment, allowed_cpus};
 use crate::error::BenchError;
 use crate::group;
@@ -35,10 +35,10 @@ pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> 
         without_limits_conflicts(args)?;
         Vec::new()
     } else {
-        choose(engine, args.mechanism.as_deref())?
+        choose(engine, args.mechanism.as_deref())?.mechanisms
     };
     without_figures_conflicts(args)?;
-    let mut job = job(args.pattern, mechanisms, args.ranks, &args.measuring)?;
+    let mut job = job(args.pattern, mechanisms, args.ranks, &args.measuring, args.verify)?;
     if args.pattern == Pattern::Pollution {
         job.working_set_bytes = Some(working_set_bytes(args.working_set, &job)?);
     }
@@ -59,9 +59,10 @@ pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> 
 pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchError> {
     // Found out before the minutes of measuring, not after.
     let file = ReportFile::create(&args.output)?;
-    let job = job(Pattern::Pingpong, choose(engine, Some(ALL))?, 2, &args.measuring)?;
-    let (environment, rows) = run(&job, &mut CompareTable::default())?;
-    let report = Report::new(environment, &rows);
+    let Choice { mechanisms, left_out } = choose(engine, Some(ALL))?;
+    let job = job(Pattern::Pingpong, mechanisms, 2, &args.measuring, true)?;
+    let (environment, rows) = run(&job, &mut CompareTable::new(left_out.clone()))?;
+    let report = Report::new(environment, &rows, left_out);
     file.write(&report.to_html()?)?;
     print(&format!("report: {}\n", args.output.display()))
 }
@@ -134,7 +135,7 @@ fn without_limits_conflicts(args: &BenchArgs) -> Result<(), BenchError> {
     if args.ranks != 2 {
         return Err(BenchError::Usage(format!("lmt bench limits takes 2 ranks, not {}", args.ranks)));
     }
-    if args.measuring.verify {
+    if args.verify {
         return Err(BenchError::Usage(
             "lmt bench limits has nothing to verify; use --verify with another pattern".into(),
         ));
@@ -188,29 +189,45 @@ fn working_set_bytes(asked: Option<u64>, job: &Job) -> Result<u64, BenchError> {
     }
 }
 
+/// What the command line means on this machine.
+struct Choice {
+    mechanisms: Vec<String>,
+    /// Those that were meant too and do not work here.
+    left_out: Vec<LeftOut>,
+}
+
+impl Choice {
+    fn one(name: &str) -> Self {
+        Self { mechanisms: vec![name.to_owned()], left_out: Vec::new() }
+    }
+}
+
 /// The mechanisms that the command line means.
-fn choose<E: Engine>(engine: &E, asked: Option<&str>) -> Result<Vec<String>, BenchError> {
+fn choose<E: Engine>(engine: &E, asked: Option<&str>) -> Result<Choice, BenchError> {
     let known = engine.mechanisms();
     let asked = asked.unwrap_or(if engine.has_auto() { AUTO } else { ALL });
     if asked == AUTO && engine.has_auto() {
-        return Ok(vec![AUTO.to_owned()]);
+        return Ok(Choice::one(AUTO));
     }
     if asked == ALL {
-        let mut working = Vec::new();
+        let mut choice = Choice { mechanisms: Vec::new(), left_out: Vec::new() };
         for mechanism in known {
             match mechanism.unavailable {
-                None => working.push(mechanism.name),
-                Some(reason) => complain(&format!("{} is left out: {reason}", mechanism.name)),
+                None => choice.mechanisms.push(mechanism.name),
+                Some(reason) => {
+                    complain(&format!("{} is left out: {reason}", mechanism.name));
+                    choice.left_out.push(LeftOut { name: mechanism.name, reason });
+                }
             }
         }
-        if working.is_empty() {
+        if choice.mechanisms.is_empty() {
             return Err(BenchError::Failure("no mechanism works on this machine".into()));
         }
-        return Ok(working);
+        return Ok(choice);
     }
     match known.iter().find(|mechanism| mechanism.name == asked) {
         Some(mechanism) => match &mechanism.unavailable {
-            None => Ok(vec![asked.to_owned()]),
+            None => Ok(Choice::one(asked)),
             Some(reason) => Err(BenchError::Failure(format!("{asked} does not work here: {reason}"))),
         },
         None => {
@@ -227,6 +244,7 @@ fn job(
     mechanisms: Vec<String>,
     ranks: u32,
     args: &MeasuringArgs,
+    verify: bool,
 ) -> Result<Job, BenchError> {
     let sizes = match &args.sizes {
         Some(sizes) => sizes.0.clone(),
@@ -245,7 +263,7 @@ fn job(
         rotation_bytes: args
             .off_cache
             .then(|| cache::rotation_bytes(ranks, cache::last_level_bytes(), available)),
-        verify: args.verify,
+        verify,
         cpus: place(args.pin.as_ref(), ranks)?,
         limits: args.limits || pattern == Pattern::Limits,
         working_set_bytes: None,

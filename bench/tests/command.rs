@@ -212,8 +212,8 @@ impl Fastest {
     fn is_plausible(&self) -> bool {
         let ordered = |less: Option<f64>, more: Option<f64>| more.is_none() || less < more;
         self.time("pipe-8x32k", "64") < self.time("pipe-8x32k", "1048576")
-            && ordered(self.time("syscall", "64"), self.time("readv", "64"))
-            && ordered(self.time("readv", "64"), self.time("readv", "1048576"))
+            && ordered(self.time("syscall", "64"), self.time("vm-readv", "64"))
+            && ordered(self.time("vm-readv", "64"), self.time("vm-readv", "1048576"))
     }
 }
 
@@ -234,7 +234,7 @@ fn limits_are_measured_and_plausible() {
                 assert!(0.0 < least && least <= median && median <= most, "{method} of {bytes}: {rows:?}");
             }
         }
-        if time("readv", "64").is_none() {
+        if time("vm-readv", "64").is_none() {
             // Not allowed here: then it has to be said.
             assert!(text(&output.stderr).contains("process_vm_readv is refused"));
         }
@@ -442,20 +442,70 @@ fn regions_are_measured_by_number_and_size() {
     assert!(figure(one, "lookup_usec", "min") < figure(one, "first_lookup_usec", "max"), "{one}");
 }
 
+/// What works on a stock kernel, and must be compared wherever it does.
+const STOCK: [&str; 6] = ["shm", "cma", "vmsplice", "writev", "knem-user", "ioat-software"];
+
+/// What stands behind the first `start` in `text`, up to the next `end`.
+fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(start)?;
+    rest.split_once(end).map(|(found, _)| found)
+}
+
+/// How many messages of this mechanism were checked, according to the page; or
+/// why it was left out.
+fn fate(page: &str, name: &str) -> Result<u64, String> {
+    let row = between(page, &format!("<th scope=\"row\">{name}</th><td>"), "</td>");
+    let row = row.unwrap_or_else(|| panic!("{name} is missing in {page}"));
+    if let Some(reason) = row.strip_prefix("left out: ") {
+        return Err(reason
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&quot;", "\"")
+            .replace("&amp;", "&"));
+    }
+    let messages = between(row, "measured; ", " messages more were checked byte by byte");
+    Ok(messages.unwrap_or_else(|| panic!("{name} was not checked: {row}")).parse().unwrap())
+}
+
 #[test]
-fn compare_writes_its_report_and_nothing_else() {
+fn compare_shows_every_mechanism_or_says_why_not() {
     let folder = std::env::temp_dir().join(format!("lmt-bench-test-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let report = folder.join("report.html");
-    let output = lmt(&["compare", "--output", path(&report), "--sizes", "1..64KiB", "--repetitions", "2"]);
+    let output =
+        lmt(&["compare", "--output", path(&report), "--sizes", "1,4KiB,64KiB", "--repetitions", "2"]);
     let page = std::fs::read_to_string(&report);
     let files = std::fs::read_dir(&folder).unwrap().count();
     std::fs::remove_dir_all(&folder).unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains(&format!("report: {}", report.display())));
+    let (table, error) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{error}");
+    assert!(table.contains(&format!("report: {}", report.display())));
     let page = page.unwrap();
-    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("shm"));
+    assert!(page.starts_with("<!DOCTYPE html>"));
     assert_eq!(files, 1);
+    let names = lmt::mechanism_names();
+    assert!(STOCK.iter().all(|name| names.contains(name)), "{names:?}");
+    let checked = between(table, "# messages checked byte by byte: ", "\n").unwrap();
+    for name in names {
+        let measured = page.contains(&format!("<th scope=\"col\">{name}, µs</th>"));
+        match fate(&page, name) {
+            Ok(messages) => {
+                assert!(measured && messages > 0, "{name}: {messages} messages checked");
+                assert!(table.contains(&format!(" {name} us")), "{table}");
+                assert!(checked.split(", ").any(|part| part == format!("{name} {messages}")), "{checked}");
+                assert!(!error.contains(&format!("{name} is left out")), "{error}");
+            }
+            Err(reason) => {
+                assert!(!measured && reason.contains(' '), "{name}: {reason}");
+                assert!(table.contains(&format!("\n# left out: {name}: {reason}\n")), "{table}");
+                assert!(error.contains(&format!("lmt: {name} is left out: {reason}\n")), "{error}");
+                if STOCK.contains(&name) {
+                    assert_ne!(name, "shm", "it works everywhere: {reason}");
+                    lmt_conformance::require::skipped(name, &reason);
+                }
+            }
+        }
+    }
 }
 
 fn path(path: &Path) -> &str {

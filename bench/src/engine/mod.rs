@@ -18,6 +18,15 @@ pub struct Mechanism {
     pub unavailable: Option<String>,
 }
 
+/// A mechanism that is not measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// Why: one sentence.
+    pub reason: String,
+}
+
 /// A way of building the links between the ranks of a benchmark.
 pub trait Engine {
     /// A rank's end before it knows the others.

@@ -72,8 +72,8 @@ pub const METHODS: &[Method] = &[
     Method { name: "hop", text: "a cache line goes from one core to the other", work: Work::Hop },
     Method { name: "syscall", text: "one system call (getppid)", work: Work::SystemCall },
     Method { name: "memcpy", text: "one process copies between its own buffers", work: Work::Copy },
-    Method { name: "readv", text: "the receiver calls process_vm_readv", work: Work::Read },
-    Method { name: "writev", text: "the sender calls process_vm_writev", work: Work::Write },
+    Method { name: "vm-readv", text: "the receiver calls process_vm_readv", work: Work::Read },
+    Method { name: "vm-writev", text: "the sender calls process_vm_writev", work: Work::Write },
     Method {
         name: "both",
         text: "the receiver reads the front half while the sender writes the back half",

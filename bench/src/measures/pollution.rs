@@ -84,7 +84,8 @@ impl Pollution {
             let time = self.time(case);
             course.with_link(case, 0, |_, _, bell| bell.meet())?;
             if course.rank == 0 {
-                side::pause(time);
+                // What the message waits for before it begins passes here too.
+                side::pause(side::FALLING_ASLEEP + time);
             }
         }
         Ok(self.read())

@@ -16,7 +16,7 @@ pub(super) const SEND: &str = "send";
 /// The messages' tag.
 const TAG: u64 = 1;
 /// How long rank 0 lets pass after rank 1 has said that it goes to sleep.
-const FALLING_ASLEEP: Duration = Duration::from_micros(100);
+pub(super) const FALLING_ASLEEP: Duration = Duration::from_micros(100);
 /// Messages of a verifying pass, against either guard page.
 const VERIFIED_MESSAGES: u64 = 2;
 

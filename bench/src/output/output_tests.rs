@@ -1,4 +1,5 @@
 use super::*;
+use crate::engine::LeftOut;
 use crate::job::{Details, Figure, Ratio};
 use crate::patterns::Pattern;
 
@@ -81,9 +82,14 @@ fn tables_say_where_and_show_limits_beside() {
     {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
-    let compare = written(&mut CompareTable::default());
-    let last: Vec<&str> = compare.lines().last().unwrap().split_whitespace().collect();
-    assert_eq!(last[..8], ["8", "B", "0.250", "32.0", "0.500", "16.0", "shm", "0.125"], "{compare}");
+    let left_out = LeftOut { name: "absent".into(), reason: "there is no device".into() };
+    let compare = written(&mut CompareTable::new(vec![left_out]));
+    assert!(compare.contains("\n# left out: absent: there is no device\n"), "{compare}");
+    let lines: Vec<&str> = compare.lines().collect();
+    let [.., row, checked] = lines[..] else { panic!("{compare}") };
+    assert_eq!(checked, "# messages checked byte by byte: shm 4, cma 4");
+    let row: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(row[..8], ["8", "B", "0.250", "32.0", "0.500", "16.0", "shm", "0.125"], "{compare}");
     let limits = written(&mut LimitsTable);
     assert!(limits.contains("0.125"), "{limits}");
 }

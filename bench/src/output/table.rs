@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::Results;
+use crate::engine::LeftOut;
 use crate::environment::Environment;
 use crate::job::{Job, LIMITS, Row};
 use crate::limits::METHODS;
@@ -134,16 +135,31 @@ fn write_limits(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     })
 }
 
+/// Room for a mechanism's name and the unit.
+const TIME_WIDTH: usize = 16;
+
 /// One line for each size: every mechanism side by side.
 #[derive(Debug, Default)]
 pub struct CompareTable {
-    mechanisms: Vec<String>,
+    left_out: Vec<LeftOut>,
+    /// Each mechanism, and how many of its messages were checked so far.
+    mechanisms: Vec<(String, u64)>,
+}
+
+impl CompareTable {
+    /// A table above which stands what is not in it.
+    pub fn new(left_out: Vec<LeftOut>) -> Self {
+        Self { left_out, mechanisms: Vec::new() }
+    }
 }
 
 impl Results for CompareTable {
     fn begin(&mut self, out: &mut dyn Write, environment: &Environment, job: &Job) -> io::Result<()> {
-        self.mechanisms.clone_from(&job.mechanisms);
+        self.mechanisms = job.mechanisms.iter().map(|name| (name.clone(), 0)).collect();
         head(out, "lmt compare: ping-pong over every mechanism that works here", environment)?;
+        for LeftOut { name, reason } in &self.left_out {
+            writeln!(out, "# left out: {name}: {reason}")?;
+        }
         writeln!(
             out,
             "# half the round trip in microseconds (median of {} repetitions that take turns) and MB/s",
@@ -153,8 +169,8 @@ impl Results for CompareTable {
             writeln!(out, "# behind the fastest: bare methods with flags only, in microseconds")?;
         }
         write!(out, "{:>10}", "size")?;
-        for mechanism in &self.mechanisms {
-            write!(out, " {:>12} {:>10}", format!("{mechanism} us"), "MB/s")?;
+        for (mechanism, _) in &self.mechanisms {
+            write!(out, " {:>TIME_WIDTH$} {:>10}", format!("{mechanism} us"), "MB/s")?;
         }
         write!(out, "  {:<10}", "fastest")?;
         if job.limits {
@@ -167,11 +183,12 @@ impl Results for CompareTable {
         let Some(first) = rows.first() else { return Ok(()) };
         write!(out, "{:>10}", human(first.bytes))?;
         let mut fastest: Option<&Row> = None;
-        for mechanism in &self.mechanisms {
+        for (mechanism, checked) in &mut self.mechanisms {
             let found = rows.iter().find(|row| row.pattern != LIMITS && row.mechanism == *mechanism);
             let time = found.map_or_else(|| "-".to_owned(), |row| usec(row.usec_median));
             let speed = found.map_or_else(|| "-".to_owned(), throughput);
-            write!(out, " {time:>12} {speed:>10}")?;
+            write!(out, " {time:>TIME_WIDTH$} {speed:>10}")?;
+            *checked += found.map_or(0, |row| row.verified_messages);
             fastest = match (fastest, found) {
                 (Some(best), Some(row)) if row.usec_median < best.usec_median => Some(row),
                 (best, found) => best.or(found),
@@ -182,5 +199,14 @@ impl Results for CompareTable {
             write_limits(out, rows)?;
         }
         writeln!(out)
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let checked = self.mechanisms.iter().filter(|(_, messages)| *messages > 0);
+        let checked: Vec<String> = checked.map(|(name, messages)| format!("{name} {messages}")).collect();
+        if checked.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "# messages checked byte by byte: {}", checked.join(", "))
     }
 }

@@ -4,15 +4,16 @@ use std::fmt::Write;
 
 use super::plot::{DASHES, Quantity, SERIES_COLOURS, draw};
 use super::{Report, Series};
+use crate::engine::LeftOut;
 use crate::error::BenchError;
 use crate::sizes::human;
 
 /// Okabe and Ito's palette, which the colour-blind can tell apart, darkened or
 /// lightened where the background asks for it.
 const LIGHT: [&str; SERIES_COLOURS] =
-    ["#0072b2", "#c65102", "#007a5a", "#a5407d", "#8a6d00", "#2b8cbe", "#6a3d9a", "#444444"];
+    ["#0072b2", "#c65102", "#007a5a", "#a5407d", "#8a6d00", "#2b8cbe", "#6a3d9a", "#444444", "#b3282d"];
 const DARK: [&str; SERIES_COLOURS] =
-    ["#56b4e9", "#ff9e4a", "#2ed3a4", "#e79bc6", "#f0e442", "#8fd0ff", "#c3a5f0", "#cccccc"];
+    ["#56b4e9", "#ff9e4a", "#2ed3a4", "#e79bc6", "#f0e442", "#8fd0ff", "#c3a5f0", "#cccccc", "#ff8a80"];
 
 const STYLE: &str = "
 body{background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif;margin:0}
@@ -29,6 +30,7 @@ ul.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;margin:
 table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
 th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}
 thead th{border-bottom:2px solid var(--soft)}
+table.text th,table.text td{text-align:left;vertical-align:top}table.text td{white-space:normal}
 td.best{font-weight:700;background:var(--best)}
 ";
 
@@ -55,6 +57,7 @@ impl Report {
             colours()
         )?;
         self.write_environment(page)?;
+        self.write_mechanisms(page)?;
         self.write_crossovers(page)?;
         self.write_plot(page, "Throughput", throughput)?;
         self.write_plot(page, "One-way time", time)?;
@@ -76,6 +79,24 @@ impl Report {
             writeln!(page, "<dt>{name}</dt><dd>{}</dd>", escaped(&value))?;
         }
         page.push_str("</dl>\n");
+        Ok(())
+    }
+
+    /// Every mechanism there is: what was checked of it, or why it is left out.
+    fn write_mechanisms(&self, page: &mut String) -> std::fmt::Result {
+        page.push_str("<h2>Mechanisms</h2>\n<div class=\"wide\"><table class=\"text\">\n<tbody>\n");
+        for Series { name, verified_messages, .. } in &self.mechanisms {
+            let checked = match verified_messages {
+                0 => "measured".to_owned(),
+                messages => format!("measured; {messages} messages more were checked byte by byte"),
+            };
+            writeln!(page, "<tr><th scope=\"row\">{}</th><td>{checked}</td></tr>", escaped(name))?;
+        }
+        for LeftOut { name, reason } in &self.left_out {
+            let (name, reason) = (escaped(name), escaped(reason));
+            writeln!(page, "<tr><th scope=\"row\">{name}</th><td>left out: {reason}</td></tr>")?;
+        }
+        page.push_str("</tbody></table></div>\n");
         Ok(())
     }
 

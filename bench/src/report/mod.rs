@@ -3,6 +3,7 @@
 mod html;
 mod plot;
 
+use crate::engine::LeftOut;
 use crate::environment::Environment;
 use crate::job::{LIMITS, Row};
 use crate::limits::{METHODS, Work};
@@ -31,6 +32,8 @@ pub struct Series {
     pub name: String,
     /// By size, ascending.
     pub points: Vec<Point>,
+    /// Messages of which every byte was checked.
+    pub verified_messages: u64,
 }
 
 /// A size from which another mechanism is the fastest.
@@ -51,6 +54,8 @@ pub struct Report {
     pub environment: Environment,
     /// One line for each mechanism.
     pub mechanisms: Vec<Series>,
+    /// The mechanisms that do not work here.
+    pub left_out: Vec<LeftOut>,
     /// Thin lines: what the machine allows. May be empty.
     pub limits: Vec<Series>,
     /// Where the fastest mechanism changes, by size.
@@ -60,14 +65,14 @@ pub struct Report {
 impl Report {
     /// Puts the rows of one pattern, and of the bare methods if there are any,
     /// in the order of a report.
-    pub fn new(environment: Environment, rows: &[Row]) -> Self {
+    pub fn new(environment: Environment, rows: &[Row], left_out: Vec<LeftOut>) -> Self {
         let plotted = |row: &&Row| {
             METHODS.iter().all(|method| method.name != row.mechanism || method.work.moves_bytes())
         };
         let limits = series(rows.iter().filter(|row| row.pattern == LIMITS).filter(plotted));
         let mechanisms = series(rows.iter().filter(|row| row.pattern != LIMITS));
         let crossovers = crossovers(&mechanisms);
-        Self { environment, mechanisms, limits, crossovers }
+        Self { environment, mechanisms, left_out, limits, crossovers }
     }
 
     /// The limits that the plots show: bare ping-pongs, the pipelines drawn
@@ -85,7 +90,11 @@ impl Report {
             pipelines.iter().flat_map(|series| series.points.iter().copied()).collect();
         best.sort_by(|one, other| one.bytes.cmp(&other.bytes).then(one.usec.total_cmp(&other.usec)));
         best.dedup_by_key(|point| point.bytes);
-        let best = (!best.is_empty()).then(|| Series { name: "best pipeline".into(), points: best });
+        let best = (!best.is_empty()).then(|| Series {
+            name: "best pipeline".into(),
+            points: best,
+            verified_messages: 0,
+        });
         others.into_iter().cloned().chain(best).collect()
     }
 }
@@ -99,9 +108,17 @@ fn series<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<Series> {
             usec_range: (row.usec_min, row.usec_max),
             mb_per_s: row.mb_per_s.unwrap_or(0.0),
         };
+        let checked = row.verified_messages;
         match all.iter_mut().find(|series| series.name == row.mechanism) {
-            Some(series) => series.points.push(point),
-            None => all.push(Series { name: row.mechanism.clone(), points: vec![point] }),
+            Some(series) => {
+                series.points.push(point);
+                series.verified_messages += checked;
+            }
+            None => all.push(Series {
+                name: row.mechanism.clone(),
+                points: vec![point],
+                verified_messages: checked,
+            }),
         }
     }
     for series in &mut all {
