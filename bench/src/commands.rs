@@ -225,10 +225,15 @@ fn choose<E: Engine>(engine: &E, asked: Option<&str>) -> Result<Choice, BenchErr
         }
         return Ok(choice);
     }
-    match known.iter().find(|mechanism| mechanism.name == asked) {
+    // Of a family, the first that works; if none does, the first.
+    let mut meant = known.iter().filter(|mechanism| lmt::mechanisms::is_meant(asked, &mechanism.name));
+    let first = meant.clone().next();
+    match meant.find(|mechanism| mechanism.unavailable.is_none()).or(first) {
         Some(mechanism) => match &mechanism.unavailable {
-            None => Ok(Choice::one(asked)),
-            Some(reason) => Err(BenchError::Failure(format!("{asked} does not work here: {reason}"))),
+            None => Ok(Choice::one(&mechanism.name)),
+            Some(reason) => {
+                Err(BenchError::Failure(format!("{} does not work here: {reason}", mechanism.name)))
+            }
         },
         None => {
             let auto = engine.has_auto().then_some(AUTO);

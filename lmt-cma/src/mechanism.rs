@@ -153,6 +153,9 @@ impl Lmt for Cma {
     }
 
     fn finish(&mut self, _peer: &mut CmaPeer, _transfer: CmaTransfer) {}
+    fn copies_declared(&self) -> bool {
+        true
+    }
 
     fn copy_declared(
         &mut self,

@@ -365,6 +365,12 @@ pub trait Lmt: Send + 'static {
     /// any more, here or in the peer; it may wait for a moment until that is so.
     fn finish(&mut self, peer: &mut Self::Peer, transfer: Self::Transfer);
 
+    /// Whether [`Self::copy_declared`] is there: then the abilities that the
+    /// probe found hold for declared memory too.
+    fn copies_declared(&self) -> bool {
+        false
+    }
+
     /// Copies between the peer's declared memory and `local` without the
     /// peer's help, at once; returns how many bytes, less than asked for only
     /// where either side ends. A mechanism that moves messages only keeps this

@@ -31,6 +31,7 @@ trait AnyLmt: Send {
     fn parcel(&mut self, peer: PeerKey) -> Option<Hello>;
     fn take_parcel(&mut self, peer: PeerKey, parcel: Hello);
     fn take_bell(&mut self, bell: &Bell);
+    fn copies_declared(&self) -> bool;
     fn copy_declared(
         &mut self,
         peer: PeerKey,
@@ -125,6 +126,10 @@ impl<M: Lmt> AnyLmt for Table<M> {
 
     fn take_bell(&mut self, bell: &Bell) {
         self.lmt.take_bell(bell);
+    }
+
+    fn copies_declared(&self) -> bool {
+        self.lmt.copies_declared()
     }
 
     fn copy_declared(
@@ -430,6 +435,23 @@ impl Mechanisms {
             Err(fault) => self.count_fault(h.peer, at, fault),
         }
         outcome
+    }
+
+    /// Whether a mechanism reaches the peer's declared memory in this
+    /// direction, as far as the probe could tell.
+    pub(crate) fn reaches(&self, peer: PeerKey, only: Option<&[String]>, direction: Direction) -> bool {
+        let Some(standings) = self.standings.get(peer as usize) else { return false };
+        let able = |at: usize| {
+            self.list[at].copies_declared()
+                && standings.get(at).is_some_and(|s| match direction {
+                    Direction::Get => s.ours.read,
+                    Direction::Put => s.ours.write,
+                })
+        };
+        match only {
+            None => (0..self.list.len()).any(able),
+            Some(names) => self.meant_by(names).any(able),
+        }
     }
 
     /// Copies by the first mechanism that reaches the peer's memory; `only`

@@ -196,6 +196,9 @@ impl<E: CopyEngine> Lmt for Offload<E> {
             let _progress = self.engine.quiesce(job);
         }
     }
+    fn copies_declared(&self) -> bool {
+        true
+    }
 
     /// At once and by the caller, as nothing is left for it to do meanwhile.
     fn copy_declared(

@@ -45,7 +45,7 @@ pub(crate) fn refused(refusal: Refusal, process: &PeerProcess) -> Fault {
 
 pub(crate) fn no_pipe(errno: Errno) -> Fault {
     let help = match errno {
-        Errno::EMFILE => "raise ulimit -n",
+        Errno::EMFILE => "raise ulimit -n, of which half, or 256, is kept for connections",
         Errno::ENFILE => "raise /proc/sys/fs/file-max or /proc/sys/fs/pipe-user-pages-hard",
         _ => "free memory or descriptors",
     };

@@ -10,6 +10,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::{SFlag, fstat};
 use zerocopy::{FromBytes, IntoBytes};
 
+use crate::spare;
 use crate::sys;
 use crate::wire::{HEADER_BYTES, Header, Name, PipeNote};
 
@@ -72,6 +73,7 @@ impl Incoming {
         self.current = None;
         self.looker = None;
         self.outlet = match parcel.descriptors.into_iter().next() {
+            Some(fd) if !spare::leaves_enough(&fd) => Outlet::Missing,
             None => Outlet::Missing,
             Some(fd) => usable(fd).map_or(Outlet::Garbage, Outlet::Open),
         };

@@ -21,6 +21,7 @@ mod incoming;
 mod mechanism;
 mod outgoing;
 mod pipe;
+mod spare;
 mod sys;
 mod trial;
 mod wire;

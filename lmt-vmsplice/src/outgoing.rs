@@ -7,6 +7,7 @@ use nix::errno::Errno;
 use zerocopy::IntoBytes;
 
 use crate::pipe::Pipe;
+use crate::spare;
 use crate::wire::{Name, PipeNote};
 
 /// One pipe at a time, and whose turn it is.
@@ -40,6 +41,9 @@ impl Outgoing {
         }
         let pipe = Pipe::new(wanted_bytes)?;
         let outlet = pipe.outlet()?;
+        if !spare::leaves_enough(&outlet) {
+            return Err(Errno::EMFILE);
+        }
         self.last_pipe += 1;
         let note = PipeNote { pipe: self.last_pipe };
         self.note = Some(Hello { bytes: note.as_bytes().to_vec(), descriptors: vec![outlet] });

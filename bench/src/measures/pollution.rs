@@ -40,7 +40,12 @@ struct Reading {
 impl Pollution {
     pub(super) fn new<L: Link>(course: &mut Course<'_, L>) -> Result<Self, BenchError> {
         let bytes = usize::try_from(course.job.working_set_bytes.unwrap_or(0)).unwrap_or(0);
-        let set = (course.rank == 0).then(|| WorkingSet::new(bytes));
+        let short = || {
+            BenchError::Failure(format!(
+                "there is no memory for a working set of {bytes} bytes; choose a smaller one by --working-set"
+            ))
+        };
+        let set = if course.rank == 0 { Some(WorkingSet::new(bytes).ok_or_else(short)?) } else { None };
         let mut counter = None;
         if course.rank == 0 {
             match MissCounter::start() {

@@ -17,10 +17,13 @@ pub struct WorkingSet {
 }
 
 impl WorkingSet {
-    /// So many bytes, every page touched.
-    pub fn new(bytes: usize) -> Self {
+    /// So many bytes, every page touched; `None` when there is no such memory.
+    pub fn new(bytes: usize) -> Option<Self> {
         let lines = (bytes / LINE_BYTES).max(LEAST_LINES);
-        Self { memory: vec![1; lines * LINE_BYTES], lines, stride: stride(lines) }
+        let mut memory = Vec::new();
+        memory.try_reserve_exact(lines * LINE_BYTES).ok()?;
+        memory.resize(lines * LINE_BYTES, 1);
+        Some(Self { memory, lines, stride: stride(lines) })
     }
 
     /// Reads one byte of each line. From one line to the next it is far, beyond

@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn every_line_is_read_once() {
     for bytes in [0, 4096, 64 * 1000, 64 * 1021, 1 << 20] {
-        let mut set = WorkingSet::new(bytes);
+        let mut set = WorkingSet::new(bytes).unwrap();
         assert!(set.memory.len() >= bytes / 64 * 64);
         assert_eq!(set.read(), set.lines as u64, "{bytes}");
         // Each line counts: a sum of distinct powers would overflow, so two.

@@ -33,7 +33,9 @@ impl Traffic {
             peer.connection = Connection::Pending;
         }
         let copy = |fd: BorrowedFd<'_>| {
-            fd.try_clone_to_owned().map_err(|e| format!("it cannot pass a descriptor on: {e}"))
+            fd.try_clone_to_owned().map_err(|e| {
+                format!("it cannot pass a descriptor on: {e}; raise the limit on open files (ulimit -n)")
+            })
         };
         let greeting = Greeting {
             index: key as u16,

@@ -61,7 +61,9 @@ pub enum CreateError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The configuration names a mechanism that does not exist.
-    #[error("there is no mechanism `{name}`; this build has {known}")]
+    #[error(
+        "there is no mechanism `{name}` (see LMT_MECHANISM); `auto` takes what is best, and this build has {known}, or the first part of a name for its family"
+    )]
     UnknownMechanism {
         /// The name that was asked for.
         name: String,

@@ -21,7 +21,8 @@ use crate::mechanism::{DeclaredCopy, Fault};
 use crate::mechanisms::Mechanisms;
 use crate::parcel::for_regions;
 use crate::region::{
-    Direction, Entry, RegionAccess, RegionError, RegionKey, RegionOptions, RemoteTable, Ways, attach_shared,
+    Direction, Entry, Place, RegionAccess, RegionError, RegionKey, RegionOptions, RemoteTable, Ways,
+    attach_shared,
 };
 use crate::rendezvous::PeerKey;
 use crate::shared_memory::SharedMemory;
@@ -150,7 +151,10 @@ impl OneSided {
         let total = buffer.total_bytes();
         let access = match &mut self.access {
             Some(access) => access,
-            none => none.insert(RegionAccess::begin(table, &self.key, self.direction, self.offset, total)?),
+            none => {
+                way.check_reach(table, &self.key, self.direction)?;
+                none.insert(RegionAccess::begin(table, &self.key, self.direction, self.offset, total)?)
+            }
         };
         let want = (total - self.done_bytes).min(quota_bytes);
         let at = self.offset + self.done_bytes;
@@ -171,6 +175,28 @@ struct Way<'a> {
     owner: EndpointId,
     /// The errno of a mechanism that was refused, or 0.
     refused_by: i32,
+}
+
+impl Way<'_> {
+    /// Refuses what no mechanism reaches before anything is begun: a region of
+    /// single use is not used up by who cannot copy.
+    fn check_reach(
+        &self,
+        table: &RemoteTable,
+        key: &RegionKey,
+        direction: Direction,
+    ) -> Result<(), OperationError> {
+        if self.mechanisms.reaches(self.peer, self.only, direction) {
+            return Ok(());
+        }
+        if matches!(table.look_up(key)?.place, Place::Shared { .. }) {
+            return Ok(());
+        }
+        let reasons = self.mechanisms.reasons(self.peer);
+        let reasons =
+            if reasons.is_empty() { "none that works copies declared memory".into() } else { reasons };
+        Err(RegionError::Unreachable(reasons).into())
+    }
 }
 
 impl Ways for Way<'_> {

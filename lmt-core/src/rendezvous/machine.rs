@@ -6,6 +6,7 @@ use crate::identity::PeerKey;
 use crate::mechanism::{Cookie, Fault, Interval, Model, Plan, Role, Step};
 use crate::slab::{Slab, Standing};
 
+use super::fault_words::of_errno;
 use super::packet::{MechanismTag, Packet, ReceiveId, SendId, TransferKey};
 use super::receiver::Inbound;
 use super::sender::Outgoing;
@@ -250,7 +251,7 @@ impl Machine {
             },
             Packet::GiveUp(give_up) => {
                 if self.knows(peer, give_up.to)? {
-                    let reason = format!("the peer gave up with errno {}", give_up.errno);
+                    let reason = format!("the peer gave up {}", of_errno(give_up.errno));
                     self.end(give_up.to, TransferError::NoMechanism { errno: give_up.errno, reason });
                 }
             }

@@ -36,6 +36,7 @@
 //!   the sender starts, then ends the attempt.
 #![forbid(unsafe_code)]
 
+mod fault_words;
 mod machine;
 pub mod packet;
 mod receiver;

@@ -3,6 +3,7 @@
 use crate::identity::PeerKey;
 use crate::mechanism::{Cookie, Interval, Model, Role};
 
+use super::fault_words::of_errno;
 use super::machine::{Machine, Phase, Side};
 use super::packet::{Cts, Demote, Done, Fail, Packet, ReceiveId, Retry, Rts, SendId, TransferKey};
 use super::types::{Action, ProtocolError, Received, TransferError};
@@ -138,7 +139,7 @@ impl Machine {
             (Phase::Starting | Phase::Active, Model::Cooperative) => {}
             _ => return Err(ProtocolError::OutOfPlace { id, packet }),
         }
-        let sentence = format!("it failed on the sender's side with errno {}", fail.errno);
+        let sentence = format!("it failed on the sender's side {}", of_errno(fail.errno));
         self.note(key, fail.errno, false, sentence);
         self.demote(fail.receive_id, fail.errno, false);
         Ok(())

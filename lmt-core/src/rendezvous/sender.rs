@@ -3,6 +3,7 @@
 use crate::identity::PeerKey;
 use crate::mechanism::{Cookie, Interval, Model, Role};
 
+use super::fault_words::of_errno;
 use super::machine::{Machine, Phase, Side};
 use super::packet::{
     Cts, Demote, Done, Fail, GiveUp, MechanismTag, Packet, ReceiveId, Retry, Rts, SendId, TransferKey,
@@ -213,7 +214,7 @@ impl Machine {
             side.phase == Phase::Failed || (side.mechanism == MechanismTag(0) && side.failure.is_some());
         self.finish(key);
         if !own_failure {
-            let sentence = format!("it failed on the receiver's side with errno {}", demote.errno);
+            let sentence = format!("it failed on the receiver's side {}", of_errno(demote.errno));
             self.note(key, demote.errno, demote.for_good, sentence);
         }
         self.enter(key, Phase::Waiting);

@@ -36,8 +36,8 @@ pub struct Software {
     origin: Origin,
     bell: Option<Bell>,
     running: Option<Running>,
-    /// A thread was bound to the CPU that the configuration names.
-    is_cpu_checked: bool,
+    /// A thread was made, and bound to the CPU that the configuration names.
+    is_tried: bool,
 }
 
 struct Running {
@@ -95,7 +95,7 @@ impl Drop for Job {
 impl Software {
     /// An engine without a thread yet.
     pub fn new(config: Config) -> Self {
-        Self { config, origin: Origin::here(), bell: None, running: None, is_cpu_checked: false }
+        Self { config, origin: Origin::here(), bell: None, running: None, is_tried: false }
     }
 
     /// Whether the thread has been made.
@@ -154,13 +154,13 @@ impl CopyEngine for Software {
         "software"
     }
 
-    /// It works wherever threads do; the thread itself is made on first use. A
-    /// CPU that it is to be bound to is tried once.
+    /// It works wherever threads do, which is tried once; the thread that stays
+    /// is made on first use.
     fn available(&mut self) -> Result<(), Unavailable> {
         self.check_origin()?;
-        if let Some(cpu) = self.config.cpu.filter(|_| !self.is_cpu_checked) {
-            thread::check_cpu(cpu)?;
-            self.is_cpu_checked = true;
+        if !self.is_tried {
+            thread::try_one(self.config.cpu)?;
+            self.is_tried = true;
         }
         Ok(())
     }

@@ -198,7 +198,7 @@ fn the_thread_runs_where_it_is_told_and_says_when_it_cannot() {
     let cpu = (0..nix::sched::CpuSet::count()).find(|&cpu| allowed.is_set(cpu).unwrap()).unwrap();
     let mut engine = Software::new(Config { cpu: Some(cpu) });
     assert_eq!(engine.available(), Ok(()));
-    let checked = |engine: &Software| engine.is_cpu_checked && !engine.is_running();
+    let checked = |engine: &Software| engine.is_tried && !engine.is_running();
     assert!(checked(&engine), "a thread was bound, and it has ended");
     assert_eq!(engine.available(), Ok(()));
     let mut job = engine.submit(CopyList::new()).unwrap();
@@ -210,7 +210,7 @@ fn the_thread_runs_where_it_is_told_and_says_when_it_cannot() {
         let mut engine = Software::new(Config { cpu: Some(cpu) });
         let why = engine.available().unwrap_err();
         assert!(why.sentence.contains("cannot be bound"), "{why}");
-        assert!(!engine.is_cpu_checked);
+        assert!(!engine.is_tried);
         assert!(matches!(engine.submit(CopyList::new()), Err(SubmitError::Unavailable(_))));
     }
 }

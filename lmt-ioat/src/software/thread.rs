@@ -63,15 +63,15 @@ fn cannot_bind(cpu: usize, errno: Errno) -> Unavailable {
     }
 }
 
-/// Whether a thread of this process may be bound to `cpu`, by binding one that
-/// does nothing else: the caller's stays where it is. (A thread may leave the
-/// CPUs that its maker is bound to, as long as they are in the cpuset; only
-/// trying tells.)
+/// Whether this process gets a thread, bound to `cpu` if one is given, by
+/// making one that does nothing: the caller's own stays where it is. (A thread
+/// may leave the CPUs that its maker is bound to, as long as they are in the
+/// cpuset; only trying tells.)
 ///
 /// # Errors
-/// [`Unavailable`] when it may not.
-pub(super) fn check_cpu(cpu: usize) -> Result<(), Unavailable> {
-    let thread = spawn(Some(cpu), || ())?;
+/// [`Unavailable`] when it does not.
+pub(super) fn try_one(cpu: Option<usize>) -> Result<(), Unavailable> {
+    let thread = spawn(cpu, || ())?;
     // There is nothing in it that could panic.
     let _ended = thread.join();
     Ok(())
