@@ -78,6 +78,16 @@ pub enum KnemError {
         "the driver says that the copy has failed; it gives no reason, and part of the bytes may have been copied"
     )]
     CopyFailed,
+    /// A region is not given back as long as it is copied from or into.
+    #[error(
+        "a copy from or into the region is under way and does not end; poll it until it has ended, then destroy the region"
+    )]
+    CopyUnderWay,
+    /// An asynchronous copy was waited for, and has not ended.
+    #[error(
+        "the driver has not told of a copy's end for too long; it may still write to the memory, which must not be used for anything else until this process ends"
+    )]
+    CopyLost,
     /// The number names no copy.
     #[error("no such copy is under way; each is told of once when it has ended")]
     NoSuchCopy,

@@ -251,8 +251,9 @@ impl IoctlDriver {
     ) -> Result<u64, KnemError> {
         let (request, mut found) = made;
         if let Outcome::Pending(index) = self.run(&request, &mut found, flags)? {
-            let status = self.copies.wait(index);
-            self.copies.give_back(index);
+            let used = [&found[0], &found[1]].map(|found| found.as_ref().map(|found| found.used));
+            let copy = Ended { bytes: request.bytes(), local: None, used };
+            let status = self.copies.wait_and_give_back(index, copy)?;
             if status != abi::STATUS_SUCCESS {
                 return Err(KnemError::CopyFailed);
             }
@@ -337,6 +338,15 @@ impl Driver for IoctlDriver {
         if cookie.owner() != self.owner {
             return Err(KnemError::NotDeclared);
         }
+        // The driver has the pages pinned for a copy that goes on: it would
+        // write to them, or read them, when they are something else again.
+        for index in self.copies.wait_for_region(cookie)? {
+            // Who polls it later is to be told that it has ended well.
+            let used = self.copies.used(index);
+            if used.iter().flatten().all(|used| self.confirm(used).is_ok()) {
+                self.copies.set_ended(index);
+            }
+        }
         self.regions.destroy(&self.device, cookie.slot(), cookie.generation())
     }
 
@@ -408,8 +418,15 @@ impl Drop for IoctlDriver {
         // A child shares the descriptor: what it destroyed would be its
         // parent's.
         if self.regions.is_usable_here() {
-            self.copies.wait_for_all();
+            let have_ended = self.copies.wait_for_all();
             self.regions.destroy_all(&self.device);
+            if !have_ended {
+                // The driver may yet write to a slot, and to the memory that was
+                // lent: the array stays mapped (which also keeps the opening and
+                // what it has pinned), and the memory stays lent, until the
+                // process ends. To wait for ever would be no better.
+                std::mem::forget(std::mem::take(&mut self.copies));
+            }
         }
     }
 }

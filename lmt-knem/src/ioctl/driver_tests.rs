@@ -523,3 +523,49 @@ fn a_forked_child_is_refused_and_disturbs_nothing() {
         10
     );
 }
+
+#[test]
+fn a_region_is_not_given_back_while_ones_own_copy_goes_on() {
+    let double = Double::new();
+    let mut driver = double.open();
+    let (mut memory, mut local) = (counting(10), vec![0; 10]);
+    let buffer = lend(&mut memory, Access::Write);
+    let region = driver.create_region(buffer, Protection::READ_WRITE, Uses::Many).unwrap();
+    double.state().script.push_back(Say::GoOn);
+    let id = driver.start_inline_copy(lend(&mut local, Access::Write), &get(region, 0, 10), MEMCPY).unwrap();
+    let patience = std::mem::replace(&mut driver.copies.patience, std::time::Duration::from_millis(20));
+    let refused = driver.destroy_region(&region);
+    assert!(matches!(refused, Err(KnemError::CopyUnderWay)), "{refused:?}");
+    assert_eq!(driver.region_bytes(&region).unwrap(), 10, "it is still there");
+    driver.copies.patience = patience;
+    let ending = double.clone();
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            ended.store(true, std::sync::atomic::Ordering::SeqCst);
+            ending.end(abi::STATUS_SUCCESS);
+        });
+        assert_eq!(driver.destroy_region(&region).unwrap().total_bytes(), 10);
+        assert!(ended.load(std::sync::atomic::Ordering::SeqCst), "it was given back before the copy's end");
+    });
+    assert_eq!(driver.poll(id).unwrap().expect("it has ended").bytes, 10, "it ended well before");
+    assert_eq!(local, counting(10));
+}
+
+#[test]
+fn a_slot_that_is_never_written_hangs_nothing() {
+    let double = Double::new();
+    let (mut owner, mut other) = pair(&double);
+    let (mut memory, mut local) = (counting(10), vec![0; 10]);
+    let region = owner.create_region(lend(&mut memory, Access::Read), Protection::READ, Uses::Many).unwrap();
+    other.copies.patience = std::time::Duration::from_millis(20);
+    double.state().script.extend([Say::GoOn, Say::GoOn]);
+    let copy = other.inline_copy(&mut lend(&mut local, Access::Write), &get(region, 0, 10), MEMCPY);
+    assert!(matches!(copy, Err(KnemError::CopyLost)), "{copy:?}");
+    let id = other.start_inline_copy(lend(&mut local, Access::Write), &get(region, 0, 10), MEMCPY).unwrap();
+    assert_eq!(id.slot(), 1, "the slot of the lost one is not used again");
+    drop(other);
+    // Were the array unmapped, or the slots another's, this would be seen there.
+    double.end(abi::STATUS_SUCCESS);
+}

@@ -4,6 +4,7 @@ use lmt_core::buffer::Buffer;
 use lmt_core::mechanism::Direction;
 use nix::errno::Errno;
 
+use super::copies::Ended;
 use super::dma::{Side, safe_prefix};
 use super::driver::{Found, IoctlDriver};
 use super::slot::Entry;
@@ -164,8 +165,9 @@ impl IoctlDriver {
                 && let Outcome::Pending(index) = outcome
             {
                 // A tail is waited for, were it forced to be asynchronous.
-                let status = self.copies.wait(index);
-                self.copies.give_back(index);
+                let used = [&found[0], &found[1]].map(|found| found.as_ref().map(|found| found.used));
+                let copy = Ended { bytes: part.bytes, local: None, used };
+                let status = self.copies.wait_and_give_back(index, copy)?;
                 self.check_status(request, status.into())?;
             }
         }
