@@ -15,7 +15,7 @@ use lmt_core::region::Protection;
 
 use crate::driver::Driver;
 use crate::error::KnemError;
-use crate::ioctl::IoctlDriver;
+use crate::ioctl::{IoctlDriver, Keeping, KeptRegions};
 use crate::sys::{ProbeMemory, lend_part};
 use crate::types::{CopyFlags, InlineCopy, Length, RegionCookie, Uses};
 use crate::user::UserDriver;
@@ -64,6 +64,20 @@ impl<D> std::fmt::Debug for KnemLmt<D> {
 impl<D: Driver> Default for KnemLmt<D> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl KnemLmt<IoctlDriver> {
+    /// A new instance that keeps regions pinned when their messages are done
+    /// ([`IoctlDriver::keep_regions`]), and the handle that must be told of
+    /// memory before it is unmapped, given back or replaced.
+    pub fn keeping(keeping: Keeping) -> (Self, KeptRegions) {
+        let kept = KeptRegions::new();
+        let teller = kept.clone();
+        (
+            Self::with(move |driver: &mut IoctlDriver| driver.keep_regions_told_by(keeping, teller.clone())),
+            kept,
+        )
     }
 }
 

@@ -11,8 +11,8 @@ use lmt_core::buffer::{Access, Buffer, Segment};
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::*;
 use lmt_core::process::PeerProcess;
-use lmt_knem::ioctl::{IoctlDriver, Keeping};
-use lmt_knem::{Driver, KnemIoctl, KnemLmt, KnemPeer};
+use lmt_knem::ioctl::Keeping;
+use lmt_knem::{Driver, KnemIoctl, KnemPeer};
 
 fn facts() -> PeerFacts {
     PeerFacts {
@@ -208,7 +208,7 @@ fn messages_from_kept_regions_carry_what_is_there_now() {
     under::stand_in(Options::default());
     let Some([_, (mut receiver, _)]) = pair() else { return };
     let keeping = Keeping { max_regions: 8, max_bytes: 1 << 20 };
-    let mut sender = KnemLmt::<IoctlDriver>::with(move |driver| driver.keep_regions(keeping));
+    let (mut sender, kept) = KnemIoctl::keeping(keeping);
     let hello = sender.hello().unwrap();
     let (mut from, _) = receiver.probe(&facts(), hello).unwrap();
     let (mut to, _) = sender.probe(&facts(), receiver.hello().unwrap()).unwrap();
@@ -242,9 +242,14 @@ fn messages_from_kept_regions_carry_what_is_there_now() {
     sender.driver().unwrap().forget_range(address, bytes);
     renew(page);
     assert_eq!(deliver(&mut sender, page, 7), (7, 7));
+    // As where the mechanism is registered, and its driver out of reach.
+    let teller = kept.clone();
+    std::thread::spawn(move || teller.forget_range(address, bytes)).join().unwrap();
+    renew(page);
+    assert_eq!(deliver(&mut sender, page, 6), (6, 6));
     // Untold it shows why keeping is off unless asked for.
     renew(page);
-    assert_eq!(deliver(&mut sender, page, 8), (7, 7), "if this fails, the driver pins no pages");
+    assert_eq!(deliver(&mut sender, page, 8), (6, 6), "if this fails, the driver pins no pages");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use lmt_core::process::PeerProcess;
 use lmt_core::region::Protection;
 
 use super::copies::{Copies, Ended, Used};
-use super::kept::Keeping;
+use super::kept::{Keeping, KeptRegions};
 use super::met::{Met, introduction};
 use super::regions::Regions;
 use super::request::{Outcome, Request};
@@ -91,6 +91,15 @@ impl IoctlDriver {
     /// by the C library are noticed.
     pub fn keep_regions(&mut self, keeping: Keeping) {
         if self.regions.is_usable_here() {
+            self.regions.keep(&self.device, keeping);
+        }
+    }
+
+    /// As [`IoctlDriver::keep_regions`]; of memory that changes it is told by
+    /// `teller`, for where the driver cannot be reached.
+    pub fn keep_regions_told_by(&mut self, keeping: Keeping, teller: KeptRegions) {
+        if self.regions.is_usable_here() {
+            self.regions.listen(teller);
             self.regions.keep(&self.device, keeping);
         }
     }

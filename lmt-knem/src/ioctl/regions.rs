@@ -7,7 +7,7 @@ use lmt_core::buffer::{Access, Buffer};
 use lmt_core::region::Protection;
 use lmt_core::shared_memory::SharedMemory;
 
-use super::kept::{Keeping, Kept, Pinned};
+use super::kept::{Keeping, Kept, KeptRegions, Pinned};
 use super::slot::{Entry, Shape, Slot};
 use super::sys::{self, Device, REGIONS, TABLE_BYTES};
 use super::{abi, errors};
@@ -39,6 +39,8 @@ pub(super) struct Regions {
     free: Vec<u32>,
     generation: u32,
     kept: Kept,
+    /// Who tells of memory that changes.
+    tellers: Vec<KeptRegions>,
 }
 
 const fn bits(protection: Protection) -> u32 {
@@ -55,6 +57,7 @@ impl Regions {
             free: Vec::new(),
             generation: 0,
             kept: Kept::default(),
+            tellers: Vec::new(),
         })
     }
 
@@ -70,6 +73,21 @@ impl Regions {
     /// Says how much may stay pinned of regions that were destroyed.
     pub fn keep(&mut self, device: &Device, keeping: Keeping) {
         self.kept.set(device, keeping);
+    }
+
+    /// Hears from now on what this handle is told.
+    pub fn listen(&mut self, teller: KeptRegions) {
+        self.tellers.push(teller);
+    }
+
+    /// Forgets what the handles were told. Before a kept region is used, and
+    /// before one becomes a kept one.
+    fn hear(&mut self, device: &Device) {
+        for index in 0..self.tellers.len() {
+            for (start, end) in self.tellers[index].take() {
+                self.forget_range(device, start, end - start);
+            }
+        }
     }
 
     /// See [`crate::Driver::forget_range`].
@@ -101,6 +119,7 @@ impl Regions {
         if index >= REGIONS {
             return Err(full());
         }
+        self.hear(device);
         // The page must be there: a failing first touch would be SIGBUS.
         let line_bytes = size_of::<Slot>();
         self.table.commit_range(TABLE, "the number of regions", index as usize * line_bytes, line_bytes)?;
@@ -169,6 +188,7 @@ impl Regions {
 
     /// Takes a region back.
     pub fn destroy(&mut self, device: &Device, index: u32, generation: u32) -> Result<Buffer, KnemError> {
+        self.hear(device);
         let place = self.own.get_mut(index as usize).ok_or(KnemError::NotDeclared)?;
         if place.as_ref().is_none_or(|own| own.generation != generation) {
             return Err(KnemError::NotDeclared);
