@@ -54,7 +54,8 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
     /// came from. Returns whose it is. Who is introduced again replaces itself.
     ///
     /// # Errors
-    /// [`KnemError::Introduction`] when it is none.
+    /// [`KnemError::Introduction`] when it is none, or names somebody who was
+    /// introduced by another process that still runs.
     fn meet(&mut self, process: Arc<PeerProcess>, introduction: Hello) -> Result<EndpointId, KnemError>;
 
     /// Forgets whom [`Driver::meet`] took; its regions are unknown from now on.

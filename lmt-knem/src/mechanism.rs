@@ -260,6 +260,7 @@ impl<D: Driver> Lmt for KnemLmt<D> {
 
     fn probe(&mut self, facts: &PeerFacts, mut hello: Hello) -> Result<(KnemPeer, Abilities), Unavailable> {
         self.part_with_the_gone();
+        let known_before = self.met.clone();
         let opened = self.open()?;
         let bad = || refuse("the peer's greeting cannot be read; its lmt may be of another version");
         let (short, rest) = hello.bytes.split_first_chunk().ok_or_else(bad)?;
@@ -268,18 +269,24 @@ impl<D: Driver> Lmt for KnemLmt<D> {
         hello.bytes = rest.to_vec();
         let process = Arc::clone(&facts.process);
         let owner = opened.driver.meet(process, hello).map_err(|error| unavailable(&error))?;
+        // Who is known already stays known, whatever becomes of this greeting:
+        // it may be another's who uses his name, and transfers may be under way.
+        let known =
+            known_before.into_iter().find(|(met, _)| *met == owner).and_then(|(_, token)| token.upgrade());
         let region = RegionCookie::from_short_bytes(owner, short);
         match abilities(opened, region, &nonce) {
             Ok(abilities) => {
-                let token = Arc::new(());
+                let token = known.unwrap_or_default();
                 self.met.retain(|(met, _)| *met != owner);
                 self.met.push((owner, Arc::downgrade(&token)));
                 let reached = Some((owner, token));
                 Ok((KnemPeer { process: Arc::clone(&facts.process), reached }, abilities))
             }
             Err(reason) => {
-                opened.driver.part(owner);
-                self.met.retain(|(met, _)| *met != owner);
+                if known.is_none() {
+                    opened.driver.part(owner);
+                    self.met.retain(|(met, _)| *met != owner);
+                }
                 Err(reason)
             }
         }

@@ -184,6 +184,45 @@ fn greetings_that_lie_are_refused_and_peers_that_left_are_forgotten() {
 }
 
 #[test]
+fn an_honest_peer_survives_greetings_in_its_name() {
+    under::stand_in(Options::default());
+    let Some([(mut one, mut to), (mut other, mut from)]) = pair() else { return };
+    let out = memory(100, |at| at as u8);
+    let source = lend(out, Access::Read);
+    let (send, cookie) = one.prepare(&mut to, &plan(Role::Sender, Model::Get, 0, 100), &source).unwrap();
+    let mut arrives = |other: &mut KnemIoctl| {
+        let into = memory(100, |_| 0);
+        let mut target = lend(into, Access::Write);
+        let receiving = plan(Role::Receiver, Model::Get, 0, 100);
+        let (mut receive, _) = other.prepare(&mut from, &receiving, &target).unwrap();
+        other.start(&mut from, &mut receive, &cookie, receiving.interval).unwrap();
+        let step = other.step(&mut from, &mut receive, &mut target, u64::MAX).unwrap();
+        other.finish(&mut from, receive);
+        step.done && into[99] == 99
+    };
+    // Its own greeting, spoilt.
+    let mut lies = one.hello().unwrap();
+    lies.bytes[9] ^= 1;
+    assert!(other.probe(&facts(), lies).is_err());
+    assert!(arrives(&mut other), "a probe that failed was the end of it");
+    // Another process greets with its name, and a table and region of its own.
+    let mut liar = KnemIoctl::new();
+    let mut hello = liar.hello().unwrap();
+    let name = hello.bytes.len() - 16..;
+    hello.bytes[name.clone()].copy_from_slice(&one.hello().unwrap().bytes[name]);
+    let elsewhere = PeerFacts { process: Arc::new(PeerProcess::new(1, None)), ..facts() };
+    let refused = other.probe(&elsewhere, hello).unwrap_err();
+    assert!(refused.sentence.contains("another process"), "{refused}");
+    assert!(arrives(&mut other));
+    // It greets again, well, and leaves the second greeting's peer.
+    let (again, _) = other.probe(&facts(), one.hello().unwrap()).unwrap();
+    drop(again);
+    let _hello = other.hello().unwrap();
+    assert!(arrives(&mut other), "the first greeting's peer is still there");
+    one.finish(&mut to, send);
+}
+
+#[test]
 fn a_peer_that_is_not_reached_may_copy_all_the_same() {
     under::stand_in(Options::default());
     let Some([(mut sender, _unused), (mut receiver, mut from)]) = pair() else { return };

@@ -322,6 +322,13 @@ impl Driver for IoctlDriver {
         if owner == self.owner {
             return Err(KnemError::Introduction("it is one's own".to_owned()));
         }
+        // Owners' ids are known to all their peers: one of these must not take
+        // the place of a living one by greeting with its id.
+        let known = self.met.iter().find(|known| known.owner == owner);
+        if known.is_some_and(|known| !known.is_process(&met.process) && known.process.is_alive()) {
+            let why = "it names another process, which lives".to_owned();
+            return Err(KnemError::Introduction(why));
+        }
         self.part(owner);
         self.met.push(met);
         Ok(owner)

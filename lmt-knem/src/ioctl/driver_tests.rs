@@ -374,6 +374,7 @@ fn what_the_dead_declared_is_neither_written_nor_believed() {
     let (mut memory, mut local) = (counting(10), vec![0; 10]);
     let buffer = lend(&mut memory, Access::Write);
     let region = owner.create_region(buffer, Protection::READ_WRITE, Uses::Many).unwrap();
+    other.part(owner.owner());
     other.meet(dead_process(), owner.introduce().unwrap()).unwrap();
     let refused = other.inline_copy(&mut lend(&mut local, Access::Read), &put(region, 10), NONE);
     assert!(matches!(refused, Err(KnemError::OwnerDead)), "{refused:?}");
@@ -461,6 +462,27 @@ fn introductions_that_are_none_are_refused() {
         let none = RegionCookie::new(owner.owner(), slot, 0);
         assert!(matches!(owner.region_bytes(&none), Err(KnemError::NotDeclared)));
     }
+}
+
+#[test]
+fn nobody_takes_the_place_of_one_who_lives() {
+    let double = Double::new();
+    let (mut owner, mut other) = pair(&double);
+    let (mut memory, mut local) = (counting(10), vec![0; 10]);
+    let region = owner.create_region(lend(&mut memory, Access::Read), Protection::READ, Uses::Many).unwrap();
+    let mut liar = double.open();
+    let mut hello = liar.introduce().unwrap();
+    hello.bytes = owner.introduce().unwrap().bytes;
+    let somebody = Arc::new(PeerProcess::new(1, None));
+    let refused = other.meet(somebody, hello);
+    assert!(matches!(refused, Err(KnemError::Introduction(_))), "{refused:?}");
+    let got = other.inline_copy(&mut lend(&mut local, Access::Write), &get(region, 0, 10), NONE);
+    assert_eq!(got.unwrap(), 10);
+    assert!(other.meet(this_process(), owner.introduce().unwrap()).is_ok(), "it may greet again itself");
+    // Who has died is replaced.
+    other.part(owner.owner());
+    other.meet(dead_process(), owner.introduce().unwrap()).unwrap();
+    assert!(other.meet(this_process(), owner.introduce().unwrap()).is_ok());
 }
 
 #[test]

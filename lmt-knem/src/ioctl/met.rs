@@ -45,6 +45,13 @@ impl Met {
         Ok(Self { owner: EndpointId::from_bytes(owner), process, table })
     }
 
+    /// Whether its process is this one. A pid names one process as long as that
+    /// lives; of two that this pid namespace does not show nothing is known.
+    pub fn is_process(&self, process: &Arc<PeerProcess>) -> bool {
+        Arc::ptr_eq(&self.process, process)
+            || self.process.pid().is_some_and(|pid| process.pid() == Some(pid))
+    }
+
     /// A line of the table.
     pub fn line(&self, index: u32) -> Option<&Slot> {
         sys::slot(&self.table, index)
