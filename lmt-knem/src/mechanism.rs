@@ -3,6 +3,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::identity::EndpointId;
@@ -17,7 +18,7 @@ use crate::driver::Driver;
 use crate::error::KnemError;
 use crate::ioctl::{IoctlDriver, Keeping, KeptRegions};
 use crate::sys::{ProbeMemory, lend_part};
-use crate::types::{CopyFlags, InlineCopy, Length, RegionCookie, Uses};
+use crate::types::{CopyFlags, CopyId, InlineCopy, Length, RegionCookie, Uses};
 use crate::user::UserDriver;
 
 /// Messages by KNEM's kernel module: `knem-ioctl`.
@@ -93,6 +94,13 @@ impl<D: Driver> KnemLmt<D> {
         Self { state: State::Closed, met: Vec::new(), set_up: Box::new(set_up) }
     }
 
+    /// An instance over a driver that a test has opened.
+    #[cfg(test)]
+    pub(crate) fn over(driver: D) -> Self {
+        let opened = Opened::of(driver).expect("a driver");
+        Self { state: State::Open(Box::new(opened)), ..Self::new() }
+    }
+
     /// The driver, once a peer was told of it.
     pub fn driver(&mut self) -> Option<&mut D> {
         match &mut self.state {
@@ -141,7 +149,10 @@ impl<D: Driver> KnemLmt<D> {
 
 impl<D: Driver> Opened<D> {
     fn new() -> Result<Self, KnemError> {
-        let mut driver = D::open()?;
+        Self::of(D::open()?)
+    }
+
+    fn of(mut driver: D) -> Result<Self, KnemError> {
         let nonce = own_bytes();
         let memory = ProbeMemory::new(nonce);
         let lent = memory.lend().unwrap_or(Buffer::empty(Access::Write));
@@ -204,6 +215,28 @@ pub struct KnemTransfer {
     /// begins.
     remote: Option<(RegionCookie, u64)>,
     moved_bytes: u64,
+    /// Active: a copy that the driver makes in the background, because it is
+    /// told to make all of them so.
+    under_way: Option<UnderWay>,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    id: CopyId,
+    begun: Instant,
+    limit: Duration,
+}
+
+impl UnderWay {
+    /// So long a copy may take before it is given up: far longer than any does.
+    fn limit(bytes: u64) -> Duration {
+        const SLOWEST_BYTES_PER_SECOND: u64 = 16 << 20;
+        Duration::from_secs(30_u64.saturating_add(bytes / SLOWEST_BYTES_PER_SECOND))
+    }
+
+    fn is_lost(&self) -> bool {
+        self.begun.elapsed() >= self.limit
+    }
 }
 
 impl KnemTransfer {
@@ -305,7 +338,8 @@ impl<D: Driver> Lmt for KnemLmt<D> {
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(KnemTransfer, Cookie), Fault> {
-        let mut transfer = KnemTransfer { plan: *plan, declared: None, remote: None, moved_bytes: 0 };
+        let mut transfer =
+            KnemTransfer { plan: *plan, declared: None, remote: None, moved_bytes: 0, under_way: None };
         if !is_passive(plan) {
             return Ok((transfer, Cookie::empty()));
         }
@@ -357,6 +391,7 @@ impl<D: Driver> Lmt for KnemLmt<D> {
             return Err(demote("a step was asked for before the peer's cookie was there"));
         };
         let bytes = max_bytes.min(t.plan.interval.bytes() - t.moved_bytes);
+        let mut copied_bytes = 0;
         if bytes > 0 {
             let front = t.plan.interval.start + t.moved_bytes;
             let copy = InlineCopy {
@@ -366,19 +401,61 @@ impl<D: Driver> Lmt for KnemLmt<D> {
                 local_offset: front,
                 length: Length::Bounded(bytes),
             };
-            let copied = self.opened()?.driver.inline_copy(data, &copy, CopyFlags::NONE);
-            t.moved_bytes += copied.map_err(|error| fault_of(&error, &peer.process))?;
+            let driver = &mut self.opened()?.driver;
+            let copied = if driver.info().forced.is_asynchronous() {
+                copy_in_background(driver, t, data, &copy)
+            } else {
+                driver.inline_copy(data, &copy, CopyFlags::NONE)
+            };
+            copied_bytes = copied.map_err(|error| fault_of(&error, &peer.process))?;
+            t.moved_bytes += copied_bytes;
         }
-        Ok(Step { bytes, done: t.moved_bytes == t.plan.interval.bytes() })
+        Ok(Step { bytes: copied_bytes, done: t.moved_bytes == t.plan.interval.bytes() })
     }
 
     fn finish(&mut self, _peer: &mut KnemPeer, transfer: KnemTransfer) {
+        if let (Some(under_way), State::Open(opened)) = (&transfer.under_way, &mut self.state) {
+            // The driver is at work in the message's memory, which is given
+            // back next. What it has not told of by the limit has no end that
+            // could be waited for.
+            while let Ok(None) = opened.driver.poll(under_way.id)
+                && !under_way.is_lost()
+            {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        }
         if let (Some(region), State::Open(opened)) = (transfer.declared, &mut self.state) {
             // Declared by `prepare` and destroyed once, here; a forked child,
             // which may not, ends nothing of its parent's.
             let _memory = opened.driver.destroy_region(&region);
         }
     }
+}
+
+/// Starts a step's copy, or looks after the one that was started; returns how
+/// many bytes have arrived by it, none while it goes on. Its length is the one
+/// that it was started with.
+fn copy_in_background<D: Driver>(
+    driver: &mut D,
+    transfer: &mut KnemTransfer,
+    data: &Buffer,
+    copy: &InlineCopy,
+) -> Result<u64, KnemError> {
+    let under_way = match transfer.under_way.take() {
+        Some(under_way) => under_way,
+        None => {
+            let local = lend_part(data, 0..data.total_bytes()).ok_or(KnemError::BadMemory("local memory"))?;
+            let bytes = if let Length::Bounded(bytes) = copy.length { bytes } else { data.total_bytes() };
+            let id = driver.start_inline_copy(local, copy, CopyFlags::NONE)?;
+            UnderWay { id, begun: Instant::now(), limit: UnderWay::limit(bytes) }
+        }
+    };
+    if let Some(copied) = driver.poll(under_way.id)? {
+        return Ok(copied.bytes);
+    }
+    let is_lost = under_way.is_lost();
+    transfer.under_way = Some(under_way);
+    if is_lost { Err(KnemError::CopyLost) } else { Ok(0) }
 }
 
 /// Finds out by real copies what can be done with a peer's regions.

@@ -591,3 +591,48 @@ fn a_slot_that_is_never_written_hangs_nothing() {
     // Were the array unmapped, or the slots another's, this would be seen there.
     double.end(abi::STATUS_SUCCESS);
 }
+
+#[test]
+fn messages_go_on_while_a_forced_thread_copies() {
+    use lmt_core::mechanism::{Interval, Lmt, Model, PeerFacts, Plan, Role, Step};
+    let double = Double::new();
+    double.state().info.forced_flags = abi::FLAG_MEMCPYTHREAD;
+    let mut sender = crate::KnemLmt::over(double.open());
+    let mut receiver = crate::KnemLmt::over(double.open());
+    let facts = PeerFacts {
+        id: EndpointId::from_bytes([1; 16]),
+        process: this_process(),
+        probe_address: 0,
+        nonce: [0; 16],
+    };
+    let (mut from, _) = receiver.probe(&facts, sender.hello().unwrap()).unwrap();
+    let mut to = sender.passive(&facts).unwrap();
+    let (mut out, mut into) = (counting(10), vec![0; 10]);
+    let (source, mut target) = (lend(&mut out, Access::Read), lend(&mut into, Access::Write));
+    let interval = Interval { start: 0, end: 10 };
+    let plan = |role| Plan { role, model: Model::Get, interval };
+    let (send, cookie) = sender.prepare(&mut to, &plan(Role::Sender), &source).unwrap();
+    let (mut receive, _) = receiver.prepare(&mut from, &plan(Role::Receiver), &target).unwrap();
+    receiver.start(&mut from, &mut receive, &cookie, interval).unwrap();
+    double.state().script.push_back(Say::GoOn);
+    let mut step = |most| receiver.step(&mut from, &mut receive, &mut target, most).unwrap();
+    for most in [6, 10, 1] {
+        assert_eq!(step(most), Step { bytes: 0, done: false }, "it neither waits nor asks twice");
+    }
+    double.end(abi::STATUS_SUCCESS);
+    assert_eq!(step(10), Step { bytes: 6, done: false });
+    double.state().script.push_back(Say::GoOn);
+    assert_eq!(step(10), Step { bytes: 0, done: false });
+    // Given up now, it is waited for.
+    let ending = double.clone();
+    let slow = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        ending.end(abi::STATUS_SUCCESS);
+    });
+    let begun = std::time::Instant::now();
+    receiver.finish(&mut from, receive);
+    assert!(begun.elapsed() >= std::time::Duration::from_millis(20), "the driver still wrote to the memory");
+    slow.join().expect("it ends");
+    sender.finish(&mut to, send);
+    assert_eq!(into, counting(10));
+}
