@@ -348,9 +348,15 @@ impl<D: Driver> Lmt for KnemLmt<D> {
             .ok_or_else(|| demote("the message is not memory that was lent"))?;
         let protection = if plan.role == Role::Sender { Protection::READ } else { Protection::WRITE };
         let region = opened.driver.create_region(lent, protection, Uses::Many).map_err(|e| fault(&e))?;
+        let Some(cookie) = to_cookie(&region, plan.interval.start) else {
+            // Declared just now, and known to nobody.
+            let _memory = opened.driver.destroy_region(&region);
+            return Err(demote(
+                "the region's cookie is longer than a packet can take; use another mechanism",
+            ));
+        };
         transfer.declared = Some(region);
-        let cookie = to_cookie(&region, plan.interval.start);
-        Ok((transfer, cookie.ok_or_else(|| demote("the cookie is too long"))?))
+        Ok((transfer, cookie))
     }
 
     fn start(
