@@ -417,9 +417,7 @@ impl Driver for IoctlDriver {
             Binding::Current => (abi::BIND_CURRENT, Vec::new()),
             Binding::CurrentReversed => (abi::BIND_CURRENT_REVERSED, Vec::new()),
         };
-        self.device
-            .bind(flags, &mut mask)
-            .map_err(|errno| errors::of_any("binding the offload thread", errno))
+        self.device.bind(flags, &mut mask).map_err(errors::of_bind)
     }
 
     fn forget_range(&mut self, address: usize, bytes: usize) {

@@ -406,6 +406,11 @@ fn what_the_driver_refuses_is_told_in_sentences() {
         assert!(refused.to_string().contains(words), "{refused}");
         assert!(errno == Errno::EINVAL || refused.errno() == errno as i32, "{refused}");
     }
+    // Of an asynchronous copy of a region that is there.
+    double.state().script.push_back(Say::Refuse(Errno::EINVAL));
+    let refused = other.start_inline_copy(lend(&mut local, Access::Write), &get(region, 0, 10), MEMCPY);
+    assert!(refused.is_err_and(|why| why.to_string().contains("asynchronous flags out")));
+    assert!(errors::of_bind(Errno::EINVAL).to_string().contains("online"));
     assert!(
         errors::of_any("mapping the status array", Errno::EBUSY).to_string().contains("one status array")
     );
@@ -635,4 +640,27 @@ fn messages_go_on_while_a_forced_thread_copies() {
     slow.join().expect("it ends");
     sender.finish(&mut to, send);
     assert_eq!(into, counting(10));
+}
+
+#[test]
+fn lines_that_the_owner_has_no_memory_for_are_not_read() {
+    let double = Double::new();
+    let (mut owner, mut other) = pair(&double);
+    let mut memory = counting(10);
+    let region = owner.create_region(lend(&mut memory, Access::Read), Protection::READ, Uses::Many).unwrap();
+    let table = std::fs::File::from(owner.introduce().unwrap().descriptors.remove(0));
+    let blocks = || std::os::unix::fs::MetadataExt::blocks(&table.metadata().expect("a file"));
+    let before = blocks();
+    for slot in [1, 127, 128, 4000, 4095, 4096, u32::MAX] {
+        let refused = other.region_bytes(&RegionCookie::new(owner.owner(), slot, 1));
+        assert!(matches!(refused, Err(KnemError::NotDeclared)), "{slot} {refused:?}");
+    }
+    assert_eq!(blocks(), before, "a hole was read");
+    assert_eq!(other.region_bytes(&region).unwrap(), 10);
+    // An owner that lies about them does no harm either.
+    std::os::unix::fs::FileExt::write_all_at(&table, &u64::MAX.to_ne_bytes(), 0).expect("written");
+    for slot in [4095, 4096] {
+        let refused = other.region_bytes(&RegionCookie::new(owner.owner(), slot, 1));
+        assert!(matches!(refused, Err(KnemError::NotDeclared)), "{slot} {refused:?}");
+    }
 }

@@ -240,6 +240,9 @@ impl IoctlDriver {
             Errno::EINVAL if part.flags.uses_dma() && self.names_something(request, found) => {
                 KnemError::NoDma(errno)
             }
+            Errno::EINVAL if part.flags.is_asynchronous() && self.names_something(request, found) => {
+                errors::of_background(errno)
+            }
             Errno::EINVAL => KnemError::NotDeclared,
             Errno::EACCES => KnemError::Forbidden(direction),
             Errno::EPERM => KnemError::OtherUser(errno),
@@ -253,7 +256,9 @@ impl IoctlDriver {
     /// one use.
     fn names_something(&self, request: &Request<'_>, found: &[Option<Found>; 2]) -> bool {
         let nothing = Part { start: 0, bytes: 0, flags: CopyFlags::NONE };
-        !found.iter().flatten().any(|found| found.entry.single)
+        // A request made asynchronous would write to a slot that is not its own.
+        !self.info.forced.is_asynchronous()
+            && !found.iter().flatten().any(|found| found.entry.single)
             && request.ask(&self.device, nothing, 0).is_ok()
     }
 }
