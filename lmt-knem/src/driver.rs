@@ -54,7 +54,8 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
     /// came from. Returns whose it is. Who is introduced again replaces itself.
     ///
     /// # Errors
-    /// [`KnemError::Introduction`] when it is none.
+    /// [`KnemError::Introduction`] when it is none, or names somebody who was
+    /// introduced by another process that still runs.
     fn meet(&mut self, process: Arc<PeerProcess>, introduction: Hello) -> Result<EndpointId, KnemError>;
 
     /// Forgets whom [`Driver::meet`] took; its regions are unknown from now on.
@@ -74,10 +75,12 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
     ) -> Result<RegionCookie, KnemError>;
 
     /// Takes a region of one's own back, and its memory. No copy begins any
-    /// more; one that a peer has just begun may still be at work.
+    /// more; one that a peer has just begun may still be at work. Copies that
+    /// this driver has started are waited for.
     ///
     /// # Errors
     /// [`KnemError::NotDeclared`], also for regions of others.
+    /// [`KnemError::CopyUnderWay`] where a copy does not end; the region stays.
     fn destroy_region(&mut self, cookie: &RegionCookie) -> Result<Buffer, KnemError>;
 
     /// How long a region is, in bytes.
@@ -90,7 +93,8 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
     /// asynchronous flag it waits for the end all the same.
     ///
     /// # Errors
-    /// [`KnemError`]; how much was copied before is not known then.
+    /// [`KnemError`]; how much was copied before is not known then. After
+    /// [`KnemError::CopyLost`] the driver may still be at work in the memory.
     fn inline_copy(
         &mut self,
         local: &mut Buffer,

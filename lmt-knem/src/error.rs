@@ -35,7 +35,9 @@ pub enum KnemError {
     #[error("the region's protection forbids to {0} it; its owner must declare it with that right")]
     Forbidden(Direction),
     /// The copy would leave the region.
-    #[error("{bytes} bytes from offset {offset} reach past the region's {total_bytes} bytes")]
+    #[error(
+        "{bytes} bytes from offset {offset} reach past the region's {total_bytes} bytes; ask for no more than it has from there on"
+    )]
     OutOfBounds {
         /// First byte asked for.
         offset: u64,
@@ -45,7 +47,9 @@ pub enum KnemError {
         total_bytes: u64,
     },
     /// The copy would leave the local memory.
-    #[error("{bytes} bytes from offset {offset} reach past the local memory's {total_bytes} bytes")]
+    #[error(
+        "{bytes} bytes from offset {offset} reach past the local memory's {total_bytes} bytes; lend more, or ask for fewer"
+    )]
     LocalTooShort {
         /// First byte asked for.
         offset: u64,
@@ -68,6 +72,11 @@ pub enum KnemError {
         /// The limit.
         most: u32,
     },
+    /// Every line of the table has had every generation.
+    #[error(
+        "this opening of the driver has declared as many regions as cookies can tell apart; open it anew"
+    )]
+    WornOut,
     /// Another user opened the driver over there.
     #[error(
         "the region's owner runs as another user, which the driver forbids even to root; run both processes as the same user ({0})"
@@ -75,9 +84,19 @@ pub enum KnemError {
     OtherUser(Errno),
     /// An asynchronous copy has failed.
     #[error(
-        "the driver says that the copy has failed; it gives no reason, and part of the bytes may have been copied"
+        "the driver says that the copy has failed; it gives no reason, and part of the bytes may have been copied: copy them again, without asynchronous flags if it fails again"
     )]
     CopyFailed,
+    /// A region is not given back as long as it is copied from or into.
+    #[error(
+        "a copy from or into the region is under way and does not end; poll it until it has ended, then destroy the region"
+    )]
+    CopyUnderWay,
+    /// An asynchronous copy was waited for, and has not ended.
+    #[error(
+        "the driver has not told of a copy's end for too long; it may still write to the memory, which must not be used for anything else until this process ends"
+    )]
+    CopyLost,
     /// The number names no copy.
     #[error("no such copy is under way; each is told of once when it has ended")]
     NoSuchCopy,
@@ -100,7 +119,9 @@ pub enum KnemError {
         status: u32,
     },
     /// The owner of the region has ended.
-    #[error("the region's owner has died")]
+    #[error(
+        "the region's owner has died, and its regions with it; start it again and take its new introduction"
+    )]
     OwnerDead,
     /// This is a forked child of the process that opened the driver.
     #[error("this process was forked from the one that opened the driver; open it anew")]

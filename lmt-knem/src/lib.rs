@@ -15,6 +15,10 @@ pub mod ioctl;
 mod knem;
 #[cfg(not(loom))]
 mod mechanism;
+/// The examples of docs/mechanisms/knem.md, to be compiled.
+#[cfg(all(doctest, not(loom)))]
+#[doc = include_str!("../../docs/mechanisms/knem.md")]
+mod page {}
 mod sync;
 #[cfg(not(loom))]
 mod sys;

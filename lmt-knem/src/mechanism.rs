@@ -3,6 +3,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::identity::EndpointId;
@@ -15,9 +16,9 @@ use lmt_core::region::Protection;
 
 use crate::driver::Driver;
 use crate::error::KnemError;
-use crate::ioctl::IoctlDriver;
+use crate::ioctl::{IoctlDriver, Keeping, KeptRegions};
 use crate::sys::{ProbeMemory, lend_part};
-use crate::types::{CopyFlags, InlineCopy, Length, RegionCookie, Uses};
+use crate::types::{CopyFlags, CopyId, InlineCopy, Length, RegionCookie, Uses};
 use crate::user::UserDriver;
 
 /// Messages by KNEM's kernel module: `knem-ioctl`.
@@ -67,6 +68,20 @@ impl<D: Driver> Default for KnemLmt<D> {
     }
 }
 
+impl KnemLmt<IoctlDriver> {
+    /// A new instance that keeps regions pinned when their messages are done
+    /// ([`IoctlDriver::keep_regions`]), and the handle that must be told of
+    /// memory before it is unmapped, given back or replaced.
+    pub fn keeping(keeping: Keeping) -> (Self, KeptRegions) {
+        let kept = KeptRegions::new();
+        let teller = kept.clone();
+        (
+            Self::with(move |driver: &mut IoctlDriver| driver.keep_regions_told_by(keeping, teller.clone())),
+            kept,
+        )
+    }
+}
+
 impl<D: Driver> KnemLmt<D> {
     /// A new instance.
     pub fn new() -> Self {
@@ -77,6 +92,13 @@ impl<D: Driver> KnemLmt<D> {
     /// to keep regions.
     pub fn with(set_up: impl FnMut(&mut D) + Send + 'static) -> Self {
         Self { state: State::Closed, met: Vec::new(), set_up: Box::new(set_up) }
+    }
+
+    /// An instance over a driver that a test has opened.
+    #[cfg(test)]
+    pub(crate) fn over(driver: D) -> Self {
+        let opened = Opened::of(driver).expect("a driver");
+        Self { state: State::Open(Box::new(opened)), ..Self::new() }
     }
 
     /// The driver, once a peer was told of it.
@@ -127,7 +149,10 @@ impl<D: Driver> KnemLmt<D> {
 
 impl<D: Driver> Opened<D> {
     fn new() -> Result<Self, KnemError> {
-        let mut driver = D::open()?;
+        Self::of(D::open()?)
+    }
+
+    fn of(mut driver: D) -> Result<Self, KnemError> {
         let nonce = own_bytes();
         let memory = ProbeMemory::new(nonce);
         let lent = memory.lend().unwrap_or(Buffer::empty(Access::Write));
@@ -190,6 +215,28 @@ pub struct KnemTransfer {
     /// begins.
     remote: Option<(RegionCookie, u64)>,
     moved_bytes: u64,
+    /// Active: a copy that the driver makes in the background, because it is
+    /// told to make all of them so.
+    under_way: Option<UnderWay>,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    id: CopyId,
+    begun: Instant,
+    limit: Duration,
+}
+
+impl UnderWay {
+    /// So long a copy may take before it is given up: far longer than any does.
+    fn limit(bytes: u64) -> Duration {
+        const SLOWEST_BYTES_PER_SECOND: u64 = 16 << 20;
+        Duration::from_secs(30_u64.saturating_add(bytes / SLOWEST_BYTES_PER_SECOND))
+    }
+
+    fn is_lost(&self) -> bool {
+        self.begun.elapsed() >= self.limit
+    }
 }
 
 impl KnemTransfer {
@@ -246,6 +293,7 @@ impl<D: Driver> Lmt for KnemLmt<D> {
 
     fn probe(&mut self, facts: &PeerFacts, mut hello: Hello) -> Result<(KnemPeer, Abilities), Unavailable> {
         self.part_with_the_gone();
+        let known_before = self.met.clone();
         let opened = self.open()?;
         let bad = || refuse("the peer's greeting cannot be read; its lmt may be of another version");
         let (short, rest) = hello.bytes.split_first_chunk().ok_or_else(bad)?;
@@ -254,18 +302,24 @@ impl<D: Driver> Lmt for KnemLmt<D> {
         hello.bytes = rest.to_vec();
         let process = Arc::clone(&facts.process);
         let owner = opened.driver.meet(process, hello).map_err(|error| unavailable(&error))?;
+        // Who is known already stays known, whatever becomes of this greeting:
+        // it may be another's who uses his name, and transfers may be under way.
+        let known =
+            known_before.into_iter().find(|(met, _)| *met == owner).and_then(|(_, token)| token.upgrade());
         let region = RegionCookie::from_short_bytes(owner, short);
         match abilities(opened, region, &nonce) {
             Ok(abilities) => {
-                let token = Arc::new(());
+                let token = known.unwrap_or_default();
                 self.met.retain(|(met, _)| *met != owner);
                 self.met.push((owner, Arc::downgrade(&token)));
                 let reached = Some((owner, token));
                 Ok((KnemPeer { process: Arc::clone(&facts.process), reached }, abilities))
             }
             Err(reason) => {
-                opened.driver.part(owner);
-                self.met.retain(|(met, _)| *met != owner);
+                if known.is_none() {
+                    opened.driver.part(owner);
+                    self.met.retain(|(met, _)| *met != owner);
+                }
                 Err(reason)
             }
         }
@@ -284,7 +338,8 @@ impl<D: Driver> Lmt for KnemLmt<D> {
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(KnemTransfer, Cookie), Fault> {
-        let mut transfer = KnemTransfer { plan: *plan, declared: None, remote: None, moved_bytes: 0 };
+        let mut transfer =
+            KnemTransfer { plan: *plan, declared: None, remote: None, moved_bytes: 0, under_way: None };
         if !is_passive(plan) {
             return Ok((transfer, Cookie::empty()));
         }
@@ -293,9 +348,15 @@ impl<D: Driver> Lmt for KnemLmt<D> {
             .ok_or_else(|| demote("the message is not memory that was lent"))?;
         let protection = if plan.role == Role::Sender { Protection::READ } else { Protection::WRITE };
         let region = opened.driver.create_region(lent, protection, Uses::Many).map_err(|e| fault(&e))?;
+        let Some(cookie) = to_cookie(&region, plan.interval.start) else {
+            // Declared just now, and known to nobody.
+            let _memory = opened.driver.destroy_region(&region);
+            return Err(demote(
+                "the region's cookie is longer than a packet can take; use another mechanism",
+            ));
+        };
         transfer.declared = Some(region);
-        let cookie = to_cookie(&region, plan.interval.start);
-        Ok((transfer, cookie.ok_or_else(|| demote("the cookie is too long"))?))
+        Ok((transfer, cookie))
     }
 
     fn start(
@@ -336,6 +397,7 @@ impl<D: Driver> Lmt for KnemLmt<D> {
             return Err(demote("a step was asked for before the peer's cookie was there"));
         };
         let bytes = max_bytes.min(t.plan.interval.bytes() - t.moved_bytes);
+        let mut copied_bytes = 0;
         if bytes > 0 {
             let front = t.plan.interval.start + t.moved_bytes;
             let copy = InlineCopy {
@@ -345,19 +407,61 @@ impl<D: Driver> Lmt for KnemLmt<D> {
                 local_offset: front,
                 length: Length::Bounded(bytes),
             };
-            let copied = self.opened()?.driver.inline_copy(data, &copy, CopyFlags::NONE);
-            t.moved_bytes += copied.map_err(|error| fault_of(&error, &peer.process))?;
+            let driver = &mut self.opened()?.driver;
+            let copied = if driver.info().forced.is_asynchronous() {
+                copy_in_background(driver, t, data, &copy)
+            } else {
+                driver.inline_copy(data, &copy, CopyFlags::NONE)
+            };
+            copied_bytes = copied.map_err(|error| fault_of(&error, &peer.process))?;
+            t.moved_bytes += copied_bytes;
         }
-        Ok(Step { bytes, done: t.moved_bytes == t.plan.interval.bytes() })
+        Ok(Step { bytes: copied_bytes, done: t.moved_bytes == t.plan.interval.bytes() })
     }
 
     fn finish(&mut self, _peer: &mut KnemPeer, transfer: KnemTransfer) {
+        if let (Some(under_way), State::Open(opened)) = (&transfer.under_way, &mut self.state) {
+            // The driver is at work in the message's memory, which is given
+            // back next. What it has not told of by the limit has no end that
+            // could be waited for.
+            while let Ok(None) = opened.driver.poll(under_way.id)
+                && !under_way.is_lost()
+            {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        }
         if let (Some(region), State::Open(opened)) = (transfer.declared, &mut self.state) {
             // Declared by `prepare` and destroyed once, here; a forked child,
             // which may not, ends nothing of its parent's.
             let _memory = opened.driver.destroy_region(&region);
         }
     }
+}
+
+/// Starts a step's copy, or looks after the one that was started; returns how
+/// many bytes have arrived by it, none while it goes on. Its length is the one
+/// that it was started with.
+fn copy_in_background<D: Driver>(
+    driver: &mut D,
+    transfer: &mut KnemTransfer,
+    data: &Buffer,
+    copy: &InlineCopy,
+) -> Result<u64, KnemError> {
+    let under_way = match transfer.under_way.take() {
+        Some(under_way) => under_way,
+        None => {
+            let local = lend_part(data, 0..data.total_bytes()).ok_or(KnemError::BadMemory("local memory"))?;
+            let bytes = if let Length::Bounded(bytes) = copy.length { bytes } else { data.total_bytes() };
+            let id = driver.start_inline_copy(local, copy, CopyFlags::NONE)?;
+            UnderWay { id, begun: Instant::now(), limit: UnderWay::limit(bytes) }
+        }
+    };
+    if let Some(copied) = driver.poll(under_way.id)? {
+        return Ok(copied.bytes);
+    }
+    let is_lost = under_way.is_lost();
+    transfer.under_way = Some(under_way);
+    if is_lost { Err(KnemError::CopyLost) } else { Ok(0) }
 }
 
 /// Finds out by real copies what can be done with a peer's regions.

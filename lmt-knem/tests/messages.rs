@@ -11,8 +11,8 @@ use lmt_core::buffer::{Access, Buffer, Segment};
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::*;
 use lmt_core::process::PeerProcess;
-use lmt_knem::ioctl::{IoctlDriver, Keeping};
-use lmt_knem::{Driver, KnemIoctl, KnemLmt, KnemPeer};
+use lmt_knem::ioctl::Keeping;
+use lmt_knem::{Driver, KnemIoctl, KnemPeer};
 
 fn facts() -> PeerFacts {
     PeerFacts {
@@ -184,6 +184,45 @@ fn greetings_that_lie_are_refused_and_peers_that_left_are_forgotten() {
 }
 
 #[test]
+fn an_honest_peer_survives_greetings_in_its_name() {
+    under::stand_in(Options::default());
+    let Some([(mut one, mut to), (mut other, mut from)]) = pair() else { return };
+    let out = memory(100, |at| at as u8);
+    let source = lend(out, Access::Read);
+    let (send, cookie) = one.prepare(&mut to, &plan(Role::Sender, Model::Get, 0, 100), &source).unwrap();
+    let mut arrives = |other: &mut KnemIoctl| {
+        let into = memory(100, |_| 0);
+        let mut target = lend(into, Access::Write);
+        let receiving = plan(Role::Receiver, Model::Get, 0, 100);
+        let (mut receive, _) = other.prepare(&mut from, &receiving, &target).unwrap();
+        other.start(&mut from, &mut receive, &cookie, receiving.interval).unwrap();
+        let step = other.step(&mut from, &mut receive, &mut target, u64::MAX).unwrap();
+        other.finish(&mut from, receive);
+        step.done && into[99] == 99
+    };
+    // Its own greeting, spoilt.
+    let mut lies = one.hello().unwrap();
+    lies.bytes[9] ^= 1;
+    assert!(other.probe(&facts(), lies).is_err());
+    assert!(arrives(&mut other), "a probe that failed was the end of it");
+    // Another process greets with its name, and a table and region of its own.
+    let mut liar = KnemIoctl::new();
+    let mut hello = liar.hello().unwrap();
+    let name = hello.bytes.len() - 16..;
+    hello.bytes[name.clone()].copy_from_slice(&one.hello().unwrap().bytes[name]);
+    let elsewhere = PeerFacts { process: Arc::new(PeerProcess::new(1, None)), ..facts() };
+    let refused = other.probe(&elsewhere, hello).unwrap_err();
+    assert!(refused.sentence.contains("another process"), "{refused}");
+    assert!(arrives(&mut other));
+    // It greets again, well, and leaves the second greeting's peer.
+    let (again, _) = other.probe(&facts(), one.hello().unwrap()).unwrap();
+    drop(again);
+    let _hello = other.hello().unwrap();
+    assert!(arrives(&mut other), "the first greeting's peer is still there");
+    one.finish(&mut to, send);
+}
+
+#[test]
 fn a_peer_that_is_not_reached_may_copy_all_the_same() {
     under::stand_in(Options::default());
     let Some([(mut sender, _unused), (mut receiver, mut from)]) = pair() else { return };
@@ -208,7 +247,7 @@ fn messages_from_kept_regions_carry_what_is_there_now() {
     under::stand_in(Options::default());
     let Some([_, (mut receiver, _)]) = pair() else { return };
     let keeping = Keeping { max_regions: 8, max_bytes: 1 << 20 };
-    let mut sender = KnemLmt::<IoctlDriver>::with(move |driver| driver.keep_regions(keeping));
+    let (mut sender, kept) = KnemIoctl::keeping(keeping);
     let hello = sender.hello().unwrap();
     let (mut from, _) = receiver.probe(&facts(), hello).unwrap();
     let (mut to, _) = sender.probe(&facts(), receiver.hello().unwrap()).unwrap();
@@ -242,9 +281,14 @@ fn messages_from_kept_regions_carry_what_is_there_now() {
     sender.driver().unwrap().forget_range(address, bytes);
     renew(page);
     assert_eq!(deliver(&mut sender, page, 7), (7, 7));
+    // As where the mechanism is registered, and its driver out of reach.
+    let teller = kept.clone();
+    std::thread::spawn(move || teller.forget_range(address, bytes)).join().unwrap();
+    renew(page);
+    assert_eq!(deliver(&mut sender, page, 6), (6, 6));
     // Untold it shows why keeping is off unless asked for.
     renew(page);
-    assert_eq!(deliver(&mut sender, page, 8), (7, 7), "if this fails, the driver pins no pages");
+    assert_eq!(deliver(&mut sender, page, 8), (6, 6), "if this fails, the driver pins no pages");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! in which the driver tells of their end.
 
 use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
 
 use lmt_core::buffer::Buffer;
 use lmt_core::mechanism::Direction;
@@ -46,11 +47,34 @@ struct Slot {
 }
 
 /// All asynchronous copies of one device.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Copies {
     array: Option<StatusArray>,
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// The limit of a wait for a copy of no bytes; see [`Copies::wait`].
+    pub patience: Duration,
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Self { array: None, slots: Vec::new(), free: Vec::new(), patience: Duration::from_secs(30) }
+    }
+}
+
+/// The slowest that copies under way are taken to be, all together.
+const SLOWEST_BYTES_PER_SECOND: u64 = 16 << 20;
+
+/// Looks so often before it sleeps between two looks.
+const LOOKS_AT_ONCE: u32 = 64;
+const LONGEST_SLEEP: Duration = Duration::from_millis(1);
+
+/// Lets others run between two looks, the longer the more there were.
+fn pause(looks: u32) {
+    match looks.checked_sub(LOOKS_AT_ONCE) {
+        None => std::thread::yield_now(),
+        Some(more) => std::thread::sleep(LONGEST_SLEEP.min(Duration::from_micros(20) * (more + 1))),
+    }
 }
 
 impl Copies {
@@ -94,15 +118,79 @@ impl Copies {
         self.array.as_ref().map_or(abi::STATUS_FAILED, |array| array.load(index))
     }
 
-    /// Waits for the driver to end the copy of a slot; returns its status. The
-    /// driver has no way to be waited for but looking (knem-jpdc2013, 4.3).
-    pub fn wait(&self, index: u32) -> u8 {
-        loop {
-            match self.status(index) {
-                abi::STATUS_PENDING => std::thread::yield_now(),
-                status => return status,
+    /// Waits for the driver to end the copy of a slot; returns its status, or
+    /// nothing when it has taken so long that the slot will hardly be written
+    /// any more. The driver has no way to be waited for but looking
+    /// (knem-jpdc2013, 4.3).
+    fn wait(&self, index: u32) -> Option<u8> {
+        let pending = self.slots.iter().map(|slot| match &slot.state {
+            State::Pending(copy) => copy.bytes,
+            _ => 0,
+        });
+        // One thread may make all of them, one after the other.
+        let seconds = pending.fold(0_u64, u64::saturating_add) / SLOWEST_BYTES_PER_SECOND;
+        let limit = self.patience.saturating_add(Duration::from_secs(seconds));
+        let begun = Instant::now();
+        (0..).find_map(|looks| match self.status(index) {
+            abi::STATUS_PENDING if begun.elapsed() >= limit => Some(None),
+            abi::STATUS_PENDING => {
+                pause(looks);
+                None
+            }
+            status => Some(Some(status)),
+        })?
+    }
+
+    /// Waits for a copy that nobody polls, whose number is void afterwards;
+    /// returns its status.
+    ///
+    /// # Errors
+    /// [`KnemError::CopyLost`]; the copy counts as going on for ever.
+    pub fn wait_and_give_back(&mut self, index: u32, copy: Ended) -> Result<u8, KnemError> {
+        self.enter(index, copy, true);
+        let status = self.wait(index).ok_or(KnemError::CopyLost)?;
+        self.give_back(index);
+        Ok(status)
+    }
+
+    /// Waits for the copies that go on from or into a region; returns those that
+    /// have ended well, by slot.
+    ///
+    /// # Errors
+    /// [`KnemError::CopyUnderWay`] where one does not end.
+    pub fn wait_for_region(&self, cookie: &RegionCookie) -> Result<Vec<u32>, KnemError> {
+        let mut well = Vec::new();
+        if self.free.len() == self.slots.len() {
+            return Ok(well);
+        }
+        for (index, slot) in self.slots.iter().enumerate() {
+            let State::Pending(copy) = &slot.state else { continue };
+            if copy.used.iter().flatten().any(|used| used.cookie == *cookie) {
+                let status = self.wait(index as u32).ok_or(KnemError::CopyUnderWay)?;
+                if status == abi::STATUS_SUCCESS {
+                    well.push(index as u32);
+                }
             }
         }
+        Ok(well)
+    }
+
+    /// The regions of a copy that goes on.
+    pub fn used(&self, index: u32) -> [Option<Used>; 2] {
+        match self.slots.get(index as usize).map(|slot| &slot.state) {
+            Some(State::Pending(copy)) => copy.used,
+            _ => [None, None],
+        }
+    }
+
+    /// Remembers that a copy has ended well and that its regions were looked at
+    /// then.
+    pub fn set_ended(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        slot.state = match std::mem::replace(&mut slot.state, State::Free) {
+            State::Pending(copy) => State::Ended(Ended { used: [None, None], ..copy }),
+            other => other,
+        };
     }
 
     /// Remembers what a slot's copy is, whether it goes on or has ended.
@@ -144,12 +232,13 @@ impl Copies {
         if status == abi::STATUS_SUCCESS { Ok(Some(ended)) } else { Err(KnemError::CopyFailed) }
     }
 
-    /// Waits for all that go on: the driver writes into memory lent to them.
-    pub fn wait_for_all(&self) {
-        for (index, slot) in self.slots.iter().enumerate() {
-            if matches!(slot.state, State::Pending(_)) {
-                self.wait(index as u32);
-            }
-        }
+    /// Waits for all that go on, as the driver writes into memory lent to them;
+    /// whether they have ended.
+    pub fn wait_for_all(&self) -> bool {
+        self.slots
+            .iter()
+            .enumerate()
+            .filter(|(_, slot)| matches!(slot.state, State::Pending(_)))
+            .all(|(index, _)| self.wait(index as u32).is_some())
     }
 }

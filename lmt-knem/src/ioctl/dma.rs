@@ -28,7 +28,8 @@ pub(super) enum Side<'a> {
 impl Side<'_> {
     /// Where the piece begins that ends before byte `end` of the copy; 0 if it
     /// begins before the copy does. Of a region in several segments only the
-    /// last piece is known; others are taken to be large.
+    /// last piece is known; of the others, which may be as small as can be, the
+    /// end is given.
     fn piece_start(&self, end: u64) -> u64 {
         match *self {
             Self::Local(buffer, offset) => {
@@ -51,7 +52,7 @@ impl Side<'_> {
             Self::Region(shape, total_bytes, offset) => {
                 let last_piece = total_bytes.saturating_sub(shape.last_piece_bytes.into());
                 // Also where the copy ends in the middle of that piece.
-                if offset + end > last_piece { last_piece.saturating_sub(offset) } else { 0 }
+                if offset + end > last_piece { last_piece.saturating_sub(offset) } else { end }
             }
         }
     }

@@ -55,13 +55,17 @@ fn a_large_last_piece_is_left_whole_and_a_small_one_is_cut_off() {
     // Of a region in pieces, the last is known.
     let scattered = Shape { contiguous: false, offset_in_page: 0, last_piece_bytes: 100 };
     let side = Side::Region(scattered, 10_000, 0);
-    assert_eq!(safe_prefix(10_000, [side, side]), 9900);
-    assert_eq!(safe_prefix(9000, [side, side]), 9000);
-    // A copy that ends within that last piece ends in a small one too; the
-    // other side's page ends there.
-    assert_eq!(safe_prefix(9950, [side, side]), 9900);
-    let chunk = Side::Region(scattered, 8192 + 1, 4096);
-    assert_eq!(safe_prefix(4097, [chunk, page(0, 4097)]), 3997);
+    // What comes before that may end in a small one.
+    assert_eq!(safe_prefix(10_000, [side, side]), 0);
+    assert_eq!(safe_prefix(9000, [side, side]), 0);
+    assert_eq!(safe_prefix(9950, [page(0, 10_000), side]), 0);
+    let large = Shape { last_piece_bytes: 2000, ..scattered };
+    for (bytes, prefix) in [(10_000, 10_000), (9025, 9025), (9024, 0), (8000, 0), (500, 0)] {
+        assert_eq!(safe_prefix(bytes, [Side::Region(large, 10_000, 0); 2]), prefix, "{bytes}");
+    }
+    // A copy that begins within the last piece.
+    assert_eq!(safe_prefix(1500, [Side::Region(large, 10_000, 8500); 2]), 1500);
+    assert_eq!(safe_prefix(1000, [Side::Region(large, 10_000, 8500); 2]), 0);
 }
 
 proptest! {

@@ -259,6 +259,13 @@ pub(super) fn lend(memory: &mut [u8], access: lmt_core::buffer::Access) -> lmt_c
     unsafe { lmt_core::buffer::Buffer::new(&[segment], access) }.expect("a slice")
 }
 
+/// Lends memory that cannot be written.
+pub(super) fn lend_for_good(memory: &'static [u8]) -> lmt_core::buffer::Buffer {
+    let segment = lmt_core::buffer::Segment::of(memory);
+    // SAFETY: it is there for ever, and never changes.
+    unsafe { lmt_core::buffer::Buffer::new(&[segment], lmt_core::buffer::Access::Read) }.expect("a slice")
+}
+
 /// Lends pieces of a test's memory, from each offset so many bytes.
 pub(super) fn lend_pieces(memory: &mut [u8], pieces: &[(usize, usize)]) -> lmt_core::buffer::Buffer {
     let piece = |(offset, bytes): &(usize, usize)| {

@@ -10,7 +10,7 @@ use lmt_core::process::PeerProcess;
 use lmt_core::region::Protection;
 
 use super::copies::{Copies, Ended, Used};
-use super::kept::Keeping;
+use super::kept::{Keeping, KeptRegions};
 use super::met::{Met, introduction};
 use super::regions::Regions;
 use super::request::{Outcome, Request};
@@ -91,6 +91,15 @@ impl IoctlDriver {
     /// by the C library are noticed.
     pub fn keep_regions(&mut self, keeping: Keeping) {
         if self.regions.is_usable_here() {
+            self.regions.keep(&self.device, keeping);
+        }
+    }
+
+    /// As [`IoctlDriver::keep_regions`]; of memory that changes it is told by
+    /// `teller`, for where the driver cannot be reached.
+    pub fn keep_regions_told_by(&mut self, keeping: Keeping, teller: KeptRegions) {
+        if self.regions.is_usable_here() {
+            self.regions.listen(teller);
             self.regions.keep(&self.device, keeping);
         }
     }
@@ -251,8 +260,9 @@ impl IoctlDriver {
     ) -> Result<u64, KnemError> {
         let (request, mut found) = made;
         if let Outcome::Pending(index) = self.run(&request, &mut found, flags)? {
-            let status = self.copies.wait(index);
-            self.copies.give_back(index);
+            let used = [&found[0], &found[1]].map(|found| found.as_ref().map(|found| found.used));
+            let copy = Ended { bytes: request.bytes(), local: None, used };
+            let status = self.copies.wait_and_give_back(index, copy)?;
             if status != abi::STATUS_SUCCESS {
                 return Err(KnemError::CopyFailed);
             }
@@ -312,6 +322,13 @@ impl Driver for IoctlDriver {
         if owner == self.owner {
             return Err(KnemError::Introduction("it is one's own".to_owned()));
         }
+        // Owners' ids are known to all their peers: one of these must not take
+        // the place of a living one by greeting with its id.
+        let known = self.met.iter().find(|known| known.owner == owner);
+        if known.is_some_and(|known| !known.is_process(&met.process) && known.process.is_alive()) {
+            let why = "it names another process, which lives".to_owned();
+            return Err(KnemError::Introduction(why));
+        }
         self.part(owner);
         self.met.push(met);
         Ok(owner)
@@ -336,6 +353,15 @@ impl Driver for IoctlDriver {
         self.check_process()?;
         if cookie.owner() != self.owner {
             return Err(KnemError::NotDeclared);
+        }
+        // The driver has the pages pinned for a copy that goes on: it would
+        // write to them, or read them, when they are something else again.
+        for index in self.copies.wait_for_region(cookie)? {
+            // Who polls it later is to be told that it has ended well.
+            let used = self.copies.used(index);
+            if used.iter().flatten().all(|used| self.confirm(used).is_ok()) {
+                self.copies.set_ended(index);
+            }
         }
         self.regions.destroy(&self.device, cookie.slot(), cookie.generation())
     }
@@ -391,9 +417,7 @@ impl Driver for IoctlDriver {
             Binding::Current => (abi::BIND_CURRENT, Vec::new()),
             Binding::CurrentReversed => (abi::BIND_CURRENT_REVERSED, Vec::new()),
         };
-        self.device
-            .bind(flags, &mut mask)
-            .map_err(|errno| errors::of_any("binding the offload thread", errno))
+        self.device.bind(flags, &mut mask).map_err(errors::of_bind)
     }
 
     fn forget_range(&mut self, address: usize, bytes: usize) {
@@ -408,8 +432,15 @@ impl Drop for IoctlDriver {
         // A child shares the descriptor: what it destroyed would be its
         // parent's.
         if self.regions.is_usable_here() {
-            self.copies.wait_for_all();
+            let have_ended = self.copies.wait_for_all();
             self.regions.destroy_all(&self.device);
+            if !have_ended {
+                // The driver may yet write to a slot, and to the memory that was
+                // lent: the array stays mapped (which also keeps the opening and
+                // what it has pinned), and the memory stays lent, until the
+                // process ends. To wait for ever would be no better.
+                std::mem::forget(std::mem::take(&mut self.copies));
+            }
         }
     }
 }

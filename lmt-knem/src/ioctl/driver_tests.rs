@@ -374,6 +374,7 @@ fn what_the_dead_declared_is_neither_written_nor_believed() {
     let (mut memory, mut local) = (counting(10), vec![0; 10]);
     let buffer = lend(&mut memory, Access::Write);
     let region = owner.create_region(buffer, Protection::READ_WRITE, Uses::Many).unwrap();
+    other.part(owner.owner());
     other.meet(dead_process(), owner.introduce().unwrap()).unwrap();
     let refused = other.inline_copy(&mut lend(&mut local, Access::Read), &put(region, 10), NONE);
     assert!(matches!(refused, Err(KnemError::OwnerDead)), "{refused:?}");
@@ -405,6 +406,11 @@ fn what_the_driver_refuses_is_told_in_sentences() {
         assert!(refused.to_string().contains(words), "{refused}");
         assert!(errno == Errno::EINVAL || refused.errno() == errno as i32, "{refused}");
     }
+    // Of an asynchronous copy of a region that is there.
+    double.state().script.push_back(Say::Refuse(Errno::EINVAL));
+    let refused = other.start_inline_copy(lend(&mut local, Access::Write), &get(region, 0, 10), MEMCPY);
+    assert!(refused.is_err_and(|why| why.to_string().contains("asynchronous flags out")));
+    assert!(errors::of_bind(Errno::EINVAL).to_string().contains("online"));
     assert!(
         errors::of_any("mapping the status array", Errno::EBUSY).to_string().contains("one status array")
     );
@@ -461,6 +467,27 @@ fn introductions_that_are_none_are_refused() {
         let none = RegionCookie::new(owner.owner(), slot, 0);
         assert!(matches!(owner.region_bytes(&none), Err(KnemError::NotDeclared)));
     }
+}
+
+#[test]
+fn nobody_takes_the_place_of_one_who_lives() {
+    let double = Double::new();
+    let (mut owner, mut other) = pair(&double);
+    let (mut memory, mut local) = (counting(10), vec![0; 10]);
+    let region = owner.create_region(lend(&mut memory, Access::Read), Protection::READ, Uses::Many).unwrap();
+    let mut liar = double.open();
+    let mut hello = liar.introduce().unwrap();
+    hello.bytes = owner.introduce().unwrap().bytes;
+    let somebody = Arc::new(PeerProcess::new(1, None));
+    let refused = other.meet(somebody, hello);
+    assert!(matches!(refused, Err(KnemError::Introduction(_))), "{refused:?}");
+    let got = other.inline_copy(&mut lend(&mut local, Access::Write), &get(region, 0, 10), NONE);
+    assert_eq!(got.unwrap(), 10);
+    assert!(other.meet(this_process(), owner.introduce().unwrap()).is_ok(), "it may greet again itself");
+    // Who has died is replaced.
+    other.part(owner.owner());
+    other.meet(dead_process(), owner.introduce().unwrap()).unwrap();
+    assert!(other.meet(this_process(), owner.introduce().unwrap()).is_ok());
 }
 
 #[test]
@@ -522,4 +549,118 @@ fn a_forked_child_is_refused_and_disturbs_nothing() {
         other.inline_copy(&mut lend(&mut local, Access::Write), &get(region, 0, 10), NONE).unwrap(),
         10
     );
+}
+
+#[test]
+fn a_region_is_not_given_back_while_ones_own_copy_goes_on() {
+    let double = Double::new();
+    let mut driver = double.open();
+    let (mut memory, mut local) = (counting(10), vec![0; 10]);
+    let buffer = lend(&mut memory, Access::Write);
+    let region = driver.create_region(buffer, Protection::READ_WRITE, Uses::Many).unwrap();
+    double.state().script.push_back(Say::GoOn);
+    let id = driver.start_inline_copy(lend(&mut local, Access::Write), &get(region, 0, 10), MEMCPY).unwrap();
+    let patience = std::mem::replace(&mut driver.copies.patience, std::time::Duration::from_millis(20));
+    let refused = driver.destroy_region(&region);
+    assert!(matches!(refused, Err(KnemError::CopyUnderWay)), "{refused:?}");
+    assert_eq!(driver.region_bytes(&region).unwrap(), 10, "it is still there");
+    driver.copies.patience = patience;
+    let ending = double.clone();
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            ended.store(true, std::sync::atomic::Ordering::SeqCst);
+            ending.end(abi::STATUS_SUCCESS);
+        });
+        assert_eq!(driver.destroy_region(&region).unwrap().total_bytes(), 10);
+        assert!(ended.load(std::sync::atomic::Ordering::SeqCst), "it was given back before the copy's end");
+    });
+    assert_eq!(driver.poll(id).unwrap().expect("it has ended").bytes, 10, "it ended well before");
+    assert_eq!(local, counting(10));
+}
+
+#[test]
+fn a_slot_that_is_never_written_hangs_nothing() {
+    let double = Double::new();
+    let (mut owner, mut other) = pair(&double);
+    let (mut memory, mut local) = (counting(10), vec![0; 10]);
+    let region = owner.create_region(lend(&mut memory, Access::Read), Protection::READ, Uses::Many).unwrap();
+    other.copies.patience = std::time::Duration::from_millis(20);
+    double.state().script.extend([Say::GoOn, Say::GoOn]);
+    let copy = other.inline_copy(&mut lend(&mut local, Access::Write), &get(region, 0, 10), MEMCPY);
+    assert!(matches!(copy, Err(KnemError::CopyLost)), "{copy:?}");
+    let id = other.start_inline_copy(lend(&mut local, Access::Write), &get(region, 0, 10), MEMCPY).unwrap();
+    assert_eq!(id.slot(), 1, "the slot of the lost one is not used again");
+    drop(other);
+    // Were the array unmapped, or the slots another's, this would be seen there.
+    double.end(abi::STATUS_SUCCESS);
+}
+
+#[test]
+fn messages_go_on_while_a_forced_thread_copies() {
+    use lmt_core::mechanism::{Interval, Lmt, Model, PeerFacts, Plan, Role, Step};
+    let double = Double::new();
+    double.state().info.forced_flags = abi::FLAG_MEMCPYTHREAD;
+    let mut sender = crate::KnemLmt::over(double.open());
+    let mut receiver = crate::KnemLmt::over(double.open());
+    let facts = PeerFacts {
+        id: EndpointId::from_bytes([1; 16]),
+        process: this_process(),
+        probe_address: 0,
+        nonce: [0; 16],
+    };
+    let (mut from, _) = receiver.probe(&facts, sender.hello().unwrap()).unwrap();
+    let mut to = sender.passive(&facts).unwrap();
+    let (mut out, mut into) = (counting(10), vec![0; 10]);
+    let (source, mut target) = (lend(&mut out, Access::Read), lend(&mut into, Access::Write));
+    let interval = Interval { start: 0, end: 10 };
+    let plan = |role| Plan { role, model: Model::Get, interval };
+    let (send, cookie) = sender.prepare(&mut to, &plan(Role::Sender), &source).unwrap();
+    let (mut receive, _) = receiver.prepare(&mut from, &plan(Role::Receiver), &target).unwrap();
+    receiver.start(&mut from, &mut receive, &cookie, interval).unwrap();
+    double.state().script.push_back(Say::GoOn);
+    let mut step = |most| receiver.step(&mut from, &mut receive, &mut target, most).unwrap();
+    for most in [6, 10, 1] {
+        assert_eq!(step(most), Step { bytes: 0, done: false }, "it neither waits nor asks twice");
+    }
+    double.end(abi::STATUS_SUCCESS);
+    assert_eq!(step(10), Step { bytes: 6, done: false });
+    double.state().script.push_back(Say::GoOn);
+    assert_eq!(step(10), Step { bytes: 0, done: false });
+    // Given up now, it is waited for.
+    let ending = double.clone();
+    let slow = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        ending.end(abi::STATUS_SUCCESS);
+    });
+    let begun = std::time::Instant::now();
+    receiver.finish(&mut from, receive);
+    assert!(begun.elapsed() >= std::time::Duration::from_millis(20), "the driver still wrote to the memory");
+    slow.join().expect("it ends");
+    sender.finish(&mut to, send);
+    assert_eq!(into, counting(10));
+}
+
+#[test]
+fn lines_that_the_owner_has_no_memory_for_are_not_read() {
+    let double = Double::new();
+    let (mut owner, mut other) = pair(&double);
+    let mut memory = counting(10);
+    let region = owner.create_region(lend(&mut memory, Access::Read), Protection::READ, Uses::Many).unwrap();
+    let table = std::fs::File::from(owner.introduce().unwrap().descriptors.remove(0));
+    let blocks = || std::os::unix::fs::MetadataExt::blocks(&table.metadata().expect("a file"));
+    let before = blocks();
+    for slot in [1, 127, 128, 4000, 4095, 4096, u32::MAX] {
+        let refused = other.region_bytes(&RegionCookie::new(owner.owner(), slot, 1));
+        assert!(matches!(refused, Err(KnemError::NotDeclared)), "{slot} {refused:?}");
+    }
+    assert_eq!(blocks(), before, "a hole was read");
+    assert_eq!(other.region_bytes(&region).unwrap(), 10);
+    // An owner that lies about them does no harm either.
+    std::os::unix::fs::FileExt::write_all_at(&table, &u64::MAX.to_ne_bytes(), 0).expect("written");
+    for slot in [4095, 4096] {
+        let refused = other.region_bytes(&RegionCookie::new(owner.owner(), slot, 1));
+        assert!(matches!(refused, Err(KnemError::NotDeclared)), "{slot} {refused:?}");
+    }
 }

@@ -68,6 +68,25 @@ pub(super) fn of_create(errno: Errno) -> KnemError {
     }
 }
 
+/// Why the thread for asynchronous copies was not bound.
+pub(super) fn of_bind(errno: Errno) -> KnemError {
+    match errno {
+        Errno::EINVAL => system(
+            "binding the offload thread",
+            errno,
+            "name at least one CPU that is online, and none that this machine cannot have",
+        ),
+        _ => of_any("binding the offload thread", errno),
+    }
+}
+
+/// Why an asynchronous copy between regions that are there was not begun.
+pub(super) fn of_background(errno: Errno) -> KnemError {
+    let hint = "the driver takes no asynchronous copies from this opening; open the device anew, or leave the \
+                asynchronous flags out";
+    system("an asynchronous copy", errno, hint)
+}
+
 /// What an errno means whatever was asked for.
 pub(super) fn of_any(call: &'static str, errno: Errno) -> KnemError {
     let hint = match errno {

@@ -8,12 +8,15 @@
 //! The driver holds on to the pages that were behind the addresses when they
 //! were pinned. If other pages are put there, a kept region shows the old ones.
 //! Nothing tells a library of that, so keeping is off unless asked for, and who
-//! asks for it tells of such changes ([`crate::Driver::forget_range`]). Two
+//! asks for it tells of such changes ([`KeptRegions::forget_range`]). Two
 //! things are seen to here: forks (after one, a write puts a new page in the
 //! place of a shared one), by counting them, and pages that were never written,
 //! which are made the region's own before they are pinned.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use lmt_core::buffer::{Buffer, Segment};
+use lmt_core::fork_guard::Origin;
 use lmt_core::region::Protection;
 
 use super::sys::{self, Device};
@@ -25,6 +28,79 @@ pub struct Keeping {
     pub max_regions: u32,
     /// So many bytes, all together.
     pub max_bytes: u64,
+}
+
+/// So many ranges are remembered one by one; more become one that holds them
+/// all.
+const RANGES: usize = 32;
+
+/// Tells a driver that keeps regions that memory changes, from wherever that is
+/// known: from another thread too, and when the driver itself is a mechanism's
+/// and out of reach. Clones tell the same driver.
+#[derive(Clone, Debug)]
+pub struct KeptRegions {
+    told: Arc<Mutex<Told>>,
+    origin: Origin,
+}
+
+/// What was told since the driver looked last. Nothing allocates or frees where
+/// this is locked: a hook of munmap(2) may be called by an allocator.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    /// Beginning and end, of which the first `count` count.
+    ranges: [(usize, usize); RANGES],
+    count: usize,
+}
+
+impl Default for KeptRegions {
+    fn default() -> Self {
+        Self { told: Arc::default(), origin: Origin::here() }
+    }
+}
+
+impl KeptRegions {
+    /// A handle to be given to one driver
+    /// ([`super::IoctlDriver::keep_regions_told_by`]).
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says that `bytes` bytes at `address` are about to be unmapped, given back
+    /// (MADV_DONTNEED), remapped or replaced. To be called before that is done,
+    /// in any thread; when it returns, no region that is declared later shows
+    /// the old pages. They stay pinned until the driver is used next.
+    ///
+    /// It neither allocates nor makes system calls but to wait for a lock that
+    /// is held for a moment. It must not be called by a signal's handler. In a
+    /// forked child it does nothing, as the regions are its parent's.
+    pub fn forget_range(&self, address: usize, bytes: usize) {
+        // A thread that is not in the child may have held the lock.
+        if bytes == 0 || !self.origin.is_this_process() {
+            return;
+        }
+        let (start, end) = (address, address.saturating_add(bytes));
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.count < RANGES {
+            let at = told.count;
+            told.ranges[at] = (start, end);
+            told.count += 1;
+        } else {
+            let all = told.ranges.iter().fold((start, end), |all, one| (all.0.min(one.0), all.1.max(one.1)));
+            told.ranges[0] = all;
+            told.count = 1;
+        }
+    }
+
+    /// What was told since this was asked last, as beginning and end.
+    pub(super) fn take(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let told = {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            let taken = *told;
+            told.count = 0;
+            taken
+        };
+        told.ranges.into_iter().take(told.count)
+    }
 }
 
 /// A region of the driver's.

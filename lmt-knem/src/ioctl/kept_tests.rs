@@ -118,6 +118,39 @@ fn what_is_forgotten_is_pinned_anew() {
 }
 
 #[test]
+fn a_handle_tells_from_another_thread_however_often() {
+    let mut memory = vec![0; 9000];
+    let mut owner = Owner::new(ON);
+    let kept = KeptRegions::new();
+    owner.regions.listen(kept.clone());
+    let address = memory.as_ptr().addr();
+    let mut once = |owner: &mut Owner| owner.once(lend(&mut memory, Access::Write), Protection::READ);
+    once(&mut owner);
+    kept.forget_range(address, 0);
+    kept.forget_range(address + 50_000, 1);
+    once(&mut owner);
+    assert_eq!(owner.created(), 1, "nothing was said of it");
+    let (clone, last) = (kept.clone(), address + 8999);
+    std::thread::spawn(move || clone.forget_range(last, 1)).join().expect("it ends");
+    once(&mut owner);
+    assert_eq!(owner.created(), 2);
+    // More than are remembered one by one.
+    for range in 0..100 {
+        kept.forget_range(if range == 50 { address } else { 1 << 46 }, usize::MAX / 2);
+    }
+    once(&mut owner);
+    assert_eq!(owner.created(), 3);
+    // While it is declared.
+    let buffer = lend(&mut memory, Access::Write);
+    let (index, generation) =
+        owner.regions.create(&owner.device, buffer, Protection::READ, Uses::Many).expect("room");
+    assert_eq!(owner.created(), 3);
+    kept.forget_range(address, 1);
+    owner.regions.destroy(&owner.device, index, generation).expect("declared");
+    assert_eq!(owner.pinned(), 0);
+}
+
+#[test]
 fn memory_that_changes_while_it_is_declared_is_not_kept_afterwards() {
     let mut memory = vec![0; 9000];
     let mut owner = Owner::new(ON);

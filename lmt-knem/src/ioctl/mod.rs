@@ -32,6 +32,6 @@ pub(crate) mod sys;
 #[cfg(not(loom))]
 pub use driver::{DEVICE_PATH, IoctlDriver};
 #[cfg(not(loom))]
-pub use kept::Keeping;
+pub use kept::{Keeping, KeptRegions};
 #[cfg(not(loom))]
 pub use sys::{Device, STATUS_SLOTS, StatusArray};

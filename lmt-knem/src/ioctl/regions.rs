@@ -1,20 +1,24 @@
 //! The regions that this process has declared, and the table that tells peers
 //! of them.
 
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
 
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::region::Protection;
 use lmt_core::shared_memory::SharedMemory;
 
-use super::kept::{Keeping, Kept, Pinned};
+use super::kept::{Keeping, Kept, KeptRegions, Pinned};
 use super::slot::{Entry, Shape, Slot};
-use super::sys::{self, Device, REGIONS, TABLE_BYTES};
+use super::sys::{self, Device, HEAD_BYTES, REGIONS, TABLE_BYTES};
 use super::{abi, errors};
 use crate::error::KnemError;
 use crate::types::Uses;
 
 const TABLE: &str = "the table of KNEM regions";
+/// What there may be fewer of where memory for the table is short.
+const KEY: &str = "the number of endpoints and of regions declared at a time";
 
 /// A region of one's own. What peers are told stands in the table; nothing of
 /// that is believed here, since peers can write it.
@@ -37,8 +41,14 @@ pub(super) struct Regions {
     own: Vec<Option<Own>>,
     /// Lines of `own` without a region.
     free: Vec<u32>,
-    generation: u32,
+    /// The generation that each line had last. A line that has had them all is
+    /// not used again: a cookie never names two regions.
+    generations: Vec<u32>,
+    /// The lines of regions for one use, by the driver's number.
+    single: HashMap<u64, u32>,
     kept: Kept,
+    /// Who tells of memory that changes.
+    tellers: Vec<KeptRegions>,
 }
 
 const fn bits(protection: Protection) -> u32 {
@@ -47,14 +57,17 @@ const fn bits(protection: Protection) -> u32 {
 
 impl Regions {
     pub fn new() -> Result<Self, KnemError> {
-        let (table, descriptor) = SharedMemory::create(TABLE, "the number of regions", TABLE_BYTES, false)?;
+        let (table, descriptor) = SharedMemory::create(TABLE, KEY, TABLE_BYTES, false)?;
+        table.commit_range(TABLE, KEY, 0, HEAD_BYTES)?;
         Ok(Self {
             table,
             descriptor,
             own: Vec::new(),
             free: Vec::new(),
-            generation: 0,
+            generations: Vec::new(),
+            single: HashMap::new(),
             kept: Kept::default(),
+            tellers: Vec::new(),
         })
     }
 
@@ -70,6 +83,21 @@ impl Regions {
     /// Says how much may stay pinned of regions that were destroyed.
     pub fn keep(&mut self, device: &Device, keeping: Keeping) {
         self.kept.set(device, keeping);
+    }
+
+    /// Hears from now on what this handle is told.
+    pub fn listen(&mut self, teller: KeptRegions) {
+        self.tellers.push(teller);
+    }
+
+    /// Forgets what the handles were told. Before a kept region is used, and
+    /// before one becomes a kept one.
+    fn hear(&mut self, device: &Device) {
+        for index in 0..self.tellers.len() {
+            for (start, end) in self.tellers[index].take() {
+                self.forget_range(device, start, end - start);
+            }
+        }
     }
 
     /// See [`crate::Driver::forget_range`].
@@ -99,13 +127,20 @@ impl Regions {
         };
         let full = || KnemError::TooMany { what: "regions", most: REGIONS };
         if index >= REGIONS {
-            return Err(full());
+            let is_worn_out = self.own.iter().all(Option::is_none);
+            return Err(if is_worn_out { KnemError::WornOut } else { full() });
         }
+        self.hear(device);
         // The page must be there: a failing first touch would be SIGBUS.
-        let line_bytes = size_of::<Slot>();
-        self.table.commit_range(TABLE, "the number of regions", index as usize * line_bytes, line_bytes)?;
+        if is_new {
+            self.table.commit_range(TABLE, KEY, sys::line_offset(index), size_of::<Slot>())?;
+            // Release pairs with the peers' Acquire: they look at no line
+            // before its memory is there.
+            sys::lines(&self.table).ok_or_else(full)?.store(u64::from(index) + 1, Ordering::Release);
+        }
         let pinned = self.pin(device, &memory, protection, uses)?;
-        self.generation = self.generation.wrapping_add(1);
+        // Less than the largest, or the line would not be free.
+        let generation = self.generations.get(index as usize).map_or(1, |last| last.saturating_add(1));
         let entry = Entry {
             cookie: pinned.cookie,
             total_bytes: memory.total_bytes(),
@@ -114,15 +149,20 @@ impl Regions {
             single: uses == Uses::Single,
             shape: shape_of(&memory),
         };
-        sys::slot(&self.table, index).ok_or_else(full)?.publish(self.generation, &entry);
-        let own = Own { generation: self.generation, pinned: Some(pinned), uses, memory, entry };
+        sys::slot(&self.table, index).ok_or_else(full)?.publish(generation, &entry);
+        if entry.single {
+            self.single.insert(entry.cookie, index);
+        }
+        let own = Own { generation, pinned: Some(pinned), uses, memory, entry };
         if is_new {
             self.own.push(Some(own));
+            self.generations.push(generation);
         } else {
             self.free.pop();
             self.own[index as usize] = Some(own);
+            self.generations[index as usize] = generation;
         }
-        Ok((index, self.generation))
+        Ok((index, generation))
     }
 
     /// Has the driver pin memory, or takes what it has pinned already.
@@ -140,9 +180,10 @@ impl Regions {
         let is_to_be_kept = self.kept.is_on() && !single;
         let mut is_populated = true;
         // The driver writes to pages of a region that peers may put into. Pages
-        // of others that were never written are to be the region's own, if they
-        // may be written while the region is there.
-        if !protection.write && (memory.access() == Access::Write || is_to_be_kept) {
+        // of others that were never written are to be the region's own: who
+        // lends memory for reading may write to other bytes of the same pages,
+        // or to these before the driver has ended with them.
+        if !protection.write {
             is_populated = sys::populate(memory).map_err(errors::of_create)?;
         }
         // What the driver pins, it pins at this count of forks.
@@ -158,10 +199,10 @@ impl Regions {
     /// been used up: its line must not lead to the new one, nor be destroyed by
     /// that number.
     fn void_namesakes(&mut self, cookie: u64) {
-        for (index, own) in self.own.iter_mut().enumerate() {
-            let Some(own) = own.as_mut().filter(|own| own.entry.cookie == cookie) else { continue };
+        let Some(index) = self.single.remove(&cookie) else { return };
+        if let Some(own) = self.own.get_mut(index as usize).and_then(Option::as_mut) {
             own.pinned = None;
-            if let Some(line) = sys::slot(&self.table, index as u32) {
+            if let Some(line) = sys::slot(&self.table, index) {
                 line.withdraw();
             }
         }
@@ -169,12 +210,18 @@ impl Regions {
 
     /// Takes a region back.
     pub fn destroy(&mut self, device: &Device, index: u32, generation: u32) -> Result<Buffer, KnemError> {
+        self.hear(device);
         let place = self.own.get_mut(index as usize).ok_or(KnemError::NotDeclared)?;
         if place.as_ref().is_none_or(|own| own.generation != generation) {
             return Err(KnemError::NotDeclared);
         }
         let own = place.take().ok_or(KnemError::NotDeclared)?;
-        self.free.push(index);
+        if generation < u32::MAX {
+            self.free.push(index);
+        }
+        if own.uses == Uses::Single && self.single.get(&own.entry.cookie) == Some(&index) {
+            self.single.remove(&own.entry.cookie);
+        }
         // Before the driver may give the number to another.
         if let Some(line) = sys::slot(&self.table, index) {
             line.withdraw();

@@ -44,10 +44,38 @@ fn memory_never_written_gets_pages_of_its_own_before_it_is_pinned() {
     assert!((1..4).all(|page| is_own_page(address + page * 4096)));
     assert!(!is_own_page(address) && !is_own_page(address + 4 * 4096));
     assert!(memory.iter().all(|byte| *byte == 0));
-    // Memory that is not written while it is lent may show the zeros it has.
+    // So does memory that is lent for reading.
     let buffer = lend(&mut memory[8 * 4096..9 * 4096], Access::Read);
     regions.create(&device, buffer, Protection::READ, Uses::Many).expect("a region");
-    assert!(!is_own_page(address + 8 * 4096));
+    assert!(is_own_page(address + 8 * 4096) && !is_own_page(address + 9 * 4096));
+    // What cannot be written has no other pages to get.
+    static BYTES: [u8; 8192] = [3; 8192];
+    let buffer = super::super::double::lend_for_good(&BYTES);
+    regions.create(&device, buffer, Protection::READ, Uses::Many).expect("a region");
+}
+
+#[test]
+fn a_line_that_has_had_all_generations_is_not_used_again() {
+    let double = super::super::double::Double::new();
+    let device = double.device();
+    let mut regions = Regions::new().expect("a table");
+    let mut memory = [0; 4];
+    let mut once = |regions: &mut Regions| {
+        let buffer = lend(&mut memory, Access::Read);
+        let (index, generation) =
+            regions.create(&device, buffer, Protection::READ, Uses::Many).expect("room");
+        regions.destroy(&device, index, generation).expect("declared");
+        (index, generation)
+    };
+    assert_eq!((once(&mut regions), once(&mut regions)), ((0, 1), (0, 2)));
+    regions.generations[0] = u32::MAX - 1;
+    assert_eq!(once(&mut regions), (0, u32::MAX));
+    assert_eq!((once(&mut regions), once(&mut regions)), ((1, 1), (1, 2)));
+    // When there is no other line.
+    regions.own.resize_with(REGIONS as usize, || None);
+    regions.free.clear();
+    let none = regions.create(&device, lend(&mut memory, Access::Read), Protection::READ, Uses::Many);
+    assert!(matches!(none, Err(KnemError::WornOut)), "{none:?}");
 }
 
 /// Memory straight from the kernel, for the rest of the test's process.

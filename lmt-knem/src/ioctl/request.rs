@@ -4,6 +4,7 @@ use lmt_core::buffer::Buffer;
 use lmt_core::mechanism::Direction;
 use nix::errno::Errno;
 
+use super::copies::Ended;
 use super::dma::{Side, safe_prefix};
 use super::driver::{Found, IoctlDriver};
 use super::slot::Entry;
@@ -164,8 +165,9 @@ impl IoctlDriver {
                 && let Outcome::Pending(index) = outcome
             {
                 // A tail is waited for, were it forced to be asynchronous.
-                let status = self.copies.wait(index);
-                self.copies.give_back(index);
+                let used = [&found[0], &found[1]].map(|found| found.as_ref().map(|found| found.used));
+                let copy = Ended { bytes: part.bytes, local: None, used };
+                let status = self.copies.wait_and_give_back(index, copy)?;
                 self.check_status(request, status.into())?;
             }
         }
@@ -238,6 +240,9 @@ impl IoctlDriver {
             Errno::EINVAL if part.flags.uses_dma() && self.names_something(request, found) => {
                 KnemError::NoDma(errno)
             }
+            Errno::EINVAL if part.flags.is_asynchronous() && self.names_something(request, found) => {
+                errors::of_background(errno)
+            }
             Errno::EINVAL => KnemError::NotDeclared,
             Errno::EACCES => KnemError::Forbidden(direction),
             Errno::EPERM => KnemError::OtherUser(errno),
@@ -251,7 +256,9 @@ impl IoctlDriver {
     /// one use.
     fn names_something(&self, request: &Request<'_>, found: &[Option<Found>; 2]) -> bool {
         let nothing = Part { start: 0, bytes: 0, flags: CopyFlags::NONE };
-        !found.iter().flatten().any(|found| found.entry.single)
+        // A request made asynchronous would write to a slot that is not its own.
+        !self.info.forced.is_asynchronous()
+            && !found.iter().flatten().any(|found| found.entry.single)
             && request.ask(&self.device, nothing, 0).is_ok()
     }
 }

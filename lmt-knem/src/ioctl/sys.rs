@@ -279,7 +279,8 @@ pub(super) fn populate(memory: &Buffer) -> Result<bool, Errno> {
             // Before Linux 5.14 there is no such advice; or the pages may not
             // be written, and then only if they are lent so is it a fault.
             Err(Errno::EINVAL) if memory.access() == Access::Write => touch(*segment),
-            Err(Errno::EINVAL | Errno::EFAULT) if memory.access() == Access::Read => all = false,
+            // The driver says so when it pins them, if that cannot be done.
+            Err(_) if memory.access() == Access::Read => all = false,
             Err(errno) => return Err(errno),
         }
     }
@@ -319,15 +320,35 @@ fn touch(segment: Segment) {
 
 /// The regions that one owner can have at a time.
 pub(super) const REGIONS: u32 = 4096;
-/// The bytes of the table in which they are published.
-pub(super) const TABLE_BYTES: usize = REGIONS as usize * size_of::<Slot>();
+/// What comes before the lines of a table: how many of them there are.
+pub(super) const HEAD_BYTES: usize = size_of::<Slot>();
+/// The bytes of the table in which regions are published: whole pages.
+pub(super) const TABLE_BYTES: usize =
+    (HEAD_BYTES + REGIONS as usize * size_of::<Slot>()).next_multiple_of(PAGE_BYTES);
+
+/// Where a line of a table begins.
+pub(super) const fn line_offset(index: u32) -> usize {
+    HEAD_BYTES + index as usize * size_of::<Slot>()
+}
+
+/// How many lines of a table have memory: peers look at no others, since to
+/// read a page that the kernel has not got is SIGBUS.
+pub(super) fn lines(memory: &SharedMemory) -> Option<&AtomicU64> {
+    if memory.len() < TABLE_BYTES || !memory.is_usable_here() {
+        return None;
+    }
+    // SAFETY: the mapping is page-aligned, lives as long as `memory`, and is
+    // longer than a word, which any bytes are valid for and which other
+    // processes change by atomics.
+    Some(unsafe { &*memory.base().as_ptr().cast::<AtomicU64>() })
+}
 
 /// A line of a table.
 pub(super) fn slot(memory: &SharedMemory, index: u32) -> Option<&Slot> {
     if index >= REGIONS || memory.len() < TABLE_BYTES || !memory.is_usable_here() {
         return None;
     }
-    let at = memory.base().as_ptr().wrapping_add(index as usize * size_of::<Slot>());
+    let at = memory.base().as_ptr().wrapping_add(line_offset(index));
     // SAFETY: the mapping is page-aligned, lives as long as `memory`, and is at
     // least TABLE_BYTES long, so line `index` lies in it, aligned to 32. A slot
     // is all atomics, which any bytes are valid for and which other processes
