@@ -22,6 +22,10 @@ struct Arguments {
     /// The DMA engine leaves out a region's small last piece.
     #[arg(long)]
     loses_small_tails: bool,
+    /// It also leaves out a small segment in the middle of a region, where a
+    /// copy ends in it.
+    #[arg(long)]
+    loses_small_middles: bool,
     /// The version that the driver reports.
     #[arg(long)]
     abi: Option<u32>,
@@ -48,6 +52,9 @@ fn options(arguments: &Arguments) -> Options {
     let mut options = Options::default().dma(arguments.dma);
     if arguments.loses_small_tails {
         options = options.loses_small_tails();
+    }
+    if arguments.loses_small_middles {
+        options = options.loses_small_middles();
     }
     options.mutant = arguments.mutant;
     options.open_error = arguments.open_error.map(nix::errno::Errno::from_raw);

@@ -16,6 +16,9 @@ pub struct Options {
     /// Whether a copy by DMA leaves out a region's small last piece and reports
     /// success, as the real driver once did.
     pub loses_small_tails: bool,
+    /// Whether it also leaves out the end of a copy that ends in a small segment
+    /// in the middle of a scattered region.
+    pub loses_small_middles: bool,
     /// The error of every open, as if the module were absent (`ENOENT`) or its
     /// device not this user's (`EACCES`).
     pub open_error: Option<Errno>,
@@ -31,6 +34,7 @@ impl Default for Options {
             mutant: None,
             dma: false,
             loses_small_tails: false,
+            loses_small_middles: false,
             open_error: None,
             abi: crate::abi::VERSION,
             delay: Duration::from_millis(2),
@@ -50,6 +54,13 @@ impl Options {
         self.dma = true;
         self.loses_small_tails = true;
         self
+    }
+
+    /// With a DMA engine that loses small last pieces, and small segments in the
+    /// middle of a region where a copy ends in one.
+    pub fn loses_small_middles(mut self) -> Self {
+        self.loses_small_middles = true;
+        self.loses_small_tails()
     }
 
     /// With this fault.

@@ -18,8 +18,8 @@ use crate::worker::Job;
 /// written: clients must look at the current status first.
 const AT_ONCE_BYTES: u64 = 64;
 
-/// A region's last piece of up to this length is what the real driver's DMA has
-/// once left out.
+/// A last piece of up to this length is what the real driver's DMA has once left
+/// out.
 const SMALL_TAIL_BYTES: u64 = 1024;
 
 /// What is accessed, and how.
@@ -193,8 +193,12 @@ impl Driver {
         let (success, failed) =
             if swapped { (Status::Failed, Status::Success) } else { (Status::Success, Status::Failed) };
         let asked = bytes;
-        if self.options.loses_small_tails && tail.flags & abi::FLAG_DMA != 0 {
-            bytes -= lost_tail(&remote, &from, &to, bytes);
+        if self.options.loses_small_tails && tail.flags & abi::FLAGS_ENGINE != 0 {
+            let place = if Arc::ptr_eq(&from.memory, &remote) { &from } else { &to };
+            bytes -= lost_tail(&remote, place.offset, bytes);
+            if self.options.loses_small_middles {
+                bytes -= lost_middle(&remote, place.offset, bytes);
+            }
         }
         let current = match slot {
             Some((array, index)) if asked == 0 || asked > AT_ONCE_BYTES => {
@@ -222,15 +226,29 @@ impl Driver {
 }
 
 /// How many bytes at the end of a copy lie in the region's small last piece.
-fn lost_tail(region: &Arc<Memory>, from: &Place, to: &Place, bytes: u64) -> u64 {
+fn lost_tail(region: &Memory, offset: u64, bytes: u64) -> u64 {
     let Some(last) = region.segments().last().filter(|last| last.bytes > 0) else {
         return 0;
     };
     let in_last_page = ((last.address + last.bytes - 1) % maps::PAGE_BYTES + 1).min(last.bytes);
-    let place = if Arc::ptr_eq(&from.memory, region) { from } else { to };
     if in_last_page > SMALL_TAIL_BYTES {
         return 0;
     }
     let tail_start = region.bytes() - in_last_page;
-    (place.offset + bytes).saturating_sub(tail_start).min(bytes)
+    offset.saturating_add(bytes).saturating_sub(tail_start).min(bytes)
+}
+
+/// How many bytes at the end of a copy lie in a small segment that others of the
+/// region follow.
+fn lost_middle(region: &Memory, offset: u64, bytes: u64) -> u64 {
+    let (end, mut start) = (offset.saturating_add(bytes), 0_u64);
+    for segment in region.segments() {
+        let stop = start.saturating_add(segment.bytes);
+        if start < end && end <= stop {
+            let lost = segment.bytes <= SMALL_TAIL_BYTES && stop < region.bytes();
+            return if lost { (end - start).min(bytes) } else { 0 };
+        }
+        start = stop;
+    }
+    0
 }
