@@ -3,6 +3,8 @@
 
 mod raw;
 
+use std::io::Read;
+
 use knem_stand_in::Options;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
@@ -28,6 +30,28 @@ fn the_status_array_is_needed_and_bounded() {
     assert_eq!(device.map(PAGE).map(drop), Err(Errno::EBUSY));
     assert_eq!(ask(4096), Err(Errno::EINVAL));
     assert_eq!(ask(4095), Ok(PENDING));
+}
+
+#[test]
+fn who_reads_the_descriptor_first_maps_no_status_array() {
+    let Some(_alone) = under(Options::default()) else {
+        return;
+    };
+    let read = |device: &Device| (&device.0).read(&mut [0; 8]).expect("the stand-in's");
+    // By itself, and through another descriptor of the same description.
+    let (device, shared) = (Device::open(), Device::open());
+    read(&device);
+    assert_eq!(device.map(PAGE).map(drop), Err(Errno::EINVAL));
+    read(&Device(shared.0.try_clone().expect("a descriptor")));
+    assert_eq!(shared.map(PAGE).map(drop), Err(Errno::EINVAL));
+    // Others are not concerned, nor are reads afterwards.
+    let good = Device::open();
+    let (ours, theirs) = (Area::filled(BYTES, 1), Area::anonymous(BYTES));
+    let cookie = good.create(&[ours.all()], 0, READ).expect("good memory");
+    let slots = good.map(PAGE).expect("the first");
+    read(&good);
+    assert_eq!(good.read(&[theirs.all()], (cookie, 0), flags(MEMCPY_THREAD)), Ok(PENDING));
+    until("completion", || slots.slot(0) == SUCCESS as u8);
 }
 
 #[test]

@@ -53,6 +53,9 @@ impl Context {
     pub fn open(number: u32, opener_uid: u32, flags: i32) -> Result<(Self, File), Errno> {
         let made = memfd_create(FILE_NAME, MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
         let file = File::from(made);
+        // Something to be read, so that a read before the mapping moves the
+        // description's position and is noticed there.
+        file.set_len(PAGE_BYTES).map_err(|error| errno_of(&error))?;
         let mode = flags & libc::O_ACCMODE;
         let (readable, writable) = (mode != libc::O_WRONLY, mode != libc::O_RDONLY);
         let path = format!("/proc/thread-self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));

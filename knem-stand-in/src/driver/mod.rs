@@ -143,6 +143,13 @@ impl Driver {
         if context.status.is_some() && !again {
             return Reply::Plain(Answer::Error(Errno::EBUSY));
         }
+        if context.status.is_none() && client.has_read(arguments[4]) {
+            eprintln!(
+                "knem-stand-in: a client has called read(2) on its descriptor before mapping its status \
+                 array, which the real driver does not survive, so the mapping is refused"
+            );
+            return Reply::Plain(Answer::Error(Errno::EINVAL));
+        }
         match context.map_status(arguments[5], arguments[1]) {
             // The kernel maps the file, which is now as long as it must be.
             Ok(()) => CONTINUE,
