@@ -75,6 +75,6 @@ fn check(arguments: &Arguments) -> ExitCode {
         return ExitCode::from(NO_DEVICE);
     }
     let counts = runner::run_all(&names, arguments.wait_ms);
-    println!("{} ok, {} failed, {} skipped", counts.ok, counts.failed, counts.skipped);
+    println!("{counts}");
     if counts.failed > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
 }

@@ -1,6 +1,7 @@
 //! Runs each check in a process of its own, and makes a line of what comes of
 //! it.
 
+use std::fmt;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
@@ -23,11 +24,40 @@ const LIMIT: Duration = Duration::from_secs(120);
 pub const EXACTLY: &str = "--exact";
 
 /// How many checks there were, by what came of them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Counts {
     pub ok: u32,
     pub failed: u32,
-    pub skipped: u32,
+    /// Those skipped, by reason, in the order in which the reasons came up.
+    pub skipped: Vec<(String, u32)>,
+}
+
+impl Counts {
+    pub fn add(&mut self, verdict: &Verdict) {
+        match verdict {
+            Ok(_) => self.ok += 1,
+            Err(Stop::Fails(_)) => self.failed += 1,
+            Err(Stop::Skipped(why)) => match self.skipped.iter_mut().find(|(known, _)| known == why) {
+                Some((_, count)) => *count += 1,
+                None => self.skipped.push((why.clone(), 1)),
+            },
+        }
+    }
+}
+
+/// One line, which names what was not tried: who reads no other must not take
+/// that for what holds.
+impl fmt::Display for Counts {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let skipped: u32 = self.skipped.iter().map(|(_, count)| count).sum();
+        write!(out, "{} ok, {} failed, {skipped} skipped", self.ok, self.failed)?;
+        let mut before = ": ";
+        for (why, count) in &self.skipped {
+            write!(out, "{before}{count} as {why}")?;
+            before = ", ";
+        }
+        Ok(())
+    }
 }
 
 /// What the runner can run.
@@ -120,11 +150,7 @@ pub fn run_all(names: &[(&'static str, &'static str)], wait_ms: u64) -> Counts {
     let mut counts = Counts::default();
     for (name, what) in names {
         let verdict = run(name, wait_ms);
-        match &verdict {
-            Ok(_) => counts.ok += 1,
-            Err(Stop::Fails(_)) => counts.failed += 1,
-            Err(Stop::Skipped(_)) => counts.skipped += 1,
-        }
+        counts.add(&verdict);
         let line = to_line(&verdict);
         let (word, text) = line.split_once(' ').unwrap_or((&line, ""));
         let text = if text.is_empty() { String::new() } else { format!(": {text}") };
@@ -132,3 +158,7 @@ pub fn run_all(names: &[(&'static str, &'static str)], wait_ms: u64) -> Counts {
     }
     counts
 }
+
+#[cfg(test)]
+#[path = "runner_tests.rs"]
+mod tests;

@@ -60,6 +60,50 @@ fn every_behaviour_holds_with_an_engine() {
     }
 }
 
+/// Those of an asynchronous copy, DMA and PINLOCAL.
+const COPY_FLAGS: u32 = 31;
+const MEMCPY_THREAD: u32 = 8;
+const PIN_LOCAL: u32 = 16;
+
+#[test]
+fn what_is_ignored_is_skipped() {
+    let options = Options::default().dma(true).ignored_flags(COPY_FLAGS);
+    let skipped = holds(options.clone(), &["--no-suite"]);
+    let name = |line: &String| line.split_whitespace().next().unwrap_or_default().to_owned();
+    let names: Vec<String> = skipped.iter().map(name).collect();
+    if let Some(output) = run(options, &["async-no-array", "async-index"]) {
+        for expected in ["async-no-array", "async-read", "bad-buffer-pin-local", "dma-sync"] {
+            assert!(names.iter().any(|name| name == expected), "{expected} is not among {names:?}");
+        }
+        // The last line says it to who reads no other.
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let last = text.lines().last().unwrap_or_default();
+        assert!(last.starts_with("0 ok, 0 failed, 2 skipped: 1 as this driver "), "{text}");
+        assert!(last.contains("ignores the flags of all asynchronous copies, 1 as "), "{text}");
+    }
+}
+
+#[test]
+fn what_is_ignored_in_part_is_tried_with_the_rest() {
+    let options = Options::default().ignored_flags(MEMCPY_THREAD);
+    if let Some(output) = run(options, &["async-no-array"]) {
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        assert!(text(&output).contains("tried with 2 of 3 flags"), "{}", text(&output));
+    }
+}
+
+#[test]
+fn every_behaviour_holds_where_local_memory_is_always_pinned() {
+    for skipped in holds(Options::default().forced_flags(PIN_LOCAL), &["--no-suite"]) {
+        assert!(
+            skipped.ends_with("forced flags that have local memory pinned")
+                || skipped.ends_with("the driver has no DMA channel")
+                || skipped.contains("only root"),
+            "{skipped}"
+        );
+    }
+}
+
 #[test]
 fn a_small_tail_may_be_lost() {
     if let Some(output) = run(Options::default().loses_small_tails(), &["dma-"]) {
@@ -112,9 +156,24 @@ fn wrong_command_lines_are_told() {
     assert_eq!(run(&["--list"]), Some(0));
 }
 
-/// A check of `names` fails on the mutant, and so does the whole.
+/// The driver that has the fault: one in which it makes a difference.
+fn driver_of(mutant: Mutant) -> Options {
+    let driver = Options::default();
+    match mutant {
+        Mutant::DmaBadBufferFails
+        | Mutant::DmaLosesPages
+        | Mutant::TailLostWithoutDma
+        | Mutant::InfoFeaturesSwapped => driver.dma(true),
+        Mutant::InfoFlagsSwapped | Mutant::IgnoredUntold => {
+            driver.ignored_flags(MEMCPY_THREAD).forced_flags(PIN_LOCAL)
+        }
+        _ => driver,
+    }
+}
+
+/// Each check of `names` fails on the mutant, and so does the whole.
 fn is_noticed(mutant: Mutant, names: &[&str]) {
-    let options = Options::default().mutant(mutant);
+    let options = driver_of(mutant).mutant(mutant);
     let Some(output) = run(options, &["--no-suite", "--wait-ms", "2000"]) else {
         return;
     };
@@ -130,6 +189,8 @@ fn is_noticed(mutant: Mutant, names: &[&str]) {
 macro_rules! mutants {
     ($($test:ident $mutant:ident: $($name:literal)+;)+) => {
         const NOTICED: &[Mutant] = &[$(Mutant::$mutant),+];
+        /// The checks of which a test here shows that they can fail.
+        const SHOWN: &[&str] = &[$($($name),+),+];
         $(#[test]
         fn $test() {
             is_noticed(Mutant::$mutant, &[$($name),+]);
@@ -139,17 +200,18 @@ macro_rules! mutants {
 
 mutants! {
     wrong_number WrongNumber: "cookie-destroyed" "destroy-foreign";
-    engine_claimed EngineClaimed: "dma-sync" "dma-async-complete" "dma-thread";
+    engine_claimed EngineClaimed: "dma-sync" "dma-async-complete" "dma-thread" "info-flags";
     swapped_fields SwappedFields: "region-copy-offsets" "region-copy-bound";
     protection_unchecked ProtectionUnchecked: "protection" "protection-region-copy";
     protection_reversed ProtectionReversed: "protection" "protection-region-copy";
-    short_copy ShortCopy: "inline-read" "inline-write" "region-copy" "async-read";
+    short_copy ShortCopy: "inline-read" "inline-write" "region-copy" "async-read" "pages-forked";
     first_segment_only FirstSegmentOnly: "segments";
     offset_ignored OffsetIgnored: "inline-offset";
     bound_ignored BoundIgnored: "inline-bound" "region-copy-bound";
     write_inverted WriteInverted: "inline-read" "inline-write" "protection";
     region_copy_reversed RegionCopyReversed: "region-copy" "async-region-copy";
-    single_use_kept SingleUseKept: "single-use" "single-use-zero-bytes" "single-use-failed";
+    single_use_kept SingleUseKept: "single-use" "single-use-zero-bytes" "single-use-failed" "single-use-region-copy"
+        "single-use-destroyed";
     single_use_lost_by_refusal SingleUseLostByRefusal: "single-use-refused";
     destroy_ignored DestroyIgnored: "cookie-destroyed" "cookie-recycled";
     foreign_destroy ForeignDestroy: "destroy-foreign";
@@ -173,7 +235,29 @@ mutants! {
     dma_without_channel DmaWithoutChannel: "dma-no-channel";
     not_pinned NotPinned: "pages-unmapped" "pages-discarded";
     unknown_flags_refused UnknownFlagsRefused: "silent-creation" "silent-copies";
+    dies_with_owner DiesWithOwner: "owner-child";
+    dies_with_descriptor DiesWithDescriptor: "owner-mapped";
+    destroy_ends_copies DestroyEndsCopies: "async-destroyed";
+    async_bad_buffer_pends AsyncBadBufferPends: "async-bad-buffer";
+    async_write_reversed AsyncWriteReversed: "async-write";
+    pin_local_copies_nothing PinLocalCopiesNothing: "pin-local";
+    pin_local_ignored PinLocalIgnored: "bad-buffer-pin-local" "info-flags";
+    first_comer FirstComer: "concurrent";
+    few_regions FewRegions: "many-regions";
+    bind_refused BindRefused: "binding";
+    bad_array_creates BadArrayCreates: "create-bad-array";
+    frozen_pages FrozenPages: "pages-untouched";
+    dma_bad_buffer_fails DmaBadBufferFails: "dma-bad-buffer" "info-flags";
+    dma_loses_pages DmaLosesPages: "dma-small-tail";
+    tail_lost_without_dma TailLostWithoutDma: "dma-small-tail" "inline-read" "inline-write";
+    info_flags_swapped InfoFlagsSwapped: "info-flags" "async-no-array";
+    info_features_swapped InfoFeaturesSwapped: "info-flags";
+    info_short InfoShort: "info";
+    ignored_untold IgnoredUntold: "info-flags" "bad-buffer-read" "async-no-array";
 }
+
+/// What [`another_user_is_noticed`] shows to fail.
+const OTHER_USER: &[&str] = &["other-user", "other-user-root"];
 
 #[test]
 fn another_user_is_noticed() {
@@ -181,11 +265,45 @@ fn another_user_is_noticed() {
         lmt_conformance::require::skipped("another user", "only root can become one");
         return;
     }
-    is_noticed(Mutant::OtherUser, &["other-user", "other-user-root"]);
+    is_noticed(Mutant::OtherUser, OTHER_USER);
 }
 
 #[test]
 fn every_mutant_is_tried() {
     let missing = |mutant: &&Mutant| !NOTICED.contains(mutant) && **mutant != Mutant::OtherUser;
     assert_eq!(Mutant::ALL.iter().filter(missing).collect::<Vec<_>>(), Vec::<&Mutant>::new());
+}
+
+/// Names of checks, or what they begin with, that no test here shows to fail,
+/// and why not.
+const NOT_SHOWN: &[(&str, &str)] = &[(
+    "suite-",
+    "a case of the conformance suite is a test of a mechanism, and whether it can fail is that suite's to \
+     show; that its failure is one of this program's shows the_suite_fails_on_a_short_copy",
+)];
+
+#[test]
+fn every_check_is_seen_to_fail() {
+    let output = Command::new(env!("CARGO_BIN_EXE_knem-check")).arg("--list").output();
+    let list = String::from_utf8(output.expect("it can be run").stdout).expect("names are text");
+    let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let excepted = |name: &str| NOT_SHOWN.iter().any(|(begin, _)| name.starts_with(begin));
+    let shown = |name: &str| SHOWN.contains(&name) || OTHER_USER.contains(&name);
+    let missing: Vec<_> = names.iter().filter(|name| !shown(name) && !excepted(name)).collect();
+    assert_eq!(missing, [&""; 0], "checks that fail on no mutant");
+    for (begin, why) in NOT_SHOWN {
+        let stands = names.iter().any(|name| name.starts_with(begin) && !shown(name));
+        assert!(stands && !why.is_empty(), "{begin} is no exception");
+    }
+}
+
+/// The mechanism itself refuses such a driver, and that must be a failure here
+/// and no skip.
+#[test]
+fn the_suite_fails_on_a_short_copy() {
+    let options = Options::default().mutant(Mutant::ShortCopy);
+    if let Some(output) = run(options, &["suite-sizes"]) {
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        assert!(lines(&output, "FAIL")[0].starts_with("suite-sizes "), "{}", text(&output));
+    }
 }

@@ -38,6 +38,7 @@ pub const PROTECTION_READ: u32 = 1;
 pub const PROTECTION_WRITE: u32 = 2;
 
 pub const BIND_CUSTOM: u32 = 1;
+pub const BIND_CURRENT: u32 = 2;
 
 /// What a slot says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

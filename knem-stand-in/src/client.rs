@@ -62,6 +62,15 @@ impl Client<'_> {
         std::fs::metadata(format!("/proc/{}/fd/{descriptor}", self.call.thread)).ok()
     }
 
+    /// Whether anybody has moved the position of a descriptor's description, as
+    /// read(2) does (proc_pid_fdinfo(5)).
+    pub fn has_read(&self, descriptor: u64) -> bool {
+        let path = format!("/proc/{}/fdinfo/{}", self.call.thread, descriptor as i32);
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let position = text.lines().find_map(|line| line.strip_prefix("pos:"));
+        position.is_some_and(|position| position.trim() != "0")
+    }
+
     pub fn identity(&self) -> Result<Identity, Errno> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.call.thread));
         let status = status.map_err(|_| Errno::ESRCH)?;

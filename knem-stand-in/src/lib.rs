@@ -33,8 +33,10 @@
 //!   region's own copy from then on.
 //! - One thread answers all calls, one copy at a time: no time measured under
 //!   it says anything about KNEM.
-//! - The descriptor is a memory file and not a character device; read(2) of it
-//!   finds it empty. Only open(2), openat(2) and openat2(2) of exactly
+//! - The descriptor is a memory file and not a character device. What read(2) of
+//!   it before the mapping of the status array does to the driver is not known,
+//!   only that it must not be; here it finds zeros, and that mapping is then
+//!   refused (`EINVAL`), and said on standard error. Only open(2), openat(2) and openat2(2) of exactly
 //!   `/dev/knem` are seen (and of `/dev/knem-stand-in`, by which a process can
 //!   tell that it is under one).
 //! - Asynchronous copies are made by a thread after a delay; those of 1 to 64

@@ -22,6 +22,16 @@ struct Arguments {
     /// The DMA engine leaves out a region's small last piece.
     #[arg(long)]
     loses_small_tails: bool,
+    /// It also leaves out a small segment in the middle of a region, where a
+    /// copy ends in it.
+    #[arg(long)]
+    loses_small_middles: bool,
+    /// Flags of copies that the driver ignores, as a number.
+    #[arg(long, default_value_t = 0)]
+    ignored_flags: u32,
+    /// Flags that every copy has, as a number.
+    #[arg(long, default_value_t = 0)]
+    forced_flags: u32,
     /// The version that the driver reports.
     #[arg(long)]
     abi: Option<u32>,
@@ -49,7 +59,12 @@ fn options(arguments: &Arguments) -> Options {
     if arguments.loses_small_tails {
         options = options.loses_small_tails();
     }
+    if arguments.loses_small_middles {
+        options = options.loses_small_middles();
+    }
     options.mutant = arguments.mutant;
+    options.ignored_flags = arguments.ignored_flags;
+    options.forced_flags = arguments.forced_flags;
     options.open_error = arguments.open_error.map(nix::errno::Errno::from_raw);
     options.abi = arguments.abi.unwrap_or(options.abi);
     options.delay = arguments.delay_us.map_or(options.delay, Duration::from_micros);

@@ -7,6 +7,7 @@
 //! just so for the driver's pages.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::maps::{self, PAGE_BYTES};
@@ -31,6 +32,8 @@ pub struct Memory {
     bytes: u64,
     /// Pages, by address, that the process no longer has.
     kept: Mutex<BTreeMap<u64, Page>>,
+    /// Copies that are under way are to fail.
+    ended: AtomicBool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -45,11 +48,22 @@ impl Memory {
             starts.push(bytes);
             bytes = bytes.saturating_add(segment.bytes);
         }
-        Self { process, segments, starts, bytes, kept: Mutex::default() }
+        Self { process, segments, starts, bytes, kept: Mutex::default(), ended: AtomicBool::new(false) }
     }
 
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Has the copies that are under way fail, for a driver that is wrong so.
+    pub fn end_copies(&self) {
+        // Relaxed: a word by itself, with nothing written before it to be seen.
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
+    pub fn copies_ended(&self) -> bool {
+        // Relaxed: as above.
+        self.ended.load(Ordering::Relaxed)
     }
 
     pub fn segments(&self) -> &[Segment] {

@@ -16,6 +16,13 @@ pub struct Options {
     /// Whether a copy by DMA leaves out a region's small last piece and reports
     /// success, as the real driver once did.
     pub loses_small_tails: bool,
+    /// Whether it also leaves out the end of a copy that ends in a small segment
+    /// in the middle of a scattered region.
+    pub loses_small_middles: bool,
+    /// Flags of copies without effect, as the module can be loaded to have it.
+    pub ignored_flags: u32,
+    /// Flags that every copy has, likewise. They win over the ignored ones.
+    pub forced_flags: u32,
     /// The error of every open, as if the module were absent (`ENOENT`) or its
     /// device not this user's (`EACCES`).
     pub open_error: Option<Errno>,
@@ -31,6 +38,9 @@ impl Default for Options {
             mutant: None,
             dma: false,
             loses_small_tails: false,
+            loses_small_middles: false,
+            ignored_flags: 0,
+            forced_flags: 0,
             open_error: None,
             abi: crate::abi::VERSION,
             delay: Duration::from_millis(2),
@@ -49,6 +59,25 @@ impl Options {
     pub fn loses_small_tails(mut self) -> Self {
         self.dma = true;
         self.loses_small_tails = true;
+        self
+    }
+
+    /// With a DMA engine that loses small last pieces, and small segments in the
+    /// middle of a region where a copy ends in one.
+    pub fn loses_small_middles(mut self) -> Self {
+        self.loses_small_middles = true;
+        self.loses_small_tails()
+    }
+
+    /// Loaded to ignore these flags of copies.
+    pub fn ignored_flags(mut self, flags: u32) -> Self {
+        self.ignored_flags = flags;
+        self
+    }
+
+    /// Loaded to have every copy made with these flags.
+    pub fn forced_flags(mut self, flags: u32) -> Self {
+        self.forced_flags = flags;
         self
     }
 
@@ -147,6 +176,25 @@ mutants! {
     DmaWithoutChannel "dma-without-channel" "DMA is accepted where there is no engine";
     NotPinned "not-pinned" "a region follows its owner's address space instead of the pages";
     UnknownFlagsRefused "unknown-flags-refused" "flags that the driver does not know are EINVAL";
+    DiesWithOwner "dies-with-owner" "a region ends with the process that made it, whoever has its descriptor";
+    DiesWithDescriptor "dies-with-descriptor" "a region ends with its owner's descriptor, though the status array is mapped";
+    DestroyEndsCopies "destroy-ends-copies" "destroying a region has the copies that are under way fail";
+    AsyncBadBufferPends "async-bad-buffer-pends" "bad memory of an asynchronous copy is found when it is made";
+    AsyncWriteReversed "async-write-reversed" "an asynchronous write reads";
+    PinLocalCopiesNothing "pin-local-copies-nothing" "a copy with PINLOCAL succeeds and copies nothing";
+    PinLocalIgnored "pin-local-ignored" "PINLOCAL pins nothing, and GET_INFO does not say so";
+    FirstComer "first-comer" "a region serves only the process that has used it first";
+    FewRegions "few-regions" "a descriptor's 257th region takes the first one's place";
+    BindRefused "bind-refused" "binding the offload thread to the current processors is EINVAL";
+    BadArrayCreates "bad-array-creates" "an array of segments that is not there counts as an empty one";
+    FrozenPages "frozen-pages" "a region for reading stays as it was when it was made";
+    DmaBadBufferFails "dma-bad-buffer-fails" "a read by DMA into bad memory returns 0 with status failed";
+    DmaLosesPages "dma-loses-pages" "DMA loses the page before a small last piece too";
+    TailLostWithoutDma "tail-lost-without-dma" "with an engine, all copies lose a small last piece";
+    InfoFlagsSwapped "info-flags-swapped" "GET_INFO has the ignored flags and the forced ones in each other's place";
+    InfoFeaturesSwapped "info-features-swapped" "GET_INFO has the features and the ignored flags in each other's place";
+    InfoShort "info-short" "GET_INFO writes the version and the features alone";
+    IgnoredUntold "ignored-untold" "GET_INFO does not tell which flags are ignored or forced";
 }
 
 impl FromStr for Mutant {

@@ -23,6 +23,9 @@ pub struct Job {
 impl Job {
     /// Makes the copy now; returns what its status is.
     pub fn perform(&self) -> u8 {
+        if [&self.from, &self.to].iter().any(|place| place.memory.copies_ended()) {
+            return self.failed;
+        }
         match memory::copy(&self.from, &self.to, self.bytes) {
             Ok(()) => self.success,
             Err(_) => self.failed,

@@ -3,6 +3,8 @@
 
 mod raw;
 
+use std::io::Read;
+
 use knem_stand_in::Options;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
@@ -28,6 +30,28 @@ fn the_status_array_is_needed_and_bounded() {
     assert_eq!(device.map(PAGE).map(drop), Err(Errno::EBUSY));
     assert_eq!(ask(4096), Err(Errno::EINVAL));
     assert_eq!(ask(4095), Ok(PENDING));
+}
+
+#[test]
+fn who_reads_the_descriptor_first_maps_no_status_array() {
+    let Some(_alone) = under(Options::default()) else {
+        return;
+    };
+    let read = |device: &Device| (&device.0).read(&mut [0; 8]).expect("the stand-in's");
+    // By itself, and through another descriptor of the same description.
+    let (device, shared) = (Device::open(), Device::open());
+    read(&device);
+    assert_eq!(device.map(PAGE).map(drop), Err(Errno::EINVAL));
+    read(&Device(shared.0.try_clone().expect("a descriptor")));
+    assert_eq!(shared.map(PAGE).map(drop), Err(Errno::EINVAL));
+    // Others are not concerned, nor are reads afterwards.
+    let good = Device::open();
+    let (ours, theirs) = (Area::filled(BYTES, 1), Area::anonymous(BYTES));
+    let cookie = good.create(&[ours.all()], 0, READ).expect("good memory");
+    let slots = good.map(PAGE).expect("the first");
+    read(&good);
+    assert_eq!(good.read(&[theirs.all()], (cookie, 0), flags(MEMCPY_THREAD)), Ok(PENDING));
+    until("completion", || slots.slot(0) == SUCCESS as u8);
 }
 
 #[test]
@@ -115,6 +139,72 @@ fn a_faulty_engine_loses_a_small_tail() {
     if let Some((theirs, same)) = dma(Options::default().loses_small_tails()) {
         assert_eq!(same, 2 * PAGE);
         assert!(theirs.bytes()[2 * PAGE..].iter().all(|byte| *byte == 0));
+    }
+}
+
+#[test]
+fn a_faulty_engine_loses_small_tails_behind_a_thread_too() {
+    let Some(_alone) = under(Options::default().loses_small_tails()) else {
+        return;
+    };
+    let (device, ours) = (Device::open(), Area::filled(BYTES, 1));
+    let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
+    let slots = device.map(64).expect("the first");
+    for (index, flags) in [(1, DMA | DMA_THREAD), (2, DMA_THREAD)] {
+        let theirs = Area::anonymous(BYTES);
+        let how = How { flags, index, ..PLAIN };
+        assert_eq!(device.read(&[theirs.all()], (cookie, 0), how), Ok(PENDING));
+        until("completion", || slots.slot(index as usize) == SUCCESS as u8);
+        assert!(theirs.bytes()[..2 * PAGE] == pattern(1, 2 * PAGE));
+        assert!(theirs.bytes()[2 * PAGE..].iter().all(|byte| *byte == 0));
+    }
+}
+
+/// How many bytes of reads by DMA arrive, of a page, a small segment and a page,
+/// for reads that end in the first page, in the small segment, behind its last
+/// byte, in the last page, and for a read of bytes of the small segment alone.
+fn arrived_of_scattered(options: Options) -> Option<Vec<usize>> {
+    const SMALL: usize = 1000;
+    let _alone = under(options)?;
+    let (device, ours) = (Device::open(), Area::filled(4 * PAGE, 1));
+    let pieces = [(ours.address, PAGE), (ours.at(PAGE), SMALL), (ours.at(2 * PAGE), PAGE)];
+    let cookie = device.create(&pieces, 0, READ).expect("good memory");
+    let all = ours.bytes();
+    let whole = [&all[..PAGE + SMALL], &all[2 * PAGE..3 * PAGE]].concat();
+    let copies = [
+        (0, 100),
+        (0, PAGE),
+        (0, PAGE + 7),
+        (0, PAGE + SMALL),
+        (0, PAGE + SMALL + 1),
+        (0, 2 * PAGE + SMALL),
+        (PAGE + 10, 20),
+    ];
+    let read = |(offset, bytes): (usize, usize)| {
+        let theirs = Area::anonymous(bytes);
+        let how = flags(DMA);
+        assert_eq!(device.read(&[theirs.all()], (cookie, offset as u64), how), Ok(SUCCESS));
+        // A byte of the pattern may be what the target held: two values tell.
+        let there = whole[offset..].iter().zip(theirs.bytes()).take_while(|(a, b)| *a == b).count();
+        theirs.fill(&vec![255; bytes]);
+        assert_eq!(device.read(&[theirs.all()], (cookie, offset as u64), how), Ok(SUCCESS));
+        let again = whole[offset..].iter().zip(theirs.bytes()).take_while(|(a, b)| *a == b).count();
+        there.min(again)
+    };
+    Some(copies.map(read).to_vec())
+}
+
+#[test]
+fn an_engine_may_lose_a_small_middle_segment() {
+    if let Some(arrived) = arrived_of_scattered(Options::default().loses_small_middles()) {
+        assert_eq!(arrived, [100, PAGE, PAGE, PAGE, PAGE + 1001, 2 * PAGE + 1000, 0]);
+    }
+}
+
+#[test]
+fn an_engine_that_loses_tails_keeps_middles() {
+    if let Some(arrived) = arrived_of_scattered(Options::default().loses_small_tails()) {
+        assert_eq!(arrived, [100, PAGE, PAGE + 7, PAGE + 1000, PAGE + 1001, 2 * PAGE + 1000, 20]);
     }
 }
 

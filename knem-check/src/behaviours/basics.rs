@@ -3,12 +3,13 @@
 use lmt_knem::ioctl::abi;
 use nix::errno::Errno;
 
-use crate::client::{Client, PLAIN, SUCCESS, bounded, flagged, pattern, start_of};
-use crate::sys::{Area, NOWHERE, Piece};
-use crate::verdict::{Verdict, equal, fails, holds, needed, same_bytes};
+use crate::client::{Client, FAILED, PLAIN, SUCCESS, bounded, flagged, pattern, start_of};
+use crate::sys::{self, Area, NOWHERE, PAGE_BYTES, Piece};
+use crate::verdict::{Verdict, equal, fails, holds, needed, same_bytes, skip};
 
 super::checks! {
     info "info" "GET_INFO says version 0xd, and what flags are ignored or forced";
+    info_flags "info-flags" "copies go by the flags that GET_INFO says are ignored or forced, and by no others";
     binding "binding" "the offload thread can be bound: to a mask, to the current CPUs, to the others";
     silent_creation "silent-creation" "regions of no segments, empty segments, protection 0 and unknown flags are accepted";
     silent_copies "silent-copies" "copies of no segments, no bytes and with unknown flags are accepted";
@@ -22,11 +23,50 @@ const UNKNOWN_FLAG: u32 = 1 << 20;
 fn info() -> Verdict {
     let info = needed("GET_INFO", Client::open()?.device.info())?;
     equal("GET_INFO, version", info.abi, abi::ABI_VERSION)?;
+    // Nothing of what was there before remains.
+    let mut over = abi::Info { abi: !0, features: !0, ignored_flags: !0, forced_flags: !0 };
+    needed("GET_INFO", sys::request(&Client::open()?.device, abi::GET_INFO, &mut over))?;
+    equal("GET_INFO over other bytes", over, info)?;
     let engine = if info.features & abi::FEATURE_DMA != 0 { "a DMA engine" } else { "no DMA engine" };
     Ok(format!(
         "features {:#x} ({engine}), ignored flags {:#x}, forced flags {:#x}",
         info.features, info.ignored_flags, info.forced_flags
     ))
+}
+
+/// Which flags a copy has in the end shows in what is said of bad local memory,
+/// and of no status array.
+fn info_flags() -> Verdict {
+    let (client, memory) = (Client::open()?, Area::with(&pattern(1, 2 * PAGE_BYTES)));
+    let info = needed("GET_INFO", client.device.info())?;
+    if info.ignored_flags & info.forced_flags != 0 {
+        return skip("this driver is loaded with a flag both ignored and forced");
+    }
+    let cookie = client.region(&[memory.all()], abi::PROT_READ)?;
+    let local = Area::zeroed(2 * PAGE_BYTES);
+    local.close_from(PAGE_BYTES);
+    let asynchronous = abi::FLAG_ASYNCDMACOMPLETE | abi::FLAG_DMATHREAD | abi::FLAG_MEMCPYTHREAD;
+    let no_engine = info.features & abi::FEATURE_DMA == 0;
+    for asked in [
+        0,
+        abi::FLAG_DMA,
+        abi::FLAG_ASYNCDMACOMPLETE,
+        abi::FLAG_DMATHREAD,
+        abi::FLAG_MEMCPYTHREAD,
+        abi::FLAG_PINLOCAL,
+    ] {
+        let flags = asked & !info.ignored_flags | info.forced_flags;
+        let expected = if flags & asynchronous != 0 || (flags & abi::FLAG_DMA != 0 && no_engine) {
+            Err(Errno::EINVAL)
+        } else if flags & (abi::FLAG_DMA | abi::FLAG_PINLOCAL) != 0 {
+            Err(Errno::EFAULT)
+        } else {
+            Ok(FAILED)
+        };
+        let what = format!("a read into bad memory with flags {asked:#x}, which are {flags:#x} here");
+        equal(&what, client.read(&[local.all()], start_of(cookie), flagged(asked)), expected)?;
+    }
+    holds()
 }
 
 fn binding() -> Verdict {

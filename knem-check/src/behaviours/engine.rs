@@ -98,6 +98,10 @@ fn small_tail() -> Verdict {
     let read = client.read(&[local.all()], start_of(cookie), flagged(abi::FLAG_DMA));
     equal("read by DMA", read, Ok(SUCCESS))?;
     same_bytes("all but the small last piece", &local.get(BYTES), &pattern(1, BYTES + SMALL)[..BYTES])?;
+    // What a client does about it must help.
+    let plain = Area::zeroed(BYTES + SMALL);
+    equal("read without DMA", client.read(&[plain.all()], start_of(cookie), PLAIN), Ok(SUCCESS))?;
+    same_bytes("read without DMA", &plain.bytes(), &pattern(1, BYTES + SMALL))?;
     if local.bytes()[BYTES..] == pattern(1, BYTES + SMALL)[BYTES..] {
         return holds();
     }

@@ -25,6 +25,8 @@ pub struct Region {
     pub memory: Arc<Memory>,
     pub protection: u32,
     pub single_use: bool,
+    /// The process that has used it first.
+    pub first_user: Option<i32>,
 }
 
 /// An open device. Its regions are its own.
@@ -53,6 +55,9 @@ impl Context {
     pub fn open(number: u32, opener_uid: u32, flags: i32) -> Result<(Self, File), Errno> {
         let made = memfd_create(FILE_NAME, MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
         let file = File::from(made);
+        // Something to be read, so that a read before the mapping moves the
+        // description's position and is noticed there.
+        file.set_len(PAGE_BYTES).map_err(|error| errno_of(&error))?;
         let mode = flags & libc::O_ACCMODE;
         let (readable, writable) = (mode != libc::O_WRONLY, mode != libc::O_RDONLY);
         let path = format!("/proc/thread-self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
@@ -80,6 +85,16 @@ impl Context {
         locked == Err(Errno::EWOULDBLOCK)
     }
 
+    /// Whether the process that has made region `index` has a descriptor of it.
+    pub fn has_descriptor(&self, index: usize) -> bool {
+        let Some(region) = self.regions.get(index).and_then(Option::as_ref) else {
+            return false;
+        };
+        let folder = std::fs::read_dir(format!("/proc/{}/fd", region.memory.process));
+        let mut descriptors = folder.into_iter().flatten().flatten();
+        descriptors.any(|it| std::fs::metadata(it.path()).is_ok_and(|it| Some(file_id(&it)) == self.id()))
+    }
+
     /// Makes the file as long as the client's mapping of it, and maps it too.
     pub fn map_status(&mut self, offset: u64, bytes: u64) -> Result<(), Errno> {
         if offset != 0 || bytes == 0 {
@@ -101,10 +116,10 @@ impl Context {
         Ok(())
     }
 
-    /// Puts a region where there is room; returns its cookie.
-    pub fn insert(&mut self, region: Region, recycle: bool) -> u64 {
+    /// Puts a region where there is room, and at most so many; returns its cookie.
+    pub fn insert(&mut self, region: Region, recycle: bool, most: usize) -> u64 {
         let free = self.regions.iter().position(Option::is_none).filter(|_| recycle);
-        let index = free.unwrap_or(self.regions.len());
+        let index = free.unwrap_or(self.regions.len()) % most;
         if index == self.regions.len() {
             self.regions.push(None);
         }

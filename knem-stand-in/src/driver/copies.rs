@@ -18,8 +18,8 @@ use crate::worker::Job;
 /// written: clients must look at the current status first.
 const AT_ONCE_BYTES: u64 = 64;
 
-/// A region's last piece of up to this length is what the real driver's DMA has
-/// once left out.
+/// A last piece of up to this length is what the real driver's DMA has once left
+/// out.
 const SMALL_TAIL_BYTES: u64 = 1024;
 
 /// What is accessed, and how.
@@ -53,7 +53,7 @@ impl Driver {
     ) -> Result<(), Errno> {
         let mut bytes = [0; 56];
         client.fill(argument, &mut bytes[..CopyTail::struct_bytes(bounded)])?;
-        let tail = CopyTail::read(&bytes, bounded);
+        let tail = self.copy_tail(&bytes, bounded);
         let write = (abi::u32_at(&bytes, 12) != 0) != self.options.is(Mutant::WriteInverted);
         let (cookie, mut offset) = (abi::u64_at(&bytes, 16), abi::u64_at(&bytes, 24));
         if self.options.is(Mutant::OffsetIgnored) {
@@ -63,7 +63,7 @@ impl Driver {
         let segments = self.segments(client, abi::u64_at(&bytes, 0), abi::u32_at(&bytes, 8))?;
         let who = client.identity()?;
         let local = Memory::new(who.process, segments);
-        let pinned = slot.is_some() || tail.flags & (abi::FLAG_DMA | abi::FLAG_PIN_LOCAL) != 0;
+        let pinned = self.pins(&tail, slot.is_some());
         if pinned {
             let areas = maps::areas(who.process);
             if !local.segments().iter().all(|segment| maps::holds(&areas, *segment, !write)) {
@@ -74,7 +74,8 @@ impl Driver {
         let access = if write { Access::Write } else { Access::Read };
         let remote = self.find(cookie, who, access, offset)?;
         let memory = Arc::clone(&remote.memory);
-        let (from, to) = if write { (local, remote) } else { (remote, local) };
+        let reversed = slot.is_some() && self.options.is(Mutant::AsyncWriteReversed);
+        let (from, to) = if write && !reversed { (local, remote) } else { (remote, local) };
         let on_fault = match (write, self.options.mutant) {
             (true, Some(Mutant::BadSourceSucceeds)) => |_| None,
             (true, _) => |fault| (fault == Fault::Source).then_some(Errno::EFAULT),
@@ -94,7 +95,7 @@ impl Driver {
     ) -> Result<(), Errno> {
         let mut bytes = [0; 56];
         client.fill(argument, &mut bytes[..CopyTail::struct_bytes(bounded)])?;
-        let tail = CopyTail::read(&bytes, bounded);
+        let tail = self.copy_tail(&bytes, bounded);
         let (mut from_cookie, mut from_offset) = (abi::u64_at(&bytes, 0), abi::u64_at(&bytes, 8));
         let (mut to_cookie, mut to_offset) = (abi::u64_at(&bytes, 16), abi::u64_at(&bytes, 24));
         if self.options.is(Mutant::SwappedFields) {
@@ -111,6 +112,24 @@ impl Driver {
         let remote = Arc::clone(&from.memory);
         let bytes = self.bytes(&from, &to, &tail)?;
         self.perform(client, Request { from, to, bytes, tail, argument, slot, remote, on_fault: |_| None })
+    }
+
+    /// The end of a copy's struct, with the flags that the driver goes by.
+    fn copy_tail(&self, bytes: &[u8], bounded: bool) -> CopyTail {
+        let tail = CopyTail::read(bytes, bounded);
+        let flags = tail.flags & !self.options.ignored_flags | self.options.forced_flags;
+        CopyTail { flags, ..tail }
+    }
+
+    /// Whether an inline copy's local memory is pinned before it begins.
+    fn pins(&self, tail: &CopyTail, asynchronous: bool) -> bool {
+        let has = |flag| tail.flags & flag != 0;
+        match self.options.mutant {
+            Some(Mutant::AsyncBadBufferPends) if asynchronous => false,
+            Some(Mutant::DmaBadBufferFails) if has(abi::FLAG_DMA) => false,
+            Some(Mutant::PinLocalIgnored) => asynchronous || has(abi::FLAG_DMA),
+            _ => asynchronous || has(abi::FLAG_DMA | abi::FLAG_PIN_LOCAL),
+        }
     }
 
     /// The slot of an asynchronous copy, and whether the flags can be obeyed.
@@ -152,10 +171,16 @@ impl Driver {
             return Err(Errno::EINVAL);
         }
         let options = self.options.clone();
+        if options.is(Mutant::DiesWithDescriptor) && !self.contexts[&id].has_descriptor(index) {
+            return Err(Errno::EINVAL);
+        }
         let context = self.contexts.get_mut(&id).ok_or(Errno::EINVAL)?;
         let opener_uid = context.opener_uid;
         let place = context.regions.get_mut(index).ok_or(Errno::EINVAL)?;
-        let region = place.as_ref().ok_or(Errno::EINVAL)?;
+        let region = place.as_mut().ok_or(Errno::EINVAL)?;
+        if *region.first_user.get_or_insert(who.process) != who.process && options.is(Mutant::FirstComer) {
+            return Err(Errno::EINVAL);
+        }
         let reversed = options.is(Mutant::ProtectionReversed);
         let needed = match (access, reversed) {
             (Access::Read, false) | (Access::Write, true) => abi::PROTECTION_READ,
@@ -183,8 +208,11 @@ impl Driver {
         if bytes < bound && tail.length_bytes.is_some() && self.options.is(Mutant::EndIsAnError) {
             return Err(Errno::EINVAL);
         }
-        let short = self.options.is(Mutant::ShortCopy) && bytes > 1;
-        Ok(if short { bytes - 1 } else { bytes })
+        Ok(match self.options.mutant {
+            Some(Mutant::ShortCopy) if bytes > 1 => bytes - 1,
+            Some(Mutant::PinLocalCopiesNothing) if tail.flags & abi::FLAG_PIN_LOCAL != 0 => 0,
+            _ => bytes,
+        })
     }
 
     fn perform(&mut self, client: &Client<'_>, request: Request) -> Result<(), Errno> {
@@ -193,9 +221,8 @@ impl Driver {
         let (success, failed) =
             if swapped { (Status::Failed, Status::Success) } else { (Status::Success, Status::Failed) };
         let asked = bytes;
-        if self.options.loses_small_tails && tail.flags & abi::FLAG_DMA != 0 {
-            bytes -= lost_tail(&remote, &from, &to, bytes);
-        }
+        let place = if Arc::ptr_eq(&from.memory, &remote) { &from } else { &to };
+        bytes -= self.lost(&tail, &remote, place.offset, bytes);
         let current = match slot {
             Some((array, index)) if asked == 0 || asked > AT_ONCE_BYTES => {
                 let slot = match self.options.mutant {
@@ -219,18 +246,51 @@ impl Driver {
         }
         client.write(argument + tail.current_status_at, &(current as u32).to_ne_bytes())
     }
+
+    /// How many bytes at the end of a copy the engine, if it is a faulty one,
+    /// leaves out.
+    fn lost(&self, tail: &CopyTail, region: &Memory, offset: u64, bytes: u64) -> u64 {
+        let by_engine = self.options.dma && tail.flags & abi::FLAGS_ENGINE != 0;
+        let last = lost_tail(region, offset, bytes);
+        match self.options.mutant {
+            Some(Mutant::TailLostWithoutDma) if self.options.dma => return last,
+            Some(Mutant::DmaLosesPages) if by_engine && last > 0 => {
+                return (last + maps::PAGE_BYTES).min(bytes);
+            }
+            _ => {}
+        }
+        if !by_engine || !self.options.loses_small_tails {
+            return 0;
+        }
+        let middles = self.options.loses_small_middles;
+        if last == 0 && middles { lost_middle(region, offset, bytes) } else { last }
+    }
 }
 
 /// How many bytes at the end of a copy lie in the region's small last piece.
-fn lost_tail(region: &Arc<Memory>, from: &Place, to: &Place, bytes: u64) -> u64 {
+fn lost_tail(region: &Memory, offset: u64, bytes: u64) -> u64 {
     let Some(last) = region.segments().last().filter(|last| last.bytes > 0) else {
         return 0;
     };
     let in_last_page = ((last.address + last.bytes - 1) % maps::PAGE_BYTES + 1).min(last.bytes);
-    let place = if Arc::ptr_eq(&from.memory, region) { from } else { to };
     if in_last_page > SMALL_TAIL_BYTES {
         return 0;
     }
     let tail_start = region.bytes() - in_last_page;
-    (place.offset + bytes).saturating_sub(tail_start).min(bytes)
+    offset.saturating_add(bytes).saturating_sub(tail_start).min(bytes)
+}
+
+/// How many bytes at the end of a copy lie in a small segment that others of the
+/// region follow.
+fn lost_middle(region: &Memory, offset: u64, bytes: u64) -> u64 {
+    let (end, mut start) = (offset.saturating_add(bytes), 0_u64);
+    for segment in region.segments() {
+        let stop = start.saturating_add(segment.bytes);
+        if start < end && end <= stop {
+            let lost = segment.bytes <= SMALL_TAIL_BYTES && stop < region.bytes();
+            return if lost { (end - start).min(bytes) } else { 0 };
+        }
+        start = stop;
+    }
+    0
 }

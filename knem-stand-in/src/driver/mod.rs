@@ -96,6 +96,9 @@ impl Driver {
             }
             libc::SYS_exit_group => {
                 self.memory_goes(client, 0, u64::MAX);
+                if self.options.is(Mutant::DiesWithOwner) {
+                    self.regions_go(client);
+                }
                 CONTINUE
             }
             _ => CONTINUE,
@@ -143,6 +146,13 @@ impl Driver {
         if context.status.is_some() && !again {
             return Reply::Plain(Answer::Error(Errno::EBUSY));
         }
+        if context.status.is_none() && client.has_read(arguments[4]) {
+            eprintln!(
+                "knem-stand-in: a client has called read(2) on its descriptor before mapping its status \
+                 array, which the real driver does not survive, so the mapping is refused"
+            );
+            return Reply::Plain(Answer::Error(Errno::EINVAL));
+        }
         match context.map_status(arguments[5], arguments[1]) {
             // The kernel maps the file, which is now as long as it must be.
             Ok(()) => CONTINUE,
@@ -170,6 +180,16 @@ impl Driver {
         }
     }
 
+    /// Ends the regions that a process has made.
+    fn regions_go(&mut self, client: &Client<'_>) {
+        let Ok(identity) = client.identity() else {
+            return;
+        };
+        for place in self.contexts.values_mut().flat_map(|context| &mut context.regions) {
+            place.take_if(|region| region.memory.process == identity.process);
+        }
+    }
+
     fn ioctl(&mut self, client: &Client<'_>, arguments: [u64; 6]) -> Reply {
         let Some(id) = self.context_of(client, arguments[0]) else {
             return CONTINUE;
@@ -182,7 +202,7 @@ impl Driver {
         let destroy = if self.options.is(Mutant::WrongNumber) { 0x4008_4b22 } else { abi::DESTROY_REGION };
         Reply::from(match request {
             abi::GET_INFO => self.info(client, argument),
-            abi::BIND_OFFLOAD => bind(client, argument),
+            abi::BIND_OFFLOAD => self.bind(client, argument),
             abi::CREATE_REGION => self.create(client, id, argument),
             request if request == destroy => self.destroy(client, id, argument),
             abi::COPY => self.region_copy(client, id, argument, false),
@@ -197,10 +217,19 @@ impl Driver {
     fn info(&self, client: &Client<'_>, argument: u64) -> Result<(), Errno> {
         let engine = self.options.dma || self.options.is(Mutant::EngineClaimed);
         let features = if engine { abi::FEATURE_DMA } else { 0 };
+        let Options { ignored_flags, forced_flags, .. } = self.options;
+        let (features, ignored, forced) = match self.options.mutant {
+            Some(Mutant::InfoFlagsSwapped) => (features, forced_flags, ignored_flags),
+            Some(Mutant::InfoFeaturesSwapped) => (ignored_flags, features, forced_flags),
+            Some(Mutant::IgnoredUntold) => (features, 0, 0),
+            _ => (features, ignored_flags, forced_flags),
+        };
         let mut info = [0; abi::GET_INFO_BYTES];
-        info[..4].copy_from_slice(&self.options.abi.to_ne_bytes());
-        info[4..8].copy_from_slice(&features.to_ne_bytes());
-        client.write(argument, &info)
+        for (field, value) in info.chunks_exact_mut(4).zip([self.options.abi, features, ignored, forced]) {
+            field.copy_from_slice(&value.to_ne_bytes());
+        }
+        let written = if self.options.is(Mutant::InfoShort) { 8 } else { info.len() };
+        client.write(argument, &info[..written])
     }
 
     fn create(&mut self, client: &Client<'_>, id: FileId, argument: u64) -> Result<(), Errno> {
@@ -208,7 +237,10 @@ impl Driver {
         let (array, count) = (abi::u64_at(&request, 0), abi::u32_at(&request, 8));
         let (flags, protection) = (abi::u32_at(&request, 12), abi::u32_at(&request, 16));
         self.check_flags(flags)?;
-        let segments = self.segments(client, array, count)?;
+        let segments = match self.segments(client, array, count) {
+            Err(Errno::EFAULT) if self.options.is(Mutant::BadArrayCreates) => Vec::new(),
+            segments => segments?,
+        };
         let process = client.identity()?.process;
         let areas = maps::areas(process);
         let write = protection & abi::PROTECTION_WRITE != 0;
@@ -227,10 +259,15 @@ impl Driver {
         if !self.options.is(Mutant::NotPinned) {
             memory.keep_zeros(zeros);
         }
-        let region = Region { memory, protection, single_use: flags & abi::FLAG_SINGLE_USE != 0 };
+        if self.options.is(Mutant::FrozenPages) && !write {
+            memory.keep(0, u64::MAX, &mut HashMap::new());
+        }
+        let single_use = flags & abi::FLAG_SINGLE_USE != 0;
+        let region = Region { memory, protection, single_use, first_user: None };
         let recycle = !self.options.is(Mutant::CookieNotRecycled);
+        let most = if self.options.is(Mutant::FewRegions) { 256 } else { usize::MAX };
         let context = self.contexts.get_mut(&id).ok_or(Errno::EINVAL)?;
-        let cookie = context.insert(region, recycle);
+        let cookie = context.insert(region, recycle, most);
         client.write(argument + abi::CREATED_COOKIE_AT, &cookie.to_ne_bytes())
     }
 
@@ -242,11 +279,27 @@ impl Driver {
         let owner = contexts.find(|(at, context)| context.number == number && (*at == id || foreign));
         let (_, context) = owner.ok_or(Errno::EINVAL)?;
         let place = context.regions.get_mut(index).ok_or(Errno::EINVAL)?;
-        if place.is_none() {
-            return Err(Errno::EINVAL);
+        let region = place.as_ref().ok_or(Errno::EINVAL)?;
+        if self.options.is(Mutant::DestroyEndsCopies) {
+            region.memory.end_copies();
         }
         if !self.options.is(Mutant::DestroyIgnored) {
             *place = None;
+        }
+        Ok(())
+    }
+
+    /// There is no thread to bind: the request is checked and forgotten.
+    fn bind(&self, client: &Client<'_>, argument: u64) -> Result<(), Errno> {
+        let request: [u8; abi::BIND_OFFLOAD_BYTES] = client.read(argument)?;
+        let (flags, mask_bytes) = (abi::u32_at(&request, 0), abi::u32_at(&request, 4));
+        if flags & abi::BIND_CURRENT != 0 && self.options.is(Mutant::BindRefused) {
+            return Err(Errno::EINVAL);
+        }
+        if flags & abi::BIND_CUSTOM != 0 {
+            // No machine has more processors than this has bits.
+            let mut mask = vec![0; (mask_bytes as usize).min(4096)];
+            client.fill(abi::u64_at(&request, 8), &mut mask)?;
         }
         Ok(())
     }
@@ -281,16 +334,4 @@ fn mark() -> Reply {
         Ok(file) => Reply::Opened { file: file.into(), close_on_exec: true },
         Err(errno) => Reply::Plain(Answer::Error(errno)),
     }
-}
-
-/// There is no thread to bind: the request is checked and forgotten.
-fn bind(client: &Client<'_>, argument: u64) -> Result<(), Errno> {
-    let request: [u8; abi::BIND_OFFLOAD_BYTES] = client.read(argument)?;
-    let (flags, mask_bytes) = (abi::u32_at(&request, 0), abi::u32_at(&request, 4));
-    if flags & abi::BIND_CUSTOM != 0 {
-        // No machine has more processors than this has bits.
-        let mut mask = vec![0; (mask_bytes as usize).min(4096)];
-        client.fill(abi::u64_at(&request, 8), &mut mask)?;
-    }
-    Ok(())
 }

@@ -25,6 +25,7 @@ pub const INLINE_COPY_BOUNDED: u32 = 0x80384b35;
 
 pub const DMA: u32 = 1;
 pub const ASYNC_DMA_COMPLETE: u32 = 2;
+pub const DMA_THREAD: u32 = 4;
 pub const MEMCPY_THREAD: u32 = 8;
 pub const PIN_LOCAL: u32 = 16;
 pub const SINGLE_USE: u32 = 32;
