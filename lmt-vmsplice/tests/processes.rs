@@ -207,9 +207,8 @@ fn a_receiver_short_of_descriptors_fails_the_message_and_recovers() {
         let Err(OperationError::Peer(error @ PeerError::NoMechanism { .. })) = result else {
             panic!("without its pipe the message ended in {result:?}");
         };
-        let emfile = (Errno::EMFILE as i32).to_string();
         let sentence = error.to_string();
-        assert!(sentence.contains(&emfile) || sentence.contains("descriptor"), "{sentence}");
+        assert!(sentence.contains("EMFILE") || sentence.contains("descriptor"), "{sentence}");
         assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
         if let Some((files, was)) = held {
             drop(files);
