@@ -106,18 +106,18 @@ impl Regions {
     fn look_up(&self, cookie: &RegionCookie) -> Result<(Found, Protection), KnemError> {
         let met = self.met(cookie)?;
         let handle = handle_of(cookie);
-        let (key, entry) = match &met {
+        let (key, protection) = match &met {
             None => {
                 let table = lock(&self.table);
                 let key = table.key_of(handle)?;
-                (key, table.look_up(&key)?)
+                (key, table.protection_of(&key)?)
             }
             Some(met) => {
                 let key = met.table.key_of(handle)?;
-                (key, met.table.look_up(&key)?)
+                (key, met.table.look_up(&key)?.protection)
             }
         };
-        Ok((Found { met, key }, entry.protection))
+        Ok((Found { met, key }, protection))
     }
 
     /// A region's length.
@@ -127,11 +127,8 @@ impl Regions {
 
     fn find(&self, cookie: &RegionCookie, direction: Direction) -> Result<Found, KnemError> {
         let (found, protection) = self.look_up(cookie)?;
-        let allowed = match direction {
-            Direction::Get => protection.read,
-            Direction::Put => protection.write,
-        };
-        if allowed { Ok(found) } else { Err(KnemError::Forbidden(direction)) }
+        protection.allows(direction)?;
+        Ok(found)
     }
 
     /// Uses a region of single use up, as the last thing before a copy.
