@@ -142,4 +142,15 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
     /// to be put in its place. What the driver keeps of it for later use is
     /// given up; needed only where such keeping was asked for.
     fn forget_range(&mut self, _address: usize, _bytes: usize) {}
+
+    /// As [`Driver::inline_copy`] without flags, for who has others to serve:
+    /// where it would be waited to learn whether the region's owner has died,
+    /// the answer is [`KnemError::OwnerDying`] at once, and the caller comes
+    /// again.
+    ///
+    /// # Errors
+    /// As [`Driver::inline_copy`].
+    fn try_inline_copy(&mut self, local: &mut Buffer, copy: &InlineCopy) -> Result<u64, KnemError> {
+        self.inline_copy(local, copy, CopyFlags::NONE)
+    }
 }

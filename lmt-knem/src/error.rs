@@ -102,6 +102,17 @@ pub enum KnemError {
     /// The owner of the region has ended.
     #[error("the region's owner has died")]
     OwnerDead,
+    /// The owner of the region is not found, and may be about to end.
+    #[error("the region's owner is not found, and seems to be dying; try again within a second")]
+    OwnerDying,
+    /// The kernel refused this one copy.
+    #[error("{sentence}")]
+    Refused {
+        /// What the system call answered.
+        errno: Errno,
+        /// What it means, and what would help.
+        sentence: String,
+    },
     /// This is a forked child of the process that opened the driver.
     #[error("this process was forked from the one that opened the driver; open it anew")]
     Forked,
@@ -126,6 +137,7 @@ impl KnemError {
         match self {
             Self::Unavailable { errno, .. } => errno.map_or(0, |errno| errno as i32),
             Self::OtherUser(errno) | Self::NoDma(errno) | Self::System { errno, .. } => *errno as i32,
+            Self::Refused { errno, .. } => *errno as i32,
             Self::BadMemory(_) => Errno::EFAULT as i32,
             Self::Forbidden(_) => Errno::EACCES as i32,
             _ => 0,

@@ -17,7 +17,7 @@ use crate::driver::Driver;
 use crate::error::KnemError;
 use crate::ioctl::IoctlDriver;
 use crate::sys::{ProbeMemory, lend_part};
-use crate::types::{CopyFlags, InlineCopy, Length, RegionCookie, Uses};
+use crate::types::{InlineCopy, Length, RegionCookie, Uses};
 use crate::user::UserDriver;
 
 /// Messages by KNEM's kernel module: `knem-ioctl`.
@@ -155,7 +155,7 @@ impl<D: Driver> Opened<D> {
     ) -> Result<(), KnemError> {
         let length = Length::Bounded(bytes.len() as u64);
         let copy = InlineCopy { direction, region, region_offset, local_offset: 0, length };
-        crate::sys::with_lent(bytes, |local| self.driver.inline_copy(local, &copy, CopyFlags::NONE))?;
+        crate::sys::with_lent(bytes, |local| self.driver.try_inline_copy(local, &copy))?;
         Ok(())
     }
 }
@@ -345,8 +345,11 @@ impl<D: Driver> Lmt for KnemLmt<D> {
                 local_offset: front,
                 length: Length::Bounded(bytes),
             };
-            let copied = self.opened()?.driver.inline_copy(data, &copy, CopyFlags::NONE);
-            t.moved_bytes += copied.map_err(|error| fault_of(&error, &peer.process))?;
+            match self.opened()?.driver.try_inline_copy(data, &copy) {
+                // Nothing yet: other peers are not kept waiting for its end.
+                Err(KnemError::OwnerDying) => return Ok(Step { bytes: 0, done: false }),
+                copied => t.moved_bytes += copied.map_err(|error| fault_of(&error, &peer.process))?,
+            }
         }
         Ok(Step { bytes, done: t.moved_bytes == t.plan.interval.bytes() })
     }

@@ -9,7 +9,7 @@ use lmt_core::region::{
     Direction, Part, Protection, RegionAccess, RegionError, RegionKey, RegionTable, copy_piece,
 };
 
-use super::met::{Met, Way, lock};
+use super::met::{Met, Way, lock, wait_for_death};
 use crate::error::KnemError;
 use crate::types::{InlineCopy, Length, RegionCookie, RegionCopy, RegionPlace};
 
@@ -162,8 +162,14 @@ impl Regions {
         Ok(Inline { side, direction, region_offset, local_offset, bytes })
     }
 
-    /// Makes a copy that has begun; returns how many bytes.
+    /// Makes a copy that has begun; returns how many bytes. Finds out whether
+    /// an owner that is not found has died.
     pub fn run_inline(&self, local: &mut Buffer, mut copy: Inline) -> Result<u64, KnemError> {
+        wait_for_death(|| self.try_inline(local, &mut copy))
+    }
+
+    /// The same without waiting: [`KnemError::OwnerDying`].
+    pub fn try_inline(&self, local: &mut Buffer, copy: &mut Inline) -> Result<u64, KnemError> {
         let mut done = 0;
         while done < copy.bytes {
             let bytes = (copy.bytes - done).min(PIECE_BYTES);
@@ -205,15 +211,15 @@ impl Regions {
     }
 
     /// Makes a copy between two regions that has begun; returns how many bytes.
-    pub fn run_between(&self, copy: Between) -> Result<u64, KnemError> {
+    pub fn run_between(&self, mut copy: Between) -> Result<u64, KnemError> {
         let kept = lock(&self.bounce).take();
         let mut bounce = kept.unwrap_or_else(|| vec![0; BOUNCE_BYTES].into_boxed_slice());
-        let copied = self.copy_between(copy, &mut bounce);
+        let copied = wait_for_death(|| self.copy_between(&mut copy, &mut bounce));
         *lock(&self.bounce) = Some(bounce);
         copied
     }
 
-    fn copy_between(&self, mut copy: Between, bounce: &mut [u8]) -> Result<u64, KnemError> {
+    fn copy_between(&self, copy: &mut Between, bounce: &mut [u8]) -> Result<u64, KnemError> {
         let mut done = 0;
         while done < copy.bytes {
             let bytes = (copy.bytes - done).min(PIECE_BYTES);

@@ -205,7 +205,12 @@ impl Driver for UserDriver {
         if owner == own {
             return Err(KnemError::Introduction("it is one's own".to_owned()));
         }
-        lock(&parts.regions.met).insert(owner, Arc::new(met));
+        let mut known = lock(&parts.regions.met);
+        if known.get(&owner).is_some_and(|before| !before.gives_way_to(&met)) {
+            let why = "another process that still runs was introduced by this id".to_owned();
+            return Err(KnemError::Introduction(why));
+        }
+        known.insert(owner, Arc::new(met));
         Ok(owner)
     }
 
@@ -246,6 +251,12 @@ impl Driver for UserDriver {
         check_flags(flags)?;
         let begun = regions.begin_inline(local, copy)?;
         regions.run_inline(local, begun)
+    }
+
+    fn try_inline_copy(&mut self, local: &mut Buffer, copy: &InlineCopy) -> Result<u64, KnemError> {
+        let regions = &self.here()?.regions;
+        let mut begun = regions.begin_inline(local, copy)?;
+        regions.try_inline(local, &mut begun)
     }
 
     fn region_copy(&mut self, copy: &RegionCopy, flags: CopyFlags) -> Result<u64, KnemError> {

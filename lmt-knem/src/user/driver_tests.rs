@@ -151,6 +151,22 @@ fn a_process_that_is_not_visible_here_is_told_of_at_once() {
 }
 
 #[test]
+fn who_is_known_and_runs_is_not_replaced_by_another() {
+    let (mut owner, mut driver) = (open(), open());
+    let own = std::process::id() as i32;
+    let mut meet = |pid, pidfd| {
+        let introduction = owner.introduce().expect("a descriptor");
+        driver.meet(Arc::new(PeerProcess::new(pid, pidfd)), introduction)
+    };
+    meet(own, None).expect("it is an introduction");
+    // The parent runs and is another process.
+    let taken = meet(std::os::unix::process::parent_id() as i32, None);
+    assert!(matches!(taken, Err(KnemError::Introduction(_))), "{taken:?}");
+    assert!(matches!(meet(0, None), Err(KnemError::Introduction(_))), "nor by one that is not visible");
+    meet(own, None).expect("it may greet again");
+}
+
+#[test]
 fn dropping_the_driver_waits_for_the_copies_that_go_on() {
     let mut driver = open();
     let bytes = 8 << 20;
