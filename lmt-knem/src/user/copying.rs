@@ -191,7 +191,12 @@ impl Regions {
         Ok(copy.bytes)
     }
 
-    /// Begins a copy between two regions.
+    /// Begins a copy between two regions. Both are looked up and checked before
+    /// either is used up; but they are used up one after the other, the source
+    /// first, in tables of two owners. So where the target goes, or is used up by
+    /// another, in that very moment, a source of single use is used up for
+    /// nothing, as by a copy that has failed; and so is one that is its own
+    /// target.
     pub fn begin_between(&self, copy: &RegionCopy) -> Result<Between, KnemError> {
         let find = |place: &RegionPlace, direction| {
             let found = self.find(&place.region, direction)?;
@@ -201,13 +206,10 @@ impl Regions {
         let (source, out) = find(&copy.source, Direction::Get)?;
         let (target, into) = find(&copy.target, Direction::Put)?;
         let bytes = out.min(into);
-        Ok(Between {
-            source: self.begin(source, Direction::Get, copy.source.offset, bytes)?,
-            source_offset: copy.source.offset,
-            target: self.begin(target, Direction::Put, copy.target.offset, bytes)?,
-            target_offset: copy.target.offset,
-            bytes,
-        })
+        let source = self.begin(source, Direction::Get, copy.source.offset, bytes)?;
+        let target = self.begin(target, Direction::Put, copy.target.offset, bytes)?;
+        let (source_offset, target_offset) = (copy.source.offset, copy.target.offset);
+        Ok(Between { source, source_offset, target, target_offset, bytes })
     }
 
     /// Makes a copy between two regions that has begun; returns how many bytes.
