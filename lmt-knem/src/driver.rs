@@ -37,6 +37,15 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
     where
         Self: Sized;
 
+    /// Whether what lets it copy lets this process reach a peer's memory that
+    /// was declared elsewhere too, as an endpoint's regions are.
+    fn reaches_all_memory() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
     /// Who this is in the cookies of its regions.
     fn owner(&self) -> EndpointId;
 
@@ -146,4 +155,15 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
     /// to be put in its place. What the driver keeps of it for later use is
     /// given up; needed only where such keeping was asked for.
     fn forget_range(&mut self, _address: usize, _bytes: usize) {}
+
+    /// As [`Driver::inline_copy`] without flags, for who has others to serve:
+    /// where it would be waited to learn whether the region's owner has died,
+    /// the answer is [`KnemError::OwnerDying`] at once, and the caller comes
+    /// again.
+    ///
+    /// # Errors
+    /// As [`Driver::inline_copy`].
+    fn try_inline_copy(&mut self, local: &mut Buffer, copy: &InlineCopy) -> Result<u64, KnemError> {
+        self.inline_copy(local, copy, CopyFlags::NONE)
+    }
 }

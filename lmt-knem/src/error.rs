@@ -123,6 +123,17 @@ pub enum KnemError {
         "the region's owner has died, and its regions with it; start it again and take its new introduction"
     )]
     OwnerDead,
+    /// The owner of the region is not found, and may be about to end.
+    #[error("the region's owner is not found, and seems to be dying; try again within a second")]
+    OwnerDying,
+    /// The kernel refused this one copy.
+    #[error("{sentence}")]
+    Refused {
+        /// What the system call answered.
+        errno: Errno,
+        /// What it means, and what would help.
+        sentence: String,
+    },
     /// This is a forked child of the process that opened the driver.
     #[error("this process was forked from the one that opened the driver; open it anew")]
     Forked,
@@ -147,6 +158,7 @@ impl KnemError {
         match self {
             Self::Unavailable { errno, .. } => errno.map_or(0, |errno| errno as i32),
             Self::OtherUser(errno) | Self::NoDma(errno) | Self::System { errno, .. } => *errno as i32,
+            Self::Refused { errno, .. } => *errno as i32,
             Self::BadMemory(_) => Errno::EFAULT as i32,
             Self::Forbidden(_) => Errno::EACCES as i32,
             _ => 0,

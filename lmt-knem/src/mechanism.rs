@@ -5,11 +5,12 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use lmt_cma::vm;
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::{
-    Abilities, Cookie, Direction, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step,
-    Unavailable,
+    Abilities, Cookie, DeclaredCopy, Direction, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role,
+    Step, Unavailable,
 };
 use lmt_core::process::PeerProcess;
 use lmt_core::region::Protection;
@@ -180,7 +181,7 @@ impl<D: Driver> Opened<D> {
     ) -> Result<(), KnemError> {
         let length = Length::Bounded(bytes.len() as u64);
         let copy = InlineCopy { direction, region, region_offset, local_offset: 0, length };
-        crate::sys::with_lent(bytes, |local| self.driver.inline_copy(local, &copy, CopyFlags::NONE))?;
+        crate::sys::with_lent(bytes, |local| self.driver.try_inline_copy(local, &copy))?;
         Ok(())
     }
 }
@@ -411,12 +412,34 @@ impl<D: Driver> Lmt for KnemLmt<D> {
             let copied = if driver.info().forced.is_asynchronous() {
                 copy_in_background(driver, t, data, &copy)
             } else {
-                driver.inline_copy(data, &copy, CopyFlags::NONE)
+                driver.try_inline_copy(data, &copy)
             };
-            copied_bytes = copied.map_err(|error| fault_of(&error, &peer.process))?;
+            match copied {
+                // Nothing yet: other peers are not kept waiting for its end.
+                Err(KnemError::OwnerDying) => return Ok(Step { bytes: 0, done: false }),
+                copied => copied_bytes = copied.map_err(|error| fault_of(&error, &peer.process))?,
+            }
             t.moved_bytes += copied_bytes;
         }
         Ok(Step { bytes: copied_bytes, done: t.moved_bytes == t.plan.interval.bytes() })
+    }
+
+    fn copies_declared(&self) -> bool {
+        D::reaches_all_memory()
+    }
+
+    /// Of an endpoint's own regions, whose table its engine has looked at.
+    fn copy_declared(
+        &mut self,
+        peer: &mut KnemPeer,
+        local: &mut Buffer,
+        copy: &DeclaredCopy<'_>,
+    ) -> Result<u64, Fault> {
+        if !D::reaches_all_memory() || peer.reached.is_none() {
+            return Err(demote("its driver reaches only regions of its own; let another mechanism copy"));
+        }
+        let copied = vm::copy_declared(&peer.process, local, copy);
+        copied.error.map_or(Ok(copied.bytes), |error| Err(vm::fault_of(error, &peer.process)))
     }
 
     fn finish(&mut self, _peer: &mut KnemPeer, transfer: KnemTransfer) {

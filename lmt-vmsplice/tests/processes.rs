@@ -13,7 +13,6 @@ use lmt_core::engine::{Engine, OperationError, PeerId, Source, TagMatch};
 use lmt_core::error::PeerError;
 use lmt_core::mechanisms::Mechanisms;
 use lmt_vmsplice::{Vmsplice, Writev};
-use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 

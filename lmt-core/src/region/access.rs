@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::entry::{Entry, Place};
-use super::memory::{copy_shared, fetch_list, view_of, view_shared, with_bounce};
+use super::memory::{copy_apart, copy_shared, fetch_list, view_of, view_shared, with_bounce};
 use super::{Direction, RegionError, RegionKey, RegionTable, RemoteTable};
 use crate::buffer::{Access, Buffer, Segment};
 use crate::mechanism::DeclaredCopy;
@@ -201,6 +201,11 @@ impl<W: Ways> Part<'_, W> {
         }
     }
 
+    /// Whether it is another's memory, to be mapped here.
+    fn is_shared(&self) -> bool {
+        matches!(self, Self::Remote { access, .. } if matches!(access.entry.place, Place::Shared { .. }))
+    }
+
     fn copy(
         &mut self,
         direction: Direction,
@@ -228,8 +233,8 @@ impl<W: Ways> Part<'_, W> {
 
 /// Copies up to `bytes` bytes from one region to another, neither of which need
 /// be the caller's, from the two offsets on. Where one of them is reachable
-/// here (one's own, or mapped) they go at once; else by way of `bounce`, and
-/// never more than fit in there. Returns how many bytes, none only where a
+/// here (one's own, or mapped) they go at once; else, and between parts of the
+/// same memory, by way of `bounce`, and never more than fit in there. Returns how many bytes, none only where a
 /// mapping is awaited or none were asked for.
 ///
 /// # Errors
@@ -242,16 +247,28 @@ pub fn copy_piece<W: Ways>(
     bytes: u64,
     bounce: &mut [u8],
 ) -> Result<u64, W::Error> {
-    // Two of one's own may be the same memory, which must not be copied to
-    // itself at once; the way by `bounce` does not mind.
+    // Two of one's own, or two that are mapped, may be the same memory, which
+    // must not be copied to itself at once; the way by `bounce` does not mind.
     let both_own = matches!((&*from, &*to), (Part::Own { .. }, Part::Own { .. }));
-    if !both_own && let Some(mut view) = from.view(from_offset, bytes, Access::Read)? {
-        let moved = to.copy(Direction::Put, to_offset, &mut view.buffer, bytes)?;
-        from.still()?;
-        return Ok(if moved { bytes } else { 0 });
-    }
-    if !both_own && let Some(mut view) = to.view(to_offset, bytes, Access::Write)? {
-        return Ok(if from.copy(Direction::Get, from_offset, &mut view.buffer, bytes)? { bytes } else { 0 });
+    if from.is_shared() && to.is_shared() {
+        let source = from.view(from_offset, bytes, Access::Read)?;
+        let target = to.view(to_offset, bytes, Access::Write)?;
+        if let (Some(source), Some(mut target)) = (source, target)
+            && let Some(copied) = copy_apart(&source.buffer, &mut target.buffer)
+        {
+            from.still()?;
+            return Ok(copied);
+        }
+    } else if !both_own {
+        if let Some(mut view) = from.view(from_offset, bytes, Access::Read)? {
+            let moved = to.copy(Direction::Put, to_offset, &mut view.buffer, bytes)?;
+            from.still()?;
+            return Ok(if moved { bytes } else { 0 });
+        }
+        if let Some(mut view) = to.view(to_offset, bytes, Access::Write)? {
+            let moved = from.copy(Direction::Get, from_offset, &mut view.buffer, bytes)?;
+            return Ok(if moved { bytes } else { 0 });
+        }
     }
     let bytes = bytes.min(bounce.len() as u64);
     let copied = with_bounce(&mut bounce[..bytes as usize], |buffer| {

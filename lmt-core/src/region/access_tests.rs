@@ -154,6 +154,43 @@ fn a_region_may_be_copied_within_itself() {
     assert_eq!(memory[10..110], pattern(1000)[..100]);
 }
 
+/// Both ways show the same mapping, as a cache of mappings does: at no time
+/// may one copy read and write the same bytes.
+#[test]
+fn another_owners_allocated_region_may_be_copied_within_itself() {
+    let mut owner = Owner::new(1);
+    let key = owner.table.allocate(1000, Protection::READ_WRITE).expect("memory");
+    let filled = owner.table.copy_as_owner(&key, Direction::Put, 0, &mut lend_one(&mut pattern(1000)));
+    filled.expect("its owner writes it");
+    let descriptor = owner.table.shared_descriptor(&key).expect("it is shared").try_clone();
+    let mapping = attach_shared(descriptor.expect("a descriptor"), &key).ok().map(Arc::new);
+    let begin = |direction| RegionAccess::begin(&owner.remote, &key, direction, 0, 1000).expect("allowed");
+    // The offsets, and how many bytes go at once of 400: 100 is what the
+    // bounce buffer holds.
+    for (from_at, to_at, at_once) in [(0, 10, 100), (10, 0, 100), (5, 5, 100), (0, 400, 400), (600, 200, 400)]
+    {
+        let (mut get, mut put) = (begin(Direction::Get), begin(Direction::Put));
+        let ways = || Here { table: &owner.table, mapped: mapping.clone(), reads: 0 };
+        let mut from = Part::Remote { table: &owner.remote, access: &mut get, ways: ways() };
+        let mut to = Part::Remote { table: &owner.remote, access: &mut put, ways: ways() };
+        let mut seen = vec![0; 1000];
+        let look = |seen: &mut [u8]| {
+            owner
+                .table
+                .copy_as_owner(&key, Direction::Get, 0, &mut lend_one(seen))
+                .expect("its owner reads it");
+        };
+        look(&mut seen);
+        seen.copy_within(from_at..from_at + at_once, to_at);
+        let expected = seen.clone();
+        let copied = copy_piece(&mut from, from_at as u64, &mut to, to_at as u64, 400, &mut [0; 100])
+            .expect("it is there");
+        assert_eq!(copied, at_once as u64, "from {from_at} to {to_at}");
+        look(&mut seen);
+        assert!(seen == expected, "from {from_at} to {to_at}");
+    }
+}
+
 #[test]
 fn a_region_that_is_gone_ends_a_copy_between_any_two_pieces() {
     let mut owner = Owner::new(1);

@@ -77,6 +77,14 @@ pub struct Entry {
     word: u64,
 }
 
+#[cfg(not(loom))]
+impl Entry {
+    /// Whether the table says that it is for one use.
+    pub(super) const fn is_single_use(&self) -> bool {
+        self.word & SINGLE_USE != 0
+    }
+}
+
 impl Words {
     #[cfg(any(loom, test))]
     pub(super) fn new() -> Self {

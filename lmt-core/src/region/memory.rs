@@ -111,6 +111,18 @@ pub(super) fn copy_lent(
     done
 }
 
+/// Copies all of one view of mapped memory to another; none, and nothing is
+/// copied, where the two share bytes here.
+pub(super) fn copy_apart(source: &Buffer, target: &mut Buffer) -> Option<u64> {
+    let overlap = |a: &Segment, b: &Segment| {
+        a.address < b.address.saturating_add(b.bytes) && b.address < a.address.saturating_add(a.bytes)
+    };
+    if source.segments().iter().any(|a| target.segments().iter().any(|b| overlap(a, b))) {
+        return None;
+    }
+    Some(copy_lent(source, Direction::Get, 0, target, 0, source.total_bytes()))
+}
+
 /// Copies between one piece of memory that is reachable here and `local`, from
 /// `local_offset` on. The piece must have been checked to lie in a mapping or a
 /// lent buffer, one lent for writing if it is to be written.
@@ -120,7 +132,8 @@ fn local_copy(piece: Segment, direction: Direction, local: &mut Buffer, local_of
             let from = std::ptr::with_exposed_provenance::<u8>(piece.address);
             // SAFETY: the callers cut the piece out of memory that is mapped
             // and readable here, and that `local` does not overlap: it is
-            // lent to that operation only. Peers may write shared memory
+            // lent to that operation only, or `copy_apart` has compared the
+            // addresses. Peers may write shared memory
             // meanwhile; any bytes are valid, and no reference is made.
             unsafe { local.write_raw(local_offset, from, piece.bytes) }
         }

@@ -71,6 +71,18 @@ impl Protection {
     /// Peers may do both.
     pub const READ_WRITE: Self = Self { read: true, write: true };
 
+    /// Checks a copy's direction.
+    ///
+    /// # Errors
+    /// [`RegionError::Forbidden`].
+    pub const fn allows(self, direction: Direction) -> Result<(), RegionError> {
+        let allowed = match direction {
+            Direction::Get => self.read,
+            Direction::Put => self.write,
+        };
+        if allowed { Ok(()) } else { Err(RegionError::Forbidden(direction)) }
+    }
+
     /// With this protection, and for the first copy only; see
     /// [`RegionOptions::single_use`].
     pub const fn single_use(self) -> RegionOptions {

@@ -116,11 +116,7 @@ impl Entry {
     /// # Errors
     /// [`RegionError::Forbidden`].
     pub fn allows(&self, direction: Direction) -> Result<(), RegionError> {
-        let allowed = match direction {
-            Direction::Get => self.protection.read,
-            Direction::Put => self.protection.write,
-        };
-        if allowed { Ok(()) } else { Err(RegionError::Forbidden(direction)) }
+        self.protection.allows(direction)
     }
 
     /// Checks a range against the region's length.

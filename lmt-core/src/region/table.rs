@@ -4,11 +4,12 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::access::view_lent;
-use super::entry::{Description, Entry, GENERATION_MASK, Place};
+use super::entry::{Description, Entry, GENERATION_MASK, Place, Words};
 use super::memory::{SCRATCH_OFFSET, copy_lent, copy_shared, head, view_shared, words};
 use super::remote::{MAGIC, id_words, in_bounds};
 use super::{
-    Direction, ENTRY_BYTES, INDEX_BITS, MOST_REGIONS, RegionError, RegionKey, RegionOptions, TABLE_BYTES,
+    Direction, ENTRY_BYTES, INDEX_BITS, MOST_REGIONS, Protection, RegionError, RegionKey, RegionOptions,
+    TABLE_BYTES,
 };
 use crate::buffer::{Access, Buffer};
 use crate::error::MemoryShort;
@@ -61,7 +62,7 @@ impl RegionTable {
     /// [`MemoryShort`].
     pub fn create(owner: EndpointId) -> Result<Self, MemoryShort> {
         let (memory, descriptor) =
-            SharedMemory::create("the table of regions", "max_peers", TABLE_BYTES, false)?;
+            SharedMemory::create("the table of regions", "the number of endpoints", TABLE_BYTES, false)?;
         let mut table =
             Self { owner, memory, descriptor, declared: Vec::new(), free: Vec::new(), generation: 0 };
         table.take_lines()?;
@@ -100,7 +101,8 @@ impl RegionTable {
     /// them would be SIGBUS.
     fn take_lines(&mut self) -> Result<(), MemoryShort> {
         let (first, bytes) = (self.declared.len(), LINES_AT_ONCE * ENTRY_BYTES);
-        self.memory.commit_range("the table of regions", "max_peers", first * ENTRY_BYTES, bytes)?;
+        let key = "the number of regions that are declared at once";
+        self.memory.commit_range("the table of regions", key, first * ENTRY_BYTES, bytes)?;
         if let Some(head) = head(&self.memory) {
             // Release pairs with the peers' Acquire: they look at no line
             // before its memory is there.
@@ -235,13 +237,28 @@ impl RegionTable {
         }
     }
 
-    /// What peers find of a region of this process.
+    /// What peers may do with a region of this process that is not used up.
     ///
     /// # Errors
     /// [`RegionError::NotDeclared`] or [`RegionError::UsedUp`].
-    pub fn look_up(&self, key: &RegionKey) -> Result<Entry, RegionError> {
-        self.find(key)?;
-        words(&self.memory, key.index()).ok_or(RegionError::NotDeclared)?.read(key.generation())
+    pub fn protection_of(&self, key: &RegionKey) -> Result<Protection, RegionError> {
+        let declared = self.find(key)?;
+        self.unused(declared)?;
+        Ok(declared.what.protection)
+    }
+
+    /// The entry by which a region of single use is used up, if this is one and
+    /// it has not been. That alone the shared words tell: all else that stands
+    /// there a peer may have written.
+    fn unused(&self, declared: &Declared) -> Result<Option<(&Words, Entry)>, RegionError> {
+        if !declared.what.single_use {
+            return Ok(None);
+        }
+        let key = RegionKey::new(self.owner, declared.handle, declared.what.total_bytes);
+        let words = words(&self.memory, key.index()).ok_or(RegionError::NotDeclared)?;
+        let entry = words.read(key.generation())?;
+        // A peer has made it one of many uses.
+        if entry.is_single_use() { Ok(Some((words, entry))) } else { Err(RegionError::NotDeclared) }
     }
 
     /// Begins a copy by a region's key in its own process, as a peer would:
@@ -257,12 +274,11 @@ impl RegionTable {
         offset: u64,
         bytes: u64,
     ) -> Result<(), RegionError> {
-        self.find(key)?;
-        let words = words(&self.memory, key.index()).ok_or(RegionError::NotDeclared)?;
-        let mut entry = words.read(key.generation())?;
-        entry.allows(direction)?;
-        entry.holds(offset, bytes)?;
-        words.begin_use(&mut entry)
+        let declared = self.find(key)?;
+        let once = self.unused(declared)?;
+        declared.what.protection.allows(direction)?;
+        in_bounds(offset, bytes, declared.what.total_bytes)?;
+        once.map_or(Ok(()), |(words, mut entry)| words.begin_use(&mut entry))
     }
 
     /// Copies between a region of this process and other memory of it, as a

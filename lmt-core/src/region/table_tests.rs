@@ -146,6 +146,31 @@ fn an_owner_believes_nothing_of_what_stands_in_its_table() {
 }
 
 #[test]
+fn no_right_or_length_is_taken_from_what_stands_in_ones_own_table() {
+    let (mut memory, mut other) = ([1; 4], [7; 4]);
+    let mut table = table();
+    let lie = |table: &RegionTable, key: &RegionKey, protection, total_bytes| {
+        let place = Place::One(Segment { address: 0, bytes: 1 });
+        let lie = Description { total_bytes, protection, single_use: false, place };
+        words(&table.memory, key.index()).expect("an entry").describe(key.generation(), &lie);
+    };
+    let key = table.declare(lend(&mut memory, Access::Write), Protection::READ).expect("room");
+    lie(&table, &key, Protection::WRITE, 1);
+    assert_eq!(table.protection_of(&key), Ok(Protection::READ));
+    let put = table.copy_own(&key, Direction::Put, 0, &mut lend(&mut other, Access::Write));
+    assert_eq!(put, Err(RegionError::Forbidden(Direction::Put)));
+    let long = table.begin_own(&key, Direction::Get, 1, 4).expect_err("it is too far");
+    assert_eq!(long, RegionError::OutOfBounds { offset: 1, bytes: 4, total_bytes: 4 });
+    table.copy_own(&key, Direction::Get, 0, &mut lend(&mut other, Access::Write)).expect("it is for reading");
+    assert_eq!(other, [1; 4]);
+    let once = Protection::READ.single_use();
+    let key = table.declare(lend(&mut memory, Access::Write), once).expect("room");
+    lie(&table, &key, Protection::READ, 4);
+    let many = table.copy_own(&key, Direction::Get, 0, &mut lend(&mut other, Access::Write));
+    assert_eq!(many, Err(RegionError::NotDeclared), "single use is not lifted");
+}
+
+#[test]
 fn memory_lent_for_reading_is_never_written() {
     let mut memory = [1; 4];
     let mut table = table();

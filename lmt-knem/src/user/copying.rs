@@ -9,7 +9,7 @@ use lmt_core::region::{
     Direction, Part, Protection, RegionAccess, RegionError, RegionKey, RegionTable, copy_piece,
 };
 
-use super::met::{Met, Way, lock};
+use super::met::{Met, Way, lock, wait_for_death};
 use crate::error::KnemError;
 use crate::types::{InlineCopy, Length, RegionCookie, RegionCopy, RegionPlace};
 
@@ -106,18 +106,18 @@ impl Regions {
     fn look_up(&self, cookie: &RegionCookie) -> Result<(Found, Protection), KnemError> {
         let met = self.met(cookie)?;
         let handle = handle_of(cookie);
-        let (key, entry) = match &met {
+        let (key, protection) = match &met {
             None => {
                 let table = lock(&self.table);
                 let key = table.key_of(handle)?;
-                (key, table.look_up(&key)?)
+                (key, table.protection_of(&key)?)
             }
             Some(met) => {
                 let key = met.table.key_of(handle)?;
-                (key, met.table.look_up(&key)?)
+                (key, met.table.look_up(&key)?.protection)
             }
         };
-        Ok((Found { met, key }, entry.protection))
+        Ok((Found { met, key }, protection))
     }
 
     /// A region's length.
@@ -127,11 +127,8 @@ impl Regions {
 
     fn find(&self, cookie: &RegionCookie, direction: Direction) -> Result<Found, KnemError> {
         let (found, protection) = self.look_up(cookie)?;
-        let allowed = match direction {
-            Direction::Get => protection.read,
-            Direction::Put => protection.write,
-        };
-        if allowed { Ok(found) } else { Err(KnemError::Forbidden(direction)) }
+        protection.allows(direction)?;
+        Ok(found)
     }
 
     /// Uses a region of single use up, as the last thing before a copy.
@@ -165,8 +162,14 @@ impl Regions {
         Ok(Inline { side, direction, region_offset, local_offset, bytes })
     }
 
-    /// Makes a copy that has begun; returns how many bytes.
+    /// Makes a copy that has begun; returns how many bytes. Finds out whether
+    /// an owner that is not found has died.
     pub fn run_inline(&self, local: &mut Buffer, mut copy: Inline) -> Result<u64, KnemError> {
+        wait_for_death(|| self.try_inline(local, &mut copy))
+    }
+
+    /// The same without waiting: [`KnemError::OwnerDying`].
+    pub fn try_inline(&self, local: &mut Buffer, copy: &mut Inline) -> Result<u64, KnemError> {
         let mut done = 0;
         while done < copy.bytes {
             let bytes = (copy.bytes - done).min(PIECE_BYTES);
@@ -188,7 +191,12 @@ impl Regions {
         Ok(copy.bytes)
     }
 
-    /// Begins a copy between two regions.
+    /// Begins a copy between two regions. Both are looked up and checked before
+    /// either is used up; but they are used up one after the other, the source
+    /// first, in tables of two owners. So where the target goes, or is used up by
+    /// another, in that very moment, a source of single use is used up for
+    /// nothing, as by a copy that has failed; and so is one that is its own
+    /// target.
     pub fn begin_between(&self, copy: &RegionCopy) -> Result<Between, KnemError> {
         let find = |place: &RegionPlace, direction| {
             let found = self.find(&place.region, direction)?;
@@ -198,25 +206,22 @@ impl Regions {
         let (source, out) = find(&copy.source, Direction::Get)?;
         let (target, into) = find(&copy.target, Direction::Put)?;
         let bytes = out.min(into);
-        Ok(Between {
-            source: self.begin(source, Direction::Get, copy.source.offset, bytes)?,
-            source_offset: copy.source.offset,
-            target: self.begin(target, Direction::Put, copy.target.offset, bytes)?,
-            target_offset: copy.target.offset,
-            bytes,
-        })
+        let source = self.begin(source, Direction::Get, copy.source.offset, bytes)?;
+        let target = self.begin(target, Direction::Put, copy.target.offset, bytes)?;
+        let (source_offset, target_offset) = (copy.source.offset, copy.target.offset);
+        Ok(Between { source, source_offset, target, target_offset, bytes })
     }
 
     /// Makes a copy between two regions that has begun; returns how many bytes.
-    pub fn run_between(&self, copy: Between) -> Result<u64, KnemError> {
+    pub fn run_between(&self, mut copy: Between) -> Result<u64, KnemError> {
         let kept = lock(&self.bounce).take();
         let mut bounce = kept.unwrap_or_else(|| vec![0; BOUNCE_BYTES].into_boxed_slice());
-        let copied = self.copy_between(copy, &mut bounce);
+        let copied = wait_for_death(|| self.copy_between(&mut copy, &mut bounce));
         *lock(&self.bounce) = Some(bounce);
         copied
     }
 
-    fn copy_between(&self, mut copy: Between, bounce: &mut [u8]) -> Result<u64, KnemError> {
+    fn copy_between(&self, copy: &mut Between, bounce: &mut [u8]) -> Result<u64, KnemError> {
         let mut done = 0;
         while done < copy.bytes {
             let bytes = (copy.bytes - done).min(PIECE_BYTES);

@@ -153,6 +153,11 @@ fn check_flags(flags: CopyFlags) -> Result<(), KnemError> {
 }
 
 impl Driver for UserDriver {
+    /// Its copies are the kernel's between two processes.
+    fn reaches_all_memory() -> bool {
+        true
+    }
+
     fn open() -> Result<Self, KnemError> {
         // Where Yama rules, who was started by one launcher may reach this.
         lmt_core::connect::yama::admit_launcher();
@@ -205,7 +210,12 @@ impl Driver for UserDriver {
         if owner == own {
             return Err(KnemError::Introduction("it is one's own".to_owned()));
         }
-        lock(&parts.regions.met).insert(owner, Arc::new(met));
+        let mut known = lock(&parts.regions.met);
+        if known.get(&owner).is_some_and(|before| !before.gives_way_to(&met)) {
+            let why = "another process that still runs was introduced by this id".to_owned();
+            return Err(KnemError::Introduction(why));
+        }
+        known.insert(owner, Arc::new(met));
         Ok(owner)
     }
 
@@ -246,6 +256,12 @@ impl Driver for UserDriver {
         check_flags(flags)?;
         let begun = regions.begin_inline(local, copy)?;
         regions.run_inline(local, begun)
+    }
+
+    fn try_inline_copy(&mut self, local: &mut Buffer, copy: &InlineCopy) -> Result<u64, KnemError> {
+        let regions = &self.here()?.regions;
+        let mut begun = regions.begin_inline(local, copy)?;
+        regions.try_inline(local, &mut begun)
     }
 
     fn region_copy(&mut self, copy: &RegionCopy, flags: CopyFlags) -> Result<u64, KnemError> {

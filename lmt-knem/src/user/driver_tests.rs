@@ -151,6 +151,41 @@ fn a_process_that_is_not_visible_here_is_told_of_at_once() {
 }
 
 #[test]
+fn a_target_that_is_refused_leaves_a_source_of_single_use_as_it_was() {
+    let mut driver = open();
+    let (mut memory, mut into) = ([1; 8], [0; 8]);
+    let source = driver.create_region(lend(&mut memory), Protection::READ, Uses::Single).expect("room");
+    let unwritable = driver.allocate_region(8, Protection::READ, Uses::Many).expect("memory");
+    let short = driver.allocate_region(4, Protection::WRITE, Uses::Many).expect("memory");
+    let gone = driver.allocate_region(8, Protection::WRITE, Uses::Many).expect("memory");
+    driver.free_region(&gone).expect("it is declared");
+    for target in [unwritable, short, gone] {
+        let (source, target) =
+            (RegionPlace { region: source, offset: 0 }, RegionPlace { region: target, offset: 0 });
+        let copy = RegionCopy { source, target, length: Length::Bounded(8) };
+        driver.region_copy(&copy, CopyFlags::NONE).expect_err("the target is refused");
+    }
+    let copied = driver.inline_copy(&mut lend(&mut into), &whole(Direction::Get, source), CopyFlags::NONE);
+    assert_eq!(copied.expect("it was not used up"), 8);
+}
+
+#[test]
+fn who_is_known_and_runs_is_not_replaced_by_another() {
+    let (mut owner, mut driver) = (open(), open());
+    let own = std::process::id() as i32;
+    let mut meet = |pid, pidfd| {
+        let introduction = owner.introduce().expect("a descriptor");
+        driver.meet(Arc::new(PeerProcess::new(pid, pidfd)), introduction)
+    };
+    meet(own, None).expect("it is an introduction");
+    // The parent runs and is another process.
+    let taken = meet(std::os::unix::process::parent_id() as i32, None);
+    assert!(matches!(taken, Err(KnemError::Introduction(_))), "{taken:?}");
+    assert!(matches!(meet(0, None), Err(KnemError::Introduction(_))), "nor by one that is not visible");
+    meet(own, None).expect("it may greet again");
+}
+
+#[test]
 fn dropping_the_driver_waits_for_the_copies_that_go_on() {
     let mut driver = open();
     let bytes = 8 << 20;

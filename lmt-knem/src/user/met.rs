@@ -21,7 +21,7 @@ use super::sys;
 use crate::error::KnemError;
 
 /// A process that is being killed has no memory any more a while before its
-/// pidfd tells; for so long it is waited for.
+/// pidfd tells; for so long nothing is said of why it is not found.
 const DYING: Duration = Duration::from_millis(500);
 
 /// Mappings kept for each owner.
@@ -37,6 +37,9 @@ pub(super) struct Met {
     mapped: Mutex<VecDeque<(u64, Arc<SharedMemory>)>>,
     /// The list of pieces that was fetched last, and of which region.
     list: Mutex<Option<(u64, Arc<[Segment]>)>>,
+    /// Since when the kernel does not find the process, which does not come
+    /// back.
+    vanished: Mutex<Option<Instant>>,
 }
 
 /// Locks; what another thread left when it panicked is still in order.
@@ -64,7 +67,7 @@ impl Met {
     }
 
     fn with(table: RemoteTable, process: Arc<PeerProcess>) -> Self {
-        Self { table, process, mapped: Mutex::default(), list: Mutex::default() }
+        Self { table, process, mapped: Mutex::default(), list: Mutex::default(), vanished: Mutex::default() }
     }
 
     /// Finds the process and fetches the table from it.
@@ -89,7 +92,11 @@ impl Met {
         let expected = table.head_bytes();
         let mut seen = expected.map(|_| 0);
         let read = vm::read_bytes(&process, name.address(), &mut seen);
-        read.map_err(|error| of_copy(error, &process))?;
+        read.map_err(|error| match error {
+            // As above.
+            CopyError::Refused(Errno::ESRCH) => KnemError::OwnerDead,
+            _ => of_copy(error, &process),
+        })?;
         if seen != expected {
             return Err(refused("the process that it names does not have that table"));
         }
@@ -140,7 +147,7 @@ impl Met {
         let fetched = fetched.map_err(|errno| match errno {
             // The number was the region's when the entry was read.
             Errno::EBADF => KnemError::NotDeclared,
-            Errno::ESRCH if self.wait_for_death() => KnemError::OwnerDead,
+            Errno::ESRCH => self.not_found(of_getfd(errno)),
             _ => of_getfd(errno),
         })?;
         let memory = attach_shared(fetched, key);
@@ -149,26 +156,44 @@ impl Met {
         Ok(Arc::new(memory?))
     }
 
-    /// Whether the process, which the kernel does not find, is dying.
-    fn wait_for_death(&self) -> bool {
-        wait_for_death(&self.process)
+    /// Why the kernel does not find the process: it is dead, or dying, or the
+    /// reason is `otherwise`. Waits for nothing; who asks again knows at last.
+    fn not_found(&self, otherwise: KnemError) -> KnemError {
+        if !self.process.is_alive() {
+            return KnemError::OwnerDead;
+        }
+        // Without a number here (another pid namespace) it is found by none, and
+        // that says nothing of its end.
+        if self.process.pid().is_none() || self.process.pidfd().is_none() {
+            return otherwise;
+        }
+        let since = *lock(&self.vanished).get_or_insert_with(Instant::now);
+        if since.elapsed() < DYING { KnemError::OwnerDying } else { otherwise }
+    }
+
+    /// Whether `process` is the very process behind this owner.
+    fn is_of(&self, process: &Arc<PeerProcess>) -> bool {
+        // One of a number while the other, of the same number, runs is the same.
+        Arc::ptr_eq(&self.process, process)
+            || (process.pid().is_some() && process.pid() == self.process.pid())
+    }
+
+    /// Whether `newer`, which has the same owner's id, may take this one's
+    /// place: it is the same process, or this one is dead.
+    pub fn gives_way_to(&self, newer: &Self) -> bool {
+        !self.process.is_alive() || self.is_of(&newer.process)
     }
 }
 
-fn wait_for_death(process: &PeerProcess) -> bool {
-    // Without a number here (another pid namespace) it is found by none, and
-    // that says nothing of its end.
-    if process.pid().is_none() || process.pidfd().is_none() {
-        return !process.is_alive();
-    }
-    let begun = Instant::now();
-    while process.is_alive() {
-        if begun.elapsed() > DYING {
-            return false;
+/// Calls `work` until its answer is another than that an owner is dying, which
+/// is within [`DYING`]. To be called with no lock held.
+pub(super) fn wait_for_death<T>(mut work: impl FnMut() -> Result<T, KnemError>) -> Result<T, KnemError> {
+    loop {
+        match work() {
+            Err(KnemError::OwnerDying) => std::thread::sleep(Duration::from_millis(1)),
+            other => return other,
         }
-        std::thread::sleep(Duration::from_millis(1));
     }
-    true
 }
 
 /// The ways into an owner's memory.
@@ -180,7 +205,9 @@ impl Ways for Way<'_> {
 
     fn copy(&mut self, local: &mut Buffer, copy: &DeclaredCopy<'_>) -> Result<u64, KnemError> {
         let copied = vm::copy_declared(&self.0.process, local, copy);
-        copied.error.map_or(Ok(copied.bytes), |error| Err(of_copy(error, &self.0.process)))
+        let Some(error) = copied.error else { return Ok(copied.bytes) };
+        let told = of_copy(error, &self.0.process);
+        Err(if matches!(error, CopyError::Refused(Errno::ESRCH)) { self.0.not_found(told) } else { told })
     }
 
     fn mapping(&mut self, key: &RegionKey, entry: &Entry) -> Result<Option<Arc<SharedMemory>>, KnemError> {
@@ -208,14 +235,16 @@ impl Ways for Way<'_> {
 
 /// What an error of a copy by the kernel means.
 fn of_copy(error: CopyError, process: &PeerProcess) -> KnemError {
-    let lost = matches!(error, CopyError::Refused(Errno::ESRCH)) && wait_for_death(process);
     match vm::fault_of(error, process) {
-        _ if lost => KnemError::OwnerDead,
         Fault::Demote { errno, .. } if errno == Errno::EFAULT as i32 => {
             KnemError::BadMemory("local side or of the region")
         }
-        Fault::Demote { errno, sentence, .. } => {
+        Fault::Demote { errno, for_good: true, sentence } => {
             KnemError::Unavailable { errno: Some(Errno::from_raw(errno)), sentence }
+        }
+        // Another copy may go well: the kernel was short of memory.
+        Fault::Demote { errno, for_good: false, sentence } => {
+            KnemError::Refused { errno: Errno::from_raw(errno), sentence }
         }
         _ => KnemError::OwnerDead,
     }
@@ -238,5 +267,16 @@ fn of_getfd(errno: Errno) -> KnemError {
 }
 
 fn of_system(call: &'static str, errno: Errno) -> KnemError {
-    KnemError::System { call, errno, hint: "raise the limit of open descriptors, or free some" }
+    let hint = match errno {
+        Errno::EMFILE | Errno::ENFILE => "raise the limit of open descriptors, or free some",
+        Errno::ENOMEM => "free memory",
+        Errno::ENOSYS => "the kernel lacks it; it needs Linux 5.6",
+        Errno::EPERM | Errno::EACCES => "no seccomp filter or security module may forbid it",
+        _ => "its man page says what the answer means",
+    };
+    KnemError::System { call, errno, hint }
 }
+
+#[cfg(test)]
+#[path = "met_tests.rs"]
+mod tests;

@@ -2,6 +2,7 @@
 //! of their end (knem-jpdc2013, section 4.3).
 
 use std::num::NonZeroU32;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -10,7 +11,7 @@ use std::thread::JoinHandle;
 use lmt_core::buffer::Buffer;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::sys::signal::SigSet;
+use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::unistd::{Pid, gettid};
 
 use super::copying::{Between, Inline, Regions};
@@ -89,6 +90,14 @@ impl Work {
             Self::Between(copy) => Ok(Copied { bytes: regions.run_between(copy)?, local: None }),
         }
     }
+}
+
+/// Does the work of one copy; one that panics has failed, and the next go on.
+fn end_of(work: impl FnOnce() -> End) -> End {
+    // What the work has left behind is in order: its locks guard nothing that is
+    // half done, and its own state is gone with it. The hook has reported the
+    // panic.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(KnemError::CopyFailed))
 }
 
 /// The thread, with what it is told by.
@@ -170,15 +179,19 @@ impl Offload {
         let (jobs, todo) = channel::<(u32, Work)>();
         let (tell, told): (SyncSender<Pid>, _) = sync_channel(1);
         let (regions, board) = (Arc::clone(&self.regions), Arc::clone(&self.board));
+        // Signals are the application's threads' business. The thread inherits
+        // the mask, so that it is there from the thread's first moment. The
+        // masks are valid, so neither call can fail.
+        let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK);
         let spawned = std::thread::Builder::new().name("lmt-knem".to_owned()).spawn(move || {
-            // Signals are the application's threads' business. They are all
-            // valid, so this cannot fail.
-            let _masked = SigSet::all().thread_block();
             let _heard = tell.send(gettid());
             for (slot, work) in todo {
-                board.tell(slot, work.run(&regions));
+                board.tell(slot, end_of(|| work.run(&regions)));
             }
         });
+        if let Ok(before) = before {
+            let _restored = before.thread_set_mask();
+        }
         let hint = "raise the limit of threads (ulimit -u, pids.max)";
         let failed = |errno| KnemError::System { call: "making the thread for copies", errno, hint };
         let thread = spawned.map_err(|e| failed(Errno::from_raw(e.raw_os_error().unwrap_or(0))))?;
@@ -192,7 +205,13 @@ impl Offload {
         let slot = self.slots.get_mut(id.slot() as usize);
         let slot = slot.filter(|slot| slot.is_taken && slot.generation == id.generation());
         let slot = slot.ok_or(KnemError::NoSuchCopy)?;
-        let Some(end) = self.board.ended(id.slot()) else { return Ok(None) };
+        let has_ended = self.helper.as_ref().is_some_and(|helper| helper.thread.is_finished());
+        let Some(end) = self.board.ended(id.slot()).or_else(|| {
+            // Nobody makes it any more: what was not told before never will be.
+            has_ended.then_some(Err(KnemError::CopyFailed))
+        }) else {
+            return Ok(None);
+        };
         slot.is_taken = false;
         slot.generation = slot.generation.checked_add(1).unwrap_or(NonZeroU32::MIN);
         self.free.push(id.slot());
@@ -250,3 +269,7 @@ impl Drop for Offload {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "offload_tests.rs"]
+mod tests;
