@@ -210,6 +210,38 @@ fn declared_memory_out_of_reach_says_so_in_one_sentence() {
     });
 }
 
+/// Who cannot copy is refused before the region's one use is taken.
+#[test]
+fn a_region_of_single_use_is_not_used_up_by_who_cannot_reach_it() {
+    Test::new(test_name!(), 3).time_limit(LIMIT).run(|group| {
+        let mechanisms: &[&str] = if group.rank() == 1 { &["shm"] } else { &["cma", "shm"] };
+        let builder = Endpoint::builder().id(group.id().member(group.rank())).mechanisms(mechanisms);
+        let endpoint = builder.build().expect("an endpoint");
+        let peers = [0, 1, 2].map(|rank| endpoint.insert_peer(&group.address(rank)).expect("room"));
+        let memory = [7; 100];
+        if group.rank() == 0 {
+            endpoint.scope(|scope| {
+                let region = scope.declare_for_one_reading(&[IoSlice::new(&memory)]).expect("a region");
+                for peer in [peers[1], peers[2]] {
+                    send_key(&endpoint, peer, region.key());
+                    exchange(&endpoint, peer);
+                }
+            });
+            return;
+        }
+        let key = receive_key(&endpoint, peers[0]);
+        let mut into = [0; 100];
+        if group.rank() == 1 {
+            let error = error_of(endpoint.get(&key, 0, &mut into));
+            assert!(matches!(error, RegionError::Unreachable(_)), "{error:?}");
+        } else if reaches_private_memory(&endpoint, peers[0]) {
+            endpoint.get(&key, 0, &mut into).expect("it was not used up");
+            assert_eq!(into, memory);
+        }
+        exchange(&endpoint, peers[0]);
+    });
+}
+
 /// Cuts memory into `count` pieces of at most `most_bytes` together, some of
 /// them empty, with gaps between.
 fn cut(memory: &mut [u8], count: usize, mut most_bytes: usize) -> Vec<IoSliceMut<'_>> {
