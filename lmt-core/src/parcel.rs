@@ -34,6 +34,7 @@ pub(crate) fn for_regions(answer: &[u8]) -> Vec<u8> {
 
 /// What has arrived, and for whom.
 #[derive(Debug)]
+#[cfg_attr(loom, allow(dead_code))] // Its reader needs real connections.
 pub(crate) enum Arrival<'a> {
     Parcel(Parcel),
     Region(&'a [u8], Vec<OwnedFd>),
