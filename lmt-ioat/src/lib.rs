@@ -13,6 +13,7 @@
 // The models use the queue alone.
 #![cfg_attr(loom, allow(dead_code))]
 
+#[cfg(not(loom))]
 pub mod chunks;
 #[cfg(not(loom))]
 pub mod dsa;
