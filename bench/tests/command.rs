@@ -385,10 +385,12 @@ fn overlap_is_measured_on_both_sides() {
         assert!(comm[0] > 0.0 && comp[0] > 0.0 && both[0] > 0.0, "{row}");
         // Between the least and the most that the three times leave room for.
         let overlap = figure(row, "overlap", "median");
-        let most = (comm[1] + comp[1] - both[0]) / comm[0].min(comp[0]);
-        let sum = comm[0] + comp[0] - both[1];
-        let by = if sum < 0.0 { comm[0].min(comp[0]) } else { comm[1].min(comp[1]) };
-        assert!((sum / by - 1e-9..=most + 1e-9).contains(&overlap), "{row}");
+        let shorter = [comm[0].min(comp[0]), comm[1].min(comp[1])];
+        let (least, most) = (comm[0] + comp[0] - both[1], comm[1] + comp[1] - both[0]);
+        // What is below zero is least where it is divided by least.
+        let least = least / if least < 0.0 { shorter[0] } else { shorter[1] };
+        let most = most / if most < 0.0 { shorter[1] } else { shorter[0] };
+        assert!((least - 1e-9..=most + 1e-9).contains(&overlap), "{row}");
     }
     // A pipeline whose sender sleeps during the computation cannot hide behind
     // it: the fastest of several looks at it says so.

@@ -179,6 +179,8 @@ struct Inner {
     transfers: Transfers,
     requests: Requests,
     envelopes: HashMap<RequestId, Envelope>,
+    /// A transfer has ended by a death that the connection has not told of.
+    death_seen: bool,
 }
 
 /// The layer of large messages, without an inbox.
@@ -217,6 +219,7 @@ impl Door {
             transfers: Transfers::new(mechanisms),
             requests: Requests::default(),
             envelopes: HashMap::new(),
+            death_seen: false,
         };
         let looked_at_sockets = Instant::now();
         Ok(Self { origin: Origin::here(), connector, inner, until_sockets: 0, looked_at_sockets })
@@ -438,6 +441,9 @@ impl Door {
             let Inner { transfers, peers, .. } = &mut self.inner;
             transfers.hand_over(&mut self.connector, |key| peers.get(key as usize).map(|peer| peer.id));
         }
+        if std::mem::take(&mut self.inner.death_seen) {
+            self.look_at_sockets();
+        }
         moved |= self.inner.flush(port);
         Ok(moved)
     }
@@ -574,6 +580,12 @@ impl Inner {
                 crate::engine::traffic::received(peer, tag, done.total_bytes, done.received_bytes)
             }
             Err(error) => Err(match (&error, &self.peers[key as usize].link) {
+                (TransferError::PeerDead, Link::Up) => {
+                    // A mechanism has seen it first: the connection is to know
+                    // before the embedder begins anything else.
+                    self.death_seen = true;
+                    PeerError::Dead { id: self.peers[key as usize].id }.into()
+                }
                 (TransferError::PeerDead, Link::Gone(why)) => why.clone().into(),
                 _ => OperationError::of_transfer(error, self.peers[key as usize].id),
             }),
