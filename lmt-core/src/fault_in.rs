@@ -18,7 +18,7 @@ const LARGEST_CHUNK_BYTES: u64 = 1024 * PAGE_BYTES;
 /// A chunk is at most this part of what is left: the message may be complete
 /// in the middle of one, and that is seen only after it.
 const LARGEST_SHARE: u64 = 64;
-/// Measured: 12 % less time at 4 MiB and 30 % at 16 MiB, but up to 10 % more at
+/// Measured: 12 % less time at 4 MiB and 27 % at 16 MiB, but up to 10 % more at
 /// 2 MiB and below, where the two disturb each other (docs/performance.md).
 const FEWEST_BYTES: u64 = 1024 * PAGE_BYTES;
 
