@@ -12,6 +12,8 @@ pub mod buffer;
 pub mod config;
 #[cfg(not(loom))]
 pub mod connect;
+#[cfg(not(loom))]
+pub mod cpu_set;
 pub mod cursor;
 #[cfg(not(loom))]
 pub mod door;

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use zerocopy::{LE, U16, U32, U64};
 
-use super::place::CpuSet;
+use crate::cpu_set::CpuSet;
 use crate::mechanism::{Abilities, Hello};
 use crate::rendezvous::MechanismTag;
 

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::place::CpuSet;
 use super::regions::PeerRegions;
 use super::requests::RequestId;
 use super::traffic::{OVERHEAD_BYTES, Unexpected};
+use crate::cpu_set::CpuSet;
 use crate::error::PeerError;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Credit, InboxSender};

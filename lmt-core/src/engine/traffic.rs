@@ -6,12 +6,12 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::peer::{Assembly, Connection, Peer, Target};
-use super::place::CpuSet;
 use super::regions::OneSided;
 use super::requests::{OperationError, PeerId, RequestId, Requests, State, Status, Waiting};
 use crate::bell::Bell;
 use crate::buffer::copy_between;
 use crate::config::Config;
+use crate::cpu_set::CpuSet;
 use crate::identity::EndpointId;
 use crate::inbox::Delivery;
 use crate::matching::{Matcher, TagMatcher};

@@ -1,0 +1,5 @@
+//! Which mechanism a message takes, and why.
+//!
+//! It decides and moves no byte: it knows lmt-core's vocabulary and no
+//! mechanism by name.
+#![deny(unsafe_code)]
