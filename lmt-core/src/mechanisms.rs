@@ -444,15 +444,15 @@ impl Mechanisms {
     /// The mechanisms in order, each with what is known of it with this peer.
     pub fn known(&self, peer: PeerKey) -> Vec<KnownMechanism> {
         let standings = self.standings.get(peer as usize).map_or(&[][..], Vec::as_slice);
-        let known = |(at, mechanism): (usize, &Box<dyn AnyLmt>)| {
+        let known = |at: usize| {
             let mut standing = standings.get(at).cloned().unwrap_or_default();
             if standing.reason.is_none() {
                 standing.reason = self.absent[at].clone();
             }
-            let name = mechanism.name();
-            KnownMechanism { name, tag: MechanismTag::of(name), models: mechanism.models(), standing }
+            let name = self.list[at].name();
+            KnownMechanism { name, tag: MechanismTag::of(name), models: self.list[at].models(), standing }
         };
-        self.list.iter().enumerate().map(known).collect()
+        (0..self.list.len()).map(known).collect()
     }
 
     /// Changes with all that [`Self::known`] tells of this peer.
