@@ -32,14 +32,18 @@ fn read(name: &'static str) -> Result<Option<String>, ConfigError> {
         Ok(text) => Ok(Some(text)),
         Err(std::env::VarError::NotPresent) => Ok(None),
         Err(std::env::VarError::NotUnicode(text)) => Err(ConfigError::Variable {
-            name,
+            name: name.to_owned(),
             value: text.to_string_lossy().into_owned(),
-            rule: "plain text",
+            rule: "plain text".to_owned(),
         }),
     }
 }
 
 fn number(name: &'static str, rule: &'static str) -> Result<Option<u64>, ConfigError> {
     let Some(value) = read(name)? else { return Ok(None) };
-    value.parse().map(Some).map_err(|_| ConfigError::Variable { name, value, rule })
+    value.parse().map(Some).map_err(|_| ConfigError::Variable {
+        name: name.to_owned(),
+        value,
+        rule: rule.to_owned(),
+    })
 }

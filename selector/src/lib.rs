@@ -3,3 +3,8 @@
 //! It decides and moves no byte: it knows lmt-core's vocabulary and no
 //! mechanism by name.
 #![deny(unsafe_code)]
+
+pub mod configuration;
+pub mod place;
+pub mod rules;
+pub mod size;
