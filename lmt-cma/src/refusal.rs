@@ -55,15 +55,20 @@ fn of_the_call(call: &str, errno: Errno, is_filtered: bool) -> String {
 
 /// The call is allowed, but not with this peer.
 fn of_the_peer(process: &PeerProcess) -> String {
-    let proc = Path::new("/proc");
-    let seen = process.pid().and_then(|pid| Seen::of(proc, pid)).unwrap_or_default();
-    let found = seen.obstacles();
-    let why = if found.is_empty() { UNSEEN.to_owned() } else { found.join("; and ") };
+    let seen = process.pid().and_then(|pid| Seen::of(Path::new("/proc"), pid));
+    let why = match seen.map(|seen| seen.obstacles()) {
+        None => UNSEEN.to_owned(),
+        Some(found) if found.is_empty() => LEFT.to_owned(),
+        Some(found) => found.join("; and "),
+    };
     format!("the kernel does not let this process into the peer's memory: {why}")
 }
 
-const UNSEEN: &str = "it may be in another user namespace or not dumpable, or a security module (such as AppArmor or \
-     SELinux) may forbid it; run both as one user in one container, and allow ptrace between them";
+const UNSEEN: &str = "/proc does not show why; both must run as one user in one user namespace, the peer dumpable, no \
+     security module (such as AppArmor or SELinux) may forbid it, and where Yama's \
+     /proc/sys/kernel/yama/ptrace_scope is 1 the peer must have named this process's launcher by PR_SET_PTRACER";
+const LEFT: &str = "users, dumpability and Yama do not forbid it, so the peer is in another user namespace, or a security \
+     module (such as AppArmor or SELinux) forbids it; run both in one container, and allow ptrace between them";
 
 /// Whether a seccomp filter is in force for the process of this folder of
 /// proc(5).

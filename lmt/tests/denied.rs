@@ -5,6 +5,8 @@ mod common;
 
 #[path = "denied/dumpable.rs"]
 mod dumpable;
+#[path = "denied/midway.rs"]
+mod midway;
 #[path = "denied/namespaces.rs"]
 mod namespaces;
 #[path = "denied/party.rs"]

@@ -36,7 +36,8 @@ const ENV_INSIDE: &str = "LMT_TEST_INSIDE";
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Confinement {
-    user_namespace: Option<u32>,
+    user: Option<u32>,
+    user_namespace: Option<Option<u32>>,
     pid_namespace: bool,
     dev_shm_bytes: Option<u64>,
     locked_memory_bytes: Option<u64>,
@@ -49,11 +50,26 @@ impl Confinement {
         Self::default()
     }
 
+    /// Another user than [`UNPRIVILEGED`]; only the superuser becomes anybody.
+    #[must_use]
+    pub fn user(mut self, user: u32) -> Self {
+        self.user = Some(user);
+        self
+    }
+
     /// A user namespace of its own (user_namespaces(7)) that knows one user
     /// and one group, this process's, as number `known_as`.
     #[must_use]
     pub fn user_namespace(mut self, known_as: u32) -> Self {
-        self.user_namespace = Some(known_as);
+        self.user_namespace = Some(Some(known_as));
+        self
+    }
+
+    /// A user namespace of its own that knows no user, so that all of them look
+    /// alike there.
+    #[must_use]
+    pub fn user_namespace_without_users(mut self) -> Self {
+        self.user_namespace = Some(None);
         self
     }
 

@@ -22,10 +22,12 @@ const SECBIT_NOROOT: libc::c_ulong = 1;
 /// A confinement, worked out beforehand: the child of a program with threads
 /// must not allocate.
 pub(super) struct Steps {
-    is_root: bool,
+    /// Whom the superuser becomes.
+    becomes: Option<u32>,
     parent: Pid,
-    uid_map: Option<String>,
-    gid_map: Option<String>,
+    user_namespace: bool,
+    /// For the files uid_map and gid_map, if they are to be written.
+    maps: Option<(String, String)>,
     pid_namespace: bool,
     /// The mount options of the new /dev/shm.
     dev_shm: Option<CString>,
@@ -35,15 +37,14 @@ pub(super) struct Steps {
 
 impl Steps {
     pub fn of(confinement: &Confinement) -> Self {
-        let (uid, gid) = (geteuid(), getegid());
-        let is_root = uid.is_root();
-        let outer = |own: u32| if is_root { UNPRIVILEGED } else { own };
-        let map = |own: u32| confinement.user_namespace.map(|inner| format!("{inner} {} 1", outer(own)));
+        let becomes = geteuid().is_root().then(|| confinement.user.unwrap_or(UNPRIVILEGED));
+        let (uid, gid) = becomes.map_or((geteuid().as_raw(), getegid().as_raw()), |id| (id, id));
+        let known_as = confinement.user_namespace.flatten();
         Self {
-            is_root,
+            becomes,
             parent: getpid(),
-            uid_map: map(uid.as_raw()),
-            gid_map: map(gid.as_raw()),
+            user_namespace: confinement.user_namespace.is_some(),
+            maps: known_as.map(|inner| (format!("{inner} {uid} 1"), format!("{inner} {gid} 1"))),
             pid_namespace: confinement.pid_namespace,
             dev_shm: confinement.dev_shm_bytes.and_then(|bytes| CString::new(format!("size={bytes}")).ok()),
             locked_memory_bytes: confinement.locked_memory_bytes,
@@ -52,26 +53,26 @@ impl Steps {
     }
 
     fn take(&self) -> io::Result<()> {
-        let mounts_as_root = self.is_root && (self.pid_namespace || self.dev_shm.is_some());
+        let mounts_as_root = self.becomes.is_some() && (self.pid_namespace || self.dev_shm.is_some());
         if mounts_as_root {
             self.mount()?;
         }
         if let Some(bytes) = self.locked_memory_bytes {
             setrlimit(Resource::RLIMIT_MEMLOCK, bytes, bytes)?;
         }
-        if self.is_root {
-            let (uid, gid) = (Uid::from_raw(UNPRIVILEGED), Gid::from_raw(UNPRIVILEGED));
+        if let Some(id) = self.becomes {
+            let (uid, gid) = (Uid::from_raw(id), Gid::from_raw(id));
             setgroups(&[])?;
             setresgid(gid, gid, gid)?;
             setresuid(uid, uid, uid)?;
         }
-        if let (Some(uid_map), Some(gid_map)) = (&self.uid_map, &self.gid_map) {
-            enter_user_namespace(uid_map, gid_map)?;
+        if self.user_namespace {
+            self.enter_user_namespace()?;
         }
         if self.dev_shm.is_some() && !mounts_as_root {
             self.mount()?;
         }
-        if self.uid_map.is_some() {
+        if self.user_namespace {
             forbid_capabilities_of_root()?;
         }
         prctl::set_no_new_privs()?;
@@ -85,6 +86,17 @@ impl Steps {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
         Ok(())
+    }
+
+    fn enter_user_namespace(&self) -> io::Result<()> {
+        // A change of the user has made the files below root's (proc(5)).
+        prctl::set_dumpable(true)?;
+        unshare(CloneFlags::CLONE_NEWUSER)?;
+        let Some((uid_map, gid_map)) = &self.maps else { return Ok(()) };
+        // Without it an unprivileged process may not map its group.
+        write_file("/proc/self/setgroups", "deny")?;
+        write_file("/proc/self/uid_map", uid_map)?;
+        write_file("/proc/self/gid_map", gid_map)
     }
 
     /// A mount namespace whose changes nobody else sees, and what is new in it.
@@ -126,16 +138,6 @@ fn mount(
     // byte and outlives the call, which writes to none of them.
     let mounted = unsafe { libc::mount(what.as_ptr(), at.as_ptr(), kind, flags, options) };
     if mounted == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn enter_user_namespace(uid_map: &str, gid_map: &str) -> io::Result<()> {
-    // A change of the user has made the files below root's (proc(5)).
-    prctl::set_dumpable(true)?;
-    unshare(CloneFlags::CLONE_NEWUSER)?;
-    // Without it an unprivileged process may not map its group.
-    write_file("/proc/self/setgroups", "deny")?;
-    write_file("/proc/self/uid_map", uid_map)?;
-    write_file("/proc/self/gid_map", gid_map)
 }
 
 fn write_file(path: &str, text: &str) -> io::Result<()> {

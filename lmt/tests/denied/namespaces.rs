@@ -5,6 +5,7 @@ use lmt_conformance::denials::{Confinement, UNPRIVILEGED, possible};
 use lmt_conformance::test_name;
 use nix::libc::{EPERM, ESRCH};
 
+use crate::common::join_plain;
 use crate::party::{ALL, LARGE, LARGE_BYTES, Party, two};
 
 /// Neither process can reach the other's memory, for this reason.
@@ -103,6 +104,35 @@ fn a_user_namespace_below_the_others() {
             assert_eq!(cma.bytes, 0);
         }
         assert_eq!(party.used(), [("cma", LARGE)]);
+        group.barrier();
+    });
+}
+
+/// A namespace that knows no user shows all of them as one number; the kernel
+/// still knows that the two are one.
+#[test]
+fn two_user_namespaces_that_do_not_know_the_user() {
+    let own = Confinement::new().user_namespace_without_users();
+    apart(test_name!(), "userns", &own, &own, EPERM, &["user namespace"]);
+}
+
+/// Two users that look alike, as each is unknown where the other is, are told
+/// apart.
+#[test]
+fn two_users_that_no_namespace_knows_are_strangers() {
+    let first = Confinement::new().user_namespace_without_users();
+    let second = first.clone().user(UNPRIVILEGED + 1);
+    if !possible("userns", &[first.clone(), second.clone()]) {
+        return;
+    }
+    two(test_name!(), &first, &second).run(|group| {
+        let (endpoint, peers) = join_plain(group);
+        let theirs = std::fs::read_to_string("/proc/self/status").expect("procfs");
+        assert!(theirs.contains("Uid:\t65534\t65534"), "{theirs}");
+        let peer = peers[1 - group.rank() as usize];
+        let error =
+            endpoint.send_synchronous(peer, 1, b"secret").expect_err("they are strangers").to_string();
+        assert!(error.contains("user"), "{error}");
         group.barrier();
     });
 }

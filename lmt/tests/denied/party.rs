@@ -6,6 +6,7 @@ use lmt_conformance::denials::Confinement;
 use lmt_conformance::group::{Group, Results, Test};
 use lmt_core::mechanism::Abilities;
 use lmt_core::mechanisms::{Counters, Standing};
+use lmt_core::selection::{Taken, Why};
 
 use crate::common::{LIMIT, join_plain, pattern, receive_and_check};
 
@@ -108,6 +109,38 @@ impl<'a> Party<'a> {
             assert!(reason.sentence.contains(word), "{mechanism}: no `{word}` in: {reason}");
         }
         assert!(!reason.sentence.contains('\n'), "{reason}");
+        self.is_explained(mechanism, errno, words);
+    }
+
+    /// The same of what is told to people who ask about a large message: that
+    /// the mechanism is not taken, or only in part, and why.
+    fn is_explained(&self, mechanism: &str, errno: i32, words: &[&str]) {
+        let explanation = self.endpoint.explain(self.peer, 1 << 20).expect("the peer is known");
+        let text = explanation.to_string();
+        let other = explanation.not_taken.iter().find(|other| other.mechanism == mechanism);
+        let said = match (other, &explanation.taken) {
+            // The peer copies in both directions, so it works all the same.
+            (None, Taken::By { mechanism: taken, .. }) if taken == mechanism => &explanation.notes.join("\n"),
+            (Some(other), _) if other.why == Why::Later => return,
+            (Some(other), _) => {
+                assert_eq!((other.why, other.errno), (Why::Unavailable, Some(errno)), "{text}");
+                &other.sentence
+            }
+            (None, _) => panic!("{mechanism} is not in: {text}"),
+        };
+        let errno = nix::errno::Errno::from_raw(errno).to_string();
+        for word in words.iter().copied().chain([errno.as_str()]) {
+            assert!(said.contains(word) && text.contains(word), "{mechanism}: no `{word}` in: {text}");
+        }
+    }
+
+    /// By which mechanism a large message to the peer would go now.
+    pub fn would_take(&self) -> String {
+        let explanation = self.endpoint.explain(self.peer, 1 << 20).expect("the peer is known");
+        match explanation.taken {
+            Taken::By { mechanism, .. } => mechanism,
+            other => panic!("a large message would go {other}"),
+        }
     }
 
     /// Every mechanism's standing, for the comparison of two groups.
