@@ -12,8 +12,10 @@
 
 mod sys;
 
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
 
 use crate::require;
 
@@ -123,7 +125,11 @@ impl Confinement {
     }
 
     /// Starts a program under it. It dies with the calling thread.
-    fn start(&self, mut command: Command) -> std::io::Result<std::process::Child> {
+    fn start(&self, mut command: Command) -> std::io::Result<Child> {
+        let own = nix::unistd::geteuid();
+        if self.user.is_some_and(|user| user != own.as_raw()) && !own.is_root() {
+            return Err(Errno::EPERM.into());
+        }
         if self.pid_namespace {
             nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWPID)?;
         }
@@ -132,7 +138,7 @@ impl Confinement {
     }
 
     /// A copy of this process, to run the test `name` under it.
-    fn copy(&self, name: &str, variables: &[(&str, &str)]) -> std::io::Result<std::process::Child> {
+    fn copy(&self, name: &str, variables: &[(&str, &str)]) -> std::io::Result<Child> {
         // The link leads to the running file even where the folders above it
         // may not be entered.
         let mut command = Command::new("/proc/self/exe");

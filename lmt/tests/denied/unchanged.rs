@@ -70,6 +70,8 @@ fn by_one_user_namespace_for_both() {
     let plain = if is_inside() { String::new() } else { without(test_name!()) };
     let limit = LIMIT + Duration::from_secs(20);
     if inside(test_name!(), &shared, &[(ENV_WITHOUT, &plain)], limit) {
+        let map = std::fs::read_to_string("/proc/self/uid_map").expect("procfs");
+        assert_eq!(map.split_whitespace().last(), Some("1"), "the copy is in a namespace of one user");
         let with = with(Test::new(test_name!(), 2).time_limit(LIMIT));
         check(&std::env::var(ENV_WITHOUT).expect("the original has set it"), &with);
     }
