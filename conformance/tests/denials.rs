@@ -26,7 +26,7 @@ fn processes_with(variable: &str) -> usize {
 #[test]
 fn a_confined_rank_is_nobody_special() {
     let confined = Confinement::new().locked_memory(4096).copies_refused(71);
-    if !possible("seccomp", &[confined.clone()]) {
+    if !possible("seccomp", &[&confined]) {
         return;
     }
     let was_root = nix::unistd::geteuid().is_root();
@@ -50,7 +50,7 @@ fn a_confined_rank_is_nobody_special() {
 #[test]
 fn a_pid_namespace_has_its_own_proc_and_first_process() {
     let confined = Confinement::new().pid_namespace();
-    if !possible("pidns", &[confined.clone()]) {
+    if !possible("pidns", &[&confined]) {
         return;
     }
     let all = Test::new(test_name!(), 1).time_limit(LIMIT).confine(0, &confined).run(|group| {
@@ -63,7 +63,7 @@ fn a_pid_namespace_has_its_own_proc_and_first_process() {
 /// The time limit passes for a rank so confined; nothing may be left of it.
 fn ends_with_its_test(name: &str, requirement: &str, confined: &Confinement) {
     const VARIABLE: &str = "LMT_TEST_OF_DENIALS";
-    if !possible(requirement, &[confined.clone()]) {
+    if !possible(requirement, &[confined]) {
         return;
     }
     let mark = format!("{}-{requirement}", std::process::id());

@@ -154,11 +154,11 @@ impl Confinement {
 ///
 /// # Panics
 /// When `LMT_REQUIRE` names `name` and they cannot be had.
-pub fn possible(name: &str, confinements: &[Confinement]) -> bool {
+pub fn possible(name: &str, confinements: &[&Confinement]) -> bool {
     if is_inside() || crate::group::is_started_by_a_test() {
         return true;
     }
-    match confinements.iter().try_for_each(Confinement::try_out) {
+    match confinements.iter().try_for_each(|confinement| confinement.try_out()) {
         Ok(()) => true,
         Err(why) => {
             require::skipped(name, &why);

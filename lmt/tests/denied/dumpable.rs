@@ -1,11 +1,13 @@
 //! A process that is not dumpable (PR_SET_DUMPABLE in prctl(2)): no other may
 //! read or write its memory.
 
+use lmt::{Source, TagMatch};
 use lmt_conformance::denials::Confinement;
 use lmt_conformance::test_name;
 use nix::libc::EPERM;
 use nix::sys::prctl::set_dumpable;
 
+use crate::common::{join, pattern};
 use crate::party::{ALL, LARGE, LARGE_BYTES, NONE, Party, Whom, two};
 
 const WORDS: [&str; 2] = ["not dumpable", "PR_SET_DUMPABLE"];
@@ -69,6 +71,26 @@ fn of_neither_process_all_is_well() {
         let standing = party.standing("cma");
         assert_eq!((standing.ours, standing.theirs, standing.reason), (ALL, ALL, None));
         assert_ne!(standing.ours, NONE);
+        group.barrier();
+    });
+}
+
+/// Who allows no other mechanism gets an error that says what the kernel refused.
+#[test]
+fn of_both_processes_without_an_alternative_ends_in_an_error() {
+    let plain = Confinement::new();
+    two(test_name!(), &plain, &plain).run(|group| {
+        set_dumpable(false).expect("prctl allows it");
+        let (endpoint, peers) = join(group, |config| config.mechanisms = Some(vec!["cma".to_owned()]));
+        let peer = peers[1 - group.rank() as usize];
+        let error = if group.rank() == 0 {
+            endpoint.send(peer, 1, &pattern(1, 1 << 20)).expect_err("there is no way").to_string()
+        } else {
+            let mut into = vec![0; 1 << 20];
+            let received = endpoint.receive(Source::Peer(peer), TagMatch::any(), &mut into);
+            received.expect_err("there is no way").to_string()
+        };
+        assert!(WORDS.iter().all(|word| error.contains(word)), "{error}");
         group.barrier();
     });
 }

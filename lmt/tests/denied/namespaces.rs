@@ -1,6 +1,9 @@
 //! Processes in user and pid namespaces of their own, as in two containers that
 //! share a network namespace, and so each other's sockets.
 
+use std::time::{Duration, Instant};
+
+use lmt::{OperationError, Source, TagMatch};
 use lmt_conformance::denials::{Confinement, UNPRIVILEGED, possible};
 use lmt_conformance::test_name;
 use nix::libc::{EPERM, ESRCH};
@@ -17,7 +20,7 @@ fn apart(
     errno: i32,
     words: &[&str],
 ) {
-    if !possible(requirement, &[first.clone(), second.clone()]) {
+    if !possible(requirement, &[first, second]) {
         return;
     }
     two(name, first, second).run(|group| {
@@ -62,7 +65,7 @@ fn two_pid_namespaces() {
 #[test]
 fn a_pid_namespace_below_the_others() {
     let below = Confinement::new().pid_namespace();
-    if !possible("pidns", &[below.clone()]) {
+    if !possible("pidns", &[&below]) {
         return;
     }
     two(test_name!(), &Confinement::new(), &below).run(|group| {
@@ -87,7 +90,7 @@ fn a_pid_namespace_below_the_others() {
 #[test]
 fn a_user_namespace_below_the_others() {
     let below = Confinement::new().user_namespace(UNPRIVILEGED);
-    if !possible("userns", &[below.clone()]) {
+    if !possible("userns", &[&below]) {
         return;
     }
     two(test_name!(), &Confinement::new(), &below).run(|group| {
@@ -122,7 +125,7 @@ fn two_user_namespaces_that_do_not_know_the_user() {
 fn two_users_that_no_namespace_knows_are_strangers() {
     let first = Confinement::new().user_namespace_without_users();
     let second = first.clone().user(UNPRIVILEGED + 1);
-    if !possible("userns", &[first.clone(), second.clone()]) {
+    if !possible("userns", &[&first, &second]) {
         return;
     }
     two(test_name!(), &first, &second).run(|group| {
@@ -135,4 +138,31 @@ fn two_users_that_no_namespace_knows_are_strangers() {
         assert!(error.contains("user"), "{error}");
         group.barrier();
     });
+}
+
+/// A peer without a number here still has a pidfd, which tells of its end.
+#[test]
+fn a_death_in_another_pid_namespace_is_told() {
+    let own = Confinement::new().pid_namespace();
+    if !possible("pidns", &[&own]) {
+        return;
+    }
+    two(test_name!(), &own, &own).run(|group| {
+        let mut party = Party::new(group);
+        party.exchange();
+        group.barrier();
+        if group.rank() == 1 {
+            // Says goodbye to nobody.
+            std::process::exit(0);
+        }
+        let begun = Instant::now();
+        let error = receive_nothing(&party).to_string();
+        assert!(error.contains("died"), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    });
+}
+
+fn receive_nothing(party: &Party<'_>) -> OperationError {
+    let received = party.endpoint.receive(Source::Peer(party.peer), TagMatch::any(), &mut [0]);
+    received.expect_err("nobody sends")
 }

@@ -12,7 +12,7 @@ const WORDS: [&str; 3] = ["seccomp", "process_vm_readv", "profile"];
 fn refused_to(name: &str, whom: Whom, errno: i32) {
     let filtered = Confinement::new().copies_refused(errno);
     let of = |rank| if whom.includes(rank) { filtered.clone() } else { Confinement::new() };
-    if !possible("seccomp", &[filtered.clone()]) {
+    if !possible("seccomp", &[&filtered]) {
         return;
     }
     two(name, &of(0), &of(1)).run(|group| {

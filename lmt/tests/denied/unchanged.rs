@@ -54,7 +54,7 @@ fn check(without: &str, with: &str) {
 
 #[test]
 fn by_a_tiny_dev_shm_and_little_locked_memory() {
-    if !possible("mountns", &[tiny()]) {
+    if !possible("mountns", &[&tiny()]) {
         return;
     }
     let without = without(test_name!());
@@ -64,7 +64,7 @@ fn by_a_tiny_dev_shm_and_little_locked_memory() {
 #[test]
 fn by_one_user_namespace_for_both() {
     let shared = tiny().user_namespace(UNPRIVILEGED);
-    if !possible("userns", &[shared.clone()]) {
+    if !possible("userns", &[&shared]) {
         return;
     }
     let plain = if is_inside() { String::new() } else { without(test_name!()) };
