@@ -18,7 +18,7 @@ use crate::sys;
 pub(crate) fn sentence(errno: Errno, process: &PeerProcess) -> String {
     let meaning = match errno {
         Errno::EPERM | Errno::ENOSYS => match sys::refused_call() {
-            Some((call, _)) => of_the_call(call, errno, is_filtered(Path::new("/proc/self"))),
+            Some((call, _)) => of_the_call(call, errno, is_filtered(Path::new("/proc/thread-self"))),
             None => of_the_peer(process),
         },
         Errno::EFAULT => {
@@ -70,10 +70,10 @@ const UNSEEN: &str = "/proc does not show why; both must run as one user in one 
 const LEFT: &str = "users, dumpability and Yama do not forbid it, so the peer is in another user namespace, or a security \
      module (such as AppArmor or SELinux) forbids it; run both in one container, and allow ptrace between them";
 
-/// Whether a seccomp filter is in force for the process of this folder of
+/// Whether a seccomp filter is in force for the thread of this folder of
 /// proc(5).
-fn is_filtered(process: &Path) -> bool {
-    let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
+fn is_filtered(thread: &Path) -> bool {
+    let status = std::fs::read_to_string(thread.join("status")).unwrap_or_default();
     value(&status, "Seccomp").is_some_and(|mode| mode == "2")
 }
 

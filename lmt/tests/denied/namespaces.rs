@@ -1,5 +1,5 @@
-//! Processes in user and pid namespaces of their own, as in two containers that
-//! share a network namespace, and so each other's sockets.
+//! Processes of other users, and in user and pid namespaces of their own, as in
+//! two containers that share a network namespace, and so each other's sockets.
 
 use std::time::{Duration, Instant};
 
@@ -12,19 +12,13 @@ use crate::common::join_plain;
 use crate::party::{ALL, LARGE, LARGE_BYTES, Party, two};
 
 /// Neither process can reach the other's memory, for this reason.
-fn apart(
-    name: &str,
-    requirement: &str,
-    first: &Confinement,
-    second: &Confinement,
-    errno: i32,
-    words: &[&str],
-) {
+fn apart(name: &str, requirement: &str, [first, second]: [&Confinement; 2], errno: i32, words: &[&str]) {
     if !possible(requirement, &[first, second]) {
         return;
     }
+    let are_two_users = requirement == "users";
     two(name, first, second).run(|group| {
-        let mut party = Party::new(group);
+        let mut party = Party::with(group, move |config| config.allow_other_users = are_two_users);
         party.exchange();
         for mechanism in ["cma", "knem-user", "ioat-software"] {
             party.is_denied(mechanism, errno, words);
@@ -36,9 +30,15 @@ fn apart(
 }
 
 #[test]
+fn two_users_that_allow_each_other() {
+    let (one, other) = (Confinement::new(), Confinement::new().user(UNPRIVILEGED + 1));
+    apart(test_name!(), "users", [&one, &other], EPERM, &["users", "run both as one user"]);
+}
+
+#[test]
 fn two_user_namespaces_that_know_the_user_alike() {
     let own = Confinement::new().user_namespace(UNPRIVILEGED);
-    apart(test_name!(), "userns", &own, &own, EPERM, &["user namespace"]);
+    apart(test_name!(), "userns", [&own, &own], EPERM, &["user namespace"]);
 }
 
 #[test]
@@ -48,8 +48,7 @@ fn two_user_namespaces_that_know_the_user_as_different_numbers() {
     apart(
         test_name!(),
         "userns",
-        &as_root,
-        &as_another,
+        [&as_root, &as_another],
         EPERM,
         &["another user namespace", "run both in one"],
     );
@@ -58,7 +57,7 @@ fn two_user_namespaces_that_know_the_user_as_different_numbers() {
 #[test]
 fn two_pid_namespaces() {
     let own = Confinement::new().pid_namespace();
-    apart(test_name!(), "pidns", &own, &own, ESRCH, &["pid", "namespace"]);
+    apart(test_name!(), "pidns", [&own, &own], ESRCH, &["pid", "namespace"]);
 }
 
 /// From above, the process below has a number; from below, nobody above has.
@@ -116,7 +115,23 @@ fn a_user_namespace_below_the_others() {
 #[test]
 fn two_user_namespaces_that_do_not_know_the_user() {
     let own = Confinement::new().user_namespace_without_users();
-    apart(test_name!(), "userns", &own, &own, EPERM, &["user namespace"]);
+    apart(test_name!(), "userns", [&own, &own], EPERM, &["user namespace"]);
+}
+
+/// Neither process sends anything to the other.
+fn strangers(name: &str, first: &Confinement, second: &Confinement, seen_as: u32) {
+    if !possible("userns", &[first, second]) {
+        return;
+    }
+    two(name, first, second).run(|group| {
+        assert_eq!(nix::unistd::geteuid().as_raw(), seen_as);
+        let (endpoint, peers) = join_plain(group);
+        let peer = peers[1 - group.rank() as usize];
+        let error =
+            endpoint.send_synchronous(peer, 1, b"secret").expect_err("they are strangers").to_string();
+        assert!(error.contains("user"), "{error}");
+        group.barrier();
+    });
 }
 
 /// Two users that look alike, as each is unknown where the other is, are told
@@ -124,20 +139,20 @@ fn two_user_namespaces_that_do_not_know_the_user() {
 #[test]
 fn two_users_that_no_namespace_knows_are_strangers() {
     let first = Confinement::new().user_namespace_without_users();
-    let second = first.clone().user(UNPRIVILEGED + 1);
-    if !possible("userns", &[&first, &second]) {
-        return;
-    }
-    two(test_name!(), &first, &second).run(|group| {
-        let (endpoint, peers) = join_plain(group);
-        let theirs = std::fs::read_to_string("/proc/self/status").expect("procfs");
-        assert!(theirs.contains("Uid:\t65534\t65534"), "{theirs}");
-        let peer = peers[1 - group.rank() as usize];
-        let error =
-            endpoint.send_synchronous(peer, 1, b"secret").expect_err("they are strangers").to_string();
-        assert!(error.contains("user"), "{error}");
-        group.barrier();
-    });
+    strangers(test_name!(), &first, &first.clone().user(UNPRIVILEGED + 1), 65_534);
+}
+
+#[test]
+fn two_users_with_the_same_number_in_their_namespaces_are_strangers() {
+    let first = Confinement::new().user_namespace(0);
+    strangers(test_name!(), &first, &first.clone().user(UNPRIVILEGED + 1), 0);
+}
+
+/// The nobody of a namespace looks like all whom it does not know.
+#[test]
+fn nobody_and_a_user_that_its_namespace_does_not_know_are_strangers() {
+    let first = Confinement::new().user_namespace(65_534);
+    strangers(test_name!(), &first, &first.clone().user(UNPRIVILEGED + 1), 65_534);
 }
 
 /// A peer without a number here still has a pidfd, which tells of its end.

@@ -1,14 +1,14 @@
 //! What the tests of denials share: a group of two, the messages between them,
 //! and what is asked afterwards.
 
-use lmt::{Endpoint, PeerId};
+use lmt::{Config, Endpoint, PeerId};
 use lmt_conformance::denials::Confinement;
 use lmt_conformance::group::{Group, Results, Test};
 use lmt_core::mechanism::Abilities;
 use lmt_core::mechanisms::{Counters, Standing};
 use lmt_core::selection::{Taken, Why};
 
-use crate::common::{LIMIT, join_plain, pattern, receive_and_check};
+use crate::common::{LIMIT, join, pattern, receive_and_check};
 
 /// Lengths of the messages, in bytes; those above the eager limit are large.
 pub const SIZES: [usize; 6] = [0, 8, 4 << 10, 64 << 10, 1 << 20, 16 << 20];
@@ -55,12 +55,18 @@ impl<'a> Party<'a> {
     /// # Panics
     /// When the process is the superuser, or holds a capability.
     pub fn new(group: &'a Group) -> Self {
+        Self::with(group, |_| {})
+    }
+
+    /// # Panics
+    /// As [`Self::new`].
+    pub fn with(group: &'a Group, change: impl FnOnce(&mut Config) + 'static) -> Self {
         assert!(
             !nix::unistd::geteuid().is_root() || is_in_user_namespace(),
             "the superuser is denied nothing"
         );
         assert_eq!(capabilities(), 0, "capabilities would be exempt from what is denied");
-        let (endpoint, peers) = join_plain(group);
+        let (endpoint, peers) = join(group, change);
         let peer = peers[1 - group.rank() as usize];
         Self { group, endpoint, peer, sent: 0 }
     }
