@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 pub mod configuration;
-pub mod place;
+pub mod dma_min;
 pub mod rules;
 pub mod size;
+pub mod topology;
