@@ -499,6 +499,7 @@ impl Mechanisms {
     /// Notes that a mechanism is of no more use in one model with this peer.
     /// The sender stops proposing it; a receiver that could not copy knows that
     /// it cannot read the peer. Of all else the sender, which proposes, is told.
+    /// `reason` says what happened in the middle of a message.
     pub fn give_up(
         &mut self,
         peer: PeerKey,
@@ -517,13 +518,15 @@ impl Mechanisms {
                 (Role::Receiver, _) => return,
             };
             *lost = false;
+            let failed = format!("{model:?} failed in the middle of a message: {}", reason.sentence);
             match &mut standing.reason {
-                None => standing.reason = Some(reason),
+                None => standing.reason = Some(Unavailable { sentence: failed, ..reason }),
+                Some(known) if known.sentence.contains(&failed) => {}
                 // Each way can be lost once or twice, so this stays short.
-                Some(known) if !known.sentence.contains(&reason.sentence) => {
-                    known.sentence = format!("{}; {}", known.sentence, reason.sentence);
+                Some(known) if known.sentence.contains(&reason.sentence) => {
+                    known.sentence = format!("{}; {model:?} failed likewise", known.sentence);
                 }
-                Some(_) => {}
+                Some(known) => known.sentence = format!("{}; {failed}", known.sentence),
             }
         }
         self.changed(peer);

@@ -171,9 +171,13 @@ fn a_receiver_that_cannot_copy_knows_why() {
 #[test]
 fn reasons_add_up_and_are_not_repeated() {
     let mut all = known();
-    lose(&mut all, Model::Get, Role::Sender, "the receiver may not");
-    lose(&mut all, Model::Put, Role::Sender, "the sender may not");
-    let standing = lose(&mut all, Model::Put, Role::Sender, "the sender may not");
-    assert_eq!(standing.reason.unwrap().sentence, "the receiver may not; the sender may not");
+    lose(&mut all, Model::Get, Role::Sender, "it is closed");
+    lose(&mut all, Model::Get, Role::Sender, "it is closed");
+    lose(&mut all, Model::Put, Role::Sender, "it is closed");
+    let standing = lose(&mut all, Model::Put, Role::Sender, "it is gone");
+    assert_eq!(
+        standing.reason.unwrap().sentence,
+        "Get failed in the middle of a message: it is closed; Put failed likewise; Put failed in the middle of a message: it is gone"
+    );
     assert!(!standing.theirs.read && !standing.ours.write);
 }

@@ -309,7 +309,6 @@ impl Transfers {
                     self.being_read -= u32::from(was_read);
                 }
                 Action::Blacklist { peer, mechanism, model, role, errno, sentence } => {
-                    let sentence = format!("{model:?} failed in the middle of a message: {sentence}");
                     self.mechanisms.give_up(peer, mechanism, model, role, Unavailable { errno, sentence });
                 }
                 Action::CompleteSend { id, result } => {

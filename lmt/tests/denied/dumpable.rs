@@ -8,7 +8,7 @@ use nix::libc::EPERM;
 use nix::sys::prctl::set_dumpable;
 
 use crate::common::{join, pattern};
-use crate::party::{ALL, LARGE, LARGE_BYTES, NONE, Party, Whom, two};
+use crate::party::{ALL, DENIED, LARGE, LARGE_BYTES, NONE, Party, Whom, two};
 
 const WORDS: [&str; 2] = ["not dumpable", "PR_SET_DUMPABLE"];
 
@@ -31,13 +31,14 @@ fn check(party: &Party<'_>, closed: Whom) {
     let rank = party.group.rank();
     let cma = party.counters("cma");
     if closed.includes(1 - rank) {
-        for mechanism in ["cma", "knem-user", "ioat-software"] {
+        for mechanism in DENIED {
             party.is_denied(mechanism, EPERM, &WORDS);
         }
         assert_eq!(cma.bytes, 0);
     } else {
         assert_eq!((party.standing("cma").ours, party.standing("cma").reason), (ALL, None));
         assert_eq!(cma.bytes, 2 * LARGE_BYTES);
+        assert!(party.notes().contains("only this process can copy"), "{}", party.notes());
     }
     match closed {
         Whom::Both => assert_eq!(party.used(), [("shm", LARGE)]),
@@ -91,6 +92,25 @@ fn of_both_processes_without_an_alternative_ends_in_an_error() {
             received.expect_err("there is no way").to_string()
         };
         assert!(WORDS.iter().all(|word| error.contains(word)), "{error}");
+        group.barrier();
+    });
+}
+
+/// Whatever rules and calibrations prefer: what is denied is not among it.
+#[test]
+fn of_both_processes_the_rules_do_without_the_denied() {
+    let plain = Confinement::new();
+    two(test_name!(), &plain, &plain).run(|group| {
+        set_dumpable(false).expect("prctl allows it");
+        let mut party = Party::with(group, |_| {});
+        party.exchange();
+        for mechanism in DENIED {
+            party.is_denied(mechanism, EPERM, &WORDS);
+        }
+        let used = party.used();
+        assert!(used.iter().all(|(name, _)| !DENIED.contains(name)), "{used:?}");
+        assert_eq!(used.iter().map(|(_, messages)| messages).sum::<u64>(), LARGE);
+        assert!(!DENIED.contains(&party.would_take().as_str()));
         group.barrier();
     });
 }

@@ -9,7 +9,7 @@ use lmt_conformance::test_name;
 use nix::libc::{EPERM, ESRCH};
 
 use crate::common::join_plain;
-use crate::party::{ALL, LARGE, LARGE_BYTES, Party, two};
+use crate::party::{ALL, DENIED, LARGE, LARGE_BYTES, Party, in_order, two};
 
 /// Neither process can reach the other's memory, for this reason.
 fn apart(name: &str, requirement: &str, [first, second]: [&Confinement; 2], errno: i32, words: &[&str]) {
@@ -18,9 +18,12 @@ fn apart(name: &str, requirement: &str, [first, second]: [&Confinement; 2], errn
     }
     let are_two_users = requirement == "users";
     two(name, first, second).run(|group| {
-        let mut party = Party::with(group, move |config| config.allow_other_users = are_two_users);
+        let mut party = Party::with(group, move |config| {
+            config.allow_other_users = are_two_users;
+            in_order(config);
+        });
         party.exchange();
-        for mechanism in ["cma", "knem-user", "ioat-software"] {
+        for mechanism in DENIED {
             party.is_denied(mechanism, errno, words);
         }
         assert_eq!(party.used(), [("shm", LARGE)]);
@@ -75,7 +78,7 @@ fn a_pid_namespace_below_the_others() {
             assert_eq!((party.standing("cma").ours, party.standing("cma").reason), (ALL, None));
             assert_eq!(cma.bytes, 2 * LARGE_BYTES);
         } else {
-            for mechanism in ["cma", "knem-user", "ioat-software"] {
+            for mechanism in DENIED {
                 party.is_denied(mechanism, ESRCH, &["pid", "namespace"]);
             }
             assert_eq!(cma.bytes, 0);
@@ -100,7 +103,7 @@ fn a_user_namespace_below_the_others() {
             assert_eq!((party.standing("cma").ours, party.standing("cma").reason), (ALL, None));
             assert_eq!(cma.bytes, 2 * LARGE_BYTES);
         } else {
-            for mechanism in ["cma", "knem-user", "ioat-software"] {
+            for mechanism in DENIED {
                 party.is_denied(mechanism, EPERM, &["user namespace"]);
             }
             assert_eq!(cma.bytes, 0);

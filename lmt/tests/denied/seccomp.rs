@@ -5,7 +5,7 @@ use lmt_conformance::denials::{Confinement, possible};
 use lmt_conformance::test_name;
 use nix::libc::{ENOSYS, EPERM};
 
-use crate::party::{ALL, LARGE, LARGE_BYTES, Party, Whom, two};
+use crate::party::{ALL, DENIED, LARGE, LARGE_BYTES, Party, Whom, two};
 
 const WORDS: [&str; 3] = ["seccomp", "process_vm_readv", "profile"];
 
@@ -27,7 +27,7 @@ fn refused_to(name: &str, whom: Whom, errno: i32) {
 fn check(party: &Party<'_>, refused: Whom, errno: i32) {
     let cma = party.counters("cma");
     if refused.includes(party.group.rank()) {
-        for mechanism in ["cma", "knem-user", "ioat-software"] {
+        for mechanism in DENIED {
             party.is_denied(mechanism, errno, &WORDS);
         }
         assert_eq!(cma.bytes, 0);
