@@ -11,6 +11,8 @@ mod midway;
 mod namespaces;
 #[path = "denied/party.rs"]
 mod party;
+#[path = "denied/regions.rs"]
+mod regions;
 #[path = "denied/seccomp.rs"]
 mod seccomp;
 #[path = "denied/unchanged.rs"]

@@ -174,3 +174,7 @@ impl fmt::Display for Explanation {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "explanation_tests.rs"]
+mod tests;
