@@ -123,7 +123,7 @@ fn two_user_namespaces_that_do_not_know_the_user() {
 
 /// Neither process sends anything to the other.
 fn strangers(name: &str, first: &Confinement, second: &Confinement, seen_as: u32) {
-    if !possible("userns", &[first, second]) {
+    if !possible("users", &[first, second]) {
         return;
     }
     two(name, first, second).run(|group| {
