@@ -9,6 +9,8 @@
 
 pub mod bell;
 pub mod buffer;
+#[cfg(not(loom))]
+pub mod checkup;
 pub mod config;
 #[cfg(not(loom))]
 pub mod connect;

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use crate::bell::Bell;
 use crate::buffer::{Buffer, Segment};
+#[cfg(not(loom))]
+use crate::checkup::{Finding, Host};
 use crate::identity::EndpointId;
 use crate::process::PeerProcess;
 
@@ -36,6 +38,18 @@ impl Model {
             _ => None,
         }
     }
+}
+
+/// What a mechanism needs of the machine beyond the two processes and memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Needs {
+    /// Nothing but system calls that every kernel of ours has: where it does
+    /// not work, something stands in its way.
+    Kernel,
+    /// A module that most kernels come without.
+    Module,
+    /// A device that most machines come without.
+    Device,
 }
 
 /// Which end of a message this process is.
@@ -281,6 +295,19 @@ pub trait Lmt: Send + 'static {
 
     /// The models it can do, the preferred one first.
     fn models(&self) -> &'static [Model];
+
+    /// What it needs of the machine; by default what every kernel has.
+    fn needs(&self) -> Needs {
+        Needs::Kernel
+    }
+
+    /// What there is to look at on a machine when it does not work, or works
+    /// less well than it could: nothing by default. It changes nothing, and it
+    /// may be asked of an instance that is not used otherwise.
+    #[cfg(not(loom))]
+    fn checkups(&self, _host: &Host) -> Vec<Finding> {
+        Vec::new()
+    }
 
     /// What a new peer must know to probe it.
     ///
