@@ -274,8 +274,8 @@ impl Mechanisms {
 
     /// What each is, in order.
     pub fn profiles(&self) -> Vec<Profile> {
-        let profile = |m: &Box<dyn AnyLmt>| Profile { name: m.name(), models: m.models(), needs: m.needs() };
-        self.list.iter().map(profile).collect()
+        let of = |m: &dyn AnyLmt| Profile { name: m.name(), models: m.models(), needs: m.needs() };
+        self.list.iter().map(|m| of(m.as_ref())).collect()
     }
 
     /// What each finds on a machine, by name, in order ([`Lmt::checkups`]).

@@ -2,6 +2,30 @@
 
 use lmt_core::config::{Config, ConfigError};
 
+/// What users may set.
+const SETTINGS: [&str; 6] = [
+    "LMT_CONFIG",
+    "LMT_MECHANISM",
+    "LMT_EAGER_MAX",
+    "LMT_SOCKET_DIR",
+    "LMT_CONNECT_TIMEOUT_MS",
+    "LMT_STATS",
+];
+
+/// All variables that lmt reads: what users may set, and what the launcher sets
+/// for its ranks. One that begins with `LMT_` and is not among them is a slip.
+///
+/// ```
+/// assert!(lmt::environment_variables().contains(&"LMT_MECHANISM"));
+/// ```
+pub fn environment_variables() -> Vec<&'static str> {
+    let mut all = SETTINGS.to_vec();
+    all.extend(crate::launch::VARIABLES);
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 /// Applies the environment to a configuration: `LMT_MECHANISM` (a list with
 /// commas, or `auto`), `LMT_EAGER_MAX` (bytes), `LMT_SOCKET_DIR` (a folder) and
 /// `LMT_CONNECT_TIMEOUT_MS`.
