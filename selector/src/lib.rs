@@ -3,3 +3,6 @@
 //! It decides and moves no byte: it knows lmt-core's vocabulary and no
 //! mechanism by name.
 #![deny(unsafe_code)]
+
+pub mod dma_min;
+pub mod topology;
