@@ -3,14 +3,8 @@
 use lmt_core::config::{Config, ConfigError};
 
 /// What users may set.
-const SETTINGS: [&str; 6] = [
-    "LMT_CONFIG",
-    "LMT_MECHANISM",
-    "LMT_EAGER_MAX",
-    "LMT_SOCKET_DIR",
-    "LMT_CONNECT_TIMEOUT_MS",
-    "LMT_STATS",
-];
+const SETTINGS: [&str; 6] =
+    ["LMT_CONFIG", "LMT_MECHANISM", "LMT_EAGER_MAX", "LMT_SOCKET_DIR", "LMT_CONNECT_TIMEOUT_MS", "LMT_STATS"];
 
 /// All variables that lmt reads: what users may set, and what the launcher sets
 /// for its ranks. One that begins with `LMT_` and is not among them is a slip.

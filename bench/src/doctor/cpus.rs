@@ -22,13 +22,17 @@ pub(super) fn findings(host: &Host, ranks: u32) -> Vec<Finding> {
 fn ranks_on(ranks: u32, cpus: u32, list: &str) -> Finding {
     let name = "ranks and CPUs";
     if ranks <= cpus {
-        let meaning = format!("{ranks} ranks, and this process may use {cpus} CPUs ({list}): waits spin first, then sleep");
+        let meaning = format!(
+            "{ranks} ranks, and this process may use {cpus} CPUs ({list}): waits spin first, then sleep"
+        );
         return Finding::new(name, State::Good, meaning);
     }
     let meaning = format!(
         "{ranks} ranks, and this process may use {cpus} CPUs ({list}): waits sleep almost at once, so no rank takes another's time, and a message costs a wake-up (some 10 us) more"
     );
-    let fix = format!("start at most {cpus} ranks, or allow more CPUs (taskset, the cgroup's cpuset, the batch system)");
+    let fix = format!(
+        "start at most {cpus} ranks, or allow more CPUs (taskset, the cgroup's cpuset, the batch system)"
+    );
     Finding::new(name, State::Limited, meaning).fixed_by(fix)
 }
 
@@ -66,9 +70,10 @@ fn quota(host: &Host, ranks: u32, cpus: Option<u32>) -> Option<Finding> {
     let meaning = format!(
         "the cgroup allows {least:.1} CPUs' time to {wanted} ranks that run at once: they are stopped for the rest of each period, in the middle of a message too"
     );
-    Some(Finding::new(name, State::Limited, meaning).fixed_by(
-        "raise cpu.max of the cgroup (with Docker: --cpus), or start fewer ranks",
-    ))
+    Some(
+        Finding::new(name, State::Limited, meaning)
+            .fixed_by("raise cpu.max of the cgroup (with Docker: --cpus), or start fewer ranks"),
+    )
 }
 
 #[cfg(test)]

@@ -55,7 +55,9 @@ pub(super) fn cgroups(host: &Host, controller: &str) -> Vec<(Version, PathBuf)> 
         };
         let own = root.join(path.trim_start_matches('/'));
         let up = own.ancestors().take_while(|folder| folder.starts_with(&root));
-        found.extend(up.filter(|folder| host.sys_dir.join(folder).is_dir()).map(|folder| (version, folder.into())));
+        found.extend(
+            up.filter(|folder| host.sys_dir.join(folder).is_dir()).map(|folder| (version, folder.into())),
+        );
     }
     found
 }

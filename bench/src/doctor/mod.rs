@@ -69,11 +69,12 @@ pub fn run(args: &DoctorArgs) -> Result<(), BenchError> {
     let report = examine(args)?;
     let mut out = io::stdout().lock();
     let written = match args.format {
-        DoctorFormat::Json => serde_json::to_string_pretty(&report).map_err(io::Error::from).and_then(|text| {
-            writeln!(out, "{text}")
-        }),
+        DoctorFormat::Json => serde_json::to_string_pretty(&report)
+            .map_err(io::Error::from)
+            .and_then(|text| writeln!(out, "{text}")),
         DoctorFormat::Table => {
-            let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+            let colour =
+                io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
             out.write_all(show::table(&report, colour).as_bytes())
         }
     };

@@ -68,7 +68,7 @@ fn seccomp(host: &Host) -> Finding {
         Some(_) => {
             let filters = host.status("Seccomp_filters").unwrap_or_else(|| "some".to_owned());
             let meaning = format!(
-                "filters in force: {filters}{privileges}; which calls they refuse shows only by making them, as was done for the mechanisms above"
+                "filters in force: {filters}{privileges}; which calls they refuse shows only by making them, as was done for the mechanisms"
             );
             Finding::new(name, State::Good, meaning)
         }

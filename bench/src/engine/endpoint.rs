@@ -133,10 +133,7 @@ fn all_mechanisms(config: &mut Config) {
 }
 
 /// Waits for the second process's message and looks at what was found.
-fn meet(
-    endpoint: &Endpoint,
-    group: EndpointId,
-) -> Result<Vec<(&'static str, Standing)>, OperationError> {
+fn meet(endpoint: &Endpoint, group: EndpointId) -> Result<Vec<(&'static str, Standing)>, OperationError> {
     let peer = endpoint.insert_peer(&address(group.member(1), endpoint))?;
     endpoint.receive(Source::Peer(peer), TagMatch::any(), &mut [])?;
     // What the other process can do is known once this can be sent.
