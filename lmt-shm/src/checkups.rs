@@ -26,9 +26,11 @@ fn make(bytes: u64, commit: bool) -> Result<(), MemoryShort> {
 fn file_finding(host: &Host, made: Result<(), MemoryShort>) -> Finding {
     let name = "memfd_create";
     match made {
-        Ok(()) => {
-            Finding::new(name, State::Good, "a memory file was made, sealed and mapped; lmt uses no file of /dev/shm")
-        }
+        Ok(()) => Finding::new(
+            name,
+            State::Good,
+            "a memory file was made, sealed and mapped; lmt uses no file of /dev/shm",
+        ),
         Err(short) => {
             let policy = host.proc_number("sys/vm/memfd_noexec").ok().flatten();
             let fix = if policy == Some(2) {

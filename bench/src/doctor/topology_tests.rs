@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn a_machine_that_is_not_this_one_is_told_as_such() {
-    let found = seen(Machine::synthetic("package:2 l2:2(size=4MB) core:2 pu:1"));
+    let found = seen(Machine::synthetic("package:2 l2:2(size=4194304) core:2 pu:1"));
     assert_eq!(found.state, State::Limited);
     assert!(found.meaning.contains("not this machine"), "{found:?}");
     assert!(found.meaning.contains("2 packages"), "{found:?}");

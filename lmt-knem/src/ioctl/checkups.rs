@@ -21,8 +21,7 @@ pub(crate) fn checkups(host: &Host) -> Vec<Finding> {
             "/dev/knem",
             State::Missing,
             "there is no KNEM device; nothing depends on it, the same copies are made without the module",
-        )
-        .fixed_by(LOAD),
+        ),
         FileAccess::Refused => Finding::new(
             "/dev/knem",
             State::Blocked,
