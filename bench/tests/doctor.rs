@@ -1,141 +1,20 @@
 //! `lmt doctor` as users start it, also where rights are taken away for real:
 //! as an unprivileged user, since root is exempt from some of the rules.
 
+#[path = "doctor/start.rs"]
+mod start;
 #[path = "doctor/sys.rs"]
 mod sys;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
-
-/// Who has no rights here (nobody).
-const NOBODY: u32 = 65534;
-
-/// A folder that everybody may enter, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("lmt-doctor-run-{}-{test}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        Self(path)
-    }
-
-    fn with(&self, path: &str, content: &str) -> PathBuf {
-        let path = self.0.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, content).unwrap();
-        path
-    }
-
-    /// The command under test, where nobody can start it too. Another process
-    /// copies it: were it this one, a child that another test has just forked
-    /// could hold it open for writing, and it could not be started.
-    fn program(&self, mode: u32) -> PathBuf {
-        let program = self.0.join("lmt");
-        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_lmt")).arg(&program).status().unwrap();
-        assert!(copied.success());
-        fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
-        program
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// The command with a clean environment and a time limit in [`finish`].
-fn doctor(program: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(program);
-    command.arg("doctor").args(arguments).stdin(Stdio::null());
-    for (name, _) in std::env::vars_os() {
-        let name = name.to_string_lossy().into_owned();
-        if name.starts_with("LMT_") || name.starts_with("HWLOC_") {
-            command.env_remove(name);
-        }
-    }
-    command
-}
-
-/// The same by who has no rights: by nobody where these tests run as root, by
-/// their own user elsewhere.
-fn unprivileged(program: &Path, arguments: &[&str]) -> Command {
-    let mut command = doctor(program, arguments);
-    if nix::unistd::geteuid().is_root() {
-        command.uid(NOBODY).gid(NOBODY);
-    }
-    command
-}
-
-fn finish(mut command: Command) -> Output {
-    let folder = Folder::new(&format!("output-{:?}", std::thread::current().id()));
-    let (out, err) = (folder.0.join("out"), folder.0.join("err"));
-    let mut child = command
-        .stdout(fs::File::create(&out).unwrap())
-        .stderr(fs::File::create(&err).unwrap())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let deadline = Instant::now() + Duration::from_secs(120);
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        if Instant::now() > deadline {
-            child.kill().unwrap();
-            panic!("{command:?} did not end");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    Output { status, stdout: fs::read(out).unwrap(), stderr: fs::read(err).unwrap() }
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
-/// Runs it and reads the object that it writes; the exit status says the same.
-fn report(command: Command) -> Value {
-    let output = finish(command);
-    assert_eq!(text(&output.stderr), "");
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let status = if report["ok"].as_bool().unwrap() { 0 } else { 1 };
-    assert_eq!(output.status.code(), Some(status), "{report:#}");
-    report
-}
-
-const JSON: [&str; 2] = ["--format", "json"];
-
-fn named<'a>(list: &'a Value, name: &str) -> &'a Value {
-    let found = list.as_array().unwrap().iter().find(|entry| entry["name"] == name);
-    found.unwrap_or_else(|| panic!("no {name} in {list:#}"))
-}
-
-fn mechanism<'a>(report: &'a Value, name: &str) -> &'a Value {
-    named(&report["mechanisms"], name)
-}
-
-fn says(value: &Value, part: &str) -> bool {
-    value.as_str().is_some_and(|text| text.contains(part))
-}
-
-/// Whether the machine itself lets an unprivileged user copy; where it does not
-/// (a container's filter), what else is refused cannot be told apart.
-fn is_free(program: &Path, test: &str) -> bool {
-    let plain = report(unprivileged(program, &JSON));
-    if plain["ok"] == true {
-        return true;
-    }
-    lmt_conformance::require::skipped("cma", &format!("{test}: {}", plain["verdict"]));
-    false
-}
+use start::{
+    Folder, JSON, as_nobody, doctor, finish, is_free, mechanism, named, report, says, text, unprivileged,
+};
 
 #[test]
 fn an_ordinary_run_is_well_and_ends_with_one_sentence() {
@@ -291,6 +170,31 @@ fn a_user_namespace_of_its_own_changes_nothing() {
     assert!(says(&namespace["meaning"], "not the initial one"), "{namespace}");
 }
 
+#[test]
+fn children_in_another_pid_namespace_are_told() {
+    let folder = Folder::new("pidns");
+    let program = folder.program(0o755);
+    if !is_free(&program, "a pid namespace") {
+        return;
+    }
+    let mut trial = Command::new("true");
+    sys::with_children_in_own_pid_namespace(&mut trial);
+    if let Err(error) = trial.status() {
+        lmt_conformance::require::skipped("user namespaces", &error.to_string());
+        return;
+    }
+    let mut command = unprivileged(&program, &JSON);
+    sys::with_children_in_own_pid_namespace(&mut command);
+    let report = report(command);
+    assert_eq!(report["ok"], false, "{report:#}");
+    let cma = mechanism(&report, "cma");
+    assert_eq!(cma["state"], "limited", "{cma:#}");
+    assert!(says(&cma["meaning"], "when this process sends"), "{cma:#}");
+    let namespace = named(&report["findings"], "pid namespace");
+    assert!(says(&namespace["fix"], "--fork"), "{namespace}");
+    assert_eq!(mechanism(&report, "shm")["state"], "good");
+}
+
 /// The shell sets limits for what it becomes.
 #[test]
 fn limits_of_the_shell_are_told() {
@@ -304,9 +208,7 @@ fn limits_of_the_shell_are_told() {
         for (name, _) in inner.get_envs() {
             command.env_remove(name);
         }
-        if nix::unistd::geteuid().is_root() {
-            command.uid(NOBODY).gid(NOBODY);
-        }
+        as_nobody(&mut command);
         report(command)
     };
     let little = with("ulimit -l 64");
@@ -426,7 +328,7 @@ fn a_work_queue_without_permission_is_blocked_and_fails_nothing() {
 fn mistakes_are_one_line_and_status_2() {
     let program = Path::new(env!("CARGO_BIN_EXE_lmt"));
     for (arguments, part) in [
-        (&["--root", "/nowhere/at/all"][..], "is no folder"),
+        (&["--root", "/nowhere/at/all"][..], "holds no proc"),
         (&["-n", "0"], "from 1"),
         (&["--format", "csv"], "json"),
         (&["cma"], "unexpected"),

@@ -1,7 +1,7 @@
 //! Folders of a machine that is none.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use lmt::checkup::{Finding, Host};
 
@@ -29,10 +29,6 @@ impl Files {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(to, path).unwrap();
         self
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
     }
 
     pub fn host(&self) -> Host {

@@ -83,8 +83,10 @@ pub fn run(args: &DoctorArgs) -> Result<(), BenchError> {
 }
 
 fn examine(args: &DoctorArgs) -> Result<Report, BenchError> {
-    if let Some(root) = args.root.as_ref().filter(|root| !root.is_dir()) {
-        let sentence = format!("--root {} is no folder; it must hold proc, sys and dev", root.display());
+    let holds_any = |root: &&PathBuf| ["proc", "sys", "dev"].iter().any(|folder| root.join(folder).is_dir());
+    if let Some(root) = args.root.as_ref().filter(|root| !holds_any(root)) {
+        let sentence =
+            format!("--root {} holds no proc, sys or dev; name the folder that they are in", root.display());
         return Err(BenchError::Usage(sentence));
     }
     let host = args.root.as_ref().map_or_else(Host::default, |root| Host::under(root));

@@ -104,6 +104,14 @@ fn user_namespace(host: &Host) -> Finding {
 fn pid_namespace(host: &Host) -> Finding {
     let name = "pid namespace";
     let link = std::fs::read_link(host.proc_dir.join("self/ns/pid"));
+    let children = std::fs::read_link(host.proc_dir.join("self/ns/pid_for_children"));
+    if let (Ok(own), Ok(children)) = (&link, &children)
+        && own != children
+    {
+        let meaning = "the processes that this one starts are in another pid namespace than it, so they do not see its pid and cannot copy from or into it";
+        return Finding::new(name, State::Limited, meaning)
+            .fixed_by("start it as the first process of its namespace (unshare --fork --pid --mount-proc)");
+    }
     // As many numbers as namespaces are seen from here down.
     let nested = host.status("NSpid").is_some_and(|pids| pids.split_whitespace().count() > 1);
     match link {

@@ -66,6 +66,20 @@ fn without_the_links_the_map_of_users_decides() {
 }
 
 #[test]
+fn children_in_another_pid_namespace_are_told() {
+    let of = |children: &str| {
+        let files = Files::new("children")
+            .linked("proc/self/ns/pid", INITIAL_PID)
+            .linked("proc/self/ns/pid_for_children", children);
+        pid_namespace(&files.host())
+    };
+    assert_eq!(of(INITIAL_PID).state, State::Good);
+    let other = of("pid:[4026532001]");
+    assert_eq!(other.state, State::Limited);
+    assert!(other.fix.unwrap().contains("--fork"));
+}
+
+#[test]
 fn capabilities_are_listed_by_name() {
     let some = capabilities(&status("CapEff:\t0000000001004000\n").host());
     assert!(some.meaning.contains("CAP_IPC_LOCK") && some.meaning.contains("CAP_SYS_RESOURCE"), "{some:?}");

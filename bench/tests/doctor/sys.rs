@@ -50,3 +50,11 @@ pub fn in_own_user_namespace(command: &mut Command) {
     // allocates nothing.
     unsafe { command.pre_exec(|| Ok(unshare(CloneFlags::CLONE_NEWUSER)?)) };
 }
+
+/// Puts what the command starts, but not itself, into a pid namespace of its
+/// own; a user namespace allows that to everybody.
+pub fn with_children_in_own_pid_namespace(command: &mut Command) {
+    let flags = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWPID;
+    // SAFETY: as above.
+    unsafe { command.pre_exec(move || Ok(unshare(flags)?)) };
+}
