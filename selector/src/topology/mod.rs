@@ -29,6 +29,7 @@ mod synthetic;
 mod sys;
 #[cfg(test)]
 pub(crate) mod testing;
+mod xml;
 
 use lmt_core::cpu_set::CpuSet;
 
@@ -216,3 +217,7 @@ impl Machine {
 #[cfg(test)]
 #[path = "machine_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "machine_properties.rs"]
+mod properties;
