@@ -339,3 +339,22 @@ fn mistakes_are_one_line_and_status_2() {
         assert!(error.lines().count() == 1 && error.contains(part), "{arguments:?}: {error}");
     }
 }
+
+/// Names that are made of what a machine has are explained by their beginning.
+#[test]
+fn the_page_explains_every_line() {
+    let page = include_str!("../../docs/doctor.md");
+    let report = report(doctor(Path::new(env!("CARGO_BIN_EXE_lmt")), &JSON));
+    let of = |findings: &Value| {
+        let names =
+            findings.as_array().unwrap().iter().map(|finding| finding["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    let mut names = of(&report["findings"]);
+    report["mechanisms"].as_array().unwrap().iter().for_each(|entry| names.extend(of(&entry["findings"])));
+    assert!(names.len() > 25, "{names:?}");
+    for name in names.iter().filter(|name| !name.starts_with("LMT_")) {
+        let name = name.split(" wq").next().unwrap();
+        assert!(page.contains(&format!("**{name}**")), "docs/doctor.md does not explain '{name}'");
+    }
+}

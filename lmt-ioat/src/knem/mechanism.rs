@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
-use lmt_core::checkup::{Finding, Host, State};
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::mechanism::{
     Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Role, Step, Unavailable,
 };
@@ -55,22 +55,6 @@ impl<D: Driver> Default for OffloadKnem<D> {
     }
 }
 
-/// Whether the kernel has DMA channels that a driver can copy by
-/// (Documentation/ABI/testing/sysfs-class-dma in its older form: class/dma).
-fn dma_channels(host: &Host) -> Finding {
-    let name = "DMA channels";
-    let entries = std::fs::read_dir(host.sys_dir.join("class/dma"));
-    match entries.map_or(0, |entries| entries.flatten().count()) {
-        0 => Finding::new(
-            name,
-            State::Missing,
-            "the kernel has none (I/OAT or the like); nothing depends on them",
-        )
-        .fixed_by("on a machine with I/OAT: sudo modprobe ioatdma, then load KNEM again"),
-        count => Finding::new(name, State::Good, format!("the kernel has {count}")),
-    }
-}
-
 /// A peer.
 #[derive(Debug)]
 pub struct OffloadKnemPeer {
@@ -108,7 +92,7 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
 
     fn checkups(&self, host: &Host) -> Vec<Finding> {
         let mut found = self.regions.checkups(host);
-        found.push(dma_channels(host));
+        found.push(super::checkups::dma_channels(host));
         found
     }
 
