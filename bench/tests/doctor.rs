@@ -255,6 +255,7 @@ fn variables_that_nobody_reads_are_told() {
     command.env("LMT_EAGER_MAX", "much");
     let wrong = report(command);
     assert_eq!(wrong["ok"], false, "no endpoint can be opened: {wrong:#}");
+    assert!(says(&wrong["verdict"], "cannot send each other messages"), "{}", wrong["verdict"]);
     assert!(says(&named(&wrong["findings"], "variables")["meaning"], "LMT_EAGER_MAX"), "{wrong:#}");
     let mut command = doctor(program, &JSON);
     command.env("LMT_MECHANISM", "shm");

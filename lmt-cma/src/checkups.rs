@@ -21,12 +21,34 @@ const SCOPE: &str = "sys/kernel/yama/ptrace_scope";
 /// ```
 pub fn checkups(host: &Host) -> Vec<Finding> {
     let privileged = host.has_capability(SYS_PTRACE);
-    vec![
+    let mut found = vec![
         calls().by_call(host),
         yama(host, privileged),
         capability(privileged),
         dumpability(crate::sys::dumpable(), privileged).by_call(host),
-    ]
+    ];
+    found.extend(selinux(host));
+    found
+}
+
+/// SELinux's switch against debuggers, where there is SELinux: its value now,
+/// and the one that is pending.
+fn selinux(host: &Host) -> Option<Finding> {
+    let name = "SELinux, deny_ptrace";
+    let text = match host.sys_text("fs/selinux/booleans/deny_ptrace") {
+        Ok(text) => text?,
+        Err(why) => return Some(Finding::new(name, State::Unknown, why)),
+    };
+    Some(match text.split_whitespace().next() {
+        Some("0") => Finding::new(name, State::Good, "off: it refuses nobody"),
+        Some("1") => Finding::new(
+            name,
+            State::Blocked,
+            "on: no process may reach another's memory, but for those of exempt domains",
+        )
+        .fixed_by("sudo setsebool -P deny_ptrace off"),
+        _ => Finding::new(name, State::Unknown, format!("it says '{text}', which is neither 0 nor 1")),
+    })
 }
 
 /// Both calls on memory of this very process: that needs no right, so what is

@@ -96,3 +96,16 @@ fn the_calls_are_made_for_real() {
     let other = Files::new("real", None, NO_CAPABILITY).finding(&found.name);
     assert!(other.meaning.ends_with("(found by a call on this machine, not in the files given)"));
 }
+
+#[test]
+fn the_switch_of_selinux_is_looked_at_where_it_is() {
+    let files = Files::new("selinux", None, NO_CAPABILITY);
+    let host = Host::under(&files.0);
+    assert_eq!(selinux(&host), None);
+    fs::create_dir_all(files.0.join("sys/fs/selinux/booleans")).unwrap();
+    for (text, state) in [("0 0", State::Good), ("1 0", State::Blocked), ("", State::Unknown)] {
+        fs::write(files.0.join("sys/fs/selinux/booleans/deny_ptrace"), text).unwrap();
+        assert_eq!(selinux(&host).unwrap().state, state, "{text}");
+        assert_eq!(files.finding("SELinux, deny_ptrace").state, state, "{text}");
+    }
+}

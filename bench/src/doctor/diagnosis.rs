@@ -58,7 +58,10 @@ pub fn diagnose(
             Diagnosis { is_best: best.contains(&profile.name), ..diagnosed }
         })
         .collect();
-    let (ok, verdict) = conclude(&all, host.is_this_machine());
+    let (ok, verdict) = match meeting {
+        Ok(_) => conclude(&all, host.is_this_machine()),
+        Err(why) => (false, format!("Two processes cannot send each other messages here: {why}.")),
+    };
     (all, best, ok, verdict)
 }
 
