@@ -9,7 +9,6 @@
 
 pub mod bell;
 pub mod buffer;
-#[cfg(not(loom))]
 pub mod checkup;
 pub mod config;
 #[cfg(not(loom))]

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use crate::bell::Bell;
 use crate::buffer::{Buffer, Segment};
-#[cfg(not(loom))]
 use crate::checkup::{Finding, Host};
 use crate::identity::EndpointId;
 use crate::process::PeerProcess;
@@ -304,7 +303,6 @@ pub trait Lmt: Send + 'static {
     /// What there is to look at on a machine when it does not work, or works
     /// less well than it could: nothing by default. It changes nothing, and it
     /// may be asked of an instance that is not used otherwise.
-    #[cfg(not(loom))]
     fn checkups(&self, _host: &Host) -> Vec<Finding> {
         Vec::new()
     }

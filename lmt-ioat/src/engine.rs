@@ -1,7 +1,6 @@
 //! The trait behind which every copy engine stands.
 
 use lmt_core::bell::Bell;
-#[cfg(not(loom))]
 use lmt_core::checkup::{Finding, Host};
 use lmt_core::mechanism::{Fault, Needs, Unavailable};
 
@@ -140,7 +139,6 @@ pub trait CopyEngine: Send + 'static {
     }
 
     /// What there is to look at when it does not work: nothing by default.
-    #[cfg(not(loom))]
     fn checkups(&self, _host: &Host) -> Vec<Finding> {
         Vec::new()
     }
