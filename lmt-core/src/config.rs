@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::keys::{Key, Kind, Value};
+
 /// Sizes, bounds and times of one endpoint.
 ///
 /// ```
@@ -72,6 +74,109 @@ impl Default for Config {
     }
 }
 
+/// The keys of an endpoint, in the order in which they are documented. The
+/// defaults are [`Config::default`]'s.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "eager_max_bytes",
+        kind: Kind::Bytes { least: 0, most: 1 << 20, multiple_of: 1 },
+        variable: Some("LMT_EAGER_MAX"),
+        meaning: "the longest message that travels in inbox cells; longer ones are announced and moved by a mechanism",
+        reason: "one cell",
+    },
+    Key {
+        name: "inbox_cells",
+        kind: Kind::PowerOfTwo { least: 8, most: 65536 },
+        variable: Some("LMT_INBOX_CELLS"),
+        meaning: "cells of this endpoint's inbox",
+        reason: "half a MiB with the default cells, and two cells for each of 64 senders",
+    },
+    Key {
+        name: "cell_bytes",
+        kind: Kind::Bytes { least: 512, most: 1 << 20, multiple_of: 64 },
+        variable: Some("LMT_CELL_BYTES"),
+        meaning: "payload of one cell",
+        reason: "a page: what is longer is faster by a mechanism",
+    },
+    Key {
+        name: "max_peers",
+        kind: Kind::Count { least: 1, most: 65535 },
+        variable: Some("LMT_MAX_PEERS"),
+        meaning: "the most peers that an endpoint knows",
+        reason: "each takes a cache line of the segment, and no machine of today has more cores",
+    },
+    Key {
+        name: "unexpected_max_bytes",
+        kind: Kind::Bytes { least: 65536, most: u64::MAX, multiple_of: 1 },
+        variable: Some("LMT_UNEXPECTED_MAX"),
+        meaning: "bytes of unexpected messages kept for one sender before it is held back",
+        reason: "a burst of short messages fits, and a thousand senders stay within a GiB",
+    },
+    Key {
+        name: "pending_max_messages",
+        kind: Kind::Count { least: 1, most: u32::MAX as u64 },
+        variable: Some("LMT_PENDING_MAX"),
+        meaning: "messages that wait in this process for one peer whose inbox is full or that is not connected yet, before a send says WouldBlock",
+        reason: "enough for a burst of sends without a receive, little enough to be noticed",
+    },
+    Key {
+        name: "connect_timeout_ms",
+        kind: Kind::Milliseconds { least: 0, most: u64::MAX },
+        variable: Some("LMT_CONNECT_TIMEOUT_MS"),
+        meaning: "how long a peer may take to appear and answer before an operation with it fails",
+        reason: "ranks of one group start within seconds of each other",
+    },
+    Key {
+        name: "close_timeout_ms",
+        kind: Kind::Milliseconds { least: 0, most: u64::MAX },
+        variable: Some("LMT_CLOSE_TIMEOUT_MS"),
+        meaning: "how long closing waits for what is still to be sent",
+        reason: "a peer that computes looks at its inbox within a second, or not soon",
+    },
+    Key {
+        name: "quota_bytes",
+        kind: Kind::Bytes { least: 4096, most: u64::MAX, multiple_of: 1 },
+        variable: Some("LMT_QUOTA"),
+        meaning: "the most bytes one transfer moves before others get their turn",
+        reason: "under 100 us at memory speed",
+    },
+    Key {
+        name: "spins",
+        kind: Kind::Count { least: 0, most: u32::MAX as u64 },
+        variable: Some("LMT_SPINS"),
+        meaning: "how often a waiting endpoint looks for messages before it yields its core",
+        reason: "about a millisecond, so that whoever waits for a copy of some MiB is awake when it is done; a wake-up costs some 20 us",
+    },
+    Key {
+        name: "yields",
+        kind: Kind::Count { least: 0, most: u32::MAX as u64 },
+        variable: Some("LMT_YIELDS"),
+        meaning: "how often it then yields its core before it sleeps",
+        reason: "others get the core at once, and a sleep costs some 20 us",
+    },
+    Key {
+        name: "allow_other_users",
+        kind: Kind::Flag,
+        variable: Some("LMT_ALLOW_OTHER_USERS"),
+        meaning: "whether peers of other users may connect",
+        reason: "a peer that may use a single copy is trusted with the whole address space",
+    },
+    Key {
+        name: "socket_dir",
+        kind: Kind::Folder,
+        variable: Some("LMT_SOCKET_DIR"),
+        meaning: "folder for the listening socket; the abstract namespace when there is none",
+        reason: "a name in the abstract namespace goes with its process; a folder is for containers with network namespaces of their own",
+    },
+    Key {
+        name: "mechanisms",
+        kind: Kind::Mechanisms,
+        variable: Some("LMT_MECHANISM"),
+        meaning: "only these mechanisms are used, in this order, whatever the rules say; a name may be a family's (the part before the first hyphen), and may say who copies (name:get, name:put, name:cooperative)",
+        reason: "all that work, in the order of the rules",
+    },
+];
+
 /// Why a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -82,19 +187,25 @@ pub enum ConfigError {
         /// The key.
         key: &'static str,
         /// What it was set to.
-        value: u64,
+        value: Value,
         /// What it must be.
-        rule: &'static str,
+        rule: String,
+    },
+    /// There is no such key.
+    #[error("there is no key `{key}`; `lmt config --document` lists the keys")]
+    UnknownKey {
+        /// What was asked for.
+        key: String,
     },
     /// An environment variable cannot be read.
     #[error("the environment variable {name} is `{value}`; it must be {rule}")]
     Variable {
         /// The variable.
-        name: &'static str,
+        name: String,
         /// What it holds.
         value: String,
         /// What it must be.
-        rule: &'static str,
+        rule: String,
     },
 }
 
@@ -104,40 +215,79 @@ impl Config {
     /// # Errors
     /// The first key whose value cannot work, and what would.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let checks = [
-            (
-                "inbox_cells",
-                u64::from(self.inbox_cells),
-                self.inbox_cells.is_power_of_two() && (8..=65536).contains(&self.inbox_cells),
-                "a power of two from 8 to 65536",
-            ),
-            (
-                "cell_bytes",
-                u64::from(self.cell_bytes),
-                self.cell_bytes.is_multiple_of(64) && (512..=1 << 20).contains(&self.cell_bytes),
-                "a multiple of 64 from 512 to 1048576",
-            ),
-            ("eager_max_bytes", self.eager_max_bytes, self.eager_max_bytes <= 1 << 20, "at most 1048576"),
-            ("max_peers", u64::from(self.max_peers), (1..=65535).contains(&self.max_peers), "1 to 65535"),
-            (
-                "unexpected_max_bytes",
-                self.unexpected_max_bytes,
-                self.unexpected_max_bytes >= 65536,
-                "at least 65536",
-            ),
-            (
-                "pending_max_messages",
-                u64::from(self.pending_max_messages),
-                self.pending_max_messages >= 1,
-                "at least 1",
-            ),
-            ("quota_bytes", self.quota_bytes, self.quota_bytes >= 4096, "at least 4096"),
-        ];
-        for (key, value, good, rule) in checks {
-            if !good {
-                return Err(ConfigError::OutOfRange { key, value, rule });
+        for key in KEYS {
+            let Some(value) = self.get(key.name) else { continue };
+            key.check(&value).map_err(|rule| ConfigError::OutOfRange { key: key.name, value, rule })?;
+        }
+        Ok(())
+    }
+
+    /// The value of a key; `None` when there is no such key.
+    pub fn get(&self, name: &str) -> Option<Value> {
+        let number = |number: u64| Some(Value::Number(number));
+        match name {
+            "eager_max_bytes" => number(self.eager_max_bytes),
+            "inbox_cells" => number(self.inbox_cells.into()),
+            "cell_bytes" => number(self.cell_bytes.into()),
+            "max_peers" => number(self.max_peers.into()),
+            "unexpected_max_bytes" => number(self.unexpected_max_bytes),
+            "pending_max_messages" => number(self.pending_max_messages.into()),
+            "connect_timeout_ms" => number(self.connect_timeout_ms),
+            "close_timeout_ms" => number(self.close_timeout_ms),
+            "quota_bytes" => number(self.quota_bytes),
+            "spins" => number(self.spins.into()),
+            "yields" => number(self.yields.into()),
+            "allow_other_users" => Some(Value::Flag(self.allow_other_users)),
+            "socket_dir" => Some(match &self.socket_dir {
+                Some(folder) => Value::Text(folder.to_string_lossy().into_owned()),
+                None => Value::Absent,
+            }),
+            "mechanisms" => Some(self.mechanisms.clone().map_or(Value::Absent, Value::Names)),
+            _ => None,
+        }
+    }
+
+    /// Sets a key, after its kind and bounds were checked.
+    ///
+    /// # Errors
+    /// There is no such key, or it cannot have that value.
+    pub fn set(&mut self, name: &str, value: Value) -> Result<(), ConfigError> {
+        let Some(key) = KEYS.iter().find(|key| key.name == name) else {
+            return Err(ConfigError::UnknownKey { key: name.to_owned() });
+        };
+        key.check(&value).map_err(|rule| ConfigError::OutOfRange {
+            key: key.name,
+            value: value.clone(),
+            rule,
+        })?;
+        match (key.name, value) {
+            ("eager_max_bytes", Value::Number(bytes)) => self.eager_max_bytes = bytes,
+            // The bounds of these keys lie within 32 bits.
+            ("inbox_cells", Value::Number(cells)) => self.inbox_cells = cells as u32,
+            ("cell_bytes", Value::Number(bytes)) => self.cell_bytes = bytes as u32,
+            ("max_peers", Value::Number(peers)) => self.max_peers = peers as u32,
+            ("unexpected_max_bytes", Value::Number(bytes)) => self.unexpected_max_bytes = bytes,
+            ("pending_max_messages", Value::Number(messages)) => self.pending_max_messages = messages as u32,
+            ("connect_timeout_ms", Value::Number(time)) => self.connect_timeout_ms = time,
+            ("close_timeout_ms", Value::Number(time)) => self.close_timeout_ms = time,
+            ("quota_bytes", Value::Number(bytes)) => self.quota_bytes = bytes,
+            ("spins", Value::Number(spins)) => self.spins = spins as u32,
+            ("yields", Value::Number(yields)) => self.yields = yields as u32,
+            ("allow_other_users", Value::Flag(flag)) => self.allow_other_users = flag,
+            ("socket_dir", Value::Text(folder)) => self.socket_dir = Some(folder.into()),
+            ("socket_dir", _) => self.socket_dir = None,
+            ("mechanisms", Value::Names(names)) => self.mechanisms = Some(names),
+            ("mechanisms", _) => self.mechanisms = None,
+            (name, value) => {
+                let rule = key.kind.to_string();
+                debug_assert!(false, "the key {name} has no field for {value:?}");
+                return Err(ConfigError::OutOfRange { key: name, value, rule });
             }
         }
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -27,6 +27,7 @@ pub mod fork_guard;
 pub mod identity;
 pub mod inbox;
 pub mod iovec;
+pub mod keys;
 pub mod matching;
 pub mod mechanism;
 #[cfg(not(loom))]
@@ -39,6 +40,8 @@ pub mod process;
 pub mod random;
 pub mod region;
 pub mod rendezvous;
+#[cfg(not(loom))]
+pub mod selection;
 #[cfg(not(loom))]
 pub mod shared_memory;
 mod slab;

@@ -9,14 +9,18 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::bell::Bell;
 use crate::buffer::{Buffer, Segment};
 use crate::checkup::{Finding, Host};
 use crate::identity::EndpointId;
+use crate::keys::{Key, Value};
 use crate::process::PeerProcess;
 
 /// Who of the two processes moves the bytes (knem-jpdc, section 4.4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[repr(u8)]
 pub enum Model {
     /// The receiver copies out of the sender's memory.
@@ -36,6 +40,29 @@ impl Model {
             3 => Some(Self::Cooperative),
             _ => None,
         }
+    }
+
+    /// All models.
+    pub const ALL: [Self; 3] = [Self::Get, Self::Put, Self::Cooperative];
+
+    /// The name under which users know it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Put => "put",
+            Self::Cooperative => "cooperative",
+        }
+    }
+
+    /// The model of this name, if there is one.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|model| model.name() == name)
+    }
+}
+
+impl std::fmt::Display for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -384,6 +411,26 @@ pub trait Lmt: Send + 'static {
     /// ended; others need none, and by default it is dropped. The second door
     /// has none to give: there the embedder polls.
     fn take_bell(&mut self, _bell: &Bell) {}
+
+    /// What can be set of it, in a configuration's section of its name. None by
+    /// default.
+    fn keys(&self) -> &'static [Key] {
+        &[]
+    }
+
+    /// The value of one of its [`Lmt::keys`]; `None` when it has no such key.
+    fn get(&self, _key: &str) -> Option<Value> {
+        None
+    }
+
+    /// Sets one of its [`Lmt::keys`] to a value that [`Key::check`] allows,
+    /// before anything else is asked of the mechanism.
+    ///
+    /// # Errors
+    /// One sentence that says why it cannot be and what could.
+    fn set(&mut self, key: &str, _value: Value) -> Result<(), String> {
+        Err(format!("{} has no key `{key}`", self.name()))
+    }
 
     /// Ends a transfer, complete or not, and gives back what it held. When it
     /// returns, nothing that this process does touches the transfer's memory

@@ -10,12 +10,14 @@ use std::collections::VecDeque;
 use crate::bell::Bell;
 use crate::buffer::Buffer;
 use crate::checkup::{Finding, Host};
+use crate::keys::{Key, Value};
 use crate::mechanism::{
     Abilities, Cookie, DeclaredCopy, Direction, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan,
-    Step, Unavailable,
+    Role, Step, Unavailable,
 };
 use crate::parcel::Parcel;
-use crate::rendezvous::{Candidates, Choice, MechanismTag, PeerKey};
+use crate::rendezvous::{MechanismTag, PeerKey};
+use crate::selection::KnownMechanism;
 use crate::slab::Slab;
 
 /// A mechanism with its state, its types erased.
@@ -34,6 +36,9 @@ trait AnyLmt: Send {
     fn parcel(&mut self, peer: PeerKey) -> Option<Hello>;
     fn take_parcel(&mut self, peer: PeerKey, parcel: Hello);
     fn take_bell(&mut self, bell: &Bell);
+    fn keys(&self) -> &'static [Key];
+    fn get(&self, key: &str) -> Option<Value>;
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String>;
     fn copies_declared(&self) -> bool;
     fn copy_declared(
         &mut self,
@@ -139,6 +144,18 @@ impl<M: Lmt> AnyLmt for Table<M> {
         self.lmt.take_bell(bell);
     }
 
+    fn keys(&self) -> &'static [Key] {
+        self.lmt.keys()
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        self.lmt.get(key)
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        self.lmt.set(key, value)
+    }
+
     fn copies_declared(&self) -> bool {
         self.lmt.copies_declared()
     }
@@ -162,7 +179,14 @@ impl<M: Lmt> AnyLmt for Table<M> {
 
 /// Whether `asked`, which may be the name of a family, means the mechanism of
 /// this name.
+///
+/// Who copies may be said behind a colon ([`crate::selection::WayName`]); that
+/// is not looked at here.
 pub fn is_meant(asked: &str, name: &str) -> bool {
+    let asked = match asked.split_once(':') {
+        Some((name, model)) if Model::from_name(model).is_some() => name,
+        _ => asked,
+    };
     name.strip_prefix(asked).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
@@ -199,6 +223,45 @@ pub struct Counters {
     pub bytes: u64,
     /// How often it could not go on in this process.
     pub demotions: u64,
+    /// Those of the messages that this process sent.
+    pub sent: Tally,
+    /// Those that it received.
+    pub received: Tally,
+}
+
+impl Counters {
+    /// Adds what was counted elsewhere.
+    pub fn add(&mut self, other: &Self) {
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+        self.demotions += other.demotions;
+        self.sent.add(other.sent);
+        self.received.add(other.received);
+    }
+}
+
+/// Messages, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many.
+    pub messages: u64,
+    /// Their lengths together, whoever copied them.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// One more message.
+    #[inline]
+    pub const fn count(&mut self, bytes: u64) {
+        self.messages = self.messages.wrapping_add(1);
+        self.bytes = self.bytes.wrapping_add(bytes);
+    }
+
+    /// Adds another tally.
+    pub const fn add(&mut self, other: Self) {
+        self.messages = self.messages.wrapping_add(other.messages);
+        self.bytes = self.bytes.wrapping_add(other.bytes);
+    }
 }
 
 /// The list of mechanisms, in order of preference.
@@ -212,6 +275,11 @@ pub struct Mechanisms {
     /// As `standings`; they stay when a peer is gone, and begin anew with the
     /// next probe.
     counters: Vec<Vec<Counters>>,
+    /// For each peer, how often what is known of it has changed.
+    versions: Vec<u32>,
+    /// What was counted of each mechanism with peers that were probed anew
+    /// since.
+    past: Vec<Counters>,
     /// What mechanisms have for peers' mechanisms, in order.
     parcels: VecDeque<(PeerKey, Parcel)>,
 }
@@ -340,10 +408,14 @@ impl Mechanisms {
             self.standings.resize_with(index + 1, Vec::new);
         }
         self.standings[index] = standings;
+        self.changed(peer);
         if self.counters.len() <= index {
             self.counters.resize_with(index + 1, Vec::new);
         }
-        self.counters[index] = vec![Counters::default(); self.list.len()];
+        let fresh = vec![Counters::default(); self.list.len()];
+        let counted = std::mem::replace(&mut self.counters[index], fresh);
+        self.past.resize(self.list.len(), Counters::default());
+        self.past.iter_mut().zip(&counted).for_each(|(past, counted)| past.add(counted));
         report
     }
 
@@ -355,6 +427,7 @@ impl Mechanisms {
                 standing.theirs = *theirs;
             }
         }
+        self.changed(peer);
     }
 
     /// What is known of each mechanism with this peer, by name.
@@ -375,9 +448,24 @@ impl Mechanisms {
         }
     }
 
-    /// Counts a message that `h` brought to its end.
-    pub(crate) fn count_message(&mut self, h: Handle) {
-        self.count(h.peer, h.mechanism as usize, |c| c.messages += 1);
+    /// What each mechanism has done with all peers, by name.
+    pub fn totals(&self) -> impl Iterator<Item = (&'static str, Counters)> {
+        self.list.iter().enumerate().map(|(at, mechanism)| {
+            let mut total = self.past.get(at).copied().unwrap_or_default();
+            self.counters.iter().filter_map(|counted| counted.get(at)).for_each(|c| total.add(c));
+            (mechanism.name(), total)
+        })
+    }
+
+    /// Counts a message of `bytes` that `h` brought to its end.
+    pub(crate) fn count_message(&mut self, h: Handle, role: Role, bytes: u64) {
+        self.count(h.peer, h.mechanism as usize, |c| {
+            c.messages += 1;
+            match role {
+                Role::Sender => c.sent.count(bytes),
+                Role::Receiver => c.received.count(bytes),
+            }
+        });
     }
 
     fn count_fault(&mut self, peer: PeerKey, at: usize, fault: &Fault) {
@@ -386,31 +474,59 @@ impl Mechanisms {
         }
     }
 
-    /// The ways in which a message can go to this peer, in order of
-    /// preference; `only` restricts and orders them by name.
-    pub fn candidates(&self, peer: PeerKey, only: Option<&[String]>) -> Candidates {
-        let mut candidates = Candidates::new();
-        let Some(standings) = self.standings.get(peer as usize) else { return candidates };
-        let mut add = |at: usize| {
-            let Some(standing) = standings.get(at) else { return };
-            for &model in self.list[at].models() {
-                if standing.ours.allow_sending(standing.theirs, model) {
-                    let mechanism = MechanismTag::of(self.list[at].name());
-                    if !candidates.push(Choice { mechanism, model }) {
-                        // It is the least preferred.
-                        tracing::debug!(
-                            name = self.list[at].name(),
-                            "a message has no room for more choices"
-                        );
-                    }
-                }
+    /// The mechanisms in order, each with what is known of it with this peer.
+    pub fn known(&self, peer: PeerKey) -> Vec<KnownMechanism> {
+        let standings = self.standings.get(peer as usize).map_or(&[][..], Vec::as_slice);
+        let known = |at: usize| {
+            let mut standing = standings.get(at).cloned().unwrap_or_default();
+            if standing.reason.is_none() {
+                standing.reason = self.absent[at].clone();
             }
+            let name = self.list[at].name();
+            KnownMechanism { name, tag: MechanismTag::of(name), models: self.list[at].models(), standing }
         };
-        match only {
-            None => (0..self.list.len()).for_each(&mut add),
-            Some(names) => self.meant_by(names).for_each(&mut add),
+        (0..self.list.len()).map(known).collect()
+    }
+
+    /// Changes with all that [`Self::known`] tells of this peer.
+    #[inline]
+    pub(crate) fn version(&self, peer: PeerKey) -> u32 {
+        self.versions.get(peer as usize).copied().unwrap_or_default()
+    }
+
+    fn changed(&mut self, peer: PeerKey) {
+        let index = peer as usize;
+        if self.versions.len() <= index {
+            self.versions.resize(index + 1, 0);
         }
-        candidates
+        self.versions[index] = self.versions[index].wrapping_add(1);
+    }
+
+    /// What can be set of each mechanism that has something to set.
+    pub fn keys(&self) -> Vec<(&'static str, &'static [Key])> {
+        let all = self.list.iter().map(|mechanism| (mechanism.name(), mechanism.keys()));
+        all.filter(|(_, keys)| !keys.is_empty()).collect()
+    }
+
+    /// The value of a mechanism's key, if there is such a mechanism and it has
+    /// such a key.
+    pub fn get(&self, mechanism: &str, key: &str) -> Option<Value> {
+        self.list.iter().find(|m| m.name() == mechanism)?.get(key)
+    }
+
+    /// Sets a mechanism's key, before the mechanisms are given to an endpoint.
+    ///
+    /// # Errors
+    /// One sentence: there is no such mechanism or key, or it cannot have this
+    /// value.
+    pub fn set(&mut self, mechanism: &str, key: &str, value: Value) -> Result<(), String> {
+        let Some(found) = self.list.iter_mut().find(|m| m.name() == mechanism) else {
+            return Err(format!("there is no mechanism `{mechanism}`"));
+        };
+        if let Some(key) = found.keys().iter().find(|k| k.name == key) {
+            key.check(&value).map_err(|rule| format!("{} is {value}; it must be {rule}", key.name))?;
+        }
+        found.set(key, value)
     }
 
     /// Stops proposing a mechanism in one model to this peer.
@@ -424,6 +540,7 @@ impl Mechanisms {
             }
             standing.reason.get_or_insert(reason);
         }
+        self.changed(peer);
     }
 
     /// Forgets a peer that is gone; its transfers must be finished before.
@@ -433,6 +550,7 @@ impl Mechanisms {
         if let Some(standings) = self.standings.get_mut(peer as usize) {
             standings.clear();
         }
+        self.changed(peer);
     }
 
     /// See [`Lmt::prepare`].

@@ -26,11 +26,13 @@ struct Side {
     /// The last `handle` there was, for counting.
     carrier: Option<Handle>,
     token: u64,
+    /// Whether others may be reading its memory.
+    is_read: bool,
 }
 
 impl Side {
     const fn new(buffer: Buffer, token: u64) -> Self {
-        Self { buffer, fault_in: None, handle: None, carrier: None, token }
+        Self { buffer, fault_in: None, handle: None, carrier: None, token, is_read: false }
     }
 }
 
@@ -66,6 +68,8 @@ pub struct Transfers {
     faulting: VecDeque<ReceiveId>,
     /// How many active transfers in a row stood still, over several calls.
     stood_still: usize,
+    /// How many messages of this process others may be reading.
+    being_read: u32,
 }
 
 /// The slot of a transfer's name: the machine reuses slots, and names carry a
@@ -232,6 +236,13 @@ impl Transfers {
         self.machine.active() > 0
     }
 
+    /// How many messages of this process others may be reading: those that
+    /// were announced in the Get model and are not done.
+    #[inline]
+    pub fn being_read(&self) -> u32 {
+        self.being_read
+    }
+
     /// What the caller gave to [`Transfers::send`] for this send.
     pub fn token_of(&self, id: SendId) -> Option<u64> {
         self.sends.get(index_of(id.0))?.as_ref().map(|side| side.token)
@@ -268,6 +279,8 @@ impl Transfers {
                     side.fault_in = (is_written && outcome.is_ok())
                         .then(|| FaultIn::worth_it(&side.buffer, plan.interval))
                         .flatten();
+                    side.is_read = plan.role == Role::Sender && plan.model == Model::Get && outcome.is_ok();
+                    let is_read = side.is_read;
                     let is_faulting = side.fault_in.is_some();
                     let cookie = outcome.map(|(handle, cookie)| {
                         side.handle = Some(handle);
@@ -277,6 +290,7 @@ impl Transfers {
                     if let (TransferKey::Receive(id), true) = (key, is_faulting) {
                         self.faulting.push_back(id);
                     }
+                    self.being_read += u32::from(is_read);
                     self.machine.prepared(key, cookie);
                 }
                 Action::Start { key, remote, interval } => {
@@ -287,9 +301,12 @@ impl Transfers {
                 }
                 Action::Finish { key } => {
                     let (side, mechanisms) = self.side(key);
-                    if let Some(handle) = side.and_then(|side| side.handle.take()) {
+                    let Some(side) = side else { continue };
+                    if let Some(handle) = side.handle.take() {
                         mechanisms.finish(handle);
                     }
+                    let was_read = std::mem::take(&mut side.is_read);
+                    self.being_read -= u32::from(was_read);
                 }
                 Action::Blacklist { peer, mechanism, model, role, errno, sentence } => {
                     if role == Role::Sender {
@@ -299,7 +316,8 @@ impl Transfers {
                 }
                 Action::CompleteSend { id, result } => {
                     if let Some(side) = self.sends.get_mut(index_of(id.0)).and_then(Option::take) {
-                        self.count(&side, result.is_ok());
+                        let bytes = side.buffer.total_bytes();
+                        self.count(&side, Role::Sender, result.is_ok().then_some(bytes));
                         self.ended.push_back(Ended::Send { token: side.token, result });
                     }
                 }
@@ -310,14 +328,15 @@ impl Transfers {
 
     fn complete_receive(&mut self, id: ReceiveId, result: Result<Received, TransferError>) {
         if let Some(side) = self.receives.get_mut(index_of(id.0)).and_then(Option::take) {
-            self.count(&side, result.is_ok());
+            let arrived = result.as_ref().ok().map(|received| received.received_bytes);
+            self.count(&side, Role::Receiver, arrived);
             self.ended.push_back(Ended::Receive { token: side.token, result });
         }
     }
 
-    fn count(&mut self, side: &Side, arrived: bool) {
-        if let (Some(handle), true) = (side.carrier, arrived) {
-            self.mechanisms.count_message(handle);
+    fn count(&mut self, side: &Side, role: Role, arrived_bytes: Option<u64>) {
+        if let (Some(handle), Some(bytes)) = (side.carrier, arrived_bytes) {
+            self.mechanisms.count_message(handle, role, bytes);
         }
     }
 }

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use lmt_core::config::Config;
 use lmt_core::engine::{
-    CreateError, Engine, Message, OperationError, PeerId, RequestId, Source, Status, TagMatch,
+    CreateError, EagerCounters, Engine, Message, OperationError, PeerId, RequestId, Source, Status, TagMatch,
 };
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::{Counters, Standing};
 use lmt_core::region::{RegionKey, RegionOptions};
+use lmt_core::selection::{self, Explanation};
 
 use crate::access::{Access, Token};
 use crate::lent;
@@ -145,6 +146,41 @@ impl Endpoint {
     /// operation has connected it.
     pub fn counters(&self, peer: PeerId) -> Vec<(&'static str, Counters)> {
         self.engine.borrow().counters(peer)
+    }
+
+    /// What has gone to and come from a peer in inbox cells.
+    pub fn eager_counters(&self, peer: PeerId) -> EagerCounters {
+        self.engine.borrow().eager_counters(peer)
+    }
+
+    /// Which way a contiguous message of so many bytes to this peer would take
+    /// now, which rule says so, where that rule comes from, and why each other
+    /// mechanism is not taken. What works with a peer is known once the first
+    /// operation has connected it.
+    ///
+    /// ```
+    /// let endpoint = lmt::Endpoint::new()?;
+    /// let myself = endpoint.insert_peer(&endpoint.address())?;
+    /// println!("{}", endpoint.explain(myself, 1 << 20)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`OperationError::UnknownPeer`].
+    pub fn explain(&self, peer: PeerId, bytes: u64) -> Result<Explanation, OperationError> {
+        self.explain_message(peer, &selection::Message::of_bytes(bytes))
+    }
+
+    /// As [`Endpoint::explain`], for a message of which more is known.
+    ///
+    /// # Errors
+    /// [`OperationError::UnknownPeer`].
+    pub fn explain_message(
+        &self,
+        peer: PeerId,
+        message: &selection::Message,
+    ) -> Result<Explanation, OperationError> {
+        self.engine.borrow().explain(peer, message)
     }
 
     /// The names of the mechanisms of this endpoint.

@@ -1,20 +1,27 @@
 //! What the environment tells an endpoint (`LMT_*`).
 
-use lmt_core::config::{Config, ConfigError};
+use lmt_core::config::{Config, ConfigError, KEYS};
+use lmt_core::mechanisms::Mechanisms;
 
-/// What users may set.
-const SETTINGS: [&str; 6] =
-    ["LMT_CONFIG", "LMT_MECHANISM", "LMT_EAGER_MAX", "LMT_SOCKET_DIR", "LMT_CONNECT_TIMEOUT_MS", "LMT_STATS"];
+use crate::list::register_all;
 
-/// All variables that lmt reads: what users may set, and what the launcher sets
+/// What users may set that is no key: where the keys' values come from, and
+/// whether counters are printed at the end.
+const OTHERS: [&str; 2] = ["LMT_CONFIG", "LMT_STATS"];
+
+/// All variables that lmt reads: those of the keys, of the endpoint's and of
+/// each mechanism's, a few more that users may set, and what the launcher sets
 /// for its ranks. One that begins with `LMT_` and is not among them is a slip.
 ///
 /// ```
 /// assert!(lmt::environment_variables().contains(&"LMT_MECHANISM"));
 /// ```
 pub fn environment_variables() -> Vec<&'static str> {
-    let mut all = SETTINGS.to_vec();
-    all.extend(crate::launch::VARIABLES);
+    let mut mechanisms = Mechanisms::new();
+    register_all(&mut mechanisms);
+    let of_mechanisms = mechanisms.keys().into_iter().flat_map(|(_, keys)| keys);
+    let of_keys = KEYS.iter().chain(of_mechanisms).filter_map(|key| key.variable);
+    let mut all: Vec<&str> = of_keys.chain(OTHERS).chain(crate::launch::VARIABLES).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -50,14 +57,18 @@ fn read(name: &'static str) -> Result<Option<String>, ConfigError> {
         Ok(text) => Ok(Some(text)),
         Err(std::env::VarError::NotPresent) => Ok(None),
         Err(std::env::VarError::NotUnicode(text)) => Err(ConfigError::Variable {
-            name,
+            name: name.to_owned(),
             value: text.to_string_lossy().into_owned(),
-            rule: "plain text",
+            rule: "plain text".to_owned(),
         }),
     }
 }
 
 fn number(name: &'static str, rule: &'static str) -> Result<Option<u64>, ConfigError> {
     let Some(value) = read(name)? else { return Ok(None) };
-    value.parse().map(Some).map_err(|_| ConfigError::Variable { name, value, rule })
+    value.parse().map(Some).map_err(|_| ConfigError::Variable {
+        name: name.to_owned(),
+        value,
+        rule: rule.to_owned(),
+    })
 }

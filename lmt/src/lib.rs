@@ -28,12 +28,14 @@ pub use environment::{config_from_env, environment_variables};
 pub use list::mechanism_names;
 pub use lmt_core::config::{Config, ConfigError};
 pub use lmt_core::engine::{
-    CreateError, Engine, Message, OperationError, PeerId, RequestId, SendMode, Source, Status, TagMatch,
+    CreateError, EagerCounters, Engine, Message, OperationError, PeerId, RequestId, SendMode, SendOptions,
+    Source, Status, TagMatch,
 };
 pub use lmt_core::error::PeerError;
 pub use lmt_core::identity::{Address, AddressError, EndpointId};
 pub use lmt_core::region::{Direction, Protection, RegionError, RegionKey, RegionOptions};
-pub use lmt_core::{buffer, checkup, door, mechanism, mechanisms};
+pub use lmt_core::selection::{Explanation, Hints, Reuse, Warmth};
+pub use lmt_core::{buffer, checkup, cpu_set, door, keys, mechanism, mechanisms, selection};
 pub use region::{Region, SharedRegion};
 pub use scope::{Request, Scope};
 pub use shared::{ProgressThread, SharedEndpoint};

@@ -4,5 +4,8 @@
 //! mechanism by name.
 #![deny(unsafe_code)]
 
+pub mod configuration;
 pub mod dma_min;
+pub mod rules;
+pub mod size;
 pub mod topology;

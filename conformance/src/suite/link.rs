@@ -77,11 +77,9 @@ impl<'g> Link<'g> {
     /// What this mechanism has done, with all peers together.
     pub fn counters(&self, name: &str) -> Counters {
         let of_peers = self.peers.iter().flat_map(|peer| self.endpoint.counters(*peer));
-        of_peers.filter(|(of, _)| *of == name).fold(Counters::default(), |sum, (_, one)| Counters {
-            messages: sum.messages + one.messages,
-            bytes: sum.bytes + one.bytes,
-            demotions: sum.demotions + one.demotions,
-        })
+        let mut sum = Counters::default();
+        of_peers.filter(|(of, _)| *of == name).for_each(|(_, one)| sum.add(&one));
+        sum
     }
 
     /// Says that the mechanism must have carried this many messages more.

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::connect::{Closed, Greeting, Handler};
-use crate::engine::greeting::encode_hellos;
+use crate::connect::{Closed, Handler};
 use crate::mechanism::{
     Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
 };
@@ -72,10 +71,8 @@ fn facts(id: EndpointId) -> PeerFacts {
 
 /// A peer comes and is probed; its mechanisms are those of this door.
 fn come(door: &mut Door, id: EndpointId) -> Vec<u8> {
-    let (mut bytes, mut descriptors) = (Vec::new(), Vec::new());
-    encode_hellos(door.inner.transfers.mechanisms().hellos(), &mut bytes, &mut descriptors);
-    door.inner.hello(id).expect("room for a peer");
-    door.inner.probe(&facts(id), Greeting { bytes, descriptors }).expect("it is willing")
+    let greeting = door.inner.hello(id).expect("room for a peer");
+    door.inner.probe(&facts(id), greeting).expect("it is willing")
 }
 
 fn works(door: &Door, peer: PeerId) -> bool {

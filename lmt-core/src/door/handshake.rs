@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 
 use super::{Inner, Link};
 use crate::connect::{self, Closed, Handler};
+use crate::cpu_set::CpuSet;
 use crate::engine::greeting::{decode_hellos, decode_report, encode_hellos, encode_report};
 use crate::error::PeerError;
 use crate::identity::EndpointId;
@@ -16,7 +17,7 @@ use crate::parcel::{self, Arrival};
 impl Handler for Inner {
     fn hello(&mut self, peer: EndpointId) -> Result<connect::Greeting, String> {
         self.key_of(peer).ok_or("it knows as many peers as max_peers allows")?;
-        let (mut bytes, mut descriptors) = (Vec::new(), Vec::new());
+        let (mut bytes, mut descriptors) = (self.cpus.as_bytes().to_vec(), Vec::new());
         encode_hellos(self.transfers.mechanisms().hellos(), &mut bytes, &mut descriptors);
         Ok(connect::Greeting { bytes, descriptors })
     }
@@ -24,8 +25,12 @@ impl Handler for Inner {
     fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, String> {
         let key = self.key_of(facts.id).ok_or("it knows as many peers as max_peers allows")?;
         let mut descriptors = greeting.descriptors.into_iter();
-        let hellos = decode_hellos(&greeting.bytes, &mut descriptors).map_err(|e| e.to_string())?;
+        let (cpus, hellos) =
+            greeting.bytes.split_first_chunk().ok_or("its greeting is too short to be one of a door")?;
+        let cpus = CpuSet::from_bytes(*cpus);
+        let hellos = decode_hellos(hellos, &mut descriptors).map_err(|e| e.to_string())?;
         let report = self.transfers.mechanisms().probe(key, facts, hellos);
+        self.selection.meet(key, cpus);
         let link = &mut self.peers[key as usize].link;
         // From our report on the peer may send packets, perhaps before its own
         // report is here; and those of a peer that is gone are refused.

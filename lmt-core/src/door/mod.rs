@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use crate::buffer::{Access, Buffer};
 use crate::config::Config;
 use crate::connect::Connector;
+use crate::cpu_set::CpuSet;
 use crate::engine::requests::{OperationError, PeerId, Request, RequestId, Requests, State, Status, Waiting};
 use crate::engine::{CreateError, check_config};
 use crate::error::PeerError;
@@ -26,6 +27,7 @@ use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
 use crate::mechanisms::{Mechanisms, Standing};
 use crate::rendezvous::{Incoming, Packet, PeerKey, Rts, SendId, TransferError};
+use crate::selection::{ByOrder, Explanation, Hints, Message, Policy, Selection};
 use crate::transfers::{Ended, Transfers};
 
 /// The longest envelope in bytes.
@@ -181,6 +183,10 @@ struct Inner {
     envelopes: HashMap<RequestId, Envelope>,
     /// A transfer has ended by a death that the connection has not told of.
     death_seen: bool,
+    /// Where this process may run.
+    cpus: CpuSet,
+    /// Which way messages take.
+    selection: Selection,
 }
 
 /// The layer of large messages, without an inbox.
@@ -206,12 +212,26 @@ impl Door {
     /// # Errors
     /// [`CreateError`]: a configuration that cannot work, or a system that
     /// refuses the socket.
-    pub fn new(id: EndpointId, config: Config, mut mechanisms: Mechanisms) -> Result<Self, CreateError> {
+    pub fn new(id: EndpointId, config: Config, mechanisms: Mechanisms) -> Result<Self, CreateError> {
+        Self::with_policy(id, config, mechanisms, Box::new(ByOrder))
+    }
+
+    /// As [`Door::new`], with a policy that decides which way messages take.
+    ///
+    /// # Errors
+    /// As [`Door::new`].
+    pub fn with_policy(
+        id: EndpointId,
+        config: Config,
+        mut mechanisms: Mechanisms,
+        policy: Box<dyn Policy>,
+    ) -> Result<Self, CreateError> {
         check_config(&config, &mechanisms)?;
         if let Some(names) = &config.mechanisms {
             mechanisms.restrict(names);
         }
         let connector = Connector::new(id, &config)?;
+        let cpus = CpuSet::of_this_thread();
         let inner = Inner {
             config,
             peers: Vec::new(),
@@ -220,6 +240,8 @@ impl Door {
             requests: Requests::default(),
             envelopes: HashMap::new(),
             death_seen: false,
+            selection: Selection::new(policy, cpus),
+            cpus,
         };
         let looked_at_sockets = Instant::now();
         Ok(Self { origin: Origin::here(), connector, inner, until_sockets: 0, looked_at_sockets })
@@ -283,6 +305,19 @@ impl Door {
     pub fn standings(&self, peer: PeerId) -> Vec<(&'static str, Standing)> {
         let mechanisms = self.inner.transfers.standings();
         mechanisms.standings(peer.index()).map(|(name, s)| (name, s.clone())).collect()
+    }
+
+    /// Which way a message to a peer would take now, and why. The embedder
+    /// carries short messages itself, so nothing is eager here.
+    ///
+    /// # Errors
+    /// The peer is unknown.
+    pub fn explain(&self, peer: PeerId, message: &Message) -> Result<Explanation, OperationError> {
+        let inner = &self.inner;
+        if inner.peers.len() <= peer.index() as usize {
+            return Err(OperationError::UnknownPeer);
+        }
+        Ok(inner.selection.explain(peer.index(), inner.transfers.standings(), &inner.config, message))
     }
 
     /// Begins to send `buffer` as one message, announced with `envelope` (at
@@ -524,7 +559,14 @@ impl Inner {
 
     fn announce(&mut self, key: PeerKey, id: RequestId, envelope: Envelope) {
         let Some(buffer) = self.requests.get_mut(id).and_then(|r| r.buffer.take()) else { return };
-        let candidates = self.transfers.standings().candidates(key, self.config.mechanisms.as_deref());
+        let message = Message {
+            bytes: buffer.total_bytes(),
+            contiguous: buffer.is_contiguous(),
+            hints: Hints::default(),
+            readers: self.transfers.being_read(),
+        };
+        let mechanisms = self.transfers.standings();
+        let candidates = self.selection.candidates(key, mechanisms, &self.config, &message);
         self.envelopes.insert(id, envelope);
         let send_id = self.transfers.send(key, buffer, &candidates, id.to_raw());
         self.requests.set_waiting(id, Waiting::Sending(send_id));
@@ -622,6 +664,7 @@ impl Inner {
         peer.packets.clear();
         peer.early.clear();
         self.transfers.peer_dead(key);
+        self.selection.forget(key);
         self.settle();
         for request in self.requests.naming(key) {
             self.envelopes.remove(&request);

@@ -93,6 +93,7 @@ impl Traffic {
         peer.in_busy = false;
         self.busy.retain(|k| *k != key);
         self.transfers.peer_dead(key);
+        self.selection.forget(key);
         self.settle();
         let mut lost = HashSet::new();
         // The posted receives end below, with all that names the peer.
@@ -189,7 +190,12 @@ impl Handler for Reception<'_> {
         let traffic = &mut *self.traffic;
         let Some(&key) = traffic.by_id.get(&facts.id) else { return };
         traffic.transfers.mechanisms().learn(key, &decode_report(&report));
+        if let Connection::Met(link) = &traffic.peers[key as usize].connection {
+            traffic.selection.meet(key, link.cpus);
+        }
+        let decisions = traffic.selection.decisions(key, traffic.transfers.standings(), &traffic.config);
         let peer = &mut traffic.peers[key as usize];
+        peer.eager_max_bytes = decisions.eager_max_bytes();
         peer.connection = match std::mem::replace(&mut peer.connection, Connection::None) {
             Connection::Met(link) => Connection::Up(link),
             other => other,

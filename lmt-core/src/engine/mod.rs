@@ -22,7 +22,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-pub use outgoing::SendMode;
+pub use outgoing::{SendMode, SendOptions};
+pub use peer::EagerCounters;
 use receiving::Discards;
 pub use receiving::{Message, Source, TagMatch};
 pub use requests::{OperationError, PeerId, RequestId, Status};
@@ -39,6 +40,7 @@ use crate::inbox::{Geometry, GeometryError, InboxReceiver};
 use crate::matching::TagMatcher;
 use crate::mechanisms::{Counters, Mechanisms, Standing, is_meant};
 use crate::region::RegionTable;
+use crate::selection::{ByOrder, Explanation, Message as Question, Policy, Selection};
 use crate::transfers::Transfers;
 use peer::Connection;
 use traffic::Traffic;
@@ -85,7 +87,8 @@ pub enum CreateError {
 pub(crate) fn check_config(config: &Config, mechanisms: &Mechanisms) -> Result<(), CreateError> {
     config.check()?;
     let names = mechanisms.names();
-    match config.mechanisms.iter().flatten().find(|n| !names.iter().any(|known| is_meant(n, known))) {
+    let exists = |way: &str| names.iter().any(|known| is_meant(way, known));
+    match config.mechanisms.iter().flatten().find(|way| !exists(way)) {
         Some(name) => Err(CreateError::UnknownMechanism { name: name.clone(), known: names.join(", ") }),
         None => Ok(()),
     }
@@ -119,7 +122,20 @@ impl Engine {
     /// # Errors
     /// [`CreateError`]: a configuration that cannot work, or a system that
     /// refuses memory or the socket.
-    pub fn new(id: EndpointId, config: Config, mut mechanisms: Mechanisms) -> Result<Self, CreateError> {
+    pub fn new(id: EndpointId, config: Config, mechanisms: Mechanisms) -> Result<Self, CreateError> {
+        Self::with_policy(id, config, mechanisms, Box::new(ByOrder))
+    }
+
+    /// As [`Engine::new`], with a policy that decides which way messages take.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn with_policy(
+        id: EndpointId,
+        config: Config,
+        mut mechanisms: Mechanisms,
+        policy: Box<dyn Policy>,
+    ) -> Result<Self, CreateError> {
         check_config(&config, &mechanisms)?;
         if let Some(names) = &config.mechanisms {
             mechanisms.restrict(names);
@@ -136,6 +152,7 @@ impl Engine {
             .add_readable(doorbell.as_fd(), Self::DOORBELL)
             .map_err(system("epoll_ctl", "raise fs.epoll.max_user_watches"))?;
         let address = connector.address().clone();
+        let cpus = CpuSet::of_this_thread();
         let traffic = Traffic {
             id,
             peers: Vec::new(),
@@ -153,7 +170,9 @@ impl Engine {
             wanted: HashMap::new(),
             inbox_fd,
             doorbell,
-            cpus: CpuSet::of_this_thread(),
+            cpus,
+            selection: Selection::new(policy, cpus),
+            eager: EagerCounters::default(),
             events: 0,
             crowded: false,
             config,
@@ -291,13 +310,34 @@ impl Engine {
         self.traffic.transfers.standings().counters(key).collect()
     }
 
+    /// What has gone to and come from a peer in inbox cells.
+    pub fn eager_counters(&self, peer: PeerId) -> EagerCounters {
+        let key = self.traffic.key_named(peer).ok();
+        key.and_then(|key| self.traffic.peers.get(key as usize)).map(|peer| peer.eager).unwrap_or_default()
+    }
+
+    /// What this endpoint has sent and received by each way, with all peers:
+    /// in inbox cells, and by each mechanism.
+    pub fn totals(&self) -> (EagerCounters, Vec<(&'static str, Counters)>) {
+        (self.traffic.eager, self.traffic.transfers.standings().totals().collect())
+    }
+
+    /// Which way a message to a peer would take now, and why.
+    ///
+    /// # Errors
+    /// The peer is unknown.
+    pub fn explain(&self, peer: PeerId, message: &Question) -> Result<Explanation, OperationError> {
+        let key = self.traffic.key_named(peer)?;
+        Ok(self.traffic.explain(key, message))
+    }
+
     /// The names of the mechanisms of this endpoint.
     pub fn mechanism_names(&self) -> Vec<&'static str> {
         self.traffic.transfers.standings().names()
     }
 
     /// Begins a send. The request is finished when the buffer may be used
-    /// again; see [`SendMode`].
+    /// again; see [`SendMode`] and [`SendOptions`].
     ///
     /// # Errors
     /// The peer is unknown or dead, too much waits for it, or this is a forked
@@ -308,10 +348,10 @@ impl Engine {
         to: PeerId,
         tag: u64,
         buffer: Buffer,
-        mode: SendMode,
+        options: impl Into<SendOptions>,
     ) -> Result<RequestId, OperationError> {
         self.check_fork()?;
-        let (request, wish) = self.traffic.send(to, tag, buffer, mode, &self.inbox)?;
+        let (request, wish) = self.traffic.send(to, tag, buffer, options.into(), &self.inbox)?;
         if let Some(address) = wish {
             self.connector.connect(&address);
             self.until_sockets = 0;

@@ -9,6 +9,7 @@ use crate::identity::Address;
 use crate::inbox::{Envelope, InboxReceiver, Payload, SendError};
 use crate::matching::Matcher;
 use crate::rendezvous::{Packet, PeerKey, SendId};
+use crate::selection::{Hints, Message};
 
 /// When a send is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -18,6 +19,28 @@ pub enum SendMode {
     Standard,
     /// When the message is matched by a receive, too.
     Synchronous,
+}
+
+/// How a message is to be sent: when the send is complete, and what the caller
+/// tells of the message. A [`SendMode`] alone will do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SendOptions {
+    /// When the send is complete.
+    pub mode: SendMode,
+    /// What helps to choose the way.
+    pub hints: Hints,
+}
+
+impl From<SendMode> for SendOptions {
+    fn from(mode: SendMode) -> Self {
+        Self { mode, ..Self::default() }
+    }
+}
+
+impl From<Hints> for SendOptions {
+    fn from(hints: Hints) -> Self {
+        Self { hints, ..Self::default() }
+    }
 }
 
 /// What became of an attempt to write into a peer's inbox.
@@ -35,10 +58,11 @@ impl Traffic {
         to: PeerId,
         tag: u64,
         buffer: Buffer,
-        mode: SendMode,
+        options: SendOptions,
         credits: &InboxReceiver,
     ) -> Result<(RequestId, Option<Address>), OperationError> {
         let key = self.key_named(to)?;
+        let SendOptions { mode, hints } = options;
         let peer = &mut self.peers[key as usize];
         if peer.id == self.id {
             return Ok((self.send_to_self(key, tag, buffer, mode), None));
@@ -53,11 +77,13 @@ impl Traffic {
         };
         let bytes = buffer.total_bytes();
         let request = |buffer, state| Request { buffer, peer: Some(key), tag, bytes, state };
-        if mode == SendMode::Standard && bytes <= self.config.eager_max_bytes {
+        if mode == SendMode::Standard && bytes <= peer.eager_max_bytes {
             let mut sent_bytes = 0;
             if peer.ordered.is_empty() {
                 match Self::write_eager(peer, self.config.cell_bytes, tag, &buffer, 0, credits, key) {
                     Written::Whole => {
+                        peer.eager.sent.count(bytes);
+                        self.eager.sent.count(bytes);
                         let done = State::Done(Ok(Status { peer: to, tag, bytes }));
                         return Ok((self.requests.insert(request(None, done)), wish));
                     }
@@ -66,18 +92,18 @@ impl Traffic {
             }
             self.check_room(key)?;
             let id = self.requests.insert(request(Some(buffer), State::Waiting(Waiting::Queued)));
-            self.queue(key, Outgoing::Eager { request: id, sent_bytes });
+            self.queue(key, Outgoing::Eager { request: id, sent_bytes, hints });
             return Ok((id, wish));
         }
         self.check_room(key)?;
         let id = self.requests.insert(request(Some(buffer), State::Waiting(Waiting::Queued)));
         if matches!(self.peers[key as usize].connection, Connection::Up(_)) {
-            self.announce(key, id);
+            self.announce(key, id, hints);
             self.settle();
             self.flush(key, credits);
         } else {
             // Which mechanisms there are is known once the peer is connected.
-            self.queue(key, Outgoing::Eager { request: id, sent_bytes: 0 });
+            self.queue(key, Outgoing::Eager { request: id, sent_bytes: 0, hints });
             if mode == SendMode::Synchronous {
                 self.synchronous.insert(id);
             }
@@ -86,10 +112,17 @@ impl Traffic {
     }
 
     /// Hands a message to the rendezvous protocol.
-    fn announce(&mut self, key: PeerKey, id: RequestId) {
+    fn announce(&mut self, key: PeerKey, id: RequestId, hints: Hints) {
         let Some(request) = self.requests.get_mut(id) else { return };
         let Some(buffer) = request.buffer.take() else { return };
-        let candidates = self.transfers.standings().candidates(key, self.config.mechanisms.as_deref());
+        let message = Message {
+            bytes: buffer.total_bytes(),
+            contiguous: buffer.is_contiguous(),
+            hints,
+            readers: self.transfers.being_read(),
+        };
+        let mechanisms = self.transfers.standings();
+        let candidates = self.selection.candidates(key, mechanisms, &self.config, &message);
         let send_id = self.transfers.send(key, buffer, &candidates, id.to_raw());
         self.requests.set_waiting(id, Waiting::Sending(send_id));
     }
@@ -212,6 +245,7 @@ impl Traffic {
         let cell_bytes = self.config.cell_bytes;
         let name = self.name(key);
         let peer = &mut self.peers[key as usize];
+        let eager_max_bytes = peer.eager_max_bytes;
         match peer.ordered.front() {
             None => false,
             Some(Outgoing::Rts { packet, tag, .. }) => {
@@ -230,7 +264,7 @@ impl Traffic {
                 }
                 sent
             }
-            Some(&Outgoing::Eager { request, sent_bytes }) => {
+            Some(&Outgoing::Eager { request, sent_bytes, hints }) => {
                 if !matches!(peer.connection, Connection::Up(_)) {
                     return false;
                 }
@@ -240,12 +274,12 @@ impl Traffic {
                 };
                 if sent_bytes == 0
                     && (self.synchronous.remove(&request)
-                        || bytes > self.config.eager_max_bytes
+                        || bytes > eager_max_bytes
                         || self.is_overdrawn(key, request, credits))
                 {
                     let peer = &mut self.peers[key as usize];
                     peer.ordered.pop_front();
-                    self.announce_in_place(key, request);
+                    self.announce_in_place(key, request, hints);
                     return true;
                 }
                 let Some(entry) = self.requests.get(request) else { return false };
@@ -254,12 +288,14 @@ impl Traffic {
                 match Self::write_eager(peer, cell_bytes, tag, buffer, sent_bytes, credits, key) {
                     Written::Whole => {
                         peer.ordered.pop_front();
+                        peer.eager.sent.count(entry.bytes);
+                        self.eager.sent.count(entry.bytes);
                         let status = Status { peer: name, tag, bytes: entry.bytes };
                         self.requests.complete(request, Ok(status));
                         true
                     }
                     Written::Part(now) => {
-                        peer.ordered[0] = Outgoing::Eager { request, sent_bytes: now };
+                        peer.ordered[0] = Outgoing::Eager { request, sent_bytes: now, hints };
                         now > sent_bytes
                     }
                 }
@@ -279,15 +315,16 @@ impl Traffic {
         if link.may_keep(charge_bytes, credits, key) {
             return false;
         }
-        let candidates = self.transfers.standings().candidates(key, self.config.mechanisms.as_deref());
-        !candidates.as_slice().is_empty()
+        let message = Message::of_bytes(bytes);
+        let mechanisms = self.transfers.standings();
+        !self.selection.candidates(key, mechanisms, &self.config, &message).as_slice().is_empty()
     }
 
     /// Announces a message that waited for the connection, at the head of its
     /// queue, where it was.
-    fn announce_in_place(&mut self, key: PeerKey, request: RequestId) {
+    fn announce_in_place(&mut self, key: PeerKey, request: RequestId, hints: Hints) {
         let behind = std::mem::take(&mut self.peers[key as usize].ordered);
-        self.announce(key, request);
+        self.announce(key, request, hints);
         self.settle();
         self.peers[key as usize].ordered.extend(behind);
     }
@@ -390,7 +427,7 @@ impl Traffic {
     fn unqueue_eager(&mut self, key: PeerKey, wanted: RequestId) -> bool {
         let queue = &mut self.peers[key as usize].ordered;
         let is_it =
-            |m: &Outgoing| matches!(m, Outgoing::Eager { request, sent_bytes: 0 } if *request == wanted);
+            |m: &Outgoing| matches!(m, Outgoing::Eager { request, sent_bytes: 0, .. } if *request == wanted);
         let at = queue.iter().position(is_it);
         at.and_then(|at| queue.remove(at)).is_some()
     }

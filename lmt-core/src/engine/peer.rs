@@ -11,8 +11,10 @@ use crate::cpu_set::CpuSet;
 use crate::error::PeerError;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Credit, InboxSender};
+use crate::mechanisms::Tally;
 use crate::process::PeerProcess;
 use crate::rendezvous::{Packet, SendId};
+use crate::selection::Hints;
 
 /// A message in the order in which the application sent it.
 #[derive(Debug)]
@@ -20,7 +22,7 @@ use crate::rendezvous::{Packet, SendId};
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Outgoing {
     /// Its bytes travel in cells; so many are sent.
-    Eager { request: RequestId, sent_bytes: u64 },
+    Eager { request: RequestId, sent_bytes: u64, hints: Hints },
     /// It is announced.
     Rts { packet: Packet, tag: u64, send_id: SendId },
 }
@@ -161,10 +163,23 @@ pub(crate) struct Peer {
     pub assembly: Option<Assembly>,
     /// Whether this peer stands in the list of those that are written to.
     pub in_busy: bool,
+    /// The longest message that goes to it in cells.
+    pub eager_max_bytes: u64,
+    /// What has gone to it and come from it in cells.
+    pub eager: EagerCounters,
+}
+
+/// What has gone in inbox cells, in both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EagerCounters {
+    /// What this process sent.
+    pub sent: Tally,
+    /// What it received.
+    pub received: Tally,
 }
 
 impl Peer {
-    pub fn new(id: EndpointId) -> Self {
+    pub fn new(id: EndpointId, eager_max_bytes: u64) -> Self {
         Self {
             id,
             address: None,
@@ -178,6 +193,8 @@ impl Peer {
             parked: VecDeque::new(),
             assembly: None,
             in_busy: false,
+            eager_max_bytes,
+            eager: EagerCounters::default(),
         }
     }
 

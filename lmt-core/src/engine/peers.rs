@@ -28,12 +28,12 @@ impl Traffic {
         let key = match self.free.pop() {
             Some(key) => {
                 let generation = self.peers[key as usize].generation;
-                self.peers[key as usize] = Peer { generation, ..Peer::new(id) };
+                self.peers[key as usize] = Peer { generation, ..Peer::new(id, self.config.eager_max_bytes) };
                 key
             }
             None if self.peers.len() >= self.config.max_peers as usize => return None,
             None => {
-                self.peers.push(Peer::new(id));
+                self.peers.push(Peer::new(id, self.config.eager_max_bytes));
                 (self.peers.len() - 1) as PeerKey
             }
         };
@@ -86,7 +86,7 @@ impl Traffic {
         self.by_id.remove(&id);
         // The name is void from now on, not only when the number is another's.
         let generation = self.peers[key as usize].generation.wrapping_add(1);
-        self.peers[key as usize] = Peer { generation, ..Peer::new(id) };
+        self.peers[key as usize] = Peer { generation, ..Peer::new(id, self.config.eager_max_bytes) };
         self.resting.push(Resting { key, id, may_write });
     }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::peer::{Assembly, Connection, Peer, Target};
+use super::peer::{Assembly, Connection, EagerCounters, Peer, Target};
 use super::regions::OneSided;
 use super::requests::{OperationError, PeerId, RequestId, Requests, State, Status, Waiting};
 use crate::bell::Bell;
@@ -18,6 +18,7 @@ use crate::matching::{Matcher, TagMatcher};
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
 use crate::rendezvous::{Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
+use crate::selection::{Explanation, Message as Question, Selection, Taken};
 use crate::transfers::{Ended, Transfers};
 
 /// What a cell holds.
@@ -106,6 +107,10 @@ pub(crate) struct Traffic {
     pub inbox_fd: OwnedFd,
     pub doorbell: Bell,
     pub cpus: CpuSet,
+    /// Which way messages take.
+    pub selection: Selection,
+    /// What has gone to and come from all peers in cells.
+    pub eager: EagerCounters,
 }
 
 /// The number of a removed peer.
@@ -203,6 +208,7 @@ impl Traffic {
                 Some(buffer) => delivery.copy_to_buffer(buffer, 0) as u64,
                 None => 0,
             };
+            self.count_eager_arrival(key, total);
             self.requests.complete(request, received(self.name(key), tag, total, copied));
             return;
         }
@@ -210,6 +216,26 @@ impl Traffic {
         delivery.copy_to(&mut data);
         let connection = self.peers[key as usize].ended_connections;
         self.unexpected(key, tag, Unexpected::Eager { data, charge_bytes, connection });
+    }
+
+    /// Counts a message that was received out of cells.
+    #[inline]
+    fn count_eager_arrival(&mut self, key: PeerKey, bytes: u64) {
+        self.eager.received.count(bytes);
+        if let Some(peer) = self.peers.get_mut(key as usize) {
+            peer.eager.received.count(bytes);
+        }
+    }
+
+    /// Why a message to a peer would take the way that it would.
+    pub fn explain(&self, key: PeerKey, message: &Question) -> Explanation {
+        let mut explanation = self.selection.explain(key, self.transfers.standings(), &self.config, message);
+        if self.peers[key as usize].id == self.id {
+            explanation.taken = Taken::Within;
+            explanation.rule = "sender and receiver are one endpoint".to_owned();
+            explanation.then.clear();
+        }
+        explanation
     }
 
     /// Keeps a message for a receive that is still to come.
@@ -293,10 +319,12 @@ impl Traffic {
             Target::Request(request) => {
                 let room = self.buffer_bytes(request);
                 self.release(key, charge_bytes);
+                self.count_eager_arrival(key, total);
                 self.requests.complete(request, received(self.name(key), tag, total, room.min(total)));
             }
             Target::Heap { data, request: Some(request) } => {
                 self.release(key, charge_bytes);
+                self.count_eager_arrival(key, total);
                 self.hand_over(self.name(key), tag, &data, request);
             }
             Target::Heap { data, request: None } => {
@@ -333,6 +361,7 @@ impl Traffic {
         if self.peers[key as usize].ended_connections == message.connection {
             self.release(key, message.charge_bytes);
         }
+        self.count_eager_arrival(key, message.data.len() as u64);
         self.hand_over(self.name(key), tag, &message.data, request);
     }
 
@@ -460,7 +489,7 @@ impl Traffic {
         let (key, tag, bytes) = (entry.peer.unwrap_or_default(), entry.tag, entry.bytes);
         let result = match result {
             Ok(()) => Ok(Status { peer: self.name(key), tag, bytes }),
-            Err(error) => Err(self.explain(key, error)),
+            Err(error) => Err(self.failure(key, error)),
         };
         self.requests.complete(request, result);
     }
@@ -470,13 +499,13 @@ impl Traffic {
         let (key, tag) = (entry.peer.unwrap_or_default(), entry.tag);
         let result = match result {
             Ok(done) => received(self.name(key), tag, done.total_bytes, done.received_bytes),
-            Err(error) => Err(self.explain(key, error)),
+            Err(error) => Err(self.failure(key, error)),
         };
         self.requests.complete(request, result);
     }
 
     /// A transfer's error, with the peer named.
-    fn explain(&self, key: PeerKey, error: TransferError) -> OperationError {
+    fn failure(&self, key: PeerKey, error: TransferError) -> OperationError {
         let peer = &self.peers[key as usize];
         match (&error, &peer.connection) {
             // With the reason for which the connection ended.

@@ -25,6 +25,9 @@ impl Candidates {
     /// The most choices one message can have.
     pub const MAX: usize = 20;
 
+    /// No choice at all.
+    pub const NONE: Self = Self::new();
+
     /// No choice yet.
     pub const fn new() -> Self {
         let none = Choice { mechanism: MechanismTag(0), model: Model::Get };

@@ -1,0 +1,87 @@
+//! The policy without rules: the mechanisms in their order.
+
+use super::{
+    Decisions, Explanation, KnownMechanism, Message, NotTaken, Policy, Range, Situation, Source, Taken,
+    WayName, Why,
+};
+use crate::mechanism::Model;
+use crate::rendezvous::{Candidates, Choice};
+
+/// The mechanisms in the order in which they were registered, or in which the
+/// configuration names them; messages up to `eager_max_bytes` travel in cells.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByOrder;
+
+impl Policy for ByOrder {
+    fn decide(&mut self, situation: &Situation<'_>) -> Decisions {
+        let candidates: Candidates = ways(situation).into_iter().map(|(_, choice)| choice).collect();
+        let range = Range { up_to_bytes: u64::MAX, candidates, max_readers: u32::MAX };
+        Decisions::new(situation.config.eager_max_bytes, |_| vec![range.clone()])
+    }
+
+    fn explain(&self, situation: &Situation<'_>, message: &Message) -> Explanation {
+        let ways = ways(situation);
+        let eager = message.bytes <= situation.config.eager_max_bytes;
+        let taken = match ways.first() {
+            _ if eager => Taken::Eager,
+            Some((name, choice)) => Taken::By { mechanism: (*name).to_owned(), model: choice.model },
+            None => Taken::Nothing,
+        };
+        let rule = match eager {
+            true => format!("messages up to {} bytes travel in cells", situation.config.eager_max_bytes),
+            false => "the mechanisms in their order, the first that works".to_owned(),
+        };
+        let is_taken =
+            |name: &str| matches!(&taken, Taken::By { mechanism, .. } if mechanism.as_str() == name);
+        let others = situation.mechanisms.iter().filter(|known| !is_taken(known.name));
+        let not_taken = others.map(|known| not_taken(known, situation.is_connected, eager)).collect();
+        let then = ways.iter().skip(usize::from(!eager)).map(|(name, c)| format!("{name}:{}", c.model));
+        let then = then.collect();
+        let source = Source::Default { line: None };
+        let place = "no topology known".to_owned();
+        Explanation { bytes: message.bytes, place, taken, then, rule, source, notes: Vec::new(), not_taken }
+    }
+}
+
+fn not_taken(known: &KnownMechanism, is_connected: bool, eager: bool) -> NotTaken {
+    let reason = known.standing.reason.as_ref();
+    let (why, sentence) = match (reason, known.is_available()) {
+        _ if !is_connected => (Why::Unknown, "the two have not met yet".to_owned()),
+        (Some(reason), false) => (Why::Unavailable, reason.to_string()),
+        (None, false) => (Why::Unavailable, "it does not work in the peer's process".to_owned()),
+        _ if eager => (Why::NotNeeded, "the message is short enough for cells".to_owned()),
+        _ => (Why::Later, "it stands later in the order".to_owned()),
+    };
+    let errno = reason.filter(|r| why == Why::Unavailable && r.errno != 0).map(|r| r.errno);
+    NotTaken { mechanism: known.name.to_owned(), why, sentence, errno }
+}
+
+/// The ways that work, in order, each once, with their mechanisms' names.
+fn ways(situation: &Situation<'_>) -> Vec<(&'static str, Choice)> {
+    let mut ways: Vec<(&'static str, Choice)> = Vec::new();
+    let mut add = |known: &KnownMechanism, model: Model| {
+        let choice = Choice { mechanism: known.tag, model };
+        if known.allows(model) && !ways.iter().any(|(_, other)| *other == choice) {
+            ways.push((known.name, choice));
+        }
+    };
+    match &situation.config.mechanisms {
+        None => all_ways(situation).for_each(|(known, model)| add(known, model)),
+        Some(names) => {
+            for wanted in names.iter().filter_map(|name| name.parse::<WayName>().ok()) {
+                all_ways(situation)
+                    .filter(|(known, model)| wanted.means(known.name, *model))
+                    .for_each(|(known, model)| add(known, model));
+            }
+        }
+    }
+    ways
+}
+
+fn all_ways<'a>(situation: &Situation<'a>) -> impl Iterator<Item = (&'a KnownMechanism, Model)> {
+    situation.mechanisms.iter().flat_map(|known| known.models.iter().map(move |model| (known, *model)))
+}
+
+#[cfg(test)]
+#[path = "by_order_tests.rs"]
+mod tests;

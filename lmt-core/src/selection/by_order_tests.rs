@@ -1,0 +1,57 @@
+use super::*;
+use crate::config::Config;
+use crate::cpu_set::CpuSet;
+use crate::mechanism::{Abilities, Unavailable};
+use crate::mechanisms::Standing;
+use crate::rendezvous::MechanismTag;
+
+const ABLE: Abilities = Abilities { read: true, write: true, cooperate: true };
+
+fn known(name: &'static str, models: &'static [Model], refusal: Option<i32>) -> KnownMechanism {
+    let standing = match refusal {
+        None => Standing { ours: ABLE, theirs: ABLE, reason: None },
+        Some(errno) => {
+            let reason = Unavailable { errno, sentence: format!("{name} was refused") };
+            Standing { reason: Some(reason), ..Standing::default() }
+        }
+    };
+    KnownMechanism { name, tag: MechanismTag::of(name), models, standing }
+}
+
+fn explain(config: &Config, bytes: u64) -> Explanation {
+    let mechanisms = [
+        known("denied", &[Model::Get], Some(libc::EPERM)),
+        known("a-one", &[Model::Get, Model::Put], None),
+        known("b", &[Model::Cooperative], None),
+    ];
+    let nowhere = CpuSet::EMPTY;
+    let situation = Situation {
+        here: &nowhere,
+        there: &nowhere,
+        processes: &[],
+        mechanisms: &mechanisms,
+        config,
+        is_connected: true,
+    };
+    ByOrder.explain(&situation, &Message::of_bytes(bytes))
+}
+
+#[test]
+fn the_first_that_works_is_taken_and_the_others_say_why_not() {
+    let explanation = explain(&Config::default(), 1 << 20);
+    assert_eq!(explanation.taken, Taken::By { mechanism: "a-one".into(), model: Model::Get });
+    assert_eq!(explanation.then, ["a-one:put", "b:cooperative"]);
+    let why: Vec<(&str, Why)> = explanation.not_taken.iter().map(|n| (n.mechanism.as_str(), n.why)).collect();
+    assert_eq!(why, [("denied", Why::Unavailable), ("b", Why::Later)]);
+    let text = explanation.to_string();
+    assert!(text.contains("not   denied  denied was refused (EPERM: Operation not permitted)"), "{text}");
+}
+
+#[test]
+fn short_messages_are_eager_and_names_restrict() {
+    assert_eq!(explain(&Config::default(), 4096).taken, Taken::Eager);
+    let config = Config { mechanisms: Some(vec!["b".into(), "a:put".into()]), ..Config::default() };
+    let explanation = explain(&config, 4097);
+    assert_eq!(explanation.taken, Taken::By { mechanism: "b".into(), model: Model::Cooperative });
+    assert_eq!(explanation.then, ["a-one:put"]);
+}

@@ -1,0 +1,112 @@
+//! What is known of a message when its way is chosen.
+
+use serde::{Deserialize, Serialize};
+
+/// Whether a message's bytes are in the sender's cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Warmth {
+    /// Nobody has said.
+    #[default]
+    Unknown,
+    /// The sender has just written them: its core copies best.
+    Warm,
+    /// It wrote them long ago: who needs them next copies best.
+    Cold,
+}
+
+/// Whether a buffer takes part in further transfers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reuse {
+    /// Nobody has said.
+    #[default]
+    Unknown,
+    /// Not again: what is prepared for it is lost.
+    Once,
+    /// It is sent from again and again.
+    Again,
+}
+
+/// What a caller may tell of a message, for a better choice; nothing depends on
+/// its being right (knem-jpdc, section 5.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub struct Hints {
+    /// Whether the bytes are in the sender's cache.
+    pub warmth: Warmth,
+    /// Whether the buffer is used again.
+    pub reuse: Reuse,
+}
+
+/// One message, as far as the choice of its way depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Its length.
+    pub bytes: u64,
+    /// Whether it is one segment at the sender.
+    pub contiguous: bool,
+    /// What the caller has told.
+    pub hints: Hints,
+    /// How many messages of this process the receivers may be reading already.
+    pub readers: u32,
+}
+
+impl Message {
+    /// A contiguous message of which nothing else is known.
+    pub fn of_bytes(bytes: u64) -> Self {
+        Self { bytes, contiguous: true, hints: Hints::default(), readers: 0 }
+    }
+
+    /// Which of the cases it is that decisions tell apart.
+    #[inline]
+    pub const fn variant(&self) -> Variant {
+        Variant::of(self.contiguous, self.hints)
+    }
+}
+
+/// A case that decisions tell apart, apart from length and readers: contiguous
+/// or not, and each combination of hints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Variant(u8);
+
+impl Variant {
+    /// How many there are.
+    pub const COUNT: usize = 18;
+
+    /// The case of these.
+    #[inline]
+    pub const fn of(contiguous: bool, hints: Hints) -> Self {
+        Self((contiguous as u8 * 3 + hints.warmth as u8) * 3 + hints.reuse as u8)
+    }
+
+    /// All of them, in the order of [`Self::index`].
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..Self::COUNT as u8).map(Self)
+    }
+
+    /// A number below [`Self::COUNT`].
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Whether the message is one segment.
+    pub const fn is_contiguous(self) -> bool {
+        self.0 >= 9
+    }
+
+    /// The hints.
+    pub const fn hints(self) -> Hints {
+        let warmth = match self.0 / 3 % 3 {
+            0 => Warmth::Unknown,
+            1 => Warmth::Warm,
+            _ => Warmth::Cold,
+        };
+        let reuse = match self.0 % 3 {
+            0 => Reuse::Unknown,
+            1 => Reuse::Once,
+            _ => Reuse::Again,
+        };
+        Hints { warmth, reuse }
+    }
+}

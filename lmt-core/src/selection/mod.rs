@@ -1,0 +1,85 @@
+//! Which way a message takes: the questions, the answers, and the table of
+//! decisions that an endpoint keeps for each peer.
+//!
+//! The core asks a [`Policy`] once for each peer, when it is connected and when
+//! what works with it changes, and looks into the [`Decisions`] for each
+//! message. Policies that know topology, rules and calibrations are outside;
+//! [`ByOrder`] is what there is without one.
+
+mod by_order;
+mod decisions;
+mod explanation;
+mod message;
+mod table;
+mod way;
+
+pub use by_order::ByOrder;
+pub use decisions::{Decisions, Range};
+pub use explanation::{Explanation, NotTaken, Source, Taken, Why};
+pub use message::{Hints, Message, Reuse, Variant, Warmth};
+pub(crate) use table::Selection;
+pub use way::{WayName, WayNameError};
+
+use crate::config::Config;
+use crate::cpu_set::CpuSet;
+use crate::mechanism::Model;
+use crate::mechanisms::Standing;
+use crate::rendezvous::MechanismTag;
+
+/// One mechanism of an endpoint, with what is known of it with one peer.
+#[derive(Clone, Debug)]
+pub struct KnownMechanism {
+    /// Its name.
+    pub name: &'static str,
+    /// Its name on the wire.
+    pub tag: MechanismTag,
+    /// The models it can do, the preferred one first.
+    pub models: &'static [Model],
+    /// What the two processes found out by trying; nothing before they met.
+    pub standing: Standing,
+}
+
+impl KnownMechanism {
+    /// Whether a message can go to the peer in this model.
+    pub fn allows(&self, model: Model) -> bool {
+        self.models.contains(&model) && self.standing.ours.allow_sending(self.standing.theirs, model)
+    }
+
+    /// Whether a message can go to the peer by this mechanism at all.
+    pub fn is_available(&self) -> bool {
+        self.models.iter().any(|model| self.allows(*model))
+    }
+}
+
+/// All that a policy may know when it decides for one peer.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// Where this process may run.
+    pub here: &'a CpuSet,
+    /// Where the peer may run; empty when it has not said so.
+    pub there: &'a CpuSet,
+    /// Where the processes that this endpoint is connected with may run, with
+    /// this process's own.
+    pub processes: &'a [CpuSet],
+    /// The mechanisms in the order in which they were registered.
+    pub mechanisms: &'a [KnownMechanism],
+    /// The endpoint's configuration.
+    pub config: &'a Config,
+    /// Whether the two have met, so that the standings mean something.
+    pub is_connected: bool,
+}
+
+/// Decides which way messages take.
+pub trait Policy: Send {
+    /// The decisions for all messages to one peer.
+    fn decide(&mut self, situation: &Situation<'_>) -> Decisions;
+
+    /// Whether [`Situation::processes`] plays a part: then decisions are made
+    /// anew whenever a peer comes or goes.
+    fn counts_processes(&self) -> bool {
+        false
+    }
+
+    /// Why one message takes the way that it takes, in words.
+    fn explain(&self, situation: &Situation<'_>, message: &Message) -> Explanation;
+}

@@ -1,0 +1,136 @@
+//! The decisions of one endpoint for all its peers.
+
+use super::{Decisions, Explanation, KnownMechanism, Message, Policy, Situation};
+use crate::config::Config;
+use crate::cpu_set::CpuSet;
+use crate::mechanisms::Mechanisms;
+use crate::rendezvous::{Candidates, PeerKey};
+
+/// A policy, and what it has decided.
+pub(crate) struct Selection {
+    policy: Box<dyn Policy>,
+    here: CpuSet,
+    tables: Vec<Table>,
+    /// How often the processes that are known have changed.
+    group_version: u32,
+}
+
+/// What is known and decided for one peer.
+struct Table {
+    there: CpuSet,
+    is_connected: bool,
+    /// The version of what is known of the mechanisms, and of the group, for
+    /// which the decisions hold.
+    versions: Option<(u32, u32)>,
+    decisions: Decisions,
+}
+
+impl Table {
+    fn new() -> Self {
+        let decisions = Decisions::new(0, |_| Vec::new());
+        Self { there: CpuSet::EMPTY, is_connected: false, versions: None, decisions }
+    }
+}
+
+impl Selection {
+    pub fn new(policy: Box<dyn Policy>, here: CpuSet) -> Self {
+        Self { policy, here, tables: Vec::new(), group_version: 0 }
+    }
+
+    /// Learns where a peer may run that is connected from now on.
+    pub fn meet(&mut self, peer: PeerKey, there: CpuSet) {
+        let index = peer as usize;
+        if self.tables.len() <= index {
+            self.tables.resize_with(index + 1, Table::new);
+        }
+        self.tables[index] = Table { there, is_connected: true, ..Table::new() };
+        self.group_changed();
+    }
+
+    /// Forgets a peer whose connection has ended.
+    pub fn forget(&mut self, peer: PeerKey) {
+        if let Some(table) = self.tables.get_mut(peer as usize) {
+            *table = Table::new();
+            self.group_changed();
+        }
+    }
+
+    fn group_changed(&mut self) {
+        if self.policy.counts_processes() {
+            self.group_version = self.group_version.wrapping_add(1);
+        }
+    }
+
+    /// The decisions for a connected peer, made anew if what they depend on has
+    /// changed.
+    #[inline]
+    pub fn decisions(&mut self, peer: PeerKey, mechanisms: &Mechanisms, config: &Config) -> &Decisions {
+        let versions = Some((mechanisms.version(peer), self.group_version));
+        if self.tables.get(peer as usize).is_none_or(|table| table.versions != versions) {
+            self.decide(peer, mechanisms, config, versions);
+        }
+        &self.tables[peer as usize].decisions
+    }
+
+    /// The ways for one message, the best first.
+    #[inline]
+    pub fn candidates(
+        &mut self,
+        peer: PeerKey,
+        mechanisms: &Mechanisms,
+        config: &Config,
+        message: &Message,
+    ) -> Candidates {
+        *self.decisions(peer, mechanisms, config).candidates(message)
+    }
+
+    #[cold]
+    fn decide(
+        &mut self,
+        peer: PeerKey,
+        mechanisms: &Mechanisms,
+        config: &Config,
+        versions: Option<(u32, u32)>,
+    ) {
+        let index = peer as usize;
+        if self.tables.len() <= index {
+            self.tables.resize_with(index + 1, Table::new);
+        }
+        let known = mechanisms.known(peer);
+        let processes = self.processes();
+        let Self { policy, here, tables, .. } = self;
+        let table = &mut tables[index];
+        table.decisions = policy.decide(&situation(here, table, &processes, &known, config));
+        table.versions = versions;
+    }
+
+    /// Where the connected processes may run, this one first.
+    fn processes(&self) -> Vec<CpuSet> {
+        let others = self.tables.iter().filter(|table| table.is_connected).map(|table| table.there);
+        std::iter::once(self.here).chain(others).collect()
+    }
+
+    pub fn explain(
+        &self,
+        peer: PeerKey,
+        mechanisms: &Mechanisms,
+        config: &Config,
+        message: &Message,
+    ) -> Explanation {
+        let unknown = Table::new();
+        let table = self.tables.get(peer as usize).unwrap_or(&unknown);
+        let known = mechanisms.known(peer);
+        let processes = self.processes();
+        self.policy.explain(&situation(&self.here, table, &processes, &known, config), message)
+    }
+}
+
+fn situation<'a>(
+    here: &'a CpuSet,
+    table: &'a Table,
+    processes: &'a [CpuSet],
+    mechanisms: &'a [KnownMechanism],
+    config: &'a Config,
+) -> Situation<'a> {
+    Situation { here, there: &table.there, processes, mechanisms, config, is_connected: table.is_connected }
+}

@@ -1,0 +1,117 @@
+//! Rules: which ways messages of some lengths, between some places, are to try.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use lmt_core::selection::{Reuse, Warmth, WayName};
+
+use crate::topology::Place;
+
+/// A bound of a rule's lengths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Bound {
+    /// So many bytes.
+    Bytes(u64),
+    /// What DMAmin is for the two processes (nemesis-lmt, section 3.5).
+    DmaMin,
+}
+
+/// What a rule says is to be taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Take {
+    /// Inbox cells. Such a rule begins at 0, and ends at 1 MiB at most.
+    Eager,
+    /// These ways, in order; what else works follows them in its usual order.
+    Ways(Vec<WayName>),
+}
+
+/// One rule. What is absent holds for all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rule {
+    /// Messages longer than this; the bound itself is not in it.
+    pub above: Option<Bound>,
+    /// Messages up to this length, which is in it.
+    pub up_to: Option<Bound>,
+    /// Between processes that share no more and no less than one of these; any
+    /// place when empty.
+    pub places: Vec<Place>,
+    /// Messages of one segment at the sender, or of several.
+    pub contiguous: Option<bool>,
+    /// What the caller told of the sender's cache.
+    pub warmth: Option<Warmth>,
+    /// What the caller told of the buffer's future.
+    pub reuse: Option<Reuse>,
+    /// When this endpoint knows at least so many processes, itself among them.
+    pub min_processes: Option<u32>,
+    /// What is taken.
+    pub take: Take,
+    /// How many messages of one process may be read at once under this rule.
+    pub max_readers: Option<u32>,
+    /// Where it stands in its file, from 1.
+    pub line: u32,
+}
+
+/// The lengths for which a mechanism may be taken by any rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MechanismRange {
+    /// The mechanism or family.
+    pub mechanism: String,
+    /// Longer than this.
+    pub above: Option<Bound>,
+    /// Up to this.
+    pub up_to: Option<Bound>,
+    /// Where it stands in its file, from 1.
+    pub line: u32,
+}
+
+/// Whose rules they are. The earlier ones outrank the later.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Authority {
+    /// The user's file.
+    User,
+    /// A calibration of this machine.
+    Calibration,
+    /// What is built in.
+    Default,
+}
+
+/// The rules of one file, in its order: the first that fits a message speaks.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    /// Whose they are.
+    pub authority: Authority,
+    /// The file; for the built-in ones the name under which they are shown.
+    pub path: PathBuf,
+    /// The rules.
+    pub rules: Vec<Rule>,
+    /// The lengths for which mechanisms may be taken.
+    pub ranges: Vec<MechanismRange>,
+    /// What was measured, in a calibration.
+    pub figures: Vec<Figure>,
+}
+
+/// One median that a calibration has measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figure {
+    /// What the two processes shared.
+    pub place: Place,
+    /// How many pairs were at it at once.
+    pub pairs: u32,
+    /// Whether the buffers were out of the caches.
+    pub off_cache: bool,
+    /// The message's length.
+    pub bytes: u64,
+    /// By which way: `eager`, or a mechanism and who copied.
+    pub way: String,
+    /// The time of one transfer, in nanoseconds.
+    pub median_ns: u64,
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DmaMin => f.write_str("DMAmin"),
+            Self::Bytes(bytes) => f.write_str(&crate::size::written(*bytes)),
+        }
+    }
+}
