@@ -28,7 +28,7 @@ fn ranks_on(ranks: u32, cpus: u32, list: &str) -> Finding {
         return Finding::new(name, State::Good, meaning);
     }
     let meaning = format!(
-        "{ranks} ranks, and this process may use {cpus} CPUs ({list}): waits sleep almost at once, so no rank takes another's time, and a message costs a wake-up (some 10 us) more"
+        "{ranks} ranks, and this process may use {cpus} CPUs ({list}): waits sleep almost at once, so no rank takes another's time, and a message costs a wake-up more"
     );
     let fix = format!(
         "start at most {cpus} ranks, or allow more CPUs (taskset, the cgroup's cpuset, the batch system)"
