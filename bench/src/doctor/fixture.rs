@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use lmt::checkup::{Finding, Host};
 
@@ -9,8 +10,13 @@ use lmt::checkup::{Finding, Host};
 pub struct Files(PathBuf);
 
 impl Files {
+    /// Each has folders of its own, also where tests run at once.
     pub fn new(test: &str) -> Self {
-        let root = std::env::temp_dir().join(format!("lmt-doctor-{}-{test}", std::process::id()));
+        // Relaxed: only that no two get the same number matters.
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("lmt-doctor-{}-{number}-{test}", std::process::id());
+        let root = std::env::temp_dir().join(name);
         for folder in ["proc/self", "sys", "dev"] {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
