@@ -3,7 +3,8 @@
 
 use std::convert::Infallible;
 
-use lmt_core::mechanism::{Fault, Unavailable};
+use lmt_core::checkup::{Finding, Host};
+use lmt_core::mechanism::{Fault, Needs, Unavailable};
 
 pub use crate::sys::Piece;
 
@@ -36,6 +37,16 @@ pub trait Copier: Send + 'static {
 
     /// The name of the pipeline that copies so, as users know the mechanism.
     fn name(&self) -> &'static str;
+
+    /// What it needs of the machine; by default what every kernel has.
+    fn needs(&self) -> Needs {
+        Needs::Kernel
+    }
+
+    /// What there is to look at when it does not work: nothing by default.
+    fn checkups(&self, _host: &Host) -> Vec<Finding> {
+        Vec::new()
+    }
 
     /// Whether it works on this machine.
     ///

@@ -1,6 +1,31 @@
 //! What the environment tells an endpoint (`LMT_*`).
 
-use lmt_core::config::{Config, ConfigError};
+use lmt_core::config::{Config, ConfigError, KEYS};
+use lmt_core::mechanisms::Mechanisms;
+
+use crate::list::register_all;
+
+/// What users may set that is no key: where the keys' values come from, and
+/// whether counters are printed at the end.
+const OTHERS: [&str; 2] = ["LMT_CONFIG", "LMT_STATS"];
+
+/// All variables that lmt reads: those of the keys, of the endpoint's and of
+/// each mechanism's, a few more that users may set, and what the launcher sets
+/// for its ranks. One that begins with `LMT_` and is not among them is a slip.
+///
+/// ```
+/// assert!(lmt::environment_variables().contains(&"LMT_MECHANISM"));
+/// ```
+pub fn environment_variables() -> Vec<&'static str> {
+    let mut mechanisms = Mechanisms::new();
+    register_all(&mut mechanisms);
+    let of_mechanisms = mechanisms.keys().into_iter().flat_map(|(_, keys)| keys);
+    let of_keys = KEYS.iter().chain(of_mechanisms).filter_map(|key| key.variable);
+    let mut all: Vec<&str> = of_keys.chain(OTHERS).chain(crate::launch::VARIABLES).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
 
 /// Applies the environment to a configuration: `LMT_MECHANISM` (a list with
 /// commas, or `auto`), `LMT_EAGER_MAX` (bytes), `LMT_SOCKET_DIR` (a folder) and

@@ -68,8 +68,31 @@ impl Engine for Endpoints {
     }
 }
 
+/// What is known after a meeting with a second process.
+#[derive(Debug)]
+pub struct Meeting {
+    /// Each mechanism by name, in order of preference.
+    pub standings: Vec<(&'static str, Standing)>,
+    /// Descriptors that this process had open beside the connection.
+    pub own_descriptors: u64,
+    /// Descriptors that one connected peer takes.
+    pub peer_descriptors: u64,
+}
+
 /// Connects to a process started for the purpose, and sees what works with it.
 fn probe() -> Result<Vec<(String, Option<String>)>, String> {
+    let known = meet_second_process()?.standings.into_iter();
+    Ok(known.map(|(name, standing)| (name.to_owned(), refusal(name, &standing))).collect())
+}
+
+/// Starts a second process, lets it and this one find out what each can do with
+/// the other, and ends it.
+///
+/// # Errors
+/// One sentence on why the two did not meet.
+pub fn meet_second_process() -> Result<Meeting, String> {
+    // As between the ranks of one launcher, where Yama rules.
+    lmt::launch::admit_descendants();
     let group = lmt::random_id().map_err(|e| e.to_string())?;
     let endpoint = Endpoint::builder().id(group.member(0)).configure(all_mechanisms).build();
     let endpoint = endpoint.map_err(|e| e.to_string())?;
@@ -80,7 +103,12 @@ fn probe() -> Result<Vec<(String, Option<String>)>, String> {
         .stdout(Stdio::null())
         .spawn()
         .map_err(|e| format!("a second process cannot be started: {e}"))?;
-    let result = meet(&endpoint, group);
+    let own_descriptors = open_descriptors();
+    let result = meet(&endpoint, group).map(|standings| Meeting {
+        standings,
+        own_descriptors,
+        peer_descriptors: open_descriptors().saturating_sub(own_descriptors),
+    });
     // Its receive ends with this endpoint; left to itself it cleans up.
     drop(endpoint);
     let deadline = Instant::now() + Duration::from_secs(1);
@@ -93,19 +121,24 @@ fn probe() -> Result<Vec<(String, Option<String>)>, String> {
     result.map_err(|e| e.to_string())
 }
 
+/// How many descriptors this process has open; 0 where /proc does not tell.
+fn open_descriptors() -> u64 {
+    // The folder itself is open while it is read.
+    std::fs::read_dir("/proc/self/fd").map_or(0, |entries| (entries.count() as u64).saturating_sub(1))
+}
+
 /// The environment may restrict what the benchmarks use, not what there is.
 fn all_mechanisms(config: &mut Config) {
     config.mechanisms = None;
 }
 
 /// Waits for the second process's message and looks at what was found.
-fn meet(endpoint: &Endpoint, group: EndpointId) -> Result<Vec<(String, Option<String>)>, OperationError> {
+fn meet(endpoint: &Endpoint, group: EndpointId) -> Result<Vec<(&'static str, Standing)>, OperationError> {
     let peer = endpoint.insert_peer(&address(group.member(1), endpoint))?;
     endpoint.receive(Source::Peer(peer), TagMatch::any(), &mut [])?;
     // What the other process can do is known once this can be sent.
     endpoint.send(peer, 0, &[])?;
-    let known = endpoint.standings(peer).into_iter();
-    Ok(known.map(|(name, standing)| (name.to_owned(), refusal(name, &standing))).collect())
+    Ok(endpoint.standings(peer))
 }
 
 fn refusal(name: &str, standing: &Standing) -> Option<String> {

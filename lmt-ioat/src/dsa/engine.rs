@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::fork_guard::Origin;
-use lmt_core::mechanism::Unavailable;
+use lmt_core::mechanism::{Needs, Unavailable};
 
 use super::core::{Core, gone};
 use super::device::DeviceQueue;
@@ -103,6 +104,14 @@ impl<Q: WorkQueue> CopyEngine for DsaEngine<Q> {
 
     fn name(&self) -> &'static str {
         "dsa"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Device
+    }
+
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        super::checkups::checkups(host)
     }
 
     fn available(&mut self) -> Result<(), Unavailable> {
