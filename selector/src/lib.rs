@@ -5,6 +5,8 @@
 #![deny(unsafe_code)]
 
 pub mod configuration;
-pub mod place;
+pub mod dma_min;
+pub mod policy;
 pub mod rules;
 pub mod size;
+pub mod topology;
