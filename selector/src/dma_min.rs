@@ -109,3 +109,7 @@ impl fmt::Display for DmaMin {
         write!(f, "DMAmin {} = {} / (2 x {} {users})", size(self.bytes), self.cache, self.sharing)
     }
 }
+
+#[cfg(test)]
+#[path = "dma_min_tests.rs"]
+mod tests;

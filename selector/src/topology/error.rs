@@ -19,9 +19,9 @@ pub enum TopologyError {
 
     /// A synthetic description that hwloc does not take.
     #[error(
-        "{origin}'{description}' is not a synthetic machine, for {reason}: give its levels from the outside in, \
+        "{origin}'{}' is not a synthetic machine, for {reason}: give its levels from the outside in, \
          each as type:count within the level before, the last being pu, \
-         as in 'package:2 l2:2(size=4194304) core:2 pu:1'"
+         as in 'package:2 l2:2(size=4194304) core:2 pu:1'", .description.escape_debug()
     )]
     Synthetic {
         /// "HWLOC_SYNTHETIC: ", or empty.
@@ -62,15 +62,13 @@ pub enum TopologyError {
 
     /// A root of a file system that describes no CPUs.
     #[error(
-        "HWLOC_FSROOT: '{}' holds no machine, for '{}' cannot be read ({source}): name a directory \
-         with the /proc and /sys of a machine, as hwloc-gather-topology packs it", .root.display(), .missing.display()
+        "HWLOC_FSROOT: no machine is described under '{}/sys/devices/system/cpu' ({source}): name a directory \
+         with the /proc and /sys of a machine, as hwloc-gather-topology packs it", .root.display()
     )]
     FsRoot {
         /// What the variable says.
         root: PathBuf,
-        /// What was looked for.
-        missing: PathBuf,
-        /// Why it was not read.
+        /// Why it describes none.
         source: io::Error,
     },
 

@@ -41,13 +41,7 @@ impl Machine {
                 Self::from_xml_file("HWLOC_XMLFILE: ", &PathBuf::from(named("HWLOC_XMLFILE")), source)
             }
             "HWLOC_FSROOT" => Self::from_root(PathBuf::from(named("HWLOC_FSROOT")), source),
-            _ => {
-                let machine = read(source, |_| Ok(()))?;
-                Ok(Self {
-                    source: if machine.is_this_system { Source::ThisSystem } else { machine.source },
-                    ..machine
-                })
-            }
+            _ => Self::by_components(source),
         }
     }
 
@@ -106,18 +100,49 @@ impl Machine {
     }
 
     fn from_root(root: PathBuf, source: Source) -> Result<Self, TopologyError> {
-        let missing = root.join("sys/devices/system/cpu");
-        if let Err(source) = std::fs::read_dir(&missing) {
-            return Err(TopologyError::FsRoot { root, missing, source });
+        if let Err(error) = holds_cpus(&root) {
+            return Err(TopologyError::FsRoot { root, source: error });
         }
         let machine = read(source, |_| Ok(()))?;
-        let vouched = env::var_os("HWLOC_THISSYSTEM").is_some();
-        if machine.is_this_system && !vouched && root != Path::new("/") {
+        if machine.is_this_system && !is_vouched_for() && root != Path::new("/") {
             let value = root.display().to_string();
             return Err(TopologyError::SetAside { variable: "HWLOC_FSROOT", value });
         }
         Ok(machine)
     }
+
+    /// By the variables that hwloc alone interprets, `HWLOC_COMPONENTS` and
+    /// `HWLOC_CPUID_PATH`. The first may well leave the running machine.
+    fn by_components(source: Source) -> Result<Self, TopologyError> {
+        let mut machine = read(source, |_| Ok(()))?;
+        if machine.is_this_system && !is_vouched_for() {
+            match machine.source {
+                Source::Variable { name: variable @ "HWLOC_CPUID_PATH", value } => {
+                    return Err(TopologyError::SetAside { variable, value });
+                }
+                _ => machine.source = Source::ThisSystem,
+            }
+        }
+        Ok(machine)
+    }
+}
+
+/// Whether the user says that what the variables describe is this machine.
+fn is_vouched_for() -> bool {
+    env::var_os("HWLOC_THISSYSTEM").is_some()
+}
+
+/// Whether the file system with this root describes a CPU where hwloc looks:
+/// without, it would count those of the running machine.
+fn holds_cpus(root: &Path) -> io::Result<()> {
+    let files = ["package_cpus", "core_cpus", "core_siblings", "thread_siblings"];
+    for entry in std::fs::read_dir(root.join("sys/devices/system/cpu"))? {
+        let topology = entry?.path().join("topology");
+        if files.iter().any(|file| topology.join(file).exists()) {
+            return Ok(());
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::NotFound, "no CPU in it has a topology"))
 }
 
 /// Loads a topology whose source `choose` sets, and copies it.

@@ -27,6 +27,8 @@ mod snapshot;
 mod source;
 mod synthetic;
 mod sys;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use lmt_core::cpu_set::CpuSet;
 
@@ -93,7 +95,7 @@ pub struct Machine {
     packages: Vec<Part>,
     numa_nodes: Vec<Part>,
     caches: Vec<Cache>,
-    /// The CPUs of one NUMA node in one package, for each such pair.
+    /// The sets of CPUs that count as one NUMA node.
     rooms: Vec<CpuSet>,
 }
 
@@ -210,3 +212,11 @@ impl Machine {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "machine_properties.rs"]
+mod properties;

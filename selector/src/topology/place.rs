@@ -10,12 +10,13 @@ use std::str::FromStr;
 /// narrowest cache that both share (ICPP 2009 section 4.1, JPDC 2013 section
 /// 5.1), so what is fastest depends on the place.
 ///
-/// A NUMA node that spans several packages, as the one memory of machines with
-/// a front-side bus does, and as hwloc describes machines without NUMA
-/// information, says nothing about who is near whom. So [`Place::SameNuma`]
-/// means one NUMA node *and* one package, [`Place::SamePackage`] one package and
-/// several nodes, and [`Place::Other`] several packages. Where hwloc knows no
-/// packages, the node alone counts.
+/// NUMA nodes come before packages because memory is what a copy reads and
+/// writes. Where a package has several nodes, two CPUs of it on different nodes
+/// are [`Place::SamePackage`]. Where a node has several packages, two CPUs on it
+/// are [`Place::SameNuma`] whatever their packages. The exception is a node with
+/// all CPUs of the machine, which is what hwloc describes where there is no NUMA
+/// information, and what a machine with one memory behind a front-side bus has:
+/// it puts nobody nearer to anybody, so each package counts as a node there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// One core: the same CPU, or hardware threads of one core.
@@ -26,9 +27,9 @@ pub enum Place {
     SharedL2,
     /// One cache of level 3 or beyond.
     SharedL3,
-    /// One NUMA node of one package.
+    /// One NUMA node, or one package where one node has the whole machine.
     SameNuma,
-    /// One package.
+    /// One package with several NUMA nodes.
     SamePackage,
     /// Nothing narrower than the machine, or not known.
     Other,

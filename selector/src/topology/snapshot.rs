@@ -17,7 +17,7 @@ fn positions(parts: &[Part]) -> HashMap<usize, usize> {
     parts.iter().enumerate().flat_map(|(at, part)| part.cpus.iter().map(move |cpu| (cpu, at))).collect()
 }
 
-/// The objects of a type that hold a CPU which can be described.
+/// The objects of a type, with those of their CPUs that a set holds.
 fn parts(topology: &Loaded, object_type: Type) -> Vec<Part> {
     let described = |object: Object| Part { os_index: object.os_index, cpus: set_of(&object.cpus) };
     topology.objects(object_type).into_iter().map(described).collect()
@@ -56,18 +56,20 @@ fn caches(topology: &Loaded) -> Vec<Cache> {
     caches
 }
 
-/// The CPUs of each NUMA node in each package, and of a node outside all.
-fn rooms(numa_nodes: &[Part], packages: &[Part]) -> Vec<CpuSet> {
+/// The sets of CPUs that count as one NUMA node. A node with all CPUs of the
+/// machine is how hwloc says that there is no NUMA information (or one memory
+/// behind a front-side bus): there each package counts as one, since it says
+/// more about who is near whom.
+fn rooms(numa_nodes: &[Part], packages: &[Part], online: &CpuSet) -> Vec<CpuSet> {
     let packaged = packages.iter().fold(CpuSet::EMPTY, |all, package| all.union(&package.cpus));
-    let mut rooms = Vec::new();
-    for node in numa_nodes {
-        let within = |package: &Part| -> CpuSet {
-            node.cpus.iter().filter(|cpu| package.cpus.contains(*cpu)).collect()
-        };
-        rooms.extend(packages.iter().map(within));
-        rooms.push(node.cpus.iter().filter(|cpu| !packaged.contains(*cpu)).collect());
+    let spans_machine = |node: &Part| online.is_within(&node.cpus);
+    let nodes = numa_nodes.iter().filter(|node| packages.is_empty() || !spans_machine(node));
+    let mut rooms: Vec<CpuSet> = nodes.map(|node| node.cpus).collect();
+    if numa_nodes.iter().any(spans_machine) {
+        rooms.extend(packages.iter().map(|package| package.cpus));
+        rooms.push(online.iter().filter(|cpu| !packaged.contains(*cpu)).collect());
     }
-    rooms.retain(|room: &CpuSet| !room.is_empty());
+    rooms.retain(|room| !room.is_empty());
     rooms
 }
 
@@ -81,7 +83,7 @@ impl Machine {
         }
         let complete = topology.objects(Type::MACHINE).into_iter().flat_map(|m| m.complete_cpus);
         let known: CpuSet = set_of(&complete.collect::<Vec<_>>());
-        let allowed = set_of(&topology.allowed());
+        let allowed = topology.allowed().map_or(online, |cpus| set_of(&cpus));
 
         let cores = with_cpus(parts(topology, Type::CORE));
         let packages = with_cpus(parts(topology, Type::PACKAGE));
@@ -107,7 +109,7 @@ impl Machine {
             offline: known.iter().filter(|cpu| !online.contains(*cpu)).collect(),
             left_out: u32::try_from(pus.len()).unwrap_or(u32::MAX).saturating_sub(online.count()),
             cpus: online.iter().map(describe).collect(),
-            rooms: rooms(&numa_nodes, &packages),
+            rooms: rooms(&numa_nodes, &packages, &online),
             cores,
             packages,
             numa_nodes,

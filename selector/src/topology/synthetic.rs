@@ -77,3 +77,7 @@ fn is_known(name: &str) -> bool {
     let is_cache = name.strip_prefix('l').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     is_cache || name.starts_with("pu") || TYPES.into_iter().any(begins)
 }
+
+#[cfg(test)]
+#[path = "synthetic_tests.rs"]
+mod tests;

@@ -170,7 +170,7 @@ pub(super) struct Unloaded(Handle);
 
 impl Unloaded {
     /// A topology of the running machine, or of what hwloc's variables say.
-    /// Fails as ENOSYS when the library is not hwloc 2.
+    /// Refuses a library that is not hwloc 2.
     pub(super) fn new() -> io::Result<Self> {
         let version = api_version();
         if !is_supported(version) {
@@ -233,8 +233,9 @@ impl Loaded {
         unsafe { hwloc_topology_is_thissystem(self.0.0.as_ptr()) == 1 }
     }
 
-    /// The CPUs that this process may use, as far as cgroups say.
-    pub(super) fn allowed(&self) -> Vec<u32> {
+    /// The CPUs that this process may use, as far as cgroups say; `None` when
+    /// nobody said.
+    pub(super) fn allowed(&self) -> Option<Vec<u32>> {
         // SAFETY: a loaded topology.
         let bitmap = unsafe { hwloc_topology_get_allowed_cpuset(self.0.0.as_ptr()) };
         // SAFETY: null or a set that lives as long as the topology, which is
@@ -278,9 +279,9 @@ unsafe fn copy(raw: *const RawObject) -> Option<(Type, Object)> {
     // that its member is that of caches; nothing is read through it otherwise.
     let attributes = if is_cache { unsafe { raw.attr.as_ref() } } else { None };
     // SAFETY: null or a set of this object, which lives and does not change.
-    let cpus = unsafe { members(raw.cpuset) };
+    let cpus = unsafe { members(raw.cpuset) }.unwrap_or_default();
     // SAFETY: as the line before.
-    let complete_cpus = unsafe { members(raw.complete_cpuset) };
+    let complete_cpus = unsafe { members(raw.complete_cpuset) }.unwrap_or_default();
     let object = Object {
         os_index: (raw.os_index != c_uint::MAX).then_some(raw.os_index),
         cpus,
@@ -290,28 +291,29 @@ unsafe fn copy(raw: *const RawObject) -> Option<(Type, Object)> {
     Some((object_type, object))
 }
 
-/// The members of a set, ascending; none for null and for an infinite set,
-/// which hwloc uses for "not known".
+/// The members of a set, ascending; `None` for null and for an infinite set,
+/// which is how hwloc says "not known" and "all".
 ///
 /// # Safety
 ///
 /// `bitmap` is null or a set of hwloc that lives and does not change during the
 /// call.
-unsafe fn members(bitmap: *const Bitmap) -> Vec<u32> {
+unsafe fn members(bitmap: *const Bitmap) -> Option<Vec<u32>> {
     if bitmap.is_null() {
-        return Vec::new();
+        return None;
     }
     // SAFETY: not null, so a set by this function's contract.
     let weight = unsafe { hwloc_bitmap_weight(bitmap) };
-    let mut members = Vec::with_capacity(usize::try_from(weight).unwrap_or(0));
+    let mut members = Vec::with_capacity(usize::try_from(weight).ok()?);
     let mut last = -1;
     for _ in 0..weight {
         // SAFETY: as above; -1 or a member is what it continues from.
         last = unsafe { hwloc_bitmap_next(bitmap, last) };
-        match u32::try_from(last) {
-            Ok(member) => members.push(member),
-            Err(_) => break,
-        }
+        members.extend(u32::try_from(last));
     }
-    members
+    Some(members)
 }
+
+#[cfg(test)]
+#[path = "sys_tests.rs"]
+mod tests;
