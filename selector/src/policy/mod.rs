@@ -203,3 +203,8 @@ fn ranges(pair: &Pair<'_>, variant: Variant, cuts: &[u64]) -> Vec<Range> {
 #[cfg(test)]
 #[path = "policy_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod agreement_tests;
+#[cfg(test)]
+mod test_support;

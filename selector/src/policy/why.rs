@@ -107,23 +107,20 @@ impl<'a> Case<'_, 'a> {
         (Why::Later, with_figures(sentence.to_owned()))
     }
 
-    /// It only lets the receiver read, which too many do; without them it would
-    /// stand before the one that is taken.
+    /// It would stand before the one that is taken, by a way by which the
+    /// receiver reads, which too many do.
     fn crowded(&self, known: &KnownMechanism, taken: &Way<'_>) -> Option<Reason> {
         let readers = self.message.readers;
-        let reads = self.ways_of(known).next().is_some_and(|way| way.model == Model::Get);
-        if !reads || taken.model == Model::Get || !self.plan.is_crowded(readers) {
+        if taken.model == Model::Get || !self.plan.is_crowded(readers) {
             return None;
         }
         let uncrowded = self.pair.plan(self.message.bytes, self.message.variant()).ways;
-        let at = |tag| uncrowded.iter().position(|way| way.known.tag == tag);
-        (at(known.tag) < at(taken.known.tag)).then(|| {
-            let sentence = format!(
-                "{readers} messages of this process are being read already, and the cap is {}",
-                self.plan.max_readers
-            );
-            (Why::Crowded, sentence)
-        })
+        let before = uncrowded.iter().take_while(|way| way.choice() != taken.choice());
+        before.into_iter().find(|way| way.known.tag == known.tag && way.model == Model::Get)?;
+        let cap = self.plan.max_readers;
+        let sentence =
+            format!("{readers} messages of this process are being read already, and the cap is {cap}");
+        Some((Why::Crowded, sentence))
     }
 
     /// Its own section bounds it, and the one that is taken is within its own.
