@@ -193,6 +193,7 @@ impl Handler for Reception<'_> {
         if let Connection::Met(link) = &traffic.peers[key as usize].connection {
             traffic.selection.meet(key, link.cpus);
         }
+        traffic.renew_eager();
         let decisions = traffic.selection.decisions(key, traffic.transfers.standings(), &traffic.config);
         let peer = &mut traffic.peers[key as usize];
         peer.eager_max_bytes = decisions.eager_max_bytes();

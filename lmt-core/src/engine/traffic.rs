@@ -227,6 +227,21 @@ impl Traffic {
         }
     }
 
+    /// Asks anew up to where messages travel in cells, where that may depend on
+    /// how many processes there are: a peer has come or gone.
+    pub fn renew_eager(&mut self) {
+        if !self.selection.counts_processes() {
+            return;
+        }
+        for (key, peer) in self.peers.iter_mut().enumerate() {
+            if matches!(peer.connection, Connection::Up(_)) {
+                let mechanisms = self.transfers.standings();
+                let decisions = self.selection.decisions(key as PeerKey, mechanisms, &self.config);
+                peer.eager_max_bytes = decisions.eager_max_bytes();
+            }
+        }
+    }
+
     /// Why a message to a peer would take the way that it would.
     pub fn explain(&self, key: PeerKey, message: &Question) -> Explanation {
         let mut explanation = self.selection.explain(key, self.transfers.standings(), &self.config, message);
