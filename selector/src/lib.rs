@@ -4,7 +4,9 @@
 //! mechanism by name.
 #![deny(unsafe_code)]
 
+pub mod config;
 pub mod configuration;
+pub mod nearest;
 pub mod place;
 pub mod rules;
 pub mod size;
