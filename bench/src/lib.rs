@@ -12,7 +12,6 @@ pub mod group;
 pub mod job;
 pub mod limits;
 pub mod measures;
-pub mod nearest;
 pub mod output;
 pub mod patterns;
 pub mod progress;
@@ -21,3 +20,5 @@ pub mod runner;
 pub mod sizes;
 pub mod stats;
 pub mod warm_up;
+
+pub use lmt_selector::nearest;

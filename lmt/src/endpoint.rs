@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use lmt_core::config::Config;
 use lmt_core::engine::{
-    CreateError, EagerCounters, Engine, Message, OperationError, PeerId, RequestId, SendOptions, Source, Status, TagMatch,
+    CreateError, EagerCounters, Engine, Message, OperationError, PeerId, RequestId, SendOptions, Source,
+    Status, TagMatch,
 };
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::{Counters, Standing};
@@ -46,8 +47,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint with a random identity and the default configuration, as
-    /// changed by the environment ([`crate::config_from_env`]).
+    /// An endpoint with a random identity, configured by the environment, the
+    /// user's files and the defaults ([`crate::configuration`]).
     ///
     /// # Errors
     /// [`CreateError`] in one sentence: memory, sockets or a setting that

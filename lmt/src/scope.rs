@@ -6,7 +6,9 @@ use std::collections::HashSet;
 use std::io::{IoSlice, IoSliceMut};
 use std::marker::PhantomData;
 
-use lmt_core::engine::{Message, OperationError, PeerId, RequestId, SendMode, SendOptions, Source, Status, TagMatch,};
+use lmt_core::engine::{
+    Message, OperationError, PeerId, RequestId, SendMode, SendOptions, Source, Status, TagMatch,
+};
 use lmt_core::region::{Protection, RegionKey, RegionOptions};
 
 use crate::access::{Access, Token};

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use crossbeam_utils::Backoff;
 use lmt_core::config::Config;
-use lmt_core::engine::{EagerCounters, Engine, Message, OperationError, RequestId, SendMode, SendOptions, Status};
+use lmt_core::engine::{
+    EagerCounters, Engine, Message, OperationError, RequestId, SendMode, SendOptions, Status,
+};
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::{Counters, Standing};
 use lmt_core::region::{RegionKey, RegionOptions};

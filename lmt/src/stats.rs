@@ -48,14 +48,10 @@ fn who(id: EndpointId) -> String {
 
 /// One line for each path that was used, between a line that says who and the
 /// names of the columns.
-fn table(
-    who: &str,
-    id: &str,
-    eager: EagerCounters,
-    mechanisms: &[(&'static str, Counters)],
-) -> String {
+fn table(who: &str, id: &str, eager: EagerCounters, mechanisms: &[(&'static str, Counters)]) -> String {
     let of_cells = Counters { sent: eager.sent, received: eager.received, ..Counters::default() };
-    let used = |counters: &Counters| counters.sent.messages + counters.received.messages + counters.demotions > 0;
+    let used =
+        |counters: &Counters| counters.sent.messages + counters.received.messages + counters.demotions > 0;
     let mechanisms = mechanisms.iter().filter(|(_, counters)| used(counters)).copied();
     let start = format!("lmt stats {who}");
     let mut text = format!("{start} pid={} endpoint={id}\n", std::process::id());
@@ -85,7 +81,8 @@ mod tests {
         let eager = EagerCounters { sent: tally(1, 8), received: tally(2, 16) };
         let used = Counters { sent: tally(3, 3 << 20), demotions: 4, ..Counters::default() };
         let text = table("rank=1", "ab", eager, &[("x", used), ("unused", Counters::default())]);
-        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().skip(2).collect()).collect();
+        let rows: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split_whitespace().skip(2).collect()).collect();
         let pid = format!("pid={}", std::process::id());
         assert_eq!(rows[0], ["rank=1", &pid, "endpoint=ab"]);
         assert_eq!(rows[1][1..], ["path", "sent", "sent_bytes", "received", "received_bytes", "demotions"]);

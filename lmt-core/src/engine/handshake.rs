@@ -168,6 +168,7 @@ impl Reception<'_> {
         self.inbox.clear_credit(key as u16);
         traffic.peers[key as usize].may_write = may_write;
         traffic.bury(key, error);
+        traffic.renew_eager();
         let peer = &traffic.peers[key as usize];
         if !peer.bound && peer.parked.is_empty() {
             traffic.remove(key);
