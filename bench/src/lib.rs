@@ -8,6 +8,7 @@ pub mod commands;
 pub mod engine;
 pub mod environment;
 pub mod error;
+pub mod explain;
 pub mod group;
 pub mod job;
 pub mod limits;
