@@ -34,6 +34,9 @@ pub struct ExplainArgs {
     /// How many messages of the sender are being read already.
     #[arg(long, default_value = "0", value_name = "N")]
     pub readers: u32,
+    /// How many processes the sender knows, itself among them; where the further ones run is not known.
+    #[arg(long, default_value = "2", value_name = "N", value_parser = clap::value_parser!(u32).range(2..=4096))]
+    pub processes: u32,
     /// A file of configuration, in place of those that LMT_CONFIG names.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

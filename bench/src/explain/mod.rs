@@ -63,7 +63,7 @@ pub fn run(args: &ExplainArgs) -> Result<(), BenchError> {
         machine: format!("{}: {machine}", machine.source()),
         is_this_machine: machine.is_this_system(),
         availability: availability.sentence,
-        explanations: explain(args, &policy, &known, [here, there]),
+        explanations: explain(args, &policy, &known, &[here, there]),
     };
     print(&match args.format {
         ExplainFormat::Json => show::json(&answer)?,
@@ -76,9 +76,10 @@ fn explain(
     args: &ExplainArgs,
     policy: &RulePolicy,
     mechanisms: &[KnownMechanism],
-    processes: [CpuSet; 2],
+    [here, there]: &[CpuSet; 2],
 ) -> Vec<Explanation> {
-    let [here, there] = &processes;
+    let mut processes = vec![*here, *there];
+    processes.resize(args.processes as usize, CpuSet::EMPTY);
     let config = &policy.configuration().config;
     let situation = Situation { here, there, processes: &processes, mechanisms, config, is_connected: true };
     let message =
