@@ -6,7 +6,8 @@
 
 pub mod config;
 pub mod configuration;
+pub mod dma_min;
 pub mod nearest;
-pub mod place;
 pub mod rules;
 pub mod size;
+pub mod topology;

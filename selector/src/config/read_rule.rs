@@ -11,9 +11,9 @@ use super::read::empty_range;
 use super::reader::{Field, Reader};
 use super::table;
 use super::value::{Wrong, not_whole, type_of, whole};
-use crate::place::Place;
 use crate::rules::{Bound, Figure, Rule, Take};
 use crate::size;
+use crate::topology::Place;
 
 /// The longest message that may travel in cells.
 const MOST_EAGER_BYTES: u64 = 1 << 20;
