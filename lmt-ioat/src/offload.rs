@@ -13,6 +13,7 @@ use lmt_cma::vm::{self, CopyError, fault_of};
 use lmt_core::bell::Bell;
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
+use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{
     Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step,
     Unavailable,
@@ -96,6 +97,18 @@ impl<E: CopyEngine> Lmt for Offload<E> {
 
     fn models(&self) -> &'static [Model] {
         &[Model::Get, Model::Put]
+    }
+
+    fn keys(&self) -> &'static [Key] {
+        self.engine.keys()
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        self.engine.get(key)
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        self.engine.set(key, value)
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {

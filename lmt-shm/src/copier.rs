@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 
+use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{Fault, Unavailable};
 
 pub use crate::sys::Piece;
@@ -36,6 +37,26 @@ pub trait Copier: Send + 'static {
 
     /// The name of the pipeline that copies so, as users know the mechanism.
     fn name(&self) -> &'static str;
+
+    /// What can be set of a mechanism that copies so: the pipeline's keys and
+    /// perhaps the copier's own.
+    fn keys(&self) -> &'static [Key] {
+        crate::geometry::KEYS
+    }
+
+    /// The value of one of the copier's own keys; `None` when it has no such
+    /// key.
+    fn get(&self, _key: &str) -> Option<Value> {
+        None
+    }
+
+    /// Sets one of the copier's own keys, before anything is copied.
+    ///
+    /// # Errors
+    /// One sentence that says why it cannot be.
+    fn set(&mut self, key: &str, _value: Value) -> Result<(), String> {
+        Err(format!("{} has no key `{key}`", self.name()))
+    }
 
     /// Whether it works on this machine.
     ///

@@ -124,16 +124,14 @@ fn is_exception(earlier: &Rule, later: &Rule) -> bool {
             (one, other) => (one == other).then_some(false),
         }
     }
-    let places = {
-        let within = later.places.is_empty()
-            || (!earlier.places.is_empty() && earlier.places.iter().all(|p| later.places.contains(p)));
-        within.then(|| number_of_places(earlier) < number_of_places(later))
-    };
+    let (of_earlier, of_later) = (places(earlier), places(later));
+    let within = of_earlier.iter().all(|place| of_later.contains(place));
+    let by_places = within.then_some(of_earlier.len() < of_later.len());
     let processes = |rule: &Rule| rule.min_processes.unwrap_or(0);
     let by_processes =
         (processes(earlier) >= processes(later)).then(|| processes(earlier) > processes(later));
     let each = [
-        places,
+        by_places,
         narrows(&earlier.contiguous, &later.contiguous),
         narrows(&earlier.warmth, &later.warmth),
         narrows(&earlier.reuse, &later.reuse),
@@ -142,11 +140,9 @@ fn is_exception(earlier: &Rule, later: &Rule) -> bool {
     each.iter().all(Option::is_some) && each.contains(&Some(true))
 }
 
-fn number_of_places(rule: &Rule) -> usize {
-    if rule.places.is_empty() {
-        return Place::ALL.len();
-    }
-    Place::ALL.iter().filter(|place| rule.places.contains(place)).count()
+/// The places that a rule fits, each once.
+fn places(rule: &Rule) -> Vec<Place> {
+    Place::ALL.into_iter().filter(|place| rule.places.is_empty() || rule.places.contains(place)).collect()
 }
 
 /// Whether the `earlier` rules together fit all that `rule` fits, whatever

@@ -9,7 +9,7 @@ use std::fs;
 /// use lmt_selector::config::machine_fingerprint;
 ///
 /// let cpuinfo = "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) CPU E5345 @ 2.33GHz\n";
-/// assert_eq!(machine_fingerprint(cpuinfo, 8), "intel-xeon-cpu-e5345-2-33ghz-8-cpus");
+/// assert_eq!(machine_fingerprint(cpuinfo, 8), "intel-r-xeon-r-cpu-e5345-2-33ghz-8");
 /// ```
 pub fn machine_fingerprint(cpuinfo: &str, cpus: usize) -> String {
     let field = |name: &str| {
@@ -21,9 +21,9 @@ pub fn machine_fingerprint(cpuinfo: &str, cpus: usize) -> String {
     let model = match (field("model name"), field("cpu"), field("CPU implementer"), field("CPU part")) {
         (Some(model), ..) | (None, Some(model), ..) => model.to_owned(),
         (None, None, Some(implementer), Some(part)) => format!("arm {implementer} {part}"),
-        _ => field("uarch").or(field("isa")).unwrap_or("unknown processor").to_owned(),
+        _ => field("uarch").or(field("isa")).unwrap_or("unknown").to_owned(),
     };
-    format!("{}-{cpus}-cpus", slug(&model))
+    format!("{}-{cpus}", slug(&model))
 }
 
 /// [`machine_fingerprint`] of the machine on which this runs.
@@ -45,10 +45,9 @@ fn count_of_range(range: &str) -> Option<usize> {
     last.checked_sub(first)?.checked_add(1)
 }
 
-/// Letters and digits in lower case, everything else a single hyphen; without
-/// the marks of trade and what stands for nothing.
+/// Letters and digits in lower case, everything else a single hyphen between
+/// them.
 fn slug(text: &str) -> String {
-    let text = text.replace("(R)", " ").replace("(TM)", " ").replace("(r)", " ").replace("(tm)", " ");
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
 }

@@ -333,15 +333,14 @@ fn calibration(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_
                 provenance.complete = *complete;
                 complete.to_string()
             }
-            ("cpus" | "seconds", DeValue::Integer(number)) => number.as_str().to_owned(),
             ("date", DeValue::Datetime(date)) => date.to_string(),
-            ("complete" | "cpus" | "seconds", other) => {
-                let rule = if *name == "complete" {
-                    "it must be true or false"
-                } else {
-                    "it must be a whole number"
-                };
-                reader.wrong_value(field, &Wrong::new(format!("is {}", type_of(other)), rule));
+            ("skipped", DeValue::Array(list)) if list.iter().all(|text| text.get_ref().is_str()) => {
+                list.iter().filter_map(|text| text.get_ref().as_str()).collect::<Vec<_>>().join("; ")
+            }
+            ("complete" | "skipped", other) => {
+                let rule = if *name == "complete" { "true or false" } else { "a list of texts" };
+                let is = format!("is {}", type_of(other));
+                reader.wrong_value(field, &Wrong::new(is, format!("it must be {rule}")));
                 continue;
             }
             _ => match reader.text(field, "a text") {
