@@ -9,11 +9,11 @@ pub mod doctor;
 pub mod engine;
 pub mod environment;
 pub mod error;
+pub mod explain;
 pub mod group;
 pub mod job;
 pub mod limits;
 pub mod measures;
-pub mod nearest;
 pub mod output;
 pub mod patterns;
 pub mod progress;
@@ -22,3 +22,5 @@ pub mod runner;
 pub mod sizes;
 pub mod stats;
 pub mod warm_up;
+
+pub use lmt_selector::nearest;

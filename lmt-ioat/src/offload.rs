@@ -14,6 +14,7 @@ use lmt_core::bell::Bell;
 use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
 use lmt_core::cursor::Cursor;
+use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{
     Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Role, Step,
     Unavailable,
@@ -108,6 +109,18 @@ impl<E: CopyEngine> Lmt for Offload<E> {
         let mut found = lmt_cma::checkups(host);
         found.extend(self.engine.checkups(host));
         found
+    }
+
+    fn keys(&self) -> &'static [Key] {
+        self.engine.keys()
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        self.engine.get(key)
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        self.engine.set(key, value)
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {

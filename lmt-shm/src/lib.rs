@@ -35,6 +35,6 @@ mod sys;
 #[cfg(not(loom))]
 pub use copier::{Copied, Copier, Cpu, Piece};
 #[cfg(not(loom))]
-pub use geometry::{Config, ConfigError};
+pub use geometry::{Config, ConfigError, KEYS};
 #[cfg(not(loom))]
 pub use mechanism::{Shm, ShmPeer, ShmTransfer};

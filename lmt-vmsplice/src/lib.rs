@@ -27,4 +27,6 @@ mod sys;
 mod trial;
 mod wire;
 
-pub use mechanism::{ByVmsplice, ByWritev, Config, Giving, PipePeer, PipeTransfer, Pipes, Vmsplice, Writev};
+pub use mechanism::{
+    ByVmsplice, ByWritev, Config, Giving, KEYS, PipePeer, PipeTransfer, Pipes, Vmsplice, Writev,
+};

@@ -11,8 +11,8 @@
 
 mod access;
 mod builder;
+pub mod configuration;
 mod endpoint;
-mod environment;
 pub mod launch;
 mod lent;
 pub mod list;
@@ -20,11 +20,11 @@ mod lock;
 mod region;
 mod scope;
 mod shared;
+mod stats;
 
 pub use access::Access;
 pub use builder::EndpointBuilder;
 pub use endpoint::Endpoint;
-pub use environment::{config_from_env, environment_variables};
 pub use list::mechanism_names;
 pub use lmt_core::config::{Config, ConfigError};
 pub use lmt_core::engine::{

@@ -4,8 +4,11 @@
 //! mechanism by name.
 #![deny(unsafe_code)]
 
+pub mod config;
 pub mod configuration;
 pub mod dma_min;
+pub mod nearest;
+pub mod policy;
 pub mod rules;
 pub mod size;
 pub mod topology;

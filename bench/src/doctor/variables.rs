@@ -1,7 +1,6 @@
 //! The environment: variables that lmt reads, and those that it would have
 //! read under another name.
 
-use lmt::Config;
 use lmt::checkup::{Finding, State};
 
 use crate::nearest::nearest;
@@ -13,14 +12,13 @@ pub(super) fn findings() -> Vec<Finding> {
         .filter_map(|(name, _)| name.into_string().ok())
         .filter(|name| name.starts_with(PREFIX))
         .collect();
-    let error = lmt::config_from_env(Config::default()).err().map(|error| error.to_string());
-    of(set, &lmt::environment_variables(), error)
+    let error = lmt::configuration::load().err().map(|error| error.to_string());
+    of(set, &lmt::configuration::variables(), error)
 }
 
-fn of(mut set: Vec<String>, known: &[&str], error: Option<String>) -> Vec<Finding> {
+fn of(mut set: Vec<String>, known: &[String], error: Option<String>) -> Vec<Finding> {
     set.sort();
-    let (read, strange): (Vec<String>, Vec<String>) =
-        set.into_iter().partition(|name| known.contains(&name.as_str()));
+    let (read, strange): (Vec<String>, Vec<String>) = set.into_iter().partition(|name| known.contains(name));
     let name = "variables";
     let mut found = vec![match error {
         Some(sentence) => {
@@ -33,7 +31,7 @@ fn of(mut set: Vec<String>, known: &[&str], error: Option<String>) -> Vec<Findin
     found
 }
 
-fn slip(name: String, known: &[&str]) -> Finding {
+fn slip(name: String, known: &[String]) -> Finding {
     // Without what all of them begin with, which would make any two alike.
     let rest = |name: &str| name.strip_prefix(PREFIX).unwrap_or(name).to_lowercase();
     let rests: Vec<String> = known.iter().map(|known| rest(known)).collect();

@@ -2,7 +2,7 @@ use super::super::fixture::named;
 use super::*;
 
 fn found(set: &[&str]) -> Vec<Finding> {
-    of(set.iter().map(ToString::to_string).collect(), &lmt::environment_variables(), None)
+    of(set.iter().map(ToString::to_string).collect(), &lmt::configuration::variables(), None)
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn a_slip_is_told_with_what_was_meant() {
 #[test]
 fn a_value_that_cannot_be_read_is_blocked() {
     let error = Some("LMT_EAGER_MAX is `x`".to_owned());
-    let found = of(vec!["LMT_EAGER_MAX".into()], &["LMT_EAGER_MAX"], error);
+    let found = of(vec!["LMT_EAGER_MAX".into()], &["LMT_EAGER_MAX".to_owned()], error);
     assert_eq!(found[0].state, State::Blocked);
     assert!(found[0].meaning.contains("`x`"));
 }

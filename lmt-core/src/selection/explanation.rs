@@ -22,6 +22,8 @@ pub enum Taken {
     },
     /// It stays within the process: sender and receiver are the same.
     Within,
+    /// It is not known yet: the two have not met.
+    Unknown,
     /// There is none.
     Nothing,
 }
@@ -146,6 +148,7 @@ impl fmt::Display for Taken {
                 write!(f, "{mechanism} ({model}: {who})")
             }
             Self::Within => f.write_str("one copy within the process"),
+            Self::Unknown => f.write_str("not known before the two have met"),
             Self::Nothing => f.write_str("nothing: no mechanism works with this peer"),
         }
     }

@@ -55,6 +55,11 @@ impl Selection {
         }
     }
 
+    /// Whether decisions depend on which processes there are.
+    pub fn counts_processes(&self) -> bool {
+        self.policy.counts_processes()
+    }
+
     fn group_changed(&mut self) {
         if self.policy.counts_processes() {
             self.group_version = self.group_version.wrapping_add(1);

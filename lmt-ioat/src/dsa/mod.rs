@@ -12,6 +12,7 @@ pub mod descriptor;
 pub mod device;
 mod engine;
 mod job;
+mod keys;
 mod portal;
 pub mod queue;
 pub mod status;
@@ -21,6 +22,7 @@ pub mod sysfs;
 use std::time::Duration;
 
 pub use engine::{DsaEngine, DsaJob};
+pub use keys::KEYS;
 use status::Status;
 
 /// What the engine can be told.
