@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::config::ConfigArgs;
 use crate::error::BenchError;
 use crate::patterns::{DEFINITIONS, Pattern};
 use crate::sizes::{parse_size, parse_sizes};
@@ -32,6 +33,8 @@ pub enum Command {
     Bench(BenchArgs),
     /// Runs ping-pong over every mechanism that works here and writes one HTML report.
     Compare(CompareArgs),
+    /// Prints what is configured and where each part comes from, documents the keys, or checks files.
+    Config(ConfigArgs),
     /// Starts a group of ranks that know each other, and ends them together.
     Run(RunArgs),
     /// The other process when mechanisms are probed; started by lmt itself.

@@ -109,7 +109,11 @@ pub struct ConfigFailure {
 }
 
 impl ConfigFailure {
-    /// Of at least one problem.
+    pub(super) fn new(problems: Vec<Problem>) -> Self {
+        Self { problems }
+    }
+
+    /// A failure if there is a problem.
     pub(super) fn of(problems: Vec<Problem>) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
     }
