@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::config::ConfigArgs;
 use crate::error::BenchError;
 use crate::explain::ExplainArgs;
 use crate::patterns::{DEFINITIONS, Pattern};
@@ -38,6 +39,8 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Says which way messages between two places take, and why.
     Explain(ExplainArgs),
+    /// Prints what is configured and where each part comes from, documents the keys, or checks files.
+    Config(ConfigArgs),
     /// Starts a group of ranks that know each other, and ends them together.
     Run(RunArgs),
     /// The other process when mechanisms are probed; started by lmt itself.

@@ -5,6 +5,7 @@
 pub mod cache;
 pub mod cli;
 pub mod commands;
+pub mod config;
 pub mod doctor;
 pub mod engine;
 pub mod environment;

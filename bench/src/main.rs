@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use lmt_bench::cli::{self, Command, Parsed};
 use lmt_bench::commands;
+use lmt_bench::config;
 use lmt_bench::doctor;
 use lmt_bench::engine::endpoint::{self, Endpoints};
 use lmt_bench::error::BenchError;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Parsed::Command(Command::Compare(args)) => commands::compare(&engine, &args),
         Parsed::Command(Command::Doctor(args)) => doctor::run(&args),
         Parsed::Command(Command::Explain(args)) => explain::run(&args),
+        Parsed::Command(Command::Config(args)) => config::run(&args),
         Parsed::Command(Command::Run(_)) => Ok(()),
         Parsed::Command(Command::Probe { group }) => endpoint::probe_main(&group),
         Parsed::Command(Command::Rank) => group::rank_main(&engine),

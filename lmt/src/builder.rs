@@ -7,11 +7,8 @@ use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::Lmt;
 use lmt_core::mechanisms::Mechanisms;
 
-use crate::configuration::{Made, Request};
+use crate::configuration::{Change, Made, Request};
 use crate::{Endpoint, stats};
-
-/// A change of the configuration.
-type Change = Box<dyn FnOnce(&mut Config)>;
 
 /// Sets up an [`Endpoint`].
 ///

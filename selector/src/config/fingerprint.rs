@@ -1,6 +1,8 @@
 //! The name under which a machine's calibration is kept.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
+use std::sync::OnceLock;
 
 /// The machine's processor and how many CPUs it has, as a file's name: the
 /// model's name of `/proc/cpuinfo` in lower case with hyphens, and the number.
@@ -26,12 +28,25 @@ pub fn machine_fingerprint(cpuinfo: &str, cpus: usize) -> String {
     format!("{}-{cpus}", slug(&model))
 }
 
-/// [`machine_fingerprint`] of the machine on which this runs.
+/// How much of `/proc/cpuinfo` describes one CPU for sure. The whole takes a
+/// large machine milliseconds to write.
+const FIRST_CPU_BYTES: u64 = 4096;
+
+/// [`machine_fingerprint`] of the machine on which this runs, found once for the
+/// process.
 pub fn fingerprint_of_this_machine() -> String {
-    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    static FOUND: OnceLock<String> = OnceLock::new();
+    FOUND.get_or_init(find).clone()
+}
+
+fn find() -> String {
+    let mut first = Vec::new();
+    // Without it the machine is of an unknown model.
+    let _ = File::open("/proc/cpuinfo").and_then(|file| file.take(FIRST_CPU_BYTES).read_to_end(&mut first));
     let present = fs::read_to_string("/sys/devices/system/cpu/present").unwrap_or_default();
-    let listed = || cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
-    machine_fingerprint(&cpuinfo, count_of_list(&present).unwrap_or_else(listed))
+    let available = || std::thread::available_parallelism().map_or(1, usize::from);
+    let cpus = count_of_list(&present).unwrap_or_else(available);
+    machine_fingerprint(&String::from_utf8_lossy(&first), cpus)
 }
 
 /// How many CPUs a list of the kernel names: 5 for `0-3,8`.

@@ -78,7 +78,8 @@ pub fn parse_file(
     for error in &errors {
         syntax(&mut reader, error);
     }
-    if !errors.is_empty() {
+    // With a key twice all else is as it was written.
+    if !errors.iter().all(is_of_a_key_twice) {
         return Err(in_order(reader.problems));
     }
     let layer = Layer {
@@ -119,10 +120,14 @@ fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
     problems
 }
 
+fn is_of_a_key_twice(error: &toml::de::Error) -> bool {
+    error.message().contains("duplicate key")
+}
+
 /// The parser's own errors.
 fn syntax(reader: &mut Reader<'_>, error: &toml::de::Error) {
     let message = error.message().replace('\n', "; ");
-    let (message, help) = match message.contains("duplicate key") {
+    let (message, help) = match is_of_a_key_twice(error) {
         true => ("this key stands here a second time".to_owned(), "keep one of the two"),
         false => (format!("this is no TOML: {message}"), "see https://toml.io for what is"),
     };

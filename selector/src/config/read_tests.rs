@@ -178,6 +178,31 @@ fn figures_without_a_table_that_says_where_they_come_from_are_refused() {
 }
 
 #[test]
+fn a_key_twice_hides_no_other_problem() {
+    let told = complaints("[endpoint]\nspins = 1\nspins = 2\nyield = 1\n");
+    assert_eq!(told.len(), 2, "{told:#?}");
+}
+
+/// The parser's limits hold, whatever a file nests.
+#[test]
+fn deep_nesting_is_refused() {
+    for open in ["[", "{a="] {
+        let told = complaints(&format!("x = {}", open.repeat(50_000)));
+        assert!(told.iter().any(|sentence| sentence.contains("no TOML")), "{:?}", told.first());
+    }
+}
+
+#[test]
+fn more_rules_than_a_file_may_have_are_refused() {
+    let rule = |at: u32| format!("[[rule]]\nabove = {at}\nup_to = {}\ntake = \"shm\"\n", at + 1);
+    let rules = |count: u32| (0..count).map(rule).collect::<String>();
+    assert!(complaints(&rules(1024)).is_empty());
+    let told = complaints(&rules(1025));
+    assert_eq!(told.len(), 1, "{:?}", told.first());
+    assert!(told[0].contains("at most 1024"), "{}", told[0]);
+}
+
+#[test]
 fn an_exception_may_stand_before_its_rule() {
     let told = complaints(
         "[[rule]]\nplace = \"shared-l2\"\nabove = 5\ntake = \"shm\"\n[[rule]]\nup_to = 9\ntake = \"cma\"\n[[rule]]\nabove = 9\ntake = \"net\"\n",

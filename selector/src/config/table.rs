@@ -66,6 +66,16 @@ pub(super) const MAX_READERS: Key = Key {
     reason: "readers of one process share its page-table locks: on the machines of contention-aware-cma 4 to 8 at once were best",
 };
 
+/// The key that says how DMAmin is found.
+pub const fn dma_min_key() -> &'static str {
+    DMA_MIN.name
+}
+
+/// The key of the cap on readers.
+pub const fn max_readers_key() -> &'static Key {
+    const { &MAX_READERS }
+}
+
 const DMA_MIN: Field = Field {
     name: "dma_min",
     kind: "word or size",
