@@ -179,6 +179,54 @@ fn statistics_prove_the_path() {
     };
     let paths = measure("shm");
     assert_eq!(paths.iter().filter(|path| *path == "shm").count(), 2, "both ranks: {paths:?}");
+    assert_eq!(paths.iter().filter(|path| *path == "eager").count(), 2, "and nobody else: {paths:?}");
     assert!(!paths.iter().any(|path| path == "writev"), "{paths:?}");
     assert!(measure("writev").iter().any(|path| path == "writev"));
+}
+
+/// The example of docs/selection.md does what the page says.
+#[test]
+fn the_worked_example_is_true() {
+    let page = include_str!("../../docs/selection.md");
+    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let file = config("example", example);
+    let ask = |bytes: &str, to: &str, readers: &str| {
+        let answer = json(&on_e5345(&[
+            "explain",
+            "--bytes",
+            bytes,
+            "--from",
+            "0",
+            "--to",
+            to,
+            "--readers",
+            readers,
+            "--config",
+            &file,
+            "--assume",
+            "cma,shm,ioat-knem",
+            "--format",
+            "json",
+        ]));
+        let explanation = &answer["explanations"][0];
+        let way = match explanation["taken"].as_str() {
+            Some(way) => way.to_owned(),
+            None => {
+                let by = &explanation["taken"]["by"];
+                format!("{}:{}", by["mechanism"].as_str().unwrap(), by["model"].as_str().unwrap())
+            }
+        };
+        (way, explanation["source"]["file"]["line"].as_u64())
+    };
+    for (bytes, to, readers, way, line) in [
+        ("8KiB", "1", "0", "eager", Some(1)),
+        ("8KiB", "4", "0", "eager", Some(1)),
+        ("1MiB", "1", "0", "shm:cooperative", Some(5)),
+        ("1MiB", "4", "0", "cma:get", None),
+        ("4MiB", "1", "0", "ioat-knem:get", Some(11)),
+        ("4MiB", "4", "0", "ioat-knem:get", Some(11)),
+        ("4MiB", "4", "4", "ioat-knem:put", Some(11)),
+    ] {
+        assert_eq!(ask(bytes, to, readers), (way.to_owned(), line), "{bytes} to CPU {to}");
+    }
 }

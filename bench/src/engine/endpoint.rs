@@ -94,7 +94,8 @@ pub fn meet_second_process() -> Result<Meeting, String> {
     // As between the ranks of one launcher, where Yama rules.
     lmt::launch::admit_descendants();
     let group = lmt::random_id().map_err(|e| e.to_string())?;
-    let endpoint = Endpoint::builder().id(group.member(0)).configure(all_mechanisms).build();
+    let endpoint =
+        Endpoint::builder().id(group.member(0)).configure(all_mechanisms).statistics(false).build();
     let endpoint = endpoint.map_err(|e| e.to_string())?;
     let program = std::env::current_exe().map_err(|e| format!("this program cannot be found: {e}"))?;
     let mut child = Command::new(program)
@@ -165,7 +166,8 @@ pub fn probe_main(group: &str) -> Result<(), BenchError> {
         BenchError::Usage("this subcommand is for lmt itself; use lmt bench or lmt compare".into())
     })?;
     let failed = |error: &dyn std::fmt::Display| BenchError::Failure(error.to_string());
-    let endpoint = Endpoint::builder().id(group.member(1)).configure(all_mechanisms).build();
+    let endpoint =
+        Endpoint::builder().id(group.member(1)).configure(all_mechanisms).statistics(false).build();
     let endpoint = endpoint.map_err(|e| failed(&e))?;
     let first = endpoint.insert_peer(&address(group.member(0), &endpoint)).map_err(|e| failed(&e))?;
     endpoint.send(first, 0, &[]).map_err(|e| failed(&e))?;
