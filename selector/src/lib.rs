@@ -4,6 +4,7 @@
 //! mechanism by name.
 #![deny(unsafe_code)]
 
+pub mod calibration;
 pub mod configuration;
 pub mod place;
 pub mod rules;
