@@ -6,6 +6,7 @@
 
 pub mod calibration;
 pub mod configuration;
-pub mod place;
+pub mod dma_min;
 pub mod rules;
 pub mod size;
+pub mod topology;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use lmt_core::selection::{Reuse, Warmth, WayName};
 
-use crate::place::Place;
+use crate::topology::Place;
 
 /// A bound of a rule's lengths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]

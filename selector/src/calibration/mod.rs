@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use lmt_selector::calibration::{self, Course, Load};
-//! use lmt_selector::place::Place;
+//! use lmt_selector::topology::Place;
 //!
 //! let load = Load { place: Place::SharedL3, pairs: 1, off_cache: false };
 //! let mut course = Course::new(load);

@@ -5,7 +5,7 @@ use lmt_core::selection::{Warmth, WayName};
 use super::choice::{Chosen, choose};
 use super::samples::{Course, Load};
 use super::{EAGER, LARGEST_BYTES};
-use crate::place::Place;
+use crate::topology::Place;
 use crate::rules::{Bound, Rule, Take};
 
 /// From how many processes on rules for many pairs hold: more than one pair.

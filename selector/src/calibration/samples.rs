@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::place::Place;
+use crate::topology::Place;
 use crate::rules::Figure;
 
 /// Half the width of a normal distribution's middle half, as a part of its

@@ -1,0 +1,102 @@
+//! Why a machine could not be described.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a machine could not be described.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TopologyError {
+    /// The library found at run time is another major version.
+    #[error(
+        "the hwloc library found at run time has interface {:#010x}, and lmt reads that of hwloc 2: \
+         install libhwloc15 or another hwloc 2.x", .version
+    )]
+    Library {
+        /// `hwloc_get_api_version()`.
+        version: u32,
+    },
+
+    /// A synthetic description that hwloc does not take.
+    #[error(
+        "{origin}'{}' is not a synthetic machine, for {reason}: give its levels from the outside in, \
+         each as type:count within the level before, the last being pu, \
+         as in 'package:2 l2:2(size=4194304) core:2 pu:1'", .description.escape_debug()
+    )]
+    Synthetic {
+        /// "HWLOC_SYNTHETIC: ", or empty.
+        origin: &'static str,
+        /// What was given.
+        description: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A file that cannot be read.
+    #[error(
+        "{origin}the machine's XML file '{}' cannot be read ({source}): name a file that lstopo wrote, \
+         as by 'lstopo machine.xml'", .path.display()
+    )]
+    File {
+        /// "HWLOC_XMLFILE: ", or empty.
+        origin: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+
+    /// A file that is not hwloc's XML.
+    #[error(
+        "{origin}'{}' is not a machine in the XML of hwloc 1 or 2 ({source}): \
+         write one by 'lstopo machine.xml' with hwloc 2", .path.display()
+    )]
+    Xml {
+        /// "HWLOC_XMLFILE: ", or empty.
+        origin: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// hwloc's errno.
+        source: io::Error,
+    },
+
+    /// A root of a file system that describes no CPUs.
+    #[error(
+        "HWLOC_FSROOT: no machine is described under '{}/sys/devices/system/cpu' ({source}): name a directory \
+         with the /proc and /sys of a machine, as hwloc-gather-topology packs it", .root.display()
+    )]
+    FsRoot {
+        /// What the variable says.
+        root: PathBuf,
+        /// Why it describes none.
+        source: io::Error,
+    },
+
+    /// hwloc set the variable aside and described the running machine.
+    #[error(
+        "{variable}: hwloc set '{value}' aside and described the running machine instead: \
+         correct the variable, or unset it to mean this machine"
+    )]
+    SetAside {
+        /// Which variable.
+        variable: &'static str,
+        /// What it says.
+        value: String,
+    },
+
+    /// hwloc described no CPU.
+    #[error("hwloc found no CPU in {origin}: give a machine with at least one that is online")]
+    NoCpu {
+        /// What was described.
+        origin: String,
+    },
+
+    /// hwloc failed for another reason.
+    #[error("hwloc cannot describe {origin} ({source}); 'lstopo' on the same machine shows what it sees")]
+    Hwloc {
+        /// What was to be described.
+        origin: String,
+        /// Its errno.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,319 @@
+//! The few functions of libhwloc 2 that a snapshot needs.
+//!
+//! The crate hwloc2 finds the library and brings the link, but its own calls
+//! are of no use here (2.2.0): they offer neither synthetic nor XML input, nor
+//! the allowed set, nor `is_thissystem`; NUMA nodes, which hwloc 2 keeps at a
+//! negative depth, make them fail; its structure of an object lacks
+//! `symmetric_subtree`, so that `memory_arity` reads another field; an object's
+//! name frees hwloc's own string and its `Display` writes 64 bytes into one;
+//! and what hwloc answers becomes a Rust enum unchecked, which the renumbered
+//! types of hwloc 3 would make undefined behaviour. Here types are numbers, of
+//! which the known ones are asked for, and the library's version is checked
+//! before anything else.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
+use std::io;
+use std::mem::offset_of;
+use std::ptr::NonNull;
+
+// Brings `-lhwloc`.
+use hwloc2 as _;
+
+/// An object type by hwloc 2's number (`hwloc_obj_type_t`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Type(c_uint);
+
+impl Type {
+    pub(super) const MACHINE: Self = Self(0);
+    pub(super) const PACKAGE: Self = Self(1);
+    pub(super) const CORE: Self = Self(2);
+    pub(super) const PU: Self = Self(3);
+    pub(super) const NUMA_NODE: Self = Self(13);
+
+    /// The data or unified caches of a level from 1 to 5, with the level.
+    pub(super) const CACHES: [(u8, Self); 5] =
+        [(1, Self(4)), (2, Self(5)), (3, Self(6)), (4, Self(7)), (5, Self(8))];
+}
+
+/// The beginning of `struct hwloc_obj`, as far as it is read here. The same in
+/// every hwloc 2, whose ABI this is; [`Unloaded::new`] refuses any other.
+#[repr(C)]
+struct RawObject {
+    object_type: c_uint,
+    subtype: *const c_char,
+    os_index: c_uint,
+    name: *const c_char,
+    total_memory: u64,
+    attr: *const RawCacheAttributes,
+    depth: c_int,
+    logical_index: c_uint,
+    next_cousin: *const RawObject,
+    prev_cousin: *const RawObject,
+    parent: *const RawObject,
+    sibling_rank: c_uint,
+    next_sibling: *const RawObject,
+    prev_sibling: *const RawObject,
+    arity: c_uint,
+    children: *const *const RawObject,
+    first_child: *const RawObject,
+    last_child: *const RawObject,
+    symmetric_subtree: c_int,
+    memory_arity: c_uint,
+    memory_first_child: *const RawObject,
+    io_arity: c_uint,
+    io_first_child: *const RawObject,
+    misc_arity: c_uint,
+    misc_first_child: *const RawObject,
+    cpuset: *const Bitmap,
+    complete_cpuset: *const Bitmap,
+}
+
+// What offsetof() says of hwloc.h where pointers have 64 bits; the test
+// `layout_is_that_of_the_header` asks the compiler again.
+const _: () = assert!(offset_of!(RawObject, os_index) == 16);
+const _: () = assert!(offset_of!(RawObject, attr) == 40);
+const _: () = assert!(offset_of!(RawObject, first_child) == 120);
+const _: () = assert!(offset_of!(RawObject, symmetric_subtree) == 136);
+const _: () = assert!(offset_of!(RawObject, memory_first_child) == 144);
+const _: () = assert!(offset_of!(RawObject, cpuset) == 184);
+const _: () = assert!(offset_of!(RawObject, complete_cpuset) == 192);
+
+/// `struct hwloc_cache_attr_s`, a member of `union hwloc_obj_attr_u`.
+#[repr(C)]
+struct RawCacheAttributes {
+    size: u64,
+    depth: c_uint,
+    line_size: c_uint,
+    associativity: c_int,
+    cache_type: c_uint,
+}
+
+const _: () = assert!(offset_of!(RawCacheAttributes, size) == 0);
+const _: () = assert!(size_of::<RawCacheAttributes>() == 24);
+
+/// `struct hwloc_bitmap_s`, opaque.
+#[repr(C)]
+struct Bitmap {
+    _opaque: [u8; 0],
+}
+
+// SAFETY: each declaration is that of hwloc.h or hwloc/bitmap.h of hwloc 2.0 to
+// 2.12, with the enum types as the unsigned int that C gives them.
+unsafe extern "C" {
+    safe fn hwloc_get_api_version() -> c_uint;
+    fn hwloc_topology_init(topology: *mut *mut c_void) -> c_int;
+    fn hwloc_topology_set_flags(topology: *mut c_void, flags: c_ulong) -> c_int;
+    fn hwloc_topology_set_synthetic(topology: *mut c_void, description: *const c_char) -> c_int;
+    fn hwloc_topology_set_xmlbuffer(topology: *mut c_void, xml: *const c_char, bytes: c_int) -> c_int;
+    fn hwloc_topology_load(topology: *mut c_void) -> c_int;
+    fn hwloc_topology_destroy(topology: *mut c_void);
+    fn hwloc_topology_is_thissystem(topology: *mut c_void) -> c_int;
+    fn hwloc_topology_get_allowed_cpuset(topology: *mut c_void) -> *const Bitmap;
+    fn hwloc_get_type_depth(topology: *mut c_void, object_type: c_uint) -> c_int;
+    fn hwloc_get_nbobjs_by_depth(topology: *mut c_void, depth: c_int) -> c_uint;
+    fn hwloc_get_obj_by_depth(topology: *mut c_void, depth: c_int, index: c_uint) -> *const RawObject;
+    fn hwloc_bitmap_weight(bitmap: *const Bitmap) -> c_int;
+    fn hwloc_bitmap_next(bitmap: *const Bitmap, previous: c_int) -> c_int;
+}
+
+/// The version of the interface of the library that is linked at run time, as
+/// in 0x00020800 for 2.8.
+pub(super) fn api_version() -> u32 {
+    hwloc_get_api_version()
+}
+
+/// The versions of the interface that this file is written for: hwloc 2.
+pub(super) fn is_supported(version: u32) -> bool {
+    version >> 16 == 2
+}
+
+/// What hwloc is to leave undone, by the version that knows how.
+///
+/// Bit 0 keeps what this process may not use (a neighbour outside our cpuset
+/// shares a cache all the same); bit 6 (2.5) keeps hwloc from moving the calling
+/// thread over all CPUs to ask each; bits 7 to 9 (2.8) leave out distances,
+/// memory attributes and kinds of CPUs, which nobody here reads. Devices are
+/// left out unless asked for.
+fn flags(version: u32) -> c_ulong {
+    const INCLUDE_DISALLOWED: c_ulong = 1 << 0;
+    const DONT_CHANGE_BINDING: c_ulong = 1 << 6;
+    const NO_DISTANCES_MEMATTRS_CPUKINDS: c_ulong = 7 << 7;
+    match version {
+        0x0002_0800.. => INCLUDE_DISALLOWED | DONT_CHANGE_BINDING | NO_DISTANCES_MEMATTRS_CPUKINDS,
+        0x0002_0500.. => INCLUDE_DISALLOWED | DONT_CHANGE_BINDING,
+        _ => INCLUDE_DISALLOWED,
+    }
+}
+
+/// What a C function that answers -1 for failure said.
+fn checked(answer: c_int) -> io::Result<()> {
+    match answer {
+        0.. => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A topology that is owned here and destroyed once.
+struct Handle(NonNull<c_void>);
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from hwloc_topology_init, this is its only
+        // owner, and no object of it outlives the borrow of `Loaded`.
+        unsafe { hwloc_topology_destroy(self.0.as_ptr()) }
+    }
+}
+
+/// A topology whose source can still be chosen.
+pub(super) struct Unloaded(Handle);
+
+impl Unloaded {
+    /// A topology of the running machine, or of what hwloc's variables say.
+    /// Refuses a library that is not hwloc 2.
+    pub(super) fn new() -> io::Result<Self> {
+        let version = api_version();
+        if !is_supported(version) {
+            return Err(io::Error::from(io::ErrorKind::Unsupported));
+        }
+        let mut pointer = std::ptr::null_mut();
+        // SAFETY: `pointer` is writable for the one pointer that is stored.
+        checked(unsafe { hwloc_topology_init(&mut pointer) })?;
+        let handle = Handle(NonNull::new(pointer).ok_or(io::ErrorKind::OutOfMemory)?);
+        // SAFETY: the handle is an initialized topology.
+        checked(unsafe { hwloc_topology_set_flags(handle.0.as_ptr(), flags(version)) })?;
+        Ok(Self(handle))
+    }
+
+    /// Describes the machine by hwloc's synthetic notation instead.
+    pub(super) fn set_synthetic(&mut self, description: &CStr) -> io::Result<()> {
+        // SAFETY: an initialized topology not yet loaded; the string ends in
+        // NUL and is read during the call only (hwloc keeps a copy).
+        checked(unsafe { hwloc_topology_set_synthetic(self.0.0.as_ptr(), description.as_ptr()) })
+    }
+
+    /// Describes the machine by hwloc's XML instead.
+    pub(super) fn set_xml(&mut self, xml: &CStr) -> io::Result<()> {
+        let with_nul = xml.to_bytes_with_nul();
+        let bytes = c_int::try_from(with_nul.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        // SAFETY: an initialized topology not yet loaded; the buffer has that
+        // many bytes, the last a NUL, and is parsed or copied during the call.
+        checked(unsafe { hwloc_topology_set_xmlbuffer(self.0.0.as_ptr(), with_nul.as_ptr().cast(), bytes) })
+    }
+
+    /// Reads the machine.
+    pub(super) fn load(self) -> io::Result<Loaded> {
+        // SAFETY: an initialized topology not yet loaded. On failure it stays
+        // one, which the handle destroys.
+        checked(unsafe { hwloc_topology_load(self.0.0.as_ptr()) })?;
+        Ok(Loaded(self.0))
+    }
+}
+
+/// One object, copied.
+#[derive(Debug, Clone)]
+pub(super) struct Object {
+    /// The system's number, `None` where it gives none.
+    pub(super) os_index: Option<u32>,
+    /// The CPUs of the topology in it, by the system's numbers, ascending.
+    pub(super) cpus: Vec<u32>,
+    /// The CPUs in it with those that are offline or unknown.
+    pub(super) complete_cpus: Vec<u32>,
+    /// For a cache, its size in bytes, 0 where hwloc does not know it.
+    pub(super) cache_bytes: u64,
+}
+
+/// A topology that can be read.
+pub(super) struct Loaded(Handle);
+
+impl Loaded {
+    /// Whether it describes the machine that runs this.
+    pub(super) fn is_this_system(&self) -> bool {
+        // SAFETY: a loaded topology.
+        unsafe { hwloc_topology_is_thissystem(self.0.0.as_ptr()) == 1 }
+    }
+
+    /// The CPUs that this process may use, as far as cgroups say; `None` when
+    /// nobody said.
+    pub(super) fn allowed(&self) -> Option<Vec<u32>> {
+        // SAFETY: a loaded topology.
+        let bitmap = unsafe { hwloc_topology_get_allowed_cpuset(self.0.0.as_ptr()) };
+        // SAFETY: null or a set that lives as long as the topology, which is
+        // borrowed and which nothing here changes.
+        unsafe { members(bitmap) }
+    }
+
+    /// All objects of a type; none when the topology has none.
+    pub(super) fn objects(&self, object_type: Type) -> Vec<Object> {
+        let topology = self.0.0.as_ptr();
+        // SAFETY: a loaded topology; a number that it does not know is answered
+        // with HWLOC_TYPE_DEPTH_UNKNOWN.
+        let depth = unsafe { hwloc_get_type_depth(topology, object_type.0) };
+        // SAFETY: a loaded topology; a depth that it does not have (such as -1)
+        // is answered with 0.
+        let count = unsafe { hwloc_get_nbobjs_by_depth(topology, depth) };
+        let object = |index| {
+            // SAFETY: a loaded topology; beyond the level's end it answers null.
+            let raw = unsafe { hwloc_get_obj_by_depth(topology, depth, index) };
+            // SAFETY: null or an object that lives as long as the topology,
+            // which is borrowed and which nothing here changes.
+            unsafe { copy(raw) }
+        };
+        (0..count).filter_map(object).filter(|(found, _)| *found == object_type).map(|(_, o)| o).collect()
+    }
+}
+
+/// Copies an object and its type; `None` for null.
+///
+/// # Safety
+///
+/// `raw` is null or an object of a loaded topology of hwloc 2 that lives and
+/// does not change during the call.
+unsafe fn copy(raw: *const RawObject) -> Option<(Type, Object)> {
+    // SAFETY: null, or valid for the fields declared, by this function's
+    // contract; their offsets are those of hwloc.h.
+    let raw = unsafe { raw.as_ref() }?;
+    let object_type = Type(raw.object_type);
+    let is_cache = Type::CACHES.iter().any(|(_, cache)| *cache == object_type);
+    // SAFETY: null, or the union of attributes of an object whose type says
+    // that its member is that of caches; nothing is read through it otherwise.
+    let attributes = if is_cache { unsafe { raw.attr.as_ref() } } else { None };
+    // SAFETY: null or a set of this object, which lives and does not change.
+    let cpus = unsafe { members(raw.cpuset) }.unwrap_or_default();
+    // SAFETY: as the line before.
+    let complete_cpus = unsafe { members(raw.complete_cpuset) }.unwrap_or_default();
+    let object = Object {
+        os_index: (raw.os_index != c_uint::MAX).then_some(raw.os_index),
+        cpus,
+        complete_cpus,
+        cache_bytes: attributes.map_or(0, |a| a.size),
+    };
+    Some((object_type, object))
+}
+
+/// The members of a set, ascending; `None` for null and for an infinite set,
+/// which is how hwloc says "not known" and "all".
+///
+/// # Safety
+///
+/// `bitmap` is null or a set of hwloc that lives and does not change during the
+/// call.
+unsafe fn members(bitmap: *const Bitmap) -> Option<Vec<u32>> {
+    if bitmap.is_null() {
+        return None;
+    }
+    // SAFETY: not null, so a set by this function's contract.
+    let weight = unsafe { hwloc_bitmap_weight(bitmap) };
+    let mut members = Vec::with_capacity(usize::try_from(weight).ok()?);
+    let mut last = -1;
+    for _ in 0..weight {
+        // SAFETY: as above; -1 or a member is what it continues from.
+        last = unsafe { hwloc_bitmap_next(bitmap, last) };
+        members.extend(u32::try_from(last));
+    }
+    Some(members)
+}
+
+#[cfg(test)]
+#[path = "sys_tests.rs"]
+mod tests;
