@@ -16,6 +16,15 @@ pub enum BenchError {
     /// no reason to go on. Exit status 0, nothing said.
     #[error("nobody reads the output any more")]
     OutputClosed,
+    /// A signal ended it early; what was done by then is kept. Exit status 128
+    /// and the signal's number.
+    #[error("{sentence}")]
+    Interrupted {
+        /// The signal's number.
+        signal: u8,
+        /// What came of it.
+        sentence: String,
+    },
     /// This process is a rank that has told the command why it failed. Exit
     /// status 1, nothing said.
     #[error("the rank has failed")]
@@ -38,6 +47,7 @@ impl BenchError {
             Self::Usage(_) => 2,
             Self::Failure(_) | Self::RankFailed => 1,
             Self::OutputClosed => 0,
+            Self::Interrupted { signal, .. } => 128 + signal,
         }
     }
 }

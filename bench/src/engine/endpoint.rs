@@ -5,16 +5,21 @@ use std::time::{Duration, Instant};
 
 use lmt::mechanism::Model;
 use lmt::mechanisms::Standing;
+use lmt::selection::{Explanation, Taken, WayName};
 use lmt::{
     Address, Config, Endpoint, EndpointId, OperationError, PeerId, Request, Scope, Source, Status, TagMatch,
 };
+use lmt_selector::calibration::{EAGER, EAGER_MOST_BYTES};
 
-use super::{Engine, Mechanism, regions};
+use super::{Engine, LeftOut, Mechanism, Ways, regions};
 use crate::error::BenchError;
 use crate::patterns::link::{Help, Incoming, Link, LinkError, Outgoing, RegionProvider, Step};
 
 /// The hidden subcommand behind [`Engine::mechanisms`].
 pub const PROBE_COMMAND: &str = "bench-probe";
+
+/// A message that no way is too good for.
+const LONG_BYTES: u64 = 1 << 20;
 
 /// Calls of progress that let an operation begin: the first takes what the
 /// other side has announced and begins to copy, the second does what the first
@@ -31,11 +36,36 @@ impl Engine for Endpoints {
 
     /// Found out with a real peer: what works depends on both processes.
     fn mechanisms(&self) -> Vec<Mechanism> {
-        let reasons = probe().unwrap_or_else(|reason| {
-            let all = lmt::mechanism_names().into_iter();
-            all.map(|name| (name.to_owned(), Some(reason.clone()))).collect()
+        match probe() {
+            Ok(found) => found.mechanisms,
+            Err(reason) => {
+                let unavailable = |name: &str| Mechanism {
+                    name: name.to_owned(),
+                    unavailable: Some(reason.clone()),
+                };
+                lmt::mechanism_names().into_iter().map(unavailable).collect()
+            }
+        }
+    }
+
+    fn ways(&self) -> Result<Ways, BenchError> {
+        let Found { mechanisms, mut ways } = probe().map_err(BenchError::Failure)?;
+        ways.insert(0, EAGER.to_owned());
+        let left_out = mechanisms.into_iter().filter_map(|mechanism| {
+            let reason = mechanism.unavailable?;
+            Some(LeftOut { name: mechanism.name, reason })
         });
-        reasons.into_iter().map(|(name, unavailable)| Mechanism { name, unavailable }).collect()
+        Ok(Ways { works: ways, left_out: left_out.collect() })
+    }
+
+    /// By `eager` all messages travel in cells as far as they can, by any other
+    /// way none but the empty ones.
+    fn open_way(&self, way: &str, _: u32, _: u32) -> Result<Endpoint, BenchError> {
+        let builder = match way {
+            EAGER => Endpoint::builder().configure(|config| config.eager_max_bytes = EAGER_MOST_BYTES),
+            way => Endpoint::builder().mechanisms(&[way]).configure(|config| config.eager_max_bytes = 0),
+        };
+        builder.build().map_err(|error| BenchError::Failure(error.to_string()))
     }
 
     fn has_auto(&self) -> bool {
@@ -68,8 +98,15 @@ impl Engine for Endpoints {
     }
 }
 
+/// What was found out with a second process.
+struct Found {
+    mechanisms: Vec<Mechanism>,
+    /// Each mechanism with each of its models that works.
+    ways: Vec<String>,
+}
+
 /// Connects to a process started for the purpose, and sees what works with it.
-fn probe() -> Result<Vec<(String, Option<String>)>, String> {
+fn probe() -> Result<Found, String> {
     let group = lmt::random_id().map_err(|e| e.to_string())?;
     let endpoint = Endpoint::builder().id(group.member(0)).configure(all_mechanisms).build();
     let endpoint = endpoint.map_err(|e| e.to_string())?;
@@ -96,16 +133,41 @@ fn probe() -> Result<Vec<(String, Option<String>)>, String> {
 /// The environment may restrict what the benchmarks use, not what there is.
 fn all_mechanisms(config: &mut Config) {
     config.mechanisms = None;
+    config.eager_max_bytes = 0;
 }
 
 /// Waits for the second process's message and looks at what was found.
-fn meet(endpoint: &Endpoint, group: EndpointId) -> Result<Vec<(String, Option<String>)>, OperationError> {
+fn meet(endpoint: &Endpoint, group: EndpointId) -> Result<Found, OperationError> {
     let peer = endpoint.insert_peer(&address(group.member(1), endpoint))?;
     endpoint.receive(Source::Peer(peer), TagMatch::any(), &mut [])?;
     // What the other process can do is known once this can be sent.
     endpoint.send(peer, 0, &[])?;
     let known = endpoint.standings(peer).into_iter();
-    Ok(known.map(|(name, standing)| (name.to_owned(), refusal(name, &standing))).collect())
+    let mechanism = |(name, standing): (&str, Standing)| Mechanism {
+        name: name.to_owned(),
+        unavailable: refusal(name, &standing),
+    };
+    let explanation = endpoint.explain(peer, LONG_BYTES)?;
+    Ok(Found { mechanisms: known.map(mechanism).collect(), ways: in_usual_order(&explanation) })
+}
+
+/// All ways of an explanation, each mechanism's together and the mechanisms in
+/// the order of the list, whatever rules have made of it.
+fn in_usual_order(explanation: &Explanation) -> Vec<String> {
+    let first = match &explanation.taken {
+        Taken::By { mechanism, model } => Some(format!("{mechanism}:{model}")),
+        _ => None,
+    };
+    let mut ways: Vec<String> = first.into_iter().chain(explanation.then.iter().cloned()).collect();
+    let names = lmt::mechanism_names();
+    let place = |way: &String| {
+        let way: Option<WayName> = way.parse().ok();
+        let name = names.iter().position(|name| way.as_ref().is_some_and(|way| way.name == *name));
+        (name.unwrap_or(names.len()), way.and_then(|way| way.model).map(|model| model as u8))
+    };
+    ways.sort_by_key(place);
+    ways.dedup();
+    ways
 }
 
 fn refusal(name: &str, standing: &Standing) -> Option<String> {

@@ -70,7 +70,10 @@ fn exception(course: &Course, order: &[String], plain: &[Chosen]) -> CourseRules
     let eager_up_to = plain.iter().filter(|chosen| chosen.way == EAGER).map(|chosen| chosen.bytes).max();
     let beyond = course.beyond(eager_up_to.unwrap_or(0));
     let mut chosen = choose(&beyond, order, Some(plain));
-    let rules = of_course(&beyond, &chosen, plain);
+    // Cold messages of many pairs are an exception of two others, which may
+    // differ: there, nothing is left to be known from elsewhere.
+    let known = if course.load.pairs > 1 && course.load.off_cache { &[][..] } else { plain };
+    let rules = of_course(&beyond, &chosen, known);
     let cells = plain.iter().filter(|chosen| chosen.way == EAGER);
     chosen.extend(cells.filter(|chosen| course.class(chosen.bytes).is_some()).cloned());
     chosen.sort_by_key(|chosen| chosen.bytes);
