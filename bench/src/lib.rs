@@ -12,7 +12,6 @@ pub mod group;
 pub mod job;
 pub mod limits;
 pub mod measures;
-pub mod nearest;
 pub mod output;
 pub mod patterns;
 pub mod processes;
@@ -24,3 +23,5 @@ pub mod stats;
 pub mod tune;
 pub mod warm_up;
 pub mod whole_file;
+
+pub use lmt_selector::nearest;

@@ -95,7 +95,8 @@ impl Key {
 }
 
 impl Kind {
-    fn allows(self, value: &Value) -> bool {
+    /// Whether it has this value, within its bounds.
+    pub fn allows(self, value: &Value) -> bool {
         match (self, value) {
             (Self::Bytes { least, most, multiple_of }, Value::Number(bytes)) => {
                 (least..=most).contains(bytes) && bytes.is_multiple_of(multiple_of)

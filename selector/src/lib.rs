@@ -5,8 +5,10 @@
 #![deny(unsafe_code)]
 
 pub mod calibration;
+pub mod config;
 pub mod configuration;
 pub mod dma_min;
+pub mod nearest;
 pub mod rules;
 pub mod size;
 pub mod topology;

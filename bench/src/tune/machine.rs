@@ -1,6 +1,7 @@
 //! This machine, as far as tuning has to know it.
 
-use lmt_selector::calibration::{Provenance, fingerprint};
+use lmt_selector::calibration::Provenance;
+use lmt_selector::config::fingerprint_of_this_machine;
 use lmt_selector::topology::Machine;
 
 use crate::environment::{self, allowed_cpus};
@@ -15,6 +16,8 @@ pub struct Here {
     pub cpus: Vec<usize>,
     /// Its name in files.
     pub fingerprint: String,
+    /// When it was found.
+    pub date: String,
     /// What ought to be known of the above, a sentence each.
     pub remarks: Vec<String>,
 }
@@ -45,23 +48,24 @@ impl Here {
         if let Some(machine) = &machine {
             cpus.retain(|cpu| machine.online().contains(*cpu));
         }
-        let count = machine.as_ref().map_or(cpus.len() as u32, |machine| machine.online().count());
-        Ok(Self { machine, fingerprint: fingerprint(&environment::cpu_model(), count), cpus, remarks })
+        let date = environment::now_rfc3339();
+        Ok(Self { machine, fingerprint: fingerprint_of_this_machine(), cpus, remarks, date })
     }
 
     /// Where a calibration that is made now comes from.
-    pub fn provenance(&self, options: String, complete: bool, skipped: Vec<String>) -> Provenance {
+    pub fn provenance(&self) -> Provenance {
+        let mut remarks = vec![format!("CPUs {} could be used.", environment::join(&self.cpus))];
+        remarks.extend(self.machine.as_ref().map(|machine| format!("hwloc: {machine}.")));
         Provenance {
-            date: environment::now_rfc3339(),
+            date: self.date.clone(),
             machine: self.fingerprint.clone(),
             cpu: environment::cpu_model(),
+            // As many as fit into a set of the kernel.
+            cpus: self.cpus.len() as u32,
             kernel: environment::kernel(),
-            cpus: environment::join(&self.cpus),
             lmt: env!("CARGO_PKG_VERSION").to_owned(),
-            hwloc: self.machine.as_ref().map(ToString::to_string),
-            options,
-            complete,
-            skipped,
+            remarks,
+            ..Provenance::default()
         }
     }
 }

@@ -13,7 +13,8 @@ mod summary;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use lmt_selector::calibration::{Calibration, rules};
+use lmt_selector::calibration::{Calibration, Provenance, rules};
+use lmt_selector::config::{Known, Sources};
 
 use crate::cli::TuneArgs;
 use crate::commands::{complain, print};
@@ -67,7 +68,9 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
     if outcome.courses.iter().all(|course| course.classes().next().is_none()) {
         return Err(nothing(&interrupt, &output, effort));
     }
-    let provenance = here.provenance(options(args, effort), complete, skipped);
+    let seconds = begin.elapsed().as_secs();
+    let command = command(args);
+    let provenance = Provenance { command, seconds, complete, skipped, ..here.provenance() };
     let of_courses = rules(&outcome.courses, &task.ways);
     let calibration = Calibration::new(provenance, &outcome.courses, &task.ways);
     let kept = keep_complete(&output, complete)?;
@@ -99,14 +102,12 @@ fn sizes(args: &TuneArgs) -> Result<Vec<u64>, BenchError> {
 
 /// Where endpoints look for the calibration of this machine.
 fn default_output(fingerprint: &str) -> Result<PathBuf, BenchError> {
-    let folder = |variable| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
-    let Some(config) = config else {
+    let Some(folder) = Sources::of_this_process("", Known::default()).folder else {
         return Err(BenchError::Usage(
             "neither XDG_CONFIG_HOME nor HOME names a folder; give the file with --output".into(),
         ));
     };
-    let folder = config.join("lmt").join("calibration");
+    let folder = folder.join("calibration");
     std::fs::create_dir_all(&folder).map_err(|error| {
         BenchError::Failure(format!(
             "the folder {} cannot be created: {error}; choose another --output",
@@ -116,10 +117,20 @@ fn default_output(fingerprint: &str) -> Result<PathBuf, BenchError> {
     Ok(folder.join(format!("{fingerprint}.toml")))
 }
 
-fn options(args: &TuneArgs, effort: Effort) -> String {
-    let quick = if args.quick { "--quick " } else { "" };
-    let sizes = if args.sizes.is_some() { " --sizes" } else { "" };
-    format!("{quick}--time {}{sizes}", effort.time_s)
+/// The command as it could be given again.
+fn command(args: &TuneArgs) -> String {
+    let mut command = "lmt tune".to_owned();
+    if args.quick {
+        command.push_str(" --quick");
+    }
+    if let Some(seconds) = args.time {
+        command.push_str(&format!(" --time {seconds}"));
+    }
+    if let Some(sizes) = &args.sizes {
+        let sizes: Vec<String> = sizes.0.iter().map(u64::to_string).collect();
+        command.push_str(&format!(" --sizes {}", sizes.join(",")));
+    }
+    command
 }
 
 /// What was not measured and why.

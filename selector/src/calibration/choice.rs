@@ -50,7 +50,9 @@ pub struct Chosen {
 /// 3 % and two standard errors is out of the question. Without noise, a path
 /// therefore costs at most 3 % in any class.
 pub fn choose(course: &Course, order: &[String], like: Option<&[Chosen]>) -> Vec<Chosen> {
-    let classes: Vec<(u64, &Class)> = course.classes().collect();
+    let is_measured = |class: &Class, way: &str| class.samples(way).is_some_and(|times| times.count() > 0);
+    let mut classes: Vec<(u64, &Class)> = course.classes().collect();
+    classes.retain(|(_, class)| order.iter().any(|way| is_measured(class, way)));
     let mut paths: Vec<Vec<Step>> = Vec::with_capacity(classes.len());
     for (bytes, class) in &classes {
         let estimates = class.estimates();
@@ -70,6 +72,8 @@ pub fn choose(course: &Course, order: &[String], like: Option<&[Chosen]>) -> Vec
         way = steps[at].from;
     }
     chosen.reverse();
+    // Where nothing that may be chosen was measured, nothing is.
+    chosen.retain(|one| course.class(one.bytes).is_some_and(|class| is_measured(class, &one.way)));
     chosen
 }
 

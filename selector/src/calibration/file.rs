@@ -3,29 +3,34 @@
 use std::fmt::Write;
 
 use super::samples::{Course, Load};
-use crate::rules::{Figure, Rule, Take};
+use crate::config::{quoted, write_figure, write_rule};
+use crate::rules::{Figure, Rule};
 
 /// Where, when and how a calibration was made.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Provenance {
-    /// When it ended, in UTC as RFC 3339 has it.
+    /// When the measurements began, in UTC as RFC 3339 has it.
     pub date: String,
-    /// The machine's [`fingerprint`].
+    /// The machine's fingerprint
+    /// ([`fingerprint_of_this_machine`](crate::config::fingerprint_of_this_machine)).
     pub machine: String,
     /// The processor's model.
     pub cpu: String,
+    /// How many CPUs could be used.
+    pub cpus: u32,
     /// The kernel's name and release.
     pub kernel: String,
-    /// The CPUs that could be used, as `0-3,8`.
-    pub cpus: String,
     /// The version of lmt.
     pub lmt: String,
-    /// What hwloc says of the machine, in a line.
-    pub hwloc: Option<String>,
-    /// With which options it was made.
-    pub options: String,
+    /// The command that measured.
+    pub command: String,
+    /// How long it took, in seconds.
+    pub seconds: u64,
     /// Whether all that was to be measured was.
     pub complete: bool,
+    /// What else a reader may want to know, a line each: what hwloc says of the
+    /// machine, how it was measured.
+    pub remarks: Vec<String>,
     /// What was not measured and why, a sentence each.
     pub skipped: Vec<String>,
 }
@@ -39,29 +44,6 @@ pub struct Calibration {
     pub rules: Vec<(Load, Rule)>,
     /// What was measured.
     pub figures: Vec<Figure>,
-}
-
-/// The name of a machine in files: its processor's model in lower case, and how
-/// many CPUs it has. Machines of one kind share it, so that a cluster needs one
-/// calibration for each kind of node.
-///
-/// ```
-/// use lmt_selector::calibration::fingerprint;
-///
-/// assert_eq!(fingerprint("Intel(R) Xeon(R) CPU E5345 @ 2.33GHz", 8), "intel-r-xeon-r-cpu-e5345-2-33ghz-8");
-/// ```
-pub fn fingerprint(cpu_model: &str, cpus: u32) -> String {
-    let mut slug = String::new();
-    for letter in cpu_model.chars() {
-        match letter {
-            letter if letter.is_ascii_alphanumeric() => slug.push(letter.to_ascii_lowercase()),
-            _ if slug.is_empty() || slug.ends_with('-') => {}
-            _ => slug.push('-'),
-        }
-    }
-    let slug = slug.trim_end_matches('-');
-    let slug = if slug.is_empty() { "unknown" } else { slug };
-    format!("{slug}-{cpus}")
 }
 
 impl Calibration {
@@ -86,29 +68,29 @@ impl Calibration {
 
     fn write(&self, text: &mut String) -> std::fmt::Result {
         let provenance = &self.provenance;
-        writeln!(text, "# Written by lmt tune. Measure again rather than change it; rules of your own belong")?;
-        writeln!(text, "# into lmt.toml, which outranks this file. docs/tuning.md says how it is found.")?;
+        for remark in &provenance.remarks {
+            writeln!(text, "# {}", one_line(remark))?;
+        }
         writeln!(text, "\n[calibration]")?;
         for (key, value) in [
             ("date", &provenance.date),
             ("machine", &provenance.machine),
             ("cpu", &provenance.cpu),
             ("kernel", &provenance.kernel),
-            ("cpus", &provenance.cpus),
             ("lmt", &provenance.lmt),
+            ("command", &provenance.command),
         ] {
             writeln!(text, "{key} = {}", quoted(value))?;
         }
-        if let Some(hwloc) = &provenance.hwloc {
-            writeln!(text, "hwloc = {}", quoted(hwloc))?;
-        }
-        writeln!(text, "options = {}", quoted(&provenance.options))?;
+        writeln!(text, "cpus = {}", provenance.cpus)?;
+        writeln!(text, "seconds = {}", provenance.seconds)?;
         writeln!(text, "complete = {}", provenance.complete)?;
-        writeln!(text, "skipped = [")?;
-        for sentence in &provenance.skipped {
-            writeln!(text, "    {},", quoted(sentence))?;
+        if !provenance.skipped.is_empty() {
+            writeln!(text, "# Not measured:")?;
         }
-        writeln!(text, "]")?;
+        for sentence in &provenance.skipped {
+            writeln!(text, "# - {}", one_line(sentence))?;
+        }
         let mut last: Option<Load> = None;
         for (load, rule) in &self.rules {
             if last != Some(*load) {
@@ -117,20 +99,19 @@ impl Calibration {
             } else {
                 writeln!(text)?;
             }
-            write_rule(text, rule)?;
+            text.push_str(&write_rule(rule));
         }
         writeln!(text, "\n# What was measured: the median time of one transfer.")?;
         for figure in &self.figures {
-            writeln!(text, "[[figure]]")?;
-            writeln!(text, "place = \"{}\"", figure.place.name())?;
-            writeln!(text, "pairs = {}", figure.pairs)?;
-            writeln!(text, "off_cache = {}", figure.off_cache)?;
-            writeln!(text, "bytes = {}", figure.bytes)?;
-            writeln!(text, "way = {}", quoted(&figure.way))?;
-            writeln!(text, "median_ns = {}\n", figure.median_ns)?;
+            writeln!(text, "{}", write_figure(figure))?;
         }
         Ok(())
     }
+}
+
+/// What stands in a comment has one line.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A load in words.
@@ -140,53 +121,6 @@ fn sentence(load: Load) -> String {
         1 => format!("{}: one pair, {cache}", load.place),
         pairs => format!("{}: {pairs} pairs at once, {cache}", load.place),
     }
-}
-
-fn write_rule(text: &mut String, rule: &Rule) -> std::fmt::Result {
-    writeln!(text, "[[rule]]")?;
-    for (key, bound) in [("above", rule.above), ("up_to", rule.up_to)] {
-        if let Some(bound) = bound {
-            writeln!(text, "{key} = \"{bound}\"")?;
-        }
-    }
-    match rule.places.as_slice() {
-        [] => {}
-        [place] => writeln!(text, "place = \"{}\"", place.name())?,
-        places => {
-            let places: Vec<String> = places.iter().map(|place| quoted(place.name())).collect();
-            writeln!(text, "place = [{}]", places.join(", "))?;
-        }
-    }
-    if let Some(warmth) = rule.warmth {
-        let word = if warmth == lmt_core::selection::Warmth::Cold { "cold" } else { "warm" };
-        writeln!(text, "sender = \"{word}\"")?;
-    }
-    if let Some(processes) = rule.min_processes {
-        writeln!(text, "min_processes = {processes}")?;
-    }
-    match &rule.take {
-        Take::Eager => writeln!(text, "take = \"eager\"")?,
-        Take::Ways(ways) => {
-            let ways: Vec<String> = ways.iter().map(|way| quoted(&way.to_string())).collect();
-            writeln!(text, "take = [{}]", ways.join(", "))?;
-        }
-    }
-    Ok(())
-}
-
-/// A basic string of TOML.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for letter in text.chars() {
-        match letter {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            letter if letter.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(letter))),
-            letter => quoted.push(letter),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 #[cfg(test)]

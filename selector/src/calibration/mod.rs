@@ -30,8 +30,8 @@ mod ranges;
 mod samples;
 
 pub use choice::{Chosen, choose};
-pub use file::{Calibration, Provenance, fingerprint};
-pub use ranges::{CourseRules, rules};
+pub use file::{Calibration, Provenance};
+pub use ranges::{CourseRules, rules, taken};
 pub use samples::{Class, Course, Estimate, Load, Samples};
 
 /// The way of messages that travel in inbox cells.

@@ -27,10 +27,13 @@ pub struct CourseRules {
 /// before what they are exceptions of.
 ///
 /// - One pair, on cache: the rules of the place.
+/// - Many pairs, on cache: rules for whoever knows at least three processes,
+///   where another way is chosen than for one pair.
 /// - One pair, off cache: rules for messages whose sender said that they are
-///   cold, where another way is chosen than on cache.
-/// - Many pairs: rules for whoever knows at least three processes, where another
-///   way is chosen than for one pair, on cache; off cache, before these.
+///   cold, where another way is chosen than on cache. Where many pairs have a
+///   rule there is none: rules of one file do not overlap unless one is an
+///   exception of the other.
+/// - Many pairs, off cache: rules for both.
 ///
 /// How long messages travel in cells is decided once, by one pair on cache: a
 /// message in cells is copied by both, whatever the sender says of it.
@@ -40,19 +43,25 @@ pub fn rules(courses: &[Course], order: &[String]) -> Vec<CourseRules> {
     for place in Place::ALL {
         let mut here: Vec<&Course> = courses.iter().filter(|course| course.load.place == place).collect();
         // What others are exceptions of comes first.
-        here.sort_by_key(|course| (course.load.pairs, course.load.off_cache));
-        let mut plain: Option<Vec<Chosen>> = None;
-        let mut of_place = Vec::new();
+        here.sort_by_key(|course| (course.load.off_cache, course.load.pairs));
+        let mut plain: Vec<Chosen> = Vec::new();
+        let mut of_place: Vec<CourseRules> = Vec::new();
         for course in here {
-            let course_rules = match &plain {
-                None if is_plain(course.load) => {
-                    let chosen = choose(course, order, None);
-                    plain = Some(chosen.clone());
-                    CourseRules { load: course.load, rules: of_course(course, &chosen, &[]), chosen }
-                }
-                plain => exception(course, &without_eager, plain.as_deref().unwrap_or_default()),
+            let load = course.load;
+            if load.pairs == 1 && !load.off_cache {
+                plain = choose(course, order, None);
+                let rules = of_course(course, &plain, |_| false);
+                of_place.push(CourseRules { load, rules, chosen: plain.clone() });
+                continue;
+            }
+            let many = of_place.iter().filter(|other| other.load.pairs > 1);
+            let many: Vec<Rule> = many.flat_map(|other| other.rules.iter().cloned()).collect();
+            let is_said = |chosen: &Chosen| match (load.pairs, load.off_cache) {
+                (1, _) => plain.contains(chosen) || many.iter().any(|rule| holds(rule, chosen.bytes)),
+                (_, false) => plain.contains(chosen),
+                (_, true) => false,
             };
-            of_place.push(course_rules);
+            of_place.push(exception(course, &without_eager, &plain, is_said));
         }
         of_place.reverse();
         all.extend(of_place);
@@ -60,20 +69,47 @@ pub fn rules(courses: &[Course], order: &[String]) -> Vec<CourseRules> {
     all
 }
 
-fn is_plain(load: Load) -> bool {
-    load.pairs == 1 && !load.off_cache
+/// The way that these rules say is taken first under a load by messages of this
+/// length; `None` where they say nothing.
+pub fn taken(rules: &[Rule], load: Load, bytes: u64) -> Option<String> {
+    let warmth = load.off_cache.then_some(Warmth::Cold);
+    let speaks = |rule: &&Rule| {
+        holds(rule, bytes)
+            && (rule.places.is_empty() || rule.places.contains(&load.place))
+            && rule.contiguous != Some(false)
+            && rule.warmth.is_none_or(|asked| Some(asked) == warmth)
+            && rule.reuse.is_none()
+            && rule.min_processes.is_none_or(|least| least <= 2 * load.pairs)
+    };
+    match &rules.iter().find(speaks)?.take {
+        Take::Eager => Some(EAGER.to_owned()),
+        Take::Ways(ways) => ways.first().map(ToString::to_string),
+    }
 }
 
-/// The choice of a course whose rules only hold where they differ from
-/// `plain`; where messages travel in cells there, they do here.
-fn exception(course: &Course, order: &[String], plain: &[Chosen]) -> CourseRules {
+/// Whether a length is within a rule's; of bounds that are not sizes nothing is
+/// known.
+fn holds(rule: &Rule, bytes: u64) -> bool {
+    let is_within = |bound: Option<Bound>, fits: &dyn Fn(u64) -> bool| match bound {
+        None => true,
+        Some(Bound::Bytes(bound)) => fits(bound),
+        Some(Bound::DmaMin) => false,
+    };
+    is_within(rule.above, &|above| bytes > above) && is_within(rule.up_to, &|up_to| bytes <= up_to)
+}
+
+/// The choice of a course that is an exception of `plain`; where messages travel
+/// in cells there, they do here.
+fn exception(
+    course: &Course,
+    order: &[String],
+    plain: &[Chosen],
+    is_said: impl Fn(&Chosen) -> bool,
+) -> CourseRules {
     let eager_up_to = plain.iter().filter(|chosen| chosen.way == EAGER).map(|chosen| chosen.bytes).max();
     let beyond = course.beyond(eager_up_to.unwrap_or(0));
     let mut chosen = choose(&beyond, order, Some(plain));
-    // Cold messages of many pairs are an exception of two others, which may
-    // differ: there, nothing is left to be known from elsewhere.
-    let known = if course.load.pairs > 1 && course.load.off_cache { &[][..] } else { plain };
-    let rules = of_course(&beyond, &chosen, known);
+    let rules = of_course(&beyond, &chosen, is_said);
     let cells = plain.iter().filter(|chosen| chosen.way == EAGER);
     chosen.extend(cells.filter(|chosen| course.class(chosen.bytes).is_some()).cloned());
     chosen.sort_by_key(|chosen| chosen.bytes);
@@ -81,16 +117,15 @@ fn exception(course: &Course, order: &[String], plain: &[Chosen]) -> CourseRules
 }
 
 /// The rules of adjacent classes with the same way; none for classes of which
-/// `known` says the same.
-fn of_course(course: &Course, chosen: &[Chosen], known: &[Chosen]) -> Vec<Rule> {
-    let mut runs: Vec<&[Chosen]> = Vec::new();
+/// other rules have said enough.
+fn of_course(course: &Course, chosen: &[Chosen], is_said: impl Fn(&Chosen) -> bool) -> Vec<Rule> {
     let adjacent = |one: &Chosen, next: &Chosen| {
         one.way == next.way
             && (one.way == EAGER || next.bytes == one.bytes.saturating_mul(2))
-            && known.contains(one) == known.contains(next)
+            && is_said(one) == is_said(next)
     };
-    runs.extend(chosen.chunk_by(adjacent));
-    runs.into_iter().filter(|run| !known.contains(&run[0])).filter_map(|run| rule(course, run)).collect()
+    let runs = chosen.chunk_by(adjacent);
+    runs.filter(|run| !is_said(&run[0])).filter_map(|run| rule(course, run)).collect()
 }
 
 fn rule(course: &Course, run: &[Chosen]) -> Option<Rule> {

@@ -3,8 +3,8 @@
 /// The one of `known` nearest to `word`, if it is near enough to be a slip.
 ///
 /// ```
-/// assert_eq!(lmt_bench::nearest::nearest("pingpon", ["bw", "pingpong"]), Some("pingpong"));
-/// assert_eq!(lmt_bench::nearest::nearest("zebra", ["bw", "pingpong"]), None);
+/// assert_eq!(lmt_selector::nearest::nearest("pingpon", ["bw", "pingpong"]), Some("pingpong"));
+/// assert_eq!(lmt_selector::nearest::nearest("zebra", ["bw", "pingpong"]), None);
 /// ```
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();

@@ -1,0 +1,127 @@
+//! What the environment sets.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::Arc;
+
+use lmt_core::config::KEYS;
+use lmt_core::keys::{Kind, Value};
+
+use super::known::Known;
+use super::problem::{Mark, Problem};
+use super::read::dma_min;
+use super::reader::way;
+use super::table::{DMA_MIN_VARIABLE, MAX_READERS};
+use super::value::{Wrong, from_text};
+use crate::configuration::DmaMinSetting;
+
+/// What the environment sets; each with the variable that does.
+#[derive(Debug, Default)]
+pub(super) struct FromEnvironment {
+    pub endpoint: Vec<(&'static str, Value, &'static str)>,
+    pub dma_min: Option<DmaMinSetting>,
+    pub max_readers: Option<u32>,
+    /// Mechanism, key, value and variable.
+    pub mechanisms: Vec<(&'static str, &'static str, Value, String)>,
+}
+
+/// Under which name problems of the environment are shown.
+const SHOWN: &str = "the environment";
+
+/// Variables that no key of a file is set by, with what they are for.
+const OTHERS: &[&str] = &["LMT_CONFIG", "LMT_STATS", "LMT_REQUIRE", "LMT_SPEED"];
+
+/// All variables that lmt looks at, for whoever looks for slips of the pen.
+pub fn known_variables(known: &Known) -> Vec<String> {
+    let endpoint = KEYS.iter().filter_map(|key| key.variable);
+    let own = endpoint.chain([DMA_MIN_VARIABLE]).chain(MAX_READERS.variable).chain(OTHERS.iter().copied());
+    let mut all: Vec<String> = own.map(str::to_owned).collect();
+    for facts in &known.mechanisms {
+        all.extend(facts.keys.iter().map(|key| facts.variable(key.name)));
+    }
+    all
+}
+
+/// A variable's value; `None` when it is not set, or empty.
+pub(super) fn find<'e>(environment: &'e [(String, OsString)], name: &str) -> Option<&'e OsStr> {
+    let found = environment.iter().find(|(other, _)| other == name);
+    found.map(|(_, value)| value.as_os_str()).filter(|value| !value.is_empty())
+}
+
+/// Reads all variables but LMT_CONFIG.
+pub(super) fn read(
+    environment: &[(String, OsString)],
+    known: &Known,
+    problems: &mut Vec<Problem>,
+) -> FromEnvironment {
+    let mut read = FromEnvironment::default();
+    let mut noted = |name: &str, text: &str, result: Result<(), Wrong>| {
+        if let Err(wrong) = result {
+            problems.push(problem(name, text, &wrong));
+        }
+    };
+    let mut each = |name: &str, take: &mut dyn FnMut(&str) -> Result<(), Wrong>| {
+        let Some(value) = find(environment, name) else { return };
+        match value.to_str() {
+            Some(text) => noted(name, text, take(text)),
+            None => noted(name, &value.to_string_lossy(), Err(Wrong::new("is no UTF-8", "write plain text"))),
+        }
+    };
+    for key in KEYS {
+        let Some(variable) = key.variable else { continue };
+        each(variable, &mut |text| {
+            let value = from_text(key.kind, text)?;
+            check_names(known, &value)?;
+            read.endpoint.push((key.name, value, variable));
+            Ok(())
+        });
+    }
+    each(DMA_MIN_VARIABLE, &mut |text| {
+        read.dma_min = Some(dma_min(text)?);
+        Ok(())
+    });
+    if let Some(variable) = MAX_READERS.variable {
+        each(variable, &mut |text| {
+            if let Value::Number(readers) = from_text(MAX_READERS.kind, text)? {
+                // Within the key's bounds it fits 32 bits.
+                read.max_readers = Some(readers as u32);
+            }
+            Ok(())
+        });
+    }
+    for facts in &known.mechanisms {
+        for key in facts.keys {
+            let variable = facts.variable(key.name);
+            each(&variable, &mut |text| {
+                let value = from_text(key.kind, text)?;
+                if matches!(key.kind, Kind::Mechanisms) {
+                    check_names(known, &value)?;
+                }
+                read.mechanisms.push((facts.name, key.name, value, variable.clone()));
+                Ok(())
+            });
+        }
+    }
+    read
+}
+
+fn check_names(known: &Known, value: &Value) -> Result<(), Wrong> {
+    let Value::Names(names) = value else { return Ok(()) };
+    for name in names {
+        way(known, name)
+            .map_err(|wrong| Wrong::new(format!("names `{name}`, which {}", wrong.is), wrong.help))?;
+    }
+    Ok(())
+}
+
+fn problem(name: &str, value: &str, wrong: &Wrong) -> Problem {
+    let source: Arc<str> = Arc::from(format!("{name}={value}"));
+    let span = name.len() + 1..source.len();
+    let mark = Mark { span, label: "this value".to_owned() };
+    let message = format!("the variable {name} {}", wrong.is);
+    Problem::at(Path::new(SHOWN), &source, vec![mark], message, wrong.help.clone())
+}
+
+#[cfg(test)]
+#[path = "environment_tests.rs"]
+mod tests;

@@ -1,0 +1,58 @@
+//! The name under which a machine's calibration is kept.
+
+use std::fs;
+
+/// The machine's processor and how many CPUs it has, as a file's name: the
+/// model's name of `/proc/cpuinfo` in lower case with hyphens, and the number.
+///
+/// ```
+/// use lmt_selector::config::machine_fingerprint;
+///
+/// let cpuinfo = "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) CPU E5345 @ 2.33GHz\n";
+/// assert_eq!(machine_fingerprint(cpuinfo, 8), "intel-xeon-cpu-e5345-2-33ghz-8-cpus");
+/// ```
+pub fn machine_fingerprint(cpuinfo: &str, cpus: usize) -> String {
+    let field = |name: &str| {
+        let lines = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+        let mut values = lines.filter(|(key, _)| key.trim() == name).map(|(_, value)| value.trim());
+        values.next().filter(|value| !value.is_empty())
+    };
+    // ARM names no model, POWER calls it cpu, RISC-V tells its instruction set.
+    let model = match (field("model name"), field("cpu"), field("CPU implementer"), field("CPU part")) {
+        (Some(model), ..) | (None, Some(model), ..) => model.to_owned(),
+        (None, None, Some(implementer), Some(part)) => format!("arm {implementer} {part}"),
+        _ => field("uarch").or(field("isa")).unwrap_or("unknown processor").to_owned(),
+    };
+    format!("{}-{cpus}-cpus", slug(&model))
+}
+
+/// [`machine_fingerprint`] of the machine on which this runs.
+pub fn fingerprint_of_this_machine() -> String {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let present = fs::read_to_string("/sys/devices/system/cpu/present").unwrap_or_default();
+    let listed = || cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
+    machine_fingerprint(&cpuinfo, count_of_list(&present).unwrap_or_else(listed))
+}
+
+/// How many CPUs a list of the kernel names: 5 for `0-3,8`.
+fn count_of_list(list: &str) -> Option<usize> {
+    list.trim().split(',').map(count_of_range).sum()
+}
+
+fn count_of_range(range: &str) -> Option<usize> {
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+    last.checked_sub(first)?.checked_add(1)
+}
+
+/// Letters and digits in lower case, everything else a single hyphen; without
+/// the marks of trade and what stands for nothing.
+fn slug(text: &str) -> String {
+    let text = text.replace("(R)", " ").replace("(TM)", " ").replace("(r)", " ").replace("(tm)", " ");
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+#[path = "fingerprint_tests.rs"]
+mod tests;

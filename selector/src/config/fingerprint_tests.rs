@@ -1,0 +1,33 @@
+use super::{count_of_list, fingerprint_of_this_machine, machine_fingerprint};
+
+#[test]
+fn a_processor_without_a_model_name_has_a_fingerprint_too() {
+    let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n";
+    assert_eq!(machine_fingerprint(arm, 64), "arm-0x41-0xd0c-64-cpus");
+    assert_eq!(
+        machine_fingerprint("cpu\t\t: POWER9, altivec supported\n", 4),
+        "power9-altivec-supported-4-cpus"
+    );
+    assert_eq!(machine_fingerprint("", 1), "unknown-processor-1-cpus");
+}
+
+/// It becomes a file's name: nothing in /proc may make a path of it.
+#[test]
+fn no_model_name_leads_out_of_the_folder() {
+    let named = machine_fingerprint("model name : ../../etc/passwd\0 \u{e9}\n", 2);
+    assert_eq!(named, "etc-passwd-2-cpus");
+}
+
+#[test]
+fn lists_of_cpus_are_counted() {
+    assert_eq!(count_of_list("0-3,8\n"), Some(5));
+    assert_eq!(count_of_list("0\n"), Some(1));
+    assert_eq!(count_of_list(""), None);
+    assert_eq!(count_of_list("3-0"), None);
+    assert_eq!(count_of_list("0-18446744073709551615"), None);
+}
+
+#[test]
+fn this_machine_has_the_same_one_each_time() {
+    assert_eq!(fingerprint_of_this_machine(), fingerprint_of_this_machine());
+}

@@ -1,0 +1,68 @@
+//! The mechanisms that there are, as far as a configuration speaks of them.
+
+use lmt_core::keys::{Key, Value};
+use lmt_core::mechanism::Model;
+use lmt_core::mechanisms::Mechanisms;
+use lmt_core::selection::WayName;
+
+/// What a configuration may say of one mechanism.
+#[derive(Clone, Debug)]
+pub struct MechanismFacts {
+    /// Its name.
+    pub name: &'static str,
+    /// The models it can do.
+    pub models: &'static [Model],
+    /// What can be set of it.
+    pub keys: &'static [Key],
+    /// What each of `keys` is where nothing is set.
+    pub defaults: Vec<Value>,
+}
+
+/// All mechanisms of a process.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// They, in order.
+    pub mechanisms: Vec<MechanismFacts>,
+}
+
+impl Known {
+    /// Those that are registered, before anything of them was set.
+    pub fn of(mechanisms: &Mechanisms) -> Self {
+        let keys = mechanisms.keys();
+        let facts = mechanisms.known(0).into_iter().map(|known| {
+            let keys = keys.iter().find(|(name, _)| *name == known.name).map_or(&[][..], |(_, keys)| keys);
+            let default = |key: &Key| mechanisms.get(known.name, key.name).unwrap_or(Value::Absent);
+            let defaults = keys.iter().map(default).collect();
+            MechanismFacts { name: known.name, models: known.models, keys, defaults }
+        });
+        Self { mechanisms: facts.collect() }
+    }
+
+    /// The names of mechanisms and families: a family is what several names
+    /// have in common before a hyphen.
+    pub fn names(&self) -> Vec<&'static str> {
+        let mut names: Vec<&'static str> = self.mechanisms.iter().map(|facts| facts.name).collect();
+        for facts in &self.mechanisms {
+            for (at, _) in facts.name.match_indices('-') {
+                let family = &facts.name[..at];
+                if !names.contains(&family) {
+                    names.push(family);
+                }
+            }
+        }
+        names
+    }
+
+    /// The mechanisms that a name means: one, or those of a family.
+    pub fn meant<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a MechanismFacts> {
+        let way = WayName { name: name.to_owned(), model: None };
+        self.mechanisms.iter().filter(move |facts| !way.name.is_empty() && way.means_mechanism(facts.name))
+    }
+}
+
+impl MechanismFacts {
+    /// The variable of the environment that sets this key of it.
+    pub fn variable(&self, key: &str) -> String {
+        format!("LMT_{}_{}", self.name, key).to_uppercase().replace('-', "_")
+    }
+}

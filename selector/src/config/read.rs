@@ -1,0 +1,362 @@
+//! One file, read and checked.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use lmt_core::config::KEYS;
+use lmt_core::keys::Value;
+use toml::de::{DeTable, DeValue};
+
+use super::known::Known;
+use super::problem::{Mark, Problem};
+use super::reader::{Field, Reader, meant, way};
+use super::table::{self, BY_CORES, BY_PROCESSES, MAX_READERS};
+use super::value::{Wrong, from_toml, type_of, whole};
+use crate::configuration::DmaMinSetting;
+use crate::rules::{Authority, Layer, MechanismRange};
+use crate::size;
+
+/// Something of a mechanism that a file sets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MechanismEntry {
+    /// The mechanism or family, as the file names it.
+    pub mechanism: String,
+    /// The key.
+    pub key: &'static str,
+    /// Its value.
+    pub value: Value,
+    /// Where in the file, from 1.
+    pub line: u32,
+}
+
+/// Where a calibration comes from.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Provenance {
+    /// The fingerprint of the machine on which it was made.
+    pub machine: Option<String>,
+    /// Whether everything was measured.
+    pub complete: bool,
+    /// All that is told, in the file's order of names: date, kernel and so on.
+    pub told: Vec<(&'static str, String)>,
+}
+
+/// One file without anything wrong in it.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// What it sets of the endpoint: key, value and line.
+    pub endpoint: Vec<(&'static str, Value, u32)>,
+    /// How it says DMAmin is found, and the line.
+    pub dma_min: Option<(DmaMinSetting, u32)>,
+    /// The cap on readers, and the line.
+    pub max_readers: Option<(u32, u32)>,
+    /// What it sets of mechanisms.
+    pub mechanisms: Vec<MechanismEntry>,
+    /// Its rules, ranges and figures.
+    pub layer: Layer,
+    /// What it tells of itself, if it is a calibration.
+    pub calibration: Option<Provenance>,
+}
+
+/// The tables of a file.
+const TABLES: [&str; 6] = ["endpoint", "selection", "mechanism", "rule", "calibration", "figure"];
+
+/// Reads one file's text and checks it. A user's file that holds a table
+/// `[calibration]` is a calibration.
+///
+/// # Errors
+/// Everything that is wrong with it, in the order of the text; while it is no
+/// TOML, only that.
+pub fn parse_file(
+    path: &Path,
+    text: &str,
+    authority: Authority,
+    known: &Known,
+) -> Result<Parsed, Vec<Problem>> {
+    let mut reader = Reader { path, source: Arc::from(text), known, problems: Vec::new() };
+    let (root, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        syntax(&mut reader, error);
+    }
+    if !errors.is_empty() {
+        return Err(in_order(reader.problems));
+    }
+    let layer = Layer {
+        authority,
+        path: path.to_owned(),
+        rules: Vec::new(),
+        ranges: Vec::new(),
+        figures: Vec::new(),
+    };
+    let mut parsed = Parsed {
+        endpoint: Vec::new(),
+        dma_min: None,
+        max_readers: None,
+        mechanisms: Vec::new(),
+        layer,
+        calibration: None,
+    };
+    for field in root.get_ref() {
+        top_level(&mut reader, &mut parsed, field);
+    }
+    match (&parsed.calibration, authority) {
+        (Some(_), Authority::User) => parsed.layer.authority = Authority::Calibration,
+        (None, _) if !parsed.layer.figures.is_empty() => {
+            let problem = "it has figures and no table [calibration] that says where they come from";
+            reader.problems.push(Problem::of_file(
+                path,
+                problem.to_owned(),
+                "run `lmt tune` to write it anew",
+            ));
+        }
+        _ => {}
+    }
+    if reader.problems.is_empty() { Ok(parsed) } else { Err(in_order(reader.problems)) }
+}
+
+fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by_key(|problem| (problem.line, problem.column));
+    problems
+}
+
+/// The parser's own errors.
+fn syntax(reader: &mut Reader<'_>, error: &toml::de::Error) {
+    let message = error.message().replace('\n', "; ");
+    let (message, help) = match message.contains("duplicate key") {
+        true => ("this key stands here a second time".to_owned(), "keep one of the two"),
+        false => (format!("this is no TOML: {message}"), "see https://toml.io for what is"),
+    };
+    let span = error.span().unwrap_or_default();
+    reader.wrong(span, "here", message, help);
+}
+
+fn top_level(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>) {
+    let name: &str = field.0.get_ref();
+    match name {
+        "endpoint" => endpoint(reader, parsed, field),
+        "selection" => selection(reader, parsed, field),
+        "mechanism" => mechanisms(reader, parsed, field),
+        "rule" => parsed.layer.rules = super::read_rule::rules(reader, field),
+        "figure" => parsed.layer.figures = super::read_rule::figures(reader, field),
+        "calibration" => calibration(reader, parsed, field),
+        _ => {
+            let is_of = |keys: &[&str]| keys.contains(&name);
+            let help = if KEYS.iter().any(|key| key.name == name) {
+                format!("`{name}` stands in [endpoint]")
+            } else if is_of(&["dma_min", "max_readers"]) {
+                format!("`{name}` stands in [selection]")
+            } else {
+                meant(name, &TABLES, &format!("one of {}", TABLES.join(", ")))
+            };
+            reader.wrong(field.0.span(), "unknown", format!("there is no table or key `{name}`"), help);
+        }
+    }
+}
+
+fn endpoint(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>) {
+    let Some(table) = reader.table(field, "[endpoint] on a line of its own, and keys below it") else {
+        return;
+    };
+    for field in table {
+        let Some(key) = KEYS.iter().find(|key| key.name == field.0.get_ref().as_ref()) else {
+            let names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
+            reader.unknown_key(field.0, "[endpoint]", &names);
+            continue;
+        };
+        match from_toml(key.kind, field.1.get_ref()) {
+            Ok(value) => {
+                if let Value::Names(names) = &value {
+                    ways(reader, field, names);
+                }
+                parsed.endpoint.push((key.name, value, reader.line(field.0.span().start)));
+            }
+            Err(wrong) => reader.wrong_value(field, &wrong),
+        }
+    }
+}
+
+/// Checks the ways of a list of TOML, each at its own place.
+fn ways(reader: &mut Reader<'_>, field: Field<'_, '_>, names: &[String]) {
+    let Some(list) = field.1.get_ref().as_array() else { return };
+    for (element, name) in list.iter().zip(names) {
+        reader.way(element.span(), name);
+    }
+}
+
+fn selection(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>) {
+    let Some(table) = reader.table(field, "[selection] on a line of its own, and keys below it") else {
+        return;
+    };
+    for field in table {
+        let line = reader.line(field.0.span().start);
+        match field.0.get_ref().as_ref() {
+            "dma_min" => match dma_min_of_toml(field.1.get_ref()) {
+                Ok(setting) => parsed.dma_min = Some((setting, line)),
+                Err(wrong) => reader.wrong_value(field, &wrong),
+            },
+            "max_readers" => match from_toml(MAX_READERS.kind, field.1.get_ref()) {
+                // Within the key's bounds it fits 32 bits.
+                Ok(Value::Number(readers)) => parsed.max_readers = Some((readers as u32, line)),
+                Ok(_) => {}
+                Err(wrong) => reader.wrong_value(field, &wrong),
+            },
+            _ => reader.unknown_key(field.0, "[selection]", &["dma_min", "max_readers"]),
+        }
+    }
+}
+
+fn dma_min_of_toml(value: &DeValue<'_>) -> Result<DmaMinSetting, Wrong> {
+    match value {
+        DeValue::String(text) => dma_min(text),
+        DeValue::Integer(_) => at_least_one(whole(value)),
+        other => Err(Wrong::new(format!("is {}", type_of(other)), dma_min_rule())),
+    }
+}
+
+fn dma_min_rule() -> String {
+    format!("it must be \"{BY_CORES}\", \"{BY_PROCESSES}\" or a size such as \"1 MiB\"")
+}
+
+fn at_least_one(bytes: Option<u64>) -> Result<DmaMinSetting, Wrong> {
+    match bytes {
+        Some(bytes) if bytes > 0 => Ok(DmaMinSetting::Bytes(bytes)),
+        _ => Err(Wrong::new("is no size from 1 B up", dma_min_rule())),
+    }
+}
+
+/// How DMAmin is found, by its text.
+pub(super) fn dma_min(text: &str) -> Result<DmaMinSetting, Wrong> {
+    match text {
+        BY_CORES => Ok(DmaMinSetting::ByCores),
+        BY_PROCESSES => Ok(DmaMinSetting::ByProcesses),
+        size if size.starts_with(|first: char| first.is_ascii_digit()) => {
+            at_least_one(Some(size::parse(size).map_err(Wrong::quantity)?))
+        }
+        other => Err(Wrong::new(
+            format!("is `{other}`"),
+            meant(other, &[BY_CORES, BY_PROCESSES], dma_min_rule().trim_start_matches("it must be ")),
+        )),
+    }
+}
+
+fn mechanisms(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>) {
+    let Some(table) = reader.table(field, "[mechanism.NAME], for instance [mechanism.shm]") else { return };
+    for field in table {
+        let name: &str = field.0.get_ref();
+        let known = reader.known;
+        let wrong = match way(known, name) {
+            Err(wrong) => Some(wrong),
+            Ok(way) if way.model.is_some() => Some(Wrong::new("says who copies", "leave that out")),
+            Ok(_) => None,
+        };
+        if let Some(wrong) = wrong {
+            reader.wrong(field.0.span(), "this name", format!("`{name}` {}", wrong.is), wrong.help);
+            continue;
+        }
+        mechanism(reader, parsed, field);
+    }
+}
+
+fn mechanism(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>) {
+    let name: &str = field.0.get_ref();
+    let title = format!("[mechanism.{name}]");
+    let Some(table) = reader.table(field, &format!("{title} on a line of its own")) else { return };
+    let line = reader.line(field.0.span().start);
+    let mut range = MechanismRange { mechanism: name.to_owned(), above: None, up_to: None, line };
+    let mut bounds: Vec<Range<usize>> = Vec::new();
+    for field in table {
+        let key_name: &str = field.0.get_ref();
+        match key_name {
+            "above" => range.above = reader.bound(field),
+            "up_to" => range.up_to = reader.bound(field),
+            _ => {
+                mechanism_key(reader, parsed, name, field);
+                continue;
+            }
+        }
+        bounds.push(field.1.span());
+    }
+    if super::checks::is_empty(range.above, range.up_to) {
+        empty_range(reader, &bounds);
+    }
+    if range.above.is_some() || range.up_to.is_some() {
+        parsed.layer.ranges.push(range);
+    }
+}
+
+fn mechanism_key(reader: &mut Reader<'_>, parsed: &mut Parsed, name: &str, field: Field<'_, '_>) {
+    let known = reader.known;
+    let found =
+        known.meant(name).flat_map(|facts| facts.keys).find(|key| key.name == field.0.get_ref().as_ref());
+    let Some(key) = found else {
+        let mut names: Vec<&str> =
+            known.meant(name).flat_map(|facts| facts.keys).map(|key| key.name).collect();
+        names.extend(table::names(table::RANGE));
+        names.dedup();
+        reader.unknown_key(field.0, &format!("[mechanism.{name}]"), &names);
+        return;
+    };
+    match from_toml(key.kind, field.1.get_ref()) {
+        Ok(value) => {
+            let line = reader.line(field.0.span().start);
+            parsed.mechanisms.push(MechanismEntry { mechanism: name.to_owned(), key: key.name, value, line });
+        }
+        Err(wrong) => reader.wrong_value(field, &wrong),
+    }
+}
+
+/// Notes that a range holds no length.
+pub(super) fn empty_range(reader: &mut Reader<'_>, bounds: &[Range<usize>]) {
+    let label = |span: &Range<usize>| Mark { span: span.clone(), label: "bound of the range".to_owned() };
+    let message = "no length is in this range".to_owned();
+    reader.problem(
+        bounds.iter().map(label).collect(),
+        message,
+        "`up_to` must be more than `above`".to_owned(),
+    );
+}
+
+fn calibration(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>) {
+    let Some(table) = reader.table(field, "[calibration] on a line of its own, and keys below it") else {
+        return;
+    };
+    let mut provenance = Provenance { complete: true, ..Provenance::default() };
+    let names = table::names(table::CALIBRATION);
+    for field in table {
+        let Some(name) = names.iter().find(|name| **name == field.0.get_ref().as_ref()) else {
+            reader.unknown_key(field.0, "[calibration]", &names);
+            continue;
+        };
+        let value = field.1.get_ref();
+        let told = match (*name, value) {
+            ("complete", DeValue::Boolean(complete)) => {
+                provenance.complete = *complete;
+                complete.to_string()
+            }
+            ("cpus" | "seconds", DeValue::Integer(number)) => number.as_str().to_owned(),
+            ("date", DeValue::Datetime(date)) => date.to_string(),
+            ("complete" | "cpus" | "seconds", other) => {
+                let rule = if *name == "complete" {
+                    "it must be true or false"
+                } else {
+                    "it must be a whole number"
+                };
+                reader.wrong_value(field, &Wrong::new(format!("is {}", type_of(other)), rule));
+                continue;
+            }
+            _ => match reader.text(field, "a text") {
+                Some(text) => text.to_owned(),
+                None => continue,
+            },
+        };
+        if *name == "machine" {
+            provenance.machine = Some(told.clone());
+        }
+        provenance.told.push((name, told));
+    }
+    parsed.calibration = Some(provenance);
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

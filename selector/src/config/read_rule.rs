@@ -1,0 +1,311 @@
+//! Rules and figures of a file.
+
+use std::ops::Range;
+
+use lmt_core::selection::{Reuse, Warmth};
+use toml::de::{DeTable, DeValue};
+
+use super::checks::{self, Finding};
+use super::problem::Mark;
+use super::read::empty_range;
+use super::reader::{Field, Reader};
+use super::table;
+use super::value::{Wrong, not_whole, type_of, whole};
+use crate::topology::Place;
+use crate::rules::{Bound, Figure, Rule, Take};
+use crate::size;
+
+/// The longest message that may travel in cells.
+const MOST_EAGER_BYTES: u64 = 1 << 20;
+
+/// A rule and where it stands.
+struct Placed {
+    rule: Rule,
+    header: Range<usize>,
+    /// Where its bounds stand; of no bound, nothing.
+    bounds: Vec<Range<usize>>,
+}
+
+/// The rules of a file, checked one by one and against each other.
+pub(super) fn rules(reader: &mut Reader<'_>, field: Field<'_, '_>) -> Vec<Rule> {
+    let tables = reader.tables(field, "[[rule]]");
+    // Of a rule that cannot be read nothing can be said beside the others.
+    let placed: Vec<Placed> =
+        tables.into_iter().filter_map(|(span, table)| rule(reader, span, table)).collect();
+    let (rules, places): (Vec<Rule>, Vec<_>) =
+        placed.into_iter().map(|placed| (placed.rule, (placed.header, placed.bounds))).unzip();
+    for finding in checks::check(&rules) {
+        report(reader, &rules, &places, &finding);
+    }
+    rules
+}
+
+fn report(
+    reader: &mut Reader<'_>,
+    rules: &[Rule],
+    places: &[(Range<usize>, Vec<Range<usize>>)],
+    finding: &Finding,
+) {
+    let mark = |rule: usize, label: &str| Mark { span: places[rule].0.clone(), label: label.to_owned() };
+    match finding {
+        Finding::Empty { rule } => empty_range(reader, &places[*rule].1),
+        Finding::Overlap { earlier, later } => {
+            let message = format!(
+                "this rule and the one on line {} fit the same messages, and neither is an exception of the other",
+                rules[*earlier].line
+            );
+            let help = "let one begin where the other ends, or give the earlier one conditions (place, segments, sender, reuse, min_processes) that the later one leaves open";
+            let marks = vec![mark(*later, "overlaps"), mark(*earlier, "with this one, which would speak")];
+            reader.problem(marks, message, help.to_owned());
+        }
+        Finding::Unreachable { rule, behind } => {
+            let message =
+                "no message reaches this rule: what comes before it fits all that it fits".to_owned();
+            let others = behind.iter().map(|earlier| mark(*earlier, "comes before it"));
+            let marks = std::iter::once(mark(*rule, "never speaks")).chain(others).collect();
+            reader.problem(marks, message, "remove it, or put it before them".to_owned());
+        }
+    }
+}
+
+fn rule(reader: &mut Reader<'_>, header: Range<usize>, table: &DeTable<'_>) -> Option<Placed> {
+    let problems = reader.problems.len();
+    let line = reader.line(header.start);
+    let mut rule = Rule {
+        above: None,
+        up_to: None,
+        places: Vec::new(),
+        contiguous: None,
+        warmth: None,
+        reuse: None,
+        min_processes: None,
+        take: Take::Eager,
+        max_readers: None,
+        line,
+    };
+    let mut bounds = Vec::new();
+    let mut take_span = None;
+    for field in table {
+        match field.0.get_ref().as_ref() {
+            "above" => {
+                rule.above = reader.bound(field);
+                bounds.push(field.1.span());
+            }
+            "up_to" => {
+                rule.up_to = reader.bound(field);
+                bounds.push(field.1.span());
+            }
+            "place" => rule.places = places(reader, field),
+            "segments" => rule.contiguous = reader.word(field, &[("one", true), ("many", false)]),
+            "sender" => rule.warmth = reader.word(field, &[("warm", Warmth::Warm), ("cold", Warmth::Cold)]),
+            "reuse" => rule.reuse = reader.word(field, &[("again", Reuse::Again), ("once", Reuse::Once)]),
+            "min_processes" => rule.min_processes = count(reader, field, 2, 65536),
+            "max_readers" => rule.max_readers = count(reader, field, 1, u32::MAX),
+            "take" => {
+                take_span = Some(field.1.span());
+                rule.take = take(reader, field).unwrap_or(Take::Eager);
+            }
+            _ => reader.unknown_key(field.0, "[[rule]]", &table::names(table::RULE)),
+        }
+    }
+    match take_span {
+        None => {
+            let message = "this rule does not say what is taken".to_owned();
+            reader.wrong(
+                header.clone(),
+                "`take` is missing",
+                message,
+                "write take = \"eager\" or a list of ways, such as take = [\"shm\"]",
+            );
+        }
+        Some(span) if reader.problems.len() == problems && rule.take == Take::Eager => {
+            eager(reader, &rule, span)
+        }
+        Some(_) => {}
+    }
+    (reader.problems.len() == problems).then_some(Placed { rule, header, bounds })
+}
+
+/// What holds for rules that take cells.
+fn eager(reader: &mut Reader<'_>, rule: &Rule, span: Range<usize>) {
+    let begins_at_0 = matches!(rule.above, None | Some(Bound::Bytes(0)));
+    let ends = matches!(rule.up_to, Some(Bound::Bytes(bytes)) if bytes <= MOST_EAGER_BYTES);
+    if !begins_at_0 {
+        let message = "a rule that takes \"eager\" begins at the shortest message".to_owned();
+        reader.wrong(span.clone(), "taken by this rule", message, "leave `above` out");
+    }
+    if !ends {
+        let message =
+            format!("a rule that takes \"eager\" ends at {} at most", size::written(MOST_EAGER_BYTES));
+        reader.wrong(
+            span.clone(),
+            "taken by this rule",
+            message,
+            "set `up_to` to a size within that, such as \"64 KiB\"",
+        );
+    }
+    if rule.max_readers.is_some() {
+        let message =
+            "`max_readers` has no effect where cells are taken: nobody reads them out of the sender"
+                .to_owned();
+        reader.wrong(span, "taken by this rule", message, "leave `max_readers` out");
+    }
+}
+
+fn place(reader: &mut Reader<'_>, span: Range<usize>, text: &str) -> Option<Place> {
+    let found = text.parse().ok();
+    if found.is_none() {
+        let names = Place::ALL.map(Place::name);
+        let help = super::reader::meant(text, &names, &format!("one of {}", names.join(", ")));
+        reader.wrong(span, "this place", format!("there is no place `{text}`"), help);
+    }
+    found
+}
+
+/// Texts of a list, each with its place; a single text stands for a list of it.
+fn texts<'a>(reader: &mut Reader<'_>, field: Field<'a, '_>, rule: &str) -> Vec<(Range<usize>, &'a str)> {
+    match field.1.get_ref() {
+        DeValue::String(text) => vec![(field.1.span(), text.as_ref())],
+        DeValue::Array(list) if !list.is_empty() => {
+            let mut texts = Vec::new();
+            for element in list.iter() {
+                match element.get_ref().as_str() {
+                    Some(text) => texts.push((element.span(), text)),
+                    None => {
+                        let is = type_of(element.get_ref());
+                        let message = format!("an element of `{}` is {is}", field.0.get_ref());
+                        reader.wrong(element.span(), "this element", message, format!("it must be {rule}"));
+                    }
+                }
+            }
+            texts
+        }
+        DeValue::Array(_) => {
+            reader
+                .wrong_value(field, &Wrong::new("is an empty list", format!("name {rule}, or leave it out")));
+            Vec::new()
+        }
+        other => {
+            reader.wrong_value(
+                field,
+                &Wrong::new(format!("is {}", type_of(other)), format!("it must be {rule}")),
+            );
+            Vec::new()
+        }
+    }
+}
+
+fn places(reader: &mut Reader<'_>, field: Field<'_, '_>) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (span, text) in texts(reader, field, "a place or a list of places") {
+        let Some(place) = place(reader, span.clone(), text) else { continue };
+        if places.contains(&place) {
+            reader.wrong(span, "again", format!("the place `{text}` is named twice"), "name it once");
+        }
+        places.push(place);
+    }
+    places
+}
+
+fn take(reader: &mut Reader<'_>, field: Field<'_, '_>) -> Option<Take> {
+    if field.1.get_ref().as_str() == Some("eager") {
+        return Some(Take::Eager);
+    }
+    let mut ways = Vec::new();
+    for (span, text) in texts(reader, field, "\"eager\" or a list of ways, such as [\"shm\"]") {
+        if text == "eager" {
+            let message = "\"eager\" cannot stand in a list of ways".to_owned();
+            reader.wrong(span, "this way", message, "write take = \"eager\", or name mechanisms only");
+            continue;
+        }
+        let Some(way) = reader.way(span.clone(), text) else { continue };
+        if ways.contains(&way) {
+            reader.wrong(span, "again", format!("the way `{text}` is named twice"), "name it once");
+        }
+        ways.push(way);
+    }
+    (!ways.is_empty()).then_some(Take::Ways(ways))
+}
+
+/// A whole number within bounds.
+fn count(reader: &mut Reader<'_>, field: Field<'_, '_>, least: u32, most: u32) -> Option<u32> {
+    let rule = format!("a whole number from {least} to {most}");
+    let value = field.1.get_ref();
+    let wrong = match whole(value) {
+        Some(number) => match u32::try_from(number) {
+            Ok(number) if (least..=most).contains(&number) => return Some(number),
+            _ => Wrong::new(format!("is {number}"), format!("it must be {rule}")),
+        },
+        None => not_whole(value, &rule),
+    };
+    reader.wrong_value(field, &wrong);
+    None
+}
+
+/// The figures of a calibration.
+pub(super) fn figures(reader: &mut Reader<'_>, field: Field<'_, '_>) -> Vec<Figure> {
+    let tables = reader.tables(field, "[[figure]]");
+    tables.into_iter().filter_map(|(span, table)| figure(reader, span, table)).collect()
+}
+
+fn figure(reader: &mut Reader<'_>, header: Range<usize>, table: &DeTable<'_>) -> Option<Figure> {
+    let problems = reader.problems.len();
+    let (mut place_of, mut pairs, mut off_cache) = (None, None, None);
+    let (mut bytes, mut way, mut median_ns) = (None, None, None);
+    let mut seen: Vec<&str> = Vec::new();
+    for field in table {
+        seen.push(field.0.get_ref());
+        match field.0.get_ref().as_ref() {
+            "place" => {
+                let text = reader.text(field, "a place");
+                place_of = text.and_then(|text| place(reader, field.1.span(), text));
+            }
+            "pairs" => pairs = count(reader, field, 1, u32::MAX),
+            "off_cache" => off_cache = flag(reader, field),
+            "bytes" => match reader.bound(field) {
+                Some(Bound::Bytes(size)) => bytes = Some(size),
+                Some(Bound::DmaMin) => {
+                    reader.wrong_value(field, &Wrong::new("is `DMAmin`", "it must be a size"))
+                }
+                None => {}
+            },
+            // What a mechanism was called when it was measured need not be
+            // known any more.
+            "way" => way = reader.text(field, "a way such as \"cma:get\", or \"eager\"").map(str::to_owned),
+            "median_ns" => {
+                median_ns = whole(field.1.get_ref());
+                if median_ns.is_none() {
+                    let wrong = not_whole(field.1.get_ref(), "a whole number of nanoseconds");
+                    reader.wrong_value(field, &wrong);
+                }
+            }
+            _ => reader.unknown_key(field.0, "[[figure]]", &table::names(table::FIGURE)),
+        }
+    }
+    let names = table::names(table::FIGURE);
+    let missing: Vec<&str> = names.into_iter().filter(|name| !seen.contains(name)).collect();
+    if !missing.is_empty() {
+        let message = format!("this figure lacks {}", missing.join(", "));
+        reader.wrong(header, "this figure", message, "run `lmt tune` to write it anew");
+    }
+    if reader.problems.len() > problems {
+        return None;
+    }
+    Some(Figure {
+        place: place_of?,
+        pairs: pairs?,
+        off_cache: off_cache?,
+        bytes: bytes?,
+        way: way?,
+        median_ns: median_ns?,
+    })
+}
+
+fn flag(reader: &mut Reader<'_>, field: Field<'_, '_>) -> Option<bool> {
+    let flag = field.1.get_ref().as_bool();
+    if flag.is_none() {
+        let is = format!("is {}", type_of(field.1.get_ref()));
+        reader.wrong_value(field, &Wrong::new(is, "it must be true or false, without quotes"));
+    }
+    flag
+}

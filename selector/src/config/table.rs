@@ -1,0 +1,328 @@
+//! The one table of what can be set.
+
+use lmt_core::config::{Config, KEYS};
+use lmt_core::keys::{Key, Kind, Value};
+
+use super::known::Known;
+use super::value::{self, shown};
+use crate::size;
+
+/// One key, as it is documented.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub kind: &'static str,
+    /// Its unit; empty when it has none.
+    pub unit: &'static str,
+    /// What holds where it is not set.
+    pub default: String,
+    /// What it may be; empty when anything of its type.
+    pub bounds: String,
+    /// The variable of the environment that sets it.
+    pub variable: Option<String>,
+    /// What it does, in one sentence without a full stop.
+    pub meaning: &'static str,
+    /// Why the default is what it is, in one sentence without a full stop.
+    pub reason: &'static str,
+}
+
+/// One table of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Section {
+    /// As it is written: `[endpoint]`, `[[rule]]`, `[mechanism.NAME]`.
+    pub title: String,
+    /// What it is for, in one sentence without a full stop.
+    pub meaning: &'static str,
+    /// Its keys, in order.
+    pub keys: Vec<Entry>,
+}
+
+/// A key that no [`Key`] describes.
+pub(super) struct Field {
+    pub name: &'static str,
+    kind: &'static str,
+    unit: &'static str,
+    default: &'static str,
+    bounds: &'static str,
+    variable: Option<&'static str>,
+    meaning: &'static str,
+    reason: &'static str,
+}
+
+/// The variable that sets how DMAmin is found.
+pub(super) const DMA_MIN_VARIABLE: &str = "LMT_DMA_MIN";
+/// The words that say how DMAmin is found.
+pub(super) const BY_CORES: &str = "by-cores";
+pub(super) const BY_PROCESSES: &str = "by-processes";
+
+/// The cap on readers where no rule has one.
+pub(super) const MAX_READERS: Key = Key {
+    name: "max_readers",
+    kind: Kind::Count { least: 1, most: u32::MAX as u64 },
+    variable: Some("LMT_MAX_READERS"),
+    meaning: "how many messages of one process may be read by others at once where no rule says otherwise; a further one takes a way that does not read this process's memory",
+    reason: "readers of one process share its page-table locks: on the machines of contention-aware-cma 4 to 8 at once were best",
+};
+
+const DMA_MIN: Field = Field {
+    name: "dma_min",
+    kind: "word or size",
+    unit: "bytes",
+    default: "\"by-cores\"",
+    bounds: "by-cores, by-processes or a size",
+    variable: Some(DMA_MIN_VARIABLE),
+    meaning: "what DMAmin is in rules: the size of the largest cache over twice the cores that share it, or over twice the processes that use it, or this size",
+    reason: "the cores are known without the group, and who shares a cache need not run yet (nemesis-lmt, section 3.5)",
+};
+
+/// The keys of `[[rule]]`.
+pub(super) const RULE: &[Field] = &[
+    ABOVE,
+    UP_TO,
+    Field {
+        name: "place",
+        kind: "word or list of words",
+        unit: "",
+        default: "any",
+        bounds: "same-core, shared-l1, shared-l2, shared-l3, same-numa, same-package, other",
+        variable: None,
+        meaning: "the narrowest that the two processes share is one of these",
+        reason: "most rules hold wherever the processes are",
+    },
+    Field {
+        name: "segments",
+        kind: "word",
+        unit: "",
+        default: "any",
+        bounds: "one, many",
+        variable: None,
+        meaning: "whether the message is one segment at the sender or several",
+        reason: "the mechanisms of lmt take segments as they are",
+    },
+    Field {
+        name: "sender",
+        kind: "word",
+        unit: "",
+        default: "any",
+        bounds: "warm, cold",
+        variable: None,
+        meaning: "whether the sender has said that it has just written the bytes (warm) or wrote them long ago (cold); a message of which nothing was said fits neither",
+        reason: "few programs say so (knem-jpdc, section 5.3)",
+    },
+    Field {
+        name: "reuse",
+        kind: "word",
+        unit: "",
+        default: "any",
+        bounds: "again, once",
+        variable: None,
+        meaning: "whether the sender has said that the buffer is used again or once only; a message of which nothing was said fits neither",
+        reason: "few programs say so",
+    },
+    Field {
+        name: "min_processes",
+        kind: "whole number",
+        unit: "processes",
+        default: "any",
+        bounds: "from 2 to 65536",
+        variable: None,
+        meaning: "the endpoint knows at least so many processes, itself included",
+        reason: "most rules hold for two processes as for many",
+    },
+    Field {
+        name: "take",
+        kind: "\"eager\" or list of ways",
+        unit: "",
+        default: "must be there",
+        bounds: "mechanisms or families, each perhaps with :get, :put or :cooperative; \"eager\" begins at 0 and ends at 1 MiB at most",
+        variable: None,
+        meaning: "what messages that fit take: inbox cells, or the first of these ways that works; what else works follows",
+        reason: "a rule that says nothing would be of no use",
+    },
+    Field {
+        name: "max_readers",
+        kind: "whole number",
+        unit: "messages",
+        default: "[selection]'s",
+        bounds: "from 1 to 4294967295",
+        variable: None,
+        meaning: "how many messages of one process may be read at once under this rule",
+        reason: "the cap depends on the machine more than on the message",
+    },
+];
+
+const ABOVE: Field = Field {
+    name: "above",
+    kind: "size or \"DMAmin\"",
+    unit: "bytes",
+    default: "from the shortest",
+    bounds: "",
+    variable: None,
+    meaning: "messages longer than this; one of just this length does not fit",
+    reason: "what has no lower bound begins with the empty message",
+};
+
+const UP_TO: Field = Field {
+    name: "up_to",
+    kind: "size or \"DMAmin\"",
+    unit: "bytes",
+    default: "to the longest",
+    bounds: "more than `above`",
+    variable: None,
+    meaning: "messages up to this length, which fits",
+    reason: "what has no upper bound holds for all that is longer",
+};
+
+/// The keys that every `[mechanism.NAME]` has.
+pub(super) const RANGE: &[Field] = &[
+    Field { meaning: "rules take the mechanism only for messages longer than this", ..ABOVE },
+    Field { meaning: "rules take the mechanism only for messages up to this length", ..UP_TO },
+];
+
+const fn told(name: &'static str, kind: &'static str, meaning: &'static str) -> Field {
+    Field {
+        name,
+        kind,
+        unit: "",
+        default: "not told",
+        bounds: "",
+        variable: None,
+        meaning,
+        reason: "`lmt tune` writes it",
+    }
+}
+
+/// The keys of `[calibration]`: all but `complete` are text for people.
+pub(super) const CALIBRATION: &[Field] = &[
+    told("date", "text", "when the measurements began, as RFC 3339 has it"),
+    told("machine", "text", "the machine's fingerprint: model of the processor and number of CPUs"),
+    told("cpu", "text", "the processor's model"),
+    told("cpus", "whole number", "how many CPUs could be used"),
+    told("kernel", "text", "the kernel's version"),
+    told("lmt", "text", "the version of lmt"),
+    told("command", "text", "the command that measured"),
+    told("seconds", "whole number", "how long the measurements took"),
+    told("complete", "true or false", "whether everything was measured, or the run was interrupted"),
+];
+
+const fn measured(
+    name: &'static str,
+    kind: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+) -> Field {
+    Field {
+        name,
+        kind,
+        unit,
+        default: "must be there",
+        bounds: "",
+        variable: None,
+        meaning,
+        reason: "`lmt tune` writes it",
+    }
+}
+
+/// The keys of `[[figure]]`.
+pub(super) const FIGURE: &[Field] = &[
+    Field {
+        bounds: "same-core, shared-l1, shared-l2, shared-l3, same-numa, same-package, other",
+        ..measured("place", "word", "", "what the two processes shared")
+    },
+    Field {
+        bounds: "from 1 to 4294967295",
+        ..measured("pairs", "whole number", "pairs", "how many pairs of processes were at it at once")
+    },
+    measured("off_cache", "true or false", "", "whether the buffers were out of the caches"),
+    measured("bytes", "size", "bytes", "the message's length"),
+    measured("way", "text", "", "by which way: eager, or a mechanism and who copies, such as cma:get"),
+    measured("median_ns", "whole number", "nanoseconds", "the median time of one transfer"),
+];
+
+/// Names of the keys of a table.
+pub(super) fn names(fields: &[Field]) -> Vec<&'static str> {
+    fields.iter().map(|field| field.name).collect()
+}
+
+/// Everything that can be set, with these mechanisms.
+pub fn all_keys(known: &Known) -> Vec<Section> {
+    let section = |title: &str, meaning, keys| Section { title: title.to_owned(), meaning, keys };
+    let fields = |fields: &[Field]| fields.iter().map(Field::entry).collect::<Vec<Entry>>();
+    let config = Config::default();
+    let endpoint = KEYS.iter().map(|key| {
+        entry(key, key.variable.map(str::to_owned), &config.get(key.name).unwrap_or(Value::Absent))
+    });
+    let readers = Value::Number(crate::configuration::SelectionSettings::default().max_readers.into());
+    let readers = entry(&MAX_READERS, MAX_READERS.variable.map(str::to_owned), &readers);
+    let mut sections = vec![
+        section("[endpoint]", "sizes, bounds and times of an endpoint", endpoint.collect()),
+        section(
+            "[selection]",
+            "what the choice of ways needs apart from rules",
+            vec![DMA_MIN.entry(), readers],
+        ),
+        section("[[rule]]", "which ways messages take; in order, the first that fits speaks", fields(RULE)),
+        section("[mechanism.NAME]", "bounds of any mechanism or family", fields(RANGE)),
+    ];
+    for facts in known.mechanisms.iter().filter(|facts| !facts.keys.is_empty()) {
+        let keys = facts.keys.iter().zip(&facts.defaults);
+        let keys = keys.map(|(key, default)| entry(key, Some(facts.variable(key.name)), default));
+        let title = format!("[mechanism.{}]", facts.name);
+        sections.push(section(&title, "what can be set of this mechanism", keys.collect()));
+    }
+    sections.push(section("[calibration]", "makes the file a calibration of a machine", fields(CALIBRATION)));
+    sections.push(section("[[figure]]", "one measurement of a calibration", fields(FIGURE)));
+    sections
+}
+
+impl Field {
+    fn entry(&self) -> Entry {
+        Entry {
+            name: self.name,
+            kind: self.kind,
+            unit: self.unit,
+            default: self.default.to_owned(),
+            bounds: self.bounds.to_owned(),
+            variable: self.variable.map(str::to_owned),
+            meaning: self.meaning,
+            reason: self.reason,
+        }
+    }
+}
+
+fn entry(key: &Key, variable: Option<String>, default: &Value) -> Entry {
+    let (kind, unit) = match key.kind {
+        Kind::Bytes { .. } => ("size", "bytes"),
+        Kind::Milliseconds { .. } => ("time", "milliseconds"),
+        Kind::PowerOfTwo { .. } => ("power of two", ""),
+        Kind::Flag => ("true or false", ""),
+        Kind::Cpu => ("whole number or \"none\"", ""),
+        Kind::Folder => ("path or \"none\"", ""),
+        Kind::Mechanisms => ("list of ways or \"auto\"", ""),
+        Kind::Word(_) => ("word", ""),
+        _ => ("whole number", ""),
+    };
+    let default = shown(key.kind, default);
+    let bounds = bounds(key.kind);
+    Entry { name: key.name, kind, unit, default, bounds, variable, meaning: key.meaning, reason: key.reason }
+}
+
+fn bounds(kind: Kind) -> String {
+    let plain = |number: u64| number.to_string();
+    let text = match kind {
+        Kind::Bytes { least, most, multiple_of } => {
+            let range = value::bounds(least, most, size::written);
+            match multiple_of {
+                1 => range,
+                of => format!("{range}, a multiple of {}", size::written(of)),
+            }
+        }
+        Kind::Count { least, most } | Kind::PowerOfTwo { least, most } => value::bounds(least, most, plain),
+        Kind::Milliseconds { least, most } => value::bounds(least, most, size::written_time),
+        Kind::Word(words) => words.join(", "),
+        _ => String::new(),
+    };
+    text.trim_start_matches([',', ' ']).to_owned()
+}
