@@ -101,6 +101,9 @@ pub struct TuneArgs {
     /// Where the page that shows it goes [default: beside the calibration, .html].
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Where the page's first picture goes too, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<PathBuf>,
     /// The time for measuring at most [default: 1200, with --quick 150].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub time: Option<u64>,

@@ -6,8 +6,10 @@ mod machine;
 pub mod measuring;
 pub mod places;
 pub mod plan;
+mod previous;
 mod progress;
 pub mod rank;
+mod report;
 mod summary;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +27,8 @@ use interrupt::Interrupt;
 use machine::Here;
 use measuring::{End, Measuring, Outcome, Task};
 use plan::Effort;
+use previous::Previous;
+use report::Page;
 use summary::Summary;
 
 /// `lmt tune`.
@@ -50,6 +54,8 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
     // Found out before the minutes of measuring, not after.
     let file = WholeFile::create(&output, "--output")?;
     let page = WholeFile::create(&report, "--report")?;
+    let picture = args.picture.as_ref().map(|path| WholeFile::create(path, "--picture")).transpose()?;
+    let previous = Previous::read(&output);
     let effort = effort(args);
     let ways = engine.ways()?;
     let settings = places::settings(here.machine.as_ref(), &here.cpus);
@@ -73,11 +79,16 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
     let provenance = Provenance { command, seconds, complete, skipped, ..here.provenance() };
     let of_courses = rules(&outcome.courses, &task.ways);
     let calibration = Calibration::new(provenance, &outcome.courses, &task.ways);
-    let kept = keep_complete(&output, complete)?;
+    let kept = keep_complete(&previous, &output, complete);
     file.write(&calibration.to_toml())?;
-    let summary = Summary { calibration: &calibration, courses: &of_courses };
+    let shown = Page { calibration: &calibration, measured: &outcome.courses, courses: &of_courses };
+    page.write(&shown.to_html()?)?;
+    if let Some(picture) = picture {
+        picture.write(&shown.to_svg()?)?;
+    }
+    let changes = previous.changes(&of_courses);
+    let summary = Summary { calibration: &calibration, courses: &of_courses, changes: &changes };
     print(&summary.text(&output, &report, kept.as_deref()))?;
-    drop(page);
     match interrupt.signal().filter(|_| outcome.end == End::Interrupted) {
         Some(signal) => Err(BenchError::Interrupted {
             signal: signal as u8,
@@ -183,19 +194,18 @@ fn nothing(interrupt: &Interrupt, output: &Path, effort: Effort) -> BenchError {
 
 /// Keeps a complete calibration that is about to be replaced by one that is
 /// not; says under which name.
-fn keep_complete(output: &Path, complete: bool) -> Result<Option<PathBuf>, BenchError> {
-    let old = std::fs::read_to_string(output).unwrap_or_default();
-    if complete || !old.lines().any(|line| line.trim() == "complete = true") {
-        return Ok(None);
+fn keep_complete(previous: &Previous, output: &Path, complete: bool) -> Option<PathBuf> {
+    if complete || !previous.is_complete() {
+        return None;
     }
     let mut name = output.as_os_str().to_owned();
     name.push(".complete");
     let kept = PathBuf::from(name);
     match std::fs::copy(output, &kept) {
-        Ok(_) => Ok(Some(kept)),
+        Ok(_) => Some(kept),
         Err(error) => {
             complain(&format!("the complete calibration {} cannot be kept: {error}", output.display()));
-            Ok(None)
+            None
         }
     }
 }

@@ -13,6 +13,8 @@ pub struct Summary<'a> {
     pub calibration: &'a Calibration,
     /// The choices behind its rules.
     pub courses: &'a [CourseRules],
+    /// What changed against the calibration before.
+    pub changes: &'a [String],
 }
 
 /// One way over adjacent classes.
@@ -85,6 +87,12 @@ impl Summary<'_> {
             writeln!(text, "not measured:")?;
             for sentence in &provenance.skipped {
                 writeln!(text, "  {sentence}")?;
+            }
+        }
+        if let Some((first, changes)) = self.changes.split_first() {
+            writeln!(text, "{first}")?;
+            for change in changes {
+                writeln!(text, "  {change}")?;
             }
         }
         if let Some(kept) = kept {
