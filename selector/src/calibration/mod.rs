@@ -28,6 +28,8 @@ mod choice;
 mod file;
 mod ranges;
 mod samples;
+#[cfg(test)]
+mod testing;
 
 pub use choice::{Chosen, choose};
 pub use file::{Calibration, Provenance};

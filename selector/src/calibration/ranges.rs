@@ -160,7 +160,7 @@ fn rule(course: &Course, run: &[Chosen]) -> Option<Rule> {
 fn ways(course: &Course, run: &[Chosen]) -> Vec<WayName> {
     let mut regrets: Vec<(String, f64, u32)> = Vec::new();
     for class in run.iter().filter_map(|chosen| course.class(chosen.bytes)) {
-        for (way, estimate) in class.estimates().into_iter().filter(|(way, _)| *way != EAGER) {
+        for (way, estimate) in class.estimates_among(|way| way != EAGER) {
             match regrets.iter_mut().find(|(known, ..)| known == way) {
                 Some((_, sum, count)) => (*sum, *count) = (*sum + estimate.regret, *count + 1),
                 None => regrets.push((way.to_owned(), estimate.regret, 1)),

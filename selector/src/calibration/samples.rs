@@ -121,7 +121,12 @@ impl Class {
 
     /// The way with the least median.
     pub fn best(&self) -> Option<&str> {
-        let timed = self.ways().filter_map(|(way, samples)| Some((samples.median_ns()?, way)));
+        self.best_among(|_| true)
+    }
+
+    fn best_among(&self, counts: impl Fn(&str) -> bool) -> Option<&str> {
+        let counted = self.ways().filter(|(way, _)| counts(way));
+        let timed = counted.filter_map(|(way, samples)| Some((samples.median_ns()?, way)));
         timed.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, way)| way)
     }
 
@@ -129,7 +134,13 @@ impl Class {
     /// where they took turns: what slowed the machine slowed both, and drops
     /// out of the ratio.
     pub fn estimates(&self) -> BTreeMap<&str, Estimate> {
-        let Some(best) = self.best().and_then(|way| self.ways.get(way)) else { return BTreeMap::new() };
+        self.estimates_among(|_| true)
+    }
+
+    /// As [`Self::estimates`], as if there were these ways only.
+    pub fn estimates_among(&self, counts: impl Fn(&str) -> bool) -> BTreeMap<&str, Estimate> {
+        let best = self.best_among(&counts).and_then(|way| self.ways.get(way));
+        let Some(best) = best else { return BTreeMap::new() };
         let estimate = |samples: &Samples| {
             let ratio = |pass| Some(samples.pass_median_ln(pass)? - best.pass_median_ln(pass)?);
             let ratios: Vec<f64> = (0..samples.passes.len()).filter_map(ratio).collect();
@@ -142,7 +153,8 @@ impl Class {
             let error = if std::ptr::eq(samples, best) { within } else { within.max(error_between(&ratios)) };
             Some(Estimate { regret: regret.max(0.0), error })
         };
-        self.ways().filter_map(|(way, samples)| Some((way, estimate(samples)?))).collect()
+        let counted = self.ways().filter(|(way, _)| counts(way));
+        counted.filter_map(|(way, samples)| Some((way, estimate(samples)?))).collect()
     }
 }
 
