@@ -13,18 +13,23 @@ use super::{EAGER, EAGER_MOST_BYTES};
 /// A way that takes longer than the fastest by less than this, as a natural
 /// logarithm, costs nothing: 1.5 %.
 const TOLERANCE: f64 = 0.015;
+/// However unsure the times are, no more than this costs nothing: 8 %.
+const MOST_TOLERANCE: f64 = 0.08;
 /// A way that takes certainly longer than the fastest by more than this is not
 /// chosen: 3 %.
 const MOST_REGRET: f64 = 0.03;
 /// Certainly: by so many standard errors. What takes less longer costs nothing
-/// either: noise alone makes one way look slower by more in one class of forty.
-const CERTAINLY: f64 = 2.0;
+/// either: noise alone makes one of two equal ways look slower by more in one
+/// class of eighty.
+const CERTAINLY: f64 = 2.5;
 /// What going over to another way costs: as much as taking 3 % longer, beyond
 /// the tolerance, in one class.
 const SWITCH_COST: f64 = 0.03;
 /// What each place behind the first in the usual order costs, in each class, so
-/// that of ways that are equal the same is taken each time.
-const ORDER_COST: f64 = 0.002;
+/// that of ways that are equal the same is taken each time ...
+const ORDER_COST: f64 = 0.003;
+/// ... up to this many places: the order is to decide between equal ways only.
+const MOST_PLACES: usize = 4;
 /// More than any path that stays within the limits can cost.
 const FORBIDDEN: f64 = 1000.0;
 
@@ -46,9 +51,9 @@ pub struct Chosen {
 ///
 /// The cost of a path is, over its classes, what the way takes longer than the
 /// fastest way (the logarithm of the ratio) as far as that exceeds both 1.5 %
-/// and two standard errors; 0.03 for each change of way; and 0.002 for each
-/// place in the usual order. A way that is slower than the fastest by more than
-/// 3 % and two standard errors is out of the question. Without noise, a path
+/// and two and a half standard errors, at most 8 %; 0.03 for each change of way; and 0.003
+/// for each of the first four places in the usual order. A way that is slower than the fastest by more than
+/// 3 % and two and a half standard errors is out of the question. Without noise, a path
 /// therefore costs at most 3 % in any class.
 pub fn choose(course: &Course, order: &[String], like: Option<&[Chosen]>) -> Vec<Chosen> {
     let is_measured = |class: &Class, way: &str| class.samples(way).is_some_and(|times| times.count() > 0);
@@ -60,7 +65,7 @@ pub fn choose(course: &Course, order: &[String], like: Option<&[Chosen]>) -> Vec
         let liked = like.and_then(|like| like.iter().find(|chosen| chosen.bytes == *bytes));
         let costs = order.iter().enumerate().map(|(rank, way)| {
             let rank = if liked.is_some_and(|liked| liked.way == *way) { 0 } else { rank + 1 };
-            cost(*bytes, way, &estimates) + ORDER_COST * rank as f64
+            cost(*bytes, way, &estimates) + ORDER_COST * rank.min(MOST_PLACES) as f64
         });
         let steps = costs.enumerate().map(|(way, cost)| step(cost, way, paths.last(), order)).collect();
         paths.push(steps);
@@ -111,7 +116,7 @@ fn cost(bytes: u64, way: &str, estimates: &BTreeMap<&str, Estimate>) -> f64 {
     let certain = regret - CERTAINLY * error - MOST_REGRET;
     // The further beyond the limit, the worse, should there be nothing within.
     let beyond = if certain > 0.0 { 1.0 + 10.0 * certain } else { 0.0 };
-    (regret - TOLERANCE.max(CERTAINLY * error)).max(0.0) + beyond
+    (regret - (CERTAINLY * error).clamp(TOLERANCE, MOST_TOLERANCE)).max(0.0) + beyond
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ const MAD_OF_NORMAL: f64 = 0.6745;
 /// The standard error of a median of normal values, as a multiple of that of
 /// their mean: the square root of pi / 2.
 const MEDIAN_ERROR: f64 = 1.2533;
+/// The same of a median of a few medians.
+const MEDIANS_ERROR: f64 = 1.16;
 /// Passes from which on the differences between them tell how far to trust them.
 const PASSES_TO_COMPARE: usize = 3;
 
@@ -104,7 +106,9 @@ impl Samples {
         }
         // Of a single time nothing is known; half as long again is possible.
         let deviation = median(&deviations).map_or(0.5, |mad| mad / MAD_OF_NORMAL);
-        MEDIAN_ERROR * deviation / (self.count().max(1) as f64).sqrt()
+        let passes = self.passes.iter().filter(|times| !times.is_empty()).count();
+        let of_medians = if passes >= PASSES_TO_COMPARE { MEDIANS_ERROR } else { 1.0 };
+        of_medians * MEDIAN_ERROR * deviation / (self.count().max(1) as f64).sqrt()
     }
 }
 

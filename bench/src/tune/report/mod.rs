@@ -4,7 +4,7 @@ mod picture;
 
 use std::fmt::Write;
 
-use lmt_selector::calibration::{Calibration, Course, CourseRules};
+use lmt_selector::calibration::{Calibration, Course, CourseRules, EAGER};
 
 use self::picture::{Colours, Picture, Quantity};
 use super::summary::{Run, load_in_words, runs};
@@ -174,7 +174,9 @@ fn next_best(part: &Part<'_>, run: &Run) -> Option<(String, f64, f64)> {
     let within = |bytes: u64| bytes > run.above && run.up_to.is_none_or(|up_to| bytes <= up_to);
     for (_, class) in part.measured.classes().filter(|(bytes, _)| within(*bytes)) {
         let own = class.samples(&run.way)?.median_ns()?;
-        for (way, samples) in class.ways().filter(|(way, _)| *way != run.way) {
+        // Off cache nothing is decided of cells.
+        let counts = |way: &str| way != run.way && !(part.measured.load.off_cache && way == EAGER);
+        for (way, samples) in class.ways().filter(|(way, _)| counts(way)) {
             let Some(ns) = samples.median_ns() else { continue };
             match others.iter_mut().find(|(known, _)| known == way) {
                 Some((_, regrets)) => regrets.push((ns / own).ln()),
