@@ -6,7 +6,7 @@ mod machine;
 pub mod measuring;
 pub mod places;
 pub mod plan;
-mod previous;
+pub mod previous;
 mod progress;
 pub mod rank;
 mod report;
