@@ -6,6 +6,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::config::ConfigArgs;
 use crate::error::BenchError;
+use crate::explain::ExplainArgs;
 use crate::patterns::{DEFINITIONS, Pattern};
 use crate::sizes::{parse_size, parse_sizes};
 
@@ -35,6 +36,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Prints what is configured and where each part comes from, documents the keys, or checks files.
     Config(ConfigArgs),
+    /// Says which way messages between two places take, and why.
+    Explain(ExplainArgs),
     /// Starts a group of ranks that know each other, and ends them together.
     Run(RunArgs),
     /// The other process when mechanisms are probed; started by lmt itself.
@@ -202,7 +205,7 @@ fn one_line(rendered: &str) -> String {
     format!("{line}; see lmt --help")
 }
 
-fn parse_size_list(text: &str) -> Result<SizeList, String> {
+pub(crate) fn parse_size_list(text: &str) -> Result<SizeList, String> {
     parse_sizes(text).map(SizeList).map_err(|error| error.to_string())
 }
 
@@ -246,18 +249,24 @@ fn parse_pin(text: &str) -> Result<Pin, String> {
     if text == "none" {
         return Ok(Pin::None);
     }
-    let rule = || format!("'{text}' is neither none nor a list of CPUs such as 0,2 or 0-3");
+    let cpus = parse_cpus(text);
+    cpus.map(Pin::Cpus)
+        .ok_or_else(|| format!("'{text}' is neither none nor a list of CPUs such as 0,2 or 0-3"))
+}
+
+/// CPUs as `0,2` or `0-3`.
+pub(crate) fn parse_cpus(text: &str) -> Option<Vec<usize>> {
     let mut cpus = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let first: u16 = first.trim().parse().map_err(|_| rule())?;
-        let last: u16 = last.trim().parse().map_err(|_| rule())?;
+        let first: u16 = first.trim().parse().ok()?;
+        let last: u16 = last.trim().parse().ok()?;
         if last < first {
-            return Err(rule());
+            return None;
         }
         cpus.extend(usize::from(first)..=usize::from(last));
     }
-    Ok(Pin::Cpus(cpus))
+    Some(cpus)
 }
 
 #[cfg(test)]

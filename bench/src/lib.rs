@@ -9,6 +9,7 @@ pub mod config;
 pub mod engine;
 pub mod environment;
 pub mod error;
+pub mod explain;
 pub mod group;
 pub mod job;
 pub mod limits;

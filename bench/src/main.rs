@@ -8,6 +8,7 @@ use lmt_bench::commands;
 use lmt_bench::config;
 use lmt_bench::engine::endpoint::{self, Endpoints};
 use lmt_bench::error::BenchError;
+use lmt_bench::explain;
 use lmt_bench::group;
 
 fn main() -> ExitCode {
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Parsed::Command(Command::Bench(args)) => commands::bench(&engine, &args),
         Parsed::Command(Command::Compare(args)) => commands::compare(&engine, &args),
         Parsed::Command(Command::Config(args)) => config::run(&args),
+        Parsed::Command(Command::Explain(args)) => explain::run(&args),
         Parsed::Command(Command::Run(_)) => Ok(()),
         Parsed::Command(Command::Probe { group }) => endpoint::probe_main(&group),
         Parsed::Command(Command::Rank) => group::rank_main(&engine),

@@ -9,6 +9,7 @@
 
 mod mechanism;
 mod probe;
+mod refusal;
 pub mod remote;
 pub mod segments;
 mod sys;

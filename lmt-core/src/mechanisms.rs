@@ -496,16 +496,38 @@ impl Mechanisms {
         found.set(key, value)
     }
 
-    /// Stops proposing a mechanism in one model to this peer.
-    pub fn give_up(&mut self, peer: PeerKey, tag: MechanismTag, model: Model, reason: Unavailable) {
+    /// Notes that a mechanism is of no more use in one model with this peer.
+    /// The sender stops proposing it; a receiver that could not copy knows that
+    /// it cannot read the peer. Of all else the sender, which proposes, is told.
+    /// `reason` says what happened in the middle of a message.
+    pub fn give_up(
+        &mut self,
+        peer: PeerKey,
+        tag: MechanismTag,
+        model: Model,
+        role: Role,
+        reason: Unavailable,
+    ) {
         let Some(at) = self.position(tag) else { return };
         if let Some(standing) = self.standings.get_mut(peer as usize).and_then(|s| s.get_mut(at)) {
-            match model {
-                Model::Get => standing.theirs.read = false,
-                Model::Put => standing.ours.write = false,
-                Model::Cooperative => standing.ours.cooperate = false,
+            let lost = match (role, model) {
+                (Role::Sender, Model::Get) => &mut standing.theirs.read,
+                (Role::Sender, Model::Put) => &mut standing.ours.write,
+                (Role::Sender, Model::Cooperative) => &mut standing.ours.cooperate,
+                (Role::Receiver, Model::Get) => &mut standing.ours.read,
+                (Role::Receiver, _) => return,
+            };
+            *lost = false;
+            let failed = format!("{model:?} failed in the middle of a message: {}", reason.sentence);
+            match &mut standing.reason {
+                None => standing.reason = Some(Unavailable { sentence: failed, ..reason }),
+                Some(known) if known.sentence.contains(&failed) => {}
+                // Each way can be lost once or twice, so this stays short.
+                Some(known) if known.sentence.contains(&reason.sentence) => {
+                    known.sentence = format!("{}; {model:?} failed likewise", known.sentence);
+                }
+                Some(known) => known.sentence = format!("{}; {failed}", known.sentence),
             }
-            standing.reason.get_or_insert(reason);
         }
         self.changed(peer);
     }

@@ -132,3 +132,52 @@ fn parcels_wait_in_order_and_reach_the_mechanism_of_the_same_name() {
     let parcel = Parcel { mechanism: MechanismTag::of("b"), content: Hello::default() };
     assert!(!stranger.take_parcel(0, parcel));
 }
+
+/// One peer, with one mechanism that it has said works both ways.
+fn known() -> Mechanisms {
+    let (mut all, _) = mechanisms(&["courier"]);
+    let facts = PeerFacts {
+        id: crate::identity::EndpointId::from_bytes([1; 16]),
+        process: Arc::new(crate::process::PeerProcess::new(1, None)),
+        probe_address: 0,
+        nonce: [0; 16],
+    };
+    let hellos = all.hellos();
+    all.probe(0, &facts, hellos);
+    let abilities = Abilities { read: true, write: true, cooperate: true };
+    all.learn(0, &[(MechanismTag::of("courier"), abilities)]);
+    all
+}
+
+fn lose(all: &mut Mechanisms, model: Model, role: Role, sentence: &str) -> Standing {
+    let reason = Unavailable { errno: 1, sentence: sentence.to_owned() };
+    all.give_up(0, MechanismTag::of("courier"), model, role, reason);
+    all.standings(0).next().unwrap().1.clone()
+}
+
+#[test]
+fn a_receiver_that_cannot_copy_knows_why() {
+    let mut all = known();
+    let version = all.version(0);
+    let standing = lose(&mut all, Model::Get, Role::Receiver, "no");
+    assert!(!standing.ours.read && standing.theirs.read);
+    assert_eq!(standing.reason.unwrap().errno, 1);
+    assert_ne!(all.version(0), version);
+    // What the sender copies is the sender's to give up.
+    let standing = lose(&mut known(), Model::Put, Role::Receiver, "no");
+    assert!(standing.ours.read && standing.theirs.write && standing.reason.is_none());
+}
+
+#[test]
+fn reasons_add_up_and_are_not_repeated() {
+    let mut all = known();
+    lose(&mut all, Model::Get, Role::Sender, "it is closed");
+    lose(&mut all, Model::Get, Role::Sender, "it is closed");
+    lose(&mut all, Model::Put, Role::Sender, "it is closed");
+    let standing = lose(&mut all, Model::Put, Role::Sender, "it is gone");
+    assert_eq!(
+        standing.reason.unwrap().sentence,
+        "Get failed in the middle of a message: it is closed; Put failed likewise; Put failed in the middle of a message: it is gone"
+    );
+    assert!(!standing.theirs.read && !standing.ours.write);
+}

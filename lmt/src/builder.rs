@@ -7,11 +7,8 @@ use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::Lmt;
 use lmt_core::mechanisms::Mechanisms;
 
-use crate::configuration::{Made, Request};
+use crate::configuration::{Change, Made, Request};
 use crate::{Endpoint, stats};
-
-/// A change of the configuration.
-type Change = Box<dyn FnOnce(&mut Config)>;
 
 /// Sets up an [`Endpoint`].
 ///
@@ -28,11 +25,19 @@ pub struct EndpointBuilder {
     changes: Vec<Change>,
     mechanisms: Mechanisms,
     with_ours: bool,
+    statistics: Option<bool>,
 }
 
 impl EndpointBuilder {
     pub(crate) fn new() -> Self {
-        Self { id: None, config: None, changes: Vec::new(), mechanisms: Mechanisms::new(), with_ours: true }
+        Self {
+            id: None,
+            config: None,
+            changes: Vec::new(),
+            mechanisms: Mechanisms::new(),
+            with_ours: true,
+            statistics: None,
+        }
     }
 
     /// The identity, for instance a member of a launcher's group; random when
@@ -76,6 +81,14 @@ impl EndpointBuilder {
         self
     }
 
+    /// Whether the endpoint prints at its end what it has moved, whatever
+    /// `LMT_STATS` says. See `docs/explain.md`.
+    #[must_use]
+    pub const fn statistics(mut self, wanted: bool) -> Self {
+        self.statistics = Some(wanted);
+        self
+    }
+
     /// Leaves this crate's list of mechanisms out.
     #[must_use]
     pub fn without_the_list(mut self) -> Self {
@@ -89,7 +102,7 @@ impl EndpointBuilder {
     /// # Errors
     /// [`CreateError`].
     pub fn build_engine(self) -> Result<Engine, CreateError> {
-        let has_stats = stats::is_wanted()?;
+        let has_stats = self.statistics.map_or_else(stats::is_wanted, Ok)?;
         let (id, Made { config, mechanisms, policy }) = self.parts()?;
         let mut engine = Engine::with_policy(id, config, mechanisms, Box::new(policy))?;
         if has_stats {
@@ -121,7 +134,7 @@ impl EndpointBuilder {
     }
 
     fn parts(self) -> Result<(EndpointId, Made), CreateError> {
-        let Self { id, config, changes, mechanisms, with_ours } = self;
+        let Self { id, config, changes, mechanisms, with_ours, .. } = self;
         let made = Request { config, changes, own: mechanisms, with_list: with_ours }.make()?;
         Ok((Self::id_or_random(id)?, made))
     }

@@ -53,12 +53,15 @@ fn the_list() -> Mechanisms {
     mechanisms
 }
 
+/// A change of the configuration.
+pub(crate) type Change = Box<dyn FnOnce(&mut Config)>;
+
 /// What an endpoint is to be made of.
 pub(crate) struct Request {
     /// The configuration that the program has given as a whole.
     pub config: Option<Config>,
     /// Changes that it makes.
-    pub changes: Vec<Box<dyn FnOnce(&mut Config)>>,
+    pub changes: Vec<Change>,
     /// The mechanisms that it brings.
     pub own: Mechanisms,
     /// Whether the list of this crate stands behind them.

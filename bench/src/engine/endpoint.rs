@@ -68,10 +68,28 @@ impl Engine for Endpoints {
     }
 }
 
+/// What is known after a meeting with a second process.
+#[derive(Debug)]
+pub struct Meeting {
+    /// Each mechanism by name, in order of preference.
+    pub standings: Vec<(&'static str, Standing)>,
+}
+
 /// Connects to a process started for the purpose, and sees what works with it.
 fn probe() -> Result<Vec<(String, Option<String>)>, String> {
+    let known = meet_second_process()?.standings.into_iter();
+    Ok(known.map(|(name, standing)| (name.to_owned(), refusal(name, &standing))).collect())
+}
+
+/// Starts a second process, lets it and this one find out what each can do with
+/// the other, and ends it.
+///
+/// # Errors
+/// One sentence on why the two did not meet.
+pub fn meet_second_process() -> Result<Meeting, String> {
     let group = lmt::random_id().map_err(|e| e.to_string())?;
-    let endpoint = Endpoint::builder().id(group.member(0)).configure(all_mechanisms).build();
+    let endpoint =
+        Endpoint::builder().id(group.member(0)).configure(all_mechanisms).statistics(false).build();
     let endpoint = endpoint.map_err(|e| e.to_string())?;
     let program = std::env::current_exe().map_err(|e| format!("this program cannot be found: {e}"))?;
     let mut child = Command::new(program)
@@ -80,7 +98,7 @@ fn probe() -> Result<Vec<(String, Option<String>)>, String> {
         .stdout(Stdio::null())
         .spawn()
         .map_err(|e| format!("a second process cannot be started: {e}"))?;
-    let result = meet(&endpoint, group);
+    let result = meet(&endpoint, group).map(|standings| Meeting { standings });
     // Its receive ends with this endpoint; left to itself it cleans up.
     drop(endpoint);
     let deadline = Instant::now() + Duration::from_secs(1);
@@ -99,13 +117,12 @@ fn all_mechanisms(config: &mut Config) {
 }
 
 /// Waits for the second process's message and looks at what was found.
-fn meet(endpoint: &Endpoint, group: EndpointId) -> Result<Vec<(String, Option<String>)>, OperationError> {
+fn meet(endpoint: &Endpoint, group: EndpointId) -> Result<Vec<(&'static str, Standing)>, OperationError> {
     let peer = endpoint.insert_peer(&address(group.member(1), endpoint))?;
     endpoint.receive(Source::Peer(peer), TagMatch::any(), &mut [])?;
     // What the other process can do is known once this can be sent.
     endpoint.send(peer, 0, &[])?;
-    let known = endpoint.standings(peer).into_iter();
-    Ok(known.map(|(name, standing)| (name.to_owned(), refusal(name, &standing))).collect())
+    Ok(endpoint.standings(peer))
 }
 
 fn refusal(name: &str, standing: &Standing) -> Option<String> {
@@ -132,7 +149,8 @@ pub fn probe_main(group: &str) -> Result<(), BenchError> {
         BenchError::Usage("this subcommand is for lmt itself; use lmt bench or lmt compare".into())
     })?;
     let failed = |error: &dyn std::fmt::Display| BenchError::Failure(error.to_string());
-    let endpoint = Endpoint::builder().id(group.member(1)).configure(all_mechanisms).build();
+    let endpoint =
+        Endpoint::builder().id(group.member(1)).configure(all_mechanisms).statistics(false).build();
     let endpoint = endpoint.map_err(|e| failed(&e))?;
     let first = endpoint.insert_peer(&address(group.member(0), &endpoint)).map_err(|e| failed(&e))?;
     endpoint.send(first, 0, &[]).map_err(|e| failed(&e))?;

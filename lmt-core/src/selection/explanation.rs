@@ -168,11 +168,16 @@ impl fmt::Display for Explanation {
         let width = self.not_taken.iter().map(|other| other.mechanism.len()).max().unwrap_or_default();
         for other in &self.not_taken {
             write!(f, "  not   {:width$}  {}", other.mechanism, other.sentence)?;
-            match other.errno {
-                Some(errno) => writeln!(f, " ({})", nix::errno::Errno::from_raw(errno))?,
-                None => writeln!(f)?,
+            // Most sentences name it themselves.
+            match other.errno.map(|errno| nix::errno::Errno::from_raw(errno).to_string()) {
+                Some(errno) if !other.sentence.contains(&errno) => writeln!(f, " ({errno})")?,
+                _ => writeln!(f)?,
             }
         }
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "explanation_tests.rs"]
+mod tests;

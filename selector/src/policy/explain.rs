@@ -2,10 +2,10 @@
 
 use lmt_core::selection::{Explanation, Message, Source, Taken, Warmth};
 
-use super::pair::{DMA_MIN_UNKNOWN_BYTES, Eager, Pair, Threshold};
+use super::pair::{DMA_MIN_UNKNOWN_BYTES, Eager, Pair, Threshold, is_for_all_messages};
 use super::ways::{Origin, Plan, Spoke};
 use super::words::{self, heading, in_order, length};
-use crate::rules::Layer;
+use crate::rules::{Layer, Take};
 
 /// A message, its way and who said so.
 pub(super) struct Case<'p, 'a> {
@@ -111,6 +111,7 @@ impl Case<'_, '_> {
         notes.extend(self.unusual());
         notes.extend(self.cap());
         notes.extend(self.direction());
+        notes.extend(self.passed_over());
         notes.extend(self.pair.policy.configuration.remarks.iter().cloned());
         notes
     }
@@ -177,6 +178,18 @@ impl Case<'_, '_> {
             false => format!("{readers} now"),
         };
         Some(format!("at most {max_readers} messages of this process are read at once ({source}); {now}"))
+    }
+
+    /// Rules that take cells and ask for what is not known when a message is
+    /// written into them.
+    fn passed_over(&self) -> impl Iterator<Item = String> {
+        let rules =
+            self.pair.layers().iter().flat_map(|layer| layer.rules.iter().map(move |rule| (layer, rule)));
+        let useless = rules.filter(|(_, rule)| rule.take == Take::Eager && !is_for_all_messages(rule));
+        useless.map(|(layer, rule)| {
+            let source = words::source(layer, rule.line);
+            format!("{source} is passed over: what takes cells cannot depend on segments, sender or reuse")
+        })
     }
 
     fn direction(&self) -> Option<String> {

@@ -158,8 +158,7 @@ impl<'a> Pair<'a> {
     }
 
     fn is_eager_here(&self, rule: &Rule) -> bool {
-        let is_for_all = rule.contiguous.is_none() && rule.warmth.is_none() && rule.reuse.is_none();
-        rule.take == Take::Eager && is_for_all && self.holds_here(rule)
+        rule.take == Take::Eager && is_for_all_messages(rule) && self.holds_here(rule)
     }
 
     /// The lengths for which a mechanism may be taken by rules, if they are
@@ -194,6 +193,11 @@ impl<'a> Pair<'a> {
             Warmth::Cold => Some(false),
         }
     }
+}
+
+/// Whether a rule asks for nothing of a message but its length.
+pub(super) const fn is_for_all_messages(rule: &Rule) -> bool {
+    rule.contiguous.is_none() && rule.warmth.is_none() && rule.reuse.is_none()
 }
 
 /// Whether the name, or the family's, means the mechanism.

@@ -284,7 +284,12 @@ fn eager_rules_hold_by_place_and_never_beyond_a_mebibyte() {
     };
     assert_eq!(world(1, vec![near.clone(), endless.clone()]).decide().eager_max_bytes(), 64 * KIB);
     assert_eq!(world(2, vec![near.clone(), endless]).decide().eager_max_bytes(), MIB);
-    assert_eq!(world(2, vec![near, unhinted]).decide().eager_max_bytes(), 4096);
+    let world = world(2, vec![near, unhinted]);
+    assert_eq!(world.decide().eager_max_bytes(), 4096);
+    let explanation = world.explain(&Message::of_bytes(1));
+    let note =
+        "/home/user/lmt.toml:3 is passed over: what takes cells cannot depend on segments, sender or reuse";
+    assert!(explanation.notes.iter().any(|n| n == note), "{explanation}");
 }
 
 #[test]
@@ -361,6 +366,14 @@ fn remarks_of_the_configuration_are_passed_on() {
     let remarks = vec!["the calibration is of another machine".to_owned()];
     let configuration = Configuration { remarks: remarks.clone(), ..Configuration::default() };
     assert!(World::new(configuration).explain(&Message::of_bytes(1)).notes.contains(&remarks[0]));
+}
+
+#[test]
+fn long_lists_are_cut() {
+    let names = |names: &[&str]| words::in_order(&names.iter().map(ToString::to_string).collect::<Vec<_>>());
+    assert_eq!(names(&["a"]), "a");
+    assert_eq!(names(&["a", "b", "c", "d", "e"]), "a, b, c, d, e in this order");
+    assert_eq!(names(&["a", "b", "c", "d", "e", "f"]), "a, b, c and 3 more in this order");
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl Pair<'_> {
     }
 
     /// A whole rule: "messages above 64 KiB between processes with a shared L2:
-    /// shm, cma in this order".
+    /// a, b in this order".
     pub(super) fn rule(&self, rule: &Rule) -> String {
         let mut words = self.lengths(rule);
         if !rule.places.is_empty() {
@@ -126,10 +126,13 @@ impl Pair<'_> {
     }
 }
 
-/// "cma", or "cma, shm in this order".
+/// "a", "a, b in this order", or "a, b, c and 4 more in this order".
 pub(super) fn in_order(names: &[String]) -> String {
     match names {
         [one] => one.clone(),
+        many if many.len() > 5 => {
+            format!("{} and {} more in this order", names[..3].join(", "), names.len() - 3)
+        }
         many => format!("{} in this order", many.join(", ")),
     }
 }
