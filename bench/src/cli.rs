@@ -36,6 +36,9 @@ pub enum Command {
     Compare(CompareArgs),
     /// Prints what is configured and where each part comes from, documents the keys, or checks files.
     Config(ConfigArgs),
+    /// Says what works here, and what would make the rest work: status 0 when the best mechanisms
+    /// for this kernel do, 1 when not.
+    Doctor(DoctorArgs),
     /// Says which way messages between two places take, and why.
     Explain(ExplainArgs),
     /// Starts a group of ranks that know each other, and ends them together.
@@ -86,6 +89,30 @@ pub struct CompareArgs {
     /// How it is measured.
     #[command(flatten)]
     pub measuring: MeasuringArgs,
+}
+
+/// `lmt doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Ranks that are to run at once, for what depends on their number [default: 2].
+    #[arg(short = 'n', long, value_name = "RANKS", value_parser = parse_group)]
+    pub ranks: Option<u32>,
+    /// How the findings are written.
+    #[arg(long, value_enum, default_value_t = DoctorFormat::Table)]
+    pub format: DoctorFormat,
+    /// Read the folders proc, sys and dev below DIR instead of this machine's: for tests, and to
+    /// study another machine's files. What is not told by files is found on this machine.
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+/// How findings are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DoctorFormat {
+    /// Lines for people.
+    Table,
+    /// One JSON object.
+    Json,
 }
 
 /// `lmt run`.

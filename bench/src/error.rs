@@ -16,6 +16,10 @@ pub enum BenchError {
     /// no reason to go on. Exit status 0, nothing said.
     #[error("nobody reads the output any more")]
     OutputClosed,
+    /// The command has told all that it found, and the best mechanisms for this
+    /// kernel do not work. Exit status 1, nothing more said.
+    #[error("the best mechanisms for this kernel do not work here")]
+    Unwell,
     /// This process is a rank that has told the command why it failed. Exit
     /// status 1, nothing said.
     #[error("the rank has failed")]
@@ -36,7 +40,7 @@ impl BenchError {
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::Failure(_) | Self::RankFailed => 1,
+            Self::Failure(_) | Self::Unwell | Self::RankFailed => 1,
             Self::OutputClosed => 0,
         }
     }

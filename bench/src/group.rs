@@ -82,6 +82,8 @@ fn start(job: &Job) -> Result<Group, BenchError> {
     for rank in 0..job.ranks {
         let mut child = Command::new(&program)
             .arg(RANK_COMMAND)
+            // Where Yama rules, the ranks admit whom this process starts.
+            .env(lmt::launch::ENV_LAUNCHER_PID, std::process::id().to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

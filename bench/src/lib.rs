@@ -6,6 +6,7 @@ pub mod cache;
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod doctor;
 pub mod engine;
 pub mod environment;
 pub mod error;

@@ -7,6 +7,7 @@
 //! or says where a long list stands in the process that made it.
 #![deny(unsafe_code)]
 
+mod checkups;
 mod mechanism;
 mod probe;
 mod refusal;
@@ -15,6 +16,7 @@ pub mod segments;
 mod sys;
 pub mod vm;
 
+pub use checkups::checkups;
 pub use mechanism::{Cma, CmaPeer, CmaTransfer};
 pub use probe::probe;
 pub use segments::{INLINE_SEGMENTS, MAX_SEGMENTS};

@@ -1,4 +1,5 @@
-//! The two system calls (process_vm_readv(2)), on memory that buffers lend.
+//! The two system calls (process_vm_readv(2)), on memory that buffers lend, and
+//! the one that says who may be read.
 #![allow(unsafe_code)] // The only file of this crate with unsafe code.
 
 use lmt_core::buffer::{Access, Buffer};
@@ -97,6 +98,13 @@ pub(crate) fn refused_call() -> Option<(&'static str, Errno)> {
     // SAFETY: as above.
     let written = unsafe { libc::process_vm_writev(own, none, 0, none, 0, 0) };
     (written < 0).then(|| ("process_vm_writev", Errno::last()))
+}
+
+/// Who may read this process's memory (PR_GET_DUMPABLE in prctl(2)): 1 the
+/// processes of its user, 0 or 2 privileged ones only.
+pub(crate) fn dumpable() -> Result<i32, Errno> {
+    // SAFETY: this request takes no argument and answers with a number.
+    Errno::result(unsafe { libc::prctl(libc::PR_GET_DUMPABLE) })
 }
 
 /// Lends `bytes` of this process's own to a copy for as long as `work` runs.

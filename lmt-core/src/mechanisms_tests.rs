@@ -26,6 +26,13 @@ impl Lmt for Courier {
     fn models(&self) -> &'static [Model] {
         &[Model::Get]
     }
+    fn needs(&self) -> Needs {
+        if self.name == "device" { Needs::Device } else { Needs::Kernel }
+    }
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        let meaning = host.proc_dir.display().to_string();
+        vec![Finding::new(self.name, crate::checkup::State::Good, meaning)]
+    }
     fn hello(&mut self) -> Result<Hello, Unavailable> {
         Ok(Hello::default())
     }
@@ -180,4 +187,19 @@ fn reasons_add_up_and_are_not_repeated() {
         "Get failed in the middle of a message: it is closed; Put failed likewise; Put failed in the middle of a message: it is gone"
     );
     assert!(!standing.theirs.read && !standing.ours.write);
+}
+
+#[test]
+fn each_says_what_it_is_and_what_it_finds() {
+    let (all, _) = mechanisms(&["a", "device"]);
+    let models = &[Model::Get][..];
+    let expected = [
+        Profile { name: "a", models, needs: Needs::Kernel },
+        Profile { name: "device", models, needs: Needs::Device },
+    ];
+    assert_eq!(all.profiles(), expected);
+    let found = all.checkups(&Host::under("/elsewhere".as_ref()));
+    let names: Vec<_> = found.iter().map(|(name, findings)| (*name, findings[0].name.as_str())).collect();
+    assert_eq!(names, [("a", "a"), ("device", "device")]);
+    assert_eq!(found[0].1[0].meaning, "/elsewhere/proc");
 }

@@ -1,8 +1,9 @@
 //! The trait behind which every copy engine stands.
 
 use lmt_core::bell::Bell;
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::keys::{Key, Value};
-use lmt_core::mechanism::{Fault, Unavailable};
+use lmt_core::mechanism::{Fault, Needs, Unavailable};
 
 use crate::places::{CopyList, Place};
 
@@ -132,6 +133,16 @@ pub trait CopyEngine: Send + 'static {
 
     /// The name under which users know it: lower case.
     fn name(&self) -> &'static str;
+
+    /// What it needs of the machine; by default what every kernel has.
+    fn needs(&self) -> Needs {
+        Needs::Kernel
+    }
+
+    /// What there is to look at when it does not work: nothing by default.
+    fn checkups(&self, _host: &Host) -> Vec<Finding> {
+        Vec::new()
+    }
 
     /// Whether it works on this machine, by a real try where one is cheap.
     ///

@@ -3,8 +3,9 @@
 #![allow(unsafe_code)] // Lends the pipeline's pieces to an engine.
 
 use lmt_core::buffer::{Access, Segment};
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::keys::{Key, Value};
-use lmt_core::mechanism::{Fault, Unavailable};
+use lmt_core::mechanism::{Fault, Needs, Unavailable};
 use lmt_shm::{Config, ConfigError, Copied, Copier, Piece, Shm};
 
 use crate::dsa::{self, DsaEngine};
@@ -107,6 +108,14 @@ impl<E: CopyEngine> Copier for EngineCopier<E> {
 
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn needs(&self) -> Needs {
+        self.engine.needs()
+    }
+
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        self.engine.checkups(host)
     }
 
     fn keys(&self) -> &'static [Key] {

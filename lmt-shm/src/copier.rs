@@ -3,8 +3,9 @@
 
 use std::convert::Infallible;
 
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::keys::{Key, Value};
-use lmt_core::mechanism::{Fault, Unavailable};
+use lmt_core::mechanism::{Fault, Needs, Unavailable};
 
 pub use crate::sys::Piece;
 
@@ -37,6 +38,16 @@ pub trait Copier: Send + 'static {
 
     /// The name of the pipeline that copies so, as users know the mechanism.
     fn name(&self) -> &'static str;
+
+    /// What it needs of the machine; by default what every kernel has.
+    fn needs(&self) -> Needs {
+        Needs::Kernel
+    }
+
+    /// What there is to look at when it does not work: nothing by default.
+    fn checkups(&self, _host: &Host) -> Vec<Finding> {
+        Vec::new()
+    }
 
     /// What can be set of a mechanism that copies so: the pipeline's keys and
     /// perhaps the copier's own.

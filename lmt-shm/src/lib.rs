@@ -18,6 +18,8 @@ mod lane;
 mod sync;
 
 #[cfg(not(loom))]
+mod checkups;
+#[cfg(not(loom))]
 mod copier;
 #[cfg(not(loom))]
 mod faults;

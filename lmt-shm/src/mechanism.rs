@@ -5,11 +5,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::cursor::Cursor;
 use lmt_core::error::MemoryShort;
 use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Role, Step, Unavailable,
 };
 use lmt_core::shared_memory::AttachError;
 use nix::errno::Errno;
@@ -136,6 +137,16 @@ impl<C: Copier> Lmt for Shm<C> {
 
     fn models(&self) -> &'static [Model] {
         &[Model::Cooperative]
+    }
+
+    fn needs(&self) -> Needs {
+        self.copier.needs()
+    }
+
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        let mut found = crate::checkups::checkups(host, &self.config, self.geometry);
+        found.extend(self.copier.checkups(host));
+        found
     }
 
     fn keys(&self) -> &'static [Key] {

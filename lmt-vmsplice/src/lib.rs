@@ -16,6 +16,7 @@
 #![deny(unsafe_code)]
 #![cfg(not(loom))]
 
+mod checkups;
 mod faults;
 mod incoming;
 mod mechanism;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lmt_core::buffer::Buffer;
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::cursor::Cursor;
 use lmt_core::keys::{Key, Kind, Value};
 use lmt_core::mechanism::{
@@ -192,6 +193,10 @@ impl<G: Giving> Lmt for Pipes<G> {
 
     fn models(&self) -> &'static [Model] {
         &[Model::Cooperative]
+    }
+
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        crate::checkups::checkups(host, G::WAY, G::NAME)
     }
 
     fn keys(&self) -> &'static [Key] {

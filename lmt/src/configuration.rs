@@ -37,6 +37,22 @@ pub fn load() -> Result<Configuration, ConfigFailure> {
     lmt_selector::config::load(&sources())
 }
 
+/// All variables that lmt reads: those of the keys, a few more that users may
+/// set, and what the launcher sets for its ranks. One that begins with `LMT_`
+/// and is not among them is a slip.
+///
+/// ```
+/// assert!(lmt::configuration::variables().iter().any(|name| name == "LMT_MECHANISM"));
+/// ```
+pub fn variables() -> Vec<String> {
+    let of_launcher = crate::launch::VARIABLES.map(str::to_owned);
+    let mut all = lmt_selector::config::known_variables(&Known::of(&the_list()));
+    all.extend(of_launcher);
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 /// The machine as hwloc describes it, read once for the process. It takes some
 /// milliseconds the first time.
 ///

@@ -35,7 +35,7 @@ pub use lmt_core::error::PeerError;
 pub use lmt_core::identity::{Address, AddressError, EndpointId};
 pub use lmt_core::region::{Direction, Protection, RegionError, RegionKey, RegionOptions};
 pub use lmt_core::selection::{Explanation, Hints, Reuse, Warmth};
-pub use lmt_core::{buffer, cpu_set, door, keys, mechanism, mechanisms, selection};
+pub use lmt_core::{buffer, checkup, cpu_set, door, keys, mechanism, mechanisms, selection};
 pub use region::{Region, SharedRegion};
 pub use scope::{Request, Scope};
 pub use shared::{ProgressThread, SharedEndpoint};

@@ -73,6 +73,10 @@ impl Engine for Endpoints {
 pub struct Meeting {
     /// Each mechanism by name, in order of preference.
     pub standings: Vec<(&'static str, Standing)>,
+    /// Descriptors that this process had open beside the connection.
+    pub own_descriptors: u64,
+    /// Descriptors that one connected peer takes.
+    pub peer_descriptors: u64,
 }
 
 /// Connects to a process started for the purpose, and sees what works with it.
@@ -87,6 +91,8 @@ fn probe() -> Result<Vec<(String, Option<String>)>, String> {
 /// # Errors
 /// One sentence on why the two did not meet.
 pub fn meet_second_process() -> Result<Meeting, String> {
+    // As between the ranks of one launcher, where Yama rules.
+    lmt::launch::admit_descendants();
     let group = lmt::random_id().map_err(|e| e.to_string())?;
     let endpoint =
         Endpoint::builder().id(group.member(0)).configure(all_mechanisms).statistics(false).build();
@@ -98,7 +104,12 @@ pub fn meet_second_process() -> Result<Meeting, String> {
         .stdout(Stdio::null())
         .spawn()
         .map_err(|e| format!("a second process cannot be started: {e}"))?;
-    let result = meet(&endpoint, group).map(|standings| Meeting { standings });
+    let own_descriptors = open_descriptors();
+    let result = meet(&endpoint, group).map(|standings| Meeting {
+        standings,
+        own_descriptors,
+        peer_descriptors: open_descriptors().saturating_sub(own_descriptors),
+    });
     // Its receive ends with this endpoint; left to itself it cleans up.
     drop(endpoint);
     let deadline = Instant::now() + Duration::from_secs(1);
@@ -109,6 +120,12 @@ pub fn meet_second_process() -> Result<Meeting, String> {
     let _killed = child.kill();
     let _reaped = child.wait();
     result.map_err(|e| e.to_string())
+}
+
+/// How many descriptors this process has open; 0 where /proc does not tell.
+fn open_descriptors() -> u64 {
+    // The folder itself is open while it is read.
+    std::fs::read_dir("/proc/self/fd").map_or(0, |entries| (entries.count() as u64).saturating_sub(1))
 }
 
 /// The environment may restrict what the benchmarks use, not what there is.

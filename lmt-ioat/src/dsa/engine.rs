@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::fork_guard::Origin;
 use lmt_core::keys::{Key, Value};
-use lmt_core::mechanism::Unavailable;
+use lmt_core::mechanism::{Needs, Unavailable};
 
 use super::core::{Core, gone};
 use super::device::DeviceQueue;
@@ -104,6 +105,14 @@ impl<Q: WorkQueue> CopyEngine for DsaEngine<Q> {
 
     fn name(&self) -> &'static str {
         "dsa"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Device
+    }
+
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        super::checkups::checkups(host)
     }
 
     fn keys(&self) -> &'static [Key] {

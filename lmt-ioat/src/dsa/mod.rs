@@ -6,6 +6,7 @@
 //! [`DsaEngine`] is the engine; it works on any [`queue::WorkQueue`], of which
 //! [`device::DeviceQueue`] is the hardware's.
 
+mod checkups;
 mod core;
 pub mod descriptor;
 pub mod device;
