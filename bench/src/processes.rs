@@ -84,7 +84,9 @@ impl<E: DeserializeOwned + Send + 'static> Processes<E> {
                 Ok((rank, None)) => self.ended(rank)?,
                 Err(RecvTimeoutError::Timeout) => return Ok(None),
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(BenchError::Failure("all ranks have ended before their work was done".into()));
+                    return Err(BenchError::Failure(
+                        "all ranks have ended before their work was done".into(),
+                    ));
                 }
             }
         }

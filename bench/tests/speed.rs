@@ -5,7 +5,12 @@
 
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use lmt_bench::tune::previous::known;
+use lmt_selector::calibration::{Load, taken};
+use lmt_selector::config::parse_file;
+use lmt_selector::rules::Authority;
 use serde_json::Value;
 
 const SMALL_BYTES: u64 = 8;
@@ -23,6 +28,11 @@ const REGIONS_LEAST_PERCENT: f64 = 90.0;
 /// How much of a transfer in the background must hide behind a computation.
 const OVERLAP_BYTES: u64 = 4 << 20;
 const OVERLAP_LEAST: f64 = 0.7;
+/// Two calibrations in a row choose the same way for so many sizes.
+const AGREEMENT_LEAST_PERCENT: f64 = 90.0;
+const CALIBRATION_ATTEMPTS: usize = 3;
+/// What `lmt tune --quick` may take.
+const QUICK_MOST: Duration = Duration::from_secs(180);
 /// The machine is shared, and others' work only adds time: one good
 /// measurement of a size shows what lmt can do there.
 const ATTEMPTS: usize = 5;
@@ -201,4 +211,55 @@ fn a_copy_in_the_background_hides_behind_a_computation() {
         }
     }
     panic!("after {ATTEMPTS} attempts the overlap is still missed");
+}
+
+/// The ways of every size and load that a calibration has measured.
+fn calibrated() -> Vec<(Load, u64, Option<String>)> {
+    let path = std::env::temp_dir().join(format!("lmt-speed-{}.toml", std::process::id()));
+    let output = Command::new(env!("CARGO_BIN_EXE_lmt"))
+        .args(["tune", "--quick", "--output"])
+        .arg(&path)
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("lmt starts");
+    assert!(output.status.success(), "lmt tune ended with {}", output.status);
+    let text = std::fs::read_to_string(&path).expect("a calibration");
+    for extension in ["toml", "html"] {
+        let _ = std::fs::remove_file(path.with_extension(extension));
+    }
+    let parsed =
+        parse_file(&path, &text, Authority::Calibration, &known()).expect("a calibration that parses");
+    let mut ways = Vec::new();
+    for figure in &parsed.layer.figures {
+        let load = Load { place: figure.place, pairs: figure.pairs, off_cache: figure.off_cache };
+        if !ways.iter().any(|(known, bytes, _)| (*known, *bytes) == (load, figure.bytes)) {
+            ways.push((load, figure.bytes, taken(&parsed.layer.rules, load, figure.bytes)));
+        }
+    }
+    ways
+}
+
+#[test]
+fn two_calibrations_agree() {
+    if !is_asked_for() {
+        return;
+    }
+    let _turn = turn();
+    let begin = Instant::now();
+    let mut before = calibrated();
+    assert!(begin.elapsed() <= QUICK_MOST, "lmt tune --quick took {:?}", begin.elapsed());
+    for attempt in 1..=CALIBRATION_ATTEMPTS {
+        let now = calibrated();
+        let differing: Vec<_> = now.iter().zip(&before).filter(|(now, before)| now != before).collect();
+        let percent = 100.0 * (1.0 - differing.len() as f64 / now.len().max(1) as f64);
+        println!("attempt {attempt}: two calibrations agree on {percent:.0} % of {} sizes", now.len());
+        for ((load, bytes, now), (.., before)) in &differing {
+            println!("  {load:?}, {bytes} B: {before:?}, then {now:?}");
+        }
+        if now.len() == before.len() && percent >= AGREEMENT_LEAST_PERCENT {
+            return;
+        }
+        before = now;
+    }
+    panic!("no two calibrations in a row agree on {AGREEMENT_LEAST_PERCENT} % of sizes");
 }

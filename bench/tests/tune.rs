@@ -116,13 +116,20 @@ fn a_run_writes_a_calibration_that_covers_what_was_measured() {
     for part in ["on cache:", "not measured:", "calibration: ", "lmt explain"] {
         assert!(summary.contains(part), "{part} is missing in {summary}");
     }
-    assert!(text(&output.stderr).lines().any(|line| line.starts_with("pass 1 of")), "plain lines without a terminal");
+    assert!(
+        text(&output.stderr).lines().any(|line| line.starts_with("pass 1 of")),
+        "plain lines without a terminal"
+    );
     assert!(std::fs::read_to_string(folder.file("here.html")).unwrap().contains("<svg"));
     assert!(std::fs::read_to_string(&picture).unwrap().starts_with("<svg"));
     assert_eq!(folder.names(), ["here.html", "here.toml", "picture.svg"], "nothing else is left behind");
     // Again: what changed is told.
     let again = tune(&["--quick", "--time", "60", "--sizes", "1"], &file);
-    assert!(text(&again.stdout).contains("the same way as in the calibration before for"), "{}", text(&again.stdout));
+    assert!(
+        text(&again.stdout).contains("the same way as in the calibration before for"),
+        "{}",
+        text(&again.stdout)
+    );
 }
 
 #[test]
@@ -139,7 +146,10 @@ fn time_is_a_deadline() {
         Some(0) => {
             let parsed = parsed(&file);
             covers_what_was_measured(&parsed);
-            assert!(text(&output.stdout).contains("when the 5 s were over") || parsed.calibration.unwrap().complete);
+            assert!(
+                text(&output.stdout).contains("when the 5 s were over")
+                    || parsed.calibration.unwrap().complete
+            );
         }
         // On a machine where nothing is measured in that time.
         Some(1) => assert!(text(&output.stderr).contains("give it more --time"), "{}", text(&output.stderr)),

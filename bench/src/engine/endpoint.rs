@@ -39,10 +39,8 @@ impl Engine for Endpoints {
         match probe() {
             Ok(found) => found.mechanisms,
             Err(reason) => {
-                let unavailable = |name: &str| Mechanism {
-                    name: name.to_owned(),
-                    unavailable: Some(reason.clone()),
-                };
+                let unavailable =
+                    |name: &str| Mechanism { name: name.to_owned(), unavailable: Some(reason.clone()) };
                 lmt::mechanism_names().into_iter().map(unavailable).collect()
             }
         }

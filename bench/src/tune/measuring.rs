@@ -155,7 +155,8 @@ impl<'a> Measuring<'a> {
     /// Goes on without a way that failed.
     fn without(&mut self, way: usize, sentence: &str) -> Result<(), Stop> {
         let name = self.task.ways.remove(way);
-        self.notes.push(format!("{name} failed while it was measured and was left out from then on: {sentence}"));
+        self.notes
+            .push(format!("{name} failed while it was measured and was left out from then on: {sentence}"));
         match self.task.ways.is_empty() {
             true => Err(BenchError::Failure(format!("no way works; the last was {name}: {sentence}")).into()),
             false => Ok(()),
@@ -201,13 +202,7 @@ impl<'a> Measuring<'a> {
     }
 
     /// One class's turn.
-    fn class(
-        &mut self,
-        group: &mut Processes<Answer>,
-        pass: u32,
-        at: usize,
-        bytes: u64,
-    ) -> Result<(), Stop> {
+    fn class(&mut self, group: &mut Processes<Answer>, pass: u32, at: usize, bytes: u64) -> Result<(), Stop> {
         let load = self.courses[at].load;
         let counts =
             plan::repetitions(self.task.effort, pass, bytes, &self.task.ways, self.courses[at].class(bytes));

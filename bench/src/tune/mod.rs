@@ -92,7 +92,10 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
     match interrupt.signal().filter(|_| outcome.end == End::Interrupted) {
         Some(signal) => Err(BenchError::Interrupted {
             signal: signal as u8,
-            sentence: format!("{signal} ended it early; what was measured by then is in {}", output.display()),
+            sentence: format!(
+                "{signal} ended it early; what was measured by then is in {}",
+                output.display()
+            ),
         }),
         None => Ok(()),
     }

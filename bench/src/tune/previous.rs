@@ -27,8 +27,7 @@ pub enum Previous {
 
 /// What a file may say of the mechanisms of this program.
 pub fn known() -> Known {
-    let facts =
-        |name| MechanismFacts { name, models: &Model::ALL, keys: &[], defaults: Vec::new() };
+    let facts = |name| MechanismFacts { name, models: &Model::ALL, keys: &[], defaults: Vec::new() };
     Known { mechanisms: lmt::mechanism_names().into_iter().map(facts).collect() }
 }
 
@@ -65,7 +64,9 @@ impl Previous {
         let old = match self {
             Self::Absent => return Vec::new(),
             Self::Unreadable(why) => {
-                return vec![format!("what changed is not known: the calibration before cannot be read: {why}")];
+                return vec![format!(
+                    "what changed is not known: the calibration before cannot be read: {why}"
+                )];
             }
             Self::Rules { rules, .. } => rules,
         };

@@ -3,7 +3,10 @@ use super::*;
 #[test]
 fn times_left_are_said_as_people_do() {
     let said = |seconds| rough(Duration::from_secs(seconds));
-    assert_eq!([said(0), said(59), said(89), said(90), said(1000)], ["1 s", "60 s", "90 s", "2 min", "17 min"]);
+    assert_eq!(
+        [said(0), said(59), said(89), said(90), said(1000)],
+        ["1 s", "60 s", "90 s", "2 min", "17 min"]
+    );
 }
 
 #[test]

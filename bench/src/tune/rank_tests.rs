@@ -24,9 +24,8 @@ fn turn_of(ranks: u32, turn: &Turn) -> Vec<Result<Vec<Timed>, String>> {
     };
     thread::scope(|scope| {
         let both = first.into_iter().zip(second).zip(0..);
-        let threads: Vec<_> = both
-            .map(|((one, other), rank)| scope.spawn(move || work(rank, vec![one, other])))
-            .collect();
+        let threads: Vec<_> =
+            both.map(|((one, other), rank)| scope.spawn(move || work(rank, vec![one, other]))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     })
 }

@@ -111,7 +111,9 @@ fn two_noisy_runs_agree_on_nine_classes_of_ten() {
 
 fn lines() -> impl Strategy<Value = Vec<Line>> {
     let ways = [EAGER, "a:get", "b:put", "c:get", "d:cooperative"];
-    let line = |way| (50.0..20_000.0, 0.02..1.0).prop_map(move |(start_ns, byte_ns)| Line { way, start_ns, byte_ns });
+    let line = |way| {
+        (50.0..20_000.0, 0.02..1.0).prop_map(move |(start_ns, byte_ns)| Line { way, start_ns, byte_ns })
+    };
     ways.map(line).to_vec()
 }
 

@@ -33,7 +33,9 @@ fn known() -> Known {
 fn courses() -> Vec<Course> {
     let mut all = Vec::new();
     for place in [Place::SharedL2, Place::Other] {
-        for (seed, (pairs, off_cache)) in [(1, false), (1, true), (4, false), (4, true)].into_iter().enumerate() {
+        for (seed, (pairs, off_cache)) in
+            [(1, false), (1, true), (4, false), (4, true)].into_iter().enumerate()
+        {
             let factor = 1.0 + seed as f64;
             let change = |line: &Line| match line.way {
                 "driver:get" => Line { byte_ns: line.byte_ns * 2.5 / factor, ..line.clone() },
@@ -54,7 +56,10 @@ fn what_is_written_is_read_back_without_a_problem() {
     let parsed = parse_file(Path::new("c.toml"), &text, Authority::Calibration, &known());
     let parsed = parsed.unwrap_or_else(|problems| panic!("{problems:#?}\n{text}"));
     let mut rules: Vec<Rule> = calibration.rules.iter().map(|(_, rule)| rule.clone()).collect();
-    assert!(rules.iter().any(|rule| rule.warmth.is_some()) && rules.iter().any(|rule| rule.min_processes.is_some()));
+    assert!(
+        rules.iter().any(|rule| rule.warmth.is_some())
+            && rules.iter().any(|rule| rule.min_processes.is_some())
+    );
     for (rule, read) in rules.iter_mut().zip(&parsed.layer.rules) {
         rule.line = read.line;
     }
@@ -72,5 +77,8 @@ fn an_interrupted_one_says_so() {
     let text = Calibration { provenance, ..Calibration::default() }.to_toml();
     let parsed = parse_file(Path::new("c.toml"), &text, Authority::Calibration, &known()).unwrap();
     assert!(!parsed.calibration.unwrap().complete);
-    assert!(text.lines().all(|line| line.is_empty() || line.starts_with(['#', '[']) || line.contains(" = ")), "{text}");
+    assert!(
+        text.lines().all(|line| line.is_empty() || line.starts_with(['#', '[']) || line.contains(" = ")),
+        "{text}"
+    );
 }

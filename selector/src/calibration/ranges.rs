@@ -5,8 +5,8 @@ use lmt_core::selection::{Warmth, WayName};
 use super::choice::{Chosen, choose};
 use super::samples::{Course, Load};
 use super::{EAGER, LARGEST_BYTES};
-use crate::topology::Place;
 use crate::rules::{Bound, Rule, Take};
+use crate::topology::Place;
 
 /// From how many processes on rules for many pairs hold: more than one pair.
 const MANY_PROCESSES: u32 = 3;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::topology::Place;
 use crate::rules::Figure;
+use crate::topology::Place;
 
 /// Half the width of a normal distribution's middle half, as a part of its
 /// standard deviation: the median of absolute deviations by this is the

@@ -62,7 +62,14 @@ pub fn order(lines: &[Line]) -> Vec<String> {
 /// These lines as measured: in some passes with so many repetitions, each time
 /// with noise of that standard deviation and now and then an outlier, each pass
 /// slower or faster as a whole.
-pub fn measured(lines: &[Line], load: Load, seed: u64, deviation: f64, passes: usize, times: usize) -> Course {
+pub fn measured(
+    lines: &[Line],
+    load: Load,
+    seed: u64,
+    deviation: f64,
+    passes: usize,
+    times: usize,
+) -> Course {
     let mut noise = Noise(seed);
     let mut course = Course::new(load);
     for pass in 0..passes {

@@ -57,10 +57,12 @@ impl<'a> Page<'a> {
     pub fn to_svg(&self) -> Result<String, BenchError> {
         let parts = self.parts();
         let first = parts.first().ok_or_else(nothing)?;
-        let colours_of = Colours::of(&parts.iter().map(|part| part.chosen).collect::<Vec<_>>(), self.measured);
+        let colours_of =
+            Colours::of(&parts.iter().map(|part| part.chosen).collect::<Vec<_>>(), self.measured);
         let style = format!("{}{COLOUR_STYLE}svg{{background:var(--paper)}}", colours());
         let title = format!("{}: time against the fastest way", load_in_words(first.measured.load));
-        Ok(Picture::new(first.measured, &first.runs, &colours_of, Quantity::Relative, &title).svg(Some(&style)))
+        Ok(Picture::new(first.measured, &first.runs, &colours_of, Quantity::Relative, &title)
+            .svg(Some(&style)))
     }
 
     /// The loads of which something is known, the most important first.
@@ -70,7 +72,9 @@ impl<'a> Page<'a> {
             (!chosen.chosen.is_empty()).then(|| Part { measured, chosen, runs: runs(&chosen.chosen) })
         };
         let mut parts: Vec<Part<'a>> = self.courses.iter().filter_map(part).collect();
-        parts.sort_by_key(|part| (part.measured.load.place, part.measured.load.pairs, part.measured.load.off_cache));
+        parts.sort_by_key(|part| {
+            (part.measured.load.place, part.measured.load.pairs, part.measured.load.off_cache)
+        });
         parts
     }
 
@@ -93,7 +97,11 @@ impl<'a> Page<'a> {
             for quantity in [Quantity::Relative, Quantity::Throughput] {
                 let title = quantity.title();
                 let picture = Picture::new(part.measured, &part.runs, &colours_of, quantity, title).svg(None);
-                writeln!(page, "<figure>\n{picture}\n<figcaption>{}</figcaption>\n</figure>", quantity.caption())?;
+                writeln!(
+                    page,
+                    "<figure>\n{picture}\n<figcaption>{}</figcaption>\n</figure>",
+                    quantity.caption()
+                )?;
             }
             write_figures(page, part)?;
         }
@@ -146,7 +154,8 @@ fn write_ranges(page: &mut String, part: &Part<'_>) -> std::fmt::Result {
          <th scope=\"col\">way</th><th scope=\"col\">the next best takes longer by</th></tr></thead>\n<tbody>\n",
     );
     for run in &part.runs {
-        let (range, way) = run.to_string().split_once(": ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap_or_default();
+        let (range, way) =
+            run.to_string().split_once(": ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap_or_default();
         let next = next_best(part, run).map_or("–".to_owned(), |(name, least, most)| {
             let percent = |regret: f64| format!("{:.0} %", 100.0 * (regret.exp() - 1.0));
             match percent(least) == percent(most) {
@@ -214,7 +223,8 @@ fn write_figures(page: &mut String, part: &Part<'_>) -> std::fmt::Result {
                 page.push_str("<td>–</td>");
                 continue;
             };
-            let class_of = if chosen.is_some_and(|chosen| chosen.way == *way) { " class=\"chosen\"" } else { "" };
+            let class_of =
+                if chosen.is_some_and(|chosen| chosen.way == *way) { " class=\"chosen\"" } else { "" };
             let text = format!("{:.2}", ns / 1000.0);
             match class.best() == Some(way) {
                 true => write!(page, "<td{class_of}><strong>{text}</strong></td>")?,

@@ -155,7 +155,10 @@ impl<'a> Picture<'a> {
             Quantity::Relative => (0.0 - 0.02, MOST_RELATIVE.ln()),
             Quantity::Throughput => {
                 let values = || lines.iter().flat_map(|(_, points)| points).map(|(_, value)| value.ln());
-                (values().fold(f64::INFINITY, f64::min) - 0.1, values().fold(f64::NEG_INFINITY, f64::max) + 0.2)
+                (
+                    values().fold(f64::INFINITY, f64::min) - 0.1,
+                    values().fold(f64::NEG_INFINITY, f64::max) + 0.2,
+                )
             }
         };
         Self { runs, colours, quantity, title, lines, x, y }
@@ -210,7 +213,8 @@ impl<'a> Picture<'a> {
     fn write_ranges(&self, svg: &mut String) -> std::fmt::Result {
         let bottom = HEIGHT - BOTTOM;
         for run in self.runs {
-            let (start, end) = (self.at_x(run.above as f64), self.at_x(run.up_to.map_or(f64::MAX, |up| up as f64)));
+            let (start, end) =
+                (self.at_x(run.above as f64), self.at_x(run.up_to.map_or(f64::MAX, |up| up as f64)));
             let (width, middle, colour) = (end - start, (start + end) / 2.0, self.colours.colour(&run.way));
             write!(
                 svg,
@@ -294,14 +298,15 @@ impl<'a> Picture<'a> {
             let class = if self.colours.is_chosen(way) { "line" } else { "line thinner" };
             let (colour, dash) = (self.colours.colour(way), self.colours.dash(way));
             let place = |(bytes, value): &(u64, f64)| (self.at_x(*bytes as f64), self.at_y(*value));
-            let path: Vec<String> =
-                points.iter().map(place).map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+            let path: Vec<String> = points.iter().map(place).map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
             write!(
                 svg,
                 "<path d=\"M{}\" class=\"{class}\" style=\"stroke:{colour};stroke-dasharray:{dash}\"/>",
                 path.join("L")
             )?;
-            for (point, (x, y)) in points.iter().map(|point| (point, place(point))).filter(|(_, (_, y))| *y >= TOP) {
+            for (point, (x, y)) in
+                points.iter().map(|point| (point, place(point))).filter(|(_, (_, y))| *y >= TOP)
+            {
                 let radius = if self.colours.is_chosen(way) { 3.2 } else { 1.8 };
                 write!(
                     svg,

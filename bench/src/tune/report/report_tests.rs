@@ -18,7 +18,8 @@ fn page() -> (Calibration, Vec<Course>, Vec<CourseRules>) {
         courses.push(course);
     }
     let order = [EAGER, "a<b>:get", "slow:put"].map(str::to_owned);
-    let provenance = Provenance { machine: "<machine>".into(), skipped: vec!["a & b".into()], ..Default::default() };
+    let provenance =
+        Provenance { machine: "<machine>".into(), skipped: vec!["a & b".into()], ..Default::default() };
     let calibration = Calibration::new(provenance, &courses, &order);
     let of_courses = rules(&courses, &order);
     (calibration, courses, of_courses)
