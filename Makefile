@@ -52,6 +52,7 @@ tests:
 speed:
 	LMT_SPEED=1 cargo test --release -p lmt-bench --test speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-ioat --test overlap -- --nocapture
+	LMT_SPEED=1 cargo test --release -p lmt-selector --test lookup_speed -- --nocapture
 
 # One file without libraries, to be copied to a machine that has the driver.
 knem-check: tools

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::config::ConfigArgs;
 use crate::error::BenchError;
+use crate::explain::ExplainArgs;
 use crate::patterns::{DEFINITIONS, Pattern};
 use crate::sizes::{parse_size, parse_sizes};
 
@@ -32,6 +34,13 @@ pub enum Command {
     Bench(BenchArgs),
     /// Runs ping-pong over every mechanism that works here and writes one HTML report.
     Compare(CompareArgs),
+    /// Says what works here, and what would make the rest work: status 0 when the best mechanisms
+    /// for this kernel do, 1 when not.
+    Doctor(DoctorArgs),
+    /// Says which way messages between two places take, and why.
+    Explain(ExplainArgs),
+    /// Prints what is configured and where each part comes from, documents the keys, or checks files.
+    Config(ConfigArgs),
     /// Measures which mechanism is the fastest for which messages on this machine, and writes
     /// that down for every endpoint to use.
     Tune(TuneArgs),
@@ -86,6 +95,30 @@ pub struct CompareArgs {
     /// How it is measured.
     #[command(flatten)]
     pub measuring: MeasuringArgs,
+}
+
+/// `lmt doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Ranks that are to run at once, for what depends on their number [default: 2].
+    #[arg(short = 'n', long, value_name = "RANKS", value_parser = parse_group)]
+    pub ranks: Option<u32>,
+    /// How the findings are written.
+    #[arg(long, value_enum, default_value_t = DoctorFormat::Table)]
+    pub format: DoctorFormat,
+    /// Read the folders proc, sys and dev below DIR instead of this machine's: for tests, and to
+    /// study another machine's files. What is not told by files is found on this machine.
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+/// How findings are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DoctorFormat {
+    /// Lines for people.
+    Table,
+    /// One JSON object.
+    Json,
 }
 
 /// `lmt tune`.
@@ -229,7 +262,7 @@ fn one_line(rendered: &str) -> String {
     format!("{line}; see lmt --help")
 }
 
-fn parse_size_list(text: &str) -> Result<SizeList, String> {
+pub(crate) fn parse_size_list(text: &str) -> Result<SizeList, String> {
     parse_sizes(text).map(SizeList).map_err(|error| error.to_string())
 }
 
@@ -273,18 +306,24 @@ fn parse_pin(text: &str) -> Result<Pin, String> {
     if text == "none" {
         return Ok(Pin::None);
     }
-    let rule = || format!("'{text}' is neither none nor a list of CPUs such as 0,2 or 0-3");
+    let cpus = parse_cpus(text);
+    cpus.map(Pin::Cpus)
+        .ok_or_else(|| format!("'{text}' is neither none nor a list of CPUs such as 0,2 or 0-3"))
+}
+
+/// CPUs as `0,2` or `0-3`.
+pub(crate) fn parse_cpus(text: &str) -> Option<Vec<usize>> {
     let mut cpus = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let first: u16 = first.trim().parse().map_err(|_| rule())?;
-        let last: u16 = last.trim().parse().map_err(|_| rule())?;
+        let first: u16 = first.trim().parse().ok()?;
+        let last: u16 = last.trim().parse().ok()?;
         if last < first {
-            return Err(rule());
+            return None;
         }
         cpus.extend(usize::from(first)..=usize::from(last));
     }
-    Ok(Pin::Cpus(cpus))
+    Some(cpus)
 }
 
 #[cfg(test)]

@@ -5,9 +5,12 @@
 pub mod cache;
 pub mod cli;
 pub mod commands;
+pub mod config;
+pub mod doctor;
 pub mod engine;
 pub mod environment;
 pub mod error;
+pub mod explain;
 pub mod group;
 pub mod job;
 pub mod limits;

@@ -5,8 +5,11 @@ use std::process::ExitCode;
 
 use lmt_bench::cli::{self, Command, Parsed};
 use lmt_bench::commands;
+use lmt_bench::config;
+use lmt_bench::doctor;
 use lmt_bench::engine::endpoint::{self, Endpoints};
 use lmt_bench::error::BenchError;
+use lmt_bench::explain;
 use lmt_bench::group;
 use lmt_bench::tune;
 
@@ -27,6 +30,9 @@ fn main() -> ExitCode {
         Parsed::Text(text) => commands::print(&text),
         Parsed::Command(Command::Bench(args)) => commands::bench(&engine, &args),
         Parsed::Command(Command::Compare(args)) => commands::compare(&engine, &args),
+        Parsed::Command(Command::Doctor(args)) => doctor::run(&args),
+        Parsed::Command(Command::Explain(args)) => explain::run(&args),
+        Parsed::Command(Command::Config(args)) => config::run(&args),
         Parsed::Command(Command::Tune(args)) => tune::tune(&engine, &args),
         Parsed::Command(Command::Run(_)) => Ok(()),
         Parsed::Command(Command::Probe { group }) => endpoint::probe_main(&group),
@@ -36,8 +42,9 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(BenchError::OutputClosed) => ExitCode::SUCCESS,
-        // A rank's failure has reached the command as an event, which says it.
-        Err(BenchError::RankFailed) => ExitCode::FAILURE,
+        // A rank's failure has reached the command as an event, which says it;
+        // the doctor has said all on its output.
+        Err(BenchError::RankFailed | BenchError::Unwell) => ExitCode::FAILURE,
         Err(error) => {
             commands::complain(&error.to_string());
             ExitCode::from(error.exit_status())

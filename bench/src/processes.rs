@@ -48,6 +48,8 @@ impl<E: DeserializeOwned + Send + 'static> Processes<E> {
         for (rank, assignment) in assignments.iter().enumerate() {
             let mut child = Command::new(&program)
                 .arg(subcommand)
+                // Where Yama rules, the ranks admit whom this process starts.
+                .env(lmt::launch::ENV_LAUNCHER_PID, std::process::id().to_string())
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()

@@ -8,9 +8,10 @@
 //! lmt_conformance::suite!(mine, my_mechanism::Mine::new());
 //! ```
 //!
-//! [`require`] decides whether a test may be skipped on this machine.
+//! [`denials`] takes from processes what a kernel may deny them. [`require`] decides whether a test may be skipped on this machine.
 #![deny(unsafe_code)]
 
+pub mod denials;
 pub mod group;
 pub mod require;
 pub mod suite;

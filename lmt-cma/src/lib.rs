@@ -7,13 +7,16 @@
 //! or says where a long list stands in the process that made it.
 #![deny(unsafe_code)]
 
+mod checkups;
 mod mechanism;
 mod probe;
+mod refusal;
 pub mod remote;
 pub mod segments;
 mod sys;
 pub mod vm;
 
+pub use checkups::checkups;
 pub use mechanism::{Cma, CmaPeer, CmaTransfer};
 pub use probe::probe;
 pub use segments::{INLINE_SEGMENTS, MAX_SEGMENTS};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{
     Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step,
@@ -63,6 +64,10 @@ impl Lmt for Cma {
 
     fn models(&self) -> &'static [Model] {
         &[Model::Get, Model::Put]
+    }
+
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        crate::checkups(host)
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
@@ -153,6 +158,7 @@ impl Lmt for Cma {
     }
 
     fn finish(&mut self, _peer: &mut CmaPeer, _transfer: CmaTransfer) {}
+
     fn copies_declared(&self) -> bool {
         true
     }

@@ -3,9 +3,11 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use lmt_core::mechanism::{Abilities, PeerFacts, ProbeArea, Unavailable};
+use lmt_core::process::PeerProcess;
 use nix::errno::Errno;
 
-use crate::vm::{CopyError, read_bytes, sentence, write_bytes};
+use crate::refusal::sentence;
+use crate::vm::{CopyError, read_bytes, write_bytes};
 
 /// How often the written bytes may come back changed: other peers that probe
 /// at the same moment may write the same 16 bytes.
@@ -21,13 +23,14 @@ const WRITE_TRIES: u32 = 16;
 pub fn probe(facts: &PeerFacts) -> Result<Abilities, Unavailable> {
     let process = &facts.process;
     if process.pid().is_none() {
+        // What the calls answer to a number that is nobody's.
         return Err(refuse(
-            0,
-            "the peer's pid is not visible from this pid namespace; run both in one pid namespace",
+            Errno::ESRCH as i32,
+            "the peer's pid is not visible from this pid namespace; run both in one pid namespace (ESRCH: No such process)",
         ));
     }
     let mut nonce = [0; 16];
-    read_bytes(process, facts.probe_address, &mut nonce).map_err(refused)?;
+    read_bytes(process, facts.probe_address, &mut nonce).map_err(|error| refused(error, process))?;
     if nonce != facts.nonce {
         return Err(refuse(
             0,
@@ -63,11 +66,11 @@ fn own_bytes() -> [u8; 16] {
     ((u128::from(half()) << 64) | u128::from(half())).to_ne_bytes()
 }
 
-fn refused(error: CopyError) -> Unavailable {
+fn refused(error: CopyError, process: &PeerProcess) -> Unavailable {
     match error {
         CopyError::Refused(errno) => Unavailable {
             errno: errno as i32,
-            sentence: format!("process_vm_readv of the peer's nonce failed: {}", sentence(errno)),
+            sentence: format!("process_vm_readv of the peer's nonce failed: {}", sentence(errno, process)),
         },
         CopyError::Dead => refuse(Errno::ESRCH as i32, "the peer has died; start it again"),
     }

@@ -1,4 +1,5 @@
-//! The two system calls (process_vm_readv(2)), on memory that buffers lend.
+//! The two system calls (process_vm_readv(2)), on memory that buffers lend, and
+//! the one that says who may be read.
 #![allow(unsafe_code)] // The only file of this crate with unsafe code.
 
 use lmt_core::buffer::{Access, Buffer};
@@ -81,6 +82,29 @@ pub(crate) fn copy_once<const N: usize>(
         },
     };
     u64::try_from(moved).map_err(|_| Errno::last())
+}
+
+/// The call that this process may not make, whatever for, and what the kernel
+/// answers it: a seccomp filter looks at the call alone, and without segments
+/// the kernel looks at nothing else.
+pub(crate) fn refused_call() -> Option<(&'static str, Errno)> {
+    let (own, none) = (nix::unistd::getpid().as_raw(), std::ptr::null());
+    // SAFETY: both lists are said to be empty, so that neither pointer is
+    // followed and no memory is touched.
+    let read = unsafe { libc::process_vm_readv(own, none, 0, none, 0, 0) };
+    if read < 0 {
+        return Some(("process_vm_readv", Errno::last()));
+    }
+    // SAFETY: as above.
+    let written = unsafe { libc::process_vm_writev(own, none, 0, none, 0, 0) };
+    (written < 0).then(|| ("process_vm_writev", Errno::last()))
+}
+
+/// Who may read this process's memory (PR_GET_DUMPABLE in prctl(2)): 1 the
+/// processes of its user, 0 or 2 privileged ones only.
+pub(crate) fn dumpable() -> Result<i32, Errno> {
+    // SAFETY: this request takes no argument and answers with a number.
+    Errno::result(unsafe { libc::prctl(libc::PR_GET_DUMPABLE) })
 }
 
 /// Lends `bytes` of this process's own to a copy for as long as `work` runs.

@@ -7,6 +7,7 @@ use lmt_core::mechanism::{DeclaredCopy, Direction, Fault};
 use lmt_core::process::PeerProcess;
 use nix::errno::Errno;
 
+use crate::refusal::sentence;
 pub use crate::segments::RemoteSegment;
 pub use crate::sys::Local;
 
@@ -212,29 +213,6 @@ pub fn fault_of(error: CopyError, process: &PeerProcess) -> Fault {
     Fault::Demote {
         errno: errno as i32,
         for_good: matches!(errno, Errno::EPERM | Errno::ESRCH | Errno::ENOSYS),
-        sentence: sentence(errno),
+        sentence: sentence(errno, process),
     }
-}
-
-/// One sentence on what an errno of these calls means and what would help.
-pub(crate) fn sentence(errno: Errno) -> String {
-    let meaning = match errno {
-        Errno::EPERM => {
-            "the kernel does not let this process into the peer's memory; both must run as the same user in one \
-             user namespace, the peer dumpable, no seccomp filter may forbid process_vm_readv, and where \
-             /proc/sys/kernel/yama/ptrace_scope is 1 the peer must name its launcher by PR_SET_PTRACER"
-        }
-        Errno::EFAULT => {
-            "a page of the buffer here or in the peer cannot be accessed; it must be mapped and neither \
-             PROT_NONE nor, where it is written, read-only"
-        }
-        Errno::ESRCH => "the peer's pid names no process here; both must share one pid namespace",
-        Errno::ENOSYS => "the kernel lacks process_vm_readv; it needs CONFIG_CROSS_MEMORY_ATTACH",
-        Errno::ENOMEM => {
-            "the kernel found no memory to describe the pieces; free memory or send fewer segments"
-        }
-        Errno::EACCES => "the receive buffer was lent for reading only; lend it with Access::Write",
-        _ => "the kernel refused the copy between the two processes",
-    };
-    format!("{meaning} ({errno})")
 }

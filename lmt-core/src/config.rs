@@ -197,16 +197,6 @@ pub enum ConfigError {
         /// What was asked for.
         key: String,
     },
-    /// An environment variable cannot be read.
-    #[error("the environment variable {name} is `{value}`; it must be {rule}")]
-    Variable {
-        /// The variable.
-        name: String,
-        /// What it holds.
-        value: String,
-        /// What it must be.
-        rule: String,
-    },
 }
 
 impl Config {

@@ -9,6 +9,7 @@
 
 pub mod bell;
 pub mod buffer;
+pub mod checkup;
 pub mod config;
 #[cfg(not(loom))]
 pub mod connect;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bell::Bell;
 use crate::buffer::{Buffer, Segment};
+use crate::checkup::{Finding, Host};
 use crate::identity::EndpointId;
 use crate::keys::{Key, Value};
 use crate::process::PeerProcess;
@@ -63,6 +64,18 @@ impl std::fmt::Display for Model {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// What a mechanism needs of the machine beyond the two processes and memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Needs {
+    /// Nothing but system calls that every kernel of ours has: where it does
+    /// not work, something stands in its way.
+    Kernel,
+    /// A module that most kernels come without.
+    Module,
+    /// A device that most machines come without.
+    Device,
 }
 
 /// Which end of a message this process is.
@@ -308,6 +321,18 @@ pub trait Lmt: Send + 'static {
 
     /// The models it can do, the preferred one first.
     fn models(&self) -> &'static [Model];
+
+    /// What it needs of the machine; by default what every kernel has.
+    fn needs(&self) -> Needs {
+        Needs::Kernel
+    }
+
+    /// What there is to look at on a machine when it does not work, or works
+    /// less well than it could: nothing by default. It changes nothing, and it
+    /// may be asked of an instance that is not used otherwise.
+    fn checkups(&self, _host: &Host) -> Vec<Finding> {
+        Vec::new()
+    }
 
     /// What a new peer must know to probe it.
     ///

@@ -9,10 +9,11 @@ use std::collections::VecDeque;
 
 use crate::bell::Bell;
 use crate::buffer::Buffer;
+use crate::checkup::{Finding, Host};
 use crate::keys::{Key, Value};
 use crate::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Direction, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role,
-    Step, Unavailable,
+    Abilities, Cookie, DeclaredCopy, Direction, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan,
+    Role, Step, Unavailable,
 };
 use crate::parcel::Parcel;
 use crate::rendezvous::{MechanismTag, PeerKey};
@@ -23,6 +24,8 @@ use crate::slab::Slab;
 trait AnyLmt: Send {
     fn name(&self) -> &'static str;
     fn models(&self) -> &'static [Model];
+    fn needs(&self) -> Needs;
+    fn checkups(&self, host: &Host) -> Vec<Finding>;
     fn hello(&mut self) -> Result<Hello, Unavailable>;
     fn probe(&mut self, peer: PeerKey, facts: &PeerFacts, hello: Hello) -> Result<Abilities, Unavailable>;
     fn prepare(&mut self, peer: PeerKey, plan: &Plan, data: &Buffer) -> Result<(u64, Cookie), Fault>;
@@ -68,6 +71,14 @@ impl<M: Lmt> AnyLmt for Table<M> {
 
     fn models(&self) -> &'static [Model] {
         self.lmt.models()
+    }
+
+    fn needs(&self) -> Needs {
+        self.lmt.needs()
+    }
+
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        self.lmt.checkups(host)
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
@@ -177,6 +188,17 @@ pub fn is_meant(asked: &str, name: &str) -> bool {
         _ => asked,
     };
     name.strip_prefix(asked).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+/// What a mechanism says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Profile {
+    /// Its name.
+    pub name: &'static str,
+    /// The models it can do, the preferred one first.
+    pub models: &'static [Model],
+    /// What it needs of the machine.
+    pub needs: Needs,
 }
 
 /// What is known of one mechanism with one peer.
@@ -316,6 +338,17 @@ impl Mechanisms {
     /// Their names, in order.
     pub fn names(&self) -> Vec<&'static str> {
         self.list.iter().map(|m| m.name()).collect()
+    }
+
+    /// What each is, in order.
+    pub fn profiles(&self) -> Vec<Profile> {
+        let of = |m: &dyn AnyLmt| Profile { name: m.name(), models: m.models(), needs: m.needs() };
+        self.list.iter().map(|m| of(m.as_ref())).collect()
+    }
+
+    /// What each finds on a machine, by name, in order ([`Lmt::checkups`]).
+    pub fn checkups(&self, host: &Host) -> Vec<(&'static str, Vec<Finding>)> {
+        self.list.iter().map(|m| (m.name(), m.checkups(host))).collect()
     }
 
     fn position(&self, tag: MechanismTag) -> Option<usize> {
@@ -496,16 +529,38 @@ impl Mechanisms {
         found.set(key, value)
     }
 
-    /// Stops proposing a mechanism in one model to this peer.
-    pub fn give_up(&mut self, peer: PeerKey, tag: MechanismTag, model: Model, reason: Unavailable) {
+    /// Notes that a mechanism is of no more use in one model with this peer.
+    /// The sender stops proposing it; a receiver that could not copy knows that
+    /// it cannot read the peer. Of all else the sender, which proposes, is told.
+    /// `reason` says what happened in the middle of a message.
+    pub fn give_up(
+        &mut self,
+        peer: PeerKey,
+        tag: MechanismTag,
+        model: Model,
+        role: Role,
+        reason: Unavailable,
+    ) {
         let Some(at) = self.position(tag) else { return };
         if let Some(standing) = self.standings.get_mut(peer as usize).and_then(|s| s.get_mut(at)) {
-            match model {
-                Model::Get => standing.theirs.read = false,
-                Model::Put => standing.ours.write = false,
-                Model::Cooperative => standing.ours.cooperate = false,
+            let lost = match (role, model) {
+                (Role::Sender, Model::Get) => &mut standing.theirs.read,
+                (Role::Sender, Model::Put) => &mut standing.ours.write,
+                (Role::Sender, Model::Cooperative) => &mut standing.ours.cooperate,
+                (Role::Receiver, Model::Get) => &mut standing.ours.read,
+                (Role::Receiver, _) => return,
+            };
+            *lost = false;
+            let failed = format!("{model:?} failed in the middle of a message: {}", reason.sentence);
+            match &mut standing.reason {
+                None => standing.reason = Some(Unavailable { sentence: failed, ..reason }),
+                Some(known) if known.sentence.contains(&failed) => {}
+                // Each way can be lost once or twice, so this stays short.
+                Some(known) if known.sentence.contains(&reason.sentence) => {
+                    known.sentence = format!("{}; {model:?} failed likewise", known.sentence);
+                }
+                Some(known) => known.sentence = format!("{}; {failed}", known.sentence),
             }
-            standing.reason.get_or_insert(reason);
         }
         self.changed(peer);
     }

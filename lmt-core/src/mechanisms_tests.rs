@@ -26,6 +26,13 @@ impl Lmt for Courier {
     fn models(&self) -> &'static [Model] {
         &[Model::Get]
     }
+    fn needs(&self) -> Needs {
+        if self.name == "device" { Needs::Device } else { Needs::Kernel }
+    }
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        let meaning = host.proc_dir.display().to_string();
+        vec![Finding::new(self.name, crate::checkup::State::Good, meaning)]
+    }
     fn hello(&mut self) -> Result<Hello, Unavailable> {
         Ok(Hello::default())
     }
@@ -131,4 +138,68 @@ fn parcels_wait_in_order_and_reach_the_mechanism_of_the_same_name() {
     meet(&mut stranger, 0);
     let parcel = Parcel { mechanism: MechanismTag::of("b"), content: Hello::default() };
     assert!(!stranger.take_parcel(0, parcel));
+}
+
+/// One peer, with one mechanism that it has said works both ways.
+fn known() -> Mechanisms {
+    let (mut all, _) = mechanisms(&["courier"]);
+    let facts = PeerFacts {
+        id: crate::identity::EndpointId::from_bytes([1; 16]),
+        process: Arc::new(crate::process::PeerProcess::new(1, None)),
+        probe_address: 0,
+        nonce: [0; 16],
+    };
+    let hellos = all.hellos();
+    all.probe(0, &facts, hellos);
+    let abilities = Abilities { read: true, write: true, cooperate: true };
+    all.learn(0, &[(MechanismTag::of("courier"), abilities)]);
+    all
+}
+
+fn lose(all: &mut Mechanisms, model: Model, role: Role, sentence: &str) -> Standing {
+    let reason = Unavailable { errno: 1, sentence: sentence.to_owned() };
+    all.give_up(0, MechanismTag::of("courier"), model, role, reason);
+    all.standings(0).next().unwrap().1.clone()
+}
+
+#[test]
+fn a_receiver_that_cannot_copy_knows_why() {
+    let mut all = known();
+    let version = all.version(0);
+    let standing = lose(&mut all, Model::Get, Role::Receiver, "no");
+    assert!(!standing.ours.read && standing.theirs.read);
+    assert_eq!(standing.reason.unwrap().errno, 1);
+    assert_ne!(all.version(0), version);
+    // What the sender copies is the sender's to give up.
+    let standing = lose(&mut known(), Model::Put, Role::Receiver, "no");
+    assert!(standing.ours.read && standing.theirs.write && standing.reason.is_none());
+}
+
+#[test]
+fn reasons_add_up_and_are_not_repeated() {
+    let mut all = known();
+    lose(&mut all, Model::Get, Role::Sender, "it is closed");
+    lose(&mut all, Model::Get, Role::Sender, "it is closed");
+    lose(&mut all, Model::Put, Role::Sender, "it is closed");
+    let standing = lose(&mut all, Model::Put, Role::Sender, "it is gone");
+    assert_eq!(
+        standing.reason.unwrap().sentence,
+        "Get failed in the middle of a message: it is closed; Put failed likewise; Put failed in the middle of a message: it is gone"
+    );
+    assert!(!standing.theirs.read && !standing.ours.write);
+}
+
+#[test]
+fn each_says_what_it_is_and_what_it_finds() {
+    let (all, _) = mechanisms(&["a", "device"]);
+    let models = &[Model::Get][..];
+    let expected = [
+        Profile { name: "a", models, needs: Needs::Kernel },
+        Profile { name: "device", models, needs: Needs::Device },
+    ];
+    assert_eq!(all.profiles(), expected);
+    let found = all.checkups(&Host::under("/elsewhere".as_ref()));
+    let names: Vec<_> = found.iter().map(|(name, findings)| (*name, findings[0].name.as_str())).collect();
+    assert_eq!(names, [("a", "a"), ("device", "device")]);
+    assert_eq!(found[0].1[0].meaning, "/elsewhere/proc");
 }

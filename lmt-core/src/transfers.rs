@@ -309,10 +309,7 @@ impl Transfers {
                     self.being_read -= u32::from(was_read);
                 }
                 Action::Blacklist { peer, mechanism, model, role, errno, sentence } => {
-                    if role == Role::Sender {
-                        let sentence = format!("{model:?} failed in the middle of a message: {sentence}");
-                        self.mechanisms.give_up(peer, mechanism, model, Unavailable { errno, sentence });
-                    }
+                    self.mechanisms.give_up(peer, mechanism, model, role, Unavailable { errno, sentence });
                 }
                 Action::CompleteSend { id, result } => {
                     if let Some(side) = self.sends.get_mut(index_of(id.0)).and_then(Option::take) {

@@ -1,7 +1,9 @@
 //! The trait behind which every copy engine stands.
 
 use lmt_core::bell::Bell;
-use lmt_core::mechanism::{Fault, Unavailable};
+use lmt_core::checkup::{Finding, Host};
+use lmt_core::keys::{Key, Value};
+use lmt_core::mechanism::{Fault, Needs, Unavailable};
 
 use crate::places::{CopyList, Place};
 
@@ -132,6 +134,16 @@ pub trait CopyEngine: Send + 'static {
     /// The name under which users know it: lower case.
     fn name(&self) -> &'static str;
 
+    /// What it needs of the machine; by default what every kernel has.
+    fn needs(&self) -> Needs {
+        Needs::Kernel
+    }
+
+    /// What there is to look at when it does not work: nothing by default.
+    fn checkups(&self, _host: &Host) -> Vec<Finding> {
+        Vec::new()
+    }
+
     /// Whether it works on this machine, by a real try where one is cheap.
     ///
     /// # Errors
@@ -145,6 +157,24 @@ pub trait CopyEngine: Send + 'static {
     /// whenever a list has ended. An engine that learns of its ends only when it
     /// is polled drops it.
     fn take_bell(&mut self, _bell: &Bell) {}
+
+    /// What can be set of it. Nothing by default.
+    fn keys(&self) -> &'static [Key] {
+        &[]
+    }
+
+    /// The value of one of [`Self::keys`]; `None` when it has no such key.
+    fn get(&self, _key: &str) -> Option<Value> {
+        None
+    }
+
+    /// Sets one of [`Self::keys`], before anything is copied.
+    ///
+    /// # Errors
+    /// One sentence that says why it cannot be.
+    fn set(&mut self, key: &str, _value: Value) -> Result<(), String> {
+        Err(format!("the engine {} has no key `{key}`", self.name()))
+    }
 
     /// Takes a list to copy and returns at once: what does not fit the device
     /// yet waits in the engine. Copies of one list are done in order, so that

@@ -12,9 +12,11 @@ use lmt_cma::segments::{KeptList, describe};
 use lmt_cma::vm::{self, CopyError, fault_of};
 use lmt_core::bell::Bell;
 use lmt_core::buffer::Buffer;
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::cursor::Cursor;
+use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Role, Step,
     Unavailable,
 };
 use lmt_core::process::PeerProcess;
@@ -96,6 +98,29 @@ impl<E: CopyEngine> Lmt for Offload<E> {
 
     fn models(&self) -> &'static [Model] {
         &[Model::Get, Model::Put]
+    }
+
+    fn needs(&self) -> Needs {
+        self.engine.needs()
+    }
+
+    /// The engine reaches a peer by the kernel's copies between two processes.
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        let mut found = lmt_cma::checkups(host);
+        found.extend(self.engine.checkups(host));
+        found
+    }
+
+    fn keys(&self) -> &'static [Key] {
+        self.engine.keys()
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        self.engine.get(key)
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        self.engine.set(key, value)
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {

@@ -3,7 +3,9 @@
 #![allow(unsafe_code)] // Lends the pipeline's pieces to an engine.
 
 use lmt_core::buffer::{Access, Segment};
-use lmt_core::mechanism::{Fault, Unavailable};
+use lmt_core::checkup::{Finding, Host};
+use lmt_core::keys::{Key, Value};
+use lmt_core::mechanism::{Fault, Needs, Unavailable};
 use lmt_shm::{Config, ConfigError, Copied, Copier, Piece, Shm};
 
 use crate::dsa::{self, DsaEngine};
@@ -26,7 +28,8 @@ use crate::places::{CopyList, Mapped, Place};
 /// # Ok::<(), lmt_shm::ConfigError>(())
 /// ```
 pub fn ioat_dsa() -> Result<crate::IoatDsa, ConfigError> {
-    Shm::with_copier(engine_config(), EngineCopier::new("ioat-dsa", DsaEngine::new(dsa::Config::default())))
+    let copier = EngineCopier::new("ioat-dsa", DsaEngine::new(dsa::Config::default()));
+    Shm::with_copier(engine_config(), copier.with_keys(&DSA_KEYS))
 }
 
 /// What suits a device: more buffers than two, so that it always has something
@@ -36,18 +39,39 @@ pub fn engine_config() -> Config {
     Config { buffers: 4, kept_transfers: 4, ..Config::default() }
 }
 
+/// The pipeline's keys, with the reasons of [`engine_config`], and the DSA's.
+const DSA_KEYS: [Key; lmt_shm::KEYS.len() + dsa::KEYS.len()] = {
+    let mut all = [lmt_shm::KEYS[0]; lmt_shm::KEYS.len() + dsa::KEYS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] =
+            if at < lmt_shm::KEYS.len() { lmt_shm::KEYS[at] } else { dsa::KEYS[at - lmt_shm::KEYS.len()] };
+        at += 1;
+    }
+    // The second of the pipeline's keys is `buffers`; a test looks.
+    all[1].reason =
+        "more than two, so that the device always has something to do while the processes look away";
+    all
+};
+
 /// Has an engine do the pipeline's copies.
 #[derive(Debug)]
 pub struct EngineCopier<E> {
     name: &'static str,
     engine: E,
+    keys: &'static [Key],
 }
 
 impl<E: CopyEngine> EngineCopier<E> {
     /// A copier for the mechanism of this name; the engine must reach mapped
     /// memory.
     pub const fn new(name: &'static str, engine: E) -> Self {
-        Self { name, engine }
+        Self { name, engine, keys: lmt_shm::KEYS }
+    }
+
+    /// The same with these keys: the pipeline's and the engine's.
+    fn with_keys(self, keys: &'static [Key]) -> Self {
+        Self { keys, ..self }
     }
 
     fn fault(&self, sentence: &str) -> Fault {
@@ -84,6 +108,26 @@ impl<E: CopyEngine> Copier for EngineCopier<E> {
 
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn needs(&self) -> Needs {
+        self.engine.needs()
+    }
+
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        self.engine.checkups(host)
+    }
+
+    fn keys(&self) -> &'static [Key] {
+        self.keys
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        self.engine.get(key)
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        self.engine.set(key, value)
     }
 
     fn available(&mut self) -> Result<(), Unavailable> {

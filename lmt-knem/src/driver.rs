@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::identity::EndpointId;
-use lmt_core::mechanism::Hello;
+use lmt_core::mechanism::{Hello, Needs};
 use lmt_core::process::PeerProcess;
 use lmt_core::region::Protection;
 
@@ -36,6 +37,23 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
     fn mechanism_name() -> &'static str
     where
         Self: Sized;
+
+    /// What it needs of the machine; by default what every kernel has.
+    fn needs() -> Needs
+    where
+        Self: Sized,
+    {
+        Needs::Kernel
+    }
+
+    /// What there is to look at when it cannot be opened, or does not reach a
+    /// peer: nothing by default.
+    fn checkups(_host: &Host) -> Vec<Finding>
+    where
+        Self: Sized,
+    {
+        Vec::new()
+    }
 
     /// Whether what lets it copy lets this process reach a peer's memory that
     /// was declared elsewhere too, as an endpoint's regions are.

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use lmt_cma::vm;
 use lmt_core::buffer::{Access, Buffer};
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Direction, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role,
-    Step, Unavailable,
+    Abilities, Cookie, DeclaredCopy, Direction, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan,
+    Role, Step, Unavailable,
 };
 use lmt_core::process::PeerProcess;
 use lmt_core::region::Protection;
@@ -281,6 +282,14 @@ impl<D: Driver> Lmt for KnemLmt<D> {
 
     fn models(&self) -> &'static [Model] {
         &[Model::Get, Model::Put]
+    }
+
+    fn needs(&self) -> Needs {
+        D::needs()
+    }
+
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        D::checkups(host)
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {

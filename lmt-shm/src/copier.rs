@@ -3,7 +3,9 @@
 
 use std::convert::Infallible;
 
-use lmt_core::mechanism::{Fault, Unavailable};
+use lmt_core::checkup::{Finding, Host};
+use lmt_core::keys::{Key, Value};
+use lmt_core::mechanism::{Fault, Needs, Unavailable};
 
 pub use crate::sys::Piece;
 
@@ -36,6 +38,36 @@ pub trait Copier: Send + 'static {
 
     /// The name of the pipeline that copies so, as users know the mechanism.
     fn name(&self) -> &'static str;
+
+    /// What it needs of the machine; by default what every kernel has.
+    fn needs(&self) -> Needs {
+        Needs::Kernel
+    }
+
+    /// What there is to look at when it does not work: nothing by default.
+    fn checkups(&self, _host: &Host) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    /// What can be set of a mechanism that copies so: the pipeline's keys and
+    /// perhaps the copier's own.
+    fn keys(&self) -> &'static [Key] {
+        crate::geometry::KEYS
+    }
+
+    /// The value of one of the copier's own keys; `None` when it has no such
+    /// key.
+    fn get(&self, _key: &str) -> Option<Value> {
+        None
+    }
+
+    /// Sets one of the copier's own keys, before anything is copied.
+    ///
+    /// # Errors
+    /// One sentence that says why it cannot be.
+    fn set(&mut self, key: &str, _value: Value) -> Result<(), String> {
+        Err(format!("{} has no key `{key}`", self.name()))
+    }
 
     /// Whether it works on this machine.
     ///

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use lmt_core::keys::{Key, Kind, Value};
 use serde::{Deserialize, Serialize};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -35,6 +36,38 @@ impl Default for Config {
     }
 }
 
+/// What can be set of the pipeline: the fields of [`Config`].
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "buffer_bytes",
+        kind: Kind::Bytes { least: PAGE_BYTES, most: 1 << 24, multiple_of: PAGE_BYTES },
+        variable: None,
+        meaning: "bytes of one buffer",
+        reason: "large enough that handing it over costs nothing, small enough for a core's own cache",
+    },
+    Key {
+        name: "buffers",
+        kind: Kind::Count { least: 1, most: 64 },
+        variable: None,
+        meaning: "buffers of one transfer",
+        reason: "with two, one is filled while the other is emptied",
+    },
+    Key {
+        name: "pool_transfers",
+        kind: Kind::Count { least: 1, most: 1 << 16 },
+        variable: None,
+        meaning: "transfers that this endpoint can send through the pipeline at once; further ones wait. Times buffers times buffer_bytes it is at most 64 GiB",
+        reason: "a rank with a message to each of many others under way, and memory is taken on first use only",
+    },
+    Key {
+        name: "kept_transfers",
+        kind: Kind::Count { least: 0, most: 1 << 16 },
+        variable: None,
+        meaning: "transfers whose buffers stay in memory when they are idle",
+        reason: "enough for a few peers at a time, and not more than about 1 MiB with buffers of 64 KiB",
+    },
+];
+
 /// Why a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -58,6 +91,31 @@ impl Config {
     /// The first key whose value cannot work, and what would.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.geometry().map(|_| ())
+    }
+
+    /// The value of one of [`KEYS`]; `None` when there is no such key.
+    pub fn get(&self, key: &str) -> Option<Value> {
+        let number = match key {
+            "buffer_bytes" => self.buffer_bytes,
+            "buffers" => self.buffers,
+            "pool_transfers" => self.pool_transfers,
+            "kept_transfers" => self.kept_transfers,
+            _ => return None,
+        };
+        Some(Value::Number(number.into()))
+    }
+
+    /// Sets one of [`KEYS`] to a value that its key allows; whether there is
+    /// such a key.
+    pub(crate) fn set(&mut self, key: &str, number: u32) -> bool {
+        match key {
+            "buffer_bytes" => self.buffer_bytes = number,
+            "buffers" => self.buffers = number,
+            "pool_transfers" => self.pool_transfers = number,
+            "kept_transfers" => self.kept_transfers = number,
+            _ => return false,
+        }
+        true
     }
 
     pub(crate) fn geometry(&self) -> Result<Geometry, ConfigError> {

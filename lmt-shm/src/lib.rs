@@ -18,6 +18,8 @@ mod lane;
 mod sync;
 
 #[cfg(not(loom))]
+mod checkups;
+#[cfg(not(loom))]
 mod copier;
 #[cfg(not(loom))]
 mod faults;
@@ -33,6 +35,6 @@ mod sys;
 #[cfg(not(loom))]
 pub use copier::{Copied, Copier, Cpu, Piece};
 #[cfg(not(loom))]
-pub use geometry::{Config, ConfigError};
+pub use geometry::{Config, ConfigError, KEYS};
 #[cfg(not(loom))]
 pub use mechanism::{Shm, ShmPeer, ShmTransfer};

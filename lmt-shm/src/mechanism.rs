@@ -5,10 +5,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::cursor::Cursor;
 use lmt_core::error::MemoryShort;
+use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Role, Step, Unavailable,
 };
 use lmt_core::shared_memory::AttachError;
 use nix::errno::Errno;
@@ -137,9 +139,46 @@ impl<C: Copier> Lmt for Shm<C> {
         &[Model::Cooperative]
     }
 
+    fn needs(&self) -> Needs {
+        self.copier.needs()
+    }
+
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        let mut found = crate::checkups::checkups(host, &self.config, self.geometry);
+        found.extend(self.copier.checkups(host));
+        found
+    }
+
+    fn keys(&self) -> &'static [Key] {
+        self.copier.keys()
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        self.config.get(key).or_else(|| self.copier.get(key))
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        if self.config.get(key).is_none() {
+            return self.copier.set(key, value);
+        }
+        if self.pool.is_some() {
+            return Err(format!("{key} cannot change once the pool is in use; set it before"));
+        }
+        let number = match value {
+            Value::Number(number) => u32::try_from(number).ok(),
+            _ => None,
+        };
+        let number = number.ok_or_else(|| format!("{key} must be a whole number below 2^32"))?;
+        self.config.set(key, number);
+        Ok(())
+    }
+
     fn hello(&mut self) -> Result<Hello, Unavailable> {
+        // Only now: one key may be out of proportion until the next is set.
+        let geometry =
+            self.config.geometry().map_err(|wrong| unavailable(Errno::EINVAL, &wrong.to_string()))?;
         self.copier.available()?;
-        let geometry = self.geometry;
+        self.geometry = geometry;
         let pool = self.pool().map_err(|short| unavailable(Errno::ENOMEM, &short.to_string()))?;
         let descriptor = pool.descriptor().map_err(|error| {
             unavailable(

@@ -233,3 +233,49 @@ fn cookies_and_hellos_that_cannot_be_are_refused() {
     let without = Hello { bytes: good.bytes, descriptors: Vec::new() };
     assert!(pair.receiver.probe(&facts(), without).unwrap_err().sentence.contains("no pool"));
 }
+
+mod keys {
+    use lmt_core::keys::Value;
+    use lmt_core::mechanism::Lmt;
+
+    use crate::{Config, KEYS, Shm};
+
+    #[test]
+    fn every_key_is_a_field_and_its_default_is_allowed() {
+        let mut shm = Shm::new(Config::default()).unwrap();
+        for key in shm.keys() {
+            let value = shm.get(key.name).unwrap_or_else(|| panic!("{}", key.name));
+            key.check(&value).unwrap();
+            shm.set(key.name, value).unwrap();
+        }
+        assert_eq!(shm.keys().len(), KEYS.len());
+        assert_eq!(shm.config, Config::default());
+        assert!(shm.set("buffer", Value::Number(1)).is_err());
+    }
+
+    /// The pool is made with what was set, though the mechanism was made before.
+    #[test]
+    fn what_is_set_is_the_pools_layout() {
+        let mut shm = Shm::new(Config::default()).unwrap();
+        shm.set("buffer_bytes", Value::Number(8192)).unwrap();
+        shm.set("buffers", Value::Number(3)).unwrap();
+        shm.set("pool_transfers", Value::Number(5)).unwrap();
+        shm.hello().unwrap();
+        let geometry = shm.pool().unwrap().geometry;
+        assert_eq!((geometry.buffer_bytes, geometry.buffers, geometry.lanes), (8192, 3, 5));
+        assert!(shm.set("buffers", Value::Number(4)).unwrap_err().contains("before"));
+    }
+
+    /// Keys are set one after the other: what is out of proportion in between
+    /// is no matter, what is so in the end makes the mechanism unavailable.
+    #[test]
+    fn a_pool_too_large_is_refused_when_all_is_set() {
+        let mut shm = Shm::new(Config::default()).unwrap();
+        shm.set("buffer_bytes", Value::Number(1 << 24)).unwrap();
+        shm.set("buffers", Value::Number(64)).unwrap();
+        let why = shm.hello().unwrap_err();
+        assert!(why.sentence.contains("at most 64 GiB"), "{}", why.sentence);
+        shm.set("pool_transfers", Value::Number(1)).unwrap();
+        shm.hello().unwrap();
+    }
+}

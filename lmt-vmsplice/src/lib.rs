@@ -16,6 +16,7 @@
 #![deny(unsafe_code)]
 #![cfg(not(loom))]
 
+mod checkups;
 mod faults;
 mod incoming;
 mod mechanism;
@@ -26,4 +27,6 @@ mod sys;
 mod trial;
 mod wire;
 
-pub use mechanism::{ByVmsplice, ByWritev, Config, Giving, PipePeer, PipeTransfer, Pipes, Vmsplice, Writev};
+pub use mechanism::{
+    ByVmsplice, ByWritev, Config, Giving, KEYS, PipePeer, PipeTransfer, Pipes, Vmsplice, Writev,
+};

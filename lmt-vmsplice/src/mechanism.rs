@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lmt_core::buffer::Buffer;
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::cursor::Cursor;
+use lmt_core::keys::{Key, Kind, Value};
 use lmt_core::mechanism::{
     Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
 };
@@ -49,6 +51,24 @@ impl Default for Config {
         Self { max_pipe_bytes: pipe::LARGEST_PIPE_BYTES, call_bytes: 1 << 17 }
     }
 }
+
+/// What can be set: the fields of [`Config`].
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "max_pipe_bytes",
+        kind: Kind::Bytes { least: 4096, most: pipe::LARGEST_PIPE_BYTES as u64, multiple_of: 1 },
+        variable: None,
+        meaning: "the largest pipe to ask for; the system's own limit (/proc/sys/fs/pipe-max-size) holds as well",
+        reason: "as large as is allowed: a larger pipe means fewer turns of the two processes",
+    },
+    Key {
+        name: "call_bytes",
+        kind: Kind::Bytes { least: 4096, most: 1 << 30, multiple_of: 1 },
+        variable: None,
+        meaning: "the most bytes that one system call gives or takes",
+        reason: "each call holds the pipe's lock, for which the other side waits: in smaller parts the two sides' work overlaps",
+    },
+];
 
 pub(crate) mod sealed {
     /// How the sender gives, and the mechanism's name.
@@ -173,6 +193,36 @@ impl<G: Giving> Lmt for Pipes<G> {
 
     fn models(&self) -> &'static [Model] {
         &[Model::Cooperative]
+    }
+
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        crate::checkups::checkups(host, G::WAY, G::NAME)
+    }
+
+    fn keys(&self) -> &'static [Key] {
+        KEYS
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        match key {
+            "max_pipe_bytes" => Some(Value::Number(self.config.max_pipe_bytes as u64)),
+            "call_bytes" => Some(Value::Number(self.config.call_bytes)),
+            _ => None,
+        }
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        match (key, value) {
+            ("max_pipe_bytes", Value::Number(bytes)) => {
+                self.config.max_pipe_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+                // What a trial has found holds for the other limit.
+                self.trial = None;
+            }
+            ("call_bytes", Value::Number(bytes)) => self.config.call_bytes = bytes,
+            ("max_pipe_bytes" | "call_bytes", _) => return Err(format!("{key} must be a number of bytes")),
+            _ => return Err(format!("{} has no key `{key}`", G::NAME)),
+        }
+        Ok(())
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {

@@ -259,3 +259,29 @@ fn a_dead_sender_in_the_middle_is_found_at_the_end_of_the_pipe() {
     let end = pair.receive(&mut message).and_then(|_| pair.receive(&mut message));
     assert_eq!(end, Err(Fault::PeerDead));
 }
+
+mod keys {
+    use lmt_core::keys::Value;
+    use lmt_core::mechanism::Lmt;
+
+    use crate::{KEYS, Vmsplice};
+
+    #[test]
+    fn every_key_is_a_field_and_what_is_set_holds() {
+        let mut pipes = Vmsplice::new();
+        for key in KEYS {
+            let value = pipes.get(key.name).unwrap_or_else(|| panic!("{}", key.name));
+            key.check(&value).unwrap();
+            pipes.set(key.name, value).unwrap();
+        }
+        let unlimited = pipes.trial();
+        pipes.set("max_pipe_bytes", Value::Number(8192)).unwrap();
+        pipes.set("call_bytes", Value::Number(5000)).unwrap();
+        assert_eq!(pipes.config.call_bytes, 5000);
+        // Where pipes work at all, no larger one is asked for from now on.
+        if unlimited.is_ok() {
+            assert_eq!(pipes.trial(), Ok(8192));
+        }
+        assert!(pipes.set("pipe_bytes", Value::Number(1)).is_err());
+    }
+}

@@ -7,10 +7,8 @@ use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::Lmt;
 use lmt_core::mechanisms::Mechanisms;
 
-use crate::Endpoint;
-
-/// A change of the configuration.
-type Change = Box<dyn FnOnce(&mut Config)>;
+use crate::configuration::{Change, Made, Request};
+use crate::{Endpoint, stats};
 
 /// Sets up an [`Endpoint`].
 ///
@@ -27,11 +25,19 @@ pub struct EndpointBuilder {
     changes: Vec<Change>,
     mechanisms: Mechanisms,
     with_ours: bool,
+    statistics: Option<bool>,
 }
 
 impl EndpointBuilder {
     pub(crate) fn new() -> Self {
-        Self { id: None, config: None, changes: Vec::new(), mechanisms: Mechanisms::new(), with_ours: true }
+        Self {
+            id: None,
+            config: None,
+            changes: Vec::new(),
+            mechanisms: Mechanisms::new(),
+            with_ours: true,
+            statistics: None,
+        }
     }
 
     /// The identity, for instance a member of a launcher's group; random when
@@ -42,15 +48,17 @@ impl EndpointBuilder {
         self
     }
 
-    /// The configuration to begin with, instead of the default as changed by
-    /// the environment.
+    /// The configuration to begin with, instead of what files, environment and
+    /// defaults say. Rules hold all the same; what it has otherwise than
+    /// [`Config::default`] counts as an explicit call.
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = Some(config);
         self
     }
 
-    /// Changes the configuration; an explicit call outranks the environment.
+    /// Changes the configuration; an explicit call outranks the environment and
+    /// files. What is as it was does not count as changed.
     #[must_use]
     pub fn configure(mut self, change: impl FnOnce(&mut Config) + 'static) -> Self {
         self.changes.push(Box::new(change));
@@ -64,10 +72,20 @@ impl EndpointBuilder {
         self.configure(move |config| config.mechanisms = Some(names))
     }
 
-    /// Adds a mechanism that is not in this crate's list, ahead of the list.
+    /// Adds a mechanism that is not in this crate's list, ahead of the list. It
+    /// goes before what the built-in rules name, and no file and no variable
+    /// sets anything of it.
     #[must_use]
     pub fn register<M: Lmt>(mut self, mechanism: M) -> Self {
         self.mechanisms.register(mechanism);
+        self
+    }
+
+    /// Whether the endpoint prints at its end what it has moved, whatever
+    /// `LMT_STATS` says. See `docs/explain.md`.
+    #[must_use]
+    pub const fn statistics(mut self, wanted: bool) -> Self {
+        self.statistics = Some(wanted);
         self
     }
 
@@ -84,8 +102,13 @@ impl EndpointBuilder {
     /// # Errors
     /// [`CreateError`].
     pub fn build_engine(self) -> Result<Engine, CreateError> {
-        let (id, config, mechanisms) = self.parts()?;
-        Engine::new(id, config, mechanisms)
+        let has_stats = self.statistics.map_or_else(stats::is_wanted, Ok)?;
+        let (id, Made { config, mechanisms, policy }) = self.parts()?;
+        let mut engine = Engine::with_policy(id, config, mechanisms, Box::new(policy))?;
+        if has_stats {
+            engine.at_end(move |eager, mechanisms| stats::print(id, eager, mechanisms));
+        }
+        Ok(engine)
     }
 
     /// The endpoint.
@@ -102,26 +125,17 @@ impl EndpointBuilder {
     /// # Errors
     /// [`CreateError`].
     pub fn build_door(self) -> Result<Door, CreateError> {
-        let (id, config, mechanisms) = self.parts()?;
-        Door::new(id, config, mechanisms)
+        let (id, Made { config, mechanisms, policy }) = self.parts()?;
+        Door::with_policy(id, config, mechanisms, Box::new(policy.without_eager()))
     }
 
-    pub(crate) fn parts(self) -> Result<(EndpointId, Config, Mechanisms), CreateError> {
-        let mut config = match self.config {
-            Some(config) => config,
-            None => crate::config_from_env(Config::default())?,
-        };
-        for change in self.changes {
-            change(&mut config);
-        }
-        let mut mechanisms = self.mechanisms;
-        if self.with_ours {
-            crate::list::register_all(&mut mechanisms);
-        }
-        let id = match self.id {
-            Some(id) => id,
-            None => crate::random_id()?,
-        };
-        Ok((id, config, mechanisms))
+    fn id_or_random(id: Option<EndpointId>) -> Result<EndpointId, CreateError> {
+        id.map_or_else(crate::random_id, Ok)
+    }
+
+    fn parts(self) -> Result<(EndpointId, Made), CreateError> {
+        let Self { id, config, changes, mechanisms, with_ours, .. } = self;
+        let made = Request { config, changes, own: mechanisms, with_list: with_ours }.make()?;
+        Ok((Self::id_or_random(id)?, made))
     }
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use lmt_core::config::Config;
 use lmt_core::engine::{
-    CreateError, EagerCounters, Engine, Message, OperationError, PeerId, RequestId, Source, Status, TagMatch,
+    CreateError, EagerCounters, Engine, Message, OperationError, PeerId, RequestId, SendOptions, Source,
+    Status, TagMatch,
 };
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::{Counters, Standing};
@@ -46,8 +47,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint with a random identity and the default configuration, as
-    /// changed by the environment ([`crate::config_from_env`]).
+    /// An endpoint with a random identity, configured by the environment, the
+    /// user's files and the defaults ([`crate::configuration`]).
     ///
     /// # Errors
     /// [`CreateError`] in one sentence: memory, sockets or a setting that
@@ -203,6 +204,21 @@ impl Endpoint {
     /// The peer is unknown, dead or unreachable.
     pub fn send_synchronous(&self, to: PeerId, tag: u64, data: &[u8]) -> Result<Status, OperationError> {
         lent::send(self, to, tag, &[IoSlice::new(data)], lmt_core::engine::SendMode::Synchronous)
+    }
+
+    /// Sends and waits until `data` may be used again, with more said: when the
+    /// send is finished, and hints that help to choose the way.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    pub fn send_with(
+        &self,
+        to: PeerId,
+        tag: u64,
+        data: &[u8],
+        options: impl Into<SendOptions>,
+    ) -> Result<Status, OperationError> {
+        lent::send(self, to, tag, &[IoSlice::new(data)], options)
     }
 
     /// Sends the segments as one message.

@@ -5,7 +5,7 @@
 use std::io::{IoSlice, IoSliceMut};
 
 use lmt_core::buffer::{self, Buffer, Segment};
-use lmt_core::engine::{Message, OperationError, PeerId, RequestId, SendMode, Source, Status, TagMatch};
+use lmt_core::engine::{Message, OperationError, PeerId, RequestId, SendOptions, Source, Status, TagMatch};
 use lmt_core::region::{RegionKey, RegionOptions};
 
 use crate::access::{Access, Token};
@@ -80,9 +80,9 @@ pub(crate) fn send<A: Access>(
     to: PeerId,
     tag: u64,
     segments: &[IoSlice<'_>],
-    mode: SendMode,
+    options: impl Into<SendOptions>,
 ) -> Result<Status, OperationError> {
-    run(access, begin_send(access, to, tag, segments, mode)?)
+    run(access, begin_send(access, to, tag, segments, options)?)
 }
 
 #[inline]
@@ -110,10 +110,10 @@ pub(crate) fn begin_send<A: Access>(
     to: PeerId,
     tag: u64,
     segments: &[IoSlice<'_>],
-    mode: SendMode,
+    options: impl Into<SendOptions>,
 ) -> Result<RequestId, OperationError> {
     let buffer = lend(segments)?;
-    access.with(Token::new(), |engine| engine.send(to, tag, buffer, mode))
+    access.with(Token::new(), |engine| engine.send(to, tag, buffer, options))
 }
 
 /// Begins a receive whose slices the caller keeps borrowed until it is drained.

@@ -11,8 +11,8 @@
 
 mod access;
 mod builder;
+pub mod configuration;
 mod endpoint;
-mod environment;
 pub mod launch;
 mod lent;
 pub mod list;
@@ -20,11 +20,11 @@ mod lock;
 mod region;
 mod scope;
 mod shared;
+mod stats;
 
 pub use access::Access;
 pub use builder::EndpointBuilder;
 pub use endpoint::Endpoint;
-pub use environment::config_from_env;
 pub use list::mechanism_names;
 pub use lmt_core::config::{Config, ConfigError};
 pub use lmt_core::engine::{
@@ -35,7 +35,7 @@ pub use lmt_core::error::PeerError;
 pub use lmt_core::identity::{Address, AddressError, EndpointId};
 pub use lmt_core::region::{Direction, Protection, RegionError, RegionKey, RegionOptions};
 pub use lmt_core::selection::{Explanation, Hints, Reuse, Warmth};
-pub use lmt_core::{buffer, cpu_set, door, keys, mechanism, mechanisms, selection};
+pub use lmt_core::{buffer, checkup, cpu_set, door, keys, mechanism, mechanisms, selection};
 pub use region::{Region, SharedRegion};
 pub use scope::{Request, Scope};
 pub use shared::{ProgressThread, SharedEndpoint};

@@ -6,7 +6,9 @@ use std::collections::HashSet;
 use std::io::{IoSlice, IoSliceMut};
 use std::marker::PhantomData;
 
-use lmt_core::engine::{Message, OperationError, PeerId, RequestId, SendMode, Source, Status, TagMatch};
+use lmt_core::engine::{
+    Message, OperationError, PeerId, RequestId, SendMode, SendOptions, Source, Status, TagMatch,
+};
 use lmt_core::region::{Protection, RegionKey, RegionOptions};
 
 use crate::access::{Access, Token};
@@ -130,6 +132,38 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         self.send_segments(to, tag, &[IoSlice::new(data)], SendMode::Synchronous)
     }
 
+    /// Begins a send of which more is said: when it is finished, and hints that
+    /// help to choose the way.
+    ///
+    /// ```
+    /// use lmt::{Endpoint, Hints, SendMode, SendOptions, Source, TagMatch, Warmth};
+    ///
+    /// let endpoint = Endpoint::new()?;
+    /// let myself = endpoint.insert_peer(&endpoint.address())?;
+    /// let (data, mut into) = ([7; 100], [0; 100]);
+    /// endpoint.scope(|scope| {
+    ///     let receive = scope.receive(Source::Any, TagMatch::any(), &mut into)?;
+    ///     let hints = Hints { warmth: Warmth::Warm, ..Hints::default() };
+    ///     let options = SendOptions { mode: SendMode::Synchronous, hints };
+    ///     scope.send_with(myself, 1, &data, options)?.wait()?;
+    ///     receive.wait()
+    /// })?;
+    /// assert_eq!(data, into);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Scope::send`].
+    pub fn send_with(
+        &'scope self,
+        to: PeerId,
+        tag: u64,
+        data: &'env [u8],
+        options: impl Into<SendOptions>,
+    ) -> Result<Request<'scope, A>, OperationError> {
+        self.send_segments(to, tag, &[IoSlice::new(data)], options)
+    }
+
     /// Begins a send of several segments as one message.
     ///
     /// # Errors
@@ -139,9 +173,9 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         to: PeerId,
         tag: u64,
         segments: &[IoSlice<'env>],
-        mode: SendMode,
+        options: impl Into<SendOptions>,
     ) -> Result<Request<'scope, A>, OperationError> {
-        Ok(self.track(lent::begin_send(self.access, to, tag, segments, mode)?))
+        Ok(self.track(lent::begin_send(self.access, to, tag, segments, options)?))
     }
 
     /// Begins a receive; `into` is borrowed until the scope ends.

@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use crossbeam_utils::Backoff;
 use lmt_core::config::Config;
-use lmt_core::engine::{Engine, Message, OperationError, RequestId, SendMode, Status};
+use lmt_core::engine::{
+    EagerCounters, Engine, Message, OperationError, RequestId, SendMode, SendOptions, Status,
+};
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::{Counters, Standing};
 use lmt_core::region::{RegionKey, RegionOptions};
+use lmt_core::selection::{self, Explanation};
 
 use crate::access::{Access, Token};
 use crate::lock::EngineLock;
@@ -131,6 +134,32 @@ impl SharedEndpoint {
         self.inner.lock.lock().map_or_else(|_| Vec::new(), |engine| engine.counters(peer))
     }
 
+    /// What has gone to and come from a peer in inbox cells; nothing in a
+    /// forked child.
+    pub fn eager_counters(&self, peer: PeerId) -> EagerCounters {
+        self.inner.lock.lock().map_or_else(|_| EagerCounters::default(), |engine| engine.eager_counters(peer))
+    }
+
+    /// Which way a message would take now, and why; see [`Endpoint::explain`].
+    ///
+    /// # Errors
+    /// The peer is unknown, or this is a forked child.
+    pub fn explain(&self, peer: PeerId, bytes: u64) -> Result<Explanation, OperationError> {
+        self.explain_message(peer, &selection::Message::of_bytes(bytes))
+    }
+
+    /// As [`SharedEndpoint::explain`], for a message of which more is known.
+    ///
+    /// # Errors
+    /// As [`SharedEndpoint::explain`].
+    pub fn explain_message(
+        &self,
+        peer: PeerId,
+        message: &selection::Message,
+    ) -> Result<Explanation, OperationError> {
+        self.inner.lock.lock()?.explain(peer, message)
+    }
+
     /// Sends and waits; see [`Endpoint::send`].
     ///
     /// # Errors
@@ -145,6 +174,21 @@ impl SharedEndpoint {
     /// As [`Endpoint::send`].
     pub fn send_synchronous(&self, to: PeerId, tag: u64, data: &[u8]) -> Result<Status, OperationError> {
         lent::send(self, to, tag, &[IoSlice::new(data)], SendMode::Synchronous)
+    }
+
+    /// Sends and waits until `data` may be used again, with more said: when the
+    /// send is finished, and hints that help to choose the way.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    pub fn send_with(
+        &self,
+        to: PeerId,
+        tag: u64,
+        data: &[u8],
+        options: impl Into<SendOptions>,
+    ) -> Result<Status, OperationError> {
+        lent::send(self, to, tag, &[IoSlice::new(data)], options)
     }
 
     /// Sends the segments as one message.

@@ -73,11 +73,17 @@ fn a_late_peer_is_reached_by_the_next_attempt() {
 #[test]
 fn variables_that_make_no_sense_are_named() {
     for (name, value, words) in [
-        ("LMT_MECHANISM", "nonsense", "there is no mechanism `nonsense`"),
-        ("LMT_MECHANISM", "shm,", "there is no mechanism ``"),
-        ("LMT_EAGER_MAX", "abc", "LMT_EAGER_MAX is `abc`"),
-        ("LMT_EAGER_MAX", "99999999999", "eager_max_bytes is 99999999999"),
-        ("LMT_CONNECT_TIMEOUT_MS", "-1", "LMT_CONNECT_TIMEOUT_MS is `-1`"),
+        ("LMT_MECHANISM", "nonsense", "LMT_MECHANISM names `nonsense`, which is no mechanism"),
+        ("LMT_MECHANISM", "shm,", "LMT_MECHANISM names ``"),
+        ("LMT_EAGER_MAX", "abc", "LMT_EAGER_MAX"),
+        ("LMT_EAGER_MAX", "99999999999", "LMT_EAGER_MAX"),
+        ("LMT_CONNECT_TIMEOUT_MS", "-1", "LMT_CONNECT_TIMEOUT_MS"),
+        (
+            "LMT_CONFIG",
+            "/no/such/file.toml",
+            "/no/such/file.toml: the file that LMT_CONFIG names cannot be read",
+        ),
+        ("LMT_STATS", "yes", "LMT_STATS is `yes`; it must be 1"),
     ] {
         let results = Test::new(test_name!(), 1).time_limit(common::LIMIT).env(name, value).run(|group| {
             group.report(Endpoint::new().map(|_| ()).expect_err("this cannot work"));

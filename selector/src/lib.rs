@@ -9,6 +9,7 @@ pub mod config;
 pub mod configuration;
 pub mod dma_min;
 pub mod nearest;
+pub mod policy;
 pub mod rules;
 pub mod size;
 pub mod topology;

@@ -1,20 +1,24 @@
 //! The word that was probably meant.
 
-/// The one of `known` nearest to `word`, if it is near enough to be a slip.
+/// How much of a word must be there for the whole to be meant.
+const LEAST_BEGINNING: usize = 3;
+
+/// The one of `known` nearest to `word`, if it is near enough to be a slip, or
+/// else the first that begins with it.
 ///
 /// ```
 /// assert_eq!(lmt_selector::nearest::nearest("pingpon", ["bw", "pingpong"]), Some("pingpong"));
+/// assert_eq!(lmt_selector::nearest::nearest("ping", ["bw", "pingpong"]), Some("pingpong"));
 /// assert_eq!(lmt_selector::nearest::nearest("zebra", ["bw", "pingpong"]), None);
 /// ```
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let allowed = 1 + word.chars().count() / 3;
-    known
-        .into_iter()
-        .map(|candidate| (edits(&word, candidate), candidate))
-        .filter(|&(edits, _)| edits <= allowed)
-        .min()
-        .map(|(_, candidate)| candidate)
+    let known: Vec<&str> = known.into_iter().collect();
+    let near = known.iter().map(|candidate| (edits(&word, candidate), *candidate));
+    let nearest = near.filter(|&(edits, _)| edits <= allowed).min().map(|(_, candidate)| candidate);
+    let is_beginning = |candidate: &str| word.len() >= LEAST_BEGINNING && candidate.starts_with(&word);
+    nearest.or_else(|| known.into_iter().find(|candidate| is_beginning(candidate)))
 }
 
 /// One sentence on a word that is not known: what was meant, and what there is.

@@ -164,6 +164,8 @@ fn a_wrong_xml_variable_is_an_error() {
         assert!(error.starts_with("HWLOC_XMLFILE: the machine's XML file '"), "{error}");
         assert!(error.contains("cannot be read (") && error.contains("lstopo machine.xml"), "{error}");
     }
+    let error = load_with(&[("HWLOC_XMLFILE", OsStr::new("-"))]).expect_err("it is the program's");
+    assert!(error.contains("standard input belongs to the program"), "{error}");
     for name in ["no.xml", "other.xml", "cut.xml"] {
         let path = root.path().join(name);
         let error = load_with(&[("HWLOC_XMLFILE", path.as_os_str())]).expect_err(name);
@@ -233,6 +235,11 @@ fn a_file_may_be_said_to_be_this_machine() {
     let described = load_with(&vouched).expect("it is right");
     assert!(described.is_this_system);
     assert!(described.source.contains("HWLOC_XMLFILE"), "{}", described.source);
+    let root = FakeRoot::package_of_pairs(4, &[]);
+    let vouched = [("HWLOC_FSROOT", root.path().as_os_str()), ("HWLOC_THISSYSTEM", OsStr::new("1"))];
+    let described = load_with(&vouched).expect("it is right");
+    assert!(described.is_this_system);
+    assert!(described.source.contains("HWLOC_FSROOT"), "{}", described.source);
 }
 
 /// Four E cores share an L2; each P core has its own, with two threads.
@@ -294,6 +301,19 @@ fn offline_cores() {
         described.sentence,
         "1 package, 1 NUMA node, 2 cores, 2 CPUs online (1-2), 2 offline (0,3); 2 x 4 MiB of L2, each of one core"
     );
+}
+
+/// Virtual machines may say that there is a cache and not how large it is.
+#[test]
+fn caches_of_unknown_size_are_places_and_give_no_dma_min() {
+    let root = FakeRoot::new();
+    let whole = std::fs::read_to_string(fixture("restricted.xml")).expect("it is there");
+    root.write("machine.xml", &whole.replace("cache_size=\"4194304\"", "cache_size=\"0\""));
+    let machine = Machine::from_xml(root.path().join("machine.xml")).expect("it is right");
+    assert_eq!(machine.place(&cpus([0]), &cpus([1])), Place::SharedL2);
+    assert_eq!(machine.largest_cache(0), None);
+    assert_eq!(DmaMin::by_cores(&machine, &cpus([0])), None);
+    assert!(machine.to_string().ends_with("2 x L2 of unknown size, each shared by 2 cores"), "{machine}");
 }
 
 #[test]

@@ -4,8 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lmt::mechanism::Model;
-use lmt::mechanisms::Standing;
-use lmt::selection::{Explanation, Taken, WayName};
+use lmt::mechanisms::{Mechanisms, Standing};
 use lmt::{
     Address, Config, Endpoint, EndpointId, OperationError, PeerId, Request, Scope, Source, Status, TagMatch,
 };
@@ -17,9 +16,6 @@ use crate::patterns::link::{Help, Incoming, Link, LinkError, Outgoing, RegionPro
 
 /// The hidden subcommand behind [`Engine::mechanisms`].
 pub const PROBE_COMMAND: &str = "bench-probe";
-
-/// A message that no way is too good for.
-const LONG_BYTES: u64 = 1 << 20;
 
 /// Calls of progress that let an operation begin: the first takes what the
 /// other side has announced and begins to copy, the second does what the first
@@ -36,8 +32,8 @@ impl Engine for Endpoints {
 
     /// Found out with a real peer: what works depends on both processes.
     fn mechanisms(&self) -> Vec<Mechanism> {
-        match probe() {
-            Ok(found) => found.mechanisms,
+        match meet_second_process() {
+            Ok(meeting) => meeting.mechanisms(),
             Err(reason) => {
                 let unavailable =
                     |name: &str| Mechanism { name: name.to_owned(), unavailable: Some(reason.clone()) };
@@ -47,9 +43,10 @@ impl Engine for Endpoints {
     }
 
     fn ways(&self) -> Result<Ways, BenchError> {
-        let Found { mechanisms, mut ways } = probe().map_err(BenchError::Failure)?;
+        let meeting = meet_second_process().map_err(BenchError::Failure)?;
+        let mut ways = meeting.ways();
         ways.insert(0, EAGER.to_owned());
-        let left_out = mechanisms.into_iter().filter_map(|mechanism| {
+        let left_out = meeting.mechanisms().into_iter().filter_map(|mechanism| {
             let reason = mechanism.unavailable?;
             Some(LeftOut { name: mechanism.name, reason })
         });
@@ -96,17 +93,52 @@ impl Engine for Endpoints {
     }
 }
 
-/// What was found out with a second process.
-struct Found {
-    mechanisms: Vec<Mechanism>,
-    /// Each mechanism with each of its models that works.
-    ways: Vec<String>,
+/// What is known after a meeting with a second process.
+#[derive(Debug)]
+pub struct Meeting {
+    /// Each mechanism by name, in order of preference.
+    pub standings: Vec<(&'static str, Standing)>,
+    /// Descriptors that this process had open beside the connection.
+    pub own_descriptors: u64,
+    /// Descriptors that one connected peer takes.
+    pub peer_descriptors: u64,
 }
 
-/// Connects to a process started for the purpose, and sees what works with it.
-fn probe() -> Result<Found, String> {
+impl Meeting {
+    /// What works, and why not what does not.
+    fn mechanisms(&self) -> Vec<Mechanism> {
+        let of = |(name, standing): &(&str, Standing)| Mechanism {
+            name: (*name).to_owned(),
+            unavailable: refusal(name, standing),
+        };
+        self.standings.iter().map(of).collect()
+    }
+
+    /// Each mechanism with each of its models that works.
+    fn ways(&self) -> Vec<String> {
+        let mut list = Mechanisms::new();
+        lmt::list::register_all(&mut list);
+        let mut ways = Vec::new();
+        for (profile, (_, standing)) in list.profiles().iter().zip(&self.standings) {
+            let works = |model: &&Model| standing.ours.allow_sending(standing.theirs, **model);
+            let models = profile.models.iter().filter(works);
+            ways.extend(models.map(|model| format!("{}:{model}", profile.name)));
+        }
+        ways
+    }
+}
+
+/// Starts a second process, lets it and this one find out what each can do with
+/// the other, and ends it.
+///
+/// # Errors
+/// One sentence on why the two did not meet.
+pub fn meet_second_process() -> Result<Meeting, String> {
+    // As between the ranks of one launcher, where Yama rules.
+    lmt::launch::admit_descendants();
     let group = lmt::random_id().map_err(|e| e.to_string())?;
-    let endpoint = Endpoint::builder().id(group.member(0)).configure(all_mechanisms).build();
+    let endpoint =
+        Endpoint::builder().id(group.member(0)).configure(all_mechanisms).statistics(false).build();
     let endpoint = endpoint.map_err(|e| e.to_string())?;
     let program = std::env::current_exe().map_err(|e| format!("this program cannot be found: {e}"))?;
     let mut child = Command::new(program)
@@ -115,7 +147,12 @@ fn probe() -> Result<Found, String> {
         .stdout(Stdio::null())
         .spawn()
         .map_err(|e| format!("a second process cannot be started: {e}"))?;
-    let result = meet(&endpoint, group);
+    let own_descriptors = open_descriptors();
+    let result = meet(&endpoint, group).map(|standings| Meeting {
+        standings,
+        own_descriptors,
+        peer_descriptors: open_descriptors().saturating_sub(own_descriptors),
+    });
     // Its receive ends with this endpoint; left to itself it cleans up.
     drop(endpoint);
     let deadline = Instant::now() + Duration::from_secs(1);
@@ -128,44 +165,24 @@ fn probe() -> Result<Found, String> {
     result.map_err(|e| e.to_string())
 }
 
+/// How many descriptors this process has open; 0 where /proc does not tell.
+fn open_descriptors() -> u64 {
+    // The folder itself is open while it is read.
+    std::fs::read_dir("/proc/self/fd").map_or(0, |entries| (entries.count() as u64).saturating_sub(1))
+}
+
 /// The environment may restrict what the benchmarks use, not what there is.
 fn all_mechanisms(config: &mut Config) {
     config.mechanisms = None;
-    config.eager_max_bytes = 0;
 }
 
 /// Waits for the second process's message and looks at what was found.
-fn meet(endpoint: &Endpoint, group: EndpointId) -> Result<Found, OperationError> {
+fn meet(endpoint: &Endpoint, group: EndpointId) -> Result<Vec<(&'static str, Standing)>, OperationError> {
     let peer = endpoint.insert_peer(&address(group.member(1), endpoint))?;
     endpoint.receive(Source::Peer(peer), TagMatch::any(), &mut [])?;
     // What the other process can do is known once this can be sent.
     endpoint.send(peer, 0, &[])?;
-    let known = endpoint.standings(peer).into_iter();
-    let mechanism = |(name, standing): (&str, Standing)| Mechanism {
-        name: name.to_owned(),
-        unavailable: refusal(name, &standing),
-    };
-    let explanation = endpoint.explain(peer, LONG_BYTES)?;
-    Ok(Found { mechanisms: known.map(mechanism).collect(), ways: in_usual_order(&explanation) })
-}
-
-/// All ways of an explanation, each mechanism's together and the mechanisms in
-/// the order of the list, whatever rules have made of it.
-fn in_usual_order(explanation: &Explanation) -> Vec<String> {
-    let first = match &explanation.taken {
-        Taken::By { mechanism, model } => Some(format!("{mechanism}:{model}")),
-        _ => None,
-    };
-    let mut ways: Vec<String> = first.into_iter().chain(explanation.then.iter().cloned()).collect();
-    let names = lmt::mechanism_names();
-    let place = |way: &String| {
-        let way: Option<WayName> = way.parse().ok();
-        let name = names.iter().position(|name| way.as_ref().is_some_and(|way| way.name == *name));
-        (name.unwrap_or(names.len()), way.and_then(|way| way.model).map(|model| model as u8))
-    };
-    ways.sort_by_key(place);
-    ways.dedup();
-    ways
+    Ok(endpoint.standings(peer))
 }
 
 fn refusal(name: &str, standing: &Standing) -> Option<String> {
@@ -192,7 +209,8 @@ pub fn probe_main(group: &str) -> Result<(), BenchError> {
         BenchError::Usage("this subcommand is for lmt itself; use lmt bench or lmt compare".into())
     })?;
     let failed = |error: &dyn std::fmt::Display| BenchError::Failure(error.to_string());
-    let endpoint = Endpoint::builder().id(group.member(1)).configure(all_mechanisms).build();
+    let endpoint =
+        Endpoint::builder().id(group.member(1)).configure(all_mechanisms).statistics(false).build();
     let endpoint = endpoint.map_err(|e| failed(&e))?;
     let first = endpoint.insert_peer(&address(group.member(0), &endpoint)).map_err(|e| failed(&e))?;
     endpoint.send(first, 0, &[]).map_err(|e| failed(&e))?;

@@ -40,6 +40,7 @@ use lmt_core::identity::{Address, EndpointId};
 pub use lmt::launch::allowed_cpus;
 pub use parent::{Parent, Results};
 
+use crate::denials::Confinement;
 use channel::{FromRank, ToRank};
 
 /// Variable with the name of the test and the number of its run that a rank
@@ -83,6 +84,7 @@ pub struct Test {
     cpus: Vec<usize>,
     may_die: Vec<u32>,
     variables: Vec<(String, String)>,
+    confined: Vec<(u32, Confinement)>,
 }
 
 impl Test {
@@ -96,6 +98,7 @@ impl Test {
             cpus: Vec::new(),
             may_die: Vec::new(),
             variables: Vec::new(),
+            confined: Vec::new(),
         }
     }
 
@@ -124,6 +127,13 @@ impl Test {
         self
     }
 
+    /// A rank that runs under this confinement, in a child of the process that
+    /// [`Parent::pid`] names.
+    pub fn confine(mut self, rank: u32, confinement: &Confinement) -> Self {
+        self.confined.push((rank, confinement.clone()));
+        self
+    }
+
     /// Runs `body` in the ranks and waits for them.
     ///
     /// # Panics
@@ -142,7 +152,7 @@ impl Test {
         let this_run = parent::count_run(&self.name);
         let tag = format!("{}#{this_run}", self.name);
         match std::env::var(ENV_TEST) {
-            Ok(wanted) if wanted == tag => be_rank(body),
+            Ok(wanted) if wanted == tag => be_rank(&self, body),
             // The rank belongs to a later run of the same function.
             Ok(wanted) if wanted.starts_with(&format!("{}#", self.name)) => Results::default(),
             _ => parent::run(self, &tag, drive),
@@ -213,12 +223,21 @@ impl Group {
     }
 }
 
-fn be_rank(body: impl FnOnce(&Group)) -> ! {
+/// Whether this process belongs to the group of a test.
+pub(crate) fn is_started_by_a_test() -> bool {
+    lmt::launch::hook();
+    std::env::var_os(ENV_TEST).is_some()
+}
+
+fn be_rank(test: &Test, body: impl FnOnce(&Group)) -> ! {
     let launch = match lmt::launch::Group::from_env() {
         Ok(Some(group)) => group,
         Ok(None) => fail("LMT_RANK is not set in a rank of a test"),
         Err(error) => fail(&error.to_string()),
     };
+    if let Some((_, confinement)) = test.confined.iter().find(|(rank, _)| *rank == launch.rank) {
+        crate::denials::confine_rank(&test.name, confinement);
+    }
     let to = connect_parent().unwrap_or_else(|error| fail(&format!("no channel to the parent: {error}")));
     let from = to.try_clone().unwrap_or_else(|error| fail(&format!("no channel to the parent: {error}")));
     let group = Group { launch, channel: Mutex::new(Channel { to, from: BufReader::new(from) }) };

@@ -12,7 +12,7 @@ use super::links::{Cargo, Connection, HalfOpen, Outgoing, Owner, Peer};
 use super::poller::{Poller, Ready, TimerKey};
 use super::socket::{self, Listener, Miss, Received};
 use super::wire::{self, Kind};
-use super::{ConnectError, Handler, MAX_BLOB_BYTES, MAX_DESCRIPTORS, SendError, yama};
+use super::{ConnectError, Handler, MAX_BLOB_BYTES, MAX_DESCRIPTORS, SendError, users, yama};
 use crate::config::Config;
 use crate::error::PeerError;
 use crate::fork_guard::Origin;
@@ -43,6 +43,8 @@ pub struct Connector {
     pub(super) timeout: Duration,
     allow_other_users: bool,
     euid: u32,
+    /// Whether other users appear here under this process's own number.
+    shares_its_number: bool,
     /// The process that made this, which a forked child is not.
     origin: Origin,
     pub(super) peers: HashMap<EndpointId, Peer>,
@@ -78,6 +80,7 @@ impl Connector {
             timeout: Duration::from_millis(config.connect_timeout_ms),
             allow_other_users: config.allow_other_users,
             euid: nix::unistd::geteuid().as_raw(),
+            shares_its_number: users::shares_its_number(),
             origin: Origin::here(),
             peers: HashMap::new(),
             half_open: BTreeMap::new(),
@@ -367,7 +370,14 @@ impl Connector {
                 credentials.uid()
             )));
         }
-        socket::process(fd, &credentials).map_err(Identify::Short)
+        let process = socket::process(fd, &credentials).map_err(Identify::Short)?;
+        let is_unsure = self.shares_its_number && !self.allow_other_users;
+        match process {
+            Some(process) if is_unsure && !users::is_same(&process) => {
+                Err(Identify::Stranger(users::unsure(self.euid)))
+            }
+            process => Ok(process),
+        }
     }
 
     /// Reads at most `limit` datagrams from a peer's current connection.

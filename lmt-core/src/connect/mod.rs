@@ -57,6 +57,7 @@ mod poller;
 mod probe_area;
 mod socket;
 mod sys;
+mod users;
 mod wire;
 pub mod yama;
 

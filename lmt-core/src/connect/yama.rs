@@ -46,6 +46,13 @@ pub fn admit_launcher() -> Admission {
     }
 }
 
+/// Names this process itself to Yama, so that the processes that it starts may
+/// read and write its memory: what a launcher's name does for its ranks, for a
+/// process that is a rank and starts others.
+pub fn admit_descendants() -> Admission {
+    admit(&std::process::id().to_string())
+}
+
 fn admit(text: &str) -> Admission {
     // 0 would take back an admission, and -1 means everybody.
     let Some(pid) = text.parse::<u32>().ok().filter(|pid| (1..=i32::MAX as u32).contains(pid)) else {
@@ -76,7 +83,7 @@ mod tests {
     #[test]
     fn this_process_is_admitted_or_there_is_no_yama() {
         let pid = std::process::id();
-        match admit(&pid.to_string()) {
+        match admit_descendants() {
             Admission::Admitted { pid: named } => assert_eq!(named, pid),
             Admission::NotTaken { errno } => assert_eq!(errno, libc::EINVAL),
             other => panic!("{other:?}"),

@@ -168,6 +168,7 @@ impl Reception<'_> {
         self.inbox.clear_credit(key as u16);
         traffic.peers[key as usize].may_write = may_write;
         traffic.bury(key, error);
+        traffic.renew_eager();
         let peer = &traffic.peers[key as usize];
         if !peer.bound && peer.parked.is_empty() {
             traffic.remove(key);
@@ -193,6 +194,7 @@ impl Handler for Reception<'_> {
         if let Connection::Met(link) = &traffic.peers[key as usize].connection {
             traffic.selection.meet(key, link.cpus);
         }
+        traffic.renew_eager();
         let decisions = traffic.selection.decisions(key, traffic.transfers.standings(), &traffic.config);
         let peer = &mut traffic.peers[key as usize];
         peer.eager_max_bytes = decisions.eager_max_bytes();

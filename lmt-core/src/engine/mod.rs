@@ -71,6 +71,12 @@ pub enum CreateError {
         /// The names that exist.
         known: String,
     },
+    /// The files, the environment or what is set of a mechanism cannot be used.
+    #[error("{sentence}")]
+    Configuration {
+        /// Where, what is wrong, and what would be right.
+        sentence: String,
+    },
     /// A system call was refused.
     #[error("{what} failed: {source}; {advice}")]
     System {
@@ -114,7 +120,12 @@ pub struct Engine {
     until_sockets: u32,
     /// When they were last looked at.
     looked_at_sockets: Instant,
+    /// To be called when the endpoint is closed.
+    at_end: Option<AtEnd>,
 }
+
+/// What is called when an endpoint ends, with its [`Engine::totals`].
+type AtEnd = Box<dyn FnOnce(EagerCounters, &[(&'static str, Counters)]) + Send>;
 
 impl Engine {
     /// Creates an endpoint with this identity and these mechanisms.
@@ -190,6 +201,7 @@ impl Engine {
             discards: Discards::default(),
             detached: Vec::new(),
             looked_at_sockets: Instant::now(),
+            at_end: None,
         })
     }
 
@@ -320,6 +332,15 @@ impl Engine {
     /// in inbox cells, and by each mechanism.
     pub fn totals(&self) -> (EagerCounters, Vec<(&'static str, Counters)>) {
         (self.traffic.eager, self.traffic.transfers.standings().totals().collect())
+    }
+
+    /// Has `report` called with [`Engine::totals`] once this endpoint has been
+    /// closed, by [`Engine::close`] or by being dropped; not in a forked child.
+    pub fn at_end(
+        &mut self,
+        report: impl FnOnce(EagerCounters, &[(&'static str, Counters)]) + Send + 'static,
+    ) {
+        self.at_end = Some(Box::new(report));
     }
 
     /// Which way a message to a peer would take now, and why.

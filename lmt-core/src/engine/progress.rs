@@ -165,6 +165,10 @@ impl Engine {
             }
         }
         self.connector.goodbye_all();
+        if let Some(report) = self.at_end.take() {
+            let (eager, mechanisms) = self.totals();
+            report(eager, &mechanisms);
+        }
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use crate::matching::{Matcher, TagMatcher};
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
 use crate::rendezvous::{Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
-use crate::selection::{Explanation, Message as Question, Selection, Taken};
+use crate::selection::{Explanation, Message as Question, Selection, Source, Taken, Why};
 use crate::transfers::{Ended, Transfers};
 
 /// What a cell holds.
@@ -227,13 +227,36 @@ impl Traffic {
         }
     }
 
+    /// Asks anew up to where messages travel in cells, where that may depend on
+    /// how many processes there are: a peer has come or gone.
+    pub fn renew_eager(&mut self) {
+        if !self.selection.counts_processes() {
+            return;
+        }
+        for (key, peer) in self.peers.iter_mut().enumerate() {
+            if matches!(peer.connection, Connection::Up(_)) {
+                let mechanisms = self.transfers.standings();
+                let decisions = self.selection.decisions(key as PeerKey, mechanisms, &self.config);
+                peer.eager_max_bytes = decisions.eager_max_bytes();
+            }
+        }
+    }
+
     /// Why a message to a peer would take the way that it would.
     pub fn explain(&self, key: PeerKey, message: &Question) -> Explanation {
         let mut explanation = self.selection.explain(key, self.transfers.standings(), &self.config, message);
         if self.peers[key as usize].id == self.id {
+            let rule = "sender and receiver are one endpoint";
             explanation.taken = Taken::Within;
-            explanation.rule = "sender and receiver are one endpoint".to_owned();
+            explanation.place = "same process".to_owned();
+            explanation.rule = rule.to_owned();
+            explanation.source = Source::Default { line: None };
             explanation.then.clear();
+            explanation.notes.clear();
+            for other in &mut explanation.not_taken {
+                (other.why, other.errno) = (Why::NotNeeded, None);
+                other.sentence = rule.to_owned();
+            }
         }
         explanation
     }

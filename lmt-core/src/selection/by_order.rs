@@ -25,6 +25,7 @@ impl Policy for ByOrder {
         let taken = match ways.first() {
             _ if eager => Taken::Eager,
             Some((name, choice)) => Taken::By { mechanism: (*name).to_owned(), model: choice.model },
+            None if !situation.is_connected => Taken::Unknown,
             None => Taken::Nothing,
         };
         let rule = match eager {

@@ -22,6 +22,8 @@ pub enum Taken {
     },
     /// It stays within the process: sender and receiver are the same.
     Within,
+    /// It is not known yet: the two have not met.
+    Unknown,
     /// There is none.
     Nothing,
 }
@@ -146,6 +148,7 @@ impl fmt::Display for Taken {
                 write!(f, "{mechanism} ({model}: {who})")
             }
             Self::Within => f.write_str("one copy within the process"),
+            Self::Unknown => f.write_str("not known before the two have met"),
             Self::Nothing => f.write_str("nothing: no mechanism works with this peer"),
         }
     }
@@ -165,11 +168,16 @@ impl fmt::Display for Explanation {
         let width = self.not_taken.iter().map(|other| other.mechanism.len()).max().unwrap_or_default();
         for other in &self.not_taken {
             write!(f, "  not   {:width$}  {}", other.mechanism, other.sentence)?;
-            match other.errno {
-                Some(errno) => writeln!(f, " ({})", nix::errno::Errno::from_raw(errno))?,
-                None => writeln!(f)?,
+            // Most sentences name it themselves.
+            match other.errno.map(|errno| nix::errno::Errno::from_raw(errno).to_string()) {
+                Some(errno) if !other.sentence.contains(&errno) => writeln!(f, " ({errno})")?,
+                _ => writeln!(f)?,
             }
         }
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "explanation_tests.rs"]
+mod tests;

@@ -1,6 +1,6 @@
 //! The decisions of one endpoint for all its peers.
 
-use super::{Decisions, Explanation, KnownMechanism, Message, Policy, Situation};
+use super::{Decisions, Explanation, KnownMechanism, Message, Policy, Situation, Taken};
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
 use crate::mechanisms::Mechanisms;
@@ -53,6 +53,11 @@ impl Selection {
             *table = Table::new();
             self.group_changed();
         }
+    }
+
+    /// Whether decisions depend on which processes there are.
+    pub fn counts_processes(&self) -> bool {
+        self.policy.counts_processes()
     }
 
     fn group_changed(&mut self) {
@@ -121,8 +126,30 @@ impl Selection {
         let table = self.tables.get(peer as usize).unwrap_or(&unknown);
         let known = mechanisms.known(peer);
         let processes = self.processes();
-        self.policy.explain(&situation(&self.here, table, &processes, &known, config), message)
+        let mut explanation =
+            self.policy.explain(&situation(&self.here, table, &processes, &known, config), message);
+        if let Taken::By { mechanism, .. } = &explanation.taken {
+            let taken = known.iter().find(|known| known.name == mechanism.as_str());
+            explanation.notes.extend(taken.and_then(half));
+        }
+        explanation
     }
+}
+
+/// What is to be said of a mechanism that works in a part of its models only.
+fn half(known: &KnownMechanism) -> Option<String> {
+    if !known.is_available() || known.models.iter().all(|model| known.allows(*model)) {
+        return None;
+    }
+    let name = known.name;
+    let ours = known.standing.ours;
+    Some(match &known.standing.reason {
+        Some(reason) => format!("{name} works in part: {reason}"),
+        None if ours.read && ours.write => {
+            format!("{name} works in part: only this process can copy; the peer's own explanation says why")
+        }
+        None => format!("{name} works in part: it is refused one of its ways between the two"),
+    })
 }
 
 fn situation<'a>(
@@ -134,3 +161,7 @@ fn situation<'a>(
 ) -> Situation<'a> {
     Situation { here, there: &table.there, processes, mechanisms, config, is_connected: table.is_connected }
 }
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::fork_guard::Origin;
-use lmt_core::mechanism::Unavailable;
+use lmt_core::keys::{Key, Value};
+use lmt_core::mechanism::{Needs, Unavailable};
 
 use super::core::{Core, gone};
 use super::device::DeviceQueue;
@@ -103,6 +105,29 @@ impl<Q: WorkQueue> CopyEngine for DsaEngine<Q> {
 
     fn name(&self) -> &'static str {
         "dsa"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Device
+    }
+
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        super::checkups::checkups(host)
+    }
+
+    fn keys(&self) -> &'static [Key] {
+        super::KEYS
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        self.config.get(key)
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        if self.shared.is_some() {
+            return Err(format!("{key} cannot change once the device is in use; set it before"));
+        }
+        self.config.set(key, value)
     }
 
     fn available(&mut self) -> Result<(), Unavailable> {

@@ -6,11 +6,13 @@
 //! [`DsaEngine`] is the engine; it works on any [`queue::WorkQueue`], of which
 //! [`device::DeviceQueue`] is the hardware's.
 
+mod checkups;
 mod core;
 pub mod descriptor;
 pub mod device;
 mod engine;
 mod job;
+mod keys;
 mod portal;
 pub mod queue;
 pub mod status;
@@ -20,6 +22,7 @@ pub mod sysfs;
 use std::time::Duration;
 
 pub use engine::{DsaEngine, DsaJob};
+pub use keys::KEYS;
 use status::Status;
 
 /// What the engine can be told.

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use lmt_core::checkup::Host;
 use lmt_core::mechanism::Unavailable;
 
 const HELP: &str = "a CPU with a DSA needs the module idxd, an IOMMU in scalable mode \
@@ -59,6 +60,11 @@ impl Places {
     /// Where Linux has them.
     pub fn standard() -> Self {
         Self { devices: "/dev/dsa".into(), attributes: "/sys/bus/dsa/devices".into() }
+    }
+
+    /// Where a machine whose files are elsewhere has them.
+    pub fn on(host: &Host) -> Self {
+        Self { devices: host.dev_dir.join("dsa"), attributes: host.sys_dir.join("bus/dsa/devices") }
     }
 
     /// The device of a work queue.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Role, Step, Unavailable,
 };
 use lmt_core::process::PeerProcess;
 use lmt_knem::ioctl::IoctlDriver;
@@ -82,6 +83,17 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
 
     fn models(&self) -> &'static [Model] {
         self.regions.models()
+    }
+
+    /// A device behind a module.
+    fn needs(&self) -> Needs {
+        Needs::Device
+    }
+
+    fn checkups(&self, host: &Host) -> Vec<Finding> {
+        let mut found = self.regions.checkups(host);
+        found.push(super::checkups::dma_channels(host));
+        found
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {

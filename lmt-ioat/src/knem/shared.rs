@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lmt_core::buffer::Buffer;
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::fork_guard::Origin;
 use lmt_core::identity::EndpointId;
-use lmt_core::mechanism::Hello;
+use lmt_core::mechanism::{Hello, Needs};
 use lmt_core::process::PeerProcess;
 use lmt_core::region::Protection;
 use lmt_knem::{
@@ -57,6 +58,14 @@ impl<D: Driver> Driver for Shared<D> {
 
     fn mechanism_name() -> &'static str {
         "ioat-knem"
+    }
+
+    fn needs() -> Needs {
+        D::needs()
+    }
+
+    fn checkups(host: &Host) -> Vec<Finding> {
+        D::checkups(host)
     }
 
     fn owner(&self) -> EndpointId {

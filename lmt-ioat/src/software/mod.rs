@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 
 use lmt_core::bell::Bell;
 use lmt_core::fork_guard::Origin;
+use lmt_core::keys::{Key, Kind, Value};
 use lmt_core::mechanism::Unavailable;
 
 use crate::engine::{CopyEngine, CopyFailure, Progress, Reach, State, SubmitError};
@@ -28,6 +29,15 @@ pub struct Config {
     /// the thread that made it may run, and the kernel finds an idle one there.
     pub cpu: Option<usize>,
 }
+
+/// What can be set: the fields of [`Config`].
+pub const KEYS: &[Key] = &[Key {
+    name: "cpu",
+    kind: Kind::Cpu,
+    variable: None,
+    meaning: "the CPU to which the copying thread is bound",
+    reason: "it runs where the thread that made it may run, and the kernel finds an idle CPU there",
+}];
 
 /// A copying thread.
 #[derive(Debug)]
@@ -156,6 +166,29 @@ impl CopyEngine for Software {
 
     /// It works wherever threads do, which is tried once; the thread that stays
     /// is made on first use.
+    fn keys(&self) -> &'static [Key] {
+        KEYS
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        let cpu = self.config.cpu.map_or(Value::Absent, |cpu| Value::Number(cpu as u64));
+        (key == "cpu").then_some(cpu)
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        if self.is_running() {
+            return Err(format!("{key} cannot change once the thread runs; set it before"));
+        }
+        self.config.cpu = match (key, value) {
+            ("cpu", Value::Absent) => None,
+            ("cpu", Value::Number(cpu)) => Some(usize::try_from(cpu).unwrap_or(usize::MAX)),
+            ("cpu", _) => return Err("cpu must be the number of a CPU".to_owned()),
+            _ => return Err(format!("the copying thread has no key `{key}`")),
+        };
+        self.is_tried = false;
+        Ok(())
+    }
+
     fn available(&mut self) -> Result<(), Unavailable> {
         self.check_origin()?;
         if !self.is_tried {

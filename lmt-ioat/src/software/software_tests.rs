@@ -259,3 +259,24 @@ fn a_forked_child_has_no_engine_and_hurts_nobody() {
     assert_eq!(ended, Ok(nix::sys::wait::WaitStatus::Exited(child, 0)));
     assert!(target == source);
 }
+
+/// The thread is bound to the CPU that was set, and a CPU that there is not is
+/// told when the thread is to be made.
+#[test]
+fn the_cpu_that_is_set_is_the_threads() {
+    use lmt_core::keys::Value;
+
+    use crate::engine::CopyEngine;
+
+    let mut engine = super::Software::default();
+    assert_eq!(engine.get("cpu"), Some(Value::Absent));
+    engine.set("cpu", Value::Number(100_000)).unwrap();
+    assert_eq!(engine.get("cpu"), Some(Value::Number(100_000)));
+    engine.available().unwrap_err();
+    engine.set("cpu", Value::Absent).unwrap();
+    engine.available().unwrap();
+    assert!(engine.set("core", Value::Absent).is_err());
+    for key in engine.keys() {
+        key.check(&engine.get(key.name).unwrap()).unwrap();
+    }
+}

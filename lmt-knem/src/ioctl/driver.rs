@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lmt_core::buffer::{Access, Buffer};
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::identity::EndpointId;
-use lmt_core::mechanism::{Direction, Hello};
+use lmt_core::mechanism::{Direction, Hello, Needs};
 use lmt_core::process::PeerProcess;
 use lmt_core::region::Protection;
 
@@ -295,6 +296,14 @@ impl Driver for IoctlDriver {
 
     fn mechanism_name() -> &'static str {
         "knem-ioctl"
+    }
+
+    fn needs() -> Needs {
+        Needs::Module
+    }
+
+    fn checkups(host: &Host) -> Vec<Finding> {
+        super::checkups::checkups(host)
     }
 
     fn owner(&self) -> EndpointId {

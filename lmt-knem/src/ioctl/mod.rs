@@ -7,6 +7,8 @@
 
 pub mod abi;
 #[cfg(not(loom))]
+mod checkups;
+#[cfg(not(loom))]
 mod copies;
 #[cfg(not(loom))]
 mod dma;

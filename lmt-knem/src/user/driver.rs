@@ -4,6 +4,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
+use lmt_core::checkup::{Finding, Host};
 use lmt_core::fork_guard::Origin;
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::Hello;
@@ -156,6 +157,10 @@ impl Driver for UserDriver {
     /// Its copies are the kernel's between two processes.
     fn reaches_all_memory() -> bool {
         true
+    }
+
+    fn checkups(host: &Host) -> Vec<Finding> {
+        lmt_cma::checkups(host)
     }
 
     fn open() -> Result<Self, KnemError> {

@@ -256,7 +256,7 @@ fn of_getfd(errno: Errno) -> KnemError {
         Errno::ESRCH => "the process is not found here; both must share one pid namespace",
         Errno::EPERM => {
             "the kernel does not let this process take the other's table of regions (pidfd_getfd); both must run as \
-             the same user in one user namespace, the other dumpable, and where \
+             the same user in one user namespace, the other dumpable, no seccomp filter may forbid the call, and where \
              /proc/sys/kernel/yama/ptrace_scope is 1 (Yama) it must name this process, or an ancestor of this \
              one, by PR_SET_PTRACER"
         }

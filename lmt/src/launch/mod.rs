@@ -65,3 +65,14 @@ pub const ENV_GROUP: &str = "LMT_GROUP";
 pub const ENV_LAUNCHER_PID: &str = "LMT_LAUNCHER_PID";
 /// Variable with the folder of the sockets; the abstract namespace when unset.
 pub const ENV_SOCKET_DIR: &str = "LMT_SOCKET_DIR";
+
+/// What the launcher sets for its ranks and for itself.
+pub(crate) const VARIABLES: [&str; 6] =
+    [ENV_RANK, ENV_SIZE, ENV_GROUP, ENV_LAUNCHER_PID, ENV_SOCKET_DIR, supervisor::ENV_SUPERVISOR];
+
+/// Lets the processes that this one starts reach its memory where Yama would
+/// keep them out, as the launcher lets ranks reach each other. Where there is no
+/// Yama nothing is done and nothing is needed.
+pub fn admit_descendants() {
+    lmt_core::connect::yama::admit_descendants();
+}

@@ -3,8 +3,8 @@
 
 use lmt_core::selection::{Reuse, Warmth};
 
-use crate::topology::Place;
 use crate::rules::{Bound, Rule};
+use crate::topology::Place;
 
 /// Values of DMAmin for which rules are compared: it is not known when a file
 /// is read, so only what holds for every value is called wrong.
@@ -124,16 +124,14 @@ fn is_exception(earlier: &Rule, later: &Rule) -> bool {
             (one, other) => (one == other).then_some(false),
         }
     }
-    let places = {
-        let within = later.places.is_empty()
-            || (!earlier.places.is_empty() && earlier.places.iter().all(|p| later.places.contains(p)));
-        within.then(|| number_of_places(earlier) < number_of_places(later))
-    };
+    let (of_earlier, of_later) = (places(earlier), places(later));
+    let within = of_earlier.iter().all(|place| of_later.contains(place));
+    let by_places = within.then_some(of_earlier.len() < of_later.len());
     let processes = |rule: &Rule| rule.min_processes.unwrap_or(0);
     let by_processes =
         (processes(earlier) >= processes(later)).then(|| processes(earlier) > processes(later));
     let each = [
-        places,
+        by_places,
         narrows(&earlier.contiguous, &later.contiguous),
         narrows(&earlier.warmth, &later.warmth),
         narrows(&earlier.reuse, &later.reuse),
@@ -142,11 +140,9 @@ fn is_exception(earlier: &Rule, later: &Rule) -> bool {
     each.iter().all(Option::is_some) && each.contains(&Some(true))
 }
 
-fn number_of_places(rule: &Rule) -> usize {
-    if rule.places.is_empty() {
-        return Place::ALL.len();
-    }
-    Place::ALL.iter().filter(|place| rule.places.contains(place)).count()
+/// The places that a rule fits, each once.
+fn places(rule: &Rule) -> Vec<Place> {
+    Place::ALL.into_iter().filter(|place| rule.places.is_empty() || rule.places.contains(place)).collect()
 }
 
 /// Whether the `earlier` rules together fit all that `rule` fits, whatever
@@ -160,7 +156,7 @@ fn is_unreachable(rule: &Rule, rules: &[Rule], earlier: &[usize]) -> bool {
     !earlier.is_empty()
         && DMA_MIN_SAMPLES.iter().all(|dma_min| {
             let Some(wanted) = lengths(rule.above, rule.up_to, *dma_min) else { return true };
-            cells(rule).all(|cell| {
+            cells(rule, &earlier).all(|cell| {
                 let fitting = earlier.iter().filter(|rule| cell.fits(rule));
                 covers(fitting.filter_map(|rule| lengths(rule.above, rule.up_to, *dma_min)).collect(), wanted)
             })
@@ -196,21 +192,35 @@ impl Cell {
     }
 }
 
-/// Every kind of message that a rule fits.
-fn cells(rule: &Rule) -> impl Iterator<Item = Cell> {
-    let all = Place::ALL.into_iter().flat_map(|place| {
-        [false, true].into_iter().flat_map(move |contiguous| {
-            [Warmth::Unknown, Warmth::Warm, Warmth::Cold].into_iter().flat_map(move |warmth| {
-                [Reuse::Unknown, Reuse::Once, Reuse::Again].into_iter().map(move |reuse| Cell {
-                    place,
-                    contiguous,
-                    warmth,
-                    reuse,
-                })
-            })
-        })
-    });
-    all.filter(|cell| cell.fits(rule))
+/// Every kind of message that a rule fits and the `others` could tell apart.
+fn cells(rule: &Rule, others: &[&Rule]) -> impl Iterator<Item = Cell> {
+    let tells = |condition: fn(&Rule) -> bool| others.iter().any(|other| condition(other));
+    let segments = values(rule.contiguous, tells(|other| other.contiguous.is_some()), &[false, true]);
+    let warmth = [Warmth::Unknown, Warmth::Warm, Warmth::Cold];
+    let warmth = values(rule.warmth, tells(|other| other.warmth.is_some()), &warmth);
+    let reuse = [Reuse::Unknown, Reuse::Once, Reuse::Again];
+    let reuse = values(rule.reuse, tells(|other| other.reuse.is_some()), &reuse);
+    let mut cells = Vec::new();
+    for place in places(rule) {
+        for contiguous in &segments {
+            for warmth in &warmth {
+                let with =
+                    |reuse: &Reuse| Cell { place, contiguous: *contiguous, warmth: *warmth, reuse: *reuse };
+                cells.extend(reuse.iter().map(with));
+            }
+        }
+    }
+    cells.into_iter()
+}
+
+/// The values of a condition that are to be tried: the one that the rule has, or
+/// all, or any one where nobody tells them apart.
+fn values<T: Copy>(own: Option<T>, is_told_apart: bool, all: &[T]) -> Vec<T> {
+    match own {
+        Some(value) => vec![value],
+        None if is_told_apart => all.to_vec(),
+        None => all[..1].to_vec(),
+    }
 }
 
 #[cfg(test)]

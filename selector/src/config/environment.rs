@@ -119,7 +119,7 @@ fn problem(name: &str, value: &str, wrong: &Wrong) -> Problem {
     let span = name.len() + 1..source.len();
     let mark = Mark { span, label: "this value".to_owned() };
     let message = format!("the variable {name} {}", wrong.is);
-    Problem::at(Path::new(SHOWN), &source, vec![mark], message, wrong.help.clone())
+    Problem::of_variable(Path::new(SHOWN), &source, mark, message, wrong.help.clone())
 }
 
 #[cfg(test)]

@@ -47,6 +47,21 @@ pub fn load(sources: &Sources) -> Result<Configuration, ConfigFailure> {
     Ok(configuration)
 }
 
+/// Reads and checks one file, as a user's.
+///
+/// # Errors
+/// [`ConfigFailure`] with everything that is wrong with it.
+pub fn check_file(path: &Path, known: &Known) -> Result<Parsed, ConfigFailure> {
+    let parsed = match read_file(path) {
+        Ok(text) => parse_file(path, &text, Authority::User, known),
+        Err(error) => {
+            let message = format!("the file cannot be read: {}", error.what);
+            Err(vec![Problem::of_file(path, message, error.help)])
+        }
+    };
+    parsed.map_err(ConfigFailure::new)
+}
+
 impl Configuration {
     /// See [`load`](super::load()).
     ///

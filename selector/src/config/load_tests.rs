@@ -179,7 +179,7 @@ fn all_that_is_wrong_with_all_sources_is_told_at_once() {
     let sentence = failure.to_string();
     assert_eq!(
         sentence,
-        "the environment:1:15: the variable LMT_EAGER_MAX is `4kB`, whose unit `kB` is not known; sizes are a number of bytes, or text with B, KiB, MiB or GiB (powers of 1024): write \"4 KiB\" (and 3 more problems; `lmt config --check` shows all)"
+        "the environment: the variable LMT_EAGER_MAX is `4kB`, whose unit `kB` is not known; sizes are a number of bytes, or text with B, KiB, MiB or GiB (powers of 1024): write \"4 KiB\" (and 3 more problems; `lmt config --check` shows all)"
     );
     let report = failure.render();
     for part in ["did you mean `spins`?", "two.toml:2:15", "missing.toml", "LMT_EAGER_MAX=4kB"] {

@@ -51,6 +51,12 @@ impl Problem {
         Self { path: path.to_owned(), line, column, message, help, source: source.clone(), marks }
     }
 
+    /// Something about a variable of the environment, whose text is
+    /// `NAME=value`; the mark is the value. It has no line.
+    pub fn of_variable(path: &Path, source: &Arc<str>, mark: Mark, message: String, help: String) -> Self {
+        Self { line: 0, column: 0, ..Self::at(path, source, vec![mark], message, help) }
+    }
+
     /// The problem with its line of the text and carets below it.
     pub fn render(&self) -> String {
         let path = self.path.display().to_string();
@@ -109,7 +115,11 @@ pub struct ConfigFailure {
 }
 
 impl ConfigFailure {
-    /// Of at least one problem.
+    pub(super) fn new(problems: Vec<Problem>) -> Self {
+        Self { problems }
+    }
+
+    /// A failure if there is a problem.
     pub(super) fn of(problems: Vec<Problem>) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
     }

@@ -78,7 +78,8 @@ pub fn parse_file(
     for error in &errors {
         syntax(&mut reader, error);
     }
-    if !errors.is_empty() {
+    // With a key twice all else is as it was written.
+    if !errors.iter().all(is_of_a_key_twice) {
         return Err(in_order(reader.problems));
     }
     let layer = Layer {
@@ -119,10 +120,14 @@ fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
     problems
 }
 
+fn is_of_a_key_twice(error: &toml::de::Error) -> bool {
+    error.message().contains("duplicate key")
+}
+
 /// The parser's own errors.
 fn syntax(reader: &mut Reader<'_>, error: &toml::de::Error) {
     let message = error.message().replace('\n', "; ");
-    let (message, help) = match message.contains("duplicate key") {
+    let (message, help) = match is_of_a_key_twice(error) {
         true => ("this key stands here a second time".to_owned(), "keep one of the two"),
         false => (format!("this is no TOML: {message}"), "see https://toml.io for what is"),
     };
@@ -333,15 +338,14 @@ fn calibration(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_
                 provenance.complete = *complete;
                 complete.to_string()
             }
-            ("cpus" | "seconds", DeValue::Integer(number)) => number.as_str().to_owned(),
             ("date", DeValue::Datetime(date)) => date.to_string(),
-            ("complete" | "cpus" | "seconds", other) => {
-                let rule = if *name == "complete" {
-                    "it must be true or false"
-                } else {
-                    "it must be a whole number"
-                };
-                reader.wrong_value(field, &Wrong::new(format!("is {}", type_of(other)), rule));
+            ("skipped", DeValue::Array(list)) if list.iter().all(|text| text.get_ref().is_str()) => {
+                list.iter().filter_map(|text| text.get_ref().as_str()).collect::<Vec<_>>().join("; ")
+            }
+            ("complete" | "skipped", other) => {
+                let rule = if *name == "complete" { "true or false" } else { "a list of texts" };
+                let is = format!("is {}", type_of(other));
+                reader.wrong_value(field, &Wrong::new(is, format!("it must be {rule}")));
                 continue;
             }
             _ => match reader.text(field, "a text") {

@@ -11,12 +11,16 @@ use super::read::empty_range;
 use super::reader::{Field, Reader};
 use super::table;
 use super::value::{Wrong, not_whole, type_of, whole};
-use crate::topology::Place;
 use crate::rules::{Bound, Figure, Rule, Take};
 use crate::size;
+use crate::topology::Place;
 
 /// The longest message that may travel in cells.
 const MOST_EAGER_BYTES: u64 = 1 << 20;
+
+/// The most rules of one file: they are compared with each other whenever it is
+/// read.
+const MOST_RULES: usize = 1024;
 
 /// A rule and where it stands.
 struct Placed {
@@ -29,6 +33,11 @@ struct Placed {
 /// The rules of a file, checked one by one and against each other.
 pub(super) fn rules(reader: &mut Reader<'_>, field: Field<'_, '_>) -> Vec<Rule> {
     let tables = reader.tables(field, "[[rule]]");
+    if let Some((span, _)) = tables.get(MOST_RULES) {
+        let message = format!("the file has {} rules", tables.len());
+        reader.wrong(span.clone(), "one too many", message, format!("write at most {MOST_RULES}"));
+        return Vec::new();
+    }
     // Of a rule that cannot be read nothing can be said beside the others.
     let placed: Vec<Placed> =
         tables.into_iter().filter_map(|(span, table)| rule(reader, span, table)).collect();

@@ -66,6 +66,16 @@ pub(super) const MAX_READERS: Key = Key {
     reason: "readers of one process share its page-table locks: on the machines of contention-aware-cma 4 to 8 at once were best",
 };
 
+/// The key that says how DMAmin is found.
+pub const fn dma_min_key() -> &'static str {
+    DMA_MIN.name
+}
+
+/// The key of the cap on readers.
+pub const fn max_readers_key() -> &'static Key {
+    const { &MAX_READERS }
+}
+
 const DMA_MIN: Field = Field {
     name: "dma_min",
     kind: "word or size",
@@ -194,17 +204,18 @@ const fn told(name: &'static str, kind: &'static str, meaning: &'static str) -> 
     }
 }
 
-/// The keys of `[calibration]`: all but `complete` are text for people.
+/// The keys of `[calibration]`.
 pub(super) const CALIBRATION: &[Field] = &[
-    told("date", "text", "when the measurements began, as RFC 3339 has it"),
+    told("date", "text", "when it was measured, in UTC as RFC 3339 has it"),
     told("machine", "text", "the machine's fingerprint: model of the processor and number of CPUs"),
     told("cpu", "text", "the processor's model"),
-    told("cpus", "whole number", "how many CPUs could be used"),
-    told("kernel", "text", "the kernel's version"),
+    told("kernel", "text", "the kernel's name and release"),
+    told("cpus", "text", "the CPUs that could be used"),
     told("lmt", "text", "the version of lmt"),
-    told("command", "text", "the command that measured"),
-    told("seconds", "whole number", "how long the measurements took"),
+    told("hwloc", "text", "what hwloc says of the machine"),
+    told("options", "text", "with which options it was measured"),
     told("complete", "true or false", "whether everything was measured, or the run was interrupted"),
+    told("skipped", "list of texts", "what was not measured, and why"),
 ];
 
 const fn measured(

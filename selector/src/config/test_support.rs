@@ -4,11 +4,16 @@ use std::path::Path;
 
 use lmt_core::keys::{Key, Kind, Value};
 use lmt_core::mechanism::Model;
+use lmt_core::selection::{Reuse, Warmth};
+use proptest::option::of;
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
 
 use super::known::{Known, MechanismFacts};
 use super::problem::Problem;
 use super::read::{Parsed, parse_file};
-use crate::rules::Authority;
+use crate::rules::{Authority, Bound, Rule, Take};
+use crate::topology::Place;
 
 const KEYS: &[Key] = &[
     Key {
@@ -53,4 +58,52 @@ pub(super) fn parse(text: &str) -> Result<Parsed, Vec<Problem>> {
 /// What is wrong with a text, a sentence each.
 pub(super) fn complaints(text: &str) -> Vec<String> {
     parse(text).err().into_iter().flatten().map(|problem| problem.to_string()).collect()
+}
+
+/// Any rule that a file can have, with bounds that often meet others'.
+pub(super) fn any_rule() -> impl Strategy<Value = Rule> {
+    let bytes = select(vec![0, 1, 1000, 4096, 65536, 65537, 1 << 20, (1 << 20) + 1, 16 << 20, u64::MAX]);
+    let bound = prop_oneof![3 => bytes.prop_map(Bound::Bytes), 1 => Just(Bound::DmaMin)];
+    let bounds = (of(bound.clone()), of(bound));
+    let places = prop_oneof![1 => Just(Vec::new()), 1 => subsequence(Place::ALL.to_vec(), 1..=7)];
+    let hints = (of(select(vec![Warmth::Warm, Warmth::Cold])), of(select(vec![Reuse::Again, Reuse::Once])));
+    let counts = (of(2u32..4), of(1u32..5));
+    let ways = subsequence(vec!["cma", "cma:put", "net", "net:get", "net-slow", "shm"], 1..=6).prop_shuffle();
+    // One rule in five takes cells, with the range that such a rule has.
+    (bounds, places, of(any::<bool>()), hints, counts, ways, 0u8..5, 0u64..=1 << 20).prop_map(
+        |(
+            (above, up_to),
+            places,
+            contiguous,
+            (warmth, reuse),
+            (min_processes, max_readers),
+            ways,
+            kind,
+            end,
+        )| {
+            let ways = ways.into_iter().map(|way| way.parse().unwrap()).collect();
+            let rule = Rule {
+                above,
+                up_to,
+                places,
+                contiguous,
+                warmth,
+                reuse,
+                min_processes,
+                take: Take::Ways(ways),
+                max_readers,
+                line: 1,
+            };
+            match kind {
+                0 => Rule {
+                    above: None,
+                    up_to: Some(Bound::Bytes(end)),
+                    take: Take::Eager,
+                    max_readers: None,
+                    ..rule
+                },
+                _ => rule,
+            }
+        },
+    )
 }

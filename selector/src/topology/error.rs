@@ -48,16 +48,16 @@ pub enum TopologyError {
 
     /// A file that is not hwloc's XML.
     #[error(
-        "{origin}'{}' is not a machine in the XML of hwloc 1 or 2 ({source}): \
-         write one by 'lstopo machine.xml' with hwloc 2", .path.display()
+        "{origin}'{}' is not a machine in the XML of hwloc 2, for {}: \
+         write one by 'lstopo machine.xml' with hwloc 2", .path.display(), .reason.escape_debug()
     )]
     Xml {
         /// "HWLOC_XMLFILE: ", or empty.
         origin: &'static str,
         /// The file.
         path: PathBuf,
-        /// hwloc's errno.
-        source: io::Error,
+        /// What is wrong with it.
+        reason: String,
     },
 
     /// A root of a file system that describes no CPUs.

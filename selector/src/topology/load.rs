@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::sys::{Loaded, Unloaded};
-use super::{Machine, Source, TopologyError, synthetic, sys};
+use super::{Machine, Source, TopologyError, synthetic, sys, xml};
 
 /// hwloc's plugins parse XML with a library that wants its first use to be
 /// alone; reading a machine is rare, so all of them are.
@@ -18,7 +18,7 @@ impl Machine {
     /// `HWLOC_FSROOT`, `HWLOC_SYNTHETIC`, `HWLOC_XMLFILE`, the first of them
     /// that is set.
     ///
-    /// It takes some milliseconds, so do it once and share the result. Like
+    /// It takes some milliseconds (docs/topology.md), so do it once and share the result. Like
     /// every reader of the environment, it must not run while another thread
     /// changes variables (`std::env::set_var` is unsafe for that reason).
     ///
@@ -89,12 +89,15 @@ impl Machine {
         if path == Path::new("-") {
             return Err(unreadable(io::Error::other("standard input belongs to the program")));
         }
-        let broken = |source| TopologyError::Xml { origin, path: path.to_owned(), source };
+        let broken = |reason| TopologyError::Xml { origin, path: path.to_owned(), reason };
         let bytes = std::fs::read(path).map_err(unreadable)?;
-        let xml = CString::new(bytes).map_err(|_| broken(io::ErrorKind::InvalidData.into()))?;
-        read(source, |topology| topology.set_xml(&xml).map_err(broken)).map_err(|e| match e {
+        let text = String::from_utf8(bytes).map_err(|_| broken("it is no UTF-8 text".to_owned()))?;
+        xml::check(&text).map_err(broken)?;
+        let text = CString::new(text).map_err(|_| broken("it holds a NUL".to_owned()))?;
+        let refused = |error: io::Error| broken(format!("hwloc refuses it: {error}"));
+        read(source, |topology| topology.set_xml(&text).map_err(refused)).map_err(|e| match e {
             // The file is only parsed to its end while it is loaded.
-            TopologyError::Hwloc { source, .. } => broken(source),
+            TopologyError::Hwloc { source, .. } => refused(source),
             other => other,
         })
     }

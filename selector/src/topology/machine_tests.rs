@@ -153,8 +153,6 @@ fn instruction_caches_do_not_count() {
     assert_eq!(place(&machine, 1, 2), Place::SameNuma);
 }
 
-/// The caches of a Barcelona are as large inside as outside where four share
-/// the outer one, but one cache of equal size is no larger than another.
 #[test]
 fn of_equal_caches_the_outer_one_is_largest() {
     let machine = machine("l3:1(size=1048576) l2:2(size=1048576) core:1 pu:1");

@@ -29,6 +29,7 @@ mod synthetic;
 mod sys;
 #[cfg(test)]
 pub(crate) mod testing;
+mod xml;
 
 use lmt_core::cpu_set::CpuSet;
 

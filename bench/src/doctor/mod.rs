@@ -1,0 +1,123 @@
+//! `lmt doctor`: what works on this machine, and what would make the rest work.
+//!
+//! Whether a mechanism works is found out between two real processes
+//! ([`crate::engine::endpoint::meet_second_process`]); everything else explains
+//! that. No mechanism is named here: each brings its own checks.
+
+mod cpus;
+mod diagnosis;
+mod files;
+mod limits;
+mod memory;
+mod rights;
+mod show;
+mod topology;
+mod variables;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use lmt::checkup::{Finding, Host};
+use serde::Serialize;
+
+pub use diagnosis::{Diagnosis, diagnose};
+
+use crate::cli::{DoctorArgs, DoctorFormat};
+use crate::engine::endpoint::{Meeting, meet_second_process};
+use crate::error::BenchError;
+
+/// Ranks that are thought of when none are given.
+const RANKS: u32 = 2;
+
+/// A finding and the heading under which it stands.
+#[derive(Debug, Serialize)]
+pub struct Grouped {
+    /// The heading.
+    pub group: &'static str,
+    /// The finding.
+    #[serde(flatten)]
+    pub finding: Finding,
+}
+
+/// All that was found.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The version of this command.
+    pub lmt: &'static str,
+    /// Where another machine's files were read; none for this machine.
+    pub root: Option<PathBuf>,
+    /// How many ranks were thought of.
+    pub ranks: u32,
+    /// What was found of the machine and of this process.
+    pub findings: Vec<Grouped>,
+    /// What was found of each mechanism, in order of preference.
+    pub mechanisms: Vec<Diagnosis>,
+    /// The names of the mechanisms that are the best for this kernel.
+    pub best: Vec<&'static str>,
+    /// Whether they work.
+    pub ok: bool,
+    /// The same in one sentence.
+    pub verdict: String,
+}
+
+/// `lmt doctor`.
+///
+/// # Errors
+/// [`BenchError::Unwell`], with everything said, when the best mechanisms for
+/// this kernel do not work; an output that nobody takes.
+pub fn run(args: &DoctorArgs) -> Result<(), BenchError> {
+    let report = examine(args)?;
+    let mut out = io::stdout().lock();
+    let written = match args.format {
+        DoctorFormat::Json => serde_json::to_string_pretty(&report)
+            .map_err(io::Error::from)
+            .and_then(|text| writeln!(out, "{text}")),
+        DoctorFormat::Table => {
+            let colour =
+                io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+            out.write_all(show::table(&report, colour).as_bytes())
+        }
+    };
+    written.and_then(|()| out.flush()).map_err(|error| BenchError::from_output(&error))?;
+    if report.ok { Ok(()) } else { Err(BenchError::Unwell) }
+}
+
+fn examine(args: &DoctorArgs) -> Result<Report, BenchError> {
+    let holds_any = |root: &&PathBuf| ["proc", "sys", "dev"].iter().any(|folder| root.join(folder).is_dir());
+    if let Some(root) = args.root.as_ref().filter(|root| !holds_any(root)) {
+        let sentence =
+            format!("--root {} holds no proc, sys or dev; name the folder that they are in", root.display());
+        return Err(BenchError::Usage(sentence));
+    }
+    let host = args.root.as_ref().map_or_else(Host::default, |root| Host::under(root));
+    let ranks = args.ranks.unwrap_or(RANKS);
+    let meeting = meet_second_process();
+    let (mechanisms, best, ok, verdict) = diagnose(&host, &meeting);
+    Ok(Report {
+        lmt: env!("CARGO_PKG_VERSION"),
+        root: (!host.is_this_machine()).then(|| args.root.clone()).flatten(),
+        ranks,
+        findings: findings(&host, ranks, meeting.as_ref().ok()),
+        mechanisms,
+        best,
+        ok,
+        verdict,
+    })
+}
+
+fn findings(host: &Host, ranks: u32, meeting: Option<&Meeting>) -> Vec<Grouped> {
+    let groups: [(&'static str, Vec<Finding>); 5] = [
+        ("kernel and rights", rights::findings(host)),
+        ("memory", memory::findings(host, ranks)),
+        ("descriptors and files", files::findings(host, ranks, meeting)),
+        ("processors", [cpus::findings(host, ranks), topology::findings()].concat()),
+        ("environment", variables::findings()),
+    ];
+    let with_heading = |(group, findings): (&'static str, Vec<Finding>)| {
+        findings.into_iter().map(move |finding| Grouped { group, finding })
+    };
+    groups.into_iter().flat_map(with_heading).collect()
+}
+
+#[cfg(test)]
+mod fixture;

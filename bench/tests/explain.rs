@@ -1,0 +1,232 @@
+//! `lmt explain` and `LMT_STATS`, as users start them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Two packages, each with two L2 of 4 MiB that two cores share: the Xeon E5345
+/// of the ICPP 2009 paper.
+const E5345: &str = "package:2 l2:2(size=4194304) core:2 pu:1";
+
+/// An empty folder in place of the user's own.
+fn nowhere() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("explain-nowhere");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lmt"));
+    command.args(arguments).env("XDG_CONFIG_HOME", nowhere());
+    for variable in ["LMT_CONFIG", "LMT_MECHANISM", "LMT_EAGER_MAX", "HWLOC_SYNTHETIC", "HWLOC_XMLFILE"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+fn succeed(output: &Output) -> &str {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// On the paper's machine, with all mechanisms taken to work that are named.
+fn on_e5345(arguments: &[&str]) -> Output {
+    command(arguments).env("HWLOC_SYNTHETIC", E5345).output().unwrap()
+}
+
+/// A file of configuration of a test's own.
+fn config(name: &str, content: &str) -> String {
+    let path = nowhere().join(format!("{}.toml", name.replace(':', "-")));
+    std::fs::write(&path, content).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_str(succeed(output)).unwrap()
+}
+
+#[test]
+fn the_decision_its_rule_and_its_place_in_a_file() {
+    let file = config(
+        "decision",
+        "[[rule]]\nup_to = \"64 KiB\"\ntake = \"eager\"\n\n[[rule]]\nabove = \"64 KiB\"\nup_to = \"DMAmin\"\n\
+         place = \"shared-l2\"\ntake = [\"shm\", \"cma\"]\n\n[[rule]]\nabove = \"DMAmin\"\ntake = [\"knem\"]\n",
+    );
+    let ask = |to: &str| {
+        let answer = json(&on_e5345(&[
+            "explain",
+            "--bytes",
+            "64KiB,1MiB,2MiB",
+            "--from",
+            "0",
+            "--to",
+            to,
+            "--config",
+            &file,
+            "--assume",
+            "cma,shm,knem",
+            "--format",
+            "json",
+        ]));
+        assert_eq!(answer["is_this_machine"], false);
+        answer["explanations"].as_array().unwrap().clone()
+    };
+    let near = ask("1");
+    assert_eq!(near[0]["taken"], "eager");
+    assert_eq!(near[0]["source"]["file"]["line"], 1);
+    assert_eq!(near[1]["taken"]["by"]["mechanism"], "shm");
+    assert_eq!(near[1]["source"]["file"]["line"], 5);
+    assert_eq!(near[1]["source"]["file"]["path"], file.as_str());
+    assert_eq!(near[1]["place"], "shared L2");
+    assert_eq!(near[2]["taken"]["by"]["mechanism"], "knem-ioctl");
+    let notes = near[2]["notes"].as_array().unwrap();
+    assert!(notes.contains(&"DMAmin 1 MiB = 4 MiB of L2 / (2 x 2 cores that share it)".into()), "{notes:?}");
+    let far = ask("4");
+    assert_eq!(far[1]["taken"]["by"]["mechanism"], "cma", "the rule of the shared L2 does not hold");
+    assert_eq!(far[1]["place"], "nothing shared but the machine");
+}
+
+#[test]
+fn hints_segments_readers_and_processes_are_asked_for() {
+    let ask = |condition: &str, way: &str, more: &[&str]| {
+        let exception = match condition {
+            "" => String::new(),
+            condition => format!("[[rule]]\nabove = \"4 KiB\"\n{condition}\ntake = [\"{way}\"]\n"),
+        };
+        let general = "[[rule]]\nabove = \"4 KiB\"\ntake = [\"cma\"]\nmax_readers = 2\n";
+        let file = config(&format!("condition-{way}"), &format!("{exception}{general}"));
+        let mut arguments = vec!["explain", "--bytes", "1MiB", "--from", "0", "--to", "1", "--config", &file];
+        arguments.extend(["--assume", "cma,shm,knem-user,writev", "--format", "json"]);
+        arguments.extend(more);
+        let taken = json(&on_e5345(&arguments))["explanations"][0]["taken"]["by"].clone();
+        format!("{}:{}", taken["mechanism"].as_str().unwrap(), taken["model"].as_str().unwrap())
+    };
+    assert_eq!(ask("", "", &[]), "cma:get");
+    assert_eq!(ask("", "", &["--sender", "warm"]), "cma:put");
+    assert_eq!(ask("", "", &["--sender", "cold"]), "cma:get");
+    assert_eq!(ask("", "", &["--readers", "2"]), "cma:put");
+    for (condition, way, option) in [
+        ("segments = \"many\"", "shm:cooperative", ["--segments", "many"]),
+        ("reuse = \"again\"", "knem-user:get", ["--reuse", "again"]),
+        ("sender = \"cold\"", "knem-user:put", ["--sender", "cold"]),
+        ("min_processes = 3", "writev:cooperative", ["--processes", "3"]),
+    ] {
+        assert_eq!(ask(condition, way, &[]), "cma:get");
+        assert_eq!(ask(condition, way, &option), way);
+    }
+}
+
+#[test]
+fn a_table_has_a_line_for_each_power_of_two() {
+    let output = on_e5345(&["explain", "--table", "--from", "0", "--to", "1", "--assume", "cma"]);
+    let out = succeed(&output);
+    assert!(out.contains("it is not this machine"), "{out}");
+    let rows: Vec<&str> =
+        out.lines().skip_while(|line| !line.trim_start().starts_with("bytes")).skip(1).collect();
+    assert_eq!(rows.len(), 25, "{out}");
+    let words = |row: &str| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(rows[0])[..3], ["1", "B", "eager"]);
+    assert_eq!(words(rows[24])[..3], ["16", "MiB", "cma:get"]);
+    assert!(rows[24].contains("default.toml:"), "{out}");
+}
+
+#[test]
+fn this_machine_is_tried_and_the_environment_is_heard() {
+    let output = command(&["explain", "--bytes", "1MiB"]).env("LMT_MECHANISM", "shm").output().unwrap();
+    let out = succeed(&output);
+    assert!(out.contains("1048576 bytes"), "{out}");
+    assert!(out.contains("  from  LMT_MECHANISM in the environment\n"), "{out}");
+    assert!(out.contains("found out with a second process\n"), "{out}");
+    assert!(out.contains("not   cma"), "{out}");
+}
+
+#[test]
+fn mistakes_say_what_would_be_right() {
+    for (arguments, status, part) in [
+        (&["explain"][..], 2, "--bytes"),
+        (&["explain", "--bytes", "1", "--from", "99"], 2, "names CPU 99, which does not exist"),
+        (&["explain", "--bytes", "1", "--to", "a"], 2, "no list of CPUs"),
+        (&["explain", "--bytes", "1", "--assume", "smh"], 2, "did you mean 'shm'"),
+        (&["explain", "--bytes", "1", "--config", "/no/such.toml"], 1, "/no/such.toml"),
+    ] {
+        let output = on_e5345(arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
+        assert!(error.contains(part), "{arguments:?}: {error}");
+    }
+    let output = command(&["explain", "--bytes", "1"]).env("HWLOC_SYNTHETIC", "rubbish").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("is not a synthetic machine"), "{}", text(&output.stderr));
+}
+
+/// The ranks of a benchmark tell what went by which path.
+#[test]
+fn statistics_prove_the_path() {
+    let measure = |mechanism: &str| {
+        let sizes = ["--sizes", "1MiB", "--iterations", "3", "--repetitions", "1", "--pin", "none"];
+        let mut command = command(&["bench", "pingpong", "--mechanism", mechanism]);
+        let output = command.args(sizes).env("LMT_STATS", "1").output().unwrap();
+        succeed(&output);
+        let errors = text(&output.stderr).to_owned();
+        let rows = errors.lines().filter_map(|line| line.strip_prefix("lmt stats "));
+        rows.filter_map(|row| row.split_whitespace().nth(1).map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let paths = measure("shm");
+    assert_eq!(paths.iter().filter(|path| *path == "shm").count(), 2, "both ranks: {paths:?}");
+    assert_eq!(paths.iter().filter(|path| *path == "eager").count(), 2, "and nobody else: {paths:?}");
+    assert!(!paths.iter().any(|path| path == "writev"), "{paths:?}");
+    assert!(measure("writev").iter().any(|path| path == "writev"));
+}
+
+/// The example of docs/selection.md does what the page says.
+#[test]
+fn the_worked_example_is_true() {
+    let page = include_str!("../../docs/selection.md");
+    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let file = config("example", example);
+    let ask = |bytes: &str, to: &str, readers: &str| {
+        let answer = json(&on_e5345(&[
+            "explain",
+            "--bytes",
+            bytes,
+            "--from",
+            "0",
+            "--to",
+            to,
+            "--readers",
+            readers,
+            "--config",
+            &file,
+            "--assume",
+            "cma,shm,ioat-knem",
+            "--format",
+            "json",
+        ]));
+        let explanation = &answer["explanations"][0];
+        let way = match explanation["taken"].as_str() {
+            Some(way) => way.to_owned(),
+            None => {
+                let by = &explanation["taken"]["by"];
+                format!("{}:{}", by["mechanism"].as_str().unwrap(), by["model"].as_str().unwrap())
+            }
+        };
+        (way, explanation["source"]["file"]["line"].as_u64())
+    };
+    for (bytes, to, readers, way, line) in [
+        ("8KiB", "1", "0", "eager", Some(1)),
+        ("8KiB", "4", "0", "eager", Some(1)),
+        ("1MiB", "1", "0", "shm:cooperative", Some(5)),
+        ("1MiB", "4", "0", "cma:get", None),
+        ("4MiB", "1", "0", "ioat-knem:get", Some(11)),
+        ("4MiB", "4", "0", "ioat-knem:get", Some(11)),
+        ("4MiB", "4", "4", "ioat-knem:put", Some(11)),
+    ] {
+        assert_eq!(ask(bytes, to, readers), (way.to_owned(), line), "{bytes} to CPU {to}");
+    }
+}

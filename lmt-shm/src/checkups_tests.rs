@@ -1,0 +1,32 @@
+use super::*;
+
+fn short() -> MemoryShort {
+    SharedMemory::create(PURPOSE, "pool_transfers", usize::MAX >> 1, true).unwrap_err()
+}
+
+#[test]
+fn a_memory_file_is_made_here() {
+    let config = Config::default();
+    let found = checkups(&Host::default(), &config, config.geometry().unwrap());
+    assert_eq!(found.iter().map(|f| f.state).collect::<Vec<_>>(), [State::Good, State::Good], "{found:?}");
+}
+
+#[test]
+fn too_little_memory_is_blocked_and_names_the_limit() {
+    let found = pool_finding(Err(short()));
+    assert_eq!(found.state, State::Blocked);
+    assert!(found.fix.unwrap().contains("ulimit"));
+    assert_eq!(found.meaning, short().to_string());
+}
+
+#[test]
+fn the_policy_on_memory_files_is_named_where_it_may_be_the_reason() {
+    let root = std::env::temp_dir().join(format!("lmt-shm-checkups-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("proc/sys/vm")).unwrap();
+    std::fs::write(root.join("proc/sys/vm/memfd_noexec"), "2\n").unwrap();
+    let strict = file_finding(&Host::under(&root), Err(short()));
+    std::fs::remove_dir_all(&root).unwrap();
+    assert!(strict.fix.unwrap().contains("vm.memfd_noexec=1"));
+    let loose = file_finding(&Host::under(&root), Err(short()));
+    assert!(loose.fix.unwrap().contains("seccomp"));
+}

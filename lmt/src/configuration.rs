@@ -1,0 +1,170 @@
+//! What is configured, and the policy that comes of it.
+//!
+//! The files, the environment and the defaults are read by [`lmt_selector`];
+//! this module tells it of the mechanisms of this crate, applies what it has
+//! found, and notes what the program's own calls change.
+
+use std::sync::{Arc, OnceLock};
+
+use lmt_core::config::{Config, KEYS};
+use lmt_core::engine::CreateError;
+use lmt_core::mechanisms::Mechanisms;
+use lmt_core::selection::Source;
+use lmt_selector::config::{ConfigFailure, Known, Sources};
+use lmt_selector::configuration::Configuration;
+use lmt_selector::policy::{MachineSource, RulePolicy};
+use lmt_selector::topology::Machine;
+
+/// The text of the built-in defaults: `configs/default.toml` of the sources.
+pub const DEFAULTS: &str = include_str!("../default.toml");
+
+/// Where this process's configuration is read from: its environment, its user's
+/// folder, the built-in defaults, and the mechanisms of this crate.
+///
+/// ```
+/// let sources = lmt::configuration::sources();
+/// assert!(sources.known.names().contains(&"shm"));
+/// ```
+pub fn sources() -> Sources {
+    Sources::of_this_process(DEFAULTS, Known::of(&the_list()))
+}
+
+/// Reads this process's configuration, as an endpoint does that is created now.
+///
+/// # Errors
+/// All that is wrong with files and variables.
+pub fn load() -> Result<Configuration, ConfigFailure> {
+    lmt_selector::config::load(&sources())
+}
+
+/// All variables that lmt reads: those of the keys, a few more that users may
+/// set, and what the launcher sets for its ranks. One that begins with `LMT_`
+/// and is not among them is a slip.
+///
+/// ```
+/// assert!(lmt::configuration::variables().iter().any(|name| name == "LMT_MECHANISM"));
+/// ```
+pub fn variables() -> Vec<String> {
+    let of_launcher = crate::launch::VARIABLES.map(str::to_owned);
+    let mut all = lmt_selector::config::known_variables(&Known::of(&the_list()));
+    all.extend(of_launcher);
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The machine as hwloc describes it, read once for the process. It takes some
+/// milliseconds the first time.
+///
+/// # Errors
+/// One sentence: why hwloc cannot describe it.
+pub fn machine() -> Result<Arc<Machine>, String> {
+    static MACHINE: OnceLock<Result<Arc<Machine>, String>> = OnceLock::new();
+    MACHINE.get_or_init(|| Machine::load().map(Arc::new).map_err(|error| error.to_string())).clone()
+}
+
+fn the_list() -> Mechanisms {
+    let mut mechanisms = Mechanisms::new();
+    crate::list::register_all(&mut mechanisms);
+    mechanisms
+}
+
+/// A change of the configuration.
+pub(crate) type Change = Box<dyn FnOnce(&mut Config)>;
+
+/// What an endpoint is to be made of.
+pub(crate) struct Request {
+    /// The configuration that the program has given as a whole.
+    pub config: Option<Config>,
+    /// Changes that it makes.
+    pub changes: Vec<Change>,
+    /// The mechanisms that it brings.
+    pub own: Mechanisms,
+    /// Whether the list of this crate stands behind them.
+    pub with_list: bool,
+}
+
+/// What an endpoint is made of.
+pub(crate) struct Made {
+    pub config: Config,
+    pub mechanisms: Mechanisms,
+    pub policy: RulePolicy,
+}
+
+impl Request {
+    pub fn make(self) -> Result<Made, CreateError> {
+        let own: Vec<&'static str> = self.own.names();
+        let mut known = Known::of(&self.own);
+        let mut mechanisms = self.own;
+        let list = Known::of(&the_list()).mechanisms;
+        known.mechanisms.extend(list.into_iter().filter(|facts| !own.contains(&facts.name)));
+        if self.with_list {
+            crate::list::register_all(&mut mechanisms);
+        }
+        let sources = Sources::of_this_process(DEFAULTS, known);
+        let mut configuration = lmt_selector::config::load(&sources)
+            .map_err(|failure| CreateError::Configuration { sentence: failure.to_string() })?;
+        apply_settings(&configuration, &own, &mut mechanisms)?;
+        if let Some(config) = self.config {
+            give(&mut configuration, config);
+        }
+        for change in self.changes {
+            note_changes(&mut configuration, change);
+        }
+        let config = configuration.config.clone();
+        let existing = mechanisms.names();
+        let policy = RulePolicy::new(Arc::new(configuration), MachineSource::Lazy(machine))
+            .with_own_mechanisms(own)
+            .with_existing_mechanisms(existing);
+        Ok(Made { config, mechanisms, policy })
+    }
+}
+
+/// Sets what files and environment set of mechanisms. One that the program
+/// brings itself is as the program has made it: that call outranks both.
+fn apply_settings(
+    configuration: &Configuration,
+    own: &[&'static str],
+    mechanisms: &mut Mechanisms,
+) -> Result<(), CreateError> {
+    let names = mechanisms.names();
+    for setting in &configuration.mechanisms {
+        let name = setting.mechanism.as_str();
+        if own.contains(&name) || !names.contains(&name) {
+            continue;
+        }
+        mechanisms.set(name, &setting.key, setting.value.clone()).map_err(|reason| {
+            let sentence = format!("{}: {name} cannot be set as it says: {reason}", setting.source);
+            CreateError::Configuration { sentence }
+        })?;
+    }
+    Ok(())
+}
+
+/// Puts a whole configuration of the program's in place of what was read. What
+/// it leaves at its default, the program has not spoken of.
+fn give(configuration: &mut Configuration, config: Config) {
+    let default = Config::default();
+    for key in KEYS {
+        if config.get(key.name) == default.get(key.name) {
+            configuration.sources.remove(key.name);
+        } else {
+            configuration.sources.insert(key.name, Source::Call);
+        }
+    }
+    configuration.config = config;
+}
+
+fn note_changes(configuration: &mut Configuration, change: impl FnOnce(&mut Config)) {
+    let before = configuration.config.clone();
+    change(&mut configuration.config);
+    for key in KEYS {
+        if before.get(key.name) != configuration.config.get(key.name) {
+            configuration.sources.insert(key.name, Source::Call);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "configuration_tests.rs"]
+mod tests;

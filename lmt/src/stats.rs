@@ -1,0 +1,93 @@
+//! What an endpoint has moved, told at its end (`LMT_STATS`).
+
+use std::io::Write;
+
+use lmt_core::engine::{CreateError, EagerCounters};
+use lmt_core::identity::EndpointId;
+use lmt_core::mechanisms::Counters;
+
+use crate::launch::Group;
+
+/// The variable that asks for it.
+const VARIABLE: &str = "LMT_STATS";
+
+/// Whether the environment asks for it.
+///
+/// # Errors
+/// The variable is neither 0 nor 1.
+pub fn is_wanted() -> Result<bool, CreateError> {
+    match std::env::var_os(VARIABLE) {
+        None => Ok(false),
+        Some(value) if value.is_empty() || value == "0" => Ok(false),
+        Some(value) if value == "1" => Ok(true),
+        Some(value) => Err(CreateError::Configuration {
+            sentence: format!(
+                "the environment variable {VARIABLE} is `{}`; it must be 1, for a table of what was moved at the end of each endpoint, or 0",
+                value.display()
+            ),
+        }),
+    }
+}
+
+/// Prints the table to standard error.
+pub fn print(id: EndpointId, eager: EagerCounters, mechanisms: &[(&'static str, Counters)]) {
+    let text = table(&who(id), &id.to_string(), eager, mechanisms);
+    // One call, so that the tables of several ranks do not mix. If nobody reads
+    // standard error, nobody wants to know.
+    let _written = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// The rank that has this identity in the launcher's group, or the process.
+fn who(id: EndpointId) -> String {
+    let group = Group::from_env().ok().flatten();
+    match group.filter(|group| group.id.member(group.rank) == id) {
+        Some(group) => format!("rank={}", group.rank),
+        None => format!("pid={}", std::process::id()),
+    }
+}
+
+/// One line for each path that was used, between a line that says who and the
+/// names of the columns.
+fn table(who: &str, id: &str, eager: EagerCounters, mechanisms: &[(&'static str, Counters)]) -> String {
+    let of_cells = Counters { sent: eager.sent, received: eager.received, ..Counters::default() };
+    let used =
+        |counters: &Counters| counters.sent.messages + counters.received.messages + counters.demotions > 0;
+    let mechanisms = mechanisms.iter().filter(|(_, counters)| used(counters)).copied();
+    let start = format!("lmt stats {who}");
+    let mut text = format!("{start} pid={} endpoint={id}\n", std::process::id());
+    text += &format!(
+        "{start} {:<14} {:>10} {:>16} {:>10} {:>16} {:>9}\n",
+        "path", "sent", "sent_bytes", "received", "received_bytes", "demotions"
+    );
+    for (path, counters) in std::iter::once(("eager", of_cells)).chain(mechanisms) {
+        let Counters { sent, received, demotions, .. } = counters;
+        text += &format!(
+            "{start} {path:<14} {:>10} {:>16} {:>10} {:>16} {demotions:>9}\n",
+            sent.messages, sent.bytes, received.messages, received.bytes
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use lmt_core::mechanisms::Tally;
+
+    use super::*;
+
+    #[test]
+    fn the_table_has_a_line_for_each_path_that_was_used() {
+        let tally = |messages, bytes| Tally { messages, bytes };
+        let eager = EagerCounters { sent: tally(1, 8), received: tally(2, 16) };
+        let used = Counters { sent: tally(3, 3 << 20), demotions: 4, ..Counters::default() };
+        let text = table("rank=1", "ab", eager, &[("x", used), ("unused", Counters::default())]);
+        let rows: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split_whitespace().skip(2).collect()).collect();
+        let pid = format!("pid={}", std::process::id());
+        assert_eq!(rows[0], ["rank=1", &pid, "endpoint=ab"]);
+        assert_eq!(rows[1][1..], ["path", "sent", "sent_bytes", "received", "received_bytes", "demotions"]);
+        assert_eq!(rows[2][1..], ["eager", "1", "8", "2", "16", "0"]);
+        assert_eq!(rows[3][1..], ["x", "3", "3145728", "0", "0", "4"]);
+        assert_eq!(rows.len(), 4);
+    }
+}

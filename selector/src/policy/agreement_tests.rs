@@ -1,0 +1,164 @@
+//! What is explained is what is decided, whatever is configured.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lmt_core::cpu_set::CpuSet;
+use lmt_core::mechanism::{Abilities, Model};
+use lmt_core::mechanisms::Standing;
+use lmt_core::rendezvous::MechanismTag;
+use lmt_core::selection::{Hints, KnownMechanism, Message, Reuse, Source, Warmth};
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::RulePolicy;
+use super::test_support::*;
+use crate::configuration::{Configuration, DmaMinSetting, SelectionSettings};
+use crate::rules::{Authority, Bound, Layer, MechanismRange, Rule, Take};
+use crate::topology::Machine;
+
+const MACHINES: [&str; 4] = [
+    E5345,
+    "package:1 numa:1 l3:1(size=33554432) l2:4(size=1048576) core:1 pu:2",
+    "package:2 numa:2 core:2 pu:1",
+    "pu:3",
+];
+const NAMES: [&str; 7] = ["a", "a:get", "a:put", "a-far", "b", "c:cooperative", "nobody"];
+const WARMTHS: [Warmth; 3] = [Warmth::Unknown, Warmth::Warm, Warmth::Cold];
+const REUSES: [Reuse; 3] = [Reuse::Unknown, Reuse::Once, Reuse::Again];
+
+fn bound() -> impl Strategy<Value = Bound> {
+    let bytes = prop_oneof![Just(0), Just(4096), Just(65536), Just(1 << 20), Just(u64::MAX), 0..1u64 << 22];
+    prop_oneof![4 => bytes.prop_map(Bound::Bytes), 1 => Just(Bound::DmaMin)]
+}
+
+fn take() -> impl Strategy<Value = Take> {
+    let ways = vec(select(&NAMES[..]), 1..4);
+    let ways = ways.prop_map(|names| Take::Ways(names.iter().map(|name| name.parse().unwrap()).collect()));
+    prop_oneof![1 => Just(Take::Eager), 4 => ways]
+}
+
+fn rule() -> impl Strategy<Value = Rule> {
+    let bounds = (of(bound()), of(bound()));
+    let hints = (of(any::<bool>()), of(select(&WARMTHS[1..])), of(select(&REUSES[1..])));
+    let counts = (of(0..4u32), of(0..4u32), 1..100u32);
+    (bounds, vec(select(&PLACES[..]), 0..3), hints, take(), counts).prop_map(
+        |((above, up_to), places, (contiguous, warmth, reuse), take, (min_processes, max_readers, line))| {
+            Rule { above, up_to, places, contiguous, warmth, reuse, min_processes, take, max_readers, line }
+        },
+    )
+}
+
+fn layers() -> impl Strategy<Value = Vec<Layer>> {
+    let range = (select(&["a", "a-far", "b", "c"][..]), of(bound()), of(bound())).prop_map(
+        |(mechanism, above, up_to)| MechanismRange { mechanism: mechanism.to_owned(), above, up_to, line: 1 },
+    );
+    let authority = select(&[Authority::User, Authority::Calibration, Authority::Default][..]);
+    let layer = (authority, vec(rule(), 0..5), vec(range, 0..3))
+        .prop_map(|(authority, rules, ranges)| Layer { ranges, ..layer(authority, rules) });
+    vec(layer, 0..4).prop_map(|mut layers| {
+        layers.sort_by_key(|layer| layer.authority);
+        layers
+    })
+}
+
+fn source() -> impl Strategy<Value = Source> {
+    let (file, line) = ("/home/user/lmt.toml".to_owned(), 1);
+    select(vec![Source::Call, Source::File { path: file, line }, Source::Default { line: None }])
+}
+
+fn settings() -> impl Strategy<Value = Configuration> {
+    let dma_min = prop_oneof![
+        Just(DmaMinSetting::ByCores),
+        Just(DmaMinSetting::ByProcesses),
+        (0..1u64 << 22).prop_map(DmaMinSetting::Bytes)
+    ];
+    let selection =
+        (dma_min, 0..4u32).prop_map(|(dma_min, max_readers)| SelectionSettings { dma_min, max_readers });
+    let keys = select(vec!["eager_max_bytes", "max_readers", "mechanisms"]);
+    let sources = vec((keys, source()), 0..3).prop_map(BTreeMap::from_iter);
+    let names = of(vec(select(&NAMES[..]), 1..4));
+    (layers(), selection, sources, names, 0..1u64 << 20).prop_map(
+        |(layers, selection, sources, names, eager_max_bytes)| {
+            let mut configuration = Configuration { layers, selection, sources, ..Default::default() };
+            configuration.config.eager_max_bytes = eager_max_bytes;
+            configuration.config.mechanisms =
+                names.map(|names| names.into_iter().map(str::to_owned).collect());
+            configuration
+        },
+    )
+}
+
+fn mechanisms() -> impl Strategy<Value = Vec<KnownMechanism>> {
+    let list: [(&'static str, &'static [Model]); 4] = [
+        ("a", &[Model::Get, Model::Put]),
+        ("a-far", &[Model::Put, Model::Cooperative, Model::Get]),
+        ("b", &[Model::Cooperative]),
+        ("c", &[Model::Get, Model::Cooperative]),
+    ];
+    let abilities = || (0..8u8).prop_map(Abilities::from_bits);
+    vec((abilities(), abilities()), list.len()).prop_map(move |standings| {
+        let known = |((name, models), (ours, theirs)): ((&'static str, &'static [Model]), _)| {
+            let standing = Standing { ours, theirs, reason: None };
+            KnownMechanism { name, tag: MechanismTag::of(name), models, standing }
+        };
+        list.into_iter().zip(standings).map(known).collect()
+    })
+}
+
+fn cpus() -> impl Strategy<Value = CpuSet> {
+    vec(0..8usize, 0..3).prop_map(CpuSet::from_iter)
+}
+
+fn world() -> impl Strategy<Value = World> {
+    let places = (cpus(), cpus(), vec(cpus(), 0..4));
+    let own = proptest::sample::subsequence(vec!["a", "b"], 0..2);
+    (settings(), select(&MACHINES[..]), places, mechanisms(), own, any::<bool>()).prop_map(
+        |(configuration, machine, (here, there, processes), mechanisms, own, has_eager)| {
+            let machine = Arc::new(Machine::synthetic(machine).unwrap());
+            let config = configuration.config.clone();
+            let policy = RulePolicy::new(Arc::new(configuration), machine.into()).with_own_mechanisms(own);
+            let policy = if has_eager { policy } else { policy.without_eager() };
+            World { policy, config, here, there, processes, mechanisms, is_connected: true }
+        },
+    )
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let near = (select(vec![0, 4096, 65536, 1 << 20, 1 << 21]), 0..3u64)
+        .prop_map(|(bytes, offset): (u64, u64)| (bytes + offset).saturating_sub(1));
+    let bytes = prop_oneof![near, 0..1u64 << 23, Just(u64::MAX)];
+    (bytes, any::<bool>(), select(&WARMTHS[..]), select(&REUSES[..]), 0..5u32).prop_map(
+        |(bytes, contiguous, warmth, reuse, readers)| Message {
+            bytes,
+            contiguous,
+            hints: Hints { warmth, reuse },
+            readers,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn explanations_agree_with_decisions(world in world(), messages in vec(message(), 1..20)) {
+        for message in messages {
+            let mut decided = world.ways(&message);
+            if !world.policy.has_eager {
+                // A table cannot say that even 0 bytes are announced.
+                decided.retain(|way| way != "eager");
+            }
+            prop_assert_eq!(&decided, &world.explained_ways(&message));
+            let explanation = world.explain(&message);
+            for way in decided.iter().filter(|way| *way != "eager") {
+                let name = way.split(':').next().unwrap();
+                let known = world.mechanisms.iter().find(|known| known.name == name).unwrap();
+                prop_assert!(known.is_available());
+            }
+            // Each mechanism is accounted for once.
+            let taken = usize::from(decided.first().is_some_and(|way| way != "eager"));
+            prop_assert_eq!(explanation.not_taken.len() + taken, world.mechanisms.len());
+        }
+    }
+}
