@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use lmt_bench::tune::previous::known;
 use lmt_selector::calibration::{Load, taken};
 use lmt_selector::config::parse_file;
 use lmt_selector::rules::Authority;
@@ -227,8 +226,8 @@ fn calibrated() -> Vec<(Load, u64, Option<String>)> {
     for extension in ["toml", "html"] {
         let _ = std::fs::remove_file(path.with_extension(extension));
     }
-    let parsed =
-        parse_file(&path, &text, Authority::Calibration, &known()).expect("a calibration that parses");
+    let parsed = parse_file(&path, &text, Authority::Calibration, &lmt::configuration::sources().known)
+        .expect("a calibration that parses");
     let mut ways = Vec::new();
     for figure in &parsed.layer.figures {
         let load = Load { place: figure.place, pairs: figure.pairs, off_cache: figure.off_cache };
