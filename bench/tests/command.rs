@@ -50,6 +50,8 @@ fn mistakes_are_one_line_and_status_2() {
     for (arguments, part) in [
         (&["bench", "pingpnog"][..], "did you mean 'pingpong'"),
         (&["bench", "pingpong", "--mechanism", "smh"], "did you mean 'shm'"),
+        (&["bench", "pingpong", "--mechanism", "smh:put"], "did you mean 'shm'"),
+        (&["bench", "pingpong", "--mechanism", "cma:pt"], "get, put or cooperative"),
         (&["bench", "pingpong", "-n", "0"], "from 2"),
         (&["bench", "pingpong", "--sizes", "12XB"], "units are"),
         (&["bench", "pingpong", "--sizes", "0.."], "no end"),
@@ -317,6 +319,39 @@ fn the_ratio_of_one_repetition_is_that_of_its_rows() {
         seen.push(percent);
     }
     panic!("one is many times the other, each time: {seen:?} percent");
+}
+
+#[test]
+fn a_way_is_a_mechanism_and_who_copies() {
+    let works = lmt(&[
+        "bench",
+        "pingpong",
+        "--mechanism",
+        "all",
+        "--sizes",
+        "8",
+        "--repetitions",
+        "1",
+        "--format",
+        "csv",
+    ]);
+    let mechanism = rows(&works)[0][1].clone();
+    let models = ["get", "put", "cooperative"];
+    let mut measured = 0;
+    for model in models {
+        let way = format!("{mechanism}:{model}");
+        let sizes = ["--sizes", "64KiB", "--repetitions", "1", "--format", "csv", "--verify"];
+        let output = lmt(&[&["bench", "pingpong", "--mechanism", &way][..], &sizes].concat());
+        match output.status.code() {
+            Some(0) => {
+                assert_eq!(rows(&output)[0][1], way);
+                measured += 1;
+            }
+            // A model that the mechanism does not have.
+            status => assert_eq!(status, Some(1), "{}", text(&output.stderr)),
+        }
+    }
+    assert!(measured > 0, "{mechanism} works by none of {models:?}");
 }
 
 #[test]

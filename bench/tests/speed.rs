@@ -6,7 +6,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use lmt_selector::calibration::{Load, taken};
+use lmt_selector::config::parse_file;
+use lmt_selector::rules::Authority;
 use serde_json::Value;
 
 const SMALL_BYTES: u64 = 8;
@@ -24,6 +28,11 @@ const REGIONS_LEAST_PERCENT: f64 = 90.0;
 /// How much of a transfer in the background must hide behind a computation.
 const OVERLAP_BYTES: u64 = 4 << 20;
 const OVERLAP_LEAST: f64 = 0.7;
+/// Two calibrations in a row choose the same way for so many sizes.
+const AGREEMENT_LEAST_PERCENT: f64 = 90.0;
+const CALIBRATION_ATTEMPTS: usize = 3;
+/// What `lmt tune --quick` may take.
+const QUICK_MOST: Duration = Duration::from_secs(180);
 /// The machine is shared, and others' work only adds time: one good
 /// measurement of a size shows what lmt can do there.
 const ATTEMPTS: usize = 5;
@@ -215,19 +224,30 @@ fn a_copy_in_the_background_hides_behind_a_computation() {
     panic!("after {ATTEMPTS} attempts the overlap is still missed");
 }
 
-/// A file that is gone when the test has ended.
-struct Scratch(PathBuf);
+/// A calibration that was made now, and is gone when the test has ended.
+struct Calibrated(PathBuf);
 
-impl Scratch {
-    fn new(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("lmt-speed-{}-{name}", std::process::id())))
+impl Calibrated {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("lmt-speed-{}.toml", std::process::id()));
+        let calibration = Self(path);
+        let output = Command::new(env!("CARGO_BIN_EXE_lmt"))
+            .args(["tune", "--quick", "--output"])
+            .arg(&calibration.0)
+            .stderr(Stdio::inherit())
+            .output()
+            .expect("lmt starts");
+        assert!(output.status.success(), "lmt tune ended with {}", output.status);
+        calibration
     }
 }
 
-impl Drop for Scratch {
+impl Drop for Calibrated {
     fn drop(&mut self) {
-        // It may never have been written.
-        let _ = std::fs::remove_file(&self.0);
+        for extension in ["toml", "html"] {
+            // It may never have been written.
+            let _ = std::fs::remove_file(self.0.with_extension(extension));
+        }
     }
 }
 
@@ -250,15 +270,7 @@ fn a_calibrated_endpoint_takes_the_best_mechanism() {
         return;
     }
     let _turn = turn();
-    let (calibration, page) = (Scratch::new("calibration.toml"), Scratch::new("calibration.html"));
-    let tuned = Command::new(env!("CARGO_BIN_EXE_lmt"))
-        .args(["tune", "--quick", "--output"])
-        .arg(&calibration.0)
-        .arg("--report")
-        .arg(&page.0)
-        .status()
-        .expect("lmt starts");
-    assert!(tuned.success(), "lmt tune ended with {tuned}");
+    let calibration = Calibrated::new();
     let powers = std::iter::successors(Some(1_u64), |bytes| Some(bytes * 2));
     let mut open: Vec<u64> = powers.take_while(|bytes| *bytes <= AUTO_LARGEST_BYTES).collect();
     for attempt in 1..=ATTEMPTS {
@@ -279,4 +291,46 @@ fn a_calibrated_endpoint_takes_the_best_mechanism() {
         }
     }
     panic!("after {ATTEMPTS} attempts auto is still behind at {open:?} bytes");
+}
+
+/// The ways of every size and load that a calibration has measured.
+fn calibrated() -> Vec<(Load, u64, Option<String>)> {
+    let calibration = Calibrated::new();
+    let text = std::fs::read_to_string(&calibration.0).expect("a calibration");
+    let parsed =
+        parse_file(&calibration.0, &text, Authority::Calibration, &lmt::configuration::sources().known)
+            .expect("a calibration that parses");
+    let mut ways = Vec::new();
+    for figure in &parsed.layer.figures {
+        let load = Load { place: figure.place, pairs: figure.pairs, off_cache: figure.off_cache };
+        if !ways.iter().any(|(known, bytes, _)| (*known, *bytes) == (load, figure.bytes)) {
+            ways.push((load, figure.bytes, taken(&parsed.layer.rules, load, figure.bytes)));
+        }
+    }
+    ways
+}
+
+#[test]
+fn two_calibrations_agree() {
+    if !is_asked_for() {
+        return;
+    }
+    let _turn = turn();
+    let begin = Instant::now();
+    let mut before = calibrated();
+    assert!(begin.elapsed() <= QUICK_MOST, "lmt tune --quick took {:?}", begin.elapsed());
+    for attempt in 1..=CALIBRATION_ATTEMPTS {
+        let now = calibrated();
+        let differing: Vec<_> = now.iter().zip(&before).filter(|(now, before)| now != before).collect();
+        let percent = 100.0 * (1.0 - differing.len() as f64 / now.len().max(1) as f64);
+        println!("attempt {attempt}: two calibrations agree on {percent:.0} % of {} sizes", now.len());
+        for ((load, bytes, now), (.., before)) in &differing {
+            println!("  {load:?}, {bytes} B: {before:?}, then {now:?}");
+        }
+        if now.len() == before.len() && percent >= AGREEMENT_LEAST_PERCENT {
+            return;
+        }
+        before = now;
+    }
+    panic!("no two calibrations in a row agree on {AGREEMENT_LEAST_PERCENT} % of sizes");
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use lmt_bench::tune::previous::known;
 use lmt_selector::calibration::{Load, taken};
 use lmt_selector::config::{Parsed, parse_file};
 use lmt_selector::rules::{Authority, Take};
@@ -79,7 +78,7 @@ fn text(bytes: &[u8]) -> &str {
 /// The file as an endpoint reads it.
 fn parsed(path: &Path) -> Parsed {
     let text = std::fs::read_to_string(path).unwrap();
-    parse_file(path, &text, Authority::Calibration, &known())
+    parse_file(path, &text, Authority::Calibration, &lmt::configuration::sources().known)
         .unwrap_or_else(|problems| panic!("{problems:#?}\n{text}"))
 }
 
@@ -227,6 +226,16 @@ fn without_options_it_goes_where_endpoints_look() {
     let file = folder.file("lmt").join("calibration").join(name);
     covers_what_was_measured(&parsed(&file));
     assert!(file.with_extension("html").exists());
+    // With a broken one no endpoint starts, and lmt tune is what is advised.
+    std::fs::write(&file, "[calibration]\nmachine = 7\n").unwrap();
+    let again = Command::new(env!("CARGO_BIN_EXE_lmt"))
+        .args(["tune", "--quick", "--time", "30", "--sizes", "1,2"])
+        .env("XDG_CONFIG_HOME", &folder.0)
+        .output()
+        .unwrap();
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains(".toml.unreadable"), "{}", text(&again.stderr));
+    covers_what_was_measured(&parsed(&file));
 }
 
 #[test]

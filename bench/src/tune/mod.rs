@@ -6,7 +6,7 @@ mod machine;
 pub mod measuring;
 pub mod places;
 pub mod plan;
-pub mod previous;
+mod previous;
 mod progress;
 pub mod rank;
 mod report;
@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lmt_selector::calibration::{Calibration, Provenance, rules};
-use lmt_selector::config::{Known, Sources};
 
 use crate::cli::TuneArgs;
 use crate::commands::{complain, print};
@@ -56,6 +55,11 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
     let page = WholeFile::create(&report, "--report")?;
     let picture = args.picture.as_ref().map(|path| WholeFile::create(path, "--picture")).transpose()?;
     let previous = Previous::read(&output);
+    if args.output.is_none()
+        && let Some(moved) = previous.make_way(&output)?
+    {
+        complain(&format!("the calibration before cannot be read and is {} now", moved.display()));
+    }
     let effort = effort(args);
     let ways = engine.ways()?;
     let settings = places::settings(here.machine.as_ref(), &here.cpus);
@@ -116,7 +120,7 @@ fn sizes(args: &TuneArgs) -> Result<Vec<u64>, BenchError> {
 
 /// Where endpoints look for the calibration of this machine.
 fn default_output(fingerprint: &str) -> Result<PathBuf, BenchError> {
-    let Some(folder) = Sources::of_this_process("", Known::default()).folder else {
+    let Some(folder) = lmt::configuration::sources().folder else {
         return Err(BenchError::Usage(
             "neither XDG_CONFIG_HOME nor HOME names a folder; give the file with --output".into(),
         ));

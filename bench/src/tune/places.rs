@@ -66,12 +66,9 @@ fn disjoint_pairs(cpus: &[usize], fits: impl Fn(usize, usize) -> bool) -> Vec<[u
     let mut free: Vec<usize> = cpus.to_vec();
     let mut pairs = Vec::new();
     while let Some((&first, others)) = free.split_first() {
-        match others.iter().position(|&other| fits(first, other)) {
-            Some(at) => {
-                pairs.push([first, others[at]]);
-                free.remove(at + 1);
-            }
-            None => {}
+        if let Some(at) = others.iter().position(|&other| fits(first, other)) {
+            pairs.push([first, others[at]]);
+            free.remove(at + 1);
         }
         free.remove(0);
     }

@@ -1,12 +1,12 @@
 //! The calibration that was there before, and what changed against it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use lmt::mechanism::Model;
 use lmt_selector::calibration::{CourseRules, Load, taken};
-use lmt_selector::config::{Known, MechanismFacts, parse_file};
+use lmt_selector::config::parse_file;
 use lmt_selector::rules::{Authority, Rule};
 
+use crate::error::BenchError;
 use crate::sizes::human;
 
 /// The calibration that is about to be replaced.
@@ -25,12 +25,6 @@ pub enum Previous {
     },
 }
 
-/// What a file may say of the mechanisms of this program.
-pub fn known() -> Known {
-    let facts = |name| MechanismFacts { name, models: &Model::ALL, keys: &[], defaults: Vec::new() };
-    Known { mechanisms: lmt::mechanism_names().into_iter().map(facts).collect() }
-}
-
 impl Previous {
     /// Reads it.
     pub fn read(path: &Path) -> Self {
@@ -42,7 +36,7 @@ impl Previous {
         if text.is_empty() {
             return Self::Absent;
         }
-        match parse_file(path, &text, Authority::Calibration, &known()) {
+        match parse_file(path, &text, Authority::Calibration, &lmt::configuration::sources().known) {
             Ok(parsed) => Self::Rules {
                 rules: parsed.layer.rules,
                 complete: parsed.calibration.is_some_and(|calibration| calibration.complete),
@@ -57,6 +51,23 @@ impl Previous {
     /// Whether it is complete.
     pub fn is_complete(&self) -> bool {
         matches!(self, Self::Rules { complete: true, .. })
+    }
+
+    /// Moves one that cannot be read away: no endpoint can be created while it is
+    /// there. Says under which name it is now.
+    ///
+    /// # Errors
+    /// It cannot be moved.
+    pub fn make_way(&self, path: &Path) -> Result<Option<PathBuf>, BenchError> {
+        let Self::Unreadable(why) = self else { return Ok(None) };
+        let mut name = path.as_os_str().to_owned();
+        name.push(".unreadable");
+        let moved = PathBuf::from(name);
+        std::fs::rename(path, &moved).map_err(|error| {
+            let path = path.display();
+            BenchError::Failure(format!("{path} cannot be read ({why}) and cannot be moved away: {error}"))
+        })?;
+        Ok(Some(moved))
     }
 
     /// What changed, a line each.
