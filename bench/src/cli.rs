@@ -34,13 +34,16 @@ pub enum Command {
     Bench(BenchArgs),
     /// Runs ping-pong over every mechanism that works here and writes one HTML report.
     Compare(CompareArgs),
-    /// Prints what is configured and where each part comes from, documents the keys, or checks files.
-    Config(ConfigArgs),
     /// Says what works here, and what would make the rest work: status 0 when the best mechanisms
     /// for this kernel do, 1 when not.
     Doctor(DoctorArgs),
     /// Says which way messages between two places take, and why.
     Explain(ExplainArgs),
+    /// Prints what is configured and where each part comes from, documents the keys, or checks files.
+    Config(ConfigArgs),
+    /// Measures which mechanism is the fastest for which messages on this machine, and writes
+    /// that down for every endpoint to use.
+    Tune(TuneArgs),
     /// Starts a group of ranks that know each other, and ends them together.
     Run(RunArgs),
     /// The other process when mechanisms are probed; started by lmt itself.
@@ -52,6 +55,9 @@ pub enum Command {
     /// One rank of a benchmark; started by lmt itself.
     #[command(name = crate::group::RANK_COMMAND, hide = true)]
     Rank,
+    /// One rank while a machine is tuned; started by lmt itself.
+    #[command(name = crate::tune::rank::RANK_COMMAND, hide = true)]
+    TuneRank,
 }
 
 /// `lmt bench`.
@@ -113,6 +119,30 @@ pub enum DoctorFormat {
     Table,
     /// One JSON object.
     Json,
+}
+
+/// `lmt tune`.
+#[derive(Debug, Args)]
+pub struct TuneArgs {
+    /// Three minutes at most, with fewer repetitions.
+    #[arg(long)]
+    pub quick: bool,
+    /// Where the calibration goes [default: lmt/calibration/<this machine>.toml in
+    /// $XDG_CONFIG_HOME or ~/.config, where endpoints find it].
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Where the page that shows it goes [default: beside the calibration, .html].
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Where the page's first picture goes too, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<PathBuf>,
+    /// The time for measuring at most [default: 1200, with --quick 150].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub time: Option<u64>,
+    /// Only these sizes: powers of two.
+    #[arg(long, value_name = "LIST", value_parser = parse_size_list, hide = true)]
+    pub sizes: Option<SizeList>,
 }
 
 /// `lmt run`.

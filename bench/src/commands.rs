@@ -1,11 +1,10 @@
 //! The subcommands.
 
-use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lmt::launch::{RunOptions, run_command};
+use lmt::selection::{WayName, WayNameError};
 
 use crate::cache;
 use crate::cli::{BenchArgs, CompareArgs, Format, MeasuringArgs, Pin, RunArgs};
@@ -20,6 +19,7 @@ use crate::patterns::Pattern;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::sizes::{human, parse_sizes};
+use crate::whole_file::WholeFile;
 
 /// The engine's own choice.
 const AUTO: &str = "auto";
@@ -58,7 +58,7 @@ pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> 
 /// The report cannot be written, or a rank failed.
 pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchError> {
     // Found out before the minutes of measuring, not after.
-    let file = ReportFile::create(&args.output)?;
+    let file = WholeFile::create(&args.output, "--output")?;
     let Choice { mechanisms, left_out } = choose(engine, Some(ALL))?;
     let job = job(Pattern::Pingpong, mechanisms, 2, &args.measuring, true)?;
     let (environment, rows) = run(&job, &mut CompareTable::new(left_out.clone()))?;
@@ -225,12 +225,14 @@ fn choose<E: Engine>(engine: &E, asked: Option<&str>) -> Result<Choice, BenchErr
         }
         return Ok(choice);
     }
-    // Of a family, the first that works; if none does, the first.
-    let mut meant = known.iter().filter(|mechanism| lmt::mechanisms::is_meant(asked, &mechanism.name));
+    // Of a family, the first that works; if none does, the first. Behind a colon
+    // may stand who copies.
+    let way: WayName = asked.parse().map_err(|error: WayNameError| BenchError::Usage(error.to_string()))?;
+    let mut meant = known.iter().filter(|mechanism| way.means_mechanism(&mechanism.name));
     let first = meant.clone().next();
     match meant.find(|mechanism| mechanism.unavailable.is_none()).or(first) {
         Some(mechanism) => match &mechanism.unavailable {
-            None => Ok(Choice::one(&mechanism.name)),
+            None => Ok(Choice::one(&WayName { name: mechanism.name.clone(), ..way }.to_string())),
             Some(reason) => {
                 Err(BenchError::Failure(format!("{} does not work here: {reason}", mechanism.name)))
             }
@@ -239,7 +241,7 @@ fn choose<E: Engine>(engine: &E, asked: Option<&str>) -> Result<Choice, BenchErr
             let auto = engine.has_auto().then_some(AUTO);
             let names = known.iter().map(|mechanism| mechanism.name.as_str());
             let names: Vec<&str> = auto.into_iter().chain([ALL]).chain(names).collect();
-            Err(BenchError::Usage(unknown("mechanism", asked, &names)))
+            Err(BenchError::Usage(unknown("mechanism", &way.name, &names)))
         }
     }
 }
@@ -310,66 +312,4 @@ fn place(pin: Option<&Pin>, ranks: u32) -> Result<Vec<usize>, BenchError> {
         )));
     }
     Ok(cpus[..ranks].to_vec())
-}
-
-/// A report on its way into a file: written beside it and renamed, so that
-/// neither a failed run nor a full disk leaves half of one.
-#[derive(Debug)]
-struct ReportFile {
-    target: PathBuf,
-    part: Option<PathBuf>,
-}
-
-impl ReportFile {
-    fn create(target: &Path) -> Result<Self, BenchError> {
-        // A device or a pipe is written as it is.
-        let special = fs::metadata(target).is_ok_and(|metadata| !metadata.is_file());
-        if special && target.is_dir() {
-            return Err(BenchError::Failure(format!(
-                "--output {} is a folder; name a file in it",
-                target.display()
-            )));
-        }
-        let part = (!special).then(|| {
-            let mut name = target.as_os_str().to_owned();
-            name.push(format!(".part-{}", std::process::id()));
-            PathBuf::from(name)
-        });
-        let file = Self { target: target.to_owned(), part };
-        let path = file.part.as_deref().unwrap_or(target);
-        let opened = OpenOptions::new().write(true).create(file.part.is_some()).truncate(false).open(path);
-        opened.map_err(|error| file.failed(&error))?;
-        // It can be written: that is all that is to be known before the minutes
-        // of measuring, in which a signal must find nothing to leave behind.
-        if let Some(part) = &file.part {
-            fs::remove_file(part).map_err(|error| file.failed(&error))?;
-        }
-        Ok(file)
-    }
-
-    fn write(mut self, html: &str) -> Result<(), BenchError> {
-        let path = self.part.as_deref().unwrap_or(&self.target);
-        fs::write(path, html).map_err(|error| self.failed(&error))?;
-        if let Some(part) = &self.part {
-            fs::rename(part, &self.target).map_err(|error| self.failed(&error))?;
-            self.part = None;
-        }
-        Ok(())
-    }
-
-    fn failed(&self, error: &io::Error) -> BenchError {
-        BenchError::Failure(format!(
-            "the report cannot be written to {}: {error}; choose another --output",
-            self.target.display()
-        ))
-    }
-}
-
-impl Drop for ReportFile {
-    fn drop(&mut self) {
-        if let Some(part) = &self.part {
-            // If it cannot be removed, nothing can be done about it.
-            let _ = fs::remove_file(part);
-        }
-    }
 }

@@ -40,17 +40,11 @@ pub struct Environment {
 impl Environment {
     /// Records this machine and the settings of `job`.
     pub fn record(job: &Job) -> Self {
-        let cpu = first_line_with("/proc/cpuinfo", "model name")
-            .or_else(|| first_line_with("/proc/cpuinfo", "Model"))
-            .unwrap_or_else(|| std::env::consts::ARCH.to_owned());
         Self {
             lmt: env!("CARGO_PKG_VERSION").to_owned(),
-            date: utc(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())),
-            kernel: nix::sys::utsname::uname().map_or_else(
-                |_| "unknown".to_owned(),
-                |name| format!("{} {}", name.sysname().display(), name.release().display()),
-            ),
-            cpu,
+            date: utc(now_s()),
+            kernel: kernel(),
+            cpu: cpu_model(),
             cpus_allowed: allowed_cpus().map_or_else(|_| "unknown".to_owned(), |cpus| join(&cpus)),
             pinning: pinning(job),
             page_bytes: page_bytes(),
@@ -72,6 +66,34 @@ impl Environment {
             ("buffers", self.buffers.clone()),
         ]
     }
+}
+
+/// The processor's model as the kernel tells it, or the architecture.
+pub fn cpu_model() -> String {
+    first_line_with("/proc/cpuinfo", "model name")
+        .or_else(|| first_line_with("/proc/cpuinfo", "Model"))
+        .unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
+
+/// The kernel's name and release.
+pub fn kernel() -> String {
+    nix::sys::utsname::uname().map_or_else(
+        |_| "unknown".to_owned(),
+        |name| format!("{} {}", name.sysname().display(), name.release().display()),
+    )
+}
+
+/// Now, in UTC, as RFC 3339 has it.
+pub fn now_rfc3339() -> String {
+    let seconds = now_s();
+    let text = utc(seconds);
+    // `2026-11-21 10:00 UTC`, to which the seconds are added.
+    let minute = text.trim_end_matches(" UTC").replace(' ', "T");
+    format!("{minute}:{:02}Z", seconds % 60)
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// The CPUs on which this process may run.
@@ -129,7 +151,7 @@ fn first_line_with(path: &str, key: &str) -> Option<String> {
 }
 
 /// CPU numbers with runs drawn together: `0-3,8`.
-fn join(cpus: &[usize]) -> String {
+pub fn join(cpus: &[usize]) -> String {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for &cpu in cpus {
         match runs.last_mut() {

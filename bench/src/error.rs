@@ -20,6 +20,15 @@ pub enum BenchError {
     /// kernel do not work. Exit status 1, nothing more said.
     #[error("the best mechanisms for this kernel do not work here")]
     Unwell,
+    /// A signal ended it early; what was done by then is kept. Exit status 128
+    /// and the signal's number.
+    #[error("{sentence}")]
+    Interrupted {
+        /// The signal's number.
+        signal: u8,
+        /// What came of it.
+        sentence: String,
+    },
     /// This process is a rank that has told the command why it failed. Exit
     /// status 1, nothing said.
     #[error("the rank has failed")]
@@ -42,6 +51,7 @@ impl BenchError {
             Self::Usage(_) => 2,
             Self::Failure(_) | Self::Unwell | Self::RankFailed => 1,
             Self::OutputClosed => 0,
+            Self::Interrupted { signal, .. } => 128 + signal,
         }
     }
 }

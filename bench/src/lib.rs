@@ -17,11 +17,14 @@ pub mod limits;
 pub mod measures;
 pub mod output;
 pub mod patterns;
+pub mod processes;
 pub mod progress;
 pub mod report;
 pub mod runner;
 pub mod sizes;
 pub mod stats;
+pub mod tune;
 pub mod warm_up;
+pub mod whole_file;
 
 pub use lmt_selector::nearest;

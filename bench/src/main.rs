@@ -11,6 +11,7 @@ use lmt_bench::engine::endpoint::{self, Endpoints};
 use lmt_bench::error::BenchError;
 use lmt_bench::explain;
 use lmt_bench::group;
+use lmt_bench::tune;
 
 fn main() -> ExitCode {
     // `lmt run` starts this program again, as its ranks' supervisor.
@@ -29,12 +30,14 @@ fn main() -> ExitCode {
         Parsed::Text(text) => commands::print(&text),
         Parsed::Command(Command::Bench(args)) => commands::bench(&engine, &args),
         Parsed::Command(Command::Compare(args)) => commands::compare(&engine, &args),
-        Parsed::Command(Command::Config(args)) => config::run(&args),
         Parsed::Command(Command::Doctor(args)) => doctor::run(&args),
         Parsed::Command(Command::Explain(args)) => explain::run(&args),
+        Parsed::Command(Command::Config(args)) => config::run(&args),
+        Parsed::Command(Command::Tune(args)) => tune::tune(&engine, &args),
         Parsed::Command(Command::Run(_)) => Ok(()),
         Parsed::Command(Command::Probe { group }) => endpoint::probe_main(&group),
         Parsed::Command(Command::Rank) => group::rank_main(&engine),
+        Parsed::Command(Command::TuneRank) => tune::rank::rank_main(&engine),
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,10 +1,9 @@
 //! Patterns over sockets between threads: every rank runs what a process would.
 
-use std::os::unix::net::UnixStream;
 use std::thread;
 
 use super::*;
-use crate::engine::socket::SocketLink;
+use crate::engine::socket::{SocketLink, group};
 use crate::patterns::DEFINITIONS;
 use crate::patterns::link::{Incoming, Outgoing};
 
@@ -37,19 +36,6 @@ impl Link for Corrupting {
         }
         Ok(())
     }
-}
-
-/// A stream between each two of so many ranks.
-fn group(ranks: usize) -> Vec<SocketLink> {
-    let mut streams: Vec<Vec<Option<UnixStream>>> =
-        (0..ranks).map(|_| (0..ranks).map(|_| None).collect()).collect();
-    for (upper, lower) in (0..ranks).flat_map(|upper| (0..upper).map(move |lower| (upper, lower))) {
-        let (one, other) = UnixStream::pair().unwrap();
-        streams[lower][upper] = Some(one);
-        streams[upper][lower] = Some(other);
-    }
-    let numbered = (0u32..).zip(streams);
-    numbered.map(|(rank, streams)| SocketLink::new(rank, streams).unwrap()).collect()
 }
 
 fn job(pattern: Pattern, ranks: u32) -> Job {

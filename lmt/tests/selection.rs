@@ -83,6 +83,11 @@ fn connect(endpoint: &Endpoint, group: &Group, peer: PeerId) {
     }
 }
 
+/// Neither leaves before the other has asked all that it wants to know.
+fn stay(group: &Group) {
+    group.barrier();
+}
+
 /// Whether all these work between the two. Both ranks find the same.
 fn work(endpoint: &Endpoint, peer: PeerId, names: &[&str]) -> bool {
     let standings: BTreeMap<_, _> = endpoint.standings(peer).into_iter().collect();
@@ -158,6 +163,7 @@ fn who_is_heard() {
             if level >= 3 {
                 assert_eq!(not(&explanation, "cma").why, Why::LeftOut, "{explanation}");
             }
+            stay(group);
         });
     }
 }
@@ -201,6 +207,7 @@ fn a_calibration_changes_the_path() {
             let slower = not(&explanation, name(second));
             assert_eq!(slower.why, Why::Slower, "{explanation}");
             assert_eq!(slower.sentence, "slower: 31 us against 15 us at 256 KiB");
+            stay(group);
         });
     }
 }
@@ -226,6 +233,7 @@ fn messages_are_eager_as_far_as_a_rule_says() {
         } else {
             assert_eq!(counters.received.messages, 4);
         }
+        stay(group);
     });
 }
 
@@ -263,6 +271,7 @@ fn the_cap_on_readers_moves_messages_to_other_ways() {
             common::receive_and_check(&endpoint, peer, 2, 2, MIB);
             common::receive_and_check(&endpoint, peer, 1, 1, MIB);
         }
+        stay(group);
     });
 }
 
@@ -297,6 +306,7 @@ fn hints_say_who_copies() {
             let wanted = if by_sender { "cma (put:" } else { "cma (get:" };
             assert!(text.contains(wanted), "{text}");
         }
+        stay(group);
     });
 }
 
@@ -424,5 +434,6 @@ fn segments_take_their_own_rule() {
             common::receive_and_check(&endpoint, peer, 1, 0, 64 * KIB);
             common::receive_and_check(&endpoint, peer, 1, 0, 64 * KIB);
         }
+        stay(group);
     });
 }

@@ -4,6 +4,7 @@
 //! mechanism by name.
 #![deny(unsafe_code)]
 
+pub mod calibration;
 pub mod config;
 pub mod configuration;
 pub mod dma_min;

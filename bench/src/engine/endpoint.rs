@@ -4,12 +4,13 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lmt::mechanism::Model;
-use lmt::mechanisms::Standing;
+use lmt::mechanisms::{Mechanisms, Standing};
 use lmt::{
     Address, Config, Endpoint, EndpointId, OperationError, PeerId, Request, Scope, Source, Status, TagMatch,
 };
+use lmt_selector::calibration::{EAGER, EAGER_MOST_BYTES};
 
-use super::{Engine, Mechanism, regions};
+use super::{Engine, LeftOut, Mechanism, Ways, regions};
 use crate::error::BenchError;
 use crate::patterns::link::{Help, Incoming, Link, LinkError, Outgoing, RegionProvider, Step};
 
@@ -31,11 +32,35 @@ impl Engine for Endpoints {
 
     /// Found out with a real peer: what works depends on both processes.
     fn mechanisms(&self) -> Vec<Mechanism> {
-        let reasons = probe().unwrap_or_else(|reason| {
-            let all = lmt::mechanism_names().into_iter();
-            all.map(|name| (name.to_owned(), Some(reason.clone()))).collect()
+        match meet_second_process() {
+            Ok(meeting) => meeting.mechanisms(),
+            Err(reason) => {
+                let unavailable =
+                    |name: &str| Mechanism { name: name.to_owned(), unavailable: Some(reason.clone()) };
+                lmt::mechanism_names().into_iter().map(unavailable).collect()
+            }
+        }
+    }
+
+    fn ways(&self) -> Result<Ways, BenchError> {
+        let meeting = meet_second_process().map_err(BenchError::Failure)?;
+        let mut ways = meeting.ways();
+        ways.insert(0, EAGER.to_owned());
+        let left_out = meeting.mechanisms().into_iter().filter_map(|mechanism| {
+            let reason = mechanism.unavailable?;
+            Some(LeftOut { name: mechanism.name, reason })
         });
-        reasons.into_iter().map(|(name, unavailable)| Mechanism { name, unavailable }).collect()
+        Ok(Ways { works: ways, left_out: left_out.collect() })
+    }
+
+    /// By `eager` all messages travel in cells as far as they can, by any other
+    /// way none but the empty ones.
+    fn open_way(&self, way: &str, _: u32, _: u32) -> Result<Endpoint, BenchError> {
+        let builder = match way {
+            EAGER => Endpoint::builder().configure(|config| config.eager_max_bytes = EAGER_MOST_BYTES),
+            way => Endpoint::builder().mechanisms(&[way]).configure(|config| config.eager_max_bytes = 0),
+        };
+        builder.build().map_err(|error| BenchError::Failure(error.to_string()))
     }
 
     fn has_auto(&self) -> bool {
@@ -79,10 +104,28 @@ pub struct Meeting {
     pub peer_descriptors: u64,
 }
 
-/// Connects to a process started for the purpose, and sees what works with it.
-fn probe() -> Result<Vec<(String, Option<String>)>, String> {
-    let known = meet_second_process()?.standings.into_iter();
-    Ok(known.map(|(name, standing)| (name.to_owned(), refusal(name, &standing))).collect())
+impl Meeting {
+    /// What works, and why not what does not.
+    fn mechanisms(&self) -> Vec<Mechanism> {
+        let of = |(name, standing): &(&str, Standing)| Mechanism {
+            name: (*name).to_owned(),
+            unavailable: refusal(name, standing),
+        };
+        self.standings.iter().map(of).collect()
+    }
+
+    /// Each mechanism with each of its models that works.
+    fn ways(&self) -> Vec<String> {
+        let mut list = Mechanisms::new();
+        lmt::list::register_all(&mut list);
+        let mut ways = Vec::new();
+        for (profile, (_, standing)) in list.profiles().iter().zip(&self.standings) {
+            let works = |model: &&Model| standing.ours.allow_sending(standing.theirs, **model);
+            let models = profile.models.iter().filter(works);
+            ways.extend(models.map(|model| format!("{}:{model}", profile.name)));
+        }
+        ways
+    }
 }
 
 /// Starts a second process, lets it and this one find out what each can do with

@@ -27,6 +27,15 @@ pub struct LeftOut {
     pub reason: String,
 }
 
+/// The ways that messages can take.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ways {
+    /// As users write them: `eager`, or a mechanism and who copies.
+    pub works: Vec<String>,
+    /// The mechanisms that do not work here.
+    pub left_out: Vec<LeftOut>,
+}
+
 /// A way of building the links between the ranks of a benchmark.
 pub trait Engine {
     /// A rank's end before it knows the others.
@@ -36,6 +45,21 @@ pub trait Engine {
 
     /// The mechanisms there are, in the order in which tables show them.
     fn mechanisms(&self) -> Vec<Mechanism>;
+
+    /// The ways that messages can take here: cells, and each mechanism that works
+    /// with each of its models, in their usual order.
+    ///
+    /// # Errors
+    /// It cannot be found out.
+    fn ways(&self) -> Result<Ways, BenchError>;
+
+    /// Opens this rank's end for one way: all messages that can take it do.
+    ///
+    /// # Errors
+    /// What is missing.
+    fn open_way(&self, way: &str, rank: u32, ranks: u32) -> Result<Self::Opened, BenchError> {
+        self.open(way, rank, ranks)
+    }
 
     /// Whether `auto` (the engine itself chooses) can be named too.
     fn has_auto(&self) -> bool;

@@ -148,3 +148,16 @@ fn read_some(
     }
     Ok(true)
 }
+
+/// A stream between each two of so many ranks.
+pub fn group(ranks: usize) -> Vec<SocketLink> {
+    let mut streams: Vec<Vec<Option<UnixStream>>> =
+        (0..ranks).map(|_| (0..ranks).map(|_| None).collect()).collect();
+    for (upper, lower) in (0..ranks).flat_map(|upper| (0..upper).map(move |lower| (upper, lower))) {
+        let (one, other) = UnixStream::pair().unwrap();
+        streams[lower][upper] = Some(one);
+        streams[upper][lower] = Some(other);
+    }
+    let numbered = (0u32..).zip(streams);
+    numbered.map(|(rank, streams)| SocketLink::new(rank, streams).unwrap()).collect()
+}

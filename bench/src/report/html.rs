@@ -15,7 +15,16 @@ const LIGHT: [&str; SERIES_COLOURS] =
 const DARK: [&str; SERIES_COLOURS] =
     ["#56b4e9", "#ff9e4a", "#2ed3a4", "#e79bc6", "#f0e442", "#8fd0ff", "#c3a5f0", "#cccccc", "#ff8a80"];
 
-const STYLE: &str = "
+/// What pictures drawn by `lmt tune` have in common, on a page and alone.
+pub(crate) const COLOUR_STYLE: &str = "
+.title{font-weight:600;font-size:15px;fill:var(--ink)}.tick{fill:var(--ink)}.on{fill:var(--paper);font-weight:600;text-anchor:middle}
+.bound{fill:var(--ink);font-size:12px;text-anchor:middle}.band{opacity:.07}.grid{stroke:var(--faint);fill:none}
+.axis{stroke:var(--ink);fill:none}.mark{stroke:var(--mark);stroke-dasharray:5 4;stroke-width:1.5;fill:none}
+.line{fill:none;stroke-width:2.4;stroke-linejoin:round}.thinner{stroke-width:1.2;opacity:.75}
+";
+
+/// The style of all pages.
+pub(crate) const PAGE_STYLE: &str = "
 body{background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif;margin:0}
 main{max-width:960px;margin:0 auto;padding:1.5rem}
 h1{font-size:1.6rem;margin:0 0 .5rem}h2{font-size:1.15rem;margin:2rem 0 .5rem}
@@ -31,7 +40,8 @@ table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-num
 th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}
 thead th{border-bottom:2px solid var(--soft)}
 table.text th,table.text td{text-align:left;vertical-align:top}table.text td{white-space:normal}
-td.best{font-weight:700;background:var(--best)}
+td.best{font-weight:700;background:var(--best)}td.chosen{background:var(--best)}
+details{margin:1rem 0;font-size:.9rem}summary{cursor:pointer;color:var(--soft)}
 ";
 
 impl Report {
@@ -51,7 +61,7 @@ impl Report {
         write!(
             page,
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-             content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n<style>{}{STYLE}</style>\n\
+             content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n<style>{}{PAGE_STYLE}</style>\n\
              </head>\n<body>\n<main>\n<h1>{title}</h1>\n<p>Ping-pong between two processes: half the round trip, \
              median of the repetitions, in which the mechanisms took turns.</p>\n",
             colours()
@@ -205,7 +215,8 @@ fn write_table(page: &mut String, all: &[Series], mark_best: bool) -> std::fmt::
     Ok(())
 }
 
-fn colours() -> String {
+/// The colours as variables, for light and dark.
+pub(crate) fn colours() -> String {
     let set = |series: &[&str], others: &str| {
         let series: Vec<String> =
             series.iter().enumerate().map(|(index, colour)| format!("--s{index}:{colour};")).collect();
@@ -222,6 +233,7 @@ fn colours() -> String {
     format!(":root{{color-scheme:light dark;{light}}}\n@media(prefers-color-scheme:dark){{:root{{{dark}}}}}")
 }
 
-fn escaped(text: &str) -> String {
+/// Text in HTML.
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -3,6 +3,9 @@
 mod html;
 mod plot;
 
+pub(crate) use html::{COLOUR_STYLE, PAGE_STYLE, colours, escaped};
+pub(crate) use plot::SERIES_COLOURS;
+
 use crate::engine::LeftOut;
 use crate::environment::Environment;
 use crate::job::{LIMITS, Row};

@@ -32,7 +32,7 @@ const LIMIT_GREEN: u8 = 4;
 /// How the thin lines are broken, so that they can be told apart without colours.
 pub(super) const DASHES: [&str; 4] = ["none", "8 3", "2 3", "10 3 2 3"];
 /// Colours of lines there are in the page's style; more mechanisms begin anew.
-pub(super) const SERIES_COLOURS: usize = 9;
+pub(crate) const SERIES_COLOURS: usize = 9;
 
 /// What is plotted against size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

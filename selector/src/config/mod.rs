@@ -33,4 +33,5 @@ pub use read::{MechanismEntry, Parsed, Provenance, parse_file};
 pub use sources::Sources;
 pub use table::{Entry, Section, all_keys, dma_min_key, max_readers_key};
 pub use value::shown;
+pub(crate) use write::quoted;
 pub use write::{write_figure, write_range, write_rule};

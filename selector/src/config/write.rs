@@ -100,7 +100,7 @@ fn line(text: &mut String, key: &str, value: &str) {
 }
 
 /// A text as a basic string of TOML.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = "\"".to_owned();
     for character in text.chars() {
         match character {

@@ -1,0 +1,50 @@
+//! Ctrl-C as a request rather than an end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread;
+
+use nix::sys::signal::{SigSet, Signal};
+
+use crate::error::BenchError;
+
+/// Whether this process was asked to end.
+#[derive(Clone, Debug)]
+pub struct Interrupt {
+    /// The signal, or 0.
+    signal: Arc<AtomicI32>,
+}
+
+impl Interrupt {
+    /// From now on SIGINT, SIGTERM and SIGHUP are requests; a second one ends
+    /// this process at once. Processes that are started inherit the signals
+    /// blocked, so that Ctrl-C, which reaches a whole group, leaves them alone.
+    ///
+    /// # Errors
+    /// The signals cannot be blocked.
+    pub fn watch() -> Result<Self, BenchError> {
+        let set = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+        let failed = |what: &dyn std::fmt::Display| {
+            BenchError::Failure(format!("the signals that end this command cannot be waited for: {what}"))
+        };
+        set.thread_block().map_err(|errno| failed(&errno))?;
+        let interrupt = Self { signal: Arc::new(AtomicI32::new(0)) };
+        let watched = interrupt.clone();
+        let watch = move || {
+            while let Ok(signal) = set.wait() {
+                // Relaxed: the number is all that is told.
+                if watched.signal.swap(signal as i32, Ordering::Relaxed) != 0 {
+                    std::process::exit(128 + signal as i32);
+                }
+            }
+        };
+        thread::Builder::new().spawn(watch).map(drop).map_err(|error| failed(&error))?;
+        Ok(interrupt)
+    }
+
+    /// The signal that came.
+    pub fn signal(&self) -> Option<Signal> {
+        // Relaxed: nothing else is read because of it.
+        Signal::try_from(self.signal.load(Ordering::Relaxed)).ok()
+    }
+}

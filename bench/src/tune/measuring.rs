@@ -1,0 +1,267 @@
+//! Measuring, pass by pass, until it is over or time is.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use lmt_selector::calibration::{Course, Load, choose};
+use nix::unistd::Pid;
+
+use super::interrupt::Interrupt;
+use super::places::Setting;
+use super::plan::{self, Effort};
+use super::progress::Course as Shown;
+use super::rank::{Answer, Assignment, RANK_COMMAND, Turn, WayTurn};
+use crate::error::BenchError;
+use crate::processes::Processes;
+
+/// How often it is looked whether time is over while ranks measure.
+const GLANCE: Duration = Duration::from_millis(50);
+/// How long ranks that are done may take to end.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// The ways, in their usual order.
+    pub ways: Vec<String>,
+    /// Where pairs are put.
+    pub settings: Vec<Setting>,
+    /// The lengths, ascending.
+    pub sizes: Vec<u64>,
+    /// How much.
+    pub effort: Effort,
+    /// When it is over at the latest.
+    pub deadline: Instant,
+}
+
+/// Why it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Nothing is left to do.
+    Done,
+    /// Time is over, in this pass, counted from 0.
+    Deadline(u32),
+    /// A signal came.
+    Interrupted,
+}
+
+/// What was measured.
+#[derive(Debug)]
+pub struct Outcome {
+    /// One for each load.
+    pub courses: Vec<Course>,
+    /// Why it ended.
+    pub end: End,
+    /// How many passes were made over all classes.
+    pub whole_passes: u32,
+    /// What was left out on the way, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What ends one group of processes before its turns are over.
+enum Stop {
+    End(End),
+    /// A way failed; the others go on without it.
+    WayFailed(usize, String),
+    Error(BenchError),
+}
+
+impl From<BenchError> for Stop {
+    fn from(error: BenchError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// The command's side of all passes.
+pub struct Measuring<'a> {
+    task: Task,
+    interrupt: &'a Interrupt,
+    shown: &'a mut Shown,
+    courses: Vec<Course>,
+    /// Iterations by load, size and way, once they are found.
+    iterations: HashMap<(Load, u64, String), u64>,
+    notes: Vec<String>,
+}
+
+impl<'a> Measuring<'a> {
+    /// Nothing is measured yet.
+    pub fn new(task: Task, interrupt: &'a Interrupt, shown: &'a mut Shown) -> Self {
+        let loads = task.settings.iter().flat_map(|setting| {
+            // As many as there are CPUs.
+            let pairs = setting.pairs.len() as u32;
+            [false, true].map(|off_cache| Load { place: setting.place, pairs, off_cache })
+        });
+        let courses = loads.map(Course::new).collect();
+        Self { task, interrupt, shown, courses, iterations: HashMap::new(), notes: Vec::new() }
+    }
+
+    /// Measures until it is over.
+    ///
+    /// # Errors
+    /// A rank failed for another reason than its way.
+    pub fn run(mut self) -> Result<Outcome, BenchError> {
+        let Effort { passes, further_passes, .. } = self.task.effort;
+        let (mut end, mut whole_passes) = (End::Done, 0);
+        for pass in 0..passes + further_passes {
+            let classes = self.classes(pass);
+            let count: usize = classes.iter().map(|(_, sizes)| sizes.len()).sum();
+            if count == 0 {
+                break;
+            }
+            self.shown.pass(pass, passes, count as u64, self.task.deadline);
+            match self.pass(pass, &classes) {
+                Ok(()) => whole_passes += u32::from(pass < passes),
+                Err(Stop::End(early)) => {
+                    end = early;
+                    break;
+                }
+                Err(Stop::WayFailed(_, sentence)) => return Err(BenchError::Failure(sentence)),
+                Err(Stop::Error(error)) => return Err(error),
+            }
+        }
+        self.shown.end();
+        Ok(Outcome { courses: self.courses, end, whole_passes, notes: self.notes })
+    }
+
+    /// What a pass is to measure: for each course the sizes.
+    fn classes(&self, pass: u32) -> Vec<(usize, Vec<u64>)> {
+        let of_course = |course: &Course| match pass < self.task.effort.passes {
+            true => self.task.sizes.clone(),
+            false => plan::undecided(course, &choose(course, &self.task.ways, None)),
+        };
+        self.courses.iter().enumerate().map(|(at, course)| (at, of_course(course))).collect()
+    }
+
+    fn pass(&mut self, pass: u32, classes: &[(usize, Vec<u64>)]) -> Result<(), Stop> {
+        for setting in self.task.settings.clone() {
+            let mut todo: Vec<(usize, u64)> = Vec::new();
+            for (at, sizes) in classes {
+                let load = self.courses[*at].load;
+                if load.place == setting.place && load.pairs as usize == setting.pairs.len() {
+                    todo.extend(sizes.iter().map(|bytes| (*at, *bytes)));
+                }
+            }
+            todo.reverse();
+            while !todo.is_empty() {
+                match self.group(pass, &setting, &mut todo) {
+                    Err(Stop::WayFailed(way, sentence)) => self.without(way, &sentence)?,
+                    result => result?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on without a way that failed.
+    fn without(&mut self, way: usize, sentence: &str) -> Result<(), Stop> {
+        let name = self.task.ways.remove(way);
+        self.notes
+            .push(format!("{name} failed while it was measured and was left out from then on: {sentence}"));
+        match self.task.ways.is_empty() {
+            true => Err(BenchError::Failure(format!("no way works; the last was {name}: {sentence}")).into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Starts a group of processes and does what is to do, from the end of
+    /// `todo`, which keeps what is left.
+    fn group(&mut self, pass: u32, setting: &Setting, todo: &mut Vec<(usize, u64)>) -> Result<(), Stop> {
+        let cpus: Vec<usize> = setting.pairs.iter().flatten().copied().collect();
+        // No more than there are CPUs.
+        let ranks = cpus.len() as u32;
+        let largest_bytes = todo.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
+        let off_cache = todo.iter().any(|(at, _)| self.courses[*at].load.off_cache);
+        let rotation_bytes = if off_cache { rotation_bytes(ranks).max(largest_bytes) } else { 0 };
+        let parent = Pid::this().as_raw();
+        let ways = self.task.ways.clone();
+        let assignment = |(rank, cpu): (u32, &usize)| Assignment {
+            rank,
+            ranks,
+            parent,
+            cpu: *cpu,
+            ways: ways.clone(),
+            largest_bytes,
+            rotation_bytes,
+        };
+        let assignments: Vec<Assignment> = (0..).zip(&cpus).map(assignment).collect();
+        let mut group = Processes::start(RANK_COMMAND, &assignments)?;
+        let mut cards = vec![None; cpus.len()];
+        while cards.iter().any(Option::is_none) {
+            match self.next(&mut group, pass)? {
+                (rank, Answer::Card(card)) => cards[rank] = Some(card),
+                (_, Answer::Timed(_) | Answer::Failed { .. }) => {}
+            }
+        }
+        group.tell(&cards).map_err(|error| told(&error))?;
+        while let Some((at, bytes)) = todo.last().copied() {
+            self.class(&mut group, pass, at, bytes)?;
+            todo.pop();
+        }
+        group.end(ENDING);
+        Ok(())
+    }
+
+    /// One class's turn.
+    fn class(&mut self, group: &mut Processes<Answer>, pass: u32, at: usize, bytes: u64) -> Result<(), Stop> {
+        let load = self.courses[at].load;
+        let counts =
+            plan::repetitions(self.task.effort, pass, bytes, &self.task.ways, self.courses[at].class(bytes));
+        let turn_of = |(way, repetitions): (usize, u32)| {
+            let key = (load, bytes, self.task.ways[way].clone());
+            let iterations = self.iterations.get(&key).copied().unwrap_or(0);
+            (repetitions > 0).then_some(WayTurn { way, iterations, repetitions })
+        };
+        let ways: Vec<WayTurn> = counts.into_iter().enumerate().filter_map(turn_of).collect();
+        if !ways.is_empty() {
+            let turn = Turn { bytes, off_cache: load.off_cache, ways };
+            group.tell(&turn).map_err(|error| told(&error))?;
+            let timed = loop {
+                match self.next(group, pass)? {
+                    (_, Answer::Timed(timed)) => break timed,
+                    (_, Answer::Card(_) | Answer::Failed { .. }) => {}
+                }
+            };
+            for timed in timed {
+                let Some(way) = self.task.ways.get(timed.way).cloned() else { continue };
+                self.courses[at].add(bytes, &way, pass as usize, &timed.times_ns);
+                self.iterations.insert((load, bytes, way), timed.iterations);
+            }
+        }
+        self.shown.step(load);
+        Ok(())
+    }
+
+    /// What a rank says next, unless it is time to end.
+    fn next(&mut self, group: &mut Processes<Answer>, pass: u32) -> Result<(usize, Answer), Stop> {
+        loop {
+            if self.interrupt.signal().is_some() {
+                return Err(Stop::End(End::Interrupted));
+            }
+            let left = self.task.deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Stop::End(End::Deadline(pass)));
+            }
+            match group.next_within(left.min(GLANCE))? {
+                None => {}
+                Some((_, Answer::Failed { way: Some(way), sentence })) => {
+                    return Err(Stop::WayFailed(way, sentence));
+                }
+                Some((_, Answer::Failed { way: None, sentence })) => {
+                    return Err(BenchError::Failure(sentence).into());
+                }
+                Some(answer) => return Ok(answer),
+            }
+        }
+    }
+}
+
+fn told(error: &std::io::Error) -> Stop {
+    crate::processes::failure("a rank cannot be told what to do next", error).into()
+}
+
+/// Through how many bytes each buffer rotates off cache: half of what `lmt bench
+/// --off-cache` takes, for there is less time to walk through it.
+fn rotation_bytes(ranks: u32) -> u64 {
+    let (last, available) = (crate::cache::last_level_bytes(), crate::cache::available_memory_bytes());
+    crate::cache::rotation_bytes(2 * ranks, last, available)
+}

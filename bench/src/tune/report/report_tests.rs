@@ -1,0 +1,61 @@
+use lmt_selector::calibration::{EAGER, Load, Provenance, rules};
+use lmt_selector::topology::Place;
+
+use super::*;
+
+fn page() -> (Calibration, Vec<Course>, Vec<CourseRules>) {
+    let mut courses = Vec::new();
+    for off_cache in [false, true] {
+        let mut course = Course::new(Load { place: Place::SharedL3, pairs: 1, off_cache });
+        for power in 0..12 {
+            let bytes = 1u64 << power;
+            course.add(bytes, EAGER, 0, &[300.0 + bytes as f64; 5]);
+            if bytes >= 256 {
+                course.add(bytes, "a<b>:get", 0, &[900.0; 5]);
+                course.add(bytes, "slow:put", 0, &[9000.0; 5]);
+            }
+        }
+        courses.push(course);
+    }
+    let order = [EAGER, "a<b>:get", "slow:put"].map(str::to_owned);
+    let provenance =
+        Provenance { machine: "<machine>".into(), skipped: vec!["a & b".into()], ..Default::default() };
+    let calibration = Calibration::new(provenance, &courses, &order);
+    let of_courses = rules(&courses, &order);
+    (calibration, courses, of_courses)
+}
+
+#[test]
+fn the_page_needs_nothing_else_and_is_well_formed() {
+    let (calibration, measured, courses) = page();
+    let html = Page { calibration: &calibration, measured: &measured, courses: &courses }.to_html().unwrap();
+    // The namespace is a name, not an address that is loaded.
+    let without_names = html.replace("http://www.w3.org/2000/svg", "");
+    assert!(!without_names.contains("http") && !without_names.contains("<script"), "it loads something");
+    assert!(!html.contains("<machine>") && !html.contains("a<b>") && html.contains("a &amp; b"));
+    for tag in ["svg", "figure", "table", "text", "g", "details", "title", "ul"] {
+        let (open, close) = (format!("<{tag}"), format!("</{tag}>"));
+        let opened = html.matches(&format!("{open} ")).count() + html.matches(&format!("{open}>")).count();
+        assert_eq!(opened, html.matches(&close).count(), "{tag}");
+    }
+    assert!(!html.contains("NaN") && !html.contains("inf\""), "a place is no number");
+    // Cells up to 512 B, then the other: one crossover, in words and as a line.
+    assert!(html.contains("up to 512 B") && html.contains("class=\"mark\""));
+    assert_eq!(html.matches("<svg").count(), 4, "two pictures of each load");
+}
+
+#[test]
+fn the_picture_stands_alone() {
+    let (calibration, measured, courses) = page();
+    let svg = Page { calibration: &calibration, measured: &measured, courses: &courses }.to_svg().unwrap();
+    assert!(svg.starts_with("<svg xmlns=") && svg.trim_end().ends_with("</svg>"));
+    assert!(svg.contains("prefers-color-scheme:dark") && svg.contains("--paper"));
+    assert!(svg.contains("slow:put") && svg.contains(">512 B<"));
+}
+
+#[test]
+fn nothing_measured_is_nothing_to_draw() {
+    let calibration = Calibration::default();
+    let page = Page { calibration: &calibration, measured: &[], courses: &[] };
+    assert!(page.to_html().is_err() && page.to_svg().is_err());
+}

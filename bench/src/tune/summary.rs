@@ -1,0 +1,110 @@
+//! What a user reads at the end.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use lmt_selector::calibration::{Calibration, Chosen, CourseRules, LARGEST_BYTES, Load};
+
+use crate::sizes::human;
+
+/// What was found, for people.
+pub struct Summary<'a> {
+    /// What is written.
+    pub calibration: &'a Calibration,
+    /// The choices behind its rules.
+    pub courses: &'a [CourseRules],
+    /// What changed against the calibration before.
+    pub changes: &'a [String],
+}
+
+/// One way over adjacent classes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Messages longer than this.
+    pub above: u64,
+    /// Up to this; absent for the last, which has no end.
+    pub up_to: Option<u64>,
+    /// The way.
+    pub way: String,
+}
+
+/// Draws adjacent classes with the same way together.
+pub fn runs(chosen: &[Chosen]) -> Vec<Run> {
+    let adjacent =
+        |one: &Chosen, next: &Chosen| one.way == next.way && next.bytes == one.bytes.saturating_mul(2);
+    let run = |classes: &[Chosen]| {
+        let (first, last) = (classes.first()?, classes.last()?);
+        let up_to = (last.bytes < LARGEST_BYTES).then_some(last.bytes);
+        Some(Run { above: first.bytes / 2, up_to, way: first.way.clone() })
+    };
+    chosen.chunk_by(adjacent).filter_map(run).collect()
+}
+
+impl std::fmt::Display for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.above, self.up_to) {
+            (0, None) => write!(f, "all: {}", self.way),
+            (above, None) => write!(f, "above {}: {}", human(above), self.way),
+            (0, Some(up_to)) => write!(f, "up to {}: {}", human(up_to), self.way),
+            (above, Some(up_to)) => write!(f, "{} to {}: {}", human(above), human(up_to), self.way),
+        }
+    }
+}
+
+/// A load in words.
+pub fn load_in_words(load: Load) -> String {
+    let cache = if load.off_cache { "off cache" } else { "on cache" };
+    match load.pairs {
+        1 => format!("{}, one pair, {cache}", load.place),
+        pairs => format!("{}, {pairs} pairs at once, {cache}", load.place),
+    }
+}
+
+impl Summary<'_> {
+    /// The whole text.
+    pub fn text(&self, output: &Path, report: &Path, kept: Option<&Path>) -> String {
+        let mut text = String::new();
+        // Writing into a String cannot fail.
+        let _ = self.write(&mut text, output, report, kept);
+        text
+    }
+
+    fn write(
+        &self,
+        text: &mut String,
+        output: &Path,
+        report: &Path,
+        kept: Option<&Path>,
+    ) -> std::fmt::Result {
+        for course in self.courses.iter().rev().filter(|course| !course.chosen.is_empty()) {
+            writeln!(text, "{}:", load_in_words(course.load))?;
+            for run in runs(&course.chosen) {
+                writeln!(text, "  {run}")?;
+            }
+        }
+        let provenance = &self.calibration.provenance;
+        if !provenance.skipped.is_empty() {
+            writeln!(text, "not measured:")?;
+            for sentence in &provenance.skipped {
+                writeln!(text, "  {sentence}")?;
+            }
+        }
+        if let Some((first, changes)) = self.changes.split_first() {
+            writeln!(text, "{first}")?;
+            for change in changes {
+                writeln!(text, "  {change}")?;
+            }
+        }
+        if let Some(kept) = kept {
+            writeln!(text, "the complete calibration that was there is kept as {}", kept.display())?;
+        }
+        let complete = if provenance.complete { "" } else { " (not complete)" };
+        writeln!(text, "calibration: {}{complete}", output.display())?;
+        writeln!(text, "report:      {}", report.display())?;
+        writeln!(text, "try it:      lmt explain --bytes 1MiB")
+    }
+}
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+mod tests;

@@ -1,0 +1,128 @@
+//! A calibration as a file: provenance, rules, figures.
+
+use std::fmt::Write;
+
+use super::samples::{Course, Load};
+use crate::config::{quoted, write_figure, write_rule};
+use crate::rules::{Figure, Rule};
+
+/// Where, when and how a calibration was made.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Provenance {
+    /// When the measurements began, in UTC as RFC 3339 has it.
+    pub date: String,
+    /// The machine's fingerprint
+    /// ([`fingerprint_of_this_machine`](crate::config::fingerprint_of_this_machine)).
+    pub machine: String,
+    /// The processor's model.
+    pub cpu: String,
+    /// How many CPUs could be used.
+    pub cpus: u32,
+    /// The kernel's name and release.
+    pub kernel: String,
+    /// The version of lmt.
+    pub lmt: String,
+    /// The command that measured.
+    pub command: String,
+    /// How long it took, in seconds.
+    pub seconds: u64,
+    /// Whether all that was to be measured was.
+    pub complete: bool,
+    /// What else a reader may want to know, a line each: what hwloc says of the
+    /// machine, how it was measured.
+    pub remarks: Vec<String>,
+    /// What was not measured and why, a sentence each.
+    pub skipped: Vec<String>,
+}
+
+/// A calibration: the whole content of its file.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Calibration {
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// What follows from the figures, exceptions first.
+    pub rules: Vec<(Load, Rule)>,
+    /// What was measured.
+    pub figures: Vec<Figure>,
+}
+
+impl Calibration {
+    /// The calibration of these courses.
+    pub fn new(provenance: Provenance, courses: &[Course], order: &[String]) -> Self {
+        let of_courses = super::rules(courses, order);
+        let rules = of_courses.into_iter().flat_map(|course| {
+            let load = course.load;
+            course.rules.into_iter().map(move |rule| (load, rule))
+        });
+        let figures = courses.iter().flat_map(Course::figures).collect();
+        Self { provenance, rules: rules.collect(), figures }
+    }
+
+    /// The file's text.
+    pub fn to_toml(&self) -> String {
+        let mut text = String::new();
+        // Writing into a String cannot fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        let provenance = &self.provenance;
+        for remark in &provenance.remarks {
+            writeln!(text, "# {}", one_line(remark))?;
+        }
+        writeln!(text, "\n[calibration]")?;
+        for (key, value) in [
+            ("date", &provenance.date),
+            ("machine", &provenance.machine),
+            ("cpu", &provenance.cpu),
+            ("kernel", &provenance.kernel),
+            ("lmt", &provenance.lmt),
+            ("command", &provenance.command),
+        ] {
+            writeln!(text, "{key} = {}", quoted(value))?;
+        }
+        writeln!(text, "cpus = {}", provenance.cpus)?;
+        writeln!(text, "seconds = {}", provenance.seconds)?;
+        writeln!(text, "complete = {}", provenance.complete)?;
+        if !provenance.skipped.is_empty() {
+            writeln!(text, "# Not measured:")?;
+        }
+        for sentence in &provenance.skipped {
+            writeln!(text, "# - {}", one_line(sentence))?;
+        }
+        let mut last: Option<Load> = None;
+        for (load, rule) in &self.rules {
+            if last != Some(*load) {
+                writeln!(text, "\n# {}.", sentence(*load))?;
+                last = Some(*load);
+            } else {
+                writeln!(text)?;
+            }
+            text.push_str(&write_rule(rule));
+        }
+        writeln!(text, "\n# What was measured: the median time of one transfer.")?;
+        for figure in &self.figures {
+            writeln!(text, "{}", write_figure(figure))?;
+        }
+        Ok(())
+    }
+}
+
+/// What stands in a comment has one line.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A load in words.
+fn sentence(load: Load) -> String {
+    let cache = if load.off_cache { "off cache" } else { "on cache" };
+    match load.pairs {
+        1 => format!("{}: one pair, {cache}", load.place),
+        pairs => format!("{}: {pairs} pairs at once, {cache}", load.place),
+    }
+}
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;
