@@ -339,11 +339,9 @@ fn calibration(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_
                 complete.to_string()
             }
             ("date", DeValue::Datetime(date)) => date.to_string(),
-            ("skipped", DeValue::Array(list)) if list.iter().all(|text| text.get_ref().is_str()) => {
-                list.iter().filter_map(|text| text.get_ref().as_str()).collect::<Vec<_>>().join("; ")
-            }
-            ("complete" | "skipped", other) => {
-                let rule = if *name == "complete" { "true or false" } else { "a list of texts" };
+            ("cpus" | "seconds", DeValue::Integer(number)) => number.as_str().to_owned(),
+            ("complete" | "cpus" | "seconds", other) => {
+                let rule = if *name == "complete" { "true or false" } else { "a whole number" };
                 let is = format!("is {}", type_of(other));
                 reader.wrong_value(field, &Wrong::new(is, format!("it must be {rule}")));
                 continue;
