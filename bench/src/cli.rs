@@ -66,7 +66,8 @@ pub struct BenchArgs {
     /// latency, pingpong, pingping, exchange, bw, bibw, limits, overlap, pollution or regions.
     #[arg(value_parser = str::parse::<Pattern>)]
     pub pattern: Pattern,
-    /// A mechanism's name, auto, or all that work here [default: auto, or all where there is no auto].
+    /// A mechanism's name, perhaps with who copies (cma:put), auto, all that work here, or several of
+    /// these with commas [default: auto, or all where there is no auto].
     #[arg(long, value_name = "NAME")]
     pub mechanism: Option<String>,
     /// Processes in the group.

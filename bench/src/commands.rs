@@ -4,27 +4,21 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use lmt::launch::{RunOptions, run_command};
-use lmt::selection::{WayName, WayNameError};
 
 use crate::cache;
+use crate::choice::{ALL, Choice, choose};
 use crate::cli::{BenchArgs, CompareArgs, Format, MeasuringArgs, Pin, RunArgs};
-use crate::engine::{Engine, LeftOut};
+use crate::engine::Engine;
 use crate::environment::{Environment, allowed_cpus};
 use crate::error::BenchError;
 use crate::group;
 use crate::job::{Event, Job, Row};
-use crate::nearest::unknown;
 use crate::output::{CompareTable, Csv, FiguresTable, Json, LimitsTable, Results, Table};
 use crate::patterns::Pattern;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::sizes::{human, parse_sizes};
 use crate::whole_file::WholeFile;
-
-/// The engine's own choice.
-const AUTO: &str = "auto";
-/// Every mechanism that works here.
-const ALL: &str = "all";
 
 /// `lmt bench`.
 ///
@@ -186,63 +180,6 @@ fn working_set_bytes(asked: Option<u64>, job: &Job) -> Result<u64, BenchError> {
         }
         Some(bytes) => Ok(bytes),
         None => Ok(cache::working_set_bytes(cache::last_level_bytes(), available)),
-    }
-}
-
-/// What the command line means on this machine.
-struct Choice {
-    mechanisms: Vec<String>,
-    /// Those that were meant too and do not work here.
-    left_out: Vec<LeftOut>,
-}
-
-impl Choice {
-    fn one(name: &str) -> Self {
-        Self { mechanisms: vec![name.to_owned()], left_out: Vec::new() }
-    }
-}
-
-/// The mechanisms that the command line means.
-fn choose<E: Engine>(engine: &E, asked: Option<&str>) -> Result<Choice, BenchError> {
-    let known = engine.mechanisms();
-    let asked = asked.unwrap_or(if engine.has_auto() { AUTO } else { ALL });
-    if asked == AUTO && engine.has_auto() {
-        return Ok(Choice::one(AUTO));
-    }
-    if asked == ALL {
-        let mut choice = Choice { mechanisms: Vec::new(), left_out: Vec::new() };
-        for mechanism in known {
-            match mechanism.unavailable {
-                None => choice.mechanisms.push(mechanism.name),
-                Some(reason) => {
-                    complain(&format!("{} is left out: {reason}", mechanism.name));
-                    choice.left_out.push(LeftOut { name: mechanism.name, reason });
-                }
-            }
-        }
-        if choice.mechanisms.is_empty() {
-            return Err(BenchError::Failure("no mechanism works on this machine".into()));
-        }
-        return Ok(choice);
-    }
-    // Of a family, the first that works; if none does, the first. Behind a colon
-    // may stand who copies.
-    let way: WayName = asked.parse().map_err(|error: WayNameError| BenchError::Usage(error.to_string()))?;
-    let mut meant = known.iter().filter(|mechanism| way.means_mechanism(&mechanism.name));
-    let first = meant.clone().next();
-    match meant.find(|mechanism| mechanism.unavailable.is_none()).or(first) {
-        Some(mechanism) => match &mechanism.unavailable {
-            None => Ok(Choice::one(&WayName { name: mechanism.name.clone(), ..way }.to_string())),
-            Some(reason) => {
-                Err(BenchError::Failure(format!("{} does not work here: {reason}", mechanism.name)))
-            }
-        },
-        None => {
-            let auto = engine.has_auto().then_some(AUTO);
-            let names = known.iter().map(|mechanism| mechanism.name.as_str());
-            let names: Vec<&str> = auto.into_iter().chain([ALL]).chain(names).collect();
-            Err(BenchError::Usage(unknown("mechanism", &way.name, &names)))
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 pub mod cache;
+mod choice;
 pub mod cli;
 pub mod commands;
 pub mod config;

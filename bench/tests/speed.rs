@@ -3,6 +3,7 @@
 //! Only with `LMT_SPEED=1` (`make speed`): it takes the whole machine, some
 //! minutes and a release build to mean something.
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -41,6 +42,11 @@ const ATTEMPTS: usize = 5;
 const PLAUSIBLE_PERCENT: f64 = 125.0;
 /// More is hidden than there is: others disturbed the transfer alone.
 const PLAUSIBLE_OVERLAP: f64 = 1.05;
+
+/// With a calibration of this machine, what the selector takes is as good as
+/// the best mechanism, whatever the length.
+const AUTO_LEAST_PERCENT: f64 = 95.0;
+const AUTO_LARGEST_BYTES: u64 = 16 << 20;
 
 /// One bound at one size.
 #[derive(Clone, Copy, Debug)]
@@ -90,10 +96,16 @@ fn bounds(works: impl Fn(&str) -> bool) -> Vec<Bound> {
 
 /// The rows of one run of the command, in a fresh group.
 fn measure(arguments: &[&str]) -> Vec<Value> {
+    measure_with(arguments, None)
+}
+
+/// The same, configured by this file.
+fn measure_with(arguments: &[&str], config: Option<&Path>) -> Vec<Value> {
     let output = Command::new(env!("CARGO_BIN_EXE_lmt"))
         .arg("bench")
         .args(arguments)
         .args(["--format", "json"])
+        .envs(config.map(|path| ("LMT_CONFIG", path)))
         .stderr(Stdio::inherit())
         .output()
         .expect("lmt starts");
@@ -212,22 +224,82 @@ fn a_copy_in_the_background_hides_behind_a_computation() {
     panic!("after {ATTEMPTS} attempts the overlap is still missed");
 }
 
+/// A calibration that was made now, and is gone when the test has ended.
+struct Calibrated(PathBuf);
+
+impl Calibrated {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("lmt-speed-{}.toml", std::process::id()));
+        let calibration = Self(path);
+        let output = Command::new(env!("CARGO_BIN_EXE_lmt"))
+            .args(["tune", "--quick", "--output"])
+            .arg(&calibration.0)
+            .stderr(Stdio::inherit())
+            .output()
+            .expect("lmt starts");
+        assert!(output.status.success(), "lmt tune ended with {}", output.status);
+        calibration
+    }
+}
+
+impl Drop for Calibrated {
+    fn drop(&mut self) {
+        for extension in ["toml", "html"] {
+            // It may never have been written.
+            let _ = std::fs::remove_file(self.0.with_extension(extension));
+        }
+    }
+}
+
+/// How near `auto` is to the best single mechanism of the same run, in percent,
+/// and which that is.
+fn auto_percent(rows: &[Value], bytes: u64) -> (f64, String) {
+    let at_size = rows.iter().filter(|row| row["bytes"] == bytes);
+    let timed = at_size.filter_map(|row| Some((row["mechanism"].as_str()?, row["usec_median"].as_f64()?)));
+    let (auto, others): (Vec<_>, Vec<_>) = timed.partition(|(name, _)| *name == "auto");
+    let best = others.into_iter().min_by(|one, other| one.1.total_cmp(&other.1));
+    match (auto.first(), best) {
+        (Some((_, auto)), Some((name, best))) => (100.0 * best / auto, name.to_owned()),
+        _ => panic!("auto and single mechanisms were not both measured at {bytes} B"),
+    }
+}
+
+#[test]
+fn a_calibrated_endpoint_takes_the_best_mechanism() {
+    if !is_asked_for() {
+        return;
+    }
+    let _turn = turn();
+    let calibration = Calibrated::new();
+    let powers = std::iter::successors(Some(1_u64), |bytes| Some(bytes * 2));
+    let mut open: Vec<u64> = powers.take_while(|bytes| *bytes <= AUTO_LARGEST_BYTES).collect();
+    for attempt in 1..=ATTEMPTS {
+        let sizes = open.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let arguments = ["pingpong", "--mechanism", "auto,all", "--sizes", &sizes, "--repetitions", "31"];
+        let rows = measure_with(&arguments, Some(&calibration.0));
+        open.retain(|&bytes| {
+            let (percent, best) = auto_percent(&rows, bytes);
+            let verdict = if percent < AUTO_LEAST_PERCENT { "TOO SLOW" } else { "ok" };
+            println!(
+                "attempt {attempt}: auto {bytes:9} B: {percent:6.1} % of {best}, \
+                 at least {AUTO_LEAST_PERCENT:.1} %: {verdict}"
+            );
+            percent < AUTO_LEAST_PERCENT
+        });
+        if open.is_empty() {
+            return;
+        }
+    }
+    panic!("after {ATTEMPTS} attempts auto is still behind at {open:?} bytes");
+}
+
 /// The ways of every size and load that a calibration has measured.
 fn calibrated() -> Vec<(Load, u64, Option<String>)> {
-    let path = std::env::temp_dir().join(format!("lmt-speed-{}.toml", std::process::id()));
-    let output = Command::new(env!("CARGO_BIN_EXE_lmt"))
-        .args(["tune", "--quick", "--output"])
-        .arg(&path)
-        .stderr(Stdio::inherit())
-        .output()
-        .expect("lmt starts");
-    assert!(output.status.success(), "lmt tune ended with {}", output.status);
-    let text = std::fs::read_to_string(&path).expect("a calibration");
-    for extension in ["toml", "html"] {
-        let _ = std::fs::remove_file(path.with_extension(extension));
-    }
-    let parsed = parse_file(&path, &text, Authority::Calibration, &lmt::configuration::sources().known)
-        .expect("a calibration that parses");
+    let calibration = Calibrated::new();
+    let text = std::fs::read_to_string(&calibration.0).expect("a calibration");
+    let parsed =
+        parse_file(&calibration.0, &text, Authority::Calibration, &lmt::configuration::sources().known)
+            .expect("a calibration that parses");
     let mut ways = Vec::new();
     for figure in &parsed.layer.figures {
         let load = Load { place: figure.place, pairs: figure.pairs, off_cache: figure.off_cache };

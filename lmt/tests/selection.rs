@@ -328,6 +328,7 @@ fn explanations_before_and_without_a_connection() {
 
         connect(&endpoint, group, peer);
         assert!(matches!(endpoint.explain(peer, 1 << 20).expect("known").taken, Taken::By { .. }));
+        stay(group);
         if group.rank() == 1 {
             drop(endpoint);
             group.barrier();

@@ -1,0 +1,98 @@
+//! Which mechanisms the command line means.
+
+use lmt::selection::{WayName, WayNameError};
+
+use crate::commands::complain;
+use crate::engine::{Engine, LeftOut, Mechanism};
+use crate::error::BenchError;
+use crate::nearest::unknown;
+
+/// The engine's own choice.
+const AUTO: &str = "auto";
+/// Every mechanism that works here.
+pub const ALL: &str = "all";
+
+/// What the command line means on this machine.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// The mechanisms, each once, in order.
+    pub mechanisms: Vec<String>,
+    /// Those that were meant too and do not work here.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// The mechanisms that a list with commas means, of which each part may be the
+/// engine's own choice, all, a mechanism, a family, or one of these with who
+/// copies behind a colon.
+///
+/// # Errors
+/// There is no such mechanism, or it does not work here.
+pub fn choose<E: Engine>(engine: &E, asked: Option<&str>) -> Result<Choice, BenchError> {
+    let has_auto = engine.has_auto();
+    let asked = asked.unwrap_or(if has_auto { AUTO } else { ALL });
+    // To find out what works takes a second process.
+    let known = if asked == AUTO && has_auto { Vec::new() } else { engine.mechanisms() };
+    let choice = choose_of(&known, has_auto, asked)?;
+    for LeftOut { name, reason } in &choice.left_out {
+        complain(&format!("{name} is left out: {reason}"));
+    }
+    Ok(choice)
+}
+
+fn choose_of(known: &[Mechanism], has_auto: bool, asked: &str) -> Result<Choice, BenchError> {
+    let mut choice = Choice::default();
+    for part in asked.split(',').map(str::trim) {
+        match part {
+            AUTO if has_auto => choice.add(AUTO),
+            ALL => choice.add_all(known),
+            way => choice.add(&one(known, way, has_auto)?),
+        }
+    }
+    if choice.mechanisms.is_empty() {
+        return Err(BenchError::Failure("no mechanism works on this machine".into()));
+    }
+    Ok(choice)
+}
+
+impl Choice {
+    fn add(&mut self, mechanism: &str) {
+        if !self.mechanisms.iter().any(|known| known == mechanism) {
+            self.mechanisms.push(mechanism.to_owned());
+        }
+    }
+
+    fn add_all(&mut self, known: &[Mechanism]) {
+        for mechanism in known {
+            match &mechanism.unavailable {
+                None => self.add(&mechanism.name),
+                Some(reason) => {
+                    self.left_out.push(LeftOut { name: mechanism.name.clone(), reason: reason.clone() });
+                }
+            }
+        }
+    }
+}
+
+/// Of a family, the first that works; if none does, the first.
+fn one(known: &[Mechanism], asked: &str, has_auto: bool) -> Result<String, BenchError> {
+    let way: WayName = asked.parse().map_err(|error: WayNameError| BenchError::Usage(error.to_string()))?;
+    let mut meant = known.iter().filter(|mechanism| way.means_mechanism(&mechanism.name));
+    let first = meant.clone().next();
+    match meant.find(|mechanism| mechanism.unavailable.is_none()).or(first) {
+        Some(mechanism) => match &mechanism.unavailable {
+            None => Ok(WayName { name: mechanism.name.clone(), ..way }.to_string()),
+            Some(reason) => {
+                Err(BenchError::Failure(format!("{} does not work here: {reason}", mechanism.name)))
+            }
+        },
+        None => {
+            let names = known.iter().map(|mechanism| mechanism.name.as_str());
+            let names: Vec<&str> = has_auto.then_some(AUTO).into_iter().chain([ALL]).chain(names).collect();
+            Err(BenchError::Usage(unknown("mechanism", &way.name, &names)))
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "choice_tests.rs"]
+mod tests;

@@ -1,0 +1,48 @@
+use super::*;
+
+fn known() -> Vec<Mechanism> {
+    let mechanism = |name: &str, unavailable: Option<&str>| Mechanism {
+        name: name.to_owned(),
+        unavailable: unavailable.map(str::to_owned),
+    };
+    vec![
+        mechanism("one", None),
+        mechanism("pair-first", Some("it is closed")),
+        mechanism("pair-second", None),
+        mechanism("gone", Some("it is gone")),
+    ]
+}
+
+fn chosen(asked: &str) -> Result<Vec<String>, String> {
+    choose_of(&known(), true, asked).map(|choice| choice.mechanisms).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_list_means_each_of_its_parts_once() {
+    for (asked, expected) in [
+        ("auto", &["auto"][..]),
+        ("all", &["one", "pair-second"]),
+        ("auto,all", &["auto", "one", "pair-second"]),
+        ("pair, one:put ,pair", &["pair-second", "one:put"]),
+    ] {
+        assert_eq!(chosen(asked).unwrap(), expected, "{asked}");
+    }
+}
+
+#[test]
+fn what_does_not_work_is_left_out_of_all_and_refused_by_name() {
+    let choice = choose_of(&known(), true, "all").unwrap();
+    let left_out: Vec<&str> = choice.left_out.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(left_out, ["pair-first", "gone"]);
+    assert_eq!(chosen("gone").unwrap_err(), "gone does not work here: it is gone");
+    assert!(choose_of(&[], true, "all").is_err());
+}
+
+#[test]
+fn what_does_not_exist_is_told_with_what_does() {
+    let error = chosen("one,pear").unwrap_err();
+    assert!(error.contains("`pear`") || error.contains("'pear'"), "{error}");
+    assert!(error.contains("pair-first"), "{error}");
+    let error = chosen("one:sideways").unwrap_err();
+    assert!(error.contains("get, put or cooperative"), "{error}");
+}
