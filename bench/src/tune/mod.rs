@@ -82,9 +82,8 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
     if outcome.courses.iter().all(|course| course.classes().next().is_none()) {
         return Err(nothing(&interrupt, &output, effort));
     }
-    let seconds = begin.elapsed().as_secs();
-    let command = command(args);
-    let provenance = Provenance { command, seconds, complete, skipped, ..here.provenance() };
+    let options = format!("{}in {} s", options(args), begin.elapsed().as_secs());
+    let provenance = Provenance { options, complete, skipped, ..here.provenance() };
     let of_courses = rules(&outcome.courses, &task.ways);
     let calibration = Calibration::new(provenance, &outcome.courses, &task.ways);
     let kept = keep_complete(&previous, &output, complete);
@@ -149,20 +148,20 @@ fn default_output(fingerprint: &str) -> Result<PathBuf, BenchError> {
     Ok(folder.join(format!("{fingerprint}.toml")))
 }
 
-/// The command as it could be given again.
-fn command(args: &TuneArgs) -> String {
-    let mut command = "lmt tune".to_owned();
+/// The options as they could be given again, each with a space behind it.
+fn options(args: &TuneArgs) -> String {
+    let mut options = String::new();
     if args.quick {
-        command.push_str(" --quick");
+        options.push_str("--quick ");
     }
     if let Some(seconds) = args.time {
-        command.push_str(&format!(" --time {seconds}"));
+        options.push_str(&format!("--time {seconds} "));
     }
     if let Some(sizes) = &args.sizes {
         let sizes: Vec<String> = sizes.0.iter().map(u64::to_string).collect();
-        command.push_str(&format!(" --sizes {}", sizes.join(",")));
+        options.push_str(&format!("--sizes {} ", sizes.join(",")));
     }
-    command
+    options
 }
 
 /// What was not measured and why.

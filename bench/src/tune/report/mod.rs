@@ -114,17 +114,15 @@ impl<'a> Page<'a> {
         page.push_str("<dl>\n");
         let state = if provenance.complete { "complete" } else { "not complete" };
         for (name, value) in [
-            ("measured", format!("{} in {} s, {state}", provenance.date, provenance.seconds)),
-            ("command", provenance.command.clone()),
+            ("measured", format!("{}, {state}", provenance.date)),
+            ("options", provenance.options.clone()),
             ("machine", provenance.machine.clone()),
-            ("processor", format!("{}; {} CPUs could be used", provenance.cpu, provenance.cpus)),
+            ("processor", format!("{}; CPUs {} could be used", provenance.cpu, provenance.cpus)),
             ("kernel", provenance.kernel.clone()),
+            ("hwloc", provenance.hwloc.clone().unwrap_or_else(|| "does not describe it".into())),
             ("lmt", provenance.lmt.clone()),
         ] {
             writeln!(page, "<dt>{name}</dt><dd>{}</dd>", escaped(&value))?;
-        }
-        for remark in &provenance.remarks {
-            writeln!(page, "<dt></dt><dd>{}</dd>", escaped(remark))?;
         }
         page.push_str("</dl>\n");
         if !provenance.skipped.is_empty() {
