@@ -180,14 +180,15 @@ fn next_best(part: &Part<'_>, run: &Run) -> Option<(String, f64, f64)> {
     let mut others: Vec<(String, Vec<f64>)> = Vec::new();
     let within = |bytes: u64| bytes > run.above && run.up_to.is_none_or(|up_to| bytes <= up_to);
     for (_, class) in part.measured.classes().filter(|(bytes, _)| within(*bytes)) {
-        let own = class.samples(&run.way)?.median_ns()?;
+        let estimates = class.estimates();
+        let own = estimates.get(run.way.as_str())?.regret;
         // Off cache nothing is decided of cells.
         let counts = |way: &str| way != run.way && !(part.measured.load.off_cache && way == EAGER);
-        for (way, samples) in class.ways().filter(|(way, _)| counts(way)) {
-            let Some(ns) = samples.median_ns() else { continue };
+        for (way, estimate) in estimates.iter().filter(|(way, _)| counts(way)) {
+            let regret = estimate.regret - own;
             match others.iter_mut().find(|(known, _)| known == way) {
-                Some((_, regrets)) => regrets.push((ns / own).ln()),
-                None => others.push((way.to_owned(), vec![(ns / own).ln()])),
+                Some((_, regrets)) => regrets.push(regret),
+                None => others.push(((*way).to_owned(), vec![regret])),
             }
         }
     }
