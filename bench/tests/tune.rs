@@ -191,6 +191,45 @@ fn a_signal_keeps_what_was_measured() {
     }
 }
 
+/// The processes that another has started.
+fn children(parent: u32) -> Vec<i32> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+#[test]
+fn a_rank_that_ends_costs_only_what_was_left() {
+    let folder = Folder::new("rank");
+    let file = folder.file("here.toml");
+    let mut child = start(&["--time", "100"], &file);
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("pass 1 of") {
+        line.clear();
+        assert!(lines.read_line(&mut line).unwrap() > 0, "it ended before it measured");
+    }
+    let ranks = children(child.id());
+    let Some(rank) = ranks.last() else {
+        lmt_conformance::require::skipped("a rank that ends", "this kernel does not list children");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        return;
+    };
+    kill(Pid::from_raw(*rank), Signal::SIGKILL).unwrap();
+    let output = end(child);
+    let mut said = String::new();
+    lines.read_to_string(&mut said).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("ended unexpectedly") && said.contains("what was measured by then is in"),
+        "{said}"
+    );
+    let parsed = parsed(&file);
+    assert!(!parsed.calibration.as_ref().unwrap().complete);
+    covers_what_was_measured(&parsed);
+}
+
 #[test]
 fn what_cannot_be_written_is_known_before_it_is_measured() {
     let folder = Folder::new("unwritable");

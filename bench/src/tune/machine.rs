@@ -54,17 +54,14 @@ impl Here {
 
     /// Where a calibration that is made now comes from.
     pub fn provenance(&self) -> Provenance {
-        let mut remarks = vec![format!("CPUs {} could be used.", environment::join(&self.cpus))];
-        remarks.extend(self.machine.as_ref().map(|machine| format!("hwloc: {machine}.")));
         Provenance {
             date: self.date.clone(),
             machine: self.fingerprint.clone(),
             cpu: environment::cpu_model(),
-            // As many as fit into a set of the kernel.
-            cpus: self.cpus.len() as u32,
             kernel: environment::kernel(),
+            cpus: environment::join(&self.cpus),
             lmt: env!("CARGO_PKG_VERSION").to_owned(),
-            remarks,
+            hwloc: self.machine.as_ref().map(ToString::to_string),
             ..Provenance::default()
         }
     }

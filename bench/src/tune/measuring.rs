@@ -35,7 +35,7 @@ pub struct Task {
 }
 
 /// Why it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// Nothing is left to do.
     Done,
@@ -43,6 +43,8 @@ pub enum End {
     Deadline(u32),
     /// A signal came.
     Interrupted,
+    /// A rank ended or could not go on: why, in a sentence.
+    Failed(String),
 }
 
 /// What was measured.
@@ -50,6 +52,8 @@ pub enum End {
 pub struct Outcome {
     /// One for each load.
     pub courses: Vec<Course>,
+    /// The ways that did not fail, in their usual order.
+    pub ways: Vec<String>,
     /// Why it ended.
     pub end: End,
     /// How many passes were made over all classes.
@@ -116,11 +120,16 @@ impl<'a> Measuring<'a> {
                     break;
                 }
                 Err(Stop::WayFailed(_, sentence)) => return Err(BenchError::Failure(sentence)),
+                // What was measured is not lost.
+                Err(Stop::Error(error)) if self.courses.iter().any(|c| c.classes().next().is_some()) => {
+                    end = End::Failed(error.to_string());
+                    break;
+                }
                 Err(Stop::Error(error)) => return Err(error),
             }
         }
         self.shown.end();
-        Ok(Outcome { courses: self.courses, end, whole_passes, notes: self.notes })
+        Ok(Outcome { courses: self.courses, ways: self.task.ways, end, whole_passes, notes: self.notes })
     }
 
     /// What a pass is to measure: for each course the sizes.
@@ -155,6 +164,7 @@ impl<'a> Measuring<'a> {
     /// Goes on without a way that failed.
     fn without(&mut self, way: usize, sentence: &str) -> Result<(), Stop> {
         let name = self.task.ways.remove(way);
+        self.courses.iter_mut().for_each(|course| course.forget(&name));
         self.notes
             .push(format!("{name} failed while it was measured and was left out from then on: {sentence}"));
         match self.task.ways.is_empty() {

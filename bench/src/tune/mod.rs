@@ -30,78 +30,108 @@ use previous::Previous;
 use report::Page;
 use summary::Summary;
 
+/// What an endpoint takes at most with its peers, about.
+const ENDPOINT_BYTES: u64 = 2 << 20;
+
+/// Where everything goes.
+struct Outputs {
+    output: PathBuf,
+    report: PathBuf,
+    file: WholeFile,
+    page: WholeFile,
+    picture: Option<WholeFile>,
+    previous: Previous,
+}
+
+impl Outputs {
+    /// Finds out that all can be written, before the minutes of measuring and
+    /// not after.
+    fn prepare(args: &TuneArgs, fingerprint: &str) -> Result<Self, BenchError> {
+        let output = match &args.output {
+            Some(output) => output.clone(),
+            None => default_output(fingerprint)?,
+        };
+        let report = args.report.clone().unwrap_or_else(|| output.with_extension("html"));
+        if report == output {
+            return Err(BenchError::Usage(format!(
+                "--output and --report are both {}; name two files",
+                output.display()
+            )));
+        }
+        let file = WholeFile::create(&output, "--output")?;
+        let page = WholeFile::create(&report, "--report")?;
+        let picture = args.picture.as_ref().map(|path| WholeFile::create(path, "--picture")).transpose()?;
+        let previous = Previous::read(&output);
+        if args.output.is_none()
+            && let Some(moved) = previous.make_way(&output)?
+        {
+            complain(&format!("the calibration before cannot be read and is {} now", moved.display()));
+        }
+        Ok(Self { output, report, file, page, picture, previous })
+    }
+
+    /// Writes all, and says what came of it.
+    fn write(self, provenance: Provenance, outcome: &Outcome) -> Result<(), BenchError> {
+        let of_courses = rules(&outcome.courses, &outcome.ways);
+        let kept = keep_complete(&self.previous, &self.output, provenance.complete);
+        let calibration = Calibration::new(provenance, &outcome.courses, &outcome.ways);
+        self.file.write(&calibration.to_toml())?;
+        let shown = Page { calibration: &calibration, measured: &outcome.courses, courses: &of_courses };
+        self.page.write(&shown.to_html()?)?;
+        if let Some(picture) = self.picture {
+            picture.write(&shown.to_svg()?)?;
+        }
+        let changes = self.previous.changes(&of_courses);
+        let summary = Summary { calibration: &calibration, courses: &of_courses, changes: &changes };
+        print(&summary.text(&self.output, &self.report, kept.as_deref()))
+    }
+}
+
 /// `lmt tune`.
 ///
 /// # Errors
 /// Nothing can be measured, a file cannot be written (found out before it is
-/// measured), or a signal ended it early, after what was measured was written.
+/// measured), or a signal or a rank's end ended it early, after what was
+/// measured was written.
 pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
     let begin = Instant::now();
     let interrupt = Interrupt::watch()?;
     let here = Here::find()?;
-    let output = match &args.output {
-        Some(output) => output.clone(),
-        None => default_output(&here.fingerprint)?,
-    };
-    let report = args.report.clone().unwrap_or_else(|| output.with_extension("html"));
-    if report == output {
-        return Err(BenchError::Usage(format!(
-            "--output and --report are both {}; name two files",
-            output.display()
-        )));
-    }
-    // Found out before the minutes of measuring, not after.
-    let file = WholeFile::create(&output, "--output")?;
-    let page = WholeFile::create(&report, "--report")?;
-    let picture = args.picture.as_ref().map(|path| WholeFile::create(path, "--picture")).transpose()?;
-    let previous = Previous::read(&output);
-    if args.output.is_none()
-        && let Some(moved) = previous.make_way(&output)?
-    {
-        complain(&format!("the calibration before cannot be read and is {} now", moved.display()));
-    }
+    let outputs = Outputs::prepare(args, &here.fingerprint)?;
+    let output = outputs.output.clone();
     let effort = effort(args);
     let ways = engine.ways()?;
-    let settings = places::settings(here.machine.as_ref(), &here.cpus);
+    let sizes = sizes(args)?;
+    let settings = places::settings(here.machine.as_ref(), &here.cpus, most_pairs(&sizes, ways.works.len()));
     let task = Task {
-        ways: ways.works.clone(),
+        ways: ways.works,
         settings: settings.settings,
-        sizes: sizes(args)?,
+        sizes,
         effort,
         deadline: begin + Duration::from_secs(effort.time_s),
     };
     let mut shown = progress::Course::new();
-    let outcome = Measuring::new(task.clone(), &interrupt, &mut shown).run()?;
+    let measured = Measuring::new(task, &interrupt, &mut shown).run();
     shown.end();
-    let skipped = skipped(&here, settings.skipped, &ways.left_out, &outcome, effort);
-    let complete = outcome.end != End::Interrupted && outcome.whole_passes > 0;
+    let outcome = measured?;
     if outcome.courses.iter().all(|course| course.classes().next().is_none()) {
         return Err(nothing(&interrupt, &output, effort));
     }
-    let seconds = begin.elapsed().as_secs();
-    let command = command(args);
-    let provenance = Provenance { command, seconds, complete, skipped, ..here.provenance() };
-    let of_courses = rules(&outcome.courses, &task.ways);
-    let calibration = Calibration::new(provenance, &outcome.courses, &task.ways);
-    let kept = keep_complete(&previous, &output, complete);
-    file.write(&calibration.to_toml())?;
-    let shown = Page { calibration: &calibration, measured: &outcome.courses, courses: &of_courses };
-    page.write(&shown.to_html()?)?;
-    if let Some(picture) = picture {
-        picture.write(&shown.to_svg()?)?;
-    }
-    let changes = previous.changes(&of_courses);
-    let summary = Summary { calibration: &calibration, courses: &of_courses, changes: &changes };
-    print(&summary.text(&output, &report, kept.as_deref()))?;
-    match interrupt.signal().filter(|_| outcome.end == End::Interrupted) {
-        Some(signal) => Err(BenchError::Interrupted {
+    let provenance = Provenance {
+        options: format!("{}in {} s", options(args), begin.elapsed().as_secs()),
+        complete: matches!(outcome.end, End::Done | End::Deadline(_)) && outcome.whole_passes > 0,
+        skipped: skipped(&here, settings.skipped, &ways.left_out, &outcome, effort),
+        ..here.provenance()
+    };
+    outputs.write(provenance, &outcome)?;
+    let kept = format!("what was measured by then is in {}", output.display());
+    match (&outcome.end, interrupt.signal()) {
+        (End::Interrupted, Some(signal)) => Err(BenchError::Interrupted {
             signal: signal as u8,
-            sentence: format!(
-                "{signal} ended it early; what was measured by then is in {}",
-                output.display()
-            ),
+            sentence: format!("{signal} ended it early; {kept}"),
         }),
-        None => Ok(()),
+        (End::Failed(sentence), _) => Err(BenchError::Failure(format!("{sentence}; {kept}"))),
+        _ => Ok(()),
     }
 }
 
@@ -116,6 +146,16 @@ fn sizes(args: &TuneArgs) -> Result<Vec<u64>, BenchError> {
         Some(_) => Err(BenchError::Usage("lmt tune measures powers of two; give such --sizes".into())),
         None => Ok((0..=lmt_selector::calibration::LARGEST_BYTES.ilog2()).map(|power| 1 << power).collect()),
     }
+}
+
+/// How many pairs there is memory for: half of what is available is for the two
+/// buffers of each process and its endpoints, whose inboxes take some MiB each
+/// at most.
+fn most_pairs(sizes: &[u64], ways: usize) -> usize {
+    let available = crate::cache::available_memory_bytes().unwrap_or(u64::MAX);
+    let buffers = 2 * sizes.iter().copied().max().unwrap_or(0);
+    let process = buffers.saturating_add(ENDPOINT_BYTES * ways as u64);
+    usize::try_from(available / 2 / (2 * process)).unwrap_or(usize::MAX)
 }
 
 /// Where endpoints look for the calibration of this machine.
@@ -135,20 +175,20 @@ fn default_output(fingerprint: &str) -> Result<PathBuf, BenchError> {
     Ok(folder.join(format!("{fingerprint}.toml")))
 }
 
-/// The command as it could be given again.
-fn command(args: &TuneArgs) -> String {
-    let mut command = "lmt tune".to_owned();
+/// The options as they could be given again, each with a space behind it.
+fn options(args: &TuneArgs) -> String {
+    let mut options = String::new();
     if args.quick {
-        command.push_str(" --quick");
+        options.push_str("--quick ");
     }
     if let Some(seconds) = args.time {
-        command.push_str(&format!(" --time {seconds}"));
+        options.push_str(&format!("--time {seconds} "));
     }
     if let Some(sizes) = &args.sizes {
         let sizes: Vec<String> = sizes.0.iter().map(u64::to_string).collect();
-        command.push_str(&format!(" --sizes {}", sizes.join(",")));
+        options.push_str(&format!("--sizes {} ", sizes.join(",")));
     }
-    command
+    options
 }
 
 /// What was not measured and why.
@@ -170,10 +210,11 @@ fn skipped(
          not one sender with many receivers"
             .into(),
     );
-    match outcome.end {
+    match &outcome.end {
         End::Done => {}
         End::Interrupted => skipped.push("what a signal cut off: classes that are not here have no rule".into()),
-        End::Deadline(pass) if pass < effort.passes => skipped.push(format!(
+        End::Failed(sentence) => skipped.push(format!("what was left when this happened: {sentence}")),
+        End::Deadline(pass) if *pass < effort.passes => skipped.push(format!(
             "what was left when the {} s were over, in pass {} of {}",
             effort.time_s,
             pass + 1,

@@ -1,7 +1,7 @@
 use super::*;
 
 fn found(description: &str, allowed: &[usize]) -> Settings {
-    settings(Some(&Machine::synthetic(description).unwrap()), allowed)
+    settings(Some(&Machine::synthetic(description).unwrap()), allowed, 100)
 }
 
 fn of(settings: &Settings) -> Vec<(Place, usize)> {
@@ -56,6 +56,15 @@ fn one_cpu_is_all_there_is() {
 
 #[test]
 fn without_a_machine_nothing_is_known_of_places() {
-    let settings = settings(None, &[0, 1, 2, 3]);
+    let settings = settings(None, &[0, 1, 2, 3], 100);
     assert_eq!(of(&settings), [(Place::Other, 1), (Place::Other, 2)]);
+}
+
+#[test]
+fn memory_bounds_the_pairs() {
+    for (most, expected) in [(0, 1), (1, 1), (3, 3), (4, 4)] {
+        let found = settings(None, &[0, 1, 2, 3, 4, 5, 6, 7], most);
+        assert_eq!(found.settings.last().unwrap().pairs.len(), expected);
+        assert_eq!(found.skipped.iter().any(|sentence| sentence.contains("there is memory")), most < 4);
+    }
 }

@@ -16,21 +16,18 @@ pub struct Provenance {
     pub machine: String,
     /// The processor's model.
     pub cpu: String,
-    /// How many CPUs could be used.
-    pub cpus: u32,
     /// The kernel's name and release.
     pub kernel: String,
+    /// The CPUs that could be used, as `0-3,8`.
+    pub cpus: String,
     /// The version of lmt.
     pub lmt: String,
-    /// The command that measured.
-    pub command: String,
-    /// How long it took, in seconds.
-    pub seconds: u64,
+    /// What hwloc says of the machine, where it describes it.
+    pub hwloc: Option<String>,
+    /// With which options it was measured, and how long that took.
+    pub options: String,
     /// Whether all that was to be measured was.
     pub complete: bool,
-    /// What else a reader may want to know, a line each: what hwloc says of the
-    /// machine, how it was measured.
-    pub remarks: Vec<String>,
     /// What was not measured and why, a sentence each.
     pub skipped: Vec<String>,
 }
@@ -68,29 +65,27 @@ impl Calibration {
 
     fn write(&self, text: &mut String) -> std::fmt::Result {
         let provenance = &self.provenance;
-        for remark in &provenance.remarks {
-            writeln!(text, "# {}", one_line(remark))?;
-        }
         writeln!(text, "\n[calibration]")?;
         for (key, value) in [
-            ("date", &provenance.date),
-            ("machine", &provenance.machine),
-            ("cpu", &provenance.cpu),
-            ("kernel", &provenance.kernel),
-            ("lmt", &provenance.lmt),
-            ("command", &provenance.command),
+            ("date", Some(&provenance.date)),
+            ("machine", Some(&provenance.machine)),
+            ("cpu", Some(&provenance.cpu)),
+            ("kernel", Some(&provenance.kernel)),
+            ("cpus", Some(&provenance.cpus)),
+            ("lmt", Some(&provenance.lmt)),
+            ("hwloc", provenance.hwloc.as_ref()),
+            ("options", Some(&provenance.options)),
         ] {
-            writeln!(text, "{key} = {}", quoted(value))?;
+            if let Some(value) = value {
+                writeln!(text, "{key} = {}", quoted(value))?;
+            }
         }
-        writeln!(text, "cpus = {}", provenance.cpus)?;
-        writeln!(text, "seconds = {}", provenance.seconds)?;
         writeln!(text, "complete = {}", provenance.complete)?;
-        if !provenance.skipped.is_empty() {
-            writeln!(text, "# Not measured:")?;
-        }
+        writeln!(text, "skipped = [")?;
         for sentence in &provenance.skipped {
-            writeln!(text, "# - {}", one_line(sentence))?;
+            writeln!(text, "    {},", quoted(sentence))?;
         }
+        writeln!(text, "]")?;
         let mut last: Option<Load> = None;
         for (load, rule) in &self.rules {
             if last != Some(*load) {
@@ -107,11 +102,6 @@ impl Calibration {
         }
         Ok(())
     }
-}
-
-/// What stands in a comment has one line.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A load in words.

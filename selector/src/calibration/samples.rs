@@ -183,6 +183,13 @@ impl Course {
         class.ways.entry(way.to_owned()).or_default().add(pass, times_ns);
     }
 
+    /// Forgets all times of a way.
+    pub fn forget(&mut self, way: &str) {
+        for class in self.classes.values_mut() {
+            class.ways.remove(way);
+        }
+    }
+
     /// The classes that were measured, by length.
     pub fn classes(&self) -> impl Iterator<Item = (u64, &Class)> {
         let measured = self.classes.iter().filter(|(_, class)| class.best().is_some());

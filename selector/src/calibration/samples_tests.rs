@@ -72,4 +72,6 @@ fn figures_hold_every_median() {
     let figures: Vec<(u64, String, u64)> =
         course.figures().into_iter().map(|f| (f.bytes, f.way, f.median_ns)).collect();
     assert_eq!(figures, [(64, "a:get".into(), 1), (64, "b:put".into(), 2)]);
+    course.forget("a:get");
+    assert_eq!(course.figures().len(), 1);
 }

@@ -114,17 +114,15 @@ impl<'a> Page<'a> {
         page.push_str("<dl>\n");
         let state = if provenance.complete { "complete" } else { "not complete" };
         for (name, value) in [
-            ("measured", format!("{} in {} s, {state}", provenance.date, provenance.seconds)),
-            ("command", provenance.command.clone()),
+            ("measured", format!("{}, {state}", provenance.date)),
+            ("options", provenance.options.clone()),
             ("machine", provenance.machine.clone()),
-            ("processor", format!("{}; {} CPUs could be used", provenance.cpu, provenance.cpus)),
+            ("processor", format!("{}; CPUs {} could be used", provenance.cpu, provenance.cpus)),
             ("kernel", provenance.kernel.clone()),
+            ("hwloc", provenance.hwloc.clone().unwrap_or_else(|| "does not describe it".into())),
             ("lmt", provenance.lmt.clone()),
         ] {
             writeln!(page, "<dt>{name}</dt><dd>{}</dd>", escaped(&value))?;
-        }
-        for remark in &provenance.remarks {
-            writeln!(page, "<dt></dt><dd>{}</dd>", escaped(remark))?;
         }
         page.push_str("</dl>\n");
         if !provenance.skipped.is_empty() {
@@ -182,14 +180,15 @@ fn next_best(part: &Part<'_>, run: &Run) -> Option<(String, f64, f64)> {
     let mut others: Vec<(String, Vec<f64>)> = Vec::new();
     let within = |bytes: u64| bytes > run.above && run.up_to.is_none_or(|up_to| bytes <= up_to);
     for (_, class) in part.measured.classes().filter(|(bytes, _)| within(*bytes)) {
-        let own = class.samples(&run.way)?.median_ns()?;
+        let estimates = class.estimates();
+        let own = estimates.get(run.way.as_str())?.regret;
         // Off cache nothing is decided of cells.
         let counts = |way: &str| way != run.way && !(part.measured.load.off_cache && way == EAGER);
-        for (way, samples) in class.ways().filter(|(way, _)| counts(way)) {
-            let Some(ns) = samples.median_ns() else { continue };
+        for (way, estimate) in estimates.iter().filter(|(way, _)| counts(way)) {
+            let regret = estimate.regret - own;
             match others.iter_mut().find(|(known, _)| known == way) {
-                Some((_, regrets)) => regrets.push((ns / own).ln()),
-                None => others.push((way.to_owned(), vec![(ns / own).ln()])),
+                Some((_, regrets)) => regrets.push(regret),
+                None => others.push(((*way).to_owned(), vec![regret])),
             }
         }
     }

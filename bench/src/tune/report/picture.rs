@@ -14,8 +14,8 @@ const HEIGHT: f64 = 470.0;
 const LEFT: f64 = 70.0;
 const RIGHT: f64 = 20.0;
 /// The title and the strip of ranges.
-const TOP: f64 = 76.0;
-const STRIP_TOP: f64 = 40.0;
+const TOP: f64 = 80.0;
+const STRIP_TOP: f64 = 44.0;
 const STRIP_HEIGHT: f64 = 24.0;
 const BOTTOM: f64 = 62.0;
 /// About how wide a letter of a label is.
@@ -47,7 +47,8 @@ impl Quantity {
     pub fn caption(self) -> &'static str {
         match self {
             Self::Relative => {
-                "How many times as long as the fastest a way takes, up to four times; both axes are logarithmic. \
+                "How many times as long as the fastest a way takes, up to four times: the median over the passes of the \
+                 ratio within each, by which the ways are chosen. Both axes are logarithmic. \
                  The strip shows the chosen way of each range; dashed lines are the crossovers, which belong to \
                  the range on their left."
             }
@@ -59,14 +60,6 @@ impl Quantity {
         match self {
             Self::Relative => "time, as a multiple of the fastest",
             Self::Throughput => "MB/s",
-        }
-    }
-
-    fn of(self, bytes: u64, ns: f64, best_ns: f64) -> f64 {
-        match self {
-            Self::Relative => ns / best_ns,
-            // A byte per microsecond is a megabyte per second.
-            Self::Throughput => bytes as f64 * 1000.0 / ns,
         }
     }
 }
@@ -141,11 +134,14 @@ impl<'a> Picture<'a> {
             colours.ways.iter().map(|way| (way.clone(), Vec::new())).collect();
         let median = |class: &Class, way: &str| class.samples(way).and_then(|samples| samples.median_ns());
         for (bytes, class) in course.classes() {
-            let Some(best_ns) = class.best().and_then(|way| median(class, way)) else { continue };
+            let estimates = class.estimates();
             for (way, points) in &mut lines {
-                if let Some(ns) = median(class, way) {
-                    points.push((bytes, quantity.of(bytes, ns, best_ns)));
-                }
+                let value = match quantity {
+                    Quantity::Relative => estimates.get(way.as_str()).map(|estimate| estimate.regret.exp()),
+                    // A byte per microsecond is a megabyte per second.
+                    Quantity::Throughput => median(class, way).map(|ns| bytes as f64 * 1000.0 / ns),
+                };
+                points.extend(value.map(|value| (bytes, value)));
             }
         }
         lines.retain(|(_, points)| !points.is_empty());
@@ -188,7 +184,7 @@ impl<'a> Picture<'a> {
         write!(
             svg,
             "<clipPath id=\"{clip}\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{width}\" height=\"{height}\"/></clipPath>\
-             <text x=\"{LEFT}\" y=\"22\" class=\"title\">{}</text>",
+             <text x=\"{LEFT}\" y=\"18\" class=\"title\">{}</text>",
             escaped(self.title)
         )?;
         self.write_ranges(svg)?;
