@@ -339,11 +339,17 @@ fn calibration(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_
                 complete.to_string()
             }
             ("date", DeValue::Datetime(date)) => date.to_string(),
-            ("cpus" | "seconds", DeValue::Integer(number)) => number.as_str().to_owned(),
-            ("complete" | "cpus" | "seconds", other) => {
-                let rule = if *name == "complete" { "true or false" } else { "a whole number" };
+            ("complete", other) => {
                 let is = format!("is {}", type_of(other));
-                reader.wrong_value(field, &Wrong::new(is, format!("it must be {rule}")));
+                reader.wrong_value(field, &Wrong::new(is, "it must be true or false".to_owned()));
+                continue;
+            }
+            ("skipped", DeValue::Array(sentences)) if sentences.iter().all(|s| s.get_ref().is_str()) => {
+                sentences.iter().filter_map(|s| s.get_ref().as_str()).collect::<Vec<_>>().join("; ")
+            }
+            ("skipped", other) => {
+                let is = format!("is {}", type_of(other));
+                reader.wrong_value(field, &Wrong::new(is, "it must be a list of texts".to_owned()));
                 continue;
             }
             _ => match reader.text(field, "a text") {

@@ -132,7 +132,8 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     // Calibrations.
     ("[calibration]\ncomplete = 1\n", "2:12", "true or false"),
-    ("[calibration]\ncpus = \"2\"\n", "2:8", "a whole number"),
+    ("[calibration]\ncpus = 2\n", "2:8", "a text"),
+    ("[calibration]\nskipped = [1]\n", "2:11", "a list of texts"),
     (
         "[calibration]\n[[figure]]\nplace = \"other\"\n",
         "2:1",
@@ -168,11 +169,12 @@ fn all_problems_of_a_file_are_told_in_its_order() {
 fn figures_without_a_table_that_says_where_they_come_from_are_refused() {
     let figure = "[[figure]]\nplace = \"other\"\npairs = 1\noff_cache = false\nbytes = \"64 KiB\"\nway = \"gone:get\"\nmedian_ns = 9\n";
     assert!(complaints(figure)[0].contains("no table [calibration]"));
-    let parsed = parse(&format!("[calibration]\ndate = 2026-11-21T10:00:00Z\ncpus = 2\n{figure}")).unwrap();
+    let parsed =
+        parse(&format!("[calibration]\ndate = 2026-11-21T10:00:00Z\ncpus = \"0-1\"\n{figure}")).unwrap();
     assert_eq!(parsed.layer.authority, Authority::Calibration);
     assert_eq!((parsed.layer.figures[0].bytes, parsed.layer.figures[0].median_ns), (65536, 9));
     let told = parsed.calibration.unwrap().told;
-    assert_eq!(told, [("cpus", "2".to_owned()), ("date", "2026-11-21T10:00:00Z".to_owned())]);
+    assert_eq!(told, [("cpus", "0-1".to_owned()), ("date", "2026-11-21T10:00:00Z".to_owned())]);
 }
 
 #[test]

@@ -210,11 +210,12 @@ pub(super) const CALIBRATION: &[Field] = &[
     told("machine", "text", "the machine's fingerprint: model of the processor and number of CPUs"),
     told("cpu", "text", "the processor's model"),
     told("kernel", "text", "the kernel's name and release"),
+    told("cpus", "text", "the CPUs that could be used"),
     told("lmt", "text", "the version of lmt"),
-    told("command", "text", "the command that measured"),
-    told("cpus", "whole number", "how many CPUs could be used"),
-    told("seconds", "whole number", "how long the measurements took"),
+    told("hwloc", "text", "what hwloc says of the machine"),
+    told("options", "text", "with which options it was measured, and how long that took"),
     told("complete", "true or false", "whether everything was measured, or the run was interrupted"),
+    told("skipped", "list of texts", "what was not measured and why, a sentence each"),
 ];
 
 const fn measured(
