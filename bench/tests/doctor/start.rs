@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Who has no rights here (nobody).
-const NOBODY: u32 = 65534;
+/// A user without rights, and not the number that user namespaces show for
+/// users whom they do not know.
+const NOBODY: u32 = 47110;
 
 /// A folder that everybody may enter, removed when dropped.
 pub struct Folder(pub PathBuf);

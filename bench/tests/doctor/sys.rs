@@ -2,12 +2,14 @@
 //! exec.
 #![allow(unsafe_code)]
 
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::prctl::set_no_new_privs;
+use nix::sys::prctl::{set_dumpable, set_no_new_privs};
+use nix::unistd::geteuid;
 
 /// Refuses these system calls with EPERM to the command and all that it starts,
 /// by a seccomp filter (seccomp(2)). Only for calls of this machine's own
@@ -52,9 +54,25 @@ pub fn in_own_user_namespace(command: &mut Command) {
 }
 
 /// Puts what the command starts, but not itself, into a pid namespace of its
-/// own; a user namespace allows that to everybody.
+/// own; a user namespace allows that to everybody. The command's user keeps its
+/// number there, since one without a number cannot be told from others.
 pub fn with_children_in_own_pid_namespace(command: &mut Command) {
-    let flags = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWPID;
-    // SAFETY: as above.
-    unsafe { command.pre_exec(move || Ok(unshare(flags)?)) };
+    let enter = || {
+        let user = geteuid();
+        // Whoever has just become another user may not write its own files in
+        // /proc otherwise (PR_SET_DUMPABLE in prctl(2)).
+        set_dumpable(true)?;
+        unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWPID)?;
+        let mut map = [0; 32];
+        let unused = {
+            let mut rest = &mut map[..];
+            write!(rest, "{user} {user} 1")?;
+            rest.len()
+        };
+        let used = map.len() - unused;
+        OpenOptions::new().write(true).open("/proc/self/uid_map")?.write_all(&map[..used])
+    };
+    // SAFETY: between fork and exec the closure makes system calls; it allocates
+    // nothing, since the path is short and the text stands on the stack.
+    unsafe { command.pre_exec(enter) };
 }
