@@ -345,7 +345,8 @@ fn a_full_port_is_tried_again_and_nothing_overtakes() {
     assert_eq!(a.unsent(to_b), 20);
     let (mut receives, mut turns) = (Vec::new(), 0);
     let mut open: Vec<_> = sends;
-    while !open.is_empty() || receives.len() < 20 || b.unsent(to_a) > 0 {
+    // Both ways: what a has written itself (Put), b hears of by its last word.
+    while !open.is_empty() || receives.len() < 20 || a.unsent(to_b) > 0 || b.unsent(to_a) > 0 {
         turns += 1;
         assert!(turns < 1_000_000, "{} sends are open", open.len());
         // Room for one packet every third turn.
