@@ -307,7 +307,8 @@ impl Door {
         mechanisms.standings(peer.index()).map(|(name, s)| (name, s.clone())).collect()
     }
 
-    /// Which way a message to a peer would take now, and why. The embedder
+    /// Which way a message to a peer would take now, and why. What others are
+    /// reading now counts, unless `message` says that more do. The embedder
     /// carries short messages itself, so nothing is eager here.
     ///
     /// # Errors
@@ -317,7 +318,10 @@ impl Door {
         if inner.peers.len() <= peer.index() as usize {
             return Err(OperationError::UnknownPeer);
         }
-        Ok(inner.selection.explain(peer.index(), inner.transfers.standings(), &inner.config, message))
+        let key = peer.index();
+        let readers = message.readers.max(inner.transfers.other_readers(key));
+        let message = Message { readers, ..*message };
+        Ok(inner.selection.explain(key, inner.transfers.standings(), &inner.config, &message))
     }
 
     /// Begins to send `buffer` as one message, announced with `envelope` (at
@@ -563,7 +567,7 @@ impl Inner {
             bytes: buffer.total_bytes(),
             contiguous: buffer.is_contiguous(),
             hints: Hints::default(),
-            readers: self.transfers.being_read(),
+            readers: self.transfers.other_readers(key),
         };
         let mechanisms = self.transfers.standings();
         let candidates = self.selection.candidates(key, mechanisms, &self.config, &message);

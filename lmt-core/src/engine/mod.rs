@@ -38,9 +38,10 @@ use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Geometry, GeometryError, InboxReceiver};
 use crate::matching::TagMatcher;
-use crate::mechanisms::{Counters, Mechanisms, Standing, is_meant};
+use crate::mechanism::Model;
+use crate::mechanisms::{Counters, Mechanisms, Profile, Standing, is_meant};
 use crate::region::RegionTable;
-use crate::selection::{ByOrder, Explanation, Message as Question, Policy, Selection};
+use crate::selection::{ByOrder, Explanation, Message as Question, Policy, Selection, WayName};
 use crate::transfers::Transfers;
 use peer::Connection;
 use traffic::Traffic;
@@ -71,6 +72,20 @@ pub enum CreateError {
         /// The names that exist.
         known: String,
     },
+    /// The configuration names a mechanism in a model that it does not have.
+    #[error(
+        "`{name}` cannot be: {mechanism} has no model `{model}`; it has {has}, and its name alone takes what is best"
+    )]
+    UnknownModel {
+        /// The way that was asked for.
+        name: String,
+        /// The mechanism, or those of the family, that the name means.
+        mechanism: String,
+        /// The model that was asked for.
+        model: Model,
+        /// The ways that there are.
+        has: String,
+    },
     /// The files, the environment or what is set of a mechanism cannot be used.
     #[error("{sentence}")]
     Configuration {
@@ -92,12 +107,29 @@ pub enum CreateError {
 /// Checks a configuration against the mechanisms that there are.
 pub(crate) fn check_config(config: &Config, mechanisms: &Mechanisms) -> Result<(), CreateError> {
     config.check()?;
-    let names = mechanisms.names();
-    let exists = |way: &str| names.iter().any(|known| is_meant(way, known));
-    match config.mechanisms.iter().flatten().find(|way| !exists(way)) {
-        Some(name) => Err(CreateError::UnknownMechanism { name: name.clone(), known: names.join(", ") }),
-        None => Ok(()),
+    let profiles = mechanisms.profiles();
+    config.mechanisms.iter().flatten().try_for_each(|name| check_way(name, &profiles))
+}
+
+/// Checks that there is the way that a name means.
+fn check_way(name: &str, profiles: &[Profile]) -> Result<(), CreateError> {
+    let meant: Vec<&Profile> = profiles.iter().filter(|profile| is_meant(name, profile.name)).collect();
+    let join = |names: Vec<String>| names.join(", ");
+    if meant.is_empty() {
+        let known = join(profiles.iter().map(|profile| profile.name.to_owned()).collect());
+        return Err(CreateError::UnknownMechanism { name: name.to_owned(), known });
     }
+    let Some(model) = name.parse::<WayName>().ok().and_then(|way| way.model) else { return Ok(()) };
+    if meant.iter().any(|profile| profile.models.contains(&model)) {
+        return Ok(());
+    }
+    let ways = meant.iter().flat_map(|p| p.models.iter().map(|model| format!("{}:{model}", p.name)));
+    Err(CreateError::UnknownModel {
+        name: name.to_owned(),
+        mechanism: join(meant.iter().map(|profile| profile.name.to_owned()).collect()),
+        model,
+        has: join(ways.collect()),
+    })
 }
 
 /// The endpoint itself. It may be moved between threads, and is used by one at
@@ -343,7 +375,8 @@ impl Engine {
         self.at_end = Some(Box::new(report));
     }
 
-    /// Which way a message to a peer would take now, and why.
+    /// Which way a message to a peer would take now, and why. What others are
+    /// reading now counts, unless `message` says that more do.
     ///
     /// # Errors
     /// The peer is unknown.
