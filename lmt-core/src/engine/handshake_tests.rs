@@ -29,7 +29,7 @@ impl Policy for Counting {
     }
 
     fn explain(&self, situation: &Situation<'_>, message: &Message) -> Explanation {
-        ByOrder.explain(situation, message)
+        ByOrder::default().explain(situation, message)
     }
 }
 

@@ -5,6 +5,7 @@
 //! lent by [`Buffer`], whose constructor is the unsafe step, and requests are
 //! plain numbers.
 
+mod create;
 mod doorbell;
 pub(crate) mod greeting;
 mod handshake;
@@ -18,10 +19,11 @@ pub(crate) mod requests;
 pub(crate) mod traffic;
 mod waiting;
 
-use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+pub use create::CreateError;
+pub(crate) use create::check_config;
 pub use outgoing::{SendMode, SendOptions};
 pub use peer::EagerCounters;
 use receiving::Discards;
@@ -30,107 +32,17 @@ pub use requests::{OperationError, PeerId, RequestId, Status};
 
 use crate::bell::Bell;
 use crate::buffer::Buffer;
-use crate::config::{Config, ConfigError};
-use crate::connect::{ConnectError, Connector};
+use crate::config::Config;
+use crate::connect::Connector;
 use crate::cpu_set::CpuSet;
-use crate::error::MemoryShort;
 use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
-use crate::inbox::{Geometry, GeometryError, InboxReceiver};
-use crate::matching::TagMatcher;
-use crate::mechanism::Model;
-use crate::mechanisms::{Counters, Mechanisms, Profile, Standing, is_meant};
-use crate::region::RegionTable;
-use crate::selection::{ByOrder, Explanation, Message as Question, Policy, Selection, WayName};
+use crate::inbox::{Geometry, InboxReceiver};
+use crate::mechanisms::{Counters, Mechanisms, Standing};
+use crate::selection::{ByOrder, Explanation, Message as Question, Policy, Selection};
 use crate::transfers::Transfers;
 use peer::Connection;
 use traffic::Traffic;
-
-/// Why an endpoint cannot be created.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CreateError {
-    /// A number in the configuration cannot work.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// Sizes that make no inbox.
-    #[error(transparent)]
-    Geometry(#[from] GeometryError),
-    /// There is too little memory.
-    #[error(transparent)]
-    Memory(#[from] MemoryShort),
-    /// The listening socket could not be set up.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// The configuration names a mechanism that does not exist.
-    #[error(
-        "there is no mechanism `{name}` (see LMT_MECHANISM); `auto` takes what is best, and this build has {known}, or the first part of a name for its family"
-    )]
-    UnknownMechanism {
-        /// The name that was asked for.
-        name: String,
-        /// The names that exist.
-        known: String,
-    },
-    /// The configuration names a mechanism in a model that it does not have.
-    #[error(
-        "`{name}` cannot be: {mechanism} has no model `{model}`; it has {has}, and its name alone takes what is best"
-    )]
-    UnknownModel {
-        /// The way that was asked for.
-        name: String,
-        /// The mechanism, or those of the family, that the name means.
-        mechanism: String,
-        /// The model that was asked for.
-        model: Model,
-        /// The ways that there are.
-        has: String,
-    },
-    /// The files, the environment or what is set of a mechanism cannot be used.
-    #[error("{sentence}")]
-    Configuration {
-        /// Where, what is wrong, and what would be right.
-        sentence: String,
-    },
-    /// A system call was refused.
-    #[error("{what} failed: {source}; {advice}")]
-    System {
-        /// What was tried.
-        what: &'static str,
-        /// What the kernel said.
-        source: nix::errno::Errno,
-        /// What would help.
-        advice: &'static str,
-    },
-}
-
-/// Checks a configuration against the mechanisms that there are.
-pub(crate) fn check_config(config: &Config, mechanisms: &Mechanisms) -> Result<(), CreateError> {
-    config.check()?;
-    let profiles = mechanisms.profiles();
-    config.mechanisms.iter().flatten().try_for_each(|name| check_way(name, &profiles))
-}
-
-/// Checks that there is the way that a name means.
-fn check_way(name: &str, profiles: &[Profile]) -> Result<(), CreateError> {
-    let meant: Vec<&Profile> = profiles.iter().filter(|profile| is_meant(name, profile.name)).collect();
-    let join = |names: Vec<String>| names.join(", ");
-    if meant.is_empty() {
-        let known = join(profiles.iter().map(|profile| profile.name.to_owned()).collect());
-        return Err(CreateError::UnknownMechanism { name: name.to_owned(), known });
-    }
-    let Some(model) = name.parse::<WayName>().ok().and_then(|way| way.model) else { return Ok(()) };
-    if meant.iter().any(|profile| profile.models.contains(&model)) {
-        return Ok(());
-    }
-    let ways = meant.iter().flat_map(|p| p.models.iter().map(|model| format!("{}:{model}", p.name)));
-    Err(CreateError::UnknownModel {
-        name: name.to_owned(),
-        mechanism: join(meant.iter().map(|profile| profile.name.to_owned()).collect()),
-        model,
-        has: join(ways.collect()),
-    })
-}
 
 /// The endpoint itself. It may be moved between threads, and is used by one at
 /// a time.
@@ -166,7 +78,7 @@ impl Engine {
     /// [`CreateError`]: a configuration that cannot work, or a system that
     /// refuses memory or the socket.
     pub fn new(id: EndpointId, config: Config, mechanisms: Mechanisms) -> Result<Self, CreateError> {
-        Self::with_policy(id, config, mechanisms, Box::new(ByOrder))
+        Self::with_policy(id, config, mechanisms, Box::new(ByOrder::default()))
     }
 
     /// As [`Engine::new`], with a policy that decides which way messages take.
@@ -195,31 +107,9 @@ impl Engine {
             .add_readable(doorbell.as_fd(), Self::DOORBELL)
             .map_err(system("epoll_ctl", "raise fs.epoll.max_user_watches"))?;
         let address = connector.address().clone();
-        let cpus = CpuSet::of_this_thread();
-        let traffic = Traffic {
-            id,
-            peers: Vec::new(),
-            by_id: HashMap::new(),
-            matcher: TagMatcher::new(),
-            requests: requests::Requests::default(),
-            transfers: Transfers::new(mechanisms),
-            busy: Vec::new(),
-            owing: Vec::new(),
-            free: Vec::new(),
-            resting: Vec::new(),
-            synchronous: HashSet::new(),
-            regions: RegionTable::create(id)?,
-            one_sided: VecDeque::new(),
-            wanted: HashMap::new(),
-            inbox_fd,
-            doorbell,
-            cpus,
-            selection: Selection::new(policy, cpus),
-            eager: EagerCounters::default(),
-            events: 0,
-            crowded: false,
-            config,
-        };
+        let transfers = Transfers::new(mechanisms);
+        let selection = Selection::new(policy, CpuSet::of_this_thread());
+        let traffic = Traffic::new(id, config, transfers, selection, inbox_fd, doorbell)?;
         let origin = Origin::here();
         Ok(Self {
             origin,

@@ -44,6 +44,11 @@ impl Selection {
         Self { policy, here, tables: Vec::new(), processes, members: Vec::new(), group_version: 0 }
     }
 
+    /// Where this process may run.
+    pub const fn here(&self) -> CpuSet {
+        self.here
+    }
+
     /// Learns where a peer may run that is connected from now on.
     pub fn meet(&mut self, peer: PeerKey, there: CpuSet) {
         let index = peer as usize;
