@@ -81,7 +81,7 @@ impl EndpointBuilder {
         self
     }
 
-    /// Whether the endpoint prints at its end what it has moved, whatever
+    /// Whether the endpoint, or the door, prints at its end what it has moved, whatever
     /// `LMT_STATS` says. See `docs/explain.md`.
     #[must_use]
     pub const fn statistics(mut self, wanted: bool) -> Self {
@@ -106,7 +106,7 @@ impl EndpointBuilder {
         let (id, Made { config, mechanisms, policy }) = self.parts()?;
         let mut engine = Engine::with_policy(id, config, mechanisms, Box::new(policy))?;
         if has_stats {
-            engine.at_end(move |eager, mechanisms| stats::print(id, eager, mechanisms));
+            engine.at_end(move |eager, mechanisms| stats::print(id, Some(eager), mechanisms));
         }
         Ok(engine)
     }
@@ -125,8 +125,13 @@ impl EndpointBuilder {
     /// # Errors
     /// [`CreateError`].
     pub fn build_door(self) -> Result<Door, CreateError> {
+        let has_stats = self.statistics.map_or_else(stats::is_wanted, Ok)?;
         let (id, Made { config, mechanisms, policy }) = self.parts()?;
-        Door::with_policy(id, config, mechanisms, Box::new(policy.without_eager()))
+        let mut door = Door::with_policy(id, config, mechanisms, Box::new(policy.without_eager()))?;
+        if has_stats {
+            door.at_end(move |mechanisms| stats::print(id, None, mechanisms));
+        }
+        Ok(door)
     }
 
     fn id_or_random(id: Option<EndpointId>) -> Result<EndpointId, CreateError> {
