@@ -467,7 +467,7 @@ fn a_door_follows_rules_and_hints() {
     let text = "[[rule]]\nup_to = \"64 KiB\"\ntake = \"eager\"\n\
                 [[rule]]\nabove = \"256 KiB\"\nsender = \"warm\"\ntake = [\"cma:put\"]\n\
                 [[rule]]\nabove = \"256 KiB\"\ntake = [\"cma:get\"]\n\
-                [[rule]]\ntake = [\"shm\"]\n";
+                [[rule]]\nabove = \"64 KiB\"\nup_to = \"256 KiB\"\ntake = [\"shm\"]\n";
     write(&folder.join("lmt/lmt.toml"), text);
     test(test_name!(), &folder).run(|group| {
         let mut device = device(group);
@@ -514,11 +514,13 @@ fn moved(door: &Door, mechanism: &str) -> (u64, u64) {
 /// Rank 0 sends; each message takes the way that was explained.
 fn by_rules(device: &mut Device, group: &Group) {
     const CASES: [(usize, Warmth, &str); 4] = [
-        (2 * KIB, Warmth::Unknown, "shm (cooperative"),
+        (64 * KIB + 1, Warmth::Unknown, "shm (cooperative"),
         (256 * KIB, Warmth::Warm, "shm (cooperative"),
         (MIB, Warmth::Unknown, "cma (get"),
         (MIB, Warmth::Warm, "cma (put"),
     ];
+    let short = device.door.explain(device.peer, &Message::of_bytes(64)).expect("known");
+    assert!(matches!(short.taken, Taken::By { .. }), "a door has no cells: {short}");
     for (tag, (bytes, warmth, way)) in (0..).zip(CASES) {
         if group.rank() == 1 {
             let receive = device.receive(tag, bytes).expect("the other lives");
