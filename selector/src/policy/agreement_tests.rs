@@ -58,15 +58,29 @@ fn layers() -> impl Strategy<Value = Vec<Layer>> {
     let authority = select(&[Authority::User, Authority::Calibration, Authority::Default][..]);
     let layer = (authority, vec(rule(), 0..5), vec(range, 0..3))
         .prop_map(|(authority, rules, ranges)| Layer { ranges, ..layer(authority, rules) });
-    vec(layer, 0..4).prop_map(|mut layers| {
+    vec(layer, 0..5).prop_map(|mut layers| {
         layers.sort_by_key(|layer| layer.authority);
+        // The first of the user's files is `lmt.toml`, the second `1.toml`.
+        let users = layers.iter_mut().take_while(|layer| layer.authority == Authority::User);
+        users.enumerate().skip(1).for_each(|(at, layer)| layer.path = format!("/home/user/{at}.toml").into());
         layers
     })
 }
 
+/// Any that can set a key: files that are there, some that have no rules, and
+/// none.
 fn source() -> impl Strategy<Value = Source> {
-    let (file, line) = ("/home/user/lmt.toml".to_owned(), 1);
-    select(vec![Source::Call, Source::File { path: file, line }, Source::Default { line: None }])
+    let line = 1;
+    let file = |path: &str| Source::File { path: path.to_owned(), line };
+    select(vec![
+        Source::Call,
+        Source::Environment { variable: "LMT_KEY".to_owned() },
+        file("/home/user/lmt.toml"),
+        file("/home/user/1.toml"),
+        file("/elsewhere.toml"),
+        Source::Calibration { path: "/home/user/calibration.toml".to_owned(), line },
+        Source::Default { line: None },
+    ])
 }
 
 fn settings() -> impl Strategy<Value = Configuration> {
@@ -155,6 +169,12 @@ proptest! {
                 let name = way.split(':').next().unwrap();
                 let known = world.mechanisms.iter().find(|known| known.name == name).unwrap();
                 prop_assert!(known.is_available());
+            }
+            // What is told of the cap is what holds.
+            let capped = Message { readers: u32::MAX - 1, ..message };
+            let is_capped = explanation.notes.iter().any(|note| note.contains("read at once"));
+            if world.ways(&capped) != world.ways(&Message { readers: 0, ..message }) && decided[0] != "eager" {
+                prop_assert!(is_capped, "{}", explanation);
             }
             // Each mechanism is accounted for once.
             let taken = usize::from(decided.first().is_some_and(|way| way != "eager"));

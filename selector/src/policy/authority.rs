@@ -74,8 +74,7 @@ impl<'a> Pair<'a> {
             }
             _ => return None,
         };
-        let is_it =
-            |layer: &Layer| layer.authority == authority && layer.path.display().to_string() == *path;
+        let is_it = |layer: &Layer| layer.authority == authority && layer.path.display().to_string() == *path;
         let above = higher_than(authority);
         let found = layers.iter().position(is_it).map(|at| Rank { above: at, up_to: at + 1 });
         Some(found.unwrap_or(Rank { above, up_to: above }))

@@ -79,7 +79,10 @@ impl Case<'_, '_> {
         if !crowded.is_empty() {
             reasons.push(format!("{crowded} for the cap on readers"));
         }
-        Some(format!("of the ways that the rule names those that work here come later: {}", reasons.join("; ")))
+        Some(format!(
+            "of the ways that the rule names those that work here come later: {}",
+            reasons.join("; ")
+        ))
     }
 
     /// That the way taken is out of its own range, and why it is taken still.
