@@ -78,6 +78,7 @@ struct Pair {
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let rules = subject.rules;
     let mut findings = Vec::new();
+    let mut silent = vec![false; rules.len()];
     for (later, rule) in rules.iter().enumerate() {
         if subject.is_empty(rule) {
             findings.push(Finding::Empty { rule: later });
@@ -88,11 +89,12 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
             .collect();
         if let Some(finding) = subject.never_speaks(later, &earlier) {
             findings.push(finding);
+            silent[later] = true;
             continue;
         }
         let overlap = earlier.iter().find(|at| {
             let earlier = &rules[**at];
-            let compete = !is_eager(earlier) || is_eager(rule);
+            let compete = !silent[**at] && (!is_eager(earlier) || is_eager(rule));
             compete && subject.always_overlap(earlier, rule) && !is_exception(earlier, rule)
         });
         findings.extend(overlap.map(|earlier| Finding::Overlap { earlier: *earlier, later }));
