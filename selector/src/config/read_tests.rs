@@ -273,6 +273,7 @@ fn what_means_something_is_accepted() {
         "[[rule]]\nplace = \"shared-l2\"\nabove = 9\nup_to = 99\ntake = \"shm\"\n[[rule]]\nup_to = 99\ntake = \"eager\"\n",
         "[endpoint]\neager_max_bytes = 5\n[[rule]]\nplace = \"other\"\nup_to = 9\ntake = \"eager\"\n",
         "[endpoint]\neager_max_bytes = 5\n[[rule]]\nup_to = 6\ntake = \"shm\"\n",
+        "[endpoint]\neager_max_bytes = 99\n[[rule]]\nplace = \"shared-l2\"\nabove = 9\nup_to = 99\ntake = \"shm\"\n",
         "[mechanism.cma]\nabove = \"1 MiB\"\n[[rule]]\nup_to = \"2 MiB\"\ntake = [\"cma\"]\n",
         "[mechanism.cma]\nabove = \"1 MiB\"\n[[rule]]\nup_to = \"64 KiB\"\ntake = [\"cma\", \"shm\"]\n",
         "[mechanism.net]\nabove = \"1 MiB\"\n[mechanism.net-slow]\nup_to = \"1 MiB\"\n[[rule]]\nup_to = \"64 KiB\"\ntake = [\"net\"]\n",
