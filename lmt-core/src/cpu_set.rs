@@ -3,6 +3,9 @@
 use nix::sched::{CpuSet as KernelSet, sched_getaffinity};
 use nix::unistd::Pid;
 
+/// What the kernel tells of the calling thread.
+const STATUS: &str = "/proc/thread-self/status";
+
 /// The CPUs on which a process may run: one bit each, up to 1024.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CpuSet([u8; Self::BYTES]);
@@ -18,13 +21,41 @@ impl CpuSet {
     /// the kernel does not say.
     pub fn of_this_thread() -> Self {
         let mut set = Self::EMPTY;
-        let Ok(kernel) = sched_getaffinity(Pid::from_raw(0)) else { return set };
+        let kernel = match sched_getaffinity(Pid::from_raw(0)) {
+            Ok(kernel) => kernel,
+            // A kernel for more CPUs than such a set holds refuses it, even
+            // where fewer are there. It writes them out as well (proc(5)).
+            Err(_) => return Self::of_status(&std::fs::read_to_string(STATUS).unwrap_or_default()),
+        };
         for cpu in 0..KernelSet::count().min(Self::BYTES * 8) {
             if kernel.is_set(cpu).unwrap_or(false) {
                 set.0[cpu / 8] |= 1 << (cpu % 8);
             }
         }
         set
+    }
+
+    /// The CPUs that a thread's status has; none when it has none.
+    fn of_status(status: &str) -> Self {
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        list.and_then(|list| Self::of_list(list.trim())).unwrap_or(Self::EMPTY)
+    }
+
+    /// The CPUs of a list as the kernel writes it, `0-3,8`; those beyond what a
+    /// set holds are left out. `None` when it is no list.
+    fn of_list(list: &str) -> Option<Self> {
+        let mut set = Self::EMPTY;
+        for part in list.split(',').filter(|_| !list.is_empty()) {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+            if first > last {
+                return None;
+            }
+            (first..=last.min(Self::BYTES * 8 - 1)).for_each(|cpu| {
+                set.insert(cpu);
+            });
+        }
+        Some(set)
     }
 
     /// The set with these bits; bit 0 of byte 0 is CPU 0.

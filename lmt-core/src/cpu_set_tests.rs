@@ -1,4 +1,26 @@
-use super::CpuSet;
+use super::{CpuSet, STATUS};
+
+#[test]
+fn lists_of_the_kernel_are_read_as_they_are_written() {
+    for text in ["", "3", "0-1", "0-2,8,1023", "0-1023"] {
+        assert_eq!(CpuSet::of_list(text).map(|set| set.to_string()).as_deref(), Some(text));
+    }
+    // A kernel for 8192 CPUs: the first 1024 are kept.
+    assert_eq!(CpuSet::of_list("1000-8191").map(|set| set.to_string()).as_deref(), Some("1000-1023"));
+    assert_eq!(CpuSet::of_list("5,2000-3000,8191").map(|set| set.to_string()).as_deref(), Some("5"));
+    for text in ["-", "1-", "3-1", "1,,2", "x", "1-2-3", "0x1", ","] {
+        assert_eq!(CpuSet::of_list(text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_status_tells_the_cpus_of_its_thread() {
+    let status = "Name:\tlmt\nCpus_allowed:\tf\nCpus_allowed_list:\t0-3\nMems_allowed:\t1\n";
+    assert_eq!(CpuSet::of_status(status).to_string(), "0-3");
+    assert!(CpuSet::of_status("Name:\tlmt\n").is_empty());
+    let own = std::fs::read_to_string(STATUS).expect("there is a /proc");
+    assert_eq!(CpuSet::of_status(&own), CpuSet::of_this_thread());
+}
 
 #[test]
 fn a_set_is_written_as_the_kernel_writes_it() {

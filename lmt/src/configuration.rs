@@ -27,7 +27,7 @@ pub const DEFAULTS: &str = include_str!("../default.toml");
 /// assert!(sources.known.names().contains(&"shm"));
 /// ```
 pub fn sources() -> Sources {
-    Sources::of_this_process(DEFAULTS, Known::of(&the_list()))
+    Sources::of_this_process(DEFAULTS, Known::of(&the_list())).with_other_variables(&crate::launch::VARIABLES)
 }
 
 /// Reads this process's configuration, as an endpoint does that is created now.
@@ -131,7 +131,8 @@ impl Request {
         if self.with_list {
             crate::list::register_all(&mut mechanisms);
         }
-        let sources = Sources::of_this_process(DEFAULTS, known);
+        let sources =
+            Sources::of_this_process(DEFAULTS, known).with_other_variables(&crate::launch::VARIABLES);
         let mut configuration = lmt_selector::config::load(&sources)
             .map_err(|failure| CreateError::Configuration { sentence: failure.to_string() })?;
         apply_settings(&configuration, &own, &mut mechanisms)?;

@@ -176,6 +176,32 @@ fn a_wrong_xml_variable_is_an_error() {
     }
 }
 
+/// Neither waits for a writer, nor reads without end, nor leaves to hwloc what it
+/// would crash on, whichever variable has it read the file.
+#[test]
+fn an_xml_variable_that_names_no_file_of_a_machine_is_an_error() {
+    let root = FakeRoot::new();
+    let fifo = root.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo runs").success());
+    let long = root.path().join("long.xml");
+    let file = std::fs::File::create(&long).expect("it is ours");
+    file.set_len((64 << 20) + 1).expect("it holds nothing");
+    root.write("no.xml", "This is no machine.");
+    let wrong = [
+        (fifo, "it is no regular file"),
+        (PathBuf::from("/dev/zero"), "it is no regular file"),
+        (long, "it is longer than 64 MiB"),
+        (root.path().join("no.xml"), "is not a machine in the XML"),
+    ];
+    for (path, words) in wrong {
+        for components in [&[][..], &[("HWLOC_COMPONENTS", OsStr::new("xml"))]] {
+            let variables = [components, &[("HWLOC_XMLFILE", path.as_os_str())]].concat();
+            let error = load_with(&variables).expect_err(words);
+            assert!(error.starts_with("HWLOC_XMLFILE: ") && error.contains(words), "{error}");
+        }
+    }
+}
+
 #[test]
 fn the_root_variable() {
     let root = FakeRoot::package_of_pairs(4, &[]);

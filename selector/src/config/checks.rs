@@ -78,6 +78,7 @@ struct Pair {
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let rules = subject.rules;
     let mut findings = Vec::new();
+    let mut silent = vec![false; rules.len()];
     for (later, rule) in rules.iter().enumerate() {
         if subject.is_empty(rule) {
             findings.push(Finding::Empty { rule: later });
@@ -88,11 +89,12 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
             .collect();
         if let Some(finding) = subject.never_speaks(later, &earlier) {
             findings.push(finding);
+            silent[later] = true;
             continue;
         }
         let overlap = earlier.iter().find(|at| {
             let earlier = &rules[**at];
-            let compete = !is_eager(earlier) || is_eager(rule);
+            let compete = !silent[**at] && (!is_eager(earlier) || is_eager(rule));
             compete && subject.always_overlap(earlier, rule) && !is_exception(earlier, rule)
         });
         findings.extend(overlap.map(|earlier| Finding::Overlap { earlier: *earlier, later }));
@@ -175,8 +177,17 @@ impl Subject<'_> {
     fn eager_limit(&self, pair: Pair, dma_min: u64) -> u128 {
         match self.eager_rule(pair) {
             Some(rule) => self.eager_lengths(rule, pair, dma_min).map_or(0, |range| range.1),
-            None => self.eager_max_bytes.unwrap_or(0).into(),
+            None => self.key_limit(pair, dma_min),
         }
+    }
+
+    /// The same by the key, which every rule of its file outranks that says where
+    /// it begins.
+    fn key_limit(&self, pair: Pair, dma_min: u64) -> u128 {
+        let says_so = |rule: &&Rule| rule.above.is_some() && is_for_all_messages(rule) && pair.fits(rule);
+        let ways = self.rules.iter().filter(|rule| !is_eager(rule)).filter(says_so);
+        let ends = ways.filter_map(|rule| lengths(rule.above, rule.up_to, dma_min)).map(|range| range.0 - 1);
+        ends.chain([self.eager_max_bytes.unwrap_or(0).into()]).min().unwrap_or(0)
     }
 
     /// Whether a rule says nothing of any message, whatever DMAmin is, and why.

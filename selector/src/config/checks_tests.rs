@@ -110,7 +110,19 @@ fn speaker(file: &File, case: &Case, dma_min: u64) -> Speaker {
             });
             !is_ended && is_within(None, file.rules[at].up_to, bytes, dma_min)
         }
-        None => file.eager_max_bytes.is_some_and(|most| bytes <= most),
+        // A rule that says where it begins ends the key.
+        None => {
+            let is_ended = (0..=bytes).any(|shorter| {
+                file.rules.iter().any(|rule| {
+                    let shorter = Case { bytes: shorter, ..*case };
+                    rule.take != Take::Eager
+                        && rule.above.is_some()
+                        && is_unconditional(rule)
+                        && fits(rule, &shorter, dma_min)
+                })
+            });
+            !is_ended && file.eager_max_bytes.is_some_and(|most| bytes <= most)
+        }
     };
     if eager_at(case.bytes) {
         return eager.map_or(Speaker::Key, Speaker::Rule);

@@ -9,11 +9,12 @@ use lmt_core::keys::{Kind, Value};
 
 use super::known::Known;
 use super::problem::{Mark, Problem};
-use super::read::dma_min;
+use super::read::dma_min_of_variable;
 use super::reader::way;
 use super::table::{DMA_MIN_VARIABLE, MAX_READERS};
 use super::value::{Wrong, from_text};
 use crate::configuration::DmaMinSetting;
+use crate::nearest::nearest;
 
 /// What the environment sets; each with the variable that does.
 #[derive(Debug, Default)]
@@ -40,6 +41,31 @@ pub fn known_variables(known: &Known) -> Vec<String> {
         all.extend(facts.keys.iter().map(|key| facts.variable(key.name)));
     }
     all
+}
+
+/// What all variables of lmt's begin with.
+const PREFIX: &str = "LMT_";
+
+/// The variables that are set as if lmt read them, a sentence each; `others` are
+/// read elsewhere.
+pub(super) fn slips(environment: &[(String, OsString)], known: &Known, others: &[String]) -> Vec<String> {
+    let mut read = known_variables(known);
+    read.extend(others.iter().cloned());
+    // Without what all of them begin with, which would make any two alike.
+    let rest = |name: &str| name.strip_prefix(PREFIX).unwrap_or(name).to_lowercase();
+    let rests: Vec<String> = read.iter().map(|name| rest(name)).collect();
+    let set = environment.iter().filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty());
+    let mut slips: Vec<String> = set
+        .filter(|(name, _)| !read.contains(name))
+        .map(|(name, _)| {
+            let near = nearest(&rest(name), rests.iter().map(String::as_str));
+            let meant = near.and_then(|near| read.iter().find(|name| rest(name) == near));
+            let help = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+            format!("{name} is set, and lmt reads no such variable{help}")
+        })
+        .collect();
+    slips.sort_unstable();
+    slips
 }
 
 /// A variable's value; `None` when it is not set, or empty.
@@ -77,7 +103,7 @@ pub(super) fn read(
         });
     }
     each(DMA_MIN_VARIABLE, &mut |text| {
-        read.dma_min = Some(dma_min(text)?);
+        read.dma_min = Some(dma_min_of_variable(text)?);
         Ok(())
     });
     if let Some(variable) = MAX_READERS.variable {

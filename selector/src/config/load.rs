@@ -1,7 +1,6 @@
 //! All sources made into one configuration.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use lmt_core::config::Config;
@@ -14,6 +13,7 @@ use super::problem::{ConfigFailure, Problem};
 use super::read::{Parsed, parse_file};
 use super::sources::{Sources, named_files};
 use crate::configuration::{Configuration, MechanismSetting};
+use crate::regular_file;
 use crate::rules::Authority;
 
 /// A configuration longer than this is none: somebody has named a wrong file.
@@ -25,7 +25,8 @@ const MOST_FILE_BYTES: u64 = 8 << 20;
 /// # Errors
 /// [`ConfigFailure`] with everything that is wrong with any of them.
 pub fn load(sources: &Sources) -> Result<Configuration, ConfigFailure> {
-    let mut loading = Loading { sources, problems: Vec::new(), remarks: Vec::new() };
+    let slips = environment::slips(&sources.environment, &sources.known, &sources.other_variables);
+    let mut loading = Loading { sources, problems: Vec::new(), remarks: slips };
     let from_environment = environment::read(&sources.environment, &sources.known, &mut loading.problems);
     let mut files = loading.user_files();
     if !files.iter().any(|file| file.calibration.is_some()) {
@@ -185,9 +186,11 @@ impl From<io::Error> for Unreadable {
     fn from(error: io::Error) -> Self {
         let is_absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
         let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
-        let help = match (is_absent, is_denied) {
-            (true, _) => "name a file that exists",
-            (_, true) => "let this user read it",
+        let help = match error.kind() {
+            _ if is_absent => "name a file that exists",
+            io::ErrorKind::PermissionDenied => "let this user read it",
+            io::ErrorKind::InvalidInput => "name a file",
+            io::ErrorKind::FileTooLarge => "name a file of configuration",
             _ => "name a file that can be read",
         };
         Self { what: error.to_string(), help, is_absent, is_denied }
@@ -195,15 +198,7 @@ impl From<io::Error> for Unreadable {
 }
 
 fn read_file(path: &Path) -> Result<String, Unreadable> {
-    // Before it is opened: opening a FIFO would wait for a writer.
-    if !fs::metadata(path)?.is_file() {
-        return Err(Unreadable::new("it is no regular file", "name a file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MOST_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_FILE_BYTES {
-        return Err(Unreadable::new("it is longer than 8 MiB", "name a file of configuration"));
-    }
+    let bytes = regular_file::read(path, MOST_FILE_BYTES)?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Unreadable::new(&format!("byte {at} is no UTF-8"), "save it as UTF-8")

@@ -12,10 +12,10 @@ use super::known::Known;
 use super::problem::Problem;
 use super::reader::{Field, Places, Reader, RulePlace, meant, way};
 use super::table::{self, BY_CORES, BY_PROCESSES, MAX_READERS};
-use super::value::{Wrong, from_toml, type_of, whole};
+use super::value::{Wrong, from_toml, is_plain_number, type_of, whole};
 use crate::configuration::DmaMinSetting;
 use crate::rules::{Authority, Layer, MechanismRange};
-use crate::size;
+use crate::size::{self, QuantityError};
 
 /// Something of a mechanism that a file sets.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -232,13 +232,30 @@ fn at_least_one(bytes: Option<u64>) -> Result<DmaMinSetting, Wrong> {
     }
 }
 
+/// A help that would be refused next is none.
+fn dma_min_quantity(error: QuantityError) -> Wrong {
+    let wrong = Wrong::quantity(error);
+    match wrong.suggestion().and_then(|text| size::parse(text).ok()) {
+        Some(0) => Wrong { help: dma_min_rule(), ..wrong },
+        _ => wrong,
+    }
+}
+
+/// How DMAmin is found, by a variable, in which a size needs no unit.
+pub(super) fn dma_min_of_variable(text: &str) -> Result<DmaMinSetting, Wrong> {
+    match text.trim() {
+        number if is_plain_number(number) => at_least_one(number.parse().ok()),
+        other => dma_min(other),
+    }
+}
+
 /// How DMAmin is found, by its text.
-pub(super) fn dma_min(text: &str) -> Result<DmaMinSetting, Wrong> {
-    match text {
+fn dma_min(text: &str) -> Result<DmaMinSetting, Wrong> {
+    match text.trim() {
         BY_CORES => Ok(DmaMinSetting::ByCores),
         BY_PROCESSES => Ok(DmaMinSetting::ByProcesses),
         size if size.starts_with(|first: char| first.is_ascii_digit()) => {
-            at_least_one(Some(size::parse(size).map_err(Wrong::quantity)?))
+            at_least_one(Some(size::parse(size).map_err(dma_min_quantity)?))
         }
         other => Err(Wrong::new(
             format!("is `{other}`"),

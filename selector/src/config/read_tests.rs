@@ -108,6 +108,8 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("[selection]\nmax_readers = 0\n", "2:15", "from 1 to 4294967295"),
     ("[selection]\ndma_min = 0\n", "2:11", "no size from 1 B up"),
     ("[[rule]]\nmin_processes = 1\ntake = \"shm\"\n", "2:17", "from 2 to 65536"),
+    ("[selection]\ndma_min = \"0\"\n", "2:11", "it must be \"by-cores\""),
+    ("[endpoint]\nquota_bytes = \"1 kB\"\n", "2:15", "it must be a size, at least 4 KiB"),
     // Rules.
     ("[[rule]]\nup_to = 5\n", "1:1", "does not say what is taken"),
     ("[[rule]]\nabove = 5\nup_to = 5\ntake = \"shm\"\n", "2:9", "no length is in this range"),
@@ -271,6 +273,7 @@ fn what_means_something_is_accepted() {
         "[[rule]]\nplace = \"shared-l2\"\nabove = 9\nup_to = 99\ntake = \"shm\"\n[[rule]]\nup_to = 99\ntake = \"eager\"\n",
         "[endpoint]\neager_max_bytes = 5\n[[rule]]\nplace = \"other\"\nup_to = 9\ntake = \"eager\"\n",
         "[endpoint]\neager_max_bytes = 5\n[[rule]]\nup_to = 6\ntake = \"shm\"\n",
+        "[endpoint]\neager_max_bytes = 99\n[[rule]]\nplace = \"shared-l2\"\nabove = 9\nup_to = 99\ntake = \"shm\"\n",
         "[mechanism.cma]\nabove = \"1 MiB\"\n[[rule]]\nup_to = \"2 MiB\"\ntake = [\"cma\"]\n",
         "[mechanism.cma]\nabove = \"1 MiB\"\n[[rule]]\nup_to = \"64 KiB\"\ntake = [\"cma\", \"shm\"]\n",
         "[mechanism.net]\nabove = \"1 MiB\"\n[mechanism.net-slow]\nup_to = \"1 MiB\"\n[[rule]]\nup_to = \"64 KiB\"\ntake = [\"net\"]\n",

@@ -20,6 +20,8 @@ pub struct Sources {
     pub default_name: PathBuf,
     /// The mechanisms that there are.
     pub known: Known,
+    /// Variables that begin as lmt's do and that somebody else reads.
+    pub other_variables: Vec<String>,
     /// The machine's fingerprint, the name of its calibration's file.
     pub fingerprint: String,
 }
@@ -33,6 +35,7 @@ impl Sources {
             default_text: default_text.to_owned(),
             default_name: PathBuf::from("default.toml"),
             known,
+            other_variables: Vec::new(),
             fingerprint: String::new(),
         }
     }
@@ -45,6 +48,13 @@ impl Sources {
         let folder = folder(&environment);
         let fingerprint = fingerprint_of_this_machine();
         Self { environment, folder, fingerprint, ..Self::of_defaults(default_text, known) }
+    }
+
+    /// With variables that are read elsewhere: they are no slips.
+    #[must_use]
+    pub fn with_other_variables(mut self, names: &[&str]) -> Self {
+        self.other_variables.extend(names.iter().map(|name| (*name).to_owned()));
+        self
     }
 }
 

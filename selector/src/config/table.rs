@@ -63,7 +63,7 @@ pub(super) const MAX_READERS: Key = Key {
     kind: Kind::Count { least: 1, most: u32::MAX as u64 },
     variable: Some("LMT_MAX_READERS"),
     meaning: "how many messages of one process may be read by others at once where no rule says otherwise; a further one takes a way that does not read this process's memory",
-    reason: "readers of one process share its page-table locks: on the machines of contention-aware-cma 4 to 8 at once were best",
+    reason: "readers of one process share its page-table locks: on the machines of contention-aware-cma 4 to 8 at once were best; of these the most, since a cap that is too low leaves cores idle on every machine",
 };
 
 /// The key that says how DMAmin is found.

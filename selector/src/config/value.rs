@@ -26,6 +26,24 @@ impl Wrong {
         Self { is: is.into(), help: help.into() }
     }
 
+    /// As [`Self::quantity`], for a key that has other bounds than a quantity: a
+    /// help that it would refuse next is none.
+    pub fn quantity_of(kind: Kind, error: QuantityError) -> Self {
+        let parse = if matches!(kind, Kind::Milliseconds { .. }) { size::parse_time } else { size::parse };
+        let wrong = Self::quantity(error);
+        match wrong.suggestion().and_then(|text| parse(text).ok()) {
+            Some(number) if !kind.allows(&Value::Number(number)) => {
+                Self { help: format!("it must be {}", rule(kind)), ..wrong }
+            }
+            _ => wrong,
+        }
+    }
+
+    /// What the help says is to be written.
+    pub fn suggestion(&self) -> Option<&str> {
+        self.help.split_once("write \"")?.1.strip_suffix('"')
+    }
+
     pub fn quantity(error: QuantityError) -> Self {
         match error {
             QuantityError::NoNumber { text, right } => {
@@ -131,10 +149,10 @@ pub(super) fn from_toml(kind: Kind, value: &DeValue<'_>) -> Result<Value, Wrong>
     };
     let read = match (kind, value) {
         (Kind::Bytes { .. }, DeValue::String(text)) => {
-            size::parse(text).map(Value::Number).map_err(Wrong::quantity)?
+            size::parse(text).map(Value::Number).map_err(|error| Wrong::quantity_of(kind, error))?
         }
         (Kind::Milliseconds { .. }, DeValue::String(text)) => {
-            size::parse_time(text).map(Value::Number).map_err(Wrong::quantity)?
+            size::parse_time(text).map(Value::Number).map_err(|error| Wrong::quantity_of(kind, error))?
         }
         (Kind::Cpu | Kind::Folder, DeValue::String(text)) if text == NONE => Value::Absent,
         (Kind::Mechanisms, DeValue::String(text)) if text == AUTO => Value::Absent,
@@ -162,15 +180,22 @@ pub(super) fn from_toml(kind: Kind, value: &DeValue<'_>) -> Result<Value, Wrong>
     within(kind, read)
 }
 
-/// A value of this kind out of the environment, where numbers need no unit.
+/// Whether a text is a number without sign or unit.
+pub(super) fn is_plain_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A value of this kind out of the environment, where numbers need no unit, and
+/// blanks around a value mean nothing unless it is a path.
 pub(super) fn from_text(kind: Kind, text: &str) -> Result<Value, Wrong> {
     let rule = rule(kind);
+    let text = if matches!(kind, Kind::Folder) { text } else { text.trim() };
     let wrong = || Wrong::new(format!("is `{text}`"), format!("it must be {rule}"));
-    let all_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let quantity = |error| Wrong::quantity_of(kind, error);
     let read = match kind {
-        Kind::Bytes { .. } if !all_digits => Value::Number(size::parse(text).map_err(Wrong::quantity)?),
-        Kind::Milliseconds { .. } if !all_digits => {
-            Value::Number(size::parse_time(text).map_err(Wrong::quantity)?)
+        Kind::Bytes { .. } if !is_plain_number(text) => Value::Number(size::parse(text).map_err(quantity)?),
+        Kind::Milliseconds { .. } if !is_plain_number(text) => {
+            Value::Number(size::parse_time(text).map_err(quantity)?)
         }
         Kind::Cpu | Kind::Folder if text == NONE => Value::Absent,
         Kind::Mechanisms if text == AUTO => Value::Absent,
@@ -181,7 +206,12 @@ pub(super) fn from_text(kind: Kind, text: &str) -> Result<Value, Wrong> {
             "false" | "0" => Value::Flag(false),
             _ => return Err(wrong()),
         },
-        _ => Value::Number(text.parse().map_err(|_| wrong())?),
+        _ if !is_plain_number(text) => return Err(wrong()),
+        _ => {
+            let too_large =
+                || Wrong::new(format!("is {text}, which is too large"), format!("it must be {rule}"));
+            Value::Number(text.parse().map_err(|_| too_large())?)
+        }
     };
     within(kind, read)
 }

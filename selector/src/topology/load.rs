@@ -8,6 +8,10 @@ use std::sync::{Mutex, PoisonError};
 
 use super::sys::{Loaded, Unloaded};
 use super::{Machine, Source, TopologyError, synthetic, sys, xml};
+use crate::regular_file;
+
+/// A machine longer than this is none: hwloc takes some KiB for each CPU.
+const MOST_XML_BYTES: u64 = 64 << 20;
 
 /// hwloc's plugins parse XML with a library that wants its first use to be
 /// alone; reading a machine is rare, so all of them are.
@@ -84,15 +88,8 @@ impl Machine {
     }
 
     fn from_xml_file(origin: &'static str, path: &Path, source: Source) -> Result<Self, TopologyError> {
-        let unreadable = |source| TopologyError::File { origin, path: path.to_owned(), source };
-        // hwloc would take standard input, which belongs to the program.
-        if path == Path::new("-") {
-            return Err(unreadable(io::Error::other("standard input belongs to the program")));
-        }
         let broken = |reason| TopologyError::Xml { origin, path: path.to_owned(), reason };
-        let bytes = std::fs::read(path).map_err(unreadable)?;
-        let text = String::from_utf8(bytes).map_err(|_| broken("it is no UTF-8 text".to_owned()))?;
-        xml::check(&text).map_err(broken)?;
+        let text = checked_xml(origin, path)?;
         let text = CString::new(text).map_err(|_| broken("it holds a NUL".to_owned()))?;
         let refused = |error: io::Error| broken(format!("hwloc refuses it: {error}"));
         read(source, |topology| topology.set_xml(&text).map_err(refused)).map_err(|e| match e {
@@ -117,6 +114,12 @@ impl Machine {
     /// By the variables that hwloc alone interprets, `HWLOC_COMPONENTS` and
     /// `HWLOC_CPUID_PATH`. The first may well leave the running machine.
     fn by_components(source: Source) -> Result<Self, TopologyError> {
+        // hwloc may be told by the components' names to read this file itself.
+        if source.variable() == Some("HWLOC_COMPONENTS")
+            && let Some(path) = env::var_os("HWLOC_XMLFILE")
+        {
+            checked_xml("HWLOC_XMLFILE: ", Path::new(&path))?;
+        }
         let mut machine = read(source, |_| Ok(()))?;
         if machine.is_this_system && !is_vouched_for() {
             match machine.source {
@@ -128,6 +131,20 @@ impl Machine {
         }
         Ok(machine)
     }
+}
+
+/// The text of a file with a machine, in which nothing would harm hwloc.
+fn checked_xml(origin: &'static str, path: &Path) -> Result<String, TopologyError> {
+    let unreadable = |source| TopologyError::File { origin, path: path.to_owned(), source };
+    // hwloc would take standard input, which belongs to the program.
+    if path == Path::new("-") {
+        return Err(unreadable(io::Error::other("standard input belongs to the program")));
+    }
+    let broken = |reason| TopologyError::Xml { origin, path: path.to_owned(), reason };
+    let bytes = regular_file::read(path, MOST_XML_BYTES).map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|_| broken("it is no UTF-8 text".to_owned()))?;
+    xml::check(&text).map_err(broken)?;
+    Ok(text)
 }
 
 /// Whether the user says that what the variables describe is this machine.
