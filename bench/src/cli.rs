@@ -52,6 +52,9 @@ pub enum Command {
         /// The identity of the two.
         group: String,
     },
+    /// The first process of two that meet apart from the command; started by lmt itself.
+    #[command(name = crate::engine::endpoint::MEET_COMMAND, hide = true)]
+    Meet,
     /// One rank of a benchmark; started by lmt itself.
     #[command(name = crate::group::RANK_COMMAND, hide = true)]
     Rank,

@@ -12,7 +12,7 @@ use crate::error::BenchError;
 use crate::job::{Event, Job, RankCard};
 use crate::limits::{METHODS, Pair};
 use crate::measures::{self, Bell};
-use crate::processes::{Processes, end_with, failure, pin, read_line, write_line};
+use crate::processes::{Processes, Word, end_with, failure, pin, read_line, write_line};
 use crate::runner::Runner;
 
 /// The hidden subcommand.
@@ -29,6 +29,12 @@ struct Assignment {
 }
 
 type Group = Processes<Event>;
+
+impl Word for Event {
+    fn is_failure(&self) -> bool {
+        matches!(self, Self::Failed(_))
+    }
+}
 
 /// Starts the ranks, lets them work, and hands on what they tell.
 ///

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Parsed::Command(Command::Tune(args)) => tune::tune(&engine, &args),
         Parsed::Command(Command::Run(_)) => Ok(()),
         Parsed::Command(Command::Probe { group }) => endpoint::probe_main(&group),
+        Parsed::Command(Command::Meet) => endpoint::meet_main(),
         Parsed::Command(Command::Rank) => group::rank_main(&engine),
         Parsed::Command(Command::TuneRank) => tune::rank::rank_main(&engine),
     });

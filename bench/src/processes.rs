@@ -3,7 +3,9 @@
 //! goes to their standard input, what they say comes from their standard output.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,12 +19,44 @@ use serde::de::DeserializeOwned;
 
 use crate::error::BenchError;
 
+/// How long none of the ranks may say anything while the command glances at
+/// them: a turn takes seconds, also where the machine has other work.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How long a rank may take to end once its output is over.
+const ENDING: Duration = Duration::from_secs(5);
+/// How long it is looked for a rank that has died, once another says that it
+/// failed: it may tell so sooner than the kernel tells of the death.
+const GRACE: Duration = Duration::from_millis(500);
+/// How often it is looked whether a process has ended.
+const GLANCE: Duration = Duration::from_millis(2);
+/// What is shown of a line that nobody understands.
+const SHOWN_LETTERS: usize = 80;
+
+/// What ranks say.
+pub trait Word: DeserializeOwned + Send + 'static {
+    /// Whether the rank gives up with it: the cause may be another rank's death.
+    fn is_failure(&self) -> bool;
+}
+
+/// What was heard of a rank.
+enum Heard<E> {
+    Said(E),
+    /// A line that is none of its words.
+    Strange(String),
+    /// Its output is over.
+    Over,
+}
+
 /// The processes; they are ended when this is dropped.
-#[derive(Debug)]
 pub struct Processes<E> {
     children: Vec<Child>,
-    inputs: Vec<ChildStdin>,
-    events: Receiver<(usize, Option<E>)>,
+    /// What is to be written to each; each has a thread that does, since a rank
+    /// that is stopped does not read.
+    inputs: Vec<Sender<String>>,
+    events: Receiver<(usize, Heard<E>)>,
+    /// When a rank was told or said something last.
+    heard: Instant,
+    silence: Duration,
 }
 
 impl<E> Drop for Processes<E> {
@@ -35,19 +69,32 @@ impl<E> Drop for Processes<E> {
     }
 }
 
-impl<E: DeserializeOwned + Send + 'static> Processes<E> {
+impl<E: Word> Processes<E> {
     /// Starts a process for each assignment, and tells it that.
     ///
     /// # Errors
-    /// One cannot be started or told.
+    /// One cannot be started.
     pub fn start(subcommand: &str, assignments: &[impl Serialize]) -> Result<Self, BenchError> {
         let program = std::env::current_exe()
             .map_err(|error| failure("the path of this program cannot be found", &error))?;
+        Self::start_program(&program, subcommand, assignments)
+    }
+
+    fn start_program(
+        program: &Path,
+        subcommand: &str,
+        assignments: &[impl Serialize],
+    ) -> Result<Self, BenchError> {
         let (sender, events) = channel();
-        let mut group = Self { children: Vec::new(), inputs: Vec::new(), events };
+        let (children, inputs) = (Vec::new(), Vec::new());
+        let mut group = Self { children, inputs, events, heard: Instant::now(), silence: SILENCE };
         for (rank, assignment) in assignments.iter().enumerate() {
-            let mut child = Command::new(&program)
-                .arg(subcommand)
+            let mut command = Command::new(program);
+            command.arg(subcommand);
+            if subcommand == crate::tune::rank::RANK_COMMAND {
+                without_settings(&mut command);
+            }
+            let mut child = command
                 // Where Yama rules, the ranks admit whom this process starts.
                 .env(lmt::launch::ENV_LAUNCHER_PID, std::process::id().to_string())
                 .stdin(Stdio::piped())
@@ -56,10 +103,11 @@ impl<E: DeserializeOwned + Send + 'static> Processes<E> {
                 .map_err(|error| failure(&format!("rank {rank} cannot be started"), &error))?;
             let (input, output) = (child.stdin.take(), child.stdout.take());
             group.children.push(child);
-            if let (Some(mut input), Some(output)) = (input, output) {
+            if let (Some(input), Some(output)) = (input, output) {
                 listen(rank, output, sender.clone())
                     .map_err(|error| failure(&format!("rank {rank} cannot be listened to"), &error))?;
-                write_line(&mut input, assignment)
+                let input = talk(input)
+                    .and_then(|input| say(&input, assignment).map(|()| input))
                     .map_err(|error| failure(&format!("rank {rank} cannot be told its job"), &error))?;
                 group.inputs.push(input);
             }
@@ -67,23 +115,40 @@ impl<E: DeserializeOwned + Send + 'static> Processes<E> {
         Ok(group)
     }
 
-    /// Tells all of them something.
+    /// Tells all of them something; does not wait until they read it.
     ///
     /// # Errors
-    /// One has ended.
+    /// One does not read any more.
     pub fn tell(&mut self, what: &impl Serialize) -> io::Result<()> {
-        self.inputs.iter_mut().try_for_each(|input| write_line(input, what))
+        self.heard = Instant::now();
+        // Of a rank that has ended, the event tells more than a broken pipe.
+        self.inputs.iter().try_for_each(|input| say(input, what).or_else(of_ended))
     }
 
     /// What one of them says next; `None` when nothing was said for so long.
     ///
     /// # Errors
-    /// One has ended otherwise than well.
+    /// One has ended otherwise than well, says what is none of its words, or,
+    /// where the command asks again and again, all are silent for a minute.
     pub fn next_within(&mut self, limit: Duration) -> Result<Option<(usize, E)>, BenchError> {
         loop {
             match self.events.recv_timeout(limit) {
-                Ok((rank, Some(event))) => return Ok(Some((rank, event))),
-                Ok((rank, None)) => self.ended(rank)?,
+                Ok((rank, heard)) => {
+                    self.heard = Instant::now();
+                    match heard {
+                        Heard::Said(word) => {
+                            if word.is_failure() {
+                                self.find_dead()?;
+                            }
+                            return Ok(Some((rank, word)));
+                        }
+                        Heard::Strange(line) => return Err(self.strange(rank, &line)),
+                        Heard::Over => self.ended(rank)?,
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) if limit < self.silence => {
+                    return if self.heard.elapsed() < self.silence { Ok(None) } else { Err(self.silent()) };
+                }
                 Err(RecvTimeoutError::Timeout) => return Ok(None),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(BenchError::Failure(
@@ -101,38 +166,149 @@ impl<E: DeserializeOwned + Send + 'static> Processes<E> {
         let deadline = Instant::now() + limit;
         let is_running = |child: &mut Child| matches!(child.try_wait(), Ok(None));
         while self.children.iter_mut().any(is_running) && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(2));
+            thread::sleep(GLANCE);
         }
     }
 
     /// A rank's output is over: fine after its last word, which the caller has
     /// counted, if it ended well.
     fn ended(&mut self, rank: usize) -> Result<(), BenchError> {
-        let status = self.children[rank].wait();
-        match status {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(BenchError::Failure(format!("rank {rank} ended unexpectedly: {status}"))),
-            Err(error) => Err(failure(&format!("rank {rank} ended unexpectedly"), &error)),
+        let deadline = Instant::now() + ENDING;
+        loop {
+            match self.children[rank].try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) => return Err(unexpected(rank, status)),
+                Err(error) => return Err(failure(&format!("rank {rank} ended unexpectedly"), &error)),
+                Ok(None) if Instant::now() < deadline => thread::sleep(GLANCE),
+                Ok(None) => {
+                    self.kill(rank);
+                    return Err(BenchError::Failure(format!(
+                        "rank {rank} closed its output, did not end within {} s, and was killed",
+                        ENDING.as_secs()
+                    )));
+                }
+            }
         }
+    }
+
+    /// Looks for a rank that died, which is why another one fails. One that
+    /// gives up ends with status 1.
+    fn find_dead(&mut self) -> Result<(), BenchError> {
+        let deadline = Instant::now() + GRACE;
+        loop {
+            for (rank, child) in self.children.iter_mut().enumerate() {
+                match child.try_wait() {
+                    Ok(Some(status))
+                        if status.signal().is_some() || !matches!(status.code(), Some(0 | 1)) =>
+                    {
+                        return Err(unexpected(rank, status));
+                    }
+                    _ => {}
+                }
+            }
+            if Instant::now() >= deadline {
+                return Ok(());
+            }
+            thread::sleep(GLANCE);
+        }
+    }
+
+    fn strange(&mut self, rank: usize, line: &str) -> BenchError {
+        self.kill(rank);
+        let shown: String = line.chars().take(SHOWN_LETTERS).collect();
+        BenchError::Failure(format!(
+            "rank {rank} wrote what is no answer to its standard output, {shown:?}, and was killed"
+        ))
+    }
+
+    fn silent(&mut self) -> BenchError {
+        let pids: Vec<(usize, u32)> = self.children.iter().map(Child::id).enumerate().collect();
+        let stopped = pids.into_iter().find(|(_, pid)| is_stopped(*pid));
+        let seconds = self.silence.as_secs_f64();
+        BenchError::Failure(match stopped {
+            Some((rank, pid)) => {
+                format!(
+                    "nothing was heard from the ranks for {seconds} s: rank {rank} (process {pid}) is stopped"
+                )
+            }
+            None => format!("nothing was heard from the ranks for {seconds} s"),
+        })
+    }
+
+    fn kill(&mut self, rank: usize) {
+        // An error means that it has ended already; Drop waits for it.
+        let _ = self.children[rank].kill();
     }
 }
 
-/// Reads a rank's events in a thread of their own; `None` once it has ended.
-fn listen<E: DeserializeOwned + Send + 'static>(
-    rank: usize,
-    output: impl io::Read + Send + 'static,
-    sender: Sender<(usize, Option<E>)>,
-) -> io::Result<()> {
-    let listening = move || {
-        for line in BufReader::new(output).lines() {
-            let event = line.ok().and_then(|line| serde_json::from_str(&line).ok());
-            let over = event.is_none();
-            // Nobody listens any more once the run is given up.
-            if sender.send((rank, event)).is_err() || over {
+fn unexpected(rank: usize, status: ExitStatus) -> BenchError {
+    BenchError::Failure(format!("rank {rank} ended unexpectedly: {status}"))
+}
+
+fn of_ended(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
+}
+
+/// Whether a process is stopped by a signal or a debugger (proc(5), `stat`).
+fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The state follows the name, in which there may be anything.
+    let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+    state.is_some_and(|state| state.starts_with(['T', 't']))
+}
+
+/// Lets a process find none of the user's settings: neither files nor variables,
+/// so that what it measures is what was asked for. Where sockets are is no
+/// question of taste and stays.
+pub fn without_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let is_setting = name.to_string_lossy().starts_with("LMT_") && name != lmt::launch::ENV_SOCKET_DIR;
+        if is_setting {
+            command.env_remove(name);
+        }
+    }
+    // Without them there is no folder with files.
+    command.env_remove("XDG_CONFIG_HOME").env_remove("HOME");
+}
+
+/// Writes to a rank in a thread of its own, until the sender is dropped.
+fn talk(mut input: ChildStdin) -> io::Result<Sender<String>> {
+    let (sender, lines) = channel::<String>();
+    let talking = move || {
+        for line in lines {
+            // Its end is heard otherwise.
+            if input.write_all(line.as_bytes()).and_then(|()| input.flush()).is_err() {
                 return;
             }
         }
-        let _ = sender.send((rank, None));
+    };
+    // Without a handle the thread goes on by itself.
+    thread::Builder::new().spawn(talking).map(|_| sender)
+}
+
+fn say(input: &Sender<String>, value: &impl Serialize) -> io::Result<()> {
+    input.send(line(value)?).map_err(|_| io::ErrorKind::BrokenPipe.into())
+}
+
+/// Reads a rank's words in a thread of its own.
+fn listen<E: Word>(
+    rank: usize,
+    output: impl io::Read + Send + 'static,
+    sender: Sender<(usize, Heard<E>)>,
+) -> io::Result<()> {
+    let listening = move || {
+        for line in BufReader::new(output).split(b'\n') {
+            let Ok(line) = line else { break };
+            let (heard, over) = match serde_json::from_slice(&line) {
+                Ok(word) => (Heard::Said(word), false),
+                Err(_) => (Heard::Strange(String::from_utf8_lossy(&line).into_owned()), true),
+            };
+            // Nobody listens any more once the run is given up.
+            if sender.send((rank, heard)).is_err() || over {
+                return;
+            }
+        }
+        let _ = sender.send((rank, Heard::Over));
     };
     // Without a handle the thread goes on by itself.
     thread::Builder::new().spawn(listening).map(drop)
@@ -159,10 +335,14 @@ pub fn pin(rank: u32, cpu: usize) -> Result<(), BenchError> {
 
 /// Writes one line of JSON.
 pub fn write_line(output: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    output.write_all(line(value)?.as_bytes())?;
+    output.flush()
+}
+
+fn line(value: &impl Serialize) -> io::Result<String> {
     let mut line = serde_json::to_string(value)?;
     line.push('\n');
-    output.write_all(line.as_bytes())?;
-    output.flush()
+    Ok(line)
 }
 
 /// Reads one line of JSON.
@@ -177,3 +357,7 @@ pub fn read_line<T: DeserializeOwned>(input: &mut impl BufRead) -> Result<T, Ben
 pub fn failure(what: &str, error: &io::Error) -> BenchError {
     BenchError::Failure(format!("{what}: {error}"))
 }
+
+#[cfg(test)]
+#[path = "processes_tests.rs"]
+mod tests;

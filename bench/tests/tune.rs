@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 /// However loaded the machine is, this is longer than any of these takes.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A folder that goes with the test.
 struct Folder(PathBuf);
@@ -43,16 +43,25 @@ impl Drop for Folder {
     }
 }
 
+/// The command without the settings of who runs these tests; `folder` takes the
+/// place of the folder with their files.
+fn command(arguments: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lmt"));
+    for (name, _) in std::env::vars_os() {
+        if ["LMT_", "HWLOC_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            command.env_remove(name);
+        }
+    }
+    command.env_remove("HOME").env("XDG_CONFIG_HOME", folder);
+    command.arg("tune").args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A folder that is not there.
+const NOWHERE: &str = "/nowhere/at/all";
+
 fn start(arguments: &[&str], output: &Path) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_lmt"))
-        .arg("tune")
-        .args(arguments)
-        .arg("--output")
-        .arg(output)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+    command(arguments, Path::new(NOWHERE)).arg("--output").arg(output).spawn().unwrap()
 }
 
 fn end(mut child: Child) -> Output {
@@ -92,27 +101,39 @@ fn covers_what_was_measured(parsed: &Parsed) {
     }
 }
 
+/// Whether all was measured once; if not, time was over, and that is told.
+fn is_complete(output: &Output, file: &Path) -> bool {
+    let complete = parsed(file).calibration.unwrap().complete;
+    let (said, summary) = (text(&output.stderr), text(&output.stdout));
+    assert_eq!(output.status.code(), Some(if complete { 0 } else { 1 }), "{said}");
+    if !complete {
+        assert!(said.contains("give it more --time") && said.contains("what was measured by then"), "{said}");
+        assert!(summary.contains("s were over") && summary.contains("(not complete)"), "{summary}");
+    }
+    complete
+}
+
 #[test]
 fn a_run_writes_a_calibration_that_covers_what_was_measured() {
     let folder = Folder::new("whole");
     let (file, picture) = (folder.file("here.toml"), folder.file("picture.svg"));
     let picture_argument = picture.to_str().unwrap();
-    let arguments = ["--quick", "--time", "60", "--sizes", "1,4KiB,8KiB,1MiB", "--picture", picture_argument];
+    // Enough for the first pass over one size on machines with other work too;
+    // where it is not, the calibration says so.
+    let arguments = ["--quick", "--time", "150", "--sizes", "4KiB", "--picture", picture_argument];
     let output = tune(&arguments, &file);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    is_complete(&output, &file);
     let parsed = parsed(&file);
     covers_what_was_measured(&parsed);
     let provenance = parsed.calibration.unwrap();
-    assert!(provenance.complete);
     assert_eq!(provenance.machine, Some(lmt_selector::config::fingerprint_of_this_machine()));
-    let sizes = [1u64, 4096, 8192, 1 << 20];
-    assert!(parsed.layer.figures.iter().all(|figure| sizes.contains(&figure.bytes)));
+    assert!(parsed.layer.figures.iter().all(|figure| figure.bytes == 4096));
     // Nothing is said of what was not measured, except below cells.
     for rule in parsed.layer.rules.iter().filter(|rule| rule.take != Take::Eager) {
         assert!(rule.above.is_some() && rule.up_to.is_some(), "{rule:?}");
     }
     let summary = text(&output.stdout);
-    for part in ["on cache:", "not measured:", "calibration: ", "lmt explain"] {
+    for part in ["on cache:", "not measured:", "calibration: ", "lmt explain --bytes 1MiB --config "] {
         assert!(summary.contains(part), "{part} is missing in {summary}");
     }
     assert!(
@@ -122,37 +143,43 @@ fn a_run_writes_a_calibration_that_covers_what_was_measured() {
     assert!(std::fs::read_to_string(folder.file("here.html")).unwrap().contains("<svg"));
     assert!(std::fs::read_to_string(&picture).unwrap().starts_with("<svg"));
     assert_eq!(folder.names(), ["here.html", "here.toml", "picture.svg"], "nothing else is left behind");
-    // Again: what changed is told.
-    let again = tune(&["--quick", "--time", "60", "--sizes", "1"], &file);
-    assert!(
-        text(&again.stdout).contains("the same way as in the calibration before for"),
-        "{}",
-        text(&again.stdout)
-    );
+}
+
+#[test]
+fn what_changed_is_told() {
+    let folder = Folder::new("again");
+    let file = folder.file("here.toml");
+    let before =
+        "[calibration]\nmachine = \"a\"\ncomplete = false\n\n[[rule]]\ntake = \"eager\"\nup_to = 1\n";
+    std::fs::write(&file, before).unwrap();
+    let output = tune(&["--quick", "--time", "100", "--sizes", "1"], &file);
+    is_complete(&output, &file);
+    let summary = text(&output.stdout);
+    assert!(summary.contains("the same way as in the calibration before for"), "{summary}");
 }
 
 #[test]
 fn time_is_a_deadline() {
     let folder = Folder::new("deadline");
     let file = folder.file("here.toml");
+    let complete = "[calibration]\nmachine = \"a\"\ncomplete = true\n";
+    std::fs::write(&file, complete).unwrap();
     let begin = Instant::now();
     let output = tune(&["--quick", "--time", "5"], &file);
     // All sizes take longer than that; what is beyond is starting, probing and
     // writing.
     let took = begin.elapsed();
-    assert!(took < Duration::from_secs(5 + 25), "it took {took:?}");
-    match output.status.code() {
-        Some(0) => {
-            let parsed = parsed(&file);
-            covers_what_was_measured(&parsed);
-            assert!(
-                text(&output.stdout).contains("when the 5 s were over")
-                    || parsed.calibration.unwrap().complete
-            );
-        }
+    assert!(took < Duration::from_secs(5 + 60), "it took {took:?}");
+    let kept = folder.file("here.toml.complete");
+    if text(&output.stderr).contains("nothing was measured yet") {
         // On a machine where nothing is measured in that time.
-        Some(1) => assert!(text(&output.stderr).contains("give it more --time"), "{}", text(&output.stderr)),
-        status => panic!("{status:?}: {}", text(&output.stderr)),
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), complete);
+    } else if is_complete(&output, &file) {
+        assert!(!kept.exists());
+    } else {
+        covers_what_was_measured(&parsed(&file));
+        assert_eq!(std::fs::read_to_string(kept).unwrap(), complete);
     }
 }
 
@@ -163,7 +190,7 @@ fn a_signal_keeps_what_was_measured() {
         let file = folder.file("here.toml");
         let complete = "[calibration]\nmachine = \"a\"\ncomplete = true\n";
         std::fs::write(&file, complete).unwrap();
-        let mut child = start(&["--time", "100"], &file);
+        let mut child = start(&["--time", "250"], &file);
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         while !line.contains("pass 1 of") {
@@ -202,7 +229,7 @@ fn children(parent: u32) -> Vec<i32> {
 fn a_rank_that_ends_costs_only_what_was_left() {
     let folder = Folder::new("rank");
     let file = folder.file("here.toml");
-    let mut child = start(&["--time", "100"], &file);
+    let mut child = start(&["--time", "250"], &file);
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     while !line.contains("pass 1 of") {
@@ -253,37 +280,47 @@ fn what_cannot_be_written_is_known_before_it_is_measured() {
 }
 
 #[test]
+fn two_files_are_not_one() {
+    let folder = Folder::new("two");
+    let file = folder.file("here.toml");
+    let same = folder.file(".").join("here.toml");
+    let page = folder.file("here.html");
+    for arguments in [["--picture", same.to_str().unwrap()], ["--picture", page.to_str().unwrap()]] {
+        let output = tune(&arguments, &file);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("name two files"), "{}", text(&output.stderr));
+    }
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
+}
+
+#[test]
 fn without_options_it_goes_where_endpoints_look() {
     let folder = Folder::new("xdg");
-    let output = Command::new(env!("CARGO_BIN_EXE_lmt"))
-        .args(["tune", "--quick", "--time", "30", "--sizes", "1,2"])
-        .env("XDG_CONFIG_HOME", &folder.0)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let name = format!("{}.toml", lmt_selector::config::fingerprint_of_this_machine());
     let file = folder.file("lmt").join("calibration").join(name);
+    // With these no endpoint starts, and tuning has no need of them; the broken
+    // calibration is what it is advised for.
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let broken = "[calibration]\nmachine = 7\n";
+    std::fs::write(&file, broken).unwrap();
+    std::fs::write(folder.file("lmt").join("lmt.toml"), "[endpoint]\neager_max_bytes = \"much\"\n").unwrap();
+    let arguments = ["--quick", "--time", "100", "--sizes", "4KiB"];
+    let output = end(command(&arguments, &folder.0).env("LMT_MECHANISM", "nobody").spawn().unwrap());
+    is_complete(&output, &file);
     covers_what_was_measured(&parsed(&file));
     assert!(file.with_extension("html").exists());
-    // With a broken one no endpoint starts, and lmt tune is what is advised.
-    std::fs::write(&file, "[calibration]\nmachine = 7\n").unwrap();
-    let again = Command::new(env!("CARGO_BIN_EXE_lmt"))
-        .args(["tune", "--quick", "--time", "30", "--sizes", "1,2"])
-        .env("XDG_CONFIG_HOME", &folder.0)
-        .output()
-        .unwrap();
-    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
-    assert!(text(&again.stderr).contains(".toml.unreadable"), "{}", text(&again.stderr));
-    covers_what_was_measured(&parsed(&file));
+    assert!(text(&output.stdout).ends_with("lmt explain --bytes 1MiB\n"), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains(".toml.unreadable"), "{}", text(&output.stderr));
+    let mut kept = file.into_os_string();
+    kept.push(".unreadable");
+    assert_eq!(std::fs::read_to_string(kept).unwrap(), broken);
 }
 
 #[test]
 fn another_machine_by_variables_is_not_this_one() {
-    let output = Command::new(env!("CARGO_BIN_EXE_lmt"))
-        .args(["tune", "--quick", "--time", "5", "--output", "/nowhere/at/all.toml"])
-        .env("HWLOC_SYNTHETIC", "package:2 core:2 pu:1")
-        .output()
-        .unwrap();
+    let arguments = ["--quick", "--time", "5", "--output", "/nowhere/at/all.toml"];
+    let mut command = command(&arguments, Path::new(NOWHERE));
+    let output = command.env("HWLOC_SYNTHETIC", "package:2 core:2 pu:1").output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("another machine"), "{}", text(&output.stderr));
 }

@@ -3,14 +3,25 @@
 
 mod common;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+#[allow(dead_code)] // Its `main` and what only that uses.
+#[path = "../examples/device_layer.rs"]
+mod device_layer;
 
+use std::collections::BTreeMap;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use common::{folder, write};
+use device_layer::{Device, content};
+use lmt::buffer::{Access, Buffer, Segment};
+use lmt::door::{Arrival, Door, Port, PortFull};
 use lmt::selection::{Message, Source as Origin, Taken, Why};
 use lmt::{
-    Endpoint, Explanation, Hints, OperationError, PeerId, SendMode, SendOptions, SharedEndpoint, Source,
-    TagMatch, Warmth,
+    CreateError, Endpoint, Explanation, Hints, OperationError, PeerId, SendMode, SendOptions, SharedEndpoint,
+    Source, TagMatch, Warmth,
 };
 use lmt_conformance::group::{Group, Test};
 use lmt_conformance::{require, test_name};
@@ -19,24 +30,13 @@ use lmt_selector::config::fingerprint_of_this_machine;
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// A folder of this test's own, as the user's configuration.
-fn folder(test: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("selection").join(test.replace("::", "-"));
-    std::fs::create_dir_all(&folder).expect("the folder of the tests can be written");
-    folder
+/// A test of so many ranks that sees no configuration but its own.
+fn test_of(ranks: u32, name: &str, folder: &Path) -> Test {
+    common::configured_by(folder, Test::new(name, ranks).time_limit(common::LIMIT))
 }
 
-/// Writes a file. Every rank does, so it is put in its place in one step.
-fn write(path: &Path, text: &str) {
-    std::fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
-    let part = path.with_extension(format!("part-{}", std::process::id()));
-    std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path)).expect("it can be written");
-}
-
-/// A test of two ranks that sees no configuration but its own.
 fn test(name: &str, folder: &Path) -> Test {
-    let text = |path: &Path| path.to_str().expect("a plain path").to_owned();
-    Test::new(name, 2).time_limit(common::LIMIT).env("XDG_CONFIG_HOME", &text(folder))
+    test_of(2, name, folder)
 }
 
 fn join(group: &Group) -> (Endpoint, PeerId) {
@@ -81,6 +81,14 @@ fn connect(endpoint: &Endpoint, group: &Group, peer: PeerId) {
         endpoint.receive(Source::Peer(peer), TagMatch::exactly(9), &mut []).expect("received");
         endpoint.send(peer, 9, &[]).expect("sent");
     }
+}
+
+/// Connects rank 0 with all others; whether all these work with each. All ranks
+/// find the same.
+fn all_work(endpoint: &Endpoint, group: &Group, peers: &[PeerId], names: &[&str]) -> bool {
+    let others = if group.rank() == 0 { &peers[1..] } else { &peers[..1] };
+    others.iter().for_each(|peer| connect(endpoint, group, *peer));
+    others.iter().all(|peer| work(endpoint, *peer, names))
 }
 
 /// Neither leaves before the other has asked all that it wants to know.
@@ -237,40 +245,144 @@ fn messages_are_eager_as_far_as_a_rule_says() {
     });
 }
 
-/// A second message, while the first may be read, goes by a way without readers.
+/// While one process may read rank 0, a message to another goes by a way without
+/// readers, and one to the same does not; what is explained meanwhile is done.
 #[test]
 fn the_cap_on_readers_moves_messages_to_other_ways() {
     let folder = folder(test_name!());
     let text = "[[rule]]\nabove = \"4 KiB\"\ntake = [\"cma:get\", \"shm\"]\nmax_readers = 1\n";
     write(&folder.join("lmt/lmt.toml"), text);
-    test(test_name!(), &folder).run(|group| {
-        let (endpoint, peer) = join(group);
-        connect(&endpoint, group, peer);
-        if !work(&endpoint, peer, &["cma", "shm"]) {
+    test_of(3, test_name!(), &folder).run(|group| {
+        let (endpoint, peers) = common::join_plain(group);
+        if !all_work(&endpoint, group, &peers, &["cma", "shm"]) {
             return;
         }
-        if group.rank() == 0 {
-            let data = [common::pattern(1, MIB), common::pattern(2, MIB)];
-            endpoint.scope(|scope| {
-                let sends = [scope.send(peer, 1, &data[0]), scope.send(peer, 2, &data[1])];
-                group.barrier();
-                sends.into_iter().for_each(|send| {
-                    send.expect("begun").wait().expect("sent");
-                });
-            });
-            let sent = sent(&endpoint, peer);
-            assert_eq!((sent.get("cma"), sent.get("shm")), (Some(&1), Some(&1)), "{sent:?}");
-            let crowded =
-                endpoint.explain_message(peer, &Message { readers: 1, ..Message::of_bytes(1 << 20) });
-            let crowded = crowded.expect("known");
-            assert_eq!(taken(&crowded), "shm");
-            assert_eq!(not(&crowded, "cma").why, Why::Crowded, "{crowded}");
-        } else {
-            // Both are announced before the first is received.
+        if group.rank() > 0 {
+            // All are announced before the first is received.
             group.barrier();
-            common::receive_and_check(&endpoint, peer, 2, 2, MIB);
-            common::receive_and_check(&endpoint, peer, 1, 1, MIB);
+            common::receive_and_check(&endpoint, peers[0], 1, 1, MIB);
+            if group.rank() == 1 {
+                common::receive_and_check(&endpoint, peers[0], 1, 1, MIB);
+            }
+            return stay(group);
         }
+        let data = common::pattern(1, MIB);
+        let explain = |peer: PeerId| endpoint.explain(peer, MIB as u64).expect("known");
+        endpoint.scope(|scope| {
+            assert_eq!(taken(&explain(peers[2])), "cma", "nobody reads yet");
+            let mut sends = vec![scope.send(peers[1], 1, &data)];
+            let (same, other) = (explain(peers[1]), explain(peers[2]));
+            assert_eq!(taken(&same), "cma", "{same}");
+            assert_eq!(taken(&other), "shm", "{other}");
+            assert_eq!(not(&other, "cma").why, Why::Crowded, "{other}");
+            sends.push(scope.send(peers[1], 1, &data));
+            sends.push(scope.send(peers[2], 1, &data));
+            group.barrier();
+            sends.into_iter().for_each(|send| {
+                send.expect("begun").wait().expect("sent");
+            });
+        });
+        assert_eq!(sent(&endpoint, peers[1]).get("cma"), Some(&2), "{:?}", sent(&endpoint, peers[1]));
+        let to_other = sent(&endpoint, peers[2]);
+        assert_eq!((to_other.get("cma"), to_other.get("shm")), (None, Some(&1)), "{to_other:?}");
+        assert_eq!(taken(&explain(peers[2])), "cma", "nobody reads any more");
+        let asked = Message { readers: 1, ..Message::of_bytes(MIB as u64) };
+        assert_eq!(taken(&endpoint.explain_message(peers[2], &asked).expect("known")), "shm");
+        stay(group);
+    });
+}
+
+/// Up to eight read at once where nobody says otherwise: a window of messages
+/// to one peer is one reader, and the ninth peer is one too many.
+#[test]
+fn the_usual_cap_counts_processes_and_not_messages() {
+    const WINDOW: usize = 16;
+    let folder = folder(test_name!());
+    write(&folder.join("lmt/lmt.toml"), "[[rule]]\nabove = \"4 KiB\"\ntake = [\"cma:get\", \"shm\"]\n");
+    test_of(10, test_name!(), &folder).run(|group| {
+        let (endpoint, peers) = common::join_plain(group);
+        if !all_work(&endpoint, group, &peers, &["cma", "shm"]) {
+            return;
+        }
+        if group.rank() > 0 {
+            group.barrier();
+            let count = if group.rank() == 1 { WINDOW } else { 1 };
+            (0..count).for_each(|_| common::receive_and_check(&endpoint, peers[0], 1, 1, MIB));
+            return stay(group);
+        }
+        let data = common::pattern(1, MIB);
+        endpoint.scope(|scope| {
+            let window = (0..WINDOW).map(|_| scope.send(peers[1], 1, &data));
+            let mut sends: Vec<_> = window.collect();
+            sends.extend(peers[2..].iter().map(|peer| scope.send(*peer, 1, &data)));
+            group.barrier();
+            sends.into_iter().for_each(|send| {
+                send.expect("begun").wait().expect("sent");
+            });
+        });
+        let large = |rank: usize| {
+            let mut sent = sent(&endpoint, peers[rank]);
+            sent.remove("eager");
+            sent.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(large(1), [("cma", WINDOW as u64)]);
+        for rank in 2..9 {
+            assert_eq!(large(rank), [("cma", 1)], "rank {rank}");
+        }
+        assert_eq!(large(9), [("shm", 1)], "eight others may be reading");
+        stay(group);
+    });
+}
+
+/// A rule that asks for three processes holds from when the third has come, also
+/// between the two that were there before, and no longer when it has gone.
+#[test]
+fn a_rule_for_several_processes_holds_while_they_are_there() {
+    let folder = folder(test_name!());
+    let text = "[[rule]]\nup_to = \"64 KiB\"\nmin_processes = 3\ntake = \"eager\"\n\
+                [[rule]]\nabove = \"64 KiB\"\nmin_processes = 3\ntake = [\"shm\"]\n\
+                [[rule]]\nabove = \"4 KiB\"\ntake = [\"vmsplice\"]\n";
+    write(&folder.join("lmt/lmt.toml"), text);
+    test_of(3, test_name!(), &folder).run(|group| {
+        let (endpoint, peers) = common::join_plain(group);
+        if group.rank() == 2 {
+            group.barrier(); // The others have met.
+            endpoint.send(peers[0], 5, &[]).expect("sent");
+            group.barrier(); // All have met.
+            group.barrier(); // The others have sent.
+            endpoint.close().expect("closed");
+            group.barrier();
+            return stay(group);
+        }
+        let peer = peers[1 - group.rank() as usize];
+        connect(&endpoint, group, peer);
+        let can = work(&endpoint, peer, &["shm", "vmsplice"]);
+        let lengths = [32 * KIB, MIB];
+        let check = |wanted: [&str; 2]| {
+            if !can {
+                return;
+            }
+            let found = paths(&endpoint, group, peer, &lengths);
+            if group.rank() == 0 {
+                assert_eq!(found, wanted);
+                let explain = |bytes| endpoint.explain(peer, bytes as u64).expect("known");
+                assert_eq!(lengths.map(|bytes| taken(&explain(bytes)).to_owned()), wanted);
+            }
+        };
+        check(["vmsplice", "vmsplice"]);
+        group.barrier();
+        if group.rank() == 0 {
+            common::receive_and_check(&endpoint, peers[2], 5, 5, 0);
+        }
+        group.barrier();
+        check(["eager", "shm"]);
+        group.barrier();
+        group.barrier();
+        if group.rank() == 0 {
+            let gone = endpoint.receive(Source::Peer(peers[2]), TagMatch::any(), &mut []);
+            assert!(matches!(gone, Err(OperationError::Peer(_))), "{gone:?}");
+        }
+        check(["vmsplice", "vmsplice"]);
         stay(group);
     });
 }
@@ -347,13 +459,122 @@ fn explanations_before_and_without_a_connection() {
     });
 }
 
-/// A door has no cells: its embedder carries what is short.
+/// A door has no cells: its embedder carries what is short. All else goes by
+/// rules and hints as with an endpoint.
 #[test]
-fn a_door_takes_rules_and_no_cells() {
-    let mut door = Endpoint::builder().build_door().expect("a door");
-    let id = lmt::EndpointId::from_bytes([8; 16]);
-    let peer = door.insert_peer(&lmt::Address::abstract_socket(id)).expect("a peer");
-    assert_eq!(door.explain(peer, &Message::of_bytes(1)).expect("known").taken, Taken::Unknown);
+fn a_door_follows_rules_and_hints() {
+    let folder = folder(test_name!());
+    let text = "[[rule]]\nup_to = \"64 KiB\"\ntake = \"eager\"\n\
+                [[rule]]\nabove = \"256 KiB\"\nsender = \"warm\"\ntake = [\"cma:put\"]\n\
+                [[rule]]\nabove = \"256 KiB\"\ntake = [\"cma:get\"]\n\
+                [[rule]]\nabove = \"64 KiB\"\nup_to = \"256 KiB\"\ntake = [\"shm\"]\n";
+    write(&folder.join("lmt/lmt.toml"), text);
+    test(test_name!(), &folder).run(|group| {
+        let mut device = device(group);
+        let standings = device.door.standings(device.peer);
+        let (_, cma) = standings.iter().find(|(name, _)| *name == "cma").expect("it is in the list");
+        if cma.ours.write && cma.theirs.write {
+            by_rules(&mut device, group);
+        } else {
+            require::skipped("cma", "it does not work between two plain processes");
+        }
+        device.send(9, Vec::new()).expect("the other lives");
+        let last = device.receive(9, 0).expect("the other lives");
+        device.wait(last).expect("the other lives");
+        stay(group);
+    });
+}
+
+/// This rank's device, connected with the other's.
+fn device(group: &Group) -> Device {
+    let name = |rank| {
+        let name = format!("selection-{}-{rank}", group.id());
+        SocketAddr::from_abstract_name(name).expect("a name")
+    };
+    let socket = UnixDatagram::bind_addr(&name(group.rank())).expect("a socket");
+    group.barrier();
+    socket.connect_addr(&name(1 - group.rank())).expect("the other rank's socket");
+    let door = Endpoint::builder().id(group.id().member(group.rank())).build_door().expect("a door");
+    let mut device = Device::new(door, socket, &group.address(1 - group.rank())).expect("a device");
+    let before = device.door.explain(device.peer, &Message::of_bytes(MIB as u64)).expect("known");
+    assert_eq!(before.taken, Taken::Unknown, "{before}");
+    while !device.door.is_connected(device.peer) {
+        device.progress().expect("no fork here");
+    }
+    device
+}
+
+/// What a door has sent by a mechanism, and the bytes that it copied itself.
+fn moved(door: &Door, mechanism: &str) -> (u64, u64) {
+    let totals = door.totals();
+    let (_, counters) = totals.iter().find(|(name, _)| *name == mechanism).expect("it is in the list");
+    (counters.sent.messages, counters.bytes)
+}
+
+/// Rank 0 sends; each message takes the way that was explained.
+fn by_rules(device: &mut Device, group: &Group) {
+    const CASES: [(usize, Warmth, &str); 4] = [
+        (64 * KIB + 1, Warmth::Unknown, "shm (cooperative"),
+        (256 * KIB, Warmth::Warm, "shm (cooperative"),
+        (MIB, Warmth::Unknown, "cma (get"),
+        (MIB, Warmth::Warm, "cma (put"),
+    ];
+    let short = device.door.explain(device.peer, &Message::of_bytes(64)).expect("known");
+    assert!(matches!(short.taken, Taken::By { .. }), "a door has no cells: {short}");
+    for (tag, (bytes, warmth, way)) in (0..).zip(CASES) {
+        if group.rank() == 1 {
+            let receive = device.receive(tag, bytes).expect("the other lives");
+            assert!(device.wait(receive).expect("it arrives") == content(tag, bytes), "{way}");
+            continue;
+        }
+        let hints = Hints { warmth, ..Hints::default() };
+        let message = Message { hints, ..Message::of_bytes(bytes as u64) };
+        let text = device.door.explain(device.peer, &message).expect("known").to_string();
+        assert!(text.lines().next().is_some_and(|line| line.contains(way)), "{way}: {text}");
+        assert!(text.contains("lmt.toml"), "a rule of the user's has spoken: {text}");
+        let before = ["cma", "shm"].map(|name| moved(&device.door, name));
+        send_with(device, tag, content(tag, bytes), hints);
+        let after = ["cma", "shm"].map(|name| moved(&device.door, name));
+        let by_cma = u64::from(way.starts_with("cma"));
+        assert_eq!((after[0].0, after[1].0), (before[0].0 + by_cma, before[1].0 + 1 - by_cma), "{way}");
+        let by_put = if way == "cma (put" { bytes as u64 } else { 0 };
+        assert_eq!(after[0].1, before[0].1 + by_put, "{way}");
+    }
+}
+
+/// Sends and waits, with hints, what the device would announce without.
+fn send_with(device: &mut Device, tag: u64, mut data: Vec<u8>, hints: Hints) {
+    #[allow(unsafe_code)]
+    // SAFETY: `data` is not touched before the request is finished.
+    let buffer = unsafe { Buffer::new(&[Segment::of_mut(&mut data)], Access::Read) }.expect("plain memory");
+    let envelope = tag.to_le_bytes();
+    let request = device.door.send_with(device.peer, &envelope, buffer, hints).expect("the other lives");
+    let end = Instant::now() + common::LIMIT;
+    let result = loop {
+        device.progress().expect("no fork here");
+        if let Some(result) = device.door.test(request) {
+            break result;
+        }
+        assert!(Instant::now() < end, "the message does not arrive");
+        std::thread::yield_now();
+    };
+    result.expect("it arrives");
+}
+
+/// A mechanism in a model that it has not is refused before anything is sent.
+#[test]
+fn a_way_that_cannot_be_is_refused_at_creation() {
+    for (way, there_is) in [("cma:cooperative", "cma:get"), ("shm:get", "shm:cooperative")] {
+        let refused = |result: Result<(), CreateError>| {
+            let error = result.expect_err(way);
+            assert!(matches!(error, CreateError::UnknownModel { .. }), "{error:?}");
+            let text = error.to_string();
+            assert!(text.contains(way) && text.contains(there_is) && !text.contains('\n'), "{text}");
+        };
+        refused(Endpoint::builder().mechanisms(&[way]).build().map(drop));
+        refused(Endpoint::builder().mechanisms(&["writev", way]).build_door().map(drop));
+    }
+    Endpoint::builder().mechanisms(&["cma:put", "shm:cooperative"]).build().expect("there are these");
 }
 
 /// With `LMT_STATS=1` each endpoint tells at its end what it has moved.
@@ -362,13 +583,17 @@ fn statistics_at_the_end() {
     const ROLE: &str = "LMT_TEST_OF_STATISTICS";
     if std::env::var_os(ROLE).is_some() {
         tell_statistics();
+        tell_statistics_of_doors();
         return;
     }
+    let nothing = folder(test_name!());
     let run = |wanted: &str| {
         let mut child = Command::new(std::env::current_exe().expect("this program"));
         child
             .args(["--exact", "statistics_at_the_end", "--nocapture"])
             .env(ROLE, "1")
+            .env("XDG_CONFIG_HOME", &nothing)
+            .envs(common::OF_THE_USER.map(|variable| (variable, "")))
             .env("LMT_STATS", wanted);
         let output = child.output().expect("it runs");
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -377,7 +602,8 @@ fn statistics_at_the_end() {
         lines.map(|line| line.split_whitespace().map(str::to_owned).collect()).collect::<Vec<Vec<String>>>()
     };
     assert!(run("0").is_empty());
-    let lines = run("1");
+    let mut lines = run("1");
+    let doors = lines.split_off(8);
     let tables: Vec<&[Vec<String>]> = lines.chunks(4).collect();
     assert_eq!(tables.len(), 2, "one of each endpoint: {lines:?}");
     for table in tables {
@@ -389,6 +615,58 @@ fn statistics_at_the_end() {
     let of_sender = lines.chunks(4).find(|table| table[3][2] == "1").expect("one has sent");
     assert_eq!(of_sender[2][2..], ["1", "5", "0", "0", "0"]);
     assert_eq!(of_sender[3][2..], ["1", "1048576", "0", "0", "0"]);
+
+    // Of the doors one was told to be silent; the other has no cells.
+    assert_eq!(doors.len(), 3, "{doors:?}");
+    assert!(doors[0][0].starts_with("pid=") && doors[1][1] == "path", "{doors:?}");
+    assert_eq!(doors[2][1..], ["shm", "1", "1048576", "0", "0", "0"]);
+}
+
+/// What a door wants carried.
+#[derive(Default)]
+struct Packets(Vec<Vec<u8>>);
+
+impl Port for Packets {
+    fn send_packet(&mut self, _to: PeerId, packet: &[u8]) -> Result<(), PortFull> {
+        self.0.push(packet.to_vec());
+        Ok(())
+    }
+}
+
+/// Two doors of one process, of which the one that receives is silent.
+fn tell_statistics_of_doors() {
+    let builder = || Endpoint::builder().mechanisms(&["shm"]);
+    let (mut data, mut into) = (common::pattern(1, MIB), vec![0; MIB]);
+    let mut one = builder().build_door().expect("made");
+    let mut other = builder().statistics(false).build_door().expect("made");
+    let to_other = one.insert_peer(other.address()).expect("a peer");
+    let to_one = other.insert_peer(one.address()).expect("a peer");
+    let lend = |memory: &mut [u8], access| {
+        #[allow(unsafe_code)]
+        // SAFETY: neither vector is touched before both requests are finished.
+        unsafe { Buffer::new(&[Segment::of_mut(memory)], access) }.expect("plain memory")
+    };
+    let send = one.send(to_other, &[], lend(&mut data, Access::Read)).expect("begun");
+    let (mut from_one, mut from_other) = (Packets::default(), Packets::default());
+    let (mut receive, mut sent, mut received) = (None, None, None);
+    let end = Instant::now() + common::LIMIT;
+    while sent.is_none() || received.is_none() {
+        assert!(Instant::now() < end, "the message does not arrive");
+        one.progress(&mut from_one).expect("no fork here");
+        other.progress(&mut from_other).expect("no fork here");
+        for packet in from_one.0.drain(..) {
+            if let Arrival::Announced(message) = other.on_packet(to_one, &packet).expect("understood") {
+                receive = Some(other.matched(message, lend(&mut into, Access::Write)).expect("begun"));
+            }
+        }
+        for packet in from_other.0.drain(..) {
+            let _handled = one.on_packet(to_other, &packet).expect("understood");
+        }
+        sent = sent.or_else(|| one.test(send));
+        received = received.or_else(|| other.test(receive?));
+    }
+    assert!(matches!((sent, received), (Some(Ok(_)), Some(Ok(_)))));
+    common::check(1, &into);
 }
 
 /// Two endpoints of one process.

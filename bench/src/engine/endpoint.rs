@@ -10,12 +10,17 @@ use lmt::{
 };
 use lmt_selector::calibration::{EAGER, EAGER_MOST_BYTES};
 
+use super::met::Met;
 use super::{Engine, LeftOut, Mechanism, Ways, regions};
 use crate::error::BenchError;
 use crate::patterns::link::{Help, Incoming, Link, LinkError, Outgoing, RegionProvider, Step};
+use crate::processes::{without_settings, write_line};
 
 /// The hidden subcommand behind [`Engine::mechanisms`].
 pub const PROBE_COMMAND: &str = "bench-probe";
+
+/// The hidden subcommand behind [`meet_apart`].
+pub const MEET_COMMAND: &str = "bench-meet";
 
 /// Calls of progress that let an operation begin: the first takes what the
 /// other side has announced and begins to copy, the second does what the first
@@ -43,7 +48,7 @@ impl Engine for Endpoints {
     }
 
     fn ways(&self) -> Result<Ways, BenchError> {
-        let meeting = meet_second_process().map_err(BenchError::Failure)?;
+        let meeting = meet_apart(without_settings).map_err(BenchError::Failure)?;
         let mut ways = meeting.ways();
         ways.insert(0, EAGER.to_owned());
         let left_out = meeting.mechanisms().into_iter().filter_map(|mechanism| {
@@ -119,7 +124,10 @@ impl Meeting {
         let mut list = Mechanisms::new();
         lmt::list::register_all(&mut list);
         let mut ways = Vec::new();
-        for (profile, (_, standing)) in list.profiles().iter().zip(&self.standings) {
+        for profile in &list.profiles() {
+            let Some((_, standing)) = self.standings.iter().find(|(name, _)| *name == profile.name) else {
+                continue;
+            };
             let works = |model: &&Model| standing.ours.allow_sending(standing.theirs, **model);
             let models = profile.models.iter().filter(works);
             ways.extend(models.map(|model| format!("{}:{model}", profile.name)));
@@ -163,6 +171,32 @@ pub fn meet_second_process() -> Result<Meeting, String> {
     let _killed = child.kill();
     let _reaped = child.wait();
     result.map_err(|e| e.to_string())
+}
+
+/// The same between two other processes, whose settings `change` decides: what
+/// they find depends on files and variables, and so does whether they start.
+///
+/// # Errors
+/// One sentence on why the two did not meet.
+pub fn meet_apart(change: impl FnOnce(&mut Command)) -> Result<Meeting, String> {
+    let program = std::env::current_exe().map_err(|e| format!("this program cannot be found: {e}"))?;
+    let mut command = Command::new(program);
+    command.arg(MEET_COMMAND).stdin(Stdio::null()).stderr(Stdio::inherit());
+    change(&mut command);
+    let output = command.output().map_err(|e| format!("a second process cannot be started: {e}"))?;
+    let met: Result<Met, String> = serde_json::from_slice(&output.stdout)
+        .map_err(|_| format!("the process that was to meet another ended unexpectedly: {}", output.status))?;
+    met.map(Met::into_meeting)
+}
+
+/// What the first of two such processes does: the whole life behind the hidden
+/// subcommand.
+///
+/// # Errors
+/// Nobody reads what it found.
+pub fn meet_main() -> Result<(), BenchError> {
+    let met = meet_second_process().map(Met::from);
+    write_line(&mut std::io::stdout().lock(), &met).map_err(|error| BenchError::from_output(&error))
 }
 
 /// How many descriptors this process has open; 0 where /proc does not tell.

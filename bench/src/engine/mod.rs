@@ -2,6 +2,7 @@
 //! each rank of a benchmark opens its end.
 
 pub mod endpoint;
+mod met;
 mod regions;
 #[cfg(test)]
 pub mod socket;

@@ -1,5 +1,7 @@
 //! Which mechanisms work: found out with a second process, or assumed.
 
+use std::path::Path;
+
 use lmt::cpu_set::CpuSet;
 use lmt::mechanism::{Abilities, Unavailable};
 use lmt::mechanisms::{Standing, is_meant};
@@ -7,7 +9,7 @@ use lmt::selection::KnownMechanism;
 use nix::sched::{CpuSet as KernelSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-use crate::engine::endpoint::meet_second_process;
+use crate::engine::endpoint::meet_apart;
 use crate::error::BenchError;
 use crate::nearest::unknown;
 
@@ -34,8 +36,8 @@ pub fn check_assumed(assumed: &[String], existing: &[&'static str]) -> Result<()
 }
 
 impl Availability {
-    /// Fills in what works: with a second process, on `cpus` where they are this
-    /// machine's, and then what is assumed.
+    /// Fills in what works: between two processes, which read `config` where it
+    /// is given, on `cpus` where they are this machine's, and then what is assumed.
     ///
     /// # Errors
     /// The two processes did not meet, and not everything is assumed.
@@ -43,6 +45,7 @@ impl Availability {
         known: &mut [KnownMechanism],
         assumed: &[String],
         cpus: Option<CpuSet>,
+        config: Option<&Path>,
     ) -> Result<Self, BenchError> {
         let is_assumed = |name: &str| assumed.iter().any(|meant| is_meant(meant, name));
         let mut how = String::from("found out with a second process");
@@ -50,7 +53,13 @@ impl Availability {
             how.clear();
         } else {
             let pinned = cpus.map(Pinned::to);
-            let meeting = meet_second_process().map_err(BenchError::Failure)?;
+            let meeting = meet_apart(|command| {
+                // The same files as the explanation's; others may be broken.
+                if let Some(config) = config {
+                    command.env("LMT_CONFIG", config);
+                }
+            });
+            let meeting = meeting.map_err(BenchError::Failure)?;
             match pinned {
                 None => how += " of this machine, which is not the one explained",
                 Some(Ok(_)) => {}

@@ -55,8 +55,8 @@ pub fn run(args: &ExplainArgs) -> Result<(), BenchError> {
     }
     let mut known = mechanisms.known(0);
     let cpus = here.union(&there);
-    let availability =
-        Availability::find(&mut known, &args.assume, machine.is_this_system().then_some(cpus))?;
+    let cpus = machine.is_this_system().then_some(cpus);
+    let availability = Availability::find(&mut known, &args.assume, cpus, args.config.as_deref())?;
     let policy = RulePolicy::new(Arc::new(configuration), Arc::clone(&machine).into())
         .with_existing_mechanisms(existing);
     let answer = Answer {

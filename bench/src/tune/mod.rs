@@ -5,6 +5,7 @@ mod interrupt;
 mod machine;
 pub mod measuring;
 mod memory;
+mod outputs;
 pub mod places;
 pub mod plan;
 mod previous;
@@ -13,75 +14,25 @@ pub mod rank;
 mod report;
 mod summary;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use lmt_selector::calibration::{Calibration, Provenance, rules};
+use lmt_selector::calibration::Provenance;
 
 use crate::cli::TuneArgs;
-use crate::commands::{complain, print};
 use crate::engine::{Engine, LeftOut};
 use crate::error::BenchError;
-use crate::whole_file::WholeFile;
+use crate::processes::Word;
 use interrupt::Interrupt;
 use machine::Here;
 use measuring::{End, Measuring, Outcome, Task};
+use outputs::Outputs;
 use plan::Effort;
-use previous::Previous;
-use report::Page;
-use summary::Summary;
+use rank::Answer;
 
-/// Where everything goes.
-struct Outputs {
-    output: PathBuf,
-    report: PathBuf,
-    file: WholeFile,
-    page: WholeFile,
-    picture: Option<WholeFile>,
-    previous: Previous,
-}
-
-impl Outputs {
-    /// Finds out that all can be written, before the minutes of measuring and
-    /// not after.
-    fn prepare(args: &TuneArgs, fingerprint: &str) -> Result<Self, BenchError> {
-        let output = match &args.output {
-            Some(output) => output.clone(),
-            None => default_output(fingerprint)?,
-        };
-        let report = args.report.clone().unwrap_or_else(|| output.with_extension("html"));
-        if report == output {
-            return Err(BenchError::Usage(format!(
-                "--output and --report are both {}; name two files",
-                output.display()
-            )));
-        }
-        let file = WholeFile::create(&output, "--output")?;
-        let page = WholeFile::create(&report, "--report")?;
-        let picture = args.picture.as_ref().map(|path| WholeFile::create(path, "--picture")).transpose()?;
-        let previous = Previous::read(&output);
-        if args.output.is_none()
-            && let Some(moved) = previous.make_way(&output)?
-        {
-            complain(&format!("the calibration before cannot be read and is {} now", moved.display()));
-        }
-        Ok(Self { output, report, file, page, picture, previous })
-    }
-
-    /// Writes all, and says what came of it.
-    fn write(self, provenance: Provenance, outcome: &Outcome) -> Result<(), BenchError> {
-        let of_courses = rules(&outcome.courses, &outcome.ways);
-        let kept = keep_complete(&self.previous, &self.output, provenance.complete);
-        let calibration = Calibration::new(provenance, &outcome.courses, &outcome.ways);
-        self.file.write(&calibration.to_toml())?;
-        let shown = Page { calibration: &calibration, measured: &outcome.courses, courses: &of_courses };
-        self.page.write(&shown.to_html()?)?;
-        if let Some(picture) = self.picture {
-            picture.write(&shown.to_svg()?)?;
-        }
-        let changes = self.previous.changes(&of_courses);
-        let summary = Summary { calibration: &calibration, courses: &of_courses, changes: &changes };
-        print(&summary.text(&self.output, &self.report, kept.as_deref()))
+impl Word for Answer {
+    fn is_failure(&self) -> bool {
+        matches!(self, Self::Failed { .. })
     }
 }
 
@@ -89,8 +40,8 @@ impl Outputs {
 ///
 /// # Errors
 /// Nothing can be measured, a file cannot be written (found out before it is
-/// measured), or a signal or a rank's end ended it early, after what was
-/// measured was written.
+/// measured), or a signal, a rank's end or the deadline ended it before each
+/// size was measured once, after what was measured was written.
 pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
     let begin = Instant::now();
     let interrupt = Interrupt::watch()?;
@@ -116,9 +67,10 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
     if outcome.courses.iter().all(|course| course.classes().next().is_none()) {
         return Err(nothing(&interrupt, &output, effort));
     }
+    let complete = matches!(outcome.end, End::Done | End::Deadline(_)) && outcome.whole_passes > 0;
     let provenance = Provenance {
         options: format!("{}in {} s", options(args), begin.elapsed().as_secs()),
-        complete: matches!(outcome.end, End::Done | End::Deadline(_)) && outcome.whole_passes > 0,
+        complete,
         skipped: skipped(&here, settings.skipped, &ways.left_out, &outcome, effort),
         ..here.provenance()
     };
@@ -130,6 +82,10 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
             sentence: format!("{signal} ended it early; {kept}"),
         }),
         (End::Failed(sentence), _) => Err(BenchError::Failure(format!("{sentence}; {kept}"))),
+        (End::Deadline(_), _) if !complete => Err(BenchError::Failure(format!(
+            "the {} s were over before every size was measured once; {kept}; give it more --time",
+            effort.time_s
+        ))),
         _ => Ok(()),
     }
 }
@@ -145,23 +101,6 @@ fn sizes(args: &TuneArgs) -> Result<Vec<u64>, BenchError> {
         Some(_) => Err(BenchError::Usage("lmt tune measures powers of two; give such --sizes".into())),
         None => Ok((0..=lmt_selector::calibration::LARGEST_BYTES.ilog2()).map(|power| 1 << power).collect()),
     }
-}
-
-/// Where endpoints look for the calibration of this machine.
-fn default_output(fingerprint: &str) -> Result<PathBuf, BenchError> {
-    let Some(folder) = lmt::configuration::sources().folder else {
-        return Err(BenchError::Usage(
-            "neither XDG_CONFIG_HOME nor HOME names a folder; give the file with --output".into(),
-        ));
-    };
-    let folder = folder.join("calibration");
-    std::fs::create_dir_all(&folder).map_err(|error| {
-        BenchError::Failure(format!(
-            "the folder {} cannot be created: {error}; choose another --output",
-            folder.display()
-        ))
-    })?;
-    Ok(folder.join(format!("{fingerprint}.toml")))
 }
 
 /// The options as they could be given again, each with a space behind it.
@@ -226,23 +165,5 @@ fn nothing(interrupt: &Interrupt, output: &Path, effort: Effort) -> BenchError {
             "after {} s {unchanged}; give it more --time, or the machine some rest",
             effort.time_s
         )),
-    }
-}
-
-/// Keeps a complete calibration that is about to be replaced by one that is
-/// not; says under which name.
-fn keep_complete(previous: &Previous, output: &Path, complete: bool) -> Option<PathBuf> {
-    if complete || !previous.is_complete() {
-        return None;
-    }
-    let mut name = output.as_os_str().to_owned();
-    name.push(".complete");
-    let kept = PathBuf::from(name);
-    match std::fs::copy(output, &kept) {
-        Ok(_) => Some(kept),
-        Err(error) => {
-            complain(&format!("the complete calibration {} cannot be kept: {error}", output.display()));
-            None
-        }
     }
 }

@@ -1,12 +1,11 @@
 //! The calibration that was there before, and what changed against it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lmt_selector::calibration::{CourseRules, Load, taken};
 use lmt_selector::config::parse_file;
 use lmt_selector::rules::{Authority, Rule};
 
-use crate::error::BenchError;
 use crate::sizes::human;
 
 /// The calibration that is about to be replaced.
@@ -28,6 +27,10 @@ pub enum Previous {
 impl Previous {
     /// Reads it.
     pub fn read(path: &Path) -> Self {
+        // A device or a pipe holds none, and might never end.
+        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Self::Absent;
+        }
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Self::Absent,
@@ -46,28 +49,6 @@ impl Previous {
                 Self::Unreadable(first.lines().next().unwrap_or_default().to_owned())
             }
         }
-    }
-
-    /// Whether it is complete.
-    pub fn is_complete(&self) -> bool {
-        matches!(self, Self::Rules { complete: true, .. })
-    }
-
-    /// Moves one that cannot be read away: no endpoint can be created while it is
-    /// there. Says under which name it is now.
-    ///
-    /// # Errors
-    /// It cannot be moved.
-    pub fn make_way(&self, path: &Path) -> Result<Option<PathBuf>, BenchError> {
-        let Self::Unreadable(why) = self else { return Ok(None) };
-        let mut name = path.as_os_str().to_owned();
-        name.push(".unreadable");
-        let moved = PathBuf::from(name);
-        std::fs::rename(path, &moved).map_err(|error| {
-            let path = path.display();
-            BenchError::Failure(format!("{path} cannot be read ({why}) and cannot be moved away: {error}"))
-        })?;
-        Ok(Some(moved))
     }
 
     /// What changed, a line each.

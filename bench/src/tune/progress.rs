@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lmt_selector::calibration::Load;
 
+use super::summary::load_in_words;
+
 /// All passes as they are shown.
 #[derive(Debug)]
 pub struct Course {
@@ -67,9 +69,7 @@ impl Course {
             true => format!("pass {} of {}", self.pass + 1, self.passes),
             false => "what is still open".to_owned(),
         };
-        let cache = if load.off_cache { "off cache" } else { "on cache" };
-        let pairs = if load.pairs == 1 { "one pair".into() } else { format!("{} pairs", load.pairs) };
-        let text = format!("{name}: {}, {pairs}, {cache}; about {} left", load.place, rough(left));
+        let text = format!("{name}: {}; about {} left", load_in_words(load), rough(left));
         let elapsed = self.begin.elapsed().as_secs_f64();
         let part = elapsed / (elapsed + left.as_secs_f64()).max(1e-9);
         match &self.bar {

@@ -15,6 +15,8 @@ pub struct Summary<'a> {
     pub courses: &'a [CourseRules],
     /// What changed against the calibration before.
     pub changes: &'a [String],
+    /// Whether endpoints find the calibration by themselves.
+    pub is_found: bool,
 }
 
 /// One way over adjacent classes.
@@ -60,6 +62,16 @@ pub fn load_in_words(load: Load) -> String {
     }
 }
 
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    match text.chars().all(is_plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
 impl Summary<'_> {
     /// The whole text.
     pub fn text(&self, output: &Path, report: &Path, kept: Option<&Path>) -> String {
@@ -101,7 +113,13 @@ impl Summary<'_> {
         let complete = if provenance.complete { "" } else { " (not complete)" };
         writeln!(text, "calibration: {}{complete}", output.display())?;
         writeln!(text, "report:      {}", report.display())?;
-        writeln!(text, "try it:      lmt explain --bytes 1MiB")
+        match self.is_found {
+            true => writeln!(text, "try it:      lmt explain --bytes 1MiB"),
+            false => {
+                writeln!(text, "try it:      lmt explain --bytes 1MiB --config {}", quoted(output))?;
+                writeln!(text, "use it:      export LMT_CONFIG={}", quoted(output))
+            }
+        }
     }
 }
 

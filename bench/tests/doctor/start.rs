@@ -13,6 +13,9 @@ use serde_json::Value;
 /// users whom they do not know.
 const NOBODY: u32 = 47110;
 
+/// Where there is nothing, also for nobody.
+pub const NO_FOLDER: &str = "/nowhere/at/all";
+
 /// A folder that everybody may enter, removed when dropped.
 pub struct Folder(pub PathBuf);
 
@@ -49,7 +52,8 @@ impl Drop for Folder {
     }
 }
 
-/// The command with a clean environment and a time limit in [`finish`].
+/// The command with a clean environment, without the files of who runs these
+/// tests, and with a time limit in [`finish`].
 pub fn doctor(program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.arg("doctor").args(arguments).stdin(Stdio::null());
@@ -59,6 +63,7 @@ pub fn doctor(program: &Path, arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
+    command.env("XDG_CONFIG_HOME", NO_FOLDER).env_remove("HOME");
     command
 }
 

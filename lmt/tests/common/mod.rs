@@ -1,13 +1,44 @@
 //! What the tests of several processes share.
 #![allow(dead_code)] // Each test uses a part.
 
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lmt::{Config, Endpoint, PeerId, Source, TagMatch};
-use lmt_conformance::group::Group;
+use lmt_conformance::group::{Group, Test};
 
 /// The time limit of most tests; they take far less on an idle machine.
 pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// Variables by which the user of this machine may have set something.
+pub const OF_THE_USER: [&str; 6] =
+    ["LMT_CONFIG", "LMT_MECHANISM", "LMT_EAGER_MAX", "LMT_MAX_READERS", "LMT_DMA_MIN", "LMT_STATS"];
+
+/// A group that sees no configuration but this folder's: neither the files nor
+/// the variables of whoever runs the tests.
+pub fn configured_by(folder: &Path, test: Test) -> Test {
+    // An empty variable is as one that is not set.
+    let test = OF_THE_USER.iter().fold(test, |test, variable| test.env(variable, ""));
+    test.env("XDG_CONFIG_HOME", folder.to_str().expect("a plain path"))
+}
+
+/// A folder of this test's own.
+pub fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("configured").join(test.replace("::", "-"));
+    std::fs::create_dir_all(&folder).expect("the folder of the tests can be written");
+    folder
+}
+
+/// Writes a file, unless that is what it holds. The parent does and so does every
+/// rank, one of which may be denied it; it is put in its place in one step.
+pub fn write(path: &Path, text: &str) {
+    if std::fs::read_to_string(path).is_ok_and(|there| there == text) {
+        return;
+    }
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
+    let part = path.with_extension(format!("part-{}", std::process::id()));
+    std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path)).expect("it can be written");
+}
 
 /// An endpoint under this rank's address, and its peers by rank (itself among
 /// them).

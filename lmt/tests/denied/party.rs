@@ -8,7 +8,7 @@ use lmt_core::mechanism::Abilities;
 use lmt_core::mechanisms::{Counters, Standing};
 use lmt_core::selection::{Taken, Why};
 
-use crate::common::{LIMIT, join, pattern, receive_and_check};
+use crate::common::{LIMIT, configured_by, folder, join, pattern, receive_and_check};
 
 /// Lengths of the messages, in bytes; those above the eager limit are large.
 pub const SIZES: [usize; 6] = [0, 8, 4 << 10, 64 << 10, 1 << 20, 16 << 20];
@@ -25,7 +25,8 @@ pub const NONE: Abilities = Abilities { read: false, write: false, cooperate: fa
 
 /// A group of two, each under its confinement.
 pub fn two(name: &str, first: &Confinement, second: &Confinement) -> Test {
-    Test::new(name, 2).time_limit(LIMIT).confine(0, first).confine(1, second)
+    let test = Test::new(name, 2).time_limit(LIMIT).confine(0, first).confine(1, second);
+    configured_by(&folder(name), test)
 }
 
 /// Whether the other process of a group of two is denied the same.

@@ -182,8 +182,9 @@ fn next_best(part: &Part<'_>, run: &Run) -> Option<(String, f64, f64)> {
     for (_, class) in part.measured.classes().filter(|(bytes, _)| within(*bytes)) {
         let estimates = class.estimates();
         let own = estimates.get(run.way.as_str())?.regret;
-        // Off cache nothing is decided of cells.
-        let counts = |way: &str| way != run.way && !(part.measured.load.off_cache && way == EAGER);
+        // One pair on cache decides alone of cells.
+        let load = part.measured.load;
+        let counts = |way: &str| way != run.way && !((load.off_cache || load.pairs > 1) && way == EAGER);
         for (way, estimate) in estimates.iter().filter(|(way, _)| counts(way)) {
             let regret = estimate.regret - own;
             match others.iter_mut().find(|(known, _)| known == way) {

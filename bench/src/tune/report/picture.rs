@@ -10,7 +10,10 @@ use crate::report::{SERIES_COLOURS, escaped};
 use crate::sizes::human;
 
 const WIDTH: f64 = 920.0;
+/// As far as two rows of the legend go.
 const HEIGHT: f64 = 470.0;
+const LEGEND_TOP: f64 = HEIGHT - 26.0;
+const LEGEND_ROW: f64 = 18.0;
 const LEFT: f64 = 70.0;
 const RIGHT: f64 = 20.0;
 /// The title and the strip of ranges.
@@ -172,8 +175,9 @@ impl<'a> Picture<'a> {
         let text = escaped(&self.alternative());
         write!(
             svg,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
-             aria-label=\"{text}\" font-family=\"system-ui,sans-serif\" font-size=\"13\">"
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" \
+             aria-label=\"{text}\" font-family=\"system-ui,sans-serif\" font-size=\"13\">",
+            self.height()
         )?;
         if let Some(style) = style {
             write!(svg, "<style>{style}</style>")?;
@@ -318,14 +322,29 @@ impl<'a> Picture<'a> {
         Ok(())
     }
 
-    /// The ways below the axis, in two rows where one is not enough.
-    fn write_legend(&self, svg: &mut String) -> std::fmt::Result {
-        let (mut x, mut y) = (LEFT, HEIGHT - 26.0);
+    /// The height with all rows of the legend.
+    fn height(&self) -> f64 {
+        let last = self.legend().last().map_or(0.0, |(_, _, y)| *y);
+        HEIGHT.max(last + HEIGHT - LEGEND_TOP - LEGEND_ROW)
+    }
+
+    /// The ways below the axis with their places, in as many rows as it takes.
+    fn legend(&self) -> Vec<(&str, f64, f64)> {
+        let (mut x, mut y) = (LEFT, LEGEND_TOP);
+        let mut places = Vec::new();
         for (way, _) in &self.lines {
             let width = 34.0 + way.len() as f64 * LETTER;
             if x + width > WIDTH - RIGHT && x > LEFT {
-                (x, y) = (LEFT, y + 18.0);
+                (x, y) = (LEFT, y + LEGEND_ROW);
             }
+            places.push((way.as_str(), x, y));
+            x += width;
+        }
+        places
+    }
+
+    fn write_legend(&self, svg: &mut String) -> std::fmt::Result {
+        for (way, x, y) in self.legend() {
             write!(
                 svg,
                 "<path d=\"M{x:.1} {:.1}h20\" class=\"line\" style=\"stroke:{};stroke-dasharray:{}\"/>\
@@ -336,7 +355,6 @@ impl<'a> Picture<'a> {
                 x + 25.0,
                 escaped(way)
             )?;
-            x += width;
         }
         Ok(())
     }

@@ -59,3 +59,54 @@ fn nothing_measured_is_nothing_to_draw() {
     let page = Page { calibration: &calibration, measured: &[], courses: &[] };
     assert!(page.to_html().is_err() && page.to_svg().is_err());
 }
+
+/// So many ways that the legend takes several rows, and many pairs.
+fn many_ways() -> (Vec<Course>, Vec<CourseRules>) {
+    let mut order = vec![EAGER.to_owned()];
+    order.extend((0..15).map(|number| format!("mechanism-{number}:cooperative")));
+    let mut courses = Vec::new();
+    for pairs in [1, 2] {
+        let mut course = Course::new(Load { place: Place::SharedL3, pairs, off_cache: false });
+        for power in 0..12 {
+            let bytes = 1u64 << power;
+            for (number, way) in order.iter().enumerate().filter(|(number, _)| *number == 0 || bytes >= 256) {
+                course.add(bytes, way, 0, &[300.0 + 40.0 * number as f64 + bytes as f64; 5]);
+            }
+        }
+        courses.push(course);
+    }
+    let of_courses = rules(&courses, &order);
+    (courses, of_courses)
+}
+
+fn number_behind(text: &str, name: &str) -> f64 {
+    let (_, rest) = text.split_once(name).unwrap();
+    rest.split('"').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn everything_lies_within_the_picture() {
+    let (measured, courses) = many_ways();
+    let calibration = Calibration::default();
+    let svg = Page { calibration: &calibration, measured: &measured, courses: &courses }.to_svg().unwrap();
+    let height = number_behind(&svg, "viewBox=\"0 0 920 ");
+    let texts: Vec<&str> = svg.split("<text ").skip(1).collect();
+    assert!(texts.iter().filter(|text| text.contains(">mechanism-")).count() >= 15);
+    for text in texts {
+        assert!(number_behind(text, " y=\"") < height, "{text} is below {height}");
+    }
+    let lowest = svg.split("<text ").skip(1).map(|text| number_behind(text, " y=\"")).fold(0.0, f64::max);
+    assert!(lowest > 480.0, "the legend takes more than two rows: {lowest}");
+}
+
+#[test]
+fn cells_are_next_best_only_where_they_can_be_chosen() {
+    let (measured, courses) = many_ways();
+    let run = Run { above: 128, up_to: Some(1024), way: "mechanism-0:cooperative".into() };
+    for measured in &measured {
+        let chosen = courses.iter().find(|course| course.load == measured.load).unwrap();
+        let part = Part { measured, chosen, runs: Vec::new() };
+        let (way, ..) = next_best(&part, &run).unwrap();
+        assert_eq!(way == EAGER, measured.load.pairs == 1, "{way}");
+    }
+}
