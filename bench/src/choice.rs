@@ -1,6 +1,7 @@
 //! Which mechanisms the command line means.
 
 use lmt::selection::{WayName, WayNameError};
+use lmt_selector::calibration::EAGER;
 
 use crate::commands::complain;
 use crate::engine::{Engine, LeftOut, Mechanism};
@@ -11,6 +12,17 @@ use crate::nearest::unknown;
 const AUTO: &str = "auto";
 /// Every mechanism that works here.
 pub const ALL: &str = "all";
+
+/// Every mechanism that works here, with all messages but the empty ones
+/// announced; with a colon and a name behind it, that one.
+const ANNOUNCED: &str = "announced";
+
+/// The way that a name on the command line means: cells, or a mechanism for all
+/// messages whatever their length; `None` for what the engine decides as users
+/// know it.
+pub fn way_of(name: &str) -> Option<&str> {
+    if name == EAGER { Some(name) } else { name.strip_prefix(ANNOUNCED)?.strip_prefix(':') }
+}
 
 /// What the command line means on this machine.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,7 +35,7 @@ pub struct Choice {
 
 /// The mechanisms that a list with commas means, of which each part may be the
 /// engine's own choice, all, a mechanism, a family, or one of these with who
-/// copies behind a colon.
+/// copies behind a colon; or a way by itself (see [`way_of`]).
 ///
 /// # Errors
 /// There is no such mechanism, or it does not work here.
@@ -44,8 +56,13 @@ fn choose_of(known: &[Mechanism], has_auto: bool, asked: &str) -> Result<Choice,
     for part in asked.split(',').map(str::trim) {
         match part {
             AUTO if has_auto => choice.add(AUTO),
-            ALL => choice.add_all(known),
-            way => choice.add(&one(known, way, has_auto)?),
+            ALL => choice.add_all(known, ""),
+            EAGER if has_auto => choice.add(EAGER),
+            ANNOUNCED if has_auto => choice.add_all(known, "announced:"),
+            name => match way_of(name).filter(|_| has_auto) {
+                Some(way) => choice.add(&format!("{ANNOUNCED}:{}", one(known, way, has_auto)?)),
+                None => choice.add(&one(known, name, has_auto)?),
+            },
         }
     }
     if choice.mechanisms.is_empty() {
@@ -61,12 +78,15 @@ impl Choice {
         }
     }
 
-    fn add_all(&mut self, known: &[Mechanism]) {
+    fn add_all(&mut self, known: &[Mechanism], prefix: &str) {
         for mechanism in known {
             match &mechanism.unavailable {
-                None => self.add(&mechanism.name),
+                None => self.add(&format!("{prefix}{}", mechanism.name)),
                 Some(reason) => {
-                    self.left_out.push(LeftOut { name: mechanism.name.clone(), reason: reason.clone() });
+                    let left_out = LeftOut { name: mechanism.name.clone(), reason: reason.clone() };
+                    if !self.left_out.contains(&left_out) {
+                        self.left_out.push(left_out);
+                    }
                 }
             }
         }

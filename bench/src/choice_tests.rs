@@ -24,6 +24,8 @@ fn a_list_means_each_of_its_parts_once() {
         ("all", &["one", "pair-second"]),
         ("auto,all", &["auto", "one", "pair-second"]),
         ("pair, one:put ,pair", &["pair-second", "one:put"]),
+        ("auto,eager,announced", &["auto", "eager", "announced:one", "announced:pair-second"]),
+        ("announced:pair:put", &["announced:pair-second:put"]),
     ] {
         assert_eq!(chosen(asked).unwrap(), expected, "{asked}");
     }
@@ -36,6 +38,14 @@ fn what_does_not_work_is_left_out_of_all_and_refused_by_name() {
     assert_eq!(left_out, ["pair-first", "gone"]);
     assert_eq!(chosen("gone").unwrap_err(), "gone does not work here: it is gone");
     assert!(choose_of(&[], true, "all").is_err());
+}
+
+#[test]
+fn a_way_by_itself_is_told_from_a_mechanism() {
+    let ways = ["auto", "cma", "cma:put", "eager", "announced:cma:put", "announced"].map(way_of);
+    assert_eq!(ways, [None, None, None, Some("eager"), Some("cma:put"), None]);
+    assert!(chosen("announced:gone").is_err());
+    assert_eq!(choose_of(&known(), true, "all,announced").unwrap().left_out.len(), 2, "each once");
 }
 
 #[test]

@@ -70,7 +70,8 @@ pub struct BenchArgs {
     #[arg(value_parser = str::parse::<Pattern>)]
     pub pattern: Pattern,
     /// A mechanism's name, perhaps with who copies (cma:put), auto, all that work here, or several of
-    /// these with commas [default: auto, or all where there is no auto].
+    /// these with commas; eager: all messages up to 1 MiB in cells; announced (all), announced:NAME: a
+    /// mechanism for messages of any length, none in cells [default: auto, or all where there is no auto].
     #[arg(long, value_name = "NAME")]
     pub mechanism: Option<String>,
     /// Processes in the group.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use crate::choice::way_of;
 use crate::engine::Engine;
 use crate::error::BenchError;
 use crate::job::{Event, Job, RankCard};
@@ -116,8 +117,11 @@ fn work<E: Engine>(
     if let Some(&cpu) = job.cpus.get(rank as usize) {
         pin(rank, cpu)?;
     }
-    let opened: Vec<E::Opened> =
-        job.mechanisms.iter().map(|name| engine.open(name, rank, job.ranks)).collect::<Result<_, _>>()?;
+    let open = |name: &String| match way_of(name) {
+        Some(way) => engine.open_way(way, rank, job.ranks),
+        None => engine.open(name, rank, job.ranks),
+    };
+    let opened: Vec<E::Opened> = job.mechanisms.iter().map(open).collect::<Result<_, _>>()?;
     let memory = (job.limits && rank == 0).then(Pair::memory).transpose().map_err(limits_failed)?;
     let has_bell = !job.pattern.figures().is_empty();
     let bell = (has_bell && rank == 0).then(Bell::new).transpose().map_err(|error| bell_failed(&error))?;

@@ -33,14 +33,14 @@ pub(super) fn limit(host: &Host, name: &str) -> Result<Limit, String> {
 
 /// Which generation of cgroups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Version {
+pub(crate) enum Version {
     One,
     Two,
 }
 
 /// The folders, below /sys, of the cgroups that bind this process by this
 /// controller: its own first, then those above.
-pub(super) fn cgroups(host: &Host, controller: &str) -> Vec<(Version, PathBuf)> {
+pub(crate) fn cgroups(host: &Host, controller: &str) -> Vec<(Version, PathBuf)> {
     let text = host.proc_text("self/cgroup").ok().flatten().unwrap_or_default();
     let mut found = Vec::new();
     for line in text.lines() {
@@ -63,7 +63,7 @@ pub(super) fn cgroups(host: &Host, controller: &str) -> Vec<(Version, PathBuf)> 
 }
 
 /// A number in a cgroup's file; none for `max`.
-pub(super) fn number(host: &Host, folder: &std::path::Path, file: &str) -> Option<u64> {
+pub(crate) fn number(host: &Host, folder: &std::path::Path, file: &str) -> Option<u64> {
     let text = host.sys_text(&folder.join(file).to_string_lossy()).ok()??;
     text.trim().parse().ok()
 }

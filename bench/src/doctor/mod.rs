@@ -7,7 +7,7 @@
 mod cpus;
 mod diagnosis;
 mod files;
-mod limits;
+pub(crate) mod limits;
 mod memory;
 mod rights;
 mod show;
@@ -120,4 +120,4 @@ fn findings(host: &Host, ranks: u32, meeting: Option<&Meeting>) -> Vec<Grouped> 
 }
 
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;

@@ -3,16 +3,20 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use lmt_selector::calibration::{Course, Load, choose};
+use lmt::checkup::Host;
+use lmt_selector::calibration::{Course, CourseRules, Load, rules};
 use nix::unistd::Pid;
 
 use super::interrupt::Interrupt;
+use super::memory::{self, Rotation};
 use super::places::Setting;
 use super::plan::{self, Effort};
 use super::progress::Course as Shown;
 use super::rank::{Answer, Assignment, RANK_COMMAND, Turn, WayTurn};
 use crate::error::BenchError;
+use crate::job::stride_bytes;
 use crate::processes::Processes;
+use crate::sizes::human;
 
 /// How often it is looked whether time is over while ranks measure.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -84,6 +88,8 @@ pub struct Measuring<'a> {
     courses: Vec<Course>,
     /// Iterations by load, size and way, once they are found.
     iterations: HashMap<(Load, u64, String), u64>,
+    /// Through how much memory the messages of each setting rotate off cache.
+    rotations: Vec<Rotation>,
     notes: Vec<String>,
 }
 
@@ -96,7 +102,8 @@ impl<'a> Measuring<'a> {
             [false, true].map(|off_cache| Load { place: setting.place, pairs, off_cache })
         });
         let courses = loads.map(Course::new).collect();
-        Self { task, interrupt, shown, courses, iterations: HashMap::new(), notes: Vec::new() }
+        let (rotations, notes) = rotations(&task);
+        Self { task, interrupt, shown, courses, iterations: HashMap::new(), rotations, notes }
     }
 
     /// Measures until it is over.
@@ -106,10 +113,15 @@ impl<'a> Measuring<'a> {
     pub fn run(mut self) -> Result<Outcome, BenchError> {
         let Effort { passes, further_passes, .. } = self.task.effort;
         let (mut end, mut whole_passes) = (End::Done, 0);
+        let no_further = self.task.deadline.checked_sub(self.task.effort.without_further());
         for pass in 0..passes + further_passes {
             let classes = self.classes(pass);
             let count: usize = classes.iter().map(|(_, sizes)| sizes.len()).sum();
             if count == 0 {
+                break;
+            }
+            if pass >= passes && no_further.is_some_and(|end| Instant::now() >= end) {
+                self.notes.push(still_open(count, pass));
                 break;
             }
             self.shown.pass(pass, passes, count as u64, self.task.deadline);
@@ -134,25 +146,40 @@ impl<'a> Measuring<'a> {
 
     /// What a pass is to measure: for each course the sizes.
     fn classes(&self, pass: u32) -> Vec<(usize, Vec<u64>)> {
-        let of_course = |course: &Course| match pass < self.task.effort.passes {
-            true => self.task.sizes.clone(),
-            false => plan::undecided(course, &choose(course, &self.task.ways, None)),
+        if pass < self.task.effort.passes {
+            let sizes = |course: &Course| {
+                let fits = |bytes: &u64| !course.load.off_cache || self.fits_rotation(course.load, *bytes);
+                self.task.sizes.iter().copied().filter(fits).collect()
+            };
+            return self.courses.iter().enumerate().map(|(at, course)| (at, sizes(course))).collect();
+        }
+        let rules = rules(&self.courses, &self.task.ways);
+        let chosen = |load: Load| rules.iter().find(|CourseRules { load: known, .. }| *known == load);
+        let open = |course: &Course| {
+            chosen(course.load).map_or_else(Vec::new, |rules| plan::undecided(course, &rules.chosen))
         };
-        self.courses.iter().enumerate().map(|(at, course)| (at, of_course(course))).collect()
+        self.courses.iter().enumerate().map(|(at, course)| (at, open(course))).collect()
+    }
+
+    fn fits_rotation(&self, load: Load, bytes: u64) -> bool {
+        let settings = self.task.settings.iter().zip(&self.rotations);
+        let mut of_load = settings.filter(|(setting, _)| is_of(setting, load));
+        of_load.all(|(_, rotation)| stride_bytes(bytes) <= rotation.bytes)
     }
 
     fn pass(&mut self, pass: u32, classes: &[(usize, Vec<u64>)]) -> Result<(), Stop> {
-        for setting in self.task.settings.clone() {
+        for (at_setting, setting) in self.task.settings.clone().into_iter().enumerate() {
+            let rotation_bytes = self.rotations.get(at_setting).map_or(0, |rotation| rotation.bytes);
             let mut todo: Vec<(usize, u64)> = Vec::new();
             for (at, sizes) in classes {
                 let load = self.courses[*at].load;
-                if load.place == setting.place && load.pairs as usize == setting.pairs.len() {
+                if is_of(&setting, load) {
                     todo.extend(sizes.iter().map(|bytes| (*at, *bytes)));
                 }
             }
             todo.reverse();
             while !todo.is_empty() {
-                match self.group(pass, &setting, &mut todo) {
+                match self.group(pass, &setting, rotation_bytes, &mut todo) {
                     Err(Stop::WayFailed(way, sentence)) => self.without(way, &sentence)?,
                     result => result?,
                 }
@@ -175,13 +202,19 @@ impl<'a> Measuring<'a> {
 
     /// Starts a group of processes and does what is to do, from the end of
     /// `todo`, which keeps what is left.
-    fn group(&mut self, pass: u32, setting: &Setting, todo: &mut Vec<(usize, u64)>) -> Result<(), Stop> {
+    fn group(
+        &mut self,
+        pass: u32,
+        setting: &Setting,
+        rotation_bytes: u64,
+        todo: &mut Vec<(usize, u64)>,
+    ) -> Result<(), Stop> {
         let cpus: Vec<usize> = setting.pairs.iter().flatten().copied().collect();
         // No more than there are CPUs.
         let ranks = cpus.len() as u32;
         let largest_bytes = todo.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
         let off_cache = todo.iter().any(|(at, _)| self.courses[*at].load.off_cache);
-        let rotation_bytes = if off_cache { rotation_bytes(ranks).max(largest_bytes) } else { 0 };
+        let rotation_bytes = if off_cache { rotation_bytes } else { 0 };
         let parent = Pid::this().as_raw();
         let ways = self.task.ways.clone();
         let assignment = |(rank, cpu): (u32, &usize)| Assignment {
@@ -214,8 +247,7 @@ impl<'a> Measuring<'a> {
     /// One class's turn.
     fn class(&mut self, group: &mut Processes<Answer>, pass: u32, at: usize, bytes: u64) -> Result<(), Stop> {
         let load = self.courses[at].load;
-        let counts =
-            plan::repetitions(self.task.effort, pass, bytes, &self.task.ways, self.courses[at].class(bytes));
+        let counts = plan::repetitions(self.task.effort, pass, bytes, &self.task.ways, &self.courses[at]);
         let turn_of = |(way, repetitions): (usize, u32)| {
             let key = (load, bytes, self.task.ways[way].clone());
             let iterations = self.iterations.get(&key).copied().unwrap_or(0);
@@ -269,9 +301,42 @@ fn told(error: &std::io::Error) -> Stop {
     crate::processes::failure("a rank cannot be told what to do next", error).into()
 }
 
-/// Through how many bytes each buffer rotates off cache: half of what `lmt bench
-/// --off-cache` takes, for there is less time to walk through it.
-fn rotation_bytes(ranks: u32) -> u64 {
-    let (last, available) = (crate::cache::last_level_bytes(), crate::cache::available_memory_bytes());
-    crate::cache::rotation_bytes(2 * ranks, last, available)
+fn is_of(setting: &Setting, load: Load) -> bool {
+    load.place == setting.place && load.pairs as usize == setting.pairs.len()
+}
+
+/// Through how much memory messages rotate in each setting, and what that leaves
+/// to be desired, in sentences.
+fn rotations(task: &Task) -> (Vec<Rotation>, Vec<String>) {
+    let host = Host::default();
+    let available = memory::available_bytes(&host);
+    let largest = task.sizes.iter().copied().max().unwrap_or(0);
+    let of = |setting: &Setting| {
+        let cpus: Vec<usize> = setting.pairs.iter().flatten().copied().collect();
+        memory::rotation(&host, &cpus, largest, available)
+    };
+    let rotations: Vec<Rotation> = task.settings.iter().map(of).collect();
+    let mut notes = Vec::new();
+    for (setting, rotation) in task.settings.iter().zip(&rotations) {
+        let Setting { place, pairs } = setting;
+        let pairs = if pairs.len() == 1 { "one pair".to_owned() } else { format!("{} pairs", pairs.len()) };
+        if let Some(shortfall) = &rotation.shortfall {
+            notes.push(format!("{place}, {pairs}: {shortfall}"));
+        }
+        if stride_bytes(largest) > rotation.bytes {
+            notes.push(format!(
+                "{place}, {pairs}, off cache, messages longer than {}: there is no memory for the buffers",
+                human(rotation.bytes)
+            ));
+        }
+    }
+    (rotations, notes)
+}
+
+/// The sentence on classes over which no pass goes any more.
+fn still_open(count: usize, passes: u32) -> String {
+    format!(
+        "{count} sizes more often: after {passes} passes ways are still within what passes differ by there; which \
+         is taken matters little"
+    )
 }

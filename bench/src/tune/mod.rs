@@ -4,6 +4,7 @@
 mod interrupt;
 mod machine;
 pub mod measuring;
+mod memory;
 mod outputs;
 pub mod places;
 pub mod plan;
@@ -29,9 +30,6 @@ use outputs::Outputs;
 use plan::Effort;
 use rank::Answer;
 
-/// What an endpoint takes at most with its peers, about.
-const ENDPOINT_BYTES: u64 = 2 << 20;
-
 impl Word for Answer {
     fn is_failure(&self) -> bool {
         matches!(self, Self::Failed { .. })
@@ -53,7 +51,8 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
     let effort = effort(args);
     let ways = engine.ways()?;
     let sizes = sizes(args)?;
-    let settings = places::settings(here.machine.as_ref(), &here.cpus, most_pairs(&sizes, ways.works.len()));
+    let settings =
+        places::settings(here.machine.as_ref(), &here.cpus, memory::most_pairs(&sizes, ways.works.len()));
     let task = Task {
         ways: ways.works,
         settings: settings.settings,
@@ -102,16 +101,6 @@ fn sizes(args: &TuneArgs) -> Result<Vec<u64>, BenchError> {
         Some(_) => Err(BenchError::Usage("lmt tune measures powers of two; give such --sizes".into())),
         None => Ok((0..=lmt_selector::calibration::LARGEST_BYTES.ilog2()).map(|power| 1 << power).collect()),
     }
-}
-
-/// How many pairs there is memory for: half of what is available is for the two
-/// buffers of each process and its endpoints, whose inboxes take some MiB each
-/// at most.
-fn most_pairs(sizes: &[u64], ways: usize) -> usize {
-    let available = crate::cache::available_memory_bytes().unwrap_or(u64::MAX);
-    let buffers = 2 * sizes.iter().copied().max().unwrap_or(0);
-    let process = buffers.saturating_add(ENDPOINT_BYTES * ways as u64);
-    usize::try_from(available / 2 / (2 * process)).unwrap_or(usize::MAX)
 }
 
 /// The options as they could be given again, each with a space behind it.

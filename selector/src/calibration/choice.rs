@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::samples::{Class, Course, Estimate};
+use super::samples::{CERTAINLY, Class, Course, Estimate};
 use super::{EAGER, EAGER_MOST_BYTES};
 
 /// A way that takes longer than the fastest by less than this, as a natural
@@ -16,12 +16,8 @@ const TOLERANCE: f64 = 0.015;
 /// However unsure the times are, no more than this costs nothing: 8 %.
 const MOST_TOLERANCE: f64 = 0.08;
 /// A way that takes certainly longer than the fastest by more than this is not
-/// chosen: 3 %.
+/// chosen: 3 %. What takes less longer than is certain costs nothing either.
 const MOST_REGRET: f64 = 0.03;
-/// Certainly: by so many standard errors. What takes less longer costs nothing
-/// either: noise alone makes one of two equal ways look slower by more in one
-/// class of eighty.
-const CERTAINLY: f64 = 2.5;
 /// What going over to another way costs: as much as taking 3 % longer, beyond
 /// the tolerance, in one class.
 const SWITCH_COST: f64 = 0.03;
@@ -60,8 +56,8 @@ pub fn choose(course: &Course, order: &[String], like: Option<&[Chosen]>) -> Vec
     let mut classes: Vec<(u64, &Class)> = course.classes().collect();
     classes.retain(|(_, class)| order.iter().any(|way| is_measured(class, way)));
     let mut paths: Vec<Vec<Step>> = Vec::with_capacity(classes.len());
-    for (bytes, class) in &classes {
-        let estimates = class.estimates_among(|way| order.iter().any(|known| known == way));
+    for (bytes, _) in &classes {
+        let estimates = course.estimates_among(*bytes, |way| order.iter().any(|known| known == way));
         let liked = like.and_then(|like| like.iter().find(|chosen| chosen.bytes == *bytes));
         let costs = order.iter().enumerate().map(|(rank, way)| {
             let rank = if liked.is_some_and(|liked| liked.way == *way) { 0 } else { rank + 1 };

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::calibration::Load;
-use crate::calibration::testing::{Line, MACHINE, measured, order};
+use crate::calibration::testing::{Line, MACHINE, Scatter, measured, order, scattered};
 use crate::topology::Place;
 
 const LOAD: Load = Load { place: Place::SharedL3, pairs: 1, off_cache: false };
@@ -94,18 +94,31 @@ fn agreement(one: &[Chosen], other: &[Chosen]) -> f64 {
 }
 
 /// The acceptance of issue 4, without a machine: two runs agree on 90 % of size
-/// classes, with times that scatter by 5 % and by 10 %. Over many seeds, one pair
-/// of runs in twenty may be unlucky.
+/// classes, with times that scatter by 5 % and by 10 % around a time that itself
+/// differs, for each way by itself, by up to 4 % from pass to pass. Over many
+/// seeds, one pair of runs in twenty may be unlucky. What drifts more needs more
+/// passes, which `lmt tune` makes as long as ways are open; the three passes that
+/// it makes at least are enough for a drift of 2 %.
 #[test]
 fn two_noisy_runs_agree_on_nine_classes_of_ten() {
     let order = order(&MACHINE);
-    for (deviation, passes, times) in [(0.05, 3, 7), (0.10, 3, 15), (0.10, 5, 15)] {
-        let choice = |seed| choose(&measured(&MACHINE, LOAD, seed, deviation, passes, times), &order, None);
+    for (deviation, drift, passes, times) in [
+        (0.05, 0.0, 3, 7),
+        (0.05, 0.02, 3, 7),
+        (0.05, 0.03, 5, 7),
+        (0.05, 0.04, 7, 7),
+        (0.10, 0.02, 5, 15),
+        (0.10, 0.03, 8, 15),
+        (0.10, 0.04, 8, 15),
+    ] {
+        let scatter = Scatter { deviation, drift, passes, times };
+        let choice = |seed| choose(&scattered(&MACHINE, LOAD, seed, scatter), &order, None);
         let choices: Vec<Vec<Chosen>> = (0..200).map(choice).collect();
         let agreements: Vec<f64> = choices.chunks(2).map(|two| agreement(&two[0], &two[1])).collect();
         let good = agreements.iter().filter(|agreement| **agreement >= 0.9).count();
         let mean = agreements.iter().sum::<f64>() / agreements.len() as f64;
-        assert!(good >= 95 && mean >= 0.97, "{good} of 100, {mean} at {deviation}, {passes} x {times}");
+        println!("{scatter:?}: {good} of 100, {mean:.3} on average");
+        assert!(good >= 95 && mean >= 0.97, "{good} of 100, {mean} at {scatter:?}");
     }
 }
 

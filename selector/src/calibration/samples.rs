@@ -9,13 +9,38 @@ use crate::topology::Place;
 /// standard deviation: the median of absolute deviations by this is the
 /// standard deviation, whatever a few outliers do.
 const MAD_OF_NORMAL: f64 = 0.6745;
+/// How much larger it is than of so few normal values (from two on): their own
+/// median is nearer to them than the true one (Croux and Rousseeuw, 1992,
+/// "Time-efficient algorithms for two highly robust estimators of scale").
+const FEW_DEVIATIONS: [f64; 8] = [1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107];
 /// The standard error of a median of normal values, as a multiple of that of
 /// their mean: the square root of pi / 2.
 const MEDIAN_ERROR: f64 = 1.2533;
 /// The same of a median of a few medians.
 const MEDIANS_ERROR: f64 = 1.16;
-/// Passes from which on the differences between them tell how far to trust them.
-const PASSES_TO_COMPARE: usize = 3;
+/// What two ways are taken to drift against each other from pass to pass as
+/// long as there are fewer: the standard deviation, 4 %.
+const ASSUMED_DRIFT: f64 = 0.04;
+/// Certainly: by so many standard errors. Noise alone makes one of two equal
+/// ways look slower by more in one class of eighty.
+pub(super) const CERTAINLY: f64 = 2.5;
+/// Student's t of two to twenty degrees of freedom: what a mean of that few,
+/// by their own spread, is beyond in one case of eighty. Of more it is about
+/// the last.
+const STUDENT: [f64; 19] = [
+    8.86, 5.39, 4.31, 3.81, 3.52, 3.34, 3.21, 3.11, 3.04, 2.98, 2.93, 2.90, 2.86, 2.84, 2.81, 2.79, 2.77,
+    2.76, 2.74,
+];
+/// The outermost of so many passes are drawn in to the next, one on either side,
+/// so that a disturbed pass does not decide the spread ...
+const PASSES_TO_DRAW_IN: usize = 8;
+/// ... which is less for it: the variance of normal values by this for each part
+/// drawn in on either side (found by simulation; within 4 %).
+const DRAWN_IN_PART: f64 = 5.3;
+/// The spread of a way's ratios is learnt from its neighbours too: classes up to
+/// so many times as long or as short, since what makes ways drift between passes
+/// (pages, positions in caches) does not stop at a power of two.
+const NEIGHBOURS: u64 = 4;
 
 /// Under what circumstances times were measured.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -39,9 +64,11 @@ pub struct Samples {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// How much longer than the fastest way it takes: the natural logarithm of
-    /// the ratio, 0 for the fastest.
+    /// the ratio, 0 for the fastest. Where passes contradict each other so that
+    /// none beats all others, it can be less than 0.
     pub regret: f64,
-    /// The standard error of `regret`.
+    /// The standard error of `regret`, widened for how few the passes are: of
+    /// two ways that are equal, one lies beyond 2.5 of it in one case of eighty.
     pub error: f64,
 }
 
@@ -91,23 +118,20 @@ impl Samples {
         median(&medians)
     }
 
-    fn pass_median_ln(&self, pass: usize) -> Option<f64> {
-        self.passes.get(pass).and_then(|times| median(times)).map(f64::ln)
-    }
-
     /// The standard error of the logarithm of the median, from how far times
     /// are from the median of their own pass.
     fn error_within(&self) -> f64 {
         let mut deviations = Vec::new();
         for times in &self.passes {
             if let Some(middle) = median(times).filter(|_| times.len() > 1) {
-                deviations.extend(times.iter().map(|ns| (ns / middle).ln().abs()));
+                let few = FEW_DEVIATIONS.get(times.len() - 2).copied().unwrap_or(1.0);
+                deviations.extend(times.iter().map(|ns| few * (ns / middle).ln().abs()));
             }
         }
         // Of a single time nothing is known; half as long again is possible.
         let deviation = median(&deviations).map_or(0.5, |mad| mad / MAD_OF_NORMAL);
         let passes = self.passes.iter().filter(|times| !times.is_empty()).count();
-        let of_medians = if passes >= PASSES_TO_COMPARE { MEDIANS_ERROR } else { 1.0 };
+        let of_medians = if passes > 2 { MEDIANS_ERROR } else { 1.0 };
         of_medians * MEDIAN_ERROR * deviation / (self.count().max(1) as f64).sqrt()
     }
 }
@@ -123,15 +147,29 @@ impl Class {
         self.ways.get(way)
     }
 
-    /// The way with the least median.
+    /// The fastest way.
     pub fn best(&self) -> Option<&str> {
         self.best_among(|_| true)
     }
 
-    fn best_among(&self, counts: impl Fn(&str) -> bool) -> Option<&str> {
-        let counted = self.ways().filter(|(way, _)| counts(way));
-        let timed = counted.filter_map(|(way, samples)| Some((samples.median_ns()?, way)));
-        timed.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, way)| way)
+    /// As [`Self::best`], as if there were these ways only: the way against which
+    /// the strongest of the others does worst, by the same ratios as the
+    /// estimates. The least median over all passes may be another's, since it
+    /// knows nothing of which times belong together.
+    pub fn best_among(&self, counts: impl Fn(&str) -> bool) -> Option<&str> {
+        let timed: Vec<(&str, Medians)> = self.medians(counts);
+        let worst = |one: &Medians| {
+            let against = timed.iter().filter_map(|(_, other)| other.regret(one));
+            against.fold(f64::INFINITY, f64::min)
+        };
+        let rivals = timed.iter().map(|(way, medians)| (*way, worst(medians)));
+        // Of equal ones the first.
+        rivals.reduce(|best, other| if other.1 > best.1 { other } else { best }).map(|(way, _)| way)
+    }
+
+    fn medians(&self, counts: impl Fn(&str) -> bool) -> Vec<(&str, Medians)> {
+        let counted = self.ways().filter(|(way, samples)| counts(way) && samples.count() > 0);
+        counted.map(|(way, samples)| (way, Medians::of(samples))).collect()
     }
 
     /// How each way does against the best. The two are compared pass by pass,
@@ -143,31 +181,110 @@ impl Class {
 
     /// As [`Self::estimates`], as if there were these ways only.
     pub fn estimates_among(&self, counts: impl Fn(&str) -> bool) -> BTreeMap<&str, Estimate> {
-        let best = self.best_among(&counts).and_then(|way| self.ways.get(way));
-        let Some(best) = best else { return BTreeMap::new() };
-        let estimate = |samples: &Samples| {
-            let ratio = |pass| Some(samples.pass_median_ln(pass)? - best.pass_median_ln(pass)?);
-            let ratios: Vec<f64> = (0..samples.passes.len()).filter_map(ratio).collect();
-            let regret = match median(&ratios) {
-                Some(regret) => regret,
-                // Never in the same pass: the medians have to do.
-                None => (samples.median_ns()? / best.median_ns()?).ln(),
+        self.estimates_beside(&[], counts)
+    }
+
+    /// The same, with what these classes tell of how ways drift.
+    fn estimates_beside(
+        &self,
+        neighbours: &[&Class],
+        counts: impl Fn(&str) -> bool,
+    ) -> BTreeMap<&str, Estimate> {
+        let Some(best) = self.best_among(&counts) else { return BTreeMap::new() };
+        let timed = self.medians(counts);
+        let Some((_, reference)) = timed.iter().find(|(way, _)| *way == best) else { return BTreeMap::new() };
+        let error_within = |way: &str| self.samples(way).map_or(0.0, Samples::error_within);
+        let beside = |way: &str| {
+            let of = |class: &&Class| {
+                let [one, other] = [way, best].map(|way| class.samples(way).map(Medians::of));
+                Spread::of(&one?.ratios(&other?))
             };
-            let within = samples.error_within().hypot(best.error_within());
-            let error = if std::ptr::eq(samples, best) { within } else { within.max(error_between(&ratios)) };
-            Some(Estimate { regret: regret.max(0.0), error })
+            neighbours.iter().filter_map(of).collect::<Vec<Spread>>()
         };
-        let counted = self.ways().filter(|(way, _)| counts(way));
-        counted.filter_map(|(way, samples)| Some((way, estimate(samples)?))).collect()
+        let estimate = |way: &str, medians: &Medians| {
+            let regret = medians.regret(reference)?;
+            let within = error_within(way).hypot(error_within(best));
+            let error = match way == best {
+                true => within,
+                false => error_between(&medians.ratios(reference), &beside(way), within),
+            };
+            Some(Estimate { regret, error })
+        };
+        timed.iter().filter_map(|(way, medians)| Some((*way, estimate(way, medians)?))).collect()
     }
 }
 
-/// The standard error of the median of the passes' ratios.
-fn error_between(ratios: &[f64]) -> f64 {
-    let Some(middle) = median(ratios).filter(|_| ratios.len() >= PASSES_TO_COMPARE) else { return 0.0 };
-    let deviations: Vec<f64> = ratios.iter().map(|ratio| (ratio - middle).abs()).collect();
-    let deviation = median(&deviations).unwrap_or(0.0) / MAD_OF_NORMAL;
-    MEDIAN_ERROR * deviation / (ratios.len() as f64).sqrt()
+/// The logarithms of one way's medians, pass by pass.
+struct Medians {
+    of_pass: Vec<Option<f64>>,
+    of_all: Option<f64>,
+}
+
+impl Medians {
+    fn of(samples: &Samples) -> Self {
+        let of_pass = samples.passes.iter().map(|times| median(times).map(f64::ln)).collect();
+        Self { of_pass, of_all: samples.median_ns().map(f64::ln) }
+    }
+
+    /// How much longer it took than another in each pass that both were in.
+    fn ratios(&self, other: &Self) -> Vec<f64> {
+        let passes = self.of_pass.iter().zip(&other.of_pass);
+        passes.filter_map(|(own, other)| Some((*own)? - (*other)?)).collect()
+    }
+
+    /// The median of these. Where the two were never in the same pass, their
+    /// medians have to do.
+    fn regret(&self, other: &Self) -> Option<f64> {
+        median(&self.ratios(other)).or_else(|| Some(self.of_all? - other.of_all?))
+    }
+}
+
+/// How far ratios are apart.
+struct Spread {
+    /// The sum of their squared distances from their mean.
+    squares: f64,
+    /// How many of them count as independent.
+    freedom: usize,
+}
+
+impl Spread {
+    /// `None` of fewer than two.
+    fn of(ratios: &[f64]) -> Option<Self> {
+        let count = ratios.len();
+        let outer = count.checked_sub(1).filter(|others| *others > 0)? / PASSES_TO_DRAW_IN;
+        let mut sorted = ratios.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let (least, most) = (*sorted.get(outer)?, *sorted.get(count - 1 - outer)?);
+        sorted.iter_mut().for_each(|ratio| *ratio = ratio.clamp(least, most));
+        let mean = sorted.iter().sum::<f64>() / count as f64;
+        let squares: f64 = sorted.iter().map(|ratio| (ratio - mean).powi(2)).sum();
+        let drawn_in = 1.0 + DRAWN_IN_PART * outer as f64 / count as f64;
+        let freedom = count - 1 - 2 * outer;
+        let variance = drawn_in * squares / (count - 1) as f64;
+        Some(Self { squares: variance * freedom as f64, freedom })
+    }
+
+    fn variance(&self) -> f64 {
+        self.squares / self.freedom.max(1) as f64
+    }
+}
+
+/// The error of the median of the passes' ratios: by how far they are apart, in
+/// this class and in those beside it, and at least what times within passes
+/// scatter (`within`). Student's t says how little is known of the former.
+fn error_between(ratios: &[f64], beside: &[Spread], within: f64) -> f64 {
+    let passes = (ratios.len().max(1) as f64).sqrt();
+    let own = Spread::of(ratios);
+    let all = beside.iter().chain(&own);
+    let all = all.fold(Spread { squares: 0.0, freedom: 0 }, |all, one| Spread {
+        squares: all.squares + one.squares,
+        freedom: all.freedom + one.freedom,
+    });
+    let student = all.freedom.checked_sub(2).and_then(|at| STUDENT.get(at).or(STUDENT.last()));
+    let Some(student) = student else { return within.hypot(ASSUMED_DRIFT / passes) };
+    // A class that is more disturbed than those beside it is not as sure as they.
+    let variance = own.map_or(0.0, |own| own.variance()).max(all.variance());
+    within.max(MEDIAN_ERROR * variance.sqrt() / passes * student / CERTAINLY)
 }
 
 impl Course {
@@ -199,6 +316,18 @@ impl Course {
     /// The class of one length.
     pub fn class(&self, bytes: u64) -> Option<&Class> {
         self.classes.get(&bytes)
+    }
+
+    /// How each of these ways does against the best of them in one class, as
+    /// [`Class::estimates_among`], with what the classes beside it tell of how
+    /// far passes differ: after few passes each class by itself knows little of
+    /// that.
+    pub fn estimates_among(&self, bytes: u64, counts: impl Fn(&str) -> bool) -> BTreeMap<&str, Estimate> {
+        let Some(class) = self.classes.get(&bytes) else { return BTreeMap::new() };
+        let beside = self.classes.range(bytes / NEIGHBOURS..=bytes.saturating_mul(NEIGHBOURS));
+        let beside: Vec<&Class> =
+            beside.filter(|(other, _)| **other != bytes).map(|(_, class)| class).collect();
+        class.estimates_beside(&beside, counts)
     }
 
     /// Forgets the classes of which this does not hold.

@@ -59,6 +59,20 @@ pub fn order(lines: &[Line]) -> Vec<String> {
     lines.iter().map(|line| line.way.to_owned()).collect()
 }
 
+/// How times scatter.
+#[derive(Clone, Copy, Debug)]
+pub struct Scatter {
+    /// The standard deviation of each time's logarithm.
+    pub deviation: f64,
+    /// How much each way, for itself, is slower or faster in each pass and
+    /// class: the standard deviation of the logarithm.
+    pub drift: f64,
+    /// The passes.
+    pub passes: usize,
+    /// The times of each way in a pass; three in the first.
+    pub times: usize,
+}
+
 /// These lines as measured: in some passes with so many repetitions, each time
 /// with noise of that standard deviation and now and then an outlier, each pass
 /// slower or faster as a whole.
@@ -70,16 +84,23 @@ pub fn measured(
     passes: usize,
     times: usize,
 ) -> Course {
+    scattered(lines, load, seed, Scatter { deviation, drift: 0.0, passes, times })
+}
+
+/// The same, with ways that drift from pass to pass each for itself.
+pub fn scattered(lines: &[Line], load: Load, seed: u64, scatter: Scatter) -> Course {
     let mut noise = Noise(seed);
     let mut course = Course::new(load);
-    for pass in 0..passes {
+    for pass in 0..scatter.passes {
+        let times = if pass == 0 { scatter.times.min(3) } else { scatter.times };
         for bytes in sizes() {
-            let drift = 1.0 + 0.1 * noise.uniform();
+            let of_pass = 1.0 + 0.1 * noise.uniform();
             for line in lines.iter().filter(|line| line.way != EAGER || bytes <= EAGER_MOST_BYTES) {
+                let drift = of_pass * (scatter.drift * noise.normal()).exp();
                 let samples: Vec<f64> = (0..times)
                     .map(|_| {
                         let outlier = if noise.uniform() < 0.05 { 2.0 } else { 1.0 };
-                        line.ns(bytes) * drift * outlier * (deviation * noise.normal()).exp()
+                        line.ns(bytes) * drift * outlier * (scatter.deviation * noise.normal()).exp()
                     })
                     .collect();
                 course.add(bytes, line.way, pass, &samples);
