@@ -5,12 +5,13 @@
 //! checks ([`crate::mechanism::Lmt::checkups`]). They explain; whether it works
 //! with a peer, only a real call tells ([`crate::mechanism::Lmt::probe`]).
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, eaccess};
 use serde::Serialize;
+
+use crate::bounded_file;
 
 /// How something stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize)]
@@ -169,8 +170,11 @@ impl Host {
     }
 }
 
+/// No file that is looked at is nearly as long.
+const MOST_BYTES: u64 = 1 << 20;
+
 fn text(path: &Path) -> Result<Option<String>, String> {
-    match fs::read(path) {
+    match bounded_file::read(path, MOST_BYTES) {
         // What is no text is no answer either, but no reason to stop.
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),

@@ -1,3 +1,5 @@
+use std::fs;
+
 use super::*;
 
 /// Folders of a machine that is none, removed when dropped.

@@ -4,6 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::keys::{Key, Kind, Value};
 
+/// The longest message that may travel in inbox cells, in bytes: what
+/// `eager_max_bytes` may be at most, and where a rule that takes cells ends at the
+/// latest.
+pub const EAGER_MOST_BYTES: u64 = 1 << 20;
+
 /// Sizes, bounds and times of one endpoint.
 ///
 /// ```
@@ -79,7 +84,7 @@ impl Default for Config {
 pub const KEYS: &[Key] = &[
     Key {
         name: "eager_max_bytes",
-        kind: Kind::Bytes { least: 0, most: 1 << 20, multiple_of: 1 },
+        kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_EAGER_MAX"),
         meaning: "the longest message that travels in inbox cells; longer ones are announced and moved by a mechanism",
         reason: "one cell",

@@ -8,6 +8,7 @@
 #![deny(unsafe_code)]
 
 pub mod bell;
+pub mod bounded_file;
 pub mod buffer;
 pub mod checkup;
 pub mod config;

@@ -26,13 +26,13 @@ struct Side {
     /// The last `handle` there was, for counting.
     carrier: Option<Handle>,
     token: u64,
-    /// Whether others may be reading its memory.
-    is_read: bool,
+    /// Who may be reading its memory.
+    reader: Option<PeerKey>,
 }
 
 impl Side {
     const fn new(buffer: Buffer, token: u64) -> Self {
-        Self { buffer, fault_in: None, handle: None, carrier: None, token, is_read: false }
+        Self { buffer, fault_in: None, handle: None, carrier: None, token, reader: None }
     }
 }
 
@@ -68,8 +68,42 @@ pub struct Transfers {
     faulting: VecDeque<ReceiveId>,
     /// How many active transfers in a row stood still, over several calls.
     stood_still: usize,
-    /// How many messages of this process others may be reading.
-    being_read: u32,
+    /// Who may be reading this process's memory.
+    readers: Readers,
+}
+
+/// Which peers may be reading this process's memory, and how many of its
+/// messages.
+#[derive(Default)]
+struct Readers {
+    /// For each peer, how many messages it may be reading.
+    messages: Vec<u32>,
+    /// How many peers there are for which that is not 0.
+    peers: u32,
+}
+
+impl Readers {
+    #[inline]
+    fn others(&self, peer: PeerKey) -> u32 {
+        let reads = self.messages.get(peer as usize).is_some_and(|messages| *messages > 0);
+        self.peers - u32::from(reads)
+    }
+
+    /// One message is no longer read by `before`, and is read by `now`.
+    fn replace(&mut self, before: Option<PeerKey>, now: Option<PeerKey>) {
+        if let Some(messages) = before.and_then(|peer| self.messages.get_mut(peer as usize)) {
+            *messages -= 1;
+            self.peers -= u32::from(*messages == 0);
+        }
+        if let Some(peer) = now {
+            let index = peer as usize;
+            if self.messages.len() <= index {
+                self.messages.resize(index + 1, 0);
+            }
+            self.messages[index] += 1;
+            self.peers += u32::from(self.messages[index] == 1);
+        }
+    }
 }
 
 /// The slot of a transfer's name: the machine reuses slots, and names carry a
@@ -236,11 +270,15 @@ impl Transfers {
         self.machine.active() > 0
     }
 
-    /// How many messages of this process others may be reading: those that
-    /// were announced in the Get model and are not done.
+    /// How many peers other than this one may be reading this process's memory:
+    /// those to which a message was announced in the Get model that is not done.
+    ///
+    /// Peers are counted and not messages, since each copies one at a time. A
+    /// message that no receive has matched yet counts too: its sender is not
+    /// told when the peer begins to read.
     #[inline]
-    pub fn being_read(&self) -> u32 {
-        self.being_read
+    pub fn other_readers(&self, peer: PeerKey) -> u32 {
+        self.readers.others(peer)
     }
 
     /// What the caller gave to [`Transfers::send`] for this send.
@@ -279,8 +317,8 @@ impl Transfers {
                     side.fault_in = (is_written && outcome.is_ok())
                         .then(|| FaultIn::worth_it(&side.buffer, plan.interval))
                         .flatten();
-                    side.is_read = plan.role == Role::Sender && plan.model == Model::Get && outcome.is_ok();
-                    let is_read = side.is_read;
+                    let is_read = plan.role == Role::Sender && plan.model == Model::Get && outcome.is_ok();
+                    let before = std::mem::replace(&mut side.reader, is_read.then_some(peer));
                     let is_faulting = side.fault_in.is_some();
                     let cookie = outcome.map(|(handle, cookie)| {
                         side.handle = Some(handle);
@@ -290,7 +328,7 @@ impl Transfers {
                     if let (TransferKey::Receive(id), true) = (key, is_faulting) {
                         self.faulting.push_back(id);
                     }
-                    self.being_read += u32::from(is_read);
+                    self.readers.replace(before, is_read.then_some(peer));
                     self.machine.prepared(key, cookie);
                 }
                 Action::Start { key, remote, interval } => {
@@ -305,8 +343,8 @@ impl Transfers {
                     if let Some(handle) = side.handle.take() {
                         mechanisms.finish(handle);
                     }
-                    let was_read = std::mem::take(&mut side.is_read);
-                    self.being_read -= u32::from(was_read);
+                    let reader = side.reader.take();
+                    self.readers.replace(reader, None);
                 }
                 Action::Blacklist { peer, mechanism, model, role, errno, sentence } => {
                     self.mechanisms.give_up(peer, mechanism, model, role, Unavailable { errno, sentence });

@@ -97,3 +97,42 @@ fn of_very_many_each_is_looked_at_before_it_is_said_that_none_moves() {
     let calls = (0..10).take_while(|_| transfers.step(1 << 20)).count();
     assert_eq!(calls, 3, "199 are four calls' worth");
 }
+
+/// Announced to be read, and not done: peers are counted, not messages.
+#[test]
+fn readers_are_the_peers_that_may_be_reading() {
+    let mut memory = [0; BYTES as usize];
+    let mut transfers = under_way(0, 0, &mut memory);
+    let facts = PeerFacts {
+        id: EndpointId::from_bytes([2; 16]),
+        process: Arc::new(PeerProcess::new(1, None)),
+        probe_address: 0,
+        nonce: [0; 16],
+    };
+    let hellos = transfers.mechanisms().hellos();
+    transfers.mechanisms().probe(1, &facts, hellos);
+    let mechanism = MechanismTag::of("one-moves");
+    let candidates: Candidates =
+        [crate::rendezvous::Choice { mechanism, model: Model::Get }].into_iter().collect();
+    let mut send = |transfers: &mut Transfers, peer| {
+        #[allow(unsafe_code)]
+        // SAFETY: the mechanism of this test touches no buffer.
+        let buffer = unsafe { Buffer::new(&[Segment::of_mut(&mut memory)], Access::Read) }.unwrap();
+        transfers.send(peer, buffer, &candidates, 0)
+    };
+    let others = |transfers: &Transfers| [0, 1, 7].map(|peer| transfers.other_readers(peer));
+    assert_eq!(others(&transfers), [0, 0, 0]);
+    let first: Vec<SendId> = (0..16).map(|_| send(&mut transfers, 0)).collect();
+    assert_eq!(others(&transfers), [0, 1, 1], "16 messages to one peer are one reader");
+    send(&mut transfers, 1);
+    assert_eq!(others(&transfers), [1, 1, 2]);
+    for (left, id) in first.into_iter().enumerate() {
+        assert_eq!(others(&transfers), [1, 1, 2], "{left} of 16 are done");
+        transfers.packet(0, Packet::CancelReply { send_id: id, cancelled: true }).expect_err("nobody asked");
+        transfers.cancel(id);
+        transfers.packet(0, Packet::CancelReply { send_id: id, cancelled: true }).expect("asked");
+    }
+    assert_eq!(others(&transfers), [1, 0, 1]);
+    transfers.peer_dead(1);
+    assert_eq!(others(&transfers), [0, 0, 0]);
+}

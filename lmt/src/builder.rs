@@ -1,13 +1,14 @@
 //! How an endpoint is set up: identity, configuration, mechanisms.
 
-use lmt_core::config::Config;
+use lmt_core::config::{Config, ConfigError};
 use lmt_core::door::Door;
 use lmt_core::engine::{CreateError, Engine};
 use lmt_core::identity::EndpointId;
+use lmt_core::keys::Value;
 use lmt_core::mechanism::Lmt;
 use lmt_core::mechanisms::Mechanisms;
 
-use crate::configuration::{Change, Made, Request};
+use crate::configuration::{Change, Made, Request, changing, setting, setting_to};
 use crate::{Endpoint, stats};
 
 /// Sets up an [`Endpoint`].
@@ -48,9 +49,10 @@ impl EndpointBuilder {
         self
     }
 
-    /// The configuration to begin with, instead of what files, environment and
-    /// defaults say. Rules hold all the same; what it has otherwise than
-    /// [`Config::default`] counts as an explicit call.
+    /// What the program wants otherwise than [`Config::default`]: that counts as
+    /// an explicit call. Keys that it leaves at their default keep what
+    /// environment and files say; [`EndpointBuilder::set`] sets those, too. Rules
+    /// hold all the same.
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = Some(config);
@@ -58,18 +60,39 @@ impl EndpointBuilder {
     }
 
     /// Changes the configuration; an explicit call outranks the environment and
-    /// files. What is as it was does not count as changed.
+    /// files. It speaks of what it changes: a key that already had the value does
+    /// not count as called for, and may lose to a rule of a file.
+    /// [`EndpointBuilder::set`] counts whatever the value was.
     #[must_use]
     pub fn configure(mut self, change: impl FnOnce(&mut Config) + 'static) -> Self {
-        self.changes.push(Box::new(change));
+        self.changes.push(changing(change));
         self
+    }
+
+    /// Sets one key of [`lmt_core::config::KEYS`], which outranks the environment
+    /// and files, whatever they say.
+    ///
+    /// ```
+    /// use lmt::keys::Value;
+    ///
+    /// let builder = lmt::Endpoint::builder().set("eager_max_bytes", Value::Number(4096))?;
+    /// assert_eq!(builder.build()?.config().eager_max_bytes, 4096);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no such key, or it cannot have that value.
+    pub fn set(mut self, key: &str, value: Value) -> Result<Self, ConfigError> {
+        self.changes.push(setting_to(key, value)?);
+        Ok(self)
     }
 
     /// Only these mechanisms, in this order.
     #[must_use]
-    pub fn mechanisms(self, names: &[&str]) -> Self {
+    pub fn mechanisms(mut self, names: &[&str]) -> Self {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-        self.configure(move |config| config.mechanisms = Some(names))
+        self.changes.push(setting("mechanisms", move |config| config.mechanisms = Some(names)));
+        self
     }
 
     /// Adds a mechanism that is not in this crate's list, ahead of the list. It
@@ -81,7 +104,7 @@ impl EndpointBuilder {
         self
     }
 
-    /// Whether the endpoint prints at its end what it has moved, whatever
+    /// Whether the endpoint, or the door, prints at its end what it has moved, whatever
     /// `LMT_STATS` says. See `docs/explain.md`.
     #[must_use]
     pub const fn statistics(mut self, wanted: bool) -> Self {
@@ -106,7 +129,7 @@ impl EndpointBuilder {
         let (id, Made { config, mechanisms, policy }) = self.parts()?;
         let mut engine = Engine::with_policy(id, config, mechanisms, Box::new(policy))?;
         if has_stats {
-            engine.at_end(move |eager, mechanisms| stats::print(id, eager, mechanisms));
+            engine.at_end(move |eager, mechanisms| stats::print(id, Some(eager), mechanisms));
         }
         Ok(engine)
     }
@@ -125,8 +148,13 @@ impl EndpointBuilder {
     /// # Errors
     /// [`CreateError`].
     pub fn build_door(self) -> Result<Door, CreateError> {
+        let has_stats = self.statistics.map_or_else(stats::is_wanted, Ok)?;
         let (id, Made { config, mechanisms, policy }) = self.parts()?;
-        Door::with_policy(id, config, mechanisms, Box::new(policy.without_eager()))
+        let mut door = Door::with_policy(id, config, mechanisms, Box::new(policy.without_eager()))?;
+        if has_stats {
+            door.at_end(move |mechanisms| stats::print(id, None, mechanisms));
+        }
+        Ok(door)
     }
 
     fn id_or_random(id: Option<EndpointId>) -> Result<EndpointId, CreateError> {

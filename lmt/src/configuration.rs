@@ -6,8 +6,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use lmt_core::config::{Config, KEYS};
+use lmt_core::config::{Config, ConfigError, KEYS};
 use lmt_core::engine::CreateError;
+use lmt_core::keys::Value;
 use lmt_core::mechanisms::Mechanisms;
 use lmt_core::selection::Source;
 use lmt_selector::config::{ConfigFailure, Known, Sources};
@@ -69,8 +70,37 @@ fn the_list() -> Mechanisms {
     mechanisms
 }
 
-/// A change of the configuration.
-pub(crate) type Change = Box<dyn FnOnce(&mut Config)>;
+/// A change of the configuration by the program.
+pub(crate) type Change = Box<dyn FnOnce(&mut Configuration)>;
+
+/// A change of which only that counts as the program's call which is otherwise
+/// than before: a closure does not tell what else it has touched.
+pub(crate) fn changing(change: impl FnOnce(&mut Config) + 'static) -> Change {
+    Box::new(|configuration| note_changes(configuration, change))
+}
+
+/// A change that counts as the program's call also where the key had that value
+/// already.
+pub(crate) fn setting(key: &'static str, change: impl FnOnce(&mut Config) + 'static) -> Change {
+    Box::new(move |configuration| {
+        change(&mut configuration.config);
+        configuration.sources.insert(key, Source::Call);
+    })
+}
+
+/// The change that sets a key of [`KEYS`].
+pub(crate) fn setting_to(key: &str, value: Value) -> Result<Change, ConfigError> {
+    // What one configuration takes, each takes: bounds do not depend on others.
+    let mut probe = Config::default();
+    probe.set(key, value.clone())?;
+    let Some(key) = KEYS.iter().find(|known| known.name == key) else {
+        return Err(ConfigError::UnknownKey { key: key.to_owned() });
+    };
+    Ok(setting(key.name, move |config| {
+        let done = config.set(key.name, value);
+        debug_assert!(done.is_ok(), "it was taken before: {done:?}");
+    }))
+}
 
 /// What an endpoint is to be made of.
 pub(crate) struct Request {
@@ -109,7 +139,7 @@ impl Request {
             give(&mut configuration, config);
         }
         for change in self.changes {
-            note_changes(&mut configuration, change);
+            change(&mut configuration);
         }
         let config = configuration.config.clone();
         let existing = mechanisms.names();
@@ -141,18 +171,39 @@ fn apply_settings(
     Ok(())
 }
 
-/// Puts a whole configuration of the program's in place of what was read. What
-/// it leaves at its default, the program has not spoken of.
+/// Sets what a configuration of the program's has otherwise than
+/// [`Config::default`]. Of what it leaves as it is there, the program has not
+/// spoken: it stays as environment and files say.
 fn give(configuration: &mut Configuration, config: Config) {
+    let Config {
+        eager_max_bytes,
+        inbox_cells,
+        cell_bytes,
+        max_peers,
+        unexpected_max_bytes,
+        pending_max_messages,
+        connect_timeout_ms,
+        close_timeout_ms,
+        quota_bytes,
+        spins,
+        yields,
+        allow_other_users,
+        socket_dir,
+        mechanisms,
+    } = config;
     let default = Config::default();
-    for key in KEYS {
-        if config.get(key.name) == default.get(key.name) {
-            configuration.sources.remove(key.name);
-        } else {
-            configuration.sources.insert(key.name, Source::Call);
-        }
+    let Configuration { config, sources, .. } = configuration;
+    macro_rules! take {
+        ($($key:ident),*) => {$(
+            if $key != default.$key {
+                config.$key = $key;
+                sources.insert(stringify!($key), Source::Call);
+            }
+        )*};
     }
-    configuration.config = config;
+    take!(eager_max_bytes, inbox_cells, cell_bytes, max_peers, unexpected_max_bytes, pending_max_messages);
+    take!(connect_timeout_ms, close_timeout_ms, quota_bytes, spins, yields, allow_other_users);
+    take!(socket_dir, mechanisms);
 }
 
 fn note_changes(configuration: &mut Configuration, change: impl FnOnce(&mut Config)) {

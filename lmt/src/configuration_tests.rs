@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::*;
 
 #[test]
@@ -13,14 +15,58 @@ fn what_a_call_changes_is_its_own() {
 }
 
 #[test]
-fn a_whole_configuration_is_taken_unchanged() {
+fn what_a_given_configuration_leaves_at_its_default_stays() {
     let mut configuration = Configuration::default();
     configuration.config.quota_bytes = 8192;
-    configuration.sources.insert("quota_bytes", Source::Environment { variable: "LMT_QUOTA".into() });
-    let given = Config { spins: 7, ..Config::default() };
+    configuration.config.spins = 9;
+    let environment = Source::Environment { variable: "LMT_QUOTA".into() };
+    configuration.sources.insert("quota_bytes", environment.clone());
+    give(&mut configuration, Config { spins: 7, ..Config::default() });
+    assert_eq!(configuration.config, Config { spins: 7, quota_bytes: 8192, ..Config::default() });
+    let sources = BTreeMap::from([("quota_bytes", environment), ("spins", Source::Call)]);
+    assert_eq!(configuration.sources, sources);
+}
+
+/// Every key is given, and noted, if it is otherwise.
+#[test]
+fn all_of_a_given_configuration_is_taken() {
+    let given = Config {
+        eager_max_bytes: 1,
+        inbox_cells: 64,
+        cell_bytes: 512,
+        max_peers: 2,
+        unexpected_max_bytes: 65536,
+        pending_max_messages: 3,
+        connect_timeout_ms: 4,
+        close_timeout_ms: 5,
+        quota_bytes: 4096,
+        spins: 6,
+        yields: 7,
+        allow_other_users: true,
+        socket_dir: Some("/somewhere".into()),
+        mechanisms: Some(vec!["shm".into()]),
+    };
+    let mut configuration = Configuration::default();
     give(&mut configuration, given.clone());
     assert_eq!(configuration.config, given);
-    assert_eq!(configuration.sources.into_iter().collect::<Vec<_>>(), [("spins", Source::Call)]);
+    assert!(KEYS.iter().all(|key| configuration.sources.get(key.name) == Some(&Source::Call)));
+    assert_eq!(configuration.sources.len(), KEYS.len());
+}
+
+/// The value is the one that was there.
+#[test]
+fn a_key_that_is_set_is_the_calls_whatever_the_value() {
+    let mut configuration = Configuration::default();
+    let bytes = configuration.config.eager_max_bytes;
+    changing(move |config| config.eager_max_bytes = bytes)(&mut configuration);
+    assert!(configuration.sources.is_empty());
+    setting_to("eager_max_bytes", Value::Number(bytes)).expect("it can be")(&mut configuration);
+    assert_eq!(configuration.sources, BTreeMap::from([("eager_max_bytes", Source::Call)]));
+    assert_eq!(configuration.config, Config::default());
+
+    let error = |key, value| setting_to(key, value).err().expect("it cannot be").to_string();
+    assert!(error("eager", Value::Number(1)).contains("there is no key `eager`"));
+    assert!(error("eager_max_bytes", Value::Number(2 << 20)).contains("eager_max_bytes is 2097152"));
 }
 
 #[test]

@@ -29,8 +29,8 @@ pub fn is_wanted() -> Result<bool, CreateError> {
     }
 }
 
-/// Prints the table to standard error.
-pub fn print(id: EndpointId, eager: EagerCounters, mechanisms: &[(&'static str, Counters)]) {
+/// Prints the table to standard error; a door has no cells, and no line of them.
+pub fn print(id: EndpointId, eager: Option<EagerCounters>, mechanisms: &[(&'static str, Counters)]) {
     let text = table(&who(id), &id.to_string(), eager, mechanisms);
     // One call, so that the tables of several ranks do not mix. If nobody reads
     // standard error, nobody wants to know.
@@ -48,8 +48,16 @@ fn who(id: EndpointId) -> String {
 
 /// One line for each path that was used, between a line that says who and the
 /// names of the columns.
-fn table(who: &str, id: &str, eager: EagerCounters, mechanisms: &[(&'static str, Counters)]) -> String {
-    let of_cells = Counters { sent: eager.sent, received: eager.received, ..Counters::default() };
+fn table(
+    who: &str,
+    id: &str,
+    eager: Option<EagerCounters>,
+    mechanisms: &[(&'static str, Counters)],
+) -> String {
+    let of_cells = eager.map(|eager| {
+        let EagerCounters { sent, received } = eager;
+        ("eager", Counters { sent, received, ..Counters::default() })
+    });
     let used =
         |counters: &Counters| counters.sent.messages + counters.received.messages + counters.demotions > 0;
     let mechanisms = mechanisms.iter().filter(|(_, counters)| used(counters)).copied();
@@ -59,7 +67,7 @@ fn table(who: &str, id: &str, eager: EagerCounters, mechanisms: &[(&'static str,
         "{start} {:<14} {:>10} {:>16} {:>10} {:>16} {:>9}\n",
         "path", "sent", "sent_bytes", "received", "received_bytes", "demotions"
     );
-    for (path, counters) in std::iter::once(("eager", of_cells)).chain(mechanisms) {
+    for (path, counters) in of_cells.into_iter().chain(mechanisms) {
         let Counters { sent, received, demotions, .. } = counters;
         text += &format!(
             "{start} {path:<14} {:>10} {:>16} {:>10} {:>16} {demotions:>9}\n",
@@ -80,7 +88,7 @@ mod tests {
         let tally = |messages, bytes| Tally { messages, bytes };
         let eager = EagerCounters { sent: tally(1, 8), received: tally(2, 16) };
         let used = Counters { sent: tally(3, 3 << 20), demotions: 4, ..Counters::default() };
-        let text = table("rank=1", "ab", eager, &[("x", used), ("unused", Counters::default())]);
+        let text = table("rank=1", "ab", Some(eager), &[("x", used), ("unused", Counters::default())]);
         let rows: Vec<Vec<&str>> =
             text.lines().map(|line| line.split_whitespace().skip(2).collect()).collect();
         let pid = format!("pid={}", std::process::id());
@@ -89,5 +97,7 @@ mod tests {
         assert_eq!(rows[2][1..], ["eager", "1", "8", "2", "16", "0"]);
         assert_eq!(rows[3][1..], ["x", "3", "3145728", "0", "0", "4"]);
         assert_eq!(rows.len(), 4);
+        let of_door = table("rank=1", "ab", None, &[("x", used)]);
+        assert_eq!(of_door, text.replace(text.lines().nth(2).unwrap(), "").replace("\n\n", "\n"));
     }
 }

@@ -5,7 +5,8 @@ use std::fmt;
 
 use lmt_core::cpu_set::CpuSet;
 
-use crate::topology::{Cache, Machine, size};
+use crate::size::written;
+use crate::topology::{Cache, Machine};
 
 /// How the users of a cache are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -70,13 +71,16 @@ impl DmaMin {
     /// is not pinned so counts for every cache that it may come to: at times it
     /// does run there, and the threshold is to keep its data from being flushed
     /// at those times too. The result errs to the small side, never to the side
-    /// that flushes, and pinned processes get it exact.
+    /// that flushes, and pinned processes get it exact. For the same reason one of
+    /// which it is not known where it may run (an empty set) counts for every
+    /// cache.
     ///
     /// `None` as for [`DmaMin::by_cores`]. A cache that none of `group` uses
     /// counts one process, the receiver.
     pub fn by_processes(machine: &Machine, receiver: &CpuSet, group: &[CpuSet]) -> Option<Self> {
         Self::smallest(machine, receiver, Formula::ByProcesses, |cache| {
-            let users = group.iter().filter(|process| process.meets(&cache.cpus)).count();
+            let uses = |process: &&CpuSet| process.is_empty() || process.meets(&cache.cpus);
+            let users = group.iter().filter(uses).count();
             u32::try_from(users).unwrap_or(u32::MAX)
         })
     }
@@ -106,7 +110,7 @@ impl fmt::Display for DmaMin {
             (Formula::ByProcesses, 1) => "process that uses it",
             (Formula::ByProcesses, _) => "processes that use it",
         };
-        write!(f, "DMAmin {} = {} / (2 x {} {users})", size(self.bytes), self.cache, self.sharing)
+        write!(f, "DMAmin {} = {} / (2 x {} {users})", written(self.bytes), self.cache, self.sharing)
     }
 }
 

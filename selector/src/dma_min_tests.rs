@@ -42,6 +42,15 @@ fn e5345_by_processes() {
     assert_eq!(four, "DMAmin 512 KiB = 4 MiB of L2 / (2 x 4 processes that use it)");
 }
 
+/// Nobody knows where two of the three run: 4 MiB / (2 x 3).
+#[test]
+fn a_process_of_unknown_place_counts_for_every_cache() {
+    let machine = machine(E5345);
+    let group = [cpus([0]), CpuSet::EMPTY, CpuSet::EMPTY];
+    assert_eq!(by_processes(&machine, &group), 4 * MIB / 6);
+    assert_eq!(by_processes(&machine, &[cpus([0]), CpuSet::EMPTY]), MIB);
+}
+
 /// One and a half times an E5345's: 6 MiB / (2 x 2) = 1.5 MiB, 6 MiB / 2 = 3 MiB.
 #[test]
 fn x5460_is_half_as_much_again() {

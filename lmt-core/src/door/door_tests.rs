@@ -8,6 +8,8 @@ use crate::mechanism::{
     Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
 };
 use crate::process::PeerProcess;
+use crate::rendezvous::SendId;
+use crate::selection::Taken;
 
 /// A mechanism that can do all with everybody, as far as probing goes.
 struct Willing;
@@ -84,8 +86,11 @@ fn a_peer_that_comes_again_in_the_same_batch_keeps_its_new_probes() {
     let (mut door, id) = door();
     let peer = PeerId::first(0);
     let report = come(&mut door, id);
+    let taken = |door: &Door| door.explain(peer, &Message::of_bytes(1)).expect("it is known").taken;
+    assert_eq!(taken(&door), Taken::Unknown, "its report is not here");
     door.inner.established(facts(id), report);
     assert!(door.is_connected(peer) && works(&door, peer));
+    assert_eq!(taken(&door), Taken::By { mechanism: "willing".into(), model: Model::Get });
 
     door.inner.closed(id, Closed::Goodbye);
     assert_eq!(door.peer_error(peer), Some(&PeerError::Dead { id }));

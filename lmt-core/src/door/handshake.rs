@@ -30,12 +30,12 @@ impl Handler for Inner {
         let cpus = CpuSet::from_bytes(*cpus);
         let hellos = decode_hellos(hellos, &mut descriptors).map_err(|e| e.to_string())?;
         let report = self.transfers.mechanisms().probe(key, facts, hellos);
-        self.selection.meet(key, cpus);
-        let link = &mut self.peers[key as usize].link;
+        let peer = &mut self.peers[key as usize];
+        peer.cpus = cpus;
         // From our report on the peer may send packets, perhaps before its own
         // report is here; and those of a peer that is gone are refused.
-        if matches!(link, Link::Gone(_)) {
-            *link = Link::None;
+        if matches!(peer.link, Link::Gone(_)) {
+            peer.link = Link::None;
         }
         Ok(encode_report(&report))
     }
@@ -43,9 +43,12 @@ impl Handler for Inner {
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {
         let Some(key) = self.key_of(facts.id) else { return };
         self.transfers.mechanisms().learn(key, &decode_report(&report));
-        self.peers[key as usize].link = Link::Up;
+        let peer = &mut self.peers[key as usize];
+        peer.link = Link::Up;
+        // Before its report nothing is known of what works in both directions.
+        self.selection.meet(key, peer.cpus);
         while let Some(early) = self.peers[key as usize].early.pop_front() {
-            self.announce(key, early.request, early.envelope);
+            self.announce(key, early);
         }
     }
 

@@ -11,6 +11,8 @@
 //! [`Door::progress`].
 
 mod handshake;
+mod inner;
+mod types;
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::BorrowedFd;
@@ -25,116 +27,14 @@ use crate::engine::{CreateError, check_config};
 use crate::error::PeerError;
 use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
-use crate::mechanisms::{Mechanisms, Standing};
-use crate::rendezvous::{Incoming, Packet, PeerKey, Rts, SendId, TransferError};
+use crate::mechanisms::{Counters, Mechanisms, Standing};
+use crate::rendezvous::{Incoming, Packet, PeerKey};
 use crate::selection::{ByOrder, Explanation, Hints, Message, Policy, Selection};
-use crate::transfers::{Ended, Transfers};
-
-/// The longest envelope in bytes.
-pub const ENVELOPE_MAX_BYTES: usize = 64;
-/// What the embedder writes on a message: its bytes and how many there are.
-type Envelope = ([u8; ENVELOPE_MAX_BYTES], u8);
-
-const NO_ENVELOPE: Envelope = ([0; ENVELOPE_MAX_BYTES], 0);
-
-/// The longest packet that [`Port::send_packet`] is given, in bytes.
-pub const PACKET_MAX_BYTES: usize = 1 + ENVELOPE_MAX_BYTES + Packet::MAX_BYTES;
-
-/// The embedder's way of carrying packets to a peer.
-///
-/// Packets to one peer must arrive in the order in which they were sent, and
-/// none may be lost.
-pub trait Port {
-    /// Sends a packet, or says that there is no room now; it is tried again
-    /// in the next [`Door::progress`].
-    ///
-    /// # Errors
-    /// [`PortFull`]: not now.
-    fn send_packet(&mut self, to: PeerId, packet: &[u8]) -> Result<(), PortFull>;
-}
-
-/// There is no room for a packet now.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the embedder has no room for a packet now")]
-pub struct PortFull;
-
-/// A message that a peer wants to send, to be matched by the embedder.
-#[derive(Debug)]
-#[must_use = "an announced message that is never matched keeps its sender waiting"]
-pub struct Announcement {
-    origin: Source,
-    envelope: Envelope,
-    rts: Rts,
-}
-
-/// Where a packet came from: a send's number means something only to the
-/// process that gave it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Source {
-    /// Which door was told.
-    door: EndpointId,
-    peer: PeerId,
-    /// Over which of the peer's connections.
-    connection: u32,
-}
-
-impl Announcement {
-    /// Who announces it.
-    pub const fn peer(&self) -> PeerId {
-        self.origin.peer
-    }
-
-    /// What the sender's embedder wrote on it.
-    pub fn envelope(&self) -> &[u8] {
-        &self.envelope.0[..usize::from(self.envelope.1)]
-    }
-
-    /// The message's length in bytes.
-    pub const fn bytes(&self) -> u64 {
-        self.rts.total_bytes
-    }
-
-    /// Whether this is the message that a sender takes back.
-    pub fn is(&self, withdrawal: &Withdrawal) -> bool {
-        self.origin == withdrawal.origin && self.rts.send_id == withdrawal.send_id
-    }
-}
-
-/// A sender takes an announced message back: look whether it is still
-/// unmatched ([`Announcement::is`]) and answer by [`Door::withdrawn`].
-#[derive(Debug)]
-#[must_use = "the sender waits for the answer"]
-pub struct Withdrawal {
-    origin: Source,
-    send_id: SendId,
-}
-
-/// What a packet meant.
-#[derive(Debug)]
-// Boxing the announcement would allocate for every message.
-#[allow(clippy::large_enum_variant)]
-pub enum Arrival {
-    /// A message to be matched.
-    Announced(Announcement),
-    /// A message to be forgotten, if it is not matched yet.
-    Withdrawn(Withdrawal),
-    /// Something between the two doors.
-    Handled,
-}
-
-/// Why a packet was not understood.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the packet of {bytes} bytes from {peer:?} was ignored: {reason}; hand over just what the peer's send_packet was given"
-)]
-pub struct BadPacket {
-    /// From whom.
-    pub peer: PeerId,
-    /// Its length in bytes.
-    pub bytes: usize,
-    /// What is wrong with it.
-    pub reason: String,
-}
+use crate::transfers::Transfers;
+pub use types::{
+    Announcement, Arrival, BadPacket, ENVELOPE_MAX_BYTES, PACKET_MAX_BYTES, Port, PortFull, Withdrawal,
+};
+use types::{Envelope, Source, pack};
 
 /// A packet that waits for the port.
 struct Waiter {
@@ -146,6 +46,7 @@ struct Waiter {
 struct Early {
     request: RequestId,
     envelope: Envelope,
+    hints: Hints,
 }
 
 #[derive(PartialEq)]
@@ -160,6 +61,8 @@ struct Peer {
     id: EndpointId,
     address: Option<Address>,
     link: Link,
+    /// Where it may run, as far as it has said so.
+    cpus: CpuSet,
     /// How many connections, or attempts at one, have ended: tells the packets
     /// of one process at this address from those of the next.
     ended_connections: u32,
@@ -196,7 +99,12 @@ pub struct Door {
     inner: Inner,
     until_sockets: u32,
     looked_at_sockets: Instant,
+    /// To be called when the door is closed.
+    at_end: Option<AtEnd>,
 }
+
+/// What is called when a door ends, with its [`Door::totals`].
+type AtEnd = Box<dyn FnOnce(&[(&'static str, Counters)]) + Send>;
 
 /// After so many calls of [`Door::progress`] the sockets are looked at.
 const SOCKET_EVERY: u32 = 256;
@@ -213,7 +121,7 @@ impl Door {
     /// [`CreateError`]: a configuration that cannot work, or a system that
     /// refuses the socket.
     pub fn new(id: EndpointId, config: Config, mechanisms: Mechanisms) -> Result<Self, CreateError> {
-        Self::with_policy(id, config, mechanisms, Box::new(ByOrder))
+        Self::with_policy(id, config, mechanisms, Box::new(ByOrder::default().without_eager()))
     }
 
     /// As [`Door::new`], with a policy that decides which way messages take.
@@ -244,7 +152,8 @@ impl Door {
             cpus,
         };
         let looked_at_sockets = Instant::now();
-        Ok(Self { origin: Origin::here(), connector, inner, until_sockets: 0, looked_at_sockets })
+        let origin = Origin::here();
+        Ok(Self { origin, connector, inner, until_sockets: 0, looked_at_sockets, at_end: None })
     }
 
     fn check_fork(&self) -> Result<(), OperationError> {
@@ -307,7 +216,8 @@ impl Door {
         mechanisms.standings(peer.index()).map(|(name, s)| (name, s.clone())).collect()
     }
 
-    /// Which way a message to a peer would take now, and why. The embedder
+    /// Which way a message to a peer would take now, and why. What others are
+    /// reading now counts, unless `message` says that more do. The embedder
     /// carries short messages itself, so nothing is eager here.
     ///
     /// # Errors
@@ -317,7 +227,21 @@ impl Door {
         if inner.peers.len() <= peer.index() as usize {
             return Err(OperationError::UnknownPeer);
         }
-        Ok(inner.selection.explain(peer.index(), inner.transfers.standings(), &inner.config, message))
+        let key = peer.index();
+        let readers = message.readers.max(inner.transfers.other_readers(key));
+        let message = Message { readers, ..*message };
+        Ok(inner.selection.explain(key, inner.transfers.standings(), &inner.config, &message))
+    }
+
+    /// What this door's mechanisms have moved, with all peers.
+    pub fn totals(&self) -> Vec<(&'static str, Counters)> {
+        self.inner.transfers.standings().totals().collect()
+    }
+
+    /// Has `report` called with [`Door::totals`] once this door has been closed,
+    /// by [`Door::close`] or by being dropped; not in a forked child.
+    pub fn at_end(&mut self, report: impl FnOnce(&[(&'static str, Counters)]) + Send + 'static) {
+        self.at_end = Some(Box::new(report));
     }
 
     /// Begins to send `buffer` as one message, announced with `envelope` (at
@@ -327,6 +251,20 @@ impl Door {
     /// The peer is unknown or dead, the envelope is too long, or as many sends
     /// and packets wait ([`Door::unsent`]) as `pending_max_messages` allows.
     pub fn send(&mut self, to: PeerId, envelope: &[u8], buffer: Buffer) -> Result<RequestId, OperationError> {
+        self.send_with(to, envelope, buffer, Hints::default())
+    }
+
+    /// As [`Door::send`], with what helps to choose the way.
+    ///
+    /// # Errors
+    /// As [`Door::send`].
+    pub fn send_with(
+        &mut self,
+        to: PeerId,
+        envelope: &[u8],
+        buffer: Buffer,
+        hints: Hints,
+    ) -> Result<RequestId, OperationError> {
         self.check_fork()?;
         let envelope = pack(envelope)?;
         let key = to.index();
@@ -342,10 +280,11 @@ impl Door {
         let state = State::Waiting(Waiting::Queued);
         let request = Request { buffer: Some(buffer), peer: Some(key), tag: 0, bytes, state };
         let id = self.inner.requests.insert(request);
+        let early = Early { request: id, envelope, hints };
         if self.inner.peers[key as usize].link == Link::Up {
-            self.inner.announce(key, id, envelope);
+            self.inner.announce(key, early);
         } else {
-            self.inner.peers[key as usize].early.push_back(Early { request: id, envelope });
+            self.inner.peers[key as usize].early.push_back(early);
         }
         Ok(id)
     }
@@ -525,150 +464,23 @@ impl Door {
         }
         // What still copied in the background has been ended by now.
         self.connector.goodbye_all();
+        self.tell_totals();
         Ok(())
     }
+
+    fn tell_totals(&mut self) {
+        if let Some(report) = self.at_end.take() {
+            report(&self.totals());
+        }
+    }
 }
 
-fn pack(envelope: &[u8]) -> Result<Envelope, OperationError> {
-    let mut bytes = [0; ENVELOPE_MAX_BYTES];
-    let Some(target) = bytes.get_mut(..envelope.len()) else {
-        let given = envelope.len();
-        return Err(OperationError::System(format!(
-            "the envelope has {given} bytes; it may have {ENVELOPE_MAX_BYTES}, so send the rest in the message"
-        )));
-    };
-    target.copy_from_slice(envelope);
-    Ok((bytes, envelope.len() as u8))
-}
-
-impl Inner {
-    fn key_of(&mut self, id: EndpointId) -> Option<PeerKey> {
-        if let Some(&key) = self.by_id.get(&id) {
-            return Some(key);
-        }
-        if self.peers.len() >= self.config.max_peers as usize {
-            return None;
-        }
-        let key = self.peers.len() as PeerKey;
-        let (early, packets) = (VecDeque::new(), VecDeque::new());
-        let link = Link::None;
-        self.peers.push(Peer { id, address: None, link, ended_connections: 0, early, packets });
-        self.by_id.insert(id, key);
-        Some(key)
-    }
-
-    fn announce(&mut self, key: PeerKey, id: RequestId, envelope: Envelope) {
-        let Some(buffer) = self.requests.get_mut(id).and_then(|r| r.buffer.take()) else { return };
-        let message = Message {
-            bytes: buffer.total_bytes(),
-            contiguous: buffer.is_contiguous(),
-            hints: Hints::default(),
-            readers: self.transfers.being_read(),
-        };
-        let mechanisms = self.transfers.standings();
-        let candidates = self.selection.candidates(key, mechanisms, &self.config, &message);
-        self.envelopes.insert(id, envelope);
-        let send_id = self.transfers.send(key, buffer, &candidates, id.to_raw());
-        self.requests.set_waiting(id, Waiting::Sending(send_id));
-        self.settle();
-    }
-
-    fn cancel(&mut self, id: RequestId) {
-        let Some(request) = self.requests.get(id) else { return };
-        let key = request.peer.unwrap_or_default();
-        match request.state {
-            State::Waiting(Waiting::Sending(send_id)) => {
-                self.transfers.cancel(send_id);
-                self.settle();
-            }
-            State::Waiting(Waiting::Queued) => {
-                self.peers[key as usize].early.retain(|early| early.request != id);
-                self.requests.complete(id, Err(OperationError::Cancelled));
-            }
-            _ => {}
-        }
-    }
-
-    /// Passes on what the transfers have produced.
-    fn settle(&mut self) {
-        while let Some((key, packet)) = self.transfers.pop_packet() {
-            let envelope = match &packet {
-                Packet::Rts(rts) => self
-                    .transfers
-                    .token_of(rts.send_id)
-                    .and_then(|token| self.envelopes.remove(&RequestId::from_raw(token)))
-                    .unwrap_or(NO_ENVELOPE),
-                _ => NO_ENVELOPE,
-            };
-            self.peers[key as usize].packets.push_back(Waiter { packet, envelope });
-        }
-        while let Some(ended) = self.transfers.pop_ended() {
-            self.finish(ended);
-        }
-    }
-
-    fn finish(&mut self, ended: Ended) {
-        let (token, outcome) = match ended {
-            Ended::Send { token, result } => (token, result.map(|()| None)),
-            Ended::Receive { token, result } => (token, result.map(Some)),
-        };
-        let id = RequestId::from_raw(token);
-        let Some(request) = self.requests.get(id) else { return };
-        let (key, tag, bytes) = (request.peer.unwrap_or_default(), request.tag, request.bytes);
-        let peer = PeerId::first(key);
-        let result = match outcome {
-            Ok(None) => Ok(Status { peer, tag, bytes }),
-            Ok(Some(done)) => {
-                crate::engine::traffic::received(peer, tag, done.total_bytes, done.received_bytes)
-            }
-            Err(error) => Err(match (&error, &self.peers[key as usize].link) {
-                (TransferError::PeerDead, Link::Up) => {
-                    // A mechanism has seen it first: the connection is to know
-                    // before the embedder begins anything else.
-                    self.death_seen = true;
-                    PeerError::Dead { id: self.peers[key as usize].id }.into()
-                }
-                (TransferError::PeerDead, Link::Gone(why)) => why.clone().into(),
-                _ => OperationError::of_transfer(error, self.peers[key as usize].id),
-            }),
-        };
-        self.requests.complete(id, result);
-    }
-
-    /// Gives the port what waits for it.
-    fn flush(&mut self, port: &mut impl Port) -> bool {
-        let mut moved = false;
-        for (key, peer) in self.peers.iter_mut().enumerate() {
-            while let Some(waiter) = peer.packets.front() {
-                let mut bytes = [0; PACKET_MAX_BYTES];
-                let length = usize::from(waiter.envelope.1);
-                bytes[0] = waiter.envelope.1;
-                bytes[1..=length].copy_from_slice(&waiter.envelope.0[..length]);
-                let total = 1 + length + waiter.packet.encode(&mut bytes[1 + length..]);
-                if port.send_packet(PeerId::first(key as PeerKey), &bytes[..total]).is_err() {
-                    break;
-                }
-                peer.packets.pop_front();
-                moved = true;
-            }
-        }
-        moved
-    }
-
-    /// Ends everything that is under way with a peer.
-    fn bury(&mut self, key: PeerKey, error: PeerError) {
-        let peer = &mut self.peers[key as usize];
-        tracing::debug!(peer = %peer.id, %error, "a connection ended");
-        peer.link = Link::Gone(error.clone());
-        peer.ended_connections = peer.ended_connections.wrapping_add(1);
-        peer.packets.clear();
-        peer.early.clear();
-        self.transfers.peer_dead(key);
-        self.selection.forget(key);
-        self.settle();
-        for request in self.requests.naming(key) {
-            self.envelopes.remove(&request);
-            self.requests.complete(request, Err(error.clone().into()));
+impl Drop for Door {
+    /// Peers see from the connections that it is gone; what is under way ends
+    /// with the mechanisms.
+    fn drop(&mut self) {
+        if self.origin.is_this_process() {
+            self.tell_totals();
         }
     }
 }

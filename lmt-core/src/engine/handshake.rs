@@ -168,7 +168,6 @@ impl Reception<'_> {
         self.inbox.clear_credit(key as u16);
         traffic.peers[key as usize].may_write = may_write;
         traffic.bury(key, error);
-        traffic.renew_eager();
         let peer = &traffic.peers[key as usize];
         if !peer.bound && peer.parked.is_empty() {
             traffic.remove(key);
@@ -194,10 +193,8 @@ impl Handler for Reception<'_> {
         if let Connection::Met(link) = &traffic.peers[key as usize].connection {
             traffic.selection.meet(key, link.cpus);
         }
-        traffic.renew_eager();
-        let decisions = traffic.selection.decisions(key, traffic.transfers.standings(), &traffic.config);
+        traffic.renew_eager(key);
         let peer = &mut traffic.peers[key as usize];
-        peer.eager_max_bytes = decisions.eager_max_bytes();
         peer.connection = match std::mem::replace(&mut peer.connection, Connection::None) {
             Connection::Met(link) => Connection::Up(link),
             other => other,
@@ -240,3 +237,7 @@ impl Handler for Reception<'_> {
         super::doorbell::silence(&self.traffic.doorbell);
     }
 }
+
+#[cfg(test)]
+#[path = "handshake_tests.rs"]
+mod tests;

@@ -5,6 +5,7 @@
 //! lent by [`Buffer`], whose constructor is the unsafe step, and requests are
 //! plain numbers.
 
+mod create;
 mod doorbell;
 pub(crate) mod greeting;
 mod handshake;
@@ -18,10 +19,11 @@ pub(crate) mod requests;
 pub(crate) mod traffic;
 mod waiting;
 
-use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+pub use create::CreateError;
+pub(crate) use create::check_config;
 pub use outgoing::{SendMode, SendOptions};
 pub use peer::EagerCounters;
 use receiving::Discards;
@@ -30,75 +32,17 @@ pub use requests::{OperationError, PeerId, RequestId, Status};
 
 use crate::bell::Bell;
 use crate::buffer::Buffer;
-use crate::config::{Config, ConfigError};
-use crate::connect::{ConnectError, Connector};
+use crate::config::Config;
+use crate::connect::Connector;
 use crate::cpu_set::CpuSet;
-use crate::error::MemoryShort;
 use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
-use crate::inbox::{Geometry, GeometryError, InboxReceiver};
-use crate::matching::TagMatcher;
-use crate::mechanisms::{Counters, Mechanisms, Standing, is_meant};
-use crate::region::RegionTable;
+use crate::inbox::{Geometry, InboxReceiver};
+use crate::mechanisms::{Counters, Mechanisms, Standing};
 use crate::selection::{ByOrder, Explanation, Message as Question, Policy, Selection};
 use crate::transfers::Transfers;
 use peer::Connection;
 use traffic::Traffic;
-
-/// Why an endpoint cannot be created.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CreateError {
-    /// A number in the configuration cannot work.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// Sizes that make no inbox.
-    #[error(transparent)]
-    Geometry(#[from] GeometryError),
-    /// There is too little memory.
-    #[error(transparent)]
-    Memory(#[from] MemoryShort),
-    /// The listening socket could not be set up.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// The configuration names a mechanism that does not exist.
-    #[error(
-        "there is no mechanism `{name}` (see LMT_MECHANISM); `auto` takes what is best, and this build has {known}, or the first part of a name for its family"
-    )]
-    UnknownMechanism {
-        /// The name that was asked for.
-        name: String,
-        /// The names that exist.
-        known: String,
-    },
-    /// The files, the environment or what is set of a mechanism cannot be used.
-    #[error("{sentence}")]
-    Configuration {
-        /// Where, what is wrong, and what would be right.
-        sentence: String,
-    },
-    /// A system call was refused.
-    #[error("{what} failed: {source}; {advice}")]
-    System {
-        /// What was tried.
-        what: &'static str,
-        /// What the kernel said.
-        source: nix::errno::Errno,
-        /// What would help.
-        advice: &'static str,
-    },
-}
-
-/// Checks a configuration against the mechanisms that there are.
-pub(crate) fn check_config(config: &Config, mechanisms: &Mechanisms) -> Result<(), CreateError> {
-    config.check()?;
-    let names = mechanisms.names();
-    let exists = |way: &str| names.iter().any(|known| is_meant(way, known));
-    match config.mechanisms.iter().flatten().find(|way| !exists(way)) {
-        Some(name) => Err(CreateError::UnknownMechanism { name: name.clone(), known: names.join(", ") }),
-        None => Ok(()),
-    }
-}
 
 /// The endpoint itself. It may be moved between threads, and is used by one at
 /// a time.
@@ -134,7 +78,7 @@ impl Engine {
     /// [`CreateError`]: a configuration that cannot work, or a system that
     /// refuses memory or the socket.
     pub fn new(id: EndpointId, config: Config, mechanisms: Mechanisms) -> Result<Self, CreateError> {
-        Self::with_policy(id, config, mechanisms, Box::new(ByOrder))
+        Self::with_policy(id, config, mechanisms, Box::new(ByOrder::default()))
     }
 
     /// As [`Engine::new`], with a policy that decides which way messages take.
@@ -163,31 +107,9 @@ impl Engine {
             .add_readable(doorbell.as_fd(), Self::DOORBELL)
             .map_err(system("epoll_ctl", "raise fs.epoll.max_user_watches"))?;
         let address = connector.address().clone();
-        let cpus = CpuSet::of_this_thread();
-        let traffic = Traffic {
-            id,
-            peers: Vec::new(),
-            by_id: HashMap::new(),
-            matcher: TagMatcher::new(),
-            requests: requests::Requests::default(),
-            transfers: Transfers::new(mechanisms),
-            busy: Vec::new(),
-            owing: Vec::new(),
-            free: Vec::new(),
-            resting: Vec::new(),
-            synchronous: HashSet::new(),
-            regions: RegionTable::create(id)?,
-            one_sided: VecDeque::new(),
-            wanted: HashMap::new(),
-            inbox_fd,
-            doorbell,
-            cpus,
-            selection: Selection::new(policy, cpus),
-            eager: EagerCounters::default(),
-            events: 0,
-            crowded: false,
-            config,
-        };
+        let transfers = Transfers::new(mechanisms);
+        let selection = Selection::new(policy, CpuSet::of_this_thread());
+        let traffic = Traffic::new(id, config, transfers, selection, inbox_fd, doorbell)?;
         let origin = Origin::here();
         Ok(Self {
             origin,
@@ -343,7 +265,8 @@ impl Engine {
         self.at_end = Some(Box::new(report));
     }
 
-    /// Which way a message to a peer would take now, and why.
+    /// Which way a message to a peer would take now, and why. What others are
+    /// reading now counts, unless `message` says that more do.
     ///
     /// # Errors
     /// The peer is unknown.

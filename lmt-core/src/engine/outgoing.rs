@@ -63,6 +63,9 @@ impl Traffic {
     ) -> Result<(RequestId, Option<Address>), OperationError> {
         let key = self.key_named(to)?;
         let SendOptions { mode, hints } = options;
+        if self.peers[key as usize].group_version != self.selection.group_version() {
+            self.renew_eager(key);
+        }
         let peer = &mut self.peers[key as usize];
         if peer.id == self.id {
             return Ok((self.send_to_self(key, tag, buffer, mode), None));
@@ -119,7 +122,7 @@ impl Traffic {
             bytes: buffer.total_bytes(),
             contiguous: buffer.is_contiguous(),
             hints,
-            readers: self.transfers.being_read(),
+            readers: self.transfers.other_readers(key),
         };
         let mechanisms = self.transfers.standings();
         let candidates = self.selection.candidates(key, mechanisms, &self.config, &message);
@@ -242,6 +245,9 @@ impl Traffic {
     }
 
     fn flush_ordered(&mut self, key: PeerKey, credits: &InboxReceiver) -> bool {
+        if self.peers[key as usize].group_version != self.selection.group_version() {
+            self.renew_eager(key);
+        }
         let cell_bytes = self.config.cell_bytes;
         let name = self.name(key);
         let peer = &mut self.peers[key as usize];

@@ -165,6 +165,9 @@ pub(crate) struct Peer {
     pub in_busy: bool,
     /// The longest message that goes to it in cells.
     pub eager_max_bytes: u64,
+    /// The group of processes for which that holds
+    /// ([`crate::selection::Selection::group_version`]).
+    pub group_version: u32,
     /// What has gone to it and come from it in cells.
     pub eager: EagerCounters,
 }
@@ -194,6 +197,7 @@ impl Peer {
             assembly: None,
             in_busy: false,
             eager_max_bytes,
+            group_version: 0,
             eager: EagerCounters::default(),
         }
     }

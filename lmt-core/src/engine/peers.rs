@@ -80,7 +80,6 @@ impl Traffic {
         let may_write = self.process_of(key);
         if !matches!(self.peers[key as usize].connection, Connection::Gone(_)) {
             self.bury(key, PeerError::Removed { id });
-            self.renew_eager();
         }
         self.matcher.peer_gone(key, &mut |_, _| true, &mut |_| {}, &mut |_| {});
         self.owing.retain(|k| *k != key);

@@ -227,24 +227,27 @@ impl Traffic {
         }
     }
 
-    /// Asks anew up to where messages travel in cells, where that may depend on
-    /// how many processes there are: a peer has come or gone.
-    pub fn renew_eager(&mut self) {
-        if !self.selection.counts_processes() {
-            return;
+    /// Asks anew up to where messages to a peer travel in cells.
+    ///
+    /// That may depend on how many processes there are. It is asked when the
+    /// peer is connected and when something is sent to it after others came or
+    /// went: asked for all peers whenever one comes, a group of N would ask N
+    /// times N times.
+    #[cold]
+    pub fn renew_eager(&mut self, key: PeerKey) {
+        let peer = &mut self.peers[key as usize];
+        if matches!(peer.connection, Connection::Met(_) | Connection::Up(_)) {
+            let decisions = self.selection.decisions(key, self.transfers.standings(), &self.config);
+            peer.eager_max_bytes = decisions.eager_max_bytes();
         }
-        for (key, peer) in self.peers.iter_mut().enumerate() {
-            if matches!(peer.connection, Connection::Up(_)) {
-                let mechanisms = self.transfers.standings();
-                let decisions = self.selection.decisions(key as PeerKey, mechanisms, &self.config);
-                peer.eager_max_bytes = decisions.eager_max_bytes();
-            }
-        }
+        peer.group_version = self.selection.group_version();
     }
 
     /// Why a message to a peer would take the way that it would.
     pub fn explain(&self, key: PeerKey, message: &Question) -> Explanation {
-        let mut explanation = self.selection.explain(key, self.transfers.standings(), &self.config, message);
+        let readers = message.readers.max(self.transfers.other_readers(key));
+        let message = Question { readers, ..*message };
+        let mut explanation = self.selection.explain(key, self.transfers.standings(), &self.config, &message);
         if self.peers[key as usize].id == self.id {
             let rule = "sender and receiver are one endpoint";
             explanation.taken = Taken::Within;

@@ -10,18 +10,34 @@ use crate::rendezvous::{Candidates, Choice};
 /// The mechanisms in the order in which they were registered, or in which the
 /// configuration names them; messages up to `eager_max_bytes` travel in cells.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ByOrder;
+pub struct ByOrder {
+    has_no_cells: bool,
+}
+
+impl ByOrder {
+    /// For an endpoint without cells, whose embedder carries short messages
+    /// itself ([`crate::door`]).
+    #[must_use]
+    pub const fn without_eager(self) -> Self {
+        Self { has_no_cells: true }
+    }
+
+    /// The longest message that travels in cells, if any does.
+    fn eager_max_bytes(self, situation: &Situation<'_>) -> Option<u64> {
+        (!self.has_no_cells).then_some(situation.config.eager_max_bytes)
+    }
+}
 
 impl Policy for ByOrder {
     fn decide(&mut self, situation: &Situation<'_>) -> Decisions {
         let candidates: Candidates = ways(situation).into_iter().map(|(_, choice)| choice).collect();
         let range = Range { up_to_bytes: u64::MAX, candidates, max_readers: u32::MAX };
-        Decisions::new(situation.config.eager_max_bytes, |_| vec![range.clone()])
+        Decisions::new(self.eager_max_bytes(situation).unwrap_or_default(), |_| vec![range.clone()])
     }
 
     fn explain(&self, situation: &Situation<'_>, message: &Message) -> Explanation {
         let ways = ways(situation);
-        let eager = message.bytes <= situation.config.eager_max_bytes;
+        let eager = self.eager_max_bytes(situation).is_some_and(|longest| message.bytes <= longest);
         let taken = match ways.first() {
             _ if eager => Taken::Eager,
             Some((name, choice)) => Taken::By { mechanism: (*name).to_owned(), model: choice.model },

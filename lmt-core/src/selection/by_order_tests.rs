@@ -33,7 +33,7 @@ fn explain(config: &Config, bytes: u64) -> Explanation {
         config,
         is_connected: true,
     };
-    ByOrder.explain(&situation, &Message::of_bytes(bytes))
+    ByOrder::default().explain(&situation, &Message::of_bytes(bytes))
 }
 
 #[test]

@@ -11,8 +11,9 @@ pub struct Range {
     pub up_to_bytes: u64,
     /// The ways to try, the best first.
     pub candidates: Candidates,
-    /// So many messages of this process may be read by others at once; those
-    /// beyond take ways by which nobody reads this process first.
+    /// So many processes may read this one's memory at once. While so many
+    /// others may be reading ([`Message::readers`]), a message takes the ways by
+    /// which nobody reads this process first.
     pub max_readers: u32,
 }
 

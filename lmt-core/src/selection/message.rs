@@ -47,7 +47,10 @@ pub struct Message {
     pub contiguous: bool,
     /// What the caller has told.
     pub hints: Hints,
-    /// How many messages of this process the receivers may be reading already.
+    /// How many processes other than the receiver may be reading this one's
+    /// memory already: those to which it has announced a message, to be read,
+    /// that is not done. The receiver itself copies one message at a time, so
+    /// more of them to the same one make no more readers.
     pub readers: u32,
 }
 

@@ -58,8 +58,8 @@ pub struct Situation<'a> {
     pub here: &'a CpuSet,
     /// Where the peer may run; empty when it has not said so.
     pub there: &'a CpuSet,
-    /// Where the processes that this endpoint is connected with may run, with
-    /// this process's own.
+    /// Where this process may run, and behind it, in any order, where those may
+    /// that this endpoint is connected with.
     pub processes: &'a [CpuSet],
     /// The mechanisms in the order in which they were registered.
     pub mechanisms: &'a [KnownMechanism],
@@ -74,8 +74,9 @@ pub trait Policy: Send {
     /// The decisions for all messages to one peer.
     fn decide(&mut self, situation: &Situation<'_>) -> Decisions;
 
-    /// Whether [`Situation::processes`] plays a part: then decisions are made
-    /// anew whenever a peer comes or goes.
+    /// Whether [`Situation::processes`] plays a part: then the decisions for a
+    /// peer are made anew when another has come or gone and the next message is
+    /// sent to it, not before.
     fn counts_processes(&self) -> bool {
         false
     }

@@ -11,6 +11,11 @@ pub(crate) struct Selection {
     policy: Box<dyn Policy>,
     here: CpuSet,
     tables: Vec<Table>,
+    /// Where the connected processes may run: this one first, the others in any
+    /// order.
+    processes: Vec<CpuSet>,
+    /// Whose entry of `processes` each is, from the second on.
+    members: Vec<PeerKey>,
     /// How often the processes that are known have changed.
     group_version: u32,
 }
@@ -18,7 +23,8 @@ pub(crate) struct Selection {
 /// What is known and decided for one peer.
 struct Table {
     there: CpuSet,
-    is_connected: bool,
+    /// Its place in [`Selection::members`] while it is connected.
+    member: Option<usize>,
     /// The version of what is known of the mechanisms, and of the group, for
     /// which the decisions hold.
     versions: Option<(u32, u32)>,
@@ -28,13 +34,19 @@ struct Table {
 impl Table {
     fn new() -> Self {
         let decisions = Decisions::new(0, |_| Vec::new());
-        Self { there: CpuSet::EMPTY, is_connected: false, versions: None, decisions }
+        Self { there: CpuSet::EMPTY, member: None, versions: None, decisions }
     }
 }
 
 impl Selection {
     pub fn new(policy: Box<dyn Policy>, here: CpuSet) -> Self {
-        Self { policy, here, tables: Vec::new(), group_version: 0 }
+        let processes = vec![here];
+        Self { policy, here, tables: Vec::new(), processes, members: Vec::new(), group_version: 0 }
+    }
+
+    /// Where this process may run.
+    pub const fn here(&self) -> CpuSet {
+        self.here
     }
 
     /// Learns where a peer may run that is connected from now on.
@@ -43,21 +55,38 @@ impl Selection {
         if self.tables.len() <= index {
             self.tables.resize_with(index + 1, Table::new);
         }
-        self.tables[index] = Table { there, is_connected: true, ..Table::new() };
+        self.leave(index);
+        self.tables[index] = Table { there, member: Some(self.members.len()), ..Table::new() };
+        self.members.push(peer);
+        self.processes.push(there);
         self.group_changed();
     }
 
     /// Forgets a peer whose connection has ended.
     pub fn forget(&mut self, peer: PeerKey) {
-        if let Some(table) = self.tables.get_mut(peer as usize) {
-            *table = Table::new();
+        let index = peer as usize;
+        if index < self.tables.len() {
+            self.leave(index);
+            self.tables[index] = Table::new();
             self.group_changed();
         }
     }
 
-    /// Whether decisions depend on which processes there are.
-    pub fn counts_processes(&self) -> bool {
-        self.policy.counts_processes()
+    /// Takes a peer out of the processes that are connected.
+    fn leave(&mut self, index: usize) {
+        let Some(place) = self.tables[index].member.take() else { return };
+        self.members.swap_remove(place);
+        self.processes.swap_remove(place + 1);
+        if let Some(&moved) = self.members.get(place) {
+            self.tables[moved as usize].member = Some(place);
+        }
+    }
+
+    /// Changes whenever decisions may depend on it that a peer has come or gone.
+    /// Who keeps a part of a decision asks anew when it has.
+    #[inline]
+    pub const fn group_version(&self) -> u32 {
+        self.group_version
     }
 
     fn group_changed(&mut self) {
@@ -102,17 +131,10 @@ impl Selection {
             self.tables.resize_with(index + 1, Table::new);
         }
         let known = mechanisms.known(peer);
-        let processes = self.processes();
-        let Self { policy, here, tables, .. } = self;
+        let Self { policy, here, tables, processes, .. } = self;
         let table = &mut tables[index];
-        table.decisions = policy.decide(&situation(here, table, &processes, &known, config));
+        table.decisions = policy.decide(&situation(here, table, processes, &known, config));
         table.versions = versions;
-    }
-
-    /// Where the connected processes may run, this one first.
-    fn processes(&self) -> Vec<CpuSet> {
-        let others = self.tables.iter().filter(|table| table.is_connected).map(|table| table.there);
-        std::iter::once(self.here).chain(others).collect()
     }
 
     pub fn explain(
@@ -125,9 +147,8 @@ impl Selection {
         let unknown = Table::new();
         let table = self.tables.get(peer as usize).unwrap_or(&unknown);
         let known = mechanisms.known(peer);
-        let processes = self.processes();
         let mut explanation =
-            self.policy.explain(&situation(&self.here, table, &processes, &known, config), message);
+            self.policy.explain(&situation(&self.here, table, &self.processes, &known, config), message);
         if let Taken::By { mechanism, .. } = &explanation.taken {
             let taken = known.iter().find(|known| known.name == mechanism.as_str());
             explanation.notes.extend(taken.and_then(half));
@@ -159,7 +180,8 @@ fn situation<'a>(
     mechanisms: &'a [KnownMechanism],
     config: &'a Config,
 ) -> Situation<'a> {
-    Situation { here, there: &table.there, processes, mechanisms, config, is_connected: table.is_connected }
+    let is_connected = table.member.is_some();
+    Situation { here, there: &table.there, processes, mechanisms, config, is_connected }
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
 //! What can be wrong between the rules of one file: empty ranges, rules that
-//! overlap, rules that no message can reach.
+//! overlap, rules and keys that speak of no message.
+//!
+//! Cells and ways do not compete for messages as two rules of ways do. An eager
+//! rule says up to which length messages travel in cells; rules of ways speak of
+//! what is announced, so such a rule may begin within the range of an eager one
+//! before it. One that stands before an eager rule ends it where itself begins.
 
 use lmt_core::selection::{Reuse, Warmth};
 
-use crate::rules::{Bound, Rule};
+use super::known::Known;
+use super::lengths::{Lengths, common, covers, dma_mins, lengths};
+use crate::rules::{Bound, MechanismRange, Rule, Take};
 use crate::topology::Place;
-
-/// Values of DMAmin for which rules are compared: it is not known when a file
-/// is read, so only what holds for every value is called wrong.
-pub(super) const DMA_MIN_SAMPLES: [u64; 5] = [1, 64 << 10, 1 << 20, 16 << 20, u64::MAX];
-
-/// Lengths, both ends included; wide enough for the end behind the last.
-pub(super) type Lengths = (u128, u128);
 
 /// Something that is wrong; rules are told by their index.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,53 +28,265 @@ pub(super) enum Finding {
         /// The one that would not.
         later: usize,
     },
-    /// Earlier rules fit all that it fits.
+    /// Other rules fit all that it fits.
     Unreachable {
         /// Which.
         rule: usize,
-        /// Those that come before it and fit some of its messages.
+        /// Those that fit some of its messages.
         behind: Vec<usize>,
+    },
+    /// All that it fits is short enough to travel in cells.
+    Short {
+        /// Which.
+        rule: usize,
+        /// The rules that say so; where there is none, the key does.
+        eager: Vec<usize>,
+    },
+    /// None of the ways that it takes may be taken for its lengths.
+    OutOfRange {
+        /// Which.
+        rule: usize,
+        /// The ranges that say so.
+        ranges: Vec<usize>,
+    },
+    /// Rules say everywhere what the key `eager_max_bytes` says.
+    KeyUnused {
+        /// Those rules.
+        eager: Vec<usize>,
     },
 }
 
-/// The lengths between two bounds for one value of DMAmin; `None` when there
-/// are none.
-pub(super) fn lengths(above: Option<Bound>, up_to: Option<Bound>, dma_min: u64) -> Option<Lengths> {
-    let bytes = |bound: Bound| match bound {
-        Bound::Bytes(bytes) => u128::from(bytes),
-        Bound::DmaMin => u128::from(dma_min),
-    };
-    let first = above.map_or(0, |above| bytes(above) + 1);
-    let last = up_to.map_or(u128::from(u64::MAX), bytes);
-    (first <= last).then_some((first, last))
+/// What of a file is compared.
+pub(super) struct Subject<'a> {
+    pub rules: &'a [Rule],
+    pub ranges: &'a [MechanismRange],
+    /// What the file sets `eager_max_bytes` to.
+    pub eager_max_bytes: Option<u64>,
+    /// What the file sets DMAmin to, if it is a size.
+    pub dma_min: Option<u64>,
+    pub known: &'a Known,
 }
 
-/// Whether no length is in the range, whatever DMAmin is.
-pub(super) fn is_empty(above: Option<Bound>, up_to: Option<Bound>) -> bool {
-    DMA_MIN_SAMPLES.iter().all(|dma_min| lengths(above, up_to, *dma_min).is_none())
+/// Two processes, as rules tell them apart.
+#[derive(Clone, Copy)]
+struct Pair {
+    place: Place,
+    processes: u32,
 }
 
-/// Everything that is wrong between these rules of one file.
-pub(super) fn check(rules: &[Rule]) -> Vec<Finding> {
+/// Everything that is wrong.
+pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
+    let rules = subject.rules;
     let mut findings = Vec::new();
-    let is_empty = |rule: &Rule| is_empty(rule.above, rule.up_to);
     for (later, rule) in rules.iter().enumerate() {
-        if is_empty(rule) {
+        if subject.is_empty(rule) {
             findings.push(Finding::Empty { rule: later });
             continue;
         }
         let earlier: Vec<usize> = (0..later)
-            .filter(|at| conditions_meet(&rules[*at], rule) && ranges_meet(&rules[*at], rule))
+            .filter(|at| conditions_meet(&rules[*at], rule) && subject.ranges_meet(&rules[*at], rule))
             .collect();
-        if is_unreachable(rule, rules, &earlier) {
-            findings.push(Finding::Unreachable { rule: later, behind: earlier });
+        if let Some(finding) = subject.never_speaks(later, &earlier) {
+            findings.push(finding);
             continue;
         }
-        let overlap =
-            earlier.iter().find(|at| always_overlap(&rules[**at], rule) && !is_exception(&rules[**at], rule));
+        let overlap = earlier.iter().find(|at| {
+            let earlier = &rules[**at];
+            let compete = !is_eager(earlier) || is_eager(rule);
+            compete && subject.always_overlap(earlier, rule) && !is_exception(earlier, rule)
+        });
         findings.extend(overlap.map(|earlier| Finding::Overlap { earlier: *earlier, later }));
+        findings.extend(subject.out_of_range(later));
     }
+    findings.extend(subject.unused_key());
     findings
+}
+
+impl Subject<'_> {
+    /// Whether no length is in the rule's range, whatever DMAmin is.
+    fn is_empty(&self, rule: &Rule) -> bool {
+        self.is_empty_range(rule.above, rule.up_to)
+    }
+
+    /// Whether no length is in the range, whatever DMAmin is.
+    pub fn is_empty_range(&self, above: Option<Bound>, up_to: Option<Bound>) -> bool {
+        let values = dma_mins(self.dma_min, [above, up_to]);
+        values.into_iter().all(|dma_min| lengths(above, up_to, dma_min).is_none())
+    }
+
+    /// Whether some length is in both, for some value of DMAmin.
+    fn ranges_meet(&self, one: &Rule, other: &Rule) -> bool {
+        let values = dma_mins(self.dma_min, bounds(one).chain(bounds(other)));
+        values.into_iter().any(|dma_min| overlap_at(one, other, dma_min) == Some(true))
+    }
+
+    /// Whether the ranges have lengths in common for every DMAmin for which both
+    /// have any.
+    fn always_overlap(&self, one: &Rule, other: &Rule) -> bool {
+        let values = dma_mins(self.dma_min, bounds(one).chain(bounds(other)));
+        let mut each = values.into_iter().filter_map(|dma_min| overlap_at(one, other, dma_min)).peekable();
+        each.peek().is_some() && each.all(|overlap| overlap)
+    }
+
+    /// Every value of DMAmin that tells the rules of this file apart.
+    fn all_dma_mins(&self) -> Vec<u64> {
+        let key = self.eager_max_bytes.map(Bound::Bytes);
+        dma_mins(self.dma_min, self.rules.iter().flat_map(bounds).chain([key]))
+    }
+
+    /// The pairs of processes that a rule fits and others could tell apart.
+    fn pairs(&self, rule: &Rule) -> Vec<Pair> {
+        let least = rule.min_processes.unwrap_or(1);
+        let mut counts = vec![least];
+        // More processes mean more rules of ways that come before, but not that
+        // more travels in cells.
+        if self.rules.iter().any(is_eager) {
+            counts.extend(self.rules.iter().filter_map(|rule| rule.min_processes).filter(|c| *c > least));
+            counts.sort_unstable();
+            counts.dedup();
+        }
+        let each = |place| counts.iter().map(move |processes| Pair { place, processes: *processes });
+        places(rule).into_iter().flat_map(each).collect()
+    }
+
+    /// The rule that says what travels in cells between two processes.
+    fn eager_rule(&self, pair: Pair) -> Option<usize> {
+        self.rules.iter().position(|rule| is_eager(rule) && pair.fits(rule))
+    }
+
+    /// The lengths for which an eager rule holds: it ends where a rule of ways
+    /// begins that stands before it, fits the pair, and asks for nothing of a
+    /// message but its length.
+    fn eager_lengths(&self, eager: usize, pair: Pair, dma_min: u64) -> Option<Lengths> {
+        let (first, last) = lengths(self.rules[eager].above, self.rules[eager].up_to, dma_min)?;
+        let ways = self.rules[..eager].iter();
+        let ways = ways.filter(|rule| !is_eager(rule) && is_for_all_messages(rule) && pair.fits(rule));
+        let begin =
+            ways.filter_map(|rule| lengths(rule.above, rule.up_to, dma_min)).map(|range| range.0).min();
+        match begin {
+            Some(begin) if begin <= first => None,
+            Some(begin) => Some((first, last.min(begin - 1))),
+            None => Some((first, last)),
+        }
+    }
+
+    /// The longest message that this file has travel in cells between two
+    /// processes; the empty one always does.
+    fn eager_limit(&self, pair: Pair, dma_min: u64) -> u128 {
+        match self.eager_rule(pair) {
+            Some(rule) => self.eager_lengths(rule, pair, dma_min).map_or(0, |range| range.1),
+            None => self.eager_max_bytes.unwrap_or(0).into(),
+        }
+    }
+
+    /// Whether a rule says nothing of any message, whatever DMAmin is, and why.
+    fn never_speaks(&self, at: usize, earlier: &[usize]) -> Option<Finding> {
+        let rule = &self.rules[at];
+        let pairs = self.pairs(rule);
+        if is_eager(rule) {
+            let dma_mins = self.all_dma_mins();
+            let is_silent = pairs.iter().all(|pair| {
+                self.eager_rule(*pair) != Some(at)
+                    || dma_mins.iter().all(|dma_min| self.eager_lengths(at, *pair, *dma_min).is_none())
+            });
+            return is_silent.then(|| Finding::Unreachable { rule: at, behind: earlier.to_vec() });
+        }
+        let mut eager: Vec<usize> = pairs.iter().filter_map(|pair| self.eager_rule(*pair)).collect();
+        eager.sort_unstable();
+        eager.dedup();
+        let ways: Vec<usize> = earlier.iter().copied().filter(|at| !is_eager(&self.rules[*at])).collect();
+        if self.is_covered(rule, &pairs, &[]) {
+            return Some(Finding::Short { rule: at, eager });
+        }
+        self.is_covered(rule, &pairs, &ways).then(|| {
+            let mut behind: Vec<usize> = ways.into_iter().chain(eager).collect();
+            behind.sort_unstable();
+            Finding::Unreachable { rule: at, behind }
+        })
+    }
+
+    /// Whether cells and the `earlier` rules of ways together have all that a
+    /// rule of ways fits.
+    fn is_covered(&self, rule: &Rule, pairs: &[Pair], earlier: &[usize]) -> bool {
+        let earlier: Vec<&Rule> = earlier.iter().map(|at| &self.rules[*at]).collect();
+        let kinds = kinds(rule, &earlier);
+        self.all_dma_mins().into_iter().all(|dma_min| {
+            let Some(wanted) = lengths(rule.above, rule.up_to, dma_min) else { return true };
+            pairs.iter().all(|pair| {
+                let limit = self.eager_limit(*pair, dma_min);
+                kinds.iter().all(|kind| {
+                    let fitting = earlier.iter().filter(|rule| pair.fits(rule) && kind.fits(rule));
+                    let ranges = fitting.filter_map(|rule| lengths(rule.above, rule.up_to, dma_min));
+                    covers(ranges.chain([(0, limit)]).collect(), wanted)
+                })
+            })
+        })
+    }
+
+    /// Whether all that a rule takes is out of its own section's range for all
+    /// that the rule fits.
+    fn out_of_range(&self, at: usize) -> Option<Finding> {
+        let rule = &self.rules[at];
+        let Take::Ways(ways) = &rule.take else { return None };
+        let mut ranges: Vec<usize> = Vec::new();
+        for facts in ways.iter().flat_map(|way| self.known.meant(&way.name)) {
+            ranges.push(self.range_of(facts.name)?);
+        }
+        ranges.sort_unstable();
+        ranges.dedup();
+        let all = ranges.iter().flat_map(|at| [self.ranges[*at].above, self.ranges[*at].up_to]);
+        let is_out = dma_mins(self.dma_min, bounds(rule).chain(all)).into_iter().all(|dma_min| {
+            let Some(wanted) = lengths(rule.above, rule.up_to, dma_min) else { return true };
+            let of = |at: &usize| lengths(self.ranges[*at].above, self.ranges[*at].up_to, dma_min);
+            ranges.iter().filter_map(of).all(|range| common(range, wanted).is_none())
+        });
+        (is_out && !ranges.is_empty()).then_some(Finding::OutOfRange { rule: at, ranges })
+    }
+
+    /// The range of this file that holds for a mechanism: the longest name that
+    /// means it is the nearest.
+    fn range_of(&self, mechanism: &str) -> Option<usize> {
+        let means = |range: &MechanismRange| self.known.meant(&range.mechanism).any(|f| f.name == mechanism);
+        let meant = self.ranges.iter().enumerate().filter(|(_, range)| means(range));
+        meant.max_by_key(|(_, range)| range.mechanism.len()).map(|(at, _)| at)
+    }
+
+    fn unused_key(&self) -> Option<Finding> {
+        self.eager_max_bytes?;
+        let dma_mins = self.all_dma_mins();
+        let mut eager = Vec::new();
+        // Of more processes more rules hold.
+        for pair in Place::ALL.map(|place| Pair { place, processes: 1 }) {
+            let rule = self.eager_rule(pair)?;
+            if dma_mins.iter().any(|dma_min| self.eager_lengths(rule, pair, *dma_min).is_none()) {
+                return None;
+            }
+            eager.push(rule);
+        }
+        eager.sort_unstable();
+        eager.dedup();
+        Some(Finding::KeyUnused { eager })
+    }
+}
+
+impl Pair {
+    fn fits(self, rule: &Rule) -> bool {
+        (rule.places.is_empty() || rule.places.contains(&self.place))
+            && rule.min_processes.is_none_or(|least| self.processes >= least)
+    }
+}
+
+fn is_eager(rule: &Rule) -> bool {
+    rule.take == Take::Eager
+}
+
+/// Whether a rule asks for nothing of a message but its length.
+const fn is_for_all_messages(rule: &Rule) -> bool {
+    rule.contiguous.is_none() && rule.warmth.is_none() && rule.reuse.is_none()
+}
+
+fn bounds(rule: &Rule) -> impl Iterator<Item = Option<Bound>> + use<> {
+    [rule.above, rule.up_to].into_iter()
 }
 
 fn agree<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
@@ -95,24 +307,12 @@ fn conditions_meet(one: &Rule, other: &Rule) -> bool {
         && agree(&one.reuse, &other.reuse)
 }
 
-/// Whether some length is in both, for some value of DMAmin.
-fn ranges_meet(one: &Rule, other: &Rule) -> bool {
-    DMA_MIN_SAMPLES.iter().any(|dma_min| overlap_at(one, other, *dma_min) == Some(true))
-}
-
 /// Whether the ranges have lengths in common; `None` where one is empty, which
 /// says nothing.
 fn overlap_at(one: &Rule, other: &Rule, dma_min: u64) -> Option<bool> {
     let one = lengths(one.above, one.up_to, dma_min)?;
     let other = lengths(other.above, other.up_to, dma_min)?;
-    Some(one.0.max(other.0) <= one.1.min(other.1))
-}
-
-/// Whether the ranges have lengths in common for every DMAmin for which both
-/// have any.
-fn always_overlap(one: &Rule, other: &Rule) -> bool {
-    let mut each = DMA_MIN_SAMPLES.iter().filter_map(|dma_min| overlap_at(one, other, *dma_min)).peekable();
-    each.peek().is_some() && each.all(|overlap| overlap)
+    Some(common(one, other).is_some())
 }
 
 /// Whether the conditions of `earlier`, lengths aside, are a strict subset of
@@ -145,72 +345,37 @@ fn places(rule: &Rule) -> Vec<Place> {
     Place::ALL.into_iter().filter(|place| rule.places.is_empty() || rule.places.contains(place)).collect()
 }
 
-/// Whether the `earlier` rules together fit all that `rule` fits, whatever
-/// DMAmin is.
-fn is_unreachable(rule: &Rule, rules: &[Rule], earlier: &[usize]) -> bool {
-    // A rule that asks for fewer processes speaks at its own least number
-    // already, where those that ask for more do not.
-    let processes = rule.min_processes.unwrap_or(0);
-    let earlier: Vec<&Rule> =
-        earlier.iter().map(|at| &rules[*at]).filter(|e| e.min_processes.unwrap_or(0) <= processes).collect();
-    !earlier.is_empty()
-        && DMA_MIN_SAMPLES.iter().all(|dma_min| {
-            let Some(wanted) = lengths(rule.above, rule.up_to, *dma_min) else { return true };
-            cells(rule, &earlier).all(|cell| {
-                let fitting = earlier.iter().filter(|rule| cell.fits(rule));
-                covers(fitting.filter_map(|rule| lengths(rule.above, rule.up_to, *dma_min)).collect(), wanted)
-            })
-        })
-}
-
-/// Whether the ranges together hold all of `wanted`.
-fn covers(mut ranges: Vec<Lengths>, wanted: Lengths) -> bool {
-    ranges.sort_unstable();
-    let mut next = wanted.0;
-    for (first, last) in ranges {
-        if first <= next && last >= next {
-            next = last + 1;
-        }
-    }
-    next > wanted.1
-}
-
-/// A kind of message, lengths and processes aside.
-struct Cell {
-    place: Place,
+/// What a message is, apart from its length.
+struct MessageKind {
     contiguous: bool,
     warmth: Warmth,
     reuse: Reuse,
 }
 
-impl Cell {
+impl MessageKind {
     fn fits(&self, rule: &Rule) -> bool {
-        (rule.places.is_empty() || rule.places.contains(&self.place))
-            && rule.contiguous.is_none_or(|contiguous| contiguous == self.contiguous)
+        rule.contiguous.is_none_or(|contiguous| contiguous == self.contiguous)
             && rule.warmth.is_none_or(|warmth| warmth == self.warmth)
             && rule.reuse.is_none_or(|reuse| reuse == self.reuse)
     }
 }
 
 /// Every kind of message that a rule fits and the `others` could tell apart.
-fn cells(rule: &Rule, others: &[&Rule]) -> impl Iterator<Item = Cell> {
+fn kinds(rule: &Rule, others: &[&Rule]) -> Vec<MessageKind> {
     let tells = |condition: fn(&Rule) -> bool| others.iter().any(|other| condition(other));
     let segments = values(rule.contiguous, tells(|other| other.contiguous.is_some()), &[false, true]);
     let warmth = [Warmth::Unknown, Warmth::Warm, Warmth::Cold];
     let warmth = values(rule.warmth, tells(|other| other.warmth.is_some()), &warmth);
     let reuse = [Reuse::Unknown, Reuse::Once, Reuse::Again];
     let reuse = values(rule.reuse, tells(|other| other.reuse.is_some()), &reuse);
-    let mut cells = Vec::new();
-    for place in places(rule) {
-        for contiguous in &segments {
-            for warmth in &warmth {
-                let with =
-                    |reuse: &Reuse| Cell { place, contiguous: *contiguous, warmth: *warmth, reuse: *reuse };
-                cells.extend(reuse.iter().map(with));
-            }
+    let mut kinds = Vec::new();
+    for contiguous in segments {
+        for warmth in &warmth {
+            let with = |reuse: &Reuse| MessageKind { contiguous, warmth: *warmth, reuse: *reuse };
+            kinds.extend(reuse.iter().map(with));
         }
     }
-    cells.into_iter()
+    kinds
 }
 
 /// The values of a condition that are to be tried: the one that the rule has, or

@@ -53,6 +53,11 @@ impl Known {
         names
     }
 
+    /// A mechanism's name, for help by an example.
+    pub(super) fn example(&self) -> &'static str {
+        self.mechanisms.first().map_or("NAME", |facts| facts.name)
+    }
+
     /// The mechanisms that a name means: one, or those of a family.
     pub fn meant<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a MechanismFacts> {
         let way = WayName { name: name.to_owned(), model: None };

@@ -7,10 +7,12 @@
 //! documentation is written and against which files are checked.
 
 mod checks;
+mod compare;
 mod document;
 mod environment;
 mod fingerprint;
 mod known;
+mod lengths;
 mod load;
 mod problem;
 mod read;

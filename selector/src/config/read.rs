@@ -9,8 +9,8 @@ use lmt_core::keys::Value;
 use toml::de::{DeTable, DeValue};
 
 use super::known::Known;
-use super::problem::{Mark, Problem};
-use super::reader::{Field, Reader, meant, way};
+use super::problem::Problem;
+use super::reader::{Field, Places, Reader, RulePlace, meant, way};
 use super::table::{self, BY_CORES, BY_PROCESSES, MAX_READERS};
 use super::value::{Wrong, from_toml, type_of, whole};
 use crate::configuration::DmaMinSetting;
@@ -73,7 +73,8 @@ pub fn parse_file(
     authority: Authority,
     known: &Known,
 ) -> Result<Parsed, Vec<Problem>> {
-    let mut reader = Reader { path, source: Arc::from(text), known, problems: Vec::new() };
+    let mut reader =
+        Reader { path, source: Arc::from(text), known, problems: Vec::new(), places: Places::default() };
     let (root, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         syntax(&mut reader, error);
@@ -100,6 +101,7 @@ pub fn parse_file(
     for field in root.get_ref() {
         top_level(&mut reader, &mut parsed, field);
     }
+    super::compare::compare(&mut reader, &parsed);
     match (&parsed.calibration, authority) {
         (Some(_), Authority::User) => parsed.layer.authority = Authority::Calibration,
         (None, _) if !parsed.layer.figures.is_empty() => {
@@ -174,6 +176,7 @@ fn endpoint(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>) 
                     ways(reader, field, names);
                 }
                 parsed.endpoint.push((key.name, value, reader.line(field.0.span().start)));
+                reader.places.endpoint.push((key.name, field.0.span()));
             }
             Err(wrong) => reader.wrong_value(field, &wrong),
         }
@@ -245,7 +248,8 @@ pub(super) fn dma_min(text: &str) -> Result<DmaMinSetting, Wrong> {
 }
 
 fn mechanisms(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>) {
-    let Some(table) = reader.table(field, "[mechanism.NAME], for instance [mechanism.shm]") else { return };
+    let example = format!("[mechanism.NAME], for instance [mechanism.{}]", reader.known.example());
+    let Some(table) = reader.table(field, &example) else { return };
     for field in table {
         let name: &str = field.0.get_ref();
         let known = reader.known;
@@ -281,11 +285,9 @@ fn mechanism(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>)
         }
         bounds.push(field.1.span());
     }
-    if super::checks::is_empty(range.above, range.up_to) {
-        empty_range(reader, &bounds);
-    }
     if range.above.is_some() || range.up_to.is_some() {
         parsed.layer.ranges.push(range);
+        reader.places.ranges.push(RulePlace { header: field.0.span(), bounds });
     }
 }
 
@@ -308,17 +310,6 @@ fn mechanism_key(reader: &mut Reader<'_>, parsed: &mut Parsed, name: &str, field
         }
         Err(wrong) => reader.wrong_value(field, &wrong),
     }
-}
-
-/// Notes that a range holds no length.
-pub(super) fn empty_range(reader: &mut Reader<'_>, bounds: &[Range<usize>]) {
-    let label = |span: &Range<usize>| Mark { span: span.clone(), label: "bound of the range".to_owned() };
-    let message = "no length is in this range".to_owned();
-    reader.problem(
-        bounds.iter().map(label).collect(),
-        message,
-        "`up_to` must be more than `above`".to_owned(),
-    );
 }
 
 fn calibration(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>) {

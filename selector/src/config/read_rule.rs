@@ -2,21 +2,16 @@
 
 use std::ops::Range;
 
+use lmt_core::config::EAGER_MOST_BYTES;
 use lmt_core::selection::{Reuse, Warmth};
 use toml::de::{DeTable, DeValue};
 
-use super::checks::{self, Finding};
-use super::problem::Mark;
-use super::read::empty_range;
-use super::reader::{Field, Reader};
+use super::reader::{Field, Reader, RulePlace};
 use super::table;
 use super::value::{Wrong, not_whole, type_of, whole};
 use crate::rules::{Bound, Figure, Rule, Take};
 use crate::size;
 use crate::topology::Place;
-
-/// The longest message that may travel in cells.
-const MOST_EAGER_BYTES: u64 = 1 << 20;
 
 /// The most rules of one file: they are compared with each other whenever it is
 /// read.
@@ -25,12 +20,10 @@ const MOST_RULES: usize = 1024;
 /// A rule and where it stands.
 struct Placed {
     rule: Rule,
-    header: Range<usize>,
-    /// Where its bounds stand; of no bound, nothing.
-    bounds: Vec<Range<usize>>,
+    place: RulePlace,
 }
 
-/// The rules of a file, checked one by one and against each other.
+/// The rules of a file, checked one by one.
 pub(super) fn rules(reader: &mut Reader<'_>, field: Field<'_, '_>) -> Vec<Rule> {
     let tables = reader.tables(field, "[[rule]]");
     if let Some((span, _)) = tables.get(MOST_RULES) {
@@ -38,49 +31,18 @@ pub(super) fn rules(reader: &mut Reader<'_>, field: Field<'_, '_>) -> Vec<Rule> 
         reader.wrong(span.clone(), "one too many", message, format!("write at most {MOST_RULES}"));
         return Vec::new();
     }
-    // Of a rule that cannot be read nothing can be said beside the others.
+    let count = tables.len();
     let placed: Vec<Placed> =
         tables.into_iter().filter_map(|(span, table)| rule(reader, span, table)).collect();
-    let (rules, places): (Vec<Rule>, Vec<_>) =
-        placed.into_iter().map(|placed| (placed.rule, (placed.header, placed.bounds))).unzip();
-    for finding in checks::check(&rules) {
-        report(reader, &rules, &places, &finding);
-    }
+    reader.places.lacks_rules = placed.len() < count;
+    let (rules, places) = placed.into_iter().map(|placed| (placed.rule, placed.place)).unzip();
+    reader.places.rules = places;
     rules
-}
-
-fn report(
-    reader: &mut Reader<'_>,
-    rules: &[Rule],
-    places: &[(Range<usize>, Vec<Range<usize>>)],
-    finding: &Finding,
-) {
-    let mark = |rule: usize, label: &str| Mark { span: places[rule].0.clone(), label: label.to_owned() };
-    match finding {
-        Finding::Empty { rule } => empty_range(reader, &places[*rule].1),
-        Finding::Overlap { earlier, later } => {
-            let message = format!(
-                "this rule and the one on line {} fit the same messages, and neither is an exception of the other",
-                rules[*earlier].line
-            );
-            let help = "let one begin where the other ends, or give the earlier one conditions (place, segments, sender, reuse, min_processes) that the later one leaves open";
-            let marks = vec![mark(*later, "overlaps"), mark(*earlier, "with this one, which would speak")];
-            reader.problem(marks, message, help.to_owned());
-        }
-        Finding::Unreachable { rule, behind } => {
-            let message =
-                "no message reaches this rule: what comes before it fits all that it fits".to_owned();
-            let others = behind.iter().map(|earlier| mark(*earlier, "comes before it"));
-            let marks = std::iter::once(mark(*rule, "never speaks")).chain(others).collect();
-            reader.problem(marks, message, "remove it, or put it before them".to_owned());
-        }
-    }
 }
 
 fn rule(reader: &mut Reader<'_>, header: Range<usize>, table: &DeTable<'_>) -> Option<Placed> {
     let problems = reader.problems.len();
-    let line = reader.line(header.start);
-    let mut rule = Rule {
+    let rule = Rule {
         above: None,
         up_to: None,
         places: Vec::new(),
@@ -90,62 +52,64 @@ fn rule(reader: &mut Reader<'_>, header: Range<usize>, table: &DeTable<'_>) -> O
         min_processes: None,
         take: Take::Eager,
         max_readers: None,
-        line,
+        line: reader.line(header.start),
     };
-    let mut bounds = Vec::new();
+    let mut placed = Placed { rule, place: RulePlace { header, bounds: Vec::new() } };
     let mut take_span = None;
     for field in table {
-        match field.0.get_ref().as_ref() {
-            "above" => {
-                rule.above = reader.bound(field);
-                bounds.push(field.1.span());
-            }
-            "up_to" => {
-                rule.up_to = reader.bound(field);
-                bounds.push(field.1.span());
-            }
-            "place" => rule.places = places(reader, field),
-            "segments" => rule.contiguous = reader.word(field, &[("one", true), ("many", false)]),
-            "sender" => rule.warmth = reader.word(field, &[("warm", Warmth::Warm), ("cold", Warmth::Cold)]),
-            "reuse" => rule.reuse = reader.word(field, &[("again", Reuse::Again), ("once", Reuse::Once)]),
-            "min_processes" => rule.min_processes = count(reader, field, 2, 65536),
-            "max_readers" => rule.max_readers = count(reader, field, 1, u32::MAX),
-            "take" => {
-                take_span = Some(field.1.span());
-                rule.take = take(reader, field).unwrap_or(Take::Eager);
-            }
-            _ => reader.unknown_key(field.0, "[[rule]]", &table::names(table::RULE)),
+        if field.0.get_ref() == "take" {
+            take_span = Some(field.1.span());
         }
+        rule_key(reader, &mut placed, field);
     }
     match take_span {
         None => {
             let message = "this rule does not say what is taken".to_owned();
-            reader.wrong(
-                header.clone(),
-                "`take` is missing",
-                message,
-                "write take = \"eager\" or a list of ways, such as take = [\"shm\"]",
-            );
+            let example = reader.known.example();
+            let help = format!("write take = \"eager\" or a list of ways, such as take = [\"{example}\"]");
+            reader.wrong(placed.place.header.clone(), "`take` is missing", message, help);
         }
-        Some(span) if reader.problems.len() == problems && rule.take == Take::Eager => {
-            eager(reader, &rule, span)
+        Some(span) if reader.problems.len() == problems && placed.rule.take == Take::Eager => {
+            eager(reader, &placed.rule, span)
         }
         Some(_) => {}
     }
-    (reader.problems.len() == problems).then_some(Placed { rule, header, bounds })
+    (reader.problems.len() == problems).then_some(placed)
+}
+
+fn rule_key(reader: &mut Reader<'_>, placed: &mut Placed, field: Field<'_, '_>) {
+    let Placed { rule, place } = placed;
+    match field.0.get_ref().as_ref() {
+        "above" => {
+            rule.above = reader.bound(field);
+            place.bounds.push(field.1.span());
+        }
+        "up_to" => {
+            rule.up_to = reader.bound(field);
+            place.bounds.push(field.1.span());
+        }
+        "place" => rule.places = places(reader, field),
+        "segments" => rule.contiguous = reader.word(field, &[("one", true), ("many", false)]),
+        "sender" => rule.warmth = reader.word(field, &[("warm", Warmth::Warm), ("cold", Warmth::Cold)]),
+        "reuse" => rule.reuse = reader.word(field, &[("again", Reuse::Again), ("once", Reuse::Once)]),
+        "min_processes" => rule.min_processes = count(reader, field, 2, 65536),
+        "max_readers" => rule.max_readers = count(reader, field, 1, u32::MAX),
+        "take" => rule.take = take(reader, field).unwrap_or(Take::Eager),
+        _ => reader.unknown_key(field.0, "[[rule]]", &table::names(table::RULE)),
+    }
 }
 
 /// What holds for rules that take cells.
 fn eager(reader: &mut Reader<'_>, rule: &Rule, span: Range<usize>) {
     let begins_at_0 = matches!(rule.above, None | Some(Bound::Bytes(0)));
-    let ends = matches!(rule.up_to, Some(Bound::Bytes(bytes)) if bytes <= MOST_EAGER_BYTES);
+    let ends = matches!(rule.up_to, Some(Bound::Bytes(bytes)) if bytes <= EAGER_MOST_BYTES);
     if !begins_at_0 {
         let message = "a rule that takes \"eager\" begins at the shortest message".to_owned();
         reader.wrong(span.clone(), "taken by this rule", message, "leave `above` out");
     }
     if !ends {
         let message =
-            format!("a rule that takes \"eager\" ends at {} at most", size::written(MOST_EAGER_BYTES));
+            format!("a rule that takes \"eager\" ends at {} at most", size::written(EAGER_MOST_BYTES));
         reader.wrong(
             span.clone(),
             "taken by this rule",
@@ -157,7 +121,18 @@ fn eager(reader: &mut Reader<'_>, rule: &Rule, span: Range<usize>) {
         let message =
             "`max_readers` has no effect where cells are taken: nobody reads them out of the sender"
                 .to_owned();
-        reader.wrong(span, "taken by this rule", message, "leave `max_readers` out");
+        reader.wrong(span.clone(), "taken by this rule", message, "leave `max_readers` out");
+    }
+    let of_a_message = [
+        ("segments", rule.contiguous.is_some()),
+        ("sender", rule.warmth.is_some()),
+        ("reuse", rule.reuse.is_some()),
+    ];
+    for (key, _) in of_a_message.into_iter().filter(|(_, is_set)| *is_set) {
+        let message = format!(
+            "a rule that takes \"eager\" cannot ask for `{key}`: the length up to which cells are taken is the same for all messages to a peer"
+        );
+        reader.wrong(span.clone(), "taken by this rule", message, format!("leave `{key}` out"));
     }
 }
 
@@ -221,7 +196,8 @@ fn take(reader: &mut Reader<'_>, field: Field<'_, '_>) -> Option<Take> {
         return Some(Take::Eager);
     }
     let mut ways = Vec::new();
-    for (span, text) in texts(reader, field, "\"eager\" or a list of ways, such as [\"shm\"]") {
+    let rule = format!("\"eager\" or a list of ways, such as [\"{}\"]", reader.known.example());
+    for (span, text) in texts(reader, field, &rule) {
         if text == "eager" {
             let message = "\"eager\" cannot stand in a list of ways".to_owned();
             reader.wrong(span, "this way", message, "write take = \"eager\", or name mechanisms only");
@@ -280,7 +256,10 @@ fn figure(reader: &mut Reader<'_>, header: Range<usize>, table: &DeTable<'_>) ->
             },
             // What a mechanism was called when it was measured need not be
             // known any more.
-            "way" => way = reader.text(field, "a way such as \"cma:get\", or \"eager\"").map(str::to_owned),
+            "way" => {
+                let rule = format!("a way such as \"{}\", or \"eager\"", reader.known.example());
+                way = reader.text(field, &rule).map(str::to_owned);
+            }
             "median_ns" => {
                 median_ns = whole(field.1.get_ref());
                 if median_ns.is_none() {

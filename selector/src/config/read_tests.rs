@@ -78,7 +78,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("endpoint = 5\n", "1:12", "not a table"),
     ("rule = 5\n", "1:8", "not a list of tables"),
     ("rule = [5]\n", "1:9", "not a table"),
-    ("mechanism = 5\n", "1:13", "[mechanism.shm]"),
+    ("mechanism = 5\n", "1:13", "[mechanism.cma]"),
     ("[endpoint]\nspins = \"5\"\n", "2:9", "without quotes"),
     ("[endpoint]\nspins = 1.5\n", "2:9", "is a number with a point"),
     ("[endpoint]\nspins = -1\n", "2:9", "negative"),
@@ -117,6 +117,57 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("[[rule]]\nup_to = \"DMAmin\"\ntake = \"eager\"\n", "3:8", "ends at 1 MiB at most"),
     ("[[rule]]\nabove = 1\nup_to = 9\ntake = \"eager\"\n", "4:8", "leave `above` out"),
     ("[[rule]]\nup_to = 9\nmax_readers = 9\ntake = \"eager\"\n", "4:8", "leave `max_readers` out"),
+    ("[[rule]]\nup_to = 9\nsegments = \"one\"\ntake = \"eager\"\n", "4:8", "leave `segments` out"),
+    ("[[rule]]\nup_to = 9\nsender = \"warm\"\ntake = \"eager\"\n", "4:8", "leave `sender` out"),
+    ("[[rule]]\nup_to = 9\nreuse = \"once\"\ntake = \"eager\"\n", "4:8", "leave `reuse` out"),
+    // Rules beside others, keys and ranges.
+    (
+        "[[rule]]\nup_to = \"64 KiB\"\ntake = \"eager\"\n[[rule]]\nup_to = \"64 KiB\"\ntake = \"shm\"\n",
+        "4:1",
+        "all that it fits travels in cells",
+    ),
+    (
+        "[[rule]]\nup_to = 4096\ntake = \"shm\"\n[endpoint]\neager_max_bytes = 4096\n",
+        "1:1",
+        "let less travel in cells",
+    ),
+    ("[[rule]]\nup_to = 0\ntake = \"shm\"\n", "1:1", "only the empty message"),
+    (
+        "[[rule]]\nabove = 9\nup_to = 99\nsender = \"cold\"\ntake = \"shm\"\n[[rule]]\nup_to = 99\ntake = \"eager\"\n",
+        "1:1",
+        "all that it fits travels in cells",
+    ),
+    (
+        "[[rule]]\ntake = \"shm\"\n[[rule]]\nup_to = 99\ntake = \"eager\"\n",
+        "3:1",
+        "no message reaches this rule",
+    ),
+    (
+        "[[rule]]\nabove = 9\ntake = \"shm\"\n[[rule]]\nup_to = 99\ntake = \"eager\"\n",
+        "4:1",
+        "the one on line 1 fit the same messages",
+    ),
+    (
+        "[endpoint]\neager_max_bytes = 5\n[[rule]]\nup_to = 9\ntake = \"eager\"\n",
+        "2:1",
+        "`eager_max_bytes` has no effect",
+    ),
+    (
+        "[mechanism.cma]\nabove = \"1 MiB\"\n[[rule]]\nup_to = \"64 KiB\"\ntake = [\"cma\"]\n",
+        "3:1",
+        "nothing that this rule takes may be taken",
+    ),
+    (
+        "[mechanism.net]\nabove = \"DMAmin\"\n[[rule]]\nup_to = \"DMAmin\"\ntake = [\"net-slow\", \"net-fast:put\"]\n",
+        "3:1",
+        "nothing that this rule takes may be taken",
+    ),
+    (
+        "[selection]\ndma_min = \"2 MiB\"\n[[rule]]\nabove = \"4 MiB\"\nup_to = \"DMAmin\"\ntake = \"shm\"\n",
+        "4:9",
+        "no length is in this range",
+    ),
+    ("[calibration]\n[endpoint]\nmechanisms = [\"cma\"]\n", "3:1", "leaves out no mechanism"),
     ("[[rule]]\ntake = [\"eager\", \"shm\"]\n", "2:9", "cannot stand in a list"),
     ("[[rule]]\ntake = [\"shm\", \"shm\"]\n", "2:16", "named twice"),
     ("[[rule]]\nplace = [\"other\", \"other\"]\ntake = \"shm\"\n", "2:19", "named twice"),
@@ -208,6 +259,35 @@ fn an_exception_may_stand_before_its_rule() {
         "[[rule]]\nplace = \"shared-l2\"\nabove = 5\ntake = \"shm\"\n[[rule]]\nup_to = 9\ntake = \"cma\"\n[[rule]]\nabove = 9\ntake = \"net\"\n",
     );
     assert!(told.is_empty(), "{told:#?}");
+}
+
+/// Rules of ways speak of what is announced, whatever an eager rule before them
+/// says; and bounds that leave something for a rule to take leave it be.
+#[test]
+fn what_means_something_is_accepted() {
+    let right = [
+        "[[rule]]\nup_to = \"64 KiB\"\ntake = \"eager\"\n[[rule]]\ntake = [\"shm\"]\n",
+        "[[rule]]\nup_to = \"64 KiB\"\ntake = \"eager\"\n[[rule]]\nabove = 9\nup_to = \"1 MiB\"\ntake = [\"shm\"]\n",
+        "[[rule]]\nplace = \"shared-l2\"\nabove = 9\nup_to = 99\ntake = \"shm\"\n[[rule]]\nup_to = 99\ntake = \"eager\"\n",
+        "[endpoint]\neager_max_bytes = 5\n[[rule]]\nplace = \"other\"\nup_to = 9\ntake = \"eager\"\n",
+        "[endpoint]\neager_max_bytes = 5\n[[rule]]\nup_to = 6\ntake = \"shm\"\n",
+        "[mechanism.cma]\nabove = \"1 MiB\"\n[[rule]]\nup_to = \"2 MiB\"\ntake = [\"cma\"]\n",
+        "[mechanism.cma]\nabove = \"1 MiB\"\n[[rule]]\nup_to = \"64 KiB\"\ntake = [\"cma\", \"shm\"]\n",
+        "[mechanism.net]\nabove = \"1 MiB\"\n[mechanism.net-slow]\nup_to = \"1 MiB\"\n[[rule]]\nup_to = \"64 KiB\"\ntake = [\"net\"]\n",
+        "[calibration]\n[endpoint]\neager_max_bytes = 5\n[selection]\nmax_readers = 3\n",
+    ];
+    for text in right {
+        assert!(complaints(text).is_empty(), "{text}\n{:#?}", complaints(text));
+    }
+}
+
+/// What cannot be read is told, and not what would be wrong without it.
+#[test]
+fn a_rule_that_cannot_be_read_makes_no_other_unreachable() {
+    let told = complaints(
+        "[[rule]]\nplace = \"shared-l2\"\nabove = \"9 kB\"\nup_to = 9999\ntake = \"shm\"\n[[rule]]\nup_to = \"64 KiB\"\ntake = \"eager\"\n[[rule]]\nup_to = \"32 KiB\"\ntake = \"cma\"\n",
+    );
+    assert_eq!(told.len(), 1, "{told:#?}");
 }
 
 #[test]

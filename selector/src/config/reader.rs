@@ -26,6 +26,27 @@ pub(super) struct Reader<'f> {
     pub source: Arc<str>,
     pub known: &'f Known,
     pub problems: Vec<Problem>,
+    pub places: Places,
+}
+
+/// Where the parts of a file stand that are compared once all of it is read.
+#[derive(Default)]
+pub(super) struct Places {
+    /// Of each rule.
+    pub rules: Vec<RulePlace>,
+    /// Whether some rule could not be read.
+    pub lacks_rules: bool,
+    /// Of each mechanism's range.
+    pub ranges: Vec<RulePlace>,
+    /// The keys of `[endpoint]`, by name.
+    pub endpoint: Vec<(&'static str, Range<usize>)>,
+}
+
+/// Where a table with bounds of lengths stands.
+pub(super) struct RulePlace {
+    pub header: Range<usize>,
+    /// Its bounds; of none, nothing.
+    pub bounds: Vec<Range<usize>>,
 }
 
 impl Reader<'_> {

@@ -248,7 +248,7 @@ pub(super) const FIGURE: &[Field] = &[
     },
     measured("off_cache", "true or false", "", "whether the buffers were out of the caches"),
     measured("bytes", "size", "bytes", "the message's length"),
-    measured("way", "text", "", "by which way: eager, or a mechanism and who copies, such as cma:get"),
+    measured("way", "text", "", "by which way: eager, or a mechanism and who copies, NAME:get"),
     measured("median_ns", "whole number", "nanoseconds", "the median time of one transfer"),
 ];
 

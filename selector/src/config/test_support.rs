@@ -96,6 +96,9 @@ pub(super) fn any_rule() -> impl Strategy<Value = Rule> {
             };
             match kind {
                 0 => Rule {
+                    contiguous: None,
+                    warmth: None,
+                    reuse: None,
                     above: None,
                     up_to: Some(Bound::Bytes(end)),
                     take: Take::Eager,

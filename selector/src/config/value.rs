@@ -145,7 +145,7 @@ pub(super) fn from_toml(kind: Kind, value: &DeValue<'_>) -> Result<Value, Wrong>
         (Kind::Mechanisms, DeValue::Array(list)) => {
             let names = list.iter().map(|name| name.get_ref().as_str().map(str::to_owned));
             Value::Names(names.collect::<Option<_>>().ok_or_else(|| {
-                Wrong::new("is a list of more than names", format!("it must be {rule}, such as [\"shm\"]"))
+                Wrong::new("is a list of more than names", format!("it must be {rule}, each name in quotes"))
             })?)
         }
         (Kind::Flag, DeValue::Boolean(flag)) => Value::Flag(*flag),

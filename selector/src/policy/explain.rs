@@ -2,8 +2,9 @@
 
 use lmt_core::selection::{Explanation, Message, Source, Taken, Warmth};
 
-use super::pair::{DMA_MIN_UNKNOWN_BYTES, Eager, Pair, Threshold, is_for_all_messages};
-use super::ways::{Origin, Plan, Spoke};
+use super::authority::Eager;
+use super::pair::{DMA_MIN_UNKNOWN_BYTES, Pair, Threshold, is_for_all_messages};
+use super::ways::{Plan, Spoke};
 use super::words::{self, heading, in_order, length};
 use crate::rules::{Layer, Take};
 
@@ -15,13 +16,16 @@ pub(super) struct Case<'p, 'a> {
     pub plan: Plan<'a>,
     /// Set when the message travels in cells.
     pub eager: Option<Eager<'a>>,
+    /// The limit of cells, whether it is within it or not.
+    pub limit: Option<Eager<'a>>,
 }
 
 pub(super) fn explain(pair: &Pair<'_>, message: &Message) -> Explanation {
     let mut plan = pair.plan(message.bytes, message.variant());
     plan.crowd(message.readers);
-    let eager = pair.eager().filter(|eager| message.bytes <= eager.bytes);
-    let case = Case { pair, message, plan, eager };
+    let limit = pair.eager();
+    let eager = limit.filter(|eager| message.bytes <= eager.bytes);
+    let case = Case { pair, message, plan, eager, limit };
     let (rule, source) = case.rule_and_source();
     Explanation {
         bytes: message.bytes,
@@ -74,10 +78,16 @@ impl Case<'_, '_> {
         let taken = self.plan.ways.first();
         match self.plan.spoke {
             Spoke::Names(names) => (
-                format!("mechanisms by name, whatever the rules say: {}", in_order(names)),
-                self.names_source(),
+                match self.pair.rank_of_names() {
+                    None => format!("mechanisms by name, whatever the rules say: {}", in_order(names)),
+                    Some(_) => format!(
+                        "mechanisms by name, before the rules of the same file and of lower ones: {}",
+                        in_order(names)
+                    ),
+                },
+                self.pair.names_source(),
             ),
-            _ if taken.is_some_and(|way| way.origin == Origin::Own) => (
+            _ if taken.is_some_and(|way| way.origin == super::ways::Origin::Own) => (
                 "a mechanism that the program brings goes before the built-in rules".to_owned(),
                 Source::Call,
             ),
@@ -87,13 +97,6 @@ impl Case<'_, '_> {
                 (rule.to_owned(), Source::Default { line: None })
             }
         }
-    }
-
-    /// Who has named mechanisms. Where the policy was not told, only the call
-    /// that gave the configuration can have done it.
-    pub(super) fn names_source(&self) -> Source {
-        let source = self.pair.policy.configuration.sources.get("mechanisms");
-        source.cloned().unwrap_or(Source::Call)
     }
 
     fn notes(&self) -> Vec<String> {
@@ -108,7 +111,11 @@ impl Case<'_, '_> {
             );
         }
         notes.push(self.dma_min());
+        notes.extend(self.cut());
+        notes.extend(self.without_a_rule());
+        notes.extend(self.restricted());
         notes.extend(self.unusual());
+        notes.extend(self.out_of_range());
         notes.extend(self.cap());
         notes.extend(self.direction());
         notes.extend(self.passed_over());
@@ -143,41 +150,17 @@ impl Case<'_, '_> {
         }
     }
 
-    /// That the way taken is not one that was asked for first.
-    fn unusual(&self) -> Option<String> {
-        let way = self.plan.ways.first().filter(|_| self.eager.is_none())?;
-        match self.plan.spoke {
-            Spoke::Rule(..) if way.origin == Origin::Usual => {
-                Some("of the ways that the rule names none works here within its range".to_owned())
-            }
-            _ if !way.is_in_range => {
-                let (layer, range) = self.pair.range_of(way.known.name)?;
-                Some(format!(
-                    "{} is set for {} only ({}), but nothing else works",
-                    way.known.name,
-                    self.pair.range_lengths(range),
-                    words::source(layer, range.line)
-                ))
-            }
-            _ => None,
-        }
-    }
-
     fn cap(&self) -> Option<String> {
-        let Plan { max_readers, spoke, .. } = &self.plan;
+        let Plan { max_readers, cap_source, .. } = &self.plan;
         if self.eager.is_some() || *max_readers == u32::MAX {
             return None;
         }
-        let source = match spoke {
-            Spoke::Rule(layer, rule) if rule.max_readers.is_some() => words::source(layer, rule.line),
-            _ => self.pair.source_of("max_readers"),
-        };
         let readers = self.message.readers;
         let now = match self.plan.is_crowded(readers) {
             true => format!("{readers} now, so ways by which the receiver reads come last"),
             false => format!("{readers} now"),
         };
-        Some(format!("at most {max_readers} messages of this process are read at once ({source}); {now}"))
+        Some(format!("at most {max_readers} messages of this process are read at once ({cap_source}); {now}"))
     }
 
     /// Rules that take cells and ask for what is not known when a message is

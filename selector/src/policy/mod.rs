@@ -5,7 +5,9 @@
 //! a peer, in which each message is looked up, and [`Policy::explain`] tells of
 //! one message why. Both ask the same [`pair::Pair`], so that they agree.
 
+mod authority;
 mod explain;
+mod notes;
 mod pair;
 mod ways;
 mod why;
@@ -206,5 +208,7 @@ mod tests;
 
 #[cfg(test)]
 mod agreement_tests;
+#[cfg(test)]
+mod authority_tests;
 #[cfg(test)]
 mod test_support;

@@ -1,19 +1,14 @@
 //! What holds for messages from this process to one other.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use lmt_core::selection::{Situation, Source, Variant, Warmth};
+use lmt_core::selection::{Situation, Source, Variant, Warmth, WayName};
 
 use super::RulePolicy;
 use crate::configuration::DmaMinSetting;
 use crate::dma_min::DmaMin;
-use crate::rules::{Authority, Bound, Layer, MechanismRange, Rule, Take};
+use crate::rules::{Bound, Layer, MechanismRange, Rule, Take};
 use crate::topology::{Machine, Place};
-
-/// Messages of more than this never travel in cells: what
-/// [`lmt_core::config::KEYS`] allows for `eager_max_bytes`.
-const EAGER_MOST_BYTES: u64 = 1 << 20;
 
 /// What DMAmin is taken to be where no cache is known: that of the machine for
 /// which it was derived (ICPP 2009 section 3.5).
@@ -40,14 +35,6 @@ impl Threshold {
     }
 }
 
-/// Up to where messages travel in cells, and who says so.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Eager<'a> {
-    pub bytes: u64,
-    /// The rule, with its layer; the key `eager_max_bytes` when there is none.
-    pub rule: Option<(&'a Layer, &'a Rule)>,
-}
-
 /// Two processes, as far as rules ask for them.
 pub(super) struct Pair<'a> {
     pub policy: &'a RulePolicy,
@@ -63,10 +50,7 @@ impl<'a> Pair<'a> {
     /// anywhere.
     pub(super) fn to_decide(policy: &'a RulePolicy, situation: &'a Situation<'a>) -> Self {
         let interest = policy.interest;
-        let is_named = situation.config.mechanisms.is_some();
         let asks = interest.place || interest.dma_min;
-        // Of the rules, the eager ones hold even where the ways are named.
-        let asks = asks && (!is_named || policy.has_eager);
         Self::new(policy, situation, asks.then(|| policy.machine.get()))
     }
 
@@ -108,7 +92,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Whether a rule holds for these two processes.
-    fn holds_here(&self, rule: &Rule) -> bool {
+    pub(super) fn holds_here(&self, rule: &Rule) -> bool {
         let processes = self.situation.processes.len() as u64;
         (rule.places.is_empty() || rule.places.contains(&self.place))
             && rule.min_processes.is_none_or(|least| processes >= u64::from(least))
@@ -123,9 +107,11 @@ impl<'a> Pair<'a> {
             && rule.reuse.is_none_or(|wanted| wanted == hints.reuse)
     }
 
-    /// The rule that speaks of announced messages of this length.
-    pub(super) fn rule_for(&self, bytes: u64, variant: Variant) -> Option<(&'a Layer, &'a Rule)> {
-        let rules = self.layers().iter().flat_map(|layer| layer.rules.iter().map(move |rule| (layer, rule)));
+    /// The rule of the first `layers` that speaks of announced messages of this
+    /// length, with the index of its layer.
+    pub(super) fn rule_for(&self, bytes: u64, variant: Variant, layers: usize) -> Option<(usize, &'a Rule)> {
+        let layers = self.layers().iter().take(layers).enumerate();
+        let rules = layers.flat_map(|(at, layer)| layer.rules.iter().map(move |rule| (at, rule)));
         rules.into_iter().find(|(_, rule)| {
             matches!(rule.take, Take::Ways(_))
                 && self.is_within(rule.above, rule.up_to, bytes)
@@ -133,39 +119,11 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Up to where messages travel in cells. That is one length for a peer: it
-    /// is asked before anything else is known of a message, so rules with
-    /// conditions on the message say nothing here.
-    pub(super) fn eager(&self) -> Option<Eager<'a>> {
-        if !self.policy.has_eager {
-            return None;
-        }
-        let key_source = self.source_of("eager_max_bytes");
-        let by_key = Eager { bytes: self.situation.config.eager_max_bytes, rule: None };
-        for layer in self.layers() {
-            if outranks(&key_source, layer) {
-                return Some(by_key);
-            }
-            if let Some(rule) = layer.rules.iter().find(|rule| self.is_eager_here(rule)) {
-                let bytes = rule.up_to.map_or(EAGER_MOST_BYTES, |bound| self.bytes_of(bound));
-                return Some(Eager { bytes: bytes.min(EAGER_MOST_BYTES), rule: Some((layer, rule)) });
-            }
-            if stands_in(&key_source, layer) {
-                return Some(by_key);
-            }
-        }
-        Some(by_key)
-    }
-
-    fn is_eager_here(&self, rule: &Rule) -> bool {
-        rule.take == Take::Eager && is_for_all_messages(rule) && self.holds_here(rule)
-    }
-
-    /// The lengths for which a mechanism may be taken by rules, if they are
-    /// bounded: of the highest authority that says so, its own name before its
-    /// family's.
-    pub(super) fn range_of(&self, mechanism: &str) -> Option<(&'a Layer, &'a MechanismRange)> {
-        self.layers().iter().find_map(|layer| {
+    /// The lengths for which a mechanism may be taken by rules, if one of the
+    /// first `layers` bounds them: of the highest authority that says so, its own
+    /// name before its family's.
+    pub(super) fn range_of(&self, mechanism: &str, layers: usize) -> Option<(&'a Layer, &'a MechanismRange)> {
+        self.layers().iter().take(layers).find_map(|layer| {
             let meant = layer.ranges.iter().filter(|range| means(&range.mechanism, mechanism));
             // The longest name that fits is the nearest.
             meant.max_by_key(|range| range.mechanism.len()).map(|range| (layer, range))
@@ -202,31 +160,7 @@ pub(super) const fn is_for_all_messages(rule: &Rule) -> bool {
 
 /// Whether the name, or the family's, means the mechanism.
 pub(super) fn means(name: &str, mechanism: &str) -> bool {
-    mechanism.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-}
-
-/// Whether what this source says comes before all that a layer says.
-fn outranks(source: &Source, layer: &Layer) -> bool {
-    rank(source).is_none_or(|authority| authority < layer.authority)
-}
-
-/// Whether it stands in this very layer.
-fn stands_in(source: &Source, layer: &Layer) -> bool {
-    match source {
-        Source::File { path, .. } | Source::Calibration { path, .. } => Path::new(path) == layer.path,
-        _ => false,
-    }
-}
-
-/// A source's authority; `None` for calls and the environment, which outrank
-/// all layers.
-const fn rank(source: &Source) -> Option<Authority> {
-    match source {
-        Source::File { .. } => Some(Authority::User),
-        Source::Calibration { .. } => Some(Authority::Calibration),
-        Source::Default { .. } => Some(Authority::Default),
-        _ => None,
-    }
+    WayName { name: name.to_owned(), model: None }.means_mechanism(mechanism)
 }
 
 fn threshold(policy: &RulePolicy, situation: &Situation<'_>, machine: Option<&Machine>) -> Threshold {

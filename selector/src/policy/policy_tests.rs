@@ -357,7 +357,7 @@ fn a_rule_none_of_whose_ways_works_is_told() {
     let world = World::new(configuration(vec![layer(Authority::User, vec![rule(1, None, None, &["gone"])])]));
     let explanation = world.explain(&Message::of_bytes(MIB));
     assert_eq!(explanation.taken, Taken::By { mechanism: "copy".into(), model: Model::Get });
-    let note = "of the ways that the rule names none works here within its range".to_owned();
+    let note = "of the ways that the rule names none works here".to_owned();
     assert!(explanation.notes.contains(&note), "{explanation}");
 }
 

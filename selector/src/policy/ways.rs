@@ -5,7 +5,7 @@ use lmt_core::rendezvous::{Candidates, Choice};
 use lmt_core::selection::{KnownMechanism, Source, Variant, WayName};
 
 use super::pair::Pair;
-use crate::rules::{Authority, Layer, Rule, Take};
+use crate::rules::{Authority, Layer, MechanismRange, Rule, Take};
 
 /// Why a way stands where it stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,11 +24,15 @@ pub(super) struct Way<'a> {
     pub known: &'a KnownMechanism,
     pub model: Model,
     pub origin: Origin,
-    /// Whether the length is within what is set for the mechanism.
-    pub is_in_range: bool,
+    /// What is set for the mechanism, where the length is not within it.
+    pub out_of: Option<(&'a Layer, &'a MechanismRange)>,
 }
 
 impl Way<'_> {
+    pub(super) const fn is_in_range(&self) -> bool {
+        self.out_of.is_none()
+    }
+
     pub(super) const fn choice(&self) -> Choice {
         Choice { mechanism: self.known.tag, model: self.model }
     }
@@ -41,7 +45,7 @@ impl Way<'_> {
 /// Who has set the order.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Spoke<'a> {
-    /// The configuration names mechanisms, and no rule counts.
+    /// The configuration names mechanisms, and no rule of a higher file fits.
     Names(&'a [String]),
     /// A rule.
     Rule(&'a Layer, &'a Rule),
@@ -55,7 +59,13 @@ pub(super) struct Plan<'a> {
     pub spoke: Spoke<'a>,
     /// The best first, before the cap on readers.
     pub ways: Vec<Way<'a>>,
+    /// What works beyond so many as a message can try.
+    pub beyond: Vec<Way<'a>>,
     pub max_readers: u32,
+    /// Who has set the cap.
+    pub cap_source: Source,
+    /// So many layers were asked for a rule before somebody spoke.
+    pub passed: usize,
 }
 
 impl Plan<'_> {
@@ -76,46 +86,104 @@ impl Plan<'_> {
 impl<'a> Pair<'a> {
     /// What is decided for such messages of this length.
     pub(super) fn plan(&self, bytes: u64, variant: Variant) -> Plan<'a> {
-        let selection = &self.policy.configuration.selection;
-        if let Some(names) = &self.situation.config.mechanisms {
-            let named = names.iter().filter_map(|name| name.parse::<WayName>().ok());
-            let mut list = List::new(self, variant);
-            named.for_each(|name| list.add(&name, Origin::Named));
-            let max_readers = if self.cap_is_chosen() { selection.max_readers } else { u32::MAX };
-            list.ways.truncate(Candidates::MAX);
-            return Plan { spoke: Spoke::Names(names), ways: list.ways, max_readers };
+        let all = self.layers().len();
+        let Some(names) = &self.situation.config.mechanisms else {
+            return match self.rule_for(bytes, variant, all) {
+                Some(spoke) => self.plan_by_rule(bytes, variant, spoke, None),
+                None => self.plan_by_order(bytes, variant),
+            };
+        };
+        let rank = self.rank_of_names();
+        let spoke = rank.and_then(|rank| self.rule_for(bytes, variant, rank.above));
+        match spoke {
+            Some(spoke) => self.plan_by_rule(bytes, variant, spoke, Some(names)),
+            None => self.plan_by_names(bytes, variant, names),
         }
-        let rule = self.rule_for(bytes, variant);
+    }
+
+    /// A rule's ways, and then what else works; of those that are named, where
+    /// a lower file names mechanisms.
+    fn plan_by_rule(
+        &self,
+        bytes: u64,
+        variant: Variant,
+        (at, rule): (usize, &'a Rule),
+        names: Option<&[String]>,
+    ) -> Plan<'a> {
+        let layer = &self.layers()[at];
         let mut list = List::new(self, variant);
-        if rule.is_none_or(|(layer, _)| layer.authority == Authority::Default) {
+        if layer.authority == Authority::Default && names.is_none() {
             list.add_all(Origin::Own);
         }
-        if let Some((_, Rule { take: Take::Ways(names), .. })) = rule {
-            names.iter().for_each(|name| list.add(name, Origin::Named));
+        if let Take::Ways(ways) = &rule.take {
+            ways.iter().for_each(|name| list.add(name, Origin::Named));
         }
+        match names.map(ways_of_names) {
+            None => list.add_all(Origin::Usual),
+            Some(names) => {
+                let is_left = |way: &Way<'_>| names.iter().any(|name| name.means(way.known.name, way.model));
+                list.ways.retain(is_left);
+                names.iter().for_each(|name| list.add(name, Origin::Usual));
+            }
+        }
+        let (max_readers, cap_source) = self.cap(Some((at, rule)));
+        let others = match (names, self.rank_of_names()) {
+            (Some(_), Some(rank)) => rank.up_to,
+            _ => self.layers().len(),
+        };
+        let (ways, beyond) = self.in_range_first(list.ways, bytes, at + 1, others);
+        Plan { spoke: Spoke::Rule(layer, rule), ways, beyond, max_readers, cap_source, passed: at }
+    }
+
+    /// What is named and nothing else. Set in a file, it heeds what this file
+    /// and higher ones say of the lengths of mechanisms.
+    fn plan_by_names(&self, bytes: u64, variant: Variant, names: &'a [String]) -> Plan<'a> {
+        let mut list = List::new(self, variant);
+        ways_of_names(names).iter().for_each(|name| list.add(name, Origin::Named));
+        let rank = self.rank_of_names();
+        let (max_readers, cap_source) = self.cap_of_names();
+        let heard = rank.map_or(0, |rank| rank.up_to);
+        let (ways, beyond) = self.in_range_first(list.ways, bytes, heard, heard);
+        let passed = rank.map_or(0, |rank| rank.above);
+        Plan { spoke: Spoke::Names(names), ways, beyond, max_readers, cap_source, passed }
+    }
+
+    fn plan_by_order(&self, bytes: u64, variant: Variant) -> Plan<'a> {
+        let mut list = List::new(self, variant);
+        list.add_all(Origin::Own);
         list.add_all(Origin::Usual);
-        let max_readers = rule.and_then(|(_, rule)| rule.max_readers).unwrap_or(selection.max_readers);
-        let spoke = rule.map_or(Spoke::Nobody, |(layer, rule)| Spoke::Rule(layer, rule));
-        Plan { spoke, ways: self.in_range_first(list.ways, bytes), max_readers }
+        let (max_readers, cap_source) = self.cap(None);
+        let passed = self.layers().len();
+        let (ways, beyond) = self.in_range_first(list.ways, bytes, passed, passed);
+        Plan { spoke: Spoke::Nobody, ways, beyond, max_readers, cap_source, passed }
     }
 
-    /// Whether the cap was set by somebody who could as well have named
-    /// mechanisms: an order that was asked for by name yields to no other cap.
-    fn cap_is_chosen(&self) -> bool {
-        let source = self.policy.configuration.sources.get("max_readers");
-        source.is_some_and(|s| !matches!(s, Source::Default { .. } | Source::Calibration { .. }))
-    }
-
-    fn in_range_first(&self, mut ways: Vec<Way<'a>>, bytes: u64) -> Vec<Way<'a>> {
+    /// Puts mechanisms outside of their own ranges behind the others, and takes
+    /// apart what no message can try. Ranges of lower files than that which has
+    /// named a way say nothing of it: for those that the rule names the first
+    /// `of_named` layers count, for the others the first `of_others`.
+    fn in_range_first(
+        &self,
+        mut ways: Vec<Way<'a>>,
+        bytes: u64,
+        of_named: usize,
+        of_others: usize,
+    ) -> (Vec<Way<'a>>, Vec<Way<'a>>) {
         for way in &mut ways {
-            let range = self.range_of(way.known.name);
-            way.is_in_range = range.is_none_or(|(_, range)| self.is_within(range.above, range.up_to, bytes));
+            let layers = if way.origin == Origin::Named { of_named } else { of_others };
+            let range = self.range_of(way.known.name, layers);
+            way.out_of = range.filter(|(_, range)| !self.is_within(range.above, range.up_to, bytes));
         }
-        let (mut first, behind): (Vec<_>, Vec<_>) = ways.into_iter().partition(|way| way.is_in_range);
-        first.extend(behind);
-        first.truncate(Candidates::MAX);
-        first
+        // Stable: within both groups the order stays.
+        ways.sort_by_key(|way| !way.is_in_range());
+        let beyond = ways.split_off(ways.len().min(Candidates::MAX));
+        (ways, beyond)
     }
+}
+
+/// The ways that names mean. What is none was refused when it was read.
+fn ways_of_names(names: &[String]) -> Vec<WayName> {
+    names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
 /// Ways that work, each once.
@@ -166,7 +234,7 @@ impl<'p, 'a> List<'p, 'a> {
     fn push(&mut self, known: &'a KnownMechanism, model: Model, origin: Origin) {
         let is_there = |way: &Way<'_>| way.known.tag == known.tag && way.model == model;
         if known.allows(model) && !self.ways.iter().any(is_there) {
-            self.ways.push(Way { known, model, origin, is_in_range: true });
+            self.ways.push(Way { known, model, origin, out_of: None });
         }
     }
 }

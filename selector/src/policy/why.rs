@@ -30,7 +30,7 @@ impl<'a> Case<'_, 'a> {
     }
 
     fn left_out(&self, how: &str) -> String {
-        match self.names_source() {
+        match self.pair.names_source() {
             Source::Call => format!("the program's own call {how}"),
             Source::Environment { variable } => format!("{variable} in the environment {how}"),
             other => format!("`mechanisms` of {other} {how}"),
@@ -61,10 +61,11 @@ impl<'a> Case<'_, 'a> {
         if self.ways_of(known).next().is_some() {
             return None;
         }
-        match self.plan.spoke {
-            Spoke::Names(_) => Some((Why::LeftOut, self.left_out("does not name what of it works"))),
-            _ => Some((Why::Later, "there are more ways than one message can try".to_owned())),
-        }
+        let is_beyond = self.plan.beyond.iter().any(|way| way.known.tag == known.tag);
+        Some(match is_beyond {
+            true => (Why::Later, "there are more ways than one message can try".to_owned()),
+            false => (Why::LeftOut, self.left_out("does not name what of it works")),
+        })
     }
 
     fn ways_of(&self, known: &KnownMechanism) -> impl Iterator<Item = &Way<'a>> {
@@ -125,13 +126,10 @@ impl<'a> Case<'_, 'a> {
 
     /// Its own section bounds it, and the one that is taken is within its own.
     fn out_of_own_range(&self, known: &KnownMechanism, taken: &Way<'_>) -> Option<Reason> {
-        if matches!(self.plan.spoke, Spoke::Names(_)) || !taken.is_in_range {
+        if !taken.is_in_range() || self.ways_of(known).any(Way::is_in_range) {
             return None;
         }
-        let (layer, range) = self.pair.range_of(known.name)?;
-        if self.pair.is_within(range.above, range.up_to, self.message.bytes) {
-            return None;
-        }
+        let (layer, range) = self.ways_of(known).find_map(|way| way.out_of)?;
         let lengths = self.pair.range_lengths(range);
         let source = words::source(layer, range.line);
         let sentence = format!("[mechanism.{}] has it for {lengths} only ({source})", range.mechanism);

@@ -3,16 +3,7 @@
 use std::fmt;
 
 use super::{Cache, Machine};
-
-/// A number of bytes in the largest unit that divides it: "4 MiB", "1398101 B".
-pub(crate) fn size(bytes: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let exact = units.into_iter().find(|(shift, _)| bytes > 0 && bytes.is_multiple_of(1 << shift));
-    match exact {
-        Some((shift, unit)) => format!("{} {unit}", bytes >> shift),
-        None => format!("{bytes} B"),
-    }
-}
+use crate::size::written;
 
 /// "1 core", "4 cores".
 pub(crate) fn count_of(count: impl TryInto<u64>, one: &str, many: &str) -> String {
@@ -27,7 +18,7 @@ impl fmt::Display for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.bytes {
             0 => write!(f, "L{} of unknown size", self.level),
-            bytes => write!(f, "{} of L{}", size(bytes), self.level),
+            bytes => write!(f, "{} of L{}", written(bytes), self.level),
         }
     }
 }

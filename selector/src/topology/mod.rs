@@ -33,7 +33,6 @@ mod xml;
 
 use lmt_core::cpu_set::CpuSet;
 
-pub(crate) use describe::size;
 pub use error::TopologyError;
 pub use place::{Place, UnknownPlace};
 pub use source::Source;

@@ -1,9 +1,12 @@
 //! Names, families and parcels, with mechanisms that move nothing.
 
 use super::*;
+use crate::buffer::Buffer;
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
+use crate::engine::{CreateError, check_config};
 use crate::identity::EndpointId;
+use crate::mechanism::{Cookie, Fault, Interval, Plan, Step};
 use crate::process::PeerProcess;
 use crate::selection::{ByOrder, Message, Policy, Situation};
 use std::sync::{Arc, Mutex};
@@ -92,7 +95,7 @@ fn order(all: &Mechanisms, peer: PeerKey, only: &[String]) -> Vec<&'static str> 
         config: &config,
         is_connected: true,
     };
-    let decisions = ByOrder.decide(&situation);
+    let decisions = ByOrder::default().decide(&situation);
     let candidates = decisions.candidates(&Message::of_bytes(1 << 20));
     candidates.as_slice().iter().map(|choice| all.name_of(choice.mechanism).unwrap()).collect()
 }
@@ -202,4 +205,27 @@ fn each_says_what_it_is_and_what_it_finds() {
     let names: Vec<_> = found.iter().map(|(name, findings)| (*name, findings[0].name.as_str())).collect();
     assert_eq!(names, [("a", "a"), ("device", "device")]);
     assert_eq!(found[0].1[0].meaning, "/elsewhere/proc");
+}
+
+/// A way that can never be is refused when the endpoint is made.
+#[test]
+fn a_mechanism_is_not_asked_for_in_a_model_that_it_does_not_have() {
+    let mut mechanisms = Mechanisms::new();
+    for name in ["fast-one", "fast-two", "slow"] {
+        mechanisms.register(Courier { name, taken: Taken::default() });
+    }
+    let check = |way: &str| {
+        let config = Config { mechanisms: Some(vec![way.to_owned()]), ..Config::default() };
+        check_config(&config, &mechanisms)
+    };
+    for way in ["slow", "slow:get", "fast", "fast:get", "fast-two:get"] {
+        check(way).expect(way);
+    }
+    let error = check("fast:put").expect_err("neither can");
+    assert_eq!(
+        error.to_string(),
+        "there is no way `fast:put`: the model put is none of fast-one, fast-two; there are fast-one:get, fast-two:get, or the name without its model for what is best"
+    );
+    assert!(matches!(check("slow:cooperative"), Err(CreateError::UnknownModel { .. })));
+    assert!(matches!(check("other:get"), Err(CreateError::UnknownMechanism { .. })));
 }

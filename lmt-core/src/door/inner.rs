@@ -1,0 +1,148 @@
+//! The parts of a door that its connections drive as well: announcing, passing
+//! on, and ending what a dead peer leaves.
+
+use std::collections::VecDeque;
+
+use super::types::NO_ENVELOPE;
+use super::{Early, Inner, Link, PACKET_MAX_BYTES, Peer, Port, Waiter};
+use crate::cpu_set::CpuSet;
+use crate::engine::requests::{OperationError, PeerId, RequestId, State, Status, Waiting};
+use crate::error::PeerError;
+use crate::identity::EndpointId;
+use crate::rendezvous::{Packet, PeerKey, TransferError};
+use crate::selection::Message;
+use crate::transfers::Ended;
+
+impl Inner {
+    pub(super) fn key_of(&mut self, id: EndpointId) -> Option<PeerKey> {
+        if let Some(&key) = self.by_id.get(&id) {
+            return Some(key);
+        }
+        if self.peers.len() >= self.config.max_peers as usize {
+            return None;
+        }
+        let key = self.peers.len() as PeerKey;
+        let (early, packets) = (VecDeque::new(), VecDeque::new());
+        let link = Link::None;
+        let (address, cpus) = (None, CpuSet::EMPTY);
+        self.peers.push(Peer { id, address, link, cpus, ended_connections: 0, early, packets });
+        self.by_id.insert(id, key);
+        Some(key)
+    }
+
+    pub(super) fn announce(&mut self, key: PeerKey, early: Early) {
+        let Early { request: id, envelope, hints } = early;
+        let Some(buffer) = self.requests.get_mut(id).and_then(|r| r.buffer.take()) else { return };
+        let message = Message {
+            bytes: buffer.total_bytes(),
+            contiguous: buffer.is_contiguous(),
+            hints,
+            readers: self.transfers.other_readers(key),
+        };
+        let mechanisms = self.transfers.standings();
+        let candidates = self.selection.candidates(key, mechanisms, &self.config, &message);
+        self.envelopes.insert(id, envelope);
+        let send_id = self.transfers.send(key, buffer, &candidates, id.to_raw());
+        self.requests.set_waiting(id, Waiting::Sending(send_id));
+        self.settle();
+    }
+
+    pub(super) fn cancel(&mut self, id: RequestId) {
+        let Some(request) = self.requests.get(id) else { return };
+        let key = request.peer.unwrap_or_default();
+        match request.state {
+            State::Waiting(Waiting::Sending(send_id)) => {
+                self.transfers.cancel(send_id);
+                self.settle();
+            }
+            State::Waiting(Waiting::Queued) => {
+                self.peers[key as usize].early.retain(|early| early.request != id);
+                self.requests.complete(id, Err(OperationError::Cancelled));
+            }
+            _ => {}
+        }
+    }
+
+    /// Passes on what the transfers have produced.
+    pub(super) fn settle(&mut self) {
+        while let Some((key, packet)) = self.transfers.pop_packet() {
+            let envelope = match &packet {
+                Packet::Rts(rts) => self
+                    .transfers
+                    .token_of(rts.send_id)
+                    .and_then(|token| self.envelopes.remove(&RequestId::from_raw(token)))
+                    .unwrap_or(NO_ENVELOPE),
+                _ => NO_ENVELOPE,
+            };
+            self.peers[key as usize].packets.push_back(Waiter { packet, envelope });
+        }
+        while let Some(ended) = self.transfers.pop_ended() {
+            self.finish(ended);
+        }
+    }
+
+    fn finish(&mut self, ended: Ended) {
+        let (token, outcome) = match ended {
+            Ended::Send { token, result } => (token, result.map(|()| None)),
+            Ended::Receive { token, result } => (token, result.map(Some)),
+        };
+        let id = RequestId::from_raw(token);
+        let Some(request) = self.requests.get(id) else { return };
+        let (key, tag, bytes) = (request.peer.unwrap_or_default(), request.tag, request.bytes);
+        let peer = PeerId::first(key);
+        let result = match outcome {
+            Ok(None) => Ok(Status { peer, tag, bytes }),
+            Ok(Some(done)) => {
+                crate::engine::traffic::received(peer, tag, done.total_bytes, done.received_bytes)
+            }
+            Err(error) => Err(match (&error, &self.peers[key as usize].link) {
+                (TransferError::PeerDead, Link::Up) => {
+                    // A mechanism has seen it first: the connection is to know
+                    // before the embedder begins anything else.
+                    self.death_seen = true;
+                    PeerError::Dead { id: self.peers[key as usize].id }.into()
+                }
+                (TransferError::PeerDead, Link::Gone(why)) => why.clone().into(),
+                _ => OperationError::of_transfer(error, self.peers[key as usize].id),
+            }),
+        };
+        self.requests.complete(id, result);
+    }
+
+    /// Gives the port what waits for it.
+    pub(super) fn flush(&mut self, port: &mut impl Port) -> bool {
+        let mut moved = false;
+        for (key, peer) in self.peers.iter_mut().enumerate() {
+            while let Some(waiter) = peer.packets.front() {
+                let mut bytes = [0; PACKET_MAX_BYTES];
+                let length = usize::from(waiter.envelope.1);
+                bytes[0] = waiter.envelope.1;
+                bytes[1..=length].copy_from_slice(&waiter.envelope.0[..length]);
+                let total = 1 + length + waiter.packet.encode(&mut bytes[1 + length..]);
+                if port.send_packet(PeerId::first(key as PeerKey), &bytes[..total]).is_err() {
+                    break;
+                }
+                peer.packets.pop_front();
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    /// Ends everything that is under way with a peer.
+    pub(super) fn bury(&mut self, key: PeerKey, error: PeerError) {
+        let peer = &mut self.peers[key as usize];
+        tracing::debug!(peer = %peer.id, %error, "a connection ended");
+        peer.link = Link::Gone(error.clone());
+        peer.ended_connections = peer.ended_connections.wrapping_add(1);
+        peer.packets.clear();
+        peer.early.clear();
+        self.transfers.peer_dead(key);
+        self.selection.forget(key);
+        self.settle();
+        for request in self.requests.naming(key) {
+            self.envelopes.remove(&request);
+            self.requests.complete(request, Err(error.clone().into()));
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What an endpoint is made of, and why it cannot be made.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::os::fd::OwnedFd;
+
+use super::peer::EagerCounters;
+use super::requests::Requests;
+use super::traffic::Traffic;
+use crate::bell::Bell;
+use crate::config::{Config, ConfigError};
+use crate::connect::ConnectError;
+use crate::error::MemoryShort;
+use crate::identity::EndpointId;
+use crate::inbox::GeometryError;
+use crate::matching::TagMatcher;
+use crate::mechanism::Model;
+use crate::mechanisms::{Mechanisms, Profile, is_meant};
+use crate::region::RegionTable;
+use crate::selection::{Selection, WayName};
+use crate::transfers::Transfers;
+
+/// Why an endpoint cannot be created.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// A number in the configuration cannot work.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Sizes that make no inbox.
+    #[error(transparent)]
+    Geometry(#[from] GeometryError),
+    /// There is too little memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryShort),
+    /// The listening socket could not be set up.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The configuration names a mechanism that does not exist.
+    #[error(
+        "there is no mechanism `{name}` (see LMT_MECHANISM); `auto` takes what is best, and this build has {known}, or the first part of a name for its family"
+    )]
+    UnknownMechanism {
+        /// The name that was asked for.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// The configuration names a mechanism in a model that it does not have.
+    #[error(
+        "there is no way `{name}`: the model {model} is none of {mechanisms}; there are {has}, or the name without its model for what is best"
+    )]
+    UnknownModel {
+        /// The way that was asked for.
+        name: String,
+        /// The mechanism, or those of the family, that the name means.
+        mechanisms: String,
+        /// The model that was asked for.
+        model: Model,
+        /// The ways that there are.
+        has: String,
+    },
+    /// The files, the environment or what is set of a mechanism cannot be used.
+    #[error("{sentence}")]
+    Configuration {
+        /// Where, what is wrong, and what would be right.
+        sentence: String,
+    },
+    /// A system call was refused.
+    #[error("{what} failed: {source}; {advice}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        source: nix::errno::Errno,
+        /// What would help.
+        advice: &'static str,
+    },
+}
+
+/// Checks a configuration against the mechanisms that there are.
+pub(crate) fn check_config(config: &Config, mechanisms: &Mechanisms) -> Result<(), CreateError> {
+    config.check()?;
+    let profiles = mechanisms.profiles();
+    config.mechanisms.iter().flatten().try_for_each(|name| check_way(name, &profiles))
+}
+
+/// Checks that there is the way that a name means.
+fn check_way(name: &str, profiles: &[Profile]) -> Result<(), CreateError> {
+    let meant: Vec<&Profile> = profiles.iter().filter(|profile| is_meant(name, profile.name)).collect();
+    let join = |names: Vec<String>| names.join(", ");
+    if meant.is_empty() {
+        let known = join(profiles.iter().map(|profile| profile.name.to_owned()).collect());
+        return Err(CreateError::UnknownMechanism { name: name.to_owned(), known });
+    }
+    let Some(model) = name.parse::<WayName>().ok().and_then(|way| way.model) else { return Ok(()) };
+    if meant.iter().any(|profile| profile.models.contains(&model)) {
+        return Ok(());
+    }
+    let ways = meant.iter().flat_map(|p| p.models.iter().map(|model| format!("{}:{model}", p.name)));
+    Err(CreateError::UnknownModel {
+        name: name.to_owned(),
+        mechanisms: join(meant.iter().map(|profile| profile.name.to_owned()).collect()),
+        model,
+        has: join(ways.collect()),
+    })
+}
+
+impl Traffic {
+    /// That of an endpoint which knows nobody yet.
+    pub fn new(
+        id: EndpointId,
+        config: Config,
+        transfers: Transfers,
+        selection: Selection,
+        inbox_fd: OwnedFd,
+        doorbell: Bell,
+    ) -> Result<Self, MemoryShort> {
+        Ok(Self {
+            id,
+            peers: Vec::new(),
+            by_id: HashMap::new(),
+            matcher: TagMatcher::new(),
+            requests: Requests::default(),
+            transfers,
+            busy: Vec::new(),
+            owing: Vec::new(),
+            free: Vec::new(),
+            resting: Vec::new(),
+            synchronous: HashSet::new(),
+            regions: RegionTable::create(id)?,
+            one_sided: VecDeque::new(),
+            wanted: HashMap::new(),
+            inbox_fd,
+            doorbell,
+            cpus: selection.here(),
+            selection,
+            eager: EagerCounters::default(),
+            events: 0,
+            crowded: false,
+            config,
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! What connecting many peers costs, where the policy counts processes.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use nix::sys::eventfd::EventFd;
+
+use super::*;
+use crate::buffer::{Access, Buffer, Segment};
+use crate::config::Config;
+use crate::cpu_set::CpuSet;
+use crate::engine::{Engine, SendMode};
+use crate::identity::Address;
+use crate::inbox::Geometry;
+use crate::mechanisms::Mechanisms;
+use crate::region::RegionTable;
+use crate::selection::{ByOrder, Decisions, Explanation, Message, Policy, Situation};
+
+/// As many as are known, itself among them, is the longest eager message.
+struct Counting(Arc<AtomicUsize>);
+
+impl Policy for Counting {
+    fn decide(&mut self, situation: &Situation<'_>) -> Decisions {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Decisions::new(situation.processes.len() as u64, |_| Vec::new())
+    }
+
+    fn counts_processes(&self) -> bool {
+        true
+    }
+
+    fn explain(&self, situation: &Situation<'_>, message: &Message) -> Explanation {
+        ByOrder::default().explain(situation, message)
+    }
+}
+
+/// Processes that say all that one says who connects, and nothing after.
+struct Fakes {
+    group: EndpointId,
+    inbox: OwnedFd,
+    doorbell: EventFd,
+    _kept: InboxReceiver,
+}
+
+impl Fakes {
+    fn new(group: EndpointId, config: &Config) -> Self {
+        let geometry = Geometry::new(config.inbox_cells, config.cell_bytes, config.max_peers).unwrap();
+        let (kept, inbox) = InboxReceiver::create(geometry).unwrap();
+        Self { group, inbox, doorbell: EventFd::new().unwrap(), _kept: kept }
+    }
+
+    fn greeting(&self, id: EndpointId) -> connect::Greeting {
+        let table = RegionTable::create(id).unwrap();
+        let copy = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().unwrap();
+        let greeting = Greeting {
+            index: 0,
+            unexpected_max_bytes: 1 << 20,
+            cpus: CpuSet::EMPTY,
+            inbox: copy(self.inbox.as_fd()),
+            doorbell: copy(self.doorbell.as_fd()),
+            regions: copy(table.descriptor().as_fd()),
+            hellos: Vec::new(),
+        };
+        let (bytes, descriptors) = greeting.encode();
+        connect::Greeting { bytes, descriptors }
+    }
+
+    fn connect(&self, engine: &mut Engine, number: u32) {
+        let id = self.group.member(number);
+        let process = Arc::new(PeerProcess::new(std::process::id() as i32, None));
+        let facts = PeerFacts { id, process, probe_address: 0, nonce: [0; 16] };
+        let mut reception = Reception { traffic: &mut engine.traffic, inbox: &mut engine.inbox };
+        reception.hello(id).unwrap();
+        reception.probe(&facts, self.greeting(id)).unwrap();
+        reception.established(facts, Vec::new());
+    }
+}
+
+#[test]
+fn many_peers_are_decided_for_once_each_and_anew_when_sent_to() {
+    const PEERS: u32 = 200;
+    let mut bytes = [0; 16];
+    crate::random::fill(&mut bytes).unwrap();
+    let group = EndpointId::from_bytes(bytes);
+    let config = Config { inbox_cells: 1024, max_peers: PEERS + 1, ..Config::default() };
+    let fakes = Fakes::new(group, &config);
+    let decided = Arc::new(AtomicUsize::new(0));
+    let decisions = || decided.load(Ordering::Relaxed);
+    let policy = Box::new(Counting(decided.clone()));
+    let mut engine =
+        Engine::with_policy(group.member(0), config, Mechanisms::new(), policy).expect("an endpoint");
+    for number in 1..=PEERS {
+        fakes.connect(&mut engine, number);
+    }
+    assert_eq!(decisions(), PEERS as usize, "one for each that comes");
+
+    let data = [7; 1];
+    for _ in 0..2 {
+        for number in 1..=PEERS {
+            let peer = engine.insert_peer(&Address::abstract_socket(group.member(number))).unwrap();
+            #[allow(unsafe_code)]
+            // SAFETY: `data` lives to the end of the test and is not changed.
+            let buffer = unsafe { Buffer::new(&[Segment::of(&data)], Access::Read) }.unwrap();
+            let request = engine.send(peer, 1, buffer, SendMode::Standard).unwrap();
+            assert!(matches!(engine.test(request), Some(Ok(_))), "it went in a cell");
+            let longest = engine.traffic.peers[peer.index() as usize].eager_max_bytes;
+            assert_eq!(longest, u64::from(PEERS) + 1, "that of the group as it is now");
+        }
+    }
+    // The last to come was decided for with all the others there.
+    assert_eq!(decisions(), 2 * PEERS as usize - 1, "one more for each that is sent to");
+
+    let mut reception = Reception { traffic: &mut engine.traffic, inbox: &mut engine.inbox };
+    for number in 1..=PEERS / 2 {
+        reception.closed(group.member(number), Closed::Goodbye);
+    }
+    assert_eq!(decisions(), 2 * PEERS as usize - 1, "nothing is sent to those that are left");
+}

@@ -1,0 +1,164 @@
+//! The calls of a transfer, of declared memory and of parcels.
+
+use std::collections::VecDeque;
+
+use super::Mechanisms;
+use super::erased::unknown;
+use crate::buffer::Buffer;
+#[cfg(doc)]
+use crate::mechanism::Lmt;
+use crate::mechanism::{Cookie, DeclaredCopy, Direction, Fault, Interval, Plan, Step};
+use crate::parcel::Parcel;
+use crate::rendezvous::{MechanismTag, PeerKey};
+
+/// A transfer under way in one mechanism's table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handle {
+    pub(super) mechanism: u32,
+    pub(super) handle: u64,
+    pub(super) peer: PeerKey,
+}
+
+impl Mechanisms {
+    /// See [`Lmt::prepare`].
+    pub(crate) fn prepare(
+        &mut self,
+        tag: MechanismTag,
+        peer: PeerKey,
+        plan: &Plan,
+        data: &Buffer,
+    ) -> Result<(Handle, Cookie), Fault> {
+        let at = self.position(tag).ok_or_else(unknown)?;
+        let prepared = self.list[at].prepare(peer, plan, data);
+        self.collect(peer, at);
+        let (handle, cookie) = prepared.inspect_err(|fault| self.count_fault(peer, at, fault))?;
+        Ok((Handle { mechanism: at as u32, handle, peer }, cookie))
+    }
+
+    /// See [`Lmt::start`].
+    pub(crate) fn start(&mut self, h: Handle, remote: &Cookie, interval: Interval) -> Result<(), Fault> {
+        let at = h.mechanism as usize;
+        let started = self.list[at].start(h.peer, h.handle, remote, interval);
+        self.collect(h.peer, at);
+        started.inspect_err(|fault| self.count_fault(h.peer, at, fault))
+    }
+
+    /// See [`Lmt::step`].
+    pub(crate) fn step(&mut self, h: Handle, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault> {
+        let at = h.mechanism as usize;
+        let outcome = self.list[at].step(h.peer, h.handle, data, max_bytes);
+        self.collect(h.peer, at);
+        match &outcome {
+            Ok(step) => self.count(h.peer, at, |c| c.bytes = c.bytes.saturating_add(step.bytes)),
+            Err(fault) => self.count_fault(h.peer, at, fault),
+        }
+        outcome
+    }
+
+    /// Whether a mechanism reaches the peer's declared memory in this
+    /// direction, as far as the probe could tell.
+    pub(crate) fn reaches(&self, peer: PeerKey, only: Option<&[String]>, direction: Direction) -> bool {
+        let Some(standings) = self.standings.get(peer as usize) else { return false };
+        let able = |at: usize| {
+            self.list[at].copies_declared()
+                && standings.get(at).is_some_and(|s| match direction {
+                    Direction::Get => s.ours.read,
+                    Direction::Put => s.ours.write,
+                })
+        };
+        match only {
+            None => (0..self.list.len()).any(able),
+            Some(names) => self.meant_by(names).any(able),
+        }
+    }
+
+    /// Copies by the first mechanism that reaches the peer's memory; `only`
+    /// restricts and orders them by name. See [`Lmt::copy_declared`].
+    ///
+    /// # Errors
+    /// [`Fault::PeerDead`], or one sentence that says why each of them cannot,
+    /// with the errno of the last that tried.
+    pub(crate) fn copy_declared(
+        &mut self,
+        peer: PeerKey,
+        only: Option<&[String]>,
+        local: &mut Buffer,
+        copy: &DeclaredCopy<'_>,
+    ) -> Result<u64, Fault> {
+        let (mut reasons, mut refused_by) = (Vec::new(), 0);
+        let order: Vec<usize> = match only {
+            None => (0..self.list.len()).collect(),
+            Some(names) => self.meant_by(names).collect(),
+        };
+        for at in order {
+            let standing = self.standings.get(peer as usize).and_then(|s| s.get(at));
+            let refusal = standing.and_then(|s| {
+                let able = match copy.direction {
+                    Direction::Get => s.ours.read,
+                    Direction::Put => s.ours.write,
+                };
+                s.reason.as_ref().filter(|_| !able)
+            });
+            let mechanism = &mut self.list[at];
+            if let Some(refusal) = refusal {
+                reasons.push(format!("{}: {refusal}", mechanism.name()));
+                continue;
+            }
+            match mechanism.copy_declared(peer, local, copy) {
+                Ok(bytes) => return Ok(bytes),
+                Err(Fault::PeerDead) => return Err(Fault::PeerDead),
+                Err(fault) => {
+                    if let Fault::Demote { errno, .. } = fault
+                        && errno != 0
+                    {
+                        refused_by = errno;
+                    }
+                    reasons.push(format!("{}: {fault}", mechanism.name()));
+                }
+            }
+        }
+        let sentence = if reasons.is_empty() { "there is none".into() } else { reasons.join("; ") };
+        Err(Fault::Demote { errno: refused_by, for_good: false, sentence })
+    }
+
+    /// See [`Lmt::finish`].
+    pub(crate) fn finish(&mut self, h: Handle) {
+        let at = h.mechanism as usize;
+        self.list[at].finish(h.peer, h.handle);
+        self.collect(h.peer, at);
+    }
+
+    /// Takes what a mechanism has for the peer after a call for it.
+    #[inline]
+    fn collect(&mut self, peer: PeerKey, at: usize) {
+        while let Some(parcel) = self.list[at].parcel(peer) {
+            let mechanism = MechanismTag::of(self.list[at].name());
+            self.parcels.push_back((peer, Parcel { mechanism, content: parcel }));
+        }
+    }
+
+    /// Whether there are parcels to be handed over.
+    pub(crate) fn has_parcels(&self) -> bool {
+        !self.parcels.is_empty()
+    }
+
+    /// The parcels to be handed over, in order.
+    pub(crate) fn take_parcels(&mut self) -> VecDeque<(PeerKey, Parcel)> {
+        std::mem::take(&mut self.parcels)
+    }
+
+    /// Keeps a parcel for later. All that a peer has are put back in order, so
+    /// none overtakes another.
+    pub(crate) fn put_back(&mut self, peer: PeerKey, parcel: Parcel) {
+        self.parcels.push_back((peer, parcel));
+    }
+
+    /// Takes a parcel from a peer. Returns whether there is such a mechanism.
+    pub(crate) fn take_parcel(&mut self, peer: PeerKey, parcel: Parcel) -> bool {
+        let at = self.position(parcel.mechanism);
+        if let Some(at) = at {
+            self.list[at].take_parcel(peer, parcel.content);
+        }
+        at.is_some()
+    }
+}
