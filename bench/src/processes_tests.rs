@@ -64,21 +64,24 @@ fn words_are_heard_and_told() {
 
 #[test]
 fn what_is_no_word_ends_it() {
-    let mut group = Script::new("strange", "echo a remark; exec sleep 100").start(1);
+    let script = Script::new("strange", "echo a remark; exec sleep 100");
+    let mut group = script.start(1);
     let said = until_error(&mut group);
     assert!(said.contains("rank 0") && said.contains("\"a remark\"") && said.contains("killed"), "{said}");
 }
 
 #[test]
 fn an_output_that_is_closed_is_waited_for_a_while_only() {
-    let mut group = Script::new("closed", "exec >&-; exec sleep 100").start(1);
+    let script = Script::new("closed", "exec >&-; exec sleep 100");
+    let mut group = script.start(1);
     let said = until_error(&mut group);
     assert!(said.contains("closed its output"), "{said}");
 }
 
 #[test]
 fn a_death_is_told_with_its_signal() {
-    let mut group = Script::new("death", "kill -KILL $$").start(1);
+    let script = Script::new("death", "kill -KILL $$");
+    let mut group = script.start(1);
     let said = until_error(&mut group);
     assert!(said.contains("rank 0 ended unexpectedly") && said.contains("signal: 9"), "{said}");
 }
@@ -113,6 +116,7 @@ fn ranks_that_are_silent_are_given_up() {
 
 #[test]
 fn nothing_is_said_for_a_while_without_an_error() {
-    let mut group = Script::new("while", "exec sleep 100").start(1);
+    let script = Script::new("while", "exec sleep 100");
+    let mut group = script.start(1);
     assert_eq!(group.next_within(Duration::from_millis(50)).unwrap(), None);
 }

@@ -18,10 +18,13 @@ fn nowhere() -> PathBuf {
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lmt"));
-    command.args(arguments).env("XDG_CONFIG_HOME", nowhere());
-    for variable in ["LMT_CONFIG", "LMT_MECHANISM", "LMT_EAGER_MAX", "HWLOC_SYNTHETIC", "HWLOC_XMLFILE"] {
-        command.env_remove(variable);
+    command.args(arguments);
+    for (variable, _) in std::env::vars_os() {
+        if ["LMT_", "HWLOC_"].iter().any(|prefix| variable.to_string_lossy().starts_with(prefix)) {
+            command.env_remove(variable);
+        }
     }
+    command.env_remove("HOME").env("XDG_CONFIG_HOME", nowhere());
     command
 }
 
@@ -229,4 +232,24 @@ fn the_worked_example_is_true() {
     ] {
         assert_eq!(ask(bytes, to, readers), (way.to_owned(), line), "{bytes} to CPU {to}");
     }
+}
+
+#[test]
+fn a_file_that_is_given_takes_the_place_of_a_broken_one() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("explain-broken");
+    std::fs::create_dir_all(folder.join("lmt")).unwrap();
+    std::fs::write(folder.join("lmt").join("lmt.toml"), "[endpoint]\neager_max_bytes = \"much\"\n").unwrap();
+    let good = config("good", "[[rule]]\nup_to = \"2 KiB\"\ntake = \"eager\"\n");
+    let explain = |arguments: &[&str]| {
+        command(&[&["explain", "--bytes", "1KiB"], arguments].concat())
+            .env("XDG_CONFIG_HOME", &folder)
+            .output()
+            .unwrap()
+    };
+    let broken = explain(&[]);
+    assert_eq!(broken.status.code(), Some(1));
+    assert!(text(&broken.stderr).contains("lmt.toml"), "{}", text(&broken.stderr));
+    let with_file = explain(&["--config", &good]);
+    let said = succeed(&with_file);
+    assert!(said.contains("found out with a second process") && said.contains("good.toml"), "{said}");
 }

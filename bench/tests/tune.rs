@@ -120,7 +120,7 @@ fn a_run_writes_a_calibration_that_covers_what_was_measured() {
     let picture_argument = picture.to_str().unwrap();
     // Enough for the first pass over one size on machines with other work too;
     // where it is not, the calibration says so.
-    let arguments = ["--quick", "--time", "150", "--sizes", "4KiB", "--picture", picture_argument];
+    let arguments = ["--quick", "--time", "90", "--sizes", "4KiB", "--picture", picture_argument];
     let output = tune(&arguments, &file);
     is_complete(&output, &file);
     let parsed = parsed(&file);
@@ -152,7 +152,7 @@ fn what_changed_is_told() {
     let before =
         "[calibration]\nmachine = \"a\"\ncomplete = false\n\n[[rule]]\ntake = \"eager\"\nup_to = 1\n";
     std::fs::write(&file, before).unwrap();
-    let output = tune(&["--quick", "--time", "100", "--sizes", "1"], &file);
+    let output = tune(&["--quick", "--time", "90", "--sizes", "1"], &file);
     is_complete(&output, &file);
     let summary = text(&output.stdout);
     assert!(summary.contains("the same way as in the calibration before for"), "{summary}");
@@ -304,7 +304,7 @@ fn without_options_it_goes_where_endpoints_look() {
     let broken = "[calibration]\nmachine = 7\n";
     std::fs::write(&file, broken).unwrap();
     std::fs::write(folder.file("lmt").join("lmt.toml"), "[endpoint]\neager_max_bytes = \"much\"\n").unwrap();
-    let arguments = ["--quick", "--time", "100", "--sizes", "4KiB"];
+    let arguments = ["--quick", "--time", "90", "--sizes", "4KiB"];
     let output = end(command(&arguments, &folder.0).env("LMT_MECHANISM", "nobody").spawn().unwrap());
     is_complete(&output, &file);
     covers_what_was_measured(&parsed(&file));

@@ -1,7 +1,7 @@
 //! Folders of a machine that is none.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use lmt::checkup::{Finding, Host};
@@ -35,6 +35,10 @@ impl Files {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(to, path).unwrap();
         self
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.0
     }
 
     pub fn host(&self) -> Host {

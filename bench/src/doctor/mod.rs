@@ -4,6 +4,7 @@
 //! ([`crate::engine::endpoint::meet_second_process`]); everything else explains
 //! that. No mechanism is named here: each brings its own checks.
 
+mod configuration;
 mod cpus;
 mod diagnosis;
 mod files;
@@ -111,7 +112,7 @@ fn findings(host: &Host, ranks: u32, meeting: Option<&Meeting>) -> Vec<Grouped> 
         ("memory", memory::findings(host, ranks)),
         ("descriptors and files", files::findings(host, ranks, meeting)),
         ("processors", [cpus::findings(host, ranks), topology::findings()].concat()),
-        ("environment", variables::findings()),
+        ("environment", [variables::findings(), configuration::findings()].concat()),
     ];
     let with_heading = |(group, findings): (&'static str, Vec<Finding>)| {
         findings.into_iter().map(move |finding| Grouped { group, finding })

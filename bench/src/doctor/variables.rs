@@ -12,7 +12,11 @@ pub(super) fn findings() -> Vec<Finding> {
         .filter_map(|(name, _)| name.into_string().ok())
         .filter(|name| name.starts_with(PREFIX))
         .collect();
-    let error = lmt::configuration::load().err().map(|error| error.to_string());
+    // What is wrong with files is told of them.
+    let mut sources = lmt::configuration::sources();
+    sources.folder = None;
+    sources.environment.retain(|(name, _)| name != "LMT_CONFIG");
+    let error = lmt_selector::config::load(&sources).err().map(|error| error.to_string());
     of(set, &lmt::configuration::variables(), error)
 }
 
