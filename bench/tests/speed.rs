@@ -324,7 +324,7 @@ fn wrong_bounds_of_cells_are_found() {
     std::fs::write(&wrong.0, "[[rule]]\nup_to = \"1 MiB\"\ntake = \"eager\"\n").expect("a file");
     let long = powers().filter(|bytes| (256 << 10..=EAGER_MOST_BYTES).contains(bytes));
     assert!(!auto_is_behind(&wrong.0, long).is_empty(), "messages of 1 MiB in cells went unnoticed");
-    std::fs::write(&wrong.0, "eager_max_bytes = 0\n").expect("a file");
+    std::fs::write(&wrong.0, "[endpoint]\neager_max_bytes = 0\n").expect("a file");
     let short = powers().take_while(|bytes| *bytes <= 256);
     assert!(!auto_is_behind(&wrong.0, short).is_empty(), "short messages that are announced went unnoticed");
 }
