@@ -13,12 +13,15 @@ use std::path::Path;
 pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     // Before it is opened: opening a FIFO waits for a writer.
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file; name a file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
     }
     let mut bytes = Vec::new();
     File::open(path)?.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most_bytes {
-        let sentence = format!("it is longer than {most_bytes} bytes, the most that is read of it");
+        let sentence = match most_bytes {
+            most if most.is_multiple_of(1 << 20) => format!("it is longer than {} MiB", most >> 20),
+            most => format!("it is longer than {most} bytes"),
+        };
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, sentence));
     }
     Ok(bytes)

@@ -157,7 +157,7 @@ fn the_environment_and_calls_before_files() {
         assert_eq!(explained[0].source, Origin::Environment { variable });
         assert_eq!(taken(&explained[1]), "vmsplice", "{}", explained[1]);
         assert_eq!(explained[1].source, Origin::Call);
-        let cap = "at most 2 messages of this process are read at once (LMT_MAX_READERS in the environment)";
+        let cap = "at most 2 other processes read this one at once (LMT_MAX_READERS in the environment)";
         assert!(notes(&explained[1], cap), "{}", explained[1]);
     });
 }

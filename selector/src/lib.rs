@@ -10,7 +10,6 @@ pub mod configuration;
 pub mod dma_min;
 pub mod nearest;
 pub mod policy;
-mod regular_file;
 pub mod rules;
 pub mod size;
 pub mod topology;

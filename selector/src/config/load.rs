@@ -13,7 +13,6 @@ use super::problem::{ConfigFailure, Problem};
 use super::read::{Parsed, parse_file};
 use super::sources::{Sources, named_files};
 use crate::configuration::{Configuration, MechanismSetting};
-use crate::regular_file;
 use crate::rules::Authority;
 
 /// A configuration longer than this is none: somebody has named a wrong file.
@@ -126,17 +125,22 @@ impl Loading<'_> {
         let folder = self.sources.folder.as_ref()?;
         let name = format!("{}.toml", self.sources.fingerprint);
         let path = folder.join("calibration").join(name);
-        let parsed = self.optional(&path, Authority::Calibration)?;
-        if parsed.calibration.is_none() {
-            let message =
-                "it lies where a calibration is looked for, and has no table [calibration]".to_owned();
-            self.problems.push(Problem::of_file(
-                &path,
-                message,
-                "move it away, or run `lmt tune` to write it anew",
-            ));
-        }
-        Some(parsed)
+        let before = self.problems.len();
+        let parsed = self.optional(&path, Authority::Calibration);
+        // Nobody has asked for it, so it stops nobody: one that an older lmt
+        // wrote may have what this one does not know.
+        let first = self.problems.drain(before..).next().map(|problem| problem.to_string());
+        let reason = match (first, &parsed) {
+            (Some(problem), _) => problem,
+            (None, Some(parsed)) if parsed.calibration.is_none() => {
+                format!("{} has no table [calibration]", path.display())
+            }
+            (None, _) => return parsed,
+        };
+        self.remarks.push(format!(
+            "the calibration of this machine is left out: {reason}; `lmt tune` writes it anew"
+        ));
+        None
     }
 
     fn required(&mut self, path: &Path) -> Option<Parsed> {
@@ -198,7 +202,7 @@ impl From<io::Error> for Unreadable {
 }
 
 fn read_file(path: &Path) -> Result<String, Unreadable> {
-    let bytes = regular_file::read(path, MOST_FILE_BYTES)?;
+    let bytes = lmt_core::bounded_file::read(path, MOST_FILE_BYTES)?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Unreadable::new(&format!("byte {at} is no UTF-8"), "save it as UTF-8")

@@ -199,14 +199,23 @@ fn what_is_no_file_of_text_is_refused() {
     assert!(failure.to_string().contains("byte 2 is no UTF-8"), "{failure}");
 }
 
-/// A file in the folder of calibrations that is none would be taken for the
-/// user's rules otherwise.
+/// A file that nobody has named stops nobody, and what stands in it does not
+/// count.
 #[test]
-fn a_calibration_without_its_table_is_refused() {
+fn a_calibration_that_is_none_is_left_out_with_a_remark() {
     let folder = Folder::new("no-table");
-    folder.write("calibration/this-machine.toml", "[endpoint]\nspins = 1\n");
-    let failure = folder.load(&[]).unwrap_err();
-    assert!(failure.to_string().contains("has no table [calibration]"), "{failure}");
+    for (text, words) in [
+        ("[endpoint]\nspins = 1\n", "has no table [calibration]"),
+        ("", "has no table [calibration]"),
+        ("[calibration]\nof_later = 1\n[endpoint]\nspins = 1\n", "of_later"),
+        ("[[rule]\n", "this-machine.toml:1"),
+    ] {
+        folder.write("calibration/this-machine.toml", text);
+        let loaded = folder.load(&[]).unwrap();
+        assert_ne!(loaded.config.spins, 1);
+        let [remark] = &loaded.remarks[..] else { panic!("{:?}", loaded.remarks) };
+        assert!(remark.contains(words) && remark.contains("`lmt tune`"), "{remark}");
+    }
 }
 
 #[test]

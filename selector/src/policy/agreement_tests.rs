@@ -172,7 +172,7 @@ proptest! {
             }
             // What is told of the cap is what holds.
             let capped = Message { readers: u32::MAX - 1, ..message };
-            let is_capped = explanation.notes.iter().any(|note| note.contains("read at once"));
+            let is_capped = explanation.notes.iter().any(|note| note.contains("other processes read this one"));
             if world.ways(&capped) != world.ways(&Message { readers: 0, ..message }) && decided[0] != "eager" {
                 prop_assert!(is_capped, "{}", explanation);
             }

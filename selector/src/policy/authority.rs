@@ -1,13 +1,10 @@
 //! Who outranks whom where a key and rules speak of the same thing.
 
+use lmt_core::config::EAGER_MOST_BYTES;
 use lmt_core::selection::Source;
 
 use super::pair::{Pair, is_for_all_messages};
 use crate::rules::{Authority, Layer, Rule, Take};
-
-/// Messages of more than this never travel in cells: what
-/// [`lmt_core::config::KEYS`] allows for `eager_max_bytes`.
-const EAGER_MOST_BYTES: u64 = 1 << 20;
 
 /// Where a key that some file sets stands among the files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

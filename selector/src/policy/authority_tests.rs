@@ -222,7 +222,7 @@ fn the_cap_is_of_the_highest_that_sets_it() {
             let by = if cap == 5 { source } else { explanation.source.clone() };
             has_note(
                 &explanation,
-                &format!("at most {cap} messages of this process are read at once ({by}); 0 now"),
+                &format!("at most {cap} other processes read this one at once ({by}); 0 now"),
             );
         }
     }

@@ -160,7 +160,7 @@ impl Case<'_, '_> {
             true => format!("{readers} now, so ways by which the receiver reads come last"),
             false => format!("{readers} now"),
         };
-        Some(format!("at most {max_readers} messages of this process are read at once ({cap_source}); {now}"))
+        Some(format!("at most {max_readers} other processes read this one at once ({cap_source}); {now}"))
     }
 
     /// Rules that take cells and ask for what is not known when a message is

@@ -157,7 +157,7 @@ fn crowded_messages_take_ways_without_readers() {
     assert_eq!(world.ways(&message(1))[0], "copy:get");
     assert_eq!(world.ways(&message(2))[0], "ring:cooperative");
     let explanation = world.explain(&message(2));
-    let cap = "at most 2 messages of this process are read at once (/home/user/lmt.toml:4); \
+    let cap = "at most 2 other processes read this one at once (/home/user/lmt.toml:4); \
                2 now, so ways by which the receiver reads come last";
     assert!(explanation.notes.iter().any(|note| note == cap), "{explanation}");
     assert_eq!(not(&explanation, "copy").0, Why::Crowded);

@@ -1,7 +1,7 @@
 //! Why each other mechanism is not taken.
 
 use lmt_core::mechanism::Model;
-use lmt_core::selection::{KnownMechanism, NotTaken, Source, Why};
+use lmt_core::selection::{KnownMechanism, NotTaken, Source, Warmth, Why};
 
 use super::explain::Case;
 use super::pair::means;
@@ -175,7 +175,14 @@ impl Case<'_, '_> {
 
     fn measured_by(&self, layer: &Layer, known: &KnownMechanism, taken: &Way<'_>) -> Option<Figures> {
         let place = self.pair.place;
-        let fits = |figure: &&Figure| figure.place == place && figure.pairs == 1 && !figure.off_cache;
+        // A rule speaks of what was measured for messages like this.
+        let (is_many, is_cold) = match self.plan.spoke {
+            Spoke::Rule(_, rule) => (rule.min_processes.is_some(), rule.warmth == Some(Warmth::Cold)),
+            _ => (false, false),
+        };
+        let fits = |figure: &&Figure| {
+            figure.place == place && (figure.pairs > 1) == is_many && figure.off_cache == is_cold
+        };
         let taken_way = taken.name();
         let theirs = layer.figures.iter().filter(fits).filter(|figure| figure.way == taken_way);
         let ways: Vec<String> = self.ways_of(known).map(Way::name).collect();

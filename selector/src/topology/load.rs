@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 
 use super::sys::{Loaded, Unloaded};
 use super::{Machine, Source, TopologyError, synthetic, sys, xml};
-use crate::regular_file;
 
 /// A machine longer than this is none: hwloc takes some KiB for each CPU.
 const MOST_XML_BYTES: u64 = 64 << 20;
@@ -141,7 +140,7 @@ fn checked_xml(origin: &'static str, path: &Path) -> Result<String, TopologyErro
         return Err(unreadable(io::Error::other("standard input belongs to the program")));
     }
     let broken = |reason| TopologyError::Xml { origin, path: path.to_owned(), reason };
-    let bytes = regular_file::read(path, MOST_XML_BYTES).map_err(unreadable)?;
+    let bytes = lmt_core::bounded_file::read(path, MOST_XML_BYTES).map_err(unreadable)?;
     let text = String::from_utf8(bytes).map_err(|_| broken("it is no UTF-8 text".to_owned()))?;
     xml::check(&text).map_err(broken)?;
     Ok(text)
