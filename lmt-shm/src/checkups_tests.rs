@@ -13,10 +13,13 @@ fn a_memory_file_is_made_here() {
 
 #[test]
 fn too_little_memory_is_blocked_and_names_the_limit() {
-    let found = pool_finding(Err(short()));
+    // Made once: what is free changes from one moment to the next.
+    let error = short();
+    let sentence = error.to_string();
+    let found = pool_finding(Err(error));
     assert_eq!(found.state, State::Blocked);
     assert!(found.fix.unwrap().contains("ulimit"));
-    assert_eq!(found.meaning, short().to_string());
+    assert_eq!(found.meaning, sentence);
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn files_in_their_order() {
         // The rule of the first file goes before the names of the second.
         assert_eq!(taken(by_rule), "writev", "{by_rule}");
         assert_eq!(by_rule.source, Origin::File { path: path(&files.first), line: 1 });
-        assert!(notes(by_rule, "at most 3 messages"), "{by_rule}");
+        assert!(notes(by_rule, "at most 3 other processes"), "{by_rule}");
         assert!(notes(by_rule, "only what `mechanisms` names is used"), "{by_rule}");
         // They go before the calibration's rule; only named ones are tried.
         assert_eq!(taken(by_name), "vmsplice", "{by_name}");
