@@ -131,7 +131,7 @@ fn files_in_their_order() {
         // They go before the calibration's rule; only named ones are tried.
         assert_eq!(taken(by_name), "vmsplice", "{by_name}");
         assert_eq!(by_name.source, Origin::File { path: path(&files.second), line: 2 });
-        assert!(notes(by_name, "at most 5 messages"), "{by_name}");
+        assert!(notes(by_name, "at most 5 other processes"), "{by_name}");
         assert_eq!(by_name.then.len(), 2, "{by_name}");
         // The first file bounds what the second one names.
         assert_eq!(taken(long), "shm", "{long}");
