@@ -140,9 +140,9 @@ impl Subject<'_> {
     fn pairs(&self, rule: &Rule) -> Vec<Pair> {
         let least = rule.min_processes.unwrap_or(1);
         let mut counts = vec![least];
-        // More processes mean more rules of ways that come before, but not that
-        // more travels in cells.
-        if self.rules.iter().any(is_eager) {
+        // More processes mean more rules of ways, which come before other ways
+        // and end cells, those of a rule and those of the key.
+        if self.eager_max_bytes.is_some() || self.rules.iter().any(is_eager) {
             counts.extend(self.rules.iter().filter_map(|rule| rule.min_processes).filter(|c| *c > least));
             counts.sort_unstable();
             counts.dedup();
