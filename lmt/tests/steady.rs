@@ -19,8 +19,8 @@ const LENGTHS: [usize; 7] = [0, 8, 4096, 20_000, 65_536, 300_000, 3 << 20];
 /// Messages of a window.
 const WINDOW: usize = 24;
 /// Rounds after which all has grown that grows.
-const WARM_UP: usize = 20;
-const ROUNDS: usize = 20;
+const WARM_UP: usize = 8;
+const ROUNDS: usize = 5;
 
 const TOKEN: TagMatch = TagMatch::exactly(1);
 
@@ -146,7 +146,7 @@ fn burst(endpoint: &Endpoint, group: &Group, peers: &[PeerId]) {
 /// Allocations of several times so many rounds, after a warm-up. A table may
 /// still grow in one of them, when more is under way at once than ever before;
 /// what allocates for a message does so in each.
-fn counts(run: &mut dyn FnMut(usize)) -> [u64; 4] {
+fn counts(run: &mut dyn FnMut(usize)) -> [u64; 3] {
     run(WARM_UP);
     std::array::from_fn(|_| {
         let before = counting::of_process();
@@ -173,7 +173,8 @@ fn round(
 /// A test of so many ranks that knows only one mechanism.
 fn test_of(ranks: u32, name: &str, mechanism: &str) -> Test {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    common::configured_by(folder, Test::new(name, ranks).time_limit(LIMIT)).env("LMT_MECHANISM", mechanism)
+    common::configured_by(folder, Test::new(name, ranks).time_limit(2 * LIMIT))
+        .env("LMT_MECHANISM", mechanism)
 }
 
 /// Whether this process's only mechanism works with the peer.
