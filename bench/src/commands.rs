@@ -15,6 +15,7 @@ use crate::group;
 use crate::job::{Event, Job, Row};
 use crate::output::{CompareTable, Csv, FiguresTable, Json, LimitsTable, Results, Table};
 use crate::patterns::Pattern;
+use crate::peers;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::sizes::{human, parse_sizes};
@@ -51,8 +52,17 @@ pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> 
 /// # Errors
 /// The report cannot be written, or a rank failed.
 pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchError> {
+    if !args.peers.wanted()
+        && let Some(option) = args.peers.stray()
+    {
+        return Err(BenchError::Usage(format!("{option} is for a comparison with MPIs; add --peers")));
+    }
     // Found out before the minutes of measuring, not after.
     let file = WholeFile::create(&args.output, "--output")?;
+    if args.peers.only() {
+        peers::compare(engine, &args.peers, &args.measuring)?;
+        return Ok(());
+    }
     let Choice { mechanisms, left_out } = choose(engine, Some(ALL))?;
     let job = job(Pattern::Pingpong, mechanisms, 2, &args.measuring, true)?;
     let (environment, rows) = run(&job, &mut CompareTable::new(left_out.clone()))?;
@@ -98,7 +108,8 @@ fn run(job: &Job, results: &mut dyn Results) -> Result<(Environment, Vec<Row>), 
                 show(&progress, |out| results.rows(out, &rows))?;
                 all.extend(rows);
             }
-            Event::Card(_) | Event::Done | Event::Failed(_) => {}
+            // Of use to other commands, or dealt with before.
+            _ => {}
         }
         Ok(())
     });
@@ -183,7 +194,7 @@ fn working_set_bytes(asked: Option<u64>, job: &Job) -> Result<u64, BenchError> {
     }
 }
 
-fn job(
+pub(crate) fn job(
     pattern: Pattern,
     mechanisms: Vec<String>,
     ranks: u32,

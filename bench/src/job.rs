@@ -40,7 +40,7 @@ impl Job {
     /// Bytes of the two buffers of one rank together.
     pub fn buffer_bytes(&self) -> u64 {
         let largest = self.sizes.iter().map(|&bytes| {
-            let window = self.pattern.window(bytes) as u64;
+            let window = self.pattern.window(bytes, self.ranks) as u64;
             stride_bytes(bytes).saturating_mul(window)
         });
         let one = largest.max().unwrap_or(0).max(self.rotation_bytes.unwrap_or(0));
@@ -144,10 +144,33 @@ pub enum Event {
     Note(String),
     /// The rows of one size.
     Rows(Vec<Row>),
+    /// What there is to take turns, from rank 0 once all know each other.
+    Ready {
+        /// The bare methods that work here.
+        bare: Vec<String>,
+    },
+    /// A turn is over.
+    Timed {
+        /// What it took, where this rank's clock counts.
+        seconds: f64,
+    },
+    /// Messages that have gone each way so far, from rank 0.
+    Ways(Vec<WayCount>),
+    /// Messages whose every byte was checked, from rank 0.
+    Verified(u64),
     /// This rank has nothing left to do.
     Done,
     /// It cannot go on; one sentence.
     Failed(String),
+}
+
+/// Messages that one rank has sent and received by one way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WayCount {
+    /// The way: cells, or a mechanism.
+    pub way: String,
+    /// How many.
+    pub messages: u64,
 }
 
 /// How the other ranks reach one rank.

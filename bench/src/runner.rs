@@ -3,7 +3,7 @@
 //! all of them alike.
 
 use crate::error::BenchError;
-use crate::job::{Event, Job, LIMITS, Ratio, Row};
+use crate::job::{Event, Job, LIMITS, Ratio, Row, WayCount};
 use crate::limits::{METHODS, Method, Pair};
 use crate::patterns::Pattern;
 use crate::patterns::arena::Arena;
@@ -20,7 +20,7 @@ const VERIFIED_BYTES: u64 = 32 << 20;
 const VERIFIED_ITERATIONS: u64 = 200;
 
 /// One that takes its turn.
-enum Turn {
+pub(crate) enum Turn {
     /// The link with this index.
     Link(usize),
     /// A bare method.
@@ -112,6 +112,34 @@ impl<'a, L: Link> Runner<'a, L> {
             .collect()
     }
 
+    /// One repetition for a command that decides on its own who is next; the
+    /// iterations before it find caches that others have left cold.
+    pub(crate) fn single(
+        &mut self,
+        turn: &Turn,
+        bytes: u64,
+        iterations: u64,
+        warm_up: u64,
+    ) -> Result<f64, BenchError> {
+        if warm_up > 0 {
+            self.repetition(turn, bytes, warm_up)?;
+        }
+        self.repetition(turn, bytes, iterations)
+    }
+
+    /// Messages that link `index` has moved each way so far.
+    pub(crate) fn ways(&self, index: usize) -> Vec<WayCount> {
+        self.links.get(index).map(Link::ways).unwrap_or_default()
+    }
+
+    /// Checks messages of link `index`; how many.
+    pub(crate) fn verify_single(&mut self, index: usize, bytes: u64) -> Result<u64, BenchError> {
+        let score = Score { turn: Turn::Link(index), iterations: 0, usec: Vec::new(), verified_messages: 0 };
+        let mut scores = [score];
+        self.verify(&mut scores, bytes)?;
+        Ok(scores[0].verified_messages)
+    }
+
     fn tell(&mut self, event: Event) -> Result<(), BenchError> {
         if self.rank == 0 { (self.tell)(event) } else { Ok(()) }
     }
@@ -154,7 +182,7 @@ impl<'a, L: Link> Runner<'a, L> {
     }
 
     fn repetition(&mut self, turn: &Turn, bytes: u64, iterations: u64) -> Result<f64, BenchError> {
-        let window = self.job.pattern.window(bytes);
+        let window = self.job.pattern.window(bytes, self.job.ranks);
         let rotate = self.job.rotation_bytes.is_some();
         // The buffers were made for the largest size.
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -198,7 +226,7 @@ impl<'a, L: Link> Runner<'a, L> {
     /// Sends messages whose every byte is checked, between guard pages, once
     /// against either page; not timed.
     fn verify(&mut self, scores: &mut [Score], bytes: u64) -> Result<(), BenchError> {
-        let window = self.job.pattern.window(bytes);
+        let window = self.job.pattern.window(bytes, self.job.ranks);
         let iterations = (VERIFIED_BYTES / (bytes.max(1) * window as u64)).clamp(1, VERIFIED_ITERATIONS);
         for score in scores {
             let Turn::Link(index) = score.turn else { continue };
@@ -247,7 +275,11 @@ impl<'a, L: Link> Runner<'a, L> {
         let (pattern, mechanism, counted) = match score.turn {
             Turn::Link(index) => {
                 let pattern = self.job.pattern;
-                (pattern.name(), self.job.mechanisms[index].as_str(), Some(pattern.counted_bytes(bytes)))
+                (
+                    pattern.name(),
+                    self.job.mechanisms[index].as_str(),
+                    Some(pattern.counted_bytes(bytes, self.job.ranks)),
+                )
             }
             Turn::Bare(method) => (LIMITS, method.name, method.work.moves_bytes().then_some(bytes as f64)),
         };

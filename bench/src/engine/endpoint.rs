@@ -13,6 +13,7 @@ use lmt_selector::calibration::{EAGER, EAGER_MOST_BYTES};
 use super::met::Met;
 use super::{Engine, LeftOut, Mechanism, Ways, regions};
 use crate::error::BenchError;
+use crate::job::WayCount;
 use crate::patterns::link::{Help, Incoming, Link, LinkError, Outgoing, RegionProvider, Step};
 use crate::processes::{without_settings, write_line};
 
@@ -328,6 +329,23 @@ impl Link for EndpointLink {
             let request = this.begin(scope, peer, &Outgoing { to, tag, data })?;
             this.meanwhile(request, during, help).map(|_| ())
         })
+    }
+
+    fn ways(&self) -> Vec<WayCount> {
+        let mut ways: Vec<WayCount> = Vec::new();
+        for &peer in &self.peers {
+            let eager = self.endpoint.eager_counters(peer);
+            let cells = (EAGER, eager.sent.messages + eager.received.messages);
+            let others = self.endpoint.counters(peer);
+            let others = others.iter().map(|(name, counters)| (*name, counters.messages));
+            for (way, messages) in [cells].into_iter().chain(others).filter(|(_, messages)| *messages > 0) {
+                match ways.iter_mut().find(|known| known.way == way) {
+                    Some(known) => known.messages += messages,
+                    None => ways.push(WayCount { way: way.to_owned(), messages }),
+                }
+            }
+        }
+        ways
     }
 
     fn region_kinds(&self) -> Vec<&'static str> {
