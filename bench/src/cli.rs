@@ -194,6 +194,9 @@ pub struct MeasuringArgs {
     /// Write buffers before sending and read them after receiving, inside the timed part.
     #[arg(long)]
     pub touch: bool,
+    /// Send from and receive into memory of lmt's that other ranks can map, instead of malloc's.
+    #[arg(long)]
+    pub shared_buffers: bool,
     /// CPUs of ranks 0, 1, ... as 0,2 or 0-3, or none [default: rank i on the i-th allowed CPU].
     #[arg(long, value_name = "LIST", value_parser = parse_pin)]
     pub pin: Option<Pin>,

@@ -1,6 +1,7 @@
 //! The subcommands.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use lmt::launch::{RunOptions, run_command};
@@ -8,7 +9,7 @@ use lmt::launch::{RunOptions, run_command};
 use crate::cache;
 use crate::choice::{ALL, Choice, choose};
 use crate::cli::{BenchArgs, CompareArgs, Format, MeasuringArgs, Pin, RunArgs};
-use crate::engine::Engine;
+use crate::engine::{BufferSource, Engine};
 use crate::environment::{Environment, allowed_cpus};
 use crate::error::BenchError;
 use crate::group;
@@ -60,15 +61,25 @@ pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchErr
     // Found out before the minutes of measuring, not after.
     let file = WholeFile::create(&args.output, "--output")?;
     if args.peers.only() {
-        peers::compare(engine, &args.peers, &args.measuring)?;
-        return Ok(());
+        let comparison = peers::compare(engine, &args.peers, &args.measuring)?;
+        file.write(&comparison.to_html()?)?;
+        return if args.peers.as_table() { say_report(&args.output) } else { Ok(()) };
     }
     let Choice { mechanisms, left_out } = choose(engine, Some(ALL))?;
     let job = job(Pattern::Pingpong, mechanisms, 2, &args.measuring, true)?;
     let (environment, rows) = run(&job, &mut CompareTable::new(left_out.clone()))?;
     let report = Report::new(environment, &rows, left_out);
-    file.write(&report.to_html()?)?;
-    print(&format!("report: {}\n", args.output.display()))
+    let section = if args.peers.wanted() {
+        peers::compare(engine, &args.peers, &args.measuring)?.section()?
+    } else {
+        String::new()
+    };
+    file.write(&report.to_html_with(&section)?)?;
+    say_report(&args.output)
+}
+
+fn say_report(path: &Path) -> Result<(), BenchError> {
+    print(&format!("report: {}\n", path.display()))
 }
 
 /// `lmt run`.
@@ -222,6 +233,7 @@ pub(crate) fn job(
         cpus: place(args.pin.as_ref(), ranks)?,
         limits: args.limits || pattern == Pattern::Limits,
         working_set_bytes: None,
+        buffers: if args.shared_buffers { BufferSource::Shared } else { BufferSource::Malloc },
     };
     // A verifying pass has a second set of buffers.
     let sets = if job.verify { 2 } else { 1 };

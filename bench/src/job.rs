@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::BufferSource;
 use crate::patterns::Pattern;
 
 /// One benchmark run: data, handed to every rank.
@@ -26,6 +27,9 @@ pub struct Job {
     pub rotation_bytes: Option<u64>,
     /// Whether every message of an extra, untimed pass is checked.
     pub verify: bool,
+    /// Where the messages' buffers come from.
+    #[serde(default)]
+    pub buffers: BufferSource,
     /// The CPU of each rank; empty when they are not pinned.
     pub cpus: Vec<usize>,
     /// Whether the machine's limits are measured in between.

@@ -2,6 +2,7 @@
 //! repetition by repetition, so that what slows the machine for a while slows
 //! all of them alike.
 
+use crate::engine::{Buffer, BufferSource};
 use crate::error::BenchError;
 use crate::job::{Event, Job, LIMITS, Ratio, Row, WayCount};
 use crate::limits::{METHODS, Method, Pair};
@@ -37,8 +38,8 @@ struct Score {
 
 /// The two buffers of this rank and how far rotation has come in them.
 struct Buffers {
-    outgoing: Vec<u8>,
-    incoming: Vec<u8>,
+    outgoing: Buffer,
+    incoming: Buffer,
     outgoing_at: usize,
     incoming_at: usize,
 }
@@ -55,7 +56,7 @@ pub struct Runner<'a, L> {
 }
 
 impl<'a, L: Link> Runner<'a, L> {
-    /// Gets the buffers of `rank` ready: from malloc, every page touched.
+    /// With the buffers that [`buffers`] got ready.
     ///
     /// `links` has one entry for each mechanism of the job; `pair` is there on
     /// ranks 0 and 1 if the job wants the machine's limits.
@@ -64,13 +65,11 @@ impl<'a, L: Link> Runner<'a, L> {
         rank: u32,
         links: &'a mut [L],
         pair: Option<&'a mut Pair>,
+        [outgoing, incoming]: [Buffer; 2],
         tell: &'a mut dyn FnMut(Event) -> Result<(), BenchError>,
-    ) -> Result<Self, BenchError> {
-        let bytes = usize::try_from(job.buffer_bytes() / 2)
-            .map_err(|_| BenchError::Failure("the buffers are larger than this machine's memory".into()))?;
-        let buffers =
-            Buffers { outgoing: vec![1; bytes], incoming: vec![2; bytes], outgoing_at: 0, incoming_at: 0 };
-        Ok(Self { job, links, pair, tell, rank, buffers, done: 0 })
+    ) -> Self {
+        let buffers = Buffers { outgoing, incoming, outgoing_at: 0, incoming_at: 0 };
+        Self { job, links, pair, tell, rank, buffers, done: 0 }
     }
 
     /// Measures every size; rank 0 tells the rows as they come.
@@ -309,6 +308,19 @@ impl<'a, L: Link> Runner<'a, L> {
             details: None,
         })
     }
+}
+
+/// The two buffers of a rank: large enough for every size, every page used.
+///
+/// # Errors
+/// There is no such memory.
+pub(crate) fn buffers(
+    job: &Job,
+    make: impl Fn(BufferSource, usize, u8) -> Result<Buffer, BenchError>,
+) -> Result<[Buffer; 2], BenchError> {
+    let bytes = usize::try_from(job.buffer_bytes() / 2)
+        .map_err(|_| BenchError::Failure("the buffers are larger than this machine's memory".into()))?;
+    Ok([make(job.buffers, bytes, 1)?, make(job.buffers, bytes, 2)?])
 }
 
 fn round<L: Link, H: Handling>(

@@ -53,6 +53,10 @@ pub struct PeersArgs {
     /// peer [default: auto].
     #[arg(long, value_name = "NAME")]
     pub mechanism: Option<String>,
+    /// Measure what the project's figures need, and say of each whether it is met; implies
+    /// --peers-only, and takes neither patterns, modes, sizes nor ranks.
+    #[arg(long, conflicts_with_all = ["pattern", "all_modes", "ranks", "sizes", "touch", "off_cache", "shared_buffers"])]
+    pub figures: bool,
     /// Fewer sizes and rounds.
     #[arg(long)]
     pub quick: bool,
@@ -73,7 +77,7 @@ impl PeersArgs {
 
     /// Whether nothing else is done.
     pub fn only(&self) -> bool {
-        self.peers_only || !self.as_table()
+        self.peers_only || self.figures || !self.as_table()
     }
 
     /// Whether people read it.

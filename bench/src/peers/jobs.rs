@@ -1,9 +1,11 @@
 //! What is measured: a job for each pattern and mode.
 
 use super::args::{PATTERNS, PeersArgs};
+use super::figures;
 use crate::cache;
 use crate::cli::{MeasuringArgs, SizeList};
 use crate::commands::job;
+use crate::engine::BufferSource;
 use crate::error::BenchError;
 use crate::job::Job;
 use crate::patterns::Pattern;
@@ -38,6 +40,8 @@ pub struct Wanted {
     pub pattern: Pattern,
     /// The mode.
     pub mode: Mode,
+    /// Where our buffers come from.
+    pub buffers: BufferSource,
     /// Processes in the group.
     pub ranks: u32,
     /// The sizes; the pattern's own if none are named.
@@ -46,11 +50,21 @@ pub struct Wanted {
 
 /// What was asked for.
 pub fn wanted(args: &PeersArgs, measuring: &MeasuringArgs) -> Vec<Wanted> {
+    if args.figures {
+        return figures::wanted();
+    }
     let patterns = args.pattern.as_ref().map_or(vec![Pattern::Pingpong], |list| list.0.clone());
     let asked = Mode { touch: measuring.touch, off_cache: measuring.off_cache };
     let modes = if args.all_modes { MODES.to_vec() } else { vec![asked] };
     let sizes = measuring.sizes.as_ref().map(|sizes| sizes.0.clone());
-    let one = |pattern, mode| Wanted { pattern, mode, ranks: args.ranks.unwrap_or(2), sizes: sizes.clone() };
+    let buffers = if measuring.shared_buffers { BufferSource::Shared } else { BufferSource::Malloc };
+    let one = |pattern, mode| Wanted {
+        pattern,
+        mode,
+        buffers,
+        ranks: args.ranks.unwrap_or(2),
+        sizes: sizes.clone(),
+    };
     let of_pattern = |pattern| modes.iter().map(move |&mode| (pattern, mode));
     patterns.into_iter().flat_map(of_pattern).map(|(pattern, mode)| one(pattern, mode)).collect()
 }
@@ -70,7 +84,7 @@ pub fn jobs(
 }
 
 fn one_job(
-    Wanted { pattern, mode, ranks, sizes }: Wanted,
+    Wanted { pattern, mode, buffers, ranks, sizes }: Wanted,
     mechanisms: &[String],
     args: &PeersArgs,
     measuring: &MeasuringArgs,
@@ -82,7 +96,7 @@ fn one_job(
         None => parse_sizes(pattern.definition().default_sizes)
             .map_err(|error| BenchError::Failure(error.to_string()))?,
     };
-    let sizes = if args.quick { every_fourth_power(&all) } else { all };
+    let sizes = if args.quick { fewer(&all) } else { all };
     if let Some(bytes) = sizes.iter().find(|&&bytes| bytes > MOST_BYTES) {
         return Err(BenchError::Usage(format!(
             "{} is more than MPI sends at once; stay below 2GiB",
@@ -96,6 +110,7 @@ fn one_job(
         repetitions,
         touch: mode.touch,
         off_cache: mode.off_cache,
+        shared_buffers: buffers == BufferSource::Shared,
         // The bare methods are ping-pongs between two ranks.
         limits: ranks == 2 && matches!(pattern, Pattern::Latency | Pattern::Pingpong),
         ..measuring.clone()
@@ -118,11 +133,14 @@ fn one_job(
     }
 }
 
-/// 0 and the powers of four among powers of two; of other sizes, all.
-fn every_fourth_power(sizes: &[u64]) -> Vec<u64> {
-    let keep = |bytes: u64| !bytes.is_power_of_two() || bytes.trailing_zeros() % 2 == 0;
-    let kept: Vec<u64> = sizes.iter().copied().filter(|&bytes| keep(bytes)).collect();
-    if kept.is_empty() { sizes.to_vec() } else { kept }
+/// Of powers of two the smallest, the largest and those of four; of other sizes,
+/// all.
+fn fewer(sizes: &[u64]) -> Vec<u64> {
+    let ends = [sizes.first(), sizes.last()];
+    let keep = |bytes: &u64| {
+        !bytes.is_power_of_two() || bytes.trailing_zeros().is_multiple_of(2) || ends.contains(&Some(bytes))
+    };
+    sizes.iter().copied().filter(keep).collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,9 @@
 pub mod args;
 mod cache;
 mod command;
+pub mod figures;
 mod group;
+mod html;
 mod installation;
 mod jobs;
 mod measure;
@@ -30,6 +32,7 @@ use crate::job::Job;
 use crate::progress::Progress;
 use args::PeersArgs;
 use cache::Cache;
+use figures::Figure;
 use measure::{Listener, Measuring, Peer};
 use result::{Row, SizeTimes};
 use show::{PeerCard, Scene};
@@ -46,7 +49,10 @@ pub fn compare<E: Engine>(
     let mechanisms = choose(engine, args.mechanism.as_deref())?.mechanisms;
     let peers = peers(args)?;
     let jobs = jobs::jobs(jobs::wanted(args, measuring), &mechanisms, args, measuring, peers.len())?;
-    let comparison = run(jobs, &peers, args.as_table())?;
+    let mut comparison = run(jobs, &peers, args.as_table(), args.figures)?;
+    if args.figures {
+        comparison.figures = figures::judge(&comparison.scenes);
+    }
     match args.format {
         Some(Format::Csv) => {
             let mut text = Vec::new();
@@ -58,7 +64,7 @@ pub fn compare<E: Engine>(
                 .map_err(|error| BenchError::Failure(format!("the results cannot be written: {error}")))?;
             print(&format!("{text}\n"))?;
         }
-        Some(Format::Table) | None => {}
+        Some(Format::Table) | None => print(&figures::text(&comparison.figures))?,
     }
     Ok(comparison)
 }
@@ -70,6 +76,9 @@ pub struct Comparison {
     pub peers: Vec<PeerCard>,
     /// One for each pattern and mode.
     pub scenes: Vec<Scene>,
+    /// What the project's figures say, if that was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
 }
 
 /// The MPIs to compare with, each with the benchmark built for it.
@@ -114,11 +123,12 @@ pub fn peers(args: &PeersArgs) -> Result<Vec<Peer>, BenchError> {
     Ok(peers)
 }
 
-/// Runs the scenes one after the other; `shown` hears each row as it comes.
+/// Runs the scenes one after the other, and shows each row as it comes. With
+/// `go_on` a scene that fails is left out.
 ///
 /// # Errors
 /// One of our ranks fails, the output cannot be written, or a signal came.
-pub fn run(jobs: Vec<Job>, peers: &[Peer], as_table: bool) -> Result<Comparison, BenchError> {
+fn run(jobs: Vec<Job>, peers: &[Peer], as_table: bool, go_on: bool) -> Result<Comparison, BenchError> {
     let interrupt = Interrupt::watch()?;
     let cores = allowed_cpus()?.len();
     let cards: Vec<PeerCard> = peers.iter().map(PeerCard::of).collect();
@@ -128,13 +138,21 @@ pub fn run(jobs: Vec<Job>, peers: &[Peer], as_table: bool) -> Result<Comparison,
         let environment = Environment::record(&job);
         let mut shown = Shown { job: &job, peers: &cards, as_table, progress: &progress };
         shown.write(|out| show::begin_table(out, &job, &environment, &cards))?;
-        let sizes = Measuring::start(&job, peers, cores, &interrupt, &mut shown)?.run()?;
+        let measured = Measuring::start(&job, peers, cores, &interrupt, &mut shown)
+            .and_then(|measuring| measuring.run());
+        let sizes = match measured {
+            Err(BenchError::Failure(sentence)) if go_on => {
+                progress.suspend(|| complain(&format!("{} is left out: {sentence}", show::title(&job))));
+                continue;
+            }
+            measured => measured?,
+        };
         let rows: Vec<Row> = sizes.iter().filter_map(Row::of).collect();
         shown.write(|out| show::end_table(out, &rows))?;
         scenes.push(Scene { settings: job, environment, rows });
     }
     progress.end();
-    Ok(Comparison { peers: cards, scenes })
+    Ok(Comparison { peers: cards, scenes, figures: Vec::new() })
 }
 
 /// Rows as they come.

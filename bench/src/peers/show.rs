@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::measure::Peer;
 use super::result::{Contender, Role, Row};
+use crate::engine::BufferSource;
 use crate::environment::Environment;
 use crate::job::Job;
 use crate::output::{head, quoted, usec};
@@ -50,7 +51,11 @@ pub fn title(job: &Job) -> String {
     let touch = if job.touch { "touched" } else { "untouched" };
     let cache = if job.rotation_bytes.is_some() { "off cache" } else { "on cache" };
     let ranks = if job.ranks == 2 { String::new() } else { format!(", {} ranks", job.ranks) };
-    format!("{}{ranks}, {touch}, {cache}", job.pattern.name())
+    let buffers = match job.buffers {
+        BufferSource::Malloc => "",
+        BufferSource::Shared => ", shared buffers",
+    };
+    format!("{}{ranks}{buffers}, {touch}, {cache}", job.pattern.name())
 }
 
 /// Geometric means over the sizes.
