@@ -153,4 +153,4 @@ impl Results for Json {
 
 #[cfg(test)]
 #[path = "output_tests.rs"]
-mod tests;
+pub(crate) mod tests;

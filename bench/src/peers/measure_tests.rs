@@ -1,1 +1,14 @@
 use super::*;
+
+#[test]
+fn a_hop_bounds_what_fits_into_a_line_with_a_flag() {
+    assert!(is_limit("hop", 0) && is_limit("hop", 8) && is_limit("hop", 56));
+    assert!(!is_limit("hop", 57));
+    assert!(is_limit("both", 8) && !is_limit("both", 0));
+    assert!(!is_limit("nobody's", 8));
+}
+
+#[test]
+fn caches_are_warmed_by_a_quarter_of_a_turn() {
+    assert_eq!([0, 1, 8, 100].map(warm_up), [2, 2, 2, 25]);
+}

@@ -155,4 +155,4 @@ impl Row {
 
 #[cfg(test)]
 #[path = "result_tests.rs"]
-mod tests;
+pub(in crate::peers) mod tests;

@@ -246,3 +246,7 @@ fn csv_line(out: &mut dyn Write, job: &Job, row: &Row, contender: &Contender) ->
         quoted(&row.way()),
     )
 }
+
+#[cfg(test)]
+#[path = "show_tests.rs"]
+mod tests;
