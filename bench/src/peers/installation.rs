@@ -7,7 +7,7 @@ use super::command::{Finished, run_within};
 use crate::engine::LeftOut;
 
 /// How long an MPI may take to say its version, in seconds.
-const VERSION_LIMIT_S: u64 = 20;
+const VERSION_LIMIT_S: u64 = 10;
 /// Distributions that install several MPIs side by side tell them apart so.
 const SUFFIXES: [&str; 3] = ["", ".mpich", ".openmpi"];
 

@@ -89,7 +89,7 @@ impl<'a> Measuring<'a> {
     /// Starts everybody.
     ///
     /// # Errors
-    /// Our own ranks fail. A peer that does is left out.
+    /// Our own ranks fail, or all peers do. One peer that does is left out.
     pub fn start(
         job: &'a Job,
         peers: &[Peer],
@@ -114,6 +114,9 @@ impl<'a> Measuring<'a> {
                     None
                 }
             });
+        }
+        if groups.iter().all(Option::is_none) {
+            return Err(BenchError::Failure("none of the MPIs could be started".into()));
         }
         let names = peers.iter().map(|peer| peer.mpi.name.clone()).collect();
         Ok(Self { job, ours, peers: groups, names, listener, interrupt, done: 0 })

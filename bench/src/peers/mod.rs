@@ -20,6 +20,7 @@ pub mod result;
 pub mod show;
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use crate::choice::choose;
 use crate::cli::{Format, MeasuringArgs};
@@ -81,6 +82,10 @@ pub struct Comparison {
     pub figures: Vec<Figure>,
 }
 
+fn lacks_programs(folder: &Path) -> bool {
+    ["mpicc", "mpiexec"].iter().any(|name| !folder.join(name).is_file())
+}
+
 /// The MPIs to compare with, each with the benchmark built for it.
 ///
 /// # Errors
@@ -93,9 +98,9 @@ pub fn peers(args: &PeersArgs) -> Result<Vec<Peer>, BenchError> {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let named = args.mpi.iter().map(|folder| folder.join("bin"));
-    if let Some(folder) = named.clone().find(|folder| !folder.join("mpicc").is_file()) {
+    if let Some(folder) = named.clone().find(|folder| lacks_programs(folder)) {
         return Err(BenchError::Failure(format!(
-            "there is no mpicc in {}; --mpi wants the folder of an MPI, in which bin/mpicc and bin/mpiexec are",
+            "{} lacks mpicc or mpiexec; --mpi wants the folder of an MPI, in which bin/mpicc and bin/mpiexec are",
             folder.display()
         )));
     }

@@ -163,7 +163,7 @@ impl Report {
         }
         write!(
             page,
-            "</ul>\n{svg}\n<figcaption>Both axes are logarithmic. Vertical dashed lines: from here on the mechanism named \
+            "</ul>\n{svg}\n<figcaption>Both axes are logarithmic. Vertical dashed lines: from here on the one named \
              at the top is the fastest by more than 3 %.</figcaption>\n</figure>\n"
         )
     }
