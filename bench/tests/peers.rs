@@ -324,7 +324,11 @@ fn ended_by(name: &str, signal: Signal) -> Option<(Folder, Option<i32>)> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let running = Running(command.spawn().unwrap());
     let deadline = Instant::now() + PATIENCE;
-    let is_under_way = || processes_of(&folder.0).iter().any(|command| command.contains("cache/build/"));
+    let is_under_way = || {
+        processes_of(&folder.0)
+            .iter()
+            .any(|command| command.contains("cache/build/") && command.contains("/socket"))
+    };
     while !is_under_way() {
         assert!(Instant::now() < deadline, "no rank was started");
         std::thread::sleep(Duration::from_millis(20));

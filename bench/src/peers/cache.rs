@@ -8,6 +8,7 @@ use super::command::{Finished, run_within};
 use super::installation::Installation;
 use crate::engine::LeftOut;
 use crate::error::BenchError;
+use crate::interrupt::Interrupt;
 use crate::processes::failure;
 
 /// How long one installation may take, in seconds.
@@ -63,11 +64,15 @@ impl Cache {
     /// # Errors
     /// There is no Python, or the folder cannot be written. An MPI that cannot be
     /// had is left out and returned.
-    pub fn fetch(&self, tell: &mut dyn FnMut(&str)) -> Result<Vec<LeftOut>, BenchError> {
+    pub fn fetch(
+        &self,
+        interrupt: &Interrupt,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Vec<LeftOut>, BenchError> {
         let mut left_out = Vec::new();
         for (name, packages) in PACKAGES {
             let folder = self.0.join("mpi").join(name);
-            if folder.join(COMPLETE).is_file() {
+            if folder.join(COMPLETE).is_file() || interrupt.signal().is_some() {
                 continue;
             }
             let python = on_path("python3").ok_or_else(|| {
@@ -78,7 +83,7 @@ impl Cache {
             })?;
             tell(&format!("installing {} from PyPI into {}", packages.join(" and "), folder.display()));
             fresh_folder(&folder)?;
-            match install(&python, &folder, packages) {
+            match install(&python, &folder, packages, interrupt) {
                 Ok(()) => fs::write(folder.join(COMPLETE), "")
                     .map_err(|error| failure(&format!("{} cannot be written", folder.display()), &error))?,
                 Err(reason) => {
@@ -95,7 +100,12 @@ impl Cache {
     ///
     /// # Errors
     /// The compiler's own reason, in a sentence.
-    pub fn build(&self, mpi: &Installation, variables: &[(&str, OsString)]) -> Result<PathBuf, String> {
+    pub fn build(
+        &self,
+        mpi: &Installation,
+        variables: &[(&str, OsString)],
+        interrupt: &Interrupt,
+    ) -> Result<PathBuf, String> {
         let folder = self.0.join("build");
         let key = fingerprint(&[SOURCE, &mpi.mpicc.to_string_lossy(), &mpi.version]);
         let program = folder.join(format!("{}-{key:016x}", mpi.name));
@@ -109,8 +119,8 @@ impl Cache {
         let (source, part) = (own("c"), own("part"));
         fs::write(&source, SOURCE).map_err(not_written)?;
         let arguments = [OsString::from("-O2"), "-o".into(), part.clone().into(), source.clone().into()];
-        let built =
-            run_within(&mpi.mpicc, arguments, variables, BUILD_LIMIT_S).and_then(Finished::successful);
+        let built = run_within(&mpi.mpicc, arguments, variables, BUILD_LIMIT_S, interrupt)
+            .and_then(Finished::successful);
         // If it cannot be removed, it is found and overwritten another time.
         let _ = fs::remove_file(&source);
         let renamed = built
@@ -133,15 +143,15 @@ fn fresh_folder(folder: &Path) -> Result<(), BenchError> {
     })
 }
 
-fn install(python: &Path, folder: &Path, packages: &[&str]) -> Result<(), String> {
+fn install(python: &Path, folder: &Path, packages: &[&str], interrupt: &Interrupt) -> Result<(), String> {
     let none: [(&str, &str); 0] = [];
     let arguments: [OsString; 3] = ["-m".into(), "venv".into(), folder.into()];
-    run_within(python, arguments, &none, FETCH_LIMIT_S)
+    run_within(python, arguments, &none, FETCH_LIMIT_S, interrupt)
         .and_then(Finished::successful)
         .map_err(|sentence| format!("no virtual environment can be made: {sentence}"))?;
     let pip = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
     let arguments = pip.iter().chain(packages);
-    run_within(&folder.join("bin/python3"), arguments, &none, FETCH_LIMIT_S)
+    run_within(&folder.join("bin/python3"), arguments, &none, FETCH_LIMIT_S, interrupt)
         .and_then(Finished::successful)
         .map_err(|sentence| format!("pip cannot install it; is there a network? {sentence}"))?;
     Ok(())

@@ -3,10 +3,14 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lmt::launch::{Launcher, Outcome, Output, Running};
 
+use crate::interrupt::Interrupt;
+
+/// How often it is looked whether somebody wants it to end.
+const GLANCE: Duration = Duration::from_millis(100);
 /// The most letters of a program's words in a sentence of ours.
 const SHOWN_LETTERS: usize = 300;
 
@@ -80,25 +84,32 @@ where
 /// Runs a program until it ends, for `limit_s` seconds at most.
 ///
 /// # Errors
-/// It cannot be started, or takes longer: a sentence.
+/// It cannot be started, takes longer, or a signal came: a sentence.
 pub fn run_within<I>(
     program: &Path,
     arguments: I,
     variables: &[(&str, impl AsRef<OsStr>)],
     limit_s: u64,
+    interrupt: &Interrupt,
 ) -> Result<Finished, String>
 where
     I: IntoIterator,
     I::Item: AsRef<OsStr>,
 {
     let running = start(program, arguments, variables)?;
-    let is_over = running.wait_for(Duration::from_secs(limit_s));
+    let deadline = Instant::now() + Duration::from_secs(limit_s);
+    let mut is_over = false;
+    while !is_over && Instant::now() < deadline && interrupt.signal().is_none() {
+        is_over = running.wait_for(GLANCE);
+    }
     if !is_over {
         running.end_now();
     }
     let (program, outcome) = (program.display().to_string(), running.wait());
     if is_over {
         Ok(Finished { program, outcome })
+    } else if interrupt.signal().is_some() {
+        Err(format!("{program} was interrupted"))
     } else {
         Err(format!("{program} did not end within {limit_s} s and was ended{}", reason(&text_of(&outcome))))
     }

@@ -118,7 +118,7 @@ impl MpiGroup {
         let line = turn.line();
         let told = self.streams.iter_mut().try_for_each(|stream| tell(stream, &line));
         let answers = told.and_then(|()| {
-            let answers = self.streams.iter_mut().map(|stream| answer(stream));
+            let answers = self.streams.iter_mut().map(answer);
             answers.collect::<Result<Vec<f64>, String>>()
         });
         answers.map_err(|sentence| self.why(sentence))

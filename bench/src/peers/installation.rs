@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::command::{Finished, run_within};
 use crate::engine::LeftOut;
+use crate::interrupt::Interrupt;
 
 /// How long an MPI may take to say its version, in seconds.
 const VERSION_LIMIT_S: u64 = 10;
@@ -159,11 +160,19 @@ pub fn candidates(folders: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, P
 
 /// The MPIs whose `mpicc` and `mpiexec` are in these folders, and those that do
 /// not say what they are.
-pub fn find(folders: impl IntoIterator<Item = PathBuf>) -> (Vec<Installation>, Vec<LeftOut>) {
+pub fn find(
+    folders: impl IntoIterator<Item = PathBuf>,
+    interrupt: &Interrupt,
+) -> (Vec<Installation>, Vec<LeftOut>) {
     let (mut found, mut left_out) = (Vec::<Installation>::new(), Vec::new());
     for (mpicc, mpiexec) in candidates(folders) {
-        let asked =
-            run_within(&mpiexec, ["--version"], &kind_variables(Kind::OpenMpi, true), VERSION_LIMIT_S);
+        let asked = run_within(
+            &mpiexec,
+            ["--version"],
+            &kind_variables(Kind::OpenMpi, true),
+            VERSION_LIMIT_S,
+            interrupt,
+        );
         match asked.and_then(Finished::successful) {
             Ok(finished) => {
                 let (kind, version) = identify(&finished.output());

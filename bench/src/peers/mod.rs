@@ -48,9 +48,10 @@ pub fn compare<E: Engine>(
     measuring: &MeasuringArgs,
 ) -> Result<Comparison, BenchError> {
     let mechanisms = choose(engine, args.mechanism.as_deref())?.mechanisms;
-    let peers = peers(args)?;
+    let interrupt = Interrupt::watch()?;
+    let peers = peers(args, &interrupt)?;
     let jobs = jobs::jobs(jobs::wanted(args, measuring), &mechanisms, args, measuring, peers.len())?;
-    let mut comparison = run(jobs, &peers, args.as_table(), args.figures)?;
+    let mut comparison = run(jobs, &peers, args, &interrupt)?;
     if args.figures {
         comparison.figures = figures::judge(&comparison.scenes);
     }
@@ -90,11 +91,11 @@ fn lacks_programs(folder: &Path) -> bool {
 ///
 /// # Errors
 /// There is none.
-pub fn peers(args: &PeersArgs) -> Result<Vec<Peer>, BenchError> {
+pub fn peers(args: &PeersArgs, interrupt: &Interrupt) -> Result<Vec<Peer>, BenchError> {
     let cache = Cache::new(args.cache.as_deref(), |name| std::env::var_os(name))?;
     let mut left_out = Vec::new();
     if args.fetch {
-        left_out.extend(cache.fetch(&mut |sentence| complain(sentence))?);
+        left_out.extend(cache.fetch(interrupt, &mut |sentence| complain(sentence))?);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let named = args.mpi.iter().map(|folder| folder.join("bin"));
@@ -105,15 +106,19 @@ pub fn peers(args: &PeersArgs) -> Result<Vec<Peer>, BenchError> {
         )));
     }
     let folders = named.chain(cache.fetched_folders()).chain(std::env::split_paths(&path));
-    let (installations, unknown) = installation::find(folders);
+    let (installations, unknown) = installation::find(folders, interrupt);
     left_out.extend(unknown);
     let mut peers = Vec::new();
     for mpi in installations {
         let variables = mpi.variables(nix::unistd::geteuid().is_root());
-        match cache.build(&mpi, &variables) {
+        match cache.build(&mpi, &variables, interrupt) {
             Ok(program) => peers.push(Peer { mpi, program, variables }),
             Err(reason) => left_out.push(LeftOut { name: mpi.name, reason }),
         }
+    }
+    if let Some(signal) = interrupt.signal() {
+        let sentence = "it was interrupted before anything was measured".to_owned();
+        return Err(BenchError::Interrupted { signal: signal as u8, sentence });
     }
     for LeftOut { name, reason } in &left_out {
         complain(&format!("{name} is left out: {reason}"));
@@ -128,25 +133,30 @@ pub fn peers(args: &PeersArgs) -> Result<Vec<Peer>, BenchError> {
     Ok(peers)
 }
 
-/// Runs the scenes one after the other, and shows each row as it comes. With
-/// `go_on` a scene that fails is left out.
+/// Runs the scenes one after the other, and shows each row as it comes. For the
+/// figures a scene that fails is left out.
 ///
 /// # Errors
 /// One of our ranks fails, the output cannot be written, or a signal came.
-fn run(jobs: Vec<Job>, peers: &[Peer], as_table: bool, go_on: bool) -> Result<Comparison, BenchError> {
-    let interrupt = Interrupt::watch()?;
+fn run(
+    jobs: Vec<Job>,
+    peers: &[Peer],
+    args: &PeersArgs,
+    interrupt: &Interrupt,
+) -> Result<Comparison, BenchError> {
     let cores = allowed_cpus()?.len();
     let cards: Vec<PeerCard> = peers.iter().map(PeerCard::of).collect();
     let progress = Progress::new();
     let mut scenes = Vec::new();
-    for job in jobs {
+    for (index, job) in jobs.into_iter().enumerate() {
+        let is_first = index == 0;
         let environment = Environment::record(&job);
-        let mut shown = Shown { job: &job, peers: &cards, as_table, progress: &progress };
-        shown.write(|out| show::begin_table(out, &job, &environment, &cards))?;
-        let measured = Measuring::start(&job, peers, cores, &interrupt, &mut shown)
-            .and_then(|measuring| measuring.run());
+        let mut shown = Shown { job: &job, peers: &cards, as_table: args.as_table(), progress: &progress };
+        shown.write(|out| show::begin_table(out, &job, &environment, &cards, is_first))?;
+        let measured =
+            Measuring::start(&job, peers, cores, interrupt, &mut shown).and_then(|measuring| measuring.run());
         let sizes = match measured {
-            Err(BenchError::Failure(sentence)) if go_on => {
+            Err(BenchError::Failure(sentence)) if args.figures => {
                 progress.suspend(|| complain(&format!("{} is left out: {sentence}", show::title(&job))));
                 continue;
             }

@@ -85,7 +85,21 @@ impl Means {
     }
 }
 
-/// The table: what stands above a scene's rows.
+fn begin_all(
+    out: &mut dyn Write,
+    name: &str,
+    environment: &Environment,
+    peers: &[PeerCard],
+) -> io::Result<()> {
+    head(out, name, environment)?;
+    for PeerCard { name, version, mpiexec } in peers {
+        writeln!(out, "# {name}: {version}, {mpiexec}")?;
+    }
+    Ok(())
+}
+
+/// The table: what stands above a scene's rows; where and with whom only once,
+/// above the first.
 ///
 /// # Errors
 /// The output cannot be written.
@@ -94,10 +108,13 @@ pub fn begin_table(
     job: &Job,
     environment: &Environment,
     peers: &[PeerCard],
+    is_first: bool,
 ) -> io::Result<()> {
-    head(out, &format!("lmt compare --peers: {}", title(job)), environment)?;
-    for PeerCard { name, version, mpiexec } in peers {
-        writeln!(out, "# {name}: {version}, {mpiexec}")?;
+    let name = format!("lmt compare --peers: {}", title(job));
+    if is_first {
+        begin_all(out, &name, environment, peers)?;
+    } else {
+        writeln!(out, "# {name}")?;
     }
     writeln!(out, "# {}", job.pattern.definition().text)?;
     writeln!(
@@ -124,7 +141,7 @@ pub fn begin_table(
     if job.limits {
         write!(out, " {:>9} {:>10} {:>10} {:<12}", "limit", "limit/ours", "limit/best", "method")?;
     }
-    writeln!(out, " {}", "way")
+    writeln!(out, " way")
 }
 
 fn width(name: &str) -> usize {

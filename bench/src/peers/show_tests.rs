@@ -18,12 +18,15 @@ fn cards() -> Vec<PeerCard> {
 fn the_table_shows_everybody_and_the_ratios() {
     let (scene, cards) = (scene(), cards());
     let mut out = Vec::new();
-    begin_table(&mut out, &scene.settings, &scene.environment, &cards).unwrap();
+    begin_table(&mut out, &scene.settings, &scene.environment, &cards, true).unwrap();
     table_row(&mut out, &scene.settings, &cards, &scene.rows[0]).unwrap();
     end_table(&mut out, &scene.rows).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.starts_with("# lmt compare --peers: pingpong, touched, off cache\n"), "{text}");
     assert!(text.contains("# mpich: 1.0, /x/mpiexec\n"), "{text}");
+    let mut later = Vec::new();
+    begin_table(&mut later, &scene.settings, &scene.environment, &cards, false).unwrap();
+    assert!(!String::from_utf8(later).unwrap().contains("kernel"));
     let line = text.lines().find(|line| line.trim_start().starts_with("64 KiB")).unwrap();
     let words: Vec<&str> = line.split_whitespace().collect();
     let expected = [
