@@ -8,6 +8,7 @@ use super::installation::{Installation, Variables};
 use super::ours::Ours;
 use super::rank::Who;
 use super::result::{Role, SizeTimes, Times};
+use crate::engine::BufferSource;
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
 use crate::job::{Job, WayCount};
@@ -27,6 +28,9 @@ const FINALISTS: usize = 3;
 const PASSES: u32 = 3;
 /// What fits into one cache line with a flag: there the hop is a limit.
 const LINE_BYTES: u64 = 56;
+
+/// How the bare methods over shared buffers are called.
+const OF_SHARED_BUFFERS: &str = "shared-";
 
 /// An MPI with the benchmark built for it.
 #[derive(Clone, Debug)]
@@ -187,7 +191,8 @@ impl<'a> Measuring<'a> {
             return Ok(Vec::new());
         }
         let mut fastest: Vec<(f64, String)> = Vec::new();
-        for name in self.ours.bare.clone().into_iter().filter(|name| is_limit(name, bytes)) {
+        for name in self.ours.bare.clone().into_iter().filter(|name| is_limit(name, bytes, self.job.buffers))
+        {
             let mut least = f64::INFINITY;
             for _ in 0..TRIALS {
                 let seconds =
@@ -295,11 +300,12 @@ fn warm_up(iterations: u64) -> u64 {
     (iterations / WARM_UP_PART).max(2)
 }
 
-/// Whether a bare method bounds a message of this length.
-fn is_limit(name: &str, bytes: u64) -> bool {
+/// Whether a bare method bounds a message of this length between such buffers.
+fn is_limit(name: &str, bytes: u64, buffers: BufferSource) -> bool {
+    let is_of_shared = name.starts_with(OF_SHARED_BUFFERS);
     METHODS.iter().filter(|method| method.name == name).any(|method| match method.work {
         Work::Hop => bytes <= LINE_BYTES,
-        work => bytes > 0 && work.moves_bytes(),
+        work => bytes > 0 && work.moves_bytes() && is_of_shared == (buffers == BufferSource::Shared),
     })
 }
 
