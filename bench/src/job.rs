@@ -175,6 +175,21 @@ pub struct WayCount {
     pub way: String,
     /// How many.
     pub messages: u64,
+    /// Their lengths together.
+    pub bytes: u64,
+}
+
+impl WayCount {
+    /// Adds what was counted elsewhere to the same way in a list.
+    pub fn add_to(self, ways: &mut Vec<Self>) {
+        match ways.iter_mut().find(|known| known.way == self.way) {
+            Some(known) => {
+                known.messages += self.messages;
+                known.bytes += self.bytes;
+            }
+            None => ways.push(self),
+        }
+    }
 }
 
 /// How the other ranks reach one rank.

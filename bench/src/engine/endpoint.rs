@@ -335,14 +335,13 @@ impl Link for EndpointLink {
         let mut ways: Vec<WayCount> = Vec::new();
         for &peer in &self.peers {
             let eager = self.endpoint.eager_counters(peer);
-            let cells = (EAGER, eager.sent.messages + eager.received.messages);
+            let cells = (EAGER, [eager.sent, eager.received]);
             let others = self.endpoint.counters(peer);
-            let others = others.iter().map(|(name, counters)| (*name, counters.messages));
-            for (way, messages) in [cells].into_iter().chain(others).filter(|(_, messages)| *messages > 0) {
-                match ways.iter_mut().find(|known| known.way == way) {
-                    Some(known) => known.messages += messages,
-                    None => ways.push(WayCount { way: way.to_owned(), messages }),
-                }
+            let others = others.iter().map(|(name, counters)| (*name, [counters.sent, counters.received]));
+            for (way, tallies) in [cells].into_iter().chain(others) {
+                let messages = tallies.iter().map(|tally| tally.messages).sum();
+                let bytes = tallies.iter().map(|tally| tally.bytes).sum();
+                WayCount { way: way.to_owned(), messages, bytes }.add_to(&mut ways);
             }
         }
         ways

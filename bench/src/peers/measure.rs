@@ -1,8 +1,6 @@
 //! Ours, the peers and the bare methods in turns: round by round each of them has
 //! one short turn, so that what the machine does meanwhile meets all of them.
 
-use std::collections::BTreeMap;
-
 use super::group::{MpiGroup, Setup, Turn};
 use super::installation::{Installation, Variables};
 use super::ours::Ours;
@@ -72,7 +70,7 @@ enum Whose {
 struct Course {
     iterations: u64,
     contenders: Vec<Contender>,
-    ways: BTreeMap<String, u64>,
+    ways: Vec<WayCount>,
     verified_messages: u64,
     rounds: u32,
 }
@@ -172,7 +170,7 @@ impl<'a> Measuring<'a> {
         for name in self.finalists(bytes, iterations)? {
             contenders.push(new(Whose::Ours(Who::Bare(name.clone())), &name, Role::Limit));
         }
-        Ok(Course { iterations, contenders, ways: BTreeMap::new(), verified_messages: 0, rounds: 0 })
+        Ok(Course { iterations, contenders, ways: Vec::new(), verified_messages: 0, rounds: 0 })
     }
 
     fn find_iterations(&mut self, bytes: u64) -> Result<u64, BenchError> {
@@ -235,9 +233,11 @@ impl<'a> Measuring<'a> {
             let total = u64::from(self.job.repetitions) * self.job.sizes.len() as u64;
             self.listener.progress(self.done, total);
         }
-        for WayCount { way, messages } in self.ours.ways(0)? {
-            let known = before.iter().find(|known| known.way == way).map_or(0, |known| known.messages);
-            *course.ways.entry(way).or_default() += messages - known;
+        for after in self.ours.ways(0)? {
+            let none = WayCount::default();
+            let known = before.iter().find(|known| known.way == after.way).unwrap_or(&none);
+            let (messages, bytes) = (after.messages - known.messages, after.bytes - known.bytes);
+            WayCount { messages, bytes, ..after }.add_to(&mut course.ways);
         }
         Ok(())
     }
@@ -284,12 +284,11 @@ impl<'a> Measuring<'a> {
         if self.job.verify {
             course.verified_messages = self.ours.verify(0, bytes)?;
         }
-        let ways = course.ways.iter().filter(|(_, messages)| **messages > 0);
         Ok(SizeTimes {
             bytes,
             iterations: course.iterations,
             times: course.contenders.iter().map(|contender| contender.times.clone()).collect(),
-            ways: ways.map(|(way, &messages)| WayCount { way: way.clone(), messages }).collect(),
+            ways: course.ways.iter().filter(|way| way.messages > 0).cloned().collect(),
             verified_messages: course.verified_messages,
         })
     }

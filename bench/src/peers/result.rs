@@ -141,12 +141,16 @@ impl Row {
         self.contender(self.limit.as_deref()?).map(|limit| limit.ours_over_this)
     }
 
-    /// Which way most messages took, with its part in percent where others took
+    /// Which way most bytes took, with their part in percent where others took
     /// another one.
     pub fn way(&self) -> String {
-        let all: u64 = self.ways.iter().map(|way| way.messages).sum();
-        let Some(most) = self.ways.iter().max_by_key(|way| way.messages) else { return "-".to_owned() };
-        match 100 * most.messages / all.max(1) {
+        // By bytes, for the short messages by which ranks meet are no part of what is
+        // measured; of empty messages only the number can be told.
+        let has_bytes = self.ways.iter().any(|way| way.bytes > 0);
+        let weight = |way: &WayCount| if has_bytes { way.bytes } else { way.messages };
+        let all: u64 = self.ways.iter().map(weight).sum();
+        let Some(most) = self.ways.iter().max_by_key(|way| weight(way)) else { return "-".to_owned() };
+        match 100 * weight(most) / all.max(1) {
             percent if percent >= 99 => most.way.clone(),
             percent => format!("{} {percent}%", most.way),
         }

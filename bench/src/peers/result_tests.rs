@@ -4,8 +4,8 @@ fn times(name: &str, role: Role, usec: &[f64]) -> Times {
     Times { name: name.to_owned(), role, usec: usec.to_vec() }
 }
 
-fn way(way: &str, messages: u64) -> WayCount {
-    WayCount { way: way.to_owned(), messages }
+fn way(way: &str, messages: u64, bytes: u64) -> WayCount {
+    WayCount { way: way.to_owned(), messages, bytes }
 }
 
 /// The machine is ten times slower in the last round, for all.
@@ -21,7 +21,7 @@ pub(in crate::peers) fn size() -> SizeTimes {
             times("both", Role::Limit, &[3.0, 2.0, 20.0]),
             times("pipe", Role::Limit, &[5.0, 5.0, 50.0]),
         ],
-        ways: vec![way("eager", 1), way("cma", 99)],
+        ways: vec![way("eager", 60, 60), way("cma", 40, 65536 * 40)],
         verified_messages: 7,
     }
 }
@@ -50,10 +50,12 @@ fn without_peers_and_limits_there_are_no_ratios() {
 }
 
 #[test]
-fn the_way_is_that_of_most_messages() {
+fn the_way_is_that_of_most_bytes() {
     let row = Row::of(&size()).unwrap();
     assert_eq!(row.way(), "cma");
-    let mixed = Row { ways: vec![way("eager", 40), way("cma", 60)], ..row.clone() };
+    let mixed = Row { ways: vec![way("eager", 90, 40), way("cma", 10, 60)], ..row.clone() };
     assert_eq!(mixed.way(), "cma 60%");
+    let empty = Row { ways: vec![way("eager", 90, 0), way("cma", 10, 0)], ..row.clone() };
+    assert_eq!(empty.way(), "eager 90%");
     assert_eq!(Row { ways: Vec::new(), ..row }.way(), "-");
 }
