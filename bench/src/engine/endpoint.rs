@@ -13,6 +13,7 @@ use lmt_selector::calibration::{EAGER, EAGER_MOST_BYTES};
 use super::met::Met;
 use super::{Engine, LeftOut, Mechanism, Ways, regions};
 use crate::error::BenchError;
+use crate::job::WayCount;
 use crate::patterns::link::{Help, Incoming, Link, LinkError, Outgoing, RegionProvider, Step};
 use crate::processes::{without_settings, write_line};
 
@@ -328,6 +329,22 @@ impl Link for EndpointLink {
             let request = this.begin(scope, peer, &Outgoing { to, tag, data })?;
             this.meanwhile(request, during, help).map(|_| ())
         })
+    }
+
+    fn ways(&self) -> Vec<WayCount> {
+        let mut ways: Vec<WayCount> = Vec::new();
+        for &peer in &self.peers {
+            let eager = self.endpoint.eager_counters(peer);
+            let cells = (EAGER, [eager.sent, eager.received]);
+            let others = self.endpoint.counters(peer);
+            let others = others.iter().map(|(name, counters)| (*name, [counters.sent, counters.received]));
+            for (way, tallies) in [cells].into_iter().chain(others) {
+                let messages = tallies.iter().map(|tally| tally.messages).sum();
+                let bytes = tallies.iter().map(|tally| tally.bytes).sum();
+                WayCount { way: way.to_owned(), messages, bytes }.add_to(&mut ways);
+            }
+        }
+        ways
     }
 
     fn region_kinds(&self) -> Vec<&'static str> {

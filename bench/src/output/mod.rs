@@ -9,6 +9,7 @@ use serde::Serialize;
 
 pub use figures::FiguresTable;
 pub use table::{CompareTable, LimitsTable, Table};
+pub(crate) use table::{head, usec};
 
 use crate::environment::Environment;
 use crate::job::{Details, Job, Row};
@@ -107,7 +108,7 @@ fn write_details(out: &mut dyn Write, details: &Details) -> io::Result<()> {
 }
 
 /// A field as RFC 4180 wants it.
-fn quoted(field: &str) -> String {
+pub(crate) fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
@@ -152,4 +153,4 @@ impl Results for Json {
 
 #[cfg(test)]
 #[path = "output_tests.rs"]
-mod tests;
+pub(crate) mod tests;

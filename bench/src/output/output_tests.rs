@@ -1,4 +1,5 @@
 use super::*;
+use crate::engine::BufferSource;
 use crate::engine::LeftOut;
 use crate::job::{Details, Figure, Ratio};
 use crate::patterns::Pattern;
@@ -13,6 +14,7 @@ pub(crate) fn job() -> Job {
         repetitions: 3,
         touch: true,
         rotation_bytes: None,
+        buffers: BufferSource::Malloc,
         verify: true,
         cpus: vec![0, 1],
         limits: true,

@@ -9,7 +9,7 @@ use crate::job::{Job, LIMITS, Row};
 use crate::limits::METHODS;
 use crate::sizes::human;
 
-pub(super) fn head(out: &mut dyn Write, title: &str, environment: &Environment) -> io::Result<()> {
+pub(crate) fn head(out: &mut dyn Write, title: &str, environment: &Environment) -> io::Result<()> {
     writeln!(out, "# {title}")?;
     for (name, value) in environment.lines() {
         writeln!(out, "# {name}: {value}")?;
@@ -18,7 +18,7 @@ pub(super) fn head(out: &mut dyn Write, title: &str, environment: &Environment) 
 }
 
 /// Microseconds with four digits that count.
-pub(super) fn usec(value: f64) -> String {
+pub(crate) fn usec(value: f64) -> String {
     match value {
         value if value < 10.0 => format!("{value:.3}"),
         value if value < 100.0 => format!("{value:.2}"),

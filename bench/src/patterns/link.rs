@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use crate::job::WayCount;
+
 /// What a pattern needs of a group of ranks that exchange messages.
 ///
 /// The patterns are compiled for each implementation, so that nothing stands
@@ -76,6 +78,12 @@ pub trait Link {
     /// The provider of one of [`Self::region_kinds`].
     fn region_provider(&mut self, _kind: &str) -> Option<Box<dyn RegionProvider + '_>> {
         None
+    }
+
+    /// Messages that this rank has sent and received so far, by the way that
+    /// they took; empty where that is not counted.
+    fn ways(&self) -> Vec<WayCount> {
+        Vec::new()
     }
 
     /// Waits until every rank has come here. The default gathers empty

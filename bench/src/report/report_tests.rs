@@ -1,4 +1,5 @@
 use super::*;
+use crate::engine::BufferSource;
 use crate::job::Job;
 use crate::patterns::Pattern;
 
@@ -41,6 +42,7 @@ fn made_up() -> Report {
         repetitions: 15,
         touch: false,
         rotation_bytes: None,
+        buffers: BufferSource::Malloc,
         verify: false,
         cpus: vec![0, 1],
         limits: true,
