@@ -77,7 +77,7 @@ pub(crate) fn step(
             }
             if claims.is_whole(reception)? {
                 // Nothing that was read counts before this: see `Look::ByCaller`.
-                if !peer.process().is_alive() {
+                if !peer.process().holds_pid() {
                     return Err(Fault::PeerDead);
                 }
                 step.bytes += reception.copied_by_sender();

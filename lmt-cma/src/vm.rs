@@ -119,7 +119,7 @@ fn call(
         // A write must not hit a stranger under a reused pid. A read needs no
         // look before: the process that still lives after it had its pid all
         // the while, and what was read otherwise is not counted.
-        if matches!(local, Local::OutOf(_)) && !process.is_alive() {
+        if matches!(local, Local::OutOf(_)) && !process.holds_pid() {
             return Err(CopyError::Dead);
         }
         // The arrays live on the stack and are cleared first: a contiguous
@@ -129,7 +129,7 @@ fn call(
             2..=16 => crate::sys::copy_once::<16>(pid, local, local_at, remote, remote_at, want),
             _ => crate::sys::copy_once::<SEGMENTS_PER_CALL>(pid, local, local_at, remote, remote_at, want),
         };
-        if look == Look::AtEachCall && matches!(local, Local::Into(_)) && !process.is_alive() {
+        if look == Look::AtEachCall && matches!(local, Local::Into(_)) && !process.holds_pid() {
             return Err(CopyError::Dead);
         }
         match result {

@@ -22,8 +22,12 @@
 //! other's messages; a peer that may write this process's memory could do so
 //! anyway.
 
+// Models of loom are of the line alone, without what uses it.
+#[cfg_attr(loom, allow(dead_code))]
 mod belief;
+#[cfg_attr(loom, allow(dead_code))]
 mod grain;
+#[cfg_attr(loom, allow(dead_code))]
 mod line;
 #[cfg(not(loom))]
 mod memory;
