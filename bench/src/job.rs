@@ -93,6 +93,10 @@ pub struct Row {
     pub repetitions: u32,
     /// Messages whose every byte was checked.
     pub verified_messages: u64,
+    /// How much of what rank 0 received its senders copied, in percent, where
+    /// both ends copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender_percent: Option<f64>,
     /// Against the bare methods, where they were measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<Ratio>,

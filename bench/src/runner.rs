@@ -34,6 +34,7 @@ struct Score {
     iterations: u64,
     usec: Vec<f64>,
     verified_messages: u64,
+    sender_percent: Option<f64>,
 }
 
 /// The two buffers of this rank and how far rotation has come in them.
@@ -83,6 +84,7 @@ impl<'a, L: Link> Runner<'a, L> {
                 score.iterations = self.choose_iterations(&score.turn, bytes)?;
             }
             let total = self.job.sizes.len() as u64 * u64::from(self.job.repetitions);
+            let before: Vec<_> = self.links.iter().map(Link::received).collect();
             for _ in 0..self.job.repetitions {
                 for score in &mut scores {
                     let seconds = self.repetition(&score.turn, bytes, score.iterations)?;
@@ -90,6 +92,11 @@ impl<'a, L: Link> Runner<'a, L> {
                 }
                 self.done += 1;
                 self.tell(Event::Progress { done: self.done, total })?;
+            }
+            for score in &mut scores {
+                if let Turn::Link(index) = score.turn {
+                    score.sender_percent = self.links[index].received().sender_percent_since(before[index]);
+                }
             }
             if self.job.verify {
                 self.verify(&mut scores, bytes)?;
@@ -107,7 +114,13 @@ impl<'a, L: Link> Runner<'a, L> {
             .filter(|method| self.pair.as_ref().is_some_and(|pair| pair.refused(method).is_none()));
         links
             .chain(bare.map(Turn::Bare))
-            .map(|turn| Score { turn, iterations: 0, usec: Vec::new(), verified_messages: 0 })
+            .map(|turn| Score {
+                turn,
+                iterations: 0,
+                usec: Vec::new(),
+                verified_messages: 0,
+                sender_percent: None,
+            })
             .collect()
     }
 
@@ -304,6 +317,7 @@ impl<'a, L: Link> Runner<'a, L> {
             mb_per_s: counted.map(|bytes| mb_per_s(bytes, summary.median)),
             repetitions: self.job.repetitions,
             verified_messages: score.verified_messages,
+            sender_percent: score.sender_percent,
             ratios: ratios.collect(),
             details: None,
         })

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lmt::mechanism::Model;
-use lmt::mechanisms::{Mechanisms, Standing};
+use lmt::mechanisms::{Counters, Mechanisms, Standing};
 use lmt::{
     Address, Config, Endpoint, EndpointId, OperationError, PeerId, Request, Scope, Source, Status, TagMatch,
 };
@@ -14,7 +14,7 @@ use super::met::Met;
 use super::{Engine, LeftOut, Mechanism, Ways, regions};
 use crate::error::BenchError;
 use crate::job::WayCount;
-use crate::patterns::link::{Help, Incoming, Link, LinkError, Outgoing, RegionProvider, Step};
+use crate::patterns::link::{Help, Incoming, Link, LinkError, Outgoing, ReceivedBytes, RegionProvider, Step};
 use crate::processes::{without_settings, write_line};
 
 /// The hidden subcommand behind [`Engine::mechanisms`].
@@ -297,6 +297,15 @@ impl Link for EndpointLink {
         let source = Source::Peer(self.peer(from)?);
         let status = self.endpoint.receive(source, TagMatch::exactly(tag), data).map_err(LinkError::new)?;
         whole(status, data.len())
+    }
+
+    fn received(&self) -> ReceivedBytes {
+        let all = self.peers.iter().flat_map(|peer| self.endpoint.counters(*peer));
+        let add = |sum: ReceivedBytes, (_, counters): (&str, Counters)| ReceivedBytes {
+            all: sum.all + counters.received.bytes,
+            by_sender: sum.by_sender + counters.peer_bytes,
+        };
+        all.fold(ReceivedBytes::default(), add)
     }
 
     fn receive_during(

@@ -35,6 +35,7 @@ fn row(pattern: &str, mechanism: &str, usec: f64, mb_per_s: Option<f64>) -> Row 
         mb_per_s,
         repetitions: 3,
         verified_messages: 4,
+        sender_percent: None,
         ratios: vec![Ratio { method: "hop".into(), percent: 50.0 }],
         details: None,
     }

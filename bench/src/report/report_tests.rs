@@ -26,6 +26,7 @@ fn rows(pattern: &str, series: &Series) -> Vec<Row> {
         mb_per_s: Some(point.mb_per_s),
         repetitions: 15,
         verified_messages: 2,
+        sender_percent: None,
         ratios: Vec::new(),
         details: None,
     };
