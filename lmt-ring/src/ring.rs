@@ -1,0 +1,168 @@
+//! One side's view of the ring that it shares with a peer: the cells that are
+//! its own, and the slots in which it sends.
+
+use std::sync::Arc;
+
+use lmt_core::error::MemoryShort;
+
+use crate::cookie::TAGS;
+use crate::layout::{CELL_BYTES, Layout, SLOTS, Way};
+use crate::pool::Lease;
+use crate::sender::UnderWay;
+use crate::slot::{Slot, State};
+use crate::sys::Mapping;
+
+/// What one of the slots, in which this side sends, is used for.
+#[derive(Debug)]
+pub(crate) enum Use {
+    Free,
+    Busy,
+    /// The transfer has ended here, and the receiver is still to close.
+    Ending { tag: u64, under_way: UnderWay },
+}
+
+/// A ring, as one of the two processes sees it.
+#[derive(Debug)]
+pub(crate) struct PairRing {
+    pub(crate) mapping: Arc<Mapping>,
+    layout: Layout,
+    pub(crate) ring: u32,
+    /// The way of this side's messages.
+    way: Way,
+    /// The cells that this side may write, the one emptied last on top. Never
+    /// more than the ring has.
+    own: Vec<u8>,
+    /// For each cell, whether this side has made sure that it has memory.
+    committed: [u64; 4],
+    uses: [Use; SLOTS as usize],
+    last_tag: u64,
+    /// Keeps the ring this peer's.
+    _lease: Option<Lease>,
+}
+
+impl PairRing {
+    /// A ring of this endpoint's pool, which begins with the lower half.
+    pub(crate) fn mine(mapping: Arc<Mapping>, layout: Layout, lease: Lease) -> Self {
+        let half = layout.cells / 2;
+        let ring = lease.ring;
+        Self::new(mapping, layout, ring, Way::FromOwner, 0..half, Some(lease))
+    }
+
+    /// A ring of the peer's pool.
+    pub(crate) fn theirs(mapping: Arc<Mapping>, layout: Layout, ring: u32) -> Self {
+        let half = layout.cells / 2;
+        Self::new(mapping, layout, ring, Way::ToOwner, half..layout.cells, None)
+    }
+
+    fn new(
+        mapping: Arc<Mapping>,
+        layout: Layout,
+        ring: u32,
+        way: Way,
+        cells: std::ops::Range<u32>,
+        lease: Option<Lease>,
+    ) -> Self {
+        let mut own = Vec::with_capacity(layout.cells as usize);
+        own.extend(cells.map(|cell| cell as u8));
+        let uses = std::array::from_fn(|_| Use::Free);
+        Self { mapping, layout, ring, way, own, committed: [0; 4], uses, last_tag: 0, _lease: lease }
+    }
+
+    /// The slot in which this side sends.
+    #[inline]
+    pub(crate) fn sending_slot(&self, slot: u8) -> Option<&Slot> {
+        self.mapping.slot(self.layout.slot_offset(self.ring, self.way, slot))
+    }
+
+    /// The slot in which the peer sends.
+    #[inline]
+    pub(crate) fn receiving_slot(&self, slot: u8) -> Option<&Slot> {
+        self.mapping.slot(self.layout.slot_offset(self.ring, self.way.other(), slot))
+    }
+
+    #[inline]
+    pub(crate) fn cell_offset(&self, cell: u8) -> u64 {
+        self.layout.cell_offset(self.ring, cell)
+    }
+
+    pub(crate) fn cells(&self) -> u64 {
+        self.layout.cells.into()
+    }
+
+    pub(crate) fn own_cells(&self) -> u64 {
+        self.own.len() as u64
+    }
+
+    /// Takes one of the own cells, with memory behind it, and leaves at least
+    /// `reserve`; `None` when there is none to take.
+    #[inline]
+    pub(crate) fn take(&mut self, reserve: u64) -> Result<Option<u8>, MemoryShort> {
+        if self.own_cells() <= reserve {
+            return Ok(None);
+        }
+        let Some(cell) = self.own.pop() else { return Ok(None) };
+        let (word, bit) = (&mut self.committed[usize::from(cell) / 64], 1 << (cell % 64));
+        if *word & bit == 0 {
+            if let Err(short) = self.mapping.commit(self.layout.cell_offset(self.ring, cell), CELL_BYTES) {
+                self.own.push(cell);
+                return Err(short);
+            }
+            *word |= bit;
+        }
+        Ok(Some(cell))
+    }
+
+    /// A cell is this side's now. What a peer says can make more than there
+    /// are: those are dropped.
+    #[inline]
+    pub(crate) fn keep(&mut self, cell: u8) {
+        if self.own_cells() < self.cells() {
+            self.own.push(cell);
+        }
+    }
+
+    /// A slot to send in, and the message's tag.
+    pub(crate) fn begin(&mut self) -> Option<(u8, u64)> {
+        let mut free = self.uses.iter().position(|u| matches!(u, Use::Free));
+        if free.is_none() {
+            self.reap();
+            free = self.uses.iter().position(|u| matches!(u, Use::Free));
+        }
+        let slot = free?;
+        self.uses[slot] = Use::Busy;
+        self.last_tag = (self.last_tag + 1) % TAGS;
+        Some((slot as u8, self.last_tag))
+    }
+
+    /// A transfer has ended here.
+    pub(crate) fn end(&mut self, slot: u8, tag: u64, under_way: UnderWay) {
+        self.uses[usize::from(slot)] = Use::Ending { tag, under_way };
+        self.reap_slot(slot);
+    }
+
+    /// Takes back what the receivers of ended transfers have closed.
+    pub(crate) fn reap(&mut self) {
+        for slot in 0..SLOTS {
+            self.reap_slot(slot);
+        }
+    }
+
+    fn reap_slot(&mut self, slot: u8) {
+        let index = usize::from(slot);
+        if !matches!(self.uses[index], Use::Ending { .. }) {
+            return;
+        }
+        let Use::Ending { tag, mut under_way } = std::mem::replace(&mut self.uses[index], Use::Busy) else {
+            return;
+        };
+        // A slot that cannot be read, or that says what cannot be, stays taken.
+        let Some(state) = under_way.collect(self, slot, tag) else { return };
+        self.uses[index] = match state {
+            State::Whole | State::Early | State::Withdrawn => {
+                under_way.take_back(self);
+                Use::Free
+            }
+            State::Open | State::Attached | State::Other => Use::Ending { tag, under_way },
+        };
+    }
+}
