@@ -11,18 +11,20 @@ pub(crate) struct Where {
     /// Whether the ring is of the sender's pool.
     pub(crate) is_senders: bool,
     pub(crate) ring: u32,
-    pub(crate) slot: u8,
+    /// `None`: the sender takes one later; look for the tag.
+    pub(crate) slot: Option<u8>,
     pub(crate) tag: u64,
 }
 
 const TAG_BITS: u32 = 40;
+const LATER: u8 = 15;
 /// Tags are below this.
 pub(crate) const TAGS: u64 = 1 << TAG_BITS;
 
 impl Where {
     pub(crate) fn cookie(self) -> Cookie {
         let word = self.tag
-            | u64::from(self.slot) << TAG_BITS
+            | u64::from(self.slot.unwrap_or(LATER)) << TAG_BITS
             | u64::from(self.ring) << (TAG_BITS + 4)
             | u64::from(self.is_senders) << 63;
         Cookie::new(&word.to_le_bytes()).unwrap_or(Cookie::empty())
@@ -34,10 +36,10 @@ impl Where {
         let place = Self {
             is_senders: word >> 63 == 1,
             ring: (word << 1 >> (TAG_BITS + 5)) as u32,
-            slot: (word >> TAG_BITS & 15) as u8,
+            slot: Some((word >> TAG_BITS & 15) as u8).filter(|slot| *slot != LATER),
             tag: word % TAGS,
         };
-        (place.slot < SLOTS && u64::from(place.ring) < MAX_RINGS).then_some(place)
+        (place.slot.is_none_or(|slot| slot < SLOTS) && u64::from(place.ring) < MAX_RINGS).then_some(place)
     }
 }
 

@@ -21,7 +21,11 @@ pub(crate) fn garbage() -> Fault {
 }
 
 pub(crate) fn short_buffer() -> Fault {
-    demote(0, false, "the buffer is shorter than the transfer or lent for the wrong access; give the one prepare saw")
+    demote(
+        0,
+        false,
+        "the buffer is shorter than the transfer or lent for the wrong access; give the one prepare saw",
+    )
 }
 
 pub(crate) fn no_ring() -> Fault {

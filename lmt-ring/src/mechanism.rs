@@ -117,6 +117,10 @@ enum Side {
     Sender(Sending),
     /// Before the sender's cookie is there.
     Announced,
+    /// The sender has no slot yet, or had none when it announced the message.
+    Looking {
+        tag: u64,
+    },
     Receiver(Receiving),
 }
 
@@ -129,7 +133,7 @@ impl Lmt for Ring {
     }
 
     fn models(&self) -> &'static [Model] {
-        &[Model::Cooperative]
+        &[Model::Stream, Model::Cooperative]
     }
 
     fn keys(&self) -> &'static [Key] {
@@ -192,9 +196,12 @@ impl Lmt for Ring {
             peer.mine = Some(PairRing::mine(Arc::clone(&pool.mapping), pool.layout, lease));
         }
         let ring = peer.ring(is_mine).ok_or_else(no_ring)?;
-        let sending = Sending::new(ring).ok_or_else(no_slot)?;
-        let place =
-            Where { is_senders: is_mine, ring: ring.ring, slot: sending.slot, tag: sending.tag };
+        let sending = match plan.model {
+            Model::Stream => Sending::at_once(ring).ok_or_else(no_slot)?,
+            _ => Sending::asked(ring),
+        };
+        let (slot, tag) = (sending.slot(), sending.tag);
+        let place = Where { is_senders: is_mine, ring: ring.ring, slot, tag };
         Ok((RingTransfer { interval, is_mine, side: Side::Sender(sending) }, place.cookie()))
     }
 
@@ -210,7 +217,10 @@ impl Lmt for Ring {
             let place = Where::read(remote).ok_or_else(garbage)?;
             let ring = peer.named(place).ok_or_else(garbage)?;
             transfer.is_mine = !place.is_senders;
-            transfer.side = Side::Receiver(Receiving::start(ring, place.slot, place.tag, interval)?);
+            transfer.side = match place.slot {
+                Some(slot) => Side::Receiver(Receiving::start(ring, slot, place.tag, interval)?),
+                None => Side::Looking { tag: place.tag },
+            };
         } else if let Side::Sender(sending) = &mut transfer.side {
             sending.start(interval);
         }
@@ -228,7 +238,23 @@ impl Lmt for Ring {
         match &mut transfer.side {
             Side::Sender(sending) => sending.step(ring, data, max_bytes),
             Side::Receiver(receiving) => receiving.step(ring, data, max_bytes),
+            Side::Looking { tag } => {
+                if let Some(slot) = Receiving::find(ring, *tag) {
+                    let receiving = Receiving::start(ring, slot, *tag, transfer.interval)?;
+                    transfer.side = Side::Receiver(receiving);
+                }
+                Ok(Step { bytes: 0, done: false })
+            }
             Side::Announced => Ok(Step { bytes: 0, done: false }),
+        }
+    }
+
+    fn leave(&mut self, peer: &mut RingPeer, transfer: &mut RingTransfer) -> bool {
+        let Some(ring) = peer.ring(transfer.is_mine) else { return false };
+        match &mut transfer.side {
+            Side::Sender(sending) => sending.leave(ring),
+            Side::Receiver(receiving) => receiving.close(ring),
+            Side::Announced | Side::Looking { .. } => false,
         }
     }
 
@@ -239,7 +265,7 @@ impl Lmt for Ring {
             Side::Receiver(mut receiving) => {
                 receiving.close(ring);
             }
-            Side::Announced => {}
+            Side::Announced | Side::Looking { .. } => {}
         }
     }
 }
@@ -249,9 +275,13 @@ fn attach(hello: Hello) -> Result<(Mapping, WireHello), Unavailable> {
     let wire = WireHello::read_from_bytes(&hello.bytes)
         .ok()
         .filter(|wire| wire.version == LAYOUT_VERSION)
-        .ok_or_else(|| unavailable(0, "the peer's rings have another layout; use one version of lmt".into()))?;
-    let layout =
-        wire.layout.checked().ok_or_else(|| unavailable(0, "the peer's rings cannot be so many or so long".into()))?;
+        .ok_or_else(|| {
+            unavailable(0, "the peer's rings have another layout; use one version of lmt".into())
+        })?;
+    let layout = wire
+        .layout
+        .checked()
+        .ok_or_else(|| unavailable(0, "the peer's rings cannot be so many or so long".into()))?;
     let fd = hello.descriptors.into_iter().next();
     let fd = fd.ok_or_else(|| unavailable(0, "the peer passed no pool of rings".into()))?;
     let mapping = Mapping::attach(fd, layout.pool_bytes()).map_err(|error| {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lmt_core::error::MemoryShort;
 use lmt_core::shared_memory::give_back;
 
-use crate::layout::{Layout, Way};
 use crate::layout::SLOTS;
+use crate::layout::{Layout, Way};
 use crate::sys::Mapping;
 
 /// The pool of this endpoint.

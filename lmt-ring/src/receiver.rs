@@ -5,7 +5,7 @@ use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Fault, Interval, Step};
 
 use crate::faults::{garbage, short_buffer, withdrawn};
-use crate::layout::CELL_BYTES;
+use crate::layout::{CELL_BYTES, SLOTS};
 use crate::ring::PairRing;
 use crate::slot::{ABANDONED, CELLS_UNDER_WAY};
 
@@ -26,12 +26,7 @@ pub(crate) struct Receiving {
 
 impl Receiving {
     /// Attaches to the message `tag` in `slot`.
-    pub(crate) fn start(
-        ring: &PairRing,
-        slot: u8,
-        tag: u64,
-        interval: Interval,
-    ) -> Result<Self, Fault> {
+    pub(crate) fn start(ring: &PairRing, slot: u8, tag: u64, interval: Interval) -> Result<Self, Fault> {
         let line = ring.receiving_slot(slot).ok_or_else(garbage)?;
         if !line.attach(tag) {
             return Err(withdrawn());
@@ -40,6 +35,11 @@ impl Receiving {
         let kept_from = total_bytes.div_ceil(CELL_BYTES).saturating_sub(line.at_hand());
         let (start, at) = (interval.start, None);
         Ok(Self { slot, tag, total_bytes, copied_bytes: 0, emptied: 0, kept_from, start, at, is_open: true })
+    }
+
+    /// The slot in which the message `tag` stands now, if it does.
+    pub(crate) fn find(ring: &PairRing, tag: u64) -> Option<u8> {
+        (0..SLOTS).find(|slot| ring.receiving_slot(*slot).is_some_and(|slot| slot.has(tag)))
     }
 
     /// Copies what stands in cells, by about `max_bytes`.

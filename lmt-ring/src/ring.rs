@@ -18,7 +18,10 @@ pub(crate) enum Use {
     Free,
     Busy,
     /// The transfer has ended here, and the receiver is still to close.
-    Ending { tag: u64, under_way: UnderWay },
+    Ending {
+        tag: u64,
+        under_way: UnderWay,
+    },
 }
 
 /// A ring, as one of the two processes sees it.
@@ -121,17 +124,24 @@ impl PairRing {
         }
     }
 
-    /// A slot to send in, and the message's tag.
-    pub(crate) fn begin(&mut self) -> Option<(u8, u64)> {
-        let mut free = self.uses.iter().position(|u| matches!(u, Use::Free));
-        if free.is_none() {
-            self.reap();
-            free = self.uses.iter().position(|u| matches!(u, Use::Free));
-        }
-        let slot = free?;
-        self.uses[slot] = Use::Busy;
+    /// The next message's tag.
+    pub(crate) fn next_tag(&mut self) -> u64 {
         self.last_tag = (self.last_tag + 1) % TAGS;
-        Some((slot as u8, self.last_tag))
+        self.last_tag
+    }
+
+    /// A slot to send in, which leaves `reserve` of them free.
+    pub(crate) fn take_slot(&mut self, reserve: usize) -> Option<u8> {
+        let free = |uses: &[Use]| uses.iter().filter(|u| matches!(u, Use::Free)).count();
+        if free(&self.uses) <= reserve {
+            self.reap();
+        }
+        if free(&self.uses) <= reserve {
+            return None;
+        }
+        let slot = self.uses.iter().position(|u| matches!(u, Use::Free))?;
+        self.uses[slot] = Use::Busy;
+        Some(slot as u8)
     }
 
     /// A transfer has ended here.

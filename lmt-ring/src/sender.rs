@@ -5,7 +5,7 @@ use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Fault, Interval, Step};
 
 use crate::faults::{garbage, short_buffer, short_of_memory};
-use crate::layout::CELL_BYTES;
+use crate::layout::{CELL_BYTES, SLOTS};
 use crate::ring::PairRing;
 use crate::slot::{CELLS_UNDER_WAY, State};
 
@@ -63,7 +63,8 @@ impl UnderWay {
 /// A message on its way into a ring.
 #[derive(Debug)]
 pub(crate) struct Sending {
-    pub(crate) slot: u8,
+    /// `None` until the message is sure of a receiver and one is free.
+    slot: Option<u8>,
     pub(crate) tag: u64,
     total_bytes: u64,
     produced_bytes: u64,
@@ -73,20 +74,37 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    /// Opens a slot for a message; `None` when all are taken.
-    pub(crate) fn new(ring: &mut PairRing) -> Option<Self> {
-        let (slot, tag) = ring.begin()?;
-        let at_hand = ring.own_cells();
-        ring.sending_slot(slot)?.open(tag, at_hand);
-        Some(Self {
-            slot,
-            tag,
+    /// A message that a receiver is to ask for first.
+    pub(crate) fn asked(ring: &mut PairRing) -> Self {
+        Self {
+            slot: None,
+            tag: ring.next_tag(),
             total_bytes: 0,
             produced_bytes: 0,
             under_way: UnderWay::new(),
             start: 0,
             at: None,
-        })
+        }
+    }
+
+    /// A message that stands in a slot at once; `None` when half of them are
+    /// taken: the others are for messages that are sure of a receiver.
+    pub(crate) fn at_once(ring: &mut PairRing) -> Option<Self> {
+        let slot = ring.take_slot(usize::from(SLOTS / 2))?;
+        let mut sending = Self::asked(ring);
+        sending.open(ring, slot);
+        Some(sending)
+    }
+
+    fn open(&mut self, ring: &PairRing, slot: u8) {
+        if let Some(line) = ring.sending_slot(slot) {
+            line.open(self.tag, ring.own_cells());
+            self.slot = Some(slot);
+        }
+    }
+
+    pub(crate) fn slot(&self) -> Option<u8> {
+        self.slot
     }
 
     pub(crate) fn start(&mut self, interval: Interval) {
@@ -95,14 +113,15 @@ impl Sending {
 
     /// Fills cells, by about `max_bytes`. The bytes of the step are those that
     /// stand in cells now; it is done when the receiver has them all.
-    pub(crate) fn step(
-        &mut self,
-        ring: &mut PairRing,
-        data: &Buffer,
-        max_bytes: u64,
-    ) -> Result<Step, Fault> {
+    pub(crate) fn step(&mut self, ring: &mut PairRing, data: &Buffer, max_bytes: u64) -> Result<Step, Fault> {
         let before = self.produced_bytes;
-        let state = self.under_way.collect(ring, self.slot, self.tag).ok_or_else(garbage)?;
+        let Some(slot) = self.slot else {
+            if let Some(slot) = ring.take_slot(0) {
+                self.open(ring, slot);
+            }
+            return Ok(Step { bytes: 0, done: false });
+        };
+        let state = self.under_way.collect(ring, slot, self.tag).ok_or_else(garbage)?;
         let reserve = match state {
             State::Attached => 0,
             // Whoever waits for a receive must not hold what the matched need.
@@ -113,7 +132,7 @@ impl Sending {
             State::Withdrawn | State::Other => return Err(garbage()),
         };
         while self.produced_bytes < self.total_bytes && self.produced_bytes - before < max_bytes.max(1) {
-            if !self.fill(ring, data, reserve)? {
+            if !self.fill(ring, slot, data, reserve)? {
                 break;
             }
         }
@@ -122,9 +141,9 @@ impl Sending {
 
     /// Fills and publishes the next piece; false when there is no cell for it.
     #[inline]
-    fn fill(&mut self, ring: &mut PairRing, data: &Buffer, reserve: u64) -> Result<bool, Fault> {
+    fn fill(&mut self, ring: &mut PairRing, slot: u8, data: &Buffer, reserve: u64) -> Result<bool, Fault> {
         let within = self.produced_bytes % CELL_BYTES;
-        if within == 0 && !self.next_cell(ring, reserve)? {
+        if within == 0 && !self.next_cell(ring, slot, reserve)? {
             return Ok(false);
         }
         let cell = self.under_way.cell(self.under_way.named - 1);
@@ -139,11 +158,11 @@ impl Sending {
             return Err(short_buffer());
         }
         self.produced_bytes += bytes;
-        ring.sending_slot(self.slot).ok_or_else(garbage)?.publish(self.produced_bytes);
+        ring.sending_slot(slot).ok_or_else(garbage)?.publish(self.produced_bytes);
         Ok(true)
     }
 
-    fn next_cell(&mut self, ring: &mut PairRing, reserve: u64) -> Result<bool, Fault> {
+    fn next_cell(&mut self, ring: &mut PairRing, slot: u8, reserve: u64) -> Result<bool, Fault> {
         if self.under_way.named - self.under_way.collected == CELLS_UNDER_WAY {
             return Ok(false);
         }
@@ -152,27 +171,29 @@ impl Sending {
         }
         let Some(cell) = ring.take(reserve).map_err(short_of_memory)? else { return Ok(false) };
         self.under_way.cells[(self.under_way.named % CELLS_UNDER_WAY) as usize] = cell;
-        ring.sending_slot(self.slot).ok_or_else(garbage)?.name_cell(self.under_way.named, cell);
+        ring.sending_slot(slot).ok_or_else(garbage)?.name_cell(self.under_way.named, cell);
         self.under_way.named += 1;
         Ok(true)
     }
 
     /// Whether all stands in cells, so that nothing is left to do but to hear
     /// of the end.
-    pub(crate) fn is_given(&self) -> bool {
+    fn is_given(&self) -> bool {
         self.produced_bytes == self.total_bytes
     }
 
     /// Looks no more; whether the receiver has it all already.
     pub(crate) fn leave(&self, ring: &PairRing) -> bool {
-        ring.sending_slot(self.slot).is_some_and(|slot| slot.leave(self.tag))
+        let slot = self.slot.and_then(|slot| ring.sending_slot(slot));
+        slot.is_some_and(|slot| slot.leave(self.tag))
     }
 
     /// Ends it, complete or not.
-    pub(crate) fn finish(mut self, ring: &mut PairRing) {
+    pub(crate) fn finish(self, ring: &mut PairRing) {
+        let Some(slot) = self.slot else { return };
         let is_given = self.total_bytes > 0 && self.is_given();
-        let Some(slot) = ring.sending_slot(self.slot) else { return };
-        slot.withdraw(self.tag, is_given);
-        ring.end(self.slot, self.tag, std::mem::replace(&mut self.under_way, UnderWay::new()));
+        let Some(line) = ring.sending_slot(slot) else { return };
+        line.withdraw(self.tag, is_given);
+        ring.end(slot, self.tag, self.under_way);
     }
 }

@@ -197,6 +197,12 @@ impl Slot {
         }
     }
 
+    /// Receiver: whether the message `tag` is in this slot.
+    pub(crate) fn has(&self, tag: u64) -> bool {
+        // Relaxed: a look; `attach` acquires.
+        state_of(self.receiver.hold.load(Ordering::Relaxed), tag) == State::Open
+    }
+
     /// Receiver: comes for the message `tag`; false when it was taken back.
     pub(crate) fn attach(&self, tag: u64) -> bool {
         let mut hold = self.receiver.hold.load(Ordering::Acquire);

@@ -9,7 +9,7 @@ use lmt_core::error::MemoryShort;
 
 use crate::geometry::{Config, Geometry, MAILBOXES, PAGE_BYTES, SLOTS};
 use crate::lane::{Producer, Tag, Words, announce, withdraw};
-use crate::sys::{self, Mapping};
+use crate::sys::Mapping;
 
 /// The pool that this endpoint sends through.
 #[derive(Debug)]
@@ -169,7 +169,9 @@ impl Pool {
         // After `close` nothing that a receiver reads here counts, so the
         // memory may go.
         let surplus = self.warm.len() >= self.kept_lanes;
-        if surplus && lmt_core::shared_memory::give_back(&self.fd, self.geometry.lane_range(taken.lane)).is_ok() {
+        if surplus
+            && lmt_core::shared_memory::give_back(&self.fd, self.geometry.lane_range(taken.lane)).is_ok()
+        {
             self.cold.push(taken.lane);
         } else {
             self.warm.push(taken.lane);
