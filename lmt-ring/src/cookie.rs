@@ -17,7 +17,7 @@ pub(crate) struct Where {
 }
 
 const TAG_BITS: u32 = 40;
-const LATER: u8 = 15;
+const LATER: u8 = 255;
 /// Tags are below this.
 pub(crate) const TAGS: u64 = 1 << TAG_BITS;
 
@@ -25,7 +25,7 @@ impl Where {
     pub(crate) fn cookie(self) -> Cookie {
         let word = self.tag
             | u64::from(self.slot.unwrap_or(LATER)) << TAG_BITS
-            | u64::from(self.ring) << (TAG_BITS + 4)
+            | u64::from(self.ring) << (TAG_BITS + 8)
             | u64::from(self.is_senders) << 63;
         Cookie::new(&word.to_le_bytes()).unwrap_or(Cookie::empty())
     }
@@ -35,8 +35,8 @@ impl Where {
         let word = u64::from_le_bytes(cookie.as_bytes().try_into().ok()?);
         let place = Self {
             is_senders: word >> 63 == 1,
-            ring: (word << 1 >> (TAG_BITS + 5)) as u32,
-            slot: Some((word >> TAG_BITS & 15) as u8).filter(|slot| *slot != LATER),
+            ring: (word << 1 >> (TAG_BITS + 9)) as u32,
+            slot: Some((word >> TAG_BITS & 255) as u8).filter(|slot| *slot != LATER),
             tag: word % TAGS,
         };
         (place.slot.is_none_or(|slot| slot < SLOTS) && u64::from(place.ring) < MAX_RINGS).then_some(place)

@@ -33,7 +33,7 @@ pub(crate) fn no_ring() -> Fault {
 }
 
 pub(crate) fn no_slot() -> Fault {
-    demote(Errno::EAGAIN as i32, false, "eight messages to this peer are under way in the ring already")
+    demote(Errno::EAGAIN as i32, false, "hundreds of messages to this peer are under way in the ring already")
 }
 
 pub(crate) fn withdrawn() -> Fault {

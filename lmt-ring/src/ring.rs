@@ -12,16 +12,12 @@ use crate::sender::UnderWay;
 use crate::slot::{Slot, State};
 use crate::sys::Mapping;
 
-/// What one of the slots, in which this side sends, is used for.
+/// A message that has ended here, whose receiver is still to close.
 #[derive(Debug)]
-pub(crate) enum Use {
-    Free,
-    Busy,
-    /// The transfer has ended here, and the receiver is still to close.
-    Ending {
-        tag: u64,
-        under_way: UnderWay,
-    },
+struct Ending {
+    slot: u8,
+    tag: u64,
+    under_way: UnderWay,
 }
 
 /// A ring, as one of the two processes sees it.
@@ -37,7 +33,10 @@ pub(crate) struct PairRing {
     own: Vec<u8>,
     /// For each cell, whether this side has made sure that it has memory.
     committed: [u64; 4],
-    uses: [Use; SLOTS as usize],
+    /// The slots in which nothing is sent, the lowest on top.
+    free_slots: Vec<u8>,
+    /// Those whose receivers are still to close.
+    ending: Vec<Ending>,
     last_tag: u64,
     /// Keeps the ring this peer's.
     _lease: Option<Lease>,
@@ -67,8 +66,18 @@ impl PairRing {
     ) -> Self {
         let mut own = Vec::with_capacity(layout.cells as usize);
         own.extend(cells.map(|cell| cell as u8));
-        let uses = std::array::from_fn(|_| Use::Free);
-        Self { mapping, layout, ring, way, own, committed: [0; 4], uses, last_tag: 0, _lease: lease }
+        Self {
+            mapping,
+            layout,
+            ring,
+            way,
+            own,
+            committed: [0; 4],
+            free_slots: (0..SLOTS).rev().collect(),
+            ending: Vec::with_capacity(usize::from(SLOTS)),
+            last_tag: 0,
+            _lease: lease,
+        }
     }
 
     /// The slot in which this side sends.
@@ -132,47 +141,34 @@ impl PairRing {
 
     /// A slot to send in, which leaves `reserve` of them free.
     pub(crate) fn take_slot(&mut self, reserve: usize) -> Option<u8> {
-        let free = |uses: &[Use]| uses.iter().filter(|u| matches!(u, Use::Free)).count();
-        if free(&self.uses) <= reserve {
+        if self.free_slots.len() <= reserve {
             self.reap();
         }
-        if free(&self.uses) <= reserve {
+        if self.free_slots.len() <= reserve {
             return None;
         }
-        let slot = self.uses.iter().position(|u| matches!(u, Use::Free))?;
-        self.uses[slot] = Use::Busy;
-        Some(slot as u8)
+        self.free_slots.pop()
     }
 
     /// A transfer has ended here.
     pub(crate) fn end(&mut self, slot: u8, tag: u64, under_way: UnderWay) {
-        self.uses[usize::from(slot)] = Use::Ending { tag, under_way };
-        self.reap_slot(slot);
+        self.ending.push(Ending { slot, tag, under_way });
+        self.reap();
     }
 
     /// Takes back what the receivers of ended transfers have closed.
     pub(crate) fn reap(&mut self) {
-        for slot in 0..SLOTS {
-            self.reap_slot(slot);
-        }
-    }
-
-    fn reap_slot(&mut self, slot: u8) {
-        let index = usize::from(slot);
-        if !matches!(self.uses[index], Use::Ending { .. }) {
-            return;
-        }
-        let Use::Ending { tag, mut under_way } = std::mem::replace(&mut self.uses[index], Use::Busy) else {
-            return;
-        };
-        // A slot that cannot be read, or that says what cannot be, stays taken.
-        let Some(state) = under_way.collect(self, slot, tag) else { return };
-        self.uses[index] = match state {
-            State::Whole | State::Early | State::Withdrawn => {
-                under_way.take_back(self);
-                Use::Free
+        for at in (0..self.ending.len()).rev() {
+            let mut ending = self.ending.swap_remove(at);
+            match ending.under_way.collect(self, ending.slot, ending.tag) {
+                Some(State::Whole | State::Early | State::Withdrawn) => {
+                    ending.under_way.take_back(self);
+                    self.free_slots.push(ending.slot);
+                }
+                Some(State::Open | State::Attached | State::Other) => self.ending.push(ending),
+                // What cannot be stands there: the slot is used no more.
+                None => {}
             }
-            State::Open | State::Attached | State::Other => Use::Ending { tag, under_way },
-        };
+        }
     }
 }

@@ -5,7 +5,7 @@ use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Fault, Interval, Step};
 
 use crate::faults::{garbage, short_buffer, short_of_memory};
-use crate::layout::{CELL_BYTES, SLOTS};
+use crate::layout::CELL_BYTES;
 use crate::ring::PairRing;
 use crate::slot::{CELLS_UNDER_WAY, State};
 
@@ -13,6 +13,10 @@ use crate::slot::{CELLS_UNDER_WAY, State};
 /// is as long as all before it together, up to a cell, so that the receiver
 /// begins soon and is told seldom.
 const FIRST_PIECE_BYTES: u64 = 1024;
+
+/// Slots for messages that are sure of a receiver: those that are not must not
+/// hold what these need.
+const RESERVED_SLOTS: usize = 16;
 
 /// The cells of one message that are filled and not known to be emptied.
 #[derive(Debug)]
@@ -87,10 +91,9 @@ impl Sending {
         }
     }
 
-    /// A message that stands in a slot at once; `None` when half of them are
-    /// taken: the others are for messages that are sure of a receiver.
+    /// A message that stands in a slot at once; `None` when too few are free.
     pub(crate) fn at_once(ring: &mut PairRing) -> Option<Self> {
-        let slot = ring.take_slot(usize::from(SLOTS / 2))?;
+        let slot = ring.take_slot(RESERVED_SLOTS)?;
         let mut sending = Self::asked(ring);
         sending.open(ring, slot);
         Some(sending)
