@@ -32,6 +32,8 @@ pub enum Model {
     /// The receiver copies from the front and the sender from the back, each
     /// while it has nothing better to do, until they meet ([`crate::claims`]).
     Both = 4,
+    /// Both take part, and the sender begins before it hears of the receiver.
+    Stream = 5,
 }
 
 impl Model {
@@ -42,12 +44,13 @@ impl Model {
             2 => Some(Self::Put),
             3 => Some(Self::Cooperative),
             4 => Some(Self::Both),
+            5 => Some(Self::Stream),
             _ => None,
         }
     }
 
     /// All models.
-    pub const ALL: [Self; 4] = [Self::Get, Self::Put, Self::Cooperative, Self::Both];
+    pub const ALL: [Self; 5] = [Self::Get, Self::Put, Self::Cooperative, Self::Both, Self::Stream];
 
     /// The name under which users know it.
     pub const fn name(self) -> &'static str {
@@ -56,7 +59,14 @@ impl Model {
             Self::Put => "put",
             Self::Cooperative => "cooperative",
             Self::Both => "both",
+            Self::Stream => "stream",
         }
+    }
+
+    /// Whether both ends see by what they share that the message is whole, so
+    /// that each leaves it ([`Lmt::leave`]) and mostly no packet has to say so.
+    pub const fn is_left(self) -> bool {
+        matches!(self, Self::Both | Self::Stream)
     }
 
     /// Whether the receiver reads the sender's memory, at least in part.
@@ -141,7 +151,7 @@ impl Abilities {
         match model {
             Model::Get => peer.read,
             Model::Put => self.write,
-            Model::Cooperative => self.cooperate && peer.cooperate,
+            Model::Cooperative | Model::Stream => self.cooperate && peer.cooperate,
             Model::Both => peer.read && self.write,
         }
     }
@@ -319,7 +329,9 @@ impl std::fmt::Debug for Cookie {
 /// the Put model only the sender; the passive side prepares and finishes. In the
 /// Both model both start and step: the receiver, who counts, at once, the sender
 /// when the receiver's cookie has come; and each is asked to `leave` once it has
-/// said done or failed.
+/// said done or failed. So it is in the Stream model, but there the sender starts
+/// at once too, with an empty cookie and the whole interval, of which a shorter
+/// receive buffer may take a part only; it says done when the receiver has ended.
 ///
 /// From `prepare` until `finish` has returned, the memory of the buffer is the
 /// mechanism's to use, also in the background and between the calls; nobody else
@@ -406,7 +418,7 @@ pub trait Lmt: Send + 'static {
         max_bytes: u64,
     ) -> Result<Step, Fault>;
 
-    /// In the Both model: this end has said done or failed, or is to wait
+    /// In the Both and Stream models: this end has said done or failed, or is to wait
     /// without stepping, and claims nothing from now on. Returns whether both
     /// ends know that the message is whole, so that no packet has to say it:
     /// - on the receiver's side, where it has said done: whether the sender, who

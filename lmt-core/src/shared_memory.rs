@@ -256,6 +256,18 @@ impl Drop for SharedMemory {
     }
 }
 
+/// Gives the memory of a part of a memfd back, which reads as zeros then; the
+/// pages are the kernel's again at once (fallocate(2), FALLOC_FL_PUNCH_HOLE).
+///
+/// # Errors
+/// The kernel's refusal.
+pub fn give_back(fd: &OwnedFd, range: std::ops::Range<u64>) -> Result<(), Errno> {
+    let start = i64::try_from(range.start).map_err(|_| Errno::EFBIG)?;
+    let bytes = i64::try_from(range.end.saturating_sub(range.start)).map_err(|_| Errno::EFBIG)?;
+    let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+    retry(|| fallocate(fd, flags, start, bytes))
+}
+
 fn retry(mut call: impl FnMut() -> nix::Result<()>) -> nix::Result<()> {
     loop {
         match call() {

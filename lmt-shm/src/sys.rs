@@ -12,8 +12,6 @@ use lmt_core::cursor::Cursor;
 use lmt_core::error::MemoryShort;
 use lmt_core::mechanism::Fault;
 use lmt_core::shared_memory::{AttachError, SharedMemory};
-use nix::errno::Errno;
-use nix::fcntl::{FallocateFlags, fallocate};
 
 use crate::copier::Copier;
 
@@ -22,19 +20,6 @@ const PURPOSE: &str = "the pipeline's pool of buffers";
 /// A pool's memory, made here or by a peer, sealed and mapped.
 #[derive(Debug)]
 pub(crate) struct Mapping(SharedMemory);
-
-/// Gives the memory of `range` back; it reads as zeros then.
-pub(crate) fn give_back(fd: &OwnedFd, range: Range<u64>) -> Result<(), Errno> {
-    let start = i64::try_from(range.start).map_err(|_| Errno::EFBIG)?;
-    let bytes = i64::try_from(range.end.saturating_sub(range.start)).map_err(|_| Errno::EFBIG)?;
-    let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
-    loop {
-        match fallocate(fd, flags, start, bytes) {
-            Err(Errno::EINTR) => {}
-            result => return result,
-        }
-    }
-}
 
 impl Mapping {
     /// Makes a pool of `bytes` bytes, without memory yet, and the descriptor

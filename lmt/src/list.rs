@@ -11,6 +11,7 @@ pub fn register_all(mechanisms: &mut Mechanisms) {
     if let Ok(shm) = lmt_shm::Shm::new(lmt_shm::Config::default()) {
         mechanisms.register(shm);
     }
+    mechanisms.register(lmt_ring::Ring::default());
     mechanisms.register(lmt_vmsplice::Vmsplice::new());
     mechanisms.register(lmt_vmsplice::Writev::new());
     mechanisms.register(lmt_ioat::IoatKnem::default());

@@ -66,7 +66,7 @@ pub fn diagnose(
 }
 
 fn copies_alone(profile: &Profile) -> bool {
-    profile.models.iter().any(|model| *model != Model::Cooperative)
+    profile.models.iter().any(|model| !matches!(*model, Model::Cooperative | Model::Stream))
 }
 
 fn best(profiles: &[Profile]) -> Vec<&'static str> {
@@ -85,8 +85,7 @@ fn ways(profile: &Profile, standing: &Standing) -> Vec<(Model, bool, bool)> {
     let (ours, theirs) = (standing.ours, standing.theirs);
     let allowed =
         |model: &Model| (*model, ours.allow_sending(theirs, *model), theirs.allow_sending(ours, *model));
-    // What Both lacks is one of its halves, which is told by itself.
-    profile.models.iter().filter(|model| **model != Model::Both).map(allowed).collect()
+    profile.models.iter().map(allowed).collect()
 }
 
 fn of_mechanism(
@@ -136,8 +135,8 @@ fn in_words((model, send, receive): &(Model, bool, bool)) -> String {
     let what = match model {
         Model::Get => "the receiver cannot copy out of the sender's memory",
         Model::Put => "the sender cannot copy into the receiver's memory",
-        Model::Cooperative => "the two cannot copy together",
-        Model::Both => "the two cannot copy both ways",
+        Model::Both => "not both can copy",
+        Model::Cooperative | Model::Stream => "the two cannot copy together",
     };
     match (send, receive) {
         (true, false) => format!("{what} when this process receives"),

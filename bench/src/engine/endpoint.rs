@@ -221,7 +221,7 @@ fn meet(endpoint: &Endpoint, group: EndpointId) -> Result<Vec<(&'static str, Sta
 }
 
 fn refusal(name: &str, standing: &Standing) -> Option<String> {
-    let models = [Model::Get, Model::Put, Model::Cooperative];
+    let models = Model::ALL;
     if models.into_iter().any(|model| standing.ours.allow_sending(standing.theirs, model)) {
         return None;
     }

@@ -35,6 +35,7 @@ const fn just(model: Model) -> &'static [Model] {
         Model::Put => &[Model::Put],
         Model::Cooperative => &[Model::Cooperative],
         Model::Both => &[Model::Both],
+        Model::Stream => &[Model::Stream],
     }
 }
 

@@ -293,7 +293,7 @@ impl Mechanisms {
             let lost = match (role, model) {
                 (Role::Sender, Model::Get) => &mut standing.theirs.read,
                 (Role::Sender, Model::Put | Model::Both) => &mut standing.ours.write,
-                (Role::Sender, Model::Cooperative) => &mut standing.ours.cooperate,
+                (Role::Sender, Model::Cooperative | Model::Stream) => &mut standing.ours.cooperate,
                 (Role::Receiver, Model::Get | Model::Both) => &mut standing.ours.read,
                 (Role::Receiver, _) => return,
             };

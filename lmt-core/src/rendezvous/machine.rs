@@ -56,7 +56,8 @@ pub(super) enum Phase {
     /// Takes its turns.
     Active,
     /// Sender of a Cooperative transfer that has given everything, or of a Both
-    /// transfer that has left: the receiver is to say that it has it all.
+    /// or Stream transfer that has left: the receiver is to say that it has it
+    /// all.
     Drained,
     /// `Leave` has not been answered.
     Leaving,
@@ -118,6 +119,14 @@ impl Side {
         self.role == Role::Sender && self.model == Model::Both
     }
 
+    /// Whether this is the sender of a stream that only waits for its end.
+    fn has_given_all(&self) -> bool {
+        self.role == Role::Sender
+            && self.model == Model::Stream
+            && self.phase == Phase::Active
+            && self.moved_bytes == self.interval.bytes()
+    }
+
     /// First byte that this end has not moved.
     pub(super) fn front(&self) -> u64 {
         self.interval.start.saturating_add(self.moved_bytes)
@@ -129,7 +138,7 @@ impl Side {
         if step.bytes > left {
             return Err(breach(format!("a step reported {} bytes where {left} were left", step.bytes)));
         }
-        // In the Cooperative and Both models it is the receiver who counts.
+        // But for Get and Put it is the receiver who counts.
         let counts = self.role == Role::Receiver || self.model == Model::Put;
         if step.done && counts && step.bytes != left {
             return Err(breach(format!("it said done with {} bytes missing", left - step.bytes)));
@@ -283,21 +292,22 @@ impl Machine {
         if side.phase != Phase::Active {
             return;
         }
-        let (is_both, is_helper) = (side.model == Model::Both, side.is_helper());
+        let (is_left, is_helper) = (side.model.is_left(), side.is_helper());
         let outcome = result.and_then(|step| Ok((step.bytes, side.advance(step)?)));
         if !is_helper {
             self.idle_turns = if matches!(outcome, Ok((0, false))) { self.idle_turns + 1 } else { 0 };
         }
         match (key, outcome) {
             (_, Ok((_, false))) => {}
-            (_, Ok((_, true))) if is_both => self.leave(key),
+            (_, Ok((_, true))) if is_left => self.leave(key),
             (TransferKey::Send(id), Ok(_)) => self.has_sent(id),
             (TransferKey::Receive(id), Ok(_)) => self.has_received(id, false),
             (_, Err(fault)) => self.failed(key, fault),
         }
     }
 
-    /// Has every helping send leave, before the driver sleeps: who has left is
+    /// Has every helping send leave, and every stream that has given everything,
+    /// before the driver sleeps: who has left is
     /// told of the end by a packet, which wakes the sleeper. There is nothing to
     /// help with when nothing has moved for as long as it takes to fall asleep.
     pub fn rest(&mut self) {
@@ -305,6 +315,13 @@ impl Machine {
             let Some(side) = self.side_mut(key) else { continue };
             side.in_helpers = false;
             if side.phase == Phase::Active && side.is_helper() {
+                self.leave(key);
+            }
+        }
+        for _ in 0..self.ring.len() {
+            let Some(key) = self.ring.pop_front() else { return };
+            self.ring.push_back(key);
+            if self.side(key).is_some_and(Side::has_given_all) {
                 self.leave(key);
             }
         }
@@ -472,7 +489,7 @@ impl Machine {
             Fault::Demote { errno, for_good, sentence } => {
                 self.note(key, key.role(), errno, for_good, sentence);
                 match key {
-                    TransferKey::Send(_) if self.side(key).is_some_and(Side::is_helper) => {
+                    TransferKey::Send(_) if self.side(key).is_some_and(|side| side.model.is_left()) => {
                         // It may be too late to fail: the receiver may have all.
                         if let Some(side) = self.side_mut(key) {
                             side.leaving_for = Some((errno, for_good));

@@ -67,7 +67,7 @@ impl Machine {
         let side = &inbound.side;
         let (peer, model, interval) = (side.peer, side.model, side.interval);
         let remote = inbound.remote_cookie;
-        if model != Model::Get {
+        if !matches!(model, Model::Get | Model::Stream) {
             let (send_id, receive_id, attempt) = (inbound.send_id, id, side.attempt);
             let packet = Packet::Cts(Cts { send_id, receive_id, attempt, interval, cookie });
             self.actions.push_back(Action::Send { peer, packet });
@@ -138,7 +138,7 @@ impl Machine {
             (Phase::Waiting, Model::Put) => side.moved_bytes = fail.front - start,
             // What lies between the two processes is lost; what has been
             // counted here is not.
-            (Phase::Starting | Phase::Active, Model::Cooperative | Model::Both) => {}
+            (Phase::Starting | Phase::Active, Model::Cooperative | Model::Both | Model::Stream) => {}
             _ => return Err(ProtocolError::OutOfPlace { id, packet }),
         }
         let sentence = format!("it failed on the sender's side {}", of_errno(fail.errno));
