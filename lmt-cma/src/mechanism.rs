@@ -207,7 +207,9 @@ impl Lmt for Cma {
             None => {}
             Some(Shared::In(reception)) => self.claims.finish(&peer.claims, reception),
             // What it did not learn there a packet has told.
-            Some(Shared::Out(mut help, _)) => drop(help.leave(&peer.claims)),
+            Some(Shared::Out(mut help, _)) => {
+                let _told_otherwise = help.leave(&peer.claims);
+            }
         }
     }
 
