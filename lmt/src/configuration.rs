@@ -180,6 +180,7 @@ fn give(configuration: &mut Configuration, config: Config) {
         eager_max_bytes,
         inbox_cells,
         cell_bytes,
+        fast_boxes,
         max_peers,
         unexpected_max_bytes,
         pending_max_messages,
@@ -202,7 +203,8 @@ fn give(configuration: &mut Configuration, config: Config) {
             }
         )*};
     }
-    take!(eager_max_bytes, inbox_cells, cell_bytes, max_peers, unexpected_max_bytes, pending_max_messages);
+    take!(eager_max_bytes, inbox_cells, cell_bytes, fast_boxes, max_peers);
+    take!(unexpected_max_bytes, pending_max_messages);
     take!(connect_timeout_ms, close_timeout_ms, quota_bytes, spins, yields, allow_other_users);
     take!(socket_dir, mechanisms);
 }

@@ -195,6 +195,9 @@ impl Endpoint {
     /// The peer is unknown, dead or unreachable.
     #[inline]
     pub fn send(&self, to: PeerId, tag: u64, data: &[u8]) -> Result<Status, OperationError> {
+        if let Some(status) = self.engine.borrow_mut().send_directly(to, tag, data) {
+            return Ok(status);
+        }
         lent::send(self, to, tag, &[IoSlice::new(data)], lmt_core::engine::SendMode::Standard)
     }
 
@@ -242,6 +245,9 @@ impl Endpoint {
     /// unreachable.
     #[inline]
     pub fn receive(&self, source: Source, tags: TagMatch, into: &mut [u8]) -> Result<Status, OperationError> {
+        if let Some(status) = self.engine.borrow_mut().receive_directly(source, tags, into) {
+            return Ok(status);
+        }
         lent::receive(self, source, tags, &mut [IoSliceMut::new(into)])
     }
 

@@ -6,6 +6,7 @@
 //! plain numbers.
 
 mod create;
+mod direct;
 mod doorbell;
 pub(crate) mod greeting;
 mod handshake;
@@ -96,7 +97,8 @@ impl Engine {
             mechanisms.restrict(names);
         }
         let geometry = Geometry::new(config.inbox_cells, config.cell_bytes, config.max_peers)?;
-        let (inbox, inbox_fd) = InboxReceiver::create(geometry)?;
+        let (mut inbox, inbox_fd) = InboxReceiver::create(geometry)?;
+        inbox.allow_boxes(config.fast_boxes as usize);
         let system = |what, advice| move |source| CreateError::System { what, source, advice };
         let doorbell =
             doorbell::create().map_err(system("eventfd", "raise the limit on open files (ulimit -n)"))?;
@@ -219,6 +221,7 @@ impl Engine {
         }
         self.connector.goodbye(id);
         self.traffic.drain(&mut self.inbox);
+        self.inbox.close_box(key as u16);
         self.traffic.remove(key);
         Ok(())
     }

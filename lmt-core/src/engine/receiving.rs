@@ -258,7 +258,8 @@ impl Engine {
     }
 
     /// What a receive or a probe accepts.
-    fn pattern(&self, source: Source, tags: TagMatch) -> Result<Pattern, OperationError> {
+    #[inline]
+    pub(super) fn pattern(&self, source: Source, tags: TagMatch) -> Result<Pattern, OperationError> {
         let source = match source {
             Source::Any => None,
             Source::Peer(peer) => Some(self.traffic.key_named(peer)?),

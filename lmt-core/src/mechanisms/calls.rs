@@ -138,6 +138,7 @@ impl Mechanisms {
     }
 
     /// Whether there are parcels to be handed over.
+    #[inline]
     pub(crate) fn has_parcels(&self) -> bool {
         !self.parcels.is_empty()
     }
