@@ -19,7 +19,8 @@ pub const EAGER_MOST_BYTES: u64 = 1 << 20;
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The longest message that travels in inbox cells, in bytes; longer ones
-    /// are announced and moved by a mechanism. Default 4096: one cell.
+    /// are announced and moved by a mechanism. Default 32768: what two processes
+    /// copy through a fast box sooner than a system call begins to copy.
     pub eager_max_bytes: u64,
     /// Cells of this endpoint's inbox, a power of two. Default 128: half a MiB
     /// with the default cells, and two for each of 64 senders.
@@ -64,7 +65,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            eager_max_bytes: 4096,
+            eager_max_bytes: 32768,
             inbox_cells: 128,
             cell_bytes: 4096,
             fast_boxes: 8,
@@ -91,7 +92,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_EAGER_MAX"),
         meaning: "the longest message that travels in inbox cells; longer ones are announced and moved by a mechanism",
-        reason: "one cell",
+        reason: "both copy through a fast box sooner than a system call begins to copy",
     },
     Key {
         name: "inbox_cells",

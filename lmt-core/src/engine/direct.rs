@@ -17,6 +17,10 @@ use crate::rendezvous::PeerKey;
 /// The most looks before a receive takes the general way, which yields and
 /// sleeps: some microseconds' worth.
 const LOOKS: u32 = 1024;
+/// The first looks follow each other without a pause, which takes longer than
+/// a cache line's way from core to core on some processors: under a
+/// microsecond, the time in which an answer to a short message comes.
+const HASTY_LOOKS: u32 = 128;
 
 impl Engine {
     /// Sends an eager message at once, if that is possible now.
@@ -41,14 +45,16 @@ impl Engine {
         {
             return None;
         }
-        for _ in 0..self.direct_looks() {
+        for look in 0..self.direct_looks() {
             if !self.may_look() {
                 return None;
             }
             if let Some(delivery) = self.inbox.poll() {
                 return self.traffic.take_directly(delivery, wanted, into);
             }
-            std::hint::spin_loop();
+            if look >= HASTY_LOOKS {
+                std::hint::spin_loop();
+            }
         }
         None
     }

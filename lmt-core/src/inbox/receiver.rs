@@ -99,21 +99,27 @@ impl InboxReceiver {
     #[inline]
     fn next_message(&mut self) -> Option<(Place, Header)> {
         let (turn, boxes) = (self.boxes.turn(), self.boxes.len());
-        self.next_in_boxes(turn, boxes)
-            .or_else(|| self.next_in_inbox())
-            .or_else(|| self.next_in_boxes(0, turn))
+        if let Some(at) = self.boxes.first_ready(turn, boxes) {
+            return self.next_in_box(at);
+        }
+        if let Some(found) = self.next_in_inbox() {
+            return Some(found);
+        }
+        self.boxes.first_ready(0, turn).and_then(|at| self.next_in_box(at))
     }
 
+    /// The next message of a box that has one; none when all that is there is
+    /// impossible.
     #[inline]
-    fn next_in_boxes(&mut self, from: usize, to: usize) -> Option<(Place, Header)> {
-        for at in from..to {
-            while let Some(header) = self.boxes.find(at) {
-                if header.bytes <= PIECE_BYTES {
-                    return Some((Place::Box(at), header));
-                }
-                self.malformed_messages += 1;
-                self.boxes.consume(at, header.bytes);
+    fn next_in_box(&mut self, at: usize) -> Option<(Place, Header)> {
+        // Bounded, for a peer may write garbage as fast as this drops it.
+        for _ in 0..self.memory.ring().slots() {
+            let header = self.boxes.find(at)?;
+            if header.bytes <= PIECE_BYTES {
+                return Some((Place::Box(at), header));
             }
+            self.malformed_messages += 1;
+            self.boxes.consume(at, header.bytes);
         }
         None
     }

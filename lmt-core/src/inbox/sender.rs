@@ -174,7 +174,9 @@ impl InboxSender {
         let claimed = self.claimer.take(&ring, start).map_err(|full| SendError::Full { wake: full.wake })?;
         self.claimer.store_hint(&ring, &claimed);
         if !inline {
-            payload.write(&self.memory, ring.slot(claimed.position()));
+            let (memory, slot) = (&self.memory, ring.slot(claimed.position()));
+            let put_part = |buffer: &Buffer, range| memory.write_cell_from(slot, buffer, range);
+            payload.write(|at, bytes| memory.write_cell(slot, at, bytes), put_part);
         }
         self.claimer.write_words(&ring, &claimed, words);
         let wake = self.claimer.publish(&ring, claimed, envelope.kind);
@@ -223,13 +225,16 @@ impl Payload<'_> {
         packer.bytes.div_ceil(8)
     }
 
-    fn write(&self, memory: &InboxMemory, slot: usize) {
+    /// Puts it into a cell: `put` copies bytes to an offset there, `put_part` a
+    /// part of a buffer to the beginning.
+    #[inline]
+    pub(super) fn write(&self, put: impl Fn(usize, &[u8]), put_part: impl Fn(&Buffer, Range<u64>)) {
         match self {
-            Payload::Bytes(bytes) => memory.write_cell(slot, 0, bytes),
-            Payload::Part(buffer, range) => memory.write_cell_from(slot, buffer, range.clone()),
+            Payload::Bytes(bytes) => put(0, bytes),
+            Payload::Part(buffer, range) => put_part(buffer, range.clone()),
             Payload::Two(first, second) => {
-                memory.write_cell(slot, 0, first);
-                memory.write_cell(slot, first.len(), second);
+                put(0, first);
+                put(first.len(), second);
             }
         }
     }

@@ -8,8 +8,7 @@
 //! bytes together; nothing else that both processes touch is read or written
 //! but in batches.
 //!
-//! (Nemesis has fast boxes, too: nemesis-lmt-icpp2009, section 2, names the
-//! design; theirs hold one message each.)
+//! The name is Nemesis's; a fast box there holds one message.
 //!
 //! Each box is a memfd of its own, made for one peer and never given to
 //! another: a sender that dies, or stops and goes on much later, writes where

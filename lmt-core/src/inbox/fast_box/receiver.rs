@@ -89,6 +89,14 @@ impl Boxes {
         self.turn = 0;
     }
 
+    /// The first of these boxes in which something is.
+    #[inline]
+    pub(crate) fn first_ready(&self, from: usize, to: usize) -> Option<usize> {
+        let list = self.list.get(from..to)?;
+        let ready = |one: &BoxReceiver| one.reader.find(&one.memory.words()).is_some();
+        list.iter().position(ready).map(|at| from + at)
+    }
+
     /// The next message of box number `at`, unchecked.
     #[inline]
     pub(crate) fn find(&self, at: usize) -> Option<Header> {

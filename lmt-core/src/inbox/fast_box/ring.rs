@@ -93,6 +93,7 @@ impl Writer {
 
     /// Whether so many lines and as many cells are free now.
     #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
     pub(crate) fn has_room_for(&mut self, words: &Words<'_>, pieces: u64) -> bool {
         let enough = |this: &Self| {
             this.line_limit.wrapping_sub(this.next_line) >= pieces

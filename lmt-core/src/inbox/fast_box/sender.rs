@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 
 use super::memory::{BoxMemory, CELLS, PIECE_BYTES};
 use super::ring::{BoxFull, Writer};
+use crate::buffer::Buffer;
 use crate::inbox::layout::INLINE_BYTES;
 use crate::inbox::sender::Payload;
 use crate::shared_memory::AttachError;
@@ -47,14 +48,9 @@ impl BoxSender {
         let with_cell = bytes > INLINE_BYTES;
         let cell = self.writer.reserve(&shared, with_cell)?;
         if with_cell {
-            match payload {
-                Payload::Bytes(bytes) => self.memory.write(cell, 0, bytes),
-                Payload::Part(buffer, range) => self.memory.write_from(cell, buffer, range.clone()),
-                Payload::Two(first, second) => {
-                    self.memory.write(cell, 0, first);
-                    self.memory.write(cell, first.len(), second);
-                }
-            }
+            let memory = &self.memory;
+            let put_part = |buffer: &Buffer, range| memory.write_from(cell, buffer, range);
+            payload.write(|at, bytes| memory.write(cell, at, bytes), put_part);
         }
         self.writer.publish(&shared, words, kind, with_cell);
         Ok(())
