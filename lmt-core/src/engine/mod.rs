@@ -325,7 +325,7 @@ impl Engine {
         if let Some(result) = self.traffic.requests.take_result(request) {
             return Some(result);
         }
-        if let Err(error) = self.progress() {
+        if let Err(error) = self.progress_thoroughly() {
             return Some(Err(error));
         }
         self.traffic.requests.take_result(request)

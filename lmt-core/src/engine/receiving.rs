@@ -153,7 +153,7 @@ impl Engine {
     /// # Errors
     /// The peer is unknown, or this is a forked child.
     pub fn probe(&mut self, source: Source, tags: TagMatch) -> Result<Option<Status>, OperationError> {
-        self.progress()?;
+        self.progress_thoroughly()?;
         let wanted = self.pattern(source, tags)?;
         let found = self.traffic.matcher.peek(wanted);
         Ok(found.map(|(_, message)| Status {
@@ -173,7 +173,7 @@ impl Engine {
         source: Source,
         tags: TagMatch,
     ) -> Result<Option<Message>, OperationError> {
-        self.progress()?;
+        self.progress_thoroughly()?;
         let wanted = self.pattern(source, tags)?;
         let traffic = &mut self.traffic;
         match traffic.matcher.peek(wanted) {

@@ -88,8 +88,9 @@ impl InboxReceiver {
     }
 
     /// The next message, if there is one. Messages of one sender come in the
-    /// order they were sent. It takes the same time for any number of peers:
-    /// one look at the inbox and one at each fast box, whose number is bounded.
+    /// order they were sent. It takes the same time for any number of peers: one
+    /// look at the inbox, one at the fast box from which the last message came,
+    /// and one at another, each in its turn.
     #[inline]
     pub fn poll(&mut self) -> Option<Delivery<'_>> {
         let (place, header) = self.next_message()?;
@@ -98,14 +99,24 @@ impl InboxReceiver {
 
     #[inline]
     fn next_message(&mut self) -> Option<(Place, Header)> {
-        let (turn, boxes) = (self.boxes.turn(), self.boxes.len());
-        if let Some(at) = self.boxes.first_ready(turn, boxes) {
+        if self.boxes.is_inbox_due()
+            && let Some(found) = self.next_in_inbox()
+        {
+            return Some(found);
+        }
+        if let Some(at) = self.boxes.first_look() {
             return self.next_in_box(at);
         }
         if let Some(found) = self.next_in_inbox() {
             return Some(found);
         }
-        self.boxes.first_ready(0, turn).and_then(|at| self.next_in_box(at))
+        self.boxes.last_look().and_then(|at| self.next_in_box(at))
+    }
+
+    /// As [`InboxReceiver::poll`], after a look at every fast box.
+    pub fn poll_thoroughly(&mut self) -> Option<Delivery<'_>> {
+        self.boxes.look_at_all();
+        self.poll()
     }
 
     /// The next message of a box that has one; none when all that is there is

@@ -35,14 +35,25 @@ impl BoxReceiver {
     }
 }
 
+/// After so many messages from boxes the inbox is looked at first.
+const IN_A_ROW: u32 = 2;
+
 /// The boxes that an endpoint reads, at most so many. They and the inbox are
-/// looked at in turn, so that none keeps the others waiting.
+/// looked at in turn, so that none keeps the others waiting; and two of them by
+/// each poll, so that it takes the same time however many there are.
 #[derive(Debug, Default)]
 pub(crate) struct Boxes {
     list: Vec<BoxReceiver>,
     most: usize,
-    /// Whose turn it is; after the last box it is the inbox's.
-    turn: usize,
+    /// The box from which the last message of a box came: every poll looks at
+    /// it ...
+    hot: usize,
+    /// ... after the others when the last message of all was from it.
+    hot_came_last: bool,
+    /// Which box a poll looks at beside it.
+    other: usize,
+    /// How many messages came from boxes since the inbox had its turn.
+    in_a_row: u32,
 }
 
 impl Boxes {
@@ -72,29 +83,59 @@ impl Boxes {
     /// Gives up a sender's box and what is left in it.
     pub(crate) fn close(&mut self, sender: u16) {
         self.list.retain(|one| one.sender != sender);
-        self.turn = 0;
-    }
-
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    #[inline]
-    pub(crate) fn turn(&self) -> usize {
-        self.turn
+        (self.hot, self.hot_came_last, self.other) = (0, false, 0);
     }
 
     pub(crate) fn inbox_had_its_turn(&mut self) {
-        self.turn = 0;
+        self.hot_came_last = false;
+        self.in_a_row = 0;
     }
 
-    /// The first of these boxes in which something is.
     #[inline]
-    pub(crate) fn first_ready(&self, from: usize, to: usize) -> Option<usize> {
-        let list = self.list.get(from..to)?;
-        let ready = |one: &BoxReceiver| one.reader.find(&one.memory.words()).is_some();
-        list.iter().position(ready).map(|at| from + at)
+    fn is_ready(&self, at: usize) -> bool {
+        self.list.get(at).is_some_and(|one| one.reader.find(&one.memory.words()).is_some())
+    }
+
+    /// The box to take a message from before the inbox is looked at.
+    #[inline]
+    pub(crate) fn first_look(&self) -> Option<usize> {
+        if !self.hot_came_last && self.is_ready(self.hot) {
+            return Some(self.hot);
+        }
+        self.is_ready(self.other).then_some(self.other)
+    }
+
+    /// The box to take a message from after the inbox had none. When there is
+    /// none either, the next poll looks at another box.
+    #[inline]
+    pub(crate) fn last_look(&mut self) -> Option<usize> {
+        if self.hot_came_last && self.is_ready(self.hot) {
+            return Some(self.hot);
+        }
+        self.look_elsewhere(self.other);
+        None
+    }
+
+    /// The box behind number `at` is looked at next.
+    #[inline]
+    fn look_elsewhere(&mut self, at: usize) {
+        self.other = if at + 1 < self.list.len() { at + 1 } else { 0 };
+    }
+
+    /// Whether the inbox is looked at first, so that boxes that are never empty
+    /// do not keep it waiting.
+    #[inline]
+    pub(crate) fn is_inbox_due(&self) -> bool {
+        self.in_a_row >= IN_A_ROW
+    }
+
+    /// Gives the turn to a box in which something is, if there is one.
+    pub(crate) fn look_at_all(&mut self) {
+        if !self.is_ready(self.other)
+            && let Some(at) = (0..self.list.len()).find(|at| self.is_ready(*at))
+        {
+            self.other = at;
+        }
     }
 
     /// The next message of box number `at`, unchecked.
@@ -106,7 +147,14 @@ impl Boxes {
     /// Ends the message of `bytes` bytes that was found in box number `at`.
     #[inline]
     pub(crate) fn consume(&mut self, at: usize, bytes: usize) {
-        self.turn = at + 1;
+        self.in_a_row = if self.in_a_row >= IN_A_ROW { 0 } else { self.in_a_row + 1 };
+        if at == self.hot {
+            self.hot_came_last = true;
+            self.look_elsewhere(self.other);
+        } else {
+            (self.hot, self.hot_came_last) = (at, false);
+            self.look_elsewhere(at);
+        }
         if let Some(one) = self.list.get_mut(at) {
             one.reader.consume(&one.memory.words(), bytes > INLINE_BYTES);
         }
