@@ -66,7 +66,10 @@ fn seven_senders_flood_a_slow_receiver() {
         eprintln!("the receiver grew by {grown_kib} KiB");
         // What is allowed to wait, and as much again for the allocator; and the
         // fast boxes, whose pages count once they are touched.
-        assert!(grown_kib < 2 * 7 * UNEXPECTED / 1024 + 2048 + 7 * 2056, "the receiver grew by {grown_kib} KiB");
+        assert!(
+            grown_kib < 2 * 7 * UNEXPECTED / 1024 + 2048 + 7 * 2056,
+            "the receiver grew by {grown_kib} KiB"
+        );
         group.barrier();
     });
 }

@@ -6,10 +6,11 @@
 //! nothing; then the operation takes the general way, which means the same.
 
 use super::Engine;
-use super::peer::{Connection, Link, Peer};
+use super::peer::{Assembly, Connection, Link, Peer, Target};
 use super::receiving::{Source, TagMatch};
-use super::requests::{PeerId, Status};
+use super::requests::{PeerId, Request, RequestId, State, Status, Waiting};
 use super::traffic::{OVERHEAD_BYTES, Traffic, kind};
+use crate::buffer::Buffer;
 use crate::inbox::{Delivery, Envelope, InboxReceiver, Payload};
 use crate::matching::{Matcher, Pattern};
 use crate::rendezvous::PeerKey;
@@ -21,6 +22,28 @@ const LOOKS: u32 = 1024;
 /// a cache line's way from core to core on some processors: under a
 /// microsecond, the time in which an answer to a short message comes.
 const HASTY_LOOKS: u32 = 128;
+
+/// The most looks for the next piece of a message whose first has come.
+const PIECE_LOOKS: u32 = 4096;
+
+/// What a direct receive has come to.
+#[derive(Debug)]
+#[must_use = "a message that has begun must be resumed"]
+pub enum Direct {
+    /// The message is received.
+    Done(Status),
+    /// The first bytes are in the buffer: give it to [`Engine::resume`].
+    Begun(Begun),
+}
+
+/// A message in pieces of which the first have been received directly.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun {
+    key: PeerKey,
+    tag: u64,
+    total_bytes: usize,
+    arrived_bytes: usize,
+}
 
 impl Engine {
     /// Sends an eager message at once, if that is possible now.
@@ -35,7 +58,7 @@ impl Engine {
     /// Waits a moment for a message that fits `into`, and receives it, if it is
     /// the first that comes and nothing else is to be done meanwhile.
     #[inline]
-    pub fn receive_directly(&mut self, source: Source, tags: TagMatch, into: &mut [u8]) -> Option<Status> {
+    pub fn receive_directly(&mut self, source: Source, tags: TagMatch, into: &mut [u8]) -> Option<Direct> {
         if !self.origin.is_this_process() || !self.is_quiet() {
             return None;
         }
@@ -49,14 +72,60 @@ impl Engine {
             if !self.may_look() {
                 return None;
             }
-            if let Some(delivery) = self.inbox.poll() {
-                return self.traffic.take_directly(delivery, wanted, into);
+            let begun = match self.inbox.poll() {
+                Some(delivery) => Some(self.traffic.take_directly(delivery, wanted, into)?),
+                None => None,
+            };
+            if let Some(begun) = begun {
+                return Some(self.take_pieces(begun, into));
             }
             if look >= HASTY_LOOKS {
                 std::hint::spin_loop();
             }
         }
         None
+    }
+
+    /// Takes the rest of a message while its sender writes it.
+    #[inline]
+    fn take_pieces(&mut self, mut begun: Begun, into: &mut [u8]) -> Direct {
+        for _ in 0..PIECE_LOOKS {
+            let left = &mut into[begun.arrived_bytes..begun.total_bytes];
+            if left.is_empty() {
+                return Direct::Done(self.traffic.received_directly(begun));
+            }
+            let Some(delivery) = self.inbox.poll() else {
+                std::hint::spin_loop();
+                continue;
+            };
+            let is_next = delivery.kind() == kind::MORE
+                && PeerKey::from(delivery.sender()) == begun.key
+                && delivery.bytes() <= left.len();
+            if !is_next {
+                std::mem::forget(delivery);
+                break;
+            }
+            begun.arrived_bytes += self.traffic.copy_directly(delivery, left);
+        }
+        Direct::Begun(begun)
+    }
+
+    /// Goes on with a message that a direct receive has begun, at once after it,
+    /// by the general way; `buffer` is lent for the same bytes.
+    pub fn resume(&mut self, begun: Begun, buffer: Buffer) -> RequestId {
+        let Begun { key, tag, total_bytes, arrived_bytes } = begun;
+        let bytes = buffer.total_bytes();
+        let state = State::Waiting(Waiting::Matched);
+        let request = Request { buffer: Some(buffer), peer: Some(key), tag, bytes, state };
+        let id = self.traffic.requests.insert(request);
+        self.traffic.peers[key as usize].assembly = Some(Assembly {
+            tag,
+            total_bytes: total_bytes as u64,
+            arrived_bytes: arrived_bytes as u64,
+            charge_bytes: 0,
+            target: Target::Request(id),
+        });
+        id
     }
 
     /// Whether a call of progress would do nothing but look at the inbox, and
@@ -126,28 +195,49 @@ impl Traffic {
         Some(Status { peer: to, tag, bytes })
     }
 
-    /// Receives the message if it is whole, fits, and is the one wanted; leaves
-    /// it in the inbox otherwise.
+    /// Receives the message, or its first piece, if it fits and is the one
+    /// wanted; leaves it in the inbox otherwise.
     #[inline]
-    fn take_directly(&mut self, delivery: Delivery<'_>, wanted: Pattern, into: &mut [u8]) -> Option<Status> {
+    fn take_directly(&mut self, delivery: Delivery<'_>, wanted: Pattern, into: &mut [u8]) -> Option<Begun> {
         let key = PeerKey::from(delivery.sender());
         let (tag, bytes) = (delivery.tag(), delivery.bytes());
-        let is_it = delivery.kind() == kind::EAGER && bytes <= into.len() && wanted.accepts(key, tag);
-        let peer = self.peers.get_mut(key as usize).filter(|peer| is_it && peer.bound);
-        let Some(Peer { connection: Connection::Up(link), generation, eager, .. }) = peer else {
+        let total_bytes = match delivery.kind() {
+            kind::EAGER => bytes,
+            kind::FIRST => delivery.aux() as usize,
+            _ => usize::MAX,
+        };
+        let is_it = bytes <= total_bytes && total_bytes <= into.len() && wanted.accepts(key, tag);
+        let peer = self.peers.get(key as usize).filter(|peer| is_it && peer.bound);
+        if !peer.is_some_and(|peer| matches!(peer.connection, Connection::Up(_))) {
             // Forgotten, it is delivered by the next poll again.
             std::mem::forget(delivery);
             return None;
-        };
-        self.events = self.events.wrapping_add(1);
-        delivery.copy_to(into);
+        }
+        let arrived_bytes = self.copy_directly(delivery, into);
+        Some(Begun { key, tag, total_bytes, arrived_bytes })
+    }
+
+    /// Takes one cell, which `into` has room for; returns its bytes.
+    #[inline]
+    fn copy_directly(&mut self, delivery: Delivery<'_>, into: &mut [u8]) -> usize {
+        let key = PeerKey::from(delivery.sender());
+        let bytes = delivery.copy_to(into);
         drop(delivery);
-        eager.received.count(bytes as u64);
-        self.eager.received.count(bytes as u64);
-        if link.take(bytes as u64 + OVERHEAD_BYTES) {
+        self.events = self.events.wrapping_add(1);
+        if let Some(Peer { connection: Connection::Up(link), .. }) = self.peers.get_mut(key as usize)
+            && link.take(bytes as u64 + OVERHEAD_BYTES)
+        {
             self.owing.push(key);
         }
-        Some(Status { peer: PeerId { key, generation: *generation }, tag, bytes: bytes as u64 })
+        bytes
+    }
+
+    /// Counts a message that is complete.
+    #[inline]
+    fn received_directly(&mut self, begun: Begun) -> Status {
+        let bytes = begun.total_bytes as u64;
+        self.count_eager_arrival(begun.key, bytes);
+        Status { peer: self.name(begun.key), tag: begun.tag, bytes }
     }
 }
 

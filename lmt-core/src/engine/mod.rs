@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 
 pub use create::CreateError;
 pub(crate) use create::check_config;
+pub use direct::{Begun, Direct};
 pub use outgoing::{SendMode, SendOptions};
 pub use peer::EagerCounters;
 use receiving::Discards;

@@ -173,11 +173,13 @@ fn garbage_in_a_box_is_dropped_and_read_nowhere_else() {
         let words = [(number + 1) << 8 | 1, length_and_aux, 3];
         for (at, word) in words.into_iter().enumerate() {
             let offset = 4096 + (number as usize % 64) * 64 + at * 8;
-            // SAFETY: within the mapping, in the number-th of the 64 lines,
-            // aligned; nobody else uses the memory meanwhile.
+            // SAFETY: within the mapping, in one of the 64 lines.
+            #[allow(unsafe_code)]
+            let target = unsafe { memory.base().add(offset) }.cast::<u64>();
+            // SAFETY: as above; aligned; nobody else uses the memory meanwhile.
             #[allow(unsafe_code)]
             unsafe {
-                memory.base().add(offset).cast::<u64>().write(word);
+                target.write(word);
             }
         }
     };
