@@ -19,13 +19,17 @@ pub const EAGER_MOST_BYTES: u64 = 1 << 20;
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The longest message that travels in inbox cells, in bytes; longer ones
-    /// are announced and moved by a mechanism. Default 4096: one cell.
+    /// are announced and moved by a mechanism. Default 32768: what two processes
+    /// copy through a fast box sooner than a system call begins to copy.
     pub eager_max_bytes: u64,
     /// Cells of this endpoint's inbox, a power of two. Default 128: half a MiB
     /// with the default cells, and two for each of 64 senders.
     pub inbox_cells: u32,
     /// Payload of one cell, in bytes, a multiple of 64. Default 4096.
     pub cell_bytes: u32,
+    /// How many peers, the first to connect, get a fast box beside the inbox: a
+    /// ring of their own of 2 MiB. Default 8.
+    pub fast_boxes: u32,
     /// The most peers that an endpoint knows, at most 65535; each takes a
     /// cache line of its segment. Default 1024.
     pub max_peers: u32,
@@ -63,9 +67,10 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            eager_max_bytes: 4096,
+            eager_max_bytes: 32768,
             inbox_cells: 128,
             cell_bytes: 4096,
+            fast_boxes: 8,
             max_peers: 1024,
             unexpected_max_bytes: 1 << 20,
             pending_max_messages: 1024,
@@ -89,7 +94,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_EAGER_MAX"),
         meaning: "the longest message that travels in inbox cells; longer ones are announced and moved by a mechanism",
-        reason: "one cell",
+        reason: "both copy through a fast box sooner than a system call begins to copy",
     },
     Key {
         name: "inbox_cells",
@@ -104,6 +109,13 @@ pub const KEYS: &[Key] = &[
         variable: Some("LMT_CELL_BYTES"),
         meaning: "payload of one cell",
         reason: "a page: what is longer is faster by a mechanism",
+    },
+    Key {
+        name: "fast_boxes",
+        kind: Kind::Count { least: 0, most: 64 },
+        variable: Some("LMT_FAST_BOXES"),
+        meaning: "how many peers, the first to connect, get a fast box beside the inbox: a ring of their own of 2 MiB",
+        reason: "each is looked at by every poll and takes memory; most processes talk to few others",
     },
     Key {
         name: "max_peers",
@@ -226,6 +238,7 @@ impl Config {
             "eager_max_bytes" => number(self.eager_max_bytes),
             "inbox_cells" => number(self.inbox_cells.into()),
             "cell_bytes" => number(self.cell_bytes.into()),
+            "fast_boxes" => number(self.fast_boxes.into()),
             "max_peers" => number(self.max_peers.into()),
             "unexpected_max_bytes" => number(self.unexpected_max_bytes),
             "pending_max_messages" => number(self.pending_max_messages.into()),
@@ -262,6 +275,7 @@ impl Config {
             // The bounds of these keys lie within 32 bits.
             ("inbox_cells", Value::Number(cells)) => self.inbox_cells = cells as u32,
             ("cell_bytes", Value::Number(bytes)) => self.cell_bytes = bytes as u32,
+            ("fast_boxes", Value::Number(count)) => self.fast_boxes = count as u32,
             ("max_peers", Value::Number(peers)) => self.max_peers = peers as u32,
             ("unexpected_max_bytes", Value::Number(bytes)) => self.unexpected_max_bytes = bytes,
             ("pending_max_messages", Value::Number(messages)) => self.pending_max_messages = messages as u32,

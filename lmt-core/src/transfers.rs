@@ -134,6 +134,7 @@ impl Transfers {
     }
 
     /// What is known of the mechanisms.
+    #[inline]
     pub fn standings(&self) -> &Mechanisms {
         &self.mechanisms
     }
@@ -266,16 +267,19 @@ impl Transfers {
     }
 
     /// Whether [`Self::fault_in`] has something to do.
+    #[inline]
     pub fn is_faulting(&self) -> bool {
         !self.faulting.is_empty()
     }
 
     /// How many transfers can move bytes from this side, if their turn comes.
+    #[inline]
     pub fn active(&self) -> usize {
         self.machine.active()
     }
 
     /// Whether any transfer can move bytes from this side now.
+    #[inline]
     pub fn is_active(&self) -> bool {
         self.machine.active() > 0
     }

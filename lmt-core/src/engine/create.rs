@@ -138,6 +138,7 @@ impl Traffic {
             selection,
             eager: EagerCounters::default(),
             events: 0,
+            in_pieces: false,
             crowded: false,
             config,
         })

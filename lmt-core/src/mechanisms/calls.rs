@@ -150,6 +150,7 @@ impl Mechanisms {
     }
 
     /// Whether there are parcels to be handed over.
+    #[inline]
     pub(crate) fn has_parcels(&self) -> bool {
         !self.parcels.is_empty()
     }

@@ -196,6 +196,7 @@ impl Machine {
 
     /// How many transfers take turns now: the number of calls of
     /// [`Self::next_step`] that give each of them one.
+    #[inline]
     pub fn active(&self) -> usize {
         self.active
     }

@@ -49,9 +49,10 @@ fn the_first_that_works_is_taken_and_the_others_say_why_not() {
 
 #[test]
 fn short_messages_are_eager_and_names_restrict() {
-    assert_eq!(explain(&Config::default(), 4096).taken, Taken::Eager);
+    let longest = Config::default().eager_max_bytes;
+    assert_eq!(explain(&Config::default(), longest).taken, Taken::Eager);
     let config = Config { mechanisms: Some(vec!["b".into(), "a:put".into()]), ..Config::default() };
-    let explanation = explain(&config, 4097);
+    let explanation = explain(&config, longest + 1);
     assert_eq!(explanation.taken, Taken::By { mechanism: "b".into(), model: Model::Cooperative });
     assert_eq!(explanation.then, ["a-one:put"]);
 }
