@@ -88,6 +88,8 @@ pub struct Done {
     pub to: TransferKey,
     /// Which attempt.
     pub attempt: u8,
+    /// From a receiver: whether the message arrived in shared buffers.
+    pub shared: bool,
 }
 
 /// "This attempt has failed, try another way": receiver to sender.
@@ -355,7 +357,7 @@ impl Packet {
                 let body = reply(p.send_id, p.receive_id, p.remaining, p.errno);
                 (DEMOTE, p.attempt, p.for_good, body, None)
             }
-            Self::Done(p) => (DONE, p.attempt, is_receive(p.to), short(number(p.to), 0, 0), None),
+            Self::Done(p) => (DONE, p.attempt, is_receive(p.to), short(number(p.to), 0, p.shared.into()), None),
             Self::Fail(p) => (FAIL, p.attempt, p.for_good, short(p.receive_id.0, p.front, p.errno), None),
             Self::GiveUp(p) => (GIVE_UP, 0, is_receive(p.to), short(number(p.to), 0, p.errno), None),
             Self::Cancel { send_id } => (CANCEL, 0, false, short(send_id.0, 0, 0), None),
@@ -461,7 +463,7 @@ fn short(head: Head, body: ShortBody) -> Packet {
     let to = if flag { TransferKey::Receive(ReceiveId(id)) } else { TransferKey::Send(SendId(id)) };
     let attempt = head.attempt;
     match head.kind {
-        DONE => Packet::Done(Done { to, attempt }),
+        DONE => Packet::Done(Done { to, attempt, shared: errno != 0 }),
         FAIL => {
             let (receive_id, front) = (ReceiveId(id), body.offset.get());
             Packet::Fail(Fail { receive_id, attempt, front, errno, for_good: flag })

@@ -1,6 +1,6 @@
 //! The ways for one kind of message, in order.
 
-use lmt_core::mechanism::Model;
+use lmt_core::mechanism::{Model, Reach};
 use lmt_core::rendezvous::{Candidates, Choice};
 use lmt_core::selection::{KnownMechanism, Source, Variant, WayName};
 
@@ -12,6 +12,8 @@ use crate::rules::{Authority, Layer, MechanismRange, Rule, Take};
 pub(super) enum Origin {
     /// The program brings the mechanism.
     Own,
+    /// It is for shared buffers, in which the message is.
+    Shared,
     /// It is named.
     Named,
     /// It works.
@@ -115,6 +117,11 @@ impl<'a> Pair<'a> {
         if layer.authority == Authority::Default && names.is_none() {
             list.add_all(Origin::Own);
         }
+        // Who allocates shared buffers wants them used, whatever was measured of
+        // others; a rule that names such a mechanism says where it stands.
+        if !rule_names_shared(self, rule) && names.is_none() {
+            list.add_all(Origin::Shared);
+        }
         if let Take::Ways(ways) = &rule.take {
             ways.iter().for_each(|name| list.add(name, Origin::Named));
         }
@@ -151,6 +158,7 @@ impl<'a> Pair<'a> {
     fn plan_by_order(&self, bytes: u64, variant: Variant) -> Plan<'a> {
         let mut list = List::new(self, variant);
         list.add_all(Origin::Own);
+        list.add_all(Origin::Shared);
         list.add_all(Origin::Usual);
         let (max_readers, cap_source) = self.cap(None);
         let passed = self.layers().len();
@@ -181,6 +189,13 @@ impl<'a> Pair<'a> {
     }
 }
 
+/// Whether a rule names a mechanism for shared buffers.
+fn rule_names_shared(pair: &Pair<'_>, rule: &Rule) -> bool {
+    let Take::Ways(ways) = &rule.take else { return false };
+    let mut shared = pair.situation.mechanisms.iter().filter(|known| known.reach != Reach::AnyMemory);
+    shared.any(|known| ways.iter().any(|way| way.means_mechanism(known.name)))
+}
+
 /// The ways that names mean. What is none was refused when it was read.
 fn ways_of_names(names: &[String]) -> Vec<WayName> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
@@ -208,11 +223,15 @@ impl<'p, 'a> List<'p, 'a> {
         }
     }
 
-    /// Adds all, or all of the program's own.
+    /// Adds all, all of the program's own, or all that are for shared buffers.
     fn add_all(&mut self, origin: Origin) {
         let own = &self.pair.policy.own;
-        let is_wanted = |name: &str| origin != Origin::Own || own.iter().any(|mine| mine == name);
-        for known in self.pair.situation.mechanisms.iter().filter(|k| is_wanted(k.name)) {
+        let is_wanted = |known: &&KnownMechanism| match origin {
+            Origin::Own => own.iter().any(|mine| mine == known.name),
+            Origin::Shared => known.reach != Reach::AnyMemory,
+            Origin::Named | Origin::Usual => true,
+        };
+        for known in self.pair.situation.mechanisms.iter().filter(is_wanted) {
             self.push_models(known, origin);
         }
     }
@@ -233,7 +252,8 @@ impl<'p, 'a> List<'p, 'a> {
 
     fn push(&mut self, known: &'a KnownMechanism, model: Model, origin: Origin) {
         let is_there = |way: &Way<'_>| way.known.tag == known.tag && way.model == model;
-        if known.allows(model) && !self.ways.iter().any(is_there) {
+        let is_reached = known.reach.allows(model, self.variant.shared_ends());
+        if known.allows(model) && is_reached && !self.ways.iter().any(is_there) {
             self.ways.push(Way { known, model, origin, out_of: None });
         }
     }

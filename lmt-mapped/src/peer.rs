@@ -1,0 +1,192 @@
+//! What is kept for a peer, and for a transfer.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use lmt_core::cursor::Cursor;
+use lmt_core::mechanism::{Hello, Interval, Role};
+use lmt_core::process::PeerProcess;
+use lmt_core::shared_buffer;
+
+use crate::cookie::{Described, Offered};
+use crate::news::News;
+use crate::sys::{Mapping, Piece};
+
+/// A peer that could not map an arena is asked again after so many messages.
+const REFUSED_FOR: u32 = 4096;
+
+/// A peer, with what the two have told each other.
+#[derive(Debug)]
+pub struct MappedPeer {
+    /// Names it in the cache of mappings.
+    pub(crate) number: u64,
+    pub(crate) process: Arc<PeerProcess>,
+    news: VecDeque<News>,
+    /// Arenas of this process whose descriptors it was given.
+    told: Vec<u32>,
+    /// Arenas of this process that it could not map, and for how many more
+    /// messages that is believed.
+    refused: Vec<(u32, u32)>,
+    /// [`shared_buffer::given_up`] when `told` was last looked through.
+    given_up: u32,
+    /// Its arenas that it was asked for.
+    pub(crate) wanted: Vec<u32>,
+    /// Its arenas that could not be mapped, or are no more; one failed transfer
+    /// each tells of it.
+    pub(crate) failed: Vec<(u32, String)>,
+}
+
+impl MappedPeer {
+    pub(crate) fn new(number: u64, process: Arc<PeerProcess>) -> Self {
+        Self {
+            number,
+            process,
+            news: VecDeque::new(),
+            told: Vec::new(),
+            refused: Vec::new(),
+            given_up: shared_buffer::given_up(),
+            wanted: Vec::new(),
+            failed: Vec::new(),
+        }
+    }
+
+    pub(crate) fn parcel(&mut self) -> Option<Hello> {
+        self.news.pop_front().map(News::encode)
+    }
+
+    pub(crate) fn tell(&mut self, news: News) {
+        self.news.push_back(news);
+    }
+
+    /// Sees to it that the peer has, or gets, the descriptor of an arena.
+    /// Returns false where it could not map it.
+    pub(crate) fn introduce(&mut self, arena: &shared_buffer::Arena) -> bool {
+        self.tell_of_the_gone();
+        let id = arena.id();
+        if let Some(at) = self.refused.iter().position(|(refused, _)| *refused == id) {
+            self.refused[at].1 -= 1;
+            if self.refused[at].1 > 0 {
+                return false;
+            }
+            self.refused.swap_remove(at);
+            self.told.retain(|told| *told != id);
+        }
+        if !self.told.contains(&id) {
+            self.told.push(id);
+            self.hand_over(id, Some(arena));
+        }
+        true
+    }
+
+    /// Sends an arena's descriptor; or none, where there is none to send.
+    fn hand_over(&mut self, id: u32, arena: Option<&shared_buffer::Arena>) {
+        let descriptor = arena.and_then(|arena| arena.descriptor().ok());
+        self.tell(News::Arena(id, descriptor));
+    }
+
+    /// The peer need not keep the mappings of arenas that are no more.
+    fn tell_of_the_gone(&mut self) {
+        let given_up = shared_buffer::given_up();
+        if std::mem::replace(&mut self.given_up, given_up) == given_up {
+            return;
+        }
+        let Self { told, news, refused, .. } = self;
+        told.retain(|id| {
+            let is_there = shared_buffer::arena(*id).is_some();
+            if !is_there {
+                news.push_back(News::Gone(*id));
+            }
+            is_there
+        });
+        refused.retain(|(id, _)| told.contains(id));
+    }
+
+    /// The peer asks for an arena again.
+    pub(crate) fn answer(&mut self, id: u32) {
+        // Only those that it was told of are its business.
+        if !self.told.contains(&id) {
+            return self.tell(News::Gone(id));
+        }
+        match shared_buffer::arena(id) {
+            Some(arena) => self.hand_over(id, Some(&arena)),
+            None => self.tell(News::Gone(id)),
+        }
+    }
+
+    /// The peer could not map an arena of this process.
+    pub(crate) fn note_refusal(&mut self, id: u32) {
+        if self.told.contains(&id) && !self.refused.iter().any(|(refused, _)| *refused == id) {
+            self.refused.push((id, REFUSED_FOR));
+        }
+    }
+
+    /// Notes why an arena of the peer is not to be had.
+    pub(crate) fn fail(&mut self, id: u32, why: String) {
+        self.wanted.retain(|wanted| *wanted != id);
+        self.failed.retain(|(failed, _)| *failed != id);
+        // As many as an honest peer has transfers for; the oldest are stale.
+        if self.failed.len() >= 64 {
+            self.failed.remove(0);
+        }
+        self.failed.push((id, why));
+    }
+}
+
+/// A transfer under way.
+#[derive(Debug)]
+pub struct MappedTransfer {
+    pub(crate) role: Role,
+    pub(crate) interval: Interval,
+    pub(crate) left_bytes: u64,
+    pub(crate) side: Side,
+}
+
+/// What one end does.
+#[derive(Debug)]
+pub(crate) enum Side {
+    /// Its memory is offered; the other copies.
+    Passive { _offered: Offered },
+    /// It is to copy, and has no cookie yet.
+    Announced,
+    /// It has the cookie, and waits for the mappings that this needs.
+    Looking(Described),
+    /// It copies.
+    Active(Active),
+}
+
+/// A copy under way. Dropped, it is over, and the other end may have its memory
+/// back.
+#[derive(Debug)]
+pub(crate) struct Active {
+    pub mapping: Arc<Mapping>,
+    pub line: u32,
+    pub generation: u32,
+    pub pieces: Pieces,
+    pub local_at: Cursor,
+    pub remote_at: Cursor,
+}
+
+/// Mostly one, which needs no list in the heap.
+#[derive(Debug)]
+pub(crate) enum Pieces {
+    One([Piece; 1]),
+    Many(Vec<Piece>),
+}
+
+impl Pieces {
+    pub fn as_slice(&self) -> &[Piece] {
+        match self {
+            Self::One(one) => one,
+            Self::Many(many) => many,
+        }
+    }
+}
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        // In a forked child there is no lease here, and the parent's goes on.
+        if let Some(lease) = self.mapping.lease(self.line) {
+            lease.done(self.generation);
+        }
+    }
+}
