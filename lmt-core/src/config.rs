@@ -177,7 +177,7 @@ pub const KEYS: &[Key] = &[
         name: "mechanisms",
         kind: Kind::Mechanisms,
         variable: Some("LMT_MECHANISM"),
-        meaning: "only these mechanisms are used; set by a call or the environment, in this order whatever the rules say, set in a file, in this order where no rule of a file before it speaks; a name may be a family's (the part before the first hyphen), and may say who copies (name:get, name:put, name:cooperative)",
+        meaning: "only these mechanisms are used; set by a call or the environment, in this order whatever the rules say, set in a file, in this order where no rule of a file before it speaks; a name may be a family's (the part before the first hyphen), and may say who copies (name:get, name:put, name:cooperative, name:both)",
         reason: "all that work, in the order of the rules",
     },
 ];

@@ -238,6 +238,12 @@ impl Transfers {
         !stands_still
     }
 
+    /// Has every send that helps its receiver leave that, before a sleep.
+    pub fn rest(&mut self) {
+        self.machine.rest();
+        self.pump();
+    }
+
     /// Faults in one chunk of a buffer that a peer is to write. Returns whether
     /// there was one.
     pub fn fault_in(&mut self) -> bool {
@@ -317,7 +323,7 @@ impl Transfers {
                     side.fault_in = (is_written && outcome.is_ok())
                         .then(|| FaultIn::worth_it(&side.buffer, plan.interval))
                         .flatten();
-                    let is_read = plan.role == Role::Sender && plan.model == Model::Get && outcome.is_ok();
+                    let is_read = plan.role == Role::Sender && plan.model.reads_sender() && outcome.is_ok();
                     let before = std::mem::replace(&mut side.reader, is_read.then_some(peer));
                     let is_faulting = side.fault_in.is_some();
                     let cookie = outcome.map(|(handle, cookie)| {
@@ -336,6 +342,12 @@ impl Transfers {
                     let Some(Side { handle: Some(handle), .. }) = side else { continue };
                     let outcome = mechanisms.start(*handle, &remote, interval);
                     self.machine.started(key, outcome);
+                }
+                Action::Leave { key } => {
+                    let (side, mechanisms) = self.side(key);
+                    let Some(Side { handle: Some(handle), .. }) = side else { continue };
+                    let both_know = mechanisms.leave(*handle);
+                    self.machine.left(key, both_know);
                 }
                 Action::Finish { key } => {
                     let (side, mechanisms) = self.side(key);

@@ -198,6 +198,11 @@ impl Engine {
     pub fn prepare_to_sleep(&mut self) -> Result<bool, OperationError> {
         self.check_fork()?;
         self.traffic.pay_all();
+        if self.traffic.transfers.is_active() {
+            // Who sleeps is woken by packets only.
+            self.traffic.transfers.rest();
+            self.traffic.settle();
+        }
         if self.inbox.prepare_sleep() {
             return Ok(true);
         }
