@@ -95,8 +95,8 @@ pub enum Reach {
     #[default]
     AnyMemory,
     /// Of the other end only its shared buffers ([`crate::shared_buffer`]): a
-    /// receiver gets from one, a sender puts into one. The memory of who copies
-    /// is any.
+    /// receiver gets from one, a sender puts into one, and both copy where both
+    /// ends are such. The memory of who copies alone is any.
     SharedBuffers,
 }
 
@@ -117,7 +117,7 @@ impl Reach {
             (Self::AnyMemory, _) => true,
             (Self::SharedBuffers, Model::Get) => ends.sender,
             (Self::SharedBuffers, Model::Put) => ends.receiver,
-            (Self::SharedBuffers, Model::Cooperative) => ends.sender && ends.receiver,
+            (Self::SharedBuffers, Model::Cooperative | Model::Both) => ends.sender && ends.receiver,
         }
     }
 }

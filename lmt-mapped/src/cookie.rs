@@ -53,22 +53,25 @@ impl Offered {
     }
 }
 
-/// Offers the part `interval` of `data` to a process.
+/// Offers the part `interval` of `data` to a process; what describes it stands
+/// behind `front` in the cookie.
 pub(crate) fn describe(
+    front: &[u8],
     data: &Buffer,
     interval: Interval,
     process: &Arc<PeerProcess>,
 ) -> Result<(Cookie, Offered), Fault> {
+    let most_inline = INLINE_PARTS - front.len().div_ceil(PART_BYTES);
     let mut inline = [[0u64; 2]; INLINE_PARTS];
     let (mut count, mut long): (usize, Vec<WirePart>) = (0, Vec::new());
     let offer = Offer::new(data, interval, process, |Part { offset, bytes }| {
-        match inline.get_mut(count) {
-            Some(slot) => *slot = [offset, bytes],
-            None if long.is_empty() => {
-                long.extend(inline);
-                long.push([offset, bytes]);
+        if count < most_inline {
+            inline[count] = [offset, bytes];
+        } else {
+            if long.is_empty() {
+                long.extend(&inline[..count]);
             }
-            None => long.push([offset, bytes]),
+            long.push([offset, bytes]);
         }
         count += 1;
     });
@@ -96,10 +99,38 @@ pub(crate) fn describe(
         inline[0] = [kept.offset() as u64, raw.len() as u64];
         (list, used) = (Some(kept), 1);
     }
-    let bytes = [head.as_bytes(), inline[..used].as_bytes()].concat();
-    // No longer than a cookie may be: see the assertion above.
-    let cookie = Cookie::new(&bytes).unwrap_or(Cookie::empty());
+    let mut bytes = [0; Cookie::MAX_BYTES];
+    let mut end = 0;
+    for part in [front, head.as_bytes(), inline[..used].as_bytes()] {
+        // No longer than a cookie may be: see `most_inline` and the assertion.
+        bytes[end..end + part.len()].copy_from_slice(part);
+        end += part.len();
+    }
+    let cookie = Cookie::new(&bytes[..end]).unwrap_or(Cookie::empty());
     Ok((cookie, Offered { offer, list }))
+}
+
+/// A receiver's cookie in the Both model: the name of the claims on the message,
+/// and what describes its memory, where that can be mapped.
+pub(crate) fn describe_claims(
+    name: u64,
+    data: &Buffer,
+    interval: Interval,
+    process: &Arc<PeerProcess>,
+) -> (Cookie, Option<Offered>) {
+    let name = name.to_ne_bytes();
+    match describe(&name, data, interval, process) {
+        Ok((cookie, offered)) => (cookie, Some(offered)),
+        Err(_) => (Cookie::new(&name).unwrap_or(Cookie::empty()), None),
+    }
+}
+
+/// Reads such a cookie, which is untrusted: the name, and what describes the
+/// memory, if the peer's can be mapped.
+pub(crate) fn parse_claims(cookie: &Cookie) -> Option<(u64, Option<Described>)> {
+    let (name, rest) = cookie.as_bytes().split_first_chunk()?;
+    let described = if rest.is_empty() { None } else { Some(parse_bytes(rest)?) };
+    Some((u64::from_ne_bytes(*name), described))
 }
 
 /// What a peer's cookie says; only its form is checked.
@@ -111,7 +142,11 @@ pub(crate) struct Described {
 
 /// Reads a cookie, which is untrusted; `None` when it cannot be one.
 pub(crate) fn parse(cookie: &Cookie) -> Option<Described> {
-    let (head, rest) = Head::read_from_prefix(cookie.as_bytes()).ok()?;
+    parse_bytes(cookie.as_bytes())
+}
+
+fn parse_bytes(bytes: &[u8]) -> Option<Described> {
+    let (head, rest) = Head::read_from_prefix(bytes).ok()?;
     let mut inline = [[0u64; 2]; INLINE_PARTS];
     let used = match head.list_arena {
         0 => head.count as usize,

@@ -30,7 +30,10 @@ fn what_cannot_be_is_refused() {
     assert!(parse(&cookie(Head { count: u32::MAX, ..HEAD }, &[[1, 2]])).is_none());
     let listed = Head { count: 100, list_arena: 8, ..HEAD };
     assert!(parse(&cookie(listed, &[[65536, 1599]])).is_none(), "a list of another length");
-    assert!(parse(&cookie(Head { count: MAX_PARTS + 1, ..listed }, &[[65536, 16 * (u64::from(MAX_PARTS) + 1)]])).is_none());
+    assert!(
+        parse(&cookie(Head { count: MAX_PARTS + 1, ..listed }, &[[65536, 16 * (u64::from(MAX_PARTS) + 1)]]))
+            .is_none()
+    );
 }
 
 #[test]

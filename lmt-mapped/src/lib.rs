@@ -1,7 +1,7 @@
 //! One copy in user space: memory from `lmt::alloc` is mapped by the peer, and
 //! whoever has the other's buffer mapped copies from or to it without a system
 //! call. The receiver reads a sender's shared buffer (the Get model), or a
-//! sender writes a receiver's (Put).
+//! sender writes a receiver's (Put); where both are such, both copy (Both).
 //!
 //! The peer asks for an arena's descriptor, or is handed it with the first
 //! message from it, over the connection ([`lmt_core::mechanism::Lmt::parcel`]),
@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 #![cfg(not(loom))] // The models build the core without what this needs.
 
+mod both;
 mod cache;
 mod config;
 mod cookie;

@@ -11,11 +11,12 @@ use lmt_core::mechanism::{
 use lmt_core::shared_buffer::HEAD_BYTES;
 use lmt_core::shared_memory::SharedMemory;
 
+use crate::both::Incoming;
 use crate::cache::{Cache, Name};
 use crate::config::{Config, KEYS};
 use crate::cookie::{Described, WirePart, covers, demote_words, describe, garbage, parse};
 use crate::news::News;
-use crate::peer::{Active, MappedPeer, MappedTransfer, Pieces, Side};
+use crate::peer::{Claimed, Far, Found, MappedPeer, MappedTransfer, Pieces};
 use crate::sys::{Mapping, Piece};
 
 /// Version of what the two ends tell each other; both must have the same.
@@ -26,6 +27,7 @@ const VERSION: u8 = 1;
 pub struct Mapped {
     config: Config,
     cache: Cache<Mapping>,
+    incoming: Incoming,
     last_peer: u64,
 }
 
@@ -50,7 +52,7 @@ impl Lmt for Mapped {
     }
 
     fn models(&self) -> &'static [Model] {
-        &[Model::Get, Model::Put]
+        &[Model::Both, Model::Get, Model::Put]
     }
 
     fn reach(&self) -> Reach {
@@ -94,20 +96,31 @@ impl Lmt for Mapped {
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(MappedTransfer, Cookie), Fault> {
-        let copies = matches!((plan.model, plan.role), (Model::Get, Role::Receiver) | (Model::Put, Role::Sender));
-        let (side, cookie) = if copies {
-            (Side::Announced, Cookie::empty())
-        } else {
-            let (cookie, offered) = describe(data, plan.interval, &peer.process)?;
-            if !peer.introduce(offered.offer.arena()) {
-                return Err(demote_words("the peer could not map the buffer before; it is tried again later"));
+        let (cookie, offered, claimed) = match (plan.model, plan.role) {
+            // Who copies alone says nothing of its own memory.
+            (Model::Get, Role::Receiver) | (Model::Put, Role::Sender) => (Cookie::empty(), None, None),
+            (Model::Both, Role::Receiver) => {
+                let (cookie, offered, claimed) = self.incoming.prepare(peer, plan.interval, data);
+                (cookie, offered, Some(claimed))
             }
+            _ => {
+                let (cookie, offered) = describe(&[], data, plan.interval, peer.process())?;
+                (cookie, Some(offered), None)
+            }
+        };
+        if let Some(offered) = &offered {
+            let is_known = peer.introduce(offered.offer.arena());
             if let Some(list) = offered.list_arena() {
                 peer.introduce(list);
             }
-            (Side::Passive { _offered: offered }, cookie)
-        };
-        Ok((MappedTransfer { role: plan.role, interval: plan.interval, left_bytes: 0, side }, cookie))
+            // In the Both model the receiver goes on alone.
+            if !is_known && claimed.is_none() {
+                return Err(demote_words(
+                    "the peer could not map the buffer before; it is tried again later",
+                ));
+            }
+        }
+        Ok((MappedTransfer { plan: *plan, left_bytes: 0, claimed, far: Far::Unknown, _offered: offered }, cookie))
     }
 
     fn start(
@@ -117,11 +130,21 @@ impl Lmt for Mapped {
         remote: &Cookie,
         interval: Interval,
     ) -> Result<(), Fault> {
-        transfer.interval = interval;
+        transfer.plan.interval = interval;
         transfer.left_bytes = interval.bytes();
-        let described = parse(remote).ok_or_else(garbage)?;
-        transfer.side = Side::Looking(described);
-        self.look(peer, transfer)
+        let described = match (transfer.plan.model, transfer.plan.role) {
+            (Model::Both, Role::Sender) => {
+                let (claimed, described) = self.incoming.start(remote, interval).ok_or_else(garbage)?;
+                transfer.claimed = Some(claimed);
+                described
+            }
+            _ => Some(parse(remote).ok_or_else(garbage)?),
+        };
+        if let Some(described) = described {
+            transfer.far = Far::Looking(described);
+            self.look_or_leave(peer, transfer)?;
+        }
+        Ok(())
     }
 
     fn step(
@@ -131,29 +154,44 @@ impl Lmt for Mapped {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
-        if matches!(transfer.side, Side::Looking(_)) {
-            self.look(peer, transfer)?;
+        if matches!(transfer.far, Far::Looking(_)) {
+            self.look_or_leave(peer, transfer)?;
         }
-        let MappedTransfer { role, interval, left_bytes, side } = transfer;
-        let Side::Active(active) = side else {
+        if transfer.plan.model == Model::Both {
+            return self.incoming.step(peer, transfer, data, max_bytes);
+        }
+        let MappedTransfer { plan: Plan { role, interval, .. }, left_bytes, far, .. } = transfer;
+        let Far::Found(found) = far else {
             return Ok(Step { bytes: 0, done: false });
         };
         if *left_bytes == interval.bytes() {
-            active.local_at = Cursor::at(data.segments(), interval.start);
+            found.local_at = Cursor::at(data.segments(), interval.start);
         }
         let max_bytes = max_bytes.min(*left_bytes);
-        let Active { mapping, pieces, local_at, remote_at, .. } = active;
+        let Found { mapping, pieces, local_at, remote_at, .. } = found;
         let bytes = mapping.copy(*role, data, local_at, pieces.as_slice(), remote_at, max_bytes);
         if bytes < max_bytes {
-            return Err(demote_words(
-                "the buffer here is shorter than the transfer, or lent for the wrong access; give the one that prepare saw",
-            ));
+            return Err(short_buffer());
         }
         *left_bytes -= bytes;
         Ok(Step { bytes, done: *left_bytes == 0 })
     }
 
-    fn finish(&mut self, _peer: &mut MappedPeer, transfer: MappedTransfer) {
+    fn leave(&mut self, peer: &mut MappedPeer, transfer: &mut MappedTransfer) -> bool {
+        self.incoming.leave(peer, transfer)
+    }
+
+    fn copied_by_peer(&self, transfer: &MappedTransfer) -> u64 {
+        match &transfer.claimed {
+            Some(Claimed::In(reception, _)) => reception.copied_by_sender(),
+            _ => 0,
+        }
+    }
+
+    fn finish(&mut self, peer: &mut MappedPeer, mut transfer: MappedTransfer) {
+        if let Some(claimed) = transfer.claimed.take() {
+            self.incoming.finish(peer, claimed);
+        }
         drop(transfer);
         if self.cache.is_beyond(&self.config) {
             self.cache.trim(&self.config);
@@ -169,6 +207,7 @@ impl Lmt for Mapped {
             Some(News::Arena(id, descriptor)) => self.take_arena(peer, id, descriptor),
             Some(News::Want(id)) => peer.answer(id),
             Some(News::Cannot(id)) => peer.note_refusal(id),
+            Some(News::Claims(descriptor)) => peer.take_claims(descriptor),
             Some(News::Gone(id)) => {
                 self.cache.remove(Name { peer: peer.number, arena: id });
                 if peer.wanted.contains(&id) {
@@ -228,9 +267,19 @@ impl Mapped {
         Ok(None)
     }
 
-    /// Begins to copy, if what it needs is mapped.
+    /// As [`Self::look`]; a sender that could help and finds nothing does not.
+    fn look_or_leave(&mut self, peer: &mut MappedPeer, transfer: &mut MappedTransfer) -> Result<(), Fault> {
+        let outcome = self.look(peer, transfer);
+        if outcome.is_err() && matches!(transfer.claimed, Some(Claimed::Out(_))) {
+            transfer.far = Far::Unknown;
+            return Ok(());
+        }
+        outcome
+    }
+
+    /// Finds the other end's memory, if what it needs is mapped.
     fn look(&mut self, peer: &mut MappedPeer, transfer: &mut MappedTransfer) -> Result<(), Fault> {
-        let Side::Looking(described) = &transfer.side else { return Ok(()) };
+        let Far::Looking(described) = &transfer.far else { return Ok(()) };
         let Described { head, inline } = *described;
         let Some(mapping) = self.mapping(peer, head.arena)? else { return Ok(()) };
         let lists = match head.list_arena {
@@ -240,19 +289,18 @@ impl Mapped {
                 found => found,
             },
         };
+        let Plan { model, role, interval } = transfer.plan;
         // From here on the other end's memory stays as it is until this is done.
-        let taken = mapping.lease(head.line).is_some_and(|lease| lease.take(head.generation));
-        if !taken {
+        // A sender that helps does so by claims, which the receiver closes.
+        let lease = (model != Model::Both || role == Role::Receiver).then_some((head.line, head.generation));
+        if let Some((line, generation)) = lease
+            && !mapping.lease(line).is_some_and(|lease| lease.take(generation))
+        {
             return Err(demote_words("the peer has ended the transfer"));
         }
-        let mut active = Active {
-            mapping,
-            line: head.line,
-            generation: head.generation,
-            pieces: Pieces::Many(Vec::new()),
-            local_at: Cursor::default(),
-            remote_at: Cursor::default(),
-        };
+        let nothing = Pieces::Many(Vec::new());
+        let (start, local_at, remote_at) = (head.start, Cursor::default(), Cursor::default());
+        let mut found = Found { mapping, lease, pieces: nothing, start, local_at, remote_at };
         let fetched;
         let parts: &[WirePart] = match lists {
             None => inline.get(..head.count as usize).ok_or_else(garbage)?,
@@ -261,16 +309,22 @@ impl Mapped {
                 &fetched
             }
         };
-        if !covers(head.start, parts, transfer.interval, active.mapping.bytes()) {
+        if !covers(start, parts, interval, found.mapping.bytes()) {
             return Err(garbage());
         }
         let piece = |[offset, bytes]: &WirePart| Piece { offset: *offset, bytes: *bytes };
-        active.pieces = match parts {
+        found.pieces = match parts {
             [one] => Pieces::One([piece(one)]),
             many => Pieces::Many(many.iter().map(piece).collect()),
         };
-        active.remote_at = Cursor::at(active.pieces.as_slice(), transfer.interval.start - head.start);
-        transfer.side = Side::Active(active);
+        found.remote_at = Cursor::at(found.pieces.as_slice(), interval.start - start);
+        transfer.far = Far::Found(found);
         Ok(())
     }
+}
+
+pub(crate) fn short_buffer() -> Fault {
+    demote_words(
+        "the buffer here is shorter than the transfer, or lent for the wrong access; give the one that prepare saw",
+    )
 }

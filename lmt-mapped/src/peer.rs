@@ -1,10 +1,12 @@
 //! What is kept for a peer, and for a transfer.
 
 use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use lmt_core::claims::{Claims, Help, PeerClaims, Reception};
 use lmt_core::cursor::Cursor;
-use lmt_core::mechanism::{Hello, Interval, Role};
+use lmt_core::mechanism::{Hello, Plan};
 use lmt_core::process::PeerProcess;
 use lmt_core::shared_buffer;
 
@@ -20,7 +22,9 @@ const REFUSED_FOR: u32 = 4096;
 pub struct MappedPeer {
     /// Names it in the cache of mappings.
     pub(crate) number: u64,
-    pub(crate) process: Arc<PeerProcess>,
+    pub(crate) claims: PeerClaims,
+    /// Whether it has the descriptor of this endpoint's claims.
+    knows_claims: bool,
     news: VecDeque<News>,
     /// Arenas of this process whose descriptors it was given.
     told: Vec<u32>,
@@ -40,7 +44,8 @@ impl MappedPeer {
     pub(crate) fn new(number: u64, process: Arc<PeerProcess>) -> Self {
         Self {
             number,
-            process,
+            claims: PeerClaims::new(process, None),
+            knows_claims: false,
             news: VecDeque::new(),
             told: Vec::new(),
             refused: Vec::new(),
@@ -52,6 +57,25 @@ impl MappedPeer {
 
     pub(crate) fn parcel(&mut self) -> Option<Hello> {
         self.news.pop_front().map(News::encode)
+    }
+
+    /// Its process.
+    pub(crate) const fn process(&self) -> &Arc<PeerProcess> {
+        self.claims.process()
+    }
+
+    /// Hands the claims of this endpoint over with the first message that both
+    /// ends copy.
+    pub(crate) fn introduce_claims(&mut self, claims: &mut Claims) {
+        if !std::mem::replace(&mut self.knows_claims, true) {
+            let descriptor = claims.descriptor();
+            self.tell(News::Claims(descriptor));
+        }
+    }
+
+    /// The peer's claims.
+    pub(crate) fn take_claims(&mut self, descriptor: Option<OwnedFd>) {
+        self.claims = PeerClaims::new(Arc::clone(self.process()), descriptor);
     }
 
     pub(crate) fn tell(&mut self, news: News) {
@@ -135,33 +159,45 @@ impl MappedPeer {
 /// A transfer under way.
 #[derive(Debug)]
 pub struct MappedTransfer {
-    pub(crate) role: Role,
-    pub(crate) interval: Interval,
+    pub(crate) plan: Plan,
     pub(crate) left_bytes: u64,
-    pub(crate) side: Side,
+    /// What is claimed, in the Both model.
+    pub(crate) claimed: Option<Claimed>,
+    pub(crate) far: Far,
+    /// This end's memory, if the other may copy it.
+    pub(crate) _offered: Option<Offered>,
 }
 
-/// What one end does.
+/// What an end keeps of the claims on a message.
 #[derive(Debug)]
-pub(crate) enum Side {
-    /// Its memory is offered; the other copies.
-    Passive { _offered: Offered },
-    /// It is to copy, and has no cookie yet.
-    Announced,
-    /// It has the cookie, and waits for the mappings that this needs.
+pub(crate) enum Claimed {
+    /// The message comes in; whether the sender can help.
+    In(Reception, bool),
+    /// It goes out.
+    Out(Help),
+}
+
+/// The other end's memory.
+#[derive(Debug)]
+pub(crate) enum Far {
+    /// Not known, or not this end's business.
+    Unknown,
+    /// The mappings that it needs are waited for.
     Looking(Described),
-    /// It copies.
-    Active(Active),
+    /// It is mapped.
+    Found(Found),
 }
 
-/// A copy under way. Dropped, it is over, and the other end may have its memory
-/// back.
+/// The other end's memory, mapped. Dropped, this end copies nothing any more,
+/// and the other may have it back.
 #[derive(Debug)]
-pub(crate) struct Active {
+pub(crate) struct Found {
     pub mapping: Arc<Mapping>,
-    pub line: u32,
-    pub generation: u32,
+    /// The line and the generation of the lease, where there is one.
+    pub lease: Option<(u32, u32)>,
     pub pieces: Pieces,
+    /// The offset in the message at which the pieces begin.
+    pub start: u64,
     pub local_at: Cursor,
     pub remote_at: Cursor,
 }
@@ -182,11 +218,13 @@ impl Pieces {
     }
 }
 
-impl Drop for Active {
+impl Drop for Found {
     fn drop(&mut self) {
         // In a forked child there is no lease here, and the parent's goes on.
-        if let Some(lease) = self.mapping.lease(self.line) {
-            lease.done(self.generation);
+        if let Some((line, generation)) = self.lease
+            && let Some(lease) = self.mapping.lease(line)
+        {
+            lease.done(generation);
         }
     }
 }

@@ -34,8 +34,8 @@ pub use lmt_core::engine::{
 pub use lmt_core::error::PeerError;
 pub use lmt_core::identity::{Address, AddressError, EndpointId};
 pub use lmt_core::region::{Direction, Protection, RegionError, RegionKey, RegionOptions};
-pub use lmt_core::shared_buffer::{SharedBuffer, alloc};
 pub use lmt_core::selection::{Explanation, Hints, Reuse, Warmth};
+pub use lmt_core::shared_buffer::{SharedBuffer, alloc};
 pub use lmt_core::{buffer, checkup, cpu_set, door, keys, mechanism, mechanisms, selection, shared_buffer};
 pub use region::{Region, SharedRegion};
 pub use scope::{Request, Scope};

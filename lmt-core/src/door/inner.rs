@@ -9,10 +9,8 @@ use crate::cpu_set::CpuSet;
 use crate::engine::requests::{OperationError, PeerId, RequestId, State, Status, Waiting};
 use crate::error::PeerError;
 use crate::identity::EndpointId;
-use crate::mechanism::SharedEnds;
 use crate::rendezvous::{Packet, PeerKey, TransferError};
 use crate::selection::Message;
-use crate::shared_buffer::is_shared;
 use crate::transfers::Ended;
 
 impl Inner {
@@ -38,7 +36,7 @@ impl Inner {
         let message = Message {
             bytes: buffer.total_bytes(),
             contiguous: buffer.is_contiguous(),
-            shared: SharedEnds { sender: is_shared(&buffer), receiver: false },
+            shared: self.transfers.shared_ends(key, &buffer),
             hints,
             readers: self.transfers.other_readers(key),
         };

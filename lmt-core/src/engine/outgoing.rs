@@ -8,10 +8,8 @@ use crate::buffer::{Buffer, copy_between};
 use crate::identity::Address;
 use crate::inbox::{Envelope, InboxReceiver, Payload, SendError};
 use crate::matching::Matcher;
-use crate::mechanism::SharedEnds;
 use crate::rendezvous::{Packet, PeerKey, SendId};
 use crate::selection::{Hints, Message};
-use crate::shared_buffer::is_shared;
 
 /// When a send is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -123,7 +121,7 @@ impl Traffic {
         let message = Message {
             bytes: buffer.total_bytes(),
             contiguous: buffer.is_contiguous(),
-            shared: SharedEnds { sender: is_shared(&buffer), receiver: false },
+            shared: self.transfers.shared_ends(key, &buffer),
             hints,
             readers: self.transfers.other_readers(key),
         };

@@ -7,8 +7,8 @@ use crate::buffer::Buffer;
 use crate::checkup::{Finding, Host};
 use crate::keys::{Key, Value};
 use crate::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Reach,
-    Step, Unavailable,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Reach, Step,
+    Unavailable,
 };
 use crate::rendezvous::PeerKey;
 use crate::slab::Slab;

@@ -1,8 +1,8 @@
 //! The policy without rules: the mechanisms in their order.
 
 use super::{
-    Decisions, Explanation, KnownMechanism, Message, NOT_SHARED, NotTaken, Policy, Range, Situation, Source, Taken,
-    WayName, Why,
+    Decisions, Explanation, KnownMechanism, Message, NOT_SHARED, NotTaken, Policy, Range, Situation, Source,
+    Taken, WayName, Why,
 };
 use crate::mechanism::{Model, SharedEnds};
 use crate::rendezvous::{Candidates, Choice};
@@ -31,7 +31,8 @@ impl ByOrder {
 impl Policy for ByOrder {
     fn decide(&mut self, situation: &Situation<'_>) -> Decisions {
         let range = |ends| {
-            let candidates: Candidates = ways(situation, ends).into_iter().map(|(_, choice)| choice).collect();
+            let candidates: Candidates =
+                ways(situation, ends).into_iter().map(|(_, choice)| choice).collect();
             Range { up_to_bytes: u64::MAX, candidates, max_readers: u32::MAX }
         };
         Decisions::new(self.eager_max_bytes(situation).unwrap_or_default(), |variant| {
@@ -55,7 +56,8 @@ impl Policy for ByOrder {
         let is_taken =
             |name: &str| matches!(&taken, Taken::By { mechanism, .. } if mechanism.as_str() == name);
         let others = situation.mechanisms.iter().filter(|known| !is_taken(known.name));
-        let not_taken = others.map(|known| not_taken(known, message.shared, situation.is_connected, eager)).collect();
+        let not_taken =
+            others.map(|known| not_taken(known, message.shared, situation.is_connected, eager)).collect();
         let then = ways.iter().skip(usize::from(!eager)).map(|(name, c)| format!("{name}:{}", c.model));
         let then = then.collect();
         let source = Source::Default { line: None };
@@ -83,7 +85,10 @@ fn ways(situation: &Situation<'_>, ends: SharedEnds) -> Vec<(&'static str, Choic
     let mut ways: Vec<(&'static str, Choice)> = Vec::new();
     let mut add = |known: &KnownMechanism, model: Model| {
         let choice = Choice { mechanism: known.tag, model };
-        if known.allows(model) && known.reach.allows(model, ends) && !ways.iter().any(|(_, other)| *other == choice) {
+        if known.allows(model)
+            && known.reach.allows(model, ends)
+            && !ways.iter().any(|(_, other)| *other == choice)
+        {
             ways.push((known.name, choice));
         }
     };

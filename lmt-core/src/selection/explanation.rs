@@ -101,8 +101,7 @@ pub enum Why {
 }
 
 /// What is said of [`Why::NotShared`].
-pub const NOT_SHARED: &str =
-    "it copies from or to shared buffers (lmt::alloc), and the message is in none";
+pub const NOT_SHARED: &str = "it copies from or to shared buffers (lmt::alloc), and the message is in none";
 
 /// A mechanism that is not taken.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -125,6 +125,9 @@ impl Drop for SharedBuffer {
 impl fmt::Debug for SharedBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let arena = self.arena.id();
-        f.debug_struct("SharedBuffer").field("bytes", &self.bytes).field("arena", &arena).finish_non_exhaustive()
+        f.debug_struct("SharedBuffer")
+            .field("bytes", &self.bytes)
+            .field("arena", &arena)
+            .finish_non_exhaustive()
     }
 }

@@ -194,7 +194,10 @@ fn a_forked_child_has_none_of_it_and_makes_its_own() {
     drop(lease);
     let again = offer(&buffer);
     let theirs = mapped(buffer.arena());
-    assert!(lease_in(&theirs, again.line()).unwrap().take(again.generation()), "the child left the lease alone");
+    assert!(
+        lease_in(&theirs, again.line()).unwrap().take(again.generation()),
+        "the child left the lease alone"
+    );
 }
 
 #[test]

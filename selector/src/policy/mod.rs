@@ -18,7 +18,9 @@ use std::sync::Arc;
 
 use lmt_core::mechanism::{Reach, SharedEnds};
 use lmt_core::rendezvous::Candidates;
-use lmt_core::selection::{Decisions, Explanation, Hints, KnownMechanism, Message, Policy, Range, Reuse, Situation, Variant};
+use lmt_core::selection::{
+    Decisions, Explanation, Hints, KnownMechanism, Message, Policy, Range, Reuse, Situation, Variant,
+};
 
 use crate::configuration::{Configuration, DmaMinSetting};
 use crate::rules::{Bound, Rule};

@@ -29,7 +29,13 @@ pub fn known(name: &'static str, models: &'static [Model]) -> KnownMechanism {
 pub fn denied(name: &'static str) -> KnownMechanism {
     let reason = Unavailable { errno: libc_eperm(), sentence: format!("{name} was refused") };
     let standing = Standing { reason: Some(reason), ..Standing::default() };
-    KnownMechanism { name, tag: MechanismTag::of(name), models: &[Model::Get], reach: Reach::AnyMemory, standing }
+    KnownMechanism {
+        name,
+        tag: MechanismTag::of(name),
+        models: &[Model::Get],
+        reach: Reach::AnyMemory,
+        standing,
+    }
 }
 
 /// EPERM, which is 1 everywhere.
