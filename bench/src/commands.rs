@@ -13,6 +13,7 @@ use crate::environment::{Environment, allowed_cpus};
 use crate::error::BenchError;
 use crate::group;
 use crate::job::{Event, Job, Row};
+use crate::memory::Memory;
 use crate::output::{CompareTable, Csv, FiguresTable, Json, LimitsTable, Results, Table};
 use crate::patterns::Pattern;
 use crate::progress::Progress;
@@ -158,6 +159,9 @@ fn without_figures_conflicts(args: &BenchArgs) -> Result<(), BenchError> {
             return refused(format!("lmt bench {name} has no {option}; leave it out"));
         }
     }
+    if measuring.buffers != Memory::Private {
+        return refused(format!("lmt bench {name} has buffers of its own; leave --buffers out"));
+    }
     match &measuring.sizes {
         Some(sizes) if sizes.0.contains(&0) => {
             refused(format!("lmt bench {name} takes sizes from 1 byte up"))
@@ -204,6 +208,7 @@ fn job(
         iterations: args.iterations,
         repetitions: args.repetitions,
         touch: args.touch,
+        buffers: args.buffers,
         rotation_bytes: args
             .off_cache
             .then(|| cache::rotation_bytes(ranks, cache::last_level_bytes(), available)),

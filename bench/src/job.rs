@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::memory::Memory;
 use crate::patterns::Pattern;
 
 /// One benchmark run: data, handed to every rank.
@@ -21,6 +22,9 @@ pub struct Job {
     pub repetitions: u32,
     /// Whether sender and receiver touch their buffers inside the timed part.
     pub touch: bool,
+    /// What the messages lie in.
+    #[serde(default)]
+    pub buffers: Memory,
     /// Bytes of each buffer through which the messages rotate; absent when
     /// the same bytes are used again and again.
     pub rotation_bytes: Option<u64>,

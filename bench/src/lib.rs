@@ -16,6 +16,7 @@ pub mod group;
 pub mod job;
 pub mod limits;
 pub mod measures;
+pub mod memory;
 pub mod output;
 pub mod patterns;
 pub mod processes;

@@ -5,6 +5,7 @@
 use crate::error::BenchError;
 use crate::job::{Event, Job, LIMITS, Ratio, Row};
 use crate::limits::{METHODS, Method, Pair};
+use crate::memory::Held;
 use crate::patterns::Pattern;
 use crate::patterns::arena::Arena;
 use crate::patterns::guarded::{Against, Guarded};
@@ -37,8 +38,8 @@ struct Score {
 
 /// The two buffers of this rank and how far rotation has come in them.
 struct Buffers {
-    outgoing: Vec<u8>,
-    incoming: Vec<u8>,
+    outgoing: Held,
+    incoming: Held,
     outgoing_at: usize,
     incoming_at: usize,
 }
@@ -55,7 +56,7 @@ pub struct Runner<'a, L> {
 }
 
 impl<'a, L: Link> Runner<'a, L> {
-    /// Gets the buffers of `rank` ready: from malloc, every page touched.
+    /// Gets the buffers of `rank` ready, every page touched.
     ///
     /// `links` has one entry for each mechanism of the job; `pair` is there on
     /// ranks 0 and 1 if the job wants the machine's limits.
@@ -68,8 +69,12 @@ impl<'a, L: Link> Runner<'a, L> {
     ) -> Result<Self, BenchError> {
         let bytes = usize::try_from(job.buffer_bytes() / 2)
             .map_err(|_| BenchError::Failure("the buffers are larger than this machine's memory".into()))?;
-        let buffers =
-            Buffers { outgoing: vec![1; bytes], incoming: vec![2; bytes], outgoing_at: 0, incoming_at: 0 };
+        let buffers = Buffers {
+            outgoing: job.buffers.filled(bytes, 1)?,
+            incoming: job.buffers.filled(bytes, 2)?,
+            outgoing_at: 0,
+            incoming_at: 0,
+        };
         Ok(Self { job, links, pair, tell, rank, buffers, done: 0 })
     }
 

@@ -131,16 +131,18 @@ impl Lmt for Cma {
                 sentence: "this process cannot reach the peer's memory; the peer must copy".to_owned(),
             });
         }
-        let remote = match (transfer.plan.model, transfer.plan.role) {
-            (Model::Both, Role::Sender) => &both::start(transfer, &self.claims, remote, interval)?,
-            _ => remote,
-        };
+        if let Some(Shared::In(reception)) = &mut transfer.shared {
+            self.claims.agree(reception, interval);
+        }
+        // Found on the first step, which knows the buffer.
+        transfer.plan.interval = interval;
+        if (transfer.plan.model, transfer.plan.role) == (Model::Both, Role::Sender) {
+            return both::start(transfer, &self.claims, remote, interval);
+        }
         let (list, at) = RemoteList::resolve(peer.process(), remote, interval)?;
         transfer.remote = list;
         transfer.remote_at = at;
         transfer.left_bytes = interval.bytes();
-        // Found on the first step, which knows the buffer.
-        transfer.plan.interval = interval;
         Ok(())
     }
 
@@ -163,8 +165,14 @@ impl Lmt for Cma {
             Role::Sender => Local::OutOf(data),
         };
         let max_bytes = max_bytes.min(t.left_bytes);
-        let copied =
-            vm::copy(peer.process(), local, &mut t.local_at, t.remote.as_slice(), &mut t.remote_at, max_bytes);
+        let copied = vm::copy(
+            peer.process(),
+            local,
+            &mut t.local_at,
+            t.remote.as_slice(),
+            &mut t.remote_at,
+            max_bytes,
+        );
         t.left_bytes -= copied.bytes;
         match copied.error {
             // A death is final; anything else comes again in the next call,
@@ -183,7 +191,7 @@ impl Lmt for Cma {
         match &mut transfer.shared {
             None => false,
             Some(Shared::In(reception)) => self.claims.end(&mut peer.claims, reception),
-            Some(Shared::Out(help)) => help.leave(&peer.claims),
+            Some(Shared::Out(help, _)) => help.leave(&peer.claims),
         }
     }
 
@@ -199,7 +207,7 @@ impl Lmt for Cma {
             None => {}
             Some(Shared::In(reception)) => self.claims.finish(&peer.claims, reception),
             // What it did not learn there a packet has told.
-            Some(Shared::Out(mut help)) => drop(help.leave(&peer.claims)),
+            Some(Shared::Out(mut help, _)) => drop(help.leave(&peer.claims)),
         }
     }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::engine::LeftOut;
 use crate::job::{Details, Figure, Ratio};
+use crate::memory::Memory;
 use crate::patterns::Pattern;
 
 pub(crate) fn job() -> Job {
@@ -12,6 +13,7 @@ pub(crate) fn job() -> Job {
         iterations: None,
         repetitions: 3,
         touch: true,
+        buffers: Memory::Private,
         rotation_bytes: None,
         verify: true,
         cpus: vec![0, 1],

@@ -1,5 +1,6 @@
 use super::*;
 use crate::job::Job;
+use crate::memory::Memory;
 use crate::patterns::Pattern;
 
 /// A mechanism with this latency (microseconds) and speed (MB/s).
@@ -40,6 +41,7 @@ fn made_up() -> Report {
         iterations: None,
         repetitions: 15,
         touch: false,
+        buffers: Memory::Private,
         rotation_bytes: None,
         verify: false,
         cpus: vec![0, 1],

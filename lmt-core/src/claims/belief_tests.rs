@@ -31,6 +31,8 @@ fn who_comes_too_late_is_soon_expected_and_who_copies_always() {
 fn classes_are_powers_of_two() {
     let mut beliefs = Beliefs::new();
     beliefs.of(65_536).learn(false, false);
-    assert!(beliefs.of(131_071).is_alone() && !beliefs.of(131_072).is_alone() && !beliefs.of(65_535).is_alone());
+    assert!(
+        beliefs.of(131_071).is_alone() && !beliefs.of(131_072).is_alone() && !beliefs.of(65_535).is_alone()
+    );
     assert!(!beliefs.of(0).is_alone() && !beliefs.of(u64::MAX).is_alone());
 }

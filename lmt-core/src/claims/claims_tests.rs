@@ -53,7 +53,7 @@ fn each_end_copies_its_side_and_both_know_of_the_end() {
     reception.copied(MIB / 2 - 100);
     assert_eq!(claims.next_part(&mut reception, MIB), Ok(None));
     assert_eq!(claims.is_whole(&mut reception), Ok(false), "the sender copies");
-    help.retire(&receiver);
+    help.copied(&receiver, MIB);
     assert_eq!(claims.is_whole(&mut reception), Ok(true));
     assert_eq!(reception.copied_by_sender(), MIB / 2);
     assert!(claims.end(&mut sender, &mut reception));
@@ -86,7 +86,9 @@ fn a_receiver_that_is_left_alone_soon_copies_all_at_once() {
 fn without_a_line_the_receiver_copies_all_and_the_sender_nothing() {
     let (mut claims, mut sender, receiver) = pair();
     let mut held: Vec<Reception> = (0..64).map(|_| claims.receive(&mut sender, WHOLE)).collect();
-    assert!(held.iter().all(|reception| Help::new(reception.name(), WHOLE, 1).next_part(&receiver, 1).is_some()));
+    assert!(
+        held.iter().all(|reception| Help::new(reception.name(), WHOLE, 1).next_part(&receiver, 1).is_some())
+    );
     let mut reception = claims.receive(&mut sender, WHOLE);
     let mut help = Help::new(reception.name(), WHOLE, 1);
     assert!(help.is_over());
@@ -112,7 +114,7 @@ fn lines_are_used_again_when_their_senders_have_left() {
         let mut reception = claims.receive(&mut sender, WHOLE);
         let mut help = Help::new(reception.name(), WHOLE, 1);
         assert!(help.next_part(&receiver, MIB).is_some());
-        help.retire(&receiver);
+        help.copied(&receiver, MIB);
         receive_all(&claims, &mut reception);
         assert_eq!(claims.is_whole(&mut reception), Ok(true));
         assert!(claims.end(&mut sender, &mut reception));
@@ -166,7 +168,7 @@ fn lying_names_are_harmless() {
             let mut help = Help::new(number, WHOLE, 1);
             while let Some(part) = help.next_part(&receiver, MIB) {
                 assert!(part.start < part.end && part.end <= MIB, "{number:#x}: {part:?}");
-                help.retire(&receiver);
+                help.copied(&receiver, MIB);
             }
             help.leave(&receiver);
         }

@@ -59,7 +59,11 @@ impl Grain {
 
     /// Half of what is left, if that is worth a system call.
     fn stolen(&self, left: u32) -> u32 {
-        if left <= self.least_stolen + self.least_stolen / 2 { left } else { (left / 2).max(self.least_stolen) }
+        if left <= self.least_stolen + self.least_stolen / 2 {
+            left
+        } else {
+            (left / 2).max(self.least_stolen)
+        }
     }
 
     /// How many units the receiver takes.
@@ -78,8 +82,7 @@ impl Grain {
         if appetite.max_bytes == 0 {
             return 0;
         }
-        let wanted =
-            if view.back > self.middle { view.back - self.middle } else { self.stolen(view.left()) };
+        let wanted = if view.back > self.middle { view.back - self.middle } else { self.stolen(view.left()) };
         wanted.min(self.most(appetite))
     }
 }

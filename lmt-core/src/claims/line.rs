@@ -142,6 +142,17 @@ impl Front {
         Self { generation, units, front: 0, back: units, joined: false }
     }
 
+    /// The message has other units than was thought: opens the line anew, if the
+    /// sender has not come yet; else it has come for so many units, and is right.
+    pub(super) fn reopen(&mut self, words: Words<'_>, units: u32) {
+        let opened =
+            |units| Shared { generation: self.generation, state: State::Open, front: 0, back: units };
+        // Relaxed: as in `open`; the sender looks for its own number of units.
+        let (was, is) = (opened(self.units).pack(), opened(units).pack());
+        let _other = words.shared.compare_exchange(was, is, Ordering::Relaxed, Ordering::Relaxed);
+        (self.units, self.back) = (units, units);
+    }
+
     pub(super) const fn generation(&self) -> u32 {
         self.generation
     }
@@ -163,11 +174,7 @@ impl Front {
 
     /// Claims as many units from the front as `want` says, at most those that
     /// are left; returns how many, 0 when none is left.
-    pub(super) fn claim(
-        &mut self,
-        words: Words<'_>,
-        want: impl Fn(View) -> u32,
-    ) -> Result<u32, Garbage> {
+    pub(super) fn claim(&mut self, words: Words<'_>, want: impl Fn(View) -> u32) -> Result<u32, Garbage> {
         // Relaxed, here and in the exchange: a claim says who may copy, and what
         // is copied was there before the line was opened. What the sender has
         // copied is taken over by `is_whole`.

@@ -21,7 +21,12 @@ impl Line {
     fn new() -> Arc<Self> {
         let zero = || AtomicU64::new(0);
         let part = || UnsafeCell::new(0);
-        Arc::new(Self { shared: zero(), retired: zero(), parts: [part(), part(), part()], source: UnsafeCell::new(1) })
+        Arc::new(Self {
+            shared: zero(),
+            retired: zero(),
+            parts: [part(), part(), part()],
+            source: UnsafeCell::new(1),
+        })
     }
 
     fn words(&self) -> Words<'_> {

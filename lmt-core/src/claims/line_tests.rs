@@ -45,7 +45,8 @@ fn a_spoilt_line_is_noticed_or_harmless() {
         assert_eq!(front.claim(line.words(), |_| 8), Ok(8));
         assert_eq!(back.claim(line.words(), |_| 8), Found::Claimed(8));
         // Mostly near the truth, where lies are believed most easily.
-        let flip = |word: &AtomicU64, bits: u64| word.store(word.load(Ordering::Relaxed) ^ bits, Ordering::Relaxed);
+        let flip =
+            |word: &AtomicU64, bits: u64| word.store(word.load(Ordering::Relaxed) ^ bits, Ordering::Relaxed);
         flip(&line.shared, 1 << (next() >> 58) | (next() & 1) << (next() >> 58));
         flip(&line.retired, next() >> (next() >> 58));
         match back.claim(line.words(), |view| view.left()) {

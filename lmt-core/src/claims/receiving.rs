@@ -69,7 +69,32 @@ impl Claims {
         let pool = self.pool.as_mut().filter(|_| peer.process().pidfd().is_some());
         let line = pool.and_then(|pool| pool.open(grain.units()));
         let alone = line.is_none() || peer.beliefs.of(interval.bytes()).is_alone();
-        Reception { interval, grain, receiver_percent, line, alone, front: 0, part: None, by_sender: 0, state: State::Open }
+        Reception {
+            interval,
+            grain,
+            receiver_percent,
+            line,
+            alone,
+            front: 0,
+            part: None,
+            by_sender: 0,
+            state: State::Open,
+        }
+    }
+
+    /// The interval that both have agreed on, before anything is copied.
+    pub fn agree(&self, reception: &mut Reception, interval: Interval) {
+        if reception.interval == interval {
+            return;
+        }
+        let Sharing { receiver_percent, steal_bytes } = self.sharing;
+        reception.interval = interval;
+        reception.grain = Grain::new(interval, receiver_percent, steal_bytes);
+        if let Some((line, front)) = &mut reception.line
+            && let Some(words) = self.pool.as_ref().and_then(|pool| pool.lines.words(*line))
+        {
+            front.reopen(words, reception.grain.units());
+        }
     }
 
     /// What the receiver is to copy next, of at most about `max_bytes`: the same
@@ -104,7 +129,9 @@ impl Claims {
             return Ok(true);
         }
         let Some((line, front)) = &mut reception.line else { return Ok(false) };
-        let Some(words) = self.pool.as_ref().and_then(|pool| pool.lines.words(*line)) else { return Ok(false) };
+        let Some(words) = self.pool.as_ref().and_then(|pool| pool.lines.words(*line)) else {
+            return Ok(false);
+        };
         let whole = front.is_whole(words).map_err(|Garbage| lies())?;
         if whole {
             reception.by_sender = reception.grain.bytes(reception.front, units).bytes();
@@ -151,7 +178,11 @@ impl Claims {
             while !self.is_quiet(peer, &mut reception) {
                 looks += 1;
                 // A part takes microseconds, so the first looks are close.
-                if looks > 100 { std::thread::sleep(Duration::from_micros(50)) } else { std::thread::yield_now() }
+                if looks > 100 {
+                    std::thread::sleep(Duration::from_micros(50))
+                } else {
+                    std::thread::yield_now()
+                }
             }
         }
         let (Some(pool), Some((line, _))) = (&mut self.pool, reception.line) else { return };
@@ -167,7 +198,13 @@ impl Pool {
     fn new() -> Option<Self> {
         let (lines, fd) = Lines::create()?;
         let generations = vec![0; LINES as usize];
-        Some(Self { lines, fd, free: (0..LINES).rev().collect(), generations, kept: Vec::with_capacity(LINES as usize) })
+        Some(Self {
+            lines,
+            fd,
+            free: (0..LINES).rev().collect(),
+            generations,
+            kept: Vec::with_capacity(LINES as usize),
+        })
     }
 
     /// Opens a free line, if there is one.
@@ -242,7 +279,11 @@ impl Reception {
     /// For the receiver's cookie: what the sender makes its [`super::Help`] of.
     pub fn name(&self) -> u64 {
         let receiver_percent = self.receiver_percent;
-        let name = |(line, front): &(u32, Front)| Name { line: *line, generation: front.generation(), receiver_percent };
+        let name = |(line, front): &(u32, Front)| Name {
+            line: *line,
+            generation: front.generation(),
+            receiver_percent,
+        };
         self.line.as_ref().map(name).map_or(Name::NONE, Name::pack)
     }
 

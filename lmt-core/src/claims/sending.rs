@@ -38,6 +38,8 @@ impl PeerClaims {
 pub struct Help {
     grain: Grain,
     line: Option<(u32, Back)>,
+    /// What this end has claimed and not copied.
+    part: Option<Interval>,
 }
 
 impl Help {
@@ -48,12 +50,19 @@ impl Help {
         let percent = named.map_or(100, |named| named.receiver_percent);
         let grain = Grain::new(interval, percent, steal_bytes);
         let line = named.map(|named| (named.line, Back::new(named.generation, grain.units())));
-        Self { grain, line }
+        Self { grain, line, part: None }
     }
 
-    /// What this end is to copy now, of at most about `max_bytes`, in one go;
-    /// then [`Self::retire`] follows. With 0 bytes it only looks.
+    /// What this end is to copy now, of at most about `max_bytes`: the same part
+    /// again until [`Self::copied`] has booked all of it, which only a failure
+    /// keeps from being at once. With 0 bytes it only looks.
+    ///
+    /// While a part is claimed the receiver does not end the message: what its
+    /// cookie describes is there.
     pub fn next_part(&mut self, peer: &PeerClaims, max_bytes: u64) -> Option<Interval> {
+        if self.part.is_some() {
+            return self.part;
+        }
         let grain = self.grain;
         let (line, back) = self.line.as_mut()?;
         let Some(words) = peer.lines.as_ref().and_then(|lines| lines.words(*line)) else {
@@ -67,11 +76,18 @@ impl Help {
             back.claim(words, |view| grain.for_sender(view, appetite))
         };
         let Found::Claimed(units) = found else { return None };
-        Some(grain.bytes(back.back(), back.back() + units))
+        self.part = Some(grain.bytes(back.back(), back.back() + units));
+        self.part
     }
 
-    /// The part is copied.
-    pub fn retire(&mut self, peer: &PeerClaims) {
+    /// Books that so many bytes of the part have been copied.
+    pub fn copied(&mut self, peer: &PeerClaims, bytes: u64) {
+        let Some(part) = &mut self.part else { return };
+        part.start = part.start.saturating_add(bytes);
+        if part.start < part.end {
+            return;
+        }
+        self.part = None;
         if let Some((line, back)) = &mut self.line
             && let Some(words) = peer.lines.as_ref().and_then(|lines| lines.words(*line))
         {

@@ -129,8 +129,8 @@ impl Medium {
         assert!(!side.finished && side.remote.is_none(), "start comes once, before finish");
         assert!(interval.start == plan.interval.start && interval.end <= plan.interval.end);
         assert!(interval.start < interval.end);
-        let active =
-            matches!(plan.model, Model::Cooperative | Model::Both) || (plan.model == Model::Get) == (plan.role == Role::Receiver);
+        let active = matches!(plan.model, Model::Cooperative | Model::Both)
+            || (plan.model == Model::Get) == (plan.role == Role::Receiver);
         assert!(active, "the passive side is never started");
         if self.hostile != Some(peer) {
             let remote = u64::from_le_bytes(remote.as_bytes().try_into().unwrap()) as usize;
