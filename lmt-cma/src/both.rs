@@ -7,6 +7,7 @@ use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Cookie, Fault, Interval, Step};
 
 use crate::mechanism::{CmaPeer, CmaTransfer};
+use crate::remote::RemoteList;
 use crate::segments::{KeptList, demote, describe_behind, split};
 use crate::vm::{self, Copied, Local, Look, fault_of};
 
@@ -15,8 +16,9 @@ use crate::vm::{self, Copied, Local, Look, fault_of};
 pub(crate) enum Shared {
     /// The message comes in.
     In(Reception),
-    /// It goes out.
-    Out(Help),
+    /// It goes out; with what describes the receiver's memory, until that is
+    /// looked at.
+    Out(Help, Option<Cookie>),
 }
 
 /// The receiver's side; the sender's is as in the Get model until it helps.
@@ -36,17 +38,18 @@ pub(crate) fn prepare(
     }
 }
 
-/// The sender has the receiver's cookie: returns what describes the memory.
+/// The sender has the receiver's cookie.
 pub(crate) fn start(
     transfer: &mut CmaTransfer,
     claims: &Claims,
     remote: &Cookie,
     interval: Interval,
-) -> Result<Cookie, Fault> {
+) -> Result<(), Fault> {
     let (name, described) = split(remote)
         .ok_or_else(|| demote("the peer's cookie names no claims; its lmt may be of another version"))?;
-    transfer.shared = Some(Shared::Out(Help::new(name, interval, claims.sharing().steal_bytes)));
-    Ok(described)
+    transfer.shared =
+        Some(Shared::Out(Help::new(name, interval, claims.sharing().steal_bytes), Some(described)));
+    Ok(())
 }
 
 pub(crate) fn step(
@@ -57,13 +60,14 @@ pub(crate) fn step(
     max_bytes: u64,
 ) -> Result<Step, Fault> {
     let CmaTransfer { plan, remote, remote_at, shared, .. } = transfer;
-    let there = There { list: remote.as_slice(), from: *remote_at, start: plan.interval.start };
+    let start = plan.interval.start;
     match shared {
         None => Err(demote("a transfer was stepped before it was started")),
         Some(Shared::In(reception)) => {
             let part = claims.next_part(reception, max_bytes)?;
             let mut step = Step { bytes: 0, done: false };
             if let Some(part) = part {
+                let there = There { list: remote.as_slice(), from: *remote_at, start };
                 let copied = copy(peer, Local::Into(data), &there, part);
                 reception.copied(copied.bytes);
                 step.bytes = copied.bytes;
@@ -81,15 +85,21 @@ pub(crate) fn step(
             }
             Ok(step)
         }
-        Some(Shared::Out(help)) => {
+        Some(Shared::Out(help, described)) => {
             let Some(part) = help.next_part(&peer.claims, max_bytes) else {
                 return Ok(Step { bytes: 0, done: help.is_over() });
             };
+            if let Some(cookie) = described.take() {
+                // Not before there is a claim: the receiver may have ended the
+                // message, and the list that the cookie speaks of be gone.
+                (*remote, *remote_at) = RemoteList::resolve(peer.process(), &cookie, plan.interval)?;
+            }
+            let there = There { list: remote.as_slice(), from: *remote_at, start };
             let copied = copy(peer, Local::OutOf(data), &there, part);
-            if copied.bytes < part.bytes() {
+            help.copied(&peer.claims, copied.bytes);
+            if copied.bytes == 0 {
                 return Err(reason(peer, copied));
             }
-            help.retire(&peer.claims);
             Ok(Step { bytes: copied.bytes, done: false })
         }
     }

@@ -230,7 +230,7 @@ pub fn fault_of(error: CopyError, process: &PeerProcess) -> Fault {
     let CopyError::Refused(errno) = error else {
         return Fault::PeerDead;
     };
-    if errno == Errno::ESRCH && !process.is_alive() {
+    if errno == Errno::ESRCH && process.has_ended() {
         return Fault::PeerDead;
     }
     Fault::Demote {

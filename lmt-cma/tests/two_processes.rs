@@ -93,7 +93,7 @@ fn parent(script: &str) -> Option<Side<Cma>> {
 }
 
 #[test]
-fn messages_of_every_shape_arrive_whole_by_get_and_put() {
+fn messages_of_every_shape_arrive_whole_in_every_model() {
     let Some(mut side) = parent("exchange") else { return };
     for message in messages(side.mechanism.models()) {
         side.exchange(&message);

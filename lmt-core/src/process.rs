@@ -33,15 +33,26 @@ impl PeerProcess {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
+    /// Whether the process is dead, or so soon: a system call that named its pid
+    /// was told that there is none, which the pidfd may say a moment later.
+    pub fn has_ended(&self) -> bool {
+        const EXITING_MS: u16 = 100;
+        self.pidfd.is_some() && !self.lives_for(PollTimeout::from(EXITING_MS))
+    }
+
     /// Whether the process still runs. Without a pidfd it is taken to run:
     /// then the connection's socket tells of its end.
     pub fn is_alive(&self) -> bool {
+        self.lives_for(PollTimeout::ZERO)
+    }
+
+    fn lives_for(&self, timeout: PollTimeout) -> bool {
         let Some(pidfd) = &self.pidfd else {
             return true;
         };
         let mut fds = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
         loop {
-            match poll(&mut fds, PollTimeout::ZERO) {
+            match poll(&mut fds, timeout) {
                 Ok(ready) => return ready == 0,
                 Err(nix::errno::Errno::EINTR) => {}
                 // The kernel has no memory for the poll: no proof of death.

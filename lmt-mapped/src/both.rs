@@ -70,7 +70,7 @@ impl Incoming {
                 match (&mut transfer.far, part) {
                     (Far::Found(found), Some(part)) => {
                         copy(found, Role::Sender, data, part)?;
-                        help.retire(&peer.claims);
+                        help.copied(&peer.claims, part.bytes());
                         step.bytes = part.bytes();
                     }
                     (Far::Unknown, _) => step.done = true,
@@ -99,6 +99,13 @@ impl Incoming {
             Claimed::In(reception, is_helped) => self.of(is_helped).finish(&peer.claims, reception),
             // What it did not learn there a packet has told.
             Claimed::Out(mut help) => drop(help.leave(&peer.claims)),
+        }
+    }
+
+    /// The receiver's side knows how much of the message there is room for.
+    pub fn agree(&mut self, transfer: &mut MappedTransfer, interval: Interval) {
+        if let Some(Claimed::In(reception, is_helped)) = &mut transfer.claimed {
+            self.of(*is_helped).agree(reception, interval);
         }
     }
 

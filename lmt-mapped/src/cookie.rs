@@ -120,8 +120,9 @@ pub(crate) fn describe_claims(
 ) -> (Cookie, Option<Offered>) {
     let name = name.to_ne_bytes();
     match describe(&name, data, interval, process) {
-        Ok((cookie, offered)) => (cookie, Some(offered)),
-        Err(_) => (Cookie::new(&name).unwrap_or(Cookie::empty()), None),
+        // A list would be read by a sender after the message has ended.
+        Ok((cookie, offered)) if offered.list.is_none() => (cookie, Some(offered)),
+        _ => (Cookie::new(&name).unwrap_or(Cookie::empty()), None),
     }
 }
 
@@ -130,6 +131,9 @@ pub(crate) fn describe_claims(
 pub(crate) fn parse_claims(cookie: &Cookie) -> Option<(u64, Option<Described>)> {
     let (name, rest) = cookie.as_bytes().split_first_chunk()?;
     let described = if rest.is_empty() { None } else { Some(parse_bytes(rest)?) };
+    if described.is_some_and(|described| described.head.list_arena != 0) {
+        return None;
+    }
     Some((u64::from_ne_bytes(*name), described))
 }
 
