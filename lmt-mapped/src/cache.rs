@@ -65,7 +65,7 @@ impl<M: Length> Cache<M> {
     /// Whether more is kept than is to be.
     #[inline]
     pub fn is_beyond(&self, bound: &Config) -> bool {
-        self.bytes > bound.mapped_bytes || self.kept.len() as u64 > bound.mapped_arenas
+        self.bytes > bound.kept_bytes || self.kept.len() as u64 > bound.kept_arenas
     }
 
     /// Lets go of one; those that use it keep it for themselves.

@@ -15,8 +15,8 @@ const fn name(peer: u64, arena: u32) -> Name {
     Name { peer, arena }
 }
 
-fn bound(mapped_bytes: u64, mapped_arenas: u64) -> Config {
-    Config { mapped_bytes, mapped_arenas }
+fn bound(kept_bytes: u64, kept_arenas: u64) -> Config {
+    Config { kept_bytes, kept_arenas }
 }
 
 #[test]

@@ -120,7 +120,10 @@ impl Lmt for Mapped {
                 ));
             }
         }
-        Ok((MappedTransfer { plan: *plan, left_bytes: 0, claimed, far: Far::Unknown, _offered: offered }, cookie))
+        Ok((
+            MappedTransfer { plan: *plan, left_bytes: 0, claimed, far: Far::Unknown, _offered: offered },
+            cookie,
+        ))
     }
 
     fn start(

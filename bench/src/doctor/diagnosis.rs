@@ -136,6 +136,7 @@ fn in_words((model, send, receive): &(Model, bool, bool)) -> String {
         Model::Get => "the receiver cannot copy out of the sender's memory",
         Model::Put => "the sender cannot copy into the receiver's memory",
         Model::Cooperative => "the two cannot copy together",
+        Model::Both => "the two cannot copy from both ends",
     };
     match (send, receive) {
         (true, false) => format!("{what} when this process receives"),

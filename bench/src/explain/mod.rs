@@ -83,7 +83,7 @@ fn explain(
     let config = &policy.configuration().config;
     let situation = Situation { here, there, processes: &processes, mechanisms, config, is_connected: true };
     let message =
-        |bytes| Message { bytes, contiguous: args.contiguous(), hints: args.hints(), readers: args.readers };
+        |bytes| Message { contiguous: args.contiguous(), shared: args.shared_ends(), hints: args.hints(), readers: args.readers, ..Message::of_bytes(bytes) };
     args.lengths().into_iter().map(|bytes| policy.explain(&situation, &message(bytes))).collect()
 }
 

@@ -82,11 +82,24 @@ fn not_taken(known: &KnownMechanism, ends: SharedEnds, is_connected: bool, eager
 
 /// The ways that work between such ends, in order, each once, with their mechanisms' names.
 fn ways(situation: &Situation<'_>, ends: SharedEnds) -> Vec<(&'static str, Choice)> {
+    let reached = ways_where(situation, |known, model| known.reach.allows(model, ends));
+    match &situation.config.mechanisms {
+        // Nothing else may be taken: what is not known to reach the memory of both
+        // is tried, or says why it does not.
+        Some(_) if reached.is_empty() => ways_where(situation, |_, _| true),
+        _ => reached,
+    }
+}
+
+fn ways_where(
+    situation: &Situation<'_>,
+    is_reached: impl Fn(&KnownMechanism, Model) -> bool,
+) -> Vec<(&'static str, Choice)> {
     let mut ways: Vec<(&'static str, Choice)> = Vec::new();
     let mut add = |known: &KnownMechanism, model: Model| {
         let choice = Choice { mechanism: known.tag, model };
         if known.allows(model)
-            && known.reach.allows(model, ends)
+            && is_reached(known, model)
             && !ways.iter().any(|(_, other)| *other == choice)
         {
             ways.push((known.name, choice));

@@ -147,6 +147,12 @@ impl<'a> Pair<'a> {
     fn plan_by_names(&self, bytes: u64, variant: Variant, names: &'a [String]) -> Plan<'a> {
         let mut list = List::new(self, variant);
         ways_of_names(names).iter().for_each(|name| list.add(name, Origin::Named));
+        if list.ways.is_empty() {
+            // Nothing else may be taken, so what is not known to reach the memory
+            // of both is tried, or says why it does not.
+            list.any_memory = true;
+            ways_of_names(names).iter().for_each(|name| list.add(name, Origin::Named));
+        }
         let rank = self.rank_of_names();
         let (max_readers, cap_source) = self.cap_of_names();
         let heard = rank.map_or(0, |rank| rank.up_to);
@@ -206,11 +212,13 @@ struct List<'p, 'a> {
     pair: &'p Pair<'a>,
     variant: Variant,
     ways: Vec<Way<'a>>,
+    /// Whether ways are added whatever memory they reach.
+    any_memory: bool,
 }
 
 impl<'p, 'a> List<'p, 'a> {
     const fn new(pair: &'p Pair<'a>, variant: Variant) -> Self {
-        Self { pair, variant, ways: Vec::new() }
+        Self { pair, variant, ways: Vec::new(), any_memory: false }
     }
 
     /// Adds what a name means, in the usual order.
@@ -252,7 +260,7 @@ impl<'p, 'a> List<'p, 'a> {
 
     fn push(&mut self, known: &'a KnownMechanism, model: Model, origin: Origin) {
         let is_there = |way: &Way<'_>| way.known.tag == known.tag && way.model == model;
-        let is_reached = known.reach.allows(model, self.variant.shared_ends());
+        let is_reached = self.any_memory || known.reach.allows(model, self.variant.shared_ends());
         if known.allows(model) && is_reached && !self.ways.iter().any(is_there) {
             self.ways.push(Way { known, model, origin, out_of: None });
         }
