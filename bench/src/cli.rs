@@ -7,6 +7,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use crate::config::ConfigArgs;
 use crate::error::BenchError;
 use crate::explain::ExplainArgs;
+use crate::memory::Memory;
 use crate::patterns::{DEFINITIONS, Pattern};
 use crate::peers::args::PeersArgs;
 use crate::sizes::{parse_size, parse_sizes};
@@ -191,12 +192,12 @@ pub struct MeasuringArgs {
     /// Rotate through buffers larger than the last cache.
     #[arg(long)]
     pub off_cache: bool,
+    /// What messages lie in: memory from malloc, or lmt's shared buffers.
+    #[arg(long, value_enum, default_value_t = Memory::Private, value_name = "MEMORY")]
+    pub buffers: Memory,
     /// Write buffers before sending and read them after receiving, inside the timed part.
     #[arg(long)]
     pub touch: bool,
-    /// Send from and receive into memory of lmt's that other ranks can map, instead of malloc's.
-    #[arg(long)]
-    pub shared_buffers: bool,
     /// CPUs of ranks 0, 1, ... as 0,2 or 0-3, or none [default: rank i on the i-th allowed CPU].
     #[arg(long, value_name = "LIST", value_parser = parse_pin)]
     pub pin: Option<Pin>,

@@ -9,11 +9,12 @@ use lmt::launch::{RunOptions, run_command};
 use crate::cache;
 use crate::choice::{ALL, Choice, choose};
 use crate::cli::{BenchArgs, CompareArgs, Format, MeasuringArgs, Pin, RunArgs};
-use crate::engine::{BufferSource, Engine};
+use crate::engine::Engine;
 use crate::environment::{Environment, allowed_cpus};
 use crate::error::BenchError;
 use crate::group;
 use crate::job::{Event, Job, Row};
+use crate::memory::Memory;
 use crate::output::{CompareTable, Csv, FiguresTable, Json, LimitsTable, Results, Table};
 use crate::patterns::Pattern;
 use crate::peers;
@@ -180,6 +181,9 @@ fn without_figures_conflicts(args: &BenchArgs) -> Result<(), BenchError> {
             return refused(format!("lmt bench {name} has no {option}; leave it out"));
         }
     }
+    if measuring.buffers != Memory::Private {
+        return refused(format!("lmt bench {name} has buffers of its own; leave --buffers out"));
+    }
     match &measuring.sizes {
         Some(sizes) if sizes.0.contains(&0) => {
             refused(format!("lmt bench {name} takes sizes from 1 byte up"))
@@ -226,6 +230,7 @@ pub(crate) fn job(
         iterations: args.iterations,
         repetitions: args.repetitions,
         touch: args.touch,
+        buffers: args.buffers,
         rotation_bytes: args
             .off_cache
             .then(|| cache::rotation_bytes(ranks, cache::last_level_bytes(), available)),
@@ -233,7 +238,6 @@ pub(crate) fn job(
         cpus: place(args.pin.as_ref(), ranks)?,
         limits: args.limits || pattern == Pattern::Limits,
         working_set_bytes: None,
-        buffers: if args.shared_buffers { BufferSource::Shared } else { BufferSource::Malloc },
     };
     // A verifying pass has a second set of buffers.
     let sets = if job.verify { 2 } else { 1 };

@@ -8,9 +8,9 @@ use nix::unistd::{Pid, SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
 
 use crate::cache;
-use crate::engine::BufferSource;
 use crate::error::BenchError;
 use crate::job::Job;
+use crate::memory::Memory;
 use crate::sizes::human;
 
 /// The machine and the settings behind a set of figures.
@@ -135,8 +135,8 @@ fn buffers(job: &Job) -> String {
     );
     let touch = if job.touch { "written before sending and read after receiving" } else { "not touched" };
     let source = match job.buffers {
-        BufferSource::Malloc => "from malloc",
-        BufferSource::Shared => "memory that other ranks can map",
+        Memory::Private => "from malloc",
+        Memory::Shared => "memory that other ranks can map",
     };
     format!("{source}, every page used before; {rotation}; {touch}")
 }

@@ -13,7 +13,7 @@ use crate::job::{Event, Job, RankCard};
 use crate::limits::{METHODS, Pair};
 use crate::measures::{self, Bell};
 use crate::processes::{Processes, Word, end_with, failure, pin, read_line, write_line};
-use crate::runner::{Runner, buffers};
+use crate::runner::Runner;
 
 /// The hidden subcommand.
 pub const RANK_COMMAND: &str = "bench-rank";
@@ -115,10 +115,7 @@ pub fn rank_main<E: Engine>(engine: &E) -> Result<(), BenchError> {
         let (Assignment { rank, job, .. }, Joined { mut links, mut pair, bell }) = join(engine, input, tell)?;
         match bell {
             Some(bell) => measures::run(&job, rank, &mut links, bell, tell),
-            None => {
-                let buffers = buffers(&job, |source, bytes, fill| engine.buffer(source, bytes, fill))?;
-                Runner::new(&job, rank, &mut links, pair.as_mut(), buffers, tell).run()
-            }
+            None => Runner::new(&job, rank, &mut links, pair.as_mut(), tell)?.run(),
         }
     })
 }

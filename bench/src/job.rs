@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::BufferSource;
+use crate::memory::Memory;
 use crate::patterns::Pattern;
 
 /// One benchmark run: data, handed to every rank.
@@ -22,14 +22,14 @@ pub struct Job {
     pub repetitions: u32,
     /// Whether sender and receiver touch their buffers inside the timed part.
     pub touch: bool,
+    /// What the messages lie in.
+    #[serde(default)]
+    pub buffers: Memory,
     /// Bytes of each buffer through which the messages rotate; absent when
     /// the same bytes are used again and again.
     pub rotation_bytes: Option<u64>,
     /// Whether every message of an extra, untimed pass is checked.
     pub verify: bool,
-    /// Where the messages' buffers come from.
-    #[serde(default)]
-    pub buffers: BufferSource,
     /// The CPU of each rank; empty when they are not pinned.
     pub cpus: Vec<usize>,
     /// Whether the machine's limits are measured in between.

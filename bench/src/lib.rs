@@ -17,6 +17,7 @@ pub mod interrupt;
 pub mod job;
 pub mod limits;
 pub mod measures;
+pub mod memory;
 pub mod output;
 pub mod patterns;
 pub mod peers;

@@ -2,10 +2,10 @@
 //! repetition by repetition, so that what slows the machine for a while slows
 //! all of them alike.
 
-use crate::engine::{Buffer, BufferSource};
 use crate::error::BenchError;
 use crate::job::{Event, Job, LIMITS, Ratio, Row, WayCount};
 use crate::limits::{METHODS, Method, Pair};
+use crate::memory::Held;
 use crate::patterns::Pattern;
 use crate::patterns::arena::Arena;
 use crate::patterns::guarded::{Against, Guarded};
@@ -39,8 +39,8 @@ struct Score {
 
 /// The two buffers of this rank and how far rotation has come in them.
 struct Buffers {
-    outgoing: Buffer,
-    incoming: Buffer,
+    outgoing: Held,
+    incoming: Held,
     outgoing_at: usize,
     incoming_at: usize,
 }
@@ -57,7 +57,7 @@ pub struct Runner<'a, L> {
 }
 
 impl<'a, L: Link> Runner<'a, L> {
-    /// With the buffers that [`buffers`] got ready.
+    /// Gets the buffers of `rank` ready, every page touched.
     ///
     /// `links` has one entry for each mechanism of the job; `pair` is there on
     /// ranks 0 and 1 if the job wants the machine's limits.
@@ -66,11 +66,17 @@ impl<'a, L: Link> Runner<'a, L> {
         rank: u32,
         links: &'a mut [L],
         pair: Option<&'a mut Pair>,
-        [outgoing, incoming]: [Buffer; 2],
         tell: &'a mut dyn FnMut(Event) -> Result<(), BenchError>,
-    ) -> Self {
-        let buffers = Buffers { outgoing, incoming, outgoing_at: 0, incoming_at: 0 };
-        Self { job, links, pair, tell, rank, buffers, done: 0 }
+    ) -> Result<Self, BenchError> {
+        let bytes = usize::try_from(job.buffer_bytes() / 2)
+            .map_err(|_| BenchError::Failure("the buffers are larger than this machine's memory".into()))?;
+        let buffers = Buffers {
+            outgoing: job.buffers.filled(bytes, 1)?,
+            incoming: job.buffers.filled(bytes, 2)?,
+            outgoing_at: 0,
+            incoming_at: 0,
+        };
+        Ok(Self { job, links, pair, tell, rank, buffers, done: 0 })
     }
 
     /// Measures every size; rank 0 tells the rows as they come.
@@ -322,19 +328,6 @@ impl<'a, L: Link> Runner<'a, L> {
             details: None,
         })
     }
-}
-
-/// The two buffers of a rank: large enough for every size, every page used.
-///
-/// # Errors
-/// There is no such memory.
-pub(crate) fn buffers(
-    job: &Job,
-    make: impl Fn(BufferSource, usize, u8) -> Result<Buffer, BenchError>,
-) -> Result<[Buffer; 2], BenchError> {
-    let bytes = usize::try_from(job.buffer_bytes() / 2)
-        .map_err(|_| BenchError::Failure("the buffers are larger than this machine's memory".into()))?;
-    Ok([make(job.buffers, bytes, 1)?, make(job.buffers, bytes, 2)?])
 }
 
 fn round<L: Link, H: Handling>(

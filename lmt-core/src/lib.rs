@@ -44,6 +44,7 @@ pub mod region;
 pub mod rendezvous;
 #[cfg(not(loom))]
 pub mod selection;
+pub mod shared_buffer;
 #[cfg(not(loom))]
 pub mod shared_memory;
 mod slab;

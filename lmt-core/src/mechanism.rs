@@ -98,6 +98,40 @@ pub enum Needs {
     Device,
 }
 
+/// Which memory a mechanism copies from and to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
+pub enum Reach {
+    /// Any.
+    #[default]
+    AnyMemory,
+    /// Of the other end only its shared buffers ([`crate::shared_buffer`]): a
+    /// receiver gets from one, a sender puts into one, and both copy where both
+    /// ends are such. The memory of who copies alone is any.
+    SharedBuffers,
+}
+
+/// Whether the memory of the two ends of a message is in shared buffers
+/// ([`crate::shared_buffer`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
+pub struct SharedEnds {
+    /// The sender's.
+    pub sender: bool,
+    /// The receiver's, as far as its sender knows.
+    pub receiver: bool,
+}
+
+impl Reach {
+    /// Whether a message between such ends can go by this model.
+    pub const fn allows(self, model: Model, ends: SharedEnds) -> bool {
+        match (self, model) {
+            (Self::AnyMemory, _) => true,
+            (Self::SharedBuffers, Model::Get) => ends.sender,
+            (Self::SharedBuffers, Model::Put) => ends.receiver,
+            (Self::SharedBuffers, Model::Cooperative | Model::Both) => ends.sender && ends.receiver,
+        }
+    }
+}
+
 /// Which end of a message this process is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Role {
@@ -353,6 +387,12 @@ pub trait Lmt: Send + 'static {
         Needs::Kernel
     }
 
+    /// Which memory it copies from and to; by default any. Messages from and to
+    /// other memory are not proposed to it.
+    fn reach(&self) -> Reach {
+        Reach::AnyMemory
+    }
+
     /// What there is to look at on a machine when it does not work, or works
     /// less well than it could: nothing by default. It changes nothing, and it
     /// may be asked of an instance that is not used otherwise.
@@ -438,7 +478,8 @@ pub trait Lmt: Send + 'static {
 
     /// What is to be handed to the peer's instance of this mechanism now, if
     /// anything: bytes and descriptors made on first use. Asked after every
-    /// call for a transfer with this peer, until it gives nothing. Parcels
+    /// call for a transfer with this peer and after every parcel of the peer's,
+    /// until it gives nothing. Parcels
     /// arrive in order, but not in step with the rendezvous packets: a cookie
     /// may be there before the parcel that it speaks of, or after.
     fn parcel(&mut self, _peer: &mut Self::Peer) -> Option<Hello> {
@@ -480,6 +521,10 @@ pub trait Lmt: Send + 'static {
     /// returns, nothing that this process does touches the transfer's memory
     /// any more, here or in the peer; it may wait for a moment until that is so.
     fn finish(&mut self, peer: &mut Self::Peer, transfer: Self::Transfer);
+
+    /// A peer is gone, and its transfers are finished. By default what was kept
+    /// for it is dropped.
+    fn forget_peer(&mut self, _peer: Self::Peer) {}
 
     /// Whether [`Self::copy_declared`] is there: then the abilities that the
     /// probe found hold for declared memory too.

@@ -228,6 +228,13 @@ impl SharedMemory {
         }
     }
 
+    /// Asks for huge pages where the kernel gives them to shared memory
+    /// (madvise(2), MADV_HUGEPAGE; `shmem_enabled` of transparent huge pages).
+    /// Most systems do not, and then nothing changes.
+    pub(crate) fn advise_huge_pages(&self) {
+        let _ = self.map.advise(Advice::HugePage);
+    }
+
     /// Writes to each page from `start` to `end` without changing it.
     fn touch(&self, start: usize, end: usize) {
         for offset in (start..end).step_by(PAGE_BYTES) {

@@ -4,18 +4,22 @@
 //! It knows neither inbox nor matching, so an endpoint of ours and a device
 //! layer with its own packets (the second door) use the same.
 
+mod receivers;
+
 use std::collections::VecDeque;
 
 use crate::buffer::Buffer;
 use crate::connect::Connector;
 use crate::fault_in::FaultIn;
 use crate::identity::EndpointId;
-use crate::mechanism::{Model, Role, Step, Unavailable};
+use crate::mechanism::{Model, Role, SharedEnds, Step, Unavailable};
 use crate::mechanisms::{Handle, Mechanisms};
 use crate::rendezvous::{
-    Action, Candidates, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId, Received, Rts, SendId,
-    TransferError, TransferKey,
+    Action, Candidates, Cts, Done, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId, Received,
+    Rts, SendId, TransferError, TransferKey,
 };
+use crate::shared_buffer::is_shared;
+use receivers::SharedReceivers;
 
 /// One side of a transfer: the memory it uses, and who waits for it.
 struct Side {
@@ -73,6 +77,8 @@ pub struct Transfers {
     readers: Readers,
     /// For each peer, how many sends to it are under way.
     sends_to: Vec<u32>,
+    /// Which peers receive into shared buffers.
+    receivers: SharedReceivers,
 }
 
 /// Which peers may be reading this process's memory, and how many of its
@@ -172,6 +178,9 @@ impl Transfers {
     /// A receive was found for an RTS: the message goes into `buffer`.
     pub fn matched(&mut self, peer: PeerKey, rts: &Rts, buffer: Buffer, token: u64) {
         let id = self.machine.matched(peer, rts, buffer.total_bytes());
+        if is_shared(&buffer) {
+            self.machine.comes_into_shared(id);
+        }
         place(&mut self.receives, index_of(id.0), Side::new(buffer, token, peer));
         self.pump();
     }
@@ -181,6 +190,12 @@ impl Transfers {
     /// # Errors
     /// [`ProtocolError`]: the packet makes no sense; it was ignored.
     pub fn packet(&mut self, peer: PeerKey, packet: Packet) -> Result<Incoming, ProtocolError> {
+        match packet {
+            Packet::Done(Done { to: TransferKey::Send(_), shared, .. }) | Packet::Cts(Cts { shared, .. }) => {
+                self.receivers.learn(peer, shared);
+            }
+            _ => {}
+        }
         let incoming = self.machine.packet(peer, packet)?;
         self.pump();
         Ok(incoming)
@@ -203,6 +218,7 @@ impl Transfers {
         self.machine.peer_dead(peer);
         self.pump();
         self.outbox.retain(|(to, _)| *to != peer);
+        self.receivers.forget(peer);
         self.mechanisms.forget(peer);
     }
 
@@ -307,6 +323,13 @@ impl Transfers {
             self.sends_to.resize(index + 1, 0);
         }
         &mut self.sends_to[index]
+    }
+
+    /// Which ends of a message to this peer are in shared buffers, as far as that
+    /// is known: without such buffers, none is looked for.
+    #[inline]
+    pub fn shared_ends(&self, peer: PeerKey, data: &Buffer) -> SharedEnds {
+        SharedEnds { sender: is_shared(data), receiver: self.receivers.is_believed(peer) }
     }
 
     /// What the caller gave to [`Transfers::send`] for this send.

@@ -5,6 +5,7 @@ use lmt_core::mechanisms::Mechanisms;
 
 /// Adds every mechanism that this crate brings, as its defaults make it.
 pub fn register_all(mechanisms: &mut Mechanisms) {
+    mechanisms.register(lmt_mapped::Mapped::new());
     mechanisms.register(lmt_cma::Cma::new());
     mechanisms.register(lmt_knem::KnemIoctl::new());
     mechanisms.register(lmt_knem::KnemUser::new());

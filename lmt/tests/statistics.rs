@@ -44,7 +44,10 @@ fn statistics_at_the_end() {
     assert_eq!(tables.len(), 2, "one of each endpoint: {lines:?}");
     for table in tables {
         assert!(table[0][0].starts_with("pid=") && table[0][2].starts_with("endpoint="), "{table:?}");
-        assert_eq!(table[1][1..], ["path", "sent", "sent_bytes", "received", "received_bytes", "demotions", "by_sender_bytes"]);
+        assert_eq!(
+            table[1][1..],
+            ["path", "sent", "sent_bytes", "received", "received_bytes", "demotions", "by_sender_bytes"]
+        );
         assert_eq!(table[2][1], "eager");
         assert_eq!(table[3][1], "shm");
     }

@@ -1,11 +1,11 @@
 //! Over sockets and pretended links between threads: both ranks do what a
 //! process would.
 
+use crate::memory::Memory;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::engine::BufferSource;
 use crate::engine::socket::SocketLink;
 use crate::patterns::link::{Help, Incoming, Outgoing, OwnerSeconds, RegionProvider, Step, WhileDeclared};
 
@@ -136,8 +136,8 @@ fn job(pattern: Pattern) -> Job {
         iterations: Some(2),
         repetitions: 3,
         touch: false,
+        buffers: Memory::Private,
         rotation_bytes: None,
-        buffers: BufferSource::Malloc,
         verify: true,
         cpus: Vec::new(),
         limits: false,

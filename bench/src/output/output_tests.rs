@@ -1,7 +1,7 @@
 use super::*;
-use crate::engine::BufferSource;
 use crate::engine::LeftOut;
 use crate::job::{Details, Figure, Ratio};
+use crate::memory::Memory;
 use crate::patterns::Pattern;
 
 pub(crate) fn job() -> Job {
@@ -13,8 +13,8 @@ pub(crate) fn job() -> Job {
         iterations: None,
         repetitions: 3,
         touch: true,
+        buffers: Memory::Private,
         rotation_bytes: None,
-        buffers: BufferSource::Malloc,
         verify: true,
         cpus: vec![0, 1],
         limits: true,

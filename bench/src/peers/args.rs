@@ -55,7 +55,7 @@ pub struct PeersArgs {
     pub mechanism: Option<String>,
     /// Measure what the project's figures need, and say of each whether it is met; implies
     /// --peers-only, and takes neither patterns, modes, sizes nor ranks.
-    #[arg(long, conflicts_with_all = ["pattern", "all_modes", "ranks", "sizes", "touch", "off_cache", "shared_buffers"])]
+    #[arg(long, conflicts_with_all = ["pattern", "all_modes", "ranks", "sizes", "touch", "off_cache", "buffers"])]
     pub figures: bool,
     /// Fewer sizes and rounds.
     #[arg(long)]

@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::jobs::{MODES, Mode, Wanted};
 use super::result::Row;
 use super::show::Scene;
-use crate::engine::BufferSource;
 use crate::job::Job;
+use crate::memory::Memory;
 use crate::patterns::Pattern;
 use crate::sizes::{human, parse_sizes};
 use crate::stats::{Spread, geometric_mean};
@@ -33,12 +33,12 @@ pub fn wanted() -> Vec<Wanted> {
     let one = |pattern, mode, sizes: &str| Wanted {
         pattern,
         mode,
-        buffers: BufferSource::Malloc,
+        buffers: Memory::Private,
         ranks: 2,
         // The lists are fixed and well formed; a test reads them all.
         sizes: Some(parse_sizes(sizes).unwrap_or_default()),
     };
-    let shared = |wanted| Wanted { buffers: BufferSource::Shared, ..wanted };
+    let shared = |wanted| Wanted { buffers: Memory::Shared, ..wanted };
     let mut all = vec![one(Pattern::Pingpong, USUAL, "8..16MiB")];
     all.extend(MODES[1..].iter().map(|&mode| one(Pattern::Pingpong, mode, LARGE)));
     all.push(shared(one(Pattern::Pingpong, USUAL, LARGE)));
@@ -61,20 +61,20 @@ pub fn judge(scenes: &[Scene]) -> Vec<Figure> {
 }
 
 fn short(scenes: &[Scene]) -> Figure {
-    let rows = rows(scenes, Pattern::Pingpong, USUAL, BufferSource::Malloc, (8, 8));
+    let rows = rows(scenes, Pattern::Pingpong, USUAL, Memory::Private, (8, 8));
     let asked = "8 B one way: at most 0.7 of the best peer's time".to_owned();
     worst(1, asked, &rows, Row::over_peer, 0.7, "of the best peer's time")
 }
 
 fn middle(scenes: &[Scene]) -> Figure {
-    let rows = rows(scenes, Pattern::Pingpong, USUAL, BufferSource::Malloc, (16, 32 << 10));
+    let rows = rows(scenes, Pattern::Pingpong, USUAL, Memory::Private, (16, 32 << 10));
     let asked = "16 B to 32 KiB: no slower than the best peer at any size".to_owned();
     worst(2, asked, &rows, Row::over_peer, 1.0, "of the best peer's time")
 }
 
 /// Three figures of one mode.
 fn large(scenes: &[Scene], mode: Mode) -> [Figure; 3] {
-    let rows = rows(scenes, Pattern::Pingpong, mode, BufferSource::Malloc, (64 << 10, 16 << 20));
+    let rows = rows(scenes, Pattern::Pingpong, mode, Memory::Private, (64 << 10, 16 << 20));
     let name = format!(
         "64 KiB to 16 MiB, {}, {}",
         if mode.touch { "touched" } else { "untouched" },
@@ -92,7 +92,7 @@ fn large(scenes: &[Scene], mode: Mode) -> [Figure; 3] {
 }
 
 fn shared(scenes: &[Scene], mode: Mode, least: f64) -> Figure {
-    let rows = rows(scenes, Pattern::Pingpong, mode, BufferSource::Shared, (64 << 10, 4 << 20));
+    let rows = rows(scenes, Pattern::Pingpong, mode, Memory::Shared, (64 << 10, 4 << 20));
     let touch = if mode.touch { "touched" } else { "untouched" };
     let asked = format!(
         "shared buffers, 64 KiB to 4 MiB, {touch}: {least} times the best peer's speed in geometric mean"
@@ -101,21 +101,21 @@ fn shared(scenes: &[Scene], mode: Mode, least: f64) -> Figure {
 }
 
 fn both_ways(scenes: &[Scene]) -> Figure {
-    let rows = rows(scenes, Pattern::Bibw, USUAL, BufferSource::Malloc, (64 << 10, 16 << 20));
+    let rows = rows(scenes, Pattern::Bibw, USUAL, Memory::Private, (64 << 10, 16 << 20));
     let asked =
         "bidirectional bandwidth, 64 KiB to 16 MiB: no slower than the best peer at any size".to_owned();
     worst(5, asked, &rows, Row::over_peer, 1.0, "of the best peer's time")
 }
 
 fn shared_limit(scenes: &[Scene]) -> Figure {
-    let rows = rows(scenes, Pattern::Pingpong, USUAL, BufferSource::Shared, (256 << 10, 16 << 20));
+    let rows = rows(scenes, Pattern::Pingpong, USUAL, Memory::Shared, (256 << 10, 16 << 20));
     let asked =
         "shared buffers, from 256 KiB: at least 80 % of both cores' memcpy as a bare ping-pong".to_owned();
     worst(6, asked, &rows, Row::over_limit, 1.0 / 0.8, "of the bare method's time")
 }
 
 fn all_to_all(scenes: &[Scene]) -> Figure {
-    let rows = rows(scenes, Pattern::Alltoall, USUAL, BufferSource::Malloc, (64 << 10, 64 << 10));
+    let rows = rows(scenes, Pattern::Alltoall, USUAL, Memory::Private, (64 << 10, 64 << 10));
     let asked = "4 ranks, all-to-all of 64 KiB by send and receive: at most the best peer's time".to_owned();
     worst(7, asked, &rows, Row::over_peer, 1.0, "of the best peer's time")
 }
@@ -124,7 +124,7 @@ fn rows(
     scenes: &[Scene],
     pattern: Pattern,
     mode: Mode,
-    buffers: BufferSource,
+    buffers: Memory,
     (least, most): (u64, u64),
 ) -> Vec<&Row> {
     let is_meant = |job: &Job| {

@@ -58,7 +58,7 @@ fn modes_and_buffers_are_not_mixed_up() {
     let scenes = [
         scene(usual(), fast()),
         scene(Job { touch: true, ..usual() }, vec![row(64 << 10, [1.0; 3], 1.05, 0.5)]),
-        scene(Job { buffers: BufferSource::Shared, ..usual() }, fast()),
+        scene(Job { buffers: Memory::Shared, ..usual() }, fast()),
         scene(Job { pattern: Pattern::Bibw, ..usual() }, fast()),
         scene(
             Job { pattern: Pattern::Alltoall, ranks: 4, ..usual() },

@@ -5,9 +5,9 @@ use super::figures;
 use crate::cache;
 use crate::cli::{MeasuringArgs, SizeList};
 use crate::commands::job;
-use crate::engine::BufferSource;
 use crate::error::BenchError;
 use crate::job::Job;
+use crate::memory::Memory;
 use crate::patterns::Pattern;
 use crate::sizes::{human, parse_sizes};
 
@@ -41,7 +41,7 @@ pub struct Wanted {
     /// The mode.
     pub mode: Mode,
     /// Where our buffers come from.
-    pub buffers: BufferSource,
+    pub buffers: Memory,
     /// Processes in the group.
     pub ranks: u32,
     /// The sizes; the pattern's own if none are named.
@@ -57,7 +57,7 @@ pub fn wanted(args: &PeersArgs, measuring: &MeasuringArgs) -> Vec<Wanted> {
     let asked = Mode { touch: measuring.touch, off_cache: measuring.off_cache };
     let modes = if args.all_modes { MODES.to_vec() } else { vec![asked] };
     let sizes = measuring.sizes.as_ref().map(|sizes| sizes.0.clone());
-    let buffers = if measuring.shared_buffers { BufferSource::Shared } else { BufferSource::Malloc };
+    let buffers = measuring.buffers;
     let one = |pattern, mode| Wanted {
         pattern,
         mode,
@@ -110,7 +110,7 @@ fn one_job(
         repetitions,
         touch: mode.touch,
         off_cache: mode.off_cache,
-        shared_buffers: buffers == BufferSource::Shared,
+        buffers,
         // The bare methods are ping-pongs between two ranks.
         limits: ranks == 2 && matches!(pattern, Pattern::Latency | Pattern::Pingpong),
         ..measuring.clone()

@@ -22,7 +22,7 @@ fn a_ping_pong_with_the_limits_is_what_is_meant() {
         (job.pattern, job.ranks, job.touch, job.limits, job.verify),
         (Pattern::Pingpong, 2, false, true, true)
     );
-    assert_eq!((job.sizes.len(), job.rotation_bytes, job.buffers), (25, None, BufferSource::Malloc));
+    assert_eq!((job.sizes.len(), job.rotation_bytes, job.buffers), (25, None, Memory::Private));
 }
 
 #[test]

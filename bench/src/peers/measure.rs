@@ -6,11 +6,11 @@ use super::installation::{Installation, Variables};
 use super::ours::Ours;
 use super::rank::Who;
 use super::result::{Role, SizeTimes, Times};
-use crate::engine::BufferSource;
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
 use crate::job::{Job, WayCount};
 use crate::limits::{METHODS, Work};
+use crate::memory::Memory;
 use crate::patterns::Pattern;
 use crate::warm_up::{Next, WarmUp};
 
@@ -300,11 +300,11 @@ fn warm_up(iterations: u64) -> u64 {
 }
 
 /// Whether a bare method bounds a message of this length between such buffers.
-fn is_limit(name: &str, bytes: u64, buffers: BufferSource) -> bool {
+fn is_limit(name: &str, bytes: u64, buffers: Memory) -> bool {
     let is_of_shared = name.starts_with(OF_SHARED_BUFFERS);
     METHODS.iter().filter(|method| method.name == name).any(|method| match method.work {
         Work::Hop => bytes <= LINE_BYTES,
-        work => bytes > 0 && work.moves_bytes() && is_of_shared == (buffers == BufferSource::Shared),
+        work => bytes > 0 && work.moves_bytes() && is_of_shared == (buffers == Memory::Shared),
     })
 }
 

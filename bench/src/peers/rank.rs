@@ -12,7 +12,7 @@ use crate::job::Event;
 use crate::limits::{METHODS, Pair};
 use crate::patterns::link::Link;
 use crate::processes::failure;
-use crate::runner::{Runner, Turn, buffers};
+use crate::runner::{Runner, Turn};
 
 /// The hidden subcommand.
 pub const RANK_COMMAND: &str = "peers-rank";
@@ -64,10 +64,8 @@ pub fn rank_main<E: Engine>(engine: &E) -> Result<(), BenchError> {
         if is_first {
             tell(Event::Ready { bare: bare(pair.as_ref()) })?;
         }
-        let buffers = buffers(&assignment.job, |source, bytes, fill| engine.buffer(source, bytes, fill))?;
         let mut silent = |_: Event| Ok(());
-        let runner =
-            Runner::new(&assignment.job, assignment.rank, &mut links, pair.as_mut(), buffers, &mut silent);
+        let runner = Runner::new(&assignment.job, assignment.rank, &mut links, pair.as_mut(), &mut silent)?;
         serve(runner, is_first, input, tell)
     })
 }

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::measure::Peer;
 use super::result::{Contender, Role, Row};
-use crate::engine::BufferSource;
 use crate::environment::Environment;
 use crate::job::Job;
+use crate::memory::Memory;
 use crate::output::{head, quoted, usec};
 use crate::sizes::human;
 use crate::stats::{Spread, geometric_mean};
@@ -52,8 +52,8 @@ pub fn title(job: &Job) -> String {
     let cache = if job.rotation_bytes.is_some() { "off cache" } else { "on cache" };
     let ranks = if job.ranks == 2 { String::new() } else { format!(", {} ranks", job.ranks) };
     let buffers = match job.buffers {
-        BufferSource::Malloc => "",
-        BufferSource::Shared => ", shared buffers",
+        Memory::Private => "",
+        Memory::Shared => ", shared buffers",
     };
     format!("{}{ranks}{buffers}, {touch}, {cache}", job.pattern.name())
 }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::engine::BufferSource;
 use crate::job::Job;
+use crate::memory::Memory;
 use crate::patterns::Pattern;
 
 /// A mechanism with this latency (microseconds) and speed (MB/s).
@@ -42,8 +42,8 @@ fn made_up() -> Report {
         iterations: None,
         repetitions: 15,
         touch: false,
+        buffers: Memory::Private,
         rotation_bytes: None,
-        buffers: BufferSource::Malloc,
         verify: false,
         cpus: vec![0, 1],
         limits: true,

@@ -137,6 +137,10 @@ impl<M: Lmt> Lmt for Wrapper<M> {
         self.inner.take_parcel(peer, parcel);
     }
 
+    fn forget_peer(&mut self, peer: M::Peer) {
+        self.inner.forget_peer(peer);
+    }
+
     fn take_bell(&mut self, bell: &Bell) {
         self.inner.take_bell(bell);
     }

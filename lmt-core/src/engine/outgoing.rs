@@ -121,6 +121,7 @@ impl Traffic {
         let message = Message {
             bytes: buffer.total_bytes(),
             contiguous: buffer.is_contiguous(),
+            shared: self.transfers.shared_ends(key, &buffer),
             hints,
             readers: self.transfers.other_readers(key),
         };

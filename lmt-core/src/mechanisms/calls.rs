@@ -171,6 +171,7 @@ impl Mechanisms {
         let at = self.position(parcel.mechanism);
         if let Some(at) = at {
             self.list[at].take_parcel(peer, parcel.content);
+            self.collect(peer, at);
         }
         at.is_some()
     }

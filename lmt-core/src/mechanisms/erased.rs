@@ -7,7 +7,7 @@ use crate::buffer::Buffer;
 use crate::checkup::{Finding, Host};
 use crate::keys::{Key, Value};
 use crate::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Step,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Reach, Step,
     Unavailable,
 };
 use crate::rendezvous::PeerKey;
@@ -18,6 +18,7 @@ pub(super) trait AnyLmt: Send {
     fn name(&self) -> &'static str;
     fn models(&self) -> &'static [Model];
     fn needs(&self) -> Needs;
+    fn reach(&self) -> Reach;
     fn checkups(&self, host: &Host) -> Vec<Finding>;
     fn hello(&mut self) -> Result<Hello, Unavailable>;
     fn probe(&mut self, peer: PeerKey, facts: &PeerFacts, hello: Hello) -> Result<Abilities, Unavailable>;
@@ -79,6 +80,10 @@ impl<M: Lmt> AnyLmt for Table<M> {
         self.lmt.needs()
     }
 
+    fn reach(&self) -> Reach {
+        self.lmt.reach()
+    }
+
     fn checkups(&self, host: &Host) -> Vec<Finding> {
         self.lmt.checkups(host)
     }
@@ -96,7 +101,9 @@ impl<M: Lmt> AnyLmt for Table<M> {
         if self.peers.len() <= index {
             self.peers.resize_with(index + 1, || None);
         }
-        self.peers[index] = state;
+        if let Some(old) = std::mem::replace(&mut self.peers[index], state) {
+            self.lmt.forget_peer(old);
+        }
         outcome
     }
 
@@ -183,8 +190,8 @@ impl<M: Lmt> AnyLmt for Table<M> {
     }
 
     fn forget(&mut self, peer: PeerKey) {
-        if let Some(state) = self.peers.get_mut(peer as usize) {
-            *state = None;
+        if let Some(state) = self.peers.get_mut(peer as usize).and_then(Option::take) {
+            self.lmt.forget_peer(state);
         }
     }
 }

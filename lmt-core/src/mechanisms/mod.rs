@@ -230,7 +230,8 @@ impl Mechanisms {
                 standing.reason = self.absent[at].clone();
             }
             let name = self.list[at].name();
-            KnownMechanism { name, tag: MechanismTag::of(name), models: self.list[at].models(), standing }
+            let (models, reach) = (self.list[at].models(), self.list[at].reach());
+            KnownMechanism { name, tag: MechanismTag::of(name), models, reach, standing }
         };
         (0..self.list.len()).map(known).collect()
     }

@@ -77,7 +77,7 @@ fn get_ends_with_the_receiver_s_done() {
     let key = TransferKey::Receive(two.receive);
     let complete = Action::CompleteReceive { id: two.receive, result: Ok(received) };
     assert_eq!(others, [Action::Finish { key }, complete]);
-    assert_eq!(packets, [Packet::Done(Done { to: TransferKey::Send(two.send), attempt: 0 })]);
+    assert_eq!(packets, [Packet::Done(Done { to: TransferKey::Send(two.send), attempt: 0, shared: false })]);
     hand(&mut two.a, B, &packets);
     let (key, id) = (TransferKey::Send(two.send), two.send);
     assert_eq!(run(&mut two.a).1, [Action::Finish { key }, Action::CompleteSend { id, result: Ok(()) }]);
@@ -242,13 +242,13 @@ fn a_large_message_and_small_ones_take_turns() {
 fn names_of_others_are_refused_and_old_ones_ignored() {
     let (mut two, _, _) = begun(&[Model::Get], 100, 100);
     let to = TransferKey::Send(two.send);
-    let done = Packet::Done(Done { to, attempt: 0 });
+    let done = Packet::Done(Done { to, attempt: 0, shared: false });
     let id = two.send.0;
     assert_eq!(two.a.packet(B + 1, done), Err(ProtocolError::WrongPeer { id }));
     let never = TransferKey::Send(SendId(id + 1));
     let unknown = Packet::GiveUp(GiveUp { to: never, errno: 0 });
     assert_eq!(two.a.packet(B, unknown), Err(ProtocolError::UnknownTransfer { id: id + 1 }));
-    let early = Packet::Done(Done { to, attempt: 1 });
+    let early = Packet::Done(Done { to, attempt: 1, shared: false });
     assert_eq!(two.a.packet(B, early), Err(ProtocolError::OutOfPlace { id, packet: "DONE" }));
     hand(&mut two.a, B, &[done]);
     run(&mut two.a);
@@ -292,7 +292,7 @@ fn a_dishonest_peer_changes_nothing() {
     hand(&mut two.a, B, &[Packet::Cts(cts)]);
     assert_eq!(two.a.packet(B, cancelled), out_of_place(id, "CANCEL_REPLY"), "matched already");
     assert_eq!(two.a.packet(B, Packet::Cts(cts)), out_of_place(id, "CTS"), "said twice");
-    let done = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0 });
+    let done = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0, shared: false });
     assert_eq!(two.a.packet(B, done), out_of_place(id, "DONE"), "this side writes");
     let demote =
         Demote { send_id, receive_id, attempt: 0, remaining: Interval::default(), errno: 0, for_good: false };
@@ -439,7 +439,7 @@ fn a_helper_comes_when_nothing_else_moves_and_now_and_then_to_look() {
     two.a.rest();
     leave(&mut two.a, false);
     assert_eq!(two.a.active(), 1, "who rests takes no turns");
-    let done = Packet::Done(Done { to: TransferKey::Send(two.send), attempt: 0 });
+    let done = Packet::Done(Done { to: TransferKey::Send(two.send), attempt: 0, shared: false });
     hand(&mut two.a, B, &[done]);
     assert!(matches!(run(&mut two.a).1.last(), Some(Action::CompleteSend { result: Ok(()), .. })));
 }

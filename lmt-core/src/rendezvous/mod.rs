@@ -47,5 +47,5 @@ mod types;
 
 pub use crate::identity::PeerKey;
 pub use machine::Machine;
-pub use packet::{MechanismTag, Packet, ReceiveId, Rts, SendId, TransferKey};
+pub use packet::{Cts, Done, MechanismTag, Packet, ReceiveId, Rts, SendId, TransferKey};
 pub use types::{Action, Candidates, Choice, Incoming, ProtocolError, Received, TransferError};

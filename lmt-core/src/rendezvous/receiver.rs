@@ -20,6 +20,8 @@ pub(super) struct Inbound {
     received_bytes: u64,
     /// The sender's cookie for the present attempt, unchecked.
     remote_cookie: Cookie,
+    /// Whether this end's memory is in shared buffers.
+    shared: bool,
 }
 
 impl Machine {
@@ -36,6 +38,7 @@ impl Machine {
             total_bytes: rts.total_bytes,
             received_bytes: interval.end,
             remote_cookie: rts.cookie,
+            shared: false,
         }));
         if interval.bytes() == 0 {
             self.has_received(id, false);
@@ -45,10 +48,17 @@ impl Machine {
         id
     }
 
+    /// A matched message comes into shared buffers, which its sender is to learn.
+    pub fn comes_into_shared(&mut self, id: ReceiveId) {
+        if let Some(inbound) = self.receives.get_mut(id.0) {
+            inbound.shared = true;
+        }
+    }
+
     /// A receive has matched a short message that came with the id of a
     /// synchronous send: lets its sender know.
     pub fn matched_eager(&mut self, peer: PeerKey, send_id: SendId) {
-        let packet = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0 });
+        let packet = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0, shared: false });
         self.actions.push_back(Action::Send { peer, packet });
     }
 
@@ -69,7 +79,8 @@ impl Machine {
         let remote = inbound.remote_cookie;
         if !matches!(model, Model::Get | Model::Stream) {
             let (send_id, receive_id, attempt) = (inbound.send_id, id, side.attempt);
-            let packet = Packet::Cts(Cts { send_id, receive_id, attempt, interval, cookie });
+            let packet =
+                Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared: inbound.shared, cookie });
             self.actions.push_back(Action::Send { peer, packet });
         }
         if model == Model::Put {
@@ -86,7 +97,11 @@ impl Machine {
         let Some(inbound) = self.receives.get(id.0) else { return };
         let (peer, attempt) = (inbound.side.peer, inbound.side.attempt);
         if !sender_knows {
-            let packet = Packet::Done(Done { to: TransferKey::Send(inbound.send_id), attempt });
+            let packet = Packet::Done(Done {
+                to: TransferKey::Send(inbound.send_id),
+                attempt,
+                shared: inbound.shared,
+            });
             self.actions.push_back(Action::Send { peer, packet });
         }
         self.complete(id);

@@ -275,7 +275,7 @@ impl Machine {
         match outgoing.remote {
             Some(remote) if model == Model::Put => {
                 self.finish(key);
-                let packet = Packet::Done(Done { to: TransferKey::Receive(remote), attempt });
+                let packet = Packet::Done(Done { to: TransferKey::Receive(remote), attempt, shared: false });
                 self.actions.push_back(Action::Send { peer, packet });
                 self.end_send(id, Ok(()));
             }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
-use crate::mechanism::{Abilities, Unavailable};
+use crate::mechanism::{Abilities, Reach, Unavailable};
 use crate::mechanisms::Standing;
 use crate::rendezvous::MechanismTag;
 
@@ -15,7 +15,7 @@ fn known(name: &'static str, models: &'static [Model], refusal: Option<i32>) -> 
             Standing { reason: Some(reason), ..Standing::default() }
         }
     };
-    KnownMechanism { name, tag: MechanismTag::of(name), models, standing }
+    KnownMechanism { name, tag: MechanismTag::of(name), models, reach: Reach::AnyMemory, standing }
 }
 
 fn explain(config: &Config, bytes: u64) -> Explanation {

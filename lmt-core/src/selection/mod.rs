@@ -15,14 +15,14 @@ mod way;
 
 pub use by_order::ByOrder;
 pub use decisions::{Decisions, Range};
-pub use explanation::{Explanation, NotTaken, Source, Taken, Why};
+pub use explanation::{Explanation, NOT_SHARED, NotTaken, Source, Taken, Why};
 pub use message::{Hints, Message, Reuse, Variant, Warmth};
 pub(crate) use table::Selection;
 pub use way::{WayName, WayNameError};
 
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
-use crate::mechanism::Model;
+use crate::mechanism::{Model, Reach, SharedEnds};
 use crate::mechanisms::Standing;
 use crate::rendezvous::MechanismTag;
 
@@ -35,6 +35,8 @@ pub struct KnownMechanism {
     pub tag: MechanismTag,
     /// The models it can do, the preferred one first.
     pub models: &'static [Model],
+    /// Which memory it copies from and to.
+    pub reach: Reach,
     /// What the two processes found out by trying; nothing before they met.
     pub standing: Standing,
 }
@@ -43,6 +45,11 @@ impl KnownMechanism {
     /// Whether a message can go to the peer in this model.
     pub fn allows(&self, model: Model) -> bool {
         self.models.contains(&model) && self.standing.ours.allow_sending(self.standing.theirs, model)
+    }
+
+    /// Whether messages between such ends can go by it, as far as memory counts.
+    pub fn reaches(&self, ends: SharedEnds) -> bool {
+        self.models.iter().any(|model| self.reach.allows(*model, ends))
     }
 
     /// Whether a message can go to the peer by this mechanism at all.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::mechanism::{Abilities, Model, Unavailable};
+use crate::mechanism::{Abilities, Model, Reach, Unavailable};
 use crate::mechanisms::Standing;
 use crate::rendezvous::MechanismTag;
 
@@ -9,7 +9,13 @@ const NONE: Abilities = Abilities { read: false, write: false, cooperate: false 
 fn note(ours: Abilities, theirs: Abilities, reason: Option<Unavailable>) -> Option<String> {
     let standing = Standing { ours, theirs, reason };
     let models = &[Model::Get, Model::Put];
-    half(&KnownMechanism { name: "copier", tag: MechanismTag::of("copier"), models, standing })
+    half(&KnownMechanism {
+        name: "copier",
+        tag: MechanismTag::of("copier"),
+        models,
+        reach: Reach::AnyMemory,
+        standing,
+    })
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lmt_core::config::Config;
 use lmt_core::cpu_set::CpuSet;
-use lmt_core::mechanism::{Abilities, Model, Unavailable};
+use lmt_core::mechanism::{Abilities, Model, Reach, Unavailable};
 use lmt_core::mechanisms::Standing;
 use lmt_core::rendezvous::MechanismTag;
 use lmt_core::selection::{Decisions, Explanation, KnownMechanism, Message, Policy, Situation, Taken};
@@ -23,13 +23,19 @@ const ABLE: Abilities = Abilities { read: true, write: true, cooperate: true };
 
 pub fn known(name: &'static str, models: &'static [Model]) -> KnownMechanism {
     let standing = Standing { ours: ABLE, theirs: ABLE, reason: None };
-    KnownMechanism { name, tag: MechanismTag::of(name), models, standing }
+    KnownMechanism { name, tag: MechanismTag::of(name), models, reach: Reach::AnyMemory, standing }
 }
 
 pub fn denied(name: &'static str) -> KnownMechanism {
     let reason = Unavailable { errno: libc_eperm(), sentence: format!("{name} was refused") };
     let standing = Standing { reason: Some(reason), ..Standing::default() };
-    KnownMechanism { name, tag: MechanismTag::of(name), models: &[Model::Get], standing }
+    KnownMechanism {
+        name,
+        tag: MechanismTag::of(name),
+        models: &[Model::Get],
+        reach: Reach::AnyMemory,
+        standing,
+    }
 }
 
 /// EPERM, which is 1 everywhere.

@@ -1,6 +1,7 @@
 //! Why each other mechanism is not taken.
 
-use lmt_core::selection::{KnownMechanism, NotTaken, Source, Warmth, Why};
+use lmt_core::mechanism::Model;
+use lmt_core::selection::{KnownMechanism, NOT_SHARED, NotTaken, Source, Warmth, Why};
 
 use super::explain::Case;
 use super::pair::means;
@@ -59,6 +60,9 @@ impl<'a> Case<'_, 'a> {
         }
         if self.ways_of(known).next().is_some() {
             return None;
+        }
+        if !known.reaches(self.message.shared) {
+            return Some((Why::NotShared, NOT_SHARED.to_owned()));
         }
         let is_beyond = self.plan.beyond.iter().any(|way| way.known.tag == known.tag);
         Some(match is_beyond {
