@@ -1,6 +1,5 @@
 //! Why each other mechanism is not taken.
 
-use lmt_core::mechanism::Model;
 use lmt_core::selection::{KnownMechanism, NOT_SHARED, NotTaken, Source, Warmth, Why};
 
 use super::explain::Case;
