@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
+use lmt_copy::Distance;
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::cursor::Cursor;
 use lmt_core::error::MemoryShort;
@@ -104,6 +105,7 @@ impl Mapping {
                 from: std::ptr::with_exposed_provenance(address),
                 to: to.as_ptr(),
                 bytes: piece.bytes as usize,
+                distance: Distance::Peer,
                 lent: PhantomData,
             })
         }))?;
@@ -135,6 +137,7 @@ impl Mapping {
                 from: from.as_ptr(),
                 to: std::ptr::with_exposed_provenance_mut(address),
                 bytes: piece.bytes as usize,
+                distance: Distance::Near,
                 lent: PhantomData,
             })
         }))?;
@@ -163,6 +166,8 @@ pub struct Piece<'a> {
     from: *const u8,
     to: *mut u8,
     bytes: usize,
+    /// Who reads it next: the peer, what goes into the pool.
+    distance: Distance,
     /// The call that lends it to the CPU.
     lent: PhantomData<&'a u8>,
 }
@@ -193,7 +198,7 @@ impl Piece<'_> {
         // are borrowed for as long as this piece's lifetime. A peer that breaks
         // the rules may write the mapping at the same time; bytes have no
         // invalid values, so only its own message is garbled.
-        unsafe { std::ptr::copy_nonoverlapping(self.from, self.to, self.bytes) };
+        unsafe { lmt_copy::copy_toward(self.to, self.from, self.bytes, self.distance) };
     }
 }
 

@@ -23,7 +23,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 pub use create::CreateError;
-pub(crate) use create::check_config;
+pub(crate) use create::{check_config, install_copier};
 pub use outgoing::{SendMode, SendOptions};
 pub use peer::EagerCounters;
 use receiving::Discards;
@@ -92,6 +92,7 @@ impl Engine {
         policy: Box<dyn Policy>,
     ) -> Result<Self, CreateError> {
         check_config(&config, &mechanisms)?;
+        install_copier(&config);
         if let Some(names) = &config.mechanisms {
             mechanisms.restrict(names);
         }
