@@ -119,13 +119,15 @@ pub unsafe fn copy_nonoverlapping(target: *mut u8, source: *const u8, bytes: usi
 /// meanwhile, any values of the bytes must do.
 #[inline]
 pub unsafe fn copy_toward(target: *mut u8, source: *const u8, bytes: usize, distance: Distance) {
-    if bytes <= SHORT_MOST_BYTES {
+    const FIRST: usize = SHORT_MOST_BYTES + 1;
+    // One comparison, for what has the least time for more.
+    if bytes.wrapping_sub(FIRST) <= LEAST_TABLE_BYTES - FIRST {
+        // SAFETY: the caller's promise. Becomes a call of `memcpy`.
+        unsafe { std::ptr::copy_nonoverlapping(source, target, bytes) };
+    } else if bytes <= SHORT_MOST_BYTES {
         out_of_line();
         // SAFETY: the caller's promise, and short.
         unsafe { short::copy(target, source, bytes) };
-    } else if bytes <= LEAST_TABLE_BYTES {
-        // SAFETY: the caller's promise. Becomes a call of `memcpy`.
-        unsafe { std::ptr::copy_nonoverlapping(source, target, bytes) };
     } else {
         // Relaxed: see `install`.
         let enter = LINES[distance as usize].enter.load(Ordering::Relaxed);

@@ -31,6 +31,7 @@ fn what_offsets_stand_for_is_what_they_are() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri's time says nothing")]
 fn a_measurement_covers_all_that_is_here_and_its_table_can_be_written() {
     let effort = Effort { turns: 1, turn: Duration::ZERO, most_bytes: 2 << 20 };
     let (copier, measurements) = measure(effort);

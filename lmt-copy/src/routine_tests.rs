@@ -18,6 +18,9 @@ fn available() -> Vec<Routine> {
     here
 }
 
+/// Miri takes its time over each byte.
+const MOST_BYTES: usize = if cfg!(miri) { 2000 } else { 200_000 };
+
 fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at * 31 + at / 251 + 1) as u8).collect()
 }
@@ -48,6 +51,7 @@ fn toward(distance: Distance) -> impl Fn(*mut u8, *const u8, usize) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no pages that must not be touched")]
 fn every_length_is_copied_and_nothing_beside_it_is_touched() {
     // One end of each at a page that must not be touched: at the back, then at
     // the front.
@@ -71,6 +75,7 @@ fn every_length_is_copied_and_nothing_beside_it_is_touched() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it takes Miri an hour")]
 fn every_alignment_of_both_sides_is_right() {
     for routine in available() {
         for from_at in 0..64 {
@@ -88,11 +93,11 @@ fn every_alignment_of_both_sides_is_right() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 200 }))]
     #[test]
     fn any_length_at_any_place_is_as_the_portable_routine_has_it(
         which in 0usize..Routine::ALL.len(), from_at in 0usize..5000, to_at in 0usize..5000,
-        bytes in prop_oneof![0usize..1100, 0usize..200_000],
+        bytes in prop_oneof![0usize..1100, 0..MOST_BYTES],
     ) {
         let routine = Some(Routine::ALL[which]).filter(|r| r.is_available()).unwrap_or_default();
         check(run(routine), from_at, to_at, bytes);

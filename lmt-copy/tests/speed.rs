@@ -68,8 +68,10 @@ fn of_one_table() {
     lmt_copy::install(copier.clone()).expect("this process copies by nothing else");
     let whole = EFFORT.most_bytes + 2 * PAGE_BYTES;
     let mut memory = (vec![1; whole], vec![2; whole]);
+    // Length and place, and its least ratio.
+    type Found = ((usize, (usize, usize)), f64);
     let places = lengths().into_iter().flat_map(|bytes| OFFSETS.map(|offsets| (bytes, offsets)));
-    let mut least: Vec<((usize, (usize, usize)), f64)> = places.map(|place| (place, f64::INFINITY)).collect();
+    let mut least: Vec<Found> = places.map(|place| (place, f64::INFINITY)).collect();
     for _ in 0..ATTEMPTS {
         // What disturbed one measurement is over when its turn comes again.
         for (place, least) in least.iter_mut().filter(|(_, least)| *least > MOST_RATIO) {
