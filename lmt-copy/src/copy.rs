@@ -161,13 +161,27 @@ unsafe extern "C" fn by_table<const DISTANCE: usize>(
     match row.routine(class_of(bytes)) {
         // SAFETY: the caller's promise.
         Routine::Libc => unsafe { (line.libc)(target, source, bytes) },
-        routine => {
-            // SAFETY: the caller's promise; rows have only routines that are
-            // available, and so many bytes are long enough for each.
-            unsafe { routine.run_long(target.cast(), source.cast(), bytes) };
-            target
-        }
+        // SAFETY: the caller's promise; rows have only routines that are
+        // available.
+        routine => unsafe { by_routine(target, source, bytes, routine) },
     }
+}
+
+/// On its own, so that the way to the C library's needs no stack.
+///
+/// # Safety
+/// As for [`copy_toward`]; `bytes` is above [`LEAST_TABLE_BYTES`], and the routine
+/// available.
+#[inline(never)]
+unsafe fn by_routine(
+    target: *mut c_void,
+    source: *const c_void,
+    bytes: usize,
+    routine: Routine,
+) -> *mut c_void {
+    // SAFETY: the caller's promise; so many bytes are long enough for each.
+    unsafe { routine.run_long(target.cast(), source.cast(), bytes) };
+    target
 }
 
 /// Copies `bytes` bytes between places that may overlap: as
