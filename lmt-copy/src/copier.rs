@@ -91,9 +91,9 @@ pub(crate) const CLASSES: usize = (LARGEST_CLASS_BYTES.ilog2() - LEAST_POWER) as
 /// The class of a length above [`LEAST_TABLE_BYTES`].
 #[inline]
 pub(crate) fn class_of(bytes: usize) -> usize {
-    // The exponent of the power of two that is at least `bytes`.
-    let power = usize::BITS - (bytes - 1).leading_zeros();
-    ((power.saturating_sub(LEAST_POWER + 1)) as usize).min(CLASSES - 1)
+    // The exponent of the power of two that is at least `bytes`, less one.
+    let power = ((bytes - 1) | LEAST_TABLE_BYTES).ilog2();
+    ((power - LEAST_POWER) as usize).min(CLASSES - 1)
 }
 
 /// The lengths of a class: more than the first, up to the second.
@@ -152,6 +152,17 @@ impl Copier {
             return Routine::Libc;
         }
         self.row(distance, alignment).routine(class_of(bytes))
+    }
+
+    /// The lengths, more than the first and up to the second, out of which the C
+    /// library's copies all of this distance; if it does not copy all.
+    pub(crate) fn hull(&self, distance: Distance) -> Option<(usize, usize)> {
+        let is_libc = |class: usize| {
+            Alignment::ALL.into_iter().all(|a| self.row(distance, a).routine(class) == Routine::Libc)
+        };
+        let mut others = (0..CLASSES).filter(|class| !is_libc(*class));
+        let first = others.next()?;
+        Some((bounds(first).0, bounds(others.next_back().unwrap_or(first)).1))
     }
 
     pub(crate) fn row(&self, distance: Distance, alignment: Alignment) -> Row {

@@ -3,9 +3,9 @@
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::copier::{Alignment, Copier, Distance, LEAST_TABLE_BYTES, Row, class_of};
+use crate::copier::{Alignment, Copier, Distance, Row, class_of};
 use crate::routine::Routine;
 use crate::short::{self, SHORT_MOST_BYTES};
 
@@ -30,19 +30,19 @@ unsafe extern "C" fn memcpy(target: *mut c_void, source: *const c_void, bytes: u
 }
 
 /// What [`CHOSEN`] says for one distance, in one cache line. A copy that fills
-/// the cache has no line to spare: so a process that has chosen nothing reads
-/// this one, where a call of the C library's would read its address, and one that
-/// has chosen reads no other either.
+/// the cache has no line to spare: so the C library's address, which a call of it
+/// would read elsewhere, is here as well.
 #[repr(C, align(64))]
 struct Line {
-    /// A [`Long`] for every copy above [`LEAST_TABLE_BYTES`]: the C library's
-    /// until something else is chosen, then the distance's own, which looks into
-    /// `rows`. Stored by [`install`] alone.
-    enter: AtomicPtr<()>,
     /// The C library's.
     libc: Long,
-    /// For each alignment a [`Row`] of routines that are available. Stored by
-    /// [`install`] alone.
+    /// The lengths that `rows` has something for: so many bytes, from `above`
+    /// on. None until something is chosen. Stored by [`install`] alone, like
+    /// the other two.
+    span: AtomicUsize,
+    /// The first of these lengths.
+    from: AtomicUsize,
+    /// For each alignment a [`Row`] of routines that are available.
     rows: [AtomicU64; Alignment::ALL.len()],
 }
 
@@ -50,15 +50,8 @@ const _: () = assert!(size_of::<Line>() == 64);
 
 static LINES: [Line; Distance::ALL.len()] = [const {
     let rows = [const { AtomicU64::new(Row::LIBC.0) }; Alignment::ALL.len()];
-    Line { enter: AtomicPtr::new(memcpy as *mut ()), libc: memcpy, rows }
+    Line { libc: memcpy, span: AtomicUsize::new(0), from: AtomicUsize::new(0), rows }
 }; Distance::ALL.len()];
-
-/// The distances' own: by [`Distance`].
-const BY_TABLE: [Long; Distance::ALL.len()] = [
-    by_table::<{ Distance::Near as usize }>,
-    by_table::<{ Distance::Peer as usize }>,
-    by_table::<{ Distance::Away as usize }>,
-];
 
 /// The process has chosen before, and otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,17 +71,16 @@ impl std::error::Error for AlreadyInstalled {}
 /// [`AlreadyInstalled`] if it has chosen otherwise before; that stays.
 pub fn install(copier: Copier) -> Result<(), AlreadyInstalled> {
     let chosen = CHOSEN.get_or_init(|| copier.clone());
-    for ((distance, line), by_table) in Distance::ALL.into_iter().zip(&LINES).zip(BY_TABLE) {
-        let is_plain =
-            Alignment::ALL.into_iter().all(|alignment| chosen.row(distance, alignment) == Row::LIBC);
+    for (distance, line) in Distance::ALL.into_iter().zip(&LINES) {
+        // Relaxed, like the others: whatever a copy sees of a line, each routine
+        // of its rows is available and copies the same bytes, and the lengths are
+        // above the least; and all that install here store the same.
         for alignment in Alignment::ALL {
-            // Relaxed, like the next: whatever a copy sees of the rows, each of
-            // its routines is available and copies the same bytes; and all that
-            // install here store the same.
             line.rows[alignment as usize].store(chosen.row(distance, alignment).0, Ordering::Relaxed);
         }
-        if !is_plain {
-            line.enter.store(by_table as *mut (), Ordering::Relaxed);
+        if let Some((above, up_to)) = chosen.hull(distance) {
+            line.from.store(above + 1, Ordering::Relaxed);
+            line.span.store(up_to - above, Ordering::Relaxed);
         }
     }
     if *chosen == copier { Ok(()) } else { Err(AlreadyInstalled) }
@@ -119,69 +111,42 @@ pub unsafe fn copy_nonoverlapping(target: *mut u8, source: *const u8, bytes: usi
 /// meanwhile, any values of the bytes must do.
 #[inline]
 pub unsafe fn copy_toward(target: *mut u8, source: *const u8, bytes: usize, distance: Distance) {
-    const FIRST: usize = SHORT_MOST_BYTES + 1;
-    // One comparison, for what has the least time for more.
-    if bytes.wrapping_sub(FIRST) <= LEAST_TABLE_BYTES - FIRST {
-        // SAFETY: the caller's promise. Becomes a call of `memcpy`.
-        unsafe { std::ptr::copy_nonoverlapping(source, target, bytes) };
-    } else if bytes <= SHORT_MOST_BYTES {
-        out_of_line();
+    if bytes <= SHORT_MOST_BYTES {
         // SAFETY: the caller's promise, and short.
         unsafe { short::copy(target, source, bytes) };
-    } else {
-        // Relaxed: see `install`.
-        let enter = LINES[distance as usize].enter.load(Ordering::Relaxed);
-        // SAFETY: only functions of this type are ever stored there.
-        let enter = unsafe { std::mem::transmute::<*mut (), Long>(enter) };
+        return;
+    }
+    let line = &LINES[distance as usize];
+    // Relaxed: see `install`.
+    let (from, span) = (line.from.load(Ordering::Relaxed), line.span.load(Ordering::Relaxed));
+    if bytes.wrapping_sub(from) < span {
         // SAFETY: the caller's promise.
-        unsafe { enter(target.cast(), source.cast(), bytes) };
+        unsafe { by_table(target, source, bytes, line) };
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { (line.libc)(target.cast(), source.cast(), bytes) };
     }
 }
 
-/// Has the compiler lay out the branch that calls it behind the others: a short
-/// copy gains more than a jump from what it leaves out, and what calls the C
-/// library's has no time to lose.
-#[cold]
-#[inline(always)]
-const fn out_of_line() {}
-
-/// Copies more than [`LEAST_TABLE_BYTES`] by the rows of one distance.
+/// Copies by the rows of one distance; up to [`LEAST_TABLE_BYTES`], which a copy
+/// may see while another thread installs a table, by the C library.
 ///
 /// # Safety
 /// As for [`copy_toward`].
-unsafe extern "C" fn by_table<const DISTANCE: usize>(
-    target: *mut c_void,
-    source: *const c_void,
-    bytes: usize,
-) -> *mut c_void {
-    let line = &LINES[DISTANCE];
+#[inline(never)]
+unsafe fn by_table(target: *mut u8, source: *const u8, bytes: usize, line: &Line) {
     let alignment = Alignment::of(target.addr(), source.addr());
     // Relaxed: see `install`.
     let row = Row(line.rows[alignment as usize].load(Ordering::Relaxed));
     match row.routine(class_of(bytes)) {
         // SAFETY: the caller's promise.
-        Routine::Libc => unsafe { (line.libc)(target, source, bytes) },
+        Routine::Libc => unsafe {
+            (line.libc)(target.cast(), source.cast(), bytes);
+        },
         // SAFETY: the caller's promise; rows have only routines that are
-        // available.
-        routine => unsafe { by_routine(target, source, bytes, routine) },
+        // available, and `bytes` is above 256.
+        routine => unsafe { routine.run_long(target, source, bytes) },
     }
-}
-
-/// On its own, so that the way to the C library's needs no stack.
-///
-/// # Safety
-/// As for [`copy_toward`]; `bytes` is above [`LEAST_TABLE_BYTES`], and the routine
-/// available.
-#[inline(never)]
-unsafe fn by_routine(
-    target: *mut c_void,
-    source: *const c_void,
-    bytes: usize,
-    routine: Routine,
-) -> *mut c_void {
-    // SAFETY: the caller's promise; so many bytes are long enough for each.
-    unsafe { routine.run_long(target.cast(), source.cast(), bytes) };
-    target
 }
 
 /// Copies `bytes` bytes between places that may overlap: as

@@ -15,7 +15,7 @@ fn a_process_chooses_once_and_copies_by_it() {
     assert_eq!(installed(), Some(&copier));
     assert_eq!(install(Copier::default()), Err(AlreadyInstalled));
     assert_eq!(installed(), Some(&copier), "the first stays");
-    for bytes in [0, 1, 48, 49, 2048, 2049, 4096, 4097, 4999] {
+    for bytes in [0, 1, 32, 33, 64, 65, 128, 129, 256, 257, 2048, 2049, 4096, 4097, 4999] {
         let mut target = vec![0; bytes];
         assert_eq!(copy_slice(&mut target, &source), bytes);
         assert_eq!(target, source[..bytes]);

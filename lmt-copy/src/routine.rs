@@ -30,9 +30,6 @@ impl Routine {
     pub const ALL: [Self; 6] =
         [Self::Libc, Self::Portable, Self::RepMovsb, Self::Avx2, Self::Avx512, Self::NonTemporal];
 
-    /// What only [`Self::run`]'s short copies are shorter than, in bytes.
-    const LEAST_BYTES: usize = 256;
-
     /// Its name in configuration files.
     pub const fn name(self) -> &'static str {
         match self {
@@ -82,8 +79,8 @@ impl Routine {
         }
     }
 
-    /// Copies `bytes` bytes in this way; fewer than 256 as the C library does, or
-    /// inline, whatever the routine.
+    /// Copies `bytes` bytes in this way; up to [`crate::SHORT_MOST_BYTES`] as all
+    /// short copies are, whatever the routine.
     ///
     /// # Panics
     /// This machine cannot run it ([`Self::is_available`]).
@@ -98,10 +95,9 @@ impl Routine {
             unsafe { short::copy(target, source, bytes) };
             return;
         }
-        let routine = if bytes < Self::LEAST_BYTES { Self::Libc } else { self };
         // SAFETY: the caller's promise; it was found to be available, and is
-        // long enough unless it is the C library's.
-        unsafe { routine.run_long(target, source, bytes) };
+        // long enough.
+        unsafe { self.run_long(target, source, bytes) };
     }
 
     /// [`Self::run`] without looking.

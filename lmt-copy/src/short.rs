@@ -2,12 +2,12 @@
 #![allow(unsafe_code)] // Follows the addresses that its caller vouches for.
 
 use crate::blocks::Block;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::x86;
 
-/// The longest copy that is made inline, in bytes.
-///
-/// What the C library gains from wider registers outweighs its call from 64
-/// bytes on; `docs/copy.md` has the figures.
-pub const SHORT_MOST_BYTES: usize = 48;
+/// The longest copy that is made inline, in bytes, where the CPU has moves of 32
+/// bytes; without them it is the half.
+pub const SHORT_MOST_BYTES: usize = 256;
 
 const BLOCK_BYTES: usize = size_of::<Block>();
 
@@ -15,7 +15,7 @@ const BLOCK_BYTES: usize = size_of::<Block>();
 ///
 /// Of each class of lengths the first and the last blocks are copied, which
 /// overlap where the length is no multiple of them: so a length takes one way
-/// through at most four comparisons, and no loop.
+/// through a few comparisons, and no loop.
 ///
 /// # Safety
 /// `source` is valid for reads and `target` for writes of `bytes` bytes, and
@@ -26,16 +26,66 @@ pub(crate) unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
     if bytes < BLOCK_BYTES {
         // SAFETY: as this function's caller has promised; below 16.
         unsafe { below_16(target, source, bytes) }
-        return;
+    } else if bytes <= 2 * BLOCK_BYTES {
+        // SAFETY: from 16 to 32 bytes.
+        unsafe { ends::<Block>(target, source, bytes) }
+    } else {
+        // SAFETY: from 33 to 256 bytes.
+        unsafe { above_32(target, source, bytes) }
     }
-    if bytes > 2 * BLOCK_BYTES {
-        let (to, from) = (target.wrapping_add(BLOCK_BYTES), source.wrapping_add(BLOCK_BYTES));
-        // SAFETY: more than 32 bytes are there, so a block from byte 16 on is.
-        unsafe { block::<Block>(to, from) };
+}
+
+/// # Safety
+/// As for [`copy`], with `bytes` above 32.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+unsafe fn above_32(target: *mut u8, source: *const u8, bytes: usize) {
+    if !x86::is_wide() {
+        // SAFETY: the caller's promise.
+        unsafe { without_wide_moves(target, source, bytes) }
+    } else if bytes <= 64 {
+        // SAFETY: from 33 to 64 bytes; the CPU has the moves.
+        unsafe { x86::first_and_last_32(target, source, bytes) }
+    } else if bytes <= 128 {
+        // SAFETY: from 65 to 128 bytes; the CPU has the moves.
+        unsafe { x86::first_and_last_64(target, source, bytes) }
+    } else {
+        // SAFETY: from 129 to 256 bytes; the CPU has the moves.
+        unsafe { x86::first_and_last_128(target, source, bytes) }
     }
-    // SAFETY: from 16 to 48 bytes: with the middle block above, the first and
-    // the last cover all.
-    unsafe { ends::<Block>(target, source, bytes) };
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+use blocks_above_32 as above_32;
+
+/// On a CPU of x86-64 without AVX; or this is the first such copy, which finds
+/// out. Its caller keeps nothing across it, as across a call of `memcpy`.
+///
+/// # Safety
+/// As for [`copy`], with `bytes` above 32.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cold]
+#[inline(never)]
+unsafe fn without_wide_moves(target: *mut u8, source: *const u8, bytes: usize) {
+    x86::find_width();
+    // SAFETY: the caller's promise.
+    unsafe { blocks_above_32(target, source, bytes) }
+}
+
+/// # Safety
+/// As for [`copy`], with `bytes` above 32.
+#[inline(always)]
+unsafe fn blocks_above_32(target: *mut u8, source: *const u8, bytes: usize) {
+    if bytes <= 4 * BLOCK_BYTES {
+        // SAFETY: from 33 to 64 bytes, and two blocks are 32.
+        unsafe { ends::<[Block; 2]>(target, source, bytes) }
+    } else if bytes <= 8 * BLOCK_BYTES {
+        // SAFETY: from 65 to 128 bytes, and four blocks are 64.
+        unsafe { ends::<[Block; 4]>(target, source, bytes) }
+    } else {
+        // SAFETY: the caller's promise. Becomes a call of `memcpy`.
+        unsafe { std::ptr::copy_nonoverlapping(source, target, bytes) }
+    }
 }
 
 /// # Safety

@@ -1,9 +1,10 @@
-//! The routines that need instructions of x86-64 which not every CPU has. All of
-//! them copy at least 256 bytes.
+//! What needs instructions of x86-64 that not every CPU has: the routines, which
+//! copy at least 256 bytes, and the short copies' wide moves.
 #![allow(unsafe_code)] // Such instructions, and assembly.
 
 use std::arch::asm;
 use std::arch::x86_64::{__m256i, _mm_sfence, _mm256_stream_si256};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::blocks;
 
@@ -53,8 +54,8 @@ pub(crate) unsafe fn avx512(target: *mut u8, source: *const u8, bytes: usize) {
     // the distance from target to source, modulo 2^64, so `source + at` is where
     // `at`'s bytes come from. All loads and stores of rounds are thus within what
     // the caller vouches for; the stores of a round are aligned to 64 as `at`
-    // is. Registers 0 to 7 and the flags are declared as changed; `vzeroupper`
-    // leaves the upper halves of 0 to 15 as the ABI has them; the stack is not
+    // is. Registers 0 to 7 and the flags are declared as changed; so is
+    // what `vzeroupper` changes, the upper halves of 0 to 15; the stack is not
     // used.
     unsafe {
         asm!(
@@ -97,6 +98,8 @@ pub(crate) unsafe fn avx512(target: *mut u8, source: *const u8, bytes: usize) {
             last = out(reg) _,
             out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
             out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
             options(nostack),
         );
     }
@@ -135,3 +138,72 @@ pub(crate) unsafe fn non_temporal(target: *mut u8, source: *const u8, bytes: usi
     // SAFETY: the last round's bytes: `bytes` is more than a round.
     unsafe { blocks::copy::<__m256i>(to, from, ROUND_BYTES) };
 }
+
+/// Whether the CPU is known to have moves of 32 bytes.
+static WIDE: Wide = Wide(AtomicBool::new(false));
+
+/// In a cache line of its own: copies of some tens of bytes read it, and nobody
+/// writes it but once.
+#[repr(align(64))]
+struct Wide(AtomicBool);
+
+/// Whether the functions of [`first_and_last_32`]'s kind can be called: known
+/// since [`find_width`].
+#[inline(always)]
+pub(crate) fn is_wide() -> bool {
+    // Relaxed, as is the store: it says something of the CPU, and of no memory.
+    WIDE.0.load(Ordering::Relaxed)
+}
+
+/// Finds out what [`is_wide`] says from now on.
+pub(crate) fn find_width() {
+    if std::arch::is_x86_feature_detected!("avx") {
+        WIDE.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Defines a function that copies the first and the last so many blocks of 32
+/// bytes: all loads go before all stores. In assembly, since a function with a
+/// target feature is not inlined into one without.
+macro_rules! first_and_last {
+    ($name:ident, $bytes:literal, [$($first:literal at $first_at:literal),+], [$($last:literal at $last_at:literal),+]) => {
+        #[doc = concat!("Copies the first and the last ", $bytes, " bytes, which may overlap.")]
+        ///
+        /// # Safety
+        /// `source` is valid for reads and `target` for writes of `bytes` bytes,
+        #[doc = concat!("at least ", $bytes, ", and the two do not overlap. The CPU has AVX: [`is_wide`].")]
+        #[inline(always)]
+        pub(crate) unsafe fn $name(target: *mut u8, source: *const u8, bytes: usize) {
+            // SAFETY: reads and writes the first and the last of the bytes that
+            // the caller vouches for, which are at least as many; the blocks
+            // before the end are those behind it with their distance taken off.
+            // The registers that are written are declared, and with them all
+            // whose upper halves `vzeroupper` clears; flags and stack are left.
+            unsafe {
+                asm!(
+                    $(concat!("vmovdqu ymm", $first, ", [{source} + ", $first_at, "]"),)+
+                    $(concat!("vmovdqu ymm", $last, ", [{source} + {bytes} - ", $last_at, "]"),)+
+                    $(concat!("vmovdqu [{target} + ", $first_at, "], ymm", $first),)+
+                    $(concat!("vmovdqu [{target} + {bytes} - ", $last_at, "], ymm", $last),)+
+                    "vzeroupper",
+                    source = in(reg) source,
+                    target = in(reg) target,
+                    bytes = in(reg) bytes,
+                    out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                    out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                    out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                    out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                    options(nostack, preserves_flags),
+                );
+            }
+        }
+    };
+}
+
+first_and_last!(first_and_last_32, 32, [0 at 0], [1 at 32]);
+first_and_last!(first_and_last_64, 64, [0 at 0, 1 at 32], [2 at 64, 3 at 32]);
+first_and_last!(
+    first_and_last_128, 128,
+    [0 at 0, 1 at 32, 2 at 64, 3 at 96],
+    [4 at 128, 5 at 96, 6 at 64, 7 at 32]
+);

@@ -1,9 +1,12 @@
 //! The memory that measurements copy within.
 #![allow(unsafe_code)] // Copies between its two halves by each routine.
 
+use std::hint::black_box;
+
 use super::{AWAY_ROTATION, Effort};
 use crate::copier::Distance;
 use crate::routine::Routine;
+use crate::short::SHORT_MOST_BYTES;
 
 const PAGE_BYTES: usize = 4096;
 
@@ -43,21 +46,23 @@ impl Arena {
         let places =
             if distance == Distance::Away { (self.bytes / bytes).clamp(1, AWAY_ROTATION) } else { 1 };
         let step = (self.bytes - bytes) / places.max(2).saturating_sub(1) / PAGE_BYTES * PAGE_BYTES;
-        let copy = |turn: &mut usize, routine: Routine| {
-            *turn = (*turn + 1) % places;
-            let from = source.wrapping_add(from_page + from_at + *turn * step);
-            let to = target.wrapping_add(to_page + to_at + *turn * step);
-            // SAFETY: each of the two has two pages more than `self.bytes`; the
-            // places before the copy take less than two pages, and `turn * step`
-            // at most `self.bytes - bytes`. They are two vectors, the target's
-            // borrowed exclusively by `self`. The routine is available: `run`
-            // looks.
-            unsafe { routine.run(to, from, std::hint::black_box(bytes)) };
+        assert!(bytes > SHORT_MOST_BYTES && routines.iter().all(|routine| routine.is_available()));
+        let (from, to) = (source.wrapping_add(from_page + from_at), target.wrapping_add(to_page + to_at));
+        let copies = |routine: Routine| {
+            let mut place = 0;
+            move || {
+                place = if place + 1 < places { place + 1 } else { 0 };
+                let (to, from) = (to.wrapping_add(place * step), from.wrapping_add(place * step));
+                // SAFETY: each of the two has two pages more than `self.bytes`;
+                // the places before the copy take less than two pages, and
+                // `place * step` at most `self.bytes - bytes`. They are two
+                // vectors, the target's borrowed exclusively by `self`. The
+                // routine is available and the length not short: see above.
+                unsafe { routine.run_long(to, from, black_box(bytes)) };
+            }
         };
-        let (mut turn, mut turn_of_libc) = (0, 0);
         let ratio = |routine: &Routine| {
-            let ours = || copy(&mut turn, *routine);
-            super::paired_ratio(effort, ours, || copy(&mut turn_of_libc, Routine::Libc))
+            super::paired_ratio(effort, copies(black_box(*routine)), copies(black_box(Routine::Libc)))
         };
         routines.iter().map(ratio).collect()
     }
