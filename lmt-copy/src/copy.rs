@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::copier::{Alignment, Copier, Distance, Row, class_of};
-use crate::routine::Routine;
 use crate::short::{self, SHORT_MOST_BYTES};
 
 /// The process's choice; empty: the C library's for all.
@@ -120,33 +119,30 @@ pub unsafe fn copy_toward(target: *mut u8, source: *const u8, bytes: usize, dist
     // Relaxed: see `install`.
     let (from, span) = (line.from.load(Ordering::Relaxed), line.span.load(Ordering::Relaxed));
     if bytes.wrapping_sub(from) < span {
-        // SAFETY: the caller's promise.
-        unsafe { by_table(target, source, bytes, line) };
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { (line.libc)(target.cast(), source.cast(), bytes) };
+        let alignment = Alignment::of(target.addr(), source.addr());
+        // Relaxed: see `install`.
+        let row = Row(line.rows[alignment as usize].load(Ordering::Relaxed));
+        if row != Row::LIBC {
+            // SAFETY: the caller's promise; the row is a line's, and `bytes` more
+            // than short.
+            unsafe { by_row(target, source, bytes, row) };
+            return;
+        }
     }
+    // SAFETY: the caller's promise.
+    unsafe { (line.libc)(target.cast(), source.cast(), bytes) };
 }
 
-/// Copies by the rows of one distance; up to [`LEAST_TABLE_BYTES`], which a copy
-/// may see while another thread installs a table, by the C library.
+/// Copies by one of [`LINES`]' rows.
 ///
 /// # Safety
-/// As for [`copy_toward`].
+/// As for [`copy_toward`]; the row's routines are available, and `bytes` is above
+/// [`SHORT_MOST_BYTES`].
 #[inline(never)]
-unsafe fn by_table(target: *mut u8, source: *const u8, bytes: usize, line: &Line) {
-    let alignment = Alignment::of(target.addr(), source.addr());
-    // Relaxed: see `install`.
-    let row = Row(line.rows[alignment as usize].load(Ordering::Relaxed));
-    match row.routine(class_of(bytes)) {
-        // SAFETY: the caller's promise.
-        Routine::Libc => unsafe {
-            (line.libc)(target.cast(), source.cast(), bytes);
-        },
-        // SAFETY: the caller's promise; rows have only routines that are
-        // available, and `bytes` is above 256.
-        routine => unsafe { routine.run_long(target, source, bytes) },
-    }
+unsafe fn by_row(target: *mut u8, source: *const u8, bytes: usize, row: Row) {
+    let routine = row.routine(class_of(bytes));
+    // SAFETY: the caller's promise.
+    unsafe { routine.run_long(target, source, bytes) };
 }
 
 /// Copies `bytes` bytes between places that may overlap: as

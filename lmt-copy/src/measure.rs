@@ -50,7 +50,7 @@ pub struct Measurement {
 /// A routine replaces the C library's where it takes at most so much of its time
 /// in the mean, and nowhere more than [`WORST_RATIO`].
 const MEAN_RATIO: f64 = 0.95;
-const WORST_RATIO: f64 = 0.99;
+const WORST_RATIO: f64 = 1.0;
 /// From here on copies that nobody reads soon are measured, in bytes: shorter
 /// ones leave most of a cache as it is.
 const AWAY_FROM_BYTES: usize = 1 << 20;
@@ -164,25 +164,35 @@ pub fn probe() -> &'static Copier {
 
 /// The lengths that [`probe`] looks at, in bytes: of all alignments, and of
 /// aliased copies.
-const PIECE_MOST_BYTES: usize = 16 << 10;
+const PIECE_MOST_BYTES: usize = 8 << 10;
 const ALIASED_MOST_BYTES: usize = 256 << 10;
+/// Up to here [`probe`] looks for copies that are slow by a multiple, in bytes;
+/// longer ones take so long that they are taken for as slow.
+const MULTIPLE_MOST_BYTES: usize = 64 << 10;
+/// What takes at most so much of the C library's time is better beyond doubt.
+const DOUBTLESS_RATIO: f64 = 0.9;
 
 fn probe_class(arena: &mut Arena, class: usize, routine: Routine, copier: &mut Copier) {
     const EFFORT: Effort = Effort { turns: 5, turn: Duration::ZERO, most_bytes: PIECE_MOST_BYTES };
     // A multiple is no accident, so one turn does.
     const OF_MULTIPLE: Effort = Effort { turns: 1, ..EFFORT };
-    let bytes = bounds(class).1;
+    let (above, bytes) = bounds(class);
+    let near = Distance::Near;
     let [worst_at, common_at, _] = offsets(Alignment::Aliased);
-    let is_slow_aliased = arena.ratios(OF_MULTIPLE, &[routine], bytes, worst_at, Distance::Near)[0] <= 0.5
-        && arena.ratios(EFFORT, &[routine], bytes, common_at, Distance::Near)[0] <= 1.0;
-    for distance in Distance::ALL.into_iter().filter(|_| is_slow_aliased) {
-        copier.set(distance, Alignment::Aliased, class, routine);
+    let is_slow = if bytes <= MULTIPLE_MOST_BYTES {
+        arena.ratios(OF_MULTIPLE, &[routine], bytes, worst_at, near)[0] <= 0.5
+    } else {
+        copier.routine(near, Alignment::Aliased, above) == routine
+    };
+    if is_slow && arena.ratios(EFFORT, &[routine], bytes, common_at, near)[0] <= 1.0 {
+        Distance::ALL
+            .into_iter()
+            .for_each(|distance| copier.set(distance, Alignment::Aliased, class, routine));
     }
     for alignment in [Alignment::Same, Alignment::Other].into_iter().filter(|_| bytes <= PIECE_MOST_BYTES) {
-        let found = of_class(arena, EFFORT, class, alignment, Distance::Near, &[routine]);
-        for distance in Distance::ALL {
-            choose(copier, class, distance, &found);
-        }
+        let mut found = of_class(arena, EFFORT, class, alignment, near, &[routine]);
+        found.retain(|m| m.mean_ratio <= DOUBTLESS_RATIO);
+        Distance::ALL.into_iter().for_each(|distance| choose(copier, class, distance, &found));
     }
 }
 

@@ -87,7 +87,7 @@ fn every_alignment_of_both_sides_is_right() {
     }
     for from_at in 0..64 {
         for to_at in 0..64 {
-            check(toward(Distance::Near), from_at, to_at, (from_at + to_at * 3) % 64);
+            check(toward(Distance::Near), from_at, to_at, (from_at * 7 + to_at * 31) % 300);
         }
     }
 }

@@ -7,6 +7,8 @@
 
 use std::hint::black_box;
 use std::process::Command;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicPtr, AtomicUsize};
 use std::time::{Duration, Instant};
 
 use lmt_copy::{Alignment, Distance, Effort, Plan, Routine, paired_ratio};
@@ -45,16 +47,34 @@ fn ratio(memory: &mut (Vec<u8>, Vec<u8>), bytes: usize, (from_at, to_at): (usize
     let source = source.wrapping_add(page(source) + from_at);
     let target = memory.1.as_mut_ptr();
     let target = target.wrapping_add(page(target) + to_at);
-    // SAFETY: both vectors have two pages more than the longest copy, and the
-    // places before it take less.
-    let ours = move || unsafe {
-        lmt_copy::copy_nonoverlapping(black_box(target), black_box(source), black_box(bytes));
+    // Both read what they copy from one place, so that neither has more on the
+    // stack than the other.
+    let place = (AtomicPtr::new(target), AtomicPtr::new(source.cast_mut()), AtomicUsize::new(bytes));
+    let place = black_box(&place);
+    let get = || (place.0.load(Relaxed), place.1.load(Relaxed).cast_const(), place.2.load(Relaxed));
+    let ours = || {
+        let (target, source, bytes) = get();
+        // SAFETY: both vectors have two pages more than the longest copy, and
+        // the places before it take less.
+        unsafe { lmt_copy::copy_nonoverlapping(target, source, bytes) };
     };
-    // SAFETY: as above. With a length that is not known it calls `memcpy`.
-    let theirs = move || unsafe {
-        std::ptr::copy_nonoverlapping(black_box(source), black_box(target), black_box(bytes));
+    let theirs = || {
+        let (target, source, bytes) = get();
+        // SAFETY: as above. With a length that is not known it calls `memcpy`.
+        unsafe { std::ptr::copy_nonoverlapping(source, target, bytes) };
     };
     paired_ratio(EFFORT, ours, theirs)
+}
+
+/// Calls `measure` with the stack so many times 400 bytes further down: where a
+/// return address and the target share the lower bits of their addresses, loads
+/// wait for stores, of one of the two routines alone.
+#[inline(never)]
+fn deeper<T>(times: u32, measure: &mut dyn FnMut() -> T) -> T {
+    let room = black_box([0u8; 400]);
+    let value = if times == 0 { measure() } else { deeper(times - 1, measure) };
+    black_box(&room);
+    value
 }
 
 /// Measures every length and place under one table; prints what is exceeded.
@@ -74,10 +94,10 @@ fn of_one_table() {
     type Found = ((usize, (usize, usize)), f64);
     let places = lengths().into_iter().flat_map(|bytes| OFFSETS.map(|offsets| (bytes, offsets)));
     let mut least: Vec<Found> = places.map(|place| (place, f64::INFINITY)).collect();
-    for _ in 0..ATTEMPTS {
+    for attempt in 0..ATTEMPTS {
         // What disturbed one measurement is over when its turn comes again.
         for (place, least) in least.iter_mut().filter(|(_, least)| *least > MOST_RATIO) {
-            *least = least.min(ratio(&mut memory, place.0, place.1));
+            *least = least.min(deeper(attempt, &mut || ratio(&mut memory, place.0, place.1)));
         }
     }
     for power in 0..=EFFORT.most_bytes.ilog2() {
