@@ -45,7 +45,7 @@ tests:
 	  echo "cargo-nextest is not installed (cargo install cargo-nextest --locked); using cargo test."
 	  # As .config/nextest.toml has it: what measures runs alone.
 	  cargo test --workspace --exclude lmt --lib --bins --tests --examples --no-fail-fast
-	  alone="waiting resources death"
+	  alone="waiting resources death unexpected steady"
 	  others=$$(cd lmt/tests && for file in *.rs; do echo "$${file%.rs}"; done | grep -vxF -f <(tr ' ' '\n' <<<"$$alone"))
 	  cargo test --package lmt --lib --examples $$(printf -- '--test %s ' $$others) --no-fail-fast
 	  cargo test --package lmt $$(printf -- '--test %s ' $$alone) --no-fail-fast -- --test-threads=1
@@ -57,6 +57,7 @@ speed:
 	LMT_SPEED=1 cargo test --release -p lmt-ioat --test overlap -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-selector --test lookup_speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-copy --test speed -- --nocapture
+	LMT_SPEED=1 cargo test --release -p lmt --test matching -- --nocapture --test-threads=1
 
 # One file without libraries, to be copied to a machine that has the driver.
 knem-check: tools

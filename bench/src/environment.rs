@@ -8,6 +8,7 @@ use nix::unistd::{Pid, SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
 
 use crate::cache;
+use crate::engine::BufferSource;
 use crate::error::BenchError;
 use crate::job::Job;
 use crate::sizes::human;
@@ -133,7 +134,11 @@ fn buffers(job: &Job) -> String {
         },
     );
     let touch = if job.touch { "written before sending and read after receiving" } else { "not touched" };
-    format!("from malloc, every page used before; {rotation}; {touch}")
+    let source = match job.buffers {
+        BufferSource::Malloc => "from malloc",
+        BufferSource::Shared => "memory that other ranks can map",
+    };
+    format!("{source}, every page used before; {rotation}; {touch}")
 }
 
 fn huge_pages() -> String {

@@ -3,6 +3,7 @@
 use std::thread;
 
 use super::*;
+use crate::engine::malloc_buffer;
 use crate::engine::socket::{SocketLink, group};
 use crate::patterns::DEFINITIONS;
 use crate::patterns::link::{Incoming, Outgoing};
@@ -48,11 +49,16 @@ fn job(pattern: Pattern, ranks: u32) -> Job {
         repetitions: 2,
         touch: false,
         rotation_bytes: None,
+        buffers: BufferSource::Malloc,
         verify: true,
         cpus: Vec::new(),
         limits: false,
         working_set_bytes: None,
     }
+}
+
+fn made(job: &Job) -> [Buffer; 2] {
+    buffers(job, |_, bytes, fill| Ok(malloc_buffer(bytes, fill))).unwrap()
 }
 
 /// Runs the job with a thread for each rank; what rank 0 told, and how each
@@ -75,8 +81,10 @@ fn run<L: Link + Send>(job: &Job, links: Vec<L>) -> (Vec<Row>, Vec<Result<(), Be
                     let rank = link.rank();
                     let mut links = [link];
                     match told {
-                        Some(mut tell) => Runner::new(job, rank, &mut links, None, &mut tell)?.run(),
-                        None => Runner::new(job, rank, &mut links, None, &mut |_| Ok(()))?.run(),
+                        Some(mut tell) => {
+                            Runner::new(job, rank, &mut links, None, made(job), &mut tell).run()
+                        }
+                        None => Runner::new(job, rank, &mut links, None, made(job), &mut |_| Ok(())).run(),
                     }
                 })
             })

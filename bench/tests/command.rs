@@ -356,7 +356,7 @@ fn a_way_is_a_mechanism_and_who_copies() {
 
 #[test]
 fn every_pattern_runs_between_processes() {
-    for pattern in ["latency", "pingpong", "pingping", "exchange", "bw", "bibw"] {
+    for pattern in ["latency", "pingpong", "pingping", "exchange", "bw", "bibw", "alltoall"] {
         let output = lmt(&[
             "bench",
             pattern,

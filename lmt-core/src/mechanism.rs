@@ -29,6 +29,9 @@ pub enum Model {
     Put = 2,
     /// Both take part.
     Cooperative = 3,
+    /// The receiver copies from the front and the sender from the back, each
+    /// while it has nothing better to do, until they meet ([`crate::claims`]).
+    Both = 4,
 }
 
 impl Model {
@@ -38,12 +41,13 @@ impl Model {
             1 => Some(Self::Get),
             2 => Some(Self::Put),
             3 => Some(Self::Cooperative),
+            4 => Some(Self::Both),
             _ => None,
         }
     }
 
     /// All models.
-    pub const ALL: [Self; 3] = [Self::Get, Self::Put, Self::Cooperative];
+    pub const ALL: [Self; 4] = [Self::Get, Self::Put, Self::Cooperative, Self::Both];
 
     /// The name under which users know it.
     pub const fn name(self) -> &'static str {
@@ -51,7 +55,13 @@ impl Model {
             Self::Get => "get",
             Self::Put => "put",
             Self::Cooperative => "cooperative",
+            Self::Both => "both",
         }
+    }
+
+    /// Whether the receiver reads the sender's memory, at least in part.
+    pub const fn reads_sender(self) -> bool {
+        matches!(self, Self::Get | Self::Both)
     }
 
     /// The model of this name, if there is one.
@@ -132,6 +142,7 @@ impl Abilities {
             Model::Get => peer.read,
             Model::Put => self.write,
             Model::Cooperative => self.cooperate && peer.cooperate,
+            Model::Both => peer.read && self.write,
         }
     }
 }
@@ -305,7 +316,10 @@ impl std::fmt::Debug for Cookie {
 /// other side's cookie is there, `start`, then `step` until it says done or
 /// fails, then `finish`. `finish` may come at any time after `prepare` (cancel,
 /// death, demotion). In the Get model only the receiver starts and steps, in
-/// the Put model only the sender; the passive side prepares and finishes.
+/// the Put model only the sender; the passive side prepares and finishes. In the
+/// Both model both start and step: the receiver, who counts, at once, the sender
+/// when the receiver's cookie has come; and each is asked to `leave` once it has
+/// said done or failed.
 ///
 /// From `prepare` until `finish` has returned, the memory of the buffer is the
 /// mechanism's to use, also in the background and between the calls; nobody else
@@ -391,6 +405,24 @@ pub trait Lmt: Send + 'static {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault>;
+
+    /// In the Both model: this end has said done or failed, or is to wait
+    /// without stepping, and claims nothing from now on. Returns whether both
+    /// ends know that the message is whole, so that no packet has to say it:
+    /// - on the receiver's side, where it has said done: whether the sender, who
+    ///   was there at the end, is told by what both share;
+    /// - on the sender's side: whether the receiver has told it so.
+    ///
+    /// The two answers agree: each is true only if the other is or will be.
+    fn leave(&mut self, _peer: &mut Self::Peer, _transfer: &mut Self::Transfer) -> bool {
+        false
+    }
+
+    /// In the Both model, on the receiver's side: how many of the bytes that its
+    /// steps have counted the sender has copied.
+    fn copied_by_peer(&self, _transfer: &Self::Transfer) -> u64 {
+        0
+    }
 
     /// What is to be handed to the peer's instance of this mechanism now, if
     /// anything: bytes and descriptors made on first use. Asked after every

@@ -4,6 +4,7 @@
 use lmt_copy::Distance;
 use lmt_core::buffer::{Access, Buffer, Segment};
 
+use crate::few::Few;
 use crate::places::Mapped;
 
 /// Nobody reads the target of a copy of at least so many bytes soon: it takes as
@@ -33,9 +34,9 @@ pub(crate) fn copy_mapped(from: Mapped, to: Mapped, bytes: u64, distance: Distan
 /// The pieces as a buffer for system calls. It must not outlive the list that
 /// lends them.
 pub(crate) fn as_buffer(pieces: &[Mapped], access: Access) -> Buffer {
-    let mut segments: Vec<Segment> = Vec::with_capacity(pieces.len());
+    let mut segments: Few<Segment> = Few::None;
     for piece in pieces {
-        match segments.last_mut() {
+        match segments.as_mut_slice().last_mut() {
             // One segment is what system calls are fastest with.
             Some(last) if last.address + last.bytes == piece.address() => last.bytes += piece.bytes(),
             _ => segments.push(Segment { address: piece.address(), bytes: piece.bytes() }),

@@ -17,6 +17,7 @@ use lmt_core::selection::{self, Explanation};
 
 use crate::access::{Access, Token};
 use crate::lent;
+use crate::open::Spares;
 use crate::region::SharedRegion;
 use crate::scope::{Scope, with_scope};
 
@@ -44,6 +45,7 @@ pub struct Endpoint {
     engine: RefCell<Engine>,
     /// Whether senders were asked to ring and not yet told that they need not.
     sleeping: Cell<bool>,
+    spares: Spares,
 }
 
 impl Endpoint {
@@ -65,7 +67,7 @@ impl Endpoint {
     /// The safe interface over an engine that the embedder has set up, for
     /// instance with mechanisms of its own.
     pub fn from_engine(engine: Engine) -> Self {
-        Self { engine: RefCell::new(engine), sleeping: Cell::new(false) }
+        Self { engine: RefCell::new(engine), sleeping: Cell::new(false), spares: Spares::default() }
     }
 
     /// The engine, for embedders that own their buffers.
@@ -415,7 +417,15 @@ impl Access for Endpoint {
         self.engine.borrow_mut().wait(request)
     }
 
-    fn wait_any(&self, _token: Token, requests: &[RequestId]) -> Result<Option<usize>, OperationError> {
+    fn wait_any(
+        &self,
+        _token: Token,
+        requests: impl Iterator<Item = RequestId> + Clone,
+    ) -> Result<Option<usize>, OperationError> {
         self.engine.borrow_mut().wait_any(requests, None)
+    }
+
+    fn spares(&self, _token: Token) -> &Spares {
+        &self.spares
     }
 }

@@ -85,7 +85,8 @@ fn ways(profile: &Profile, standing: &Standing) -> Vec<(Model, bool, bool)> {
     let (ours, theirs) = (standing.ours, standing.theirs);
     let allowed =
         |model: &Model| (*model, ours.allow_sending(theirs, *model), theirs.allow_sending(ours, *model));
-    profile.models.iter().map(allowed).collect()
+    // What Both lacks is one of its halves, which is told by itself.
+    profile.models.iter().filter(|model| **model != Model::Both).map(allowed).collect()
 }
 
 fn of_mechanism(
@@ -136,6 +137,7 @@ fn in_words((model, send, receive): &(Model, bool, bool)) -> String {
         Model::Get => "the receiver cannot copy out of the sender's memory",
         Model::Put => "the sender cannot copy into the receiver's memory",
         Model::Cooperative => "the two cannot copy together",
+        Model::Both => "the two cannot copy both ways",
     };
     match (send, receive) {
         (true, false) => format!("{what} when this process receives"),

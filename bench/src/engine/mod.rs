@@ -7,6 +7,10 @@ mod regions;
 #[cfg(test)]
 pub mod socket;
 
+use std::ops::DerefMut;
+
+use serde::{Deserialize, Serialize};
+
 use crate::error::BenchError;
 use crate::patterns::link::Link;
 
@@ -35,6 +39,25 @@ pub struct Ways {
     pub works: Vec<String>,
     /// The mechanisms that do not work here.
     pub left_out: Vec<LeftOut>,
+}
+
+/// Where the messages' buffers come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BufferSource {
+    /// malloc(3).
+    #[default]
+    Malloc,
+    /// Memory of the engine's that other ranks can map.
+    Shared,
+}
+
+/// A buffer for messages.
+pub type Buffer = Box<dyn DerefMut<Target = [u8]>>;
+
+/// A buffer from malloc(3), every page of it used.
+pub fn malloc_buffer(bytes: usize, filled_with: u8) -> Buffer {
+    Box::new(vec![filled_with; bytes])
 }
 
 /// A way of building the links between the ranks of a benchmark.
@@ -70,6 +93,19 @@ pub trait Engine {
     /// # Errors
     /// What is missing.
     fn open(&self, mechanism: &str, rank: u32, ranks: u32) -> Result<Self::Opened, BenchError>;
+
+    /// A buffer of so many bytes, all of them `filled_with` this.
+    ///
+    /// # Errors
+    /// There is no such memory.
+    fn buffer(&self, source: BufferSource, bytes: usize, filled_with: u8) -> Result<Buffer, BenchError> {
+        match source {
+            BufferSource::Malloc => Ok(malloc_buffer(bytes, filled_with)),
+            BufferSource::Shared => {
+                Err(BenchError::Failure("there are no shared buffers; leave out --shared-buffers".into()))
+            }
+        }
+    }
 
     /// What the other ranks need to reach it; opaque.
     fn address(&self, opened: &Self::Opened) -> Vec<u8>;

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::engine::BufferSource;
 use crate::engine::socket::SocketLink;
 use crate::patterns::link::{Help, Incoming, Outgoing, OwnerSeconds, RegionProvider, Step, WhileDeclared};
 
@@ -136,6 +137,7 @@ fn job(pattern: Pattern) -> Job {
         repetitions: 3,
         touch: false,
         rotation_bytes: None,
+        buffers: BufferSource::Malloc,
         verify: true,
         cpus: Vec::new(),
         limits: false,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::engine::BufferSource;
 use crate::engine::LeftOut;
 use crate::job::{Details, Figure, Ratio};
 use crate::patterns::Pattern;
@@ -13,6 +14,7 @@ pub(crate) fn job() -> Job {
         repetitions: 3,
         touch: true,
         rotation_bytes: None,
+        buffers: BufferSource::Malloc,
         verify: true,
         cpus: vec![0, 1],
         limits: true,
@@ -33,6 +35,7 @@ fn row(pattern: &str, mechanism: &str, usec: f64, mb_per_s: Option<f64>) -> Row 
         mb_per_s,
         repetitions: 3,
         verified_messages: 4,
+        sender_percent: None,
         ratios: vec![Ratio { method: "hop".into(), percent: 50.0 }],
         details: None,
     }

@@ -9,7 +9,7 @@ use crate::job::{Job, LIMITS, Row};
 use crate::limits::METHODS;
 use crate::sizes::human;
 
-pub(super) fn head(out: &mut dyn Write, title: &str, environment: &Environment) -> io::Result<()> {
+pub(crate) fn head(out: &mut dyn Write, title: &str, environment: &Environment) -> io::Result<()> {
     writeln!(out, "# {title}")?;
     for (name, value) in environment.lines() {
         writeln!(out, "# {name}: {value}")?;
@@ -18,7 +18,7 @@ pub(super) fn head(out: &mut dyn Write, title: &str, environment: &Environment) 
 }
 
 /// Microseconds with four digits that count.
-pub(super) fn usec(value: f64) -> String {
+pub(crate) fn usec(value: f64) -> String {
     match value {
         value if value < 10.0 => format!("{value:.3}"),
         value if value < 100.0 => format!("{value:.2}"),
@@ -44,6 +44,10 @@ impl Results for Table {
         head(out, &format!("lmt bench {}, {} ranks", definition.name, job.ranks), environment)?;
         writeln!(out, "# {}", definition.text)?;
         writeln!(out, "# times in microseconds, median, least and most of {} repetitions", job.repetitions)?;
+        writeln!(
+            out,
+            "# sender %: where both ends copy, how much of what rank 0 received the sender copied"
+        )?;
         if job.limits {
             writeln!(
                 out,
@@ -52,8 +56,8 @@ impl Results for Table {
         }
         write!(
             out,
-            "{:<10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
-            "mechanism", "bytes", "iterations", "median", "min", "max", "MB/s"
+            "{:<10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9}",
+            "mechanism", "bytes", "iterations", "median", "min", "max", "MB/s", "sender %"
         )?;
         if self.verify {
             write!(out, " {:>9}", "verified")?;
@@ -69,14 +73,15 @@ impl Results for Table {
         for row in mechanisms {
             write!(
                 out,
-                "{:<10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
+                "{:<10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9}",
                 row.mechanism,
                 row.bytes,
                 row.iterations,
                 usec(row.usec_median),
                 usec(row.usec_min),
                 usec(row.usec_max),
-                throughput(row)
+                throughput(row),
+                row.sender_percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1}"))
             )?;
             if self.verify {
                 write!(out, " {:>9}", row.verified_messages)?;

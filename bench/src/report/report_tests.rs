@@ -1,4 +1,5 @@
 use super::*;
+use crate::engine::BufferSource;
 use crate::job::Job;
 use crate::patterns::Pattern;
 
@@ -25,6 +26,7 @@ fn rows(pattern: &str, series: &Series) -> Vec<Row> {
         mb_per_s: Some(point.mb_per_s),
         repetitions: 15,
         verified_messages: 2,
+        sender_percent: None,
         ratios: Vec::new(),
         details: None,
     };
@@ -41,6 +43,7 @@ fn made_up() -> Report {
         repetitions: 15,
         touch: false,
         rotation_bytes: None,
+        buffers: BufferSource::Malloc,
         verify: false,
         cpus: vec![0, 1],
         limits: true,

@@ -1,7 +1,6 @@
 //! `lmt tune`: measures this machine, and writes what follows from it as a
 //! calibration.
 
-mod interrupt;
 mod machine;
 pub mod measuring;
 mod memory;
@@ -22,8 +21,8 @@ use lmt_selector::calibration::Provenance;
 use crate::cli::TuneArgs;
 use crate::engine::{Engine, LeftOut};
 use crate::error::BenchError;
+use crate::interrupt::Interrupt;
 use crate::processes::Word;
-use interrupt::Interrupt;
 use machine::Here;
 use measuring::{End, Measuring, Outcome, Task};
 use outputs::Outputs;

@@ -34,6 +34,7 @@ const fn just(model: Model) -> &'static [Model] {
         Model::Get => &[Model::Get],
         Model::Put => &[Model::Put],
         Model::Cooperative => &[Model::Cooperative],
+        Model::Both => &[Model::Both],
     }
 }
 
@@ -117,6 +118,14 @@ impl<M: Lmt> Lmt for Wrapper<M> {
         let step = self.inner.step(peer, &mut transfer.inner, data, max_bytes)?;
         transfer.moved_bytes += step.bytes;
         Ok(step)
+    }
+
+    fn leave(&mut self, peer: &mut M::Peer, transfer: &mut Self::Transfer) -> bool {
+        self.inner.leave(peer, &mut transfer.inner)
+    }
+
+    fn copied_by_peer(&self, transfer: &Self::Transfer) -> u64 {
+        self.inner.copied_by_peer(&transfer.inner)
     }
 
     fn parcel(&mut self, peer: &mut M::Peer) -> Option<Hello> {

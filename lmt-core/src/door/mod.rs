@@ -409,7 +409,9 @@ impl Door {
             None => self.look_at_sockets(),
         }
         let quota_bytes = self.inner.config.quota_bytes;
-        let mut moved = self.inner.transfers.step(quota_bytes);
+        // First the packets: a peer that is to help is not to wait for a copy.
+        let mut moved = self.inner.flush(port);
+        moved |= self.inner.transfers.step(quota_bytes);
         self.inner.settle();
         moved |= self.inner.transfers.is_faulting() && self.inner.transfers.fault_in();
         if self.inner.transfers.standings().has_parcels() {

@@ -7,6 +7,7 @@ use lmt_copy::Plan;
 
 use super::peer::EagerCounters;
 use super::requests::Requests;
+use super::store::Store;
 use super::traffic::Traffic;
 use crate::bell::Bell;
 use crate::config::{Config, ConfigError};
@@ -137,6 +138,7 @@ impl Traffic {
             by_id: HashMap::new(),
             matcher: TagMatcher::new(),
             requests: Requests::default(),
+            store: Store::new(config.unexpected_max_bytes),
             transfers,
             busy: Vec::new(),
             owing: Vec::new(),

@@ -16,6 +16,7 @@ mod progress;
 mod receiving;
 mod regions;
 pub(crate) mod requests;
+mod store;
 pub(crate) mod traffic;
 mod waiting;
 

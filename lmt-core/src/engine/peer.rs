@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use super::regions::PeerRegions;
 use super::requests::RequestId;
+use super::store::Kept;
 use super::traffic::{OVERHEAD_BYTES, Unexpected};
 use crate::cpu_set::CpuSet;
 use crate::error::PeerError;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Credit, InboxSender};
+use crate::matching::UnexpectedHandle;
 use crate::mechanisms::Tally;
 use crate::process::PeerProcess;
 use crate::rendezvous::{Packet, SendId};
@@ -134,8 +136,9 @@ pub(crate) struct Assembly {
 pub(crate) enum Target {
     /// Into the buffer of a receive.
     Request(RequestId),
-    /// It is unexpected; a receive may be found before it is complete.
-    Heap { data: Vec<u8>, request: Option<RequestId> },
+    /// It is unexpected; a receive may be found before it is complete. Its
+    /// place among the unexpected ones, unless it is parked.
+    Heap { data: Kept, request: Option<RequestId>, place: Option<UnexpectedHandle> },
 }
 
 /// One peer of an endpoint.

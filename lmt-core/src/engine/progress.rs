@@ -69,6 +69,11 @@ impl Engine {
         let mut moved = false;
         traffic.settle();
         if traffic.transfers.is_active() {
+            // First the packets: a peer that is to help with what is copied
+            // below is not to wait for the copy.
+            if !traffic.busy.is_empty() {
+                moved |= traffic.flush_all(&self.inbox);
+            }
             let quota_bytes = traffic.config.quota_bytes;
             moved |= traffic.transfers.step(quota_bytes);
             traffic.settle();

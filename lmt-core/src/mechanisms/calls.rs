@@ -121,6 +121,18 @@ impl Mechanisms {
         Err(Fault::Demote { errno: refused_by, for_good: false, sentence })
     }
 
+    /// See [`Lmt::leave`].
+    pub(crate) fn leave(&mut self, h: Handle) -> bool {
+        let list = &mut self.list[h.mechanism as usize];
+        let copied_by_peer = list.copied_by_peer(h.handle);
+        let both_know = list.leave(h.peer, h.handle);
+        self.count(h.peer, h.mechanism as usize, |c| {
+            c.bytes = c.bytes.saturating_sub(copied_by_peer);
+            c.peer_bytes = c.peer_bytes.saturating_add(copied_by_peer);
+        });
+        both_know
+    }
+
     /// See [`Lmt::finish`].
     pub(crate) fn finish(&mut self, h: Handle) {
         let at = h.mechanism as usize;

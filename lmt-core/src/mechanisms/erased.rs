@@ -25,6 +25,8 @@ pub(super) trait AnyLmt: Send {
     fn start(&mut self, peer: PeerKey, handle: u64, remote: &Cookie, interval: Interval)
     -> Result<(), Fault>;
     fn step(&mut self, peer: PeerKey, handle: u64, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault>;
+    fn leave(&mut self, peer: PeerKey, handle: u64) -> bool;
+    fn copied_by_peer(&self, handle: u64) -> u64;
     fn finish(&mut self, peer: PeerKey, handle: u64);
     fn parcel(&mut self, peer: PeerKey) -> Option<Hello>;
     fn take_parcel(&mut self, peer: PeerKey, parcel: Hello);
@@ -120,6 +122,16 @@ impl<M: Lmt> AnyLmt for Table<M> {
         let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut).ok_or_else(unknown)?;
         let transfer = self.transfers.get_mut(handle).ok_or_else(unknown)?;
         self.lmt.step(state, transfer, data, max_bytes)
+    }
+
+    fn leave(&mut self, peer: PeerKey, handle: u64) -> bool {
+        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut);
+        let (Some(state), Some(transfer)) = (state, self.transfers.get_mut(handle)) else { return false };
+        self.lmt.leave(state, transfer)
+    }
+
+    fn copied_by_peer(&self, handle: u64) -> u64 {
+        self.transfers.get(handle).map_or(0, |transfer| self.lmt.copied_by_peer(transfer))
     }
 
     fn finish(&mut self, peer: PeerKey, handle: u64) {

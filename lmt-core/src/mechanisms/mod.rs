@@ -292,9 +292,9 @@ impl Mechanisms {
         if let Some(standing) = self.standings.get_mut(peer as usize).and_then(|s| s.get_mut(at)) {
             let lost = match (role, model) {
                 (Role::Sender, Model::Get) => &mut standing.theirs.read,
-                (Role::Sender, Model::Put) => &mut standing.ours.write,
+                (Role::Sender, Model::Put | Model::Both) => &mut standing.ours.write,
                 (Role::Sender, Model::Cooperative) => &mut standing.ours.cooperate,
-                (Role::Receiver, Model::Get) => &mut standing.ours.read,
+                (Role::Receiver, Model::Get | Model::Both) => &mut standing.ours.read,
                 (Role::Receiver, _) => return,
             };
             *lost = false;

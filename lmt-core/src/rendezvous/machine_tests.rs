@@ -347,3 +347,99 @@ fn memory_is_reused() {
     }
     assert_eq!((a.sends.slots(), b.receives.slots()), (1, 1));
 }
+
+fn leave(machine: &mut Machine, both_know: bool) {
+    let Some(Action::Leave { key }) = machine.pop_action() else { panic!("nobody leaves") };
+    machine.left(key, both_know);
+}
+
+#[test]
+fn both_end_without_a_packet_where_both_know() {
+    for both_know in [true, false] {
+        let (mut two, cts, _) = begun(&[Model::Both], 100, 100);
+        assert!(matches!(cts[..], [Packet::Cts(_)]));
+        assert_eq!(two.b.active(), 1, "the receiver begins at once");
+        hand(&mut two.a, B, &cts);
+        run(&mut two.a);
+        step(&mut two.a, 40, false);
+        step(&mut two.b, 60, false);
+        step(&mut two.b, 40, true);
+        leave(&mut two.b, both_know);
+        let (packets, others) = run(&mut two.b);
+        assert!(matches!(others.last(), Some(Action::CompleteReceive { result: Ok(_), .. })));
+        assert_eq!(packets.len(), usize::from(!both_know));
+        if both_know {
+            step(&mut two.a, 0, true);
+            leave(&mut two.a, true);
+        } else {
+            hand(&mut two.a, B, &packets);
+        }
+        let (id, result) = (two.send, Ok(()));
+        assert_eq!(run(&mut two.a).1.last(), Some(&Action::CompleteSend { id, result }));
+        assert_eq!((two.a.transfers(), two.b.transfers()), (0, 0));
+        assert_eq!((two.a.active(), two.b.active()), (0, 0));
+    }
+}
+
+/// What a helping sender fails at after the receiver has ended the message is no
+/// failure; before, the receiver is told.
+#[test]
+fn a_helper_that_fails_asks_first_whether_it_is_too_late() {
+    for ended in [true, false] {
+        let (mut two, cts, _) = begun(&[Model::Both], 100, 100);
+        hand(&mut two.a, B, &cts);
+        run(&mut two.a);
+        let (key, _) = two.a.next_step(1).unwrap();
+        let fault = Fault::Demote { errno: 1, for_good: true, sentence: "refused".to_owned() };
+        two.a.stepped(key, Err(fault));
+        let Some(Action::Blacklist { model, .. }) = two.a.pop_action() else { panic!() };
+        assert_eq!(model, Model::Put, "its half of the work");
+        leave(&mut two.a, ended);
+        let (packets, others) = run(&mut two.a);
+        if ended {
+            assert_eq!(packets, []);
+            assert!(matches!(others.last(), Some(Action::CompleteSend { result: Ok(()), .. })));
+        } else {
+            assert!(matches!(packets[..], [Packet::Fail(_)]));
+        }
+    }
+}
+
+#[test]
+fn a_helper_comes_when_nothing_else_moves_and_now_and_then_to_look() {
+    let (mut two, cts, _) = begun(&[Model::Both], 100, 100);
+    hand(&mut two.a, B, &cts);
+    let rts = Rts {
+        send_id: SendId(1),
+        total_bytes: 1 << 20,
+        attempt: 0,
+        mechanism: TAG,
+        model: Model::Get,
+        cookie: Cookie::empty(),
+    };
+    two.a.matched(B, &rts, u64::MAX);
+    run(&mut two.a);
+    assert_eq!(two.a.active(), 2);
+    let is_helper = |key| matches!(key, TransferKey::Send(_));
+    let mut looks = 0;
+    for _ in 0..90 {
+        let (key, max_bytes) = two.a.next_step(10).unwrap();
+        assert_eq!(max_bytes == 0, is_helper(key), "it looks and copies nothing");
+        looks += u32::from(is_helper(key));
+        two.a.stepped(key, Ok(Step { bytes: if is_helper(key) { 0 } else { 1 }, done: false }));
+    }
+    assert_eq!(looks, 10);
+    let mut helps = 0;
+    for _ in 0..40 {
+        let (key, max_bytes) = two.a.next_step(10).unwrap();
+        helps += u32::from(is_helper(key) && max_bytes == 10);
+        two.a.stepped(key, Ok(Step { bytes: 0, done: false }));
+    }
+    assert!((18..=20).contains(&helps), "{helps} turns of 40 in which the other stood still");
+    two.a.rest();
+    leave(&mut two.a, false);
+    assert_eq!(two.a.active(), 1, "who rests takes no turns");
+    let done = Packet::Done(Done { to: TransferKey::Send(two.send), attempt: 0 });
+    hand(&mut two.a, B, &[done]);
+    assert!(matches!(run(&mut two.a).1.last(), Some(Action::CompleteSend { result: Ok(()), .. })));
+}

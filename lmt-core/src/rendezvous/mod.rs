@@ -12,6 +12,7 @@
 //! Get          sender  RTS ->            receiver copies        <- DONE
 //! Put          sender  RTS ->  <- CTS    sender copies             DONE ->
 //! Cooperative  sender  RTS ->  <- CTS    both copy              <- DONE
+//! Both         sender  RTS ->  <- CTS    both copy              (<- DONE)
 //! demotion     receiver fails: <- DEMOTE   RETRY ->  (then as RTS)
 //!              sender fails:   FAIL -> <- DEMOTE   RETRY ->
 //!              none is left:   GIVE_UP ->

@@ -7,7 +7,7 @@
 use zerocopy::little_endian::{I32, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::mechanism::{Cookie, Interval, Model};
+use crate::mechanism::{Cookie, Interval, Model, Role};
 
 /// A mechanism's name as it travels: the 32-bit FNV-1a hash of the name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
@@ -47,6 +47,16 @@ pub enum TransferKey {
     Send(SendId),
     /// It arrives here.
     Receive(ReceiveId),
+}
+
+impl TransferKey {
+    /// Which end it is.
+    pub const fn role(self) -> Role {
+        match self {
+            Self::Send(_) => Role::Sender,
+            Self::Receive(_) => Role::Receiver,
+        }
+    }
 }
 
 /// "I have a message for you": sender to receiver.

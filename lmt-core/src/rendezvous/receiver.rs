@@ -38,7 +38,7 @@ impl Machine {
             remote_cookie: rts.cookie,
         }));
         if interval.bytes() == 0 {
-            self.has_received(id);
+            self.has_received(id, false);
         } else {
             self.prepare_receive(id);
         }
@@ -80,13 +80,15 @@ impl Machine {
         }
     }
 
-    /// Everything is here: tells the sender.
-    pub(super) fn has_received(&mut self, id: ReceiveId) {
+    /// Everything is here: tells the sender, unless it knows.
+    pub(super) fn has_received(&mut self, id: ReceiveId, sender_knows: bool) {
         self.finish(TransferKey::Receive(id));
         let Some(inbound) = self.receives.get(id.0) else { return };
         let (peer, attempt) = (inbound.side.peer, inbound.side.attempt);
-        let packet = Packet::Done(Done { to: TransferKey::Send(inbound.send_id), attempt });
-        self.actions.push_back(Action::Send { peer, packet });
+        if !sender_knows {
+            let packet = Packet::Done(Done { to: TransferKey::Send(inbound.send_id), attempt });
+            self.actions.push_back(Action::Send { peer, packet });
+        }
         self.complete(id);
     }
 
@@ -136,11 +138,11 @@ impl Machine {
             (Phase::Waiting, Model::Put) => side.moved_bytes = fail.front - start,
             // What lies between the two processes is lost; what has been
             // counted here is not.
-            (Phase::Starting | Phase::Active, Model::Cooperative) => {}
+            (Phase::Starting | Phase::Active, Model::Cooperative | Model::Both) => {}
             _ => return Err(ProtocolError::OutOfPlace { id, packet }),
         }
         let sentence = format!("it failed on the sender's side {}", of_errno(fail.errno));
-        self.note(key, fail.errno, false, sentence);
+        self.note(key, Role::Sender, fail.errno, false, sentence);
         self.demote(fail.receive_id, fail.errno, false);
         Ok(())
     }
@@ -152,7 +154,7 @@ impl Machine {
         side.interval.start = side.front();
         side.moved_bytes = 0;
         if side.interval.bytes() == 0 {
-            return self.has_received(id);
+            return self.has_received(id, false);
         }
         self.finish(key);
         self.enter(key, Phase::Failed);

@@ -215,7 +215,7 @@ impl Machine {
         self.finish(key);
         if !own_failure {
             let sentence = format!("it failed on the receiver's side {}", of_errno(demote.errno));
-            self.note(key, demote.errno, demote.for_good, sentence);
+            self.note(key, Role::Receiver, demote.errno, demote.for_good, sentence);
         }
         self.enter(key, Phase::Waiting);
         if let Some(side) = self.side_mut(key) {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::mechanism::Model;
 use crate::rendezvous::MechanismTag;
 use crate::selection::{Hints, Warmth};
 

@@ -144,6 +144,7 @@ impl fmt::Display for Taken {
                     Model::Get => "the receiver reads the sender's memory",
                     Model::Put => "the sender writes the receiver's memory",
                     Model::Cooperative => "both take part",
+                    Model::Both => "both copy, the receiver from the front and the sender from the back",
                 };
                 write!(f, "{mechanism} ({model}: {who})")
             }

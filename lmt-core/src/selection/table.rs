@@ -114,8 +114,8 @@ impl Selection {
         mechanisms: &Mechanisms,
         config: &Config,
         message: &Message,
-    ) -> Candidates {
-        *self.decisions(peer, mechanisms, config).candidates(message)
+    ) -> &Candidates {
+        self.decisions(peer, mechanisms, config).candidates(message)
     }
 
     #[cold]

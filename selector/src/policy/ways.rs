@@ -78,7 +78,7 @@ impl Plan<'_> {
     /// [`lmt_core::selection::Decisions::candidates`] does.
     pub(super) fn crowd(&mut self, readers: u32) {
         if self.is_crowded(readers) {
-            self.ways.sort_by_key(|way| way.model == Model::Get);
+            self.ways.sort_by_key(|way| way.model.reads_sender());
         }
     }
 }
