@@ -16,7 +16,9 @@ fn the_best_of_what_is_nowhere_worse_is_chosen() {
     assert_eq!(chosen(&[]), Routine::Libc);
     assert_eq!(chosen(&[of(Routine::Portable, 0.96, 0.97)]), Routine::Libc, "too little");
     assert_eq!(chosen(&[of(Routine::Portable, 0.5, 1.01)]), Routine::Libc, "worse somewhere");
-    assert_eq!(chosen(&[of(Routine::Portable, 0.9, 1.0)]), Routine::Portable);
+    assert_eq!(chosen(&[of(Routine::Portable, 0.9, 0.98)]), Routine::Libc, "may be worse elsewhere");
+    assert_eq!(chosen(&[of(Routine::Portable, 0.9, 0.97)]), Routine::Portable);
+    assert_eq!(chosen(&[of(Routine::Portable, 0.5, 1.0)]), Routine::Portable);
     let both = [of(Routine::Libc, 0.8, 0.9), of(Routine::Portable, 0.7, 0.9)];
     assert_eq!(chosen(&both), Routine::Portable);
 }

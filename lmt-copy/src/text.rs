@@ -25,7 +25,7 @@ use crate::routine::Routine;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Plan {
-    /// What a look of some hundred microseconds at this machine finds
+    /// What a look of a few milliseconds at most at this machine finds
     /// ([`crate::probe`]).
     Auto,
     /// This table.
