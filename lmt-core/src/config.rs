@@ -62,6 +62,9 @@ pub struct Config {
     pub socket_dir: Option<std::path::PathBuf>,
     /// Only these mechanisms are used, in this order; all when absent.
     pub mechanisms: Option<Vec<String>>,
+    /// By which routines this process copies, as [`lmt_copy::Plan`] reads it.
+    /// The process has one choice: that of its first endpoint. Default `auto`.
+    pub copy_routine: String,
 }
 
 impl Default for Config {
@@ -82,6 +85,7 @@ impl Default for Config {
             allow_other_users: false,
             socket_dir: None,
             mechanisms: None,
+            copy_routine: "auto".to_owned(),
         }
     }
 }
@@ -194,6 +198,13 @@ pub const KEYS: &[Key] = &[
         meaning: "only these mechanisms are used; set by a call or the environment, in this order whatever the rules say, set in a file, in this order where no rule of a file before it speaks; a name may be a family's (the part before the first hyphen), and may say who copies (name:get, name:put, name:cooperative, name:both)",
         reason: "all that work, in the order of the rules",
     },
+    Key {
+        name: "copy_routine",
+        kind: Kind::Copies,
+        variable: Some("LMT_COPY_ROUTINE"),
+        meaning: "by which routines this process copies bytes in user space; the first endpoint's holds for the process (docs/copy.md)",
+        reason: "the C library's, but where a look at the machine finds it to be slow by a multiple; `lmt tune` finds what gains less",
+    },
 ];
 
 /// Why a configuration cannot be used.
@@ -252,6 +263,7 @@ impl Config {
                 Some(folder) => Value::Text(folder.to_string_lossy().into_owned()),
                 None => Value::Absent,
             }),
+            "copy_routine" => Some(Value::Text(self.copy_routine.clone())),
             "mechanisms" => Some(self.mechanisms.clone().map_or(Value::Absent, Value::Names)),
             _ => None,
         }
@@ -287,6 +299,7 @@ impl Config {
             ("allow_other_users", Value::Flag(flag)) => self.allow_other_users = flag,
             ("socket_dir", Value::Text(folder)) => self.socket_dir = Some(folder.into()),
             ("socket_dir", _) => self.socket_dir = None,
+            ("copy_routine", Value::Text(text)) => self.copy_routine = text,
             ("mechanisms", Value::Names(names)) => self.mechanisms = Some(names),
             ("mechanisms", _) => self.mechanisms = None,
             (name, value) => {

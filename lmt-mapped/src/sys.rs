@@ -1,6 +1,7 @@
 //! A peer's arena, mapped here, and the copies between it and a message.
 #![allow(unsafe_code)] // Copies between mapped and lent memory.
 
+use lmt_copy::Distance;
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::cursor::{Cursor, Extent};
 use lmt_core::mechanism::Role;
@@ -97,14 +98,14 @@ impl Mapping {
                         // any values; `local` lies in a segment lent for
                         // writing, borrowed exclusively here. They are two
                         // mappings, so they do not overlap.
-                        unsafe { std::ptr::copy_nonoverlapping(remote, local, bytes) };
+                        unsafe { lmt_copy::copy_nonoverlapping(local, remote, bytes) };
                     }
                     Role::Sender => {
                         let local = std::ptr::with_exposed_provenance::<u8>(address);
                         // SAFETY: as above, the other way; `local` lies in a
                         // segment lent for reading. A peer that uses its
                         // memory meanwhile garbles its own message.
-                        unsafe { std::ptr::copy_nonoverlapping(local, remote, bytes) };
+                        unsafe { lmt_copy::copy_toward(remote, local, bytes, Distance::Peer) };
                     }
                 }
                 done += near.bytes;

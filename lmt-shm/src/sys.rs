@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
+use lmt_copy::Distance;
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::cursor::Cursor;
 use lmt_core::error::MemoryShort;
@@ -89,6 +90,7 @@ impl Mapping {
                 from: std::ptr::with_exposed_provenance(address),
                 to: to.as_ptr(),
                 bytes: piece.bytes as usize,
+                distance: Distance::Peer,
                 lent: PhantomData,
             })
         }))?;
@@ -120,6 +122,7 @@ impl Mapping {
                 from: from.as_ptr(),
                 to: std::ptr::with_exposed_provenance_mut(address),
                 bytes: piece.bytes as usize,
+                distance: Distance::Near,
                 lent: PhantomData,
             })
         }))?;
@@ -148,6 +151,8 @@ pub struct Piece<'a> {
     from: *const u8,
     to: *mut u8,
     bytes: usize,
+    /// Who reads it next: the peer, what goes into the pool.
+    distance: Distance,
     /// The call that lends it to the CPU.
     lent: PhantomData<&'a u8>,
 }
@@ -178,7 +183,7 @@ impl Piece<'_> {
         // the mapping, borrowed as long as the piece lives, so both are valid
         // and do not overlap. A peer that writes the mapping meanwhile garbles
         // its own message only: bytes have no invalid values.
-        unsafe { std::ptr::copy_nonoverlapping(self.from, self.to, self.bytes) };
+        unsafe { lmt_copy::copy_toward(self.to, self.from, self.bytes, self.distance) };
     }
 }
 

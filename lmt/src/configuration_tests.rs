@@ -44,6 +44,7 @@ fn all_of_a_given_configuration_is_taken() {
         spins: 6,
         yields: 7,
         allow_other_users: true,
+        copy_routine: "portable".to_owned(),
         socket_dir: Some("/somewhere".into()),
         mechanisms: Some(vec!["shm".into()]),
     };

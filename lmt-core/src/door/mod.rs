@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::connect::Connector;
 use crate::cpu_set::CpuSet;
 use crate::engine::requests::{OperationError, PeerId, Request, RequestId, Requests, State, Status, Waiting};
-use crate::engine::{CreateError, check_config};
+use crate::engine::{CreateError, check_config, install_copier};
 use crate::error::PeerError;
 use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
@@ -135,6 +135,7 @@ impl Door {
         policy: Box<dyn Policy>,
     ) -> Result<Self, CreateError> {
         check_config(&config, &mechanisms)?;
+        install_copier(&config);
         if let Some(names) = &config.mechanisms {
             mechanisms.restrict(names);
         }

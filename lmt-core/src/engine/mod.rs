@@ -25,7 +25,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 pub use create::CreateError;
-pub(crate) use create::check_config;
+pub(crate) use create::{check_config, install_copier};
 pub use direct::{Begun, Direct};
 pub use outgoing::{SendMode, SendOptions};
 pub use peer::EagerCounters;
@@ -95,6 +95,7 @@ impl Engine {
         policy: Box<dyn Policy>,
     ) -> Result<Self, CreateError> {
         check_config(&config, &mechanisms)?;
+        install_copier(&config);
         if let Some(names) = &config.mechanisms {
             mechanisms.restrict(names);
         }

@@ -312,6 +312,7 @@ fn entry(key: &Key, variable: Option<String>, default: &Value) -> Entry {
         Kind::Cpu => ("whole number or \"none\"", ""),
         Kind::Folder => ("path or \"none\"", ""),
         Kind::Mechanisms => ("list of ways or \"auto\"", ""),
+        Kind::Copies => ("text", ""),
         Kind::Word(_) => ("word", ""),
         _ => ("whole number", ""),
     };
@@ -332,6 +333,7 @@ fn bounds(kind: Kind) -> String {
         }
         Kind::Count { least, most } | Kind::PowerOfTwo { least, most } => value::bounds(least, most, plain),
         Kind::Milliseconds { least, most } => value::bounds(least, most, size::written_time),
+        Kind::Copies => kind.to_string(),
         Kind::Word(words) => words.join(", "),
         _ => String::new(),
     };

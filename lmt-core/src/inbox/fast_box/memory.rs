@@ -22,6 +22,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::ring::Line;
 use super::ring::{Progress, Words};
+use lmt_copy::Distance;
+
 use crate::buffer::Buffer;
 use crate::error::MemoryShort;
 use crate::shared_memory::{AttachError, SharedMemory};
@@ -119,7 +121,7 @@ impl BoxMemory {
         // process does not overlap the mapping, which is reached by raw
         // pointers only. The peer does not touch a reserved cell; if a
         // misbehaving one does, the message's bytes are wrong and nothing else.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, length) };
+        unsafe { lmt_copy::copy_toward(target, bytes.as_ptr(), length, Distance::Peer) };
     }
 
     /// The same from a buffer's bytes `range`.
@@ -127,7 +129,7 @@ impl BoxMemory {
     pub(super) fn write_from(&self, cell: u64, buffer: &Buffer, range: Range<u64>) {
         let length = range.end.saturating_sub(range.start).min(PIECE_BYTES as u64) as usize;
         // SAFETY: the cell has PIECE_BYTES writable bytes, see `write`.
-        unsafe { buffer.read_raw(range.start, self.cell(cell), length) };
+        unsafe { buffer.read_raw(range.start, self.cell(cell), length, Distance::Peer) };
     }
 
     /// Copies the first bytes of a published cell that is not consumed yet.
@@ -136,7 +138,7 @@ impl BoxMemory {
         let length = target.len().min(PIECE_BYTES);
         // SAFETY: `length` bytes are in the cell and in `target`, which do not
         // overlap (see `write`); the sender wrote them before it published.
-        unsafe { std::ptr::copy_nonoverlapping(self.cell(cell), target.as_mut_ptr(), length) };
+        unsafe { lmt_copy::copy_nonoverlapping(target.as_mut_ptr(), self.cell(cell), length) };
     }
 
     /// The same, `bytes` of them, to a buffer from its byte `offset` on;
