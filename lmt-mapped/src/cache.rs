@@ -42,18 +42,23 @@ impl<M: Length> Cache<M> {
         Some(Arc::clone(&self.kept[0].1))
     }
 
-    /// Keeps a mapping in place of one of the same name.
+    /// Keeps a mapping in place of one of the same name, at least until
+    /// [`Self::trim`] or the next one: somebody has asked for it.
     pub fn insert(&mut self, name: Name, mapping: Arc<M>, bound: &Config) {
         self.remove(name);
         self.bytes += mapping.length_bytes();
         self.kept.insert(0, (name, mapping));
-        self.trim(bound);
+        self.trim_behind(1, bound);
     }
 
     /// Lets go of what is beyond the bound and not in use.
     pub fn trim(&mut self, bound: &Config) {
+        self.trim_behind(0, bound);
+    }
+
+    fn trim_behind(&mut self, first: usize, bound: &Config) {
         let mut at = self.kept.len();
-        while at > 0 && self.is_beyond(bound) {
+        while at > first && self.is_beyond(bound) {
             at -= 1;
             // Nobody else can get hold of it meanwhile: that needs the cache.
             if Arc::strong_count(&self.kept[at].1) == 1 {

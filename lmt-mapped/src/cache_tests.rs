@@ -49,6 +49,17 @@ fn what_is_in_use_stays_and_goes_after() {
 }
 
 #[test]
+fn what_was_asked_for_is_there_once_even_beyond_the_bound() {
+    let (mut cache, nothing) = (Cache::default(), bound(0, 0));
+    cache.insert(name(0, 0), Arc::new(Fake(9)), &nothing);
+    assert!(cache.find(name(0, 0)).is_some());
+    cache.insert(name(0, 1), Arc::new(Fake(9)), &nothing);
+    assert!(cache.find(name(0, 0)).is_none());
+    cache.trim(&nothing);
+    assert!(cache.find(name(0, 1)).is_none());
+}
+
+#[test]
 fn a_peer_that_is_forgotten_leaves_the_others() {
     let mut cache = Cache::default();
     for peer in 0..4 {

@@ -244,8 +244,6 @@ impl Mapped {
                 peer.wanted.retain(|wanted| *wanted != id);
                 peer.failed.retain(|(failed, _)| *failed != id);
                 let name = Name { peer: peer.number, arena: id };
-                // In use until it is in the cache, so that it stays for those
-                // that have waited for it.
                 self.cache.insert(name, Arc::new(Mapping::new(memory)), &self.config);
             }
             Err(why) => {
