@@ -7,9 +7,7 @@ mod regions;
 #[cfg(test)]
 pub mod socket;
 
-use std::ops::DerefMut;
 
-use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
 use crate::patterns::link::Link;
