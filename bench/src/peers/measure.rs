@@ -27,9 +27,6 @@ const PASSES: u32 = 3;
 /// What fits into one cache line with a flag: there the hop is a limit.
 const LINE_BYTES: u64 = 56;
 
-/// How the bare methods over shared buffers are called.
-const OF_SHARED_BUFFERS: &str = "shared-";
-
 /// An MPI with the benchmark built for it.
 #[derive(Clone, Debug)]
 pub struct Peer {
@@ -301,10 +298,10 @@ fn warm_up(iterations: u64) -> u64 {
 
 /// Whether a bare method bounds a message of this length between such buffers.
 fn is_limit(name: &str, bytes: u64, buffers: Memory) -> bool {
-    let is_of_shared = name.starts_with(OF_SHARED_BUFFERS);
+    let is_shared = buffers == Memory::Shared;
     METHODS.iter().filter(|method| method.name == name).any(|method| match method.work {
         Work::Hop => bytes <= LINE_BYTES,
-        work => bytes > 0 && work.moves_bytes() && is_of_shared == (buffers == Memory::Shared),
+        work => bytes > 0 && work.moves_bytes() && work.has_shared_buffers() == is_shared,
     })
 }
 

@@ -271,7 +271,7 @@ impl<M: Lmt> Drop for Side<M> {
 /// Whether the process with this plan moves bytes.
 pub fn is_active(plan: &Plan) -> bool {
     match plan.model {
-        Model::Cooperative | Model::Both => true,
+        Model::Cooperative | Model::Both | Model::Stream => true,
         Model::Get => plan.role == Role::Receiver,
         Model::Put => plan.role == Role::Sender,
     }
