@@ -10,7 +10,7 @@ use crate::choice::way_of;
 use crate::engine::Engine;
 use crate::error::BenchError;
 use crate::job::{Event, Job, RankCard};
-use crate::limits::{METHODS, Pair};
+use crate::limits::{self, Pair};
 use crate::measures::{self, Bell};
 use crate::processes::{Processes, Word, end_with, failure, pin, read_line, write_line};
 use crate::runner::Runner;
@@ -141,8 +141,7 @@ fn work<E: Engine>(
         _ => None,
     };
     if let (0, Some(pair)) = (rank, &pair) {
-        METHODS
-            .iter()
+        limits::methods(job.pattern)
             .filter_map(|method| pair.refused(method))
             .try_for_each(|note| tell(Event::Note(note)))?;
     }

@@ -4,7 +4,7 @@
 
 use crate::error::BenchError;
 use crate::job::{Event, Job, LIMITS, Ratio, Row};
-use crate::limits::{METHODS, Method, Pair};
+use crate::limits::{self, Method, Pair};
 use crate::patterns::Pattern;
 use crate::patterns::arena::Arena;
 use crate::patterns::guarded::{Against, Guarded};
@@ -103,8 +103,7 @@ impl<'a, L: Link> Runner<'a, L> {
     /// Everything that is measured, in the order of its turns.
     fn turns(&self) -> Vec<Score> {
         let links = (0..self.links.len()).map(Turn::Link);
-        let bare = METHODS
-            .iter()
+        let bare = limits::methods(self.job.pattern)
             .filter(|method| self.pair.as_ref().is_some_and(|pair| pair.refused(method).is_none()));
         links
             .chain(bare.map(Turn::Bare))

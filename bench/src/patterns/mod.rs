@@ -107,7 +107,7 @@ pub const DEFINITIONS: &[Definition] = &[
         name: "limits",
         text: "What the machine allows: bare ping-pongs of two processes with flags only. Time: half the round \
                trip; for memcpy and syscall, which one process does alone, the time of one.",
-        default_sizes: "64,256,1KiB,4KiB,16KiB..16MiB",
+        default_sizes: "64,256,1KiB,4KiB..16MiB",
     },
     Definition {
         pattern: Pattern::Overlap,
