@@ -151,7 +151,13 @@ impl<'a, L: Link> Runner<'a, L> {
 
     /// Checks messages of link `index`; how many.
     pub(crate) fn verify_single(&mut self, index: usize, bytes: u64) -> Result<u64, BenchError> {
-        let score = Score { turn: Turn::Link(index), iterations: 0, usec: Vec::new(), verified_messages: 0, sender_percent: None };
+        let score = Score {
+            turn: Turn::Link(index),
+            iterations: 0,
+            usec: Vec::new(),
+            verified_messages: 0,
+            sender_percent: None,
+        };
         let mut scores = [score];
         self.verify(&mut scores, bytes)?;
         Ok(scores[0].verified_messages)

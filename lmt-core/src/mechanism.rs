@@ -127,7 +127,9 @@ impl Reach {
             (Self::AnyMemory, _) => true,
             (Self::SharedBuffers, Model::Get) => ends.sender,
             (Self::SharedBuffers, Model::Put) => ends.receiver,
-            (Self::SharedBuffers, Model::Cooperative | Model::Both | Model::Stream) => ends.sender && ends.receiver,
+            (Self::SharedBuffers, Model::Cooperative | Model::Both | Model::Stream) => {
+                ends.sender && ends.receiver
+            }
         }
     }
 }

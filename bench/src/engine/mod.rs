@@ -7,8 +7,6 @@ mod regions;
 #[cfg(test)]
 pub mod socket;
 
-
-
 use crate::error::BenchError;
 use crate::patterns::link::Link;
 
