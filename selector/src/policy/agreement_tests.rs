@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lmt_core::cpu_set::CpuSet;
-use lmt_core::mechanism::{Abilities, Model, Reach};
+use lmt_core::mechanism::{Abilities, Model, Reach, SharedEnds};
 use lmt_core::mechanisms::Standing;
 use lmt_core::rendezvous::MechanismTag;
 use lmt_core::selection::{Hints, KnownMechanism, Message, Reuse, Source, Warmth};
@@ -144,12 +144,14 @@ fn message() -> impl Strategy<Value = Message> {
     let near = (select(vec![0, 4096, 65536, 1 << 20, 1 << 21]), 0..3u64)
         .prop_map(|(bytes, offset): (u64, u64)| (bytes + offset).saturating_sub(1));
     let bytes = prop_oneof![near, 0..1u64 << 23, Just(u64::MAX)];
-    (bytes, any::<bool>(), select(&WARMTHS[..]), select(&REUSES[..]), 0..5u32).prop_map(
-        |(bytes, contiguous, warmth, reuse, readers)| Message {
+    let shared = any::<[bool; 2]>().prop_map(|[sender, receiver]| SharedEnds { sender, receiver });
+    (bytes, any::<bool>(), select(&WARMTHS[..]), select(&REUSES[..]), 0..5u32, shared).prop_map(
+        |(bytes, contiguous, warmth, reuse, readers, shared)| Message {
             bytes,
             contiguous,
             hints: Hints { warmth, reuse },
             readers,
+            shared,
         },
     )
 }
