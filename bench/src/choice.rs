@@ -6,6 +6,7 @@ use lmt_selector::calibration::EAGER;
 use crate::commands::complain;
 use crate::engine::{Engine, LeftOut, Mechanism};
 use crate::error::BenchError;
+use crate::memory::Memory;
 use crate::nearest::unknown;
 
 /// The engine's own choice.
@@ -35,15 +36,17 @@ pub struct Choice {
 
 /// The mechanisms that a list with commas means, of which each part may be the
 /// engine's own choice, all, a mechanism, a family, or one of these with who
-/// copies behind a colon; or a way by itself (see [`way_of`]).
+/// copies behind a colon; or a way by itself (see [`way_of`]). Messages will lie
+/// in such memory.
 ///
 /// # Errors
-/// There is no such mechanism, or it does not work here.
-pub fn choose<E: Engine>(engine: &E, asked: Option<&str>) -> Result<Choice, BenchError> {
+/// There is no such mechanism, or it does not work here or with such memory.
+pub fn choose<E: Engine>(engine: &E, asked: Option<&str>, memory: Memory) -> Result<Choice, BenchError> {
     let has_auto = engine.has_auto();
     let asked = asked.unwrap_or(if has_auto { AUTO } else { ALL });
     // To find out what works takes a second process.
-    let known = if asked == AUTO && has_auto { Vec::new() } else { engine.mechanisms() };
+    let mut known = if asked == AUTO && has_auto { Vec::new() } else { engine.mechanisms() };
+    known.iter_mut().for_each(|mechanism| mechanism.unavailable = mechanism.unusable(memory));
     let choice = choose_of(&known, has_auto, asked)?;
     for LeftOut { name, reason } in &choice.left_out {
         complain(&format!("{name} is left out: {reason}"));

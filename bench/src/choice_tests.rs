@@ -1,9 +1,12 @@
+use lmt::mechanism::Reach;
+
 use super::*;
 
 fn known() -> Vec<Mechanism> {
     let mechanism = |name: &str, unavailable: Option<&str>| Mechanism {
         name: name.to_owned(),
         unavailable: unavailable.map(str::to_owned),
+        reach: Reach::AnyMemory,
     };
     vec![
         mechanism("one", None),
@@ -54,5 +57,17 @@ fn what_does_not_exist_is_told_with_what_does() {
     assert!(error.contains("`pear`") || error.contains("'pear'"), "{error}");
     assert!(error.contains("pair-first"), "{error}");
     let error = chosen("one:sideways").unwrap_err();
-    assert!(error.contains("get, put or cooperative"), "{error}");
+    assert!(error.contains("get, put, cooperative"), "{error}");
+}
+
+#[test]
+fn what_reaches_shared_buffers_only_needs_them() {
+    let of = |reach| Mechanism { name: "one".to_owned(), unavailable: None, reach };
+    let shared = of(Reach::SharedBuffers);
+    let reason = shared.unusable(Memory::Private).unwrap();
+    assert!(reason.contains("--buffers shared"), "{reason}");
+    assert_eq!(shared.unusable(Memory::Shared), None);
+    assert_eq!(of(Reach::AnyMemory).unusable(Memory::Private), None);
+    let closed = Mechanism { unavailable: Some("it is closed".to_owned()), ..shared };
+    assert_eq!(closed.unusable(Memory::Shared).as_deref(), Some("it is closed"));
 }

@@ -32,7 +32,7 @@ pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> 
         without_limits_conflicts(args)?;
         Vec::new()
     } else {
-        choose(engine, args.mechanism.as_deref())?.mechanisms
+        choose(engine, args.mechanism.as_deref(), args.measuring.buffers)?.mechanisms
     };
     without_figures_conflicts(args)?;
     let mut job = job(args.pattern, mechanisms, args.ranks, &args.measuring, args.verify)?;
@@ -66,7 +66,7 @@ pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchErr
         file.write(&comparison.to_html()?)?;
         return if args.peers.as_table() { say_report(&args.output) } else { Ok(()) };
     }
-    let Choice { mechanisms, left_out } = choose(engine, Some(ALL))?;
+    let Choice { mechanisms, left_out } = choose(engine, Some(ALL), args.measuring.buffers)?;
     let job = job(Pattern::Pingpong, mechanisms, 2, &args.measuring, true)?;
     let (environment, rows) = run(&job, &mut CompareTable::new(left_out.clone()))?;
     let report = Report::new(environment, &rows, left_out);

@@ -51,7 +51,7 @@ fn mistakes_are_one_line_and_status_2() {
         (&["bench", "pingpnog"][..], "did you mean 'pingpong'"),
         (&["bench", "pingpong", "--mechanism", "smh"], "did you mean 'shm'"),
         (&["bench", "pingpong", "--mechanism", "smh:put"], "did you mean 'shm'"),
-        (&["bench", "pingpong", "--mechanism", "cma:pt"], "get, put or cooperative"),
+        (&["bench", "pingpong", "--mechanism", "cma:pt"], "get, put, cooperative"),
         (&["bench", "pingpong", "-n", "0"], "from 2"),
         (&["bench", "pingpong", "--sizes", "12XB"], "units are"),
         (&["bench", "pingpong", "--sizes", "0.."], "no end"),
@@ -351,7 +351,7 @@ fn a_way_is_a_mechanism_and_who_copies() {
         "csv",
     ]);
     let mechanism = rows(&works)[0][1].clone();
-    let models = ["get", "put", "cooperative"];
+    let models = ["get", "put", "cooperative", "both", "stream"];
     let mut measured = 0;
     for model in models {
         let way = format!("{mechanism}:{model}");

@@ -5,15 +5,15 @@
 //! the kernel ([`Needs::Kernel`]), by the order of preference: the first in
 //! which one process copies alone (a single copy, out of or into the other's
 //! memory), and the first in which both take part (shared memory). Both must do
-//! all they can, in both directions. What needs a module or a device, and what
-//! is preferred less, may fail.
+//! all they can, in both directions. What needs a module or a device, what
+//! moves messages of some memory only, and what is preferred less, may fail.
 
 use lmt::checkup::{Finding, Host, State};
-use lmt::mechanism::{Model, Needs};
+use lmt::mechanism::{Model, Needs, Reach};
 use lmt::mechanisms::{Mechanisms, Profile, Standing};
 use serde::Serialize;
 
-use crate::engine::endpoint::Meeting;
+use crate::engine::endpoint::{Meeting, all_of_this_build, reaches};
 
 /// What was found of one mechanism.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -30,6 +30,8 @@ pub struct Diagnosis {
     pub errno: i32,
     /// What it needs of the machine: kernel, module or device.
     pub needs: &'static str,
+    /// Whether it moves messages wherever they lie.
+    pub any_memory: bool,
     /// Whether it is one of the best for this kernel.
     pub is_best: bool,
     /// What it found by its own checks.
@@ -42,10 +44,10 @@ pub fn diagnose(
     host: &Host,
     meeting: &Result<Meeting, String>,
 ) -> (Vec<Diagnosis>, Vec<&'static str>, bool, String) {
-    let mut mechanisms = Mechanisms::new();
-    lmt::list::register_all(&mut mechanisms);
+    let mechanisms = all_of_this_build();
     let profiles = mechanisms.profiles();
-    let best = best(&profiles);
+    let of_any_memory = of_any_memory(&mechanisms);
+    let best = best(&of_any_memory);
     let found = mechanisms.checkups(host);
     let all: Vec<Diagnosis> = profiles
         .iter()
@@ -55,7 +57,11 @@ pub fn diagnose(
                 met.standings.iter().find(|(name, _)| *name == profile.name).map(|(_, standing)| standing)
             });
             let diagnosed = of_mechanism(profile, standing, findings);
-            Diagnosis { is_best: best.contains(&profile.name), ..diagnosed }
+            Diagnosis {
+                any_memory: of_any_memory.contains(profile),
+                is_best: best.contains(&profile.name),
+                ..diagnosed
+            }
         })
         .collect();
     let (ok, verdict) = match meeting {
@@ -67,6 +73,12 @@ pub fn diagnose(
 
 fn copies_alone(profile: &Profile) -> bool {
     profile.models.iter().any(|model| !matches!(*model, Model::Cooperative | Model::Stream))
+}
+
+/// Those that move messages wherever these lie.
+fn of_any_memory(mechanisms: &Mechanisms) -> Vec<Profile> {
+    let all = mechanisms.profiles().into_iter().zip(reaches(mechanisms));
+    all.filter(|(_, (_, reach))| *reach == Reach::AnyMemory).map(|(profile, _)| profile).collect()
 }
 
 fn best(profiles: &[Profile]) -> Vec<&'static str> {
@@ -127,7 +139,7 @@ fn of_mechanism(
         Needs::Module => "module",
         Needs::Device => "device",
     };
-    Diagnosis { name: profile.name, state, meaning, fix, errno, needs, is_best: false, findings }
+    Diagnosis { name: profile.name, state, meaning, fix, errno, needs, any_memory: true, is_best: false, findings }
 }
 
 /// What a way lacks.
@@ -158,8 +170,11 @@ fn conclude(all: &[Diagnosis], is_this_machine: bool) -> (bool, String) {
     let best = || all.iter().filter(|diagnosis| diagnosis.is_best);
     let names: Vec<&str> = best().map(|diagnosis| diagnosis.name).collect();
     if let Some(worst) = best().find(|diagnosis| diagnosis.state != State::Good) {
-        let instead =
-            all.iter().find(|diagnosis| diagnosis.state == State::Good && diagnosis.name != worst.name);
+        // For all messages, not for those of some memory only.
+        let takes_over = |other: &&Diagnosis| {
+            other.state == State::Good && other.any_memory && other.name != worst.name
+        };
+        let instead = all.iter().find(takes_over);
         let instead = instead.map_or_else(
             || "no other mechanism takes its place".to_owned(),
             |other| format!("messages go by {} instead", other.name),

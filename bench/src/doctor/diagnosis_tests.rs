@@ -28,9 +28,7 @@ fn the_best_are_the_first_of_either_kind_that_need_the_kernel_alone() {
 
 #[test]
 fn this_builds_best_are_a_single_copy_and_shared_memory() {
-    let mut mechanisms = Mechanisms::new();
-    lmt::list::register_all(&mut mechanisms);
-    assert_eq!(best(&mechanisms.profiles()), ["cma", "shm"]);
+    assert_eq!(best(&of_any_memory(&all_of_this_build())), ["cma", "shm"]);
 }
 
 #[test]
@@ -95,6 +93,11 @@ fn only_the_best_decide() {
         "{verdict}"
     );
     assert!(!conclude(&[], true).0);
+    // What moves some messages only takes nobody's place.
+    let [card, pull, together] = broken;
+    let some = Diagnosis { name: "some", any_memory: false, ..diagnosis(&PULL, &both(ALL), false) };
+    let (_, verdict) = conclude(&[some, card, pull, together], true);
+    assert!(verdict.contains("by together instead"), "{verdict}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ fn report() -> Report {
         fix: Some("change common".to_owned()),
         errno: 0,
         needs: "kernel",
+        any_memory: true,
         is_best: name == "first",
         findings,
     };

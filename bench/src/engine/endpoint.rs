@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use lmt::mechanism::Model;
+use lmt::mechanism::{Model, Reach};
 use lmt::mechanisms::{Counters, Mechanisms, Standing};
 use lmt::{
     Address, Config, Endpoint, EndpointId, OperationError, PeerId, Request, Scope, Source, Status, TagMatch,
@@ -11,9 +11,10 @@ use lmt::{
 use lmt_selector::calibration::{EAGER, EAGER_MOST_BYTES};
 
 use super::met::Met;
-use super::{Engine, LeftOut, Mechanism, Ways, regions};
+use super::{Engine, LeftOut, Mechanism, Ways, out_of_reach, regions};
 use crate::error::BenchError;
 use crate::job::WayCount;
+use crate::memory::Memory;
 use crate::patterns::link::{Help, Incoming, Link, LinkError, Outgoing, ReceivedBytes, RegionProvider, Step};
 use crate::processes::{without_settings, write_line};
 
@@ -41,19 +42,22 @@ impl Engine for Endpoints {
         match meet_second_process() {
             Ok(meeting) => meeting.mechanisms(),
             Err(reason) => {
-                let unavailable =
-                    |name: &str| Mechanism { name: name.to_owned(), unavailable: Some(reason.clone()) };
-                lmt::mechanism_names().into_iter().map(unavailable).collect()
+                let unavailable = |(name, reach): (&str, Reach)| Mechanism {
+                    name: name.to_owned(),
+                    unavailable: Some(reason.clone()),
+                    reach,
+                };
+                reaches(&all_of_this_build()).into_iter().map(unavailable).collect()
             }
         }
     }
 
     fn ways(&self) -> Result<Ways, BenchError> {
         let meeting = meet_apart(without_settings).map_err(BenchError::Failure)?;
-        let mut ways = meeting.ways();
+        let mut ways = meeting.ways(Memory::Private);
         ways.insert(0, EAGER.to_owned());
         let left_out = meeting.mechanisms().into_iter().filter_map(|mechanism| {
-            let reason = mechanism.unavailable?;
+            let reason = mechanism.unusable(Memory::Private)?;
             Some(LeftOut { name: mechanism.name, reason })
         });
         Ok(Ways { works: ways, left_out: left_out.collect() })
@@ -113,28 +117,48 @@ pub struct Meeting {
 impl Meeting {
     /// What works, and why not what does not.
     fn mechanisms(&self) -> Vec<Mechanism> {
+        let reaches = reaches(&all_of_this_build());
         let of = |(name, standing): &(&str, Standing)| Mechanism {
             name: (*name).to_owned(),
             unavailable: refusal(name, standing),
+            reach: reaches.iter().find(|(known, _)| known == name).map_or_else(Reach::default, |(_, r)| *r),
         };
         self.standings.iter().map(of).collect()
     }
 
-    /// Each mechanism with each of its models that works.
-    fn ways(&self) -> Vec<String> {
-        let mut list = Mechanisms::new();
-        lmt::list::register_all(&mut list);
+    /// Each mechanism with each of its models that works, for messages that lie
+    /// in such memory.
+    fn ways(&self, memory: Memory) -> Vec<String> {
+        let list = all_of_this_build();
         let mut ways = Vec::new();
-        for profile in &list.profiles() {
+        for (profile, (_, reach)) in list.profiles().iter().zip(reaches(&list)) {
             let Some((_, standing)) = self.standings.iter().find(|(name, _)| *name == profile.name) else {
                 continue;
             };
+            if out_of_reach(reach, memory).is_some() {
+                continue;
+            }
             let works = |model: &&Model| standing.ours.allow_sending(standing.theirs, **model);
             let models = profile.models.iter().filter(works);
             ways.extend(models.map(|model| format!("{}:{model}", profile.name)));
         }
         ways
     }
+}
+
+/// Every mechanism, as its defaults make it.
+pub fn all_of_this_build() -> Mechanisms {
+    let mut list = Mechanisms::new();
+    lmt::list::register_all(&mut list);
+    list
+}
+
+/// Which memory each mechanism copies from and to, by name, in order.
+pub fn reaches(list: &Mechanisms) -> Vec<(&'static str, Reach)> {
+    /// What a mechanism says of itself is the same with every peer, and before
+    /// there is one.
+    const NOBODY: u32 = 0;
+    list.known(NOBODY).iter().map(|known| (known.name, known.reach)).collect()
 }
 
 /// Starts a second process, lets it and this one find out what each can do with

@@ -7,7 +7,10 @@ mod regions;
 #[cfg(test)]
 pub mod socket;
 
+use lmt::mechanism::Reach;
+
 use crate::error::BenchError;
+use crate::memory::Memory;
 use crate::patterns::link::Link;
 
 /// A mechanism that can be named on the command line.
@@ -17,6 +20,27 @@ pub struct Mechanism {
     pub name: String,
     /// Why it does not work on this machine: one sentence; absent if it does.
     pub unavailable: Option<String>,
+    /// Which memory it copies from and to.
+    pub reach: Reach,
+}
+
+impl Mechanism {
+    /// Why it moves no messages that lie in such memory: one sentence; absent if
+    /// it does.
+    pub fn unusable(&self, memory: Memory) -> Option<String> {
+        self.unavailable.clone().or_else(|| out_of_reach(self.reach, memory).map(str::to_owned))
+    }
+}
+
+/// Why messages in such memory cannot go by a mechanism with such a reach.
+pub fn out_of_reach(reach: Reach, memory: Memory) -> Option<&'static str> {
+    match (reach, memory) {
+        (Reach::SharedBuffers, Memory::Private) => Some(
+            "it copies between shared buffers only, and these messages lie in memory from malloc; \
+             patterns that have --buffers measure it with --buffers shared",
+        ),
+        (Reach::SharedBuffers, Memory::Shared) | (Reach::AnyMemory, _) => None,
+    }
 }
 
 /// A mechanism that is not measured.
@@ -33,7 +57,7 @@ pub struct LeftOut {
 pub struct Ways {
     /// As users write them: `eager`, or a mechanism and who copies.
     pub works: Vec<String>,
-    /// The mechanisms that do not work here.
+    /// The mechanisms that do not work here, or not with such memory.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -47,8 +71,8 @@ pub trait Engine {
     /// The mechanisms there are, in the order in which tables show them.
     fn mechanisms(&self) -> Vec<Mechanism>;
 
-    /// The ways that messages can take here: cells, and each mechanism that works
-    /// with each of its models, in their usual order.
+    /// The ways that messages in memory from malloc can take here: cells, and each
+    /// mechanism that works with each of its models, in their usual order.
     ///
     /// # Errors
     /// It cannot be found out.

@@ -47,7 +47,7 @@ pub fn compare<E: Engine>(
     args: &PeersArgs,
     measuring: &MeasuringArgs,
 ) -> Result<Comparison, BenchError> {
-    let mechanisms = choose(engine, args.mechanism.as_deref())?.mechanisms;
+    let mechanisms = choose(engine, args.mechanism.as_deref(), measuring.buffers)?.mechanisms;
     let interrupt = Interrupt::watch()?;
     let peers = peers(args, &interrupt)?;
     let jobs = jobs::jobs(jobs::wanted(args, measuring), &mechanisms, args, measuring, peers.len())?;
