@@ -56,6 +56,9 @@ pub struct Config {
     pub socket_dir: Option<std::path::PathBuf>,
     /// Only these mechanisms are used, in this order; all when absent.
     pub mechanisms: Option<Vec<String>>,
+    /// Whether the endpoint times its messages, tries other ways now and then and
+    /// changes to what is better ([`crate::selection::adaptive`]). Default true.
+    pub adapt: bool,
 }
 
 impl Default for Config {
@@ -75,6 +78,7 @@ impl Default for Config {
             allow_other_users: false,
             socket_dir: None,
             mechanisms: None,
+            adapt: true,
         }
     }
 }
@@ -180,7 +184,18 @@ pub const KEYS: &[Key] = &[
         meaning: "only these mechanisms are used; set by a call or the environment, in this order whatever the rules say, set in a file, in this order where no rule of a file before it speaks; a name may be a family's (the part before the first hyphen), and may say who copies (name:get, name:put, name:cooperative)",
         reason: "all that work, in the order of the rules",
     },
+    Key {
+        name: "adapt",
+        kind: Kind::Word(&[ON, OFF]),
+        variable: Some("LMT_ADAPT"),
+        meaning: "whether the endpoint times its messages, tries another way now and then (at most 1 % of the time) and changes to what is better; off keeps the first choice, for runs that can be repeated",
+        reason: "the best way depends on the application's buffers: touched or not, hot or cold, and nobody tells the library",
+    },
 ];
+
+/// The words of the key `adapt`.
+const ON: &str = "on";
+const OFF: &str = "off";
 
 /// Why a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -238,6 +253,7 @@ impl Config {
                 None => Value::Absent,
             }),
             "mechanisms" => Some(self.mechanisms.clone().map_or(Value::Absent, Value::Names)),
+            "adapt" => Some(Value::Text(if self.adapt { ON } else { OFF }.to_owned())),
             _ => None,
         }
     }
@@ -273,6 +289,7 @@ impl Config {
             ("socket_dir", _) => self.socket_dir = None,
             ("mechanisms", Value::Names(names)) => self.mechanisms = Some(names),
             ("mechanisms", _) => self.mechanisms = None,
+            ("adapt", Value::Text(word)) => self.adapt = word == ON,
             (name, value) => {
                 let rule = key.kind.to_string();
                 debug_assert!(false, "the key {name} has no field for {value:?}");

@@ -11,6 +11,7 @@ pub mod bell;
 pub mod bounded_file;
 pub mod buffer;
 pub mod checkup;
+mod clock;
 pub mod config;
 #[cfg(not(loom))]
 pub mod connect;

@@ -327,6 +327,13 @@ pub trait Lmt: Send + 'static {
         Needs::Kernel
     }
 
+    /// Whether its worth shows in the time that messages take: then an endpoint
+    /// tries it at run time ([`crate::selection::adaptive`]). Of a mechanism that
+    /// copies in the background it does not: what it saves is the core's time.
+    fn shows_in_time(&self) -> bool {
+        true
+    }
+
     /// What there is to look at on a machine when it does not work, or works
     /// less well than it could: nothing by default. It changes nothing, and it
     /// may be asked of an instance that is not used otherwise.

@@ -191,6 +191,7 @@ fn give(configuration: &mut Configuration, config: Config) {
         allow_other_users,
         socket_dir,
         mechanisms,
+        adapt,
     } = config;
     let default = Config::default();
     let Configuration { config, sources, .. } = configuration;
@@ -204,7 +205,7 @@ fn give(configuration: &mut Configuration, config: Config) {
     }
     take!(eager_max_bytes, inbox_cells, cell_bytes, max_peers, unexpected_max_bytes, pending_max_messages);
     take!(connect_timeout_ms, close_timeout_ms, quota_bytes, spins, yields, allow_other_users);
-    take!(socket_dir, mechanisms);
+    take!(socket_dir, mechanisms, adapt);
 }
 
 fn note_changes(configuration: &mut Configuration, change: impl FnOnce(&mut Config)) {

@@ -45,6 +45,7 @@ fn all_of_a_given_configuration_is_taken() {
         allow_other_users: true,
         socket_dir: Some("/somewhere".into()),
         mechanisms: Some(vec!["shm".into()]),
+        adapt: false,
     };
     let mut configuration = Configuration::default();
     give(&mut configuration, given.clone());

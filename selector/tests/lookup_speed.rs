@@ -47,7 +47,7 @@ fn decisions() -> Decisions {
     let able = Abilities { read: true, write: true, cooperate: true };
     let known = |name, models| {
         let standing = Standing { ours: able, theirs: able, reason: None };
-        KnownMechanism { name, tag: MechanismTag::of(name), models, standing }
+        KnownMechanism { name, tag: MechanismTag::of(name), models, shows_in_time: true, standing }
     };
     let mechanisms = [
         known("a", &[Model::Get, Model::Put]),

@@ -7,6 +7,7 @@ use super::peer::EagerCounters;
 use super::requests::Requests;
 use super::traffic::Traffic;
 use crate::bell::Bell;
+use crate::clock::Clock;
 use crate::config::{Config, ConfigError};
 use crate::connect::ConnectError;
 use crate::error::MemoryShort;
@@ -16,6 +17,7 @@ use crate::matching::TagMatcher;
 use crate::mechanism::Model;
 use crate::mechanisms::{Mechanisms, Profile, is_meant};
 use crate::region::RegionTable;
+use crate::selection::adaptive::Adaptive;
 use crate::selection::{Selection, WayName};
 use crate::transfers::Transfers;
 
@@ -137,6 +139,8 @@ impl Traffic {
             eager: EagerCounters::default(),
             events: 0,
             crowded: false,
+            adaptive: Adaptive::new(config.adapt),
+            clock: Clock::new(),
             config,
         })
     }

@@ -21,8 +21,9 @@ use crate::selection::Hints;
 // Boxing the packet would allocate for every announced message.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Outgoing {
-    /// Its bytes travel in cells; so many are sent.
-    Eager { request: RequestId, sent_bytes: u64, hints: Hints },
+    /// Its bytes travel in cells; so many are sent. `by_choice` where cells were
+    /// chosen for it though it is longer than `eager_max_bytes`.
+    Eager { request: RequestId, sent_bytes: u64, hints: Hints, by_choice: bool },
     /// It is announced.
     Rts { packet: Packet, tag: u64, send_id: SendId },
 }
@@ -161,6 +162,8 @@ pub(crate) struct Peer {
     pub control: VecDeque<Packet>,
     pub parked: VecDeque<(u64, Unexpected)>,
     pub assembly: Option<Assembly>,
+    /// Announced messages of this process that are not done.
+    pub under_way: u32,
     /// Whether this peer stands in the list of those that are written to.
     pub in_busy: bool,
     /// The longest message that goes to it in cells.
@@ -195,6 +198,7 @@ impl Peer {
             control: VecDeque::new(),
             parked: VecDeque::new(),
             assembly: None,
+            under_way: 0,
             in_busy: false,
             eager_max_bytes,
             group_version: 0,

@@ -229,8 +229,9 @@ impl Mechanisms {
             if standing.reason.is_none() {
                 standing.reason = self.absent[at].clone();
             }
-            let name = self.list[at].name();
-            KnownMechanism { name, tag: MechanismTag::of(name), models: self.list[at].models(), standing }
+            let (name, models) = (self.list[at].name(), self.list[at].models());
+            let shows_in_time = self.list[at].shows_in_time();
+            KnownMechanism { name, tag: MechanismTag::of(name), models, shows_in_time, standing }
         };
         (0..self.list.len()).map(known).collect()
     }

@@ -15,7 +15,7 @@ fn known(name: &'static str, models: &'static [Model], refusal: Option<i32>) -> 
             Standing { reason: Some(reason), ..Standing::default() }
         }
     };
-    KnownMechanism { name, tag: MechanismTag::of(name), models, standing }
+    KnownMechanism { name, tag: MechanismTag::of(name), models, shows_in_time: true, standing }
 }
 
 fn explain(config: &Config, bytes: u64) -> Explanation {

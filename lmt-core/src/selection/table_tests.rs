@@ -9,7 +9,13 @@ const NONE: Abilities = Abilities { read: false, write: false, cooperate: false 
 fn note(ours: Abilities, theirs: Abilities, reason: Option<Unavailable>) -> Option<String> {
     let standing = Standing { ours, theirs, reason };
     let models = &[Model::Get, Model::Put];
-    half(&KnownMechanism { name: "copier", tag: MechanismTag::of("copier"), models, standing })
+    half(&KnownMechanism {
+        name: "copier",
+        tag: MechanismTag::of("copier"),
+        models,
+        shows_in_time: true,
+        standing,
+    })
 }
 
 #[test]

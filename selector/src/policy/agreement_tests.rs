@@ -116,7 +116,7 @@ fn mechanisms() -> impl Strategy<Value = Vec<KnownMechanism>> {
     vec((abilities(), abilities()), list.len()).prop_map(move |standings| {
         let known = |((name, models), (ours, theirs)): ((&'static str, &'static [Model]), _)| {
             let standing = Standing { ours, theirs, reason: None };
-            KnownMechanism { name, tag: MechanismTag::of(name), models, standing }
+            KnownMechanism { name, tag: MechanismTag::of(name), models, shows_in_time: true, standing }
         };
         list.into_iter().zip(standings).map(known).collect()
     })

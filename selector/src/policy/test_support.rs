@@ -23,13 +23,14 @@ const ABLE: Abilities = Abilities { read: true, write: true, cooperate: true };
 
 pub fn known(name: &'static str, models: &'static [Model]) -> KnownMechanism {
     let standing = Standing { ours: ABLE, theirs: ABLE, reason: None };
-    KnownMechanism { name, tag: MechanismTag::of(name), models, standing }
+    KnownMechanism { name, tag: MechanismTag::of(name), models, shows_in_time: true, standing }
 }
 
 pub fn denied(name: &'static str) -> KnownMechanism {
     let reason = Unavailable { errno: libc_eperm(), sentence: format!("{name} was refused") };
     let standing = Standing { reason: Some(reason), ..Standing::default() };
-    KnownMechanism { name, tag: MechanismTag::of(name), models: &[Model::Get], standing }
+    let (tag, models) = (MechanismTag::of(name), &[Model::Get]);
+    KnownMechanism { name, tag, models, shows_in_time: true, standing }
 }
 
 /// EPERM, which is 1 everywhere.
