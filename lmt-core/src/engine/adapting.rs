@@ -10,10 +10,6 @@ use crate::rendezvous::{Candidates, PeerKey};
 use crate::selection::adaptive::{Question, Send, StreamReport, Way, Ways};
 use crate::selection::{Explanation, Hints, Looked, Message, Source, Taken};
 
-/// Cells are tried for messages of which so many find room among the peer's
-/// unexpected bytes, so that trying them seldom fills it.
-const TRIED_IN_UNEXPECTED: u64 = 8;
-
 /// How a message above the eager limit goes.
 pub(super) enum Route {
     /// In cells all the same.
@@ -63,7 +59,7 @@ impl Traffic {
 
     fn has_room_to_try(&self, key: PeerKey, bytes: u64) -> bool {
         match &self.peers[key as usize].connection {
-            Connection::Up(link) => bytes <= link.max_bytes / TRIED_IN_UNEXPECTED,
+            Connection::Up(link) => bytes <= link.max_bytes,
             _ => false,
         }
     }

@@ -17,6 +17,14 @@ const MEMORY: u16 = 8;
 const HOPELESS: f64 = 0.7;
 /// What may be better, but not certainly, is tried so often in a row at most.
 const LOOKS: u16 = 6;
+/// A trial that is better than those before by this (a logarithm: 15 %) says that
+/// the way was warming up: memory is touched and mapped when it is first used.
+const WARMER: f64 = 0.15;
+/// ... which is worth so many looks.
+const LOOKS_AT_WARMING: u16 = 12;
+/// What costs so much more (a logarithm: 8 times) in its first trial is not
+/// thought to be warming up.
+const COLDEST: f64 = 2.1;
 
 /// One way of a stream.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +34,8 @@ pub(super) struct Arm {
     pub log_ratio: f64,
     /// Trials since the last change.
     pub trials: u16,
+    /// Whether the next trial may be much better.
+    is_warming: bool,
     /// All trials.
     pub all_trials: u32,
     /// In which phase it was the best last; 0 if never.
@@ -36,7 +46,7 @@ pub(super) struct Arm {
 
 impl Arm {
     const fn new(way: Way) -> Self {
-        Self { way, log_ratio: 0.0, trials: 0, all_trials: 0, won: 0, due: 0 }
+        Self { way, log_ratio: 0.0, trials: 0, is_warming: false, all_trials: 0, won: 0, due: 0 }
     }
 
     /// How far `log_ratio` may be off.
@@ -47,7 +57,9 @@ impl Arm {
     /// Whether it may be better by more than the hysteresis, and that is not
     /// certain yet.
     fn is_promising(&self, noise: f64) -> bool {
-        self.trials > 0 && self.log_ratio - CERTAINTY * self.error(noise) < -HYSTERESIS
+        let looks = if self.is_warming { LOOKS_AT_WARMING } else { LOOKS };
+        let may_be_better = self.log_ratio - CERTAINTY * self.error(noise) < -HYSTERESIS;
+        (1..looks).contains(&self.trials) && (self.is_warming || may_be_better)
     }
 
     /// The order in which what was not tried since a change is tried: what was
@@ -97,11 +109,24 @@ impl Arms {
     }
 
     /// One trial has shown that a way costs so much more than the chosen one.
-    pub fn note(&mut self, at: u8, log_ratio: f64) {
+    /// Where it was cut short, one message alone has, and that may have met
+    /// something else: the next trial is to tell.
+    pub fn note(&mut self, at: u8, log_ratio: f64, is_cut: bool) {
         let Some(arm) = self.list.get_mut(usize::from(at)) else { return };
+        let is_better = log_ratio < arm.log_ratio - WARMER;
+        arm.is_warming = match arm.all_trials {
+            0 => log_ratio < COLDEST || is_cut,
+            _ if arm.trials == 0 => is_cut,
+            _ => is_better && log_ratio > 0.0,
+        };
         arm.trials = arm.trials.saturating_add(1);
         arm.all_trials = arm.all_trials.saturating_add(1);
-        let weight = 1.0 / f64::from(arm.trials.min(MEMORY));
+        let weight = if is_better && arm.trials <= LOOKS_AT_WARMING {
+            // What was found before was something else.
+            1.0
+        } else {
+            1.0 / f64::from(arm.trials.min(MEMORY))
+        };
         arm.log_ratio += (log_ratio - arm.log_ratio) * weight;
     }
 
@@ -121,7 +146,7 @@ impl Arms {
 
     /// Whether a way is worth another look soon.
     pub fn is_promising(&self, at: u8, noise: f64) -> bool {
-        self.get(at).is_some_and(|arm| arm.trials < LOOKS && arm.is_promising(noise))
+        self.get(at).is_some_and(|arm| arm.is_promising(noise))
     }
 
     /// Chooses a way. Returns by how much it costs more than the one before.
@@ -156,7 +181,7 @@ impl Arms {
             let ((a, b, c), (x, y, z)) = (one.prior(), other.prior());
             (a, b).cmp(&(x, y)).then(c.total_cmp(&z))
         });
-        let promising = || self.others().filter(|(_, arm)| arm.trials < LOOKS && arm.is_promising(noise));
+        let promising = || self.others().filter(|(_, arm)| arm.is_promising(noise));
         first.or_else(|| promising().min_by(by_ratio)).map(|(at, _)| at)
     }
 

@@ -4,7 +4,10 @@
 /// settled, and as much again after changes: 1 % together.
 const SHARE: f64 = 0.005;
 /// The first allowance, for a start and for the first changes, in rounds.
-const FIRST_ROUNDS: f64 = 512.0;
+const FIRST_ROUNDS: f64 = 1024.0;
+/// With less than this part of it left, only ways are tried that were the best in
+/// some phase.
+const SCARCE: f64 = 0.25;
 /// What a settled stream may save up, in rounds.
 const SAVED_ROUNDS: f64 = 64.0;
 /// A round counts as no more than so many: in a pause nothing is earned.
@@ -43,9 +46,9 @@ impl Budget {
         self.change >= rounds
     }
 
-    /// Whether less than half is left of what is there for changes.
+    /// Whether little is left of what is there for changes.
     pub fn is_scarce(&self) -> bool {
-        self.change < 0.5 * FIRST_ROUNDS
+        self.change < SCARCE * FIRST_ROUNDS
     }
 
     /// A trial has taken so long. It may have taken longer than was expected:

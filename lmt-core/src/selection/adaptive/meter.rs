@@ -1,8 +1,9 @@
 //! From sends to samples: what a byte costs from one round of a stream to the
 //! next, and blocks of them.
 
-/// So many samples make a block; its value is their median, so that one of them
-/// may be anything: the application computed, or the core was taken away.
+/// So many samples make a block; its value is the least of them, so that the
+/// others may be anything: the application computed, the core was taken away, or
+/// what a way needs was out of the cache after the messages by another.
 pub(super) const SAMPLES: usize = 3;
 /// A block of a stream in which nothing ever comes back ends after so much.
 const UNANSWERED_BYTES: u64 = 4 << 20;
@@ -112,12 +113,10 @@ impl Block {
         self.ns
     }
 
-    /// The median, in ns per byte; nothing when it is spoilt or empty.
-    pub fn median(&self) -> Option<f64> {
-        let mut values = self.values;
-        let used = &mut values[..usize::from(self.used)];
-        used.sort_unstable_by(f64::total_cmp);
-        used.get(used.len() / 2).copied().filter(|_| !self.is_spoilt)
+    /// The least, in ns per byte; nothing when it is spoilt or empty.
+    pub fn least(&self) -> Option<f64> {
+        let used = self.values[..usize::from(self.used)].iter().copied();
+        used.min_by(f64::total_cmp).filter(|_| !self.is_spoilt)
     }
 }
 

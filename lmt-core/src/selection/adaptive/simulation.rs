@@ -38,12 +38,15 @@ pub struct Disturbances {
     pub noise: f64,
     /// One of so many takes ten times as long; 0 for none.
     pub outlier_every: u32,
+    /// What the first use of a way takes longer at each end; the second half of
+    /// that, and so on.
+    pub first_use_ns: f64,
     /// What the machine's speed is multiplied by, at some time in ns.
     pub speed: fn(f64) -> f64,
 }
 
 impl Disturbances {
-    pub const FEW: Self = Self { noise: 0.04, outlier_every: 100, speed: |_| 1.0 };
+    pub const FEW: Self = Self { noise: 0.04, outlier_every: 100, first_use_ns: 0.0, speed: |_| 1.0 };
 }
 
 pub const BYTES: u64 = 65_536;
@@ -92,13 +95,22 @@ pub struct PingPong {
     pub random: Random,
     pub disturbances: Disturbances,
     last: [usize; 2],
+    uses: [[u32; 16]; 2],
     events: u64,
 }
 
 impl PingPong {
     pub fn new(ways: usize, seed: u64, disturbances: Disturbances) -> Self {
         let ends = [stream_of(ways, true), stream_of(ways, false)];
-        Self { ends, now_ns: 1.0, random: Random(seed), disturbances, last: [0; 2], events: 0 }
+        Self {
+            ends,
+            now_ns: 1.0,
+            random: Random(seed),
+            disturbances,
+            last: [0; 2],
+            uses: [[0; 16]; 2],
+            events: 0,
+        }
     }
 
     /// So many round trips, in which each way costs so much, in ns. Only the
@@ -115,7 +127,10 @@ impl PingPong {
                     passed.turns += u32::from(way != self.last[end]);
                 }
                 self.last[end] = way;
-                self.now_ns += costs[way] * self.factor();
+                let cold_ns =
+                    self.disturbances.first_use_ns * 0.5_f64.powi(self.uses[end][way].min(60) as i32);
+                self.uses[end][way] += 1;
+                self.now_ns += (costs[way] + cold_ns) * self.factor();
                 self.events += 1;
             }
         }
@@ -129,7 +144,7 @@ impl PingPong {
     }
 
     fn factor(&mut self) -> f64 {
-        let Disturbances { noise, outlier_every, speed } = self.disturbances;
+        let Disturbances { noise, outlier_every, speed, .. } = self.disturbances;
         let is_outlier = outlier_every > 0 && self.random.unit() * f64::from(outlier_every) < 1.0;
         let outlier = if is_outlier { 10.0 } else { 1.0 };
         (1.0 + noise * self.random.normal()).max(0.2) * outlier * speed(self.now_ns)

@@ -14,8 +14,10 @@ const CYCLE: u32 = 4;
 /// Each trial is compared with the quiet blocks before and behind it. They differ
 /// by less than this (a logarithm), or it says nothing.
 const STEADY: f64 = 0.25;
-/// A trial ends early when its way takes so many times as long.
+/// A trial ends early when its way takes so many times as long, the first one
+/// only when it takes longer: what a way needs is made when it is first used.
 const TOO_SLOW: f64 = 3.0;
+const FIRST_TOO_SLOW: f64 = 20.0;
 /// A settled stream waits so many blocks for its first trial, and from one to the
 /// next twice as long each time, up to the last.
 const FIRST_INTERVAL: u32 = 16;
@@ -31,6 +33,8 @@ struct Trial {
     arm: u8,
     before: f64,
     log: Option<f64>,
+    /// It ended before its time, so that one message alone speaks.
+    is_cut: bool,
 }
 
 /// What is known of one stream.
@@ -118,7 +122,7 @@ impl Stream {
         }
         let is_trial = self.current != self.arms.chosen;
         // What is left of a block whose trial was cut short says nothing.
-        if is_trial || !self.is_cut() {
+        if is_trial || !self.has_tried() {
             self.block.add(sample);
         }
         self.rounds += 1;
@@ -126,7 +130,7 @@ impl Stream {
             self.tried_ns = self.tried_ns.saturating_add(sample.ns);
             let is_last = usize::from(self.rounds) == SAMPLES;
             if is_last || self.is_too_slow(sample) {
-                self.end_trial();
+                self.end_trial(!is_last);
             }
         }
         if usize::from(self.rounds) == SAMPLES {
@@ -135,7 +139,7 @@ impl Stream {
     }
 
     /// Whether the present block was to be a trial that has ended already.
-    fn is_cut(&self) -> bool {
+    fn has_tried(&self) -> bool {
         self.is_my_turn() && self.trial.is_some_and(|trial| trial.log.is_some())
     }
 
@@ -149,14 +153,17 @@ impl Stream {
     }
 
     fn is_too_slow(&self, sample: &Sample) -> bool {
-        self.trial.is_some_and(|trial| sample.ns_per_byte().ln() - trial.before > TOO_SLOW.ln())
+        let Some(Trial { arm, before, .. }) = self.trial else { return false };
+        let is_first = self.arms.get(arm).is_some_and(|arm| arm.all_trials == 0);
+        let bound = if is_first { FIRST_TOO_SLOW } else { TOO_SLOW };
+        sample.ns_per_byte().ln() - before > bound.ln()
     }
 
-    fn end_trial(&mut self) {
+    fn end_trial(&mut self, is_cut: bool) {
         self.budget.spend(self.block.ns() as f64 / self.usual_ns(), self.is_settled);
-        let median = self.block.median().map(f64::ln);
+        let log = self.block.least().map(f64::ln);
         self.trial = match self.trial {
-            Some(trial) if median.is_some() => Some(Trial { log: median, ..trial }),
+            Some(trial) if log.is_some() => Some(Trial { log, is_cut, ..trial }),
             _ => None,
         };
         self.current = self.arms.chosen;
@@ -164,9 +171,9 @@ impl Stream {
 
     fn end_block(&mut self) {
         let is_quiet = self.number % 2 == 1;
-        let was_trial = self.is_cut();
+        let was_trial = self.has_tried();
         let block = std::mem::take(&mut self.block);
-        if !was_trial && let Some(log) = block.median().map(f64::ln) {
+        if !was_trial && let Some(log) = block.least().map(f64::ln) {
             let has_changed = self.level.block(log, is_quiet);
             if is_quiet {
                 self.judge(log);
@@ -185,11 +192,11 @@ impl Stream {
 
     /// Compares the last trial with the blocks around it.
     fn judge(&mut self, after: f64) {
-        let Some(Trial { arm, before, log: Some(log) }) = self.trial.take() else { return };
+        let Some(Trial { arm, before, log: Some(log), is_cut }) = self.trial.take() else { return };
         if (after - before).abs() > STEADY.max(3.0 * self.level.noise()) {
             return;
         }
-        self.arms.note(arm, log - f64::midpoint(before, after));
+        self.arms.note(arm, log - f64::midpoint(before, after), is_cut);
         if let Some(better) = self.arms.better(self.level.noise()) {
             let shift = self.arms.choose(better);
             self.level.shift(shift);
@@ -219,7 +226,7 @@ impl Stream {
     fn begin_trial(&mut self) {
         let Some(before) = self.quiet.filter(|_| self.level.is_known()) else { return };
         let Some(arm) = self.next_trial() else { return };
-        self.trial = Some(Trial { arm, before, log: None });
+        self.trial = Some(Trial { arm, before, log: None, is_cut: false });
         self.trials = self.trials.saturating_add(1);
         self.current = arm;
     }
