@@ -13,7 +13,7 @@ REPORT ?= lmt-report.html
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 # Tests and measurements are of lmt as it is built, not as this user has set it.
 export XDG_CONFIG_HOME := $(TARGET)/no-configuration
-unexport LMT_CONFIG LMT_MECHANISM LMT_EAGER_MAX LMT_MAX_READERS LMT_DMA_MIN LMT_STATS
+unexport LMT_CONFIG LMT_MECHANISM LMT_EAGER_MAX LMT_MAX_READERS LMT_DMA_MIN LMT_STATS LMT_ADAPT
 # Crates with loom models, and tests of one process that sanitizers can follow.
 LOOM_CRATES ?= lmt-core lmt-shm lmt-knem lmt-ioat
 ASAN_CRATES ?= lmt-core lmt-shm lmt-cma
@@ -45,7 +45,7 @@ tests:
 	  echo "cargo-nextest is not installed (cargo install cargo-nextest --locked); using cargo test."
 	  # As .config/nextest.toml has it: what measures runs alone.
 	  cargo test --workspace --exclude lmt --lib --bins --tests --examples --no-fail-fast
-	  alone="waiting resources death"
+	  alone="waiting resources death unexpected steady"
 	  others=$$(cd lmt/tests && for file in *.rs; do echo "$${file%.rs}"; done | grep -vxF -f <(tr ' ' '\n' <<<"$$alone"))
 	  cargo test --package lmt --lib --examples $$(printf -- '--test %s ' $$others) --no-fail-fast
 	  cargo test --package lmt $$(printf -- '--test %s ' $$alone) --no-fail-fast -- --test-threads=1
@@ -56,6 +56,7 @@ speed:
 	LMT_SPEED=1 cargo test --release -p lmt-bench --test speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-ioat --test overlap -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-selector --test lookup_speed -- --nocapture
+	LMT_SPEED=1 cargo test --release -p lmt --test matching -- --nocapture --test-threads=1
 
 # One file without libraries, to be copied to a machine that has the driver.
 knem-check: tools

@@ -30,10 +30,12 @@ pub struct Config {
     /// cache line of its segment. Default 1024.
     pub max_peers: u32,
     /// Bytes of unexpected messages kept for one sender before it is held
-    /// back. Default 1 MiB.
+    /// back, each with 256 bytes beside its own; what is more is announced only.
+    /// Default 1 MiB.
     pub unexpected_max_bytes: u64,
     /// Messages that wait in this process for one peer whose inbox is full or
-    /// that is not connected yet, before a send says WouldBlock. Default 1024.
+    /// that is not connected yet, and as many that are announced to it and not
+    /// done, before a send says WouldBlock. Default 1024.
     pub pending_max_messages: u32,
     /// How long a peer may take to appear and answer before an operation with
     /// it fails, in milliseconds. Default 10 000.
@@ -118,14 +120,14 @@ pub const KEYS: &[Key] = &[
         name: "unexpected_max_bytes",
         kind: Kind::Bytes { least: 65536, most: u64::MAX, multiple_of: 1 },
         variable: Some("LMT_UNEXPECTED_MAX"),
-        meaning: "bytes of unexpected messages kept for one sender before it is held back",
+        meaning: "bytes of unexpected messages kept for one sender before it is held back, each with 256 bytes beside its own; what is more is announced only",
         reason: "a burst of short messages fits, and a thousand senders stay within a GiB",
     },
     Key {
         name: "pending_max_messages",
         kind: Kind::Count { least: 1, most: u32::MAX as u64 },
         variable: Some("LMT_PENDING_MAX"),
-        meaning: "messages that wait in this process for one peer whose inbox is full or that is not connected yet, before a send says WouldBlock",
+        meaning: "messages that wait in this process for one peer whose inbox is full or that is not connected yet, and as many that are announced to it and not done, before a send says WouldBlock",
         reason: "enough for a burst of sends without a receive, little enough to be noticed",
     },
     Key {

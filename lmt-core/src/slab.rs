@@ -99,6 +99,22 @@ impl<T> Slab<T> {
         }
     }
 
+    /// The entry in slot `index`, if the slot is used.
+    pub(crate) fn at(&self, index: u32) -> Option<&T> {
+        match self.slots.get(index as usize)? {
+            Slot { content: Content::Used(entry), .. } => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// As [`Self::at`], to be changed.
+    pub(crate) fn at_mut(&mut self, index: u32) -> Option<&mut T> {
+        match self.slots.get_mut(index as usize)? {
+            Slot { content: Content::Used(entry), .. } => Some(entry),
+            _ => None,
+        }
+    }
+
     pub(crate) fn remove(&mut self, id: u64) -> Option<T> {
         self.get(id)?;
         let index = id as u32;

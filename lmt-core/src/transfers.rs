@@ -26,13 +26,14 @@ struct Side {
     /// The last `handle` there was, for counting.
     carrier: Option<Handle>,
     token: u64,
+    peer: PeerKey,
     /// Who may be reading its memory.
     reader: Option<PeerKey>,
 }
 
 impl Side {
-    const fn new(buffer: Buffer, token: u64) -> Self {
-        Self { buffer, fault_in: None, handle: None, carrier: None, token, reader: None }
+    const fn new(buffer: Buffer, token: u64, peer: PeerKey) -> Self {
+        Self { buffer, fault_in: None, handle: None, carrier: None, token, peer, reader: None }
     }
 }
 
@@ -70,6 +71,8 @@ pub struct Transfers {
     stood_still: usize,
     /// Who may be reading this process's memory.
     readers: Readers,
+    /// For each peer, how many sends to it are under way.
+    sends_to: Vec<u32>,
 }
 
 /// Which peers may be reading this process's memory, and how many of its
@@ -159,7 +162,8 @@ impl Transfers {
     /// Begins to send; the RTS is in the outbox when this returns.
     pub fn send(&mut self, peer: PeerKey, buffer: Buffer, candidates: &Candidates, token: u64) -> SendId {
         let id = self.machine.send(peer, buffer.total_bytes(), candidates);
-        place(&mut self.sends, index_of(id.0), Side::new(buffer, token));
+        place(&mut self.sends, index_of(id.0), Side::new(buffer, token, peer));
+        *self.under_way_to(peer) += 1;
         self.pump();
         id
     }
@@ -167,7 +171,7 @@ impl Transfers {
     /// A receive was found for an RTS: the message goes into `buffer`.
     pub fn matched(&mut self, peer: PeerKey, rts: &Rts, buffer: Buffer, token: u64) {
         let id = self.machine.matched(peer, rts, buffer.total_bytes());
-        place(&mut self.receives, index_of(id.0), Side::new(buffer, token));
+        place(&mut self.receives, index_of(id.0), Side::new(buffer, token, peer));
         self.pump();
     }
 
@@ -281,6 +285,20 @@ impl Transfers {
         self.readers.others(peer)
     }
 
+    /// How many sends to this peer are under way: announced, and not done.
+    #[inline]
+    pub fn sends_to(&self, peer: PeerKey) -> u32 {
+        self.sends_to.get(peer as usize).copied().unwrap_or_default()
+    }
+
+    fn under_way_to(&mut self, peer: PeerKey) -> &mut u32 {
+        let index = peer as usize;
+        if self.sends_to.len() <= index {
+            self.sends_to.resize(index + 1, 0);
+        }
+        &mut self.sends_to[index]
+    }
+
     /// What the caller gave to [`Transfers::send`] for this send.
     pub fn token_of(&self, id: SendId) -> Option<u64> {
         self.sends.get(index_of(id.0))?.as_ref().map(|side| side.token)
@@ -351,6 +369,7 @@ impl Transfers {
                 }
                 Action::CompleteSend { id, result } => {
                     if let Some(side) = self.sends.get_mut(index_of(id.0)).and_then(Option::take) {
+                        *self.under_way_to(side.peer) -= 1;
                         let bytes = side.buffer.total_bytes();
                         self.count(&side, Role::Sender, result.is_ok().then_some(bytes));
                         self.ended.push_back(Ended::Send { token: side.token, result });

@@ -1,12 +1,13 @@
 //! To choose a message's way allocates nothing: neither a look into what was
 //! decided, nor a send, eager or announced, once the tables have grown.
 #![cfg(not(loom))]
-#![allow(unsafe_code)] // The allocator counts, and buffers are lent by address.
+#![allow(unsafe_code)] // Buffers are lent by address.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod counting;
+
 use std::time::{Duration, Instant};
 
+use counting::of_thread as allocations;
 use lmt_core::buffer::{Access, Buffer, Segment};
 use lmt_core::config::Config;
 use lmt_core::engine::{Engine, PeerId, RequestId, SendMode, Source, TagMatch};
@@ -15,45 +16,6 @@ use lmt_core::mechanism::*;
 use lmt_core::mechanisms::Mechanisms;
 use lmt_core::rendezvous::{Candidates, Choice, MechanismTag};
 use lmt_core::selection::{Alternatives, Decisions, Message, Range, Variant};
-
-/// The system's allocator, which counts what each thread asks of it.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn allocations() -> u64 {
-    ALLOCATIONS.with(Cell::get)
-}
-
-fn count() {
-    // A thread that ends has no counter any more, and is not asked for one.
-    let _ended = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: all is left to the system's allocator; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.dealloc(address, layout) }
-    }
-
-    unsafe fn realloc(&self, address: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.realloc(address, layout, bytes) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Allocations of this thread in `f`.
 fn allocated(f: impl FnOnce()) -> u64 {

@@ -18,6 +18,7 @@ pub mod chunks;
 #[cfg(not(loom))]
 pub mod dsa;
 pub mod engine;
+mod few;
 #[cfg(not(loom))]
 pub mod knem;
 mod mapped;

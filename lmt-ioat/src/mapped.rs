@@ -4,6 +4,8 @@
 use lmt_core::buffer::{Access, Buffer, Segment};
 use lmt_core::mechanism::Interval;
 
+use crate::few::Few;
+
 /// A piece of this process's memory, lent to an engine. Constructing one is the
 /// unsafe step; what safe code makes of it stays within the piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +66,7 @@ impl Mapped {
 /// # Safety
 /// The pieces are for that transfer only: they, and every list and job made of
 /// them, must be gone or ended when its `Lmt::finish` returns or it is dropped.
-pub(crate) unsafe fn lent_by(data: &Buffer, interval: Interval) -> Vec<Mapped> {
+pub(crate) unsafe fn lent_by(data: &Buffer, interval: Interval) -> Few<Mapped> {
     let lent = |piece| {
         // SAFETY: the buffer's maker promised valid memory, used by nobody
         // else, until the operation is complete, which it is not before

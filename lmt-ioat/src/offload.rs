@@ -23,6 +23,7 @@ use lmt_core::process::PeerProcess;
 use nix::errno::Errno;
 
 use crate::engine::{CopyEngine, CopyFailure, Reach, SubmitError};
+use crate::few::Few;
 use crate::mapped::{self, Mapped};
 use crate::places::{CopyList, ListError, Place};
 use crate::software::{Config, Software};
@@ -79,7 +80,7 @@ pub struct OffloadTransfer<J> {
     /// A long list of our own, which the peer fetches by its address.
     _kept: Option<KeptList>,
     /// This side's memory, if it is this side that copies.
-    pieces: Vec<Mapped>,
+    pieces: Few<Mapped>,
     told_bytes: u64,
 }
 
@@ -166,7 +167,7 @@ impl<E: CopyEngine> Lmt for Offload<E> {
             // into its job alone. `finish` drops them and returns when
             // the engine is quiet about the job; the transfer's own drop does the same.
             true => unsafe { mapped::lent_by(data, plan.interval) },
-            false => Vec::new(),
+            false => Few::None,
         };
         Ok((OffloadTransfer { job: None, plan: *plan, _kept: kept, pieces, told_bytes: 0 }, cookie))
     }
@@ -188,7 +189,7 @@ impl<E: CopyEngine> Lmt for Offload<E> {
         let (there, at) = RemoteList::resolve(&peer.process, remote, interval)?;
         let mut list = CopyList::with_peer(Arc::clone(&peer.process));
         fill(&mut list, transfer, (&there, at), interval).map_err(|error| self.fault(&error.to_string()))?;
-        transfer.pieces = Vec::new();
+        transfer.pieces = Few::None;
         transfer.plan.interval = interval;
         let job = self.engine.submit(list).map_err(|error| match error {
             SubmitError::Unavailable(why) => {
@@ -265,7 +266,7 @@ fn fill<J>(
 ) -> Result<(), ListError> {
     let mut skip_bytes = interval.start.saturating_sub(transfer.plan.interval.start);
     let mut left_bytes = interval.bytes();
-    for piece in &transfer.pieces {
+    for piece in transfer.pieces.iter() {
         let Some(mut here) = piece.advanced(skip_bytes) else {
             skip_bytes -= piece.bytes() as u64;
             continue;

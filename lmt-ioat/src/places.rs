@@ -7,6 +7,8 @@ use lmt_core::buffer::Access;
 use lmt_core::process::PeerProcess;
 use lmt_knem::RegionCookie;
 
+use crate::few::Few;
+
 pub use crate::mapped::Mapped;
 
 /// One end of a copy: where its first byte is.
@@ -89,7 +91,7 @@ pub enum ListError {
 #[derive(Debug, Default)]
 pub struct CopyList {
     peer: Option<Arc<PeerProcess>>,
-    copies: Vec<Copy>,
+    copies: Few<Copy>,
     total_bytes: u64,
 }
 

@@ -44,6 +44,28 @@ struct Lists<W> {
     cancelled: bool,
     /// Nothing is begun any more.
     closed: bool,
+    /// Outcomes for lists to come; one that somebody still looks at is not
+    /// taken.
+    spare: Vec<Arc<Outcome>>,
+}
+
+/// So many outcomes are there from the first: where the thread is slow to let
+/// go of one, the next is taken. Models do without, being of few steps.
+const SPARE: usize = if cfg!(loom) { 0 } else { 8 };
+/// The most that are kept.
+const MOST_SPARE: usize = 64;
+
+impl<W> Lists<W> {
+    /// An outcome that nobody else has.
+    fn outcome(&mut self) -> Arc<Outcome> {
+        for at in (0..self.spare.len()).rev() {
+            if let Some(outcome) = Arc::get_mut(&mut self.spare[at]) {
+                *outcome = Outcome::new();
+                return self.spare.swap_remove(at);
+            }
+        }
+        Arc::new(Outcome::new())
+    }
 }
 
 /// The meeting place of those who submit and the thread that copies.
@@ -57,7 +79,8 @@ pub(crate) struct Queue<W> {
 
 impl<W: Work> Queue<W> {
     pub fn new() -> Self {
-        let lists = Lists { waiting: VecDeque::new(), current: None, cancelled: false, closed: false };
+        let spare = (0..SPARE).map(|_| Arc::new(Outcome::new())).collect();
+        let lists = Lists { waiting: VecDeque::new(), current: None, cancelled: false, closed: false, spare };
         Self { lists: Mutex::new(lists), work: Condvar::new(), quiet: Condvar::new() }
     }
 
@@ -69,11 +92,11 @@ impl<W: Work> Queue<W> {
 
     /// Adds a list behind those that wait; `None` when the queue is closed.
     pub fn push(&self, work: W) -> Option<Arc<Outcome>> {
-        let outcome = Arc::new(Outcome::new());
         let mut lists = self.lock();
         if lists.closed {
             return None;
         }
+        let outcome = lists.outcome();
         lists.waiting.push_back(Entry { work, outcome: Arc::clone(&outcome) });
         drop(lists);
         self.work.notify_one();
@@ -108,6 +131,14 @@ impl<W: Work> Queue<W> {
         let mut lists = self.withdraw(outcome);
         while !outcome.has_ended() {
             lists = self.quiet.wait(lists).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+    }
+
+    /// Takes back the outcome of a list that has ended, for another.
+    pub fn give_back(&self, outcome: Arc<Outcome>) {
+        let mut lists = self.lock();
+        if lists.spare.len() < MOST_SPARE {
+            lists.spare.push(outcome);
         }
     }
 

@@ -3,6 +3,7 @@
 
 use lmt_core::buffer::{Access, Buffer, Segment};
 
+use crate::few::Few;
 use crate::places::Mapped;
 
 /// Copies of at least so many bytes are written past the cache (with
@@ -83,9 +84,9 @@ unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize) {
 /// The pieces as a buffer for system calls. It must not outlive the list that
 /// lends them.
 pub(crate) fn as_buffer(pieces: &[Mapped], access: Access) -> Buffer {
-    let mut segments: Vec<Segment> = Vec::with_capacity(pieces.len());
+    let mut segments: Few<Segment> = Few::None;
     for piece in pieces {
-        match segments.last_mut() {
+        match segments.as_mut_slice().last_mut() {
             // One segment is what system calls are fastest with.
             Some(last) if last.address + last.bytes == piece.address() => last.bytes += piece.bytes(),
             _ => segments.push(Segment { address: piece.address(), bytes: piece.bytes() }),

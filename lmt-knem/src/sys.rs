@@ -11,12 +11,20 @@ use lmt_core::buffer::{Access, Buffer, Segment};
 /// The result must not outlive what `data` is lent for: a mechanism drops it
 /// in `finish`, which comes before the message's buffer is given back.
 pub(crate) fn lend_part(data: &Buffer, range: Range<u64>) -> Option<Buffer> {
-    let pieces: Vec<Segment> = data.pieces(range).collect();
+    let (many, only): (Vec<Segment>, Segment);
+    let pieces: &[Segment] = if data.is_contiguous() {
+        // Without allocating, for most messages.
+        only = data.pieces(range).next().unwrap_or_default();
+        std::slice::from_ref(&only)
+    } else {
+        many = data.pieces(range).collect();
+        &many
+    };
     // SAFETY: each piece lies within a segment of `data` (`pieces` cuts nothing
     // else), which its lender has promised to keep valid until the operation is
     // complete, for the same access; the mechanism that calls this uses nothing
     // else of `data` meanwhile and drops the result before that.
-    unsafe { Buffer::new(&pieces, data.access()) }.ok()
+    unsafe { Buffer::new(pieces, data.access()) }.ok()
 }
 
 /// Memory of this process for a peer to try itself on: a nonce to be read, and

@@ -186,13 +186,13 @@ impl Piece<'_> {
     /// Copies it by the CPU.
     #[inline]
     pub fn copy_now(self) {
-        // SAFETY: one end lies in a segment of a buffer, whose maker promised
-        // valid memory that nobody writes (the source) or uses (the target,
-        // lent for writing and borrowed exclusively by `copy_out`); the other
-        // within the mapping, which is ours, so the two cannot overlap. Both
-        // are borrowed for as long as this piece's lifetime. A peer that breaks
-        // the rules may write the mapping at the same time; bytes have no
-        // invalid values, so only its own message is garbled.
+        // A buffer's maker promised valid memory that nobody writes (a source)
+        // or uses (a target, lent for writing and borrowed exclusively by
+        // `copy_out`); the pool's mapping is ours.
+        // SAFETY: as the type says, one end lies in such a buffer, the other in
+        // the mapping, borrowed as long as the piece lives, so both are valid
+        // and do not overlap. A peer that writes the mapping meanwhile garbles
+        // its own message only: bytes have no invalid values.
         unsafe { std::ptr::copy_nonoverlapping(self.from, self.to, self.bytes) };
     }
 }

@@ -2,6 +2,8 @@
 
 use lmt_core::engine::{Engine, OperationError, RequestId, Status};
 
+use crate::open::Spares;
+
 /// An endpoint type that lends its engine for the length of a call.
 ///
 /// Sealed: implemented by [`crate::Endpoint`] and [`crate::SharedEndpoint`],
@@ -42,7 +44,15 @@ pub trait Access: sealed::Sealed {
     /// Waits for one of several requests; gives its place. An error says that
     /// this is a forked child.
     #[doc(hidden)]
-    fn wait_any(&self, token: Token, requests: &[RequestId]) -> Result<Option<usize>, OperationError>;
+    fn wait_any(
+        &self,
+        token: Token,
+        requests: impl Iterator<Item = RequestId> + Clone,
+    ) -> Result<Option<usize>, OperationError>;
+
+    /// Lists for scopes.
+    #[doc(hidden)]
+    fn spares(&self, token: Token) -> &Spares;
 }
 
 /// What the methods of [`Access`] ask for, and only this crate can make: a

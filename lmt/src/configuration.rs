@@ -124,13 +124,14 @@ pub(crate) struct Made {
 impl Request {
     pub fn make(self) -> Result<Made, CreateError> {
         let own: Vec<&'static str> = self.own.names();
-        let mut known = Known::of(&self.own);
         let mut mechanisms = self.own;
-        let list = Known::of(&the_list()).mechanisms;
-        known.mechanisms.extend(list.into_iter().filter(|facts| !own.contains(&facts.name)));
-        if self.with_list {
+        let known = if self.with_list {
             crate::list::register_all(&mut mechanisms);
-        }
+            Known::of(&mechanisms)
+        } else {
+            // Files and variables may speak of all that there are.
+            Known::of(&mechanisms).and(Known::of(&the_list()).mechanisms)
+        };
         let sources =
             Sources::of_this_process(DEFAULTS, known).with_other_variables(&crate::launch::VARIABLES);
         let mut configuration = lmt_selector::config::load(&sources)
@@ -175,37 +176,18 @@ fn apply_settings(
 /// Sets what a configuration of the program's has otherwise than
 /// [`Config::default`]. Of what it leaves as it is there, the program has not
 /// spoken: it stays as environment and files say.
-fn give(configuration: &mut Configuration, config: Config) {
-    let Config {
-        eager_max_bytes,
-        inbox_cells,
-        cell_bytes,
-        max_peers,
-        unexpected_max_bytes,
-        pending_max_messages,
-        connect_timeout_ms,
-        close_timeout_ms,
-        quota_bytes,
-        spins,
-        yields,
-        allow_other_users,
-        socket_dir,
-        mechanisms,
-        adapt,
-    } = config;
+fn give(configuration: &mut Configuration, mut given: Config) {
     let default = Config::default();
     let Configuration { config, sources, .. } = configuration;
-    macro_rules! take {
-        ($($key:ident),*) => {$(
-            if $key != default.$key {
-                config.$key = $key;
-                sources.insert(stringify!($key), Source::Call);
-            }
-        )*};
+    for key in KEYS {
+        if given.get(key.name) != default.get(key.name) {
+            sources.insert(key.name, Source::Call);
+        } else if let Some(value) = config.get(key.name) {
+            let done = given.set(key.name, value);
+            debug_assert!(done.is_ok(), "it was checked when it was read: {done:?}");
+        }
     }
-    take!(eager_max_bytes, inbox_cells, cell_bytes, max_peers, unexpected_max_bytes, pending_max_messages);
-    take!(connect_timeout_ms, close_timeout_ms, quota_bytes, spins, yields, allow_other_users);
-    take!(socket_dir, mechanisms, adapt);
+    *config = given;
 }
 
 fn note_changes(configuration: &mut Configuration, change: impl FnOnce(&mut Config)) {

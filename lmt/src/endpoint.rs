@@ -13,10 +13,12 @@ use lmt_core::engine::{
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::{Counters, Standing};
 use lmt_core::region::{RegionKey, RegionOptions};
+use lmt_core::selection::adaptive::StreamReport;
 use lmt_core::selection::{self, Explanation};
 
 use crate::access::{Access, Token};
 use crate::lent;
+use crate::open::Spares;
 use crate::region::SharedRegion;
 use crate::scope::{Scope, with_scope};
 
@@ -44,6 +46,7 @@ pub struct Endpoint {
     engine: RefCell<Engine>,
     /// Whether senders were asked to ring and not yet told that they need not.
     sleeping: Cell<bool>,
+    spares: Spares,
 }
 
 impl Endpoint {
@@ -65,7 +68,7 @@ impl Endpoint {
     /// The safe interface over an engine that the embedder has set up, for
     /// instance with mechanisms of its own.
     pub fn from_engine(engine: Engine) -> Self {
-        Self { engine: RefCell::new(engine), sleeping: Cell::new(false) }
+        Self { engine: RefCell::new(engine), sleeping: Cell::new(false), spares: Spares::default() }
     }
 
     /// The engine, for embedders that own their buffers.
@@ -152,6 +155,13 @@ impl Endpoint {
     /// What has gone to and come from a peer in inbox cells.
     pub fn eager_counters(&self, peer: PeerId) -> EagerCounters {
         self.engine.borrow().eager_counters(peer)
+    }
+
+    /// What choosing among the ways at run time has found: for each peer and
+    /// class of sizes what is chosen, and what was tried. Nothing where the key
+    /// `adapt` is off, and of messages for which there is one way only.
+    pub fn streams(&self) -> Vec<(EndpointId, StreamReport)> {
+        self.engine.borrow().streams()
     }
 
     /// Which way a contiguous message of so many bytes to this peer would take
@@ -415,7 +425,15 @@ impl Access for Endpoint {
         self.engine.borrow_mut().wait(request)
     }
 
-    fn wait_any(&self, _token: Token, requests: &[RequestId]) -> Result<Option<usize>, OperationError> {
+    fn wait_any(
+        &self,
+        _token: Token,
+        requests: impl Iterator<Item = RequestId> + Clone,
+    ) -> Result<Option<usize>, OperationError> {
         self.engine.borrow_mut().wait_any(requests, None)
+    }
+
+    fn spares(&self, _token: Token) -> &Spares {
+        &self.spares
     }
 }

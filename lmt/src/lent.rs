@@ -45,7 +45,7 @@ struct Guard<'a, A: Access> {
 
 impl<A: Access> Drop for Guard<'_, A> {
     fn drop(&mut self) {
-        drain(self.access, &[self.request]);
+        drain(self.access, std::iter::once(self.request));
     }
 }
 
@@ -62,15 +62,15 @@ fn run<A: Access>(access: &A, request: RequestId) -> Result<Status, OperationErr
 }
 
 /// Cancels what is unmatched and waits for what is matched.
-pub(crate) fn drain<A: Access>(access: &A, requests: &[RequestId]) {
-    for request in requests {
-        if access.with(Token::new(), |engine| engine.cancel(*request)).is_err() {
+pub(crate) fn drain<A: Access>(access: &A, requests: impl Iterator<Item = RequestId> + Clone) {
+    for request in requests.clone() {
+        if access.with(Token::new(), |engine| engine.cancel(request)).is_err() {
             return; // A forked child: nothing is under way here.
         }
     }
     for request in requests {
         // Its result does not matter any more, only that it is there.
-        let _ended = access.wait(Token::new(), *request);
+        let _ended = access.wait(Token::new(), request);
     }
 }
 

@@ -17,6 +17,7 @@ pub mod launch;
 mod lent;
 pub mod list;
 mod lock;
+mod open;
 mod region;
 mod scope;
 mod shared;

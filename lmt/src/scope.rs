@@ -13,6 +13,7 @@ use lmt_core::region::{Protection, RegionKey, RegionOptions};
 
 use crate::access::{Access, Token};
 use crate::lent;
+use crate::open::{Open, Place};
 use crate::region::Region;
 
 /// A scope in which operations run. See [`crate::Endpoint::scope`].
@@ -54,7 +55,7 @@ use crate::region::Region;
 /// ```
 pub struct Scope<'scope, 'env: 'scope, A: Access> {
     access: &'env A,
-    open: RefCell<Vec<RequestId>>,
+    open: RefCell<Open>,
     declared: RefCell<HashSet<RegionKey>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -65,21 +66,23 @@ pub struct Scope<'scope, 'env: 'scope, A: Access> {
 #[must_use = "an operation that nobody waits for is cancelled at the end of the scope"]
 pub struct Request<'scope, A: Access> {
     access: &'scope A,
-    open: &'scope RefCell<Vec<RequestId>>,
+    open: &'scope RefCell<Open>,
+    place: Place,
     id: RequestId,
 }
 
 /// Drains a scope when it is left, by whichever way.
 struct Leave<'a, A: Access> {
     access: &'a A,
-    open: &'a RefCell<Vec<RequestId>>,
+    open: &'a RefCell<Open>,
     declared: &'a RefCell<HashSet<RegionKey>>,
 }
 
 impl<A: Access> Drop for Leave<'_, A> {
     fn drop(&mut self) {
         let open = std::mem::take(&mut *self.open.borrow_mut());
-        lent::drain(self.access, &open);
+        lent::drain(self.access, open.ids());
+        self.access.spares(Token::new()).give_back(open);
         let declared = std::mem::take(&mut *self.declared.borrow_mut());
         for key in declared {
             // Refused only in a forked child, which nobody reaches.
@@ -93,7 +96,8 @@ where
     A: Access,
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, A>) -> T,
 {
-    let (open, declared) = (RefCell::new(Vec::new()), RefCell::new(HashSet::new()));
+    let open = RefCell::new(access.spares(Token::new()).take());
+    let declared = RefCell::new(HashSet::new());
     let scope = Scope { access, open, declared, scope: PhantomData, env: PhantomData };
     let _leave = Leave { access, open: &scope.open, declared: &scope.declared };
     body(&scope)
@@ -101,8 +105,8 @@ where
 
 impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
     fn track(&'scope self, id: RequestId) -> Request<'scope, A> {
-        self.open.borrow_mut().push(id);
-        Request { access: self.access, open: &self.open, id }
+        let place = self.open.borrow_mut().enter(id);
+        Request { access: self.access, open: &self.open, place, id }
     }
 
     /// Begins a send; `data` is borrowed until the scope ends.
@@ -373,8 +377,7 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         &'scope self,
         requests: &mut Vec<Request<'scope, A>>,
     ) -> Option<(usize, Result<Status, OperationError>)> {
-        let ids: Vec<RequestId> = requests.iter().map(|r| r.id).collect();
-        match self.access.wait_any(Token::new(), &ids) {
+        match self.access.wait_any(Token::new(), requests.iter().map(|r| r.id)) {
             Ok(Some(at)) => Some((at, requests.remove(at).wait())),
             Ok(None) => None,
             Err(error) => {
@@ -394,10 +397,7 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
 
 impl<A: Access> Request<'_, A> {
     fn closed(&self) {
-        let mut open = self.open.borrow_mut();
-        if let Some(at) = open.iter().rposition(|id| *id == self.id) {
-            open.swap_remove(at);
-        }
+        self.open.borrow_mut().close(self.place);
     }
 
     /// Waits until the operation is finished.

@@ -19,6 +19,7 @@ use lmt_core::selection::{self, Explanation};
 
 use crate::access::{Access, Token};
 use crate::lock::EngineLock;
+use crate::open::Spares;
 use crate::region::SharedRegion;
 use crate::scope::{Scope, with_scope};
 use crate::{Endpoint, PeerId, Source, TagMatch, lent};
@@ -56,6 +57,7 @@ struct Inner {
     id: EndpointId,
     config: Config,
     mechanism_names: Vec<&'static str>,
+    spares: Spares,
 }
 
 impl Drop for SharedEndpoint {
@@ -76,6 +78,7 @@ impl SharedEndpoint {
             id: engine.id(),
             config: engine.config().clone(),
             mechanism_names: engine.mechanism_names(),
+            spares: Spares::default(),
             lock: EngineLock::new(engine),
         };
         Self { inner: Arc::new(inner) }
@@ -337,10 +340,14 @@ impl Access for SharedEndpoint {
         }
     }
 
-    fn wait_any(&self, _token: Token, requests: &[RequestId]) -> Result<Option<usize>, OperationError> {
-        while !requests.is_empty() {
+    fn wait_any(
+        &self,
+        _token: Token,
+        requests: impl Iterator<Item = RequestId> + Clone,
+    ) -> Result<Option<usize>, OperationError> {
+        while requests.clone().next().is_some() {
             let mut engine = self.inner.lock.lock()?;
-            if let Some(at) = requests.iter().position(|r| engine.is_done(*r)) {
+            if let Some(at) = requests.clone().position(|r| engine.is_done(r)) {
                 return Ok(Some(at));
             }
             if !engine.progress()? {
@@ -349,6 +356,10 @@ impl Access for SharedEndpoint {
             }
         }
         Ok(None)
+    }
+
+    fn spares(&self, _token: Token) -> &Spares {
+        &self.inner.spares
     }
 }
 

@@ -179,7 +179,7 @@ fn what_is_unknown_is_said_to_be() {
         assert_eq!(engine.test(request), Some(Err(OperationError::UnknownRequest)));
         assert_eq!(engine.wait(request), Err(OperationError::UnknownRequest));
         engine.cancel(request).expect("harmless");
-        assert_eq!(engine.wait_any(&[request], None), Ok(Some(0)));
+        assert_eq!(engine.wait_any([request], None), Ok(Some(0)));
     }
     assert!(engine.peer_id(foreign).is_none());
     assert!(engine.standings(foreign).iter().all(|(_, s)| format!("{s:?}").len() > 1));

@@ -2,10 +2,7 @@
 //! read under another name.
 
 use lmt::checkup::{Finding, State};
-
-use crate::nearest::nearest;
-
-const PREFIX: &str = "LMT_";
+use lmt_selector::config::{PREFIX, Slip, slips};
 
 pub(super) fn findings() -> Vec<Finding> {
     let set: Vec<String> = std::env::vars_os()
@@ -22,25 +19,21 @@ pub(super) fn findings() -> Vec<Finding> {
 
 fn of(mut set: Vec<String>, known: &[String], error: Option<String>) -> Vec<Finding> {
     set.sort();
-    let (read, strange): (Vec<String>, Vec<String>) = set.into_iter().partition(|name| known.contains(name));
+    let strange = slips(set.iter().map(String::as_str), known);
+    set.retain(|name| known.contains(name));
     let name = "variables";
     let mut found = vec![match error {
         Some(sentence) => {
             Finding::new(name, State::Blocked, sentence).fixed_by("correct the variable, or unset it")
         }
-        None if read.is_empty() => Finding::new(name, State::Good, "none of lmt's is set"),
-        None => Finding::new(name, State::Good, format!("set and read: {}", read.join(", "))),
+        None if set.is_empty() => Finding::new(name, State::Good, "none of lmt's is set"),
+        None => Finding::new(name, State::Good, format!("set and read: {}", set.join(", "))),
     }];
-    found.extend(strange.into_iter().map(|name| slip(name, known)));
+    found.extend(strange.into_iter().map(told));
     found
 }
 
-fn slip(name: String, known: &[String]) -> Finding {
-    // Without what all of them begin with, which would make any two alike.
-    let rest = |name: &str| name.strip_prefix(PREFIX).unwrap_or(name).to_lowercase();
-    let rests: Vec<String> = known.iter().map(|known| rest(known)).collect();
-    let near = nearest(&rest(&name), rests.iter().map(String::as_str));
-    let meant = near.and_then(|near| known.iter().find(|known| rest(known) == near));
+fn told(Slip { name, meant }: Slip) -> Finding {
     let meaning = "it is set, and lmt reads no variable of this name";
     let fix = match meant {
         Some(meant) => format!("did you mean {meant}? otherwise: unset {name}"),

@@ -75,15 +75,14 @@ impl Poller {
     }
 
     /// What is ready now, at most 64 at once.
-    pub fn ready(&self) -> Vec<Ready> {
+    pub fn ready(&self) -> impl Iterator<Item = Ready> + use<> {
         let mut events = [EpollEvent::empty(); 64];
         let count = self.epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
-        let ready = |event: &EpollEvent| match event.data() {
+        let ready = |event: EpollEvent| match event.data() {
             data if data & OURS != 0 => Ready::Ours(data & !OURS),
             data => Ready::Theirs(data),
         };
-        // An empty Vec allocates nothing, which is the common case.
-        events.iter().take(count).map(ready).collect()
+        events.into_iter().take(count).map(ready)
     }
 
     /// Sleeps until something is ready or the time is over.

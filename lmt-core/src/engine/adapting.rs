@@ -50,7 +50,7 @@ impl Traffic {
             now_ns: self.clock.now_ns(),
             bytes: message.bytes,
             events: self.events,
-            under_way: peer.under_way.saturating_add(peer.ordered.len() as u32),
+            under_way: self.transfers.sends_to(key).saturating_add(peer.ordered.len() as u32),
         };
         let is_first = self.id < peer.id;
         let (variant, range, versions) = (message.variant(), looked.range, looked.versions);
@@ -61,13 +61,6 @@ impl Traffic {
         match &self.peers[key as usize].connection {
             Connection::Up(link) => bytes <= link.max_bytes,
             _ => false,
-        }
-    }
-
-    /// A send that was announced has ended.
-    pub(super) fn note_sent(&mut self, key: PeerKey) {
-        if let Some(peer) = self.peers.get_mut(key as usize) {
-            peer.under_way = peer.under_way.saturating_sub(1);
         }
     }
 

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use super::peer::EagerCounters;
 use super::requests::Requests;
+use super::store::Store;
 use super::traffic::Traffic;
 use crate::bell::Bell;
 use crate::clock::Clock;
@@ -123,6 +124,7 @@ impl Traffic {
             by_id: HashMap::new(),
             matcher: TagMatcher::new(),
             requests: Requests::default(),
+            store: Store::new(config.unexpected_max_bytes),
             transfers,
             busy: Vec::new(),
             owing: Vec::new(),

@@ -17,6 +17,7 @@ mod progress;
 mod receiving;
 mod regions;
 pub(crate) mod requests;
+mod store;
 pub(crate) mod traffic;
 mod waiting;
 

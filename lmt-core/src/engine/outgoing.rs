@@ -134,7 +134,7 @@ impl Traffic {
             readers: self.transfers.other_readers(key),
         };
         let mechanisms = self.transfers.standings();
-        let candidates = self.selection.candidates(key, mechanisms, &self.config, &message);
+        let candidates = *self.selection.candidates(key, mechanisms, &self.config, &message);
         self.announce_by(key, id, &candidates);
     }
 
@@ -143,15 +143,15 @@ impl Traffic {
         let Some(buffer) = self.requests.get_mut(id).and_then(|request| request.buffer.take()) else {
             return;
         };
-        self.peers[key as usize].under_way += 1;
         let send_id = self.transfers.send(key, buffer, candidates, id.to_raw());
         self.requests.set_waiting(id, Waiting::Sending(send_id));
     }
 
-    /// Whether one more message may wait for this peer.
+    /// Whether one more message may wait for this peer, here or announced: what
+    /// is announced takes memory on both sides, however long nobody receives it.
     fn check_room(&self, key: PeerKey) -> Result<(), OperationError> {
         let peer = &self.peers[key as usize];
-        let pending = peer.ordered.len() as u32;
+        let pending = self.transfers.sends_to(key).max(peer.ordered.len() as u32);
         if pending >= self.config.pending_max_messages {
             return Err(OperationError::WouldBlock { id: peer.id, pending });
         }
@@ -347,10 +347,12 @@ impl Traffic {
     /// Announces a message that waited for the connection, at the head of its
     /// queue, where it was.
     fn announce_in_place(&mut self, key: PeerKey, request: RequestId, hints: Hints) {
-        let behind = std::mem::take(&mut self.peers[key as usize].ordered);
+        let behind = self.peers[key as usize].ordered.len();
         self.announce(key, request, hints);
         self.settle();
-        self.peers[key as usize].ordered.extend(behind);
+        let ordered = &mut self.peers[key as usize].ordered;
+        // What was queued is its announcement: one step, however many wait.
+        ordered.rotate_right(ordered.len().saturating_sub(behind));
     }
 
     /// Writes the cells of an eager message from `sent_bytes` on.
@@ -407,7 +409,7 @@ impl Traffic {
             return self.requests.insert(request);
         }
         if mode == SendMode::Standard && bytes <= self.config.eager_max_bytes {
-            let mut data = vec![0; bytes as usize].into_boxed_slice();
+            let mut data = self.store.take(bytes as usize);
             buffer.read_at(0, &mut data);
             let connection = self.peers[key as usize].ended_connections;
             self.matcher.keep(key, tag, Unexpected::Eager { data, charge_bytes: 0, connection });

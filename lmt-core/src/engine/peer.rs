@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use super::regions::PeerRegions;
 use super::requests::RequestId;
+use super::store::Kept;
 use super::traffic::{OVERHEAD_BYTES, Unexpected};
 use crate::cpu_set::CpuSet;
 use crate::error::PeerError;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Credit, InboxSender};
+use crate::matching::UnexpectedHandle;
 use crate::mechanisms::Tally;
 use crate::process::PeerProcess;
 use crate::rendezvous::{Packet, SendId};
@@ -135,8 +137,9 @@ pub(crate) struct Assembly {
 pub(crate) enum Target {
     /// Into the buffer of a receive.
     Request(RequestId),
-    /// It is unexpected; a receive may be found before it is complete.
-    Heap { data: Vec<u8>, request: Option<RequestId> },
+    /// It is unexpected; a receive may be found before it is complete. Its
+    /// place among the unexpected ones, unless it is parked.
+    Heap { data: Kept, request: Option<RequestId>, place: Option<UnexpectedHandle> },
 }
 
 /// One peer of an endpoint.
@@ -162,8 +165,6 @@ pub(crate) struct Peer {
     pub control: VecDeque<Packet>,
     pub parked: VecDeque<(u64, Unexpected)>,
     pub assembly: Option<Assembly>,
-    /// Announced messages of this process that are not done.
-    pub under_way: u32,
     /// Whether this peer stands in the list of those that are written to.
     pub in_busy: bool,
     /// The longest message that goes to it in cells.
@@ -198,7 +199,6 @@ impl Peer {
             control: VecDeque::new(),
             parked: VecDeque::new(),
             assembly: None,
-            under_way: 0,
             in_busy: false,
             eager_max_bytes,
             group_version: 0,

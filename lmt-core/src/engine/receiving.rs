@@ -7,7 +7,7 @@ use super::Engine;
 use super::outgoing;
 use super::peer::Connection;
 use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
-use super::traffic::Unexpected;
+use super::traffic::{Traffic, Unexpected};
 use crate::buffer::{Access, Buffer};
 use crate::identity::EndpointId;
 use crate::matching::{Matcher, Pattern, Post};
@@ -155,12 +155,10 @@ impl Engine {
     pub fn probe(&mut self, source: Source, tags: TagMatch) -> Result<Option<Status>, OperationError> {
         self.progress()?;
         let wanted = self.pattern(source, tags)?;
-        let found = self.traffic.matcher.peek(wanted);
-        Ok(found.map(|(_, message)| Status {
-            peer: self.traffic.name(message.source),
-            tag: message.tag,
-            bytes: message.payload.total_bytes(&self.traffic.requests),
-        }))
+        let Traffic { matcher, requests, .. } = &mut self.traffic;
+        let found = matcher.peek(wanted);
+        let found = found.map(|(_, m)| (m.source, m.tag, m.payload.total_bytes(requests)));
+        Ok(found.map(|(source, tag, bytes)| Status { peer: self.traffic.name(source), tag, bytes }))
     }
 
     /// Takes a message out of matching, to be received by
@@ -244,7 +242,7 @@ impl Engine {
         let named = from.generation == peer.generation;
         match taken.content {
             // What is here can be received whatever became of its sender.
-            Unexpected::Eager { data, .. } if !named => traffic.hand_over(peer, tag, &data, id),
+            Unexpected::Eager { data, .. } if !named => traffic.hand_over(peer, tag, data, id),
             Unexpected::Rts(_) if !named => traffic.requests.complete(id, Err(OperationError::UnknownPeer)),
             // The connection over which it was announced has ended.
             Unexpected::Rts(_) if from.ended_connections != taken.connection => {

@@ -88,9 +88,10 @@ pub enum OperationError {
         "this endpoint belongs to the process that this one was forked from; create an endpoint of its own after fork"
     )]
     Forked,
-    /// As much as the configuration allows waits for this peer already.
+    /// As much as the configuration allows waits for this peer already, or is
+    /// announced to it and not done.
     #[error(
-        "{pending} messages wait for peer {id} already (pending_max_messages); make progress or wait for requests, then send again"
+        "{pending} messages to peer {id} wait already, or are announced and not done (pending_max_messages); make progress or wait for requests, then send again"
     )]
     WouldBlock {
         /// Which peer.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::peer::{Assembly, Connection, EagerCounters, Peer, Target};
 use super::regions::OneSided;
 use super::requests::{OperationError, PeerId, RequestId, Requests, State, Status, Waiting};
+use super::store::{Kept, Store};
 use crate::bell::Bell;
 use crate::buffer::copy_between;
 use crate::clock::Clock;
@@ -15,7 +16,7 @@ use crate::config::Config;
 use crate::cpu_set::CpuSet;
 use crate::identity::EndpointId;
 use crate::inbox::Delivery;
-use crate::matching::{Matcher, TagMatcher};
+use crate::matching::{Matcher, TagMatcher, UnexpectedHandle};
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
 use crate::rendezvous::{Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
@@ -39,15 +40,16 @@ pub(crate) mod kind {
     pub const MAP_REGION: u8 = 6;
 }
 
-/// What a message takes of the room for unexpected ones beside its bytes.
-pub(crate) const OVERHEAD_BYTES: u64 = 64;
+/// What a message takes of the room for unexpected ones beside its bytes: about
+/// what its entries in the tables take.
+pub(crate) const OVERHEAD_BYTES: u64 = 256;
 
 /// A message that no receive was waiting for.
 #[derive(Debug)]
 pub(crate) enum Unexpected {
     /// All its bytes, what the sender was charged for them, and which of the
     /// peer's connections they came over.
-    Eager { data: Box<[u8]>, charge_bytes: u64, connection: u32 },
+    Eager { data: Kept, charge_bytes: u64, connection: u32 },
     /// It is still arriving, in the peer's assembly.
     Arriving { total_bytes: u64 },
     /// Its announcement.
@@ -72,7 +74,7 @@ impl Unexpected {
 
 /// The parts of [`Unexpected::Eager`].
 struct Eager {
-    data: Box<[u8]>,
+    data: Kept,
     charge_bytes: u64,
     connection: u32,
 }
@@ -85,6 +87,8 @@ pub(crate) struct Traffic {
     pub by_id: HashMap<EndpointId, PeerKey>,
     pub matcher: TagMatcher<RequestId, Unexpected>,
     pub requests: Requests,
+    /// Memory for what is unexpected.
+    pub store: Store,
     pub transfers: Transfers,
     /// Peers for which something waits to be written.
     pub busy: Vec<PeerKey>,
@@ -217,7 +221,7 @@ impl Traffic {
             self.requests.complete(request, received(self.name(key), tag, total, copied));
             return;
         }
-        let mut data = vec![0; delivery.bytes()].into_boxed_slice();
+        let mut data = self.store.take(delivery.bytes());
         delivery.copy_to(&mut data);
         let connection = self.peers[key as usize].ended_connections;
         self.unexpected(key, tag, Unexpected::Eager { data, charge_bytes, connection });
@@ -274,9 +278,20 @@ impl Traffic {
     fn unexpected(&mut self, key: PeerKey, tag: u64, message: Unexpected) {
         let peer = &mut self.peers[key as usize];
         if peer.bound {
-            self.matcher.keep(key, tag, message);
+            self.keep(key, tag, message);
         } else {
             peer.parked.push_back((tag, message));
+        }
+    }
+
+    fn keep(&mut self, key: PeerKey, tag: u64, message: Unexpected) {
+        let arriving = matches!(message, Unexpected::Arriving { .. });
+        let handle = self.matcher.keep(key, tag, message);
+        if arriving
+            && let Some(Assembly { target: Target::Heap { place, .. }, .. }) =
+                &mut self.peers[key as usize].assembly
+        {
+            *place = Some(handle);
         }
     }
 
@@ -286,9 +301,7 @@ impl Traffic {
         for (tag, message) in parked {
             match self.matcher.arrive(key, tag) {
                 Some(request) => self.join(key, tag, message, request),
-                None => {
-                    self.matcher.keep(key, tag, message);
-                }
+                None => self.keep(key, tag, message),
             }
         }
     }
@@ -308,13 +321,14 @@ impl Traffic {
                 self.note_match(key, tag, request);
                 Target::Request(request)
             }
-            None => Target::Heap { data: vec![0; total_bytes as usize], request: None },
+            None => Target::Heap { data: self.store.take(total_bytes as usize), request: None, place: None },
         };
-        if matches!(target, Target::Heap { .. }) {
-            self.unexpected(key, tag, Unexpected::Arriving { total_bytes });
-        }
+        let is_unexpected = matches!(target, Target::Heap { .. });
         let assembly = Assembly { tag, total_bytes, arrived_bytes: 0, charge_bytes: 0, target };
         self.peers[key as usize].assembly = Some(assembly);
+        if is_unexpected {
+            self.unexpected(key, tag, Unexpected::Arriving { total_bytes });
+        }
         self.more(key, delivery, charge_bytes);
     }
 
@@ -354,30 +368,29 @@ impl Traffic {
                 self.count_eager_arrival(key, total);
                 self.requests.complete(request, received(self.name(key), tag, total, room.min(total)));
             }
-            Target::Heap { data, request: Some(request) } => {
+            Target::Heap { data, request: Some(request), .. } => {
                 self.release(key, charge_bytes);
                 self.count_eager_arrival(key, total);
-                self.hand_over(self.name(key), tag, &data, request);
+                self.hand_over(self.name(key), tag, data, request);
             }
-            Target::Heap { data, request: None } => {
+            Target::Heap { data, request: None, place } => {
                 let connection = self.peers[key as usize].ended_connections;
-                let whole = Unexpected::Eager { data: data.into_boxed_slice(), charge_bytes, connection };
-                self.replace_arriving(key, whole);
+                let whole = Unexpected::Eager { data, charge_bytes, connection };
+                self.replace_arriving(key, place, whole);
             }
         }
     }
 
     /// Puts a message that is complete now in its own place in the queue.
-    fn replace_arriving(&mut self, key: PeerKey, whole: Unexpected) {
+    fn replace_arriving(&mut self, key: PeerKey, place: Option<UnexpectedHandle>, whole: Unexpected) {
         let arriving = |m: &Unexpected| matches!(m, Unexpected::Arriving { .. });
-        if self.peers[key as usize].bound {
-            let found = self.matcher.find_unexpected(key, &mut |m| arriving(m));
-            if let Some(message) = found.and_then(|handle| self.matcher.unexpected_mut(handle)) {
-                *message = whole;
-            }
-        } else if let Some((_, message)) =
-            self.peers[key as usize].parked.iter_mut().find(|(_, m)| arriving(m))
-        {
+        let parked = &mut self.peers[key as usize].parked;
+        let message = match place {
+            Some(handle) => self.matcher.unexpected_mut(handle),
+            // Behind it are only announcements that came between its parts.
+            None => parked.iter_mut().rev().map(|(_, message)| message).find(|m| arriving(m)),
+        };
+        if let Some(message) = message {
             *message = whole;
         }
     }
@@ -394,16 +407,17 @@ impl Traffic {
             self.release(key, message.charge_bytes);
         }
         self.count_eager_arrival(key, message.data.len() as u64);
-        self.hand_over(self.name(key), tag, &message.data, request);
+        self.hand_over(self.name(key), tag, message.data, request);
     }
 
     /// Ends a receive with a message's bytes.
-    pub fn hand_over(&mut self, peer: PeerId, tag: u64, data: &[u8], request: RequestId) {
+    pub fn hand_over(&mut self, peer: PeerId, tag: u64, data: Kept, request: RequestId) {
         let copied = match self.requests.get_mut(request).and_then(|r| r.buffer.as_mut()) {
-            Some(buffer) => buffer.write_at(0, data) as u64,
+            Some(buffer) => buffer.write_at(0, &data) as u64,
             None => 0,
         };
         self.requests.complete(request, received(peer, tag, data.len() as u64, copied));
+        self.store.give_back(data);
     }
 
     /// Brings a message and the receive that it matches together.
@@ -519,7 +533,6 @@ impl Traffic {
     fn sent(&mut self, request: RequestId, result: Result<(), TransferError>) {
         let Some(entry) = self.requests.get(request) else { return };
         let (key, tag, bytes) = (entry.peer.unwrap_or_default(), entry.tag, entry.bytes);
-        self.note_sent(key);
         let result = match result {
             Ok(()) => Ok(Status { peer: self.name(key), tag, bytes }),
             Err(error) => Err(self.failure(key, error)),

@@ -1,5 +1,6 @@
 //! Waiting: spin, yield, then sleep in the one epoll.
 
+use std::borrow::Borrow;
 use std::time::{Duration, Instant};
 
 use super::Engine;
@@ -85,16 +86,17 @@ impl Engine {
     /// This is a forked child.
     pub fn wait_any(
         &mut self,
-        requests: &[RequestId],
+        requests: impl IntoIterator<Item: Borrow<RequestId>, IntoIter: Clone>,
         deadline: Option<Instant>,
     ) -> Result<Option<usize>, OperationError> {
+        let requests = requests.into_iter();
         let mut patience = Patience::default();
-        while !requests.is_empty() {
-            if let Some(at) = requests.iter().position(|r| self.traffic.requests.is_done(*r)) {
+        while requests.clone().next().is_some() {
+            if let Some(at) = requests.clone().position(|r| self.traffic.requests.is_done(*r.borrow())) {
                 return Ok(Some(at));
             }
             let moved = self.turn()?;
-            let done = requests.iter().any(|r| self.traffic.requests.is_done(*r));
+            let done = requests.clone().any(|r| self.traffic.requests.is_done(*r.borrow()));
             if !done && !self.be_patient(&mut patience, moved, deadline)? {
                 return Ok(None);
             }

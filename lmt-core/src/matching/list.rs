@@ -3,50 +3,72 @@
 
 use crate::slab::Slab;
 
-/// An entry's neighbours; 0 is nobody, as no slab name is 0.
+/// An entry's neighbours, by their slots; 0 is nobody, 1 the first slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Link {
-    older: u64,
-    pub(super) newer: u64,
+    older: u32,
+    newer: u32,
 }
 
-/// The ends of a list.
+/// The ends of a list, by their slots as in [`Link`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct List {
-    pub(super) oldest: u64,
-    newest: u64,
+    oldest: u32,
+    newest: u32,
 }
 
-/// Entries that stand in up to two lists at once.
+/// Entries that stand in several lists at once.
 pub(super) trait Linked {
     /// The link of list number `which`.
     fn link(&mut self, which: usize) -> &mut Link;
 }
 
+/// The slot that a link names; none for nobody.
+const fn slot(link: u32) -> u32 {
+    link.wrapping_sub(1)
+}
+
+const fn link_to(slot: u32) -> u32 {
+    slot + 1
+}
+
+impl Link {
+    /// The slot of the entry behind this one; of none that is used at the end.
+    pub(super) const fn newer(&self) -> u32 {
+        slot(self.newer)
+    }
+}
+
 impl List {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(super) const fn is_empty(&self) -> bool {
         self.oldest == 0
     }
 
-    /// Puts the entry named `id` behind all others.
-    pub(super) fn push<T: Linked>(&mut self, slab: &mut Slab<T>, which: usize, id: u64) {
-        if let Some(entry) = slab.get_mut(id) {
+    /// The slot of the oldest entry; of none that is used in an empty list.
+    pub(super) const fn oldest(&self) -> u32 {
+        slot(self.oldest)
+    }
+
+    /// Puts the entry in slot `index` behind all others.
+    pub(super) fn push<T: Linked>(&mut self, slab: &mut Slab<T>, which: usize, index: u32) {
+        let own = link_to(index);
+        if let Some(entry) = slab.at_mut(index) {
             *entry.link(which) = Link { older: self.newest, newer: 0 };
         }
-        match slab.get_mut(self.newest) {
-            Some(newest) => newest.link(which).newer = id,
-            None => self.oldest = id,
+        match slab.at_mut(slot(self.newest)) {
+            Some(newest) => newest.link(which).newer = own,
+            None => self.oldest = own,
         }
-        self.newest = id;
+        self.newest = own;
     }
 
     /// Takes an entry out that had `link` in this list.
     pub(super) fn unlink<T: Linked>(&mut self, slab: &mut Slab<T>, which: usize, link: Link) {
-        match slab.get_mut(link.older) {
+        match slab.at_mut(slot(link.older)) {
             Some(older) => older.link(which).newer = link.newer,
             None => self.oldest = link.newer,
         }
-        match slab.get_mut(link.newer) {
+        match slab.at_mut(slot(link.newer)) {
             Some(newer) => newer.link(which).older = link.older,
             None => self.newest = link.older,
         }

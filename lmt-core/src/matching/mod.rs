@@ -7,7 +7,9 @@
 //! bring it; [`TagMatcher`] is the one that lmt uses.
 #![forbid(unsafe_code)]
 
+mod keys;
 mod list;
+mod looks;
 mod tag_matcher;
 
 pub use tag_matcher::TagMatcher;
@@ -78,7 +80,7 @@ pub trait Matcher<P, U> {
     fn post(&mut self, pattern: Pattern, payload: P) -> Post<P, U>;
 
     /// The oldest unexpected message that the pattern accepts (probe).
-    fn peek(&self, pattern: Pattern) -> Option<(UnexpectedHandle, Unexpected<&U>)>;
+    fn peek(&mut self, pattern: Pattern) -> Option<(UnexpectedHandle, Unexpected<&U>)>;
 
     /// Takes that message out (matched probe).
     fn take(&mut self, pattern: Pattern) -> Option<Unexpected<U>>;

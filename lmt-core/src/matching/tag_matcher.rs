@@ -1,24 +1,22 @@
 //! The matcher that lmt uses.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use crate::identity::PeerKey;
 use crate::slab::Slab;
 
+use super::keys::{Key, Lists, Shape};
 use super::list::{Link, Linked, List};
 use super::{Matcher, Pattern, Post, PostedHandle, Unexpected, UnexpectedHandle};
 
-/// Every list of entries with the same source (or any) and tag.
-type Lists = HashMap<(Option<PeerKey>, u64), List, BuildHasherDefault<MixHasher>>;
-
-/// Receives without ignore mask stand in a hash table by (source or any, tag),
-/// the others in one list; sequence numbers decide who is older. Unexpected
-/// messages stand in a hash table by (source, tag) and in one list of all. So
-/// a receive that names source and tag is found at once however many others
-/// there are; only masks, and probes and receives from any source among the
-/// unexpected, walk a list.
+/// Receives stand in a hash table by what they ask for: source (or any), tag and
+/// ignored bits. A message looks for its receive once for each shape of pattern
+/// among those that are posted, a shape being whether a source is named and
+/// which bits are ignored; sequence numbers decide who is oldest. A program uses
+/// a few shapes, so that takes the same time however many receives there are.
+///
+/// Messages stand in a hash table by source and tag. A receive or a probe of
+/// another shape walks along them; once it has walked far, they are entered by
+/// that shape too, until all have been taken: up to three more shapes are found
+/// at once, all others walk.
 ///
 /// ```
 /// use lmt_core::matching::{Matcher, Pattern, Post, TagMatcher};
@@ -33,17 +31,25 @@ type Lists = HashMap<(Option<PeerKey>, u64), List, BuildHasherDefault<MixHasher>
 #[derive(Debug)]
 pub struct TagMatcher<P, U> {
     receives: Slab<Receive<P>>,
-    /// Receives without mask, each in the list of its source and tag.
-    exact: Lists,
-    /// The others.
-    masked: List,
+    /// Receives, by their patterns.
+    posted: Lists,
+    /// The shapes of those patterns, each with how many there are of it.
+    shapes: Vec<(Shape, usize)>,
     messages: Slab<Message<U>>,
     /// All messages, in order of arrival.
     arrived: List,
-    /// The same, by source and tag.
+    /// The same, by what patterns of the shapes in `indexed` ask for.
     tagged: Lists,
+    /// By which shapes all messages are entered in `tagged`.
+    indexed: [Option<Shape>; INDEXES],
     next_sequence: u64,
 }
+
+/// By so many shapes messages are found at once.
+const INDEXES: usize = 4;
+/// After so many messages a walk has gone far: entering one costs about as much
+/// as walking past some. In tests few, so that all happens there.
+const FAR: usize = if cfg!(test) { 2 } else { 16 };
 
 #[derive(Debug)]
 struct Receive<P> {
@@ -57,14 +63,18 @@ struct Receive<P> {
 struct Message<U> {
     source: PeerKey,
     tag: u64,
-    links: [Link; 2],
+    /// In `arrived`, then in `tagged` by each shape.
+    links: [Link; 1 + INDEXES],
     payload: U,
 }
 
 /// Number of a message's link in `arrived`.
 const ARRIVED: usize = 0;
-/// Number of a message's link in `tagged`.
-const TAGGED: usize = 1;
+
+/// Numbers of its links in `tagged`, with the shapes for which they are in use.
+fn shapes(indexed: [Option<Shape>; INDEXES]) -> impl Iterator<Item = (usize, Shape)> {
+    (1 + ARRIVED..).zip(indexed).filter_map(|(which, shape)| Some((which, shape?)))
+}
 
 impl<P> Linked for Receive<P> {
     fn link(&mut self, _: usize) -> &mut Link {
@@ -78,102 +88,95 @@ impl<U> Linked for Message<U> {
     }
 }
 
-/// Puts an entry behind those with the same key.
-fn push<T: Linked>(
-    lists: &mut Lists,
-    key: (Option<PeerKey>, u64),
-    slab: &mut Slab<T>,
-    which: usize,
-    id: u64,
-) {
-    lists.entry(key).or_default().push(slab, which, id);
-}
-
-/// Takes an entry out of the list of its key, and an empty list out of the table.
-fn unlink<T: Linked>(
-    lists: &mut Lists,
-    key: (Option<PeerKey>, u64),
-    slab: &mut Slab<T>,
-    which: usize,
-    link: Link,
-) {
-    if let Entry::Occupied(mut list) = lists.entry(key) {
-        list.get_mut().unlink(slab, which, link);
-        if list.get().is_empty() {
-            list.remove();
-        }
-    }
-}
-
 impl<P, U> TagMatcher<P, U> {
     /// A matcher with both queues empty.
     pub fn new() -> Self {
+        let mut indexed = [None; INDEXES];
+        indexed[0] = Some(Shape::EXACT);
         Self {
             receives: Slab::new(),
-            exact: Lists::default(),
-            masked: List::default(),
+            posted: Lists::default(),
+            shapes: Vec::new(),
             messages: Slab::new(),
             arrived: List::default(),
             tagged: Lists::default(),
+            indexed,
             next_sequence: 0,
         }
     }
 
     fn take_receive(&mut self, id: u64) -> Option<Receive<P>> {
         let receive = self.receives.remove(id)?;
-        let Pattern { source, tag, ignore } = receive.pattern;
-        if ignore == 0 {
-            unlink(&mut self.exact, (source, tag), &mut self.receives, 0, receive.link);
-        } else {
-            self.masked.unlink(&mut self.receives, 0, receive.link);
+        self.posted.unlink(Key::of(&receive.pattern), &mut self.receives, 0, receive.link);
+        let shape = Shape::of(&receive.pattern);
+        if let Some(at) = self.shapes.iter().position(|(known, _)| *known == shape) {
+            self.shapes[at].1 -= 1;
+            if self.shapes[at].1 == 0 {
+                self.shapes.swap_remove(at);
+            }
         }
         Some(receive)
+    }
+
+    fn note_shape(&mut self, shape: Shape) {
+        match self.shapes.iter_mut().find(|(known, _)| *known == shape) {
+            Some((_, count)) => *count += 1,
+            None => self.shapes.push((shape, 1)),
+        }
     }
 
     fn take_message(&mut self, id: u64) -> Option<Unexpected<U>> {
         let Message { source, tag, links, payload } = self.messages.remove(id)?;
         self.arrived.unlink(&mut self.messages, ARRIVED, links[ARRIVED]);
-        unlink(&mut self.tagged, (Some(source), tag), &mut self.messages, TAGGED, links[TAGGED]);
+        for (which, shape) in shapes(self.indexed) {
+            self.tagged.unlink(shape.key(source, tag), &mut self.messages, which, links[which]);
+        }
+        if self.messages.len() == 0 {
+            self.indexed[1..].fill(None);
+        }
         Some(Unexpected { source, tag, payload })
     }
 
-    /// Name and age of the oldest receive of one hash list.
-    fn oldest_exact(&self, source: Option<PeerKey>, tag: u64) -> Option<(u64, u64)> {
-        let id = self.exact.get(&(source, tag))?.oldest;
-        Some((self.receives.get(id)?.sequence, id))
-    }
-
-    /// Name and age of the oldest masked receive that accepts the message,
-    /// unless it is newer than `bound`.
-    fn oldest_masked(&self, source: PeerKey, tag: u64, bound: u64) -> Option<(u64, u64)> {
-        let mut id = self.masked.oldest;
-        while let Some(receive) = self.receives.get(id) {
-            if receive.sequence > bound {
-                return None;
-            }
-            if receive.pattern.accepts(source, tag) {
-                return Some((receive.sequence, id));
-            }
-            id = receive.link.newer;
-        }
-        None
-    }
-
     /// Name of the oldest message that the pattern accepts.
-    fn oldest_message(&self, pattern: &Pattern) -> Option<u64> {
-        if pattern.ignore == 0 && pattern.source.is_some() {
-            return self.tagged.get(&(pattern.source, pattern.tag)).map(|list| list.oldest);
+    fn oldest_message(&mut self, pattern: &Pattern) -> Option<u64> {
+        if self.messages.len() == 0 {
+            return None;
         }
-        self.walk(|message| pattern.accepts(message.source, message.tag))
+        let shape = Shape::of(pattern);
+        if self.indexed.contains(&Some(shape)) {
+            return self.tagged.oldest(Key::of(pattern)).and_then(|slot| self.messages.id_at(slot));
+        }
+        let mut passed = 0;
+        let found = self.walk(|message| {
+            passed += 1;
+            pattern.accepts(message.source, message.tag)
+        });
+        if passed > FAR {
+            self.index(shape);
+        }
+        found
+    }
+
+    /// Enters all messages by one more shape, if there is a place for it.
+    fn index(&mut self, shape: Shape) {
+        let Some(place) = self.indexed.iter().position(Option::is_none) else { return };
+        self.indexed[place] = Some(shape);
+        let mut slot = self.arrived.oldest();
+        while let Some(message) = self.messages.at(slot) {
+            let (key, newer) = (shape.key(message.source, message.tag), message.links[ARRIVED].newer());
+            self.tagged.push(key, &mut self.messages, 1 + ARRIVED + place, slot);
+            slot = newer;
+        }
     }
 
     fn walk(&self, mut wanted: impl FnMut(&Message<U>) -> bool) -> Option<u64> {
-        let mut id = self.arrived.oldest;
-        while let Some(message) = self.messages.get(id) {
+        let mut slot = self.arrived.oldest();
+        while let Some(message) = self.messages.at(slot) {
+            super::looks::note();
             if wanted(message) {
-                return Some(id);
+                return self.messages.id_at(slot);
             }
-            id = message.links[ARRIVED].newer;
+            slot = message.links[ARRIVED].newer();
         }
         None
     }
@@ -187,21 +190,22 @@ impl<P, U> Default for TagMatcher<P, U> {
 
 impl<P, U> Matcher<P, U> for TagMatcher<P, U> {
     fn arrive(&mut self, source: PeerKey, tag: u64) -> Option<P> {
-        if self.receives.len() == 0 {
-            return None;
-        }
-        let named = self.oldest_exact(Some(source), tag);
-        let any = self.oldest_exact(None, tag);
-        let exact = named.into_iter().chain(any).min();
-        let bound = exact.map_or(u64::MAX, |(sequence, _)| sequence);
-        let (_, id) = self.oldest_masked(source, tag, bound).or(exact)?;
+        let of_shape = |(shape, _): &(Shape, usize)| {
+            let slot = self.posted.oldest(shape.key(source, tag))?;
+            Some((self.receives.at(slot)?.sequence, slot))
+        };
+        let (_, slot) = self.shapes.iter().filter_map(of_shape).min()?;
+        let id = self.receives.id_at(slot)?;
         self.take_receive(id).map(|receive| receive.payload)
     }
 
     fn keep(&mut self, source: PeerKey, tag: u64, payload: U) -> UnexpectedHandle {
         let id = self.messages.insert(Message { source, tag, links: Default::default(), payload });
-        self.arrived.push(&mut self.messages, ARRIVED, id);
-        push(&mut self.tagged, (Some(source), tag), &mut self.messages, TAGGED, id);
+        let slot = slot_of(id);
+        self.arrived.push(&mut self.messages, ARRIVED, slot);
+        for (which, shape) in shapes(self.indexed) {
+            self.tagged.push(shape.key(source, tag), &mut self.messages, which, slot);
+        }
         UnexpectedHandle(id)
     }
 
@@ -212,15 +216,12 @@ impl<P, U> Matcher<P, U> for TagMatcher<P, U> {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         let id = self.receives.insert(Receive { pattern, sequence, link: Link::default(), payload });
-        if pattern.ignore == 0 {
-            push(&mut self.exact, (pattern.source, pattern.tag), &mut self.receives, 0, id);
-        } else {
-            self.masked.push(&mut self.receives, 0, id);
-        }
+        self.note_shape(Shape::of(&pattern));
+        self.posted.push(Key::of(&pattern), &mut self.receives, 0, slot_of(id));
         Post::Queued(PostedHandle(id))
     }
 
-    fn peek(&self, pattern: Pattern) -> Option<(UnexpectedHandle, Unexpected<&U>)> {
+    fn peek(&mut self, pattern: Pattern) -> Option<(UnexpectedHandle, Unexpected<&U>)> {
         let id = self.oldest_message(&pattern)?;
         let Message { source, tag, payload, .. } = self.messages.get(id)?;
         Some((UnexpectedHandle(id), Unexpected { source: *source, tag: *tag, payload }))
@@ -270,16 +271,17 @@ impl<P, U> Matcher<P, U> for TagMatcher<P, U> {
                 posted(receive.payload);
             }
         }
-        let mut id = self.arrived.oldest;
-        while let Some(message) = self.messages.get(id) {
-            let newer = message.links[ARRIVED].newer;
+        let mut slot = self.arrived.oldest();
+        while let Some(message) = self.messages.at(slot) {
+            let newer = message.links[ARRIVED].newer();
             if message.source == source
                 && useless(message.tag, &message.payload)
+                && let Some(id) = self.messages.id_at(slot)
                 && let Some(message) = self.take_message(id)
             {
                 unexpected(message.payload);
             }
-            id = newer;
+            slot = newer;
         }
     }
 
@@ -292,41 +294,9 @@ impl<P, U> Matcher<P, U> for TagMatcher<P, U> {
     }
 }
 
-/// Mixes source and tag by two multiplications (the finalizer of splitmix64):
-/// enough for tags that differ in any bits. Tags made to collide would slow
-/// down the endpoint that accepts their sender, and nothing else.
-#[derive(Default)]
-struct MixHasher(u64);
-
-impl MixHasher {
-    fn mix(&mut self, value: u64) {
-        let mut x = (self.0 ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        self.0 = x ^ (x >> 31);
-    }
-}
-
-impl Hasher for MixHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.mix((*byte).into()));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.mix(value.into());
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.mix(value);
-    }
-
-    fn write_isize(&mut self, value: isize) {
-        self.mix(value as u64);
-    }
+/// The slot of a slab's name.
+const fn slot_of(id: u64) -> u32 {
+    id as u32
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
+use super::super::looks;
 use super::*;
 
 /// What MPI says, word by word: two vectors, searched from the front.
@@ -202,6 +203,110 @@ fn many_unexpected_messages_match_in_reverse_as_fast_as_in_order() {
     assert!(back < forth * 3, "in order {forth:?}, in reverse {back:?}");
 }
 
+/// A few receives of other shapes stand among the exact ones, and before them.
+fn with_wildcards(matcher: &mut TagMatcher<u64, ()>, count: u64) {
+    for tag in 1..=count {
+        for source in [Some(1), None] {
+            let masked = Pattern { source, tag: tag << 32, ignore: 0xff };
+            assert!(matches!(matcher.post(masked, MANY), Post::Queued(_)));
+        }
+        assert!(matches!(matcher.post(Pattern { source: None, ..exact(tag << 32) }, MANY), Post::Queued(_)));
+        let _posted = matcher.post(Pattern { source: Some(2), ..exact(tag) }, MANY);
+    }
+}
+
+/// Looks of `count` receives that are posted, and of what then takes them out
+/// in reverse or not.
+fn looks_of_posted(
+    count: u64,
+    reverse: bool,
+    mut take: impl FnMut(&mut TagMatcher<u64, ()>, u64, PostedHandle),
+) -> u64 {
+    let mut matcher = TagMatcher::<u64, ()>::new();
+    with_wildcards(&mut matcher, count);
+    let mut handles = Vec::new();
+    for tag in 0..count {
+        let Post::Queued(handle) = matcher.post(exact(tag), tag) else { panic!("nothing has arrived") };
+        handles.push((tag, handle));
+    }
+    if reverse {
+        handles.reverse();
+    }
+    looks::of(|| handles.iter().for_each(|(tag, handle)| take(&mut matcher, *tag, *handle)))
+}
+
+#[test]
+fn posted_receives_are_found_and_cancelled_by_as_many_looks_in_any_order_and_number() {
+    let arrive = |matcher: &mut TagMatcher<u64, ()>, tag, _| assert_eq!(matcher.arrive(1, tag), Some(tag));
+    let cancel = |matcher: &mut TagMatcher<u64, ()>, tag, handle| {
+        assert_eq!(matcher.cancel_posted(handle), Some(tag));
+    };
+    for reverse in [false, true] {
+        // One for each of four shapes, and one to take it out.
+        assert_eq!(looks_of_posted(MANY, reverse, arrive), 5 * MANY);
+        assert_eq!(looks_of_posted(10, reverse, arrive), 5 * 10);
+        assert_eq!(looks_of_posted(MANY, reverse, cancel), MANY);
+    }
+}
+
+/// Looks of `count` receives of one shape among as many messages, in reverse or
+/// not.
+fn looks_of_unexpected(pattern: impl Fn(u64) -> Pattern, count: u64, reverse: bool) -> u64 {
+    let mut matcher = TagMatcher::<(), u64>::new();
+    for number in 0..count {
+        matcher.keep(1 + (number % 7) as PeerKey, number << 8 | 3, number);
+    }
+    let mut numbers: Vec<u64> = (0..count).collect();
+    if reverse {
+        numbers.reverse();
+    }
+    looks::of(|| {
+        for number in numbers {
+            let pattern = pattern(number);
+            assert_eq!(matcher.peek(pattern).map(|(_, message)| *message.payload), Some(number));
+            assert!(matches!(matcher.post(pattern, ()), Post::Matched((), m) if m.payload == number));
+        }
+    })
+}
+
+#[test]
+fn unexpected_messages_are_found_by_a_few_looks_in_any_order_and_shape() {
+    let source = |number: u64| Some(1 + (number % 7) as PeerKey);
+    let exact = |number| Pattern { source: source(number), tag: number << 8 | 3, ignore: 0 };
+    let any_source = |number| Pattern { source: None, ..exact(number) };
+    let masked = |number| Pattern { tag: number << 8, ignore: 0xff, ..exact(number) };
+    let masked_any = |number| Pattern { source: None, ..masked(number) };
+    for reverse in [false, true] {
+        assert_eq!(looks_of_unexpected(exact, MANY, reverse), 3 * MANY, "two finds and one taking out");
+        for shape in [&any_source as &dyn Fn(u64) -> Pattern, &masked, &masked_any] {
+            let looks = looks_of_unexpected(shape, MANY, reverse);
+            // The first walk past all, and entering all, once.
+            assert!(looks <= 6 * MANY, "{looks} looks, in reverse: {reverse}");
+        }
+    }
+}
+
+/// More shapes than are indexed still find what they should, and once the queue
+/// was empty others have their turn.
+#[test]
+fn shapes_beyond_those_that_are_indexed_walk() {
+    let mut matcher = TagMatcher::<(), u64>::new();
+    for round in 0..3 {
+        (0..200).for_each(|tag| {
+            matcher.keep(1, tag, tag);
+        });
+        for tag in (0..200).rev() {
+            let ignore = 1 << (20 + 8 * round + tag % 6);
+            let found = matcher.take(Pattern { source: None, tag, ignore });
+            assert_eq!(found.map(|message| message.payload), Some(tag));
+            let used = matcher.indexed.iter().flatten().count();
+            assert!(used == INDEXES || tag > 150 || tag == 0, "{used} at {tag}");
+        }
+        assert_eq!(matcher.indexed.iter().flatten().count(), 1);
+        assert!(matcher.tagged.is_empty());
+    }
+}
+
 #[test]
 fn nothing_grows_once_warm() {
     let mut matcher = TagMatcher::<u64, u64>::new();
@@ -221,5 +326,5 @@ fn nothing_grows_once_warm() {
     assert_eq!(capacities[20].0, 1);
     assert_eq!(capacities[20].1, 64);
     assert!(capacities[199].2 <= capacities[1].2 * 2, "{capacities:?}");
-    assert!(matcher.exact.is_empty() && matcher.tagged.is_empty());
+    assert!(matcher.posted.is_empty() && matcher.tagged.is_empty());
 }

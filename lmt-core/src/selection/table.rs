@@ -129,8 +129,8 @@ impl Selection {
         mechanisms: &Mechanisms,
         config: &Config,
         message: &Message,
-    ) -> Candidates {
-        *self.decisions(peer, mechanisms, config).candidates(message)
+    ) -> &Candidates {
+        self.decisions(peer, mechanisms, config).candidates(message)
     }
 
     /// As [`Self::candidates`], with all that choosing among them asks for.

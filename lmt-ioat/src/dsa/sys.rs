@@ -163,13 +163,13 @@ impl Arena {
                 Descriptor::batch(record_address(BATCH_RECORD), self.address(unit, 0), many.len() as u32)
             }
         };
-        // SAFETY: the list and the records are in the arena, zeroed just now,
-        // and the arena is not dropped before the record is there or the queue
-        // is known to be drained (`Core` waits for that, or is leaked).
-        // The parts name memory that their lender promised valid and not
-        // otherwise used for as long as they exist, and `Core` keeps them, and
-        // this unit for them alone, until the unit's record is there or the
-        // queue's `stop` has said that nothing is worked on any more.
+        // Until the unit's record is there, or the queue's `stop` has said that
+        // nothing is worked on any more, `Core` keeps the arena (or leaks it),
+        // the parts, and this unit for them alone.
+        // SAFETY: the list and the records are in the arena, the records zeroed
+        // just now; the parts name memory that their lender promised valid and
+        // not otherwise used for as long as they exist. Both outlive the work,
+        // as said above.
         unsafe { queue.submit(&descriptor) }
     }
 

@@ -14,6 +14,7 @@ use lmt_knem::{Driver, KnemLmt, KnemPeer, KnemTransfer};
 use super::dma::{How, KnemDma, KnemJob};
 use super::shared::Shared;
 use crate::engine::{CopyEngine, SubmitError};
+use crate::few::Few;
 use crate::mapped::{self, Mapped};
 use crate::offload::copies_here;
 use crate::places::{CopyList, ListError, Place};
@@ -69,7 +70,7 @@ pub struct OffloadKnemTransfer<D: Driver> {
     regions: KnemTransfer,
     plan: Plan,
     /// This side's memory, if it is this side that copies.
-    pieces: Vec<Mapped>,
+    pieces: Few<Mapped>,
     told_bytes: u64,
 }
 
@@ -136,7 +137,7 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
             // into its job alone. `finish` drops them and returns when
             // the job's drop has waited for the driver; the transfer's own drop does the same.
             true => unsafe { mapped::lent_by(data, plan.interval) },
-            false => Vec::new(),
+            false => Few::None,
         };
         Ok((OffloadKnemTransfer { job: None, regions, plan: *plan, pieces, told_bytes: 0 }, cookie))
     }
@@ -151,7 +152,7 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
         self.regions.start(&mut peer.regions, &mut transfer.regions, remote, interval)?;
         let mut list = CopyList::with_peer(Arc::clone(&peer.process));
         fill(&mut list, transfer, interval).map_err(|error| fault(&error.to_string()))?;
-        transfer.pieces = Vec::new();
+        transfer.pieces = Few::None;
         transfer.plan.interval = interval;
         let mut engine = self.engine().ok_or_else(|| given_up(closed()))?;
         transfer.job = Some(engine.submit(list).map_err(|error| match error {
@@ -194,7 +195,7 @@ fn fill<D: Driver>(
     let short = |room| ListError::TooShort { bytes: interval.bytes(), room };
     let Some((cookie, begins_at)) = transfer.regions.remote() else { return Err(short(0)) };
     let mut at = transfer.plan.interval.start;
-    for piece in &transfer.pieces {
+    for piece in transfer.pieces.iter() {
         let behind = at + piece.bytes() as u64;
         let (from, to) = (at.max(interval.start), behind.min(interval.end));
         if from < to {

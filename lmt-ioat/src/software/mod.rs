@@ -99,6 +99,9 @@ impl Job {
 impl Drop for Job {
     fn drop(&mut self) {
         self.quiesce();
+        if self.origin.is_this_process() {
+            self.queue.give_back(Arc::clone(&self.outcome));
+        }
     }
 }
 

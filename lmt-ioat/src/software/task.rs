@@ -11,6 +11,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::chunks::{Chunks, PAGE_BYTES};
 use crate::engine::CopyFailure;
+use crate::few::Few;
 use crate::places::{Copy, CopyList, Mapped, Place};
 use crate::queue::Work;
 use crate::sys;
@@ -36,7 +37,7 @@ struct PeerRun {
     is_read: bool,
     local: Buffer,
     local_at: Cursor,
-    remote: Vec<RemoteSegment>,
+    remote: Few<RemoteSegment>,
     remote_at: Cursor,
     left_bytes: u64,
 }
@@ -45,7 +46,9 @@ struct PeerRun {
 #[derive(Debug)]
 pub(super) struct Task {
     peer: Option<Arc<PeerProcess>>,
-    runs: std::collections::VecDeque<Run>,
+    runs: Few<Run>,
+    /// Runs that are done.
+    done_runs: usize,
     chunks: Chunks,
     /// Whether the last chunk met pages that were not mapped.
     meets_new_pages: bool,
@@ -60,6 +63,7 @@ impl Task {
         Self {
             peer: list.peer().cloned(),
             runs,
+            done_runs: 0,
             chunks: Chunks::of(list.total_bytes()),
             meets_new_pages: false,
         }
@@ -69,11 +73,11 @@ impl Task {
     fn copy(&mut self, max_bytes: u64) -> (u64, Result<(), CopyFailure>) {
         let mut done = 0;
         while done < max_bytes {
-            let Some(run) = self.runs.front_mut() else { break };
+            let Some(run) = self.runs.as_mut_slice().get_mut(self.done_runs) else { break };
             let (bytes, result) = run.copy(self.peer.as_deref(), max_bytes - done, self.meets_new_pages);
             done += bytes;
             if run.left_bytes() == 0 {
-                self.runs.pop_front();
+                self.done_runs += 1;
             }
             if result.is_err() {
                 return (done, result);
@@ -126,7 +130,7 @@ impl Run {
             return Some(Self::Here { from, to, left_bytes: first.bytes(), is_streaming });
         }
         let is_read = kind(first) == Kind::Read;
-        let (mut here, mut there) = (Vec::new(), Vec::new());
+        let (mut here, mut there) = (Few::None, Few::None);
         for copy in copies {
             let (mapped, address) = match (copy.from(), copy.to()) {
                 (Place::Peer(address), Place::Mapped(mapped))
@@ -215,8 +219,8 @@ impl PeerRun {
 }
 
 /// Adds a segment, or lengthens the last one if it goes on there.
-fn add(list: &mut Vec<RemoteSegment>, segment: RemoteSegment) {
-    match list.last_mut() {
+fn add(list: &mut Few<RemoteSegment>, segment: RemoteSegment) {
+    match list.as_mut_slice().last_mut() {
         Some(last) if last.address.checked_add(last.bytes) == Some(segment.address) => {
             last.bytes += segment.bytes;
         }

@@ -43,29 +43,51 @@ pub fn known_variables(known: &Known) -> Vec<String> {
     all
 }
 
-/// What all variables of lmt's begin with.
-const PREFIX: &str = "LMT_";
+/// What the names of all variables of lmt begin with.
+pub const PREFIX: &str = "LMT_";
 
-/// The variables that are set as if lmt read them, a sentence each; `others` are
-/// read elsewhere.
-pub(super) fn slips(environment: &[(String, OsString)], known: &Known, others: &[String]) -> Vec<String> {
-    let mut read = known_variables(known);
-    read.extend(others.iter().cloned());
+/// A variable that is set as if lmt read it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slip {
+    /// Its name.
+    pub name: String,
+    /// The variable that was probably meant.
+    pub meant: Option<String>,
+}
+
+/// Those of the variables `set` that begin as lmt's do and are not among those
+/// that are `read`, by name.
+///
+/// ```
+/// let slips = lmt_selector::config::slips(["LMT_QUOTE", "HOME"], &["LMT_QUOTA".to_owned()]);
+/// assert_eq!((slips.len(), slips[0].meant.as_deref()), (1, Some("LMT_QUOTA")));
+/// ```
+pub fn slips<'a>(set: impl IntoIterator<Item = &'a str>, read: &[String]) -> Vec<Slip> {
     // Without what all of them begin with, which would make any two alike.
     let rest = |name: &str| name.strip_prefix(PREFIX).unwrap_or(name).to_lowercase();
     let rests: Vec<String> = read.iter().map(|name| rest(name)).collect();
-    let set = environment.iter().filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty());
-    let mut slips: Vec<String> = set
-        .filter(|(name, _)| !read.contains(name))
-        .map(|(name, _)| {
+    let strange = set.into_iter().filter(|name| name.starts_with(PREFIX) && !read.iter().any(|r| r == name));
+    let mut slips: Vec<Slip> = strange
+        .map(|name| {
             let near = nearest(&rest(name), rests.iter().map(String::as_str));
             let meant = near.and_then(|near| read.iter().find(|name| rest(name) == near));
-            let help = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
-            format!("{name} is set, and lmt reads no such variable{help}")
+            Slip { name: name.to_owned(), meant: meant.cloned() }
         })
         .collect();
     slips.sort_unstable();
     slips
+}
+
+/// A sentence on each slip of the environment; `others` are read elsewhere.
+pub(super) fn remarks(environment: &[(String, OsString)], known: &Known, others: &[String]) -> Vec<String> {
+    let mut read = known_variables(known);
+    read.extend(others.iter().cloned());
+    let set = environment.iter().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name.as_str());
+    let sentence = |Slip { name, meant }: Slip| {
+        let help = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+        format!("{name} is set, and lmt reads no such variable{help}")
+    };
+    slips(set, &read).into_iter().map(sentence).collect()
 }
 
 /// A variable's value; `None` when it is not set, or empty.

@@ -3,7 +3,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use lmt_core::keys::Value;
 
-use super::{known_variables, read, slips};
+use super::{known_variables, read, remarks};
 use crate::config::test_support::known;
 use crate::configuration::DmaMinSetting;
 
@@ -95,7 +95,7 @@ fn variables_that_nobody_reads_are_told() {
         set("LMT_EMPTY", ""),
         set("PATH", "/bin"),
     ];
-    let told = slips(&environment, &known(), &["LMT_RANK".to_owned()]);
+    let told = remarks(&environment, &known(), &["LMT_RANK".to_owned()]);
     let expected = [
         "LMT_EAGERMAX is set, and lmt reads no such variable; did you mean LMT_EAGER_MAX?",
         "LMT_MECHANISMS is set, and lmt reads no such variable; did you mean LMT_MECHANISM?",

@@ -26,7 +26,8 @@ pub struct Known {
 }
 
 impl Known {
-    /// Those that are registered, before anything of them was set.
+    /// Those that are registered, before anything of them was set; of several
+    /// with one name the first.
     pub fn of(mechanisms: &Mechanisms) -> Self {
         let keys = mechanisms.keys();
         let facts = mechanisms.known(0).into_iter().map(|known| {
@@ -35,7 +36,17 @@ impl Known {
             let defaults = keys.iter().map(default).collect();
             MechanismFacts { name: known.name, models: known.models, keys, defaults }
         });
-        Self { mechanisms: facts.collect() }
+        Self::default().and(facts)
+    }
+
+    /// With those of `others` whose name is not among these, behind them.
+    pub fn and(mut self, others: impl IntoIterator<Item = MechanismFacts>) -> Self {
+        for facts in others {
+            if self.mechanisms.iter().all(|known| known.name != facts.name) {
+                self.mechanisms.push(facts);
+            }
+        }
+        self
     }
 
     /// The names of mechanisms and families: a family is what several names

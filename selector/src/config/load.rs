@@ -24,8 +24,8 @@ const MOST_FILE_BYTES: u64 = 8 << 20;
 /// # Errors
 /// [`ConfigFailure`] with everything that is wrong with any of them.
 pub fn load(sources: &Sources) -> Result<Configuration, ConfigFailure> {
-    let slips = environment::slips(&sources.environment, &sources.known, &sources.other_variables);
-    let mut loading = Loading { sources, problems: Vec::new(), remarks: slips };
+    let remarks = environment::remarks(&sources.environment, &sources.known, &sources.other_variables);
+    let mut loading = Loading { sources, problems: Vec::new(), remarks };
     let from_environment = environment::read(&sources.environment, &sources.known, &mut loading.problems);
     let mut files = loading.user_files();
     if !files.iter().any(|file| file.calibration.is_some()) {

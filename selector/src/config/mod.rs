@@ -26,7 +26,7 @@ mod value;
 mod write;
 
 pub use document::document;
-pub use environment::known_variables;
+pub use environment::{PREFIX, Slip, known_variables, slips};
 pub use fingerprint::{fingerprint_of_this_machine, machine_fingerprint};
 pub use known::{Known, MechanismFacts};
 pub use load::{check_file, load};
