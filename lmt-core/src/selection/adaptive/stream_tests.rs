@@ -78,7 +78,7 @@ fn between_equal_ways_nothing_flaps() {
 /// The machine is four times as slow for seconds at a time.
 #[test]
 fn regimes_of_the_machine_are_not_taken_for_ways() {
-    let speed = |now_ns: f64| if (now_ns / 2e9) as u64 % 2 == 0 { 1.0 } else { 4.0 };
+    let speed = |now_ns: f64| if ((now_ns / 2e9) as u64).is_multiple_of(2) { 1.0 } else { 4.0 };
     for seed in 0..4 {
         let mut pair = PingPong::new(9, seed, Disturbances { speed, ..Disturbances::FEW });
         pair.run(20_000, &UNTOUCHED, false);
