@@ -16,9 +16,9 @@ export XDG_CONFIG_HOME := $(TARGET)/no-configuration
 unexport LMT_CONFIG LMT_MECHANISM LMT_EAGER_MAX LMT_MAX_READERS LMT_DMA_MIN LMT_STATS LMT_ADAPT
 # Crates with loom models, and tests of one process that sanitizers can follow.
 LOOM_CRATES ?= lmt-core lmt-shm lmt-knem lmt-ioat
-ASAN_CRATES ?= lmt-core lmt-shm lmt-cma
+ASAN_CRATES ?= lmt-copy lmt-core lmt-shm lmt-cma
 ASAN_TESTS ?= semantics scope shared regions binding
-MIRI_CRATES ?= lmt-core
+MIRI_CRATES ?= lmt-copy lmt-core
 HOST := x86_64-unknown-linux-gnu
 
 compare: tools
@@ -56,6 +56,7 @@ speed:
 	LMT_SPEED=1 cargo test --release -p lmt-bench --test speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-ioat --test overlap -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-selector --test lookup_speed -- --nocapture
+	LMT_SPEED=1 cargo test --release -p lmt-copy --test speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt --test matching -- --nocapture --test-threads=1
 
 # One file without libraries, to be copied to a machine that has the driver.

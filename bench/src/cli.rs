@@ -7,7 +7,9 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use crate::config::ConfigArgs;
 use crate::error::BenchError;
 use crate::explain::ExplainArgs;
+use crate::memory::Memory;
 use crate::patterns::{DEFINITIONS, Pattern};
+use crate::peers::args::PeersArgs;
 use crate::sizes::{parse_size, parse_sizes};
 
 /// The most ranks of a group.
@@ -32,7 +34,8 @@ pub enum Command {
     /// Measures one communication pattern, what the machine allows (limits), or what else
     /// matters of a transfer (overlap, pollution, regions).
     Bench(BenchArgs),
-    /// Runs ping-pong over every mechanism that works here and writes one HTML report.
+    /// Runs ping-pong over every mechanism that works here, and with --peers side by side with the
+    /// MPIs of this machine, and writes one HTML report.
     Compare(CompareArgs),
     /// Says what works here, and what would make the rest work: status 0 when the best mechanisms
     /// for this kernel do, 1 when not.
@@ -58,6 +61,9 @@ pub enum Command {
     /// One rank of a benchmark; started by lmt itself.
     #[command(name = crate::group::RANK_COMMAND, hide = true)]
     Rank,
+    /// One rank while peers are compared; started by lmt itself.
+    #[command(name = crate::peers::rank::RANK_COMMAND, hide = true)]
+    PeersRank,
     /// One rank while a machine is tuned; started by lmt itself.
     #[command(name = crate::tune::rank::RANK_COMMAND, hide = true)]
     TuneRank,
@@ -66,7 +72,7 @@ pub enum Command {
 /// `lmt bench`.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
-    /// latency, pingpong, pingping, exchange, bw, bibw, limits, overlap, pollution or regions.
+    /// latency, pingpong, pingping, exchange, bw, bibw, alltoall, limits, overlap, pollution or regions.
     #[arg(value_parser = str::parse::<Pattern>)]
     pub pattern: Pattern,
     /// A mechanism's name, perhaps with who copies (cma:put), auto, all that work here, or several of
@@ -97,6 +103,9 @@ pub struct CompareArgs {
     /// Where the report goes.
     #[arg(long, default_value = "lmt-compare.html", value_name = "FILE")]
     pub output: PathBuf,
+    /// Side by side with MPIs.
+    #[command(flatten)]
+    pub peers: PeersArgs,
     /// How it is measured.
     #[command(flatten)]
     pub measuring: MeasuringArgs,
@@ -168,7 +177,7 @@ pub struct RunArgs {
 }
 
 /// What both have.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct MeasuringArgs {
     /// Message sizes: 8,64KiB,1MiB or a range of powers of two, 1..16MiB.
     /// KiB, MiB, GiB and k, K, M, G are powers of 1024 [default: by pattern].
@@ -183,6 +192,9 @@ pub struct MeasuringArgs {
     /// Rotate through buffers larger than the last cache.
     #[arg(long)]
     pub off_cache: bool,
+    /// What messages lie in: memory from malloc, or lmt's shared buffers.
+    #[arg(long, value_enum, default_value_t = Memory::Private, value_name = "MEMORY")]
+    pub buffers: Memory,
     /// Write buffers before sending and read them after receiving, inside the timed part.
     #[arg(long)]
     pub touch: bool,
@@ -287,7 +299,7 @@ fn parse_count(text: &str, what: &str, least: u64, most: u64) -> Result<u64, Str
     if (least..=most).contains(&number) { Ok(number) } else { Err(rule()) }
 }
 
-fn parse_ranks(text: &str) -> Result<u32, String> {
+pub(crate) fn parse_ranks(text: &str) -> Result<u32, String> {
     let ranks = parse_count(text, "a benchmark's ranks", 2, MOST_RANKS.into())?;
     u32::try_from(ranks).map_err(|error| error.to_string())
 }

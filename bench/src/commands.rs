@@ -1,6 +1,7 @@
 //! The subcommands.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use lmt::launch::{RunOptions, run_command};
@@ -13,8 +14,10 @@ use crate::environment::{Environment, allowed_cpus};
 use crate::error::BenchError;
 use crate::group;
 use crate::job::{Event, Job, Row};
+use crate::memory::Memory;
 use crate::output::{CompareTable, Csv, FiguresTable, Json, LimitsTable, Results, Table};
 use crate::patterns::Pattern;
+use crate::peers;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::sizes::{human, parse_sizes};
@@ -51,14 +54,33 @@ pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> 
 /// # Errors
 /// The report cannot be written, or a rank failed.
 pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchError> {
+    if !args.peers.wanted()
+        && let Some(option) = args.peers.stray()
+    {
+        return Err(BenchError::Usage(format!("{option} is for a comparison with MPIs; add --peers")));
+    }
     // Found out before the minutes of measuring, not after.
     let file = WholeFile::create(&args.output, "--output")?;
+    if args.peers.only() {
+        let comparison = peers::compare(engine, &args.peers, &args.measuring)?;
+        file.write(&comparison.to_html()?)?;
+        return if args.peers.as_table() { say_report(&args.output) } else { Ok(()) };
+    }
     let Choice { mechanisms, left_out } = choose(engine, Some(ALL))?;
     let job = job(Pattern::Pingpong, mechanisms, 2, &args.measuring, true)?;
     let (environment, rows) = run(&job, &mut CompareTable::new(left_out.clone()))?;
     let report = Report::new(environment, &rows, left_out);
-    file.write(&report.to_html()?)?;
-    print(&format!("report: {}\n", args.output.display()))
+    let section = if args.peers.wanted() {
+        peers::compare(engine, &args.peers, &args.measuring)?.section()?
+    } else {
+        String::new()
+    };
+    file.write(&report.to_html_with(&section)?)?;
+    say_report(&args.output)
+}
+
+fn say_report(path: &Path) -> Result<(), BenchError> {
+    print(&format!("report: {}\n", path.display()))
 }
 
 /// `lmt run`.
@@ -98,7 +120,8 @@ fn run(job: &Job, results: &mut dyn Results) -> Result<(Environment, Vec<Row>), 
                 show(&progress, |out| results.rows(out, &rows))?;
                 all.extend(rows);
             }
-            Event::Card(_) | Event::Done | Event::Failed(_) => {}
+            // Of use to other commands, or dealt with before.
+            _ => {}
         }
         Ok(())
     });
@@ -158,6 +181,9 @@ fn without_figures_conflicts(args: &BenchArgs) -> Result<(), BenchError> {
             return refused(format!("lmt bench {name} has no {option}; leave it out"));
         }
     }
+    if measuring.buffers != Memory::Private {
+        return refused(format!("lmt bench {name} has buffers of its own; leave --buffers out"));
+    }
     match &measuring.sizes {
         Some(sizes) if sizes.0.contains(&0) => {
             refused(format!("lmt bench {name} takes sizes from 1 byte up"))
@@ -183,7 +209,7 @@ fn working_set_bytes(asked: Option<u64>, job: &Job) -> Result<u64, BenchError> {
     }
 }
 
-fn job(
+pub(crate) fn job(
     pattern: Pattern,
     mechanisms: Vec<String>,
     ranks: u32,
@@ -204,6 +230,7 @@ fn job(
         iterations: args.iterations,
         repetitions: args.repetitions,
         touch: args.touch,
+        buffers: args.buffers,
         rotation_bytes: args
             .off_cache
             .then(|| cache::rotation_bytes(ranks, cache::last_level_bytes(), available)),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::cache;
 use crate::error::BenchError;
 use crate::job::Job;
+use crate::memory::Memory;
 use crate::sizes::human;
 
 /// The machine and the settings behind a set of figures.
@@ -133,7 +134,11 @@ fn buffers(job: &Job) -> String {
         },
     );
     let touch = if job.touch { "written before sending and read after receiving" } else { "not touched" };
-    format!("from malloc, every page used before; {rotation}; {touch}")
+    let source = match job.buffers {
+        Memory::Private => "from malloc",
+        Memory::Shared => "memory that other ranks can map",
+    };
+    format!("{source}, every page used before; {rotation}; {touch}")
 }
 
 fn huge_pages() -> String {

@@ -1,6 +1,6 @@
 //! The ranks of a benchmark: how the command drives them, and what each does.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, StdinLock};
 use std::time::Duration;
 
 use nix::unistd::Pid;
@@ -10,7 +10,7 @@ use crate::choice::way_of;
 use crate::engine::Engine;
 use crate::error::BenchError;
 use crate::job::{Event, Job, RankCard};
-use crate::limits::{METHODS, Pair};
+use crate::limits::{self, Pair};
 use crate::measures::{self, Bell};
 use crate::processes::{Processes, Word, end_with, failure, pin, read_line, write_line};
 use crate::runner::Runner;
@@ -21,14 +21,18 @@ pub const RANK_COMMAND: &str = "bench-rank";
 /// How long nothing may be heard from any rank before the run is given up.
 const SILENCE: Duration = Duration::from_secs(300);
 
+/// What a rank is told first.
 #[derive(Debug, Serialize, Deserialize)]
-struct Assignment {
-    rank: u32,
+pub(crate) struct Assignment {
+    /// Its number.
+    pub rank: u32,
     parent: i32,
-    job: Job,
+    /// What all of them do.
+    pub job: Job,
 }
 
-type Group = Processes<Event>;
+/// The ranks, seen from the command.
+pub(crate) type Group = Processes<Event>;
 
 impl Word for Event {
     fn is_failure(&self) -> bool {
@@ -42,9 +46,7 @@ impl Word for Event {
 /// A rank fails or ends, nothing is heard for five minutes, or `hear` fails;
 /// all ranks have ended then.
 pub fn run(job: &Job, hear: &mut dyn FnMut(Event) -> Result<(), BenchError>) -> Result<(), BenchError> {
-    let mut group = start(job)?;
-    let cards = cards(&mut group, job.ranks as usize, hear)?;
-    group.tell(&cards).map_err(|error| failure("a rank cannot be told its peers", &error))?;
+    let mut group = start(RANK_COMMAND, job, hear)?;
     let mut working = job.ranks;
     while working > 0 {
         match next(&mut group)? {
@@ -55,14 +57,29 @@ pub fn run(job: &Job, hear: &mut dyn FnMut(Event) -> Result<(), BenchError>) -> 
     Ok(())
 }
 
-fn start(job: &Job) -> Result<Group, BenchError> {
+/// Starts the ranks and lets them know each other.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn start(
+    subcommand: &str,
+    job: &Job,
+    hear: &mut dyn FnMut(Event) -> Result<(), BenchError>,
+) -> Result<Group, BenchError> {
     let parent = Pid::this().as_raw();
     let assignment = |rank| Assignment { rank, parent, job: job.clone() };
     let assignments: Vec<Assignment> = (0..job.ranks).map(assignment).collect();
-    Processes::start(RANK_COMMAND, &assignments)
+    let mut group = Processes::start(subcommand, &assignments)?;
+    let cards = cards(&mut group, job.ranks as usize, hear)?;
+    group.tell(&cards).map_err(|error| failure("a rank cannot be told its peers", &error))?;
+    Ok(group)
 }
 
-fn next(group: &mut Group) -> Result<(usize, Event), BenchError> {
+/// What a rank says next.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn next(group: &mut Group) -> Result<(usize, Event), BenchError> {
     match group.next_within(SILENCE)? {
         Some((_, Event::Failed(sentence))) => Err(BenchError::Failure(sentence)),
         Some(event) => Ok(event),
@@ -94,11 +111,27 @@ fn cards(
 /// # Errors
 /// [`BenchError::RankFailed`], once the command knows why.
 pub fn rank_main<E: Engine>(engine: &E) -> Result<(), BenchError> {
+    live(|input, tell| {
+        let (Assignment { rank, job, .. }, Joined { mut links, mut pair, bell }) = join(engine, input, tell)?;
+        match bell {
+            Some(bell) => measures::run(&job, rank, &mut links, bell, tell),
+            None => Runner::new(&job, rank, &mut links, pair.as_mut(), tell)?.run(),
+        }
+    })
+}
+
+/// Lets a rank work, and the command know how that ended.
+///
+/// # Errors
+/// As [`rank_main`].
+pub(crate) fn live(
+    work: impl FnOnce(&mut StdinLock<'static>, Tell<'_>) -> Result<(), BenchError>,
+) -> Result<(), BenchError> {
     let mut input = io::stdin().lock();
     let mut tell = |event: Event| {
         write_line(&mut io::stdout().lock(), &event).map_err(|error| BenchError::from_output(&error))
     };
-    let result = work(engine, &mut input, &mut tell);
+    let result = work(&mut input, &mut tell);
     let last = match &result {
         Ok(()) => Event::Done,
         Err(error) => Event::Failed(error.to_string()),
@@ -107,12 +140,29 @@ pub fn rank_main<E: Engine>(engine: &E) -> Result<(), BenchError> {
     result.map_err(|_| BenchError::RankFailed)
 }
 
-fn work<E: Engine>(
+/// How a rank tells the command something.
+pub(crate) type Tell<'a> = &'a mut dyn FnMut(Event) -> Result<(), BenchError>;
+
+/// What a rank has of the others.
+pub(crate) struct Joined<L> {
+    /// One for each mechanism of the job.
+    pub links: Vec<L>,
+    /// For the bare methods, where this rank takes part in them.
+    pub pair: Option<Pair>,
+    bell: Option<Bell>,
+}
+
+/// Reads what this rank is to do, and gets it and the others to know each other.
+///
+/// # Errors
+/// What is missing.
+pub(crate) fn join<E: Engine>(
     engine: &E,
     input: &mut impl BufRead,
-    tell: &mut dyn FnMut(Event) -> Result<(), BenchError>,
-) -> Result<(), BenchError> {
-    let Assignment { rank, parent, job } = read_line(input)?;
+    tell: Tell<'_>,
+) -> Result<(Assignment, Joined<E::Link>), BenchError> {
+    let assignment: Assignment = read_line(input)?;
+    let Assignment { rank, parent, ref job } = assignment;
     end_with(parent)?;
     if let Some(&cpu) = job.cpus.get(rank as usize) {
         pin(rank, cpu)?;
@@ -135,14 +185,13 @@ fn work<E: Engine>(
         (None, Some(card)) => Some(Bell::open(card).map_err(|error| bell_failed(&error))?),
         (bell, _) => bell,
     };
-    let mut pair = match (memory, cards.first().and_then(|card| card.limits.as_ref())) {
+    let pair = match (memory, cards.first().and_then(|card| card.limits.as_ref())) {
         (Some(memory), _) => Some(Pair::first(memory).map_err(limits_failed)?),
         (None, Some(card)) if rank == 1 => Some(Pair::second(card).map_err(limits_failed)?),
         _ => None,
     };
     if let (0, Some(pair)) = (rank, &pair) {
-        METHODS
-            .iter()
+        limits::methods(job.pattern)
             .filter_map(|method| pair.refused(method))
             .try_for_each(|note| tell(Event::Note(note)))?;
     }
@@ -152,10 +201,7 @@ fn work<E: Engine>(
             cards.iter().map(|card| card.addresses.get(index).cloned().unwrap_or_default()).collect();
         links.push(engine.join(opened, &addresses)?);
     }
-    match bell {
-        Some(bell) => measures::run(&job, rank, &mut links, bell, tell),
-        None => Runner::new(&job, rank, &mut links, pair.as_mut(), tell)?.run(),
-    }
+    Ok((assignment, Joined { links, pair, bell }))
 }
 
 fn bell_failed(error: &io::Error) -> BenchError {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::memory::Memory;
 use crate::patterns::Pattern;
 
 /// One benchmark run: data, handed to every rank.
@@ -21,6 +22,9 @@ pub struct Job {
     pub repetitions: u32,
     /// Whether sender and receiver touch their buffers inside the timed part.
     pub touch: bool,
+    /// What the messages lie in.
+    #[serde(default)]
+    pub buffers: Memory,
     /// Bytes of each buffer through which the messages rotate; absent when
     /// the same bytes are used again and again.
     pub rotation_bytes: Option<u64>,
@@ -40,7 +44,7 @@ impl Job {
     /// Bytes of the two buffers of one rank together.
     pub fn buffer_bytes(&self) -> u64 {
         let largest = self.sizes.iter().map(|&bytes| {
-            let window = self.pattern.window(bytes) as u64;
+            let window = self.pattern.window(bytes, self.ranks) as u64;
             stride_bytes(bytes).saturating_mul(window)
         });
         let one = largest.max().unwrap_or(0).max(self.rotation_bytes.unwrap_or(0));
@@ -89,6 +93,10 @@ pub struct Row {
     pub repetitions: u32,
     /// Messages whose every byte was checked.
     pub verified_messages: u64,
+    /// How much of what rank 0 received its senders copied, in percent, where
+    /// both ends copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender_percent: Option<f64>,
     /// Against the bare methods, where they were measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<Ratio>,
@@ -144,10 +152,48 @@ pub enum Event {
     Note(String),
     /// The rows of one size.
     Rows(Vec<Row>),
+    /// What there is to take turns, from rank 0 once all know each other.
+    Ready {
+        /// The bare methods that work here.
+        bare: Vec<String>,
+    },
+    /// A turn is over.
+    Timed {
+        /// What it took, where this rank's clock counts.
+        seconds: f64,
+    },
+    /// Messages that have gone each way so far, from rank 0.
+    Ways(Vec<WayCount>),
+    /// Messages whose every byte was checked, from rank 0.
+    Verified(u64),
     /// This rank has nothing left to do.
     Done,
     /// It cannot go on; one sentence.
     Failed(String),
+}
+
+/// Messages that one rank has sent and received by one way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WayCount {
+    /// The way: cells, or a mechanism.
+    pub way: String,
+    /// How many.
+    pub messages: u64,
+    /// Their lengths together.
+    pub bytes: u64,
+}
+
+impl WayCount {
+    /// Adds what was counted elsewhere to the same way in a list.
+    pub fn add_to(self, ways: &mut Vec<Self>) {
+        match ways.iter_mut().find(|known| known.way == self.way) {
+            Some(known) => {
+                known.messages += self.messages;
+                known.bytes += self.bytes;
+            }
+            None => ways.push(self),
+        }
+    }
 }
 
 /// How the other ranks reach one rank.

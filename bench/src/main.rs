@@ -11,6 +11,7 @@ use lmt_bench::engine::endpoint::{self, Endpoints};
 use lmt_bench::error::BenchError;
 use lmt_bench::explain;
 use lmt_bench::group;
+use lmt_bench::peers;
 use lmt_bench::tune;
 
 fn main() -> ExitCode {
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Parsed::Command(Command::Probe { group }) => endpoint::probe_main(&group),
         Parsed::Command(Command::Meet) => endpoint::meet_main(),
         Parsed::Command(Command::Rank) => group::rank_main(&engine),
+        Parsed::Command(Command::PeersRank) => peers::rank::rank_main(&engine),
         Parsed::Command(Command::TuneRank) => tune::rank::rank_main(&engine),
     });
     match result {

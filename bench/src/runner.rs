@@ -3,8 +3,9 @@
 //! all of them alike.
 
 use crate::error::BenchError;
-use crate::job::{Event, Job, LIMITS, Ratio, Row};
-use crate::limits::{METHODS, Method, Pair};
+use crate::job::{Event, Job, LIMITS, Ratio, Row, WayCount};
+use crate::limits::{self, Method, Pair};
+use crate::memory::Held;
 use crate::patterns::Pattern;
 use crate::patterns::arena::Arena;
 use crate::patterns::guarded::{Against, Guarded};
@@ -20,7 +21,7 @@ const VERIFIED_BYTES: u64 = 32 << 20;
 const VERIFIED_ITERATIONS: u64 = 200;
 
 /// One that takes its turn.
-enum Turn {
+pub(crate) enum Turn {
     /// The link with this index.
     Link(usize),
     /// A bare method.
@@ -33,12 +34,13 @@ struct Score {
     iterations: u64,
     usec: Vec<f64>,
     verified_messages: u64,
+    sender_percent: Option<f64>,
 }
 
 /// The two buffers of this rank and how far rotation has come in them.
 struct Buffers {
-    outgoing: Vec<u8>,
-    incoming: Vec<u8>,
+    outgoing: Held,
+    incoming: Held,
     outgoing_at: usize,
     incoming_at: usize,
 }
@@ -55,7 +57,7 @@ pub struct Runner<'a, L> {
 }
 
 impl<'a, L: Link> Runner<'a, L> {
-    /// Gets the buffers of `rank` ready: from malloc, every page touched.
+    /// Gets the buffers of `rank` ready, every page touched.
     ///
     /// `links` has one entry for each mechanism of the job; `pair` is there on
     /// ranks 0 and 1 if the job wants the machine's limits.
@@ -68,8 +70,12 @@ impl<'a, L: Link> Runner<'a, L> {
     ) -> Result<Self, BenchError> {
         let bytes = usize::try_from(job.buffer_bytes() / 2)
             .map_err(|_| BenchError::Failure("the buffers are larger than this machine's memory".into()))?;
-        let buffers =
-            Buffers { outgoing: vec![1; bytes], incoming: vec![2; bytes], outgoing_at: 0, incoming_at: 0 };
+        let buffers = Buffers {
+            outgoing: job.buffers.filled(bytes, 1)?,
+            incoming: job.buffers.filled(bytes, 2)?,
+            outgoing_at: 0,
+            incoming_at: 0,
+        };
         Ok(Self { job, links, pair, tell, rank, buffers, done: 0 })
     }
 
@@ -84,6 +90,7 @@ impl<'a, L: Link> Runner<'a, L> {
                 score.iterations = self.choose_iterations(&score.turn, bytes)?;
             }
             let total = self.job.sizes.len() as u64 * u64::from(self.job.repetitions);
+            let before: Vec<_> = self.links.iter().map(Link::received).collect();
             for _ in 0..self.job.repetitions {
                 for score in &mut scores {
                     let seconds = self.repetition(&score.turn, bytes, score.iterations)?;
@@ -91,6 +98,11 @@ impl<'a, L: Link> Runner<'a, L> {
                 }
                 self.done += 1;
                 self.tell(Event::Progress { done: self.done, total })?;
+            }
+            for score in &mut scores {
+                if let Turn::Link(index) = score.turn {
+                    score.sender_percent = self.links[index].received().sender_percent_since(before[index]);
+                }
             }
             if self.job.verify {
                 self.verify(&mut scores, bytes)?;
@@ -103,13 +115,52 @@ impl<'a, L: Link> Runner<'a, L> {
     /// Everything that is measured, in the order of its turns.
     fn turns(&self) -> Vec<Score> {
         let links = (0..self.links.len()).map(Turn::Link);
-        let bare = METHODS
-            .iter()
+        let bare = limits::methods(self.job.pattern)
             .filter(|method| self.pair.as_ref().is_some_and(|pair| pair.refused(method).is_none()));
         links
             .chain(bare.map(Turn::Bare))
-            .map(|turn| Score { turn, iterations: 0, usec: Vec::new(), verified_messages: 0 })
+            .map(|turn| Score {
+                turn,
+                iterations: 0,
+                usec: Vec::new(),
+                verified_messages: 0,
+                sender_percent: None,
+            })
             .collect()
+    }
+
+    /// One repetition for a command that decides on its own who is next; the
+    /// iterations before it find caches that others have left cold.
+    pub(crate) fn single(
+        &mut self,
+        turn: &Turn,
+        bytes: u64,
+        iterations: u64,
+        warm_up: u64,
+    ) -> Result<f64, BenchError> {
+        if warm_up > 0 {
+            self.repetition(turn, bytes, warm_up)?;
+        }
+        self.repetition(turn, bytes, iterations)
+    }
+
+    /// Messages that link `index` has moved each way so far.
+    pub(crate) fn ways(&self, index: usize) -> Vec<WayCount> {
+        self.links.get(index).map(Link::ways).unwrap_or_default()
+    }
+
+    /// Checks messages of link `index`; how many.
+    pub(crate) fn verify_single(&mut self, index: usize, bytes: u64) -> Result<u64, BenchError> {
+        let score = Score {
+            turn: Turn::Link(index),
+            iterations: 0,
+            usec: Vec::new(),
+            verified_messages: 0,
+            sender_percent: None,
+        };
+        let mut scores = [score];
+        self.verify(&mut scores, bytes)?;
+        Ok(scores[0].verified_messages)
     }
 
     fn tell(&mut self, event: Event) -> Result<(), BenchError> {
@@ -154,7 +205,7 @@ impl<'a, L: Link> Runner<'a, L> {
     }
 
     fn repetition(&mut self, turn: &Turn, bytes: u64, iterations: u64) -> Result<f64, BenchError> {
-        let window = self.job.pattern.window(bytes);
+        let window = self.job.pattern.window(bytes, self.job.ranks);
         let rotate = self.job.rotation_bytes.is_some();
         // The buffers were made for the largest size.
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -198,7 +249,7 @@ impl<'a, L: Link> Runner<'a, L> {
     /// Sends messages whose every byte is checked, between guard pages, once
     /// against either page; not timed.
     fn verify(&mut self, scores: &mut [Score], bytes: u64) -> Result<(), BenchError> {
-        let window = self.job.pattern.window(bytes);
+        let window = self.job.pattern.window(bytes, self.job.ranks);
         let iterations = (VERIFIED_BYTES / (bytes.max(1) * window as u64)).clamp(1, VERIFIED_ITERATIONS);
         for score in scores {
             let Turn::Link(index) = score.turn else { continue };
@@ -247,7 +298,11 @@ impl<'a, L: Link> Runner<'a, L> {
         let (pattern, mechanism, counted) = match score.turn {
             Turn::Link(index) => {
                 let pattern = self.job.pattern;
-                (pattern.name(), self.job.mechanisms[index].as_str(), Some(pattern.counted_bytes(bytes)))
+                (
+                    pattern.name(),
+                    self.job.mechanisms[index].as_str(),
+                    Some(pattern.counted_bytes(bytes, self.job.ranks)),
+                )
             }
             Turn::Bare(method) => (LIMITS, method.name, method.work.moves_bytes().then_some(bytes as f64)),
         };
@@ -273,6 +328,7 @@ impl<'a, L: Link> Runner<'a, L> {
             mb_per_s: counted.map(|bytes| mb_per_s(bytes, summary.median)),
             repetitions: self.job.repetitions,
             verified_messages: score.verified_messages,
+            sender_percent: score.sender_percent,
             ratios: ratios.collect(),
             details: None,
         })

@@ -48,6 +48,7 @@ fn job(pattern: Pattern, ranks: u32) -> Job {
         repetitions: 2,
         touch: false,
         rotation_bytes: None,
+        buffers: Memory::Private,
         verify: true,
         cpus: Vec::new(),
         limits: false,

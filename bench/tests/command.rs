@@ -230,7 +230,22 @@ fn limits_are_measured_and_plausible() {
             let row = rows.iter().find(|row| row[1] == method && row[3] == bytes);
             row.map(|row| [5, 6, 7].map(|column| row[column].parse::<f64>().unwrap()))
         };
-        for method in ["hop", "syscall", "memcpy", "pipe-2x64k", "pipe-8x32k", "pipe-8x16k", "pipe-16x8k"] {
+        for method in [
+            "hop",
+            "syscall",
+            "memcpy",
+            "pipe-2x64k",
+            "pipe-8x32k",
+            "pipe-8x16k",
+            "pipe-16x8k",
+            "ring-4k",
+            "ring-32k",
+            "ring-32k-2m-nt",
+            "shared-get",
+            "shared-put",
+            "shared-both",
+            "shared-64k",
+        ] {
             for bytes in ["64", "1048576"] {
                 let [median, least, most] = time(method, bytes).unwrap_or([0.0; 3]);
                 assert!(0.0 < least && least <= median && median <= most, "{method} of {bytes}: {rows:?}");
@@ -356,7 +371,7 @@ fn a_way_is_a_mechanism_and_who_copies() {
 
 #[test]
 fn every_pattern_runs_between_processes() {
-    for pattern in ["latency", "pingpong", "pingping", "exchange", "bw", "bibw"] {
+    for pattern in ["latency", "pingpong", "pingping", "exchange", "bw", "bibw", "alltoall"] {
         let output = lmt(&[
             "bench",
             pattern,

@@ -1,12 +1,13 @@
 //! Single copy by the kernel: the receiver reads the sender's memory
-//! (process_vm_readv(2), the Get model) or the sender writes the receiver's
-//! (process_vm_writev(2), Put).
+//! (process_vm_readv(2), the Get model), the sender writes the receiver's
+//! (process_vm_writev(2), Put), or both do, each one part (Both).
 //!
 //! The kernel enforces no ranges: a peer that may do this can reach the whole
 //! address space. A transfer is described by a cookie that lists its segments,
 //! or says where a long list stands in the process that made it.
 #![deny(unsafe_code)]
 
+mod both;
 mod checkups;
 mod mechanism;
 mod probe;

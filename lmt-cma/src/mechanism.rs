@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
+use lmt_core::claims::{Claims, PeerClaims};
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{
     Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step,
@@ -11,13 +12,16 @@ use lmt_core::mechanism::{
 };
 use lmt_core::process::PeerProcess;
 
+use crate::both::{self, Shared};
 use crate::remote::RemoteList;
 use crate::segments::{KeptList, demote, describe};
 use crate::vm::{self, Local, fault_of};
 
-/// The mechanism; it keeps nothing of its own.
+/// The mechanism.
 #[derive(Debug, Default)]
-pub struct Cma(());
+pub struct Cma {
+    pub(crate) claims: Claims,
+}
 
 impl Cma {
     /// A new instance.
@@ -30,7 +34,7 @@ impl Cma {
 /// this process's.
 #[derive(Debug)]
 pub struct CmaPeer {
-    process: Arc<PeerProcess>,
+    pub(crate) claims: PeerClaims,
     /// Whether its nonce was read: its pid names it here, and no stranger.
     reachable: bool,
 }
@@ -38,20 +42,22 @@ pub struct CmaPeer {
 impl CmaPeer {
     /// The peer's process, for [`vm`]'s copies.
     pub fn process(&self) -> &PeerProcess {
-        &self.process
+        self.claims.process()
     }
 }
 
 /// A transfer under way.
 #[derive(Debug)]
 pub struct CmaTransfer {
-    plan: Plan,
+    pub(crate) plan: Plan,
     /// A long list of our own, which the peer fetches by its address.
     _kept: Option<KeptList>,
-    remote: RemoteList,
+    pub(crate) remote: RemoteList,
     local_at: Cursor,
-    remote_at: Cursor,
+    pub(crate) remote_at: Cursor,
     left_bytes: u64,
+    /// In the Both model.
+    pub(crate) shared: Option<Shared>,
 }
 
 impl Lmt for Cma {
@@ -63,7 +69,7 @@ impl Lmt for Cma {
     }
 
     fn models(&self) -> &'static [Model] {
-        &[Model::Get, Model::Put]
+        &[Model::Get, Model::Put, Model::Both]
     }
 
     fn checkups(&self, host: &Host) -> Vec<Finding> {
@@ -71,26 +77,34 @@ impl Lmt for Cma {
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
-        Ok(Hello::default())
+        Ok(Hello { bytes: Vec::new(), descriptors: self.claims.descriptor().into_iter().collect() })
     }
 
-    fn probe(&mut self, facts: &PeerFacts, _hello: Hello) -> Result<(CmaPeer, Abilities), Unavailable> {
+    fn probe(&mut self, facts: &PeerFacts, mut hello: Hello) -> Result<(CmaPeer, Abilities), Unavailable> {
         let abilities = crate::probe::probe(facts)?;
-        Ok((CmaPeer { process: Arc::clone(&facts.process), reachable: true }, abilities))
+        let claims = PeerClaims::new(Arc::clone(&facts.process), hello.descriptors.pop());
+        Ok((CmaPeer { claims, reachable: true }, abilities))
     }
 
     /// What the peer copies needs nothing of this process but addresses.
     fn passive(&mut self, facts: &PeerFacts) -> Option<CmaPeer> {
-        Some(CmaPeer { process: Arc::clone(&facts.process), reachable: false })
+        let claims = PeerClaims::new(Arc::clone(&facts.process), None);
+        Some(CmaPeer { claims, reachable: false })
     }
 
     fn prepare(
         &mut self,
-        _peer: &mut CmaPeer,
+        peer: &mut CmaPeer,
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(CmaTransfer, Cookie), Fault> {
-        let (cookie, kept) = describe(data, plan.interval)?;
+        let (cookie, kept, shared) = match (plan.model, plan.role) {
+            (Model::Both, Role::Receiver) => both::prepare(&mut self.claims, peer, plan.interval, data)?,
+            _ => {
+                let (cookie, kept) = describe(data, plan.interval)?;
+                (cookie, kept, None)
+            }
+        };
         let transfer = CmaTransfer {
             plan: *plan,
             _kept: kept,
@@ -98,6 +112,7 @@ impl Lmt for Cma {
             local_at: Cursor::default(),
             remote_at: Cursor::default(),
             left_bytes: 0,
+            shared,
         };
         Ok((transfer, cookie))
     }
@@ -116,12 +131,18 @@ impl Lmt for Cma {
                 sentence: "this process cannot reach the peer's memory; the peer must copy".to_owned(),
             });
         }
-        let (list, at) = RemoteList::resolve(&peer.process, remote, interval)?;
+        if let Some(Shared::In(reception)) = &mut transfer.shared {
+            self.claims.agree(reception, interval);
+        }
+        // Found on the first step, which knows the buffer.
+        transfer.plan.interval = interval;
+        if (transfer.plan.model, transfer.plan.role) == (Model::Both, Role::Sender) {
+            return both::start(transfer, &self.claims, remote, interval);
+        }
+        let (list, at) = RemoteList::resolve(peer.process(), remote, interval)?;
         transfer.remote = list;
         transfer.remote_at = at;
         transfer.left_bytes = interval.bytes();
-        // Found on the first step, which knows the buffer.
-        transfer.plan.interval = interval;
         Ok(())
     }
 
@@ -132,6 +153,9 @@ impl Lmt for Cma {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
+        if transfer.plan.model == Model::Both {
+            return both::step(&self.claims, peer, transfer, data, max_bytes);
+        }
         let t = transfer;
         if t.left_bytes == t.plan.interval.bytes() {
             t.local_at = Cursor::at(data.segments(), t.plan.interval.start);
@@ -141,14 +165,20 @@ impl Lmt for Cma {
             Role::Sender => Local::OutOf(data),
         };
         let max_bytes = max_bytes.min(t.left_bytes);
-        let copied =
-            vm::copy(&peer.process, local, &mut t.local_at, t.remote.as_slice(), &mut t.remote_at, max_bytes);
+        let copied = vm::copy(
+            peer.process(),
+            local,
+            &mut t.local_at,
+            t.remote.as_slice(),
+            &mut t.remote_at,
+            max_bytes,
+        );
         t.left_bytes -= copied.bytes;
         match copied.error {
             // A death is final; anything else comes again in the next call,
             // after the bytes of this one have been counted.
             Some(error) if copied.bytes == 0 || error == vm::CopyError::Dead => {
-                Err(fault_of(error, &peer.process))
+                Err(fault_of(error, peer.process()))
             }
             None if copied.bytes == 0 && max_bytes > 0 => {
                 Err(demote("the buffer here is shorter than the transfer; give the one that prepare saw"))
@@ -157,7 +187,31 @@ impl Lmt for Cma {
         }
     }
 
-    fn finish(&mut self, _peer: &mut CmaPeer, _transfer: CmaTransfer) {}
+    fn leave(&mut self, peer: &mut CmaPeer, transfer: &mut CmaTransfer) -> bool {
+        match &mut transfer.shared {
+            None => false,
+            Some(Shared::In(reception)) => self.claims.end(&mut peer.claims, reception),
+            Some(Shared::Out(help, _)) => help.leave(&peer.claims),
+        }
+    }
+
+    fn copied_by_peer(&self, transfer: &CmaTransfer) -> u64 {
+        match &transfer.shared {
+            Some(Shared::In(reception)) => reception.copied_by_sender(),
+            _ => 0,
+        }
+    }
+
+    fn finish(&mut self, peer: &mut CmaPeer, transfer: CmaTransfer) {
+        match transfer.shared {
+            None => {}
+            Some(Shared::In(reception)) => self.claims.finish(&peer.claims, reception),
+            // What it did not learn there a packet has told.
+            Some(Shared::Out(mut help, _)) => {
+                let _told_otherwise = help.leave(&peer.claims);
+            }
+        }
+    }
 
     fn copies_declared(&self) -> bool {
         true
@@ -169,7 +223,7 @@ impl Lmt for Cma {
         local: &mut Buffer,
         copy: &DeclaredCopy<'_>,
     ) -> Result<u64, Fault> {
-        let copied = vm::copy_declared(&peer.process, local, copy);
-        copied.error.map_or(Ok(copied.bytes), |error| Err(fault_of(error, &peer.process)))
+        let copied = vm::copy_declared(peer.process(), local, copy);
+        copied.error.map_or(Ok(copied.bytes), |error| Err(fault_of(error, peer.process())))
     }
 }

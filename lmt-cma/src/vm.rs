@@ -50,11 +50,33 @@ pub struct Copied {
 /// (EFAULT, or its own bytes garbled).
 pub fn copy(
     process: &PeerProcess,
+    local: Local<'_>,
+    local_at: &mut Cursor,
+    remote: &[RemoteSegment],
+    remote_at: &mut Cursor,
+    max_bytes: u64,
+) -> Copied {
+    copy_looking(process, local, local_at, remote, remote_at, max_bytes, Look::AtEachCall)
+}
+
+/// Whether the peer's life is checked after each call that reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Look {
+    AtEachCall,
+    /// The caller looks before it counts any of what was read: a process that
+    /// lives then had its pid all the while.
+    ByCaller,
+}
+
+/// As [`copy`].
+pub(crate) fn copy_looking(
+    process: &PeerProcess,
     mut local: Local<'_>,
     local_at: &mut Cursor,
     remote: &[RemoteSegment],
     remote_at: &mut Cursor,
     max_bytes: u64,
+    look: Look,
 ) -> Copied {
     let mut bytes = 0;
     loop {
@@ -62,7 +84,7 @@ pub fn copy(
         if want == 0 || at_end(*local_at, local.buffer().segments()) || at_end(*remote_at, remote) {
             return Copied { bytes, error: None };
         }
-        match call(process, &mut local, *local_at, remote, *remote_at, want) {
+        match call(process, &mut local, *local_at, remote, *remote_at, want, look) {
             // There was something to move, so nothing moved is no progress
             // that a further call could make.
             Ok(0) => return Copied { bytes, error: Some(CopyError::Refused(Errno::EFAULT)) },
@@ -89,6 +111,7 @@ fn call(
     remote: &[RemoteSegment],
     remote_at: Cursor,
     want: u64,
+    look: Look,
 ) -> Result<u64, CopyError> {
     let pid = process.pid().ok_or(CopyError::Refused(Errno::ESRCH))?;
     let segments = local.buffer().segments().len().max(remote.len());
@@ -96,7 +119,7 @@ fn call(
         // A write must not hit a stranger under a reused pid. A read needs no
         // look before: the process that still lives after it had its pid all
         // the while, and what was read otherwise is not counted.
-        if matches!(local, Local::OutOf(_)) && !process.is_alive() {
+        if matches!(local, Local::OutOf(_)) && !process.holds_pid() {
             return Err(CopyError::Dead);
         }
         // The arrays live on the stack and are cleared first: a contiguous
@@ -106,7 +129,7 @@ fn call(
             2..=16 => crate::sys::copy_once::<16>(pid, local, local_at, remote, remote_at, want),
             _ => crate::sys::copy_once::<SEGMENTS_PER_CALL>(pid, local, local_at, remote, remote_at, want),
         };
-        if matches!(local, Local::Into(_)) && !process.is_alive() {
+        if look == Look::AtEachCall && matches!(local, Local::Into(_)) && !process.holds_pid() {
             return Err(CopyError::Dead);
         }
         match result {
@@ -207,7 +230,7 @@ pub fn fault_of(error: CopyError, process: &PeerProcess) -> Fault {
     let CopyError::Refused(errno) = error else {
         return Fault::PeerDead;
     };
-    if errno == Errno::ESRCH && !process.is_alive() {
+    if errno == Errno::ESRCH && process.has_ended() {
         return Fault::PeerDead;
     }
     Fault::Demote {

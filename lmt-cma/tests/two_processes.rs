@@ -44,7 +44,9 @@ fn child() {
     match script.as_str() {
         "exchange" => messages(side.mechanism.models()).iter().for_each(|message| side.exchange(message)),
         "hole" => {
-            for (role, model) in [(Role::Sender, Model::Get), (Role::Receiver, Model::Put)] {
+            for (role, model) in
+                [(Role::Sender, Model::Get), (Role::Receiver, Model::Put), (Role::Sender, Model::Both)]
+            {
                 let hole = memory_with_a_hole();
                 // SAFETY: mapped until the process ends; never touched here.
                 let data = unsafe { Buffer::new(&[hole], Access::Write) }.unwrap();
@@ -93,7 +95,7 @@ fn parent(script: &str) -> Option<Side<Cma>> {
 }
 
 #[test]
-fn messages_of_every_shape_arrive_whole_by_get_and_put() {
+fn messages_of_every_shape_arrive_whole_in_every_model() {
     let Some(mut side) = parent("exchange") else { return };
     for message in messages(side.mechanism.models()) {
         side.exchange(&message);
@@ -105,7 +107,9 @@ fn messages_of_every_shape_arrive_whole_by_get_and_put() {
 fn a_bad_page_demotes_after_the_bytes_before_it() {
     let Some(mut side) = parent("hole") else { return };
     let before = (HOLE_PAGE * PAGE) as u64;
-    for (role, model) in [(Role::Receiver, Model::Get), (Role::Sender, Model::Put)] {
+    for (role, model) in
+        [(Role::Receiver, Model::Get), (Role::Sender, Model::Put), (Role::Receiver, Model::Both)]
+    {
         let mut own = vec![1u8; 16 * PAGE];
         // SAFETY: `own` outlives the buffer and is not touched meanwhile.
         let mut data = unsafe { Buffer::new(&[Segment::of_mut(&mut own)], Access::Write) }.unwrap();

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use lmt_copy::Distance;
+
 /// One piece of a message in this process: `bytes` bytes from `address`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
@@ -147,16 +149,22 @@ impl Buffer {
     pub fn read_at(&self, offset: u64, target: &mut [u8]) -> usize {
         // SAFETY: a live slice of just that length, which cannot overlap the
         // segments, since nobody else holds a reference into those.
-        unsafe { self.read_raw(offset, target.as_mut_ptr(), target.len()) }
+        unsafe { self.read_raw(offset, target.as_mut_ptr(), target.len(), Distance::Near) }
     }
 
-    /// Copies up to `bytes` message bytes from `offset` on to `target`; returns
-    /// how many there were.
+    /// Copies up to `bytes` message bytes from `offset` on to `target`, which is
+    /// read next at that distance; returns how many there were.
     ///
     /// # Safety
     /// `target` must be valid for writes of `bytes` bytes that overlap no
     /// segment. Other processes may see it (a cell of shared memory).
-    pub(crate) unsafe fn read_raw(&self, offset: u64, target: *mut u8, bytes: usize) -> usize {
+    pub(crate) unsafe fn read_raw(
+        &self,
+        offset: u64,
+        target: *mut u8,
+        bytes: usize,
+        distance: Distance,
+    ) -> usize {
         let mut done = 0;
         for piece in self.pieces(offset..offset.saturating_add(bytes as u64)) {
             let source = std::ptr::with_exposed_provenance::<u8>(piece.address);
@@ -166,7 +174,7 @@ impl Buffer {
             // SAFETY: `new`'s caller promised `piece.bytes` readable bytes at
             // `source`; this method's caller as many writable ones at `into`,
             // apart from the segments.
-            unsafe { std::ptr::copy_nonoverlapping(source, into, piece.bytes) };
+            unsafe { lmt_copy::copy_toward(into, source, piece.bytes, distance) };
             done += piece.bytes;
         }
         done
@@ -200,7 +208,7 @@ impl Buffer {
             // SAFETY: `new`'s caller promised `piece.bytes` writable bytes at
             // `target` that nobody else uses; this method's caller as many
             // readable ones at `from`, apart from the segments.
-            unsafe { std::ptr::copy_nonoverlapping(from, target, piece.bytes) };
+            unsafe { lmt_copy::copy_nonoverlapping(target, from, piece.bytes) };
             done += piece.bytes;
         }
         done

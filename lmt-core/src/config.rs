@@ -19,13 +19,17 @@ pub const EAGER_MOST_BYTES: u64 = 1 << 20;
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The longest message that travels in inbox cells, in bytes; longer ones
-    /// are announced and moved by a mechanism. Default 4096: one cell.
+    /// are announced and moved by a mechanism. Default 32768: what two processes
+    /// copy through a fast box sooner than a system call begins to copy.
     pub eager_max_bytes: u64,
     /// Cells of this endpoint's inbox, a power of two. Default 128: half a MiB
     /// with the default cells, and two for each of 64 senders.
     pub inbox_cells: u32,
     /// Payload of one cell, in bytes, a multiple of 64. Default 4096.
     pub cell_bytes: u32,
+    /// How many peers, the first to connect, get a fast box beside the inbox: a
+    /// ring of their own of 2 MiB. Default 8.
+    pub fast_boxes: u32,
     /// The most peers that an endpoint knows, at most 65535; each takes a
     /// cache line of its segment. Default 1024.
     pub max_peers: u32,
@@ -58,17 +62,21 @@ pub struct Config {
     pub socket_dir: Option<std::path::PathBuf>,
     /// Only these mechanisms are used, in this order; all when absent.
     pub mechanisms: Option<Vec<String>>,
+    /// By which routines this process copies, as [`lmt_copy::Plan`] reads it.
+    /// The process has one choice: that of its first endpoint. Default `auto`.
+    pub copy_routine: String,
     /// Whether the endpoint times its messages, tries other ways now and then and
-    /// changes to what is better ([`crate::selection::adaptive`]). Default true.
+    /// changes to what is better ([`crate::selection::adaptive`]). Default false.
     pub adapt: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            eager_max_bytes: 4096,
+            eager_max_bytes: 32768,
             inbox_cells: 128,
             cell_bytes: 4096,
+            fast_boxes: 8,
             max_peers: 1024,
             unexpected_max_bytes: 1 << 20,
             pending_max_messages: 1024,
@@ -80,7 +88,8 @@ impl Default for Config {
             allow_other_users: false,
             socket_dir: None,
             mechanisms: None,
-            adapt: true,
+            copy_routine: "auto".to_owned(),
+            adapt: false,
         }
     }
 }
@@ -93,7 +102,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_EAGER_MAX"),
         meaning: "the longest message that travels in inbox cells; longer ones are announced and moved by a mechanism",
-        reason: "one cell",
+        reason: "both copy through a fast box sooner than a system call begins to copy",
     },
     Key {
         name: "inbox_cells",
@@ -108,6 +117,13 @@ pub const KEYS: &[Key] = &[
         variable: Some("LMT_CELL_BYTES"),
         meaning: "payload of one cell",
         reason: "a page: what is longer is faster by a mechanism",
+    },
+    Key {
+        name: "fast_boxes",
+        kind: Kind::Count { least: 0, most: 64 },
+        variable: Some("LMT_FAST_BOXES"),
+        meaning: "how many peers, the first to connect, get a fast box beside the inbox: a ring of their own of 2 MiB",
+        reason: "each is looked at by every poll and takes memory; most processes talk to few others",
     },
     Key {
         name: "max_peers",
@@ -183,15 +199,22 @@ pub const KEYS: &[Key] = &[
         name: "mechanisms",
         kind: Kind::Mechanisms,
         variable: Some("LMT_MECHANISM"),
-        meaning: "only these mechanisms are used; set by a call or the environment, in this order whatever the rules say, set in a file, in this order where no rule of a file before it speaks; a name may be a family's (the part before the first hyphen), and may say who copies (name:get, name:put, name:cooperative)",
+        meaning: "only these mechanisms are used; set by a call or the environment, in this order whatever the rules say, set in a file, in this order where no rule of a file before it speaks; a name may be a family's (the part before the first hyphen), and may say who copies (name:get, name:put, name:cooperative, name:both)",
         reason: "all that work, in the order of the rules",
+    },
+    Key {
+        name: "copy_routine",
+        kind: Kind::Copies,
+        variable: Some("LMT_COPY_ROUTINE"),
+        meaning: "by which routines this process copies bytes in user space; the first endpoint's holds for the process (docs/copy.md)",
+        reason: "the C library's, but where a look at the machine finds it to be slow by a multiple; `lmt tune` finds what gains less",
     },
     Key {
         name: "adapt",
         kind: Kind::Word(&[ON, OFF]),
         variable: Some("LMT_ADAPT"),
         meaning: "whether the endpoint times its messages, tries another way now and then (at most 1 % of the time) and changes to what is better; off keeps the first choice, for runs that can be repeated",
-        reason: "the best way depends on the application's buffers: touched or not, hot or cold, and nobody tells the library",
+        reason: "that it gains more than it costs is not measured yet (docs/adaptive.md)",
     },
 ];
 
@@ -241,6 +264,7 @@ impl Config {
             "eager_max_bytes" => number(self.eager_max_bytes),
             "inbox_cells" => number(self.inbox_cells.into()),
             "cell_bytes" => number(self.cell_bytes.into()),
+            "fast_boxes" => number(self.fast_boxes.into()),
             "max_peers" => number(self.max_peers.into()),
             "unexpected_max_bytes" => number(self.unexpected_max_bytes),
             "pending_max_messages" => number(self.pending_max_messages.into()),
@@ -254,6 +278,7 @@ impl Config {
                 Some(folder) => Value::Text(folder.to_string_lossy().into_owned()),
                 None => Value::Absent,
             }),
+            "copy_routine" => Some(Value::Text(self.copy_routine.clone())),
             "mechanisms" => Some(self.mechanisms.clone().map_or(Value::Absent, Value::Names)),
             "adapt" => Some(Value::Text(if self.adapt { ON } else { OFF }.to_owned())),
             _ => None,
@@ -278,6 +303,7 @@ impl Config {
             // The bounds of these keys lie within 32 bits.
             ("inbox_cells", Value::Number(cells)) => self.inbox_cells = cells as u32,
             ("cell_bytes", Value::Number(bytes)) => self.cell_bytes = bytes as u32,
+            ("fast_boxes", Value::Number(count)) => self.fast_boxes = count as u32,
             ("max_peers", Value::Number(peers)) => self.max_peers = peers as u32,
             ("unexpected_max_bytes", Value::Number(bytes)) => self.unexpected_max_bytes = bytes,
             ("pending_max_messages", Value::Number(messages)) => self.pending_max_messages = messages as u32,
@@ -289,6 +315,7 @@ impl Config {
             ("allow_other_users", Value::Flag(flag)) => self.allow_other_users = flag,
             ("socket_dir", Value::Text(folder)) => self.socket_dir = Some(folder.into()),
             ("socket_dir", _) => self.socket_dir = None,
+            ("copy_routine", Value::Text(text)) => self.copy_routine = text,
             ("mechanisms", Value::Names(names)) => self.mechanisms = Some(names),
             ("mechanisms", _) => self.mechanisms = None,
             ("adapt", Value::Text(word)) => self.adapt = word == ON,

@@ -49,6 +49,8 @@ pub enum Kind {
     Folder,
     /// A list of mechanisms, or all.
     Mechanisms,
+    /// What bytes are copied by, as [`lmt_copy::Plan`] reads it.
+    Copies,
     /// One of these words.
     Word(&'static [&'static str]),
 }
@@ -112,6 +114,7 @@ impl Kind {
             | (Self::Folder, Value::Text(_) | Value::Absent)
             | (Self::Mechanisms, Value::Absent) => true,
             (Self::Mechanisms, Value::Names(names)) => !names.is_empty(),
+            (Self::Copies, Value::Text(text)) => text.parse::<lmt_copy::Plan>().is_ok(),
             (Self::Word(words), Value::Text(word)) => words.contains(&word.as_str()),
             _ => false,
         }
@@ -151,6 +154,10 @@ impl fmt::Display for Kind {
             Self::Cpu => f.write_str("the number of a CPU"),
             Self::Folder => f.write_str("a folder"),
             Self::Mechanisms => f.write_str("a list of mechanisms"),
+            Self::Copies => {
+                let names = lmt_copy::Routine::ALL.map(lmt_copy::Routine::name).join(", ");
+                write!(f, "auto, or one of {names}, or a list of them by alignment, distance and length")
+            }
             Self::Word(words) => write!(f, "one of {}", words.join(", ")),
         }
     }

@@ -18,6 +18,11 @@ fn a_value_outside_the_bounds_is_told_what_would_be_right() {
         (Kind::Flag, Value::Number(1), "true or false"),
         (Kind::Mechanisms, Value::Names(Vec::new()), "a list of mechanisms"),
         (Kind::Word(&["a", "b"]), Value::Text("c".into()), "one of a, b"),
+        (
+            Kind::Copies,
+            Value::Text("memcpy".into()),
+            "auto, or one of libc, portable, rep-movsb, avx2, avx512, non-temporal, or a list of them by alignment, distance and length",
+        ),
     ];
     for (kind, value, expected) in cases {
         assert_eq!(key(kind).check(&value).unwrap_err(), expected);
@@ -31,6 +36,8 @@ fn values_within_the_bounds_are_taken() {
         (Kind::PowerOfTwo { least: 8, most: 8 }, Value::Number(8)),
         (Kind::Cpu, Value::Absent),
         (Kind::Folder, Value::Text("/run".into())),
+        (Kind::Copies, Value::Text("auto".into())),
+        (Kind::Copies, Value::Text("portable aliased 2KiB-, libc".into())),
         (Kind::Word(&["a", "b"]), Value::Text("b".into())),
         (Kind::Milliseconds { least: 0, most: u64::MAX }, Value::Number(7)),
     ];

@@ -11,6 +11,7 @@ pub mod bell;
 pub mod bounded_file;
 pub mod buffer;
 pub mod checkup;
+pub mod claims;
 mod clock;
 pub mod config;
 #[cfg(not(loom))]
@@ -44,6 +45,7 @@ pub mod region;
 pub mod rendezvous;
 #[cfg(not(loom))]
 pub mod selection;
+pub mod shared_buffer;
 #[cfg(not(loom))]
 pub mod shared_memory;
 mod slab;

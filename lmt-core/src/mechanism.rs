@@ -29,6 +29,11 @@ pub enum Model {
     Put = 2,
     /// Both take part.
     Cooperative = 3,
+    /// The receiver copies from the front and the sender from the back, each
+    /// while it has nothing better to do, until they meet ([`crate::claims`]).
+    Both = 4,
+    /// Both take part, and the sender begins before it hears of the receiver.
+    Stream = 5,
 }
 
 impl Model {
@@ -38,12 +43,14 @@ impl Model {
             1 => Some(Self::Get),
             2 => Some(Self::Put),
             3 => Some(Self::Cooperative),
+            4 => Some(Self::Both),
+            5 => Some(Self::Stream),
             _ => None,
         }
     }
 
     /// All models.
-    pub const ALL: [Self; 3] = [Self::Get, Self::Put, Self::Cooperative];
+    pub const ALL: [Self; 5] = [Self::Get, Self::Put, Self::Cooperative, Self::Both, Self::Stream];
 
     /// The name under which users know it.
     pub const fn name(self) -> &'static str {
@@ -51,7 +58,20 @@ impl Model {
             Self::Get => "get",
             Self::Put => "put",
             Self::Cooperative => "cooperative",
+            Self::Both => "both",
+            Self::Stream => "stream",
         }
+    }
+
+    /// Whether both ends see by what they share that the message is whole, so
+    /// that each leaves it ([`Lmt::leave`]) and mostly no packet has to say so.
+    pub const fn is_left(self) -> bool {
+        matches!(self, Self::Both | Self::Stream)
+    }
+
+    /// Whether the receiver reads the sender's memory, at least in part.
+    pub const fn reads_sender(self) -> bool {
+        matches!(self, Self::Get | Self::Both)
     }
 
     /// The model of this name, if there is one.
@@ -76,6 +96,42 @@ pub enum Needs {
     Module,
     /// A device that most machines come without.
     Device,
+}
+
+/// Which memory a mechanism copies from and to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
+pub enum Reach {
+    /// Any.
+    #[default]
+    AnyMemory,
+    /// Of the other end only its shared buffers ([`crate::shared_buffer`]): a
+    /// receiver gets from one, a sender puts into one, and both copy where both
+    /// ends are such. The memory of who copies alone is any.
+    SharedBuffers,
+}
+
+/// Whether the memory of the two ends of a message is in shared buffers
+/// ([`crate::shared_buffer`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
+pub struct SharedEnds {
+    /// The sender's.
+    pub sender: bool,
+    /// The receiver's, as far as its sender knows.
+    pub receiver: bool,
+}
+
+impl Reach {
+    /// Whether a message between such ends can go by this model.
+    pub const fn allows(self, model: Model, ends: SharedEnds) -> bool {
+        match (self, model) {
+            (Self::AnyMemory, _) => true,
+            (Self::SharedBuffers, Model::Get) => ends.sender,
+            (Self::SharedBuffers, Model::Put) => ends.receiver,
+            (Self::SharedBuffers, Model::Cooperative | Model::Both | Model::Stream) => {
+                ends.sender && ends.receiver
+            }
+        }
+    }
 }
 
 /// Which end of a message this process is.
@@ -131,7 +187,8 @@ impl Abilities {
         match model {
             Model::Get => peer.read,
             Model::Put => self.write,
-            Model::Cooperative => self.cooperate && peer.cooperate,
+            Model::Cooperative | Model::Stream => self.cooperate && peer.cooperate,
+            Model::Both => peer.read && self.write,
         }
     }
 }
@@ -305,7 +362,12 @@ impl std::fmt::Debug for Cookie {
 /// other side's cookie is there, `start`, then `step` until it says done or
 /// fails, then `finish`. `finish` may come at any time after `prepare` (cancel,
 /// death, demotion). In the Get model only the receiver starts and steps, in
-/// the Put model only the sender; the passive side prepares and finishes.
+/// the Put model only the sender; the passive side prepares and finishes. In the
+/// Both model both start and step: the receiver, who counts, at once, the sender
+/// when the receiver's cookie has come; and each is asked to `leave` once it has
+/// said done or failed. So it is in the Stream model, but there the sender starts
+/// at once too, with an empty cookie and the whole interval, of which a shorter
+/// receive buffer may take a part only; it says done when the receiver has ended.
 ///
 /// From `prepare` until `finish` has returned, the memory of the buffer is the
 /// mechanism's to use, also in the background and between the calls; nobody else
@@ -332,6 +394,12 @@ pub trait Lmt: Send + 'static {
     /// copies in the background it does not: what it saves is the core's time.
     fn shows_in_time(&self) -> bool {
         true
+    }
+
+    /// Which memory it copies from and to; by default any. Messages from and to
+    /// other memory are not proposed to it.
+    fn reach(&self) -> Reach {
+        Reach::AnyMemory
     }
 
     /// What there is to look at on a machine when it does not work, or works
@@ -399,9 +467,28 @@ pub trait Lmt: Send + 'static {
         max_bytes: u64,
     ) -> Result<Step, Fault>;
 
+    /// In the Both and Stream models: this end has said done or failed, or is to wait
+    /// without stepping, and claims nothing from now on. Returns whether both
+    /// ends know that the message is whole, so that no packet has to say it:
+    /// - on the receiver's side, where it has said done: whether the sender, who
+    ///   was there at the end, is told by what both share;
+    /// - on the sender's side: whether the receiver has told it so.
+    ///
+    /// The two answers agree: each is true only if the other is or will be.
+    fn leave(&mut self, _peer: &mut Self::Peer, _transfer: &mut Self::Transfer) -> bool {
+        false
+    }
+
+    /// In the Both model, on the receiver's side: how many of the bytes that its
+    /// steps have counted the sender has copied.
+    fn copied_by_peer(&self, _transfer: &Self::Transfer) -> u64 {
+        0
+    }
+
     /// What is to be handed to the peer's instance of this mechanism now, if
     /// anything: bytes and descriptors made on first use. Asked after every
-    /// call for a transfer with this peer, until it gives nothing. Parcels
+    /// call for a transfer with this peer and after every parcel of the peer's,
+    /// until it gives nothing. Parcels
     /// arrive in order, but not in step with the rendezvous packets: a cookie
     /// may be there before the parcel that it speaks of, or after.
     fn parcel(&mut self, _peer: &mut Self::Peer) -> Option<Hello> {
@@ -443,6 +530,10 @@ pub trait Lmt: Send + 'static {
     /// returns, nothing that this process does touches the transfer's memory
     /// any more, here or in the peer; it may wait for a moment until that is so.
     fn finish(&mut self, peer: &mut Self::Peer, transfer: Self::Transfer);
+
+    /// A peer is gone, and its transfers are finished. By default what was kept
+    /// for it is dropped.
+    fn forget_peer(&mut self, _peer: Self::Peer) {}
 
     /// Whether [`Self::copy_declared`] is there: then the abilities that the
     /// probe found hold for declared memory too.

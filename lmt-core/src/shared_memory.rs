@@ -228,6 +228,13 @@ impl SharedMemory {
         }
     }
 
+    /// Asks for huge pages where the kernel gives them to shared memory
+    /// (madvise(2), MADV_HUGEPAGE; `shmem_enabled` of transparent huge pages).
+    /// Most systems do not, and then nothing changes.
+    pub(crate) fn advise_huge_pages(&self) {
+        let _ = self.map.advise(Advice::HugePage);
+    }
+
     /// Writes to each page from `start` to `end` without changing it.
     fn touch(&self, start: usize, end: usize) {
         for offset in (start..end).step_by(PAGE_BYTES) {
@@ -254,6 +261,18 @@ impl Drop for SharedMemory {
             unsafe { ManuallyDrop::drop(&mut self.map) };
         }
     }
+}
+
+/// Gives the memory of a part of a memfd back, which reads as zeros then; the
+/// pages are the kernel's again at once (fallocate(2), FALLOC_FL_PUNCH_HOLE).
+///
+/// # Errors
+/// The kernel's refusal.
+pub fn give_back(fd: &OwnedFd, range: std::ops::Range<u64>) -> Result<(), Errno> {
+    let start = i64::try_from(range.start).map_err(|_| Errno::EFBIG)?;
+    let bytes = i64::try_from(range.end.saturating_sub(range.start)).map_err(|_| Errno::EFBIG)?;
+    let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+    retry(|| fallocate(fd, flags, start, bytes))
 }
 
 fn retry(mut call: impl FnMut() -> nix::Result<()>) -> nix::Result<()> {

@@ -44,6 +44,7 @@ impl<T> Slab<T> {
     }
 
     /// How many entries there are.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.used
     }
@@ -81,6 +82,7 @@ impl<T> Slab<T> {
         name(index, 1)
     }
 
+    #[inline]
     pub(crate) fn get(&self, id: u64) -> Option<&T> {
         match self.slots.get(id as u32 as usize)? {
             Slot { generation, content: Content::Used(entry) } if *generation == generation_of(id) => {
@@ -90,6 +92,7 @@ impl<T> Slab<T> {
         }
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut T> {
         match self.slots.get_mut(id as u32 as usize)? {
             Slot { generation, content: Content::Used(entry) } if *generation == generation_of(id) => {

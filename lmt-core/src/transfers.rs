@@ -4,18 +4,22 @@
 //! It knows neither inbox nor matching, so an endpoint of ours and a device
 //! layer with its own packets (the second door) use the same.
 
+mod receivers;
+
 use std::collections::VecDeque;
 
 use crate::buffer::Buffer;
 use crate::connect::Connector;
 use crate::fault_in::FaultIn;
 use crate::identity::EndpointId;
-use crate::mechanism::{Model, Role, Step, Unavailable};
+use crate::mechanism::{Model, Role, SharedEnds, Step, Unavailable};
 use crate::mechanisms::{Handle, Mechanisms};
 use crate::rendezvous::{
-    Action, Candidates, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId, Received, Rts, SendId,
-    TransferError, TransferKey,
+    Action, Candidates, Cts, Done, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId, Received,
+    Rts, SendId, TransferError, TransferKey,
 };
+use crate::shared_buffer::is_shared;
+use receivers::SharedReceivers;
 
 /// One side of a transfer: the memory it uses, and who waits for it.
 struct Side {
@@ -73,6 +77,8 @@ pub struct Transfers {
     readers: Readers,
     /// For each peer, how many sends to it are under way.
     sends_to: Vec<u32>,
+    /// Which peers receive into shared buffers.
+    receivers: SharedReceivers,
 }
 
 /// Which peers may be reading this process's memory, and how many of its
@@ -134,6 +140,7 @@ impl Transfers {
     }
 
     /// What is known of the mechanisms.
+    #[inline]
     pub fn standings(&self) -> &Mechanisms {
         &self.mechanisms
     }
@@ -171,6 +178,9 @@ impl Transfers {
     /// A receive was found for an RTS: the message goes into `buffer`.
     pub fn matched(&mut self, peer: PeerKey, rts: &Rts, buffer: Buffer, token: u64) {
         let id = self.machine.matched(peer, rts, buffer.total_bytes());
+        if is_shared(&buffer) {
+            self.machine.comes_into_shared(id);
+        }
         place(&mut self.receives, index_of(id.0), Side::new(buffer, token, peer));
         self.pump();
     }
@@ -180,6 +190,12 @@ impl Transfers {
     /// # Errors
     /// [`ProtocolError`]: the packet makes no sense; it was ignored.
     pub fn packet(&mut self, peer: PeerKey, packet: Packet) -> Result<Incoming, ProtocolError> {
+        match packet {
+            Packet::Done(Done { to: TransferKey::Send(_), shared, .. }) | Packet::Cts(Cts { shared, .. }) => {
+                self.receivers.learn(peer, shared);
+            }
+            _ => {}
+        }
         let incoming = self.machine.packet(peer, packet)?;
         self.pump();
         Ok(incoming)
@@ -202,6 +218,7 @@ impl Transfers {
         self.machine.peer_dead(peer);
         self.pump();
         self.outbox.retain(|(to, _)| *to != peer);
+        self.receivers.forget(peer);
         self.mechanisms.forget(peer);
     }
 
@@ -242,6 +259,12 @@ impl Transfers {
         !stands_still
     }
 
+    /// Has every send that helps its receiver leave that, before a sleep.
+    pub fn rest(&mut self) {
+        self.machine.rest();
+        self.pump();
+    }
+
     /// Faults in one chunk of a buffer that a peer is to write. Returns whether
     /// there was one.
     pub fn fault_in(&mut self) -> bool {
@@ -260,16 +283,19 @@ impl Transfers {
     }
 
     /// Whether [`Self::fault_in`] has something to do.
+    #[inline]
     pub fn is_faulting(&self) -> bool {
         !self.faulting.is_empty()
     }
 
     /// How many transfers can move bytes from this side, if their turn comes.
+    #[inline]
     pub fn active(&self) -> usize {
         self.machine.active()
     }
 
     /// Whether any transfer can move bytes from this side now.
+    #[inline]
     pub fn is_active(&self) -> bool {
         self.machine.active() > 0
     }
@@ -297,6 +323,13 @@ impl Transfers {
             self.sends_to.resize(index + 1, 0);
         }
         &mut self.sends_to[index]
+    }
+
+    /// Which ends of a message to this peer are in shared buffers, as far as that
+    /// is known: without such buffers, none is looked for.
+    #[inline]
+    pub fn shared_ends(&self, peer: PeerKey, data: &Buffer) -> SharedEnds {
+        SharedEnds { sender: is_shared(data), receiver: self.receivers.is_believed(peer) }
     }
 
     /// What the caller gave to [`Transfers::send`] for this send.
@@ -335,7 +368,7 @@ impl Transfers {
                     side.fault_in = (is_written && outcome.is_ok())
                         .then(|| FaultIn::worth_it(&side.buffer, plan.interval))
                         .flatten();
-                    let is_read = plan.role == Role::Sender && plan.model == Model::Get && outcome.is_ok();
+                    let is_read = plan.role == Role::Sender && plan.model.reads_sender() && outcome.is_ok();
                     let before = std::mem::replace(&mut side.reader, is_read.then_some(peer));
                     let is_faulting = side.fault_in.is_some();
                     let cookie = outcome.map(|(handle, cookie)| {
@@ -354,6 +387,12 @@ impl Transfers {
                     let Some(Side { handle: Some(handle), .. }) = side else { continue };
                     let outcome = mechanisms.start(*handle, &remote, interval);
                     self.machine.started(key, outcome);
+                }
+                Action::Leave { key } => {
+                    let (side, mechanisms) = self.side(key);
+                    let Some(Side { handle: Some(handle), .. }) = side else { continue };
+                    let both_know = mechanisms.leave(*handle);
+                    self.machine.left(key, both_know);
                 }
                 Action::Finish { key } => {
                     let (side, mechanisms) = self.side(key);

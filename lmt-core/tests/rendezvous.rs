@@ -47,6 +47,7 @@ fn ordinary(seed: u64) -> Case {
 fn every_message_arrives_once_whole_and_in_order() {
     let tally = worlds(ordinary);
     assert!(tally.received > 0 && tally.eager > 0 && tally.truncated > 0);
+    assert!(tally.known_by_both > 0);
     assert!(tally.cancelled > 0 && tally.cancel_too_late > 0 && tally.taken > 0);
     assert!(tally.receives_cancelled > 0 && tally.no_mechanism == 0);
 }

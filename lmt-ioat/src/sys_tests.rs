@@ -14,12 +14,12 @@ fn pattern(bytes: usize) -> Vec<u8> {
 }
 
 /// Copies within guarded memory and checks every byte in it and around it.
-fn check(from_at: usize, to_at: usize, bytes: usize, streaming: bool) {
+fn check(from_at: usize, to_at: usize, bytes: usize, distance: Distance) {
     let mut source = pattern(from_at + bytes + 70);
     let mut target = vec![0xee; to_at + bytes + 70];
     let from = lent(&mut source[from_at..from_at + bytes], Access::Read);
     let to = lent(&mut target[to_at..to_at + bytes], Access::Write);
-    assert_eq!(copy_mapped(from, to, u64::MAX, streaming), bytes as u64);
+    assert_eq!(copy_mapped(from, to, u64::MAX, distance), bytes as u64);
     assert_eq!(target[to_at..to_at + bytes], source[from_at..from_at + bytes]);
     assert!(target[..to_at].iter().chain(&target[to_at + bytes..]).all(|&byte| byte == 0xee));
 }
@@ -28,12 +28,12 @@ fn check(from_at: usize, to_at: usize, bytes: usize, streaming: bool) {
 fn every_alignment_of_both_sides_is_right() {
     for from_at in 0..64 {
         for to_at in 0..64 {
-            check(from_at, to_at, 333, true);
+            check(from_at, to_at, 333, Distance::Away);
         }
     }
     for bytes in 0..400 {
-        check(3, 5, bytes, true);
-        check(3, 5, bytes, false);
+        check(3, 5, bytes, Distance::Away);
+        check(3, 5, bytes, Distance::Near);
     }
 }
 
@@ -41,9 +41,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn any_length_at_any_place_is_right(
-        from_at in 0usize..5000, to_at in 0usize..5000, bytes in 0usize..100_000, streaming: bool,
+        from_at in 0usize..5000, to_at in 0usize..5000, bytes in 0usize..100_000, away: bool,
     ) {
-        check(from_at, to_at, bytes, streaming);
+        check(from_at, to_at, bytes, if away { Distance::Away } else { Distance::Near });
     }
 }
 
@@ -51,11 +51,11 @@ proptest! {
 fn no_more_is_copied_than_both_have_and_nothing_into_what_is_lent_for_reading() {
     let (mut source, mut target) = (pattern(100), vec![0; 50]);
     let from = lent(&mut source, Access::Read);
-    assert_eq!(copy_mapped(from, lent(&mut target, Access::Write), u64::MAX, true), 50);
-    assert_eq!(copy_mapped(from, lent(&mut target, Access::Write), 7, false), 7);
+    assert_eq!(copy_mapped(from, lent(&mut target, Access::Write), u64::MAX, Distance::Away), 50);
+    assert_eq!(copy_mapped(from, lent(&mut target, Access::Write), 7, Distance::Near), 7);
     assert_eq!(target[..], source[..50]);
     let mut other = vec![9; 50];
-    assert_eq!(copy_mapped(from, lent(&mut other, Access::Read), 7, false), 0);
+    assert_eq!(copy_mapped(from, lent(&mut other, Access::Read), 7, Distance::Near), 0);
     assert_eq!(other, [9; 50]);
 }
 

@@ -9,7 +9,7 @@ use lmt_core::error::MemoryShort;
 
 use crate::geometry::{Config, Geometry, MAILBOXES, PAGE_BYTES, SLOTS};
 use crate::lane::{Producer, Tag, Words, announce, withdraw};
-use crate::sys::{self, Mapping};
+use crate::sys::Mapping;
 
 /// The pool that this endpoint sends through.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ impl Pool {
         let range = self.geometry.lane_range(lane);
         if let Err(short) = self.mapping.commit(range.clone()) {
             // What it found of the memory is not kept from others.
-            let _ = sys::give_back(&self.fd, range);
+            let _ = lmt_core::shared_memory::give_back(&self.fd, range);
             return Err(short);
         }
         self.cold.pop();
@@ -169,7 +169,9 @@ impl Pool {
         // After `close` nothing that a receiver reads here counts, so the
         // memory may go.
         let surplus = self.warm.len() >= self.kept_lanes;
-        if surplus && sys::give_back(&self.fd, self.geometry.lane_range(taken.lane)).is_ok() {
+        if surplus
+            && lmt_core::shared_memory::give_back(&self.fd, self.geometry.lane_range(taken.lane)).is_ok()
+        {
             self.cold.push(taken.lane);
         } else {
             self.warm.push(taken.lane);

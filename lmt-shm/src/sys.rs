@@ -7,13 +7,12 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
+use lmt_copy::Distance;
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::cursor::Cursor;
 use lmt_core::error::MemoryShort;
 use lmt_core::mechanism::Fault;
 use lmt_core::shared_memory::{AttachError, SharedMemory};
-use nix::errno::Errno;
-use nix::fcntl::{FallocateFlags, fallocate};
 
 use crate::copier::Copier;
 
@@ -22,19 +21,6 @@ const PURPOSE: &str = "the pipeline's pool of buffers";
 /// A pool's memory, made here or by a peer, sealed and mapped.
 #[derive(Debug)]
 pub(crate) struct Mapping(SharedMemory);
-
-/// Gives the memory of `range` back; it reads as zeros then.
-pub(crate) fn give_back(fd: &OwnedFd, range: Range<u64>) -> Result<(), Errno> {
-    let start = i64::try_from(range.start).map_err(|_| Errno::EFBIG)?;
-    let bytes = i64::try_from(range.end.saturating_sub(range.start)).map_err(|_| Errno::EFBIG)?;
-    let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
-    loop {
-        match fallocate(fd, flags, start, bytes) {
-            Err(Errno::EINTR) => {}
-            result => return result,
-        }
-    }
-}
 
 impl Mapping {
     /// Makes a pool of `bytes` bytes, without memory yet, and the descriptor
@@ -104,6 +90,7 @@ impl Mapping {
                 from: std::ptr::with_exposed_provenance(address),
                 to: to.as_ptr(),
                 bytes: piece.bytes as usize,
+                distance: Distance::Peer,
                 lent: PhantomData,
             })
         }))?;
@@ -135,6 +122,7 @@ impl Mapping {
                 from: from.as_ptr(),
                 to: std::ptr::with_exposed_provenance_mut(address),
                 bytes: piece.bytes as usize,
+                distance: Distance::Near,
                 lent: PhantomData,
             })
         }))?;
@@ -163,6 +151,8 @@ pub struct Piece<'a> {
     from: *const u8,
     to: *mut u8,
     bytes: usize,
+    /// Who reads it next: the peer, what goes into the pool.
+    distance: Distance,
     /// The call that lends it to the CPU.
     lent: PhantomData<&'a u8>,
 }
@@ -193,7 +183,7 @@ impl Piece<'_> {
         // the mapping, borrowed as long as the piece lives, so both are valid
         // and do not overlap. A peer that writes the mapping meanwhile garbles
         // its own message only: bytes have no invalid values.
-        unsafe { std::ptr::copy_nonoverlapping(self.from, self.to, self.bytes) };
+        unsafe { lmt_copy::copy_toward(self.to, self.from, self.bytes, self.distance) };
     }
 }
 

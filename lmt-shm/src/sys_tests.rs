@@ -44,6 +44,6 @@ fn memory_is_taken_and_given_back() {
     assert_eq!(bytes(), 0);
     mapping.commit(0..1 << 20).unwrap();
     assert_eq!(bytes(), 1 << 20);
-    give_back(&fd, 4096..1 << 20).unwrap();
+    lmt_core::shared_memory::give_back(&fd, 4096..1 << 20).unwrap();
     assert_eq!(bytes(), 4096);
 }

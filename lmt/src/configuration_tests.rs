@@ -34,6 +34,7 @@ fn all_of_a_given_configuration_is_taken() {
         eager_max_bytes: 1,
         inbox_cells: 64,
         cell_bytes: 512,
+        fast_boxes: 1,
         max_peers: 2,
         unexpected_max_bytes: 65536,
         pending_max_messages: 3,
@@ -43,9 +44,10 @@ fn all_of_a_given_configuration_is_taken() {
         spins: 6,
         yields: 7,
         allow_other_users: true,
+        copy_routine: "portable".to_owned(),
         socket_dir: Some("/somewhere".into()),
         mechanisms: Some(vec!["shm".into()]),
-        adapt: false,
+        adapt: true,
     };
     let mut configuration = Configuration::default();
     give(&mut configuration, given.clone());

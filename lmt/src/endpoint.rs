@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use lmt_core::config::Config;
 use lmt_core::engine::{
-    CreateError, EagerCounters, Engine, Message, OperationError, PeerId, RequestId, SendOptions, Source,
-    Status, TagMatch,
+    CreateError, Direct, EagerCounters, Engine, Message, OperationError, PeerId, RequestId, SendOptions,
+    Source, Status, TagMatch,
 };
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::{Counters, Standing};
@@ -205,6 +205,9 @@ impl Endpoint {
     /// The peer is unknown, dead or unreachable.
     #[inline]
     pub fn send(&self, to: PeerId, tag: u64, data: &[u8]) -> Result<Status, OperationError> {
+        if let Some(status) = self.engine.borrow_mut().send_directly(to, tag, data) {
+            return Ok(status);
+        }
         lent::send(self, to, tag, &[IoSlice::new(data)], lmt_core::engine::SendMode::Standard)
     }
 
@@ -252,6 +255,12 @@ impl Endpoint {
     /// unreachable.
     #[inline]
     pub fn receive(&self, source: Source, tags: TagMatch, into: &mut [u8]) -> Result<Status, OperationError> {
+        let direct = self.engine.borrow_mut().receive_directly(source, tags, into);
+        match direct {
+            Some(Direct::Done(status)) => return Ok(status),
+            Some(Direct::Begun(begun)) => return lent::resume(self, begun, into),
+            None => {}
+        }
         lent::receive(self, source, tags, &mut [IoSliceMut::new(into)])
     }
 

@@ -5,7 +5,9 @@
 use std::io::{IoSlice, IoSliceMut};
 
 use lmt_core::buffer::{self, Buffer, Segment};
-use lmt_core::engine::{Message, OperationError, PeerId, RequestId, SendOptions, Source, Status, TagMatch};
+use lmt_core::engine::{
+    Begun, Message, OperationError, PeerId, RequestId, SendOptions, Source, Status, TagMatch,
+};
 use lmt_core::region::{RegionKey, RegionOptions};
 
 use crate::access::{Access, Token};
@@ -93,6 +95,12 @@ pub(crate) fn receive<A: Access>(
     segments: &mut [IoSliceMut<'_>],
 ) -> Result<Status, OperationError> {
     run(access, begin_receive(access, source, tags, segments)?)
+}
+
+/// Goes on with a message of which a direct receive has the beginning in `into`.
+pub(crate) fn resume<A: Access>(access: &A, begun: Begun, into: &mut [u8]) -> Result<Status, OperationError> {
+    let buffer = lend_mut(&mut [IoSliceMut::new(into)])?;
+    run(access, access.with(Token::new(), |engine| Ok(engine.resume(begun, buffer)))?)
 }
 
 pub(crate) fn receive_matched<A: Access>(

@@ -5,12 +5,14 @@ use lmt_core::mechanisms::Mechanisms;
 
 /// Adds every mechanism that this crate brings, as its defaults make it.
 pub fn register_all(mechanisms: &mut Mechanisms) {
+    mechanisms.register(lmt_mapped::Mapped::new());
     mechanisms.register(lmt_cma::Cma::new());
     mechanisms.register(lmt_knem::KnemIoctl::new());
     mechanisms.register(lmt_knem::KnemUser::new());
     if let Ok(shm) = lmt_shm::Shm::new(lmt_shm::Config::default()) {
         mechanisms.register(shm);
     }
+    mechanisms.register(lmt_ring::Ring::default());
     mechanisms.register(lmt_vmsplice::Vmsplice::new());
     mechanisms.register(lmt_vmsplice::Writev::new());
     mechanisms.register(lmt_ioat::IoatKnem::default());

@@ -72,13 +72,13 @@ fn table(
     let start = format!("lmt stats {who}");
     let mut text = format!("{start} pid={} endpoint={id}\n", std::process::id());
     text += &format!(
-        "{start} {:<14} {:>10} {:>16} {:>10} {:>16} {:>9}\n",
-        "path", "sent", "sent_bytes", "received", "received_bytes", "demotions"
+        "{start} {:<14} {:>10} {:>16} {:>10} {:>16} {:>9} {:>16}\n",
+        "path", "sent", "sent_bytes", "received", "received_bytes", "demotions", "by_sender_bytes"
     );
     for (path, counters) in of_cells.into_iter().chain(mechanisms) {
-        let Counters { sent, received, demotions, .. } = counters;
+        let Counters { sent, received, peer_bytes, demotions, .. } = counters;
         text += &format!(
-            "{start} {path:<14} {:>10} {:>16} {:>10} {:>16} {demotions:>9}\n",
+            "{start} {path:<14} {:>10} {:>16} {:>10} {:>16} {demotions:>9} {peer_bytes:>16}\n",
             sent.messages, sent.bytes, received.messages, received.bytes
         );
     }
@@ -136,9 +136,12 @@ mod tests {
             text.lines().map(|line| line.split_whitespace().skip(2).collect()).collect();
         let pid = format!("pid={}", std::process::id());
         assert_eq!(rows[0], ["rank=1", &pid, "endpoint=ab"]);
-        assert_eq!(rows[1][1..], ["path", "sent", "sent_bytes", "received", "received_bytes", "demotions"]);
-        assert_eq!(rows[2][1..], ["eager", "1", "8", "2", "16", "0"]);
-        assert_eq!(rows[3][1..], ["x", "3", "3145728", "0", "0", "4"]);
+        assert_eq!(
+            rows[1][1..],
+            ["path", "sent", "sent_bytes", "received", "received_bytes", "demotions", "by_sender_bytes"]
+        );
+        assert_eq!(rows[2][1..], ["eager", "1", "8", "2", "16", "0", "0"]);
+        assert_eq!(rows[3][1..], ["x", "3", "3145728", "0", "0", "4", "0"]);
         assert_eq!(rows.len(), 4);
         let of_door = table("rank=1", "ab", None, &[("x", used)]);
         assert_eq!(of_door, text.replace(text.lines().nth(2).unwrap(), "").replace("\n\n", "\n"));

@@ -13,7 +13,8 @@ use lmt_conformance::{group, test_name};
 fn an_endpoint_sends_to_itself() {
     let endpoint = Endpoint::new().expect("made");
     let me = endpoint.insert_peer(&endpoint.address()).expect("a peer");
-    for bytes in [0, 1, 40, 4096, 4097, 200_000] {
+    let eager = endpoint.config().eager_max_bytes as usize;
+    for bytes in [0, 1, 40, eager, eager + 1, 200_000] {
         let (data, mut into) = (pattern(1, bytes), vec![0; bytes]);
         for synchronous in [false, true] {
             for receive_first in [false, true] {
@@ -30,7 +31,7 @@ fn an_endpoint_sends_to_itself() {
                         (begin(), receive)
                     } else {
                         let mut send = begin();
-                        if synchronous || bytes > 4096 {
+                        if synchronous || bytes > eager {
                             send = send.test().expect_err("it is not matched");
                         }
                         assert_eq!(

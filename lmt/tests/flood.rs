@@ -64,8 +64,12 @@ fn seven_senders_flood_a_slow_receiver() {
         assert_eq!(next[1..], [COUNT; 7]);
         let grown_kib = most_kib - before_kib;
         eprintln!("the receiver grew by {grown_kib} KiB");
-        // What is allowed to wait, and as much again for the allocator.
-        assert!(grown_kib < 2 * 7 * UNEXPECTED / 1024 + 2048, "the receiver grew by {grown_kib} KiB");
+        // What is allowed to wait, and as much again for the allocator; and the
+        // fast boxes, whose pages count once they are touched.
+        assert!(
+            grown_kib < 2 * 7 * UNEXPECTED / 1024 + 2048 + 7 * 2056,
+            "the receiver grew by {grown_kib} KiB"
+        );
         group.barrier();
     });
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use lmt_core::config::Config;
 use lmt_core::cpu_set::CpuSet;
-use lmt_core::mechanism::{Abilities, Model};
+use lmt_core::mechanism::{Abilities, Model, Reach};
 use lmt_core::mechanisms::Standing;
 use lmt_core::rendezvous::{Candidates, MechanismTag};
 use lmt_core::selection::{
@@ -47,7 +47,8 @@ fn decisions() -> Decisions {
     let able = Abilities { read: true, write: true, cooperate: true };
     let known = |name, models| {
         let standing = Standing { ours: able, theirs: able, reason: None };
-        KnownMechanism { name, tag: MechanismTag::of(name), models, shows_in_time: true, standing }
+        let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
+        KnownMechanism { name, tag, models, reach, shows_in_time: true, standing }
     };
     let mechanisms = [
         known("a", &[Model::Get, Model::Put]),

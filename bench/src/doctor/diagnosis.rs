@@ -66,7 +66,7 @@ pub fn diagnose(
 }
 
 fn copies_alone(profile: &Profile) -> bool {
-    profile.models.iter().any(|model| *model != Model::Cooperative)
+    profile.models.iter().any(|model| !matches!(*model, Model::Cooperative | Model::Stream))
 }
 
 fn best(profiles: &[Profile]) -> Vec<&'static str> {
@@ -135,7 +135,8 @@ fn in_words((model, send, receive): &(Model, bool, bool)) -> String {
     let what = match model {
         Model::Get => "the receiver cannot copy out of the sender's memory",
         Model::Put => "the sender cannot copy into the receiver's memory",
-        Model::Cooperative => "the two cannot copy together",
+        Model::Both => "not both can copy",
+        Model::Cooperative | Model::Stream => "the two cannot copy together",
     };
     match (send, receive) {
         (true, false) => format!("{what} when this process receives"),

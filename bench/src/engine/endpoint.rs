@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lmt::mechanism::Model;
-use lmt::mechanisms::{Mechanisms, Standing};
+use lmt::mechanisms::{Counters, Mechanisms, Standing};
 use lmt::{
     Address, Config, Endpoint, EndpointId, OperationError, PeerId, Request, Scope, Source, Status, TagMatch,
 };
@@ -13,7 +13,8 @@ use lmt_selector::calibration::{EAGER, EAGER_MOST_BYTES};
 use super::met::Met;
 use super::{Engine, LeftOut, Mechanism, Ways, regions};
 use crate::error::BenchError;
-use crate::patterns::link::{Help, Incoming, Link, LinkError, Outgoing, RegionProvider, Step};
+use crate::job::WayCount;
+use crate::patterns::link::{Help, Incoming, Link, LinkError, Outgoing, ReceivedBytes, RegionProvider, Step};
 use crate::processes::{without_settings, write_line};
 
 /// The hidden subcommand behind [`Engine::mechanisms`].
@@ -225,7 +226,7 @@ fn meet(endpoint: &Endpoint, group: EndpointId) -> Result<Vec<(&'static str, Sta
 }
 
 fn refusal(name: &str, standing: &Standing) -> Option<String> {
-    let models = [Model::Get, Model::Put, Model::Cooperative];
+    let models = Model::ALL;
     if models.into_iter().any(|model| standing.ours.allow_sending(standing.theirs, model)) {
         return None;
     }
@@ -303,6 +304,15 @@ impl Link for EndpointLink {
         whole(status, data.len())
     }
 
+    fn received(&self) -> ReceivedBytes {
+        let all = self.peers.iter().flat_map(|peer| self.endpoint.counters(*peer));
+        let add = |sum: ReceivedBytes, (_, counters): (&str, Counters)| ReceivedBytes {
+            all: sum.all + counters.received.bytes,
+            by_sender: sum.by_sender + counters.peer_bytes,
+        };
+        all.fold(ReceivedBytes::default(), add)
+    }
+
     fn receive_during(
         &mut self,
         from: u32,
@@ -333,6 +343,22 @@ impl Link for EndpointLink {
             let request = this.begin(scope, peer, &Outgoing { to, tag, data })?;
             this.meanwhile(request, during, help).map(|_| ())
         })
+    }
+
+    fn ways(&self) -> Vec<WayCount> {
+        let mut ways: Vec<WayCount> = Vec::new();
+        for &peer in &self.peers {
+            let eager = self.endpoint.eager_counters(peer);
+            let cells = (EAGER, [eager.sent, eager.received]);
+            let others = self.endpoint.counters(peer);
+            let others = others.iter().map(|(name, counters)| (*name, [counters.sent, counters.received]));
+            for (way, tallies) in [cells].into_iter().chain(others) {
+                let messages = tallies.iter().map(|tally| tally.messages).sum();
+                let bytes = tallies.iter().map(|tally| tally.bytes).sum();
+                WayCount { way: way.to_owned(), messages, bytes }.add_to(&mut ways);
+            }
+        }
+        ways
     }
 
     fn region_kinds(&self) -> Vec<&'static str> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use lmt::mechanism::SharedEnds;
 use lmt::{Hints, Reuse, Warmth};
 
 use crate::cli::{SizeList, parse_cpus, parse_size_list};
@@ -25,6 +26,9 @@ pub struct ExplainArgs {
     /// Whether the message is one piece of the sender's memory.
     #[arg(long, value_enum, default_value_t = Segments::One)]
     pub segments: Segments,
+    /// Which ends' memory is in lmt's shared buffers.
+    #[arg(long, value_enum, default_value_t = Shared::None, value_name = "ENDS")]
+    pub shared: Shared,
     /// What the caller tells of the sender's cache.
     #[arg(long, value_enum)]
     pub sender: Option<Sender>,
@@ -49,6 +53,19 @@ pub struct ExplainArgs {
     /// How it is written.
     #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
     pub format: ExplainFormat,
+}
+
+/// Which ends' memory is in shared buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shared {
+    /// Neither.
+    None,
+    /// The sender's.
+    Sender,
+    /// The receiver's, which the sender has learnt.
+    Receiver,
+    /// Both.
+    Both,
 }
 
 /// CPUs by the kernel's numbers.
@@ -103,6 +120,14 @@ impl ExplainArgs {
     /// Whether the message is one segment.
     pub fn contiguous(&self) -> bool {
         self.segments == Segments::One
+    }
+
+    /// Which ends' memory is in shared buffers.
+    pub fn shared_ends(&self) -> SharedEnds {
+        SharedEnds {
+            sender: matches!(self.shared, Shared::Sender | Shared::Both),
+            receiver: matches!(self.shared, Shared::Receiver | Shared::Both),
+        }
     }
 
     /// What the caller tells.

@@ -82,8 +82,13 @@ fn explain(
     processes.resize(args.processes as usize, CpuSet::EMPTY);
     let config = &policy.configuration().config;
     let situation = Situation { here, there, processes: &processes, mechanisms, config, is_connected: true };
-    let message =
-        |bytes| Message { bytes, contiguous: args.contiguous(), hints: args.hints(), readers: args.readers };
+    let message = |bytes| Message {
+        contiguous: args.contiguous(),
+        shared: args.shared_ends(),
+        hints: args.hints(),
+        readers: args.readers,
+        ..Message::of_bytes(bytes)
+    };
     args.lengths().into_iter().map(|bytes| policy.explain(&situation, &message(bytes))).collect()
 }
 

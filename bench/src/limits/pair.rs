@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::{Pid, getppid};
 
+use super::shared::SharedBuffers;
 use super::sys::{Control, SharedArea, Side, admit_siblings, read_peer, system_call, write_peer};
 use super::{Method, Work};
 use crate::patterns::arena::Arena;
@@ -43,18 +44,21 @@ pub enum LimitError {
 /// One of the two processes.
 #[derive(Debug)]
 pub struct Pair {
-    area: SharedArea,
-    me: usize,
-    peer: Pid,
+    pub(super) area: SharedArea,
+    pub(super) me: usize,
+    pub(super) peer: Pid,
     /// Messages, chunks, meetings, hops and numbers told so far; both processes
     /// count the same.
-    messages: u64,
-    chunks: u64,
+    pub(super) messages: u64,
+    pub(super) chunks: u64,
+    /// Bytes that have gone through the ring from whose start messages begin.
+    pub(super) ring_bytes: u64,
     meetings: u64,
     hops: u64,
     numbers: u64,
     unreadable: Option<String>,
     unwritable: Option<String>,
+    pub(super) shared: Option<SharedBuffers>,
 }
 
 /// The memory of the pair, before both are there.
@@ -104,6 +108,8 @@ impl Pair {
             peer: Pid::from_raw(0),
             messages: 0,
             chunks: 0,
+            ring_bytes: 0,
+            shared: None,
             meetings: 0,
             hops: 0,
             numbers: 0,
@@ -173,6 +179,9 @@ impl Pair {
         touch: bool,
         iterations: u64,
     ) -> Result<f64, LimitError> {
+        if method.work.has_shared_buffers() {
+            self.share_buffers(outgoing.memory_bytes().max(incoming.memory_bytes()))?;
+        }
         self.meeting()?;
         let start = Instant::now();
         let result = match method.work {
@@ -189,6 +198,7 @@ impl Pair {
                 });
                 Ok(())
             }
+            Work::Shared(by) => self.shared_pingpong(by, outgoing, incoming, touch, iterations),
             work => self.pingpong(work, outgoing, incoming, touch, iterations),
         };
         let seconds = start.elapsed().as_secs_f64();
@@ -259,118 +269,13 @@ impl Pair {
         Ok(())
     }
 
-    fn send(&mut self, work: Work, data: &[u8]) -> Result<(), Stop> {
-        let message = self.messages;
-        match work {
-            Work::Pipeline { buffers, chunk_bytes } => return self.produce(data, buffers, chunk_bytes),
-            Work::Write => self.write_from(data, 0)?,
-            Work::BothHalves => {
-                announce(&self.mine().announced, data.as_ptr(), message);
-                self.write_from(data, half(data.len()))?;
-                self.wait(&self.theirs().received.count, message)?;
-            }
-            _ => {
-                announce(&self.mine().announced, data.as_ptr(), message);
-                self.wait(&self.theirs().received.count, message)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes the message from `start` on into the buffer that the receiver
-    /// has posted for it.
-    fn write_from(&self, data: &[u8], start: usize) -> Result<(), Stop> {
-        let posted = &self.theirs().posted;
-        self.wait(&posted.count, self.messages)?;
-        // Relaxed: ordered by the Acquire load of the count, which was raised
-        // after the address was stored.
-        let address = posted.address.load(Ordering::Relaxed);
-        write_peer(self.peer, address + start as u64, &data[start..])?;
-        raise(&self.mine().written.count, self.messages);
-        Ok(())
-    }
-
-    fn receive(&mut self, work: Work, data: &mut [u8]) -> Result<(), Stop> {
-        let message = self.messages;
-        match work {
-            Work::Pipeline { buffers, chunk_bytes } => return self.drain(data, buffers, chunk_bytes),
-            Work::Write => {
-                announce(&self.mine().posted, data.as_ptr(), message);
-                self.wait(&self.theirs().written.count, message)?;
-            }
-            Work::BothHalves => {
-                announce(&self.mine().posted, data.as_ptr(), message);
-                let end = half(data.len());
-                self.read_until(&mut data[..end])?;
-                self.wait(&self.theirs().written.count, message)?;
-                raise(&self.mine().received.count, message);
-            }
-            _ => {
-                self.read_until(data)?;
-                raise(&self.mine().received.count, message);
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads the message's front from where the sender announced it.
-    fn read_until(&self, data: &mut [u8]) -> Result<(), Stop> {
-        let announced = &self.theirs().announced;
-        self.wait(&announced.count, self.messages)?;
-        // Relaxed: as in `write_from`.
-        let address = announced.address.load(Ordering::Relaxed);
-        read_peer(self.peer, address, data)?;
-        Ok(())
-    }
-
-    fn produce(&mut self, data: &[u8], buffers: usize, chunk_bytes: usize) -> Result<(), Stop> {
-        for start in chunk_starts(data.len(), chunk_bytes) {
-            let chunk = &data[start..data.len().min(start + chunk_bytes)];
-            // The ring serves both directions in turn, so that the chunks
-            // before this one may have gone the other way.
-            let reused = (self.chunks + 1).saturating_sub(buffers as u64);
-            self.wait_drained(reused)?;
-            self.area.put(self.chunk_offset(buffers, chunk_bytes), chunk);
-            self.chunks += 1;
-            raise(&self.mine().produced.count, self.chunks);
-        }
-        Ok(())
-    }
-
-    fn drain(&mut self, data: &mut [u8], buffers: usize, chunk_bytes: usize) -> Result<(), Stop> {
-        for start in chunk_starts(data.len(), chunk_bytes) {
-            let end = data.len().min(start + chunk_bytes);
-            let chunk = &mut data[start..end];
-            self.wait(&self.theirs().produced.count, self.chunks + 1)?;
-            self.area.take(self.chunk_offset(buffers, chunk_bytes), chunk);
-            self.chunks += 1;
-            raise(&self.mine().drained.count, self.chunks);
-        }
-        Ok(())
-    }
-
-    /// Waits until chunk number `chunk` has been drained by whichever process
-    /// it went to; what this one drained itself is known to it.
-    fn wait_drained(&self, chunk: u64) -> Result<(), Stop> {
-        // Relaxed: this process's own counter.
-        if self.mine().drained.count.load(Ordering::Relaxed) >= chunk {
-            return Ok(());
-        }
-        self.wait(&self.theirs().drained.count, chunk)
-    }
-
-    fn chunk_offset(&self, buffers: usize, chunk_bytes: usize) -> usize {
-        // Less than `buffers`, so that nothing is cut off.
-        (self.chunks % buffers as u64) as usize * chunk_bytes
-    }
-
     fn meeting(&mut self) -> Result<(), LimitError> {
         self.meetings += 1;
         raise(&self.mine().arrived.count, self.meetings);
         self.wait(&self.theirs().arrived.count, self.meetings).map_err(|_| LimitError::PeerSilent)
     }
 
-    fn swap(&mut self, number: u64) -> Result<u64, LimitError> {
+    pub(super) fn swap(&mut self, number: u64) -> Result<u64, LimitError> {
         self.numbers += 1;
         let told = &self.mine().told;
         told.address.store(number, Ordering::Relaxed); // published by `raise`
@@ -398,15 +303,15 @@ impl Pair {
         self.area.control()
     }
 
-    fn mine(&self) -> &Side {
+    pub(super) fn mine(&self) -> &Side {
         &self.control().sides[self.me]
     }
 
-    fn theirs(&self) -> &Side {
+    pub(super) fn theirs(&self) -> &Side {
         &self.control().sides[1 - self.me]
     }
 
-    fn wait(&self, count: &AtomicU64, at_least: u64) -> Result<(), Stop> {
+    pub(super) fn wait(&self, count: &AtomicU64, at_least: u64) -> Result<(), Stop> {
         // Acquire: pairs with the Release store in `raise`.
         wait_until(self.control(), || count.load(Ordering::Acquire) >= at_least).map_err(|_| Stop::Silent)
     }
@@ -414,7 +319,7 @@ impl Pair {
 
 /// Why a message did not get through.
 #[derive(Debug)]
-enum Stop {
+pub(super) enum Stop {
     Silent,
     Call(io::Error),
 }
@@ -425,28 +330,11 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Where chunks begin; a message without bytes has one chunk too, since it has
-/// to be announced like any other.
-fn chunk_starts(bytes: usize, chunk_bytes: usize) -> impl Iterator<Item = usize> {
-    (0..bytes.max(1)).step_by(chunk_bytes)
-}
-
-/// Half of a message, at the boundary of a page.
-fn half(bytes: usize) -> usize {
-    bytes / 2 / 4096 * 4096
-}
-
 /// Moves a counter on.
-fn raise(count: &AtomicU64, to: u64) {
+pub(super) fn raise(count: &AtomicU64, to: u64) {
     // Release: pairs with the Acquire load in `Pair::wait`; what was copied or
     // stored before is seen by whoever sees the count.
     count.store(to, Ordering::Release);
-}
-
-fn announce(flag: &super::sys::Flag, data: *const u8, message: u64) {
-    // Relaxed: published by the Release store in `raise`.
-    flag.address.store(data as u64, Ordering::Relaxed);
-    raise(&flag.count, message);
 }
 
 fn wait_until(control: &Control, mut there: impl FnMut() -> bool) -> Result<(), LimitError> {

@@ -1,4 +1,5 @@
-//! Memory that two processes share, and the calls on each other's memory.
+//! The flags and the ring that two processes share, and the calls on each
+//! other's memory.
 #![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
@@ -11,6 +12,8 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::unistd::Pid;
 
+use super::copy::{Stores, copy, take_over};
+
 /// A counter with the address of a buffer beside it, on two cache lines of its
 /// own: processors fetch lines in pairs.
 #[derive(Debug)]
@@ -22,7 +25,8 @@ pub(super) struct Flag {
     pub address: AtomicU64,
 }
 
-/// What each of the two processes writes; the other only reads it.
+/// What each of the two processes writes; the other only reads it, but for
+/// [`Side::claims`].
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(super) struct Side {
@@ -38,6 +42,13 @@ pub(super) struct Side {
     pub produced: Flag,
     /// Chunks taken out of it.
     pub drained: Flag,
+    /// Bytes put into the ring from whose start every message begins.
+    pub filled: Flag,
+    /// Bytes taken out of it.
+    pub emptied: Flag,
+    /// What the two ends have claimed of the message that this process sends;
+    /// the one flag that both move (by compare-and-swap).
+    pub claims: Flag,
     /// Where the processes meet between measurements.
     pub arrived: Flag,
     /// The hop's ball.
@@ -60,7 +71,9 @@ pub(super) struct Control {
 
 const RING_OFFSET: usize = 8192;
 /// Room of the ring, in bytes.
-pub(super) const RING_BYTES: usize = 1 << 20;
+pub(super) const RING_BYTES: usize = 2 << 20;
+/// How far ahead of its copy a receiver takes the ring's lines over.
+const AHEAD_BYTES: usize = 1024;
 
 const _: () = assert!(size_of::<Control>() <= RING_OFFSET);
 const _: () = assert!(size_of::<Flag>() == 128);
@@ -133,6 +146,36 @@ impl SharedArea {
         // SAFETY: as in `put`; the other process writes these bytes again only
         // after `drained` says that they have been taken.
         unsafe { place.copy_to_nonoverlapping(data.as_mut_ptr(), data.len()) };
+    }
+
+    /// As [`Self::put`], by the bare methods' own loop.
+    pub fn fill(&self, offset: usize, data: &[u8]) {
+        let place = self.ring(offset, data.len());
+        // SAFETY: `ring` proved that data.len() bytes are mapped at `place`;
+        // `data` is private memory and cannot overlap it. The other process
+        // touches these bytes only after `filled` says that they are there.
+        unsafe { copy(place, data.as_ptr(), data.len(), Stores::Cached) };
+    }
+
+    /// As [`Self::take`], by the bare methods' own loop, taking the lines over.
+    pub fn empty(&self, offset: usize, data: &mut [u8], stores: Stores) {
+        let bytes = data.len();
+        let place = self.ring(offset, bytes);
+        // SAFETY: the first bytes of what `ring` proved to be mapped.
+        unsafe { take_over(place, bytes.min(AHEAD_BYTES)) };
+        for start in (0..bytes).step_by(AHEAD_BYTES) {
+            let end = bytes.min(start + AHEAD_BYTES);
+            // SAFETY: `end` is at most `bytes`.
+            let next = unsafe { place.add(end) };
+            // SAFETY: what follows, at most `bytes - end` bytes, is mapped.
+            unsafe { take_over(next, (bytes - end).min(AHEAD_BYTES)) };
+            let part = &mut data[start..end];
+            // SAFETY: `start..end` lies inside the mapped bytes and inside
+            // `data`, which is private memory. The other process writes these
+            // bytes again only after this one has told it of the message's end
+            // or, by `emptied`, that they have been taken.
+            unsafe { copy(part.as_mut_ptr(), place.add(start), part.len(), stores) };
+        }
     }
 
     fn touch_ring(&self) {

@@ -1,6 +1,7 @@
 //! Over sockets and pretended links between threads: both ranks do what a
 //! process would.
 
+use crate::memory::Memory;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -135,6 +136,7 @@ fn job(pattern: Pattern) -> Job {
         iterations: Some(2),
         repetitions: 3,
         touch: false,
+        buffers: Memory::Private,
         rotation_bytes: None,
         verify: true,
         cpus: Vec::new(),

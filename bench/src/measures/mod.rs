@@ -209,6 +209,7 @@ impl<L: Link> Course<'_, L> {
             mb_per_s: message.map(|usec| mb_per_s(bytes as f64, usec)),
             repetitions: self.job.repetitions,
             verified_messages: score.verified,
+            sender_percent: None,
             ratios: Vec::new(),
             details: Some(Details {
                 case: score.case.name.to_owned(),

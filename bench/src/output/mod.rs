@@ -9,6 +9,7 @@ use serde::Serialize;
 
 pub use figures::FiguresTable;
 pub use table::{CompareTable, LimitsTable, Table};
+pub(crate) use table::{head, usec};
 
 use crate::environment::Environment;
 use crate::job::{Details, Job, Row};
@@ -41,7 +42,7 @@ pub trait Results {
 pub const CSV_COLUMNS: &str =
     "pattern,mechanism,ranks,bytes,iterations,usec_median,usec_min,usec_max,mb_per_s";
 /// The columns behind them.
-const MORE_CSV_COLUMNS: &str = "repetitions,touch,off_cache,verified_messages";
+const MORE_CSV_COLUMNS: &str = "repetitions,touch,off_cache,verified_messages,sender_percent";
 
 /// Comma-separated values: a header, then a line for each row.
 #[derive(Debug, Default)]
@@ -68,9 +69,10 @@ impl Results for Csv {
     fn rows(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         for row in rows {
             let throughput = row.mb_per_s.map(|speed| format!("{speed:.3}")).unwrap_or_default();
+            let by_sender = row.sender_percent.map(|percent| format!("{percent:.1}")).unwrap_or_default();
             write!(
                 out,
-                "{},{},{},{},{},{:.4},{:.4},{:.4},{throughput},{},{},{},{}",
+                "{},{},{},{},{},{:.4},{:.4},{:.4},{throughput},{},{},{},{},{by_sender}",
                 quoted(&row.pattern),
                 quoted(&row.mechanism),
                 row.ranks,
@@ -107,7 +109,7 @@ fn write_details(out: &mut dyn Write, details: &Details) -> io::Result<()> {
 }
 
 /// A field as RFC 4180 wants it.
-fn quoted(field: &str) -> String {
+pub(crate) fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
@@ -152,4 +154,4 @@ impl Results for Json {
 
 #[cfg(test)]
 #[path = "output_tests.rs"]
-mod tests;
+pub(crate) mod tests;

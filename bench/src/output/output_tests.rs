@@ -1,6 +1,7 @@
 use super::*;
 use crate::engine::LeftOut;
 use crate::job::{Details, Figure, Ratio};
+use crate::memory::Memory;
 use crate::patterns::Pattern;
 
 pub(crate) fn job() -> Job {
@@ -12,6 +13,7 @@ pub(crate) fn job() -> Job {
         iterations: None,
         repetitions: 3,
         touch: true,
+        buffers: Memory::Private,
         rotation_bytes: None,
         verify: true,
         cpus: vec![0, 1],
@@ -33,6 +35,7 @@ fn row(pattern: &str, mechanism: &str, usec: f64, mb_per_s: Option<f64>) -> Row 
         mb_per_s,
         repetitions: 3,
         verified_messages: 4,
+        sender_percent: None,
         ratios: vec![Ratio { method: "hop".into(), percent: 50.0 }],
         details: None,
     }

@@ -6,10 +6,10 @@ use super::Results;
 use crate::engine::LeftOut;
 use crate::environment::Environment;
 use crate::job::{Job, LIMITS, Row};
-use crate::limits::METHODS;
+use crate::limits::{METHODS, Method, Work, best};
 use crate::sizes::human;
 
-pub(super) fn head(out: &mut dyn Write, title: &str, environment: &Environment) -> io::Result<()> {
+pub(crate) fn head(out: &mut dyn Write, title: &str, environment: &Environment) -> io::Result<()> {
     writeln!(out, "# {title}")?;
     for (name, value) in environment.lines() {
         writeln!(out, "# {name}: {value}")?;
@@ -18,7 +18,7 @@ pub(super) fn head(out: &mut dyn Write, title: &str, environment: &Environment) 
 }
 
 /// Microseconds with four digits that count.
-pub(super) fn usec(value: f64) -> String {
+pub(crate) fn usec(value: f64) -> String {
     match value {
         value if value < 10.0 => format!("{value:.3}"),
         value if value < 100.0 => format!("{value:.2}"),
@@ -44,6 +44,10 @@ impl Results for Table {
         head(out, &format!("lmt bench {}, {} ranks", definition.name, job.ranks), environment)?;
         writeln!(out, "# {}", definition.text)?;
         writeln!(out, "# times in microseconds, median, least and most of {} repetitions", job.repetitions)?;
+        writeln!(
+            out,
+            "# sender %: where both ends copy, how much of what rank 0 received the sender copied"
+        )?;
         if job.limits {
             writeln!(
                 out,
@@ -52,14 +56,14 @@ impl Results for Table {
         }
         write!(
             out,
-            "{:<10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
-            "mechanism", "bytes", "iterations", "median", "min", "max", "MB/s"
+            "{:<10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9}",
+            "mechanism", "bytes", "iterations", "median", "min", "max", "MB/s", "sender %"
         )?;
         if self.verify {
             write!(out, " {:>9}", "verified")?;
         }
         if job.limits {
-            METHODS.iter().try_for_each(|method| write!(out, " {:>14}", method.name))?;
+            beside_mechanisms().try_for_each(|method| write!(out, " {:>LIMIT_WIDTH$}", method.name))?;
         }
         writeln!(out)
     }
@@ -69,22 +73,23 @@ impl Results for Table {
         for row in mechanisms {
             write!(
                 out,
-                "{:<10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
+                "{:<10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9}",
                 row.mechanism,
                 row.bytes,
                 row.iterations,
                 usec(row.usec_median),
                 usec(row.usec_min),
                 usec(row.usec_max),
-                throughput(row)
+                throughput(row),
+                row.sender_percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1}"))
             )?;
             if self.verify {
                 write!(out, " {:>9}", row.verified_messages)?;
             }
             if !bare.is_empty() {
-                METHODS
-                    .iter()
-                    .try_for_each(|method| write!(out, " {:>14}", beside(row, &bare, method.name)))?;
+                beside_mechanisms().try_for_each(|method| {
+                    write!(out, " {:>LIMIT_WIDTH$}", beside(row, &bare, method.name))
+                })?;
             }
             writeln!(out)?;
         }
@@ -105,33 +110,62 @@ fn beside(row: &Row, bare: &[&Row], method: &str) -> String {
 #[derive(Debug, Default)]
 pub struct LimitsTable;
 
+/// The fastest methods: what they are called, and which count.
+const BESTS: [(&str, fn(Work) -> bool); 2] =
+    [("best", Work::is_contender), ("shared", Work::has_shared_buffers)];
+
 impl Results for LimitsTable {
     fn begin(&mut self, out: &mut dyn Write, environment: &Environment, job: &Job) -> io::Result<()> {
         head(out, "lmt bench limits: what the machine allows", environment)?;
         writeln!(out, "# {}", job.pattern.definition().text)?;
         for method in METHODS {
-            writeln!(out, "# {:<10} {}", method.name, method.text)?;
+            writeln!(out, "# {:<LIMIT_WIDTH$} {}", method.name, method.text)?;
         }
         writeln!(out, "# times in microseconds, median of {} interleaved repetitions", job.repetitions)?;
+        writeln!(
+            out,
+            "# best: the fastest way between two processes' own buffers; shared: between buffers that both have mapped"
+        )?;
         write!(out, "{:>10}", "bytes")?;
-        METHODS.iter().try_for_each(|method| write!(out, " {:>10}", method.name))?;
+        for (name, _) in BESTS {
+            write!(out, " {name:>10} {:<LIMIT_WIDTH$}", "by")?;
+        }
+        METHODS.iter().try_for_each(|method| write!(out, " {:>LIMIT_WIDTH$}", method.name))?;
         writeln!(out)
     }
 
     fn rows(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         let Some(first) = rows.first() else { return Ok(()) };
         write!(out, "{:>10}", first.bytes)?;
-        write_limits(out, rows)?;
+        for (_, counts) in BESTS {
+            let times = rows.iter().map(|row| (row.mechanism.as_str(), row.usec_median));
+            let (name, time) =
+                best(times, counts).map_or(("-", "-".to_owned()), |(name, time)| (name, usec(time)));
+            write!(out, " {time:>10} {name:<LIMIT_WIDTH$}")?;
+        }
+        write_limits(out, rows, METHODS.iter())?;
         writeln!(out)
     }
 }
 
+/// Room for a bare method's name.
+const LIMIT_WIDTH: usize = 14;
+
+/// The methods that stand beside mechanisms.
+fn beside_mechanisms() -> impl Iterator<Item = &'static Method> {
+    METHODS.iter().filter(|method| method.is_beside)
+}
+
 /// A column for each bare method's time.
-fn write_limits(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
-    METHODS.iter().try_for_each(|method| {
+fn write_limits(
+    out: &mut dyn Write,
+    rows: &[Row],
+    mut methods: impl Iterator<Item = &'static Method>,
+) -> io::Result<()> {
+    methods.try_for_each(|method| {
         let row = rows.iter().find(|row| row.pattern == LIMITS && row.mechanism == method.name);
         let time = row.map_or_else(|| "-".to_owned(), |row| usec(row.usec_median));
-        write!(out, " {time:>10}")
+        write!(out, " {time:>LIMIT_WIDTH$}")
     })
 }
 
@@ -174,7 +208,7 @@ impl Results for CompareTable {
         }
         write!(out, "  {:<10}", "fastest")?;
         if job.limits {
-            METHODS.iter().try_for_each(|method| write!(out, " {:>10}", method.name))?;
+            beside_mechanisms().try_for_each(|method| write!(out, " {:>LIMIT_WIDTH$}", method.name))?;
         }
         writeln!(out)
     }
@@ -196,7 +230,7 @@ impl Results for CompareTable {
         }
         write!(out, "  {:<10}", fastest.map_or("-", |row| row.mechanism.as_str()))?;
         if rows.iter().any(|row| row.pattern == LIMITS) {
-            write_limits(out, rows)?;
+            write_limits(out, rows, beside_mechanisms())?;
         }
         writeln!(out)
     }

@@ -54,6 +54,11 @@ impl<'a> Arena<'a> {
         self.next * self.stride * self.window
     }
 
+    /// Bytes of all the memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.memory.len()
+    }
+
     /// The next message's bytes (the first slot of the next group).
     pub fn slot(&mut self) -> &mut [u8] {
         let start = self.advance();

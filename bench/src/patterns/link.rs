@@ -2,6 +2,27 @@
 
 use std::fmt::Display;
 
+use crate::job::WayCount;
+
+/// Bytes of messages that came in by mechanisms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ReceivedBytes {
+    /// All of them.
+    pub all: u64,
+    /// Those that the sender copied in messages that both ends copied.
+    pub by_sender: u64,
+}
+
+impl ReceivedBytes {
+    /// How much of what has come since `before` the senders copied, in percent;
+    /// `None` when both ends copied nothing together.
+    pub fn sender_percent_since(self, before: Self) -> Option<f64> {
+        let by_sender = self.by_sender.saturating_sub(before.by_sender);
+        let all = self.all.saturating_sub(before.all);
+        (by_sender > 0 && all > 0).then(|| 100.0 * by_sender as f64 / all as f64)
+    }
+}
+
 /// What a pattern needs of a group of ranks that exchange messages.
 ///
 /// The patterns are compiled for each implementation, so that nothing stands
@@ -24,6 +45,12 @@ pub trait Link {
     /// # Errors
     /// What the implementation says; a message of another length is one.
     fn receive(&mut self, from: u32, tag: u64, data: &mut [u8]) -> Result<(), LinkError>;
+
+    /// What this rank has received so far by mechanisms, and how much of that
+    /// its senders have copied where both ends did. Nothing by default.
+    fn received(&self) -> ReceivedBytes {
+        ReceivedBytes::default()
+    }
 
     /// Posts all receives, then all sends, and waits for all of them.
     /// Messages between the same two ranks with the same tag keep their order.
@@ -76,6 +103,12 @@ pub trait Link {
     /// The provider of one of [`Self::region_kinds`].
     fn region_provider(&mut self, _kind: &str) -> Option<Box<dyn RegionProvider + '_>> {
         None
+    }
+
+    /// Messages that this rank has sent and received so far, by the way that
+    /// they took; empty where that is not counted.
+    fn ways(&self) -> Vec<WayCount> {
+        Vec::new()
     }
 
     /// Waits until every rank has come here. The default gathers empty

@@ -31,6 +31,8 @@ pub enum Pattern {
     Bw,
     /// A window of messages both ways at once.
     Bibw,
+    /// Every rank with every other.
+    Alltoall,
     /// The machine, without the library.
     Limits,
     /// How much of a transfer hides behind a computation.
@@ -103,11 +105,19 @@ pub const DEFINITIONS: &[Definition] = &[
         default_sizes: "1..4MiB",
     },
     Definition {
+        pattern: Pattern::Alltoall,
+        name: "alltoall",
+        text: "Every rank sends one message to every other rank and receives one from each, by send and receive. \
+               Time: one iteration on the slowest rank; MB/s: the messages that each rank sends or receives by \
+               that time.",
+        default_sizes: "1..1MiB",
+    },
+    Definition {
         pattern: Pattern::Limits,
         name: "limits",
         text: "What the machine allows: bare ping-pongs of two processes with flags only. Time: half the round \
                trip; for memcpy and syscall, which one process does alone, the time of one.",
-        default_sizes: "64,256,1KiB,4KiB,16KiB..16MiB",
+        default_sizes: "64,256,1KiB,4KiB..16MiB",
     },
     Definition {
         pattern: Pattern::Overlap,
@@ -155,10 +165,11 @@ impl Pattern {
         figures::of(self)
     }
 
-    /// How many messages one group of buffers holds.
-    pub fn window(self, bytes: u64) -> usize {
+    /// How many messages one group of buffers holds, in a group of `ranks`.
+    pub fn window(self, bytes: u64, ranks: u32) -> usize {
         match self {
             Self::Exchange => 2,
+            Self::Alltoall => others(ranks),
             Self::Bw | Self::Bibw => {
                 // At most 64, so the conversion cannot fail.
                 let fitting = WINDOW_BYTES / bytes.max(1);
@@ -173,21 +184,41 @@ impl Pattern {
     pub fn usec(self, seconds: f64, iterations: u64, bytes: u64) -> f64 {
         let parts = match self {
             Self::Latency | Self::Pingpong | Self::Limits => 2,
-            Self::Pingping | Self::Exchange | Self::Overlap | Self::Pollution | Self::Regions => 1,
-            Self::Bw | Self::Bibw => self.window(bytes),
+            Self::Pingping
+            | Self::Exchange
+            | Self::Alltoall
+            | Self::Overlap
+            | Self::Pollution
+            | Self::Regions => 1,
+            // Two ranks at work, however many look on.
+            Self::Bw | Self::Bibw => self.window(bytes, 2),
         };
         seconds * 1e6 / (iterations.max(1) as f64 * parts as f64)
     }
 
-    /// The bytes that count for throughput during that time.
-    pub fn counted_bytes(self, bytes: u64) -> f64 {
+    /// The bytes that count for throughput during that time, in a group of
+    /// `ranks`.
+    pub fn counted_bytes(self, bytes: u64, ranks: u32) -> f64 {
         let messages = match self {
-            Self::Exchange => 4.0,
-            Self::Bibw => 2.0,
-            _ => 1.0,
+            Self::Exchange => 4,
+            Self::Bibw => 2,
+            Self::Alltoall => 2 * others(ranks),
+            _ => 1,
         };
-        messages * bytes as f64
+        messages as f64 * bytes as f64
     }
+
+    /// Whether each rank's clock counts, of which the slowest is the time; else
+    /// rank 0's is.
+    pub fn times_slowest(self) -> bool {
+        matches!(self, Self::Pingping | Self::Exchange | Self::Bibw | Self::Alltoall)
+    }
+}
+
+/// The ranks of a group but one.
+fn others(ranks: u32) -> usize {
+    // A group has 1024 ranks at most.
+    ranks.saturating_sub(1).max(1) as usize
 }
 
 impl std::str::FromStr for Pattern {

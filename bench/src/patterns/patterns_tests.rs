@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn every_pattern_is_found_by_its_name() {
-    assert_eq!(DEFINITIONS.len(), 10);
+    assert_eq!(DEFINITIONS.len(), 11);
     for definition in DEFINITIONS {
         assert_eq!(definition.name.parse(), Ok(definition.pattern));
         assert_eq!(definition.pattern.name(), definition.name);
@@ -19,14 +19,17 @@ fn times_are_those_of_the_field() {
     assert_eq!(Pattern::Pingping.usec(1.0, 10, 8), 100_000.0);
     assert_eq!(Pattern::Exchange.usec(1.0, 10, 8), 100_000.0);
     assert_eq!(Pattern::Bw.usec(1.0, 10, 8), 100_000.0 / 64.0);
-    assert_eq!(Pattern::Exchange.counted_bytes(8), 32.0);
-    assert_eq!(Pattern::Bibw.counted_bytes(8), 16.0);
+    assert_eq!(Pattern::Alltoall.usec(1.0, 10, 8), 100_000.0);
+    assert_eq!(Pattern::Exchange.counted_bytes(8, 2), 32.0);
+    assert_eq!(Pattern::Bibw.counted_bytes(8, 2), 16.0);
+    assert_eq!(Pattern::Alltoall.counted_bytes(8, 4), 48.0);
 }
 
 #[test]
 fn windows_are_bounded_in_bytes() {
-    assert_eq!(Pattern::Bw.window(0), 64);
-    assert_eq!(Pattern::Bw.window(1 << 20), 64);
-    assert_eq!(Pattern::Bw.window(16 << 20), 4);
-    assert_eq!(Pattern::Bibw.window(4 << 30), 1);
+    assert_eq!(Pattern::Bw.window(0, 2), 64);
+    assert_eq!(Pattern::Bw.window(1 << 20, 2), 64);
+    assert_eq!(Pattern::Bw.window(16 << 20, 2), 4);
+    assert_eq!(Pattern::Bibw.window(4 << 30, 2), 1);
+    assert_eq!(Pattern::Alltoall.window(8, 4), 3);
 }

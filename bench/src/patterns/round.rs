@@ -46,6 +46,7 @@ impl<L: Link, H: Handling> Round<'_, '_, '_, L, H> {
             Pattern::Exchange => self.exchange(iterations)?,
             Pattern::Bw => self.bw(iterations)?,
             Pattern::Bibw => self.bibw(iterations)?,
+            Pattern::Alltoall => self.alltoall(iterations)?,
         }
         let seconds = start.elapsed().as_secs_f64();
         slowest(self.link, seconds, pattern)
@@ -131,6 +132,30 @@ impl<L: Link, H: Handling> Round<'_, '_, '_, L, H> {
         Ok(())
     }
 
+    /// Each rank begins with its right neighbour and ends with its left one, so
+    /// that no rank is everybody's first.
+    fn alltoall(&mut self, iterations: u64) -> Result<(), LinkError> {
+        let (rank, ranks) = (self.link.rank(), self.link.ranks());
+        for number in 0..iterations {
+            let mut sends = Vec::new();
+            for (step, data) in (1..ranks).zip(self.outgoing.group()) {
+                self.handling.before_send(data, Message { source: rank, tag: DATA_TAG, number });
+                sends.push(Outgoing { to: (rank + step) % ranks, tag: DATA_TAG, data });
+            }
+            let mut receives = Vec::new();
+            for (step, data) in (1..ranks).zip(self.incoming.group()) {
+                self.handling.before_receive(data);
+                receives.push(Incoming { from: (rank + ranks - step) % ranks, tag: DATA_TAG, data });
+            }
+            self.link.transfer(&sends, &mut receives)?;
+            for receive in &receives {
+                let message = Message { source: receive.from, tag: DATA_TAG, number };
+                self.handling.after_receive(receive.data, message);
+            }
+        }
+        Ok(())
+    }
+
     fn bw(&mut self, iterations: u64) -> Result<(), LinkError> {
         let Some(partner) = self.partner() else { return Ok(()) };
         let mut answer = [0u8; 4];
@@ -183,7 +208,7 @@ impl<L: Link, H: Handling> Round<'_, '_, '_, L, H> {
 /// The seconds of the slowest rank, on rank 0. Where only rank 0's clock
 /// counts (half a round trip) nothing is exchanged.
 fn slowest<L: Link>(link: &mut L, seconds: f64, pattern: Pattern) -> Result<f64, LinkError> {
-    if !matches!(pattern, Pattern::Pingping | Pattern::Exchange | Pattern::Bibw) {
+    if !pattern.times_slowest() {
         return Ok(seconds);
     }
     if link.rank() != 0 {

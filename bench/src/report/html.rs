@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::plot::{DASHES, Quantity, SERIES_COLOURS, draw};
 use super::{Report, Series};
 use crate::engine::LeftOut;
+use crate::environment::Environment;
 use crate::error::BenchError;
 use crate::sizes::human;
 
@@ -50,23 +51,40 @@ impl Report {
     /// # Errors
     /// There is nothing to plot.
     pub fn to_html(&self) -> Result<String, BenchError> {
-        let mut page = String::new();
-        self.write(&mut page, &draw(self, Quantity::Throughput)?, &draw(self, Quantity::Time)?)
+        self.to_html_with("")
+    }
+
+    /// The same with a section more at its end.
+    ///
+    /// # Errors
+    /// There is nothing to plot.
+    pub fn to_html_with(&self, section: &str) -> Result<String, BenchError> {
+        let mut body = String::new();
+        self.write(&mut body, &draw(self, Quantity::Throughput)?, &draw(self, Quantity::Time)?)
             .map_err(|error| BenchError::Failure(format!("the report cannot be put together: {error}")))?;
-        Ok(page)
+        body.push_str(section);
+        Ok(page(
+            "lmt compare: every mechanism on this machine",
+            "Ping-pong between two processes: half the round trip, median of the repetitions, in which the \
+             mechanisms took turns.",
+            &self.environment,
+            &body,
+        ))
+    }
+
+    /// Throughput against size, as a section of a page.
+    ///
+    /// # Errors
+    /// There is nothing to plot.
+    pub(crate) fn throughput_section(&self, title: &str) -> Result<String, BenchError> {
+        let mut section = String::new();
+        let svg = draw(self, Quantity::Throughput)?;
+        self.write_plot(&mut section, title, &svg)
+            .map_err(|error| BenchError::Failure(format!("the report cannot be put together: {error}")))?;
+        Ok(section)
     }
 
     fn write(&self, page: &mut String, throughput: &str, time: &str) -> std::fmt::Result {
-        let title = "lmt compare: every mechanism on this machine";
-        write!(
-            page,
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-             content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n<style>{}{PAGE_STYLE}</style>\n\
-             </head>\n<body>\n<main>\n<h1>{title}</h1>\n<p>Ping-pong between two processes: half the round trip, \
-             median of the repetitions, in which the mechanisms took turns.</p>\n",
-            colours()
-        )?;
-        self.write_environment(page)?;
         self.write_mechanisms(page)?;
         self.write_crossovers(page)?;
         self.write_plot(page, "Throughput", throughput)?;
@@ -79,16 +97,6 @@ impl Report {
             );
             write_table(page, &self.limits, false)?;
         }
-        page.push_str("</main>\n</body>\n</html>\n");
-        Ok(())
-    }
-
-    fn write_environment(&self, page: &mut String) -> std::fmt::Result {
-        page.push_str("<dl>\n");
-        for (name, value) in self.environment.lines() {
-            writeln!(page, "<dt>{name}</dt><dd>{}</dd>", escaped(&value))?;
-        }
-        page.push_str("</dl>\n");
         Ok(())
     }
 
@@ -155,7 +163,7 @@ impl Report {
         }
         write!(
             page,
-            "</ul>\n{svg}\n<figcaption>Both axes are logarithmic. Vertical dashed lines: from here on the mechanism named \
+            "</ul>\n{svg}\n<figcaption>Both axes are logarithmic. Vertical dashed lines: from here on the one named \
              at the top is the fastest by more than 3 %.</figcaption>\n</figure>\n"
         )
     }
@@ -178,6 +186,19 @@ impl Report {
         }
         text
     }
+}
+
+/// A whole page: what is told of the run, and a body.
+pub(crate) fn page(title: &str, introduction: &str, environment: &Environment, body: &str) -> String {
+    let line = |(name, value): (&str, String)| format!("<dt>{name}</dt><dd>{}</dd>\n", escaped(&value));
+    let environment: String = environment.lines().into_iter().map(line).collect();
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n<style>{}{PAGE_STYLE}</style>\n\
+         </head>\n<body>\n<main>\n<h1>{title}</h1>\n<p>{introduction}</p>\n<dl>\n{environment}</dl>\n{body}</main>\n\
+         </body>\n</html>\n",
+        colours()
+    )
 }
 
 fn write_table(page: &mut String, all: &[Series], mark_best: bool) -> std::fmt::Result {

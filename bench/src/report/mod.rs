@@ -3,7 +3,7 @@
 mod html;
 mod plot;
 
-pub(crate) use html::{COLOUR_STYLE, PAGE_STYLE, colours, escaped};
+pub(crate) use html::{COLOUR_STYLE, PAGE_STYLE, colours, escaped, page};
 pub(crate) use plot::SERIES_COLOURS;
 
 use crate::engine::LeftOut;
@@ -74,8 +74,13 @@ impl Report {
         };
         let limits = series(rows.iter().filter(|row| row.pattern == LIMITS).filter(plotted));
         let mechanisms = series(rows.iter().filter(|row| row.pattern != LIMITS));
+        Self { left_out, ..Self::of_series(environment, mechanisms, limits) }
+    }
+
+    /// Lines as they are.
+    pub(crate) fn of_series(environment: Environment, mechanisms: Vec<Series>, limits: Vec<Series>) -> Self {
         let crossovers = crossovers(&mechanisms);
-        Self { environment, mechanisms, left_out, limits, crossovers }
+        Self { environment, mechanisms, left_out: Vec::new(), limits, crossovers }
     }
 
     /// The limits that the plots show: bare ping-pongs, the pipelines drawn
@@ -87,7 +92,8 @@ impl Report {
         let (pipelines, others): (Vec<&Series>, Vec<&Series>) = self
             .limits
             .iter()
-            .filter(|series| work(series).is_some_and(Work::is_round_trip))
+            // A line of no single method is drawn as it is.
+            .filter(|series| work(series).is_none_or(Work::is_round_trip))
             .partition(|series| matches!(work(series), Some(Work::Pipeline { .. })));
         let mut best: Vec<Point> =
             pipelines.iter().flat_map(|series| series.points.iter().copied()).collect();

@@ -1,5 +1,6 @@
 use super::*;
 use crate::job::Job;
+use crate::memory::Memory;
 use crate::patterns::Pattern;
 
 /// A mechanism with this latency (microseconds) and speed (MB/s).
@@ -25,6 +26,7 @@ fn rows(pattern: &str, series: &Series) -> Vec<Row> {
         mb_per_s: Some(point.mb_per_s),
         repetitions: 15,
         verified_messages: 2,
+        sender_percent: None,
         ratios: Vec::new(),
         details: None,
     };
@@ -40,6 +42,7 @@ fn made_up() -> Report {
         iterations: None,
         repetitions: 15,
         touch: false,
+        buffers: Memory::Private,
         rotation_bytes: None,
         verify: false,
         cpus: vec![0, 1],

@@ -7,13 +7,13 @@ use lmt::checkup::Host;
 use lmt_selector::calibration::{Course, CourseRules, Load, rules};
 use nix::unistd::Pid;
 
-use super::interrupt::Interrupt;
 use super::memory::{self, Rotation};
 use super::places::Setting;
 use super::plan::{self, Effort};
 use super::progress::Course as Shown;
 use super::rank::{Answer, Assignment, RANK_COMMAND, Turn, WayTurn};
 use crate::error::BenchError;
+use crate::interrupt::Interrupt;
 use crate::job::stride_bytes;
 use crate::processes::Processes;
 use crate::sizes::human;

@@ -1,7 +1,6 @@
 //! `lmt tune`: measures this machine, and writes what follows from it as a
 //! calibration.
 
-mod interrupt;
 mod machine;
 pub mod measuring;
 mod memory;
@@ -22,8 +21,8 @@ use lmt_selector::calibration::Provenance;
 use crate::cli::TuneArgs;
 use crate::engine::{Engine, LeftOut};
 use crate::error::BenchError;
+use crate::interrupt::Interrupt;
 use crate::processes::Word;
-use interrupt::Interrupt;
 use machine::Here;
 use measuring::{End, Measuring, Outcome, Task};
 use outputs::Outputs;
@@ -35,6 +34,12 @@ impl Word for Answer {
         matches!(self, Self::Failed { .. })
     }
 }
+
+/// Copies are measured where there is so much time for everything, in seconds:
+/// they take a tenth of it at most.
+const COPIES_FROM_S: u64 = 60;
+/// How they are.
+const COPIES: lmt_copy::Effort = lmt_copy::Effort::FULL;
 
 /// `lmt tune`.
 ///
@@ -60,6 +65,7 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
         effort,
         deadline: begin + Duration::from_secs(effort.time_s),
     };
+    let copy_routine = (effort.time_s >= COPIES_FROM_S).then(|| lmt_copy::measure(COPIES).0.to_string());
     let mut shown = progress::Course::new();
     let measured = Measuring::new(task, &interrupt, &mut shown).run();
     shown.end();
@@ -68,13 +74,19 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
         return Err(nothing(&interrupt, &output, effort));
     }
     let complete = matches!(outcome.end, End::Done | End::Deadline(_)) && outcome.whole_passes > 0;
+    let mut skipped = skipped(&here, settings.skipped, &ways.left_out, &outcome, effort);
+    if copy_routine.is_none() {
+        skipped.push(format!(
+            "by what bytes are copied: that is measured where there are {COPIES_FROM_S} s or more"
+        ));
+    }
     let provenance = Provenance {
         options: format!("{}in {} s", options(args), begin.elapsed().as_secs()),
         complete,
-        skipped: skipped(&here, settings.skipped, &ways.left_out, &outcome, effort),
+        skipped,
         ..here.provenance()
     };
-    outputs.write(provenance, &outcome)?;
+    outputs.write(provenance, &outcome, copy_routine)?;
     let kept = format!("what was measured by then is in {}", output.display());
     match (&outcome.end, interrupt.signal()) {
         (End::Interrupted, Some(signal)) => Err(BenchError::Interrupted {

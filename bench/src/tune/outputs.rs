@@ -54,10 +54,19 @@ impl Outputs {
     /// # Errors
     /// What was there cannot be kept, and is there still; or something cannot be
     /// written.
-    pub fn write(self, provenance: Provenance, outcome: &Outcome) -> Result<(), BenchError> {
+    pub fn write(
+        self,
+        provenance: Provenance,
+        outcome: &Outcome,
+        copy_routine: Option<String>,
+    ) -> Result<(), BenchError> {
         let of_courses = rules(&outcome.courses, &outcome.ways);
         let kept = keep(&self.previous, &self.output, provenance.complete)?;
         let calibration = Calibration::new(provenance, &outcome.courses, &outcome.ways);
+        let calibration = match copy_routine {
+            Some(copy_routine) => calibration.with_copy_routine(copy_routine),
+            None => calibration,
+        };
         self.file.write(&calibration.to_toml())?;
         let shown = Page { calibration: &calibration, measured: &outcome.courses, courses: &of_courses };
         self.page.write(&shown.to_html()?)?;

@@ -94,6 +94,9 @@ impl Summary<'_> {
                 writeln!(text, "  {run}")?;
             }
         }
+        if let Some(copy_routine) = &self.calibration.copy_routine {
+            writeln!(text, "copies within a process: {copy_routine}")?;
+        }
         let provenance = &self.calibration.provenance;
         if !provenance.skipped.is_empty() {
             writeln!(text, "not measured:")?;

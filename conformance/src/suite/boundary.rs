@@ -14,11 +14,12 @@ use lmt_core::buffer::{Access, Buffer, Segment};
 use lmt_core::engine::{Engine, OperationError, RequestId, SendMode, Source, Status, TagMatch};
 use lmt_core::mechanism::Lmt;
 use lmt_core::mechanisms::Mechanisms;
+use lmt_core::shared_buffer::{SharedBuffer, alloc_untaken};
 use nix::libc::c_void;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
-use super::data::byte_at;
+use super::data::{byte_at, in_shared_buffers};
 use super::link::Link;
 use super::pretender::Pretender;
 use super::wrapper::Wrapper;
@@ -31,10 +32,12 @@ const BEHIND: usize = 5 * MIB + 4097;
 /// So much of it before the boundary is moved by the mechanism under test.
 const BEFORE: usize = 4 * MIB - 11;
 /// The periods differ, and the first divides no power of two: bytes that went
-/// to a wrong place, for instance one cut to 31 bits, are the wrong bytes. The
-/// last [`INTO_PERIOD`] bytes are what is checked.
+/// to a wrong place, for instance one cut to 31 bits, are the wrong bytes. All
+/// that the mechanism moves fits the second once, since its parts may come in
+/// any order; that is what is checked.
 const OUT_PERIOD: usize = 6 * MIB;
-const INTO_PERIOD: usize = 8 * MIB;
+const INTO_PERIOD: usize = 10 * MIB;
+const _: () = assert!(BEFORE + BEHIND <= INTO_PERIOD);
 
 /// A range of addresses that shows one file over and over.
 struct Repeated {
@@ -113,6 +116,60 @@ pub fn past_2_gib<M: Lmt, F: Fn() -> M>(under: &Under<F>) {
     }
 }
 
+/// A side's memory: for mechanisms that copy shared buffers one such, of which
+/// only the end is touched.
+enum Long {
+    Repeated(Repeated),
+    Shared(SharedBuffer),
+}
+
+impl Long {
+    fn new(lent_bytes: usize, period: usize) -> Self {
+        if in_shared_buffers() {
+            return Self::Shared(alloc_untaken(lent_bytes).expect("there are addresses"));
+        }
+        Self::Repeated(Repeated::new(lent_bytes, period))
+    }
+
+    fn lend(&mut self, access: Access) -> Buffer {
+        match self {
+            Self::Repeated(repeated) => repeated.lend(access),
+            // SAFETY: the buffer lives until behind the operation, and nobody
+            // else uses it.
+            Self::Shared(memory) => unsafe { Buffer::new(&[Segment::of_mut(memory)], access) }
+                .expect("it lies in the address space"),
+        }
+    }
+
+    /// Puts the message in, as far as the mechanism under test moves it.
+    fn fill(&mut self, seed: u64) {
+        match self {
+            Self::Repeated(out) => {
+                let content: Vec<u8> = (0..OUT_PERIOD).map(|at| byte_at(seed, at as u64)).collect();
+                out.file.write_all_at(&content, 0).expect("there is memory");
+            }
+            Self::Shared(memory) => {
+                for offset in memory.len() - BEHIND - BEFORE..memory.len() {
+                    memory[offset] = byte_at(seed, (offset % OUT_PERIOD) as u64);
+                }
+            }
+        }
+    }
+
+    /// Checks that the end of the message is there.
+    fn check_end(&self, seed: u64) {
+        let expected = |offset: usize| byte_at(seed, (offset % OUT_PERIOD) as u64);
+        match self {
+            Self::Repeated(into) => check_end(into, expected),
+            Self::Shared(memory) => {
+                for offset in memory.len() - BEHIND - BEFORE..memory.len() {
+                    assert_eq!(memory[offset], expected(offset), "byte {offset}");
+                }
+            }
+        }
+    }
+}
+
 /// One operation with a buffer of the test's own.
 fn begin_and_wait(
     endpoint: &Endpoint,
@@ -131,16 +188,15 @@ fn over(link: &Link<'_>, boundary: usize) {
     let (bytes, seed) = (boundary + BEHIND, link.next_seed());
     let (endpoint, other) = (&link.endpoint, link.other());
     let status = if link.rank() == 0 {
-        let out = Repeated::new(bytes, OUT_PERIOD);
-        let content: Vec<u8> = (0..OUT_PERIOD).map(|at| byte_at(seed, at as u64)).collect();
-        out.file.write_all_at(&content, 0).expect("there is memory");
+        let mut out = Long::new(bytes, OUT_PERIOD);
+        out.fill(seed);
         let buffer = out.lend(Access::Read);
         begin_and_wait(endpoint, |engine| engine.send(other, seed, buffer, SendMode::Standard))
     } else {
-        let into = Repeated::new(bytes, INTO_PERIOD);
+        let mut into = Long::new(bytes, INTO_PERIOD);
         let (source, tags, buffer) = (Source::Peer(other), TagMatch::exactly(seed), into.lend(Access::Write));
         let status = begin_and_wait(endpoint, |engine| engine.receive(source, tags, buffer));
-        check_end(seed, &into);
+        into.check_end(seed);
         status
     };
     assert_eq!(status.bytes, bytes as u64);
@@ -148,11 +204,10 @@ fn over(link: &Link<'_>, boundary: usize) {
 }
 
 /// Checks that the file holds the end of the message.
-fn check_end(seed: u64, into: &Repeated) {
+fn check_end(into: &Repeated, expected: impl Fn(usize) -> u8) {
     let mut content = vec![0; INTO_PERIOD];
     into.file.read_exact_at(&mut content, 0).expect("it is as long");
-    for offset in into.lent_bytes - INTO_PERIOD..into.lent_bytes {
-        let expected = byte_at(seed, (offset % OUT_PERIOD) as u64);
-        assert_eq!(content[offset % INTO_PERIOD], expected, "byte {offset}");
+    for offset in into.lent_bytes - (BEFORE + BEHIND)..into.lent_bytes {
+        assert_eq!(content[offset % INTO_PERIOD], expected(offset), "byte {offset}");
     }
 }

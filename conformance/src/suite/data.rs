@@ -2,7 +2,11 @@
 //! guard bytes around them.
 
 use std::io::{IoSlice, IoSliceMut};
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lmt_core::mechanism::Reach;
+use lmt_core::shared_buffer::{SharedBuffer, alloc};
 
 /// What stands where nothing may be written, and where a message is still to
 /// arrive.
@@ -36,9 +40,61 @@ impl Random {
     }
 }
 
+/// Whether messages of this process are in shared buffers.
+static IN_SHARED_BUFFERS: AtomicBool = AtomicBool::new(false);
+
+/// From now on messages are in the memory that a mechanism of this reach copies.
+pub(super) fn fit(reach: Reach) {
+    // Relaxed: one thread sets up what it uses itself.
+    IN_SHARED_BUFFERS.store(reach == Reach::SharedBuffers, Ordering::Relaxed);
+}
+
+/// Whether messages are in shared buffers.
+pub(super) fn in_shared_buffers() -> bool {
+    // Relaxed: see `fit`.
+    IN_SHARED_BUFFERS.load(Ordering::Relaxed)
+}
+
+/// Memory of the kind that the mechanism copies.
+enum Memory {
+    Private(Vec<u8>),
+    Shared(SharedBuffer),
+}
+
+impl Memory {
+    fn poisoned(bytes: usize) -> Self {
+        if !in_shared_buffers() {
+            return Self::Private(vec![POISON; bytes]);
+        }
+        let mut memory = alloc(bytes).expect("there is memory for a message");
+        memory.fill(POISON);
+        Self::Shared(memory)
+    }
+}
+
+impl Deref for Memory {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Private(memory) => memory,
+            Self::Shared(memory) => memory,
+        }
+    }
+}
+
+impl DerefMut for Memory {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Private(memory) => memory,
+            Self::Shared(memory) => memory,
+        }
+    }
+}
+
 /// Memory for one message, in pieces. All of it is poisoned at first.
 pub(super) struct Scattered {
-    memory: Vec<u8>,
+    memory: Memory,
     /// In order, and apart.
     pieces: Vec<Range<usize>>,
 }
@@ -54,7 +110,7 @@ impl Scattered {
             pieces.push(at..at + length);
             at += length + gap();
         }
-        let memory = vec![POISON; at + GUARD_BYTES + PAGE_BYTES];
+        let memory = Memory::poisoned(at + GUARD_BYTES + PAGE_BYTES);
         let to_page = memory.as_ptr().addr().next_multiple_of(PAGE_BYTES) - memory.as_ptr().addr();
         for piece in &mut pieces {
             *piece = piece.start + to_page..piece.end + to_page;
@@ -117,7 +173,7 @@ impl Scattered {
 
     pub fn slices_mut(&mut self) -> Vec<IoSliceMut<'_>> {
         let mut slices = Vec::with_capacity(self.pieces.len());
-        let (mut rest, mut at) = (self.memory.as_mut_slice(), 0);
+        let (mut rest, mut at) = (&mut *self.memory, 0);
         for piece in &self.pieces {
             let (_, from) = rest.split_at_mut(piece.start - at);
             let (slice, behind) = from.split_at_mut(piece.len());

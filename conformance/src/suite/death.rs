@@ -37,7 +37,9 @@ type Place = (Call, u32);
 /// The calls that `role` gets in `model`, and some of them in the middle.
 fn places(role: Role, model: Model) -> &'static [Place] {
     let active = match (role, model) {
-        (Role::Receiver, Model::Get) | (Role::Sender, Model::Put) | (_, Model::Cooperative) => true,
+        (Role::Receiver, Model::Get)
+        | (Role::Sender, Model::Put)
+        | (_, Model::Cooperative | Model::Both | Model::Stream) => true,
         (Role::Receiver, Model::Put) | (Role::Sender, Model::Get) => false,
     };
     if active {

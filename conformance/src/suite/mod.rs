@@ -69,6 +69,7 @@ impl<M: Lmt, F: Fn() -> M> Under<F> {
     /// The mechanism that `make` makes, in the test of this name
     /// ([`crate::test_name!`]).
     pub fn new(test: &'static str, make: F) -> Self {
+        data::fit(make().reach());
         Self { test, make }
     }
 

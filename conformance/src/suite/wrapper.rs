@@ -34,6 +34,8 @@ const fn just(model: Model) -> &'static [Model] {
         Model::Get => &[Model::Get],
         Model::Put => &[Model::Put],
         Model::Cooperative => &[Model::Cooperative],
+        Model::Both => &[Model::Both],
+        Model::Stream => &[Model::Stream],
     }
 }
 
@@ -119,12 +121,24 @@ impl<M: Lmt> Lmt for Wrapper<M> {
         Ok(step)
     }
 
+    fn leave(&mut self, peer: &mut M::Peer, transfer: &mut Self::Transfer) -> bool {
+        self.inner.leave(peer, &mut transfer.inner)
+    }
+
+    fn copied_by_peer(&self, transfer: &Self::Transfer) -> u64 {
+        self.inner.copied_by_peer(&transfer.inner)
+    }
+
     fn parcel(&mut self, peer: &mut M::Peer) -> Option<Hello> {
         self.inner.parcel(peer)
     }
 
     fn take_parcel(&mut self, peer: &mut M::Peer, parcel: Hello) {
         self.inner.take_parcel(peer, parcel);
+    }
+
+    fn forget_peer(&mut self, peer: M::Peer) {
+        self.inner.forget_peer(peer);
     }
 
     fn take_bell(&mut self, bell: &Bell) {

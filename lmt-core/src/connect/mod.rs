@@ -57,6 +57,8 @@ mod poller;
 mod probe_area;
 mod socket;
 mod sys;
+#[cfg(test)]
+pub(crate) use sys::pidfd_open;
 mod users;
 mod wire;
 pub mod yama;

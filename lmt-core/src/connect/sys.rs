@@ -118,7 +118,7 @@ pub(super) fn peer_pidfd(socket: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
 }
 
 /// A pidfd of the process that has this pid now (pidfd_open(2)).
-pub(super) fn pidfd_open(pid: i32) -> Result<OwnedFd, Errno> {
+pub(crate) fn pidfd_open(pid: i32) -> Result<OwnedFd, Errno> {
     // SAFETY: pidfd_open takes two integers and touches no memory of ours.
     let answer = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     let raw = Errno::result(answer)? as RawFd;

@@ -36,6 +36,7 @@ impl Inner {
         let message = Message {
             bytes: buffer.total_bytes(),
             contiguous: buffer.is_contiguous(),
+            shared: self.transfers.shared_ends(key, &buffer),
             hints,
             readers: self.transfers.other_readers(key),
         };

@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::connect::Connector;
 use crate::cpu_set::CpuSet;
 use crate::engine::requests::{OperationError, PeerId, Request, RequestId, Requests, State, Status, Waiting};
-use crate::engine::{CreateError, check_config};
+use crate::engine::{CreateError, check_config, install_copier};
 use crate::error::PeerError;
 use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
@@ -135,6 +135,7 @@ impl Door {
         policy: Box<dyn Policy>,
     ) -> Result<Self, CreateError> {
         check_config(&config, &mechanisms)?;
+        install_copier(&config);
         if let Some(names) = &config.mechanisms {
             mechanisms.restrict(names);
         }
@@ -408,7 +409,9 @@ impl Door {
             None => self.look_at_sockets(),
         }
         let quota_bytes = self.inner.config.quota_bytes;
-        let mut moved = self.inner.transfers.step(quota_bytes);
+        // First the packets: a peer that is to help is not to wait for a copy.
+        let mut moved = self.inner.flush(port);
+        moved |= self.inner.transfers.step(quota_bytes);
         self.inner.settle();
         moved |= self.inner.transfers.is_faulting() && self.inner.transfers.fault_in();
         if self.inner.transfers.standings().has_parcels() {

@@ -24,13 +24,18 @@ impl Traffic {
         let message = Message {
             bytes: buffer.total_bytes(),
             contiguous: buffer.is_contiguous(),
+            shared: self.transfers.shared_ends(key, buffer),
             hints,
             readers: self.transfers.other_readers(key),
         };
+        if !self.adaptive.is_on() {
+            let mechanisms = self.transfers.standings();
+            return Route::Announced(*self.selection.candidates(key, mechanisms, &self.config, &message));
+        }
         let looked = self.selection.look(key, self.transfers.standings(), &self.config, &message);
         let has_cells = looked.has_cells && self.has_room_to_try(key, message.bytes);
         let ways = Ways { candidates: &looked.candidates, alternatives: looked.alternatives, has_cells };
-        if !self.adaptive.is_on() || !ways.are_several() {
+        if !ways.are_several() {
             return Route::Announced(looked.candidates);
         }
         match self.adaptive.way(&self.question(key, &message, &looked, ways)) {

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
 
+use lmt_copy::Plan;
+
 use super::peer::EagerCounters;
 use super::requests::Requests;
 use super::store::Store;
@@ -87,6 +89,20 @@ pub(crate) fn check_config(config: &Config, mechanisms: &Mechanisms) -> Result<(
     config.mechanisms.iter().flatten().try_for_each(|name| check_way(name, &profiles))
 }
 
+/// Has this process copy as its first endpoint is configured. What a later one
+/// asks for otherwise is only remarked on: copies are the process's, and every
+/// routine copies the same bytes.
+pub(crate) fn install_copier(config: &Config) {
+    // The configuration was checked; what means nothing is as if it were auto.
+    let plan = config.copy_routine.parse().unwrap_or(Plan::Auto);
+    if plan == Plan::Auto && lmt_copy::installed().is_some() {
+        return;
+    }
+    if let Err(error) = lmt_copy::install(plan.copier()) {
+        tracing::warn!(copy_routine = config.copy_routine, "{error}; the key copy_routine is left out");
+    }
+}
+
 /// Checks that there is the way that a name means.
 fn check_way(name: &str, profiles: &[Profile]) -> Result<(), CreateError> {
     let meant: Vec<&Profile> = profiles.iter().filter(|profile| is_meant(name, profile.name)).collect();
@@ -140,6 +156,7 @@ impl Traffic {
             selection,
             eager: EagerCounters::default(),
             events: 0,
+            in_pieces: false,
             crowded: false,
             adaptive: Adaptive::new(config.adapt),
             clock: Clock::new(),

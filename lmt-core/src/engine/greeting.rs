@@ -22,6 +22,8 @@ struct Head {
     unexpected_max_bytes: U64<LE>,
     /// Where this process may run.
     cpus: [u8; CpuSet::BYTES],
+    /// 1 when a fast box's descriptor follows the first three.
+    boxed: u8,
 }
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned, Clone, Copy)]
@@ -50,6 +52,8 @@ pub(crate) struct Greeting {
     pub doorbell: OwnedFd,
     /// The table of regions.
     pub regions: OwnedFd,
+    /// The receiver's fast box, if it gets one.
+    pub fast_box: Option<OwnedFd>,
     pub hellos: Vec<(MechanismTag, Hello)>,
 }
 
@@ -65,9 +69,11 @@ impl Greeting {
             index: self.index.into(),
             unexpected_max_bytes: self.unexpected_max_bytes.into(),
             cpus: *self.cpus.as_bytes(),
+            boxed: self.fast_box.is_some().into(),
         };
         let mut bytes = head.as_bytes().to_vec();
         let mut descriptors = vec![self.inbox, self.doorbell, self.regions];
+        descriptors.extend(self.fast_box);
         encode_hellos(self.hellos, &mut bytes, &mut descriptors);
         (bytes, descriptors)
     }
@@ -82,6 +88,10 @@ impl Greeting {
         else {
             return Err(missing);
         };
+        let fast_box = match head.boxed {
+            0 => None,
+            _ => Some(descriptors.next().ok_or(Malformed("a descriptor is missing"))?),
+        };
         Ok(Self {
             index: head.index.get(),
             unexpected_max_bytes: head.unexpected_max_bytes.get(),
@@ -89,6 +99,7 @@ impl Greeting {
             inbox,
             doorbell,
             regions,
+            fast_box,
             hellos: decode_hellos(rest, &mut descriptors)?,
         })
     }

@@ -44,19 +44,36 @@ impl Traffic {
             inbox: copy(self.inbox_fd.as_fd())?,
             doorbell: copy(self.doorbell.as_fd())?,
             regions: copy(self.regions.descriptor().as_fd())?,
+            fast_box: inbox.open_box(key as u16),
             hellos: self.transfers.mechanisms().hellos(),
         };
         let (bytes, descriptors) = greeting.encode();
         Ok(connect::Greeting { bytes, descriptors })
     }
 
-    fn meet(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, String> {
+    fn meet(
+        &mut self,
+        facts: &PeerFacts,
+        greeting: connect::Greeting,
+        own_inbox: &InboxReceiver,
+    ) -> Result<Vec<u8>, String> {
         let greeting = Greeting::decode(&greeting.bytes, greeting.descriptors).map_err(|e| e.to_string())?;
         let key = *self.by_id.get(&facts.id).ok_or("it has not been greeted")?;
-        let inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
+        let mut inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
+        if let Some(fast_box) = greeting.fast_box {
+            inbox.use_box(fast_box).map_err(|e| e.to_string())?;
+        }
         let table = RemoteTable::attach(greeting.regions, facts.id).map_err(|e| e.to_string())?;
         let report = self.transfers.mechanisms().probe(key, facts, greeting.hellos);
-        let max_cells = (inbox.geometry().usable_cells() as u64 / 2).max(1);
+        // A fast box knows by itself when it is full, and is nobody else's.
+        let max_cells = match inbox.has_box() {
+            true => u64::MAX,
+            false => (inbox.geometry().usable_cells() as u64 / 2).max(1),
+        };
+        let tell_cells = match own_inbox.has_box(key as u16) {
+            true => u64::MAX,
+            false => u64::from(self.config.inbox_cells / 16).clamp(1, 16),
+        };
         self.peers[key as usize].connection = Connection::Met(Box::new(Link {
             inbox,
             doorbell: greeting.doorbell,
@@ -69,7 +86,7 @@ impl Traffic {
             max_bytes: greeting.unexpected_max_bytes,
             drained: Credit::default(),
             told: Credit::default(),
-            tell_cells: u64::from(self.config.inbox_cells / 16).clamp(1, 16),
+            tell_cells,
             tell_bytes: (self.config.unexpected_max_bytes / 8).min(1 << 17),
             in_owing: false,
         }));
@@ -166,6 +183,7 @@ impl Reception<'_> {
             }
         }
         self.inbox.clear_credit(key as u16);
+        self.inbox.close_box(key as u16);
         traffic.peers[key as usize].may_write = may_write;
         traffic.bury(key, error);
         let peer = &traffic.peers[key as usize];
@@ -183,7 +201,7 @@ impl Handler for Reception<'_> {
     fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, String> {
         // What came over an earlier attempt is accounted to that.
         self.traffic.drain(self.inbox);
-        self.traffic.meet(facts, greeting)
+        self.traffic.meet(facts, greeting, self.inbox)
     }
 
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {

@@ -58,6 +58,7 @@ impl Fakes {
             inbox: copy(self.inbox.as_fd()),
             doorbell: copy(self.doorbell.as_fd()),
             regions: copy(table.descriptor().as_fd()),
+            fast_box: None,
             hellos: Vec::new(),
         };
         let (bytes, descriptors) = greeting.encode();

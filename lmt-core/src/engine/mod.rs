@@ -7,6 +7,7 @@
 
 mod adapting;
 mod create;
+mod direct;
 mod doorbell;
 pub(crate) mod greeting;
 mod handshake;
@@ -25,7 +26,8 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 pub use create::CreateError;
-pub(crate) use create::check_config;
+pub(crate) use create::{check_config, install_copier};
+pub use direct::{Begun, Direct};
 pub use outgoing::{SendMode, SendOptions};
 pub use peer::EagerCounters;
 use receiving::Discards;
@@ -97,11 +99,13 @@ impl Engine {
         policy: Box<dyn Policy>,
     ) -> Result<Self, CreateError> {
         check_config(&config, &mechanisms)?;
+        install_copier(&config);
         if let Some(names) = &config.mechanisms {
             mechanisms.restrict(names);
         }
         let geometry = Geometry::new(config.inbox_cells, config.cell_bytes, config.max_peers)?;
-        let (inbox, inbox_fd) = InboxReceiver::create(geometry)?;
+        let (mut inbox, inbox_fd) = InboxReceiver::create(geometry)?;
+        inbox.allow_boxes(config.fast_boxes as usize);
         let system = |what, advice| move |source| CreateError::System { what, source, advice };
         let doorbell =
             doorbell::create().map_err(system("eventfd", "raise the limit on open files (ulimit -n)"))?;
@@ -224,6 +228,7 @@ impl Engine {
         }
         self.connector.goodbye(id);
         self.traffic.drain(&mut self.inbox);
+        self.inbox.close_box(key as u16);
         self.traffic.remove(key);
         Ok(())
     }
@@ -336,7 +341,7 @@ impl Engine {
         if let Some(result) = self.traffic.requests.take_result(request) {
             return Some(result);
         }
-        if let Err(error) = self.progress() {
+        if let Err(error) = self.progress_thoroughly() {
             return Some(Err(error));
         }
         self.traffic.requests.take_result(request)

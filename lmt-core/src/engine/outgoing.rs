@@ -130,6 +130,7 @@ impl Traffic {
         let message = Message {
             bytes: buffer.total_bytes(),
             contiguous: buffer.is_contiguous(),
+            shared: self.transfers.shared_ends(key, buffer),
             hints,
             readers: self.transfers.other_readers(key),
         };
@@ -384,7 +385,8 @@ impl Traffic {
                 _ => (kind::MORE, 0),
             };
             let payload = Payload::Part(buffer, sent_bytes..sent_bytes + bytes);
-            if link.write(Envelope { kind, aux, tag }, payload, charge).is_err() {
+            let last = sent_bytes + bytes == total;
+            if link.write_piece(Envelope { kind, aux, tag }, payload, charge, last).is_err() {
                 return Written::Part(sent_bytes);
             }
             sent_bytes += bytes;
@@ -482,7 +484,7 @@ impl super::peer::Link {
     /// Whether the peer has room for so many unexpected bytes; as
     /// [`Self::may_write`].
     #[inline]
-    fn may_keep(&mut self, charge_bytes: u64, credits: &InboxReceiver, key: PeerKey) -> bool {
+    pub(super) fn may_keep(&mut self, charge_bytes: u64, credits: &InboxReceiver, key: PeerKey) -> bool {
         if self.has_bytes(charge_bytes) {
             return true;
         }
@@ -503,7 +505,19 @@ impl super::peer::Link {
         payload: Payload<'_>,
         charge_bytes: u64,
     ) -> Result<(), SendError> {
-        let sent = match self.inbox.send(envelope, payload) {
+        self.write_piece(envelope, payload, charge_bytes, true)
+    }
+
+    /// The same; unless it is the `last` of a message the peer may sleep on.
+    #[inline]
+    pub(super) fn write_piece(
+        &mut self,
+        envelope: Envelope,
+        payload: Payload<'_>,
+        charge_bytes: u64,
+        last: bool,
+    ) -> Result<(), SendError> {
+        let sent = match self.inbox.send_piece(envelope, payload, last) {
             Ok(sent) => sent,
             Err(error) => {
                 // A sleeping receiver must be woken to make room.

@@ -79,30 +79,38 @@ pub(crate) struct Link {
 
 impl Link {
     /// Whether the peer's inbox may hold one more cell of this process's.
+    #[inline]
     pub fn has_cell(&self) -> bool {
         self.sent.drained_cells.wrapping_sub(self.returned.drained_cells) < self.max_cells
     }
 
     /// Whether the peer keeps `charge_bytes` more if nothing matches them. A
     /// single message may always go when nothing else is outstanding.
+    #[inline]
     pub fn has_bytes(&self, charge_bytes: u64) -> bool {
         let bytes = self.sent.released_bytes.wrapping_sub(self.returned.released_bytes);
         bytes == 0 || bytes.saturating_add(charge_bytes) <= self.max_bytes
     }
 
     /// What a message of `total_bytes` in cells of `cell_bytes` is charged.
+    #[inline]
     pub fn charge_of(total_bytes: u64, cell_bytes: u64) -> u64 {
-        total_bytes + total_bytes.div_ceil(cell_bytes).max(1) * OVERHEAD_BYTES
+        // Without a division for the shortest.
+        let cells = if total_bytes <= cell_bytes { 1 } else { total_bytes.div_ceil(cell_bytes) };
+        total_bytes + cells * OVERHEAD_BYTES
     }
 
     /// Bytes of one cell, when this process has cells of `own_cell_bytes`; the
-    /// peer may have smaller ones.
+    /// peer may have smaller ones. Those of a fast box are all the same.
+    #[inline]
     pub fn cell_bytes(&self, own_cell_bytes: u32) -> u64 {
-        (self.inbox.geometry().cell_bytes() as u64).min(own_cell_bytes.into())
+        let most_bytes = self.inbox.most_bytes() as u64;
+        if self.inbox.has_box() { most_bytes } else { most_bytes.min(own_cell_bytes.into()) }
     }
 
     /// Whether enough was drained to be worth telling the peer of: an eighth
     /// of what it may have outstanding, so that it does not stand still.
+    #[inline]
     pub fn owes_much(&self) -> bool {
         let cells = self.drained.drained_cells.wrapping_sub(self.told.drained_cells);
         let bytes = self.drained.released_bytes.wrapping_sub(self.told.released_bytes);
@@ -115,6 +123,7 @@ impl Link {
     }
 
     /// Tells the peer what was drained and released: a store into its memory.
+    #[inline]
     pub fn pay(&mut self) {
         self.inbox.store_credit(self.drained);
         self.told = self.drained;

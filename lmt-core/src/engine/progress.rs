@@ -53,13 +53,31 @@ impl Engine {
     #[cold]
     fn poll_after_report(&mut self) -> bool {
         self.look_at_sockets();
-        match self.inbox.poll() {
+        match self.inbox.poll_thoroughly() {
             Some(delivery) => {
                 self.traffic.deliver(delivery);
                 true
             }
             None => false,
         }
+    }
+
+    /// Takes what is there, also from fast boxes at which not every poll looks:
+    /// for those who ask once what has come.
+    pub(super) fn progress_thoroughly(&mut self) -> Result<bool, OperationError> {
+        let mut moved = self.progress()?;
+        for _ in 0..Self::BATCH {
+            match self.inbox.poll_thoroughly() {
+                Some(delivery) if self.traffic.is_met(delivery.sender()) => {
+                    std::mem::forget(delivery);
+                    return Ok(moved);
+                }
+                Some(delivery) => self.traffic.deliver(delivery),
+                None => break,
+            }
+            moved = true;
+        }
+        Ok(moved | self.advance())
     }
 
     /// Copies and writes.
@@ -69,6 +87,11 @@ impl Engine {
         let mut moved = false;
         traffic.settle();
         if traffic.transfers.is_active() {
+            // First the packets: a peer that is to help with what is copied
+            // below is not to wait for the copy.
+            if !traffic.busy.is_empty() {
+                moved |= traffic.flush_all(&self.inbox);
+            }
             let quota_bytes = traffic.config.quota_bytes;
             moved |= traffic.transfers.step(quota_bytes);
             traffic.settle();

@@ -153,7 +153,7 @@ impl Engine {
     /// # Errors
     /// The peer is unknown, or this is a forked child.
     pub fn probe(&mut self, source: Source, tags: TagMatch) -> Result<Option<Status>, OperationError> {
-        self.progress()?;
+        self.progress_thoroughly()?;
         let wanted = self.pattern(source, tags)?;
         let Traffic { matcher, requests, .. } = &mut self.traffic;
         let found = matcher.peek(wanted);
@@ -171,7 +171,7 @@ impl Engine {
         source: Source,
         tags: TagMatch,
     ) -> Result<Option<Message>, OperationError> {
-        self.progress()?;
+        self.progress_thoroughly()?;
         let wanted = self.pattern(source, tags)?;
         let traffic = &mut self.traffic;
         match traffic.matcher.peek(wanted) {
@@ -256,7 +256,8 @@ impl Engine {
     }
 
     /// What a receive or a probe accepts.
-    fn pattern(&self, source: Source, tags: TagMatch) -> Result<Pattern, OperationError> {
+    #[inline]
+    pub(super) fn pattern(&self, source: Source, tags: TagMatch) -> Result<Pattern, OperationError> {
         let source = match source {
             Source::Any => None,
             Source::Peer(peer) => Some(self.traffic.key_named(peer)?),

@@ -102,6 +102,9 @@ pub(crate) struct Traffic {
     pub synchronous: HashSet<RequestId>,
     /// Cells taken and connections ended so far: whether something has happened.
     pub events: u64,
+    /// The cell taken last was a piece of a message whose next piece is about to
+    /// come.
+    pub in_pieces: bool,
     /// Whether processes outnumber the CPUs they may use.
     pub crowded: bool,
     /// This endpoint's declared memory.
@@ -229,7 +232,7 @@ impl Traffic {
 
     /// Counts a message that was received out of cells.
     #[inline]
-    fn count_eager_arrival(&mut self, key: PeerKey, bytes: u64) {
+    pub(super) fn count_eager_arrival(&mut self, key: PeerKey, bytes: u64) {
         self.eager.received.count(bytes);
         if let Some(peer) = self.peers.get_mut(key as usize) {
             peer.eager.received.count(bytes);
@@ -335,6 +338,7 @@ impl Traffic {
     /// A further part, which goes where the first went.
     fn more(&mut self, key: PeerKey, delivery: &Delivery<'_>, charge_bytes: u64) {
         let Some(assembly) = &mut self.peers[key as usize].assembly else { return };
+        self.in_pieces = true;
         assembly.charge_bytes += charge_bytes;
         let offset = assembly.arrived_bytes;
         if delivery.bytes() as u64 > assembly.total_bytes - offset {
@@ -359,6 +363,7 @@ impl Traffic {
 
     /// The last part of a message of several cells is here.
     fn assembled(&mut self, key: PeerKey) {
+        self.in_pieces = false;
         let Some(assembly) = self.peers[key as usize].assembly.take() else { return };
         let (tag, total, charge_bytes) = (assembly.tag, assembly.total_bytes, assembly.charge_bytes);
         match assembly.target {

@@ -124,14 +124,30 @@ impl Engine {
         }
     }
 
-    /// One turn of a wait: like `progress`, but at most one cell.
+    /// One turn of a wait: like `progress`, but at most one message.
     #[inline]
     fn turn(&mut self) -> Result<bool, OperationError> {
         self.check_fork()?;
+        self.traffic.in_pieces = false;
         let mut moved = self.poll_inbox();
+        if self.traffic.in_pieces {
+            self.poll_pieces();
+        }
         moved |= self.advance();
         self.after(moved, Self::CLOCK_EVERY);
         Ok(moved)
+    }
+
+    /// Takes the rest of a message of several cells while its sender writes it.
+    fn poll_pieces(&mut self) {
+        for _ in 0..LOOKS_A_BATCH {
+            if !self.traffic.in_pieces {
+                return;
+            }
+            if !self.poll_inbox() {
+                std::hint::spin_loop();
+            }
+        }
     }
 
     /// Spins, yields or sleeps, by how long nothing has happened. Returns
@@ -183,7 +199,8 @@ impl Engine {
 
     /// Where processes outnumber cores, spinning keeps the peer from running,
     /// or uses up the time slice that is wanted when the message is there.
-    fn spins_and_yields(&self) -> (u32, u32) {
+    #[inline]
+    pub(super) fn spins_and_yields(&self) -> (u32, u32) {
         let config = &self.traffic.config;
         if self.traffic.crowded || self.shared_waits > 0 {
             (config.spins.min(20), config.yields.min(4))
@@ -200,6 +217,11 @@ impl Engine {
     pub fn prepare_to_sleep(&mut self) -> Result<bool, OperationError> {
         self.check_fork()?;
         self.traffic.pay_all();
+        if self.traffic.transfers.is_active() {
+            // Who sleeps is woken by packets only.
+            self.traffic.transfers.rest();
+            self.traffic.settle();
+        }
         if self.inbox.prepare_sleep() {
             return Ok(true);
         }

@@ -14,6 +14,8 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use lmt_copy::Distance;
+
 use super::ring::{LINE_WORDS, Line, Ring};
 use crate::buffer::Buffer;
 use crate::error::MemoryShort;
@@ -329,7 +331,7 @@ impl InboxMemory {
         // process does not overlap the mapping, which is reached by raw
         // pointers only. Others do not touch a claimed cell; if a misbehaving
         // peer does, the message's bytes are wrong and nothing else.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, length) };
+        unsafe { lmt_copy::copy_toward(target, bytes.as_ptr(), length, Distance::Peer) };
     }
 
     /// The same from a buffer's bytes `range`.
@@ -338,7 +340,7 @@ impl InboxMemory {
         let (target, room) = self.cell(slot, 0);
         let length = range.end.saturating_sub(range.start).min(room as u64) as usize;
         // SAFETY: `target` has `room >= length` writable bytes, see `write_cell`.
-        unsafe { buffer.read_raw(range.start, target, length) };
+        unsafe { buffer.read_raw(range.start, target, length, Distance::Peer) };
     }
 
     /// Copies the first bytes of a published cell that is not consumed yet.
@@ -348,7 +350,7 @@ impl InboxMemory {
         let length = target.len().min(room);
         // SAFETY: `length` bytes are in the cell and in `target`, which do not
         // overlap (see `write_cell`); the sender wrote them before it published.
-        unsafe { std::ptr::copy_nonoverlapping(source, target.as_mut_ptr(), length) };
+        unsafe { lmt_copy::copy_nonoverlapping(target.as_mut_ptr(), source, length) };
     }
 
     /// The same, `bytes` of them, to a buffer from its byte `offset` on;

@@ -10,6 +10,7 @@
 //! - `ring` and `drain`: the algorithm, senders' and receiver's half. They
 //!   know no memory but the words they are given, so that loom runs them.
 //! - `layout`: where the words are in shared memory.
+//! - `fast_box`: rings of their own for the first few senders, beside the queue.
 //! - [`InboxSender`] and [`InboxReceiver`]: the two ends.
 //!
 //! What arrives through an [`InboxReceiver`] is checked as far as the inbox
@@ -17,6 +18,7 @@
 //! layer above to doubt.
 
 pub(crate) mod drain;
+mod fast_box;
 pub(crate) mod ring;
 pub(crate) mod words;
 

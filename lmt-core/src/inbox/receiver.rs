@@ -1,32 +1,44 @@
 //! The receiving end of the own inbox.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::drain::{Arrival, Drain};
+use super::fast_box::{Boxes, PIECE_BYTES};
 use super::layout::{Credit, Geometry, HEADER_WORDS, INLINE_BYTES, InboxMemory};
 use super::ring::{LINE_WORDS, Ring};
 use crate::buffer::Buffer;
 use crate::error::MemoryShort;
 
-const INLINE_WORDS: usize = LINE_WORDS - HEADER_WORDS;
+pub(super) const INLINE_WORDS: usize = LINE_WORDS - HEADER_WORDS;
 
-/// Takes messages out of the own inbox. For one thread at a time.
+/// Takes messages out of the own inbox, and out of the fast boxes beside it.
+/// For one thread at a time.
 #[derive(Debug)]
 pub struct InboxReceiver {
     memory: InboxMemory,
     drain: Drain,
+    boxes: Boxes,
     malformed_messages: u64,
 }
 
-/// What a line says, copied and checked.
+/// A copy of what a line says.
 #[derive(Clone, Copy, Debug)]
-struct Message {
-    arrival: Arrival,
-    aux: u32,
-    tag: u64,
-    bytes: usize,
-    words: [u64; INLINE_WORDS],
+pub(crate) struct Header {
+    pub sender: u16,
+    pub kind: u8,
+    pub aux: u32,
+    pub tag: u64,
+    pub bytes: usize,
+    pub words: [u64; INLINE_WORDS],
+}
+
+/// Where a message lies.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Inbox(Arrival),
+    /// Next in the box with this place in the list.
+    Box(usize),
 }
 
 impl InboxReceiver {
@@ -37,7 +49,30 @@ impl InboxReceiver {
     pub fn create(geometry: Geometry) -> Result<(Self, OwnedFd), MemoryShort> {
         let (memory, fd) = InboxMemory::create(geometry)?;
         let drain = Drain::new(geometry.cells(), geometry.lazy_cells());
-        Ok((Self { memory, drain, malformed_messages: 0 }, fd))
+        Ok((Self { memory, drain, boxes: Boxes::default(), malformed_messages: 0 }, fd))
+    }
+
+    /// Lets up to `most` senders have a fast box.
+    pub fn allow_boxes(&mut self, most: usize) {
+        self.boxes.allow(most);
+    }
+
+    /// The descriptor of a fast box for this sender, which it has from now on if
+    /// there may be one more. `None` when there may not, or memory is short: it
+    /// then uses the inbox.
+    pub fn open_box(&mut self, sender: u16) -> Option<OwnedFd> {
+        self.boxes.open(sender)
+    }
+
+    /// Whether this sender has a fast box.
+    pub fn has_box(&self, sender: u16) -> bool {
+        self.boxes.has(sender)
+    }
+
+    /// Takes a sender's fast box away, with what was not polled. What the
+    /// sender writes into it later goes nowhere.
+    pub fn close_box(&mut self, sender: u16) {
+        self.boxes.close(sender);
     }
 
     /// The sizes.
@@ -53,21 +88,61 @@ impl InboxReceiver {
     }
 
     /// The next message, if there is one. Messages of one sender come in the
-    /// order they were sent. It takes the same time for any number of peers.
+    /// order they were sent. It takes the same time for any number of peers: one
+    /// look at the inbox, one at the fast box from which the last message came,
+    /// and one at another, each in its turn.
     #[inline]
     pub fn poll(&mut self) -> Option<Delivery<'_>> {
-        let message = self.next_message()?;
-        Some(Delivery { inbox: self, message })
+        let (place, header) = self.next_message()?;
+        Some(Delivery { inbox: self, place, header })
     }
 
     #[inline]
-    fn next_message(&mut self) -> Option<Message> {
+    fn next_message(&mut self) -> Option<(Place, Header)> {
+        if self.boxes.is_inbox_due()
+            && let Some(found) = self.next_in_inbox()
+        {
+            return Some(found);
+        }
+        if let Some(at) = self.boxes.first_look() {
+            return self.next_in_box(at);
+        }
+        if let Some(found) = self.next_in_inbox() {
+            return Some(found);
+        }
+        self.boxes.last_look().and_then(|at| self.next_in_box(at))
+    }
+
+    /// As [`InboxReceiver::poll`], after a look at every fast box.
+    pub fn poll_thoroughly(&mut self) -> Option<Delivery<'_>> {
+        self.boxes.look_at_all();
+        self.poll()
+    }
+
+    /// The next message of a box that has one; none when all that is there is
+    /// impossible.
+    #[inline]
+    fn next_in_box(&mut self, at: usize) -> Option<(Place, Header)> {
+        // Bounded, for a peer may write garbage as fast as this drops it.
+        for _ in 0..self.memory.ring().slots() {
+            let header = self.boxes.find(at)?;
+            if header.bytes <= PIECE_BYTES {
+                return Some((Place::Box(at), header));
+            }
+            self.malformed_messages += 1;
+            self.boxes.consume(at, header.bytes);
+        }
+        None
+    }
+
+    #[inline]
+    fn next_in_inbox(&mut self) -> Option<(Place, Header)> {
         let ring = self.memory.ring();
         // Bounded, for a peer may write garbage as fast as this drops it.
         for _ in 0..ring.slots() {
             let arrival = self.drain.find(&ring)?;
             match copy_and_check(&ring, arrival, self.memory.geometry()) {
-                Some(message) => return Some(message),
+                Some(header) => return Some((Place::Inbox(arrival), header)),
                 None => {
                     self.malformed_messages += 1;
                     self.drain.consume(&ring, arrival);
@@ -83,7 +158,16 @@ impl InboxReceiver {
     /// Before sleeping it passes over senders that stopped between claim and
     /// publish, if others' messages wait behind them.
     pub fn prepare_sleep(&mut self) -> bool {
-        self.drain.prepare_sleep(&self.memory.ring())
+        if !self.drain.prepare_sleep(&self.memory.ring()) {
+            return false;
+        }
+        // After the fence in `Drain::prepare_sleep`, which pairs with the one
+        // that a sender makes between its message and its look at `sleeping`.
+        let asleep = self.boxes.are_empty();
+        if !asleep {
+            self.cancel_sleep();
+        }
+        asleep
     }
 
     /// After sleeping, or instead of it: senders need not ring any more.
@@ -101,7 +185,7 @@ impl InboxReceiver {
 
     /// Whether a message of `sender` waits to be polled. Looks at every slot.
     pub fn holds_messages_of(&self, sender: u16) -> bool {
-        self.drain.holds_messages_of(&self.memory.ring(), sender)
+        self.drain.holds_messages_of(&self.memory.ring(), sender) || self.boxes.holds_messages_of(sender)
     }
 
     /// What `peer` last stored in its line of the credit table; none if its
@@ -125,18 +209,30 @@ impl InboxReceiver {
 
 /// One copy of the line, then checks on the copy.
 #[inline]
-fn copy_and_check(ring: &Ring<'_>, arrival: Arrival, geometry: &Geometry) -> Option<Message> {
-    // Relaxed throughout: the Acquire of the publish word orders them after
-    // the sender's stores.
-    let line = &ring.line(arrival.position).words;
-    let length_and_aux = line[1].load(Ordering::Relaxed);
-    let tag = line[2].load(Ordering::Relaxed);
-    let words = std::array::from_fn(|n| line[HEADER_WORDS + n].load(Ordering::Relaxed));
-    let bytes = length_and_aux as u32 as usize;
-    let fits = bytes <= INLINE_BYTES || bytes <= geometry.cell_bytes();
-    let known = usize::from(arrival.publish.owner()) < geometry.max_peers();
-    let aux = (length_and_aux >> 32) as u32;
-    (fits && known).then_some(Message { arrival, aux, tag, bytes, words })
+fn copy_and_check(ring: &Ring<'_>, arrival: Arrival, geometry: &Geometry) -> Option<Header> {
+    let (sender, kind) = (arrival.publish.owner(), arrival.publish.kind());
+    let header = Header::copy(&ring.line(arrival.position).words, sender, kind);
+    let fits = header.bytes <= INLINE_BYTES || header.bytes <= geometry.cell_bytes();
+    let known = usize::from(sender) < geometry.max_peers();
+    (fits && known).then_some(header)
+}
+
+impl Header {
+    /// A published line's.
+    #[inline]
+    pub(crate) fn copy(line: &[AtomicU64; LINE_WORDS], sender: u16, kind: u8) -> Self {
+        // Relaxed throughout: the Acquire of the publish word orders them after
+        // the sender's stores.
+        let length_and_aux = line[1].load(Ordering::Relaxed);
+        Self {
+            sender,
+            kind,
+            aux: (length_and_aux >> 32) as u32,
+            tag: line[2].load(Ordering::Relaxed),
+            bytes: length_and_aux as u32 as usize,
+            words: std::array::from_fn(|n| line[HEADER_WORDS + n].load(Ordering::Relaxed)),
+        }
+    }
 }
 
 /// A message in the inbox; dropping it ends it and frees its slot.
@@ -146,7 +242,8 @@ fn copy_and_check(ring: &Ring<'_>, arrival: Arrival, geometry: &Geometry) -> Opt
 #[derive(Debug)]
 pub struct Delivery<'a> {
     inbox: &'a mut InboxReceiver,
-    message: Message,
+    place: Place,
+    header: Header,
 }
 
 impl Delivery<'_> {
@@ -154,43 +251,46 @@ impl Delivery<'_> {
     /// a misbehaving peer can write another's.
     #[inline]
     pub fn sender(&self) -> u16 {
-        self.message.arrival.publish.owner()
+        self.header.sender
     }
 
     /// The envelope's kind.
     #[inline]
     pub fn kind(&self) -> u8 {
-        self.message.arrival.publish.kind()
+        self.header.kind
     }
 
     /// The envelope's aux.
     #[inline]
     pub fn aux(&self) -> u32 {
-        self.message.aux
+        self.header.aux
     }
 
     /// The envelope's tag.
     #[inline]
     pub fn tag(&self) -> u64 {
-        self.message.tag
+        self.header.tag
     }
 
     /// How many bytes the message has; at most a cell's.
     #[inline]
     pub fn bytes(&self) -> usize {
-        self.message.bytes
+        self.header.bytes
     }
 
     /// Copies as many bytes as there are and fit; returns how many. The sender
     /// can still change a cell while it is copied: check the copy, not the cell.
     #[inline]
     pub fn copy_to(&self, target: &mut [u8]) -> usize {
-        let bytes = self.message.bytes.min(target.len());
+        let bytes = self.header.bytes.min(target.len());
         let target = &mut target[..bytes];
-        if self.message.bytes <= INLINE_BYTES {
-            unpack(&self.message.words, target);
-        } else {
-            self.inbox.memory.read_cell(self.slot(), target);
+        if self.header.bytes <= INLINE_BYTES {
+            unpack(&self.header.words, target);
+            return bytes;
+        }
+        match self.place {
+            Place::Inbox(arrival) => self.inbox.memory.read_cell(self.slot(arrival), target),
+            Place::Box(at) => self.inbox.boxes.read(at, target),
         }
         bytes
     }
@@ -199,25 +299,36 @@ impl Delivery<'_> {
     /// many bytes fitted.
     #[inline]
     pub fn copy_to_buffer(&self, buffer: &mut Buffer, offset: u64) -> usize {
-        if self.message.bytes <= INLINE_BYTES {
+        let bytes = self.header.bytes;
+        if bytes <= INLINE_BYTES {
             let mut short = [0; INLINE_BYTES];
-            unpack(&self.message.words, &mut short);
-            buffer.write_at(offset, &short[..self.message.bytes])
-        } else {
-            self.inbox.memory.read_cell_to(self.slot(), self.message.bytes, buffer, offset)
+            unpack(&self.header.words, &mut short);
+            return buffer.write_at(offset, &short[..bytes]);
+        }
+        match self.place {
+            Place::Inbox(arrival) => {
+                self.inbox.memory.read_cell_to(self.slot(arrival), bytes, buffer, offset)
+            }
+            Place::Box(at) => self.inbox.boxes.read_to(at, bytes, buffer, offset),
         }
     }
 
     #[inline]
-    fn slot(&self) -> usize {
-        self.inbox.memory.ring().slot(self.message.arrival.position)
+    fn slot(&self, arrival: Arrival) -> usize {
+        self.inbox.memory.ring().slot(arrival.position)
     }
 }
 
 impl Drop for Delivery<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.inbox.drain.consume(&self.inbox.memory.ring(), self.message.arrival);
+        match self.place {
+            Place::Inbox(arrival) => {
+                self.inbox.drain.consume(&self.inbox.memory.ring(), arrival);
+                self.inbox.boxes.inbox_had_its_turn();
+            }
+            Place::Box(at) => self.inbox.boxes.consume(at, self.header.bytes),
+        }
     }
 }
 

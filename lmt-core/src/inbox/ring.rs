@@ -61,6 +61,19 @@ impl<'a> Ring<'a> {
     pub(crate) fn line(&self, position: u64) -> &'a Line {
         &self.lines[self.slot(position)]
     }
+
+    /// Whether the receiver sleeps and this sender is the one to wake it; asked
+    /// after something was published, here or in a fast box.
+    #[inline]
+    pub(crate) fn wants_doorbell(&self) -> bool {
+        // Pairs with the fence in `Drain::prepare_sleep`: either this load sees
+        // the receiver asleep or the receiver's last look sees the message, and
+        // every claim that this sender has seen.
+        fence(Ordering::SeqCst);
+        // Relaxed: the fence orders it. The swap picks the one sender that
+        // rings; AcqRel pairs with the swaps in `prepare_sleep`, `cancel_sleep`.
+        self.sleeping.load(Ordering::Relaxed) != 0 && self.sleeping.swap(0, Ordering::AcqRel) != 0
+    }
 }
 
 /// The ring has no free slot, or none that a bounded search found.
@@ -165,7 +178,7 @@ impl Claimer {
             position = position.wrapping_add(jump).wrapping_add(1);
         }
         self.was_full = true;
-        Err(RingFull { wake: Self::wants_doorbell(ring) })
+        Err(RingFull { wake: ring.wants_doorbell() })
     }
 
     /// Tells other senders to start behind this claim.
@@ -192,17 +205,6 @@ impl Claimer {
         let word = Publish::new(ring.lap(claimed.position), self.me, kind);
         // Release pairs with the receiver's Acquire poll of this word.
         ring.line(claimed.position).words[0].store(word.raw(), Ordering::Release);
-        Self::wants_doorbell(ring)
-    }
-
-    #[inline]
-    fn wants_doorbell(ring: &Ring<'_>) -> bool {
-        // Pairs with the fence in `Drain::prepare_sleep`: either this load sees
-        // the receiver asleep or the receiver's last look sees the message, and
-        // every claim that this sender has seen.
-        fence(Ordering::SeqCst);
-        // Relaxed: the fence orders it. The swap picks the one sender that
-        // rings; AcqRel pairs with the swaps in `prepare_sleep`, `cancel_sleep`.
-        ring.sleeping.load(Ordering::Relaxed) != 0 && ring.sleeping.swap(0, Ordering::AcqRel) != 0
+        ring.wants_doorbell()
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 
+use super::fast_box::{BoxSender, PIECE_BYTES};
 use super::layout::{Credit, Geometry, HEADER_WORDS, INLINE_BYTES, InboxMemory};
 use super::ring::{Claimer, LINE_WORDS};
 use crate::buffer::Buffer;
@@ -65,6 +66,8 @@ pub struct InboxSender {
     memory: InboxMemory,
     claimer: Claimer,
     me: u16,
+    /// All messages go there if the receiver made one for this sender.
+    fast_box: Option<BoxSender>,
 }
 
 impl InboxSender {
@@ -80,7 +83,36 @@ impl InboxSender {
         if usize::from(me) >= memory.geometry().max_peers() {
             return Err(AttachError::WrongContent { what: "the inbox has no room for this sender's number" });
         }
-        Ok(Self { memory, claimer: Claimer::new(me), me })
+        Ok(Self { memory, claimer: Claimer::new(me), me, fast_box: None })
+    }
+
+    /// Uses the fast box behind `fd` from now on; before the first message.
+    ///
+    /// # Errors
+    /// [`AttachError`] when the memory is no fast box, or could fault.
+    pub fn use_box(&mut self, fd: OwnedFd) -> Result<(), AttachError> {
+        self.fast_box = Some(BoxSender::attach(fd)?);
+        Ok(())
+    }
+
+    /// Whether messages go through a fast box.
+    #[inline]
+    pub fn has_box(&self) -> bool {
+        self.fast_box.is_some()
+    }
+
+    /// Whether the pieces of a message of `bytes` bytes are sure to be taken now,
+    /// one after the other; never so without a fast box, whose other senders
+    /// may be faster.
+    #[inline]
+    pub fn has_room_for(&mut self, bytes: u64) -> bool {
+        self.fast_box.as_mut().is_some_and(|fast_box| fast_box.has_room_for(bytes))
+    }
+
+    /// The longest message in bytes.
+    #[inline]
+    pub fn most_bytes(&self) -> usize {
+        if self.has_box() { PIECE_BYTES } else { self.memory.geometry().cell_bytes() }
     }
 
     /// The peer's sizes.
@@ -95,16 +127,31 @@ impl InboxSender {
         self.memory.is_usable_here()
     }
 
-    /// Sends one message: up to [`INLINE_BYTES`] in one cache line, up to a
-    /// cell's size through the cell. No allocation, no system call.
+    /// Sends one message: up to [`INLINE_BYTES`] in one cache line, up to
+    /// [`InboxSender::most_bytes`] through a cell. No allocation, no system call.
     ///
     /// # Errors
     /// [`SendError::Full`] when there is no free slot, and
     /// [`SendError::TooLong`]; in both cases nothing was sent.
     #[inline]
     pub fn send(&mut self, envelope: Envelope, payload: Payload<'_>) -> Result<Sent, SendError> {
+        self.send_piece(envelope, payload, true)
+    }
+
+    /// The same. Unless it is the `last` of several, the receiver is not woken
+    /// for it: the last piece, or [`SendError::Full`], sees to that.
+    ///
+    /// # Errors
+    /// As [`InboxSender::send`].
+    #[inline]
+    pub fn send_piece(
+        &mut self,
+        envelope: Envelope,
+        payload: Payload<'_>,
+        last: bool,
+    ) -> Result<Sent, SendError> {
         let bytes = payload.bytes();
-        let most_bytes = self.memory.geometry().cell_bytes();
+        let most_bytes = self.most_bytes();
         if bytes > most_bytes as u64 {
             return Err(SendError::TooLong { bytes, most_bytes });
         }
@@ -114,15 +161,24 @@ impl InboxSender {
         words[1] = envelope.tag;
         let inline = bytes <= INLINE_BYTES;
         let used = if inline { payload.pack(&mut words[HEADER_WORDS - 1..]) } else { 0 };
+        let words = &words[..HEADER_WORDS - 1 + used];
 
         let ring = self.memory.ring();
+        if let Some(fast_box) = &mut self.fast_box {
+            return match fast_box.send(words, bytes, envelope.kind, &payload) {
+                Ok(()) => Ok(Sent { wake: last && ring.wants_doorbell() }),
+                Err(_) => Err(SendError::Full { wake: ring.wants_doorbell() }),
+            };
+        }
         let start = self.claimer.start(&ring);
         let claimed = self.claimer.take(&ring, start).map_err(|full| SendError::Full { wake: full.wake })?;
         self.claimer.store_hint(&ring, &claimed);
         if !inline {
-            payload.write(&self.memory, ring.slot(claimed.position()));
+            let (memory, slot) = (&self.memory, ring.slot(claimed.position()));
+            let put_part = |buffer: &Buffer, range| memory.write_cell_from(slot, buffer, range);
+            payload.write(|at, bytes| memory.write_cell(slot, at, bytes), put_part);
         }
-        self.claimer.write_words(&ring, &claimed, &words[..HEADER_WORDS - 1 + used]);
+        self.claimer.write_words(&ring, &claimed, words);
         let wake = self.claimer.publish(&ring, claimed, envelope.kind);
         Ok(Sent { wake })
     }
@@ -169,13 +225,16 @@ impl Payload<'_> {
         packer.bytes.div_ceil(8)
     }
 
-    fn write(&self, memory: &InboxMemory, slot: usize) {
+    /// Puts it into a cell: `put` copies bytes to an offset there, `put_part` a
+    /// part of a buffer to the beginning.
+    #[inline]
+    pub(super) fn write(&self, put: impl Fn(usize, &[u8]), put_part: impl Fn(&Buffer, Range<u64>)) {
         match self {
-            Payload::Bytes(bytes) => memory.write_cell(slot, 0, bytes),
-            Payload::Part(buffer, range) => memory.write_cell_from(slot, buffer, range.clone()),
+            Payload::Bytes(bytes) => put(0, bytes),
+            Payload::Part(buffer, range) => put_part(buffer, range.clone()),
             Payload::Two(first, second) => {
-                memory.write_cell(slot, 0, first);
-                memory.write_cell(slot, first.len(), second);
+                put(0, first);
+                put(first.len(), second);
             }
         }
     }

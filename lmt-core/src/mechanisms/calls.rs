@@ -121,6 +121,18 @@ impl Mechanisms {
         Err(Fault::Demote { errno: refused_by, for_good: false, sentence })
     }
 
+    /// See [`Lmt::leave`].
+    pub(crate) fn leave(&mut self, h: Handle) -> bool {
+        let list = &mut self.list[h.mechanism as usize];
+        let copied_by_peer = list.copied_by_peer(h.handle);
+        let both_know = list.leave(h.peer, h.handle);
+        self.count(h.peer, h.mechanism as usize, |c| {
+            c.bytes = c.bytes.saturating_sub(copied_by_peer);
+            c.peer_bytes = c.peer_bytes.saturating_add(copied_by_peer);
+        });
+        both_know
+    }
+
     /// See [`Lmt::finish`].
     pub(crate) fn finish(&mut self, h: Handle) {
         let at = h.mechanism as usize;
@@ -138,6 +150,7 @@ impl Mechanisms {
     }
 
     /// Whether there are parcels to be handed over.
+    #[inline]
     pub(crate) fn has_parcels(&self) -> bool {
         !self.parcels.is_empty()
     }
@@ -158,6 +171,7 @@ impl Mechanisms {
         let at = self.position(parcel.mechanism);
         if let Some(at) = at {
             self.list[at].take_parcel(peer, parcel.content);
+            self.collect(peer, at);
         }
         at.is_some()
     }

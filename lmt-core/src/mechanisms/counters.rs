@@ -11,8 +11,11 @@ pub struct Counters {
     /// went from mechanism to mechanism counts for the last.
     pub messages: u64,
     /// Bytes that this process's own steps moved: in the Get model what was
-    /// received, in Put what was sent, in Cooperative both.
+    /// received, in Put what was sent, in Cooperative both, in Both its own
+    /// share of either.
     pub bytes: u64,
+    /// Bytes of messages received in the Both model that the sender copied.
+    pub peer_bytes: u64,
     /// How often it could not go on in this process.
     pub demotions: u64,
     /// Those of the messages that this process sent.
@@ -26,6 +29,7 @@ impl Counters {
     pub fn add(&mut self, other: &Self) {
         self.messages += other.messages;
         self.bytes += other.bytes;
+        self.peer_bytes += other.peer_bytes;
         self.demotions += other.demotions;
         self.sent.add(other.sent);
         self.received.add(other.received);

@@ -7,7 +7,7 @@ use crate::buffer::Buffer;
 use crate::checkup::{Finding, Host};
 use crate::keys::{Key, Value};
 use crate::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Step,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Reach, Step,
     Unavailable,
 };
 use crate::rendezvous::PeerKey;
@@ -19,6 +19,7 @@ pub(super) trait AnyLmt: Send {
     fn models(&self) -> &'static [Model];
     fn needs(&self) -> Needs;
     fn shows_in_time(&self) -> bool;
+    fn reach(&self) -> Reach;
     fn checkups(&self, host: &Host) -> Vec<Finding>;
     fn hello(&mut self) -> Result<Hello, Unavailable>;
     fn probe(&mut self, peer: PeerKey, facts: &PeerFacts, hello: Hello) -> Result<Abilities, Unavailable>;
@@ -26,6 +27,8 @@ pub(super) trait AnyLmt: Send {
     fn start(&mut self, peer: PeerKey, handle: u64, remote: &Cookie, interval: Interval)
     -> Result<(), Fault>;
     fn step(&mut self, peer: PeerKey, handle: u64, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault>;
+    fn leave(&mut self, peer: PeerKey, handle: u64) -> bool;
+    fn copied_by_peer(&self, handle: u64) -> u64;
     fn finish(&mut self, peer: PeerKey, handle: u64);
     fn parcel(&mut self, peer: PeerKey) -> Option<Hello>;
     fn take_parcel(&mut self, peer: PeerKey, parcel: Hello);
@@ -82,6 +85,10 @@ impl<M: Lmt> AnyLmt for Table<M> {
         self.lmt.shows_in_time()
     }
 
+    fn reach(&self) -> Reach {
+        self.lmt.reach()
+    }
+
     fn checkups(&self, host: &Host) -> Vec<Finding> {
         self.lmt.checkups(host)
     }
@@ -99,7 +106,9 @@ impl<M: Lmt> AnyLmt for Table<M> {
         if self.peers.len() <= index {
             self.peers.resize_with(index + 1, || None);
         }
-        self.peers[index] = state;
+        if let Some(old) = std::mem::replace(&mut self.peers[index], state) {
+            self.lmt.forget_peer(old);
+        }
         outcome
     }
 
@@ -125,6 +134,16 @@ impl<M: Lmt> AnyLmt for Table<M> {
         let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut).ok_or_else(unknown)?;
         let transfer = self.transfers.get_mut(handle).ok_or_else(unknown)?;
         self.lmt.step(state, transfer, data, max_bytes)
+    }
+
+    fn leave(&mut self, peer: PeerKey, handle: u64) -> bool {
+        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut);
+        let (Some(state), Some(transfer)) = (state, self.transfers.get_mut(handle)) else { return false };
+        self.lmt.leave(state, transfer)
+    }
+
+    fn copied_by_peer(&self, handle: u64) -> u64 {
+        self.transfers.get(handle).map_or(0, |transfer| self.lmt.copied_by_peer(transfer))
     }
 
     fn finish(&mut self, peer: PeerKey, handle: u64) {
@@ -176,8 +195,8 @@ impl<M: Lmt> AnyLmt for Table<M> {
     }
 
     fn forget(&mut self, peer: PeerKey) {
-        if let Some(state) = self.peers.get_mut(peer as usize) {
-            *state = None;
+        if let Some(state) = self.peers.get_mut(peer as usize).and_then(Option::take) {
+            self.lmt.forget_peer(state);
         }
     }
 }

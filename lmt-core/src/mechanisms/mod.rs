@@ -229,9 +229,11 @@ impl Mechanisms {
             if standing.reason.is_none() {
                 standing.reason = self.absent[at].clone();
             }
-            let (name, models) = (self.list[at].name(), self.list[at].models());
-            let shows_in_time = self.list[at].shows_in_time();
-            KnownMechanism { name, tag: MechanismTag::of(name), models, shows_in_time, standing }
+            let known = &self.list[at];
+            let name = known.name();
+            let (models, reach) = (known.models(), known.reach());
+            let (tag, shows_in_time) = (MechanismTag::of(name), known.shows_in_time());
+            KnownMechanism { name, tag, models, reach, shows_in_time, standing }
         };
         (0..self.list.len()).map(known).collect()
     }
@@ -293,9 +295,9 @@ impl Mechanisms {
         if let Some(standing) = self.standings.get_mut(peer as usize).and_then(|s| s.get_mut(at)) {
             let lost = match (role, model) {
                 (Role::Sender, Model::Get) => &mut standing.theirs.read,
-                (Role::Sender, Model::Put) => &mut standing.ours.write,
-                (Role::Sender, Model::Cooperative) => &mut standing.ours.cooperate,
-                (Role::Receiver, Model::Get) => &mut standing.ours.read,
+                (Role::Sender, Model::Put | Model::Both) => &mut standing.ours.write,
+                (Role::Sender, Model::Cooperative | Model::Stream) => &mut standing.ours.cooperate,
+                (Role::Receiver, Model::Get | Model::Both) => &mut standing.ours.read,
                 (Role::Receiver, _) => return,
             };
             *lost = false;

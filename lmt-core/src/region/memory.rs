@@ -4,6 +4,8 @@
 
 use std::os::fd::OwnedFd;
 
+use lmt_copy::Distance;
+
 use super::entry::{Entry, Place, Words};
 use super::{Direction, ENTRY_BYTES, RegionError, RegionKey};
 use crate::buffer::{Access, Buffer, Segment};
@@ -141,7 +143,7 @@ fn local_copy(piece: Segment, direction: Direction, local: &mut Buffer, local_of
             let to = std::ptr::with_exposed_provenance_mut::<u8>(piece.address);
             // SAFETY: as above, and writable: the callers have checked that it
             // was lent for writing, or it is shared memory.
-            unsafe { local.read_raw(local_offset, to, piece.bytes) }
+            unsafe { local.read_raw(local_offset, to, piece.bytes, Distance::Peer) }
         }
     };
     copied as u64

@@ -25,11 +25,24 @@ pub struct Machine {
     pub(super) sends: Slab<Outgoing>,
     pub(super) receives: Slab<Inbound>,
     pub(super) actions: VecDeque<Action>,
-    /// Transfers that take turns. One that is no longer active stays until its
+    /// Transfers that take turns, but for helping sends. One that is no longer active stays until its
     /// turn comes; `Side::in_ring` keeps it from standing here twice.
     ring: VecDeque<TransferKey>,
+    /// Active sends of the Both model, which take turns among themselves: the
+    /// receivers do without them, so they come when nothing else moves.
+    helpers: VecDeque<TransferKey>,
     active: usize,
+    /// How many of the active ones stand in `helpers`.
+    active_helpers: usize,
+    /// Turns in `ring` since a helper had one: in all, and how many at the end
+    /// moved nothing.
+    turns: usize,
+    idle_turns: usize,
 }
+
+/// After so many turns of others in a row a helping send may look, without
+/// copying, whether the receiver has ended the message.
+const TURNS_BETWEEN_LOOKS: usize = 8;
 
 /// Where one end of a transfer is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,8 +55,12 @@ pub(super) enum Phase {
     Starting,
     /// Takes its turns.
     Active,
-    /// Sender of a Cooperative transfer: has given everything.
+    /// Sender of a Cooperative transfer that has given everything, or of a Both
+    /// or Stream transfer that has left: the receiver is to say that it has it
+    /// all.
     Drained,
+    /// `Leave` has not been answered.
+    Leaving,
     /// A failure was reported to the peer, which is to answer.
     Failed,
 }
@@ -57,6 +74,7 @@ pub(super) struct Side {
     /// `Prepare` went well and `Finish` has not been asked for.
     pub(super) held: bool,
     in_ring: bool,
+    in_helpers: bool,
     pub(super) attempt: u8,
     pub(super) mechanism: MechanismTag,
     pub(super) model: Model,
@@ -66,6 +84,8 @@ pub(super) struct Side {
     pub(super) moved_bytes: u64,
     /// Set while `Prepare` is unanswered: how to end once it is.
     pub(super) doom: Option<TransferError>,
+    /// The failure for which a Both transfer is left: errno, and whether for good.
+    pub(super) leaving_for: Option<(i32, bool)>,
     /// The last failure: errno, and in words.
     pub(super) failure: Option<(i32, String)>,
 }
@@ -78,18 +98,33 @@ impl Side {
             phase: Phase::Preparing,
             held: false,
             in_ring: false,
+            in_helpers: false,
             attempt: 0,
             mechanism: MechanismTag(0),
             model: Model::Get,
             interval,
             moved_bytes: 0,
             doom: None,
+            leaving_for: None,
             failure: None,
         }
     }
 
     pub(super) fn plan(&self) -> Plan {
         Plan { role: self.role, model: self.model, interval: self.interval }
+    }
+
+    /// Whether this is the sender of the Both model.
+    fn is_helper(&self) -> bool {
+        self.role == Role::Sender && self.model == Model::Both
+    }
+
+    /// Whether this is the sender of a stream that only waits for its end.
+    fn has_given_all(&self) -> bool {
+        self.role == Role::Sender
+            && self.model == Model::Stream
+            && self.phase == Phase::Active
+            && self.moved_bytes == self.interval.bytes()
     }
 
     /// First byte that this end has not moved.
@@ -103,7 +138,7 @@ impl Side {
         if step.bytes > left {
             return Err(breach(format!("a step reported {} bytes where {left} were left", step.bytes)));
         }
-        // In the Cooperative model it is the receiver who counts.
+        // But for Get and Put it is the receiver who counts.
         let counts = self.role == Role::Receiver || self.model == Model::Put;
         if step.done && counts && step.bytes != left {
             return Err(breach(format!("it said done with {} bytes missing", left - step.bytes)));
@@ -146,7 +181,11 @@ impl Machine {
             receives: Slab::new(),
             actions: VecDeque::new(),
             ring: VecDeque::new(),
+            helpers: VecDeque::new(),
             active: 0,
+            active_helpers: 0,
+            turns: 0,
+            idle_turns: 0,
         }
     }
 
@@ -157,6 +196,7 @@ impl Machine {
 
     /// How many transfers take turns now: the number of calls of
     /// [`Self::next_step`] that give each of them one.
+    #[inline]
     pub fn active(&self) -> usize {
         self.active
     }
@@ -182,7 +222,7 @@ impl Machine {
             (TransferKey::Receive(id), Ok(cookie)) => self.answer(id, cookie),
             (_, Err(Fault::PeerDead)) => self.end(key, TransferError::PeerDead),
             (_, Err(Fault::Demote { errno, for_good, sentence })) => {
-                self.note(key, errno, for_good, sentence);
+                self.note(key, key.role(), errno, for_good, sentence);
                 match key {
                     TransferKey::Send(id) => self.prepare_next(id),
                     TransferKey::Receive(id) => self.demote(id, errno, for_good),
@@ -205,15 +245,44 @@ impl Machine {
     /// Whose turn it is, and how many bytes it may move: each active transfer
     /// gets `quota_bytes` in turn, so that a large one never starves a small
     /// one. The driver calls `Lmt::step` and answers with [`Self::stepped`].
+    ///
+    /// A helping send comes when no other transfer can move; and now and then,
+    /// with no bytes to move, so that it sees its end.
     pub fn next_step(&mut self, quota_bytes: u64) -> Option<(TransferKey, u64)> {
+        let others = self.active - self.active_helpers;
+        if self.active_helpers == 0 {
+            return self.next_of_ring(quota_bytes);
+        }
+        let all_idle = self.idle_turns >= others;
+        if all_idle || self.turns >= TURNS_BETWEEN_LOOKS {
+            (self.turns, self.idle_turns) = (0, 0);
+            return self.next_helper(if all_idle { quota_bytes } else { 0 });
+        }
+        self.turns += 1;
+        self.next_of_ring(quota_bytes)
+    }
+
+    fn next_of_ring(&mut self, quota_bytes: u64) -> Option<(TransferKey, u64)> {
         while let Some(key) = self.ring.pop_front() {
             let Some(side) = self.side_mut(key) else { continue };
-            if side.phase == Phase::Active {
+            if side.phase == Phase::Active && !side.is_helper() {
                 let left = side.interval.bytes() - side.moved_bytes;
                 self.ring.push_back(key);
                 return Some((key, quota_bytes.min(left.max(1))));
             }
             side.in_ring = false;
+        }
+        None
+    }
+
+    fn next_helper(&mut self, max_bytes: u64) -> Option<(TransferKey, u64)> {
+        while let Some(key) = self.helpers.pop_front() {
+            let Some(side) = self.side_mut(key) else { continue };
+            if side.phase == Phase::Active && side.is_helper() {
+                self.helpers.push_back(key);
+                return Some((key, max_bytes));
+            }
+            side.in_helpers = false;
         }
         None
     }
@@ -224,11 +293,58 @@ impl Machine {
         if side.phase != Phase::Active {
             return;
         }
-        match (key, result.and_then(|step| side.advance(step))) {
-            (_, Ok(false)) => {}
-            (TransferKey::Send(id), Ok(true)) => self.has_sent(id),
-            (TransferKey::Receive(id), Ok(true)) => self.has_received(id),
+        let (is_left, is_helper) = (side.model.is_left(), side.is_helper());
+        let outcome = result.and_then(|step| Ok((step.bytes, side.advance(step)?)));
+        if !is_helper {
+            self.idle_turns = if matches!(outcome, Ok((0, false))) { self.idle_turns + 1 } else { 0 };
+        }
+        match (key, outcome) {
+            (_, Ok((_, false))) => {}
+            (_, Ok((_, true))) if is_left => self.leave(key),
+            (TransferKey::Send(id), Ok(_)) => self.has_sent(id),
+            (TransferKey::Receive(id), Ok(_)) => self.has_received(id, false),
             (_, Err(fault)) => self.failed(key, fault),
+        }
+    }
+
+    /// Has every helping send leave, and every stream that has given everything,
+    /// before the driver sleeps: who has left is
+    /// told of the end by a packet, which wakes the sleeper. There is nothing to
+    /// help with when nothing has moved for as long as it takes to fall asleep.
+    pub fn rest(&mut self) {
+        while let Some(key) = self.helpers.pop_front() {
+            let Some(side) = self.side_mut(key) else { continue };
+            side.in_helpers = false;
+            if side.phase == Phase::Active && side.is_helper() {
+                self.leave(key);
+            }
+        }
+        for _ in 0..self.ring.len() {
+            let Some(key) = self.ring.pop_front() else { return };
+            self.ring.push_back(key);
+            if self.side(key).is_some_and(Side::has_given_all) {
+                self.leave(key);
+            }
+        }
+    }
+
+    fn leave(&mut self, key: TransferKey) {
+        self.enter(key, Phase::Leaving);
+        self.actions.push_back(Action::Leave { key });
+    }
+
+    /// The answer to `Action::Leave`: whether both ends know that the message is
+    /// whole.
+    pub fn left(&mut self, key: TransferKey, both_know: bool) {
+        let Some(side) = self.side_mut(key) else { return };
+        if side.phase != Phase::Leaving {
+            return;
+        }
+        match (key, side.leaving_for.take()) {
+            (TransferKey::Receive(id), _) => self.has_received(id, both_know),
+            (TransferKey::Send(id), _) if both_know => self.end_send(id, Ok(())),
+            (TransferKey::Send(id), Some((errno, for_good))) => self.fail(id, errno, for_good),
+            (TransferKey::Send(_), None) => self.enter(key, Phase::Drained),
         }
     }
 
@@ -320,17 +436,26 @@ impl Machine {
     pub(super) fn enter(&mut self, key: TransferKey, phase: Phase) {
         let Some(side) = self.side_mut(key) else { return };
         let was = std::mem::replace(&mut side.phase, phase);
-        let joins = phase == Phase::Active && !std::mem::replace(&mut side.in_ring, true);
-        if joins {
-            self.ring.push_back(key);
+        let (is, was, is_helper) = (phase == Phase::Active, was == Phase::Active, side.is_helper());
+        let listed = if is_helper { &mut side.in_helpers } else { &mut side.in_ring };
+        if is && !std::mem::replace(listed, true) {
+            let list = if is_helper { &mut self.helpers } else { &mut self.ring };
+            list.push_back(key);
         }
-        self.active += usize::from(phase == Phase::Active);
-        self.active -= usize::from(was == Phase::Active);
+        self.count(is_helper, is, was);
     }
 
     /// Books that a transfer has left its table.
     pub(super) fn forget(&mut self, side: &Side) {
-        self.active -= usize::from(side.phase == Phase::Active);
+        self.count(side.is_helper(), false, side.phase == Phase::Active);
+    }
+
+    fn count(&mut self, is_helper: bool, is_active: bool, was_active: bool) {
+        let (more, less) = (usize::from(is_active), usize::from(was_active));
+        self.active = self.active + more - less;
+        if is_helper {
+            self.active_helpers = self.active_helpers + more - less;
+        }
     }
 
     /// Asks the mechanism to let go, if it holds anything.
@@ -342,11 +467,17 @@ impl Machine {
         }
     }
 
-    /// Keeps why an attempt failed on this side.
-    pub(super) fn note(&mut self, key: TransferKey, errno: i32, for_good: bool, sentence: String) {
+    /// Keeps why an attempt failed, on the side that `by` names.
+    pub(super) fn note(&mut self, key: TransferKey, by: Role, errno: i32, for_good: bool, sentence: String) {
         let Some(side) = self.side_mut(key) else { return };
         side.failure = Some((errno, sentence.clone()));
-        let (peer, mechanism, model, role) = (side.peer, side.mechanism, side.model, side.role);
+        let (peer, mechanism, role) = (side.peer, side.mechanism, side.role);
+        // What fails of the two halves of Both is that of the end that failed.
+        let model = match (side.model, by) {
+            (Model::Both, Role::Receiver) => Model::Get,
+            (Model::Both, Role::Sender) => Model::Put,
+            (model, _) => model,
+        };
         if for_good {
             self.actions.push_back(Action::Blacklist { peer, mechanism, model, role, errno, sentence });
         }
@@ -357,8 +488,15 @@ impl Machine {
         match fault {
             Fault::PeerDead => self.end(key, TransferError::PeerDead),
             Fault::Demote { errno, for_good, sentence } => {
-                self.note(key, errno, for_good, sentence);
+                self.note(key, key.role(), errno, for_good, sentence);
                 match key {
+                    TransferKey::Send(_) if self.side(key).is_some_and(|side| side.model.is_left()) => {
+                        // It may be too late to fail: the receiver may have all.
+                        if let Some(side) = self.side_mut(key) {
+                            side.leaving_for = Some((errno, for_good));
+                        }
+                        self.leave(key);
+                    }
                     TransferKey::Send(id) => self.fail(id, errno, for_good),
                     TransferKey::Receive(id) => self.demote(id, errno, for_good),
                 }

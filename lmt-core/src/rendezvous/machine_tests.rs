@@ -77,7 +77,7 @@ fn get_ends_with_the_receiver_s_done() {
     let key = TransferKey::Receive(two.receive);
     let complete = Action::CompleteReceive { id: two.receive, result: Ok(received) };
     assert_eq!(others, [Action::Finish { key }, complete]);
-    assert_eq!(packets, [Packet::Done(Done { to: TransferKey::Send(two.send), attempt: 0 })]);
+    assert_eq!(packets, [Packet::Done(Done { to: TransferKey::Send(two.send), attempt: 0, shared: false })]);
     hand(&mut two.a, B, &packets);
     let (key, id) = (TransferKey::Send(two.send), two.send);
     assert_eq!(run(&mut two.a).1, [Action::Finish { key }, Action::CompleteSend { id, result: Ok(()) }]);
@@ -242,13 +242,13 @@ fn a_large_message_and_small_ones_take_turns() {
 fn names_of_others_are_refused_and_old_ones_ignored() {
     let (mut two, _, _) = begun(&[Model::Get], 100, 100);
     let to = TransferKey::Send(two.send);
-    let done = Packet::Done(Done { to, attempt: 0 });
+    let done = Packet::Done(Done { to, attempt: 0, shared: false });
     let id = two.send.0;
     assert_eq!(two.a.packet(B + 1, done), Err(ProtocolError::WrongPeer { id }));
     let never = TransferKey::Send(SendId(id + 1));
     let unknown = Packet::GiveUp(GiveUp { to: never, errno: 0 });
     assert_eq!(two.a.packet(B, unknown), Err(ProtocolError::UnknownTransfer { id: id + 1 }));
-    let early = Packet::Done(Done { to, attempt: 1 });
+    let early = Packet::Done(Done { to, attempt: 1, shared: false });
     assert_eq!(two.a.packet(B, early), Err(ProtocolError::OutOfPlace { id, packet: "DONE" }));
     hand(&mut two.a, B, &[done]);
     run(&mut two.a);
@@ -292,7 +292,7 @@ fn a_dishonest_peer_changes_nothing() {
     hand(&mut two.a, B, &[Packet::Cts(cts)]);
     assert_eq!(two.a.packet(B, cancelled), out_of_place(id, "CANCEL_REPLY"), "matched already");
     assert_eq!(two.a.packet(B, Packet::Cts(cts)), out_of_place(id, "CTS"), "said twice");
-    let done = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0 });
+    let done = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0, shared: false });
     assert_eq!(two.a.packet(B, done), out_of_place(id, "DONE"), "this side writes");
     let demote =
         Demote { send_id, receive_id, attempt: 0, remaining: Interval::default(), errno: 0, for_good: false };
@@ -346,4 +346,100 @@ fn memory_is_reused() {
         assert!(capacities.iter().all(|capacity| *capacity <= 8), "round {round}: {capacities:?}");
     }
     assert_eq!((a.sends.slots(), b.receives.slots()), (1, 1));
+}
+
+fn leave(machine: &mut Machine, both_know: bool) {
+    let Some(Action::Leave { key }) = machine.pop_action() else { panic!("nobody leaves") };
+    machine.left(key, both_know);
+}
+
+#[test]
+fn both_end_without_a_packet_where_both_know() {
+    for both_know in [true, false] {
+        let (mut two, cts, _) = begun(&[Model::Both], 100, 100);
+        assert!(matches!(cts[..], [Packet::Cts(_)]));
+        assert_eq!(two.b.active(), 1, "the receiver begins at once");
+        hand(&mut two.a, B, &cts);
+        run(&mut two.a);
+        step(&mut two.a, 40, false);
+        step(&mut two.b, 60, false);
+        step(&mut two.b, 40, true);
+        leave(&mut two.b, both_know);
+        let (packets, others) = run(&mut two.b);
+        assert!(matches!(others.last(), Some(Action::CompleteReceive { result: Ok(_), .. })));
+        assert_eq!(packets.len(), usize::from(!both_know));
+        if both_know {
+            step(&mut two.a, 0, true);
+            leave(&mut two.a, true);
+        } else {
+            hand(&mut two.a, B, &packets);
+        }
+        let (id, result) = (two.send, Ok(()));
+        assert_eq!(run(&mut two.a).1.last(), Some(&Action::CompleteSend { id, result }));
+        assert_eq!((two.a.transfers(), two.b.transfers()), (0, 0));
+        assert_eq!((two.a.active(), two.b.active()), (0, 0));
+    }
+}
+
+/// What a helping sender fails at after the receiver has ended the message is no
+/// failure; before, the receiver is told.
+#[test]
+fn a_helper_that_fails_asks_first_whether_it_is_too_late() {
+    for ended in [true, false] {
+        let (mut two, cts, _) = begun(&[Model::Both], 100, 100);
+        hand(&mut two.a, B, &cts);
+        run(&mut two.a);
+        let (key, _) = two.a.next_step(1).unwrap();
+        let fault = Fault::Demote { errno: 1, for_good: true, sentence: "refused".to_owned() };
+        two.a.stepped(key, Err(fault));
+        let Some(Action::Blacklist { model, .. }) = two.a.pop_action() else { panic!() };
+        assert_eq!(model, Model::Put, "its half of the work");
+        leave(&mut two.a, ended);
+        let (packets, others) = run(&mut two.a);
+        if ended {
+            assert_eq!(packets, []);
+            assert!(matches!(others.last(), Some(Action::CompleteSend { result: Ok(()), .. })));
+        } else {
+            assert!(matches!(packets[..], [Packet::Fail(_)]));
+        }
+    }
+}
+
+#[test]
+fn a_helper_comes_when_nothing_else_moves_and_now_and_then_to_look() {
+    let (mut two, cts, _) = begun(&[Model::Both], 100, 100);
+    hand(&mut two.a, B, &cts);
+    let rts = Rts {
+        send_id: SendId(1),
+        total_bytes: 1 << 20,
+        attempt: 0,
+        mechanism: TAG,
+        model: Model::Get,
+        cookie: Cookie::empty(),
+    };
+    two.a.matched(B, &rts, u64::MAX);
+    run(&mut two.a);
+    assert_eq!(two.a.active(), 2);
+    let is_helper = |key| matches!(key, TransferKey::Send(_));
+    let mut looks = 0;
+    for _ in 0..90 {
+        let (key, max_bytes) = two.a.next_step(10).unwrap();
+        assert_eq!(max_bytes == 0, is_helper(key), "it looks and copies nothing");
+        looks += u32::from(is_helper(key));
+        two.a.stepped(key, Ok(Step { bytes: if is_helper(key) { 0 } else { 1 }, done: false }));
+    }
+    assert_eq!(looks, 10);
+    let mut helps = 0;
+    for _ in 0..40 {
+        let (key, max_bytes) = two.a.next_step(10).unwrap();
+        helps += u32::from(is_helper(key) && max_bytes == 10);
+        two.a.stepped(key, Ok(Step { bytes: 0, done: false }));
+    }
+    assert!((18..=20).contains(&helps), "{helps} turns of 40 in which the other stood still");
+    two.a.rest();
+    leave(&mut two.a, false);
+    assert_eq!(two.a.active(), 1, "who rests takes no turns");
+    let done = Packet::Done(Done { to: TransferKey::Send(two.send), attempt: 0, shared: false });
+    hand(&mut two.a, B, &[done]);
+    assert!(matches!(run(&mut two.a).1.last(), Some(Action::CompleteSend { result: Ok(()), .. })));
 }

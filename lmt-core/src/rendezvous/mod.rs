@@ -12,6 +12,8 @@
 //! Get          sender  RTS ->            receiver copies        <- DONE
 //! Put          sender  RTS ->  <- CTS    sender copies             DONE ->
 //! Cooperative  sender  RTS ->  <- CTS    both copy              <- DONE
+//! Stream       sender  RTS ->          both copy              (<- DONE)
+//! Both         sender  RTS ->  <- CTS    both copy              (<- DONE)
 //! demotion     receiver fails: <- DEMOTE   RETRY ->  (then as RTS)
 //!              sender fails:   FAIL -> <- DEMOTE   RETRY ->
 //!              none is left:   GIVE_UP ->
@@ -45,5 +47,5 @@ mod types;
 
 pub use crate::identity::PeerKey;
 pub use machine::Machine;
-pub use packet::{MechanismTag, Packet, ReceiveId, Rts, SendId, TransferKey};
+pub use packet::{Cts, Done, MechanismTag, Packet, ReceiveId, Rts, SendId, TransferKey};
 pub use types::{Action, Candidates, Choice, Incoming, ProtocolError, Received, TransferError};

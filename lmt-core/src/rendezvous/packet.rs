@@ -7,7 +7,7 @@
 use zerocopy::little_endian::{I32, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::mechanism::{Cookie, Interval, Model};
+use crate::mechanism::{Cookie, Interval, Model, Role};
 
 /// A mechanism's name as it travels: the 32-bit FNV-1a hash of the name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
@@ -49,6 +49,16 @@ pub enum TransferKey {
     Receive(ReceiveId),
 }
 
+impl TransferKey {
+    /// Which end it is.
+    pub const fn role(self) -> Role {
+        match self {
+            Self::Send(_) => Role::Sender,
+            Self::Receive(_) => Role::Receiver,
+        }
+    }
+}
+
 /// "I have a message for you": sender to receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rts {
@@ -77,6 +87,8 @@ pub struct Cts {
     pub attempt: u8,
     /// What the receiver has room for.
     pub interval: Interval,
+    /// Whether the receiver's memory is in shared buffers.
+    pub shared: bool,
     /// The receiver's cookie.
     pub cookie: Cookie,
 }
@@ -88,6 +100,8 @@ pub struct Done {
     pub to: TransferKey,
     /// Which attempt.
     pub attempt: u8,
+    /// From a receiver: whether the message arrived in shared buffers.
+    pub shared: bool,
 }
 
 /// "This attempt has failed, try another way": receiver to sender.
@@ -348,14 +362,20 @@ impl Packet {
                 let body = offer(p.receive_id.0, p.interval, p.mechanism, p.model);
                 (RETRY, p.attempt, false, body, Some(&p.cookie))
             }
-            Self::Cts(p) => {
-                (CTS, p.attempt, false, reply(p.send_id, p.receive_id, p.interval, 0), Some(&p.cookie))
-            }
+            Self::Cts(p) => (
+                CTS,
+                p.attempt,
+                false,
+                reply(p.send_id, p.receive_id, p.interval, p.shared.into()),
+                Some(&p.cookie),
+            ),
             Self::Demote(p) => {
                 let body = reply(p.send_id, p.receive_id, p.remaining, p.errno);
                 (DEMOTE, p.attempt, p.for_good, body, None)
             }
-            Self::Done(p) => (DONE, p.attempt, is_receive(p.to), short(number(p.to), 0, 0), None),
+            Self::Done(p) => {
+                (DONE, p.attempt, is_receive(p.to), short(number(p.to), 0, p.shared.into()), None)
+            }
             Self::Fail(p) => (FAIL, p.attempt, p.for_good, short(p.receive_id.0, p.front, p.errno), None),
             Self::GiveUp(p) => (GIVE_UP, 0, is_receive(p.to), short(number(p.to), 0, p.errno), None),
             Self::Cancel { send_id } => (CANCEL, 0, false, short(send_id.0, 0, 0), None),
@@ -450,7 +470,8 @@ fn reply(head: Head, body: ReplyBody, cookie: Cookie) -> Packet {
     let interval = Interval { start: body.start.get(), end: body.end.get() };
     let attempt = head.attempt;
     if head.kind == CTS {
-        return Packet::Cts(Cts { send_id, receive_id, attempt, interval, cookie });
+        let shared = body.errno.get() != 0;
+        return Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared, cookie });
     }
     let (errno, for_good) = (body.errno.get(), head.flag == 1);
     Packet::Demote(Demote { send_id, receive_id, attempt, remaining: interval, errno, for_good })
@@ -461,7 +482,7 @@ fn short(head: Head, body: ShortBody) -> Packet {
     let to = if flag { TransferKey::Receive(ReceiveId(id)) } else { TransferKey::Send(SendId(id)) };
     let attempt = head.attempt;
     match head.kind {
-        DONE => Packet::Done(Done { to, attempt }),
+        DONE => Packet::Done(Done { to, attempt, shared: errno != 0 }),
         FAIL => {
             let (receive_id, front) = (ReceiveId(id), body.offset.get());
             Packet::Fail(Fail { receive_id, attempt, front, errno, for_good: flag })

@@ -37,7 +37,7 @@ prop_compose! {
         if demote {
             Packet::Demote(Demote { send_id, receive_id, attempt, remaining: interval, errno, for_good })
         } else {
-            Packet::Cts(Cts { send_id, receive_id, attempt, interval, cookie })
+            Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared: for_good, cookie })
         }
     }
 }
@@ -45,7 +45,7 @@ prop_compose! {
 prop_compose! {
     fn shorts()(kind in 0..5, id: u64, to in key(), attempt: u8, front: u64, errno: i32, flag: bool) -> Packet {
         match kind {
-            0 => Packet::Done(Done { to, attempt }),
+            0 => Packet::Done(Done { to, attempt, shared: flag }),
             1 => Packet::Fail(Fail { receive_id: ReceiveId(id), attempt, front, errno, for_good: flag }),
             2 => Packet::GiveUp(GiveUp { to, errno }),
             3 => Packet::Cancel { send_id: SendId(id) },

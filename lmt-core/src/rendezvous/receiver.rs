@@ -20,6 +20,8 @@ pub(super) struct Inbound {
     received_bytes: u64,
     /// The sender's cookie for the present attempt, unchecked.
     remote_cookie: Cookie,
+    /// Whether this end's memory is in shared buffers.
+    shared: bool,
 }
 
 impl Machine {
@@ -36,19 +38,27 @@ impl Machine {
             total_bytes: rts.total_bytes,
             received_bytes: interval.end,
             remote_cookie: rts.cookie,
+            shared: false,
         }));
         if interval.bytes() == 0 {
-            self.has_received(id);
+            self.has_received(id, false);
         } else {
             self.prepare_receive(id);
         }
         id
     }
 
+    /// A matched message comes into shared buffers, which its sender is to learn.
+    pub fn comes_into_shared(&mut self, id: ReceiveId) {
+        if let Some(inbound) = self.receives.get_mut(id.0) {
+            inbound.shared = true;
+        }
+    }
+
     /// A receive has matched a short message that came with the id of a
     /// synchronous send: lets its sender know.
     pub fn matched_eager(&mut self, peer: PeerKey, send_id: SendId) {
-        let packet = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0 });
+        let packet = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0, shared: false });
         self.actions.push_back(Action::Send { peer, packet });
     }
 
@@ -67,9 +77,10 @@ impl Machine {
         let side = &inbound.side;
         let (peer, model, interval) = (side.peer, side.model, side.interval);
         let remote = inbound.remote_cookie;
-        if model != Model::Get {
+        if !matches!(model, Model::Get | Model::Stream) {
             let (send_id, receive_id, attempt) = (inbound.send_id, id, side.attempt);
-            let packet = Packet::Cts(Cts { send_id, receive_id, attempt, interval, cookie });
+            let packet =
+                Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared: inbound.shared, cookie });
             self.actions.push_back(Action::Send { peer, packet });
         }
         if model == Model::Put {
@@ -80,13 +91,19 @@ impl Machine {
         }
     }
 
-    /// Everything is here: tells the sender.
-    pub(super) fn has_received(&mut self, id: ReceiveId) {
+    /// Everything is here: tells the sender, unless it knows.
+    pub(super) fn has_received(&mut self, id: ReceiveId, sender_knows: bool) {
         self.finish(TransferKey::Receive(id));
         let Some(inbound) = self.receives.get(id.0) else { return };
         let (peer, attempt) = (inbound.side.peer, inbound.side.attempt);
-        let packet = Packet::Done(Done { to: TransferKey::Send(inbound.send_id), attempt });
-        self.actions.push_back(Action::Send { peer, packet });
+        if !sender_knows {
+            let packet = Packet::Done(Done {
+                to: TransferKey::Send(inbound.send_id),
+                attempt,
+                shared: inbound.shared,
+            });
+            self.actions.push_back(Action::Send { peer, packet });
+        }
         self.complete(id);
     }
 
@@ -136,11 +153,11 @@ impl Machine {
             (Phase::Waiting, Model::Put) => side.moved_bytes = fail.front - start,
             // What lies between the two processes is lost; what has been
             // counted here is not.
-            (Phase::Starting | Phase::Active, Model::Cooperative) => {}
+            (Phase::Starting | Phase::Active, Model::Cooperative | Model::Both | Model::Stream) => {}
             _ => return Err(ProtocolError::OutOfPlace { id, packet }),
         }
         let sentence = format!("it failed on the sender's side {}", of_errno(fail.errno));
-        self.note(key, fail.errno, false, sentence);
+        self.note(key, Role::Sender, fail.errno, false, sentence);
         self.demote(fail.receive_id, fail.errno, false);
         Ok(())
     }
@@ -152,7 +169,7 @@ impl Machine {
         side.interval.start = side.front();
         side.moved_bytes = 0;
         if side.interval.bytes() == 0 {
-            return self.has_received(id);
+            return self.has_received(id, false);
         }
         self.finish(key);
         self.enter(key, Phase::Failed);

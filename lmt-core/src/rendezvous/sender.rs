@@ -25,6 +25,19 @@ pub(super) struct Outgoing {
     cancel_sent: bool,
 }
 
+impl Outgoing {
+    /// Whether it is announced, and nothing is known of a receive that matched.
+    fn is_unanswered(&self) -> bool {
+        let waits = match self.side.model {
+            Model::Stream => {
+                matches!(self.side.phase, Phase::Starting | Phase::Active | Phase::Drained | Phase::Leaving)
+            }
+            _ => self.side.phase == Phase::Waiting,
+        };
+        waits && self.remote.is_none()
+    }
+}
+
 impl Machine {
     /// Begins to send a message of `total_bytes` by the first of `candidates`
     /// that works. A message without bytes needs none.
@@ -77,7 +90,7 @@ impl Machine {
             Phase::Preparing if !outgoing.announced => {
                 outgoing.side.doom.get_or_insert(TransferError::Cancelled);
             }
-            Phase::Waiting if outgoing.remote.is_none() && !outgoing.cancel_sent => {
+            _ if outgoing.is_unanswered() && !outgoing.cancel_sent => {
                 outgoing.cancel_sent = true;
                 self.actions.push_back(Action::Send { peer, packet: Packet::Cancel { send_id: id } });
             }
@@ -130,7 +143,13 @@ impl Machine {
                 Packet::Retry(Retry { receive_id, attempt, mechanism, model, interval, cookie })
             }
         };
+        let interval = side.interval;
         self.actions.push_back(Action::Send { peer, packet });
+        if model == Model::Stream && interval.bytes() > 0 {
+            let key = TransferKey::Send(id);
+            self.enter(key, Phase::Starting);
+            self.actions.push_back(Action::Start { key, remote: Cookie::empty(), interval });
+        }
     }
 
     pub(super) fn on_cts(&mut self, peer: PeerKey, cts: &Cts) -> Result<(), ProtocolError> {
@@ -145,7 +164,7 @@ impl Machine {
             return Ok(());
         }
         let same_receive = outgoing.remote.is_none_or(|remote| remote == cts.receive_id);
-        if side.phase != Phase::Waiting || side.model == Model::Get || !same_receive {
+        if side.phase != Phase::Waiting || matches!(side.model, Model::Get | Model::Stream) || !same_receive {
             return Err(ProtocolError::OutOfPlace { id, packet });
         }
         let Interval { start, end } = cts.interval;
@@ -215,7 +234,7 @@ impl Machine {
         self.finish(key);
         if !own_failure {
             let sentence = format!("it failed on the receiver's side {}", of_errno(demote.errno));
-            self.note(key, demote.errno, demote.for_good, sentence);
+            self.note(key, Role::Receiver, demote.errno, demote.for_good, sentence);
         }
         self.enter(key, Phase::Waiting);
         if let Some(side) = self.side_mut(key) {
@@ -238,7 +257,7 @@ impl Machine {
             return Ok(());
         }
         let Some(outgoing) = self.sends.get_mut(id.0) else { return Ok(()) };
-        let unmatched = outgoing.side.phase == Phase::Waiting && outgoing.remote.is_none();
+        let unmatched = outgoing.is_unanswered();
         if !outgoing.cancel_sent || (cancelled && !unmatched) {
             return Err(ProtocolError::OutOfPlace { id: id.0, packet: "CANCEL_REPLY" });
         }
@@ -256,7 +275,7 @@ impl Machine {
         match outgoing.remote {
             Some(remote) if model == Model::Put => {
                 self.finish(key);
-                let packet = Packet::Done(Done { to: TransferKey::Receive(remote), attempt });
+                let packet = Packet::Done(Done { to: TransferKey::Receive(remote), attempt, shared: false });
                 self.actions.push_back(Action::Send { peer, packet });
                 self.end_send(id, Ok(()));
             }

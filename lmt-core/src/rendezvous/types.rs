@@ -81,7 +81,7 @@ impl FromIterator<Choice> for Candidates {
 
 /// What the driver is to do, in the order in which it is handed out.
 ///
-/// `Prepare` and `Start` are answered before the next action is taken.
+/// `Prepare`, `Start` and `Leave` are answered before the next action is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 // Boxing the packet would allocate for every message.
 #[allow(clippy::large_enum_variant)]
@@ -106,6 +106,12 @@ pub enum Action {
         remote: Cookie,
         /// The part of the message that is to be moved.
         interval: Interval,
+    },
+    /// Call `Lmt::leave` and answer with `Machine::left`: in the Both model, when
+    /// this end has done its part, has failed or is to rest.
+    Leave {
+        /// The transfer.
+        key: TransferKey,
     },
     /// Call `Lmt::finish`. Comes exactly once for each `Prepare` that went well.
     Finish {

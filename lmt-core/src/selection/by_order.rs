@@ -1,10 +1,10 @@
 //! The policy without rules: the mechanisms in their order.
 
 use super::{
-    Alternatives, Decisions, Explanation, KnownMechanism, Message, NotTaken, Policy, Range, Situation,
-    Source, Taken, WayName, Why,
+    Alternatives, Decisions, Explanation, KnownMechanism, Message, NOT_SHARED, NotTaken, Policy, Range,
+    Situation, Source, Taken, WayName, Why,
 };
-use crate::mechanism::Model;
+use crate::mechanism::{Model, SharedEnds};
 use crate::rendezvous::{Candidates, Choice};
 
 /// The mechanisms in the order in which they were registered, or in which the
@@ -31,14 +31,19 @@ impl ByOrder {
 
 impl Policy for ByOrder {
     fn decide(&mut self, situation: &Situation<'_>) -> Decisions {
-        let candidates: Candidates = ways(situation).into_iter().map(|(_, choice)| choice).collect();
-        let alternatives = Alternatives::NONE;
-        let range = Range { up_to_bytes: u64::MAX, candidates, max_readers: u32::MAX, alternatives };
-        Decisions::new(self.eager_max_bytes(situation).unwrap_or_default(), |_| vec![range.clone()])
+        let range = |ends| {
+            let candidates: Candidates =
+                ways(situation, ends).into_iter().map(|(_, choice)| choice).collect();
+            let alternatives = Alternatives::NONE;
+            Range { up_to_bytes: u64::MAX, candidates, max_readers: u32::MAX, alternatives }
+        };
+        Decisions::new(self.eager_max_bytes(situation).unwrap_or_default(), |variant| {
+            vec![range(variant.shared_ends())]
+        })
     }
 
     fn explain(&self, situation: &Situation<'_>, message: &Message) -> Explanation {
-        let ways = ways(situation);
+        let ways = ways(situation, message.shared);
         let eager = self.eager_max_bytes(situation).is_some_and(|longest| message.bytes <= longest);
         let taken = match ways.first() {
             _ if eager => Taken::Eager,
@@ -53,7 +58,8 @@ impl Policy for ByOrder {
         let is_taken =
             |name: &str| matches!(&taken, Taken::By { mechanism, .. } if mechanism.as_str() == name);
         let others = situation.mechanisms.iter().filter(|known| !is_taken(known.name));
-        let not_taken = others.map(|known| not_taken(known, situation.is_connected, eager)).collect();
+        let not_taken =
+            others.map(|known| not_taken(known, message.shared, situation.is_connected, eager)).collect();
         let then = ways.iter().skip(usize::from(!eager)).map(|(name, c)| format!("{name}:{}", c.model));
         let then = then.collect();
         let source = Source::Default { line: None };
@@ -62,25 +68,40 @@ impl Policy for ByOrder {
     }
 }
 
-fn not_taken(known: &KnownMechanism, is_connected: bool, eager: bool) -> NotTaken {
+fn not_taken(known: &KnownMechanism, ends: SharedEnds, is_connected: bool, eager: bool) -> NotTaken {
     let reason = known.standing.reason.as_ref();
     let (why, sentence) = match (reason, known.is_available()) {
         _ if !is_connected => (Why::Unknown, "the two have not met yet".to_owned()),
         (Some(reason), false) => (Why::Unavailable, reason.to_string()),
         (None, false) => (Why::Unavailable, "it does not work in the peer's process".to_owned()),
         _ if eager => (Why::NotNeeded, "the message is short enough for cells".to_owned()),
+        _ if !known.reaches(ends) => (Why::NotShared, NOT_SHARED.to_owned()),
         _ => (Why::Later, "it stands later in the order".to_owned()),
     };
     let errno = reason.filter(|r| why == Why::Unavailable && r.errno != 0).map(|r| r.errno);
     NotTaken { mechanism: known.name.to_owned(), why, sentence, errno }
 }
 
-/// The ways that work, in order, each once, with their mechanisms' names.
-fn ways(situation: &Situation<'_>) -> Vec<(&'static str, Choice)> {
+/// The ways that work between such ends, in order, each once, with their mechanisms' names.
+fn ways(situation: &Situation<'_>, ends: SharedEnds) -> Vec<(&'static str, Choice)> {
+    let reached = ways_where(situation, |known, model| known.reach.allows(model, ends));
+    match &situation.config.mechanisms {
+        // Nothing else may be taken: what is not known to reach the memory of both
+        // is tried, or says why it does not.
+        Some(_) if reached.is_empty() => ways_where(situation, |_, _| true),
+        _ => reached,
+    }
+}
+
+fn ways_where(
+    situation: &Situation<'_>,
+    is_reached: impl Fn(&KnownMechanism, Model) -> bool,
+) -> Vec<(&'static str, Choice)> {
     let mut ways: Vec<(&'static str, Choice)> = Vec::new();
     let mut add = |known: &KnownMechanism, model: Model| {
         let choice = Choice { mechanism: known.tag, model };
-        if known.allows(model) && !ways.iter().any(|(_, other)| *other == choice) {
+        if known.allows(model) && is_reached(known, model) && !ways.iter().any(|(_, other)| *other == choice)
+        {
             ways.push((known.name, choice));
         }
     };

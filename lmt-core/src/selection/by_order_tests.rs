@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
-use crate::mechanism::{Abilities, Unavailable};
+use crate::mechanism::{Abilities, Reach, Unavailable};
 use crate::mechanisms::Standing;
 use crate::rendezvous::MechanismTag;
 
@@ -15,7 +15,8 @@ fn known(name: &'static str, models: &'static [Model], refusal: Option<i32>) -> 
             Standing { reason: Some(reason), ..Standing::default() }
         }
     };
-    KnownMechanism { name, tag: MechanismTag::of(name), models, shows_in_time: true, standing }
+    let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
+    KnownMechanism { name, tag, models, reach, shows_in_time: true, standing }
 }
 
 fn explain(config: &Config, bytes: u64) -> Explanation {
@@ -49,9 +50,10 @@ fn the_first_that_works_is_taken_and_the_others_say_why_not() {
 
 #[test]
 fn short_messages_are_eager_and_names_restrict() {
-    assert_eq!(explain(&Config::default(), 4096).taken, Taken::Eager);
+    let longest = Config::default().eager_max_bytes;
+    assert_eq!(explain(&Config::default(), longest).taken, Taken::Eager);
     let config = Config { mechanisms: Some(vec!["b".into(), "a:put".into()]), ..Config::default() };
-    let explanation = explain(&config, 4097);
+    let explanation = explain(&config, longest + 1);
     assert_eq!(explanation.taken, Taken::By { mechanism: "b".into(), model: Model::Cooperative });
     assert_eq!(explanation.then, ["a-one:put"]);
 }

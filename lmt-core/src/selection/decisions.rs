@@ -2,7 +2,6 @@
 
 use super::Alternatives;
 use super::message::{Message, Variant};
-use crate::mechanism::Model;
 use crate::rendezvous::{Candidates, Choice};
 
 /// What is decided for messages up to some length.
@@ -124,7 +123,7 @@ impl Decisions {
 impl Row {
     fn new(range: Range) -> Self {
         let Range { up_to_bytes, candidates: usual, max_readers, alternatives } = range;
-        let reads = |choice: &&Choice| choice.model == Model::Get;
+        let reads = |choice: &&Choice| choice.model.reads_sender();
         let choices = usual.as_slice().iter();
         let crowded = choices.clone().filter(|c| !reads(c)).chain(choices.filter(reads)).copied().collect();
         Self { up_to_bytes, max_readers, alternatives, usual, crowded }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::mechanism::Model;
 use crate::rendezvous::MechanismTag;
 use crate::selection::{Alternatives, Hints, Warmth};
 
@@ -57,6 +58,7 @@ fn beyond_the_cap_what_reads_this_process_comes_last() {
 #[test]
 fn variants_and_their_parts_are_the_same_both_ways() {
     for variant in Variant::all() {
-        assert_eq!(Variant::of(variant.is_contiguous(), variant.hints()), variant);
+        let private = Variant::of(variant.is_contiguous(), variant.hints());
+        assert_eq!(private.shared(variant.shared_ends()), variant);
     }
 }

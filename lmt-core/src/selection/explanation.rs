@@ -95,11 +95,16 @@ pub enum Why {
     LeftOut,
     /// As many messages of this process are being read as the cap allows.
     Crowded,
+    /// It copies from or to shared buffers only, and this message's are none.
+    NotShared,
     /// The message is short enough to need none.
     NotNeeded,
     /// The two have not met yet.
     Unknown,
 }
+
+/// What is said of [`Why::NotShared`].
+pub const NOT_SHARED: &str = "it copies from or to shared buffers (lmt::alloc), and the message is in none";
 
 /// A mechanism that is not taken.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -171,6 +176,8 @@ impl fmt::Display for Taken {
                     Model::Get => "the receiver reads the sender's memory",
                     Model::Put => "the sender writes the receiver's memory",
                     Model::Cooperative => "both take part",
+                    Model::Stream => "both take part, the sender at once",
+                    Model::Both => "both copy, the receiver from the front and the sender from the back",
                 };
                 write!(f, "{mechanism} ({model}: {who})")
             }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::mechanism::SharedEnds;
+
 /// Whether a message's bytes are in the sender's cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -45,6 +47,8 @@ pub struct Message {
     pub bytes: u64,
     /// Whether it is one segment at the sender.
     pub contiguous: bool,
+    /// Whether it is in shared buffers.
+    pub shared: SharedEnds,
     /// What the caller has told.
     pub hints: Hints,
     /// How many processes other than the receiver may be reading this one's
@@ -57,29 +61,47 @@ pub struct Message {
 impl Message {
     /// A contiguous message of which nothing else is known.
     pub fn of_bytes(bytes: u64) -> Self {
-        Self { bytes, contiguous: true, hints: Hints::default(), readers: 0 }
+        let (shared, hints) = (SharedEnds::default(), Hints::default());
+        Self { bytes, contiguous: true, shared, hints, readers: 0 }
     }
 
     /// Which of the cases it is that decisions tell apart.
     #[inline]
     pub const fn variant(&self) -> Variant {
-        Variant::of(self.contiguous, self.hints)
+        Variant::of(self.contiguous, self.hints).shared(self.shared)
     }
 }
 
 /// A case that decisions tell apart, apart from length and readers: contiguous
-/// or not, and each combination of hints.
+/// or not, shared buffers or not, and each combination of hints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Variant(u8);
 
 impl Variant {
     /// How many there are.
-    pub const COUNT: usize = 18;
+    pub const COUNT: usize = 4 * Self::PRIVATE as usize;
 
-    /// The case of these.
+    /// How many there are between ends that are not shared.
+    const PRIVATE: u8 = 18;
+
+    /// The case of these, where neither end is in shared buffers.
     #[inline]
     pub const fn of(contiguous: bool, hints: Hints) -> Self {
         Self((contiguous as u8 * 3 + hints.warmth as u8) * 3 + hints.reuse as u8)
+    }
+
+    /// The same case between such ends.
+    #[inline]
+    #[must_use]
+    pub const fn shared(self, ends: SharedEnds) -> Self {
+        let ends = ends.sender as u8 | (ends.receiver as u8) << 1;
+        Self(self.0 % Self::PRIVATE + ends * Self::PRIVATE)
+    }
+
+    /// Which ends are in shared buffers.
+    pub const fn shared_ends(self) -> SharedEnds {
+        let ends = self.0 / Self::PRIVATE;
+        SharedEnds { sender: ends & 1 != 0, receiver: ends & 2 != 0 }
     }
 
     /// All of them, in the order of [`Self::index`].
@@ -95,7 +117,7 @@ impl Variant {
 
     /// Whether the message is one segment.
     pub const fn is_contiguous(self) -> bool {
-        self.0 >= 9
+        self.0 % Self::PRIVATE >= 9
     }
 
     /// The hints.

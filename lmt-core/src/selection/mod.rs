@@ -18,14 +18,14 @@ mod way;
 pub use alternatives::Alternatives;
 pub use by_order::ByOrder;
 pub use decisions::{Decisions, Range};
-pub use explanation::{Explanation, NotTaken, Source, Taken, Why};
+pub use explanation::{Explanation, NOT_SHARED, NotTaken, Source, Taken, Why};
 pub use message::{Hints, Message, Reuse, Variant, Warmth};
 pub(crate) use table::{Looked, Selection};
 pub use way::{WayName, WayNameError};
 
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
-use crate::mechanism::Model;
+use crate::mechanism::{Model, Reach, SharedEnds};
 use crate::mechanisms::Standing;
 use crate::rendezvous::MechanismTag;
 
@@ -38,6 +38,8 @@ pub struct KnownMechanism {
     pub tag: MechanismTag,
     /// The models it can do, the preferred one first.
     pub models: &'static [Model],
+    /// Which memory it copies from and to.
+    pub reach: Reach,
     /// Whether its worth shows in the time that messages take
     /// ([`crate::mechanism::Lmt::shows_in_time`]).
     pub shows_in_time: bool,
@@ -49,6 +51,11 @@ impl KnownMechanism {
     /// Whether a message can go to the peer in this model.
     pub fn allows(&self, model: Model) -> bool {
         self.models.contains(&model) && self.standing.ours.allow_sending(self.standing.theirs, model)
+    }
+
+    /// Whether messages between such ends can go by it, as far as memory counts.
+    pub fn reaches(&self, ends: SharedEnds) -> bool {
+        self.models.iter().any(|model| self.reach.allows(*model, ends))
     }
 
     /// Whether a message can go to the peer by this mechanism at all.

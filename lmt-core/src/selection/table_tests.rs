@@ -1,5 +1,5 @@
 use super::*;
-use crate::mechanism::{Abilities, Model, Unavailable};
+use crate::mechanism::{Abilities, Model, Reach, Unavailable};
 use crate::mechanisms::Standing;
 use crate::rendezvous::MechanismTag;
 
@@ -13,6 +13,7 @@ fn note(ours: Abilities, theirs: Abilities, reason: Option<Unavailable>) -> Opti
         name: "copier",
         tag: MechanismTag::of("copier"),
         models,
+        reach: Reach::AnyMemory,
         shows_in_time: true,
         standing,
     })

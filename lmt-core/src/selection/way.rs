@@ -4,7 +4,7 @@
 use crate::mechanism::Model;
 
 /// A way as users write it: `name`, or `name:get`, `name:put`,
-/// `name:cooperative`. A name without its last part means all of that family.
+/// `name:cooperative`, `name:both`. A name without its last part means all of that family.
 ///
 /// ```
 /// use lmt_core::mechanism::Model;
@@ -25,7 +25,7 @@ pub struct WayName {
 
 /// A way that names no model that there is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` names no way to copy; behind the colon stands get, put or cooperative")]
+#[error("`{text}` names no way to copy; behind the colon stands get, put, cooperative or both")]
 pub struct WayNameError {
     /// What was written.
     pub text: String,

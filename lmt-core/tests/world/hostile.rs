@@ -93,12 +93,12 @@ impl World {
             0 => MechanismTag(self.rng.next() as u32),
             number => MECHANISMS[number as usize - 1],
         };
-        let model = [Model::Get, Model::Put, Model::Cooperative][self.rng.below(3) as usize];
+        let model = Model::ALL[self.rng.below(4) as usize];
         let (errno, for_good) = (self.rng.below(99) as i32, self.rng.chance(10));
         match self.rng.below(9) {
             0 => Packet::Rts(Rts { send_id, total_bytes: interval.end, attempt, mechanism, model, cookie }),
-            1 => Packet::Cts(Cts { send_id, receive_id, attempt, interval, cookie }),
-            2 => Packet::Done(Done { to, attempt }),
+            1 => Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared: false, cookie }),
+            2 => Packet::Done(Done { to, attempt, shared: false }),
             3 => {
                 Packet::Demote(Demote { send_id, receive_id, attempt, remaining: interval, errno, for_good })
             }

@@ -39,6 +39,23 @@ pub struct Side {
     /// Cooperative, sender's side: the bytes on their way.
     pipe: VecDeque<u8>,
     pipe_bytes: usize,
+    /// Both, receiver's side: the claims that both ends share.
+    claims: Claims,
+}
+
+/// What the two ends of a message in the Both model share.
+#[derive(Default)]
+struct Claims {
+    /// Bytes that the receiver has copied, from the front.
+    front_bytes: u64,
+    /// Bytes that the sender has, from the back.
+    back_bytes: u64,
+    /// The sender is there.
+    joined: bool,
+    /// The sender has claimed something that it failed to copy.
+    broken: bool,
+    /// Over; whether the sender is to find here that the message is whole.
+    over: Option<bool>,
 }
 
 /// Every receive's buffer, by number; see [`GUARD`].
@@ -92,6 +109,7 @@ impl Medium {
             moved: 0,
             pipe: VecDeque::new(),
             pipe_bytes: 1 + rng.below(64) as usize,
+            claims: Claims::default(),
         });
         let handle = self.sides.len() - 1;
         Ok((handle, Cookie::new(&(handle as u64).to_le_bytes()).unwrap()))
@@ -111,8 +129,8 @@ impl Medium {
         assert!(!side.finished && side.remote.is_none(), "start comes once, before finish");
         assert!(interval.start == plan.interval.start && interval.end <= plan.interval.end);
         assert!(interval.start < interval.end);
-        let active =
-            plan.model == Model::Cooperative || (plan.model == Model::Get) == (plan.role == Role::Receiver);
+        let active = matches!(plan.model, Model::Cooperative | Model::Both)
+            || (plan.model == Model::Get) == (plan.role == Role::Receiver);
         assert!(active, "the passive side is never started");
         if self.hostile != Some(peer) {
             let remote = u64::from_le_bytes(remote.as_bytes().try_into().unwrap()) as usize;
@@ -142,8 +160,12 @@ impl Medium {
         if self.dead[peer] && rng.chance(50) {
             return Err(if rng.chance(50) { Fault::PeerDead } else { self.demote(rng, message) });
         }
-        if model != Model::Cooperative && self.hostile != Some(peer) && !self.dead[peer] {
+        let one_copies = matches!(model, Model::Get | Model::Put);
+        if one_copies && self.hostile != Some(peer) && !self.dead[peer] {
             assert!(!self.sides[remote.unwrap()].finished, "memory is touched after its side has finished");
+        }
+        if model == Model::Both {
+            return self.step_of_both(rng, buffers, handle, max_bytes);
         }
         let target =
             if role == Role::Receiver { side.receive } else { remote.and_then(|r| self.sides[r].receive) };
@@ -177,6 +199,72 @@ impl Medium {
         Ok(Step { bytes, done: bytes == left && (bytes == 0 || rng.chance(80)) })
     }
 
+    fn step_of_both(
+        &mut self,
+        rng: &mut Rng,
+        buffers: &mut Buffers,
+        handle: usize,
+        max_bytes: u64,
+    ) -> Result<Step, Fault> {
+        let side = &self.sides[handle];
+        let (role, message, mechanism, remote) = (side.plan.role, side.message, side.mechanism, side.remote);
+        let is_receiver = role == Role::Receiver;
+        let Some(of_claims) = (if is_receiver { Some(handle) } else { remote }) else {
+            // With a hostile receiver.
+            return Ok(Step { bytes: 0, done: rng.chance(20) });
+        };
+        let Side { interval, receive, claims, .. } = &self.sides[of_claims];
+        let (interval, receive) = (*interval, receive.expect("it is the receiver's"));
+        let left = interval.bytes() - claims.front_bytes - claims.back_bytes;
+        let bytes = rng.below(left.min(max_bytes) + 1);
+        let from = if is_receiver {
+            interval.start + claims.front_bytes
+        } else {
+            interval.end - claims.back_bytes - bytes
+        };
+        if !is_receiver && claims.over.is_some() {
+            return Ok(Step { bytes: 0, done: true });
+        }
+        let target = from as usize..(from + bytes) as usize;
+        if let Err(fault) = self.may_fail(rng, mechanism, message) {
+            // The failing call has moved something all the same, or lies.
+            buffers[receive][target].fill(0xdb);
+            let claims = &mut self.sides[of_claims].claims;
+            claims.broken |= !is_receiver && bytes > 0;
+            return if is_receiver && rng.chance(10) {
+                Ok(Step { bytes: left + claims.back_bytes + 1, done: true })
+            } else {
+                Err(fault)
+            };
+        }
+        for at in target {
+            buffers[receive][at] = content(message, at as u64);
+        }
+        let claims = &mut self.sides[of_claims].claims;
+        if is_receiver {
+            claims.front_bytes += bytes;
+        } else {
+            claims.joined |= max_bytes > 0;
+            claims.back_bytes += bytes;
+        }
+        let whole = is_receiver && bytes == left && !claims.broken && (bytes == 0 || rng.chance(80));
+        Ok(Step { bytes: bytes + if whole { claims.back_bytes } else { 0 }, done: whole })
+    }
+
+    /// Whether both ends know that the message is whole.
+    pub fn leave(&mut self, handle: usize) -> bool {
+        let Side { plan, remote, finished, .. } = &self.sides[handle];
+        assert!(plan.model == Model::Both && !finished);
+        if plan.role == Role::Receiver {
+            let claims = &mut self.sides[handle].claims;
+            return *claims.over.insert(claims.joined);
+        }
+        let Some(remote) = *remote else { return false };
+        let claims = &mut self.sides[remote].claims;
+        let there = std::mem::take(&mut claims.joined);
+        there && claims.over == Some(true)
+    }
+
     fn push(&mut self, handle: usize, front: u64, bytes: u64) -> u64 {
         let side = &mut self.sides[handle];
         if self.hostile == Some(side.peer) {
@@ -202,7 +290,10 @@ impl Medium {
     }
 
     pub fn finish(&mut self, handle: usize) {
-        assert!(!std::mem::replace(&mut self.sides[handle].finished, true), "finish comes once");
+        let side = &mut self.sides[handle];
+        assert!(!std::mem::replace(&mut side.finished, true), "finish comes once");
+        // Behind this nobody else touches the memory.
+        side.claims.over.get_or_insert(false);
     }
 
     fn may_fail(&mut self, rng: &mut Rng, mechanism: MechanismTag, message: usize) -> Result<(), Fault> {

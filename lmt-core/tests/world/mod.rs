@@ -48,6 +48,7 @@ pub struct Tally {
     pub cancelled: u64,
     pub cancel_too_late: u64,
     pub demoted: u64,
+    pub known_by_both: u64,
     pub no_mechanism: u64,
     pub peer_dead: u64,
     pub protocol_errors: u64,

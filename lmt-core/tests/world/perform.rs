@@ -24,6 +24,12 @@ impl World {
                 let result = self.medium.start(&mut self.rng, handle, &remote, interval);
                 self.ends[end].machine.started(key, result);
             }
+            Action::Leave { key } => {
+                let handle = self.ends[end].transfers[&key];
+                let both_know = self.medium.leave(handle);
+                self.tally.known_by_both += u64::from(both_know);
+                self.ends[end].machine.left(key, both_know);
+            }
             Action::Finish { key } => {
                 let handle = self.ends[end].transfers.remove(&key).expect("what finishes was prepared");
                 self.medium.finish(handle);
@@ -175,6 +181,12 @@ impl World {
     /// One step of whoever's turn it is; whether anything moved.
     pub(super) fn step(&mut self, end: usize) -> bool {
         let quota_bytes = 1 + self.rng.below(self.case.max_bytes / 2 + 1);
+        if self.rng.chance(2) {
+            // As before a sleep.
+            self.ends[end].machine.rest();
+            self.drain(end);
+            return true;
+        }
         let Some((key, max_bytes)) = self.ends[end].machine.next_step(quota_bytes) else {
             panic!("active transfers, but none has a turn");
         };

@@ -4,6 +4,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use lmt_copy::Distance;
 use lmt_core::buffer::Access;
 use lmt_core::error::MemoryShort;
 use lmt_core::shared_memory::SharedMemory;
@@ -67,7 +68,7 @@ impl Part {
         // writing, used by nobody but engines; the device is quiet about this
         // part, or has never had it. A copy that allows overlap is used, since
         // a list may let its copies overlap where the bytes do not matter.
-        unsafe { std::ptr::copy(source, target, self.bytes as usize) };
+        unsafe { lmt_copy::copy_overlapping(target, source, self.bytes as usize, Distance::Near) };
     }
 
     fn descriptor(&self, flags: u32, completion_address: u64) -> Descriptor {

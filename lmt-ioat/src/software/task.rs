@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lmt_cma::vm::{self, CopyError, Local, RemoteSegment};
+use lmt_copy::Distance;
 use lmt_core::buffer::{Access, Buffer, Segment};
 use lmt_core::cursor::Cursor;
 use lmt_core::process::PeerProcess;
@@ -29,7 +30,7 @@ enum Run {
     /// Between this process and the peer, by the kernel.
     Peer(PeerRun),
     /// Within this process.
-    Here { from: Mapped, to: Mapped, left_bytes: u64, is_streaming: bool },
+    Here { from: Mapped, to: Mapped, left_bytes: u64, distance: Distance },
 }
 
 #[derive(Debug)]
@@ -126,8 +127,9 @@ impl Run {
     fn of(copies: &[Copy]) -> Option<Self> {
         let first = copies.first()?;
         if let (Place::Mapped(from), Place::Mapped(to)) = (first.from(), first.to()) {
-            let is_streaming = first.bytes() >= sys::STREAMING_MIN_BYTES;
-            return Some(Self::Here { from, to, left_bytes: first.bytes(), is_streaming });
+            let is_away = first.bytes() >= sys::AWAY_MIN_BYTES;
+            let distance = if is_away { Distance::Away } else { Distance::Near };
+            return Some(Self::Here { from, to, left_bytes: first.bytes(), distance });
         }
         let is_read = kind(first) == Kind::Read;
         let (mut here, mut there) = (Few::None, Few::None);
@@ -169,8 +171,8 @@ impl Run {
                 Some(peer) => run.copy(peer, max_bytes, new_pages),
                 None => (0, Err(CopyFailure::Refused { errno: libc::ESRCH })),
             },
-            Self::Here { from, to, left_bytes, is_streaming } => {
-                let bytes = sys::copy_mapped(*from, *to, max_bytes.min(*left_bytes), *is_streaming);
+            Self::Here { from, to, left_bytes, distance } => {
+                let bytes = sys::copy_mapped(*from, *to, max_bytes.min(*left_bytes), *distance);
                 let (Some(next_from), Some(next_to), 1..) = (from.advanced(bytes), to.advanced(bytes), bytes)
                 else {
                     return (0, Err(CopyFailure::Refused { errno: libc::EFAULT }));

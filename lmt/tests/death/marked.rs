@@ -104,6 +104,14 @@ impl<M: Lmt> Lmt for Marked<M> {
         Ok(step)
     }
 
+    fn leave(&mut self, peer: &mut Self::Peer, transfer: &mut Self::Transfer) -> bool {
+        self.inner.leave(&mut peer.inner, &mut transfer.inner)
+    }
+
+    fn copied_by_peer(&self, transfer: &Self::Transfer) -> u64 {
+        self.inner.copied_by_peer(&transfer.inner)
+    }
+
     fn finish(&mut self, peer: &mut Self::Peer, transfer: Self::Transfer) {
         self.watch.note(Moment::Finish, Some(peer.id), Some(transfer.role));
         self.inner.finish(&mut peer.inner, transfer.inner);

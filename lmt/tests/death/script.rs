@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use lmt::mechanism::Model;
+
 use super::page::Phase;
 
 /// Tags of messages.
@@ -69,9 +71,9 @@ pub struct Script {
     pub begin: Begin,
     pub manner: Manner,
     pub mechanism: &'static str,
-    /// The model of that mechanism, if the victim sends: the sender writes
-    /// instead of the receiver reading.
-    pub put: bool,
+    /// The model of that mechanism, if the victim sends: the receiver reads, the
+    /// sender writes, or both do.
+    pub models: &'static [Model],
     pub kill: Kill,
     pub data_bytes: usize,
 }
@@ -109,7 +111,7 @@ impl Script {
             begin,
             manner,
             mechanism: if random.below(2) == 0 { "cma" } else { "shm" },
-            put: random.below(2) == 0,
+            models: [&[Model::Get][..], &[Model::Put], &[Model::Both]][random.below(3) as usize],
             kill,
             data_bytes: 65_536 + random.below(1 << 19) as usize,
         }

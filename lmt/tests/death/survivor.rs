@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lmt::mechanism::Role;
+use lmt::mechanism::{Model, Role};
 use lmt::{
     Address, Endpoint, EndpointId, Engine, OperationError, PeerError, PeerId, SendMode, Source, TagMatch,
 };
@@ -48,13 +48,16 @@ impl Watch for Onlooker {
     }
 }
 
+/// The survivor helps those that receive from it.
+const MODELS: &[Model] = &[Model::Both, Model::Get, Model::Put];
+
 pub fn engine(page: &Arc<Page>, seed: u64, group: EndpointId) -> Engine {
     let watch: Arc<dyn Watch> = Arc::new(Onlooker { page: page.clone(), seed, group });
     let shm = lmt_shm::Shm::new(lmt_shm::Config::default()).expect("the defaults work");
     Endpoint::builder()
         .id(group.member(0))
         .without_the_list()
-        .register(Marked { inner: lmt_cma::Cma::new(), watch: watch.clone(), models: None })
+        .register(Marked { inner: lmt_cma::Cma::new(), watch: watch.clone(), models: Some(MODELS) })
         .register(Marked { inner: shm, watch, models: None })
         .configure(|config| {
             config.quota_bytes = QUOTA_BYTES;

@@ -154,11 +154,11 @@ fn marked<M: Lmt>(inner: M, marks: &Arc<Marks>, models: Option<&'static [Model]>
 
 fn engine(id: EndpointId, marks: &Arc<Marks>) -> Engine {
     let script = &marks.script;
-    let put = (script.victim_sends && script.put).then_some(&[Model::Put][..]);
+    let models = script.victim_sends.then_some(script.models);
     let shm = lmt_shm::Shm::new(lmt_shm::Config::default()).expect("the defaults work");
     let mut builder = Endpoint::builder().id(id).without_the_list();
     if script.mechanism == "cma" {
-        builder = builder.register(marked(lmt_cma::Cma::new(), marks, put));
+        builder = builder.register(marked(lmt_cma::Cma::new(), marks, models));
     }
     builder
         .register(marked(shm, marks, None))

@@ -41,6 +41,8 @@ pub struct Calibration {
     pub rules: Vec<(Load, Rule)>,
     /// What was measured.
     pub figures: Vec<Figure>,
+    /// What is best copied by, as the key `copy_routine` has it.
+    pub copy_routine: Option<String>,
 }
 
 impl Calibration {
@@ -52,7 +54,13 @@ impl Calibration {
             course.rules.into_iter().map(move |rule| (load, rule))
         });
         let figures = courses.iter().flat_map(Course::figures).collect();
-        Self { provenance, rules: rules.collect(), figures }
+        Self { provenance, rules: rules.collect(), figures, copy_routine: None }
+    }
+
+    /// The same with what bytes are best copied by.
+    #[must_use]
+    pub fn with_copy_routine(self, copy_routine: String) -> Self {
+        Self { copy_routine: Some(copy_routine), ..self }
     }
 
     /// The file's text.
@@ -86,6 +94,10 @@ impl Calibration {
             writeln!(text, "    {},", quoted(sentence))?;
         }
         writeln!(text, "]")?;
+        if let Some(copy_routine) = &self.copy_routine {
+            writeln!(text, "\n# By what bytes are copied in user space.\n[endpoint]")?;
+            writeln!(text, "copy_routine = {}", quoted(copy_routine))?;
+        }
         let mut last: Option<Load> = None;
         for (load, rule) in &self.rules {
             if last != Some(*load) {

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use lmt_core::keys::Value;
 use lmt_core::mechanism::Model;
 
 use super::*;
@@ -50,7 +51,8 @@ fn courses() -> Vec<Course> {
 
 #[test]
 fn what_is_written_is_read_back_without_a_problem() {
-    let calibration = Calibration::new(provenance(), &courses(), &order(&MACHINE));
+    let calibration = Calibration::new(provenance(), &courses(), &order(&MACHINE))
+        .with_copy_routine("portable aliased 2KiB-".to_owned());
     let text = calibration.to_toml();
     let parsed = parse_file(Path::new("c.toml"), &text, Authority::Calibration, &known());
     let parsed = parsed.unwrap_or_else(|problems| panic!("{problems:#?}\n{text}"));
@@ -64,6 +66,9 @@ fn what_is_written_is_read_back_without_a_problem() {
     }
     assert_eq!(parsed.layer.rules, rules);
     assert_eq!(parsed.layer.figures, calibration.figures);
+    let copies = parsed.endpoint.iter().map(|(key, value, _)| (*key, value.clone()));
+    let written = Value::Text("portable aliased 2KiB-".to_owned());
+    assert_eq!(copies.collect::<Vec<_>>(), [("copy_routine", written)]);
     let told = parsed.calibration.unwrap();
     assert_eq!(told.machine.as_deref(), Some("a-machine-2"));
     assert!(told.complete);

@@ -61,7 +61,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("[selection]\nreaders = 5\n", "2:1", "there is no key `readers`"),
     ("[[rule]]\nupto = 5\ntake = \"shm\"\n", "2:1", "did you mean `up_to`?"),
     ("[[rule]]\ntake = [\"cmaa\"]\n", "2:9", "did you mean `cma`?"),
-    ("[[rule]]\ntake = [\"cma:got\"]\n", "2:9", "one of get, put, cooperative"),
+    ("[[rule]]\ntake = [\"cma:got\"]\n", "2:9", "one of get, put, cooperative, both"),
     ("[[rule]]\ntake = [\"shm:get\"]\n", "2:9", "it has `shm:cooperative`"),
     ("[[rule]]\ntake = [\"\"]\n", "2:9", "is no mechanism"),
     (

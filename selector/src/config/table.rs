@@ -146,7 +146,7 @@ pub(super) const RULE: &[Field] = &[
         kind: "\"eager\" or list of ways",
         unit: "",
         default: "must be there",
-        bounds: "mechanisms or families, each perhaps with :get, :put or :cooperative; \"eager\" begins at 0 and ends at 1 MiB at most",
+        bounds: "mechanisms or families, each perhaps with :get, :put, :cooperative or :both; \"eager\" begins at 0 and ends at 1 MiB at most",
         variable: None,
         meaning: "what messages that fit take: inbox cells, or the first of these ways that works; what else works follows",
         reason: "a rule that says nothing would be of no use",
@@ -312,6 +312,7 @@ fn entry(key: &Key, variable: Option<String>, default: &Value) -> Entry {
         Kind::Cpu => ("whole number or \"none\"", ""),
         Kind::Folder => ("path or \"none\"", ""),
         Kind::Mechanisms => ("list of ways or \"auto\"", ""),
+        Kind::Copies => ("text", ""),
         Kind::Word(_) => ("word", ""),
         _ => ("whole number", ""),
     };
@@ -332,6 +333,7 @@ fn bounds(kind: Kind) -> String {
         }
         Kind::Count { least, most } | Kind::PowerOfTwo { least, most } => value::bounds(least, most, plain),
         Kind::Milliseconds { least, most } => value::bounds(least, most, size::written_time),
+        Kind::Copies => kind.to_string(),
         Kind::Word(words) => words.join(", "),
         _ => String::new(),
     };

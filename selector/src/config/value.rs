@@ -159,7 +159,9 @@ pub(super) fn from_toml(kind: Kind, value: &DeValue<'_>) -> Result<Value, Wrong>
         (Kind::Folder, DeValue::String(text)) if text.is_empty() => {
             return Err(Wrong::new("is empty", format!("it must be {rule}")));
         }
-        (Kind::Folder | Kind::Word(_), DeValue::String(text)) => Value::Text(text.clone().into_owned()),
+        (Kind::Folder | Kind::Copies | Kind::Word(_), DeValue::String(text)) => {
+            Value::Text(text.clone().into_owned())
+        }
         (Kind::Mechanisms, DeValue::Array(list)) => {
             let names = list.iter().map(|name| name.get_ref().as_str().map(str::to_owned));
             Value::Names(names.collect::<Option<_>>().ok_or_else(|| {
@@ -200,7 +202,7 @@ pub(super) fn from_text(kind: Kind, text: &str) -> Result<Value, Wrong> {
         Kind::Cpu | Kind::Folder if text == NONE => Value::Absent,
         Kind::Mechanisms if text == AUTO => Value::Absent,
         Kind::Mechanisms => Value::Names(text.split(',').map(|name| name.trim().to_owned()).collect()),
-        Kind::Folder | Kind::Word(_) => Value::Text(text.to_owned()),
+        Kind::Folder | Kind::Copies | Kind::Word(_) => Value::Text(text.to_owned()),
         Kind::Flag => match text {
             "true" | "1" => Value::Flag(true),
             "false" | "0" => Value::Flag(false),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lmt_core::cpu_set::CpuSet;
-use lmt_core::mechanism::{Abilities, Model};
+use lmt_core::mechanism::{Abilities, Model, Reach};
 use lmt_core::mechanisms::Standing;
 use lmt_core::rendezvous::MechanismTag;
 use lmt_core::selection::{Hints, KnownMechanism, Message, Reuse, Source, Warmth};
@@ -116,7 +116,8 @@ fn mechanisms() -> impl Strategy<Value = Vec<KnownMechanism>> {
     vec((abilities(), abilities()), list.len()).prop_map(move |standings| {
         let known = |((name, models), (ours, theirs)): ((&'static str, &'static [Model]), _)| {
             let standing = Standing { ours, theirs, reason: None };
-            KnownMechanism { name, tag: MechanismTag::of(name), models, shows_in_time: true, standing }
+            let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
+            KnownMechanism { name, tag, models, reach, shows_in_time: true, standing }
         };
         list.into_iter().zip(standings).map(known).collect()
     })

@@ -17,8 +17,11 @@ mod words;
 use std::fmt;
 use std::sync::Arc;
 
+use lmt_core::mechanism::{Reach, SharedEnds};
 use lmt_core::rendezvous::Candidates;
-use lmt_core::selection::{Decisions, Explanation, Hints, Message, Policy, Range, Reuse, Situation, Variant};
+use lmt_core::selection::{
+    Decisions, Explanation, Hints, KnownMechanism, Message, Policy, Range, Reuse, Situation, Variant,
+};
 
 use crate::configuration::{Configuration, DmaMinSetting};
 use crate::rules::{Bound, Rule};
@@ -94,6 +97,8 @@ struct Interest {
     processes: bool,
     contiguous: bool,
     reuse: bool,
+    /// Whether a mechanism makes a difference by shared buffers.
+    shared: bool,
 }
 
 impl Interest {
@@ -112,16 +117,18 @@ impl Interest {
             processes: any(|rule| rule.min_processes.is_some()) || (dma_min && by_processes),
             contiguous: any(|rule| rule.contiguous.is_some()),
             reuse: any(|rule| rule.reuse.is_some()),
+            shared: false,
         }
     }
 
     /// The variant that stands for all that no rule tells from this one. The
     /// sender's cache always counts: it decides who copies.
-    const fn representative(self, variant: Variant) -> Variant {
+    fn representative(self, variant: Variant) -> Variant {
+        let ends = if self.shared { variant.shared_ends() } else { SharedEnds::default() };
         let hints = variant.hints();
         let reuse = if self.reuse { hints.reuse } else { Reuse::Unknown };
         let hints = Hints { warmth: hints.warmth, reuse };
-        Variant::of(variant.is_contiguous() || !self.contiguous, hints)
+        Variant::of(variant.is_contiguous() || !self.contiguous, hints).shared(ends)
     }
 }
 
@@ -164,6 +171,8 @@ impl RulePolicy {
 
 impl Policy for RulePolicy {
     fn decide(&mut self, situation: &Situation<'_>) -> Decisions {
+        let copies_shared = |known: &KnownMechanism| known.reach != Reach::AnyMemory;
+        self.interest.shared = situation.mechanisms.iter().any(copies_shared);
         let pair = Pair::to_decide(self, situation);
         let eager_max_bytes = pair.eager().map_or(0, |eager| eager.bytes);
         let cuts = pair.cuts();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lmt_core::config::Config;
 use lmt_core::cpu_set::CpuSet;
-use lmt_core::mechanism::{Abilities, Model, Unavailable};
+use lmt_core::mechanism::{Abilities, Model, Reach, Unavailable};
 use lmt_core::mechanisms::Standing;
 use lmt_core::rendezvous::MechanismTag;
 use lmt_core::selection::{Decisions, Explanation, KnownMechanism, Message, Policy, Situation, Taken};
@@ -23,14 +23,14 @@ const ABLE: Abilities = Abilities { read: true, write: true, cooperate: true };
 
 pub fn known(name: &'static str, models: &'static [Model]) -> KnownMechanism {
     let standing = Standing { ours: ABLE, theirs: ABLE, reason: None };
-    KnownMechanism { name, tag: MechanismTag::of(name), models, shows_in_time: true, standing }
+    let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
+    KnownMechanism { name, tag, models, reach, shows_in_time: true, standing }
 }
 
 pub fn denied(name: &'static str) -> KnownMechanism {
     let reason = Unavailable { errno: libc_eperm(), sentence: format!("{name} was refused") };
     let standing = Standing { reason: Some(reason), ..Standing::default() };
-    let (tag, models) = (MechanismTag::of(name), &[Model::Get]);
-    KnownMechanism { name, tag, models, shows_in_time: true, standing }
+    KnownMechanism { standing, ..known(name, &[Model::Get]) }
 }
 
 /// EPERM, which is 1 everywhere.

@@ -1,6 +1,6 @@
 //! The ways for one kind of message, in order.
 
-use lmt_core::mechanism::Model;
+use lmt_core::mechanism::{Model, Reach};
 use lmt_core::rendezvous::{Candidates, Choice};
 use lmt_core::selection::{KnownMechanism, Source, Variant, WayName};
 
@@ -12,6 +12,8 @@ use crate::rules::{Authority, Layer, MechanismRange, Rule, Take};
 pub(super) enum Origin {
     /// The program brings the mechanism.
     Own,
+    /// It is for shared buffers, in which the message is.
+    Shared,
     /// It is named.
     Named,
     /// It works.
@@ -78,7 +80,7 @@ impl Plan<'_> {
     /// [`lmt_core::selection::Decisions::candidates`] does.
     pub(super) fn crowd(&mut self, readers: u32) {
         if self.is_crowded(readers) {
-            self.ways.sort_by_key(|way| way.model == Model::Get);
+            self.ways.sort_by_key(|way| way.model.reads_sender());
         }
     }
 }
@@ -115,6 +117,11 @@ impl<'a> Pair<'a> {
         if layer.authority == Authority::Default && names.is_none() {
             list.add_all(Origin::Own);
         }
+        // Who allocates shared buffers wants them used, whatever was measured of
+        // others; a rule that names such a mechanism says where it stands.
+        if !rule_names_shared(self, rule) && names.is_none() {
+            list.add_all(Origin::Shared);
+        }
         if let Take::Ways(ways) = &rule.take {
             ways.iter().for_each(|name| list.add(name, Origin::Named));
         }
@@ -140,6 +147,12 @@ impl<'a> Pair<'a> {
     fn plan_by_names(&self, bytes: u64, variant: Variant, names: &'a [String]) -> Plan<'a> {
         let mut list = List::new(self, variant);
         ways_of_names(names).iter().for_each(|name| list.add(name, Origin::Named));
+        if list.ways.is_empty() {
+            // Nothing else may be taken, so what is not known to reach the memory
+            // of both is tried, or says why it does not.
+            list.any_memory = true;
+            ways_of_names(names).iter().for_each(|name| list.add(name, Origin::Named));
+        }
         let rank = self.rank_of_names();
         let (max_readers, cap_source) = self.cap_of_names();
         let heard = rank.map_or(0, |rank| rank.up_to);
@@ -151,6 +164,7 @@ impl<'a> Pair<'a> {
     fn plan_by_order(&self, bytes: u64, variant: Variant) -> Plan<'a> {
         let mut list = List::new(self, variant);
         list.add_all(Origin::Own);
+        list.add_all(Origin::Shared);
         list.add_all(Origin::Usual);
         let (max_readers, cap_source) = self.cap(None);
         let passed = self.layers().len();
@@ -181,6 +195,13 @@ impl<'a> Pair<'a> {
     }
 }
 
+/// Whether a rule names a mechanism for shared buffers.
+fn rule_names_shared(pair: &Pair<'_>, rule: &Rule) -> bool {
+    let Take::Ways(ways) = &rule.take else { return false };
+    let mut shared = pair.situation.mechanisms.iter().filter(|known| known.reach != Reach::AnyMemory);
+    shared.any(|known| ways.iter().any(|way| way.means_mechanism(known.name)))
+}
+
 /// The ways that names mean. What is none was refused when it was read.
 fn ways_of_names(names: &[String]) -> Vec<WayName> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
@@ -191,11 +212,13 @@ struct List<'p, 'a> {
     pair: &'p Pair<'a>,
     variant: Variant,
     ways: Vec<Way<'a>>,
+    /// Whether ways are added whatever memory they reach.
+    any_memory: bool,
 }
 
 impl<'p, 'a> List<'p, 'a> {
     const fn new(pair: &'p Pair<'a>, variant: Variant) -> Self {
-        Self { pair, variant, ways: Vec::new() }
+        Self { pair, variant, ways: Vec::new(), any_memory: false }
     }
 
     /// Adds what a name means, in the usual order.
@@ -208,11 +231,15 @@ impl<'p, 'a> List<'p, 'a> {
         }
     }
 
-    /// Adds all, or all of the program's own.
+    /// Adds all, all of the program's own, or all that are for shared buffers.
     fn add_all(&mut self, origin: Origin) {
         let own = &self.pair.policy.own;
-        let is_wanted = |name: &str| origin != Origin::Own || own.iter().any(|mine| mine == name);
-        for known in self.pair.situation.mechanisms.iter().filter(|k| is_wanted(k.name)) {
+        let is_wanted = |known: &&KnownMechanism| match origin {
+            Origin::Own => own.iter().any(|mine| mine == known.name),
+            Origin::Shared => known.reach != Reach::AnyMemory,
+            Origin::Named | Origin::Usual => true,
+        };
+        for known in self.pair.situation.mechanisms.iter().filter(is_wanted) {
             self.push_models(known, origin);
         }
     }
@@ -233,7 +260,8 @@ impl<'p, 'a> List<'p, 'a> {
 
     fn push(&mut self, known: &'a KnownMechanism, model: Model, origin: Origin) {
         let is_there = |way: &Way<'_>| way.known.tag == known.tag && way.model == model;
-        if known.allows(model) && !self.ways.iter().any(is_there) {
+        let is_reached = self.any_memory || known.reach.allows(model, self.variant.shared_ends());
+        if known.allows(model) && is_reached && !self.ways.iter().any(is_there) {
             self.ways.push(Way { known, model, origin, out_of: None });
         }
     }

@@ -1,7 +1,6 @@
 //! Why each other mechanism is not taken.
 
-use lmt_core::mechanism::Model;
-use lmt_core::selection::{KnownMechanism, NotTaken, Source, Warmth, Why};
+use lmt_core::selection::{KnownMechanism, NOT_SHARED, NotTaken, Source, Warmth, Why};
 
 use super::explain::Case;
 use super::pair::means;
@@ -61,6 +60,9 @@ impl<'a> Case<'_, 'a> {
         if self.ways_of(known).next().is_some() {
             return None;
         }
+        if !known.reaches(self.message.shared) {
+            return Some((Why::NotShared, NOT_SHARED.to_owned()));
+        }
         let is_beyond = self.plan.beyond.iter().any(|way| way.known.tag == known.tag);
         Some(match is_beyond {
             true => (Why::Later, "there are more ways than one message can try".to_owned()),
@@ -112,12 +114,12 @@ impl<'a> Case<'_, 'a> {
     /// receiver reads, which too many do.
     fn crowded(&self, known: &KnownMechanism, taken: &Way<'_>) -> Option<Reason> {
         let readers = self.message.readers;
-        if taken.model == Model::Get || !self.plan.is_crowded(readers) {
+        if taken.model.reads_sender() || !self.plan.is_crowded(readers) {
             return None;
         }
         let uncrowded = self.pair.plan(self.message.bytes, self.message.variant()).ways;
         let before = uncrowded.iter().take_while(|way| way.choice() != taken.choice());
-        before.into_iter().find(|way| way.known.tag == known.tag && way.model == Model::Get)?;
+        before.into_iter().find(|way| way.known.tag == known.tag && way.model.reads_sender())?;
         let cap = self.plan.max_readers;
         let sentence =
             format!("{readers} messages of this process are being read already, and the cap is {cap}");

@@ -1,0 +1,121 @@
+//! The copies through the ring and between shared buffers.
+//!
+//! The bare methods have loops of their own: they are to show what the machine
+//! allows, whatever routine the library uses. On x86-64 with AVX2 these are
+//! 128 bytes at a time; elsewhere the C library's memcpy.
+#![allow(unsafe_code)]
+
+/// How a copy stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stores {
+    /// Into the cache.
+    Cached,
+    /// Past the cache (non-temporal), where the processor has such stores.
+    Streaming,
+}
+
+/// Copies `bytes` bytes.
+///
+/// # Safety
+/// `from` is readable and `into` writable for `bytes` bytes, the two do not
+/// overlap, and nobody else writes either or reads `into` meanwhile.
+pub(super) unsafe fn copy(into: *mut u8, from: *const u8, bytes: usize, stores: Stores) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: AVX2 was found above; the rest is the caller's promise.
+        unsafe {
+            match stores {
+                Stores::Cached => x86::cached(into, from, bytes),
+                Stores::Streaming => x86::streaming(into, from, bytes),
+            }
+        }
+        return;
+    }
+    let _ = stores;
+    // SAFETY: the caller's promise.
+    unsafe { into.copy_from_nonoverlapping(from, bytes) };
+}
+
+/// Asks for the lines of `bytes` bytes from `place` on to be brought here for
+/// writing (prefetchw), so that what is read now and written next crosses once.
+///
+/// # Safety
+/// `place` is mapped for `bytes` bytes.
+pub(super) unsafe fn take_over(place: *const u8, bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for offset in (0..bytes).step_by(x86::LINE_BYTES) {
+        // SAFETY: inside the `bytes` bytes of the caller's promise.
+        let line = unsafe { place.add(offset) };
+        // SAFETY: prefetchw is a hint that reads and writes nothing the program
+        // sees and faults nowhere; 64-bit x86 processors without it skip it.
+        unsafe { std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags)) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (place, bytes);
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{
+        __m256i, _mm_sfence, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_stream_si256,
+    };
+
+    pub(super) const LINE_BYTES: usize = 64;
+    /// Bytes of one vector.
+    const VECTOR_BYTES: usize = 32;
+    /// Bytes of one turn of the loop.
+    const TURN_BYTES: usize = 4 * VECTOR_BYTES;
+
+    /// # Safety
+    /// As [`super::copy`], and the processor has AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn cached(into: *mut u8, from: *const u8, bytes: usize) {
+        // SAFETY: the caller's promise; these stores want no alignment.
+        unsafe { turns(into, from, bytes, |place, vector| _mm256_storeu_si256(place, vector)) };
+    }
+
+    /// # Safety
+    /// As [`super::copy`], and the processor has AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn streaming(into: *mut u8, from: *const u8, bytes: usize) {
+        // Streaming stores want whole vectors at multiples of their length.
+        let head = into.align_offset(VECTOR_BYTES).min(bytes);
+        // SAFETY: `head` is at most `bytes`.
+        unsafe { into.copy_from_nonoverlapping(from, head) };
+        // SAFETY: the rest of the caller's bytes. It begins at a multiple of a
+        // vector, or is empty.
+        unsafe {
+            turns(into.add(head), from.add(head), bytes - head, |place, vector| {
+                _mm256_stream_si256(place, vector);
+            });
+        }
+        // Streaming stores are not ordered by the flag's Release store.
+        _mm_sfence();
+    }
+
+    /// Whole turns with `store`, and the rest by memcpy.
+    ///
+    /// # Safety
+    /// As [`super::copy`], the processor has AVX2, and `store` may store a
+    /// vector at `into` and at every 32nd byte from it on.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn turns(into: *mut u8, from: *const u8, bytes: usize, store: impl Fn(*mut __m256i, __m256i)) {
+        let whole = bytes - bytes % TURN_BYTES;
+        for start in (0..whole).step_by(TURN_BYTES) {
+            for at in (start..start + TURN_BYTES).step_by(VECTOR_BYTES) {
+                // SAFETY: at + VECTOR_BYTES is at most `whole`, which is at most
+                // `bytes`; this load wants no alignment.
+                let vector = unsafe { _mm256_loadu_si256(from.add(at).cast()) };
+                // SAFETY: inside, as above.
+                store(unsafe { into.add(at) }.cast(), vector);
+            }
+        }
+        // SAFETY: what is left of the `bytes` bytes.
+        unsafe { into.add(whole).copy_from_nonoverlapping(from.add(whole), bytes - whole) };
+    }
+}
+
+#[cfg(test)]
+#[path = "copy_tests.rs"]
+mod tests;

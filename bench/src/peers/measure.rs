@@ -1,0 +1,310 @@
+//! Ours, the peers and the bare methods in turns: round by round each of them has
+//! one short turn, so that what the machine does meanwhile meets all of them.
+
+use super::group::{MpiGroup, Setup, Turn};
+use super::installation::{Installation, Variables};
+use super::ours::Ours;
+use super::rank::Who;
+use super::result::{Role, SizeTimes, Times};
+use crate::error::BenchError;
+use crate::interrupt::Interrupt;
+use crate::job::{Job, WayCount};
+use crate::limits::{METHODS, Work};
+use crate::memory::Memory;
+use crate::patterns::Pattern;
+use crate::warm_up::{Next, WarmUp};
+
+/// Part of a turn's iterations that come before its time: other processes have
+/// used the caches meanwhile.
+const WARM_UP_PART: u64 = 4;
+/// Turns of each bare method by which the fastest are found.
+const TRIALS: usize = 3;
+/// Bare methods that go on to the rounds.
+const FINALISTS: usize = 3;
+/// Passes over all sizes among which the rounds are shared out: the machine's
+/// speed changes within seconds, and a size is to meet more than one of them.
+const PASSES: u32 = 3;
+/// What fits into one cache line with a flag: there the hop is a limit.
+const LINE_BYTES: u64 = 56;
+
+/// An MPI with the benchmark built for it.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Which.
+    pub mpi: Installation,
+    /// The benchmark.
+    pub program: std::path::PathBuf,
+    /// What it wants in its environment.
+    pub variables: Variables,
+}
+
+/// Who hears how it goes.
+pub trait Listener {
+    /// So many of all turns are done.
+    fn progress(&mut self, done: u64, total: u64);
+    /// Something worth a line.
+    fn note(&mut self, sentence: &str);
+    /// A size is done.
+    ///
+    /// # Errors
+    /// It cannot be shown.
+    fn size(&mut self, times: &SizeTimes) -> Result<(), BenchError>;
+}
+
+/// One who takes turns at one size.
+struct Contender {
+    who: Whose,
+    times: Times,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Whose {
+    Ours(Who),
+    Peer(usize),
+}
+
+/// One size, over all passes.
+struct Course {
+    iterations: u64,
+    contenders: Vec<Contender>,
+    ways: Vec<WayCount>,
+    verified_messages: u64,
+    rounds: u32,
+}
+
+/// All of it.
+pub struct Measuring<'a> {
+    job: &'a Job,
+    ours: Ours,
+    /// A peer that has failed is gone.
+    peers: Vec<Option<MpiGroup>>,
+    names: Vec<String>,
+    listener: &'a mut dyn Listener,
+    interrupt: &'a Interrupt,
+    done: u64,
+}
+
+impl<'a> Measuring<'a> {
+    /// Starts everybody.
+    ///
+    /// # Errors
+    /// Our own ranks fail, or all peers do. One peer that does is left out.
+    pub fn start(
+        job: &'a Job,
+        peers: &[Peer],
+        cores: usize,
+        interrupt: &'a Interrupt,
+        listener: &'a mut dyn Listener,
+    ) -> Result<Self, BenchError> {
+        let ours = Ours::start(job, &mut |sentence| listener.note(sentence))?;
+        let setup = Setup {
+            ranks: job.ranks,
+            cpus: &job.cpus,
+            cores,
+            buffer_bytes: (job.buffer_bytes() / 2).max(64),
+        };
+        let mut groups = Vec::new();
+        for peer in peers {
+            let group = MpiGroup::start(&peer.mpi, &peer.program, &peer.variables, &setup);
+            groups.push(match group {
+                Ok(group) => Some(group),
+                Err(sentence) => {
+                    listener.note(&format!("{} is left out: {sentence}", peer.mpi.name));
+                    None
+                }
+            });
+        }
+        if groups.iter().all(Option::is_none) {
+            return Err(BenchError::Failure("none of the MPIs could be started".into()));
+        }
+        let names = peers.iter().map(|peer| peer.mpi.name.clone()).collect();
+        Ok(Self { job, ours, peers: groups, names, listener, interrupt, done: 0 })
+    }
+
+    /// Measures every size.
+    ///
+    /// # Errors
+    /// One of our ranks fails, or a signal came.
+    pub fn run(mut self) -> Result<Vec<SizeTimes>, BenchError> {
+        let mut courses = Vec::new();
+        let passes = PASSES.min(self.job.repetitions);
+        let mut results = Vec::new();
+        for pass in 0..passes {
+            for (index, &bytes) in self.job.sizes.iter().enumerate() {
+                if pass == 0 {
+                    courses.push(self.course(bytes)?);
+                }
+                let until = self.job.repetitions * (pass + 1) / passes;
+                self.rounds(&mut courses[index], bytes, until)?;
+                if pass + 1 == passes {
+                    let times = self.over(&mut courses[index], bytes)?;
+                    self.listener.size(&times)?;
+                    results.push(times);
+                }
+            }
+        }
+        Ok(results)
+    }
+
+    /// Finds the iterations, by our own first mechanism, and who takes part.
+    fn course(&mut self, bytes: u64) -> Result<Course, BenchError> {
+        let iterations = match self.job.iterations {
+            Some(iterations) => iterations,
+            None => self.find_iterations(bytes)?,
+        };
+        let new = |who, name: &str, role| Contender {
+            who,
+            times: Times { name: name.to_owned(), role, usec: Vec::new() },
+        };
+        let links = self.job.mechanisms.iter().enumerate();
+        let mut contenders: Vec<Contender> =
+            links.map(|(index, name)| new(Whose::Ours(Who::Link(index)), name, Role::Ours)).collect();
+        for (index, name) in self.names.iter().enumerate() {
+            if self.peers[index].is_some() {
+                contenders.push(new(Whose::Peer(index), name, Role::Peer));
+            }
+        }
+        for name in self.finalists(bytes, iterations)? {
+            contenders.push(new(Whose::Ours(Who::Bare(name.clone())), &name, Role::Limit));
+        }
+        Ok(Course { iterations, contenders, ways: Vec::new(), verified_messages: 0, rounds: 0 })
+    }
+
+    fn find_iterations(&mut self, bytes: u64) -> Result<u64, BenchError> {
+        let (mut warm_up, mut iterations) = (WarmUp::default(), 1);
+        loop {
+            match warm_up.took(self.ours.turn(&Who::Link(0), bytes, iterations, 0)?) {
+                Next::Try(number) => iterations = number,
+                Next::Chosen(number) => return Ok(number),
+            }
+        }
+    }
+
+    /// The fastest bare methods at this size, where the pattern has any.
+    fn finalists(&mut self, bytes: u64, iterations: u64) -> Result<Vec<String>, BenchError> {
+        if !self.job.limits {
+            return Ok(Vec::new());
+        }
+        let mut fastest: Vec<(f64, String)> = Vec::new();
+        for name in self.ours.bare.clone().into_iter().filter(|name| is_limit(name, bytes, self.job.buffers))
+        {
+            let mut least = f64::INFINITY;
+            for _ in 0..TRIALS {
+                let seconds =
+                    self.ours.turn(&Who::Bare(name.clone()), bytes, iterations, warm_up(iterations))?;
+                least = least.min(seconds);
+            }
+            fastest.push((least, name));
+        }
+        fastest.sort_by(|one, other| one.0.total_cmp(&other.0));
+        fastest.truncate(FINALISTS);
+        Ok(fastest.into_iter().map(|(_, name)| name).collect())
+    }
+
+    /// Rounds up to number `until`: each round, everybody has one turn, and each
+    /// round another one begins.
+    fn rounds(&mut self, course: &mut Course, bytes: u64, until: u32) -> Result<(), BenchError> {
+        let before = self.ours.ways(0)?;
+        while course.rounds < until {
+            let number = course.contenders.len();
+            for step in 0..number {
+                let at = (step + course.rounds as usize) % number;
+                if let Some(signal) = self.interrupt.signal() {
+                    let sentence = "it was interrupted; what has been shown until then holds".to_owned();
+                    return Err(BenchError::Interrupted { signal: signal as u8, sentence });
+                }
+                let contender = &mut course.contenders[at];
+                if let Some(seconds) = self.turn(&contender.who, bytes, course.iterations)? {
+                    let usec = self.usec(&contender.who, seconds, course.iterations, bytes);
+                    contender.times.usec.push(usec);
+                }
+            }
+            // One that has failed has nothing to compare.
+            let peers = &self.peers;
+            course.contenders.retain(|contender| match contender.who {
+                Whose::Peer(index) => peers[index].is_some(),
+                Whose::Ours(_) => true,
+            });
+            course.rounds += 1;
+            self.done += 1;
+            let total = u64::from(self.job.repetitions) * self.job.sizes.len() as u64;
+            self.listener.progress(self.done, total);
+        }
+        for after in self.ours.ways(0)? {
+            let none = WayCount::default();
+            let known = before.iter().find(|known| known.way == after.way).unwrap_or(&none);
+            let (messages, bytes) = (after.messages - known.messages, after.bytes - known.bytes);
+            WayCount { messages, bytes, ..after }.add_to(&mut course.ways);
+        }
+        Ok(())
+    }
+
+    /// The seconds of a turn; none of a peer that fails in it, which is gone then.
+    fn turn(&mut self, whose: &Whose, bytes: u64, iterations: u64) -> Result<Option<f64>, BenchError> {
+        let index = match whose {
+            Whose::Ours(who) => {
+                return self.ours.turn(who, bytes, iterations, warm_up(iterations)).map(Some);
+            }
+            Whose::Peer(index) => *index,
+        };
+        let Some(group) = &mut self.peers[index] else { return Ok(None) };
+        let pattern = self.job.pattern;
+        let turned = group.turn(&Turn {
+            pattern: pattern.name(),
+            bytes,
+            window: pattern.window(bytes, self.job.ranks),
+            iterations,
+            warm_up: warm_up(iterations),
+            touch: self.job.touch,
+            rotate: self.job.rotation_bytes.is_some(),
+        });
+        match turned {
+            Ok(seconds) if pattern.times_slowest() => Ok(seconds.into_iter().reduce(f64::max)),
+            Ok(seconds) => Ok(seconds.first().copied()),
+            Err(sentence) => {
+                self.listener.note(&format!("{} is left out from now on: {sentence}", self.names[index]));
+                self.peers[index] = None;
+                Ok(None)
+            }
+        }
+    }
+
+    fn usec(&self, whose: &Whose, seconds: f64, iterations: u64, bytes: u64) -> f64 {
+        match whose {
+            // Half a round trip.
+            Whose::Ours(Who::Bare(_)) => Pattern::Limits.usec(seconds, iterations, bytes),
+            _ => self.job.pattern.usec(seconds, iterations, bytes),
+        }
+    }
+
+    fn over(&mut self, course: &mut Course, bytes: u64) -> Result<SizeTimes, BenchError> {
+        if self.job.verify {
+            course.verified_messages = self.ours.verify(0, bytes)?;
+        }
+        Ok(SizeTimes {
+            bytes,
+            iterations: course.iterations,
+            times: course.contenders.iter().map(|contender| contender.times.clone()).collect(),
+            ways: course.ways.iter().filter(|way| way.messages > 0).cloned().collect(),
+            verified_messages: course.verified_messages,
+        })
+    }
+}
+
+/// At least two: the first finds cold caches, and so does the other side's.
+fn warm_up(iterations: u64) -> u64 {
+    (iterations / WARM_UP_PART).max(2)
+}
+
+/// Whether a bare method bounds a message of this length between such buffers.
+fn is_limit(name: &str, bytes: u64, buffers: Memory) -> bool {
+    let is_shared = buffers == Memory::Shared;
+    METHODS.iter().filter(|method| method.name == name).any(|method| match method.work {
+        Work::Hop => bytes <= LINE_BYTES,
+        work => bytes > 0 && work.moves_bytes() && work.has_shared_buffers() == is_shared,
+    })
+}
+
+#[cfg(test)]
+#[path = "measure_tests.rs"]
+mod tests;

@@ -1,0 +1,206 @@
+//! `lmt compare --peers`: side by side with the MPIs of this machine.
+//!
+//! One C benchmark of ours (`peer.c`) does with each MPI what `lmt bench` does
+//! with us. All processes stay alive and sleep; round by round each contender has
+//! one short turn, so that whatever the machine does meanwhile meets all alike,
+//! and every ratio is taken within a round.
+
+pub mod args;
+mod cache;
+mod command;
+pub mod figures;
+mod group;
+mod html;
+mod installation;
+mod jobs;
+mod measure;
+mod ours;
+pub mod rank;
+pub mod result;
+pub mod show;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::choice::choose;
+use crate::cli::{Format, MeasuringArgs};
+use crate::commands::{complain, print};
+use crate::engine::{Engine, LeftOut};
+use crate::environment::{Environment, allowed_cpus};
+use crate::error::BenchError;
+use crate::interrupt::Interrupt;
+use crate::job::Job;
+use crate::progress::Progress;
+use args::PeersArgs;
+use cache::Cache;
+use figures::Figure;
+use measure::{Listener, Measuring, Peer};
+use result::{Row, SizeTimes};
+use show::{PeerCard, Scene};
+
+/// All of it: finds the peers, measures what was asked for and writes it.
+///
+/// # Errors
+/// What is missing, or a rank of ours failed.
+pub fn compare<E: Engine>(
+    engine: &E,
+    args: &PeersArgs,
+    measuring: &MeasuringArgs,
+) -> Result<Comparison, BenchError> {
+    let mechanisms = choose(engine, args.mechanism.as_deref())?.mechanisms;
+    let interrupt = Interrupt::watch()?;
+    let peers = peers(args, &interrupt)?;
+    let jobs = jobs::jobs(jobs::wanted(args, measuring), &mechanisms, args, measuring, peers.len())?;
+    let mut comparison = run(jobs, &peers, args, &interrupt)?;
+    if args.figures {
+        comparison.figures = figures::judge(&comparison.scenes);
+    }
+    match args.format {
+        Some(Format::Csv) => {
+            let mut text = Vec::new();
+            show::csv(&mut text, &comparison.scenes).map_err(|error| BenchError::from_output(&error))?;
+            print(&String::from_utf8_lossy(&text))?;
+        }
+        Some(Format::Json) => {
+            let text = serde_json::to_string_pretty(&comparison)
+                .map_err(|error| BenchError::Failure(format!("the results cannot be written: {error}")))?;
+            print(&format!("{text}\n"))?;
+        }
+        Some(Format::Table) | None => print(&figures::text(&comparison.figures))?,
+    }
+    Ok(comparison)
+}
+
+/// Everything that the comparison has found.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Comparison {
+    /// Who was compared.
+    pub peers: Vec<PeerCard>,
+    /// One for each pattern and mode.
+    pub scenes: Vec<Scene>,
+    /// What the project's figures say, if that was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
+}
+
+fn lacks_programs(folder: &Path) -> bool {
+    ["mpicc", "mpiexec"].iter().any(|name| !folder.join(name).is_file())
+}
+
+/// The MPIs to compare with, each with the benchmark built for it.
+///
+/// # Errors
+/// There is none.
+pub fn peers(args: &PeersArgs, interrupt: &Interrupt) -> Result<Vec<Peer>, BenchError> {
+    let cache = Cache::new(args.cache.as_deref(), |name| std::env::var_os(name))?;
+    let mut left_out = Vec::new();
+    if args.fetch {
+        left_out.extend(cache.fetch(interrupt, &mut |sentence| complain(sentence))?);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let named = args.mpi.iter().map(|folder| folder.join("bin"));
+    if let Some(folder) = named.clone().find(|folder| lacks_programs(folder)) {
+        return Err(BenchError::Failure(format!(
+            "{} lacks mpicc or mpiexec; --mpi wants the folder of an MPI, in which bin/mpicc and bin/mpiexec are",
+            folder.display()
+        )));
+    }
+    let folders = named.chain(cache.fetched_folders()).chain(std::env::split_paths(&path));
+    let (installations, unknown) = installation::find(folders, interrupt);
+    left_out.extend(unknown);
+    let mut peers = Vec::new();
+    for mpi in installations {
+        let variables = mpi.variables(nix::unistd::geteuid().is_root());
+        match cache.build(&mpi, &variables, interrupt) {
+            Ok(program) => peers.push(Peer { mpi, program, variables }),
+            Err(reason) => left_out.push(LeftOut { name: mpi.name, reason }),
+        }
+    }
+    if let Some(signal) = interrupt.signal() {
+        let sentence = "it was interrupted before anything was measured".to_owned();
+        return Err(BenchError::Interrupted { signal: signal as u8, sentence });
+    }
+    for LeftOut { name, reason } in &left_out {
+        complain(&format!("{name} is left out: {reason}"));
+    }
+    if peers.is_empty() {
+        return Err(BenchError::Failure(
+            "there is no MPI to compare with: neither mpicc and mpiexec on the PATH, nor an MPI that was fetched; \
+             install one, or let --fetch get three from PyPI"
+                .into(),
+        ));
+    }
+    Ok(peers)
+}
+
+/// Runs the scenes one after the other, and shows each row as it comes. For the
+/// figures a scene that fails is left out.
+///
+/// # Errors
+/// One of our ranks fails, the output cannot be written, or a signal came.
+fn run(
+    jobs: Vec<Job>,
+    peers: &[Peer],
+    args: &PeersArgs,
+    interrupt: &Interrupt,
+) -> Result<Comparison, BenchError> {
+    let cores = allowed_cpus()?.len();
+    let cards: Vec<PeerCard> = peers.iter().map(PeerCard::of).collect();
+    let progress = Progress::new();
+    let mut scenes = Vec::new();
+    for (index, job) in jobs.into_iter().enumerate() {
+        let is_first = index == 0;
+        let environment = Environment::record(&job);
+        let mut shown = Shown { job: &job, peers: &cards, as_table: args.as_table(), progress: &progress };
+        shown.write(|out| show::begin_table(out, &job, &environment, &cards, is_first))?;
+        let measured =
+            Measuring::start(&job, peers, cores, interrupt, &mut shown).and_then(|measuring| measuring.run());
+        let sizes = match measured {
+            Err(BenchError::Failure(sentence)) if args.figures => {
+                progress.suspend(|| complain(&format!("{} is left out: {sentence}", show::title(&job))));
+                continue;
+            }
+            measured => measured?,
+        };
+        let rows: Vec<Row> = sizes.iter().filter_map(Row::of).collect();
+        shown.write(|out| show::end_table(out, &rows))?;
+        scenes.push(Scene { settings: job, environment, rows });
+    }
+    progress.end();
+    Ok(Comparison { peers: cards, scenes, figures: Vec::new() })
+}
+
+/// Rows as they come.
+struct Shown<'a> {
+    job: &'a Job,
+    peers: &'a [PeerCard],
+    as_table: bool,
+    progress: &'a Progress,
+}
+
+impl Shown<'_> {
+    fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), BenchError> {
+        if !self.as_table {
+            return Ok(());
+        }
+        self.progress.suspend(|| {
+            let mut out = io::stdout().lock();
+            write(&mut out).and_then(|()| out.flush()).map_err(|error| BenchError::from_output(&error))
+        })
+    }
+}
+
+impl Listener for Shown<'_> {
+    fn progress(&mut self, done: u64, total: u64) {
+        self.progress.show(done, total);
+    }
+
+    fn note(&mut self, sentence: &str) {
+        self.progress.suspend(|| complain(sentence));
+    }
+
+    fn size(&mut self, times: &SizeTimes) -> Result<(), BenchError> {
+        let Some(row) = Row::of(times) else { return Ok(()) };
+        self.write(|out| show::table_row(out, self.job, self.peers, &row))
+    }
+}

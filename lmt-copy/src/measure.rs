@@ -1,0 +1,255 @@
+//! Finding out which routine is the fastest here.
+//!
+//! What is compared is measured in turns, and judged by the ratio to the C
+//! library's time of the same turn: so what disturbs one disturbs the other. Each
+//! copy is made once before it is timed, so that all begin with the same caches.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::copier::{Alignment, CLASSES, Copier, Distance, bounds};
+use crate::routine::Routine;
+
+mod arena;
+
+use arena::Arena;
+
+/// How much is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Effort {
+    /// How often the routines take turns at each length.
+    pub turns: u32,
+    /// How long one routine's turn takes at least.
+    pub turn: Duration,
+    /// The longest copy, in bytes; twice as much memory is used.
+    pub most_bytes: usize,
+}
+
+impl Effort {
+    /// All lengths: two or three seconds, for `lmt tune`.
+    pub const FULL: Self = Self { turns: 9, turn: Duration::from_micros(20), most_bytes: 16 << 20 };
+}
+
+/// What was measured of one routine in one class.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measurement {
+    /// Which routine.
+    pub routine: Routine,
+    /// Who reads the target next.
+    pub distance: Distance,
+    /// How source and target stand to each other.
+    pub alignment: Alignment,
+    /// The lengths, in bytes: more than the first, up to the second.
+    pub bytes: (usize, usize),
+    /// Its time over the C library's, in geometric mean over what was tried.
+    pub mean_ratio: f64,
+    /// The same where it did worst.
+    pub worst_ratio: f64,
+}
+
+/// A routine replaces the C library's where it takes at most so much of its time
+/// in the mean, and nowhere more than [`WORST_RATIO`]: other places than those
+/// tried differ by some percent. Where it is a multiple in the mean, it may be
+/// as slow somewhere.
+const MEAN_RATIO: f64 = 0.95;
+const WORST_RATIO: f64 = 0.97;
+const MULTIPLE_RATIO: f64 = 0.5;
+/// From here on copies that nobody reads soon are measured, in bytes: shorter
+/// ones leave most of a cache as it is.
+const AWAY_FROM_BYTES: usize = 1 << 20;
+/// Through so many places those go in turn, as far as there is memory.
+const AWAY_ROTATION: usize = 4;
+
+/// Where source and target begin within a page, for each alignment.
+const fn offsets(alignment: Alignment) -> [(usize, usize); 3] {
+    match alignment {
+        // What malloc gives begins 16 bytes behind a multiple of a page.
+        Alignment::Same => [(0, 0), (16, 16), (3, 67)],
+        Alignment::Aliased => [(3, 5), (0, 16), (8, 48)],
+        Alignment::Other => [(16, 0), (5, 3), (0, 100)],
+    }
+}
+
+/// Measures this machine: all routines that it can run, and the table that
+/// follows.
+///
+/// A peer that reads the target next is taken for this core: whose copy it is
+/// does not change what it costs to write, and was not seen to change the choice
+/// (`docs/copy.md`).
+pub fn measure(effort: Effort) -> (Copier, Vec<Measurement>) {
+    let mut copier = Copier::default();
+    let mut measurements = Vec::new();
+    let mut arena = Arena::new(effort.most_bytes);
+    for class in (0..CLASSES).filter(|class| bounds(*class).0 < effort.most_bytes) {
+        for alignment in Alignment::ALL {
+            let near = [Routine::Portable, Routine::RepMovsb, Routine::Avx2, Routine::Avx512];
+            let found = of_class(&mut arena, effort, class, alignment, Distance::Near, &near);
+            for distance in Distance::ALL {
+                choose(&mut copier, class, distance, &found);
+            }
+            measurements.extend(found);
+            if bounds(class).0 >= AWAY_FROM_BYTES {
+                let away = [Routine::Avx2, Routine::Avx512, Routine::NonTemporal];
+                let found = of_class(&mut arena, effort, class, alignment, Distance::Away, &away);
+                copier.set(Distance::Away, alignment, class, Routine::Libc);
+                choose(&mut copier, class, Distance::Away, &found);
+                measurements.extend(found);
+            }
+        }
+    }
+    (copier, measurements)
+}
+
+/// Sets the best of what is better than the C library's, if there is one.
+fn choose(copier: &mut Copier, class: usize, distance: Distance, found: &[Measurement]) {
+    let most = |m: &Measurement| if m.mean_ratio <= MULTIPLE_RATIO { 1.0 } else { WORST_RATIO };
+    let better = found.iter().filter(|m| m.mean_ratio <= MEAN_RATIO && m.worst_ratio <= most(m));
+    if let Some(best) = better.min_by(|one, other| one.mean_ratio.total_cmp(&other.mean_ratio)) {
+        copier.set(distance, best.alignment, class, best.routine);
+    }
+}
+
+/// The ratios of these routines in one class.
+fn of_class(
+    arena: &mut Arena,
+    effort: Effort,
+    class: usize,
+    alignment: Alignment,
+    distance: Distance,
+    routines: &[Routine],
+) -> Vec<Measurement> {
+    let routines: Vec<Routine> = routines.iter().copied().filter(|routine| routine.is_available()).collect();
+    let (above, up_to) = bounds(class);
+    // What a longer class has beside is as what it begins with.
+    let up_to_measured = up_to.min(2 * above).min(effort.most_bytes);
+    let lengths = [above + above / 16, up_to_measured];
+    let mut ratios: Vec<Vec<f64>> = vec![Vec::new(); routines.len()];
+    for bytes in lengths.into_iter().filter(|bytes| *bytes <= effort.most_bytes) {
+        for (from_at, to_at) in offsets(alignment) {
+            let found = arena.ratios(effort, &routines, bytes, (from_at, to_at), distance);
+            ratios.iter_mut().zip(found).for_each(|(all, ratio)| all.push(ratio));
+        }
+    }
+    let of = |(routine, ratios): (Routine, Vec<f64>)| Measurement {
+        routine,
+        distance,
+        alignment,
+        bytes: (above, up_to),
+        mean_ratio: (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp(),
+        worst_ratio: ratios.iter().copied().fold(0.0, f64::max),
+    };
+    routines.into_iter().zip(ratios).map(of).collect()
+}
+
+/// A look at the machine, of a few milliseconds at most and once for the process,
+/// for where the C library's is slower beyond doubt than AVX2's, or the portable
+/// routine where that is missing. All else stays the C library's: what gains some
+/// percent needs [`measure`].
+///
+/// What it finds on some CPUs: `rep movsb` is slow to start, which counts up to
+/// [`PIECE_MOST_BYTES`], and slow by a multiple where the target is aliased with
+/// the source. AVX-512 is left out, since it slows some CPUs down for longer than
+/// a look lasts.
+pub fn probe() -> &'static Copier {
+    static PROBED: OnceLock<Copier> = OnceLock::new();
+    PROBED.get_or_init(|| {
+        let mut copier = Copier::default();
+        // Miri's time says nothing of the machine's.
+        if !cfg!(miri) {
+            let routine = if Routine::Avx2.is_available() { Routine::Avx2 } else { Routine::Portable };
+            let mut arena = Arena::new(ALIASED_MOST_BYTES);
+            for class in (0..CLASSES).filter(|class| bounds(*class).1 <= ALIASED_MOST_BYTES) {
+                probe_class(&mut arena, class, routine, &mut copier);
+            }
+        }
+        copier
+    })
+}
+
+/// The lengths that [`probe`] looks at, in bytes: of all alignments, and of
+/// aliased copies.
+const PIECE_MOST_BYTES: usize = 8 << 10;
+const ALIASED_MOST_BYTES: usize = 256 << 10;
+/// Up to here [`probe`] looks for copies that are slow by a multiple, in bytes;
+/// longer ones take so long that they are taken for as slow.
+const MULTIPLE_MOST_BYTES: usize = 64 << 10;
+/// What takes at most so much of the C library's time is better beyond doubt.
+const DOUBTLESS_RATIO: f64 = 0.9;
+
+fn probe_class(arena: &mut Arena, class: usize, routine: Routine, copier: &mut Copier) {
+    const EFFORT: Effort = Effort { turns: 5, turn: Duration::ZERO, most_bytes: PIECE_MOST_BYTES };
+    // A multiple is no accident, so one turn does.
+    const OF_MULTIPLE: Effort = Effort { turns: 1, ..EFFORT };
+    let (above, bytes) = bounds(class);
+    let near = Distance::Near;
+    let [worst_at, common_at, _] = offsets(Alignment::Aliased);
+    let is_slow = if bytes <= MULTIPLE_MOST_BYTES {
+        arena.ratios(OF_MULTIPLE, &[routine], bytes, worst_at, near)[0] <= 0.5
+    } else {
+        copier.routine(near, Alignment::Aliased, above) == routine
+    };
+    if is_slow && arena.ratios(EFFORT, &[routine], bytes, common_at, near)[0] <= 1.0 {
+        Distance::ALL
+            .into_iter()
+            .for_each(|distance| copier.set(distance, Alignment::Aliased, class, routine));
+    }
+    for alignment in [Alignment::Same, Alignment::Other].into_iter().filter(|_| bytes <= PIECE_MOST_BYTES) {
+        let mut found = of_class(arena, EFFORT, class, alignment, near, &[routine]);
+        found.retain(|m| m.mean_ratio <= DOUBTLESS_RATIO);
+        Distance::ALL.into_iter().for_each(|distance| choose(copier, class, distance, &found));
+    }
+}
+
+/// The time of `ours` over that of `theirs`: the median over turns in which they
+/// were timed one right after the other, ours twice between theirs.
+///
+/// ```
+/// use lmt_copy::{Effort, paired_ratio};
+/// let effort = Effort { turns: 3, ..Effort::FULL };
+/// let ratio = paired_ratio(effort, || (), || std::thread::sleep(effort.turn));
+/// assert!(ratio < 1.0);
+/// ```
+pub fn paired_ratio(effort: Effort, mut ours: impl FnMut(), mut theirs: impl FnMut()) -> f64 {
+    let mut turn = |_| {
+        let begin_ns = time_ns(effort.turn, &mut theirs);
+        let ours_ns = time_ns(effort.turn, &mut ours) + time_ns(effort.turn, &mut ours);
+        ours_ns / (begin_ns + time_ns(effort.turn, &mut theirs))
+    };
+    median((0..effort.turns).map(&mut turn).collect())
+}
+
+/// The time of one call, as the mean of calls for at least so long, and of two
+/// calls at least.
+///
+/// Not inlined: so what is compared stands in loops of one shape.
+#[inline(never)]
+fn time_ns(least: Duration, call: &mut impl FnMut()) -> f64 {
+    let (mut begin, mut calls) = (None, 0u32);
+    // So many at once that reading the clock does not count.
+    let mut batch = 1;
+    loop {
+        // The one place that it is called from: so it is inlined, however long.
+        for _ in 0..batch {
+            call();
+        }
+        let Some(begin) = begin else {
+            begin = Some(Instant::now());
+            continue;
+        };
+        calls += batch;
+        let elapsed = Instant::elapsed(&begin);
+        if elapsed >= least && calls > 1 {
+            return elapsed.as_nanos() as f64 / f64::from(calls);
+        }
+        batch = calls.min(1024);
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::INFINITY)
+}
+
+#[cfg(test)]
+#[path = "measure_tests.rs"]
+mod tests;

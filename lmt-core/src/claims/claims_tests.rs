@@ -1,0 +1,176 @@
+//! The two parts together, through real shared memory, in one process.
+
+use std::sync::Arc;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::*;
+use crate::mechanism::Interval;
+use crate::process::PeerProcess;
+
+const MIB: u64 = 1 << 20;
+const WHOLE: Interval = Interval { start: 0, end: MIB };
+
+fn own_process() -> Arc<PeerProcess> {
+    process_of(std::process::id() as i32)
+}
+
+fn process_of(pid: i32) -> Arc<PeerProcess> {
+    Arc::new(PeerProcess::new(pid, Some(crate::connect::pidfd_open(pid).expect("it lives"))))
+}
+
+/// A receiving endpoint, what it keeps of the sender, and the sender's part.
+fn pair() -> (Claims, PeerClaims, PeerClaims) {
+    let mut claims = Claims::default();
+    let descriptor = claims.descriptor();
+    assert!(descriptor.is_some());
+    (claims, PeerClaims::new(own_process(), None), PeerClaims::new(own_process(), descriptor))
+}
+
+fn receive_all(claims: &Claims, reception: &mut Reception) -> u64 {
+    let mut bytes = 0;
+    while let Some(part) = claims.next_part(reception, MIB).expect("honest") {
+        reception.copied(part.bytes());
+        bytes += part.bytes();
+    }
+    bytes
+}
+
+#[test]
+fn each_end_copies_its_side_and_both_know_of_the_end() {
+    let (mut claims, mut sender, receiver) = pair();
+    let mut reception = claims.receive(&mut sender, WHOLE);
+    let mut help = Help::new(reception.name(), WHOLE, 32 << 10);
+    assert_eq!(help.next_part(&receiver, 0), None, "it only looks");
+    let first = claims.next_part(&mut reception, MIB).expect("honest").expect("its side");
+    assert_eq!(first, Interval { start: 0, end: MIB / 2 });
+    reception.copied(100);
+    let rest = claims.next_part(&mut reception, MIB).expect("honest");
+    assert_eq!(rest, Some(Interval { start: 100, end: MIB / 2 }), "the same part until it is copied");
+    let second = help.next_part(&receiver, MIB).expect("its side");
+    assert_eq!(second, Interval { start: MIB / 2, end: MIB });
+    reception.copied(MIB / 2 - 100);
+    assert_eq!(claims.next_part(&mut reception, MIB), Ok(None));
+    assert_eq!(claims.is_whole(&mut reception), Ok(false), "the sender copies");
+    help.copied(&receiver, MIB);
+    assert_eq!(claims.is_whole(&mut reception), Ok(true));
+    assert_eq!(reception.copied_by_sender(), MIB / 2);
+    assert!(claims.end(&mut sender, &mut reception));
+    claims.finish(&sender, reception);
+    assert_eq!(help.next_part(&receiver, MIB), None);
+    assert!(help.is_over() && help.leave(&receiver));
+}
+
+/// The sender never comes: after the first message the receiver copies all in
+/// one part, and tries again now and then.
+#[test]
+fn a_receiver_that_is_left_alone_soon_copies_all_at_once() {
+    let (mut claims, mut sender, _receiver) = pair();
+    let mut parts = Vec::new();
+    for _ in 0..100 {
+        let mut reception = claims.receive(&mut sender, WHOLE);
+        let part = claims.next_part(&mut reception, 2 * MIB).expect("honest").expect("something");
+        parts.push(part.bytes());
+        assert_eq!(receive_all(&claims, &mut reception), MIB);
+        assert_eq!(claims.is_whole(&mut reception), Ok(true));
+        assert!(!claims.end(&mut sender, &mut reception));
+        claims.finish(&sender, reception);
+    }
+    assert_eq!(parts[..2], [MIB / 2, MIB]);
+    let tried = parts.iter().filter(|part| **part < MIB).count();
+    assert!((2..10).contains(&tried), "{tried} times of 100");
+}
+
+#[test]
+fn without_a_line_the_receiver_copies_all_and_the_sender_nothing() {
+    let (mut claims, mut sender, receiver) = pair();
+    let held: Vec<Reception> = (0..64).map(|_| claims.receive(&mut sender, WHOLE)).collect();
+    assert!(
+        held.iter().all(|reception| Help::new(reception.name(), WHOLE, 1).next_part(&receiver, 1).is_some())
+    );
+    let mut reception = claims.receive(&mut sender, WHOLE);
+    let mut help = Help::new(reception.name(), WHOLE, 1);
+    assert!(help.is_over());
+    assert_eq!(help.next_part(&receiver, MIB), None);
+    assert!(!help.leave(&receiver));
+    assert_eq!(receive_all(&claims, &mut reception), MIB);
+    assert_eq!(claims.is_whole(&mut reception), Ok(true));
+    assert!(!claims.end(&mut sender, &mut reception));
+    claims.finish(&sender, reception);
+    // A process without a pidfd may hold a claim for ever: it is not asked.
+    let mut nobody = PeerClaims::new(Arc::new(PeerProcess::new(1, None)), None);
+    let (mut claims, ..) = pair();
+    assert_eq!(claims.receive(&mut nobody, WHOLE).name(), Name::NONE);
+}
+
+/// 64 messages have ended and their senders have not looked: the lines are
+/// theirs until they do.
+#[test]
+fn lines_are_used_again_when_their_senders_have_left() {
+    let (mut claims, mut sender, receiver) = pair();
+    let mut helps = Vec::new();
+    for _ in 0..64 {
+        let mut reception = claims.receive(&mut sender, WHOLE);
+        let mut help = Help::new(reception.name(), WHOLE, 1);
+        assert!(help.next_part(&receiver, MIB).is_some());
+        help.copied(&receiver, MIB);
+        receive_all(&claims, &mut reception);
+        assert_eq!(claims.is_whole(&mut reception), Ok(true));
+        assert!(claims.end(&mut sender, &mut reception));
+        claims.finish(&sender, reception);
+        helps.push(help);
+    }
+    let name = |claims: &mut Claims, sender: &mut PeerClaims| {
+        let reception = claims.receive(sender, WHOLE);
+        let name = reception.name();
+        claims.finish(sender, reception);
+        name
+    };
+    assert_eq!(name(&mut claims, &mut sender), Name::NONE);
+    for help in &mut helps[10..30] {
+        assert!(help.leave(&receiver));
+    }
+    assert_ne!(name(&mut claims, &mut sender), Name::NONE);
+    for help in &mut helps[30..] {
+        assert!(help.leave(&receiver), "an end stays to be read until it was");
+    }
+    assert!(helps[0].leave(&receiver));
+}
+
+/// Whoever finishes a message waits for what its sender has in flight, and does
+/// not wait for the dead.
+#[test]
+fn a_claim_of_a_dead_sender_keeps_nobody() {
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("there is sleep");
+    let (mut claims, _, receiver) = pair();
+    let mut sender = PeerClaims::new(process_of(child.id() as i32), None);
+    let mut reception = claims.receive(&mut sender, WHOLE);
+    let mut help = Help::new(reception.name(), WHOLE, 1);
+    assert!(help.next_part(&receiver, MIB).is_some());
+    receive_all(&claims, &mut reception);
+    assert_eq!(claims.is_whole(&mut reception), Ok(false));
+    assert!(!claims.is_quiet(&sender, &mut reception), "the sender may be copying");
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGKILL).expect("it is ours");
+    child.wait().expect("it is ours");
+    assert!(claims.is_quiet(&sender, &mut reception));
+    claims.finish(&sender, reception);
+}
+
+/// Names that no receiver gave, with any numbers in them.
+#[test]
+fn lying_names_are_harmless() {
+    let (mut claims, mut sender, receiver) = pair();
+    let reception = claims.receive(&mut sender, WHOLE);
+    let honest = reception.name();
+    for bit in 0..64 {
+        for number in [honest ^ 1 << bit, !honest ^ 1 << bit, 1 << bit, u64::MAX << bit] {
+            let mut help = Help::new(number, WHOLE, 1);
+            while let Some(part) = help.next_part(&receiver, MIB) {
+                assert!(part.start < part.end && part.end <= MIB, "{number:#x}: {part:?}");
+                help.copied(&receiver, MIB);
+            }
+            help.leave(&receiver);
+        }
+    }
+}

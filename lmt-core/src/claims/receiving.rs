@@ -1,0 +1,322 @@
+//! The receiver's part: the endpoint's lines, and one message that comes in.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::grain::{Appetite, Grain};
+use super::line::{Front, GENERATIONS, Garbage, gone};
+use super::memory::{LINES, Lines};
+use super::sending::PeerClaims;
+use super::{Name, Sharing};
+use crate::mechanism::{Fault, Interval};
+use crate::process::PeerProcess;
+
+/// The lines of one endpoint, for one mechanism: which are free.
+#[derive(Debug, Default)]
+pub struct Claims {
+    sharing: Sharing,
+    pool: Option<Pool>,
+}
+
+#[derive(Debug)]
+struct Pool {
+    lines: Lines,
+    fd: OwnedFd,
+    free: Vec<u32>,
+    /// The generation that each line had last.
+    generations: Vec<u32>,
+    /// Lines of ended messages, from which the senders have to read that.
+    kept: Vec<Kept>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    line: u32,
+    sender: Arc<PeerProcess>,
+}
+
+impl Claims {
+    /// Nothing yet; memory is taken at the first [`Self::descriptor`].
+    pub fn new(sharing: Sharing) -> Self {
+        Self { sharing, pool: None }
+    }
+
+    /// How the two ends share.
+    pub const fn sharing(&self) -> Sharing {
+        self.sharing
+    }
+
+    /// Sets how the two ends share, for the messages to come.
+    pub const fn set_sharing(&mut self, sharing: Sharing) {
+        self.sharing = sharing;
+    }
+
+    /// The descriptor of the lines, for a peer; `None` where there is no memory
+    /// or no descriptor for it: then senders cannot help this endpoint.
+    pub fn descriptor(&mut self) -> Option<OwnedFd> {
+        if self.pool.is_none() {
+            self.pool = Pool::new();
+        }
+        self.pool.as_ref()?.fd.try_clone().ok()
+    }
+
+    /// Begins to receive `interval` from `peer`, who may help if a line is free
+    /// and its death can be told.
+    pub fn receive(&mut self, peer: &mut PeerClaims, interval: Interval) -> Reception {
+        let Sharing { receiver_percent, steal_bytes } = self.sharing;
+        let grain = Grain::new(interval, receiver_percent, steal_bytes);
+        let pool = self.pool.as_mut().filter(|_| peer.process().pidfd().is_some());
+        let line = pool.and_then(|pool| pool.open(grain.units()));
+        let alone = line.is_none() || peer.beliefs.of(interval.bytes()).is_alone();
+        Reception {
+            interval,
+            grain,
+            receiver_percent,
+            line,
+            alone,
+            front: 0,
+            part: None,
+            by_sender: 0,
+            state: State::Open,
+        }
+    }
+
+    /// The interval that both have agreed on, before anything is copied.
+    pub fn agree(&self, reception: &mut Reception, interval: Interval) {
+        if reception.interval == interval {
+            return;
+        }
+        let Sharing { receiver_percent, steal_bytes } = self.sharing;
+        reception.interval = interval;
+        reception.grain = Grain::new(interval, receiver_percent, steal_bytes);
+        if let Some((line, front)) = &mut reception.line
+            && let Some(words) = self.pool.as_ref().and_then(|pool| pool.lines.words(*line))
+        {
+            front.reopen(words, reception.grain.units());
+        }
+    }
+
+    /// What the receiver is to copy next, of at most about `max_bytes`: the same
+    /// part again until [`Reception::copied`] has booked all of it. `None` when
+    /// there is nothing that it may copy.
+    ///
+    /// # Errors
+    /// What stands in the line nobody honest has written.
+    pub fn next_part(&self, reception: &mut Reception, max_bytes: u64) -> Result<Option<Interval>, Fault> {
+        if reception.part.is_none() {
+            let appetite = Appetite { max_bytes, alone: reception.alone };
+            let first = reception.front;
+            let units = reception.claim(self.pool.as_ref(), appetite)?;
+            if units > 0 {
+                reception.front += units;
+                reception.part = Some(reception.grain.bytes(first, first + units));
+            }
+        }
+        Ok(reception.part)
+    }
+
+    /// Whether the message is whole.
+    ///
+    /// # Errors
+    /// As [`Self::next_part`].
+    pub fn is_whole(&self, reception: &mut Reception) -> Result<bool, Fault> {
+        if reception.part.is_some() {
+            return Ok(false);
+        }
+        let units = reception.grain.units();
+        if reception.front == units {
+            return Ok(true);
+        }
+        let Some((line, front)) = &mut reception.line else { return Ok(false) };
+        let Some(words) = self.pool.as_ref().and_then(|pool| pool.lines.words(*line)) else {
+            return Ok(false);
+        };
+        let whole = front.is_whole(words).map_err(|Garbage| lies())?;
+        if whole {
+            reception.by_sender = reception.grain.bytes(reception.front, units).bytes();
+        }
+        Ok(whole)
+    }
+
+    /// Ends a message that is whole. Returns whether the sender learns of it
+    /// from the line.
+    pub fn end(&self, peer: &mut PeerClaims, reception: &mut Reception) -> bool {
+        let words = |line| self.pool.as_ref().and_then(|pool| pool.lines.words(line));
+        let mut sender_knows = false;
+        if let Some((line, front)) = &mut reception.line
+            && let Some(words) = words(*line)
+        {
+            sender_knows = front.end(words).unwrap_or_else(|Garbage| {
+                // It is whole all the same; who spoils the line is told by a packet.
+                front.close(words);
+                false
+            });
+            peer.beliefs.of(reception.interval.bytes()).learn(sender_knows, reception.by_sender > 0);
+        }
+        reception.state = if sender_knows { State::Ended } else { State::Closed };
+        sender_knows
+    }
+
+    /// Keeps the sender from claiming more of a message that fails. Returns
+    /// whether it copies nothing any more.
+    pub fn is_quiet(&self, peer: &PeerClaims, reception: &mut Reception) -> bool {
+        let Some((line, front)) = &mut reception.line else { return true };
+        let Some(words) = self.pool.as_ref().and_then(|pool| pool.lines.words(*line)) else { return true };
+        if reception.state == State::Open {
+            front.close(words);
+            reception.state = State::Closed;
+        }
+        front.is_quiet(words) || !peer.process().is_alive()
+    }
+
+    /// Gives back what a message held, whole or not; waits until the sender
+    /// copies nothing any more.
+    pub fn finish(&mut self, peer: &PeerClaims, mut reception: Reception) {
+        if reception.state != State::Ended {
+            let mut looks = 0_u32;
+            while !self.is_quiet(peer, &mut reception) {
+                looks += 1;
+                // A part takes microseconds, so the first looks are close.
+                if looks > 100 {
+                    std::thread::sleep(Duration::from_micros(50))
+                } else {
+                    std::thread::yield_now()
+                }
+            }
+        }
+        let (Some(pool), Some((line, _))) = (&mut self.pool, reception.line) else { return };
+        if reception.state == State::Ended {
+            pool.kept.push(Kept { line, sender: Arc::clone(peer.process()) });
+        } else {
+            pool.free.push(line);
+        }
+    }
+}
+
+impl Pool {
+    fn new() -> Option<Self> {
+        let (lines, fd) = Lines::create()?;
+        let generations = vec![0; LINES as usize];
+        Some(Self {
+            lines,
+            fd,
+            free: (0..LINES).rev().collect(),
+            generations,
+            kept: Vec::with_capacity(LINES as usize),
+        })
+    }
+
+    /// Opens a free line, if there is one.
+    fn open(&mut self, units: u32) -> Option<(u32, Front)> {
+        let line = self.free_line()?;
+        let generation = self.generations.get_mut(line as usize)?;
+        *generation = (*generation + 1) % GENERATIONS;
+        let front = Front::open(self.lines.words(line)?, *generation, units);
+        Some((line, front))
+    }
+
+    /// The line of the last ended message if its sender has left it, while it
+    /// is in the cache; else a free one.
+    fn free_line(&mut self) -> Option<u32> {
+        if let Some(last) = self.kept.last()
+            && self.has_left(last.line)
+        {
+            return self.kept.pop().map(|kept| kept.line);
+        }
+        self.free.pop().or_else(|| self.sweep())
+    }
+
+    fn has_left(&self, line: u32) -> bool {
+        let generation = self.generations.get(line as usize);
+        let words = self.lines.words(line);
+        generation.zip(words).is_some_and(|(generation, words)| gone(words, *generation))
+    }
+
+    /// Takes back every line whose sender has left or is dead.
+    #[cold]
+    fn sweep(&mut self) -> Option<u32> {
+        let mut at = 0;
+        while let Some(kept) = self.kept.get(at) {
+            if self.has_left(kept.line) || !kept.sender.is_alive() {
+                self.free.push(kept.line);
+                self.kept.swap_remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        self.free.pop()
+    }
+}
+
+/// Where the line of a message is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Open,
+    /// The sender reads the end there.
+    Ended,
+    Closed,
+}
+
+/// One message that comes in.
+#[derive(Debug)]
+pub struct Reception {
+    interval: Interval,
+    grain: Grain,
+    receiver_percent: u8,
+    line: Option<(u32, Front)>,
+    /// Nobody is expected to help.
+    alone: bool,
+    /// First unit that this end has not claimed.
+    front: u32,
+    /// What this end has claimed and not copied.
+    part: Option<Interval>,
+    by_sender: u64,
+    state: State,
+}
+
+impl Reception {
+    /// For the receiver's cookie: what the sender makes its [`super::Help`] of.
+    pub fn name(&self) -> u64 {
+        let receiver_percent = self.receiver_percent;
+        let name = |(line, front): &(u32, Front)| Name {
+            line: *line,
+            generation: front.generation(),
+            receiver_percent,
+        };
+        self.line.as_ref().map(name).map_or(Name::NONE, Name::pack)
+    }
+
+    /// Books that so many bytes of the part have been copied.
+    pub fn copied(&mut self, bytes: u64) {
+        if let Some(part) = &mut self.part {
+            part.start = part.start.saturating_add(bytes);
+            if part.start >= part.end {
+                self.part = None;
+            }
+        }
+    }
+
+    /// What the sender has copied of a message that is whole, in bytes.
+    pub const fn copied_by_sender(&self) -> u64 {
+        self.by_sender
+    }
+
+    fn claim(&mut self, pool: Option<&Pool>, appetite: Appetite) -> Result<u32, Fault> {
+        let grain = self.grain;
+        let words = self.line.as_ref().and_then(|(line, _)| pool?.lines.words(*line));
+        if let (Some((_, front)), Some(words)) = (&mut self.line, words) {
+            return front.claim(words, |view| grain.for_receiver(view, appetite)).map_err(|Garbage| lies());
+        }
+        let view = super::line::View { front: self.front, back: grain.units(), joined: false };
+        Ok(grain.for_receiver(view, appetite).min(view.left()))
+    }
+}
+
+fn lies() -> Fault {
+    Fault::Demote {
+        errno: 0,
+        for_good: false,
+        sentence: "a peer has spoilt the claims on the message; its lmt may be of another version".into(),
+    }
+}

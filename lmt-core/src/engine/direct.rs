@@ -1,0 +1,272 @@
+//! The shortest way of a short message: a blocking send that goes into the
+//! peer's inbox at once, and a blocking receive whose message comes from there
+//! straight into its buffer. Neither makes a request or enters matching.
+//!
+//! Both answer `None` when anything is out of the ordinary, having done
+//! nothing; then the operation takes the general way, which means the same.
+
+use super::Engine;
+use super::peer::{Assembly, Connection, Link, Peer, Target};
+use super::receiving::{Source, TagMatch};
+use super::requests::{PeerId, Request, RequestId, State, Status, Waiting};
+use super::traffic::{OVERHEAD_BYTES, Traffic, kind};
+use crate::buffer::Buffer;
+use crate::inbox::{Delivery, Envelope, InboxReceiver, Payload};
+use crate::matching::{Matcher, Pattern};
+use crate::rendezvous::PeerKey;
+
+/// The most looks before a receive takes the general way, which yields and
+/// sleeps: some microseconds' worth.
+const LOOKS: u32 = 1024;
+/// The first looks follow each other without a pause, which takes longer than
+/// a cache line's way from core to core on some processors: under a
+/// microsecond, the time in which an answer to a short message comes.
+const HASTY_LOOKS: u32 = 128;
+
+/// The most looks for the next piece of a message whose first has come.
+const PIECE_LOOKS: u32 = 4096;
+
+/// What a direct receive has come to.
+#[derive(Debug)]
+#[must_use = "a message that has begun must be resumed"]
+pub enum Direct {
+    /// The message is received.
+    Done(Status),
+    /// The first bytes are in the buffer: give it to [`Engine::resume`].
+    Begun(Begun),
+}
+
+/// A message in pieces of which the first have been received directly.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun {
+    key: PeerKey,
+    tag: u64,
+    total_bytes: usize,
+    arrived_bytes: usize,
+}
+
+impl Engine {
+    /// Sends an eager message at once, if that is possible now.
+    #[inline]
+    pub fn send_directly(&mut self, to: PeerId, tag: u64, data: &[u8]) -> Option<Status> {
+        if !self.origin.is_this_process() {
+            return None;
+        }
+        self.traffic.send_directly(to, tag, data, &self.inbox)
+    }
+
+    /// Waits a moment for a message that fits `into`, and receives it, if it is
+    /// the first that comes and nothing else is to be done meanwhile.
+    #[inline]
+    pub fn receive_directly(&mut self, source: Source, tags: TagMatch, into: &mut [u8]) -> Option<Direct> {
+        if !self.origin.is_this_process() || !self.is_quiet() {
+            return None;
+        }
+        let wanted = self.pattern(source, tags).ok()?;
+        if let Some(key) = wanted.source
+            && !matches!(self.traffic.peers[key as usize].connection, Connection::Up(_))
+        {
+            return None;
+        }
+        for look in 0..self.direct_looks() {
+            if !self.may_look() {
+                return None;
+            }
+            let begun = match self.inbox.poll() {
+                Some(delivery) => Some(self.traffic.take_directly(delivery, wanted, into)?),
+                None => None,
+            };
+            if let Some(begun) = begun {
+                return Some(self.take_pieces(begun, into));
+            }
+            if look >= HASTY_LOOKS {
+                std::hint::spin_loop();
+            }
+        }
+        None
+    }
+
+    /// Takes the rest of a message while its sender writes it.
+    #[inline]
+    fn take_pieces(&mut self, mut begun: Begun, into: &mut [u8]) -> Direct {
+        for _ in 0..PIECE_LOOKS {
+            let left = &mut into[begun.arrived_bytes..begun.total_bytes];
+            if left.is_empty() {
+                return Direct::Done(self.traffic.received_directly(begun));
+            }
+            let Some(delivery) = self.inbox.poll() else {
+                std::hint::spin_loop();
+                continue;
+            };
+            let is_next = delivery.kind() == kind::MORE
+                && PeerKey::from(delivery.sender()) == begun.key
+                && delivery.bytes() <= left.len();
+            if !is_next {
+                std::mem::forget(delivery);
+                break;
+            }
+            begun.arrived_bytes += self.traffic.copy_directly(delivery, left);
+        }
+        Direct::Begun(begun)
+    }
+
+    /// Goes on with a message that a direct receive has begun, at once after it,
+    /// by the general way; `buffer` is lent for the same bytes.
+    pub fn resume(&mut self, begun: Begun, buffer: Buffer) -> RequestId {
+        let Begun { key, tag, total_bytes, arrived_bytes } = begun;
+        let bytes = buffer.total_bytes();
+        let state = State::Waiting(Waiting::Matched);
+        let request = Request { buffer: Some(buffer), peer: Some(key), tag, bytes, state };
+        let id = self.traffic.requests.insert(request);
+        self.traffic.peers[key as usize].assembly = Some(Assembly {
+            tag,
+            total_bytes: total_bytes as u64,
+            arrived_bytes: arrived_bytes as u64,
+            charge_bytes: 0,
+            target: Target::Request(id),
+        });
+        id
+    }
+
+    /// Whether a call of progress would do nothing but look at the inbox, and
+    /// no other receive is older, no message earlier than what comes next.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        let traffic = &self.traffic;
+        traffic.matcher.posted() == 0
+            && traffic.matcher.unexpected() == 0
+            && traffic.busy.is_empty()
+            && !traffic.transfers.is_active()
+            && !traffic.transfers.is_faulting()
+            && !traffic.transfers.standings().has_parcels()
+            && traffic.one_sided.is_empty()
+            && traffic.wanted.is_empty()
+    }
+
+    /// How often to look; less where the core is wanted by others.
+    #[inline]
+    fn direct_looks(&self) -> u32 {
+        if self.shared_waits > 0 { 1 } else { self.spins_and_yields().0.min(LOOKS) }
+    }
+
+    /// Counts a look as a call of progress, towards the next look at the
+    /// sockets; false when that is due.
+    #[inline]
+    fn may_look(&mut self) -> bool {
+        let Some(left) = self.until_sockets.checked_sub(1) else { return false };
+        self.until_sockets = left;
+        !left.is_multiple_of(Self::CLOCK_EVERY) || self.looked_at_sockets.elapsed() <= Self::SOCKETS_AFTER
+    }
+}
+
+impl Traffic {
+    #[inline]
+    fn send_directly(
+        &mut self,
+        to: PeerId,
+        tag: u64,
+        data: &[u8],
+        credits: &InboxReceiver,
+    ) -> Option<Status> {
+        let key = self.key_named(to).ok()?;
+        let bytes = data.len() as u64;
+        let peer = &mut self.peers[key as usize];
+        let Connection::Up(link) = &mut peer.connection else { return None };
+        let may_go = bytes <= peer.eager_max_bytes
+            && peer.group_version == self.selection.group_version()
+            && peer.ordered.is_empty();
+        let cell_bytes = link.cell_bytes(self.config.cell_bytes);
+        let has_room = |link: &mut Link| match bytes <= cell_bytes {
+            true => link.may_write(credits, key),
+            false => link.inbox.has_room_for(bytes),
+        };
+        let charge_bytes = Link::charge_of(bytes, cell_bytes);
+        if !may_go || !link.may_keep(charge_bytes, credits, key) || !has_room(link) {
+            return None;
+        }
+        if bytes <= cell_bytes {
+            let envelope = Envelope { kind: kind::EAGER, aux: 0, tag };
+            link.write(envelope, Payload::Bytes(data), charge_bytes).ok()?;
+        } else {
+            link.write_pieces(tag, data, cell_bytes as usize)?;
+        }
+        peer.eager.sent.count(bytes);
+        self.eager.sent.count(bytes);
+        Some(Status { peer: to, tag, bytes })
+    }
+
+    /// Receives the message, or its first piece, if it fits and is the one
+    /// wanted; leaves it in the inbox otherwise.
+    #[inline]
+    fn take_directly(&mut self, delivery: Delivery<'_>, wanted: Pattern, into: &mut [u8]) -> Option<Begun> {
+        let key = PeerKey::from(delivery.sender());
+        let (tag, bytes) = (delivery.tag(), delivery.bytes());
+        let total_bytes = match delivery.kind() {
+            kind::EAGER => bytes,
+            kind::FIRST => delivery.aux() as usize,
+            _ => usize::MAX,
+        };
+        let is_it = bytes <= total_bytes && total_bytes <= into.len() && wanted.accepts(key, tag);
+        let peer = self.peers.get(key as usize).filter(|peer| is_it && peer.bound);
+        if !peer.is_some_and(|peer| matches!(peer.connection, Connection::Up(_))) {
+            // Forgotten, it is delivered by the next poll again.
+            std::mem::forget(delivery);
+            return None;
+        }
+        let arrived_bytes = self.copy_directly(delivery, into);
+        Some(Begun { key, tag, total_bytes, arrived_bytes })
+    }
+
+    /// Takes one cell, which `into` has room for; returns its bytes.
+    #[inline]
+    fn copy_directly(&mut self, delivery: Delivery<'_>, into: &mut [u8]) -> usize {
+        let key = PeerKey::from(delivery.sender());
+        let bytes = delivery.copy_to(into);
+        drop(delivery);
+        self.events = self.events.wrapping_add(1);
+        if let Some(Peer { connection: Connection::Up(link), .. }) = self.peers.get_mut(key as usize)
+            && link.take(bytes as u64 + OVERHEAD_BYTES)
+        {
+            self.owing.push(key);
+        }
+        bytes
+    }
+
+    /// Counts a message that is complete.
+    #[inline]
+    fn received_directly(&mut self, begun: Begun) -> Status {
+        let bytes = begun.total_bytes as u64;
+        self.count_eager_arrival(begun.key, bytes);
+        Status { peer: self.name(begun.key), tag: begun.tag, bytes }
+    }
+}
+
+impl Link {
+    /// Writes a message in pieces for which there is room.
+    #[inline]
+    fn write_pieces(&mut self, tag: u64, data: &[u8], cell_bytes: usize) -> Option<()> {
+        let (mut kind, mut left) = (kind::FIRST, data.len());
+        for piece in data.chunks(cell_bytes) {
+            left -= piece.len();
+            let aux = if kind == kind::FIRST { data.len() as u32 } else { 0 };
+            let charge_bytes = piece.len() as u64 + OVERHEAD_BYTES;
+            self.write_piece(Envelope { kind, aux, tag }, Payload::Bytes(piece), charge_bytes, left == 0)
+                .ok()?;
+            kind = kind::MORE;
+        }
+        Some(())
+    }
+
+    /// Counts one cell as drained and what it was charged as released; true
+    /// when the peer is to be entered into the list of those that are owed.
+    #[inline]
+    fn take(&mut self, charge_bytes: u64) -> bool {
+        self.drained.drained_cells = self.drained.drained_cells.wrapping_add(1);
+        self.drained.released_bytes = self.drained.released_bytes.wrapping_add(charge_bytes);
+        if self.owes_much() {
+            self.pay();
+            return false;
+        }
+        !std::mem::replace(&mut self.in_owing, true)
+    }
+}

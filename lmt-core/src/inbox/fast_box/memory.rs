@@ -1,0 +1,152 @@
+//! Where things are in a box's shared memory, and the only code that makes
+//! references and copies of it.
+//!
+//! ```text
+//! 0         what this is; consumed; sent: a line each
+//! 4096      LINES x 64 B
+//! 8192      CELLS x 4096 B, of which the first PIECE_BYTES are used
+//! ```
+//!
+//! Two things about the cells were found by measurement (docs/performance.md):
+//! each begins a page of its own and leaves the page's end free, because a
+//! reader's hardware prefetchers run on behind what is published and would take
+//! the next cell's lines away from its writer; and there are so many that lines
+//! have left both private caches before they are written again, because a line
+//! that the reader's cache still holds costs its writer as much as the transfer
+//! itself.
+#![allow(unsafe_code)] // Turns offsets into references and copies cells.
+
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::super::ring::Line;
+use super::ring::{Progress, Words};
+use lmt_copy::Distance;
+
+use crate::buffer::Buffer;
+use crate::error::MemoryShort;
+use crate::shared_memory::{AttachError, SharedMemory};
+
+/// "lmtfbox" and the layout's version in one word; changes with the layout.
+const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x01");
+const PAGE_BYTES: usize = 4096;
+/// Lines, a power of two: few, so that they stay in the first-level cache.
+const LINES: usize = 64;
+/// Cells, a power of two: 2 MiB of them, twice a usual second-level cache.
+pub(crate) const CELLS: usize = 512;
+/// The longest message that one line and one cell hold, in bytes.
+pub(crate) const PIECE_BYTES: usize = 3072;
+const LINES_OFFSET: usize = PAGE_BYTES;
+const CELLS_OFFSET: usize = 2 * PAGE_BYTES;
+const TOTAL_BYTES: usize = CELLS_OFFSET + CELLS * PAGE_BYTES;
+
+#[repr(C, align(64))]
+struct Control {
+    magic: AtomicU64,
+    consumed: Progress,
+    sent: Progress,
+}
+
+const _: () = assert!(size_of::<Control>() == 192 && size_of::<Progress>() == 64);
+const _: () = assert!(LINES.is_power_of_two() && CELLS.is_power_of_two());
+const _: () = assert!(LINES_OFFSET + LINES * size_of::<Line>() <= CELLS_OFFSET);
+const _: () = assert!(PIECE_BYTES <= PAGE_BYTES);
+
+/// A mapped box.
+#[derive(Debug)]
+pub(super) struct BoxMemory {
+    memory: SharedMemory,
+}
+
+impl BoxMemory {
+    pub(super) fn create() -> Result<(Self, OwnedFd), MemoryShort> {
+        let (memory, fd) = SharedMemory::create("a fast box", "fast_boxes", TOTAL_BYTES, true)?;
+        let this = Self { memory };
+        // Relaxed: the peer gets the descriptor by a system call after this.
+        this.control().magic.store(MAGIC, Ordering::Relaxed);
+        Ok((this, fd))
+    }
+
+    pub(super) fn attach(fd: OwnedFd) -> Result<Self, AttachError> {
+        let this = Self { memory: SharedMemory::attach(fd, TOTAL_BYTES, TOTAL_BYTES)? };
+        // Relaxed: written before the descriptor was sent here.
+        if this.control().magic.load(Ordering::Relaxed) != MAGIC {
+            return Err(AttachError::WrongContent { what: "it is no fast box of this version" });
+        }
+        Ok(this)
+    }
+
+    #[inline]
+    fn control(&self) -> &Control {
+        let control = self.memory.base().cast::<Control>();
+        // SAFETY: the mapping is page-aligned, has TOTAL_BYTES bytes (made or
+        // checked so), lives as long as `self`; all fields are atomics, for
+        // which every value is valid and other processes' stores are fine.
+        unsafe { control.as_ref() }
+    }
+
+    /// The shared words.
+    #[inline]
+    pub(super) fn words(&self) -> Words<'_> {
+        let control = self.control();
+        // SAFETY: LINES_OFFSET is within the mapping of TOTAL_BYTES bytes.
+        let first = unsafe { self.memory.base().add(LINES_OFFSET) };
+        // SAFETY: LINES lines from there on are within the mapping (asserted
+        // above), aligned (LINES_OFFSET is a multiple of the page), alive as
+        // long as `self`; they are atomics, valid for any bytes, shared.
+        let lines = unsafe { std::slice::from_raw_parts(first.cast::<Line>().as_ptr(), LINES) };
+        Words { lines, consumed: &control.consumed, sent: &control.sent }
+    }
+
+    /// The first byte of a cell; `cell` is taken modulo the ring. PIECE_BYTES
+    /// bytes are valid from there on for as long as `self` lives.
+    #[inline]
+    fn cell(&self, cell: u64) -> *mut u8 {
+        let offset = CELLS_OFFSET + (cell as usize & (CELLS - 1)) * PAGE_BYTES;
+        // SAFETY: the cell's number is below CELLS, so the whole page from
+        // `offset` on is within the TOTAL_BYTES bytes of the mapping.
+        unsafe { self.memory.base().as_ptr().add(offset) }
+    }
+
+    /// Copies `bytes` into a cell from its byte `at` on, as far as they go. The
+    /// caller has reserved the cell.
+    #[inline]
+    pub(super) fn write(&self, cell: u64, at: usize, bytes: &[u8]) {
+        let at = at.min(PIECE_BYTES);
+        let length = bytes.len().min(PIECE_BYTES - at);
+        // SAFETY: `at <= PIECE_BYTES`, within the cell.
+        let target = unsafe { self.cell(cell).add(at) };
+        // SAFETY: `length` bytes are in `bytes` and in the cell; a slice of this
+        // process does not overlap the mapping, which is reached by raw
+        // pointers only. The peer does not touch a reserved cell; if a
+        // misbehaving one does, the message's bytes are wrong and nothing else.
+        unsafe { lmt_copy::copy_toward(target, bytes.as_ptr(), length, Distance::Peer) };
+    }
+
+    /// The same from a buffer's bytes `range`.
+    #[inline]
+    pub(super) fn write_from(&self, cell: u64, buffer: &Buffer, range: Range<u64>) {
+        let length = range.end.saturating_sub(range.start).min(PIECE_BYTES as u64) as usize;
+        // SAFETY: the cell has PIECE_BYTES writable bytes, see `write`.
+        unsafe { buffer.read_raw(range.start, self.cell(cell), length, Distance::Peer) };
+    }
+
+    /// Copies the first bytes of a published cell that is not consumed yet.
+    #[inline]
+    pub(super) fn read(&self, cell: u64, target: &mut [u8]) {
+        let length = target.len().min(PIECE_BYTES);
+        // SAFETY: `length` bytes are in the cell and in `target`, which do not
+        // overlap (see `write`); the sender wrote them before it published.
+        unsafe { lmt_copy::copy_nonoverlapping(target.as_mut_ptr(), self.cell(cell), length) };
+    }
+
+    /// The same, `bytes` of them, to a buffer from its byte `offset` on;
+    /// returns how many fitted.
+    #[inline]
+    pub(super) fn read_to(&self, cell: u64, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
+        // SAFETY: as in `read`; a buffer's segments are memory lent by this
+        // process's application, not this mapping.
+        unsafe { buffer.write_raw(offset, self.cell(cell), bytes.min(PIECE_BYTES)) }
+    }
+}

@@ -1,0 +1,198 @@
+//! How one process names a message in its shared buffers to another.
+
+use lmt_core::buffer::Buffer;
+use lmt_core::mechanism::{Cookie, Fault, Interval};
+use lmt_core::process::PeerProcess;
+use lmt_core::shared_buffer::{Arena, Offer, OfferError, Part, SharedBuffer, alloc};
+use std::sync::Arc;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Pieces that fit into a cookie; longer lists stand in a buffer of their own.
+pub(crate) const INLINE_PARTS: usize = 4;
+/// The longest list: 16 MiB.
+pub(crate) const MAX_PARTS: u32 = 1 << 20;
+
+/// A piece, as offset and bytes in its arena.
+pub(crate) type WirePart = [u64; 2];
+
+const PART_BYTES: usize = size_of::<WirePart>();
+
+/// What a cookie begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct Head {
+    pub arena: u32,
+    /// The lease's line there, and which lease of that line.
+    pub line: u32,
+    pub generation: u32,
+    /// How many pieces there are.
+    pub count: u32,
+    /// The offset in the message at which they begin.
+    pub start: u64,
+    /// The arena in which the list of pieces stands, if it is not 0; then the
+    /// one piece that follows says where.
+    pub list_arena: u32,
+    pub zero: u32,
+}
+
+const _: () = assert!(size_of::<Head>() + INLINE_PARTS * PART_BYTES == Cookie::MAX_BYTES);
+
+/// A message that a peer may map.
+#[derive(Debug)]
+pub(crate) struct Offered {
+    /// Ends before the list goes, which it keeps for a peer that still reads it.
+    pub offer: Offer,
+    /// A long list of its pieces.
+    list: Option<SharedBuffer>,
+}
+
+impl Offered {
+    /// The arena in which the list of its pieces stands, if there is one.
+    pub fn list_arena(&self) -> Option<&Arena> {
+        self.list.as_ref().map(|list| &**list.arena())
+    }
+}
+
+/// Offers the part `interval` of `data` to a process; what describes it stands
+/// behind `front` in the cookie.
+pub(crate) fn describe(
+    front: &[u8],
+    data: &Buffer,
+    interval: Interval,
+    process: &Arc<PeerProcess>,
+) -> Result<(Cookie, Offered), Fault> {
+    let most_inline = INLINE_PARTS - front.len().div_ceil(PART_BYTES);
+    let mut inline = [[0u64; 2]; INLINE_PARTS];
+    let (mut count, mut long): (usize, Vec<WirePart>) = (0, Vec::new());
+    let offer = Offer::new(data, interval, process, |Part { offset, bytes }| {
+        if count < most_inline {
+            inline[count] = [offset, bytes];
+        } else {
+            if long.is_empty() {
+                long.extend(&inline[..count]);
+            }
+            long.push([offset, bytes]);
+        }
+        count += 1;
+    });
+    let mut offer = offer.map_err(|error| demote(&error))?;
+    if count > MAX_PARTS as usize {
+        return Err(demote_words("the message has more than 1048576 segments; pack it or use fewer"));
+    }
+    let mut head = Head {
+        arena: offer.arena().id(),
+        line: offer.line(),
+        generation: offer.generation(),
+        count: count as u32,
+        start: interval.start,
+        list_arena: 0,
+        zero: 0,
+    };
+    let mut list = None;
+    let mut used = count;
+    if !long.is_empty() {
+        let raw = long.as_bytes();
+        let mut kept = alloc(raw.len()).map_err(|short| demote_words(&short.to_string()))?;
+        kept.copy_from_slice(raw);
+        offer.include(&kept);
+        head.list_arena = kept.arena().id();
+        inline[0] = [kept.offset() as u64, raw.len() as u64];
+        (list, used) = (Some(kept), 1);
+    }
+    let mut bytes = [0; Cookie::MAX_BYTES];
+    let mut end = 0;
+    for part in [front, head.as_bytes(), inline[..used].as_bytes()] {
+        // No longer than a cookie may be: see `most_inline` and the assertion.
+        bytes[end..end + part.len()].copy_from_slice(part);
+        end += part.len();
+    }
+    let cookie = Cookie::new(&bytes[..end]).unwrap_or(Cookie::empty());
+    Ok((cookie, Offered { offer, list }))
+}
+
+/// A receiver's cookie in the Both model: the name of the claims on the message,
+/// and what describes its memory, where that can be mapped.
+pub(crate) fn describe_claims(
+    name: u64,
+    data: &Buffer,
+    interval: Interval,
+    process: &Arc<PeerProcess>,
+) -> (Cookie, Option<Offered>) {
+    let name = name.to_ne_bytes();
+    match describe(&name, data, interval, process) {
+        // A list would be read by a sender after the message has ended.
+        Ok((cookie, offered)) if offered.list.is_none() => (cookie, Some(offered)),
+        _ => (Cookie::new(&name).unwrap_or(Cookie::empty()), None),
+    }
+}
+
+/// Reads such a cookie, which is untrusted: the name, and what describes the
+/// memory, if the peer's can be mapped.
+pub(crate) fn parse_claims(cookie: &Cookie) -> Option<(u64, Option<Described>)> {
+    let (name, rest) = cookie.as_bytes().split_first_chunk()?;
+    let described = if rest.is_empty() { None } else { Some(parse_bytes(rest)?) };
+    if described.is_some_and(|described| described.head.list_arena != 0) {
+        return None;
+    }
+    Some((u64::from_ne_bytes(*name), described))
+}
+
+/// What a peer's cookie says; only its form is checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Described {
+    pub head: Head,
+    pub inline: [WirePart; INLINE_PARTS],
+}
+
+/// Reads a cookie, which is untrusted; `None` when it cannot be one.
+pub(crate) fn parse(cookie: &Cookie) -> Option<Described> {
+    parse_bytes(cookie.as_bytes())
+}
+
+fn parse_bytes(bytes: &[u8]) -> Option<Described> {
+    let (head, rest) = Head::read_from_prefix(bytes).ok()?;
+    let mut inline = [[0u64; 2]; INLINE_PARTS];
+    let used = match head.list_arena {
+        0 => head.count as usize,
+        _ => 1,
+    };
+    let is_whole = used > 0 && used <= INLINE_PARTS && rest.len() == used * PART_BYTES;
+    if !is_whole || head.count > MAX_PARTS {
+        return None;
+    }
+    inline[..used].as_mut_bytes().copy_from_slice(rest);
+    if head.list_arena != 0 && inline[0][1] != u64::from(head.count) * PART_BYTES as u64 {
+        return None;
+    }
+    Some(Described { head, inline })
+}
+
+/// Whether pieces that begin at message offset `start` hold all of `interval`
+/// and lie within an arena of this length, behind its leases.
+pub(crate) fn covers(start: u64, parts: &[WirePart], interval: Interval, arena_bytes: u64) -> bool {
+    let mut end = Some(start);
+    for [offset, bytes] in parts {
+        let is_within = offset.checked_add(*bytes).is_some_and(|end| end <= arena_bytes);
+        if !is_within || *offset < lmt_core::shared_buffer::HEAD_BYTES as u64 {
+            return false;
+        }
+        end = end.and_then(|end| end.checked_add(*bytes));
+    }
+    start <= interval.start && end.is_some_and(|end| end >= interval.end)
+}
+
+fn demote(error: &OfferError) -> Fault {
+    demote_words(&error.to_string())
+}
+
+pub(crate) fn demote_words(sentence: &str) -> Fault {
+    Fault::Demote { errno: 0, for_good: false, sentence: sentence.to_owned() }
+}
+
+pub(crate) fn garbage() -> Fault {
+    demote_words("the peer's cookie does not describe the message; its lmt may be of another version")
+}
+
+#[cfg(test)]
+#[path = "cookie_tests.rs"]
+mod tests;

@@ -1,0 +1,48 @@
+//! The sender's cookie: whose ring, which one, which slot, which message. Eight
+//! bytes, so that an RTS travels in one cache line.
+
+use lmt_core::mechanism::Cookie;
+
+use crate::layout::{MAX_RINGS, SLOTS};
+
+/// What a sender's cookie says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Where {
+    /// Whether the ring is of the sender's pool.
+    pub(crate) is_senders: bool,
+    pub(crate) ring: u32,
+    /// `None`: the sender takes one later; look for the tag.
+    pub(crate) slot: Option<u8>,
+    pub(crate) tag: u64,
+}
+
+const TAG_BITS: u32 = 40;
+const LATER: u8 = 255;
+/// Tags are below this.
+pub(crate) const TAGS: u64 = 1 << TAG_BITS;
+
+impl Where {
+    pub(crate) fn cookie(self) -> Cookie {
+        let word = self.tag
+            | u64::from(self.slot.unwrap_or(LATER)) << TAG_BITS
+            | u64::from(self.ring) << (TAG_BITS + 8)
+            | u64::from(self.is_senders) << 63;
+        Cookie::new(&word.to_le_bytes()).unwrap_or(Cookie::empty())
+    }
+
+    /// Reads a cookie, which is untrusted.
+    pub(crate) fn read(cookie: &Cookie) -> Option<Self> {
+        let word = u64::from_le_bytes(cookie.as_bytes().try_into().ok()?);
+        let place = Self {
+            is_senders: word >> 63 == 1,
+            ring: (word << 1 >> (TAG_BITS + 9)) as u32,
+            slot: Some((word >> TAG_BITS & 255) as u8).filter(|slot| *slot != LATER),
+            tag: word % TAGS,
+        };
+        (place.slot.is_none_or(|slot| slot < SLOTS) && u64::from(place.ring) < MAX_RINGS).then_some(place)
+    }
+}
+
+#[cfg(test)]
+#[path = "cookie_tests.rs"]
+mod tests;

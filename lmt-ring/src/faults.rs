@@ -1,0 +1,41 @@
+//! What is told when a ring cannot be used, or cannot go on.
+
+use lmt_core::error::MemoryShort;
+use lmt_core::mechanism::{Fault, Unavailable};
+use nix::errno::Errno;
+
+pub(crate) fn unavailable(errno: i32, sentence: String) -> Unavailable {
+    Unavailable { errno, sentence }
+}
+
+fn demote(errno: i32, for_good: bool, sentence: impl Into<String>) -> Fault {
+    Fault::Demote { errno, for_good, sentence: sentence.into() }
+}
+
+pub(crate) fn short_of_memory(short: MemoryShort) -> Fault {
+    demote(Errno::ENOMEM as i32, false, short.to_string())
+}
+
+pub(crate) fn garbage() -> Fault {
+    demote(0, true, "the peer wrote what cannot be into the ring; its memory may be corrupt")
+}
+
+pub(crate) fn short_buffer() -> Fault {
+    demote(
+        0,
+        false,
+        "the buffer is shorter than the transfer or lent for the wrong access; give the one prepare saw",
+    )
+}
+
+pub(crate) fn no_ring() -> Fault {
+    demote(Errno::ENOSPC as i32, false, "all rings are taken by other peers; raise max_rings to have more")
+}
+
+pub(crate) fn no_slot() -> Fault {
+    demote(Errno::EAGAIN as i32, false, "hundreds of messages to this peer are under way in the ring already")
+}
+
+pub(crate) fn withdrawn() -> Fault {
+    demote(Errno::ECANCELED as i32, false, "the sender took its message out of the ring")
+}

@@ -1,0 +1,114 @@
+//! The receiver's side of a message: empties its cells.
+
+use lmt_core::buffer::Buffer;
+use lmt_core::cursor::Cursor;
+use lmt_core::mechanism::{Fault, Interval, Step};
+
+use crate::faults::{garbage, short_buffer, withdrawn};
+use crate::layout::{CELL_BYTES, SLOTS};
+use crate::ring::PairRing;
+use crate::slot::{ABANDONED, CELLS_UNDER_WAY};
+
+/// A message on its way out of a ring.
+#[derive(Debug)]
+pub(crate) struct Receiving {
+    slot: u8,
+    tag: u64,
+    total_bytes: u64,
+    copied_bytes: u64,
+    emptied: u64,
+    /// From this cell on they are kept: those that the sender had at hand.
+    kept_from: u64,
+    start: u64,
+    at: Option<Cursor>,
+    is_open: bool,
+}
+
+impl Receiving {
+    /// Attaches to the message `tag` in `slot`.
+    pub(crate) fn start(ring: &PairRing, slot: u8, tag: u64, interval: Interval) -> Result<Self, Fault> {
+        let line = ring.receiving_slot(slot).ok_or_else(garbage)?;
+        if !line.attach(tag) {
+            return Err(withdrawn());
+        }
+        let total_bytes = interval.bytes();
+        let kept_from = total_bytes.div_ceil(CELL_BYTES).saturating_sub(line.at_hand());
+        let (start, at) = (interval.start, None);
+        Ok(Self { slot, tag, total_bytes, copied_bytes: 0, emptied: 0, kept_from, start, at, is_open: true })
+    }
+
+    /// The slot in which the message `tag` stands now, if it does.
+    pub(crate) fn find(ring: &PairRing, tag: u64) -> Option<u8> {
+        (0..SLOTS).find(|slot| ring.receiving_slot(*slot).is_some_and(|slot| slot.has(tag)))
+    }
+
+    /// Copies what stands in cells, by about `max_bytes`.
+    pub(crate) fn step(
+        &mut self,
+        ring: &mut PairRing,
+        data: &mut Buffer,
+        max_bytes: u64,
+    ) -> Result<Step, Fault> {
+        let before = self.copied_bytes;
+        while self.copied_bytes < self.total_bytes && self.copied_bytes - before < max_bytes.max(1) {
+            let produced = ring.receiving_slot(self.slot).ok_or_else(garbage)?.produced();
+            if produced == ABANDONED {
+                return Err(withdrawn());
+            }
+            if produced < self.copied_bytes || produced > (self.emptied + CELLS_UNDER_WAY) * CELL_BYTES {
+                return Err(garbage());
+            }
+            if produced == self.copied_bytes {
+                break;
+            }
+            self.copy(ring, data, produced)?;
+        }
+        Ok(Step { bytes: self.copied_bytes - before, done: self.copied_bytes == self.total_bytes })
+    }
+
+    /// Copies what of the present cell stands there, and empties it at its end.
+    #[inline]
+    fn copy(&mut self, ring: &mut PairRing, data: &mut Buffer, produced: u64) -> Result<(), Fault> {
+        let k = self.copied_bytes / CELL_BYTES;
+        let within = self.copied_bytes % CELL_BYTES;
+        let end = produced.min((k + 1) * CELL_BYTES).min(self.total_bytes);
+        let cell = ring.receiving_slot(self.slot).ok_or_else(garbage)?.cell(k);
+        if u64::from(cell) >= ring.cells() {
+            return Err(garbage());
+        }
+        let offset = ring.cell_offset(cell) + within;
+        let at = match &mut self.at {
+            Some(at) => at,
+            at @ None => at.insert(Cursor::at(data.segments(), self.start)),
+        };
+        if !ring.mapping.copy_out(offset, data, at, end - self.copied_bytes) {
+            return Err(short_buffer());
+        }
+        self.copied_bytes = end;
+        if end == (k + 1) * CELL_BYTES || end == self.total_bytes {
+            self.empty(ring, k, cell)?;
+        }
+        Ok(())
+    }
+
+    /// A cell is read: it stays here when the sender had one for it anyway,
+    /// unless this side has three quarters of all.
+    fn empty(&mut self, ring: &mut PairRing, k: u64, cell: u8) -> Result<(), Fault> {
+        let stays = k >= self.kept_from && ring.own_cells() < ring.cells() * 3 / 4;
+        ring.receiving_slot(self.slot).ok_or_else(garbage)?.empty(k, !stays);
+        if stays {
+            ring.keep(cell);
+        }
+        self.emptied = k + 1;
+        Ok(())
+    }
+
+    /// Goes, with all or without; whether the sender will see it.
+    pub(crate) fn close(&mut self, ring: &PairRing) -> bool {
+        if !std::mem::take(&mut self.is_open) {
+            return false;
+        }
+        let is_whole = self.copied_bytes == self.total_bytes;
+        ring.receiving_slot(self.slot).is_some_and(|slot| slot.close(self.tag, is_whole))
+    }
+}

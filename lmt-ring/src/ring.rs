@@ -1,0 +1,174 @@
+//! One side's view of the ring that it shares with a peer: the cells that are
+//! its own, and the slots in which it sends.
+
+use std::sync::Arc;
+
+use lmt_core::error::MemoryShort;
+
+use crate::cookie::TAGS;
+use crate::layout::{CELL_BYTES, Layout, SLOTS, Way};
+use crate::pool::Lease;
+use crate::sender::UnderWay;
+use crate::slot::{Slot, State};
+use crate::sys::Mapping;
+
+/// A message that has ended here, whose receiver is still to close.
+#[derive(Debug)]
+struct Ending {
+    slot: u8,
+    tag: u64,
+    under_way: UnderWay,
+}
+
+/// A ring, as one of the two processes sees it.
+#[derive(Debug)]
+pub(crate) struct PairRing {
+    pub(crate) mapping: Arc<Mapping>,
+    layout: Layout,
+    pub(crate) ring: u32,
+    /// The way of this side's messages.
+    way: Way,
+    /// The cells that this side may write, the one emptied last on top. Never
+    /// more than the ring has.
+    own: Vec<u8>,
+    /// For each cell, whether this side has made sure that it has memory.
+    committed: [u64; 4],
+    /// The slots in which nothing is sent, the lowest on top.
+    free_slots: Vec<u8>,
+    /// Those whose receivers are still to close.
+    ending: Vec<Ending>,
+    last_tag: u64,
+    /// Keeps the ring this peer's.
+    _lease: Option<Lease>,
+}
+
+impl PairRing {
+    /// A ring of this endpoint's pool, which begins with the lower half.
+    pub(crate) fn mine(mapping: Arc<Mapping>, layout: Layout, lease: Lease) -> Self {
+        let half = layout.cells / 2;
+        let ring = lease.ring;
+        Self::new(mapping, layout, ring, Way::FromOwner, 0..half, Some(lease))
+    }
+
+    /// A ring of the peer's pool.
+    pub(crate) fn theirs(mapping: Arc<Mapping>, layout: Layout, ring: u32) -> Self {
+        let half = layout.cells / 2;
+        Self::new(mapping, layout, ring, Way::ToOwner, half..layout.cells, None)
+    }
+
+    fn new(
+        mapping: Arc<Mapping>,
+        layout: Layout,
+        ring: u32,
+        way: Way,
+        cells: std::ops::Range<u32>,
+        lease: Option<Lease>,
+    ) -> Self {
+        let mut own = Vec::with_capacity(layout.cells as usize);
+        own.extend(cells.map(|cell| cell as u8));
+        Self {
+            mapping,
+            layout,
+            ring,
+            way,
+            own,
+            committed: [0; 4],
+            free_slots: (0..SLOTS).rev().collect(),
+            ending: Vec::with_capacity(usize::from(SLOTS)),
+            last_tag: 0,
+            _lease: lease,
+        }
+    }
+
+    /// The slot in which this side sends.
+    #[inline]
+    pub(crate) fn sending_slot(&self, slot: u8) -> Option<&Slot> {
+        self.mapping.slot(self.layout.slot_offset(self.ring, self.way, slot))
+    }
+
+    /// The slot in which the peer sends.
+    #[inline]
+    pub(crate) fn receiving_slot(&self, slot: u8) -> Option<&Slot> {
+        self.mapping.slot(self.layout.slot_offset(self.ring, self.way.other(), slot))
+    }
+
+    #[inline]
+    pub(crate) fn cell_offset(&self, cell: u8) -> u64 {
+        self.layout.cell_offset(self.ring, cell)
+    }
+
+    pub(crate) fn cells(&self) -> u64 {
+        self.layout.cells.into()
+    }
+
+    pub(crate) fn own_cells(&self) -> u64 {
+        self.own.len() as u64
+    }
+
+    /// Takes one of the own cells, with memory behind it, and leaves at least
+    /// `reserve`; `None` when there is none to take.
+    #[inline]
+    pub(crate) fn take(&mut self, reserve: u64) -> Result<Option<u8>, MemoryShort> {
+        if self.own_cells() <= reserve {
+            return Ok(None);
+        }
+        let Some(cell) = self.own.pop() else { return Ok(None) };
+        let (word, bit) = (&mut self.committed[usize::from(cell) / 64], 1 << (cell % 64));
+        if *word & bit == 0 {
+            if let Err(short) = self.mapping.commit(self.layout.cell_offset(self.ring, cell), CELL_BYTES) {
+                self.own.push(cell);
+                return Err(short);
+            }
+            *word |= bit;
+        }
+        Ok(Some(cell))
+    }
+
+    /// A cell is this side's now. What a peer says can make more than there
+    /// are: those are dropped.
+    #[inline]
+    pub(crate) fn keep(&mut self, cell: u8) {
+        if self.own_cells() < self.cells() {
+            self.own.push(cell);
+        }
+    }
+
+    /// The next message's tag.
+    pub(crate) fn next_tag(&mut self) -> u64 {
+        self.last_tag = (self.last_tag + 1) % TAGS;
+        self.last_tag
+    }
+
+    /// A slot to send in, which leaves `reserve` of them free.
+    pub(crate) fn take_slot(&mut self, reserve: usize) -> Option<u8> {
+        if self.free_slots.len() <= reserve {
+            self.reap();
+        }
+        if self.free_slots.len() <= reserve {
+            return None;
+        }
+        self.free_slots.pop()
+    }
+
+    /// A transfer has ended here.
+    pub(crate) fn end(&mut self, slot: u8, tag: u64, under_way: UnderWay) {
+        self.ending.push(Ending { slot, tag, under_way });
+        self.reap();
+    }
+
+    /// Takes back what the receivers of ended transfers have closed.
+    pub(crate) fn reap(&mut self) {
+        for at in (0..self.ending.len()).rev() {
+            let mut ending = self.ending.swap_remove(at);
+            match ending.under_way.collect(self, ending.slot, ending.tag) {
+                Some(State::Whole | State::Early | State::Withdrawn) => {
+                    ending.under_way.take_back(self);
+                    self.free_slots.push(ending.slot);
+                }
+                Some(State::Open | State::Attached | State::Other) => self.ending.push(ending),
+                // What cannot be stands there: the slot is used no more.
+                None => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The sender's side of a message: fills its cells.
+
+use lmt_core::buffer::Buffer;
+use lmt_core::cursor::Cursor;
+use lmt_core::mechanism::{Fault, Interval, Step};
+
+use crate::faults::{garbage, short_buffer, short_of_memory};
+use crate::layout::CELL_BYTES;
+use crate::ring::PairRing;
+use crate::slot::{CELLS_UNDER_WAY, State};
+
+/// The first piece of a message that the receiver is told of; each further one
+/// is as long as all before it together, up to a cell, so that the receiver
+/// begins soon and is told seldom.
+const FIRST_PIECE_BYTES: u64 = 1024;
+
+/// Slots for messages that are sure of a receiver: those that are not must not
+/// hold what these need.
+const RESERVED_SLOTS: usize = 16;
+
+/// The cells of one message that are filled and not known to be emptied.
+#[derive(Debug)]
+pub(crate) struct UnderWay {
+    /// Cells that were filled, in all.
+    named: u64,
+    /// Of those, cells that are known to be emptied.
+    collected: u64,
+    /// The number of the k-th in place k modulo their number.
+    cells: [u8; CELLS_UNDER_WAY as usize],
+}
+
+impl UnderWay {
+    pub(crate) const fn new() -> Self {
+        Self { named: 0, collected: 0, cells: [0; CELLS_UNDER_WAY as usize] }
+    }
+
+    fn cell(&self, k: u64) -> u8 {
+        self.cells[(k % CELLS_UNDER_WAY) as usize]
+    }
+
+    /// Looks how many cells are emptied, and takes those that come back. `None`
+    /// when what stands in the slot cannot be.
+    #[inline]
+    pub(crate) fn collect(&mut self, ring: &mut PairRing, slot: u8, tag: u64) -> Option<State> {
+        let (emptied, state) = ring.sending_slot(slot)?.emptied(tag);
+        if emptied < self.collected || emptied > self.named {
+            return None;
+        }
+        while self.collected < emptied {
+            if ring.sending_slot(slot)?.is_returned(self.collected) {
+                ring.keep(self.cell(self.collected));
+            }
+            self.collected += 1;
+        }
+        Some(state)
+    }
+
+    /// Takes back all that were not emptied, when nobody empties them any more.
+    pub(crate) fn take_back(&mut self, ring: &mut PairRing) {
+        while self.named > self.collected {
+            self.named -= 1;
+            ring.keep(self.cell(self.named));
+        }
+    }
+}
+
+/// A message on its way into a ring.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    /// `None` until the message is sure of a receiver and one is free.
+    slot: Option<u8>,
+    pub(crate) tag: u64,
+    total_bytes: u64,
+    produced_bytes: u64,
+    under_way: UnderWay,
+    start: u64,
+    at: Option<Cursor>,
+}
+
+impl Sending {
+    /// A message that a receiver is to ask for first.
+    pub(crate) fn asked(ring: &mut PairRing) -> Self {
+        Self {
+            slot: None,
+            tag: ring.next_tag(),
+            total_bytes: 0,
+            produced_bytes: 0,
+            under_way: UnderWay::new(),
+            start: 0,
+            at: None,
+        }
+    }
+
+    /// A message that stands in a slot at once; `None` when too few are free.
+    pub(crate) fn at_once(ring: &mut PairRing) -> Option<Self> {
+        let slot = ring.take_slot(RESERVED_SLOTS)?;
+        let mut sending = Self::asked(ring);
+        sending.open(ring, slot);
+        Some(sending)
+    }
+
+    fn open(&mut self, ring: &PairRing, slot: u8) {
+        if let Some(line) = ring.sending_slot(slot) {
+            line.open(self.tag, ring.own_cells());
+            self.slot = Some(slot);
+        }
+    }
+
+    pub(crate) fn slot(&self) -> Option<u8> {
+        self.slot
+    }
+
+    pub(crate) fn start(&mut self, interval: Interval) {
+        (self.start, self.total_bytes) = (interval.start, interval.bytes());
+    }
+
+    /// Fills cells, by about `max_bytes`. The bytes of the step are those that
+    /// stand in cells now; it is done when the receiver has them all.
+    pub(crate) fn step(&mut self, ring: &mut PairRing, data: &Buffer, max_bytes: u64) -> Result<Step, Fault> {
+        let before = self.produced_bytes;
+        let Some(slot) = self.slot else {
+            if let Some(slot) = ring.take_slot(0) {
+                self.open(ring, slot);
+            }
+            return Ok(Step { bytes: 0, done: false });
+        };
+        let state = self.under_way.collect(ring, slot, self.tag).ok_or_else(garbage)?;
+        let reserve = match state {
+            State::Attached => 0,
+            // Whoever waits for a receive must not hold what the matched need.
+            State::Open => ring.cells() / 16 + 1,
+            State::Whole => return Ok(Step { bytes: 0, done: true }),
+            // The receiver says what it misses.
+            State::Early => return Ok(Step { bytes: 0, done: false }),
+            State::Withdrawn | State::Other => return Err(garbage()),
+        };
+        while self.produced_bytes < self.total_bytes && self.produced_bytes - before < max_bytes.max(1) {
+            if !self.fill(ring, slot, data, reserve)? {
+                break;
+            }
+        }
+        Ok(Step { bytes: self.produced_bytes - before, done: false })
+    }
+
+    /// Fills and publishes the next piece; false when there is no cell for it.
+    #[inline]
+    fn fill(&mut self, ring: &mut PairRing, slot: u8, data: &Buffer, reserve: u64) -> Result<bool, Fault> {
+        let within = self.produced_bytes % CELL_BYTES;
+        if within == 0 && !self.next_cell(ring, slot, reserve)? {
+            return Ok(false);
+        }
+        let cell = self.under_way.cell(self.under_way.named - 1);
+        let bytes = self
+            .produced_bytes
+            .clamp(FIRST_PIECE_BYTES, CELL_BYTES)
+            .min(CELL_BYTES - within)
+            .min(self.total_bytes - self.produced_bytes);
+        let offset = ring.cell_offset(cell) + within;
+        let at = self.at.get_or_insert_with(|| Cursor::at(data.segments(), self.start));
+        if !ring.mapping.copy_in(offset, data, at, bytes) {
+            return Err(short_buffer());
+        }
+        self.produced_bytes += bytes;
+        ring.sending_slot(slot).ok_or_else(garbage)?.publish(self.produced_bytes);
+        Ok(true)
+    }
+
+    fn next_cell(&mut self, ring: &mut PairRing, slot: u8, reserve: u64) -> Result<bool, Fault> {
+        if self.under_way.named - self.under_way.collected == CELLS_UNDER_WAY {
+            return Ok(false);
+        }
+        if ring.own_cells() <= reserve {
+            ring.reap();
+        }
+        let Some(cell) = ring.take(reserve).map_err(short_of_memory)? else { return Ok(false) };
+        self.under_way.cells[(self.under_way.named % CELLS_UNDER_WAY) as usize] = cell;
+        ring.sending_slot(slot).ok_or_else(garbage)?.name_cell(self.under_way.named, cell);
+        self.under_way.named += 1;
+        Ok(true)
+    }
+
+    /// Whether all stands in cells, so that nothing is left to do but to hear
+    /// of the end.
+    fn is_given(&self) -> bool {
+        self.produced_bytes == self.total_bytes
+    }
+
+    /// Looks no more; whether the receiver has it all already.
+    pub(crate) fn leave(&self, ring: &PairRing) -> bool {
+        let slot = self.slot.and_then(|slot| ring.sending_slot(slot));
+        slot.is_some_and(|slot| slot.leave(self.tag))
+    }
+
+    /// Ends it, complete or not.
+    pub(crate) fn finish(self, ring: &mut PairRing) {
+        let Some(slot) = self.slot else { return };
+        let is_given = self.total_bytes > 0 && self.is_given();
+        let Some(line) = ring.sending_slot(slot) else { return };
+        line.withdraw(self.tag, is_given);
+        ring.end(slot, self.tag, self.under_way);
+    }
+}
