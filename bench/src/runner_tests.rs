@@ -4,6 +4,7 @@ use std::thread;
 
 use super::*;
 use crate::engine::socket::{SocketLink, group};
+use crate::memory::Memory;
 use crate::patterns::DEFINITIONS;
 use crate::patterns::link::{Incoming, Outgoing};
 

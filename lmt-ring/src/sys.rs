@@ -136,7 +136,7 @@ unsafe fn copy_blocks(target: *mut u8, source: *const u8, bytes: usize, ahead: i
         let (from, to, following) = unsafe { (source.add(done), target.add(done), source.add(next)) };
         ahead(following, (bytes - next).min(BLOCK_BYTES));
         // SAFETY: the caller's promise, for a part of it.
-        unsafe { std::ptr::copy_nonoverlapping(from, to, block) };
+        unsafe { lmt_copy::copy_nonoverlapping(to, from, block) };
         done = next;
     }
 }

@@ -22,12 +22,11 @@ pub enum Stores {
 pub(super) unsafe fn copy(into: *mut u8, from: *const u8, bytes: usize, stores: Stores) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: AVX2 was found above; the rest is the caller's promise.
-        unsafe {
-            match stores {
-                Stores::Cached => x86::cached(into, from, bytes),
-                Stores::Streaming => x86::streaming(into, from, bytes),
-            }
+        match stores {
+            // SAFETY: AVX2 was found above; the rest is the caller's promise.
+            Stores::Cached => unsafe { x86::cached(into, from, bytes) },
+            // SAFETY: as above.
+            Stores::Streaming => unsafe { x86::streaming(into, from, bytes) },
         }
         return;
     }
@@ -39,13 +38,11 @@ pub(super) unsafe fn copy(into: *mut u8, from: *const u8, bytes: usize, stores: 
 /// Asks for the lines of `bytes` bytes from `place` on to be brought here for
 /// writing (prefetchw), so that what is read now and written next crosses once.
 ///
-/// # Safety
-/// `place` is mapped for `bytes` bytes.
-pub(super) unsafe fn take_over(place: *const u8, bytes: usize) {
+/// A hint: it reads and writes nothing, and faults nowhere.
+pub(super) fn take_over(place: *const u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     for offset in (0..bytes).step_by(x86::LINE_BYTES) {
-        // SAFETY: inside the `bytes` bytes of the caller's promise.
-        let line = unsafe { place.add(offset) };
+        let line = place.wrapping_add(offset);
         // SAFETY: prefetchw is a hint that reads and writes nothing the program
         // sees and faults nowhere; 64-bit x86 processors without it skip it.
         unsafe { std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags)) };
@@ -70,34 +67,40 @@ mod x86 {
     /// As [`super::copy`], and the processor has AVX2.
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn cached(into: *mut u8, from: *const u8, bytes: usize) {
-        // SAFETY: the caller's promise; these stores want no alignment.
-        unsafe { turns(into, from, bytes, |place, vector| _mm256_storeu_si256(place, vector)) };
+        let store = |place, vector| {
+            // SAFETY: `turns` gives places for a whole vector inside `into`'s
+            // bytes; this store wants no alignment.
+            unsafe { _mm256_storeu_si256(place, vector) };
+        };
+        // SAFETY: the caller's promise.
+        unsafe { turns(into, from, bytes, store) };
     }
 
     /// # Safety
     /// As [`super::copy`], and the processor has AVX2.
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn streaming(into: *mut u8, from: *const u8, bytes: usize) {
-        // Streaming stores want whole vectors at multiples of their length.
+        // Streaming stores want multiples of a vector's length.
         let head = into.align_offset(VECTOR_BYTES).min(bytes);
         // SAFETY: `head` is at most `bytes`.
         unsafe { into.copy_from_nonoverlapping(from, head) };
-        // SAFETY: the rest of the caller's bytes. It begins at a multiple of a
-        // vector, or is empty.
-        unsafe {
-            turns(into.add(head), from.add(head), bytes - head, |place, vector| {
-                _mm256_stream_si256(place, vector);
-            });
-        }
+        let store = |place, vector| {
+            // SAFETY: `turns` gives places for a whole vector inside `into`'s
+            // bytes, at multiples of a vector from where it begins: at a
+            // multiple of 32, since `head` ends there if anything follows it.
+            unsafe { _mm256_stream_si256(place, vector) };
+        };
+        // SAFETY: what is left of the caller's bytes.
+        unsafe { turns(into.wrapping_add(head), from.wrapping_add(head), bytes - head, store) };
         // Streaming stores are not ordered by the flag's Release store.
         _mm_sfence();
     }
 
-    /// Whole turns with `store`, and the rest by memcpy.
+    /// Whole turns with `store`, and the rest by memcpy. `store` gets places
+    /// for a vector each, at multiples of its length from `into` on.
     ///
     /// # Safety
-    /// As [`super::copy`], the processor has AVX2, and `store` may store a
-    /// vector at `into` and at every 32nd byte from it on.
+    /// As [`super::copy`], and the processor has AVX2.
     #[target_feature(enable = "avx2")]
     #[inline]
     unsafe fn turns(into: *mut u8, from: *const u8, bytes: usize, store: impl Fn(*mut __m256i, __m256i)) {
@@ -106,13 +109,13 @@ mod x86 {
             for at in (start..start + TURN_BYTES).step_by(VECTOR_BYTES) {
                 // SAFETY: at + VECTOR_BYTES is at most `whole`, which is at most
                 // `bytes`; this load wants no alignment.
-                let vector = unsafe { _mm256_loadu_si256(from.add(at).cast()) };
-                // SAFETY: inside, as above.
-                store(unsafe { into.add(at) }.cast(), vector);
+                let vector = unsafe { _mm256_loadu_si256(from.wrapping_add(at).cast()) };
+                store(into.wrapping_add(at).cast(), vector);
             }
         }
+        let (into, from) = (into.wrapping_add(whole), from.wrapping_add(whole));
         // SAFETY: what is left of the `bytes` bytes.
-        unsafe { into.add(whole).copy_from_nonoverlapping(from.add(whole), bytes - whole) };
+        unsafe { into.copy_from_nonoverlapping(from, bytes - whole) };
     }
 }
 

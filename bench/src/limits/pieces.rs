@@ -39,12 +39,12 @@ pub(super) struct Claims(pub u64);
 impl Claims {
     /// The chunk that the receiver claims next, if any of `chunks` is left,
     /// and the word with that claim.
-    pub fn from_front(self, chunks: u64) -> Option<(u64, u64)> {
+    pub fn claim_front(self, chunks: u64) -> Option<(u64, u64)> {
         self.left(chunks).then(|| (self.front(), self.0 + 1))
     }
 
-    /// As [`Self::from_front`], for the sender.
-    pub fn from_back(self, chunks: u64) -> Option<(u64, u64)> {
+    /// As [`Self::claim_front`], for the sender.
+    pub fn claim_back(self, chunks: u64) -> Option<(u64, u64)> {
         self.left(chunks).then(|| (chunks - 1 - self.back(), self.0 + (1 << 32)))
     }
 

@@ -24,7 +24,7 @@ fn pieces_grow_cover_and_stay_inside_multiples_of_the_longest() {
 
 #[test]
 fn a_message_without_bytes_is_announced_once() {
-    assert_eq!(pieces(0, 4096).collect::<Vec<_>>(), [0..0]);
+    assert_eq!(pieces(0, 4096).map(|piece| (piece.start, piece.end)).collect::<Vec<_>>(), [(0, 0)]);
     assert_eq!(chunk_starts(0, 4096).collect::<Vec<_>>(), [0]);
     assert_eq!(chunk_starts(8193, 4096).collect::<Vec<_>>(), [0, 4096, 8192]);
 }
@@ -44,17 +44,17 @@ fn claims_from_both_ends_meet_and_take_every_chunk_once() {
             let mut claims = Claims(0);
             let mut taken = Vec::new();
             for turn in 0.. {
-                let from_back = pattern >> (turn % chunks) & 1 == 1;
-                let claim = if from_back {
-                    claims.from_back(chunks.into())
+                let claim_back = pattern >> (turn % chunks) & 1 == 1;
+                let claim = if claim_back {
+                    claims.claim_back(chunks.into())
                 } else {
-                    claims.from_front(chunks.into())
+                    claims.claim_front(chunks.into())
                 };
                 let Some((chunk, word)) = claim else { break };
                 taken.push(chunk);
                 claims = Claims(word);
             }
-            assert!(claims.from_front(chunks.into()).is_none());
+            assert!(claims.claim_front(chunks.into()).is_none());
             taken.sort_unstable();
             assert_eq!(taken, (0..u64::from(chunks)).collect::<Vec<_>>(), "{pattern:b}");
         }

@@ -188,7 +188,7 @@ impl Pair {
                 By::Halves(stores) => copy(middle(bytes), bytes - middle(bytes), stores),
                 By::Claims(chunk_bytes) => {
                     let chunks = chunks(bytes, chunk_bytes);
-                    while let Some(chunk) = claim(&mine.claims.count, |claims| claims.from_back(chunks)) {
+                    while let Some(chunk) = claim(&mine.claims.count, |claims| claims.claim_back(chunks)) {
                         let range = chunk_range(chunk, chunk_bytes, bytes);
                         copy(range.start, range.len(), Stores::Cached);
                     }
@@ -216,7 +216,7 @@ impl Pair {
                 By::Halves(stores) => copy(0, middle(bytes), stores),
                 By::Claims(chunk_bytes) => {
                     let chunks = chunks(bytes, chunk_bytes);
-                    while let Some(chunk) = claim(&theirs.claims.count, |claims| claims.from_front(chunks)) {
+                    while let Some(chunk) = claim(&theirs.claims.count, |claims| claims.claim_front(chunks)) {
                         let range = chunk_range(chunk, chunk_bytes, bytes);
                         copy(range.start, range.len(), Stores::Cached);
                     }

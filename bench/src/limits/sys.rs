@@ -161,20 +161,16 @@ impl SharedArea {
     pub fn empty(&self, offset: usize, data: &mut [u8], stores: Stores) {
         let bytes = data.len();
         let place = self.ring(offset, bytes);
-        // SAFETY: the first bytes of what `ring` proved to be mapped.
-        unsafe { take_over(place, bytes.min(AHEAD_BYTES)) };
+        take_over(place, bytes.min(AHEAD_BYTES));
         for start in (0..bytes).step_by(AHEAD_BYTES) {
             let end = bytes.min(start + AHEAD_BYTES);
-            // SAFETY: `end` is at most `bytes`.
-            let next = unsafe { place.add(end) };
-            // SAFETY: what follows, at most `bytes - end` bytes, is mapped.
-            unsafe { take_over(next, (bytes - end).min(AHEAD_BYTES)) };
-            let part = &mut data[start..end];
-            // SAFETY: `start..end` lies inside the mapped bytes and inside
-            // `data`, which is private memory. The other process writes these
-            // bytes again only after this one has told it of the message's end
-            // or, by `emptied`, that they have been taken.
-            unsafe { copy(part.as_mut_ptr(), place.add(start), part.len(), stores) };
+            take_over(place.wrapping_add(end), (bytes - end).min(AHEAD_BYTES));
+            let (from, into) = (place.wrapping_add(start), data[start..end].as_mut_ptr());
+            // SAFETY: `start..end` lies inside the bytes that `ring` proved to
+            // be mapped, and inside `data`, which is private memory. The other
+            // process writes these bytes again only after this one has answered
+            // the message or, by `emptied`, told that they have been taken.
+            unsafe { copy(into, from, end - start, stores) };
         }
     }
 

@@ -182,7 +182,7 @@ impl Pair {
         // Relaxed: as in `write_from`.
         let address = posted.address.load(Ordering::Relaxed);
         let chunks = chunks(data.len(), chunk_bytes);
-        while let Some(chunk) = claim(&mine.claims.count, |claims| claims.from_back(chunks)) {
+        while let Some(chunk) = claim(&mine.claims.count, |claims| claims.claim_back(chunks)) {
             let range = chunk_range(chunk, chunk_bytes, data.len());
             write_peer(self.peer, address + range.start as u64, &data[range])?;
         }
@@ -197,7 +197,7 @@ impl Pair {
         // Relaxed: as in `write_from`.
         let address = theirs.announced.address.load(Ordering::Relaxed);
         let chunks = chunks(data.len(), chunk_bytes);
-        while let Some(chunk) = claim(&theirs.claims.count, |claims| claims.from_front(chunks)) {
+        while let Some(chunk) = claim(&theirs.claims.count, |claims| claims.claim_front(chunks)) {
             let range = chunk_range(chunk, chunk_bytes, data.len());
             read_peer(self.peer, address + range.start as u64, &mut data[range])?;
         }

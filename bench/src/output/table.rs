@@ -110,9 +110,11 @@ fn beside(row: &Row, bare: &[&Row], method: &str) -> String {
 #[derive(Debug, Default)]
 pub struct LimitsTable;
 
+/// Which methods compete with one another.
+type Counts = fn(Work) -> bool;
+
 /// The fastest methods: what they are called, and which count.
-const BESTS: [(&str, fn(Work) -> bool); 2] =
-    [("best", Work::is_contender), ("shared", Work::has_shared_buffers)];
+const BESTS: [(&str, Counts); 2] = [("best", Work::is_contender), ("shared", Work::has_shared_buffers)];
 
 impl Results for LimitsTable {
     fn begin(&mut self, out: &mut dyn Write, environment: &Environment, job: &Job) -> io::Result<()> {
