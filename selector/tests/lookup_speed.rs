@@ -92,7 +92,8 @@ fn messages() -> Vec<Message> {
         let variant = variants[random(variants.len() as u64) as usize];
         let hints: Hints = variant.hints();
         let (contiguous, readers) = (variant.is_contiguous(), random(6) as u32);
-        Message { bytes: random(4096) << random(12), contiguous, hints, readers }
+        let shared = variant.shared_ends();
+        Message { bytes: random(4096) << random(12), contiguous, shared, hints, readers }
     };
     (0..4096).map(|_| message()).collect()
 }

@@ -268,7 +268,7 @@ impl Engine {
 
     /// What choosing among the ways at run time has found: for each peer and
     /// class of sizes what is chosen, and what was tried. Nothing where the key
-    /// `adapt` is off, and of messages for which there is one way only.
+    /// `adapt` is off (the default), and of messages for which there is one way only.
     pub fn streams(&self) -> Vec<(EndpointId, StreamReport)> {
         self.traffic.streams()
     }

@@ -53,3 +53,7 @@ impl Pair<'_> {
         if named || of_key || by_rule { eager.bytes } else { EAGER_MOST_BYTES }
     }
 }
+
+#[cfg(test)]
+#[path = "alternatives_tests.rs"]
+mod tests;
