@@ -75,14 +75,18 @@ impl Lmt for Timed {
 }
 
 /// An endpoint that has `first` and `second`, in this order, and takes no cells.
-fn join(group: &Group, adapt: &str) -> (Endpoint, PeerId) {
+/// Without a word for `adapt` that has its default.
+fn join(group: &Group, adapt: Option<&str>) -> (Endpoint, PeerId) {
     let builder = Endpoint::builder()
         .id(group.id().member(group.rank()))
         .without_the_list()
         .register(Timed { name: "first", takes_us: &FIRST_US })
         .register(Timed { name: "second", takes_us: &SECOND_US });
     let builder = builder.set("eager_max_bytes", Value::Number(4096)).expect("a key");
-    let builder = builder.set("adapt", Value::Text(adapt.to_owned())).expect("a key");
+    let builder = match adapt {
+        Some(word) => builder.set("adapt", Value::Text(word.to_owned())).expect("a key"),
+        None => builder,
+    };
     let endpoint = builder.build().expect("an endpoint can be made");
     let peer = endpoint.insert_peer(&group.address(1 - group.rank())).expect("a peer");
     (endpoint, peer)
@@ -136,7 +140,7 @@ fn settle_on(wanted: usize, endpoint: &Endpoint, group: &Group, peer: PeerId) {
 #[test]
 fn the_faster_way_is_found_and_left_when_it_becomes_the_slower() {
     test(test_name!()).run(|group| {
-        let (endpoint, peer) = join(group, "on");
+        let (endpoint, peer) = join(group, Some("on"));
         settle_on(1, &endpoint, group, peer);
         let explanation = endpoint.explain(peer, BYTES as u64).expect("known");
         assert!(matches!(&explanation.taken, Taken::By { mechanism, .. } if mechanism == "second"));
@@ -153,13 +157,21 @@ fn the_faster_way_is_found_and_left_when_it_becomes_the_slower() {
     });
 }
 
+/// All messages go by the first way.
+fn nothing_is_tried(group: &Group, adapt: Option<&str>) {
+    let (endpoint, peer) = join(group, adapt);
+    assert_eq!(ping_pong(&endpoint, group, peer, 100), [100, 0]);
+    assert!(endpoint.streams().is_empty());
+    let explanation = endpoint.explain(peer, BYTES as u64).expect("known");
+    assert!(matches!(&explanation.taken, Taken::By { mechanism, .. } if mechanism == "first"));
+}
+
 #[test]
 fn nothing_is_tried_where_that_is_switched_off() {
-    test(test_name!()).run(|group| {
-        let (endpoint, peer) = join(group, "off");
-        assert_eq!(ping_pong(&endpoint, group, peer, 100), [100, 0]);
-        assert!(endpoint.streams().is_empty());
-        let explanation = endpoint.explain(peer, BYTES as u64).expect("known");
-        assert!(matches!(&explanation.taken, Taken::By { mechanism, .. } if mechanism == "first"));
-    });
+    test(test_name!()).run(|group| nothing_is_tried(group, Some("off")));
+}
+
+#[test]
+fn nothing_is_tried_by_default() {
+    test(test_name!()).run(|group| nothing_is_tried(group, None));
 }
