@@ -177,6 +177,12 @@ fn test_of(ranks: u32, name: &str, mechanism: &str) -> Test {
         .env("LMT_MECHANISM", mechanism)
 }
 
+/// The mechanisms that move messages of any memory: `mapped` alone, which moves
+/// those in shared buffers, would leave these to nobody.
+fn mechanisms() -> impl Iterator<Item = &'static str> {
+    lmt::mechanism_names().into_iter().filter(|name| *name != "mapped")
+}
+
 /// Whether this process's only mechanism works with the peer.
 fn works(endpoint: &Endpoint, peer: PeerId, mechanism: &str) -> bool {
     let standings = endpoint.standings(peer);
@@ -221,7 +227,7 @@ fn two_ranks(mechanism: &str, group: &Group) {
 
 #[test]
 fn no_message_between_two_allocates() {
-    for mechanism in lmt::mechanism_names() {
+    for mechanism in mechanisms() {
         test_of(2, test_name!(), mechanism).run(|group| two_ranks(mechanism, group));
     }
 }
@@ -277,7 +283,7 @@ fn three_ranks(mechanism: &str, group: &Group) {
 
 #[test]
 fn no_message_among_three_allocates() {
-    for mechanism in lmt::mechanism_names() {
+    for mechanism in mechanisms() {
         test_of(3, test_name!(), mechanism).run(|group| three_ranks(mechanism, group));
     }
 }
