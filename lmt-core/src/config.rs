@@ -65,6 +65,9 @@ pub struct Config {
     /// By which routines this process copies, as [`lmt_copy::Plan`] reads it.
     /// The process has one choice: that of its first endpoint. Default `auto`.
     pub copy_routine: String,
+    /// Whether the endpoint times its messages, tries other ways now and then and
+    /// changes to what is better ([`crate::selection::adaptive`]). Default false.
+    pub adapt: bool,
 }
 
 impl Default for Config {
@@ -86,6 +89,7 @@ impl Default for Config {
             socket_dir: None,
             mechanisms: None,
             copy_routine: "auto".to_owned(),
+            adapt: false,
         }
     }
 }
@@ -205,7 +209,18 @@ pub const KEYS: &[Key] = &[
         meaning: "by which routines this process copies bytes in user space; the first endpoint's holds for the process (docs/copy.md)",
         reason: "the C library's, but where a look at the machine finds it to be slow by a multiple; `lmt tune` finds what gains less",
     },
+    Key {
+        name: "adapt",
+        kind: Kind::Word(&[ON, OFF]),
+        variable: Some("LMT_ADAPT"),
+        meaning: "whether the endpoint times its messages, tries another way now and then (at most 1 % of the time) and changes to what is better; off keeps the first choice, for runs that can be repeated",
+        reason: "that it gains more than it costs is not measured yet (docs/adaptive.md)",
+    },
 ];
+
+/// The words of the key `adapt`.
+const ON: &str = "on";
+const OFF: &str = "off";
 
 /// Why a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -265,6 +280,7 @@ impl Config {
             }),
             "copy_routine" => Some(Value::Text(self.copy_routine.clone())),
             "mechanisms" => Some(self.mechanisms.clone().map_or(Value::Absent, Value::Names)),
+            "adapt" => Some(Value::Text(if self.adapt { ON } else { OFF }.to_owned())),
             _ => None,
         }
     }
@@ -302,6 +318,7 @@ impl Config {
             ("copy_routine", Value::Text(text)) => self.copy_routine = text,
             ("mechanisms", Value::Names(names)) => self.mechanisms = Some(names),
             ("mechanisms", _) => self.mechanisms = None,
+            ("adapt", Value::Text(word)) => self.adapt = word == ON,
             (name, value) => {
                 let rule = key.kind.to_string();
                 debug_assert!(false, "the key {name} has no field for {value:?}");

@@ -131,11 +131,10 @@ unsafe fn copy_blocks(target: *mut u8, source: *const u8, bytes: usize, ahead: i
     while done < bytes {
         let block = (bytes - done).min(BLOCK_BYTES);
         let next = done + block;
-        // SAFETY: `done` and `next` are at most `bytes`, so all are within or
-        // just behind what the caller promised for both.
-        let (from, to, following) = unsafe { (source.add(done), target.add(done), source.add(next)) };
-        ahead(following, (bytes - next).min(BLOCK_BYTES));
-        // SAFETY: the caller's promise, for a part of it.
+        let (from, to) = (source.wrapping_add(done), target.wrapping_add(done));
+        ahead(source.wrapping_add(next), (bytes - next).min(BLOCK_BYTES));
+        // SAFETY: the caller's promise, for a part of it: `next`, the end of this
+        // block, is at most `bytes`.
         unsafe { lmt_copy::copy_nonoverlapping(to, from, block) };
         done = next;
     }

@@ -129,7 +129,9 @@ impl EndpointBuilder {
         let (id, Made { config, mechanisms, policy }) = self.parts()?;
         let mut engine = Engine::with_policy(id, config, mechanisms, Box::new(policy))?;
         if has_stats {
-            engine.at_end(move |eager, mechanisms| stats::print(id, Some(eager), mechanisms));
+            engine.at_end(move |eager, mechanisms, streams| {
+                stats::print(id, Some(eager), mechanisms, streams);
+            });
         }
         Ok(engine)
     }
@@ -152,7 +154,7 @@ impl EndpointBuilder {
         let (id, Made { config, mechanisms, policy }) = self.parts()?;
         let mut door = Door::with_policy(id, config, mechanisms, Box::new(policy.without_eager()))?;
         if has_stats {
-            door.at_end(move |mechanisms| stats::print(id, None, mechanisms));
+            door.at_end(move |mechanisms| stats::print(id, None, mechanisms, &[]));
         }
         Ok(door)
     }

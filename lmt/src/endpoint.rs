@@ -13,6 +13,7 @@ use lmt_core::engine::{
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::{Counters, Standing};
 use lmt_core::region::{RegionKey, RegionOptions};
+use lmt_core::selection::adaptive::StreamReport;
 use lmt_core::selection::{self, Explanation};
 
 use crate::access::{Access, Token};
@@ -154,6 +155,13 @@ impl Endpoint {
     /// What has gone to and come from a peer in inbox cells.
     pub fn eager_counters(&self, peer: PeerId) -> EagerCounters {
         self.engine.borrow().eager_counters(peer)
+    }
+
+    /// What choosing among the ways at run time has found: for each peer and
+    /// class of sizes what is chosen, and what was tried. Nothing where the key
+    /// `adapt` is off (the default), and of messages for which there is one way only.
+    pub fn streams(&self) -> Vec<(EndpointId, StreamReport)> {
+        self.engine.borrow().streams()
     }
 
     /// Which way a contiguous message of so many bytes to this peer would take

@@ -47,7 +47,8 @@ fn decisions() -> Decisions {
     let able = Abilities { read: true, write: true, cooperate: true };
     let known = |name, models| {
         let standing = Standing { ours: able, theirs: able, reason: None };
-        KnownMechanism { name, tag: MechanismTag::of(name), models, reach: Reach::AnyMemory, standing }
+        let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
+        KnownMechanism { name, tag, models, reach, shows_in_time: true, standing }
     };
     let mechanisms = [
         known("a", &[Model::Get, Model::Put]),
@@ -91,13 +92,8 @@ fn messages() -> Vec<Message> {
         let variant = variants[random(variants.len() as u64) as usize];
         let hints: Hints = variant.hints();
         let (contiguous, readers) = (variant.is_contiguous(), random(6) as u32);
-        Message {
-            bytes: random(4096) << random(12),
-            contiguous,
-            hints,
-            readers,
-            shared: variant.shared_ends(),
-        }
+        let shared = variant.shared_ends();
+        Message { bytes: random(4096) << random(12), contiguous, shared, hints, readers }
     };
     (0..4096).map(|_| message()).collect()
 }

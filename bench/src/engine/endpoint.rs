@@ -63,13 +63,14 @@ impl Engine for Endpoints {
         Ok(Ways { works: ways, left_out: left_out.collect() })
     }
 
-    /// By `eager` all messages travel in cells as far as they can, by any other
+    /// Nothing is chosen at run time: by `eager` all messages travel in cells as far as they can, by any other
     /// way none but the empty ones.
     fn open_way(&self, way: &str, _: u32, _: u32) -> Result<Endpoint, BenchError> {
         let builder = match way {
             EAGER => Endpoint::builder().configure(|config| config.eager_max_bytes = EAGER_MOST_BYTES),
             way => Endpoint::builder().mechanisms(&[way]).configure(|config| config.eager_max_bytes = 0),
         };
+        let builder = builder.configure(|config| config.adapt = false);
         builder.build().map_err(|error| BenchError::Failure(error.to_string()))
     }
 
@@ -79,7 +80,11 @@ impl Engine for Endpoints {
 
     fn open(&self, mechanism: &str, _: u32, _: u32) -> Result<Endpoint, BenchError> {
         let builder = Endpoint::builder();
-        let builder = if mechanism == "auto" { builder } else { builder.mechanisms(&[mechanism]) };
+        let builder = match mechanism {
+            "auto" => builder,
+            // What is measured is the mechanism in its own order of models.
+            name => builder.mechanisms(&[name]).configure(|config| config.adapt = false),
+        };
         builder.build().map_err(|error| BenchError::Failure(error.to_string()))
     }
 

@@ -10,6 +10,7 @@ use super::requests::Requests;
 use super::store::Store;
 use super::traffic::Traffic;
 use crate::bell::Bell;
+use crate::clock::Clock;
 use crate::config::{Config, ConfigError};
 use crate::connect::ConnectError;
 use crate::error::MemoryShort;
@@ -19,6 +20,7 @@ use crate::matching::TagMatcher;
 use crate::mechanism::Model;
 use crate::mechanisms::{Mechanisms, Profile, is_meant};
 use crate::region::RegionTable;
+use crate::selection::adaptive::Adaptive;
 use crate::selection::{Selection, WayName};
 use crate::transfers::Transfers;
 
@@ -156,6 +158,8 @@ impl Traffic {
             events: 0,
             in_pieces: false,
             crowded: false,
+            adaptive: Adaptive::new(config.adapt),
+            clock: Clock::new(),
             config,
         })
     }

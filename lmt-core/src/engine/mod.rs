@@ -5,6 +5,7 @@
 //! lent by [`Buffer`], whose constructor is the unsafe step, and requests are
 //! plain numbers.
 
+mod adapting;
 mod create;
 mod direct;
 mod doorbell;
@@ -42,6 +43,7 @@ use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Geometry, InboxReceiver};
 use crate::mechanisms::{Counters, Mechanisms, Standing};
+use crate::selection::adaptive::StreamReport;
 use crate::selection::{ByOrder, Explanation, Message as Question, Policy, Selection};
 use crate::transfers::Transfers;
 use peer::Connection;
@@ -71,8 +73,10 @@ pub struct Engine {
     at_end: Option<AtEnd>,
 }
 
-/// What is called when an endpoint ends, with its [`Engine::totals`].
-type AtEnd = Box<dyn FnOnce(EagerCounters, &[(&'static str, Counters)]) + Send>;
+/// What is called when an endpoint ends, with its [`Engine::totals`] and
+/// [`Engine::streams`].
+type AtEnd =
+    Box<dyn FnOnce(EagerCounters, &[(&'static str, Counters)], &[(EndpointId, StreamReport)]) + Send>;
 
 impl Engine {
     /// Creates an endpoint with this identity and these mechanisms.
@@ -262,11 +266,20 @@ impl Engine {
         (self.traffic.eager, self.traffic.transfers.standings().totals().collect())
     }
 
-    /// Has `report` called with [`Engine::totals`] once this endpoint has been
+    /// What choosing among the ways at run time has found: for each peer and
+    /// class of sizes what is chosen, and what was tried. Nothing where the key
+    /// `adapt` is off (the default), and of messages for which there is one way only.
+    pub fn streams(&self) -> Vec<(EndpointId, StreamReport)> {
+        self.traffic.streams()
+    }
+
+    /// Has `report` called with [`Engine::totals`] and [`Engine::streams`] once this endpoint has been
     /// closed, by [`Engine::close`] or by being dropped; not in a forked child.
     pub fn at_end(
         &mut self,
-        report: impl FnOnce(EagerCounters, &[(&'static str, Counters)]) + Send + 'static,
+        report: impl FnOnce(EagerCounters, &[(&'static str, Counters)], &[(EndpointId, StreamReport)])
+        + Send
+        + 'static,
     ) {
         self.at_end = Some(Box::new(report));
     }

@@ -1,6 +1,7 @@
 //! Messages on their way out: into a cell at once where there is room, else
 //! into the peer's queue, and from there in order.
 
+use super::adapting::Route;
 use super::peer::{Connection, Link, Outgoing, Peer};
 use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
 use super::traffic::{OVERHEAD_BYTES, Traffic, Unexpected, kind, received};
@@ -8,7 +9,7 @@ use crate::buffer::{Buffer, copy_between};
 use crate::identity::Address;
 use crate::inbox::{Envelope, InboxReceiver, Payload, SendError};
 use crate::matching::Matcher;
-use crate::rendezvous::{Packet, PeerKey, SendId};
+use crate::rendezvous::{Candidates, Packet, PeerKey, SendId};
 use crate::selection::{Hints, Message};
 
 /// When a send is complete.
@@ -80,7 +81,16 @@ impl Traffic {
         };
         let bytes = buffer.total_bytes();
         let request = |buffer, state| Request { buffer, peer: Some(key), tag, bytes, state };
-        if mode == SendMode::Standard && bytes <= peer.eager_max_bytes {
+        let is_short = mode == SendMode::Standard && bytes <= peer.eager_max_bytes;
+        let route = match is_short || !matches!(peer.connection, Connection::Up(_)) {
+            true => None,
+            false => {
+                self.check_room(key)?;
+                Some(self.route(key, &buffer, mode, hints))
+            }
+        };
+        if is_short || matches!(route, Some(Route::Cells)) {
+            let peer = &mut self.peers[key as usize];
             let mut sent_bytes = 0;
             if peer.ordered.is_empty() {
                 match Self::write_eager(peer, self.config.cell_bytes, tag, &buffer, 0, credits, key) {
@@ -95,18 +105,18 @@ impl Traffic {
             }
             self.check_room(key)?;
             let id = self.requests.insert(request(Some(buffer), State::Waiting(Waiting::Queued)));
-            self.queue(key, Outgoing::Eager { request: id, sent_bytes, hints });
+            self.queue(key, Outgoing::Eager { request: id, sent_bytes, hints, by_choice: !is_short });
             return Ok((id, wish));
         }
         self.check_room(key)?;
         let id = self.requests.insert(request(Some(buffer), State::Waiting(Waiting::Queued)));
-        if matches!(self.peers[key as usize].connection, Connection::Up(_)) {
-            self.announce(key, id, hints);
+        if let Some(Route::Announced(candidates)) = route {
+            self.announce_by(key, id, &candidates);
             self.settle();
             self.flush(key, credits);
         } else {
             // Which mechanisms there are is known once the peer is connected.
-            self.queue(key, Outgoing::Eager { request: id, sent_bytes: 0, hints });
+            self.queue(key, Outgoing::Eager { request: id, sent_bytes: 0, hints, by_choice: false });
             if mode == SendMode::Synchronous {
                 self.synchronous.insert(id);
             }
@@ -114,19 +124,26 @@ impl Traffic {
         Ok((id, wish))
     }
 
-    /// Hands a message to the rendezvous protocol.
+    /// Hands a message that has waited to the rendezvous protocol.
     fn announce(&mut self, key: PeerKey, id: RequestId, hints: Hints) {
-        let Some(request) = self.requests.get_mut(id) else { return };
-        let Some(buffer) = request.buffer.take() else { return };
+        let Some(buffer) = self.requests.get(id).and_then(|request| request.buffer.as_ref()) else { return };
         let message = Message {
             bytes: buffer.total_bytes(),
             contiguous: buffer.is_contiguous(),
-            shared: self.transfers.shared_ends(key, &buffer),
+            shared: self.transfers.shared_ends(key, buffer),
             hints,
             readers: self.transfers.other_readers(key),
         };
         let mechanisms = self.transfers.standings();
-        let candidates = self.selection.candidates(key, mechanisms, &self.config, &message);
+        let candidates = *self.selection.candidates(key, mechanisms, &self.config, &message);
+        self.announce_by(key, id, &candidates);
+    }
+
+    /// Hands a message to the rendezvous protocol, with the ways to try.
+    fn announce_by(&mut self, key: PeerKey, id: RequestId, candidates: &Candidates) {
+        let Some(buffer) = self.requests.get_mut(id).and_then(|request| request.buffer.take()) else {
+            return;
+        };
         let send_id = self.transfers.send(key, buffer, candidates, id.to_raw());
         self.requests.set_waiting(id, Waiting::Sending(send_id));
     }
@@ -272,7 +289,7 @@ impl Traffic {
                 }
                 sent
             }
-            Some(&Outgoing::Eager { request, sent_bytes, hints }) => {
+            Some(&Outgoing::Eager { request, sent_bytes, hints, by_choice }) => {
                 if !matches!(peer.connection, Connection::Up(_)) {
                     return false;
                 }
@@ -282,7 +299,7 @@ impl Traffic {
                 };
                 if sent_bytes == 0
                     && (self.synchronous.remove(&request)
-                        || bytes > eager_max_bytes
+                        || (bytes > eager_max_bytes && !by_choice)
                         || self.is_overdrawn(key, request, credits))
                 {
                     let peer = &mut self.peers[key as usize];
@@ -303,7 +320,7 @@ impl Traffic {
                         true
                     }
                     Written::Part(now) => {
-                        peer.ordered[0] = Outgoing::Eager { request, sent_bytes: now, hints };
+                        peer.ordered[0] = Outgoing::Eager { request, sent_bytes: now, hints, by_choice };
                         now > sent_bytes
                     }
                 }

@@ -23,8 +23,9 @@ use crate::selection::Hints;
 // Boxing the packet would allocate for every announced message.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Outgoing {
-    /// Its bytes travel in cells; so many are sent.
-    Eager { request: RequestId, sent_bytes: u64, hints: Hints },
+    /// Its bytes travel in cells; so many are sent. `by_choice` where cells were
+    /// chosen for it though it is longer than `eager_max_bytes`.
+    Eager { request: RequestId, sent_bytes: u64, hints: Hints, by_choice: bool },
     /// It is announced.
     Rts { packet: Packet, tag: u64, send_id: SendId },
 }

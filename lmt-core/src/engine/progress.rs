@@ -190,7 +190,7 @@ impl Engine {
         self.connector.goodbye_all();
         if let Some(report) = self.at_end.take() {
             let (eager, mechanisms) = self.totals();
-            report(eager, &mechanisms);
+            report(eager, &mechanisms, &self.streams());
         }
         Ok(())
     }

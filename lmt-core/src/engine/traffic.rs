@@ -11,6 +11,7 @@ use super::requests::{OperationError, PeerId, RequestId, Requests, State, Status
 use super::store::{Kept, Store};
 use crate::bell::Bell;
 use crate::buffer::copy_between;
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
 use crate::identity::EndpointId;
@@ -19,6 +20,7 @@ use crate::matching::{Matcher, TagMatcher, UnexpectedHandle};
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
 use crate::rendezvous::{Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
+use crate::selection::adaptive::Adaptive;
 use crate::selection::{Explanation, Message as Question, Selection, Source, Taken, Why};
 use crate::transfers::{Ended, Transfers};
 
@@ -116,6 +118,9 @@ pub(crate) struct Traffic {
     pub cpus: CpuSet,
     /// Which way messages take.
     pub selection: Selection,
+    /// Which of several ways is the best for what this application sends.
+    pub adaptive: Adaptive,
+    pub clock: Clock,
     /// What has gone to and come from all peers in cells.
     pub eager: EagerCounters,
 }
@@ -255,6 +260,7 @@ impl Traffic {
         let readers = message.readers.max(self.transfers.other_readers(key));
         let message = Question { readers, ..*message };
         let mut explanation = self.selection.explain(key, self.transfers.standings(), &self.config, &message);
+        self.explain_adapted(key, &message, &mut explanation);
         if self.peers[key as usize].id == self.id {
             let rule = "sender and receiver are one endpoint";
             explanation.taken = Taken::Within;

@@ -18,6 +18,7 @@ pub(super) trait AnyLmt: Send {
     fn name(&self) -> &'static str;
     fn models(&self) -> &'static [Model];
     fn needs(&self) -> Needs;
+    fn shows_in_time(&self) -> bool;
     fn reach(&self) -> Reach;
     fn checkups(&self, host: &Host) -> Vec<Finding>;
     fn hello(&mut self) -> Result<Hello, Unavailable>;
@@ -78,6 +79,10 @@ impl<M: Lmt> AnyLmt for Table<M> {
 
     fn needs(&self) -> Needs {
         self.lmt.needs()
+    }
+
+    fn shows_in_time(&self) -> bool {
+        self.lmt.shows_in_time()
     }
 
     fn reach(&self) -> Reach {

@@ -229,9 +229,11 @@ impl Mechanisms {
             if standing.reason.is_none() {
                 standing.reason = self.absent[at].clone();
             }
-            let name = self.list[at].name();
-            let (models, reach) = (self.list[at].models(), self.list[at].reach());
-            KnownMechanism { name, tag: MechanismTag::of(name), models, reach, standing }
+            let known = &self.list[at];
+            let name = known.name();
+            let (models, reach) = (known.models(), known.reach());
+            let (tag, shows_in_time) = (MechanismTag::of(name), known.shows_in_time());
+            KnownMechanism { name, tag, models, reach, shows_in_time, standing }
         };
         (0..self.list.len()).map(known).collect()
     }

@@ -46,6 +46,16 @@ impl Candidates {
         false
     }
 
+    /// The same choices, with this one before the others if it is among them.
+    #[must_use]
+    pub fn with_first(mut self, first: Choice) -> Self {
+        let used = self.used as usize;
+        if let Some(at) = self.as_slice().iter().position(|choice| *choice == first) {
+            self.choices[..used][..=at].rotate_right(1);
+        }
+        self
+    }
+
     /// The choices in order.
     pub fn as_slice(&self) -> &[Choice] {
         &self.choices[..self.used as usize]

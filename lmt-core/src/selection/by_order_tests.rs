@@ -15,7 +15,8 @@ fn known(name: &'static str, models: &'static [Model], refusal: Option<i32>) -> 
             Standing { reason: Some(reason), ..Standing::default() }
         }
     };
-    KnownMechanism { name, tag: MechanismTag::of(name), models, reach: Reach::AnyMemory, standing }
+    let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
+    KnownMechanism { name, tag, models, reach, shows_in_time: true, standing }
 }
 
 fn explain(config: &Config, bytes: u64) -> Explanation {

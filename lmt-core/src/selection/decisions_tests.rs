@@ -1,7 +1,7 @@
 use super::*;
 use crate::mechanism::Model;
 use crate::rendezvous::MechanismTag;
-use crate::selection::{Hints, Warmth};
+use crate::selection::{Alternatives, Hints, Warmth};
 
 const fn choice(number: u32, model: Model) -> Choice {
     Choice { mechanism: MechanismTag(number), model }
@@ -12,7 +12,12 @@ const WRITE: Choice = choice(2, Model::Put);
 const BOTH: Choice = choice(3, Model::Cooperative);
 
 fn range(up_to_bytes: u64, max_readers: u32, choices: &[Choice]) -> Range {
-    Range { up_to_bytes, max_readers, candidates: choices.iter().copied().collect() }
+    Range {
+        up_to_bytes,
+        max_readers,
+        candidates: choices.iter().copied().collect(),
+        alternatives: Alternatives::NONE,
+    }
 }
 
 #[test]
@@ -53,6 +58,7 @@ fn beyond_the_cap_what_reads_this_process_comes_last() {
 #[test]
 fn variants_and_their_parts_are_the_same_both_ways() {
     for variant in Variant::all() {
-        assert_eq!(Variant::of(variant.is_contiguous(), variant.hints()), variant);
+        let private = Variant::of(variant.is_contiguous(), variant.hints());
+        assert_eq!(private.shared(variant.shared_ends()), variant);
     }
 }

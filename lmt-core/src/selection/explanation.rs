@@ -54,6 +54,8 @@ pub enum Source {
         /// Where in it, from 1.
         line: u32,
     },
+    /// What this endpoint has timed itself ([`crate::selection::adaptive`]).
+    RunTime,
     /// What is built in.
     Default {
         /// Where in the file of the defaults, from 1, if it stands there.
@@ -68,6 +70,7 @@ impl fmt::Display for Source {
             Self::Environment { variable } => write!(f, "{variable} in the environment"),
             Self::File { path, line } => write!(f, "{path}:{line}"),
             Self::Calibration { path, line } => write!(f, "the calibration {path}:{line}"),
+            Self::RunTime => f.write_str("what this endpoint has timed (adapt)"),
             Self::Default { line: Some(line) } => write!(f, "the built-in default.toml:{line}"),
             Self::Default { line: None } => f.write_str("the built-in default"),
         }
@@ -138,6 +141,30 @@ pub struct Explanation {
     pub notes: Vec<String>,
     /// The mechanisms that are not taken, and why.
     pub not_taken: Vec<NotTaken>,
+}
+
+impl Explanation {
+    /// Another way was chosen at run time: what is not taken is told anew.
+    pub(crate) fn take_at_run_time(&mut self, taken: Taken) {
+        let before = std::mem::replace(&mut self.taken, taken);
+        if let Taken::By { mechanism, model } = &before {
+            self.then.insert(0, format!("{mechanism}:{model}"));
+        }
+        let now = match &self.taken {
+            Taken::By { mechanism, model } => Some((mechanism.clone(), format!("{mechanism}:{model}"))),
+            _ => None,
+        };
+        if let Some((mechanism, way)) = &now {
+            self.then.retain(|other| other != way);
+            self.not_taken.retain(|other| other.mechanism != *mechanism);
+        }
+        if let Taken::By { mechanism, .. } = before
+            && now.is_none_or(|(name, _)| name != mechanism)
+        {
+            let sentence = "by what messages took it is slower here".to_owned();
+            self.not_taken.insert(0, NotTaken { mechanism, why: Why::Slower, sentence, errno: None });
+        }
+    }
 }
 
 impl fmt::Display for Taken {

@@ -6,6 +6,8 @@
 //! message. Policies that know topology, rules and calibrations are outside;
 //! [`ByOrder`] is what there is without one.
 
+pub mod adaptive;
+mod alternatives;
 mod by_order;
 mod decisions;
 mod explanation;
@@ -13,11 +15,12 @@ mod message;
 mod table;
 mod way;
 
+pub use alternatives::Alternatives;
 pub use by_order::ByOrder;
 pub use decisions::{Decisions, Range};
 pub use explanation::{Explanation, NOT_SHARED, NotTaken, Source, Taken, Why};
 pub use message::{Hints, Message, Reuse, Variant, Warmth};
-pub(crate) use table::Selection;
+pub(crate) use table::{Looked, Selection};
 pub use way::{WayName, WayNameError};
 
 use crate::config::Config;
@@ -37,6 +40,9 @@ pub struct KnownMechanism {
     pub models: &'static [Model],
     /// Which memory it copies from and to.
     pub reach: Reach,
+    /// Whether its worth shows in the time that messages take
+    /// ([`crate::mechanism::Lmt::shows_in_time`]).
+    pub shows_in_time: bool,
     /// What the two processes found out by trying; nothing before they met.
     pub standing: Standing,
 }

@@ -1,6 +1,6 @@
 //! The decisions of one endpoint for all its peers.
 
-use super::{Decisions, Explanation, KnownMechanism, Message, Policy, Situation, Taken};
+use super::{Alternatives, Decisions, Explanation, KnownMechanism, Message, Policy, Situation, Taken};
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
 use crate::mechanisms::Mechanisms;
@@ -18,6 +18,21 @@ pub(crate) struct Selection {
     members: Vec<PeerKey>,
     /// How often the processes that are known have changed.
     group_version: u32,
+}
+
+/// What is decided for one message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Looked {
+    /// The ways, the best first.
+    pub candidates: Candidates,
+    /// Among which of them the endpoint may choose.
+    pub alternatives: Alternatives,
+    /// Which range of lengths says so.
+    pub range: u8,
+    /// Whether cells may be tried, too.
+    pub has_cells: bool,
+    /// Changes with what is decided for the peer.
+    pub versions: (u32, u32),
 }
 
 /// What is known and decided for one peer.
@@ -118,6 +133,27 @@ impl Selection {
         self.decisions(peer, mechanisms, config).candidates(message)
     }
 
+    /// As [`Self::candidates`], with all that choosing among them asks for.
+    #[inline]
+    pub fn look(
+        &mut self,
+        peer: PeerKey,
+        mechanisms: &Mechanisms,
+        config: &Config,
+        message: &Message,
+    ) -> Looked {
+        let versions = (mechanisms.version(peer), self.group_version);
+        let decisions = self.decisions(peer, mechanisms, config);
+        let (range, alternatives) = decisions.alternatives(message);
+        Looked {
+            candidates: *decisions.candidates(message),
+            alternatives,
+            range: number_of_range(range),
+            has_cells: message.bytes <= decisions.try_eager_max_bytes(),
+            versions,
+        }
+    }
+
     #[cold]
     fn decide(
         &mut self,
@@ -135,6 +171,13 @@ impl Selection {
         let table = &mut tables[index];
         table.decisions = policy.decide(&situation(here, table, processes, &known, config));
         table.versions = versions;
+    }
+
+    /// Which range of lengths a message's decision holds for
+    /// ([`Looked::range`]), as last decided.
+    pub fn range_of(&self, peer: PeerKey, message: &Message) -> u8 {
+        let decisions = self.tables.get(peer as usize).map(|table| &table.decisions);
+        decisions.map_or(0, |decisions| number_of_range(decisions.alternatives(message).0))
     }
 
     pub fn explain(
@@ -155,6 +198,11 @@ impl Selection {
         }
         explanation
     }
+}
+
+/// The ranges beyond the last number share it.
+fn number_of_range(at: usize) -> u8 {
+    u8::try_from(at).unwrap_or(u8::MAX)
 }
 
 /// What is to be said of a mechanism that works in a part of its models only.

@@ -14,6 +14,7 @@ fn note(ours: Abilities, theirs: Abilities, reason: Option<Unavailable>) -> Opti
         tag: MechanismTag::of("copier"),
         models,
         reach: Reach::AnyMemory,
+        shows_in_time: true,
         standing,
     })
 }

@@ -11,8 +11,15 @@ use lmt_conformance::group::{Group, Test};
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// Variables by which the user of this machine may have set something.
-pub const OF_THE_USER: [&str; 6] =
-    ["LMT_CONFIG", "LMT_MECHANISM", "LMT_EAGER_MAX", "LMT_MAX_READERS", "LMT_DMA_MIN", "LMT_STATS"];
+pub const OF_THE_USER: [&str; 7] = [
+    "LMT_CONFIG",
+    "LMT_MECHANISM",
+    "LMT_EAGER_MAX",
+    "LMT_MAX_READERS",
+    "LMT_DMA_MIN",
+    "LMT_STATS",
+    "LMT_ADAPT",
+];
 
 /// A group that sees no configuration but this folder's: neither the files nor
 /// the variables of whoever runs the tests.

@@ -113,10 +113,12 @@ fn mechanisms() -> impl Strategy<Value = Vec<KnownMechanism>> {
         ("c", &[Model::Get, Model::Cooperative]),
     ];
     let abilities = || (0..8u8).prop_map(Abilities::from_bits);
-    vec((abilities(), abilities()), list.len()).prop_map(move |standings| {
-        let known = |((name, models), (ours, theirs)): ((&'static str, &'static [Model]), _)| {
+    let reach = || select(vec![Reach::AnyMemory, Reach::SharedBuffers]);
+    vec((abilities(), abilities(), reach()), list.len()).prop_map(move |standings| {
+        let known = |((name, models), (ours, theirs, reach)): ((&'static str, &'static [Model]), _)| {
             let standing = Standing { ours, theirs, reason: None };
-            KnownMechanism { name, tag: MechanismTag::of(name), models, reach: Reach::AnyMemory, standing }
+            let tag = MechanismTag::of(name);
+            KnownMechanism { name, tag, models, reach, shows_in_time: true, standing }
         };
         list.into_iter().zip(standings).map(known).collect()
     })
@@ -144,14 +146,14 @@ fn message() -> impl Strategy<Value = Message> {
     let near = (select(vec![0, 4096, 65536, 1 << 20, 1 << 21]), 0..3u64)
         .prop_map(|(bytes, offset): (u64, u64)| (bytes + offset).saturating_sub(1));
     let bytes = prop_oneof![near, 0..1u64 << 23, Just(u64::MAX)];
-    let shared = any::<[bool; 2]>().prop_map(|[sender, receiver]| SharedEnds { sender, receiver });
-    (bytes, any::<bool>(), select(&WARMTHS[..]), select(&REUSES[..]), 0..5u32, shared).prop_map(
-        |(bytes, contiguous, warmth, reuse, readers, shared)| Message {
+    let shared = any::<(bool, bool)>().prop_map(|(sender, receiver)| SharedEnds { sender, receiver });
+    (bytes, any::<bool>(), shared, select(&WARMTHS[..]), select(&REUSES[..]), 0..5u32).prop_map(
+        |(bytes, contiguous, shared, warmth, reuse, readers)| Message {
             bytes,
             contiguous,
+            shared,
             hints: Hints { warmth, reuse },
             readers,
-            shared,
         },
     )
 }

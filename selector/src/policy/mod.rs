@@ -5,6 +5,7 @@
 //! a peer, in which each message is looked up, and [`Policy::explain`] tells of
 //! one message why. Both ask the same [`pair::Pair`], so that they agree.
 
+mod alternatives;
 mod authority;
 mod explain;
 mod notes;
@@ -180,6 +181,7 @@ impl Policy for RulePolicy {
             let variant = self.interest.representative(variant);
             made[variant.index()].get_or_insert_with(|| ranges(&pair, variant, &cuts)).clone()
         })
+        .with_eager_tried_up_to(pair.try_eager_max_bytes())
     }
 
     fn counts_processes(&self) -> bool {
@@ -198,14 +200,16 @@ fn ranges(pair: &Pair<'_>, variant: Variant, cuts: &[u64]) -> Vec<Range> {
     for &up_to_bytes in cuts {
         let plan = pair.plan(up_to_bytes, variant);
         let candidates: Candidates = plan.ways.iter().map(|way| way.choice()).collect();
+        let alternatives = pair.alternatives(&plan, variant);
         match ranges.last_mut() {
             Some(last)
                 if last.candidates.as_slice() == candidates.as_slice()
-                    && last.max_readers == plan.max_readers =>
+                    && last.max_readers == plan.max_readers
+                    && last.alternatives == alternatives =>
             {
                 last.up_to_bytes = up_to_bytes;
             }
-            _ => ranges.push(Range { up_to_bytes, candidates, max_readers: plan.max_readers }),
+            _ => ranges.push(Range { up_to_bytes, candidates, max_readers: plan.max_readers, alternatives }),
         }
     }
     ranges

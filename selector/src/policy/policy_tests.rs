@@ -26,9 +26,10 @@ fn not(explanation: &Explanation, mechanism: &str) -> (Why, String) {
 #[test]
 fn without_rules_the_mechanisms_stand_in_their_order() {
     let world = World::new(Configuration::default());
-    assert_eq!(world.ways_of_bytes(32 * KIB)[0], "eager");
+    let eager = world.config.eager_max_bytes;
+    assert_eq!(world.ways_of_bytes(eager)[0], "eager");
     let all = ["copy:get", "copy:put", "ring:cooperative", "ring-wide:cooperative"];
-    assert_eq!(world.ways_of_bytes(32 * KIB + 1), all);
+    assert_eq!(world.ways_of_bytes(eager + 1), all);
     let explanation = world.explain(&Message::of_bytes(MIB));
     assert_eq!(explanation.source, Source::Default { line: None });
     assert_eq!(explanation.place, "shared L2");
@@ -285,7 +286,7 @@ fn eager_rules_hold_by_place_and_never_beyond_a_mebibyte() {
     assert_eq!(world(1, vec![near.clone(), endless.clone()]).decide().eager_max_bytes(), 64 * KIB);
     assert_eq!(world(2, vec![near.clone(), endless]).decide().eager_max_bytes(), MIB);
     let world = world(2, vec![near, unhinted]);
-    assert_eq!(world.decide().eager_max_bytes(), 32 * KIB);
+    assert_eq!(world.decide().eager_max_bytes(), world.config.eager_max_bytes);
     let explanation = world.explain(&Message::of_bytes(1));
     let note =
         "/home/user/lmt.toml:3 is passed over: what takes cells cannot depend on segments, sender or reuse";

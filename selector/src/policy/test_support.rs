@@ -23,19 +23,14 @@ const ABLE: Abilities = Abilities { read: true, write: true, cooperate: true };
 
 pub fn known(name: &'static str, models: &'static [Model]) -> KnownMechanism {
     let standing = Standing { ours: ABLE, theirs: ABLE, reason: None };
-    KnownMechanism { name, tag: MechanismTag::of(name), models, reach: Reach::AnyMemory, standing }
+    let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
+    KnownMechanism { name, tag, models, reach, shows_in_time: true, standing }
 }
 
 pub fn denied(name: &'static str) -> KnownMechanism {
     let reason = Unavailable { errno: libc_eperm(), sentence: format!("{name} was refused") };
     let standing = Standing { reason: Some(reason), ..Standing::default() };
-    KnownMechanism {
-        name,
-        tag: MechanismTag::of(name),
-        models: &[Model::Get],
-        reach: Reach::AnyMemory,
-        standing,
-    }
+    KnownMechanism { standing, ..known(name, &[Model::Get]) }
 }
 
 /// EPERM, which is 1 everywhere.
