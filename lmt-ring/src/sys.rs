@@ -131,10 +131,12 @@ unsafe fn copy_blocks(target: *mut u8, source: *const u8, bytes: usize, ahead: i
     while done < bytes {
         let block = (bytes - done).min(BLOCK_BYTES);
         let next = done + block;
-        // SAFETY: `done` and `next` are at most `bytes`, so all are within or
-        // just behind what the caller promised for both.
-        let (from, to, following) = unsafe { (source.add(done), target.add(done), source.add(next)) };
-        ahead(following, (bytes - next).min(BLOCK_BYTES));
+        ahead(source.wrapping_add(next), (bytes - next).min(BLOCK_BYTES));
+        // SAFETY: `done` is below `bytes`, so it is within what the caller
+        // promised.
+        let from = unsafe { source.add(done) };
+        // SAFETY: as the line above, for the target.
+        let to = unsafe { target.add(done) };
         // SAFETY: the caller's promise, for a part of it.
         unsafe { lmt_copy::copy_nonoverlapping(to, from, block) };
         done = next;
