@@ -15,8 +15,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 export XDG_CONFIG_HOME := $(TARGET)/no-configuration
 unexport LMT_CONFIG LMT_MECHANISM LMT_EAGER_MAX LMT_MAX_READERS LMT_DMA_MIN LMT_STATS LMT_ADAPT
 # Crates with loom models, and tests of one process that sanitizers can follow.
-LOOM_CRATES ?= lmt-core lmt-shm lmt-knem lmt-ioat
-ASAN_CRATES ?= lmt-copy lmt-core lmt-shm lmt-cma
+LOOM_CRATES ?= lmt-core lmt-shm lmt-knem lmt-ioat lmt-ring
+ASAN_CRATES ?= lmt-copy lmt-core lmt-shm lmt-cma lmt-ring
 ASAN_TESTS ?= semantics scope shared regions binding
 MIRI_CRATES ?= lmt-copy lmt-core
 HOST := x86_64-unknown-linux-gnu

@@ -68,3 +68,7 @@ impl Config {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -75,3 +75,7 @@ impl Layout {
         self.slots(ring).0 + SLOTS_BYTES + cell as u64 * CELL_BYTES
     }
 }
+
+#[cfg(test)]
+#[path = "layout_tests.rs"]
+mod tests;

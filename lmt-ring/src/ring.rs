@@ -172,3 +172,7 @@ impl PairRing {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "ring_tests.rs"]
+mod tests;

@@ -98,7 +98,7 @@ fn state_of(hold: u64, tag: u64) -> State {
 }
 
 impl Slot {
-    #[cfg(loom)]
+    #[cfg(any(test, loom))]
     pub(crate) fn new() -> Self {
         let word = || AtomicU64::new(0);
         Self {

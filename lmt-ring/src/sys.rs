@@ -156,4 +156,4 @@ fn take_over(from: *const u8, bytes: usize) {
 
 #[cfg(test)]
 #[path = "sys_tests.rs"]
-mod tests;
+pub(crate) mod tests;

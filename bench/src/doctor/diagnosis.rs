@@ -121,7 +121,9 @@ fn of_mechanism(
                 (State::Good, 0, "works between two processes, in both directions".to_owned())
             } else if ways.iter().any(|(_, send, receive)| *send || *receive) {
                 let (errno, why) = reason(standing);
-                let missing: Vec<String> = ways.iter().filter(|way| !works(way)).map(in_words).collect();
+                let mut missing: Vec<String> = ways.iter().filter(|way| !works(way)).map(in_words).collect();
+                // Two models of which the same is to be said.
+                missing.dedup();
                 let why = standing.reason.as_ref().map(|_| format!(" ({why})")).unwrap_or_default();
                 (State::Limited, errno, format!("works, except that {}{why}", missing.join(", and ")))
             } else {

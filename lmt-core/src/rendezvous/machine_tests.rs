@@ -443,3 +443,74 @@ fn a_helper_comes_when_nothing_else_moves_and_now_and_then_to_look() {
     hand(&mut two.a, B, &[done]);
     assert!(matches!(run(&mut two.a).1.last(), Some(Action::CompleteSend { result: Ok(()), .. })));
 }
+
+/// A stream that its sender gave up before anybody answered, with what the
+/// sender then sent.
+fn failed_stream(models: &[Model]) -> (Machine, SendId, Rts) {
+    let mut a = Machine::new();
+    let send = a.send(B, 100, &candidates(models));
+    let rts = only_rts(&mut a);
+    let key = TransferKey::Send(send);
+    a.stepped(key, Err(demotion()));
+    assert_eq!(a.pop_action(), Some(Action::Leave { key }));
+    a.left(key, false);
+    assert_eq!(run(&mut a), (vec![], vec![Action::Finish { key }]), "nobody to tell it to");
+    (a, send, rts)
+}
+
+#[test]
+fn a_stream_that_failed_can_be_cancelled() {
+    let (mut a, send_id, _) = failed_stream(&[Model::Stream]);
+    a.cancel(send_id);
+    assert_eq!(run(&mut a).0, [Packet::Cancel { send_id }]);
+    hand(&mut a, B, &[Packet::CancelReply { send_id, cancelled: true }]);
+    let result = Err(TransferError::Cancelled);
+    assert_eq!(run(&mut a).1, [Action::CompleteSend { id: send_id, result }]);
+    assert_eq!(a.transfers(), 0);
+}
+
+#[test]
+fn who_matches_a_stream_that_failed_asks_for_the_next_way() {
+    let (mut a, send, rts) = failed_stream(&[Model::Stream, Model::Get]);
+    let mut b = Machine::new();
+    let receive = b.matched(A, &rts, 60);
+    let key = TransferKey::Receive(receive);
+    assert!(matches!(b.pop_action(), Some(Action::Prepare { .. })));
+    b.prepared(key, Ok(Cookie::empty()));
+    assert!(matches!(b.pop_action(), Some(Action::Start { .. })));
+    b.started(key, Err(demotion()));
+    let (packets, _) = run(&mut b);
+    assert!(matches!(packets[..], [Packet::Demote(Demote { send_id, .. })] if send_id == send));
+    hand(&mut a, B, &packets);
+    let (packets, _) = run(&mut a);
+    assert!(matches!(packets[..], [Packet::Retry(Retry { attempt: 1, model: Model::Get, .. })]));
+    hand(&mut b, A, &packets);
+    run(&mut b);
+    step(&mut b, 60, true);
+    let (done, _) = run(&mut b);
+    hand(&mut a, B, &done);
+    assert!(run(&mut a).1.contains(&Action::CompleteSend { id: send, result: Ok(()) }));
+}
+
+#[test]
+fn a_stream_that_has_given_all_leaves_before_a_sleep_and_hears_of_the_end() {
+    let (mut two, packets, _) = begun(&[Model::Stream], 100, 100);
+    assert_eq!((packets.len(), two.a.active(), two.b.active()), (0, 1, 1), "no CTS, and both move");
+    let key = TransferKey::Send(two.send);
+    step(&mut two.a, 99, false);
+    two.a.rest();
+    assert_eq!(two.a.pop_action(), None, "it has bytes to give");
+    step(&mut two.a, 1, false);
+    two.a.rest();
+    assert_eq!(two.a.pop_action(), Some(Action::Leave { key }));
+    two.a.left(key, false);
+    assert_eq!(two.a.active(), 0);
+    step(&mut two.b, 100, true);
+    let to = TransferKey::Receive(two.receive);
+    assert_eq!(two.b.pop_action(), Some(Action::Leave { key: to }));
+    two.b.left(to, false);
+    let (done, _) = run(&mut two.b);
+    assert_eq!(done, [Packet::Done(Done { to: key, attempt: 0, shared: false })]);
+    hand(&mut two.a, B, &done);
+    assert!(run(&mut two.a).1.contains(&Action::CompleteSend { id: two.send, result: Ok(()) }));
+}

@@ -12,7 +12,7 @@
 //! Get          sender  RTS ->            receiver copies        <- DONE
 //! Put          sender  RTS ->  <- CTS    sender copies             DONE ->
 //! Cooperative  sender  RTS ->  <- CTS    both copy              <- DONE
-//! Stream       sender  RTS ->          both copy              (<- DONE)
+//! Stream       sender  RTS ->            both copy              (<- DONE)
 //! Both         sender  RTS ->  <- CTS    both copy              (<- DONE)
 //! demotion     receiver fails: <- DEMOTE   RETRY ->  (then as RTS)
 //!              sender fails:   FAIL -> <- DEMOTE   RETRY ->
@@ -36,6 +36,12 @@
 //!   it crossed; the sender goes on.
 //! - CTS then DEMOTE (the receiver of a Cooperative transfer fails to start):
 //!   the sender starts, then ends the attempt.
+//!
+//! In the Stream model the sender moves bytes before anybody has answered. One
+//! that fails then knows no name to send FAIL to: its bytes are withdrawn, who
+//! matches the message fails by that and says DEMOTE, and until then a CANCEL
+//! takes it back. In the Both and Stream models DONE stays out where the sender
+//! is known to see the end by itself.
 #![forbid(unsafe_code)]
 
 mod fault_words;

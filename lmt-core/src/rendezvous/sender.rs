@@ -29,9 +29,8 @@ impl Outgoing {
     /// Whether it is announced, and nothing is known of a receive that matched.
     fn is_unanswered(&self) -> bool {
         let waits = match self.side.model {
-            Model::Stream => {
-                matches!(self.side.phase, Phase::Starting | Phase::Active | Phase::Drained | Phase::Leaving)
-            }
+            // Its sender goes ahead, and may have failed, before anybody answers.
+            Model::Stream => self.side.phase != Phase::Preparing,
             _ => self.side.phase == Phase::Waiting,
         };
         waits && self.remote.is_none()

@@ -93,7 +93,7 @@ impl World {
             0 => MechanismTag(self.rng.next() as u32),
             number => MECHANISMS[number as usize - 1],
         };
-        let model = Model::ALL[self.rng.below(4) as usize];
+        let model = Model::ALL[self.rng.below(Model::ALL.len() as u64) as usize];
         let (errno, for_good) = (self.rng.below(99) as i32, self.rng.chance(10));
         match self.rng.below(9) {
             0 => Packet::Rts(Rts { send_id, total_bytes: interval.end, attempt, mechanism, model, cookie }),

@@ -36,11 +36,22 @@ pub struct Side {
     interval: Interval,
     remote: Option<usize>,
     moved: u64,
-    /// Cooperative, sender's side: the bytes on their way.
+    /// Cooperative and Stream, sender's side: the bytes on their way.
     pipe: VecDeque<u8>,
     pipe_bytes: usize,
     /// Both, receiver's side: the claims that both ends share.
     claims: Claims,
+    /// Stream, sender's side: how the two ends part.
+    parting: Parting,
+}
+
+/// How the two ends of a message in the Stream model part.
+#[derive(Default)]
+struct Parting {
+    /// The receiver has gone; whether with everything.
+    closed: Option<bool>,
+    /// The sender looks no more.
+    left: bool,
 }
 
 /// What the two ends of a message in the Both model share.
@@ -110,6 +121,7 @@ impl Medium {
             pipe: VecDeque::new(),
             pipe_bytes: 1 + rng.below(64) as usize,
             claims: Claims::default(),
+            parting: Parting::default(),
         });
         let handle = self.sides.len() - 1;
         Ok((handle, Cookie::new(&(handle as u64).to_le_bytes()).unwrap()))
@@ -129,15 +141,22 @@ impl Medium {
         assert!(!side.finished && side.remote.is_none(), "start comes once, before finish");
         assert!(interval.start == plan.interval.start && interval.end <= plan.interval.end);
         assert!(interval.start < interval.end);
-        let active = matches!(plan.model, Model::Cooperative | Model::Both)
+        let active = matches!(plan.model, Model::Cooperative | Model::Both | Model::Stream)
             || (plan.model == Model::Get) == (plan.role == Role::Receiver);
         assert!(active, "the passive side is never started");
-        if self.hostile != Some(peer) {
+        let begins_a_stream = (plan.model, plan.role) == (Model::Stream, Role::Sender);
+        if begins_a_stream {
+            assert_eq!((remote.as_bytes(), interval), (&[][..], plan.interval), "nobody has answered");
+        } else if self.hostile != Some(peer) {
             let remote = u64::from_le_bytes(remote.as_bytes().try_into().unwrap()) as usize;
             let there = &self.sides[remote];
             assert_eq!((there.owner, there.peer, there.mechanism), (peer, side.owner, mechanism));
             assert_eq!((there.message, there.plan.model), (message, plan.model));
             assert_ne!(there.plan.role, plan.role);
+            if plan.model == Model::Stream && there.finished {
+                // Its sender has failed and taken it back.
+                return Err(self.demote(rng, message));
+            }
             self.sides[handle].remote = Some(remote);
         }
         self.sides[handle].interval = interval;
@@ -156,7 +175,7 @@ impl Medium {
         let (model, role, message, peer) = (side.plan.model, side.plan.role, side.message, side.peer);
         let left = side.interval.bytes() - side.moved;
         let front = side.interval.start + side.moved;
-        let (remote, mechanism) = (side.remote, side.mechanism);
+        let (remote, mechanism, receive) = (side.remote, side.mechanism, side.receive);
         if self.dead[peer] && rng.chance(50) {
             return Err(if rng.chance(50) { Fault::PeerDead } else { self.demote(rng, message) });
         }
@@ -167,12 +186,17 @@ impl Medium {
         if model == Model::Both {
             return self.step_of_both(rng, buffers, handle, max_bytes);
         }
+        if model == Model::Stream
+            && let Some(step) = self.end_of_stream(rng, handle)
+        {
+            return step;
+        }
         let target =
-            if role == Role::Receiver { side.receive } else { remote.and_then(|r| self.sides[r].receive) };
+            if role == Role::Receiver { receive } else { remote.and_then(|r| self.sides[r].receive) };
         let bytes = rng.below(left.min(max_bytes) + 1);
         if let Err(fault) = self.may_fail(rng, mechanism, message) {
             // The failing call has moved something all the same.
-            if let Some(receive) = target.filter(|_| model != Model::Cooperative) {
+            if let Some(receive) = target.filter(|_| one_copies) {
                 buffers[receive][front as usize..(front + bytes) as usize].fill(0xdb);
             }
             // It may also lie about it.
@@ -183,8 +207,8 @@ impl Medium {
             };
         }
         let bytes = match (model, role) {
-            (Model::Cooperative, Role::Sender) => self.push(handle, front, bytes),
-            (Model::Cooperative, Role::Receiver) => self.pull(buffers, handle, front, bytes),
+            (Model::Cooperative | Model::Stream, Role::Sender) => self.push(handle, front, bytes),
+            (Model::Cooperative | Model::Stream, Role::Receiver) => self.pull(buffers, handle, front, bytes),
             _ => {
                 if let Some(receive) = target {
                     for at in front..front + bytes {
@@ -195,8 +219,24 @@ impl Medium {
             }
         };
         self.sides[handle].moved += bytes;
-        // Sometimes the last step brings no bytes, only the end.
-        Ok(Step { bytes, done: bytes == left && (bytes == 0 || rng.chance(80)) })
+        // Sometimes the last step brings no bytes, only the end; that of a stream
+        // its sender hears from the receiver.
+        let counts = (model, role) != (Model::Stream, Role::Sender);
+        Ok(Step { bytes, done: counts && bytes == left && (bytes == 0 || rng.chance(80)) })
+    }
+
+    /// What a step of a stream comes to when the other end has gone.
+    fn end_of_stream(&mut self, rng: &mut Rng, handle: usize) -> Option<Result<Step, Fault>> {
+        let side = &self.sides[handle];
+        if side.plan.role == Role::Sender {
+            if self.hostile == Some(side.peer) && rng.chance(20) {
+                return Some(Ok(Step { bytes: 0, done: true }));
+            }
+            return side.parting.closed.map(|whole| Ok(Step { bytes: 0, done: whole }));
+        }
+        let (message, sender) = (side.message, &self.sides[side.remote?]);
+        let abandoned = sender.finished && sender.moved < sender.interval.bytes();
+        abandoned.then(|| Err(self.demote(rng, message)))
     }
 
     fn step_of_both(
@@ -254,7 +294,10 @@ impl Medium {
     /// Whether both ends know that the message is whole.
     pub fn leave(&mut self, handle: usize) -> bool {
         let Side { plan, remote, finished, .. } = &self.sides[handle];
-        assert!(plan.model == Model::Both && !finished);
+        assert!(plan.model.is_left() && !finished);
+        if plan.model == Model::Stream {
+            return self.leave_stream(handle);
+        }
         if plan.role == Role::Receiver {
             let claims = &mut self.sides[handle].claims;
             return *claims.over.insert(claims.joined);
@@ -263,6 +306,20 @@ impl Medium {
         let claims = &mut self.sides[remote].claims;
         let there = std::mem::take(&mut claims.joined);
         there && claims.over == Some(true)
+    }
+
+    fn leave_stream(&mut self, handle: usize) -> bool {
+        let Side { plan, remote, interval, moved, .. } = &self.sides[handle];
+        if plan.role == Role::Receiver {
+            let (Some(remote), whole) = (*remote, *moved == interval.bytes()) else { return false };
+            let parting = &mut self.sides[remote].parting;
+            assert!(parting.closed.replace(whole).is_none(), "a receiver leaves once");
+            return !parting.left;
+        }
+        let parting = &mut self.sides[handle].parting;
+        assert!(!parting.left, "a sender leaves once");
+        parting.left = parting.closed.is_none();
+        parting.closed == Some(true)
     }
 
     fn push(&mut self, handle: usize, front: u64, bytes: u64) -> u64 {
@@ -280,7 +337,7 @@ impl Medium {
         let receive = self.sides[handle].receive.unwrap();
         let Some(remote) = self.sides[handle].remote else { return bytes };
         let sender = &mut self.sides[remote];
-        if sender.finished {
+        if sender.finished && sender.plan.model == Model::Cooperative {
             return 0;
         }
         let bytes = bytes.min(sender.pipe.len() as u64);
@@ -294,6 +351,10 @@ impl Medium {
         assert!(!std::mem::replace(&mut side.finished, true), "finish comes once");
         // Behind this nobody else touches the memory.
         side.claims.over.get_or_insert(false);
+        let whole = side.moved == side.interval.bytes();
+        if let (Role::Receiver, Some(remote)) = (side.plan.role, side.remote) {
+            self.sides[remote].parting.closed.get_or_insert(whole);
+        }
     }
 
     fn may_fail(&mut self, rng: &mut Rng, mechanism: MechanismTag, message: usize) -> Result<(), Fault> {

@@ -183,9 +183,10 @@ impl World {
         let quota_bytes = 1 + self.rng.below(self.case.max_bytes / 2 + 1);
         if self.rng.chance(2) {
             // As before a sleep.
+            let before = self.ends[end].machine.active();
             self.ends[end].machine.rest();
             self.drain(end);
-            return true;
+            return self.ends[end].machine.active() < before;
         }
         let Some((key, max_bytes)) = self.ends[end].machine.next_step(quota_bytes) else {
             panic!("active transfers, but none has a turn");

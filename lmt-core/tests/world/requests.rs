@@ -9,9 +9,7 @@ use super::oracle::Arrived;
 use super::{Frame, Message, Outcome, Receive, World};
 
 const TAGS: u64 = 5;
-/// All but Stream, whose sender copies before it hears of the receiver: the medium
-/// has no such pipe.
-const MODELS: [Model; 4] = [Model::Get, Model::Put, Model::Cooperative, Model::Both];
+const MODELS: [Model; 5] = Model::ALL;
 
 impl World {
     pub(super) fn operate(&mut self, end: usize) {
@@ -105,13 +103,16 @@ impl World {
         let mut all = Candidates::new();
         for _ in 0..self.rng.below(6) {
             let mechanism = MECHANISMS[self.rng.below(3) as usize];
-            let model = MODELS[self.rng.below(4) as usize];
+            let model = MODELS[self.rng.below(MODELS.len() as u64) as usize];
             if !self.ends[from].blacklist.contains(&(to, mechanism, model)) {
                 all.push(Choice { mechanism, model });
             }
         }
         if self.case.reliable {
-            all.push(Choice { mechanism: MECHANISMS[3], model: MODELS[self.rng.below(4) as usize] });
+            all.push(Choice {
+                mechanism: MECHANISMS[3],
+                model: MODELS[self.rng.below(MODELS.len() as u64) as usize],
+            });
         }
         all
     }

@@ -146,7 +146,7 @@ pub(super) const RULE: &[Field] = &[
         kind: "\"eager\" or list of ways",
         unit: "",
         default: "must be there",
-        bounds: "mechanisms or families, each perhaps with :get, :put, :cooperative or :both; \"eager\" begins at 0 and ends at 1 MiB at most",
+        bounds: "mechanisms or families, each perhaps with :get, :put, :cooperative, :both or :stream; \"eager\" begins at 0 and ends at 1 MiB at most",
         variable: None,
         meaning: "what messages that fit take: inbox cells, or the first of these ways that works; what else works follows",
         reason: "a rule that says nothing would be of no use",

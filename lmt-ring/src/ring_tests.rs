@@ -1,0 +1,313 @@
+use lmt_core::buffer::Access;
+use lmt_core::mechanism::{Fault, Interval};
+use proptest::prelude::*;
+
+use super::*;
+use crate::pool::Pool;
+use crate::receiver::Receiving;
+use crate::sender::Sending;
+use crate::slot::CELLS_UNDER_WAY;
+use crate::sys::tests::lend;
+
+const CELLS: u32 = 12;
+const LAYOUT: Layout = Layout { cells: CELLS, rings: 2 };
+
+/// Both ends of a ring, each with its own mapping: the pool's owner first.
+fn pair() -> [PairRing; 2] {
+    let pool = Pool::new(LAYOUT).unwrap();
+    let lease = pool.lease().unwrap().expect("a ring is free");
+    let theirs = Mapping::attach(pool.descriptor().unwrap(), LAYOUT.pool_bytes()).unwrap();
+    let ring = lease.ring;
+    let mine = PairRing::mine(Arc::clone(&pool.mapping), LAYOUT, lease);
+    [mine, PairRing::theirs(Arc::new(theirs), LAYOUT, ring)]
+}
+
+fn interval(bytes: u64) -> Interval {
+    Interval { start: 0, end: bytes }
+}
+
+/// The cells of both ends, sorted.
+fn owned(rings: &[PairRing; 2]) -> Vec<u8> {
+    let mut all: Vec<_> = rings.iter().flat_map(|ring| &ring.own).copied().collect();
+    all.sort_unstable();
+    all
+}
+
+/// A message between the two ends, in any state.
+struct Message {
+    from: usize,
+    sent: Vec<u8>,
+    got: Vec<u8>,
+    slot: Option<u8>,
+    tag: u64,
+    sending: Option<Sending>,
+    receiving: Option<Receiving>,
+    /// The receiver has not come yet.
+    waits: bool,
+}
+
+impl Message {
+    fn new(rings: &mut [PairRing; 2], number: usize, bytes: u64, flags: u64) -> Option<Self> {
+        let from = (flags & 1) as usize;
+        let ring = &mut rings[from];
+        let mut sending = if flags & 6 == 0 { Sending::asked(ring) } else { Sending::at_once(ring)? };
+        sending.start(interval(bytes));
+        let sent = (0..bytes).map(|at| (at * 13 + at / 251 + number as u64 * 5) as u8).collect();
+        // A receive may have room for less.
+        let room = if flags & 24 == 0 { bytes / 2 + 1 } else { bytes };
+        let (slot, tag) = (sending.slot(), sending.tag);
+        let (got, sending) = (vec![0; room as usize], Some(sending));
+        Some(Self { from, sent, got, slot, tag, sending, receiving: None, waits: true })
+    }
+
+    fn send(&mut self, rings: &mut [PairRing; 2], max_bytes: u64) {
+        let Some(sending) = &mut self.sending else { return };
+        let ring = &mut rings[self.from];
+        let step = lend(&mut [&mut self.sent], Access::Read, |data| sending.step(ring, data, max_bytes));
+        self.slot = sending.slot();
+        if step.expect("both are honest").done {
+            assert!(sending.leave(ring), "it knows that all is there");
+            self.stop_sending(rings);
+        }
+    }
+
+    fn stop_sending(&mut self, rings: &mut [PairRing; 2]) {
+        if let Some(sending) = self.sending.take() {
+            sending.finish(&mut rings[self.from]);
+        }
+    }
+
+    fn receive(&mut self, rings: &mut [PairRing; 2], max_bytes: u64) {
+        let ring = &mut rings[1 - self.from];
+        if self.waits {
+            let Some(slot) = self.slot else { return };
+            if Receiving::find(ring, self.tag) == Some(slot) {
+                let room = interval(self.got.len() as u64);
+                self.receiving = Some(Receiving::start(ring, slot, self.tag, room).expect("it stands there"));
+                self.waits = false;
+            }
+            return;
+        }
+        let Some(receiving) = &mut self.receiving else { return };
+        match lend(&mut [&mut self.got], Access::Write, |data| receiving.step(ring, data, max_bytes)) {
+            Ok(step) if !step.done => {}
+            Ok(_) => {
+                assert_eq!(self.got, self.sent[..self.got.len()], "the bytes arrive");
+                self.stop_receiving(rings);
+            }
+            Err(fault) => {
+                assert!(self.sending.is_none(), "only an abandoned message fails: {fault:?}");
+                self.stop_receiving(rings);
+            }
+        }
+    }
+
+    fn stop_receiving(&mut self, rings: &mut [PairRing; 2]) {
+        self.waits = false;
+        if let Some(mut receiving) = self.receiving.take() {
+            receiving.close(&rings[1 - self.from]);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.sending.is_none() && (self.receiving.is_none())
+    }
+}
+
+/// No cell belongs to both ends, or to one twice.
+fn assert_no_doubles(rings: &[PairRing; 2]) {
+    let all = owned(rings);
+    assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{all:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Messages both ways, of any length, cut short, taken back and given up:
+    /// when all are over, each cell is one end's, and every slot is free.
+    #[test]
+    fn cells_are_neither_lost_nor_doubled(
+        turns in proptest::collection::vec((0..100u8, any::<u64>(), 1..400_000u64), 1..300),
+    ) {
+        let mut rings = pair();
+        let mut messages: Vec<Message> = Vec::new();
+        for (number, (what, any, bytes)) in turns.into_iter().enumerate() {
+            if what < 10 {
+                messages.extend(Message::new(&mut rings, number, bytes, any));
+            }
+            let under_way = messages.len() as u64;
+            let Some(message) = messages.get_mut((any % under_way.max(1)) as usize) else { continue };
+            match what {
+                0..10 => {}
+                10..55 => message.send(&mut rings, bytes),
+                55..94 => message.receive(&mut rings, bytes),
+                94..97 => message.stop_sending(&mut rings),
+                _ if message.receiving.is_some() => {
+                    // Its sender hears of that by a packet.
+                    message.stop_receiving(&mut rings);
+                    message.stop_sending(&mut rings);
+                }
+                _ => {}
+            }
+            messages.retain(|message| !message.is_over());
+            assert_no_doubles(&rings);
+        }
+        for message in &mut messages {
+            message.stop_receiving(&mut rings);
+            message.stop_sending(&mut rings);
+        }
+        rings.iter_mut().for_each(PairRing::reap);
+        prop_assert_eq!(owned(&rings), (0..CELLS as u8).collect::<Vec<_>>());
+        for ring in &rings {
+            prop_assert_eq!((ring.free_slots.len(), ring.ending.len()), (usize::from(SLOTS), 0));
+        }
+    }
+
+    /// Whatever a peer writes, the other end neither panics nor reaches beyond
+    /// its ring, nor has more cells than there are.
+    #[test]
+    fn a_peer_that_writes_anything_does_no_harm(
+        words in proptest::collection::vec((0..8u8, any::<u64>(), any::<u8>()), 1..100),
+    ) {
+        let [mut honest, liar] = pair();
+        let mut sending = Sending::at_once(&mut honest).unwrap();
+        sending.start(interval(300_000));
+        let (theirs, tag) = (sending.slot().unwrap(), sending.tag);
+        liar.sending_slot(0).unwrap().open(3, u64::MAX);
+        let mut receiving = Receiving::start(&honest, 0, 3, interval(300_000)).unwrap();
+        let mut bytes = vec![0; 300_000];
+        for (what, word, cell) in words {
+            let (out, back) = (liar.sending_slot(0).unwrap(), liar.receiving_slot(theirs).unwrap());
+            match what {
+                0 => out.publish(word),
+                1 => out.publish(word % 400_000),
+                2 => out.name_cell(word, cell),
+                3 => out.name_cell(word % 10, cell % CELLS as u8),
+                4 => back.empty(word >> 1, word & 1 == 1),
+                5 => back.empty(word % 10, true),
+                6 => { back.close(tag ^ word & 1, word & 2 == 2); }
+                _ => { back.attach(tag); }
+            }
+            lend(&mut [&mut bytes], Access::Write, |data| {
+                let _ = receiving.step(&mut honest, data, word % 100_000);
+                let _ = sending.step(&mut honest, data, word % 100_000);
+            });
+            prop_assert!(honest.own_cells() <= honest.cells());
+        }
+        receiving.close(&honest);
+        sending.finish(&mut honest);
+        prop_assert!(honest.own_cells() <= honest.cells());
+    }
+}
+
+fn is_garbage<T: std::fmt::Debug>(result: Result<T, Fault>) -> bool {
+    matches!(&result, Err(Fault::Demote { for_good: true, .. }))
+}
+
+#[test]
+fn a_sender_that_lies_is_found_out() {
+    for (number, lie) in [
+        (|slot: &Slot| {
+            slot.name_cell(0, CELLS as u8);
+            slot.publish(100)
+        }) as fn(&Slot),
+        |slot| {
+            slot.name_cell(0, 255);
+            slot.publish(100)
+        },
+        |slot| slot.publish(CELLS_UNDER_WAY * CELL_BYTES + 1),
+        |slot| slot.publish(u64::MAX - 1),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let [mut honest, liar] = pair();
+        let slot = liar.sending_slot(4).unwrap();
+        slot.open(1, 0);
+        let mut receiving = Receiving::start(&honest, 4, 1, interval(1 << 20)).unwrap();
+        lie(slot);
+        let mut bytes = vec![0; 1 << 20];
+        let step = lend(&mut [&mut bytes], Access::Write, |data| receiving.step(&mut honest, data, 1 << 20));
+        assert!(is_garbage(step), "lie {number}");
+    }
+}
+
+#[test]
+fn a_sender_that_takes_bytes_back_is_found_out() {
+    let [mut honest, liar] = pair();
+    let slot = liar.sending_slot(0).unwrap();
+    slot.open(1, 0);
+    slot.name_cell(0, 3);
+    slot.publish(100);
+    let mut receiving = Receiving::start(&honest, 0, 1, interval(1000)).unwrap();
+    let mut bytes = [0; 1000];
+    lend(&mut [&mut bytes], Access::Write, |data| {
+        assert_eq!(receiving.step(&mut honest, data, 1000).unwrap().bytes, 100);
+        slot.publish(99);
+        assert!(is_garbage(receiving.step(&mut honest, data, 1000)));
+    });
+}
+
+#[test]
+fn a_receiver_that_lies_is_found_out() {
+    for (number, lie) in [
+        (|slot: &Slot, _: u64| slot.empty(1, true)) as fn(&Slot, u64),
+        |slot, _| slot.empty(u64::MAX - 1, true),
+        |slot, tag| {
+            slot.close(tag + 1, true);
+        },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let [mut honest, liar] = pair();
+        let mut sending = Sending::at_once(&mut honest).unwrap();
+        sending.start(interval(1000));
+        let slot = liar.receiving_slot(sending.slot().unwrap()).unwrap();
+        let (tag, mut bytes) = (sending.tag, [7; 1000]);
+        lend(&mut [&mut bytes], Access::Read, |data| {
+            assert_eq!(sending.step(&mut honest, data, 1000).unwrap().bytes, 1000);
+            lie(slot, tag);
+            assert!(is_garbage(sending.step(&mut honest, data, 1000)), "lie {number}");
+        });
+    }
+}
+
+#[test]
+fn a_message_that_was_taken_back_has_no_receiver() {
+    let [mut mine, theirs] = pair();
+    let sending = Sending::at_once(&mut mine).unwrap();
+    let (slot, tag) = (sending.slot().unwrap(), sending.tag);
+    sending.finish(&mut mine);
+    let fault = Receiving::start(&theirs, slot, tag, interval(10)).unwrap_err();
+    assert!(matches!(fault, Fault::Demote { for_good: false, .. }), "{fault:?}");
+    assert_eq!(Receiving::find(&theirs, tag), None);
+}
+
+#[test]
+fn messages_without_a_receive_leave_slots_and_cells_to_others() {
+    let [mut mine, _theirs] = pair();
+    let mut bytes = vec![1; 1 << 20];
+    let mut waiting = Vec::new();
+    lend(&mut [&mut bytes], Access::Read, |data| {
+        while let Some(mut sending) = Sending::at_once(&mut mine) {
+            sending.start(interval(1 << 20));
+            sending.step(&mut mine, data, 1 << 20).unwrap();
+            waiting.push(sending);
+        }
+    });
+    assert!(mine.own_cells() > 0 && mine.take_slot(0).is_some());
+    for sending in waiting {
+        sending.finish(&mut mine);
+    }
+    assert_eq!(mine.own_cells(), u64::from(CELLS / 2), "all come back");
+}
+
+#[test]
+fn a_ring_is_leased_again_when_its_peer_has_gone() {
+    let pool = Pool::new(LAYOUT).unwrap();
+    let leases: Vec<_> = std::iter::from_fn(|| pool.lease().unwrap()).collect();
+    assert_eq!(leases.len() as u32, LAYOUT.rings);
+    drop(leases);
+    assert!(pool.lease().unwrap().is_some());
+}
