@@ -141,7 +141,17 @@ fn of_mechanism(
         Needs::Module => "module",
         Needs::Device => "device",
     };
-    Diagnosis { name: profile.name, state, meaning, fix, errno, needs, any_memory: true, is_best: false, findings }
+    Diagnosis {
+        name: profile.name,
+        state,
+        meaning,
+        fix,
+        errno,
+        needs,
+        any_memory: true,
+        is_best: false,
+        findings,
+    }
 }
 
 /// What a way lacks.
@@ -173,9 +183,8 @@ fn conclude(all: &[Diagnosis], is_this_machine: bool) -> (bool, String) {
     let names: Vec<&str> = best().map(|diagnosis| diagnosis.name).collect();
     if let Some(worst) = best().find(|diagnosis| diagnosis.state != State::Good) {
         // For all messages, not for those of some memory only.
-        let takes_over = |other: &&Diagnosis| {
-            other.state == State::Good && other.any_memory && other.name != worst.name
-        };
+        let takes_over =
+            |other: &&Diagnosis| other.state == State::Good && other.any_memory && other.name != worst.name;
         let instead = all.iter().find(takes_over);
         let instead = instead.map_or_else(
             || "no other mechanism takes its place".to_owned(),
