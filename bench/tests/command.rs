@@ -476,7 +476,7 @@ fn pollution_has_a_control_and_says_what_is_not_counted() {
 
 #[test]
 fn regions_are_measured_by_number_and_size() {
-    let rows = figure_rows("regions", &["--sizes", "1,64KiB"]);
+    let rows = figure_rows("regions", &["--sizes", "1,64KiB", "--repetitions", "3"]);
     let allocated: Vec<u64> = rows
         .iter()
         .filter(|row| row["mechanism"] == "shm" && row["bytes"] == 65_536)

@@ -235,7 +235,13 @@ impl Engine {
         let limit = if busy {
             // Room in a peer's inbox or the other half of a pipeline come
             // without a bell.
-            Duration::from_micros(if self.traffic.crowded { 200 } else { 500 })
+            // Room is looked for less often: who is held back waits for long.
+            let copies = traffic.transfers.is_active() || traffic.regions_restless();
+            Duration::from_micros(match (self.traffic.crowded, copies) {
+                (true, _) => 200,
+                (false, true) => 500,
+                (false, false) => 1000,
+            })
         } else {
             Duration::from_secs(1)
         };

@@ -25,7 +25,7 @@ pub struct WayName {
 
 /// A way that names no model that there is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` names no way to copy; behind the colon stands get, put, cooperative or both")]
+#[error("`{text}` names no way to copy; behind the colon stands get, put, cooperative, both or stream")]
 pub struct WayNameError {
     /// What was written.
     pub text: String,
