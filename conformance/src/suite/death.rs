@@ -31,6 +31,9 @@ const EXCHANGE_BYTES: usize = 200_000;
 /// Messages after which a victim must have died.
 const PATIENCE: u64 = 8;
 
+/// What a survivor rests before each of its steps, where both sides copy.
+const DAWDLE: Duration = Duration::from_micros(200);
+
 /// Where to die: at which call, the how manieth.
 type Place = (Call, u32);
 
@@ -72,6 +75,17 @@ fn die_at(place: Place, role: Role) -> Tamper {
     })
 }
 
+/// Leaves the victim its part of a message of which both sides copy: a survivor
+/// that is quick, on a core that both share, may do all of it by itself.
+fn dawdle(victim: Role) -> Tamper {
+    Box::new(move |call, plan, _| {
+        if call == Call::Step && plan.role != victim {
+            std::thread::sleep(DAWDLE);
+        }
+        Ok(())
+    })
+}
+
 /// A receiver dies before its CTS, between it and the last byte, and before its
 /// DONE.
 pub fn death_of_receivers<M: Lmt, F: Fn() -> M>(under: &Under<F>) {
@@ -98,6 +112,7 @@ fn deaths<M: Lmt, F: Fn() -> M>(under: &Under<F>, role: Role) {
             let place = group.rank().checked_sub(victims.start).map(|at| places[at as usize]);
             let mechanism = match place {
                 Some(place) => only.tamper(die_at(place, role)),
+                None if model == Model::Both => only.tamper(dawdle(role)),
                 None => only,
             };
             under.with_link(group, &config, mechanism, model, |link| match (link.rank(), place) {
