@@ -28,6 +28,7 @@ pub(crate) fn prepare(
     interval: Interval,
     data: &Buffer,
 ) -> Result<(Cookie, Option<KeptList>, Option<Shared>), Fault> {
+    claims.introduce(&mut peer.claims);
     let reception = claims.receive(&mut peer.claims, interval);
     match describe_behind(reception.name(), data, interval) {
         Ok((cookie, kept)) => Ok((cookie, kept, Some(Shared::In(reception)))),

@@ -77,18 +77,18 @@ impl Lmt for Cma {
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
-        Ok(Hello { bytes: Vec::new(), descriptors: self.claims.descriptor().into_iter().collect() })
+        Ok(Hello::default())
     }
 
-    fn probe(&mut self, facts: &PeerFacts, mut hello: Hello) -> Result<(CmaPeer, Abilities), Unavailable> {
+    fn probe(&mut self, facts: &PeerFacts, _: Hello) -> Result<(CmaPeer, Abilities), Unavailable> {
         let abilities = crate::probe::probe(facts)?;
-        let claims = PeerClaims::new(Arc::clone(&facts.process), hello.descriptors.pop());
+        let claims = PeerClaims::new(Arc::clone(&facts.process));
         Ok((CmaPeer { claims, reachable: true }, abilities))
     }
 
     /// What the peer copies needs nothing of this process but addresses.
     fn passive(&mut self, facts: &PeerFacts) -> Option<CmaPeer> {
-        let claims = PeerClaims::new(Arc::clone(&facts.process), None);
+        let claims = PeerClaims::new(Arc::clone(&facts.process));
         Some(CmaPeer { claims, reachable: false })
     }
 
@@ -210,6 +210,18 @@ impl Lmt for Cma {
             Some(Shared::Out(mut help, _)) => {
                 let _told_otherwise = help.leave(&peer.claims);
             }
+        }
+    }
+
+    /// The claims on messages that the peer may help with.
+    fn parcel(&mut self, peer: &mut CmaPeer) -> Option<Hello> {
+        let descriptor = peer.claims.to_hand_over()?;
+        Some(Hello { bytes: Vec::new(), descriptors: vec![descriptor] })
+    }
+
+    fn take_parcel(&mut self, peer: &mut CmaPeer, mut parcel: Hello) {
+        if let Some(descriptor) = parcel.descriptors.pop() {
+            peer.claims.take(descriptor);
         }
     }
 

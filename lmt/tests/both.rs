@@ -103,8 +103,7 @@ fn both_ends_copy_where_both_wait() {
             assert!(counters.bytes > 0, "the sender never helped");
         } else {
             assert_eq!(counters.bytes + counters.peer_bytes, all);
-            // Half of it on cores of their own, less where others want them too.
-            assert!(counters.peer_bytes > all / 50, "the sender hardly helped: {counters:?}");
+            assert!(counters.peer_bytes > all / 10, "the sender hardly helped: {counters:?}");
         }
     });
 }

@@ -17,14 +17,29 @@ pub struct PeerClaims {
     process: Arc<PeerProcess>,
     lines: Option<Lines>,
     pub(super) beliefs: Beliefs,
+    /// Whether it was given this endpoint's lines ...
+    pub(super) is_introduced: bool,
+    /// ... or will be, by their descriptor.
+    pub(super) due: Option<OwnedFd>,
 }
 
 impl PeerClaims {
-    /// A peer that has handed this descriptor over, if it had one to hand over.
-    /// A descriptor of something else counts as none: then this end does not
-    /// help.
-    pub fn new(process: Arc<PeerProcess>, descriptor: Option<OwnedFd>) -> Self {
-        Self { process, lines: descriptor.and_then(Lines::attach), beliefs: Beliefs::new() }
+    /// A peer whose lines are not known yet: messages to it are not helped with.
+    pub fn new(process: Arc<PeerProcess>) -> Self {
+        Self { process, lines: None, beliefs: Beliefs::new(), is_introduced: false, due: None }
+    }
+
+    /// The peer has handed over the descriptor of its lines; untrusted. One of
+    /// something else counts as none: then this end does not help.
+    pub fn take(&mut self, descriptor: OwnedFd) {
+        self.lines = Lines::attach(descriptor);
+    }
+
+    /// The descriptor that the peer is to be handed now, if any: for its
+    /// [`Self::take`]. It goes beside the packets ([`crate::mechanism::Lmt::parcel`]),
+    /// so the first messages may come without it, and then without help.
+    pub const fn to_hand_over(&mut self) -> Option<OwnedFd> {
+        self.due.take()
     }
 
     /// The peer's process.
