@@ -33,8 +33,8 @@ pub(super) struct Naps {
 }
 
 impl Naps {
-    /// So often a nap is as long as the one before; thus each is about a quarter
-    /// of the time that has passed in vain.
+    /// So often a nap is as long as the one before; thus each is shorter than the
+    /// time that has passed in vain.
     const ALIKE: u32 = 4;
     const LONGEST: Duration = Duration::from_millis(2);
 

@@ -11,7 +11,7 @@ fn naps_grow_longer_while_nothing_moves() {
         naps.count(idle);
         let nap = naps.longer(SHORTEST);
         assert!(nap >= SHORTEST && nap <= Naps::LONGEST, "{nap:?}");
-        assert!(nap <= SHORTEST.max(waited / 2), "{nap:?} after {waited:?}");
+        assert!(nap <= SHORTEST.max(waited), "{nap:?} after {waited:?}");
         waited += nap;
     }
     assert_eq!(naps.longer(SHORTEST), Naps::LONGEST);
