@@ -13,7 +13,7 @@
 //! hands the descriptor over in a parcel: who never receives such messages needs
 //! neither memory nor descriptors for them. For a message the receiver makes a
 //! [`Reception`] and puts [`Reception::name`] into its cookie; the sender makes
-//! a [`Help`] of that name.
+//! a [`Help`] of that name. [`Side`] is either, with the calls of a mechanism.
 //!
 //! A part that is claimed is copied within the same step, so an end that turns
 //! to something else never holds one. The message is whole when every claim is
@@ -37,11 +37,15 @@ mod memory;
 mod receiving;
 #[cfg(not(loom))]
 mod sending;
+#[cfg(not(loom))]
+mod side;
 
 #[cfg(not(loom))]
 pub use receiving::{Claims, Reception};
 #[cfg(not(loom))]
 pub use sending::{Help, PeerClaims};
+#[cfg(not(loom))]
+pub use side::{CopiedPart, Side};
 
 /// How the two ends share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
