@@ -206,14 +206,11 @@ impl Lmt for Cma {
 
     /// The claims on messages that the peer may help with.
     fn parcel(&mut self, peer: &mut CmaPeer) -> Option<Hello> {
-        let descriptor = peer.claims.to_hand_over()?;
-        Some(Hello { bytes: Vec::new(), descriptors: vec![descriptor] })
+        peer.claims.parcel()
     }
 
-    fn take_parcel(&mut self, peer: &mut CmaPeer, mut parcel: Hello) {
-        if let Some(descriptor) = parcel.descriptors.pop() {
-            peer.claims.take(descriptor);
-        }
+    fn take_parcel(&mut self, peer: &mut CmaPeer, parcel: Hello) {
+        peer.claims.take_parcel(parcel);
     }
 
     fn copies_declared(&self) -> bool {

@@ -8,7 +8,7 @@ use super::belief::Beliefs;
 use super::grain::{Appetite, Grain};
 use super::line::{Back, Found, GENERATIONS};
 use super::memory::Lines;
-use crate::mechanism::Interval;
+use crate::mechanism::{Hello, Interval};
 use crate::process::PeerProcess;
 
 /// A peer: its lines, and how it has helped.
@@ -42,6 +42,19 @@ impl PeerClaims {
         self.due.take()
     }
 
+    /// [`Self::to_hand_over`] as a parcel, for mechanisms that have no others.
+    pub fn parcel(&mut self) -> Option<Hello> {
+        let descriptor = self.to_hand_over()?;
+        Some(Hello { bytes: Vec::new(), descriptors: vec![descriptor] })
+    }
+
+    /// Takes what [`Self::parcel`] has packed; untrusted.
+    pub fn take_parcel(&mut self, mut parcel: Hello) {
+        if let Some(descriptor) = parcel.descriptors.pop() {
+            self.take(descriptor);
+        }
+    }
+
     /// The peer's process.
     pub const fn process(&self) -> &Arc<PeerProcess> {
         &self.process
@@ -66,6 +79,11 @@ impl Help {
         let grain = Grain::new(interval, percent, steal_bytes);
         let line = named.map(|named| (named.line, Back::new(named.generation, grain.units())));
         Self { grain, line, part: None }
+    }
+
+    /// Of a message with which this end cannot help.
+    pub fn none(interval: Interval) -> Self {
+        Self { grain: Grain::new(interval, 100, 0), line: None, part: None }
     }
 
     /// What this end is to copy now, of at most about `max_bytes`: the same part

@@ -102,6 +102,7 @@ fn receive(
                 return Err(Fault::PeerDead);
             }
             return match fault {
+                Some(Fault::PeerDead) => Err(Fault::PeerDead),
                 Some(fault) if bytes == 0 && claims.is_quiet(peer, reception) => Err(fault),
                 _ => Ok(step),
             };
