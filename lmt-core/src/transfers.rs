@@ -15,8 +15,8 @@ use crate::identity::EndpointId;
 use crate::mechanism::{Model, Role, SharedEnds, Step, Unavailable};
 use crate::mechanisms::{Handle, Mechanisms};
 use crate::rendezvous::{
-    Action, Candidates, Cts, Done, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId, Received,
-    Rts, SendId, TransferError, TransferKey,
+    Action, Candidates, Cts, Demote, Done, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId,
+    Received, Rts, SendId, TransferError, TransferKey,
 };
 use crate::shared_buffer::is_shared;
 use receivers::SharedReceivers;
@@ -191,9 +191,9 @@ impl Transfers {
     /// [`ProtocolError`]: the packet makes no sense; it was ignored.
     pub fn packet(&mut self, peer: PeerKey, packet: Packet) -> Result<Incoming, ProtocolError> {
         match packet {
-            Packet::Done(Done { to: TransferKey::Send(_), shared, .. }) | Packet::Cts(Cts { shared, .. }) => {
-                self.receivers.learn(peer, shared);
-            }
+            Packet::Done(Done { to: TransferKey::Send(_), shared, .. })
+            | Packet::Cts(Cts { shared, .. })
+            | Packet::Demote(Demote { shared, .. }) => self.receivers.learn(peer, shared),
             _ => {}
         }
         let incoming = self.machine.packet(peer, packet)?;
@@ -213,8 +213,11 @@ impl Transfers {
         self.pump();
     }
 
-    /// Ends all transfers with a peer that is dead or gone.
+    /// Ends all transfers with a peer that is dead or gone; those well that it
+    /// had completed.
     pub fn peer_dead(&mut self, peer: PeerKey) {
+        self.machine.look_last(peer);
+        self.pump();
         self.machine.peer_dead(peer);
         self.pump();
         self.outbox.retain(|(to, _)| *to != peer);

@@ -294,8 +294,15 @@ fn a_dishonest_peer_changes_nothing() {
     assert_eq!(two.a.packet(B, Packet::Cts(cts)), out_of_place(id, "CTS"), "said twice");
     let done = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0, shared: false });
     assert_eq!(two.a.packet(B, done), out_of_place(id, "DONE"), "this side writes");
-    let demote =
-        Demote { send_id, receive_id, attempt: 0, remaining: Interval::default(), errno: 0, for_good: false };
+    let demote = Demote {
+        send_id,
+        receive_id,
+        attempt: 0,
+        remaining: Interval::default(),
+        errno: 0,
+        for_good: false,
+        shared: false,
+    };
     for remaining in [(0, 81), (40, 40), (50, 40)] {
         let remaining = Interval { start: remaining.0, end: remaining.1 };
         let refused = two.a.packet(B, Packet::Demote(Demote { remaining, ..demote }));
@@ -490,6 +497,33 @@ fn who_matches_a_stream_that_failed_asks_for_the_next_way() {
     let (done, _) = run(&mut b);
     hand(&mut a, B, &done);
     assert!(run(&mut a).1.contains(&Action::CompleteSend { id: send, result: Ok(()) }));
+}
+
+/// A stream that has given everything to a peer of which no packet comes any more.
+fn given_to_the_gone() -> (Two, TransferKey) {
+    let (mut two, _, _) = begun(&[Model::Stream], 100, 100);
+    step(&mut two.a, 100, false);
+    let key = TransferKey::Send(two.send);
+    two.a.look_last(A);
+    assert_eq!(two.a.pop_action(), None, "it is another peer that is gone");
+    two.a.look_last(B);
+    assert_eq!(two.a.pop_action(), Some(Action::Leave { key }));
+    (two, key)
+}
+
+#[test]
+fn an_end_that_a_peer_wrote_before_its_own_end_counts() {
+    let (mut two, _) = given_to_the_gone();
+    two.a.left(TransferKey::Send(two.send), true);
+    two.a.peer_dead(B);
+    let ends = run(&mut two.a).1;
+    assert!(ends.contains(&Action::CompleteSend { id: two.send, result: Ok(()) }), "{ends:?}");
+    let (mut two, key) = given_to_the_gone();
+    two.a.left(key, false);
+    two.a.peer_dead(B);
+    let ends = run(&mut two.a).1;
+    let result = Err(TransferError::PeerDead);
+    assert!(ends.contains(&Action::CompleteSend { id: two.send, result }), "{ends:?}");
 }
 
 #[test]
