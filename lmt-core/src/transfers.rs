@@ -213,11 +213,8 @@ impl Transfers {
         self.pump();
     }
 
-    /// Ends all transfers with a peer that is dead or gone; those well that it
-    /// had completed.
+    /// Ends all transfers with a peer that is dead or gone.
     pub fn peer_dead(&mut self, peer: PeerKey) {
-        self.machine.look_last(peer);
-        self.pump();
         self.machine.peer_dead(peer);
         self.pump();
         self.outbox.retain(|(to, _)| *to != peer);

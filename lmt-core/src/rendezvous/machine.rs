@@ -328,20 +328,6 @@ impl Machine {
         }
     }
 
-    /// Has every send to `peer` leave that may find its end where the peer wrote
-    /// it: of a peer that is gone no further look follows.
-    pub fn look_last(&mut self, peer: PeerKey) {
-        for index in 0..self.sends.slots() {
-            let Some(id) = self.sends.id_at(index) else { continue };
-            let key = TransferKey::Send(SendId(id));
-            let may_have_ended =
-                |side: &Side| side.peer == peer && side.phase == Phase::Active && side.model.is_left();
-            if self.side(key).is_some_and(may_have_ended) {
-                self.leave(key);
-            }
-        }
-    }
-
     fn leave(&mut self, key: TransferKey) {
         self.enter(key, Phase::Leaving);
         self.actions.push_back(Action::Leave { key });

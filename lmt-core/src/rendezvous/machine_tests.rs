@@ -499,33 +499,6 @@ fn who_matches_a_stream_that_failed_asks_for_the_next_way() {
     assert!(run(&mut a).1.contains(&Action::CompleteSend { id: send, result: Ok(()) }));
 }
 
-/// A stream that has given everything to a peer of which no packet comes any more.
-fn given_to_the_gone() -> (Two, TransferKey) {
-    let (mut two, _, _) = begun(&[Model::Stream], 100, 100);
-    step(&mut two.a, 100, false);
-    let key = TransferKey::Send(two.send);
-    two.a.look_last(A);
-    assert_eq!(two.a.pop_action(), None, "it is another peer that is gone");
-    two.a.look_last(B);
-    assert_eq!(two.a.pop_action(), Some(Action::Leave { key }));
-    (two, key)
-}
-
-#[test]
-fn an_end_that_a_peer_wrote_before_its_own_end_counts() {
-    let (mut two, _) = given_to_the_gone();
-    two.a.left(TransferKey::Send(two.send), true);
-    two.a.peer_dead(B);
-    let ends = run(&mut two.a).1;
-    assert!(ends.contains(&Action::CompleteSend { id: two.send, result: Ok(()) }), "{ends:?}");
-    let (mut two, key) = given_to_the_gone();
-    two.a.left(key, false);
-    two.a.peer_dead(B);
-    let ends = run(&mut two.a).1;
-    let result = Err(TransferError::PeerDead);
-    assert!(ends.contains(&Action::CompleteSend { id: two.send, result }), "{ends:?}");
-}
-
 #[test]
 fn a_stream_that_has_given_all_leaves_before_a_sleep_and_hears_of_the_end() {
     let (mut two, packets, _) = begun(&[Model::Stream], 100, 100);
