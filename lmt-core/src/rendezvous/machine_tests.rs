@@ -521,3 +521,18 @@ fn a_stream_that_has_given_all_leaves_before_a_sleep_and_hears_of_the_end() {
     hand(&mut two.a, B, &done);
     assert!(run(&mut two.a).1.contains(&Action::CompleteSend { id: two.send, result: Ok(()) }));
 }
+
+#[test]
+fn a_send_whose_receiver_is_gone_looks_whether_it_had_all() {
+    for (both_know, expected) in [(true, Ok(())), (false, Err(TransferError::PeerDead))] {
+        let (mut two, _, _) = begun(&[Model::Stream], 100, 100);
+        step(&mut two.a, 100, false);
+        two.a.peer_dead(B);
+        let key = TransferKey::Send(two.send);
+        assert_eq!(two.a.pop_action(), Some(Action::Leave { key }));
+        two.a.left(key, both_know);
+        let complete = Action::CompleteSend { id: two.send, result: expected };
+        assert_eq!(run(&mut two.a), (vec![], vec![Action::Finish { key }, complete]));
+        assert_eq!((two.a.transfers(), two.a.active()), (0, 0));
+    }
+}
