@@ -294,8 +294,15 @@ fn a_dishonest_peer_changes_nothing() {
     assert_eq!(two.a.packet(B, Packet::Cts(cts)), out_of_place(id, "CTS"), "said twice");
     let done = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0, shared: false });
     assert_eq!(two.a.packet(B, done), out_of_place(id, "DONE"), "this side writes");
-    let demote =
-        Demote { send_id, receive_id, attempt: 0, remaining: Interval::default(), errno: 0, for_good: false };
+    let demote = Demote {
+        send_id,
+        receive_id,
+        attempt: 0,
+        remaining: Interval::default(),
+        errno: 0,
+        for_good: false,
+        shared: false,
+    };
     for remaining in [(0, 81), (40, 40), (50, 40)] {
         let remaining = Interval { start: remaining.0, end: remaining.1 };
         let refused = two.a.packet(B, Packet::Demote(Demote { remaining, ..demote }));
