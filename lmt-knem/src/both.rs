@@ -19,13 +19,13 @@ pub(crate) struct Both {
     /// On the sender's side: what names the receiver's region, until that is
     /// looked at.
     described: Option<Cookie>,
-    /// Since when the other end's region is not there.
-    gone_since: Option<Instant>,
+    /// Since when copies fail in a way in which they do where the other end dies.
+    failing_since: Option<Instant>,
 }
 
 impl Both {
     fn new(side: Side, described: Option<Cookie>) -> Self {
-        Self { side, described, gone_since: None }
+        Self { side, described, failing_since: None }
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn step<D: Driver>(
     max_bytes: u64,
 ) -> Result<Step, Fault> {
     let KnemTransfer { plan, remote, under_way, both, .. } = transfer;
-    let Some(Both { side, described, gone_since }) = both else {
+    let Some(Both { side, described, failing_since }) = both else {
         return Err(demote("a step was asked for before the peer's cookie was there"));
     };
     let direction = if plan.role == Role::Receiver { Direction::Get } else { Direction::Put };
@@ -103,11 +103,23 @@ pub(crate) fn step<D: Driver>(
             // It is known soon whether it has died.
             Err(KnemError::OwnerDying) => CopiedPart { bytes: 0, fault: None },
             // An honest end's region is there until both have left. A process
-            // that is killed loses them a moment before its pidfd tells.
-            Err(KnemError::NotDeclared) if gone_since.get_or_insert_with(Instant::now).elapsed() < DYING => {
+            // that is killed loses it a moment before its pidfd tells.
+            Err(error)
+                if may_be_death::<D>(&error)
+                    && failing_since.get_or_insert_with(Instant::now).elapsed() < DYING =>
+            {
                 CopiedPart { bytes: 0, fault: None }
             }
             Err(error) => CopiedPart { bytes: 0, fault: Some(fault_of(&error, peer.process())) },
         }
     })
+}
+
+/// Whether a copy fails so, too, whose region's owner is being killed.
+fn may_be_death<D: Driver>(error: &KnemError) -> bool {
+    match error {
+        KnemError::NotDeclared => true,
+        KnemError::BadMemory(_) | KnemError::CopyFailed => !D::knows_the_dying(),
+        _ => false,
+    }
 }

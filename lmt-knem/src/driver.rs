@@ -78,6 +78,15 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
         false
     }
 
+    /// Whether it tells an owner that is being killed ([`KnemError::OwnerDying`])
+    /// from memory that cannot be copied.
+    fn knows_the_dying() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
     /// Who this is in the cookies of its regions.
     fn owner(&self) -> EndpointId;
 
