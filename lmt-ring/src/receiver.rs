@@ -92,13 +92,10 @@ impl Receiving {
     }
 
     /// A cell is read: it stays here when the sender had one for it anyway,
-    /// unless this side has three quarters of all.
+    /// unless this side holds three quarters of all.
     fn empty(&mut self, ring: &mut PairRing, k: u64, cell: u8) -> Result<(), Fault> {
-        let stays = k >= self.kept_from && ring.own_cells() < ring.cells() * 3 / 4;
+        let stays = k >= self.kept_from && ring.take_over(cell);
         ring.receiving_slot(self.slot).ok_or_else(garbage)?.empty(k, !stays);
-        if stays {
-            ring.keep(cell);
-        }
         self.emptied = k + 1;
         Ok(())
     }

@@ -160,6 +160,41 @@ proptest! {
         prop_assert_eq!(owned(&rings), (0..CELLS as u8).collect::<Vec<_>>());
         for ring in &rings {
             prop_assert_eq!((ring.free_slots.len(), ring.ending.len()), (usize::from(SLOTS), 0));
+            prop_assert_eq!((ring.held, ring.unsure), (ring.own_cells(), 0));
+        }
+    }
+
+    /// What has a receiver arrives, whatever waits for one, and whichever way the
+    /// cells went before.
+    #[test]
+    fn what_has_a_receiver_arrives(
+        messages in proptest::collection::vec((any::<u64>(), 1..800_000u64, any::<bool>()), 1..20),
+        turns in proptest::collection::vec((any::<usize>(), any::<bool>()), 0..200),
+    ) {
+        let mut rings = pair();
+        let made = messages.into_iter().enumerate().filter_map(|(number, (flags, bytes, is_matched))| {
+            Some((Message::new(&mut rings, number, bytes, flags | 2)?, is_matched))
+        });
+        let mut messages: Vec<_> = made.collect();
+        let count = messages.len();
+        for (any, sends) in turns {
+            let (message, is_matched) = &mut messages[any % count];
+            match sends {
+                true => message.send(&mut rings, u64::MAX),
+                false if *is_matched => message.receive(&mut rings, u64::MAX),
+                false => {}
+            }
+        }
+        for _ in 0..200 {
+            for (message, is_matched) in &mut messages {
+                message.send(&mut rings, u64::MAX);
+                if *is_matched {
+                    message.receive(&mut rings, u64::MAX);
+                }
+            }
+        }
+        for (message, is_matched) in &messages {
+            prop_assert_eq!(message.is_over(), *is_matched);
         }
     }
 

@@ -49,6 +49,8 @@ impl UnderWay {
         while self.collected < emptied {
             if ring.sending_slot(slot)?.is_returned(self.collected) {
                 ring.keep(self.cell(self.collected));
+            } else {
+                ring.lose();
             }
             self.collected += 1;
         }
@@ -73,6 +75,8 @@ pub(crate) struct Sending {
     total_bytes: u64,
     produced_bytes: u64,
     under_way: UnderWay,
+    /// Cells that it took before a receiver came.
+    unsure: u64,
     start: u64,
     at: Option<Cursor>,
 }
@@ -86,6 +90,7 @@ impl Sending {
             total_bytes: 0,
             produced_bytes: 0,
             under_way: UnderWay::new(),
+            unsure: 0,
             start: 0,
             at: None,
         }
@@ -125,17 +130,19 @@ impl Sending {
             return Ok(Step { bytes: 0, done: false });
         };
         let state = self.under_way.collect(ring, slot, self.tag).ok_or_else(garbage)?;
-        let reserve = match state {
-            State::Attached => 0,
-            // Whoever waits for a receive must not hold what the matched need.
-            State::Open => ring.cells() / 16 + 1,
+        let is_sure = match state {
+            State::Attached => true,
+            State::Open => false,
             State::Whole => return Ok(Step { bytes: 0, done: true }),
             // The receiver says what it misses.
             State::Early => return Ok(Step { bytes: 0, done: false }),
             State::Withdrawn | State::Other => return Err(garbage()),
         };
+        if is_sure {
+            ring.make_sure(std::mem::take(&mut self.unsure));
+        }
         while self.produced_bytes < self.total_bytes && self.produced_bytes - before < max_bytes.max(1) {
-            if !self.fill(ring, slot, data, reserve)? {
+            if !self.fill(ring, slot, data, is_sure)? {
                 break;
             }
         }
@@ -144,9 +151,9 @@ impl Sending {
 
     /// Fills and publishes the next piece; false when there is no cell for it.
     #[inline]
-    fn fill(&mut self, ring: &mut PairRing, slot: u8, data: &Buffer, reserve: u64) -> Result<bool, Fault> {
+    fn fill(&mut self, ring: &mut PairRing, slot: u8, data: &Buffer, is_sure: bool) -> Result<bool, Fault> {
         let within = self.produced_bytes % CELL_BYTES;
-        if within == 0 && !self.next_cell(ring, slot, reserve)? {
+        if within == 0 && !self.next_cell(ring, slot, is_sure)? {
             return Ok(false);
         }
         let cell = self.under_way.cell(self.under_way.named - 1);
@@ -165,14 +172,12 @@ impl Sending {
         Ok(true)
     }
 
-    fn next_cell(&mut self, ring: &mut PairRing, slot: u8, reserve: u64) -> Result<bool, Fault> {
+    fn next_cell(&mut self, ring: &mut PairRing, slot: u8, is_sure: bool) -> Result<bool, Fault> {
         if self.under_way.named - self.under_way.collected == CELLS_UNDER_WAY {
             return Ok(false);
         }
-        if ring.own_cells() <= reserve {
-            ring.reap();
-        }
-        let Some(cell) = ring.take(reserve).map_err(short_of_memory)? else { return Ok(false) };
+        let Some(cell) = ring.take(is_sure).map_err(short_of_memory)? else { return Ok(false) };
+        self.unsure += u64::from(!is_sure);
         self.under_way.cells[(self.under_way.named % CELLS_UNDER_WAY) as usize] = cell;
         ring.sending_slot(slot).ok_or_else(garbage)?.name_cell(self.under_way.named, cell);
         self.under_way.named += 1;
@@ -193,6 +198,7 @@ impl Sending {
 
     /// Ends it, complete or not.
     pub(crate) fn finish(self, ring: &mut PairRing) {
+        ring.make_sure(self.unsure);
         let Some(slot) = self.slot else { return };
         let is_given = self.total_bytes > 0 && self.is_given();
         let Some(line) = ring.sending_slot(slot) else { return };
