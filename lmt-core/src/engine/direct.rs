@@ -6,6 +6,7 @@
 //! nothing; then the operation takes the general way, which means the same.
 
 use super::Engine;
+use super::outgoing::envelope_of;
 use super::peer::{Assembly, Connection, Link, Peer, Target};
 use super::receiving::{Source, TagMatch};
 use super::requests::{PeerId, Request, RequestId, State, Status, Waiting};
@@ -180,7 +181,7 @@ impl Traffic {
             true => link.may_write(credits, key),
             false => link.inbox.has_room_for(bytes),
         };
-        let charge_bytes = Link::charge_of(bytes, cell_bytes);
+        let charge_bytes = link.charge_of(bytes, cell_bytes);
         if !may_go || !link.may_keep(charge_bytes, credits, key) || !has_room(link) {
             return None;
         }
@@ -188,7 +189,7 @@ impl Traffic {
             let envelope = Envelope { kind: kind::EAGER, aux: 0, tag };
             link.write(envelope, Payload::Bytes(data), charge_bytes).ok()?;
         } else {
-            link.write_pieces(tag, data, cell_bytes as usize)?;
+            link.write_pieces(tag, data, cell_bytes)?;
         }
         peer.eager.sent.count(bytes);
         self.eager.sent.count(bytes);
@@ -244,15 +245,15 @@ impl Traffic {
 impl Link {
     /// Writes a message in pieces for which there is room.
     #[inline]
-    fn write_pieces(&mut self, tag: u64, data: &[u8], cell_bytes: usize) -> Option<()> {
-        let (mut kind, mut left) = (kind::FIRST, data.len());
-        for piece in data.chunks(cell_bytes) {
-            left -= piece.len();
-            let aux = if kind == kind::FIRST { data.len() as u32 } else { 0 };
-            let charge_bytes = piece.len() as u64 + OVERHEAD_BYTES;
-            self.write_piece(Envelope { kind, aux, tag }, Payload::Bytes(piece), charge_bytes, left == 0)
-                .ok()?;
-            kind = kind::MORE;
+    fn write_pieces(&mut self, tag: u64, data: &[u8], cell_bytes: u64) -> Option<()> {
+        let (mut sent_bytes, total_bytes) = (0, data.len() as u64);
+        while sent_bytes < total_bytes {
+            let bytes = self.inbox.piece_bytes(sent_bytes, total_bytes, cell_bytes);
+            let (envelope, piece) = envelope_of(tag, sent_bytes, bytes, total_bytes);
+            let end_bytes = sent_bytes + bytes;
+            let part = data.get(sent_bytes as usize..end_bytes as usize)?;
+            self.write_piece(envelope, Payload::Bytes(part), bytes + OVERHEAD_BYTES, piece).ok()?;
+            sent_bytes = end_bytes;
         }
         Some(())
     }

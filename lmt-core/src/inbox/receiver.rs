@@ -1,10 +1,11 @@
 //! The receiving end of the own inbox.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::drain::{Arrival, Drain};
-use super::fast_box::{Boxes, PIECE_BYTES};
+use super::fast_box::{Body, BoxSender, Boxes};
 use super::layout::{Credit, Geometry, HEADER_WORDS, INLINE_BYTES, InboxMemory};
 use super::ring::{LINE_WORDS, Ring};
 use crate::buffer::Buffer;
@@ -38,7 +39,7 @@ pub(crate) struct Header {
 enum Place {
     Inbox(Arrival),
     /// Next in the box with this place in the list.
-    Box(usize),
+    Box(usize, Body),
 }
 
 impl InboxReceiver {
@@ -59,9 +60,16 @@ impl InboxReceiver {
 
     /// The descriptor of a fast box for this sender, which it has from now on if
     /// there may be one more. `None` when there may not, or memory is short: it
-    /// then uses the inbox.
-    pub fn open_box(&mut self, sender: u16) -> Option<OwnedFd> {
+    /// then uses the inbox, until [`InboxReceiver::close_box`].
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn open_box(&mut self, sender: u16) -> io::Result<Option<OwnedFd>> {
         self.boxes.open(sender)
+    }
+
+    pub(super) fn pair(&mut self, sender: u16, writer: &mut BoxSender, mine: bool) {
+        self.boxes.pair(sender, writer, mine);
     }
 
     /// Whether this sender has a fast box.
@@ -125,12 +133,12 @@ impl InboxReceiver {
     fn next_in_box(&mut self, at: usize) -> Option<(Place, Header)> {
         // Bounded, for a peer may write garbage as fast as this drops it.
         for _ in 0..self.memory.ring().slots() {
-            let header = self.boxes.find(at)?;
-            if header.bytes <= PIECE_BYTES {
-                return Some((Place::Box(at), header));
+            let (header, body) = self.boxes.find(at)?;
+            if !matches!(body, Body::Impossible { .. }) {
+                return Some((Place::Box(at, body), header));
             }
             self.malformed_messages += 1;
-            self.boxes.consume(at, header.bytes);
+            self.boxes.consume(at, body);
         }
         None
     }
@@ -290,7 +298,7 @@ impl Delivery<'_> {
         }
         match self.place {
             Place::Inbox(arrival) => self.inbox.memory.read_cell(self.slot(arrival), target),
-            Place::Box(at) => self.inbox.boxes.read(at, target),
+            Place::Box(at, body) => self.inbox.boxes.read(at, body, target),
         }
         bytes
     }
@@ -309,7 +317,7 @@ impl Delivery<'_> {
             Place::Inbox(arrival) => {
                 self.inbox.memory.read_cell_to(self.slot(arrival), bytes, buffer, offset)
             }
-            Place::Box(at) => self.inbox.boxes.read_to(at, bytes, buffer, offset),
+            Place::Box(at, body) => self.inbox.boxes.read_to(at, body, bytes, buffer, offset),
         }
     }
 
@@ -327,7 +335,7 @@ impl Drop for Delivery<'_> {
                 self.inbox.drain.consume(&self.inbox.memory.ring(), arrival);
                 self.inbox.boxes.inbox_had_its_turn();
             }
-            Place::Box(at) => self.inbox.boxes.consume(at, self.header.bytes),
+            Place::Box(at, body) => self.inbox.boxes.consume(at, body),
         }
     }
 }
