@@ -73,12 +73,11 @@ impl Engine {
             if !self.may_look() {
                 return None;
             }
-            let begun = match self.inbox.poll() {
-                Some(delivery) => Some(self.traffic.take_directly(delivery, wanted, into)?),
-                None => None,
-            };
-            if let Some(begun) = begun {
-                return Some(self.take_pieces(begun, into));
+            if let Some(delivery) = self.inbox.poll() {
+                return match self.traffic.take_directly(delivery, wanted, into)? {
+                    Direct::Begun(begun) => Some(self.take_pieces(begun, into)),
+                    done @ Direct::Done(_) => Some(done),
+                };
             }
             if look >= HASTY_LOOKS {
                 std::hint::spin_loop();
@@ -90,13 +89,16 @@ impl Engine {
     /// Takes the rest of a message while its sender writes it.
     #[inline]
     fn take_pieces(&mut self, mut begun: Begun, into: &mut [u8]) -> Direct {
-        for _ in 0..PIECE_LOOKS {
+        let mut looks = 0;
+        while begun.arrived_bytes < begun.total_bytes {
             let left = &mut into[begun.arrived_bytes..begun.total_bytes];
-            if left.is_empty() {
-                return Direct::Done(self.traffic.received_directly(begun));
-            }
             let Some(delivery) = self.inbox.poll() else {
-                std::hint::spin_loop();
+                looks += 1;
+                match looks {
+                    ..=HASTY_LOOKS => {}
+                    ..=PIECE_LOOKS => std::hint::spin_loop(),
+                    _ => return Direct::Begun(begun),
+                }
                 continue;
             };
             let is_next = delivery.kind() == kind::MORE
@@ -104,11 +106,12 @@ impl Engine {
                 && delivery.bytes() <= left.len();
             if !is_next {
                 std::mem::forget(delivery);
-                break;
+                return Direct::Begun(begun);
             }
             begun.arrived_bytes += self.traffic.copy_directly(delivery, left);
+            looks = 0;
         }
-        Direct::Begun(begun)
+        Direct::Done(self.traffic.received_directly(begun))
     }
 
     /// Goes on with a message that a direct receive has begun, at once after it,
@@ -199,7 +202,7 @@ impl Traffic {
     /// Receives the message, or its first piece, if it fits and is the one
     /// wanted; leaves it in the inbox otherwise.
     #[inline]
-    fn take_directly(&mut self, delivery: Delivery<'_>, wanted: Pattern, into: &mut [u8]) -> Option<Begun> {
+    fn take_directly(&mut self, delivery: Delivery<'_>, wanted: Pattern, into: &mut [u8]) -> Option<Direct> {
         let key = PeerKey::from(delivery.sender());
         let (tag, bytes) = (delivery.tag(), delivery.bytes());
         let total_bytes = match delivery.kind() {
@@ -208,17 +211,28 @@ impl Traffic {
             _ => usize::MAX,
         };
         let is_it = bytes <= total_bytes && total_bytes <= into.len() && wanted.accepts(key, tag);
-        let peer = self.peers.get(key as usize).filter(|peer| is_it && peer.bound);
-        if !peer.is_some_and(|peer| matches!(peer.connection, Connection::Up(_))) {
+        let peer = self.peers.get_mut(key as usize).filter(|peer| is_it && peer.bound);
+        let Some(Peer { connection: Connection::Up(link), eager, generation, .. }) = peer else {
             // Forgotten, it is delivered by the next poll again.
             std::mem::forget(delivery);
             return None;
+        };
+        delivery.copy_to(&mut into[..bytes]);
+        drop(delivery);
+        self.events = self.events.wrapping_add(1);
+        if link.take(bytes as u64 + OVERHEAD_BYTES) {
+            self.owing.push(key);
         }
-        let arrived_bytes = self.copy_directly(delivery, into);
-        Some(Begun { key, tag, total_bytes, arrived_bytes })
+        if bytes < total_bytes {
+            return Some(Direct::Begun(Begun { key, tag, total_bytes, arrived_bytes: bytes }));
+        }
+        eager.received.count(bytes as u64);
+        self.eager.received.count(bytes as u64);
+        let peer = PeerId { key, generation: *generation };
+        Some(Direct::Done(Status { peer, tag, bytes: bytes as u64 }))
     }
 
-    /// Takes one cell, which `into` has room for; returns its bytes.
+    /// Takes a further piece, which `into` has room for; returns its bytes.
     #[inline]
     fn copy_directly(&mut self, delivery: Delivery<'_>, into: &mut [u8]) -> usize {
         let key = PeerKey::from(delivery.sender());

@@ -11,8 +11,6 @@ use super::ring::{LINE_WORDS, Ring};
 use crate::buffer::Buffer;
 use crate::error::MemoryShort;
 
-pub(super) const INLINE_WORDS: usize = LINE_WORDS - HEADER_WORDS;
-
 /// Takes messages out of the own inbox, and out of the fast boxes beside it.
 /// For one thread at a time.
 #[derive(Debug)]
@@ -23,7 +21,7 @@ pub struct InboxReceiver {
     malformed_messages: u64,
 }
 
-/// A copy of what a line says.
+/// A copy of what a line says, but for the bytes in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     pub sender: u16,
@@ -31,7 +29,6 @@ pub(crate) struct Header {
     pub aux: u32,
     pub tag: u64,
     pub bytes: usize,
-    pub words: [u64; INLINE_WORDS],
 }
 
 /// Where a message lies.
@@ -238,7 +235,6 @@ impl Header {
             aux: (length_and_aux >> 32) as u32,
             tag: line[2].load(Ordering::Relaxed),
             bytes: length_and_aux as u32 as usize,
-            words: std::array::from_fn(|n| line[HEADER_WORDS + n].load(Ordering::Relaxed)),
         }
     }
 }
@@ -293,7 +289,7 @@ impl Delivery<'_> {
         let bytes = self.header.bytes.min(target.len());
         let target = &mut target[..bytes];
         if self.header.bytes <= INLINE_BYTES {
-            unpack(&self.header.words, target);
+            unpack(self.line(), target);
             return bytes;
         }
         match self.place {
@@ -310,7 +306,7 @@ impl Delivery<'_> {
         let bytes = self.header.bytes;
         if bytes <= INLINE_BYTES {
             let mut short = [0; INLINE_BYTES];
-            unpack(&self.header.words, &mut short);
+            unpack(self.line(), &mut short[..bytes]);
             return buffer.write_at(offset, &short[..bytes]);
         }
         match self.place {
@@ -324,6 +320,14 @@ impl Delivery<'_> {
     #[inline]
     fn slot(&self, arrival: Arrival) -> usize {
         self.inbox.memory.ring().slot(arrival.position)
+    }
+
+    #[inline]
+    fn line(&self) -> &[AtomicU64; LINE_WORDS] {
+        match self.place {
+            Place::Inbox(arrival) => &self.inbox.memory.ring().line(arrival.position).words,
+            Place::Box(at, _) => self.inbox.boxes.line(at),
+        }
     }
 }
 
@@ -340,17 +344,20 @@ impl Drop for Delivery<'_> {
     }
 }
 
-/// Lays words out as bytes, as far as `target` goes.
+/// Copies the first bytes out of a line, as many as `target` has, at most
+/// [`INLINE_BYTES`].
 #[inline]
-fn unpack(words: &[u64; INLINE_WORDS], target: &mut [u8]) {
+fn unpack(line: &[AtomicU64; LINE_WORDS], target: &mut [u8]) {
+    // Relaxed: the Acquire of the publish word orders them after the sender's
+    // stores.
+    let mut words = line[HEADER_WORDS..].iter().map(|word| word.load(Ordering::Relaxed));
     let (whole, rest) = target.as_chunks_mut::<8>();
-    let mut words = words.iter();
     for (chunk, word) in whole.iter_mut().zip(&mut words) {
         *chunk = word.to_le_bytes();
     }
-    if let Some(word) = words.next() {
-        for (byte, value) in rest.iter_mut().zip(word.to_le_bytes()) {
-            *byte = value;
-        }
+    if !rest.is_empty()
+        && let Some(word) = words.next()
+    {
+        rest.iter_mut().zip(word.to_le_bytes()).for_each(|(byte, value)| *byte = value);
     }
 }

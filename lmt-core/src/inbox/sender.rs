@@ -266,13 +266,13 @@ impl Payload<'_> {
     fn pack(&self, words: &mut [u64]) -> usize {
         let mut packer = Packer { words, bytes: 0 };
         match self {
-            Payload::Bytes(bytes) => packer.append(bytes),
+            Payload::Bytes(bytes) => return pack_one(packer.words, bytes),
             Payload::Two(first, second) => {
                 packer.append(first);
                 packer.append(second);
             }
             Payload::Part(buffer, range) => match buffer.one_slice(range.clone()) {
-                Some(bytes) => packer.append(bytes),
+                Some(bytes) => return pack_one(packer.words, bytes),
                 None => {
                     let mut gathered = [0; INLINE_BYTES];
                     let length = (self.bytes() as usize).min(INLINE_BYTES);
@@ -299,7 +299,28 @@ impl Payload<'_> {
     }
 }
 
-/// Lays bytes into words without a call of memcpy, which would take longer
+/// Lays bytes into words, as many as these have; returns how many words.
+#[inline]
+fn pack_one(words: &mut [u64], bytes: &[u8]) -> usize {
+    let (whole, rest) = bytes.as_chunks::<8>();
+    for (word, chunk) in words.iter_mut().zip(whole) {
+        *word = u64::from_le_bytes(*chunk);
+    }
+    if !rest.is_empty()
+        && let Some(word) = words.get_mut(whole.len())
+    {
+        *word = last_word(rest);
+    }
+    bytes.len().div_ceil(8)
+}
+
+/// The word of the last bytes, fewer than 8.
+#[inline]
+fn last_word(rest: &[u8]) -> u64 {
+    rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+/// Lays bytes that begin anywhere into words without a call of memcpy, which would take longer
 /// than the few bytes themselves.
 struct Packer<'a> {
     words: &'a mut [u64],
@@ -314,8 +335,7 @@ impl Packer<'_> {
             self.push(u64::from_le_bytes(*chunk), 8);
         }
         if !rest.is_empty() {
-            let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-            self.push(last, rest.len());
+            self.push(last_word(rest), rest.len());
         }
     }
 

@@ -3,16 +3,18 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::memory::{BoxMemory, CELLS, PIECE_BYTES};
 use super::pair::PairCells;
 use super::place::Part;
 use super::ring::Reader;
-use super::sender::BoxSender;
+use super::sender::{BoxSender, PART_WORD};
 use crate::buffer::Buffer;
 use crate::error::MemoryShort;
 use crate::inbox::layout::INLINE_BYTES;
 use crate::inbox::receiver::Header;
+use crate::inbox::ring::LINE_WORDS;
 
 /// Takes messages out of one box.
 #[derive(Debug)]
@@ -46,8 +48,11 @@ impl BoxReceiver {
     #[inline]
     fn body_of(&self, header: &Header) -> Body {
         let bytes = header.bytes;
-        match header.words[0] {
-            _ if bytes <= INLINE_BYTES => Body::Inline,
+        if bytes <= INLINE_BYTES {
+            return Body::Inline;
+        }
+        // Relaxed: as in `Header::copy`.
+        match self.reader.line(&self.memory.words())[PART_WORD].load(Ordering::Relaxed) {
             0 if bytes <= PIECE_BYTES => Body::Cell,
             0 => Body::Impossible { with_cell: true },
             word => match Part::from_word(word, bytes).filter(|_| self.pair.is_some()) {
@@ -236,6 +241,13 @@ impl Boxes {
         if let Some(one) = self.list.get_mut(at) {
             one.consume(body);
         }
+    }
+
+    /// The line of the message found in box `at`.
+    #[inline]
+    pub(crate) fn line(&self, at: usize) -> &[AtomicU64; LINE_WORDS] {
+        let one = &self.list[at];
+        one.reader.line(&one.memory.words())
     }
 
     /// Copies the first bytes of the message found in box `at`, which are not in

@@ -18,8 +18,8 @@ use crate::shared_memory::AttachError;
 const FIRST_PIECE_BYTES: u64 = 1024;
 const MOST_PIECE_BYTES: u64 = 4096;
 
-/// Where in a line's words, from 1 on, the part of a pair's cell is named.
-const PART_WORD: usize = HEADER_WORDS - 1;
+/// Which word of a line names the part of a pair's cell.
+pub(super) const PART_WORD: usize = HEADER_WORDS;
 
 /// Puts messages into the box that one peer made for this endpoint.
 #[derive(Debug)]
@@ -125,8 +125,8 @@ impl BoxSender {
             let memory = &pair.memory;
             let put_part = |buffer: &Buffer, range| memory.write_part_from(part, buffer, range);
             payload.write(|at, bytes| memory.write_part(part, at, bytes), put_part);
-            words[PART_WORD] = part.to_word();
-            self.writer.publish(&shared, &words[..=PART_WORD], kind, false);
+            words[PART_WORD - 1] = part.to_word();
+            self.writer.publish(&shared, &words[..PART_WORD], kind, false);
             let end = part.offset as usize + bytes;
             self.filling = (!part.is_last).then_some((part.cell, end));
             return Ok(());
@@ -138,8 +138,8 @@ impl BoxSender {
         let memory = &self.memory;
         let put_part = |buffer: &Buffer, range| memory.write_from(cell, buffer, range);
         payload.write(|at, bytes| memory.write(cell, at, bytes), put_part);
-        words[PART_WORD] = 0;
-        self.writer.publish(&shared, &words[..=PART_WORD], kind, true);
+        words[PART_WORD - 1] = 0;
+        self.writer.publish(&shared, &words[..PART_WORD], kind, true);
         Ok(())
     }
 
