@@ -38,5 +38,5 @@ pub use copy::{
 pub use measure::{Effort, Measurement, measure, paired_ratio, probe};
 pub use routine::Routine;
 pub use short::SHORT_MOST_BYTES;
-pub use take_over::copy_taking_over;
+pub use take_over::{copy_by_vectors, copy_taking_over};
 pub use text::{Plan, TextError};

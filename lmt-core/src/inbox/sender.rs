@@ -162,7 +162,7 @@ impl InboxSender {
         }
     }
 
-    /// The longest message that goes in one piece, in bytes.
+    /// The longest message that always goes in one piece, in bytes.
     #[inline]
     pub fn most_bytes(&self) -> usize {
         if self.has_box() { PIECE_BYTES } else { self.memory.geometry().cell_bytes() }
@@ -181,7 +181,8 @@ impl InboxSender {
     }
 
     /// Sends one message: up to [`INLINE_BYTES`] in one cache line, up to
-    /// [`InboxSender::most_bytes`] through a cell. No allocation, no system call.
+    /// [`InboxSender::most_bytes`] through a cell, or more if
+    /// [`InboxSender::piece_bytes`] has just said so. No allocation, no system call.
     ///
     /// # Errors
     /// [`SendError::Full`] when there is no free slot, and
@@ -208,8 +209,7 @@ impl InboxSender {
         let bytes = payload.bytes();
         let most_bytes = self.most_bytes();
         let too_long = SendError::TooLong { bytes, most_bytes };
-        let may_be_longer = piece != Piece::Whole && self.has_box();
-        if bytes > most_bytes as u64 && !may_be_longer {
+        if bytes > most_bytes as u64 && !self.has_box() {
             return Err(too_long);
         }
         let bytes = bytes as usize;

@@ -1,5 +1,6 @@
 //! Models of a lease, run by loom:
 //! `RUSTFLAGS="--cfg loom" cargo test -p lmt-core --release --lib loom`.
+#![allow(unsafe_code)] // The models write and read shared cells.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;

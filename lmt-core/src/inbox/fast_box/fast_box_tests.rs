@@ -287,9 +287,16 @@ fn messages_of_every_length_go_to_and_fro_through_cells_that_change_their_owner(
 #[test]
 fn the_pieces_of_a_message_grow_and_the_last_names_its_cell() {
     let mut pair = Pair::new();
-    assert_eq!(pair.send(0, &pattern(16 << 10)), [1024, 1024, 2048, 4096, 4096, 4096]);
-    assert_eq!(pair.send(1, &pattern(4096 + INLINE_BYTES)), [1024, 1024, 2048 + INLINE_BYTES as u64]);
-    assert_eq!(pair.send(1, &pattern(PIECE_BYTES)), [PIECE_BYTES as u64]);
+    for (from, bytes, pieces) in [
+        (0, 32 << 10, &[4096, 4096, 8192, 8192, 8192][..]),
+        (0, 4096 + INLINE_BYTES, &[4096 + INLINE_BYTES as u64]),
+        (1, 4096 + INLINE_BYTES + 1, &[4096, INLINE_BYTES as u64 + 1]),
+        (1, 4096, &[4096]),
+        (0, PIECE_BYTES, &[PIECE_BYTES as u64]),
+    ] {
+        assert_eq!(pair.send(from, &pattern(bytes)), pieces);
+        assert_eq!(pair.receive(1 - from, bytes), pattern(bytes));
+    }
 }
 
 /// Who only receives has all cells in the end, and the sender goes on without.
@@ -305,7 +312,7 @@ fn one_way_traffic_goes_on_without_cells_and_finds_them_again() {
     assert_eq!(without[0], PIECE_BYTES as u64, "no cell is left");
     assert_eq!(pair.receive(1, data.len()), data);
     for from in [1, 0] {
-        assert_eq!(pair.send(from, &data)[0], 1024, "a cell came back with a message");
+        assert_eq!(pair.send(from, &data)[0], 4096, "a cell came back with a message");
         assert_eq!(pair.receive(1 - from, data.len()), data);
     }
 }

@@ -151,12 +151,16 @@ impl BoxMemory {
         // SAFETY: `at` is at most the bytes that are valid from `first` on.
         let target = unsafe { first.add(at) };
         // SAFETY: as in `write`; the peer does not touch a cell of this process.
-        unsafe { lmt_copy::copy_toward(target, bytes.as_ptr(), length, Distance::Peer) };
+        unsafe { lmt_copy::copy_by_vectors(target, bytes.as_ptr(), length) };
     }
 
     /// The same from a buffer's bytes `range`.
     #[inline]
     pub(super) fn write_part_from(&self, part: Part, buffer: &Buffer, range: Range<u64>) {
+        if let Some(bytes) = buffer.one_slice(range.clone()) {
+            self.write_part(part, 0, bytes);
+            return;
+        }
         let (first, room) = self.part(part);
         let length = range.end.saturating_sub(range.start).min(room as u64) as usize;
         // SAFETY: `first` has `room` writable bytes, at least `length`.
