@@ -96,13 +96,13 @@ impl InboxReceiver {
     /// order they were sent. It takes the same time for any number of peers: one
     /// look at the inbox, one at the fast box from which the last message came,
     /// and one at another, each in its turn.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub fn poll(&mut self) -> Option<Delivery<'_>> {
         let (place, header) = self.next_message()?;
         Some(Delivery { inbox: self, place, header })
     }
 
-    #[inline]
+    #[inline(always)] // The path of a short message.
     fn next_message(&mut self) -> Option<(Place, Header)> {
         if self.boxes.is_inbox_due()
             && let Some(found) = self.next_in_inbox()
@@ -126,22 +126,37 @@ impl InboxReceiver {
 
     /// The next message of a box that has one; none when all that is there is
     /// impossible.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     fn next_in_box(&mut self, at: usize) -> Option<(Place, Header)> {
+        let (header, body) = self.boxes.find(at)?;
+        if matches!(body, Body::Impossible { .. }) {
+            return self.next_behind_garbage(at, body);
+        }
+        Some((Place::Box(at, body), header))
+    }
+
+    /// The same where the first message is impossible.
+    #[cold]
+    fn next_behind_garbage(&mut self, at: usize, mut body: Body) -> Option<(Place, Header)> {
         // Bounded, for a peer may write garbage as fast as this drops it.
         for _ in 0..self.memory.ring().slots() {
-            let (header, body) = self.boxes.find(at)?;
+            self.malformed_messages += 1;
+            self.boxes.consume(at, body);
+            let (header, next) = self.boxes.find(at)?;
+            body = next;
             if !matches!(body, Body::Impossible { .. }) {
                 return Some((Place::Box(at, body), header));
             }
-            self.malformed_messages += 1;
-            self.boxes.consume(at, body);
         }
         None
     }
 
-    #[inline]
+    #[inline(always)] // The path of a short message.
     fn next_in_inbox(&mut self) -> Option<(Place, Header)> {
+        if self.drain.is_empty(&self.memory.ring()) { None } else { self.take_from_inbox() }
+    }
+
+    fn take_from_inbox(&mut self) -> Option<(Place, Header)> {
         let ring = self.memory.ring();
         // Bounded, for a peer may write garbage as fast as this drops it.
         for _ in 0..ring.slots() {
@@ -284,7 +299,7 @@ impl Delivery<'_> {
 
     /// Copies as many bytes as there are and fit; returns how many. The sender
     /// can still change a cell while it is copied: check the copy, not the cell.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub fn copy_to(&self, target: &mut [u8]) -> usize {
         let bytes = self.header.bytes.min(target.len());
         let target = &mut target[..bytes];
@@ -292,11 +307,15 @@ impl Delivery<'_> {
             unpack(self.line(), target);
             return bytes;
         }
+        self.copy_from_cell(target)
+    }
+
+    fn copy_from_cell(&self, target: &mut [u8]) -> usize {
         match self.place {
             Place::Inbox(arrival) => self.inbox.memory.read_cell(self.slot(arrival), target),
             Place::Box(at, body) => self.inbox.boxes.read(at, body, target),
         }
-        bytes
+        target.len()
     }
 
     /// Copies the message to `buffer` from its byte `offset` on; returns how
@@ -332,7 +351,7 @@ impl Delivery<'_> {
 }
 
 impl Drop for Delivery<'_> {
-    #[inline]
+    #[inline(always)] // The path of a short message.
     fn drop(&mut self) {
         match self.place {
             Place::Inbox(arrival) => {

@@ -262,6 +262,43 @@ fn the_pieces_of_a_message_grow_and_the_last_names_its_cell() {
     }
 }
 
+/// Packets of the rendezvous go ahead of a message that waits for room.
+#[test]
+fn a_message_between_the_pieces_of_another_has_a_cell_of_its_own() {
+    let mut pair = Pair::new();
+    let (data, between) = (pattern(10_000), pattern(150));
+    for from in [0, 1, 0, 1] {
+        let mut sent = 0;
+        for piece in [Piece::First, Piece::Next, Piece::Last] {
+            let sender = &mut pair.senders[from];
+            let bytes = sender.piece_bytes(sent, 10_000, PIECE_BYTES as u64) as usize;
+            let part = &data[sent as usize..sent as usize + bytes];
+            let _ = sender.send_piece(Envelope::default(), Payload::Bytes(part), piece).unwrap();
+            let _ = sender.send(Envelope::default(), Payload::Bytes(&between)).unwrap();
+            sent += bytes as u64;
+        }
+        assert_eq!(sent, 10_000);
+        let (mut got, mut others) = (Vec::new(), 0);
+        for _ in 0..6 {
+            let message = pair.receivers[1 - from].poll().expect("what was sent");
+            let mut bytes = vec![0; message.bytes()];
+            message.copy_to(&mut bytes);
+            if bytes == between { others += 1 } else { got.extend(bytes) }
+        }
+        assert_eq!((got == data, others), (true, 3));
+    }
+    // No cell is lost.
+    for from in [0, 1] {
+        let has_cell = |pair: &Pair| pair.senders[from].piece_bytes(0, 10_000, PIECE_BYTES as u64) == 4096;
+        let mut cells = 0;
+        while has_cell(&pair) {
+            send(&mut pair.senders[from], 0, &between).unwrap();
+            cells += 1;
+        }
+        assert_eq!(cells, PAIR_CELLS / 2);
+    }
+}
+
 /// Who only receives has all cells in the end, and the sender goes on without.
 #[test]
 fn one_way_traffic_goes_on_without_cells_and_finds_them_again() {

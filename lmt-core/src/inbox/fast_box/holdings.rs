@@ -19,6 +19,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) const PAIR_CELLS: u32 = 64;
 
 /// The lower half of the cells, with which the owner of their memory begins.
+#[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
 pub(crate) const LOWER_HALF: u64 = (1 << (PAIR_CELLS / 2)) - 1;
 
 /// One process's cells. Used by one thread at a time: the atomic makes it
@@ -38,6 +39,7 @@ impl Holdings {
     /// came last is the one that goes next where messages take turns, and few
     /// cells are used where few are under way.
     #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
     pub(crate) fn next(&self) -> Option<u8> {
         // Relaxed, here and below: one thread at a time, and what orders two
         // threads orders their uses of the endpoint.

@@ -63,7 +63,7 @@ impl BoxReceiver {
     }
 
     /// Ends the message that was found.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     fn consume(&mut self, body: Body) {
         let with_cell = matches!(body, Body::Cell | Body::Impossible { with_cell: true });
         self.reader.consume(&self.memory.words(), with_cell);
@@ -220,7 +220,7 @@ impl Boxes {
     }
 
     /// The next message of box number `at`, and where its bytes are.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub(crate) fn find(&self, at: usize) -> Option<(Header, Body)> {
         let one = self.list.get(at)?;
         let header = one.find()?;
@@ -228,7 +228,7 @@ impl Boxes {
     }
 
     /// Ends the message that was found in box number `at`.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub(crate) fn consume(&mut self, at: usize, body: Body) {
         self.in_a_row = if self.in_a_row >= IN_A_ROW { 0 } else { self.in_a_row + 1 };
         if at == self.hot {

@@ -128,7 +128,10 @@ impl BoxSender {
             words[PART_WORD - 1] = part.to_word();
             self.writer.publish(&shared, &words[..PART_WORD], kind, false);
             let end = part.offset as usize + bytes;
-            self.filling = (!part.is_last).then_some((part.cell, end));
+            // A whole message may go between the pieces of another.
+            if piece != Piece::Whole {
+                self.filling = (!part.is_last).then_some((part.cell, end));
+            }
             return Ok(());
         }
         if bytes > PIECE_BYTES {
