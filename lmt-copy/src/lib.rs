@@ -26,6 +26,7 @@ mod copy;
 mod measure;
 mod routine;
 mod short;
+mod string;
 mod text;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86;
@@ -37,4 +38,5 @@ pub use copy::{
 pub use measure::{Effort, Measurement, measure, paired_ratio, probe};
 pub use routine::Routine;
 pub use short::SHORT_MOST_BYTES;
+pub use string::{copy_string, is_string_fast};
 pub use text::{Plan, TextError};

@@ -119,6 +119,11 @@ impl Mapping {
     }
 }
 
+/// From here on a copy is done at once, by the string instruction where both
+/// sides stand alike: it brings no line here just to overwrite all of it, which
+/// is most of what a long message costs that is in no cache.
+const STRING_BYTES: usize = 16 << 10;
+
 /// Copies block by block; before each, `ahead` is told where the next begins in
 /// the source and how long it is.
 ///
@@ -126,6 +131,11 @@ impl Mapping {
 /// As for [`std::ptr::copy_nonoverlapping`].
 #[inline]
 unsafe fn copy_blocks(target: *mut u8, source: *const u8, bytes: usize, ahead: impl Fn(*const u8, usize)) {
+    if bytes >= STRING_BYTES && lmt_copy::is_string_fast(target, source) {
+        // SAFETY: the caller's promise.
+        unsafe { lmt_copy::copy_string(target, source, bytes) };
+        return;
+    }
     ahead(source, bytes.min(BLOCK_BYTES));
     let mut done = 0;
     while done < bytes {
