@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use lmt_core::config::{Config, KEYS};
+use lmt_core::selection::WayName;
 use lmt_selector::config::{all_keys, check_file, document, parse_file};
 use lmt_selector::configuration::SelectionSettings;
 use lmt_selector::rules::{Authority, Take};
@@ -74,7 +75,7 @@ fn the_ready_files_are_right_and_say_what_they_are() {
 }
 
 /// default.toml sets every key of [endpoint] and [selection], to what the code
-/// has, and its rule is the order of the list of mechanisms.
+/// has, and its rules name every mechanism, the last one in the order of the list.
 #[test]
 fn the_default_file_is_what_the_code_has() {
     let known = lmt::configuration::sources().known;
@@ -94,8 +95,18 @@ fn the_default_file_is_what_the_code_has() {
     let last = parsed.layer.rules.last().unwrap();
     assert!(last.above.is_none() && last.up_to.is_none(), "the last rule fits everything");
     let Take::Ways(ways) = &last.take else { panic!("{last:?}") };
-    let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();
-    assert_eq!(ways, lmt::mechanism_names());
+    let mechanisms = |ways: &[WayName]| -> Vec<String> {
+        let whole = ways.iter().filter(|way| way.model.is_none());
+        whole.map(ToString::to_string).collect()
+    };
+    assert_eq!(mechanisms(ways), lmt::mechanism_names());
+    for rule in &parsed.layer.rules {
+        let Take::Ways(ways) = &rule.take else { panic!("{rule:?}") };
+        let (mut named, mut all) = (mechanisms(ways), lmt::mechanism_names());
+        named.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(named, all, "line {}", rule.line);
+    }
 }
 
 /// The defaults of mechanisms' keys are within their bounds, and every key says

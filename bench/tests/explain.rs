@@ -90,7 +90,7 @@ fn the_decision_its_rule_and_its_place_in_a_file() {
     let notes = near[2]["notes"].as_array().unwrap();
     assert!(notes.contains(&"DMAmin 1 MiB = 4 MiB of L2 / (2 x 2 cores that share it)".into()), "{notes:?}");
     let far = ask("4");
-    assert_eq!(far[1]["taken"]["by"]["mechanism"], "cma", "the rule of the shared L2 does not hold");
+    assert_eq!(far[1]["taken"]["by"]["mechanism"], "ring", "the rule of the shared L2 does not hold");
     assert_eq!(far[1]["place"], "nothing shared but the machine");
 }
 
@@ -134,7 +134,7 @@ fn a_table_has_a_line_for_each_power_of_two() {
     assert_eq!(rows.len(), 25, "{out}");
     let words = |row: &str| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(words(rows[0])[..3], ["1", "B", "eager"]);
-    assert_eq!(words(rows[24])[..3], ["16", "MiB", "cma:get"]);
+    assert_eq!(words(rows[24])[..3], ["16", "MiB", "cma:both"]);
     assert!(rows[24].contains("default.toml:"), "{out}");
 }
 
@@ -225,7 +225,7 @@ fn the_worked_example_is_true() {
         ("8KiB", "1", "0", "eager", Some(1)),
         ("8KiB", "4", "0", "eager", Some(1)),
         ("1MiB", "1", "0", "shm:cooperative", Some(5)),
-        ("1MiB", "4", "0", "cma:get", None),
+        ("1MiB", "4", "0", "ring:stream", None),
         ("4MiB", "1", "0", "ioat-knem:get", Some(11)),
         ("4MiB", "4", "0", "ioat-knem:get", Some(11)),
         ("4MiB", "4", "4", "ioat-knem:put", Some(11)),

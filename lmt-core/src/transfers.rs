@@ -15,8 +15,8 @@ use crate::identity::EndpointId;
 use crate::mechanism::{Model, Role, SharedEnds, Step, Unavailable};
 use crate::mechanisms::{Handle, Mechanisms};
 use crate::rendezvous::{
-    Action, Candidates, Cts, Done, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId, Received,
-    Rts, SendId, TransferError, TransferKey,
+    Action, Candidates, Cts, Demote, Done, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId,
+    Received, Rts, SendId, TransferError, TransferKey,
 };
 use crate::shared_buffer::is_shared;
 use receivers::SharedReceivers;
@@ -191,9 +191,9 @@ impl Transfers {
     /// [`ProtocolError`]: the packet makes no sense; it was ignored.
     pub fn packet(&mut self, peer: PeerKey, packet: Packet) -> Result<Incoming, ProtocolError> {
         match packet {
-            Packet::Done(Done { to: TransferKey::Send(_), shared, .. }) | Packet::Cts(Cts { shared, .. }) => {
-                self.receivers.learn(peer, shared);
-            }
+            Packet::Done(Done { to: TransferKey::Send(_), shared, .. })
+            | Packet::Cts(Cts { shared, .. })
+            | Packet::Demote(Demote { shared, .. }) => self.receivers.learn(peer, shared),
             _ => {}
         }
         let incoming = self.machine.packet(peer, packet)?;

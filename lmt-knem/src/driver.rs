@@ -64,6 +64,15 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
         false
     }
 
+    /// Whether its copies are made in the call, by the core that calls, and any
+    /// part of a region may be copied: then both ends of a message can copy it.
+    fn copies_by_both_ends() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
     /// Who this is in the cookies of its regions.
     fn owner(&self) -> EndpointId;
 

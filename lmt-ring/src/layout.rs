@@ -74,12 +74,17 @@ impl Layout {
         (ring as u64 * self.ring_bytes(), SLOTS_BYTES)
     }
 
+    /// Where the cells of ring `ring` are.
+    pub(crate) const fn cells(self, ring: u32) -> std::ops::Range<u64> {
+        self.slots(ring).0 + SLOTS_BYTES..self.slots(ring + 1).0
+    }
+
     pub(crate) const fn slot_offset(self, ring: u32, way: Way, slot: u8) -> u64 {
         self.slots(ring).0 + (way as u64 * SLOTS as u64 + slot as u64) * SLOT_BYTES
     }
 
     pub(crate) const fn cell_offset(self, ring: u32, cell: u8) -> u64 {
-        self.slots(ring).0 + SLOTS_BYTES + cell as u64 * STRIDE_BYTES
+        self.cells(ring).start + cell as u64 * STRIDE_BYTES
     }
 }
 

@@ -27,7 +27,8 @@ struct Shared {
 }
 
 /// A ring of this endpoint's pool that belongs to one peer; free again, and its
-/// memory given back, when it is dropped.
+/// cells' memory given back, when it is dropped. The slots stay as they are until
+/// the next lease: the peer may still have to read there that a message is whole.
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) ring: u32,
@@ -74,9 +75,7 @@ impl Shared {
 impl Drop for Lease {
     fn drop(&mut self) {
         let layout = self.shared.layout;
-        let start = layout.slots(self.ring).0;
-        let end = layout.slots(self.ring + 1).0;
-        if let Err(errno) = give_back(&self.shared.fd, start..end) {
+        if let Err(errno) = give_back(&self.shared.fd, layout.cells(self.ring)) {
             // It stays allocated until the pool goes; nothing else changes.
             let _ = errno;
         }

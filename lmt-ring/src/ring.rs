@@ -75,7 +75,7 @@ impl PairRing {
             committed: [0; 4],
             free_slots: (0..SLOTS).rev().collect(),
             ending: Vec::with_capacity(usize::from(SLOTS)),
-            last_tag: 0,
+            last_tag: first_tag(),
             _lease: lease,
         }
     }
@@ -172,6 +172,15 @@ impl PairRing {
             }
         }
     }
+}
+
+/// Where the tags of a pair begin: who still looks into a slot that another pair
+/// has now is not to find its own message's. The kernel has no random bytes only
+/// before it has any; then tags begin at 0.
+fn first_tag() -> u64 {
+    let mut bytes = [0; 8];
+    let _none_yet = lmt_core::random::fill(&mut bytes);
+    u64::from_le_bytes(bytes) % TAGS
 }
 
 #[cfg(test)]

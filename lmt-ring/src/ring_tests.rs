@@ -1,4 +1,4 @@
-use lmt_core::buffer::Access;
+use lmt_core::buffer::{Access, Buffer};
 use lmt_core::mechanism::{Fault, Interval};
 use proptest::prelude::*;
 

@@ -16,10 +16,12 @@ const MIB: usize = 1 << 20;
 const LIMIT: Duration = Duration::from_secs(60);
 /// How long an end that is late stays away.
 const AWAY: Duration = Duration::from_millis(300);
-const NAME: &str = "cma";
+/// What both ends can copy by, of any memory and on a stock kernel.
+const MECHANISMS: [&str; 2] = ["cma", "knem-user"];
 
 /// One of two ranks.
 struct End<'g> {
+    name: &'static str,
     group: &'g Group,
     endpoint: Endpoint,
     peer: PeerId,
@@ -27,8 +29,8 @@ struct End<'g> {
 
 impl<'g> End<'g> {
     /// Connected, by both ends alone; `None` where that does not work here.
-    fn open(group: &'g Group) -> Option<Self> {
-        let way = format!("{NAME}:both");
+    fn open(name: &'static str, group: &'g Group) -> Option<Self> {
+        let way = format!("{name}:both");
         let endpoint = Endpoint::builder()
             .id(group.id().member(group.rank()))
             .mechanisms(&[&way])
@@ -39,10 +41,9 @@ impl<'g> End<'g> {
         group.barrier();
         endpoint.send(peer, 0, &[]).expect("the other is there");
         endpoint.receive(Source::Peer(peer), TagMatch::exactly(0), &mut []).expect("the other is there");
-        let standing =
-            endpoint.standings(peer).into_iter().find(|(name, _)| *name == NAME).expect("probed").1;
+        let standing = endpoint.standings(peer).into_iter().find(|(one, _)| *one == name).expect("probed").1;
         match standing.reason {
-            None => Some(Self { group, endpoint, peer }),
+            None => Some(Self { name, group, endpoint, peer }),
             Some(reason) => {
                 group.report(format!("skip: {reason}"));
                 None
@@ -66,7 +67,7 @@ impl<'g> End<'g> {
 
     fn counters(&self) -> Counters {
         let all = self.endpoint.counters(self.peer);
-        all.into_iter().find(|(name, _)| *name == NAME).expect("it is there").1
+        all.into_iter().find(|(name, _)| *name == self.name).expect("it is there").1
     }
 
     /// Neither leaves before the other is done.
@@ -77,13 +78,15 @@ impl<'g> End<'g> {
 }
 
 fn in_two_ranks(test: &str, body: impl Fn(&End<'_>)) {
-    let results = group::run(test, 2, LIMIT, |group| {
-        if let Some(end) = End::open(group) {
-            body(&end);
+    for name in MECHANISMS {
+        let results = group::run(test, 2, LIMIT, |group| {
+            if let Some(end) = End::open(name, group) {
+                body(&end);
+            }
+        });
+        if let Some(why) = results.reports.iter().flatten().find_map(|line| line.strip_prefix("skip: ")) {
+            require::skipped(name, why);
         }
-    });
-    if let Some(why) = results.reports.iter().flatten().find_map(|line| line.strip_prefix("skip: ")) {
-        require::skipped(NAME, why);
     }
 }
 
@@ -103,8 +106,7 @@ fn both_ends_copy_where_both_wait() {
             assert!(counters.bytes > 0, "the sender never helped");
         } else {
             assert_eq!(counters.bytes + counters.peer_bytes, all);
-            // Half of it on cores of their own, less where others want them too.
-            assert!(counters.peer_bytes > all / 50, "the sender hardly helped: {counters:?}");
+            assert!(counters.peer_bytes > all / 10, "the sender hardly helped: {counters:?}");
         }
     });
 }

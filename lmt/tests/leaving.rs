@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 
-use lmt::{OperationError, Source, TagMatch};
+use lmt::{Endpoint, OperationError, Source, TagMatch};
 use lmt_conformance::{group, test_name};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -68,4 +68,53 @@ fn a_peer_in_the_middle_of_a_transfer_is_not_removed() {
         }
         group.barrier();
     });
+}
+
+/// Where both ends see in memory that a message is whole, a receiver that has it
+/// may be gone before its sender looks: the message arrived all the same,
+/// whosever memory it went through.
+#[test]
+fn a_message_is_sent_when_its_receiver_left_before_the_sender_looked() {
+    for first in [0, 1] {
+        group::Test::new(test_name!(), 2).time_limit(LIMIT).run(|group| {
+            let endpoint = Endpoint::builder()
+                .id(group.id().member(group.rank()))
+                .mechanisms(&["ring"])
+                .build()
+                .expect("an endpoint");
+            let peer = endpoint.insert_peer(&group.address(1 - group.rank())).expect("there is room");
+            let data = common::pattern(1, 256 << 10);
+            let mut into = vec![0; data.len()];
+            let mut receive = |tag| {
+                let found = endpoint.receive(Source::Peer(peer), TagMatch::exactly(tag), &mut into);
+                found.expect("the peer lives");
+                assert_eq!(into, data);
+            };
+            // Who sends first has the ring in its pool.
+            for sender in [first, 1 - first] {
+                if group.rank() == sender {
+                    endpoint.send(peer, 0, &data).expect("the peer lives");
+                } else {
+                    receive(0);
+                }
+            }
+            if group.rank() == 0 {
+                endpoint.scope(|scope| {
+                    let send = scope.send(peer, 1, &data).expect("begun");
+                    // All of it stands in cells after this.
+                    for _ in 0..100 {
+                        endpoint.progress().expect("no forked child");
+                    }
+                    group.barrier();
+                    group.barrier();
+                    send.wait().expect("it was received");
+                });
+            } else {
+                group.barrier();
+                receive(1);
+                endpoint.close().expect("no forked child");
+                group.barrier();
+            }
+        });
+    }
 }

@@ -125,7 +125,7 @@ fn taken(explanation: &Explanation) -> &str {
 /// heard.
 #[test]
 fn who_is_heard() {
-    const NEEDED: [&str; 4] = ["cma", "shm", "vmsplice", "writev"];
+    const NEEDED: [&str; 4] = ["ring", "shm", "vmsplice", "writev"];
     for level in 0..5 {
         let folder = folder(test_name!()).join(level.to_string());
         let calibration = format!("lmt/calibration/{}.toml", fingerprint_of_this_machine());
@@ -154,7 +154,7 @@ fn who_is_heard() {
             }
             let paths = paths(&endpoint, group, peer, &[256 * KIB]);
             let explanation = endpoint.explain(peer, 256 << 10).expect("known");
-            let wanted = ["cma", "shm", "vmsplice", "writev", "shm"][level];
+            let wanted = ["ring", "shm", "vmsplice", "writev", "shm"][level];
             assert_eq!(taken(&explanation), wanted, "{explanation}");
             if group.rank() == 0 {
                 assert_eq!(paths, [wanted]);

@@ -48,7 +48,7 @@ impl Traffic {
             hellos: self.transfers.mechanisms().hellos(),
         };
         let (bytes, descriptors) = greeting.encode();
-        Ok(connect::Greeting { bytes, descriptors })
+        Ok(connect::Greeting { bytes, descriptors, lost_descriptors: 0 })
     }
 
     fn meet(
@@ -57,7 +57,7 @@ impl Traffic {
         greeting: connect::Greeting,
         own_inbox: &InboxReceiver,
     ) -> Result<Vec<u8>, String> {
-        let greeting = Greeting::decode(&greeting.bytes, greeting.descriptors).map_err(|e| e.to_string())?;
+        let greeting = Greeting::decode(greeting).map_err(|e| e.to_string())?;
         let key = *self.by_id.get(&facts.id).ok_or("it has not been greeted")?;
         let mut inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
         if let Some(fast_box) = greeting.fast_box {

@@ -40,5 +40,7 @@ pub use {
 #[path = "loom_tests.rs"]
 mod loom_tests;
 #[cfg(all(test, not(loom)))]
+mod test_support;
+#[cfg(all(test, not(loom)))]
 #[path = "inbox_tests.rs"]
 mod tests;

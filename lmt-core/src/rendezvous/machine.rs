@@ -82,7 +82,8 @@ pub(super) struct Side {
     pub(super) interval: Interval,
     /// How much of it this end has moved, from the front.
     pub(super) moved_bytes: u64,
-    /// Set while `Prepare` is unanswered: how to end once it is.
+    /// Set while `Prepare` is unanswered, and for a send that leaves because its
+    /// receiver is dead: how to end once it is answered.
     pub(super) doom: Option<TransferError>,
     /// The failure for which a Both transfer is left: errno, and whether for good.
     pub(super) leaving_for: Option<(i32, bool)>,
@@ -340,9 +341,11 @@ impl Machine {
         if side.phase != Phase::Leaving {
             return;
         }
+        let doom = side.doom.take();
         match (key, side.leaving_for.take()) {
             (TransferKey::Receive(id), _) => self.has_received(id, both_know),
             (TransferKey::Send(id), _) if both_know => self.end_send(id, Ok(())),
+            (TransferKey::Send(id), _) if doom.is_some() => self.end_send(id, doom.map_or(Ok(()), Err)),
             (TransferKey::Send(id), Some((errno, for_good))) => self.fail(id, errno, for_good),
             (TransferKey::Send(_), None) => self.enter(key, Phase::Drained),
         }
@@ -383,7 +386,8 @@ impl Machine {
     }
 
     /// Ends every transfer with a peer that has died. No packet for it or from
-    /// it may follow.
+    /// it may follow. A send whose end its receiver has left in shared memory, for
+    /// this side to see, has gone well.
     pub fn peer_dead(&mut self, peer: PeerKey) {
         for index in 0..self.sends.slots() {
             if let Some(id) = self.sends.id_at(index) {
@@ -398,7 +402,11 @@ impl Machine {
     }
 
     fn end_if_with(&mut self, peer: PeerKey, key: TransferKey) {
-        if self.side(key).is_some_and(|side| side.peer == peer) {
+        let Some(side) = self.side_mut(key).filter(|side| side.peer == peer) else { return };
+        if side.role == Role::Sender && side.model.is_left() && side.phase == Phase::Active {
+            side.doom = Some(TransferError::PeerDead);
+            self.leave(key);
+        } else {
             self.end(key, TransferError::PeerDead);
         }
     }

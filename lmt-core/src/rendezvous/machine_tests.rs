@@ -294,8 +294,15 @@ fn a_dishonest_peer_changes_nothing() {
     assert_eq!(two.a.packet(B, Packet::Cts(cts)), out_of_place(id, "CTS"), "said twice");
     let done = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0, shared: false });
     assert_eq!(two.a.packet(B, done), out_of_place(id, "DONE"), "this side writes");
-    let demote =
-        Demote { send_id, receive_id, attempt: 0, remaining: Interval::default(), errno: 0, for_good: false };
+    let demote = Demote {
+        send_id,
+        receive_id,
+        attempt: 0,
+        remaining: Interval::default(),
+        errno: 0,
+        for_good: false,
+        shared: false,
+    };
     for remaining in [(0, 81), (40, 40), (50, 40)] {
         let remaining = Interval { start: remaining.0, end: remaining.1 };
         let refused = two.a.packet(B, Packet::Demote(Demote { remaining, ..demote }));
@@ -513,4 +520,19 @@ fn a_stream_that_has_given_all_leaves_before_a_sleep_and_hears_of_the_end() {
     assert_eq!(done, [Packet::Done(Done { to: key, attempt: 0, shared: false })]);
     hand(&mut two.a, B, &done);
     assert!(run(&mut two.a).1.contains(&Action::CompleteSend { id: two.send, result: Ok(()) }));
+}
+
+#[test]
+fn a_send_whose_receiver_is_gone_looks_whether_it_had_all() {
+    for (both_know, expected) in [(true, Ok(())), (false, Err(TransferError::PeerDead))] {
+        let (mut two, _, _) = begun(&[Model::Stream], 100, 100);
+        step(&mut two.a, 100, false);
+        two.a.peer_dead(B);
+        let key = TransferKey::Send(two.send);
+        assert_eq!(two.a.pop_action(), Some(Action::Leave { key }));
+        two.a.left(key, both_know);
+        let complete = Action::CompleteSend { id: two.send, result: expected };
+        assert_eq!(run(&mut two.a), (vec![], vec![Action::Finish { key }, complete]));
+        assert_eq!((two.a.transfers(), two.a.active()), (0, 0));
+    }
 }

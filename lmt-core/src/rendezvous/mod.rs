@@ -53,5 +53,5 @@ mod types;
 
 pub use crate::identity::PeerKey;
 pub use machine::Machine;
-pub use packet::{Cts, Done, MechanismTag, Packet, ReceiveId, Rts, SendId, TransferKey};
+pub use packet::{Cts, Demote, Done, MechanismTag, Packet, ReceiveId, Rts, SendId, TransferKey};
 pub use types::{Action, Candidates, Choice, Incoming, ProtocolError, Received, TransferError};

@@ -119,6 +119,8 @@ pub struct Demote {
     pub errno: i32,
     /// Whether the receiver found the mechanism to be of no more use at all.
     pub for_good: bool,
+    /// Whether the receiver's buffer is in shared memory.
+    pub shared: bool,
 }
 
 /// "My side has failed": sender to receiver, which answers with DEMOTE, or
@@ -228,7 +230,8 @@ pub enum WireError {
 struct Head {
     kind: u8,
     attempt: u8,
-    /// The packet's one yes or no: which side, for good, cancelled.
+    /// The packet's one yes or no: which side, for good, cancelled. In DEMOTE
+    /// with [`FLAG_SHARED`] beside it.
     flag: u8,
     cookie_bytes: u8,
 }
@@ -285,6 +288,8 @@ const RTS: u8 = 1;
 const CTS: u8 = 2;
 const DONE: u8 = 3;
 const DEMOTE: u8 = 4;
+/// Of DEMOTE: the receiver's buffer is in shared memory.
+const FLAG_SHARED: u8 = 2;
 const FAIL: u8 = 5;
 const RETRY: u8 = 6;
 const GIVE_UP: u8 = 7;
@@ -316,7 +321,8 @@ impl Packet {
             Body::Offer(body) => body.as_bytes(),
         };
         let cookie = cookie.map_or(&[][..], Cookie::as_bytes);
-        let head = Head { kind, attempt, flag: flag.into(), cookie_bytes: cookie.len() as u8 };
+        let shared = if matches!(self, Self::Demote(Demote { shared: true, .. })) { FLAG_SHARED } else { 0 };
+        let head = Head { kind, attempt, flag: u8::from(flag) | shared, cookie_bytes: cookie.len() as u8 };
         let (body_at, cookie_at) = (HEAD_BYTES, HEAD_BYTES + body.len());
         let end = cookie_at + cookie.len();
         let out = &mut out[..end];
@@ -405,7 +411,7 @@ impl Packet {
             _ => return Err(WireError::Kind(kind)),
         };
         let field = |field, value: u8| WireError::Field { kind, field, value: value.into() };
-        if head.flag > 1 {
+        if head.flag > 1 && !(kind == DEMOTE && head.flag <= 1 | FLAG_SHARED) {
             return Err(field("flag", head.flag));
         }
         if head.cookie_bytes as usize > if with_cookie { Cookie::MAX_BYTES } else { 0 } {
@@ -473,8 +479,8 @@ fn reply(head: Head, body: ReplyBody, cookie: Cookie) -> Packet {
         let shared = body.errno.get() != 0;
         return Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared, cookie });
     }
-    let (errno, for_good) = (body.errno.get(), head.flag == 1);
-    Packet::Demote(Demote { send_id, receive_id, attempt, remaining: interval, errno, for_good })
+    let (errno, for_good, shared) = (body.errno.get(), head.flag & 1 == 1, head.flag & FLAG_SHARED != 0);
+    Packet::Demote(Demote { send_id, receive_id, attempt, remaining: interval, errno, for_good, shared })
 }
 
 fn short(head: Head, body: ShortBody) -> Packet {

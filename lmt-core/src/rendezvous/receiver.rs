@@ -176,9 +176,9 @@ impl Machine {
         let Some(inbound) = self.receives.get(id.0) else { return };
         let side = &inbound.side;
         let (peer, attempt, remaining) = (side.peer, side.attempt, side.interval);
-        let (send_id, receive_id) = (inbound.send_id, id);
-        let packet = Packet::Demote(Demote { send_id, receive_id, attempt, remaining, errno, for_good });
-        self.actions.push_back(Action::Send { peer, packet });
+        let Inbound { send_id, shared, .. } = *inbound;
+        let demote = Demote { send_id, receive_id: id, attempt, remaining, errno, for_good, shared };
+        self.actions.push_back(Action::Send { peer, packet: Packet::Demote(demote) });
     }
 
     pub(super) fn on_retry(&mut self, peer: PeerKey, retry: &Retry) -> Result<(), ProtocolError> {

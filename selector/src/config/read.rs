@@ -73,8 +73,14 @@ pub fn parse_file(
     authority: Authority,
     known: &Known,
 ) -> Result<Parsed, Vec<Problem>> {
-    let mut reader =
-        Reader { path, source: Arc::from(text), known, problems: Vec::new(), places: Places::default() };
+    let mut reader = Reader {
+        path,
+        authority,
+        source: Arc::from(text),
+        known,
+        problems: Vec::new(),
+        places: Places::default(),
+    };
     let (root, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         syntax(&mut reader, error);

@@ -14,7 +14,7 @@ use super::known::Known;
 use super::problem::{Mark, Problem, line_and_column};
 use super::value::{Wrong, type_of};
 use crate::nearest::nearest;
-use crate::rules::Bound;
+use crate::rules::{Authority, Bound};
 use crate::size;
 
 /// A key and its value, each with its place.
@@ -23,6 +23,7 @@ pub(super) type Field<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<
 /// A file that is being read.
 pub(super) struct Reader<'f> {
     pub path: &'f Path,
+    pub authority: Authority,
     pub source: Arc<str>,
     pub known: &'f Known,
     pub problems: Vec<Problem>,
@@ -165,7 +166,10 @@ impl Reader<'_> {
     }
 
     /// The way of this name, if a mechanism that is known has it.
+    /// The built-in rules may name ways that a program's own mechanism of the
+    /// same name does not have.
     pub fn way(&mut self, span: Range<usize>, text: &str) -> Option<WayName> {
+        let way = if self.authority == Authority::Default { way_of_mechanism } else { way };
         match way(self.known, text) {
             Ok(way) => Some(way),
             Err(wrong) => {
@@ -184,8 +188,8 @@ pub(super) fn meant(word: &str, known: &[&str], rule: &str) -> String {
     }
 }
 
-/// A way by its name, checked against the mechanisms that there are.
-pub(super) fn way(known: &Known, text: &str) -> Result<WayName, Wrong> {
+/// A way by its name, whose mechanism is one that there is.
+fn way_of_mechanism(known: &Known, text: &str) -> Result<WayName, Wrong> {
     let names = known.names();
     let way: WayName = text.parse().map_err(|_| {
         let models = Model::ALL.map(Model::name).join(", ");
@@ -198,6 +202,12 @@ pub(super) fn way(known: &Known, text: &str) -> Result<WayName, Wrong> {
         };
         return Err(Wrong::new("is no mechanism", help));
     }
+    Ok(way)
+}
+
+/// A way by its name, checked against the mechanisms that there are.
+pub(super) fn way(known: &Known, text: &str) -> Result<WayName, Wrong> {
+    let way = way_of_mechanism(known, text)?;
     if let Some(model) = way.model
         && !known.meant(&way.name).any(|facts| facts.models.contains(&model))
     {

@@ -1,7 +1,7 @@
 use std::os::fd::OwnedFd;
 
 use super::PIECE_BYTES;
-use crate::buffer::{Access, Buffer, Segment};
+use crate::inbox::test_support::{pass_by_every_way, pattern};
 use crate::inbox::{Envelope, Geometry, INLINE_BYTES, InboxReceiver, InboxSender, Payload, SendError};
 use crate::shared_memory::{AttachError, SharedMemory};
 
@@ -23,50 +23,13 @@ fn send(sender: &mut InboxSender, tag: u64, data: &[u8]) -> Result<(), SendError
     sender.send(Envelope { kind: 1, aux: 9, tag }, Payload::Bytes(data)).map(|_| ())
 }
 
-fn pattern(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|n| (n * 7 + bytes) as u8).collect()
-}
-
 #[test]
 fn every_length_arrives_whole_by_every_way() {
     let (mut receiver, fd) = inbox(1);
     let mut sender = join(&mut receiver, &fd, 3);
     assert_eq!(sender.most_bytes(), PIECE_BYTES);
     for bytes in (0..=300).chain(PIECE_BYTES - 65..=PIECE_BYTES) {
-        let data = pattern(bytes);
-        let cut = bytes / 3;
-        let halves = [Segment::of(&data[..cut]), Segment::of(&data[cut..])];
-        // SAFETY: `data` outlives the buffer and is not written.
-        #[allow(unsafe_code)]
-        let split = unsafe { Buffer::new(&halves, Access::Read) }.unwrap();
-        let ways = [
-            Payload::Bytes(&data),
-            Payload::Two(&data[..cut], &data[cut..]),
-            Payload::Part(&split, 0..bytes as u64),
-        ];
-        for (kind, payload) in ways.into_iter().enumerate() {
-            let envelope = Envelope { kind: kind as u8, aux: bytes as u32 + 5, tag: u64::MAX - bytes as u64 };
-            let _ = sender.send(envelope, payload).unwrap();
-            let message = receiver.poll().expect("what was sent");
-            assert_eq!((message.sender(), message.bytes()), (3, bytes));
-            assert_eq!(
-                (message.kind(), message.aux(), message.tag()),
-                (envelope.kind, envelope.aux, envelope.tag)
-            );
-            let mut got = vec![0xAA; bytes + 4];
-            assert_eq!(message.copy_to(&mut got), bytes);
-            assert_eq!(&got[..bytes], data);
-            assert_eq!(got[bytes..], [0xAA; 4], "written past the message");
-            let mut target = vec![0xAA; bytes + 4];
-            let segments = [Segment::of_mut(&mut target)];
-            // SAFETY: `target` is read again only after the buffer's last use.
-            #[allow(unsafe_code)]
-            let mut buffer = unsafe { Buffer::new(&segments, Access::Write) }.unwrap();
-            assert_eq!(message.copy_to_buffer(&mut buffer, 2), bytes);
-            assert_eq!(&target[2..2 + bytes], data);
-            assert_eq!((target[1], target[bytes + 2]), (0xAA, 0xAA));
-        }
-        assert!(receiver.poll().is_none());
+        pass_by_every_way(&mut sender, &mut receiver, 3, bytes);
     }
     let too_long = send(&mut sender, 0, &[0; PIECE_BYTES + 1]);
     let (bytes, most_bytes) = (PIECE_BYTES as u64 + 1, PIECE_BYTES);
