@@ -93,7 +93,10 @@ fn the_default_file_is_what_the_code_has() {
     let section = all_keys(&known).into_iter().find(|section| section.title == "[selection]").unwrap();
     assert_eq!(section.keys.len(), 2, "a new key of [selection] belongs into default.toml and this test");
     let last = parsed.layer.rules.last().unwrap();
-    assert!(last.above.is_none() && last.up_to.is_none(), "the last rule fits everything");
+    let ends = parsed.layer.rules.iter().map(|rule| rule.up_to);
+    let begins = parsed.layer.rules.iter().skip(1).map(|rule| rule.above).chain([None]);
+    assert!(ends.eq(begins), "each rule begins where the one before ends, and the last fits all else");
+    assert_eq!(parsed.layer.rules[0].above, None);
     let Take::Ways(ways) = &last.take else { panic!("{last:?}") };
     let mechanisms = |ways: &[WayName]| -> Vec<String> {
         let whole = ways.iter().filter(|way| way.model.is_none());

@@ -9,10 +9,10 @@ pub fn register_all(mechanisms: &mut Mechanisms) {
     mechanisms.register(lmt_cma::Cma::new());
     mechanisms.register(lmt_knem::KnemIoctl::new());
     mechanisms.register(lmt_knem::KnemUser::new());
-    mechanisms.register(lmt_ring::Ring::default());
     if let Ok(shm) = lmt_shm::Shm::new(lmt_shm::Config::default()) {
         mechanisms.register(shm);
     }
+    mechanisms.register(lmt_ring::Ring::default());
     mechanisms.register(lmt_vmsplice::Vmsplice::new());
     mechanisms.register(lmt_vmsplice::Writev::new());
     mechanisms.register(lmt_ioat::IoatKnem::default());
