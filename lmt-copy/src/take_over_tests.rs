@@ -4,7 +4,7 @@ use super::{copy_by_vectors, copy_taking_over};
 
 #[test]
 fn every_byte_arrives_and_none_beside_them() {
-    let source: Vec<u8> = (0..6000u32).map(|n| (n * 31 >> 3) as u8).collect();
+    let source: Vec<u8> = (0..6000u32).map(|n| ((n * 31) >> 3) as u8).collect();
     for bytes in (0..200).chain([255, 256, 257, 1023, 1025, 4095, 4096, 4097, 5000]) {
         for start in [0, 1, 63] {
             for copy in [copy_taking_over, copy_by_vectors] {
