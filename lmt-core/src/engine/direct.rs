@@ -99,9 +99,6 @@ impl Engine {
         // Bounded however many pieces come: nothing else is looked at meanwhile.
         for _ in 0..PIECE_LOOKS {
             let left = &mut into[begun.arrived_bytes..begun.total_bytes];
-            if left.is_empty() {
-                return Direct::Done(self.traffic.received_directly(begun));
-            }
             let Some(delivery) = self.inbox.poll() else {
                 in_vain += 1;
                 if in_vain > HASTY_LOOKS {
@@ -117,6 +114,9 @@ impl Engine {
                 break;
             }
             begun.arrived_bytes += self.traffic.copy_directly(delivery, left);
+            if begun.arrived_bytes == begun.total_bytes {
+                return Direct::Done(self.traffic.received_directly(begun));
+            }
             in_vain = 0;
         }
         Direct::Begun(begun)
