@@ -24,7 +24,7 @@ const LOOKS: u32 = 1024;
 /// microsecond, the time in which an answer to a short message comes.
 const HASTY_LOOKS: u32 = 128;
 
-/// The most looks for the next piece of a message whose first has come.
+/// The most looks for the further pieces of a message whose first has come.
 const PIECE_LOOKS: u32 = 4096;
 
 /// What a direct receive has come to.
@@ -95,15 +95,14 @@ impl Engine {
     /// Takes the rest of a message while its sender writes it.
     #[inline]
     fn take_pieces(&mut self, mut begun: Begun, into: &mut [u8]) -> Direct {
-        let mut looks = 0;
-        while begun.arrived_bytes < begun.total_bytes {
+        let mut in_vain = 0;
+        // Bounded however many pieces come: nothing else is looked at meanwhile.
+        for _ in 0..PIECE_LOOKS {
             let left = &mut into[begun.arrived_bytes..begun.total_bytes];
             let Some(delivery) = self.inbox.poll() else {
-                looks += 1;
-                match looks {
-                    ..=HASTY_LOOKS => {}
-                    ..=PIECE_LOOKS => std::hint::spin_loop(),
-                    _ => return Direct::Begun(begun),
+                in_vain += 1;
+                if in_vain > HASTY_LOOKS {
+                    std::hint::spin_loop();
                 }
                 continue;
             };
@@ -112,12 +111,15 @@ impl Engine {
                 && delivery.bytes() <= left.len();
             if !is_next {
                 std::mem::forget(delivery);
-                return Direct::Begun(begun);
+                break;
             }
             begun.arrived_bytes += self.traffic.copy_directly(delivery, left);
-            looks = 0;
+            if begun.arrived_bytes == begun.total_bytes {
+                return Direct::Done(self.traffic.received_directly(begun));
+            }
+            in_vain = 0;
         }
-        Direct::Done(self.traffic.received_directly(begun))
+        Direct::Begun(begun)
     }
 
     /// Goes on with a message that a direct receive has begun, at once after it,
