@@ -1,11 +1,13 @@
 //! The Both model: the receiver copies out of the sender's region from the front,
 //! the sender into the receiver's from the back ([`lmt_core::claims`]).
 
+use std::time::Instant;
+
 use lmt_core::buffer::Buffer;
 use lmt_core::claims::{Claims, CopiedPart, Help, PeerClaims, Side};
 use lmt_core::mechanism::{Cookie, Direction, Fault, Interval, Role, Step};
 
-use crate::driver::Driver;
+use crate::driver::{DYING, Driver};
 use crate::error::KnemError;
 use crate::mechanism::{KnemTransfer, Remote, copy_some, demote, fault_of};
 use crate::types::{InlineCopy, Length};
@@ -17,6 +19,14 @@ pub(crate) struct Both {
     /// On the sender's side: what names the receiver's region, until that is
     /// looked at.
     described: Option<Cookie>,
+    /// Since when copies fail in a way in which they do where the other end dies.
+    failing_since: Option<Instant>,
+}
+
+impl Both {
+    fn new(side: Side, described: Option<Cookie>) -> Self {
+        Self { side, described, failing_since: None }
+    }
 }
 
 const NAME_BYTES: usize = size_of::<u64>();
@@ -41,7 +51,7 @@ pub(crate) fn receive(
     }
     let reception = claims.receive(peer, interval);
     let cookie = Cookie::new(&[&reception.name().to_be_bytes(), region.as_bytes()].concat());
-    (Both { side: Side::In(reception), described: None }, cookie)
+    (Both::new(Side::In(reception), None), cookie)
 }
 
 /// The sender has the receiver's cookie, which is untrusted; `None` when it is
@@ -52,7 +62,7 @@ pub(crate) fn help(claims: &Claims, by_both: bool, cookie: &Cookie, interval: In
         true => Help::new(u64::from_be_bytes(*name), interval, claims.sharing().steal_bytes),
         false => Help::none(interval),
     };
-    Some(Both { side: Side::Out(help), described: Some(Cookie::new(region)?) })
+    Some(Both::new(Side::Out(help), Some(Cookie::new(region)?)))
 }
 
 /// One step of either end.
@@ -66,7 +76,7 @@ pub(crate) fn step<D: Driver>(
     max_bytes: u64,
 ) -> Result<Step, Fault> {
     let KnemTransfer { plan, remote, under_way, both, .. } = transfer;
-    let Some(Both { side, described }) = both else {
+    let Some(Both { side, described, failing_since }) = both else {
         return Err(demote("a step was asked for before the peer's cookie was there"));
     };
     let direction = if plan.role == Role::Receiver { Direction::Get } else { Direction::Put };
@@ -92,7 +102,24 @@ pub(crate) fn step<D: Driver>(
             Ok(bytes) => CopiedPart { bytes, fault: None },
             // It is known soon whether it has died.
             Err(KnemError::OwnerDying) => CopiedPart { bytes: 0, fault: None },
+            // An honest end's region is there until both have left. A process
+            // that is killed loses it a moment before its pidfd tells.
+            Err(error)
+                if may_be_death::<D>(&error)
+                    && failing_since.get_or_insert_with(Instant::now).elapsed() < DYING =>
+            {
+                CopiedPart { bytes: 0, fault: None }
+            }
             Err(error) => CopiedPart { bytes: 0, fault: Some(fault_of(&error, peer.process())) },
         }
     })
+}
+
+/// Whether a copy fails so, too, whose region's owner is being killed.
+fn may_be_death<D: Driver>(error: &KnemError) -> bool {
+    match error {
+        KnemError::NotDeclared => true,
+        KnemError::BadMemory(_) | KnemError::CopyFailed => !D::knows_the_dying(),
+        _ => false,
+    }
 }

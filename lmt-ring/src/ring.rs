@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lmt_core::error::MemoryShort;
 
 use crate::cookie::TAGS;
-use crate::layout::{CELL_BYTES, Layout, SLOTS, Way};
+use crate::layout::{CELL_BYTES, LINE_BYTES, Layout, SLOTS, Way};
 use crate::pool::Lease;
 use crate::sender::UnderWay;
 use crate::slot::{Slot, State};
@@ -134,9 +134,10 @@ impl PairRing {
             }
         }
         let Some(cell) = self.own.pop() else { return Ok(None) };
+        let offset = self.cell_offset(cell);
         let (word, bit) = (&mut self.committed[usize::from(cell) / 64], 1 << (cell % 64));
         if *word & bit == 0 {
-            if let Err(short) = self.mapping.commit(self.layout.cell_offset(self.ring, cell), CELL_BYTES) {
+            if let Err(short) = self.mapping.commit(offset, CELL_BYTES + LINE_BYTES) {
                 self.own.push(cell);
                 return Err(short);
             }

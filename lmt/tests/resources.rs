@@ -83,8 +83,7 @@ fn sixty_four_processes_that_all_know_each_other_take_little() {
         let bytes = (pss_kib().saturating_sub(pss)) * 1024 / u64::from(RANKS - 1);
         let fds = (descriptors().len() - open) as f64 / f64::from(RANKS - 1);
         group.report(format!("{bytes} {fds}"));
-        // Some pages of a box for each of the first peers are among them.
-        assert!(bytes <= 20 << 10, "{bytes} bytes of PSS a peer");
+        assert!(bytes <= 16 << 10, "{bytes} bytes of PSS a peer");
         assert!(fds <= 6.0, "{fds} descriptors a peer");
         group.barrier();
     });

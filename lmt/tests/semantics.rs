@@ -476,7 +476,9 @@ fn streams_are_received_in_any_order_and_both_ways_at_once() {
         if me == 0 {
             endpoint.scope(|scope| {
                 let sends: Vec<_> = (0..8).map(|tag| scope.send(other, tag, &data).expect("begun")).collect();
-                sends.into_iter().for_each(|send| drop(send.wait().expect("sent")));
+                for send in sends {
+                    send.wait().expect("sent");
+                }
             });
         } else {
             (0..8).rev().for_each(|tag| receive_and_check(&endpoint, other, tag, 1, BYTES));
@@ -490,8 +492,9 @@ fn streams_are_received_in_any_order_and_both_ways_at_once() {
                 let receive = |into| scope.receive(Source::Peer(other), TagMatch::exactly(9), into);
                 let receives: Vec<_> = into.iter_mut().map(|into| receive(into).expect("posted")).collect();
                 let sends: Vec<_> = (0..sent).map(|_| scope.send(other, 9, &data).expect("begun")).collect();
-                let all = receives.into_iter().chain(sends);
-                all.for_each(|request| drop(request.wait().expect("it ends")));
+                for request in receives.into_iter().chain(sends) {
+                    request.wait().expect("it ends");
+                }
             });
             for buffer in into {
                 assert!(*buffer == data, "window {window} arrives whole");

@@ -33,7 +33,7 @@ mod sender;
 pub use {
     layout::{Credit, Geometry, GeometryError, INLINE_BYTES},
     receiver::{Delivery, InboxReceiver},
-    sender::{Envelope, InboxSender, Payload, SendError, Sent},
+    sender::{Envelope, InboxSender, Payload, Piece, SendError, Sent},
 };
 
 #[cfg(all(test, loom))]

@@ -163,6 +163,10 @@ impl Driver for UserDriver {
         true
     }
 
+    fn knows_the_dying() -> bool {
+        true
+    }
+
     fn checkups(host: &Host) -> Vec<Finding> {
         lmt_cma::checkups(host)
     }
