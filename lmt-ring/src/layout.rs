@@ -21,6 +21,8 @@ pub(crate) const MAX_CELLS: u64 = 255;
 pub(crate) const MAX_RINGS: u64 = 4096;
 /// Messages of one direction that can be under way in a ring at once.
 pub(crate) const SLOTS: u8 = 240;
+/// Messages that an endpoint may be told to have under way in one ring.
+pub(crate) const MAX_MESSAGES: u64 = SLOTS as u64;
 
 const SLOT_BYTES: u64 = size_of::<Slot>() as u64;
 /// Two directions' slots, rounded up to whole pages.
