@@ -57,7 +57,7 @@ speed:
 	LMT_SPEED=1 cargo test --release -p lmt-ioat --test overlap -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-selector --test lookup_speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-copy --test speed -- --nocapture
-	LMT_SPEED=1 cargo test --release -p lmt --test matching -- --nocapture --test-threads=1
+	LMT_SPEED=1 cargo test --release -p lmt --test matching --test both_speed -- --nocapture --test-threads=1
 
 # One file without libraries, to be copied to a machine that has the driver.
 knem-check: tools

@@ -15,7 +15,7 @@ fn lmt(arguments: &[&str]) -> Output {
     let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let readers =
         (std::thread::spawn(move || read(&mut stdout)), std::thread::spawn(move || read(&mut stderr)));
-    let deadline = Instant::now() + Duration::from_secs(300);
+    let deadline = Instant::now() + Duration::from_secs(120);
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
             break status;

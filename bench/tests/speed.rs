@@ -48,6 +48,14 @@ const PLAUSIBLE_PERCENT: f64 = 125.0;
 /// More is hidden than there is: others disturbed the transfer alone.
 const PLAUSIBLE_OVERLAP: f64 = 1.05;
 
+/// Where both ends are busy with messages of their own, the help of the other
+/// is worth nothing; and it must cost nothing. In percent of the speed of the
+/// receiver alone, which it is measured in turns with.
+const BUSY_LEAST_PERCENT: f64 = 97.0;
+const BUSY_SIZES: [u64; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
+const BUSY_PATTERNS: [&[&str]; 4] =
+    [&["pingping"], &["exchange"], &["alltoall", "-n", "2"], &["alltoall", "-n", "4"]];
+
 /// With a calibration of this machine, what the selector takes is as good as
 /// the best of the ways it was chosen from, whatever the length.
 const AUTO_LEAST_PERCENT: f64 = 95.0;
@@ -190,6 +198,41 @@ fn speed_is_near_what_the_machine_allows() {
         }
     }
     panic!("after {ATTEMPTS} attempts these are still missed: {open:#?}");
+}
+
+#[test]
+fn both_ends_are_not_slower_where_both_are_busy() {
+    if !is_asked_for() {
+        return;
+    }
+    let _turn = turn();
+    let bound = |bytes| Bound {
+        mechanism: "cma:both",
+        against: "cma:get",
+        bytes,
+        least_percent: BUSY_LEAST_PERCENT,
+        plausible_percent: f64::INFINITY,
+    };
+    let mut missed = Vec::new();
+    for pattern in BUSY_PATTERNS {
+        let mut open = BUSY_SIZES.map(bound).to_vec();
+        for attempt in 1..=ATTEMPTS {
+            let sizes: Vec<String> = open.iter().map(|bound| bound.bytes.to_string()).collect();
+            let sizes = sizes.join(",");
+            let ways = ["--mechanism", "cma:both,cma:get", "--sizes", &sizes, "--repetitions", "31"];
+            let rows = measure(&[pattern, &ways].concat());
+            open.retain(|bound| {
+                let percent = percent(&rows, bound);
+                println!("attempt {attempt}: {pattern:?} {:9} B: {percent:6.1} % of cma:get", bound.bytes);
+                percent < bound.least_percent
+            });
+            if open.is_empty() {
+                break;
+            }
+        }
+        missed.extend(open.into_iter().map(|bound| (pattern, bound)));
+    }
+    assert!(missed.is_empty(), "after {ATTEMPTS} attempts these are still missed: {missed:#?}");
 }
 
 /// The case of an overlap's rows in which rank 0 receives.

@@ -13,5 +13,7 @@
 
 pub mod denials;
 pub mod group;
+pub mod mapping;
+pub mod mechanisms;
 pub mod require;
 pub mod suite;

@@ -17,7 +17,7 @@ use lmt::mechanism::{
 };
 use lmt::{Endpoint, EndpointBuilder, OperationError, PeerError, PeerId};
 use lmt_conformance::group::{Group, Test};
-use lmt_conformance::test_name;
+use lmt_conformance::{mechanisms, test_name};
 
 const LIMIT: Duration = Duration::from_secs(30);
 /// Within a second is promised; a loaded machine gets some more.
@@ -44,12 +44,6 @@ fn finish(device: &mut Device) {
     device.wait(last).expect("the other lives");
 }
 
-/// The mechanisms that move messages of any memory; `mapped` moves those in
-/// shared buffers only.
-fn mechanisms() -> impl Iterator<Item = &'static str> {
-    lmt::mechanism_names().into_iter().filter(|name| *name != "mapped")
-}
-
 /// All of `count` messages both ways, received in another order.
 fn storm(device: &mut Device, count: u64) {
     let bytes = |tag: u64| [100, 2000, 70_000, 1_300_000][tag as usize % 4] + tag as usize;
@@ -73,7 +67,7 @@ fn every_mechanism_moves_messages_both_ways() {
         let mut device = device(group, Endpoint::builder());
         storm(&mut device, 40);
     });
-    for name in mechanisms() {
+    for name in mechanisms::of_any_memory() {
         Test::new(test_name!(), 2).env("LMT_MECHANISM", name).time_limit(LIMIT).run(|group| {
             let mut device = device(group, Endpoint::builder());
             let standings = device.door.standings(device.peer);
@@ -226,7 +220,7 @@ fn killed_peer(test: Test, mechanism: &str) {
 
 #[test]
 fn a_killed_peer_ends_what_is_under_way() {
-    for name in mechanisms() {
+    for name in mechanisms::of_any_memory() {
         killed_peer(Test::new(test_name!(), 2), name);
     }
 }
@@ -569,7 +563,7 @@ fn a_door_that_is_polled_seldom_notices_an_end_soon() {
 
 #[test]
 fn closing_ends_what_is_under_way() {
-    for name in mechanisms() {
+    for name in mechanisms::of_any_memory() {
         let builder = move || Endpoint::builder().mechanisms(&[name]).configure(|c| c.quota_bytes = 4096);
         let (mut source, mut target) = (content(1, 4 << 20), vec![0; 4 << 20]);
         let ([mut a, mut b], [to_b, to_a]) = two_doors_of(builder);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
-use lmt_core::claims::{Claims, PeerClaims};
+use lmt_core::claims::{Claims, PeerClaims, Side};
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{
     Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step,
@@ -12,7 +12,7 @@ use lmt_core::mechanism::{
 };
 use lmt_core::process::PeerProcess;
 
-use crate::both::{self, Shared};
+use crate::both;
 use crate::remote::RemoteList;
 use crate::segments::{KeptList, demote, describe};
 use crate::vm::{self, Local, fault_of};
@@ -56,8 +56,10 @@ pub struct CmaTransfer {
     local_at: Cursor,
     pub(crate) remote_at: Cursor,
     left_bytes: u64,
-    /// In the Both model.
-    pub(crate) shared: Option<Shared>,
+    /// In the Both model: this end's part; what describes the receiver's memory,
+    /// until its sender looks at that.
+    pub(crate) side: Option<Side>,
+    pub(crate) described: Option<Cookie>,
 }
 
 impl Lmt for Cma {
@@ -77,18 +79,18 @@ impl Lmt for Cma {
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
-        Ok(Hello { bytes: Vec::new(), descriptors: self.claims.descriptor().into_iter().collect() })
+        Ok(Hello::default())
     }
 
-    fn probe(&mut self, facts: &PeerFacts, mut hello: Hello) -> Result<(CmaPeer, Abilities), Unavailable> {
+    fn probe(&mut self, facts: &PeerFacts, _: Hello) -> Result<(CmaPeer, Abilities), Unavailable> {
         let abilities = crate::probe::probe(facts)?;
-        let claims = PeerClaims::new(Arc::clone(&facts.process), hello.descriptors.pop());
+        let claims = PeerClaims::new(Arc::clone(&facts.process));
         Ok((CmaPeer { claims, reachable: true }, abilities))
     }
 
     /// What the peer copies needs nothing of this process but addresses.
     fn passive(&mut self, facts: &PeerFacts) -> Option<CmaPeer> {
-        let claims = PeerClaims::new(Arc::clone(&facts.process), None);
+        let claims = PeerClaims::new(Arc::clone(&facts.process));
         Some(CmaPeer { claims, reachable: false })
     }
 
@@ -98,7 +100,7 @@ impl Lmt for Cma {
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(CmaTransfer, Cookie), Fault> {
-        let (cookie, kept, shared) = match (plan.model, plan.role) {
+        let (cookie, kept, side) = match (plan.model, plan.role) {
             (Model::Both, Role::Receiver) => both::prepare(&mut self.claims, peer, plan.interval, data)?,
             _ => {
                 let (cookie, kept) = describe(data, plan.interval)?;
@@ -112,7 +114,8 @@ impl Lmt for Cma {
             local_at: Cursor::default(),
             remote_at: Cursor::default(),
             left_bytes: 0,
-            shared,
+            side,
+            described: None,
         };
         Ok((transfer, cookie))
     }
@@ -131,7 +134,7 @@ impl Lmt for Cma {
                 sentence: "this process cannot reach the peer's memory; the peer must copy".to_owned(),
             });
         }
-        if let Some(Shared::In(reception)) = &mut transfer.shared {
+        if let Some(Side::In(reception)) = &mut transfer.side {
             self.claims.agree(reception, interval);
         }
         // Found on the first step, which knows the buffer.
@@ -188,29 +191,26 @@ impl Lmt for Cma {
     }
 
     fn leave(&mut self, peer: &mut CmaPeer, transfer: &mut CmaTransfer) -> bool {
-        match &mut transfer.shared {
-            None => false,
-            Some(Shared::In(reception)) => self.claims.end(&mut peer.claims, reception),
-            Some(Shared::Out(help, _)) => help.leave(&peer.claims),
-        }
+        transfer.side.as_mut().is_some_and(|side| side.leave(&self.claims, &mut peer.claims))
     }
 
     fn copied_by_peer(&self, transfer: &CmaTransfer) -> u64 {
-        match &transfer.shared {
-            Some(Shared::In(reception)) => reception.copied_by_sender(),
-            _ => 0,
-        }
+        transfer.side.as_ref().map_or(0, Side::copied_by_peer)
     }
 
     fn finish(&mut self, peer: &mut CmaPeer, transfer: CmaTransfer) {
-        match transfer.shared {
-            None => {}
-            Some(Shared::In(reception)) => self.claims.finish(&peer.claims, reception),
-            // What it did not learn there a packet has told.
-            Some(Shared::Out(mut help, _)) => {
-                let _told_otherwise = help.leave(&peer.claims);
-            }
+        if let Some(side) = transfer.side {
+            side.finish(&mut self.claims, &peer.claims);
         }
+    }
+
+    /// The claims on messages that the peer may help with.
+    fn parcel(&mut self, peer: &mut CmaPeer) -> Option<Hello> {
+        peer.claims.parcel()
+    }
+
+    fn take_parcel(&mut self, peer: &mut CmaPeer, parcel: Hello) {
+        peer.claims.take_parcel(parcel);
     }
 
     fn copies_declared(&self) -> bool {

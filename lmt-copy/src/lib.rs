@@ -26,6 +26,8 @@ mod copy;
 mod measure;
 mod routine;
 mod short;
+mod string;
+mod take_over;
 mod text;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86;
@@ -37,4 +39,6 @@ pub use copy::{
 pub use measure::{Effort, Measurement, measure, paired_ratio, probe};
 pub use routine::Routine;
 pub use short::SHORT_MOST_BYTES;
+pub use string::{copy_string, is_string_fast};
+pub use take_over::{copy_by_vectors, copy_taking_over};
 pub use text::{Plan, TextError};

@@ -42,21 +42,22 @@ pub(crate) unsafe fn rep_movsb(target: *mut u8, source: *const u8, bytes: usize)
 /// Blocks of 64 bytes, in assembly: the compiler's AVX-512 is younger than the
 /// oldest compiler that builds lmt.
 ///
+/// As [`blocks::copy`] does it: the first block and the last four are read at
+/// the beginning, which lie within at least 256 bytes. Rounds of four go from
+/// the first aligned target behind `target` on while it is below the last four
+/// (`last`), so each ends at most 255 bytes behind where those begin, that is
+/// within the copy, and its stores are aligned to 64 as `at` is. At the end the
+/// last four are written. `source` becomes the distance from target to source,
+/// modulo 2^64, so `source + at` is where `at`'s bytes come from.
+///
 /// # Safety
 /// As for [`blocks::copy`], with at least 256 bytes; the CPU has AVX-512F, and
 /// the kernel saves its registers.
 pub(crate) unsafe fn avx512(target: *mut u8, source: *const u8, bytes: usize) {
-    // SAFETY: as `blocks::copy` does it: reads the first block and the last
-    // four, which lie within at least 256 bytes; rounds of four go from the
-    // first aligned target behind `target` on while it is below the last four
-    // (`last`), so each ends at most 255 bytes behind where those begin, that is
-    // within the copy; at the end the last four are written. `source` becomes
-    // the distance from target to source, modulo 2^64, so `source + at` is where
-    // `at`'s bytes come from. All loads and stores of rounds are thus within what
-    // the caller vouches for; the stores of a round are aligned to 64 as `at`
-    // is. Registers 0 to 7 and the flags are declared as changed; so is
-    // what `vzeroupper` changes, the upper halves of 0 to 15; the stack is not
-    // used.
+    // SAFETY: all loads and stores are within what the caller vouches for, as
+    // shown above, and aligned where the instruction asks for it. Registers 0 to
+    // 7 and the flags are declared as changed; so is what `vzeroupper` changes,
+    // the upper halves of 0 to 15; the stack is not used.
     unsafe {
         asm!(
             "vmovdqu64 zmm0, [{source}]",

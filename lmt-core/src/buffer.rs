@@ -37,6 +37,16 @@ pub enum Access {
     Write,
 }
 
+/// What a copy out of shared memory does with the cache lines that it reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taking {
+    /// Their other owner writes them next.
+    Copies,
+    /// This process writes them next, and takes them over.
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
+    Over,
+}
+
 /// Memory lent to an operation: a list of segments, contiguous being the case
 /// of one.
 ///
@@ -185,7 +195,7 @@ impl Buffer {
     pub fn write_at(&mut self, offset: u64, source: &[u8]) -> usize {
         // SAFETY: a live slice of just that length, which cannot overlap the
         // segments, since nobody else holds a reference into those.
-        unsafe { self.write_raw(offset, source.as_ptr(), source.len()) }
+        unsafe { self.write_raw(offset, source.as_ptr(), source.len(), Taking::Copies) }
     }
 
     /// Copies `bytes` bytes from `source` to the message bytes from `offset`
@@ -195,7 +205,13 @@ impl Buffer {
     /// # Safety
     /// `source` must be valid for reads of `bytes` bytes that overlap no
     /// segment. Other processes may see it (a cell of shared memory).
-    pub(crate) unsafe fn write_raw(&mut self, offset: u64, source: *const u8, bytes: usize) -> usize {
+    pub(crate) unsafe fn write_raw(
+        &mut self,
+        offset: u64,
+        source: *const u8,
+        bytes: usize,
+        taking: Taking,
+    ) -> usize {
         if self.access == Access::Read {
             return 0;
         }
@@ -205,10 +221,14 @@ impl Buffer {
             // SAFETY: the pieces together have at most `bytes` bytes, so
             // `done` is within what the caller promised.
             let from = unsafe { source.add(done) };
-            // SAFETY: `new`'s caller promised `piece.bytes` writable bytes at
-            // `target` that nobody else uses; this method's caller as many
-            // readable ones at `from`, apart from the segments.
-            unsafe { lmt_copy::copy_nonoverlapping(target, from, piece.bytes) };
+            match taking {
+                // SAFETY: `new`'s caller promised `piece.bytes` writable bytes at
+                // `target` that nobody else uses; this method's caller as many
+                // readable ones at `from`, apart from the segments.
+                Taking::Copies => unsafe { lmt_copy::copy_nonoverlapping(target, from, piece.bytes) },
+                // SAFETY: the same.
+                Taking::Over => unsafe { lmt_copy::copy_taking_over(target, from, piece.bytes) },
+            }
             done += piece.bytes;
         }
         done

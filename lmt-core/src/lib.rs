@@ -12,6 +12,7 @@ pub mod bounded_file;
 pub mod buffer;
 pub mod checkup;
 pub mod claims;
+#[cfg(not(loom))]
 mod clock;
 pub mod config;
 #[cfg(not(loom))]

@@ -416,7 +416,8 @@ pub trait Lmt: Send + 'static {
     fn hello(&mut self) -> Result<Hello, Unavailable>;
 
     /// Finds out, by a real call, what can be done with this peer. `hello` is
-    /// what the peer's [`Lmt::hello`] gave; it is untrusted.
+    /// what the peer's [`Lmt::hello`] gave; it is untrusted. Descriptors that the
+    /// kernel could not pass are missing from it.
     ///
     /// # Errors
     /// [`Unavailable`] with the errno and a sentence.

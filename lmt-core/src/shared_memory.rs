@@ -91,6 +91,17 @@ impl SharedMemory {
         bytes: usize,
         commit: bool,
     ) -> Result<(Self, OwnedFd), MemoryShort> {
+        Self::create_partly(purpose, key, bytes, if commit { bytes } else { 0 })
+    }
+
+    /// The same, with only the first `committed_bytes` bytes allocated now.
+    pub(crate) fn create_partly(
+        purpose: &'static str,
+        key: &'static str,
+        bytes: usize,
+        committed_bytes: usize,
+    ) -> Result<(Self, OwnedFd), MemoryShort> {
+        let commit = committed_bytes != 0;
         let short = |limit: Available| MemoryShort {
             purpose,
             needed_bytes: bytes as u64,
@@ -113,8 +124,9 @@ impl SharedMemory {
         let fd = memfd_create("lmt", flags).map_err(|e| failed("memfd_create", &e))?;
         let length = libc::off_t::try_from(bytes).map_err(|e| failed("ftruncate", &e))?;
         nix::unistd::ftruncate(&fd, length).map_err(|e| failed("ftruncate", &e))?;
-        if commit && bytes != 0 {
-            retry(|| fallocate(&fd, FallocateFlags::empty(), 0, length))
+        if commit {
+            let committed = libc::off_t::try_from(committed_bytes).map_err(|e| failed("fallocate", &e))?;
+            retry(|| fallocate(&fd, FallocateFlags::empty(), 0, committed))
                 .map_err(|e| failed("fallocate", &e))?;
         }
         let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;

@@ -4,6 +4,8 @@
 #![allow(unsafe_code)] // Buffers are lent by address.
 
 mod counting;
+#[path = "../../conformance/src/suite/pretender.rs"]
+mod pretender;
 
 use std::time::{Duration, Instant};
 
@@ -12,54 +14,17 @@ use lmt_core::buffer::{Access, Buffer, Segment};
 use lmt_core::config::Config;
 use lmt_core::engine::{Engine, PeerId, RequestId, SendMode, Source, TagMatch};
 use lmt_core::identity::EndpointId;
-use lmt_core::mechanism::*;
+use lmt_core::mechanism::Model;
 use lmt_core::mechanisms::Mechanisms;
 use lmt_core::rendezvous::{Candidates, Choice, MechanismTag};
 use lmt_core::selection::{Alternatives, Decisions, Message, Range, Variant};
+use pretender::Pretender;
 
 /// Allocations of this thread in `f`.
 fn allocated(f: impl FnOnce()) -> u64 {
     let before = allocations();
     f();
     allocations() - before
-}
-
-/// A mechanism that moves no bytes and says that it has.
-struct Immediate;
-
-impl Lmt for Immediate {
-    type Peer = ();
-    type Transfer = u64;
-
-    fn name(&self) -> &'static str {
-        "instant"
-    }
-
-    fn models(&self) -> &'static [Model] {
-        &[Model::Get]
-    }
-
-    fn hello(&mut self) -> Result<Hello, Unavailable> {
-        Ok(Hello::default())
-    }
-
-    fn probe(&mut self, _: &PeerFacts, _: Hello) -> Result<((), Abilities), Unavailable> {
-        Ok(((), Abilities { read: true, ..Abilities::default() }))
-    }
-
-    fn prepare(&mut self, _: &mut (), plan: &Plan, _: &Buffer) -> Result<(u64, Cookie), Fault> {
-        Ok((plan.interval.bytes(), Cookie::empty()))
-    }
-
-    fn start(&mut self, _: &mut (), _: &mut u64, _: &Cookie, _: Interval) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn step(&mut self, _: &mut (), left_bytes: &mut u64, _: &mut Buffer, _: u64) -> Result<Step, Fault> {
-        Ok(Step { bytes: std::mem::take(left_bytes), done: true })
-    }
-
-    fn finish(&mut self, _: &mut (), _: u64) {}
 }
 
 #[test]
@@ -95,7 +60,7 @@ impl Pair {
     fn new() -> Self {
         let made = || {
             let mut mechanisms = Mechanisms::new();
-            mechanisms.register(Immediate);
+            mechanisms.register(Pretender { moves_bytes: None });
             let mut bytes = [0; 16];
             bytes[..8].copy_from_slice(&std::process::id().to_ne_bytes().repeat(2));
             bytes[8..].copy_from_slice(&allocations().to_ne_bytes());

@@ -1,6 +1,7 @@
 //! What a driver does: figure 4 of knem-jpdc2013.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
@@ -11,6 +12,10 @@ use lmt_core::region::Protection;
 
 use crate::error::KnemError;
 use crate::types::{Binding, Copied, CopyFlags, CopyId, Info, InlineCopy, RegionCookie, RegionCopy, Uses};
+
+/// A process that is being killed has neither memory nor regions any more a while
+/// before its pidfd tells; for so long nothing is said of why they are not found.
+pub(crate) const DYING: Duration = Duration::from_millis(500);
 
 /// KNEM's operations, of one opened driver.
 ///
@@ -58,6 +63,24 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
     /// Whether what lets it copy lets this process reach a peer's memory that
     /// was declared elsewhere too, as an endpoint's regions are.
     fn reaches_all_memory() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
+    /// Whether its copies are made in the call, by the core that calls, and any
+    /// part of a region may be copied: then both ends of a message can copy it.
+    fn copies_by_both_ends() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
+    /// Whether it tells an owner that is being killed ([`KnemError::OwnerDying`])
+    /// from memory that cannot be copied.
+    fn knows_the_dying() -> bool
     where
         Self: Sized,
     {

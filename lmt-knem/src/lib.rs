@@ -7,6 +7,8 @@
 #![deny(unsafe_code)]
 
 #[cfg(not(loom))]
+mod both;
+#[cfg(not(loom))]
 mod driver;
 #[cfg(not(loom))]
 mod error;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use lmt_cma::vm;
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::checkup::{Finding, Host};
+use lmt_core::claims::{Claims, PeerClaims, Side};
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::{
     Abilities, Cookie, DeclaredCopy, Direction, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan,
@@ -16,6 +17,7 @@ use lmt_core::mechanism::{
 use lmt_core::process::PeerProcess;
 use lmt_core::region::Protection;
 
+use crate::both::{self, Both};
 use crate::driver::Driver;
 use crate::error::KnemError;
 use crate::ioctl::{IoctlDriver, Keeping, KeptRegions};
@@ -35,6 +37,8 @@ pub struct KnemLmt<D> {
     state: State<D>,
     /// Whose regions are known here, and whether the peer still is.
     met: Vec<(EndpointId, Weak<()>)>,
+    /// On messages that both ends copy.
+    claims: Claims,
     /// What is done with a driver that has just been opened.
     set_up: Box<dyn FnMut(&mut D) + Send>,
 }
@@ -93,7 +97,7 @@ impl<D: Driver> KnemLmt<D> {
     /// A new instance whose driver is set up once it is open; for instance told
     /// to keep regions.
     pub fn with(set_up: impl FnMut(&mut D) + Send + 'static) -> Self {
-        Self { state: State::Closed, met: Vec::new(), set_up: Box::new(set_up) }
+        Self { state: State::Closed, met: Vec::new(), claims: Claims::default(), set_up: Box::new(set_up) }
     }
 
     /// An instance over a driver that a test has opened.
@@ -128,12 +132,15 @@ impl<D: Driver> KnemLmt<D> {
         }
     }
 
-    fn opened(&mut self) -> Result<&mut Opened<D>, Fault> {
-        self.open().map_err(|Unavailable { errno, sentence }| Fault::Demote {
-            errno,
-            for_good: true,
-            sentence,
-        })
+    /// The open driver, and the claims.
+    fn parts(&mut self) -> Result<(&mut D, &mut Claims), Fault> {
+        if let Err(Unavailable { errno, sentence }) = self.open() {
+            return Err(Fault::Demote { errno, for_good: true, sentence });
+        }
+        match &mut self.state {
+            State::Open(opened) => Ok((&mut opened.driver, &mut self.claims)),
+            State::Closed | State::Absent(_) => Err(fault(&KnemError::NotDeclared)),
+        }
     }
 
     /// Gives up the tables of peers that are gone.
@@ -202,28 +209,42 @@ const WRITE_TRIES: u32 = 16;
 /// A peer, and whose regions are its.
 #[derive(Debug)]
 pub struct KnemPeer {
-    process: Arc<PeerProcess>,
+    claims: PeerClaims,
     /// None where its regions cannot be reached from here.
     reached: Option<(EndpointId, Arc<()>)>,
 }
 
+impl KnemPeer {
+    fn new(process: &Arc<PeerProcess>, reached: Option<(EndpointId, Arc<()>)>) -> Self {
+        Self { claims: PeerClaims::new(Arc::clone(process)), reached }
+    }
+
+    fn process(&self) -> &PeerProcess {
+        self.claims.process()
+    }
+}
+
+/// A region of a peer, and the message offset at which it begins.
+pub(crate) type Remote = (RegionCookie, u64);
+
 /// A transfer under way.
 #[derive(Debug)]
 pub struct KnemTransfer {
-    plan: Plan,
+    pub(crate) plan: Plan,
     /// Passive: what was declared for the peer.
     declared: Option<RegionCookie>,
-    /// Active: what the peer has declared, and the message offset at which that
-    /// begins.
-    remote: Option<(RegionCookie, u64)>,
+    /// Active: what the peer has declared.
+    pub(crate) remote: Option<Remote>,
     moved_bytes: u64,
     /// Active: a copy that the driver makes in the background, because it is
     /// told to make all of them so.
-    under_way: Option<UnderWay>,
+    pub(crate) under_way: Option<UnderWay>,
+    /// In the Both model, in which both sides are passive and active.
+    pub(crate) both: Option<Both>,
 }
 
 #[derive(Debug)]
-struct UnderWay {
+pub(crate) struct UnderWay {
     id: CopyId,
     begun: Instant,
     limit: Duration,
@@ -249,9 +270,10 @@ impl KnemTransfer {
     }
 }
 
-/// Whether this side declares and waits.
+/// Whether this side declares its memory.
 fn is_passive(plan: &Plan) -> bool {
-    matches!((plan.role, plan.model), (Role::Sender, Model::Get) | (Role::Receiver, Model::Put))
+    let one = matches!((plan.role, plan.model), (Role::Sender, Model::Get) | (Role::Receiver, Model::Put));
+    one || plan.model == Model::Both
 }
 
 /// The cookie of a region that begins at message offset `start`: 8 bytes for
@@ -281,7 +303,10 @@ impl<D: Driver> Lmt for KnemLmt<D> {
     }
 
     fn models(&self) -> &'static [Model] {
-        &[Model::Get, Model::Put]
+        match D::copies_by_both_ends() {
+            true => &[Model::Get, Model::Put, Model::Both],
+            false => &[Model::Get, Model::Put],
+        }
     }
 
     fn needs(&self) -> Needs {
@@ -323,7 +348,7 @@ impl<D: Driver> Lmt for KnemLmt<D> {
                 self.met.retain(|(met, _)| *met != owner);
                 self.met.push((owner, Arc::downgrade(&token)));
                 let reached = Some((owner, token));
-                Ok((KnemPeer { process: Arc::clone(&facts.process), reached }, abilities))
+                Ok((KnemPeer::new(&facts.process, reached), abilities))
             }
             Err(reason) => {
                 if known.is_none() {
@@ -339,33 +364,47 @@ impl<D: Driver> Lmt for KnemLmt<D> {
     /// peer.
     fn passive(&mut self, facts: &PeerFacts) -> Option<KnemPeer> {
         self.open().ok()?;
-        Some(KnemPeer { process: Arc::clone(&facts.process), reached: None })
+        Some(KnemPeer::new(&facts.process, None))
     }
 
     fn prepare(
         &mut self,
-        _peer: &mut KnemPeer,
+        peer: &mut KnemPeer,
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(KnemTransfer, Cookie), Fault> {
-        let mut transfer =
-            KnemTransfer { plan: *plan, declared: None, remote: None, moved_bytes: 0, under_way: None };
+        let mut transfer = KnemTransfer {
+            plan: *plan,
+            declared: None,
+            remote: None,
+            moved_bytes: 0,
+            under_way: None,
+            both: None,
+        };
         if !is_passive(plan) {
             return Ok((transfer, Cookie::empty()));
         }
-        let opened = self.opened()?;
+        let (driver, claims) = self.parts()?;
         let lent = lend_part(data, plan.interval.start..plan.interval.end)
             .ok_or_else(|| demote("the message is not memory that was lent"))?;
         let protection = if plan.role == Role::Sender { Protection::READ } else { Protection::WRITE };
-        let region = opened.driver.create_region(lent, protection, Uses::Many).map_err(|e| fault(&e))?;
-        let Some(cookie) = to_cookie(&region, plan.interval.start) else {
-            // Declared just now, and known to nobody.
-            let _memory = opened.driver.destroy_region(&region);
+        let region = driver.create_region(lent, protection, Uses::Many).map_err(|e| fault(&e))?;
+        transfer.declared = Some(region);
+        let mut cookie = to_cookie(&region, plan.interval.start);
+        if (plan.model, plan.role) == (Model::Both, Role::Receiver)
+            && let Some(of_region) = cookie
+        {
+            let by_both = both::is_possible(driver);
+            let (both, named) = both::receive(claims, &mut peer.claims, by_both, plan.interval, &of_region);
+            (transfer.both, cookie) = (Some(both), named);
+        }
+        let Some(cookie) = cookie else {
+            // Known to nobody.
+            self.finish(peer, transfer);
             return Err(demote(
                 "the region's cookie is longer than a packet can take; use another mechanism",
             ));
         };
-        transfer.declared = Some(region);
         Ok((transfer, cookie))
     }
 
@@ -376,22 +415,19 @@ impl<D: Driver> Lmt for KnemLmt<D> {
         remote: &Cookie,
         interval: Interval,
     ) -> Result<(), Fault> {
-        let Some((owner, _)) = &peer.reached else {
-            let sentence = "this process cannot reach the peer's regions; the peer must copy".to_owned();
-            return Err(Fault::Demote { errno: 0, for_good: true, sentence });
-        };
-        let bad =
-            || demote("the peer's cookie does not describe the message; its lmt may be of another version");
-        let (region, start) = from_cookie(*owner, remote).ok_or_else(bad)?;
-        let opened = self.opened()?;
-        let bytes = opened.driver.region_bytes(&region).map_err(|e| fault_of(&e, &peer.process))?;
-        let first = interval.start.checked_sub(start).ok_or_else(bad)?;
-        if first.checked_add(interval.bytes()).is_none_or(|end| end > bytes) {
-            return Err(bad());
-        }
-        transfer.remote = Some((region, start));
+        let Some((owner, _)) = &peer.reached else { return Err(unreached()) };
+        let (driver, claims) = self.parts()?;
         transfer.plan.interval = interval;
         transfer.moved_bytes = 0;
+        if (transfer.plan.model, transfer.plan.role) == (Model::Both, Role::Sender) {
+            let both = both::help(claims, both::is_possible(driver), remote, interval);
+            transfer.both = Some(both.ok_or_else(bad_cookie)?);
+            return Ok(());
+        }
+        transfer.remote = Some(find(driver, *owner, peer.process(), remote, interval)?);
+        if let Some(Both { side: Side::In(reception), .. }) = &mut transfer.both {
+            claims.agree(reception, interval);
+        }
         Ok(())
     }
 
@@ -403,6 +439,14 @@ impl<D: Driver> Lmt for KnemLmt<D> {
         max_bytes: u64,
     ) -> Result<Step, Fault> {
         let t = transfer;
+        if t.plan.model == Model::Both {
+            let Some((owner, _)) = peer.reached else { return Err(unreached()) };
+            let (driver, claims) = self.parts()?;
+            let find = |driver: &mut D, cookie: &Cookie, interval| {
+                find(driver, owner, peer.process(), cookie, interval)
+            };
+            return both::step(claims, &peer.claims, driver, t, find, data, max_bytes);
+        }
         let Some((region, start)) = t.remote else {
             return Err(demote("a step was asked for before the peer's cookie was there"));
         };
@@ -417,16 +461,11 @@ impl<D: Driver> Lmt for KnemLmt<D> {
                 local_offset: front,
                 length: Length::Bounded(bytes),
             };
-            let driver = &mut self.opened()?.driver;
-            let copied = if driver.info().forced.is_asynchronous() {
-                copy_in_background(driver, t, data, &copy)
-            } else {
-                driver.try_inline_copy(data, &copy)
-            };
-            match copied {
+            let (driver, _) = self.parts()?;
+            match copy_some(driver, &mut t.under_way, data, &copy) {
                 // Nothing yet: other peers are not kept waiting for its end.
                 Err(KnemError::OwnerDying) => return Ok(Step { bytes: 0, done: false }),
-                copied => copied_bytes = copied.map_err(|error| fault_of(&error, &peer.process))?,
+                copied => copied_bytes = copied.map_err(|error| fault_of(&error, peer.process()))?,
             }
             t.moved_bytes += copied_bytes;
         }
@@ -447,11 +486,29 @@ impl<D: Driver> Lmt for KnemLmt<D> {
         if !D::reaches_all_memory() || peer.reached.is_none() {
             return Err(demote("its driver reaches only regions of its own; let another mechanism copy"));
         }
-        let copied = vm::copy_declared(&peer.process, local, copy);
-        copied.error.map_or(Ok(copied.bytes), |error| Err(vm::fault_of(error, &peer.process)))
+        let copied = vm::copy_declared(peer.process(), local, copy);
+        copied.error.map_or(Ok(copied.bytes), |error| Err(vm::fault_of(error, peer.process())))
     }
 
-    fn finish(&mut self, _peer: &mut KnemPeer, transfer: KnemTransfer) {
+    fn leave(&mut self, peer: &mut KnemPeer, transfer: &mut KnemTransfer) -> bool {
+        let both = transfer.both.as_mut();
+        both.is_some_and(|both| both.side.leave(&self.claims, &mut peer.claims))
+    }
+
+    fn copied_by_peer(&self, transfer: &KnemTransfer) -> u64 {
+        transfer.both.as_ref().map_or(0, |both| both.side.copied_by_peer())
+    }
+
+    /// The claims on messages that the peer may help with.
+    fn parcel(&mut self, peer: &mut KnemPeer) -> Option<Hello> {
+        peer.claims.parcel()
+    }
+
+    fn take_parcel(&mut self, peer: &mut KnemPeer, parcel: Hello) {
+        peer.claims.take_parcel(parcel);
+    }
+
+    fn finish(&mut self, peer: &mut KnemPeer, transfer: KnemTransfer) {
         if let (Some(under_way), State::Open(opened)) = (&transfer.under_way, &mut self.state) {
             // The driver is at work in the message's memory, which is given
             // back next. What it has not told of by the limit has no end that
@@ -462,6 +519,10 @@ impl<D: Driver> Lmt for KnemLmt<D> {
                 std::thread::sleep(Duration::from_micros(50));
             }
         }
+        // The peer copies nothing into a region any more when that is destroyed.
+        if let Some(both) = transfer.both {
+            both.side.finish(&mut self.claims, &peer.claims);
+        }
         if let (Some(region), State::Open(opened)) = (transfer.declared, &mut self.state) {
             // Declared by `prepare` and destroyed once, here; a forked child,
             // which may not, ends nothing of its parent's.
@@ -470,16 +531,49 @@ impl<D: Driver> Lmt for KnemLmt<D> {
     }
 }
 
+/// The peer's region behind its cookie, which is untrusted, if it has the whole
+/// interval.
+fn find<D: Driver>(
+    driver: &mut D,
+    owner: EndpointId,
+    process: &PeerProcess,
+    cookie: &Cookie,
+    interval: Interval,
+) -> Result<Remote, Fault> {
+    let (region, start) = from_cookie(owner, cookie).ok_or_else(bad_cookie)?;
+    let bytes = driver.region_bytes(&region).map_err(|e| fault_of(&e, process))?;
+    let first = interval.start.checked_sub(start).ok_or_else(bad_cookie)?;
+    if first.checked_add(interval.bytes()).is_none_or(|end| end > bytes) {
+        return Err(bad_cookie());
+    }
+    Ok((region, start))
+}
+
+/// Copies in the call, or has the driver copy in the background if it is to;
+/// returns how many bytes have arrived by it.
+pub(crate) fn copy_some<D: Driver>(
+    driver: &mut D,
+    under_way: &mut Option<UnderWay>,
+    data: &mut Buffer,
+    copy: &InlineCopy,
+) -> Result<u64, KnemError> {
+    if driver.info().forced.is_asynchronous() {
+        copy_in_background(driver, under_way, data, copy)
+    } else {
+        driver.try_inline_copy(data, copy)
+    }
+}
+
 /// Starts a step's copy, or looks after the one that was started; returns how
 /// many bytes have arrived by it, none while it goes on. Its length is the one
 /// that it was started with.
 fn copy_in_background<D: Driver>(
     driver: &mut D,
-    transfer: &mut KnemTransfer,
+    kept: &mut Option<UnderWay>,
     data: &Buffer,
     copy: &InlineCopy,
 ) -> Result<u64, KnemError> {
-    let under_way = match transfer.under_way.take() {
+    let under_way = match kept.take() {
         Some(under_way) => under_way,
         None => {
             let local = lend_part(data, 0..data.total_bytes()).ok_or(KnemError::BadMemory("local memory"))?;
@@ -492,7 +586,7 @@ fn copy_in_background<D: Driver>(
         return Ok(copied.bytes);
     }
     let is_lost = under_way.is_lost();
-    transfer.under_way = Some(under_way);
+    *kept = Some(under_way);
     if is_lost { Err(KnemError::CopyLost) } else { Ok(0) }
 }
 
@@ -526,7 +620,16 @@ fn unavailable(error: &KnemError) -> Unavailable {
     Unavailable { errno: error.errno(), sentence: error.to_string() }
 }
 
-fn demote(sentence: &str) -> Fault {
+fn bad_cookie() -> Fault {
+    demote("the peer's cookie does not describe the message; its lmt may be of another version")
+}
+
+fn unreached() -> Fault {
+    let sentence = "this process cannot reach the peer's regions; the peer must copy".to_owned();
+    Fault::Demote { errno: 0, for_good: true, sentence }
+}
+
+pub(crate) fn demote(sentence: &str) -> Fault {
     Fault::Demote { errno: 0, for_good: false, sentence: sentence.to_owned() }
 }
 
@@ -541,7 +644,7 @@ fn fault(error: &KnemError) -> Fault {
 
 /// What an error of a copy means for a transfer with this peer: whose region is
 /// gone may be gone itself.
-fn fault_of(error: &KnemError, process: &PeerProcess) -> Fault {
+pub(crate) fn fault_of(error: &KnemError, process: &PeerProcess) -> Fault {
     match error {
         KnemError::OwnerDead => Fault::PeerDead,
         KnemError::NotDeclared if !process.is_alive() => Fault::PeerDead,

@@ -22,8 +22,9 @@ pub(crate) fn lend_part(data: &Buffer, range: Range<u64>) -> Option<Buffer> {
     };
     // SAFETY: each piece lies within a segment of `data` (`pieces` cuts nothing
     // else), which its lender has promised to keep valid until the operation is
-    // complete, for the same access; the mechanism that calls this uses nothing
-    // else of `data` meanwhile and drops the result before that.
+    // complete, for the same access; the mechanism that calls this drops the
+    // result before that. Meanwhile it copies nothing of `data` that a peer may
+    // copy, too: of a message that both ends copy each claims its parts.
     unsafe { Buffer::new(pieces, data.access()) }.ok()
 }
 

@@ -33,7 +33,7 @@ impl Incoming {
     ) -> (Cookie, Option<Offered>, Claimed) {
         let is_shared = lmt_core::shared_buffer::is_shared(data);
         if is_shared {
-            peer.introduce_claims(&mut self.helped);
+            self.helped.introduce(&mut peer.claims);
         }
         let reception = self.of(is_shared).receive(&mut peer.claims, interval);
         let (cookie, offered) = describe_claims(reception.name(), data, interval, &peer.process().clone());

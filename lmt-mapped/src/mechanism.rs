@@ -211,7 +211,7 @@ impl Lmt for Mapped {
             Some(News::Arena(id, descriptor)) => self.take_arena(peer, id, descriptor),
             Some(News::Want(id)) => peer.answer(id),
             Some(News::Cannot(id)) => peer.note_refusal(id),
-            Some(News::Claims(descriptor)) => peer.take_claims(descriptor),
+            Some(News::Claims(descriptor)) => peer.claims.take(descriptor),
             Some(News::Gone(id)) => {
                 self.cache.remove(Name { peer: peer.number, arena: id });
                 if peer.wanted.contains(&id) {

@@ -17,8 +17,8 @@ pub(crate) enum News {
     Cannot(u32),
     /// An arena of the teller is no more.
     Gone(u32),
-    /// The descriptor of the teller's claims; none where it did not come along.
-    Claims(Option<OwnedFd>),
+    /// The descriptor of the teller's claims.
+    Claims(OwnedFd),
 }
 
 const ARENA: u8 = 1;
@@ -34,7 +34,7 @@ impl News {
             Self::Want(arena) => (WANT, arena, None),
             Self::Cannot(arena) => (CANNOT, arena, None),
             Self::Gone(arena) => (GONE, arena, None),
-            Self::Claims(descriptor) => (CLAIMS, 0, descriptor),
+            Self::Claims(descriptor) => (CLAIMS, 0, Some(descriptor)),
         };
         let bytes = [&[kind], &arena.to_le_bytes()[..]].concat();
         Hello { bytes, descriptors: descriptor.into_iter().collect() }
@@ -48,7 +48,7 @@ impl News {
             WANT => Some(Self::Want(arena)),
             CANNOT => Some(Self::Cannot(arena)),
             GONE => Some(Self::Gone(arena)),
-            CLAIMS => Some(Self::Claims(parcel.descriptors.into_iter().next())),
+            CLAIMS => Some(Self::Claims(parcel.descriptors.into_iter().next()?)),
             _ => None,
         }
     }

@@ -1,10 +1,9 @@
 //! What is kept for a peer, and for a transfer.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use lmt_core::claims::{Claims, Help, PeerClaims, Reception};
+use lmt_core::claims::{Help, PeerClaims, Reception};
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Hello, Plan};
 use lmt_core::process::PeerProcess;
@@ -23,8 +22,6 @@ pub struct MappedPeer {
     /// Names it in the cache of mappings.
     pub(crate) number: u64,
     pub(crate) claims: PeerClaims,
-    /// Whether it has the descriptor of this endpoint's claims.
-    knows_claims: bool,
     news: VecDeque<News>,
     /// Arenas of this process whose descriptors it was given.
     told: Vec<u32>,
@@ -44,8 +41,7 @@ impl MappedPeer {
     pub(crate) fn new(number: u64, process: Arc<PeerProcess>) -> Self {
         Self {
             number,
-            claims: PeerClaims::new(process, None),
-            knows_claims: false,
+            claims: PeerClaims::new(process),
             news: VecDeque::new(),
             told: Vec::new(),
             refused: Vec::new(),
@@ -56,26 +52,13 @@ impl MappedPeer {
     }
 
     pub(crate) fn parcel(&mut self) -> Option<Hello> {
-        self.news.pop_front().map(News::encode)
+        let claims = || self.claims.to_hand_over().map(News::Claims);
+        self.news.pop_front().or_else(claims).map(News::encode)
     }
 
     /// Its process.
     pub(crate) const fn process(&self) -> &Arc<PeerProcess> {
         self.claims.process()
-    }
-
-    /// Hands the claims of this endpoint over with the first message that both
-    /// ends copy.
-    pub(crate) fn introduce_claims(&mut self, claims: &mut Claims) {
-        if !std::mem::replace(&mut self.knows_claims, true) {
-            let descriptor = claims.descriptor();
-            self.tell(News::Claims(descriptor));
-        }
-    }
-
-    /// The peer's claims.
-    pub(crate) fn take_claims(&mut self, descriptor: Option<OwnedFd>) {
-        self.claims = PeerClaims::new(Arc::clone(self.process()), descriptor);
     }
 
     pub(crate) fn tell(&mut self, news: News) {

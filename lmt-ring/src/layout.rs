@@ -8,6 +8,13 @@ use crate::slot::Slot;
 /// Bytes of one cell: so many at least make the right to a cell worth its word,
 /// and so few at most let the receiver follow closely.
 pub(crate) const CELL_BYTES: u64 = 32 << 10;
+/// A message stands in its cells as far behind a cache line's begin as in the
+/// sender's buffer: so a cell has a line more.
+const SPARE_BYTES: u64 = LINE_BYTES;
+/// From one cell's begin to the next one's.
+const STRIDE_BYTES: u64 = CELL_BYTES + SPARE_BYTES;
+/// Bytes of a cache line.
+pub(crate) const LINE_BYTES: u64 = 64;
 /// Cells of a ring.
 pub(crate) const MIN_CELLS: u64 = 8;
 pub(crate) const MAX_CELLS: u64 = 255;
@@ -55,7 +62,7 @@ impl Layout {
     }
 
     const fn ring_bytes(self) -> u64 {
-        SLOTS_BYTES + self.cells as u64 * CELL_BYTES
+        SLOTS_BYTES + (self.cells as u64 * STRIDE_BYTES).next_multiple_of(4096)
     }
 
     pub(crate) const fn pool_bytes(self) -> u64 {
@@ -77,7 +84,7 @@ impl Layout {
     }
 
     pub(crate) const fn cell_offset(self, ring: u32, cell: u8) -> u64 {
-        self.cells(ring).start + cell as u64 * CELL_BYTES
+        self.cells(ring).start + cell as u64 * STRIDE_BYTES
     }
 }
 

@@ -22,7 +22,7 @@ use crate::sender::Sending;
 use crate::sys::Mapping;
 
 /// Version of the pool's layout; both sides must have the same.
-const LAYOUT_VERSION: u32 = 1;
+const LAYOUT_VERSION: u32 = 2;
 
 /// What an endpoint says of its pool.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -179,7 +179,7 @@ impl Lmt for Ring {
         &mut self,
         peer: &mut RingPeer,
         plan: &Plan,
-        _data: &Buffer,
+        data: &Buffer,
     ) -> Result<(RingTransfer, Cookie), Fault> {
         let interval = plan.interval;
         if plan.role == Role::Receiver {
@@ -197,7 +197,7 @@ impl Lmt for Ring {
         }
         let ring = peer.ring(is_mine).ok_or_else(no_ring)?;
         let sending = match plan.model {
-            Model::Stream => Sending::at_once(ring).ok_or_else(no_slot)?,
+            Model::Stream => Sending::at_once(ring, data, interval.start).ok_or_else(no_slot)?,
             _ => Sending::asked(ring),
         };
         let (slot, tag) = (sending.slot(), sending.tag);

@@ -19,6 +19,8 @@ pub(crate) struct Receiving {
     emptied: u64,
     /// From this cell on they are kept: those that the sender had at hand.
     kept_from: u64,
+    /// How far behind each cell's begin the bytes begin.
+    shift_bytes: u64,
     start: u64,
     at: Option<Cursor>,
     is_open: bool,
@@ -33,8 +35,18 @@ impl Receiving {
         }
         let total_bytes = interval.bytes();
         let kept_from = total_bytes.div_ceil(CELL_BYTES).saturating_sub(line.at_hand());
-        let (start, at) = (interval.start, None);
-        Ok(Self { slot, tag, total_bytes, copied_bytes: 0, emptied: 0, kept_from, start, at, is_open: true })
+        Ok(Self {
+            slot,
+            tag,
+            total_bytes,
+            copied_bytes: 0,
+            emptied: 0,
+            kept_from,
+            shift_bytes: line.shift_bytes(),
+            start: interval.start,
+            at: None,
+            is_open: true,
+        })
     }
 
     /// The slot in which the message `tag` stands now, if it does.
@@ -76,7 +88,7 @@ impl Receiving {
         if u64::from(cell) >= ring.cells() {
             return Err(garbage());
         }
-        let offset = ring.cell_offset(cell) + within;
+        let offset = ring.cell_offset(cell) + self.shift_bytes + within;
         let at = match &mut self.at {
             Some(at) => at,
             at @ None => at.insert(Cursor::at(data.segments(), self.start)),
@@ -92,13 +104,10 @@ impl Receiving {
     }
 
     /// A cell is read: it stays here when the sender had one for it anyway,
-    /// unless this side has three quarters of all.
+    /// unless this side holds three quarters of all.
     fn empty(&mut self, ring: &mut PairRing, k: u64, cell: u8) -> Result<(), Fault> {
-        let stays = k >= self.kept_from && ring.own_cells() < ring.cells() * 3 / 4;
+        let stays = k >= self.kept_from && ring.take_over(cell);
         ring.receiving_slot(self.slot).ok_or_else(garbage)?.empty(k, !stays);
-        if stays {
-            ring.keep(cell);
-        }
         self.emptied = k + 1;
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lmt_core::error::MemoryShort;
 
 use crate::cookie::TAGS;
-use crate::layout::{CELL_BYTES, Layout, SLOTS, Way};
+use crate::layout::{CELL_BYTES, LINE_BYTES, Layout, SLOTS, Way};
 use crate::pool::Lease;
 use crate::sender::UnderWay;
 use crate::slot::{Slot, State};
@@ -31,6 +31,11 @@ pub(crate) struct PairRing {
     /// The cells that this side may write, the one emptied last on top. Never
     /// more than the ring has.
     own: Vec<u8>,
+    /// Cells that this side has or gets back unless the peer keeps them: its own,
+    /// and those of its messages that it does not know to be emptied.
+    held: u64,
+    /// Cells in messages for which no receiver has come.
+    unsure: u64,
     /// For each cell, whether this side has made sure that it has memory.
     committed: [u64; 4],
     /// The slots in which nothing is sent, the lowest on top.
@@ -71,6 +76,8 @@ impl PairRing {
             layout,
             ring,
             way,
+            held: own.len() as u64,
+            unsure: 0,
             own,
             committed: [0; 4],
             free_slots: (0..SLOTS).rev().collect(),
@@ -105,32 +112,74 @@ impl PairRing {
         self.own.len() as u64
     }
 
-    /// Takes one of the own cells, with memory behind it, and leaves at least
-    /// `reserve`; `None` when there is none to take.
+    /// Whether a message may take a cell. One that is not sure of a receiver must
+    /// not hold what the others need: these always find a sixteenth of the ring,
+    /// of the quarter that the peer leaves to this side ([`Self::take_over`]).
+    fn has_cell(&self, is_sure: bool) -> bool {
+        if is_sure {
+            return !self.own.is_empty();
+        }
+        let reserve = self.cells() / 16 + 1;
+        self.own_cells() > reserve && self.unsure + reserve < self.cells() / 4
+    }
+
+    /// Takes one of the own cells, with memory behind it; `None` when there is
+    /// none to take.
     #[inline]
-    pub(crate) fn take(&mut self, reserve: u64) -> Result<Option<u8>, MemoryShort> {
-        if self.own_cells() <= reserve {
-            return Ok(None);
+    pub(crate) fn take(&mut self, is_sure: bool) -> Result<Option<u8>, MemoryShort> {
+        if !self.has_cell(is_sure) {
+            self.reap();
+            if !self.has_cell(is_sure) {
+                return Ok(None);
+            }
         }
         let Some(cell) = self.own.pop() else { return Ok(None) };
+        let offset = self.cell_offset(cell);
         let (word, bit) = (&mut self.committed[usize::from(cell) / 64], 1 << (cell % 64));
         if *word & bit == 0 {
-            if let Err(short) = self.mapping.commit(self.layout.cell_offset(self.ring, cell), CELL_BYTES) {
+            if let Err(short) = self.mapping.commit(offset, CELL_BYTES + LINE_BYTES) {
                 self.own.push(cell);
                 return Err(short);
             }
             *word |= bit;
         }
+        self.unsure += u64::from(!is_sure);
         Ok(Some(cell))
     }
 
-    /// A cell is this side's now. What a peer says can make more than there
-    /// are: those are dropped.
+    /// One of this side's cells comes back. What a peer says can make more than
+    /// there are: those are dropped.
     #[inline]
     pub(crate) fn keep(&mut self, cell: u8) {
         if self.own_cells() < self.cells() {
             self.own.push(cell);
         }
+    }
+
+    /// A cell that the peer has filled is this side's from now on, unless this
+    /// side holds three quarters of all, so that the peer always has some, or
+    /// gets them back. Returns whether it is.
+    #[inline]
+    pub(crate) fn take_over(&mut self, cell: u8) -> bool {
+        if self.held >= self.cells() * 3 / 4 {
+            return false;
+        }
+        self.held += 1;
+        self.keep(cell);
+        true
+    }
+
+    /// A receiver has come for a message that had taken so many cells before, or
+    /// the message has ended.
+    #[inline]
+    pub(crate) fn make_sure(&mut self, cells: u64) {
+        self.unsure -= cells;
+    }
+
+    /// The peer has kept one of this side's cells.
+    #[inline]
+    pub(crate) fn lose(&mut self) {
+        self.held = self.held.saturating_sub(1);
     }
 
     /// The next message's tag.

@@ -1,4 +1,4 @@
-use lmt_core::buffer::Access;
+use lmt_core::buffer::{Access, Buffer};
 use lmt_core::mechanism::{Fault, Interval};
 use proptest::prelude::*;
 
@@ -46,13 +46,22 @@ struct Message {
     waits: bool,
 }
 
+/// A message of whatever place in memory.
+fn at_once(ring: &mut PairRing) -> Option<Sending> {
+    Sending::at_once(ring, &Buffer::empty(Access::Read), 0)
+}
+
 impl Message {
     fn new(rings: &mut [PairRing; 2], number: usize, bytes: u64, flags: u64) -> Option<Self> {
         let from = (flags & 1) as usize;
         let ring = &mut rings[from];
-        let mut sending = if flags & 6 == 0 { Sending::asked(ring) } else { Sending::at_once(ring)? };
+        let mut sent: Vec<_> = (0..bytes).map(|at| (at * 13 + at / 251 + number as u64 * 5) as u8).collect();
+        let mut sending = if flags & 6 == 0 {
+            Sending::asked(ring)
+        } else {
+            lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(ring, data, 0))?
+        };
         sending.start(interval(bytes));
-        let sent = (0..bytes).map(|at| (at * 13 + at / 251 + number as u64 * 5) as u8).collect();
         // A receive may have room for less.
         let room = if flags & 24 == 0 { bytes / 2 + 1 } else { bytes };
         let (slot, tag) = (sending.slot(), sending.tag);
@@ -160,6 +169,41 @@ proptest! {
         prop_assert_eq!(owned(&rings), (0..CELLS as u8).collect::<Vec<_>>());
         for ring in &rings {
             prop_assert_eq!((ring.free_slots.len(), ring.ending.len()), (usize::from(SLOTS), 0));
+            prop_assert_eq!((ring.held, ring.unsure), (ring.own_cells(), 0));
+        }
+    }
+
+    /// What has a receiver arrives, whatever waits for one, and whichever way the
+    /// cells went before.
+    #[test]
+    fn what_has_a_receiver_arrives(
+        messages in proptest::collection::vec((any::<u64>(), 1..800_000u64, any::<bool>()), 1..20),
+        turns in proptest::collection::vec((any::<usize>(), any::<bool>()), 0..200),
+    ) {
+        let mut rings = pair();
+        let made = messages.into_iter().enumerate().filter_map(|(number, (flags, bytes, is_matched))| {
+            Some((Message::new(&mut rings, number, bytes, flags | 2)?, is_matched))
+        });
+        let mut messages: Vec<_> = made.collect();
+        let count = messages.len();
+        for (any, sends) in turns {
+            let (message, is_matched) = &mut messages[any % count];
+            match sends {
+                true => message.send(&mut rings, u64::MAX),
+                false if *is_matched => message.receive(&mut rings, u64::MAX),
+                false => {}
+            }
+        }
+        for _ in 0..200 {
+            for (message, is_matched) in &mut messages {
+                message.send(&mut rings, u64::MAX);
+                if *is_matched {
+                    message.receive(&mut rings, u64::MAX);
+                }
+            }
+        }
+        for (message, is_matched) in &messages {
+            prop_assert_eq!(message.is_over(), *is_matched);
         }
     }
 
@@ -170,10 +214,10 @@ proptest! {
         words in proptest::collection::vec((0..8u8, any::<u64>(), any::<u8>()), 1..100),
     ) {
         let [mut honest, liar] = pair();
-        let mut sending = Sending::at_once(&mut honest).unwrap();
+        let mut sending = at_once(&mut honest).unwrap();
         sending.start(interval(300_000));
         let (theirs, tag) = (sending.slot().unwrap(), sending.tag);
-        liar.sending_slot(0).unwrap().open(3, u64::MAX);
+        liar.sending_slot(0).unwrap().open(3, u64::MAX, u64::MAX);
         let mut receiving = Receiving::start(&honest, 0, 3, interval(300_000)).unwrap();
         let mut bytes = vec![0; 300_000];
         for (what, word, cell) in words {
@@ -223,7 +267,7 @@ fn a_sender_that_lies_is_found_out() {
     {
         let [mut honest, liar] = pair();
         let slot = liar.sending_slot(4).unwrap();
-        slot.open(1, 0);
+        slot.open(1, 0, 17);
         let mut receiving = Receiving::start(&honest, 4, 1, interval(1 << 20)).unwrap();
         lie(slot);
         let mut bytes = vec![0; 1 << 20];
@@ -236,7 +280,7 @@ fn a_sender_that_lies_is_found_out() {
 fn a_sender_that_takes_bytes_back_is_found_out() {
     let [mut honest, liar] = pair();
     let slot = liar.sending_slot(0).unwrap();
-    slot.open(1, 0);
+    slot.open(1, 0, 17);
     slot.name_cell(0, 3);
     slot.publish(100);
     let mut receiving = Receiving::start(&honest, 0, 1, interval(1000)).unwrap();
@@ -261,7 +305,7 @@ fn a_receiver_that_lies_is_found_out() {
     .enumerate()
     {
         let [mut honest, liar] = pair();
-        let mut sending = Sending::at_once(&mut honest).unwrap();
+        let mut sending = at_once(&mut honest).unwrap();
         sending.start(interval(1000));
         let slot = liar.receiving_slot(sending.slot().unwrap()).unwrap();
         let (tag, mut bytes) = (sending.tag, [7; 1000]);
@@ -276,7 +320,7 @@ fn a_receiver_that_lies_is_found_out() {
 #[test]
 fn a_message_that_was_taken_back_has_no_receiver() {
     let [mut mine, theirs] = pair();
-    let sending = Sending::at_once(&mut mine).unwrap();
+    let sending = at_once(&mut mine).unwrap();
     let (slot, tag) = (sending.slot().unwrap(), sending.tag);
     sending.finish(&mut mine);
     let fault = Receiving::start(&theirs, slot, tag, interval(10)).unwrap_err();
@@ -290,7 +334,7 @@ fn messages_without_a_receive_leave_slots_and_cells_to_others() {
     let mut bytes = vec![1; 1 << 20];
     let mut waiting = Vec::new();
     lend(&mut [&mut bytes], Access::Read, |data| {
-        while let Some(mut sending) = Sending::at_once(&mut mine) {
+        while let Some(mut sending) = Sending::at_once(&mut mine, data, 0) {
             sending.start(interval(1 << 20));
             sending.step(&mut mine, data, 1 << 20).unwrap();
             waiting.push(sending);

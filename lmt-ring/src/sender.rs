@@ -5,14 +5,15 @@ use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Fault, Interval, Step};
 
 use crate::faults::{garbage, short_buffer, short_of_memory};
-use crate::layout::CELL_BYTES;
+use crate::layout::{CELL_BYTES, LINE_BYTES};
 use crate::ring::PairRing;
 use crate::slot::{CELLS_UNDER_WAY, State};
 
 /// The first piece of a message that the receiver is told of; each further one
-/// is as long as all before it together, up to a cell, so that the receiver
+/// is as long as all before it together, up to the last, so that the receiver
 /// begins soon and is told seldom.
 const FIRST_PIECE_BYTES: u64 = 1024;
+const LAST_PIECE_BYTES: u64 = 16 << 10;
 
 /// Slots for messages that are sure of a receiver: those that are not must not
 /// hold what these need.
@@ -49,6 +50,8 @@ impl UnderWay {
         while self.collected < emptied {
             if ring.sending_slot(slot)?.is_returned(self.collected) {
                 ring.keep(self.cell(self.collected));
+            } else {
+                ring.lose();
             }
             self.collected += 1;
         }
@@ -64,6 +67,11 @@ impl UnderWay {
     }
 }
 
+/// Where the bytes of `data` from `start` on are.
+fn first_address(data: &Buffer, start: u64) -> usize {
+    data.pieces(start..start.saturating_add(1)).next().map_or(0, |piece| piece.address)
+}
+
 /// A message on its way into a ring.
 #[derive(Debug)]
 pub(crate) struct Sending {
@@ -73,7 +81,11 @@ pub(crate) struct Sending {
     total_bytes: u64,
     produced_bytes: u64,
     under_way: UnderWay,
+    /// Cells that it took before a receiver came.
+    unsure: u64,
     start: u64,
+    /// How far behind each cell's begin the bytes begin.
+    shift_bytes: u64,
     at: Option<Cursor>,
 }
 
@@ -86,22 +98,29 @@ impl Sending {
             total_bytes: 0,
             produced_bytes: 0,
             under_way: UnderWay::new(),
+            unsure: 0,
             start: 0,
+            shift_bytes: 0,
             at: None,
         }
     }
 
     /// A message that stands in a slot at once; `None` when too few are free.
-    pub(crate) fn at_once(ring: &mut PairRing) -> Option<Self> {
+    /// Its bytes are those of `data` from `start` on.
+    pub(crate) fn at_once(ring: &mut PairRing, data: &Buffer, start: u64) -> Option<Self> {
         let slot = ring.take_slot(RESERVED_SLOTS)?;
         let mut sending = Self::asked(ring);
-        sending.open(ring, slot);
+        sending.start = start;
+        sending.open(ring, slot, data);
         Some(sending)
     }
 
-    fn open(&mut self, ring: &PairRing, slot: u8) {
+    /// The bytes get the place within a line that they have in `data`: copies
+    /// between places alike take half of the time of others on some CPUs.
+    fn open(&mut self, ring: &PairRing, slot: u8, data: &Buffer) {
         if let Some(line) = ring.sending_slot(slot) {
-            line.open(self.tag, ring.own_cells());
+            self.shift_bytes = first_address(data, self.start) as u64 % LINE_BYTES;
+            line.open(self.tag, ring.own_cells(), self.shift_bytes);
             self.slot = Some(slot);
         }
     }
@@ -120,22 +139,24 @@ impl Sending {
         let before = self.produced_bytes;
         let Some(slot) = self.slot else {
             if let Some(slot) = ring.take_slot(0) {
-                self.open(ring, slot);
+                self.open(ring, slot, data);
             }
             return Ok(Step { bytes: 0, done: false });
         };
         let state = self.under_way.collect(ring, slot, self.tag).ok_or_else(garbage)?;
-        let reserve = match state {
-            State::Attached => 0,
-            // Whoever waits for a receive must not hold what the matched need.
-            State::Open => ring.cells() / 16 + 1,
+        let is_sure = match state {
+            State::Attached => true,
+            State::Open => false,
             State::Whole => return Ok(Step { bytes: 0, done: true }),
             // The receiver says what it misses.
             State::Early => return Ok(Step { bytes: 0, done: false }),
             State::Withdrawn | State::Other => return Err(garbage()),
         };
+        if is_sure {
+            ring.make_sure(std::mem::take(&mut self.unsure));
+        }
         while self.produced_bytes < self.total_bytes && self.produced_bytes - before < max_bytes.max(1) {
-            if !self.fill(ring, slot, data, reserve)? {
+            if !self.fill(ring, slot, data, is_sure)? {
                 break;
             }
         }
@@ -144,18 +165,18 @@ impl Sending {
 
     /// Fills and publishes the next piece; false when there is no cell for it.
     #[inline]
-    fn fill(&mut self, ring: &mut PairRing, slot: u8, data: &Buffer, reserve: u64) -> Result<bool, Fault> {
+    fn fill(&mut self, ring: &mut PairRing, slot: u8, data: &Buffer, is_sure: bool) -> Result<bool, Fault> {
         let within = self.produced_bytes % CELL_BYTES;
-        if within == 0 && !self.next_cell(ring, slot, reserve)? {
+        if within == 0 && !self.next_cell(ring, slot, is_sure)? {
             return Ok(false);
         }
         let cell = self.under_way.cell(self.under_way.named - 1);
         let bytes = self
             .produced_bytes
-            .clamp(FIRST_PIECE_BYTES, CELL_BYTES)
+            .clamp(FIRST_PIECE_BYTES, LAST_PIECE_BYTES)
             .min(CELL_BYTES - within)
             .min(self.total_bytes - self.produced_bytes);
-        let offset = ring.cell_offset(cell) + within;
+        let offset = ring.cell_offset(cell) + self.shift_bytes + within;
         let at = self.at.get_or_insert_with(|| Cursor::at(data.segments(), self.start));
         if !ring.mapping.copy_in(offset, data, at, bytes) {
             return Err(short_buffer());
@@ -165,14 +186,12 @@ impl Sending {
         Ok(true)
     }
 
-    fn next_cell(&mut self, ring: &mut PairRing, slot: u8, reserve: u64) -> Result<bool, Fault> {
+    fn next_cell(&mut self, ring: &mut PairRing, slot: u8, is_sure: bool) -> Result<bool, Fault> {
         if self.under_way.named - self.under_way.collected == CELLS_UNDER_WAY {
             return Ok(false);
         }
-        if ring.own_cells() <= reserve {
-            ring.reap();
-        }
-        let Some(cell) = ring.take(reserve).map_err(short_of_memory)? else { return Ok(false) };
+        let Some(cell) = ring.take(is_sure).map_err(short_of_memory)? else { return Ok(false) };
+        self.unsure += u64::from(!is_sure);
         self.under_way.cells[(self.under_way.named % CELLS_UNDER_WAY) as usize] = cell;
         ring.sending_slot(slot).ok_or_else(garbage)?.name_cell(self.under_way.named, cell);
         self.under_way.named += 1;
@@ -193,6 +212,7 @@ impl Sending {
 
     /// Ends it, complete or not.
     pub(crate) fn finish(self, ring: &mut PairRing) {
+        ring.make_sure(self.unsure);
         let Some(slot) = self.slot else { return };
         let is_given = self.total_bytes > 0 && self.is_given();
         let Some(line) = ring.sending_slot(slot) else { return };

@@ -18,6 +18,7 @@
 //! back (`returned`) or stays with the receiver. What is not emptied when `hold`
 //! is closed or withdrawn is the sender's again.
 
+use crate::layout::LINE_BYTES;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Numbers of cells that one message can have under way.
@@ -32,8 +33,9 @@ pub(crate) const ABANDONED: u64 = u64::MAX;
 pub(crate) struct SenderLine {
     /// Bytes of the message that stand in cells, or [`ABANDONED`].
     produced: AtomicU64,
-    /// How many cells the sender had at hand when it began.
-    at_hand: AtomicU64,
+    /// How many cells the sender had at hand when it began, and from bit 32 on
+    /// how far behind a cell's begin its bytes begin.
+    begin: AtomicU64,
     /// The number of the message's k-th cell in byte k modulo 48.
     cells: [AtomicU64; WORDS],
 }
@@ -82,6 +84,9 @@ const CLOSED_EARLY: u64 = 5;
 const STATES: u64 = 7;
 const LEFT: u64 = 8;
 const TAG_SHIFT: u32 = 4;
+/// The parts of [`SenderLine::begin`].
+const AT_HAND: u64 = 0xffff_ffff;
+const SHIFT_SHIFT: u32 = 32;
 
 fn state_of(hold: u64, tag: u64) -> State {
     if hold >> TAG_SHIFT != tag {
@@ -102,7 +107,7 @@ impl Slot {
     pub(crate) fn new() -> Self {
         let word = || AtomicU64::new(0);
         Self {
-            sender: SenderLine { produced: word(), at_hand: word(), cells: std::array::from_fn(|_| word()) },
+            sender: SenderLine { produced: word(), begin: word(), cells: std::array::from_fn(|_| word()) },
             receiver: ReceiverLine { hold: word(), emptied: word(), returned: word() },
         }
     }
@@ -114,11 +119,12 @@ impl Slot {
         self.receiver.hold.store(0, Ordering::Relaxed);
     }
 
-    /// Sender: begins the message `tag`, which is below 2^48.
-    pub(crate) fn open(&self, tag: u64, at_hand: u64) {
+    /// Sender: begins the message `tag`, which is below 2^48; its bytes begin
+    /// `shift_bytes` behind each cell's begin, less than a line.
+    pub(crate) fn open(&self, tag: u64, at_hand: u64, shift_bytes: u64) {
         // Relaxed: nobody may look at these before `hold` names the tag.
         self.sender.produced.store(0, Ordering::Relaxed);
-        self.sender.at_hand.store(at_hand, Ordering::Relaxed);
+        self.sender.begin.store(shift_bytes << SHIFT_SHIFT | at_hand & AT_HAND, Ordering::Relaxed);
         self.receiver.emptied.store(0, Ordering::Relaxed);
         // Release: who attaches by this word sees the three stores above.
         self.receiver.hold.store(tag << TAG_SHIFT | OPEN, Ordering::Release);
@@ -227,8 +233,20 @@ impl Slot {
     /// Receiver: how many cells the sender had at hand; unchecked.
     #[inline]
     pub(crate) fn at_hand(&self) -> u64 {
+        self.begin() & AT_HAND
+    }
+
+    /// Receiver: how far behind a cell's begin its bytes begin; less than a line,
+    /// whatever stands there.
+    #[inline]
+    pub(crate) fn shift_bytes(&self) -> u64 {
+        (self.begin() >> SHIFT_SHIFT) % LINE_BYTES
+    }
+
+    #[inline]
+    fn begin(&self) -> u64 {
         // Relaxed: released with `hold`, which was acquired when attaching.
-        self.sender.at_hand.load(Ordering::Relaxed)
+        self.sender.begin.load(Ordering::Relaxed)
     }
 
     /// Receiver: the number of the `k`-th cell; unchecked.

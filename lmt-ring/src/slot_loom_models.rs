@@ -16,7 +16,7 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
 
 fn opened(at_hand: u64) -> Arc<Slot> {
     let slot = Arc::new(Slot::new());
-    slot.open(TAG, at_hand);
+    slot.open(TAG, at_hand, 17);
     slot
 }
 
@@ -177,7 +177,7 @@ fn the_next_message_begins_anew() {
         while slot.emptied(TAG).1 != State::Whole {
             thread::yield_now();
         }
-        slot.open(TAG + 1, 4);
+        slot.open(TAG + 1, 4, 17);
         receiver.join().expect("the receiver ends");
         assert_eq!(slot.emptied(TAG + 1), (0, State::Attached));
     });

@@ -13,11 +13,6 @@ use crate::slot::Slot;
 
 const PURPOSE: &str = "a ring";
 const KEY: &str = "ring_bytes";
-const LINE_BYTES: usize = 64;
-/// Copies are done in blocks of this size: below it a C library copies by
-/// vectors, not by string instructions, whose beginning costs as much as this
-/// block; and so far ahead lines are asked for.
-const BLOCK_BYTES: usize = 1024;
 
 /// A pool's memory, made here or by a peer, sealed and mapped.
 #[derive(Debug)]
@@ -86,7 +81,7 @@ impl Mapping {
             // SAFETY: the source is part of a segment of a buffer, whose maker
             // promised valid memory that nobody writes; the target lies within
             // the mapping, which is ours, so the two cannot overlap.
-            unsafe { copy_blocks(target.as_ptr(), source, piece.bytes as usize, |_, _| {}) };
+            unsafe { fill(target.as_ptr(), source, piece.bytes as usize) };
             done += piece.bytes;
         }
         true
@@ -112,46 +107,53 @@ impl Mapping {
             // mapping, which is ours, so the two cannot overlap. A peer that
             // breaks the rules may write it at the same time; bytes have no
             // invalid values, so only its own message is garbled.
-            unsafe { copy_blocks(target, source.as_ptr(), piece.bytes as usize, take_over) };
+            unsafe { empty(target, source.as_ptr(), piece.bytes as usize) };
             done += piece.bytes;
         }
         true
     }
 }
 
-/// Copies block by block; before each, `ahead` is told where the next begins in
-/// the source and how long it is.
+/// From here on a copy is done by the string instruction, where both sides stand
+/// alike: it brings no line here just to overwrite all of it, which is most of
+/// what a long message costs that is in no cache.
+const STRING_BYTES: usize = 16 << 10;
+
+/// Whether a piece is copied by the string instruction.
+#[inline]
+fn is_string(target: *const u8, source: *const u8, bytes: usize) -> bool {
+    bytes >= STRING_BYTES && lmt_copy::is_string_fast(target, source)
+}
+
+/// A copy into a cell.
 ///
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`].
 #[inline]
-unsafe fn copy_blocks(target: *mut u8, source: *const u8, bytes: usize, ahead: impl Fn(*const u8, usize)) {
-    ahead(source, bytes.min(BLOCK_BYTES));
-    let mut done = 0;
-    while done < bytes {
-        let block = (bytes - done).min(BLOCK_BYTES);
-        let next = done + block;
-        let (from, to) = (source.wrapping_add(done), target.wrapping_add(done));
-        ahead(source.wrapping_add(next), (bytes - next).min(BLOCK_BYTES));
-        // SAFETY: the caller's promise, for a part of it: `next`, the end of this
-        // block, is at most `bytes`.
-        unsafe { lmt_copy::copy_nonoverlapping(to, from, block) };
-        done = next;
+unsafe fn fill(target: *mut u8, source: *const u8, bytes: usize) {
+    if is_string(target, source, bytes) {
+        // SAFETY: the caller's promise.
+        unsafe { lmt_copy::copy_string(target, source, bytes) };
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { lmt_copy::copy_by_vectors(target, source, bytes) };
     }
 }
 
-/// Asks for the lines of what is to be read as if it were to be written: the
-/// cell is written next by this process, so its lines are to cross once.
+/// A copy out of a cell, whose lines are asked for as if they were to be written:
+/// this process writes the cell next, so they are to cross once.
+///
+/// # Safety
+/// As for [`std::ptr::copy_nonoverlapping`].
 #[inline]
-fn take_over(from: *const u8, bytes: usize) {
-    #[cfg(target_arch = "x86_64")]
-    for line in (0..bytes).step_by(LINE_BYTES) {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        // SAFETY: a hint: it reads nothing and faults at no address.
-        unsafe { _mm_prefetch::<_MM_HINT_ET0>(from.wrapping_add(line).cast()) };
+unsafe fn empty(target: *mut u8, source: *const u8, bytes: usize) {
+    if is_string(target, source, bytes) {
+        // SAFETY: the caller's promise.
+        unsafe { lmt_copy::copy_string(target, source, bytes) };
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { lmt_copy::copy_taking_over(target, source, bytes) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (from, bytes);
 }
 
 #[cfg(test)]

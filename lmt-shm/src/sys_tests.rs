@@ -3,14 +3,8 @@ use crate::copier::Cpu;
 
 #[test]
 fn only_memory_of_the_right_size_is_mapped() {
-    let (_mapping, good) = Mapping::create(8192).unwrap();
-    assert!(Mapping::attach(good.try_clone().unwrap(), 8192).is_ok());
-    for bytes in [4096, 12288] {
-        let error = Mapping::attach(good.try_clone().unwrap(), bytes).unwrap_err();
-        assert!(matches!(error, AttachError::WrongSize { .. }), "{error}");
-    }
-    let null = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
-    assert_eq!(Mapping::attach(null, 0).unwrap_err(), AttachError::NotOrdinary);
+    let create = |bytes| Mapping::create(bytes).unwrap();
+    lmt_conformance::mapping::only_the_right_size_is_mapped(create, Mapping::attach);
 }
 
 #[test]

@@ -461,3 +461,47 @@ fn segments_on_both_sides_make_one_message() {
         group.barrier();
     });
 }
+
+/// By a mechanism whose sender begins at once, what is received late must not
+/// hold what is received first back; nor may a window of messages both ways, of
+/// which one end has done its part.
+#[test]
+fn streams_are_received_in_any_order_and_both_ways_at_once() {
+    const BYTES: usize = 1 << 20;
+    let results = group::run(test_name!(), 2, LIMIT, |group| {
+        let (endpoint, peers) = join(group, |config| config.mechanisms = Some(vec!["ring".to_owned()]));
+        let me = group.rank() as usize;
+        let other = peers[1 - me];
+        let data = pattern(1, BYTES);
+        if me == 0 {
+            endpoint.scope(|scope| {
+                let sends: Vec<_> = (0..8).map(|tag| scope.send(other, tag, &data).expect("begun")).collect();
+                for send in sends {
+                    send.wait().expect("sent");
+                }
+            });
+        } else {
+            (0..8).rev().for_each(|tag| receive_and_check(&endpoint, other, tag, 1, BYTES));
+        }
+        let mut buffers = vec![vec![0; BYTES]; 24];
+        for window in 0..4 {
+            // Each end in turn has much more to send than the other.
+            let sent = if window % 2 == me { 24 } else { 8 };
+            let into = &mut buffers[..32 - sent];
+            endpoint.scope(|scope| {
+                let receive = |into| scope.receive(Source::Peer(other), TagMatch::exactly(9), into);
+                let receives: Vec<_> = into.iter_mut().map(|into| receive(into).expect("posted")).collect();
+                let sends: Vec<_> = (0..sent).map(|_| scope.send(other, 9, &data).expect("begun")).collect();
+                for request in receives.into_iter().chain(sends) {
+                    request.wait().expect("it ends");
+                }
+            });
+            for buffer in into {
+                assert!(*buffer == data, "window {window} arrives whole");
+                buffer.fill(0);
+            }
+        }
+        group.barrier();
+    });
+    results.reports.iter().flatten().for_each(|line| println!("{line}"));
+}

@@ -12,7 +12,7 @@ use common::LIMIT;
 use lmt::mechanism::Model;
 use lmt::{Endpoint, PeerId, Source, TagMatch};
 use lmt_conformance::group::{Group, Test};
-use lmt_conformance::{require, test_name};
+use lmt_conformance::{mechanisms, require, test_name};
 
 /// Lengths in cells (of one and of several), and of each mechanism's doing.
 const LENGTHS: [usize; 7] = [0, 8, 4096, 20_000, 65_536, 300_000, 3 << 20];
@@ -143,16 +143,25 @@ fn burst(endpoint: &Endpoint, group: &Group, peers: &[PeerId]) {
     }
 }
 
-/// Allocations of several times so many rounds, after a warm-up. A table may
-/// still grow in one of them, when more is under way at once than ever before;
-/// what allocates for a message does so in each.
-fn counts(run: &mut dyn FnMut(usize)) -> [u64; 3] {
+/// Says of `what` that it allocates, if it does so in each of several times so
+/// many rounds, after a warm-up. A table may still grow in one of them, when more
+/// is under way at once than ever before; what allocates for a message does so in
+/// each.
+fn allocates(what: &str, run: &mut dyn FnMut(usize)) -> Option<String> {
     run(WARM_UP);
-    std::array::from_fn(|_| {
+    let counts: [u64; 3] = std::array::from_fn(|_| {
         let before = counting::of_process();
         run(ROUNDS);
         counting::of_process() - before
-    })
+    });
+    let always = counts.iter().all(|count| *count > 0);
+    always.then(|| format!("{what}: {counts:?} in {ROUNDS} rounds each"))
+}
+
+/// All ranks have looked: nothing was found.
+fn end(group: &Group, mechanism: &str, found: &[String]) {
+    group.barrier();
+    assert!(found.is_empty(), "{mechanism} allocates:\n{}", found.join("\n"));
 }
 
 /// Both directions of a pattern.
@@ -170,17 +179,14 @@ fn round(
     pattern(endpoint, me == 1, other, source, bytes, memory);
 }
 
-/// A test of so many ranks that knows only one mechanism.
-fn test_of(ranks: u32, name: &str, mechanism: &str) -> Test {
+/// A test of so many ranks for each mechanism, which they know alone.
+fn with_each_mechanism(ranks: u32, name: &str, rank: fn(&str, &Group)) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    common::configured_by(folder, Test::new(name, ranks).time_limit(2 * LIMIT))
-        .env("LMT_MECHANISM", mechanism)
-}
-
-/// The mechanisms that move messages of any memory: `mapped` alone, which moves
-/// those in shared buffers, would leave these to nobody.
-fn mechanisms() -> impl Iterator<Item = &'static str> {
-    lmt::mechanism_names().into_iter().filter(|name| *name != "mapped")
+    for mechanism in mechanisms::of_any_memory() {
+        common::configured_by(folder, Test::new(name, ranks).time_limit(2 * LIMIT))
+            .env("LMT_MECHANISM", mechanism)
+            .run(|group| rank(mechanism, group));
+    }
 }
 
 /// Whether this process's only mechanism works with the peer.
@@ -220,21 +226,15 @@ fn two_ranks(mechanism: &str, group: &Group) {
                     round(&endpoint, pattern, group.rank(), other, any, bytes, &mut memory);
                 });
             };
-            let counts = counts(&mut run);
-            if counts.iter().all(|count| *count > 0) {
-                found.push(format!("{name}, {bytes} B: {counts:?} in {ROUNDS} rounds each"));
-            }
+            found.extend(allocates(&format!("{name}, {bytes} B"), &mut run));
         }
     }
-    group.barrier();
-    assert!(found.is_empty(), "{mechanism} allocates:\n{}", found.join("\n"));
+    end(group, mechanism, &found);
 }
 
 #[test]
 fn no_message_between_two_allocates() {
-    for mechanism in mechanisms() {
-        test_of(2, test_name!(), mechanism).run(|group| two_ranks(mechanism, group));
-    }
+    with_each_mechanism(2, test_name!(), two_ranks);
 }
 
 /// Each of three ranks sends to the two others and receives from any.
@@ -274,21 +274,16 @@ fn three_ranks(mechanism: &str, group: &Group) {
     }
     burst(&endpoint, group, &peers);
     let mut found = Vec::new();
-    for bytes in &LENGTHS {
-        let counts = counts(&mut |rounds| {
-            (0..rounds).for_each(|_| all_to_all(&endpoint, &peers, *bytes, &mut memory));
-        });
-        if counts.iter().all(|count| *count > 0) {
-            found.push(format!("{bytes} B: {counts:?} in {ROUNDS} rounds each"));
-        }
+    for bytes in LENGTHS {
+        let mut run = |rounds| {
+            (0..rounds).for_each(|_| all_to_all(&endpoint, &peers, bytes, &mut memory));
+        };
+        found.extend(allocates(&format!("all to all, {bytes} B"), &mut run));
     }
-    group.barrier();
-    assert!(found.is_empty(), "{mechanism} allocates among three:\n{}", found.join("\n"));
+    end(group, mechanism, &found);
 }
 
 #[test]
 fn no_message_among_three_allocates() {
-    for mechanism in mechanisms() {
-        test_of(3, test_name!(), mechanism).run(|group| three_ranks(mechanism, group));
-    }
+    with_each_mechanism(3, test_name!(), three_ranks);
 }

@@ -106,7 +106,7 @@ pub fn past_2_gib<M: Lmt, F: Fn() -> M>(under: &Under<F>) {
                 |_| {},
                 |group| {
                     let mut mechanisms = Mechanisms::new();
-                    mechanisms.register(Pretender { moves_bytes: (boundary - BEFORE) as u64 });
+                    mechanisms.register(Pretender { moves_bytes: Some((boundary - BEFORE) as u64) });
                     mechanisms.register(Wrapper::only((under.make)(), model));
                     let it = (under.name(), model);
                     under.with_mechanisms(group, &rendezvous(), mechanisms, it, |link| over(link, boundary));

@@ -1,5 +1,6 @@
-//! A mechanism that says it has moved the beginning of a message, and then
-//! gives up: the next one is to move the end of a message of any length.
+//! A mechanism that moves nothing and says that it has: all of a message, for
+//! tests of what else a message costs; or its beginning, and then it gives up,
+//! so that the next one is to move the end of a message of any length.
 
 use lmt_core::buffer::Buffer;
 use lmt_core::mechanism::{
@@ -7,13 +8,14 @@ use lmt_core::mechanism::{
 };
 
 pub(super) struct Pretender {
-    pub moves_bytes: u64,
+    /// So much of each message; `None` is all of it.
+    pub moves_bytes: Option<u64>,
 }
 
 impl Lmt for Pretender {
     type Peer = ();
-    /// Whether it has done its part.
-    type Transfer = bool;
+    /// What it is still to say that it has moved, in bytes.
+    type Transfer = u64;
 
     fn name(&self) -> &'static str {
         "pretender"
@@ -31,21 +33,22 @@ impl Lmt for Pretender {
         Ok(((), Abilities { read: true, ..Abilities::default() }))
     }
 
-    fn prepare(&mut self, (): &mut (), _: &Plan, _: &Buffer) -> Result<(bool, Cookie), Fault> {
-        Ok((false, Cookie::empty()))
+    fn prepare(&mut self, (): &mut (), plan: &Plan, _: &Buffer) -> Result<(u64, Cookie), Fault> {
+        Ok((self.moves_bytes.unwrap_or_else(|| plan.interval.bytes()), Cookie::empty()))
     }
 
-    fn start(&mut self, (): &mut (), _: &mut bool, _: &Cookie, _: Interval) -> Result<(), Fault> {
+    fn start(&mut self, (): &mut (), _: &mut u64, _: &Cookie, _: Interval) -> Result<(), Fault> {
         Ok(())
     }
 
-    fn step(&mut self, (): &mut (), done: &mut bool, _: &mut Buffer, _: u64) -> Result<Step, Fault> {
-        if std::mem::replace(done, true) {
+    fn step(&mut self, (): &mut (), left_bytes: &mut u64, _: &mut Buffer, _: u64) -> Result<Step, Fault> {
+        let bytes = std::mem::take(left_bytes);
+        if bytes == 0 {
             let sentence = "the test moves the end by another mechanism".to_owned();
             return Err(Fault::Demote { errno: 0, for_good: false, sentence });
         }
-        Ok(Step { bytes: self.moves_bytes, done: false })
+        Ok(Step { bytes, done: self.moves_bytes.is_none() })
     }
 
-    fn finish(&mut self, (): &mut (), _: bool) {}
+    fn finish(&mut self, (): &mut (), _: u64) {}
 }

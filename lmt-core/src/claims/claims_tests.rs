@@ -1,5 +1,6 @@
 //! The two parts together, through real shared memory, in one process.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use nix::sys::signal::{Signal, kill};
@@ -23,9 +24,19 @@ fn process_of(pid: i32) -> Arc<PeerProcess> {
 /// A receiving endpoint, what it keeps of the sender, and the sender's part.
 fn pair() -> (Claims, PeerClaims, PeerClaims) {
     let mut claims = Claims::default();
-    let descriptor = claims.descriptor();
-    assert!(descriptor.is_some());
-    (claims, PeerClaims::new(own_process(), None), PeerClaims::new(own_process(), descriptor))
+    let mut receiver = PeerClaims::new(own_process());
+    let sender = introduced(&mut claims, own_process(), |descriptor| receiver.take(descriptor));
+    (claims, sender, receiver)
+}
+
+/// A sender in this process, which takes the descriptor.
+fn introduced(claims: &mut Claims, process: Arc<PeerProcess>, take: impl FnOnce(OwnedFd)) -> PeerClaims {
+    let mut sender = PeerClaims::new(process);
+    claims.introduce(&mut sender);
+    take(sender.to_hand_over().expect("there is memory"));
+    claims.introduce(&mut sender);
+    assert!(sender.to_hand_over().is_none(), "once");
+    sender
 }
 
 fn receive_all(claims: &Claims, reception: &mut Reception) -> u64 {
@@ -99,9 +110,20 @@ fn without_a_line_the_receiver_copies_all_and_the_sender_nothing() {
     assert!(!claims.end(&mut sender, &mut reception));
     claims.finish(&sender, reception);
     // A process without a pidfd may hold a claim for ever: it is not asked.
-    let mut nobody = PeerClaims::new(Arc::new(PeerProcess::new(1, None)), None);
     let (mut claims, ..) = pair();
+    let mut nobody = introduced(&mut claims, Arc::new(PeerProcess::new(1, None)), drop);
     assert_eq!(claims.receive(&mut nobody, WHOLE).name(), Name::NONE);
+}
+
+/// Who was not introduced knows no lines.
+#[test]
+fn a_stranger_is_not_expected() {
+    let (mut claims, ..) = pair();
+    let mut stranger = PeerClaims::new(own_process());
+    let mut reception = claims.receive(&mut stranger, WHOLE);
+    assert_eq!(reception.name(), Name::NONE);
+    assert_eq!(receive_all(&claims, &mut reception), MIB);
+    claims.finish(&stranger, reception);
 }
 
 /// 64 messages have ended and their senders have not looked: the lines are
@@ -144,7 +166,7 @@ fn lines_are_used_again_when_their_senders_have_left() {
 fn a_claim_of_a_dead_sender_keeps_nobody() {
     let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("there is sleep");
     let (mut claims, _, receiver) = pair();
-    let mut sender = PeerClaims::new(process_of(child.id() as i32), None);
+    let mut sender = introduced(&mut claims, process_of(child.id() as i32), drop);
     let mut reception = claims.receive(&mut sender, WHOLE);
     let mut help = Help::new(reception.name(), WHOLE, 1);
     assert!(help.next_part(&receiver, MIB).is_some());

@@ -8,10 +8,12 @@
 //! own side first takes half of what is left of the other's. A receiver that
 //! expects nobody (the sender computes, or receives itself) claims all at once.
 //!
-//! A mechanism has one [`Claims`], hands its descriptor to peers in its hello,
-//! and keeps a [`PeerClaims`] for each peer. For a message the receiver makes a
+//! A mechanism has one [`Claims`] and keeps a [`PeerClaims`] for each peer. With
+//! the first message of a peer that it may help with, it introduces the two, and
+//! hands the descriptor over in a parcel: who never receives such messages needs
+//! neither memory nor descriptors for them. For a message the receiver makes a
 //! [`Reception`] and puts [`Reception::name`] into its cookie; the sender makes
-//! a [`Help`] of that name.
+//! a [`Help`] of that name. [`Side`] is either, with the calls of a mechanism.
 //!
 //! A part that is claimed is copied within the same step, so an end that turns
 //! to something else never holds one. The message is whole when every claim is
@@ -35,11 +37,15 @@ mod memory;
 mod receiving;
 #[cfg(not(loom))]
 mod sending;
+#[cfg(not(loom))]
+mod side;
 
 #[cfg(not(loom))]
 pub use receiving::{Claims, Reception};
 #[cfg(not(loom))]
 pub use sending::{Help, PeerClaims};
+#[cfg(not(loom))]
+pub use side::{CopiedPart, Side};
 
 /// How the two ends share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

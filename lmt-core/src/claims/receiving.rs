@@ -37,7 +37,7 @@ struct Kept {
 }
 
 impl Claims {
-    /// Nothing yet; memory is taken at the first [`Self::descriptor`].
+    /// Nothing yet; memory is taken when the first peer is introduced.
     pub fn new(sharing: Sharing) -> Self {
         Self { sharing, pool: None }
     }
@@ -52,21 +52,26 @@ impl Claims {
         self.sharing = sharing;
     }
 
-    /// The descriptor of the lines, for a peer; `None` where there is no memory
-    /// or no descriptor for it: then senders cannot help this endpoint.
-    pub fn descriptor(&mut self) -> Option<OwnedFd> {
-        if self.pool.is_none() {
-            self.pool = Pool::new();
+    /// Sees to it that the peer gets the descriptor of the lines: the first time
+    /// it is there to be handed over ([`PeerClaims::to_hand_over`]). To be called
+    /// before each message that the peer may help with is received. Where there
+    /// is no memory or no descriptor for it, senders cannot help this endpoint.
+    pub fn introduce(&mut self, peer: &mut PeerClaims) {
+        if !peer.is_introduced {
+            peer.is_introduced = true;
+            if self.pool.is_none() {
+                self.pool = Pool::new();
+            }
+            peer.due = self.pool.as_ref().and_then(|pool| pool.fd.try_clone().ok());
         }
-        self.pool.as_ref()?.fd.try_clone().ok()
     }
 
-    /// Begins to receive `interval` from `peer`, who may help if a line is free
-    /// and its death can be told.
+    /// Begins to receive `interval` from `peer`, who may help if it was
+    /// introduced, a line is free and its death can be told.
     pub fn receive(&mut self, peer: &mut PeerClaims, interval: Interval) -> Reception {
         let Sharing { receiver_percent, steal_bytes } = self.sharing;
         let grain = Grain::new(interval, receiver_percent, steal_bytes);
-        let pool = self.pool.as_mut().filter(|_| peer.process().pidfd().is_some());
+        let pool = self.pool.as_mut().filter(|_| peer.is_introduced && peer.process().pidfd().is_some());
         let line = pool.and_then(|pool| pool.open(grain.units()));
         let alone = line.is_none() || peer.beliefs.of(interval.bytes()).is_alone();
         Reception {

@@ -8,7 +8,7 @@ use super::belief::Beliefs;
 use super::grain::{Appetite, Grain};
 use super::line::{Back, Found, GENERATIONS};
 use super::memory::Lines;
-use crate::mechanism::Interval;
+use crate::mechanism::{Hello, Interval};
 use crate::process::PeerProcess;
 
 /// A peer: its lines, and how it has helped.
@@ -17,14 +17,42 @@ pub struct PeerClaims {
     process: Arc<PeerProcess>,
     lines: Option<Lines>,
     pub(super) beliefs: Beliefs,
+    /// Whether it was given this endpoint's lines ...
+    pub(super) is_introduced: bool,
+    /// ... or will be, by their descriptor.
+    pub(super) due: Option<OwnedFd>,
 }
 
 impl PeerClaims {
-    /// A peer that has handed this descriptor over, if it had one to hand over.
-    /// A descriptor of something else counts as none: then this end does not
-    /// help.
-    pub fn new(process: Arc<PeerProcess>, descriptor: Option<OwnedFd>) -> Self {
-        Self { process, lines: descriptor.and_then(Lines::attach), beliefs: Beliefs::new() }
+    /// A peer whose lines are not known yet: messages to it are not helped with.
+    pub fn new(process: Arc<PeerProcess>) -> Self {
+        Self { process, lines: None, beliefs: Beliefs::new(), is_introduced: false, due: None }
+    }
+
+    /// The peer has handed over the descriptor of its lines; untrusted. One of
+    /// something else counts as none: then this end does not help.
+    pub fn take(&mut self, descriptor: OwnedFd) {
+        self.lines = Lines::attach(descriptor);
+    }
+
+    /// The descriptor that the peer is to be handed now, if any: for its
+    /// [`Self::take`]. It goes beside the packets ([`crate::mechanism::Lmt::parcel`]),
+    /// so the first messages may come without it, and then without help.
+    pub const fn to_hand_over(&mut self) -> Option<OwnedFd> {
+        self.due.take()
+    }
+
+    /// [`Self::to_hand_over`] as a parcel, for mechanisms that have no others.
+    pub fn parcel(&mut self) -> Option<Hello> {
+        let descriptor = self.to_hand_over()?;
+        Some(Hello { bytes: Vec::new(), descriptors: vec![descriptor] })
+    }
+
+    /// Takes what [`Self::parcel`] has packed; untrusted.
+    pub fn take_parcel(&mut self, mut parcel: Hello) {
+        if let Some(descriptor) = parcel.descriptors.pop() {
+            self.take(descriptor);
+        }
     }
 
     /// The peer's process.
@@ -51,6 +79,11 @@ impl Help {
         let grain = Grain::new(interval, percent, steal_bytes);
         let line = named.map(|named| (named.line, Back::new(named.generation, grain.units())));
         Self { grain, line, part: None }
+    }
+
+    /// Of a message with which this end cannot help.
+    pub fn none(interval: Interval) -> Self {
+        Self { grain: Grain::new(interval, 100, 0), line: None, part: None }
     }
 
     /// What this end is to copy now, of at most about `max_bytes`: the same part

@@ -405,7 +405,9 @@ impl Connector {
     fn on_datagram(&mut self, id: EndpointId, datagram: super::sys::Datagram, handler: &mut dyn Handler) {
         let bytes = self.buffer[..datagram.bytes].to_vec();
         let parsed = wire::parse(&bytes, datagram.descriptors.len());
-        let whole = |kind| !datagram.cut && (!datagram.descriptors_lost || kind == Kind::Descriptors);
+        // What lost descriptors were for is told of it, and may do without.
+        let may_lose = |kind| matches!(kind, Kind::Hello | Kind::Descriptors);
+        let whole = |kind| !datagram.cut && (!datagram.descriptors_lost || may_lose(kind));
         let packet = match parsed {
             Ok(packet) if packet.id == id && whole(packet.kind) => packet,
             other => {
@@ -434,7 +436,12 @@ impl Connector {
         let cargo = Cargo {
             hello: packet.hello,
             blob: packet.blob.to_vec(),
-            descriptors: if datagram.descriptors_lost { Vec::new() } else { datagram.descriptors },
+            // Those of a mechanism's parcel are of use only when all are there.
+            descriptors: match event {
+                Event::Descriptors if packet.lost_descriptors > 0 => Vec::new(),
+                _ => datagram.descriptors,
+            },
+            lost_descriptors: packet.lost_descriptors,
             reason,
             ..Cargo::default()
         };

@@ -14,7 +14,7 @@ use super::links::{Cargo, Connection, HalfOpen, Owner, Peer};
 use super::poller::TimerKey;
 use super::socket::{self, Received};
 use super::sys::Datagram;
-use super::wire::{self, Kind, Malformed, Packet};
+use super::wire::{self, Kind, Packet};
 use crate::identity::EndpointId;
 use crate::process::PeerProcess;
 
@@ -130,9 +130,12 @@ impl Connector {
     ) -> Result<Packet<'a>, Option<Vec<u8>>> {
         let refusal = |sentence: &str| Some(wire::encode_refusal(self.id, sentence));
         match wire::parse(bytes, datagram.descriptors.len()) {
-            Ok(packet) if packet.kind == Kind::Hello && !datagram.cut && !datagram.descriptors_lost => {
-                Ok(packet)
-            }
+            Ok(packet) if packet.kind == Kind::Hello && !datagram.cut => match packet.lost_descriptors {
+                0 => Ok(packet),
+                // This process may open no more files at the moment; who began
+                // the connection tries again.
+                _ => Err(None),
+            },
             // Who began this connection found that it does not want it. Our
             // own attempt, if any, will be told as well.
             Ok(packet) if packet.kind == Kind::Refuse => {
@@ -140,8 +143,6 @@ impl Connector {
                 Err(None)
             }
             Ok(_) => Err(refusal("the first datagram is not a HELLO that fits; it must be one")),
-            // This process may open no more files at the moment.
-            Err(Malformed::DescriptorsLost { .. }) => Err(None),
             Err(wrong) => Err(refusal(&wrong.to_string())),
         }
     }

@@ -98,10 +98,17 @@ pub(super) struct Cargo {
     pub hello: HelloBody,
     pub blob: Vec<u8>,
     pub descriptors: Vec<OwnedFd>,
+    pub lost_descriptors: usize,
     pub reason: String,
 }
 
 impl Cargo {
+    /// The greeting that it brings.
+    fn greeting(self) -> Greeting {
+        let Self { blob, descriptors, lost_descriptors, .. } = self;
+        Greeting { bytes: blob, descriptors, lost_descriptors }
+    }
+
     pub fn saying(reason: String) -> Self {
         Self { reason, ..Self::default() }
     }
@@ -149,7 +156,7 @@ impl Connector {
         self.retime(id);
     }
 
-    fn act(&mut self, id: EndpointId, action: Action, cargo: Cargo, handler: &mut dyn Handler) {
+    fn act(&mut self, id: EndpointId, action: Action, mut cargo: Cargo, handler: &mut dyn Handler) {
         match action {
             // Try follows a wish only, which `connect` carries out itself.
             Action::Nothing | Action::Try => self.dismiss(cargo.connection, None),
@@ -158,9 +165,9 @@ impl Connector {
             }
             Action::Adopt => {
                 self.drop_link(id);
-                let (hello, greeting) =
-                    (cargo.hello, Greeting { bytes: cargo.blob, descriptors: cargo.descriptors });
-                let opening = Cargo { connection: cargo.connection, ..Cargo::default() };
+                let (connection, hello) = (cargo.connection.take(), cargo.hello);
+                let greeting = cargo.greeting();
+                let opening = Cargo { connection, ..Cargo::default() };
                 if self.greet(id, opening, handler) {
                     self.probe(id, hello, greeting, handler);
                 }
@@ -174,8 +181,8 @@ impl Connector {
                 self.dismiss(cargo.connection, Some(&wire::encode_refusal(self.id, sentence)));
             }
             Action::Probe => {
-                let greeting = Greeting { bytes: cargo.blob, descriptors: cargo.descriptors };
-                self.probe(id, cargo.hello, greeting, handler);
+                let hello = cargo.hello;
+                self.probe(id, hello, cargo.greeting(), handler);
             }
             Action::Establish => self.establish(id, cargo.blob, handler),
             Action::Deliver => handler.descriptors(id, &cargo.blob, cargo.descriptors),
@@ -240,7 +247,7 @@ impl Connector {
         let (probe_address, nonce) = lease.place();
         link.lease = Some(lease);
         let hello = HelloBody { probe_address, nonce };
-        let Greeting { bytes, descriptors } = greeting;
+        let Greeting { bytes, descriptors, .. } = greeting;
         let bytes = wire::encode(self.id, Kind::Hello, descriptors.len(), Some(&hello), &bytes);
         self.enqueue(id, Outgoing { bytes, descriptors });
         true

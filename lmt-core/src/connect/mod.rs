@@ -23,7 +23,7 @@
 //!
 //! impl Handler for Met {
 //!     fn hello(&mut self, peer: EndpointId) -> Result<Greeting, String> {
-//!         Ok(Greeting { bytes: b"hello".to_vec(), descriptors: Vec::new() })
+//!         Ok(Greeting { bytes: b"hello".to_vec(), ..Greeting::default() })
 //!     }
 //!     fn probe(&mut self, facts: &PeerFacts, greeting: Greeting) -> Result<Vec<u8>, String> {
 //!         Ok([b"you said ", &greeting.bytes[..]].concat())
@@ -80,6 +80,9 @@ pub struct Greeting {
     pub bytes: Vec<u8>,
     /// At most [`MAX_DESCRIPTORS`] descriptors.
     pub descriptors: Vec<OwnedFd>,
+    /// Of one that has arrived: how many of its last descriptors have not, since
+    /// this process may open no more files.
+    pub lost_descriptors: usize,
 }
 
 /// How an established connection ended.

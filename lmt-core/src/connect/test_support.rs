@@ -66,7 +66,8 @@ impl Handler for Recorder {
         if self.refuse_hello {
             return Err("no greeting for you".to_owned());
         }
-        Ok(Greeting { bytes: self.name.clone().into_bytes(), descriptors: vec![memfd_with(&self.name)] })
+        let descriptors = vec![memfd_with(&self.name)];
+        Ok(Greeting { bytes: self.name.clone().into_bytes(), descriptors, lost_descriptors: 0 })
     }
 
     fn probe(&mut self, facts: &PeerFacts, mut greeting: Greeting) -> Result<Vec<u8>, String> {

@@ -81,6 +81,8 @@ pub(super) struct Packet<'a> {
     pub hello: HelloBody,
     /// The bytes behind the header and the fixed part.
     pub blob: &'a [u8],
+    /// How many of its descriptors have not arrived.
+    pub lost_descriptors: usize,
 }
 
 impl Packet<'_> {
@@ -100,10 +102,6 @@ pub(super) enum Malformed {
     Version(u16),
     #[error("a datagram of {bytes} bytes is not of the connection protocol: {wrong}")]
     Wrong { bytes: usize, wrong: &'static str },
-    #[error(
-        "descriptors were lost on the way, {arrived} of {announced} arrived; raise the limit on open files (ulimit -n)"
-    )]
-    DescriptorsLost { announced: u8, arrived: usize },
 }
 
 /// Writes a datagram. Longer blobs than [`MAX_BLOB_BYTES`] are the caller's
@@ -154,13 +152,13 @@ pub(super) fn parse(bytes: &[u8], arrived: usize) -> Result<Packet<'_>, Malforme
     if header.body_bytes as usize != body.len() {
         return Err(wrong("its length is not what it says"));
     }
-    // Descriptors for a mechanism are of use to it only when all are there,
-    // and the connection stands without them: it says so to the mechanism.
-    if arrived < usize::from(header.descriptors) && kind != Kind::Descriptors {
-        return Err(Malformed::DescriptorsLost { announced: header.descriptors, arrived });
-    }
     if arrived > usize::from(header.descriptors) || arrived > MAX_DESCRIPTORS {
         return Err(wrong("it brings more descriptors than it may"));
+    }
+    // Whom they are for is told, and knows whether it can do without.
+    let lost_descriptors = usize::from(header.descriptors) - arrived;
+    if lost_descriptors > 0 && !matches!(kind, Kind::Hello | Kind::Descriptors) {
+        return Err(wrong("it speaks of descriptors, which it may not have"));
     }
     let (hello, blob) = match kind {
         Kind::Hello => HelloBody::read_from_prefix(body).map_err(|_| wrong("its greeting is cut short"))?,
@@ -169,7 +167,7 @@ pub(super) fn parse(bytes: &[u8], arrived: usize) -> Result<Packet<'_>, Malforme
     if blob.len() > MAX_BLOB_BYTES {
         return Err(wrong("it is too long"));
     }
-    Ok(Packet { id: EndpointId::from_bytes(header.id), kind, hello, blob })
+    Ok(Packet { id: EndpointId::from_bytes(header.id), kind, hello, blob, lost_descriptors })
 }
 
 #[cfg(test)]

@@ -8,10 +8,16 @@ const ID: EndpointId = EndpointId::from_bytes(*b"0123456789abcdef");
 fn what_is_written_is_read() {
     let hello = HelloBody { probe_address: 0x7fff_1234_5678, nonce: [7; 16] };
     let bytes = encode(ID, Kind::Hello, 2, Some(&hello), b"blob");
-    assert_eq!(parse(&bytes, 2), Ok(Packet { id: ID, kind: Kind::Hello, hello, blob: b"blob" }));
+    assert_eq!(
+        parse(&bytes, 2),
+        Ok(Packet { id: ID, kind: Kind::Hello, hello, blob: b"blob", lost_descriptors: 0 })
+    );
     for kind in [Kind::Report, Kind::Merge, Kind::Goodbye, Kind::Descriptors] {
         let bytes = encode(ID, kind, 0, None, b"xyz");
-        assert_eq!(parse(&bytes, 0), Ok(Packet { id: ID, kind, hello: HelloBody::default(), blob: b"xyz" }));
+        assert_eq!(
+            parse(&bytes, 0),
+            Ok(Packet { id: ID, kind, hello: HelloBody::default(), blob: b"xyz", lost_descriptors: 0 })
+        );
     }
 }
 
@@ -44,12 +50,17 @@ fn a_long_reason_is_cut_between_characters() {
 fn descriptors_must_be_as_many_as_announced() {
     let hello = HelloBody { probe_address: 1, nonce: [2; 16] };
     let bytes = encode(ID, Kind::Hello, 3, Some(&hello), b"");
-    assert_eq!(parse(&bytes, 2), Err(Malformed::DescriptorsLost { announced: 3, arrived: 2 }));
+    assert_eq!(parse(&bytes, 2).map(|packet| packet.lost_descriptors), Ok(1));
+    assert_eq!(parse(&bytes, 3).map(|packet| packet.lost_descriptors), Ok(0));
     assert!(matches!(parse(&bytes, 4), Err(Malformed::Wrong { .. })));
-    // A mechanism is told of those that it misses; the connection stands.
     let bytes = encode(ID, Kind::Descriptors, 3, None, b"");
-    assert_eq!(parse(&bytes, 0).map(|packet| packet.kind), Ok(Kind::Descriptors));
+    assert_eq!(
+        parse(&bytes, 0).map(|packet| (packet.kind, packet.lost_descriptors)),
+        Ok((Kind::Descriptors, 3))
+    );
     assert!(matches!(parse(&bytes, 4), Err(Malformed::Wrong { .. })));
+    let bytes = encode(ID, Kind::Report, 3, None, b"");
+    assert!(matches!(parse(&bytes, 2), Err(Malformed::Wrong { .. })));
 }
 
 proptest! {

@@ -19,7 +19,7 @@ impl Handler for Inner {
         self.key_of(peer).ok_or("it knows as many peers as max_peers allows")?;
         let (mut bytes, mut descriptors) = (self.cpus.as_bytes().to_vec(), Vec::new());
         encode_hellos(self.transfers.mechanisms().hellos(), &mut bytes, &mut descriptors);
-        Ok(connect::Greeting { bytes, descriptors })
+        Ok(connect::Greeting { bytes, descriptors, lost_descriptors: 0 })
     }
 
     fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, String> {
@@ -28,7 +28,8 @@ impl Handler for Inner {
         let (cpus, hellos) =
             greeting.bytes.split_first_chunk().ok_or("its greeting is too short to be one of a door")?;
         let cpus = CpuSet::from_bytes(*cpus);
-        let hellos = decode_hellos(hellos, &mut descriptors).map_err(|e| e.to_string())?;
+        let hellos = decode_hellos(hellos, &mut descriptors, greeting.lost_descriptors > 0)
+            .map_err(|e| e.to_string())?;
         let report = self.transfers.mechanisms().probe(key, facts, hellos);
         let peer = &mut self.peers[key as usize];
         peer.cpus = cpus;

@@ -6,6 +6,7 @@
 //! nothing; then the operation takes the general way, which means the same.
 
 use super::Engine;
+use super::outgoing::envelope_of;
 use super::peer::{Assembly, Connection, Link, Peer, Target};
 use super::receiving::{Source, TagMatch};
 use super::requests::{PeerId, Request, RequestId, State, Status, Waiting};
@@ -23,7 +24,7 @@ const LOOKS: u32 = 1024;
 /// microsecond, the time in which an answer to a short message comes.
 const HASTY_LOOKS: u32 = 128;
 
-/// The most looks for the next piece of a message whose first has come.
+/// The most looks for the further pieces of a message whose first has come.
 const PIECE_LOOKS: u32 = 4096;
 
 /// What a direct receive has come to.
@@ -68,16 +69,21 @@ impl Engine {
         {
             return None;
         }
+        if !self.may_call() {
+            return None;
+        }
         for look in 0..self.direct_looks() {
-            if !self.may_look() {
+            if look % Self::CLOCK_EVERY == Self::CLOCK_EVERY - 1 && self.are_sockets_due() {
                 return None;
             }
-            let begun = match self.inbox.poll() {
+            let direct = match self.inbox.poll() {
                 Some(delivery) => Some(self.traffic.take_directly(delivery, wanted, into)?),
                 None => None,
             };
-            if let Some(begun) = begun {
-                return Some(self.take_pieces(begun, into));
+            match direct {
+                Some(Direct::Begun(begun)) => return Some(self.take_pieces(begun, into)),
+                Some(done) => return Some(done),
+                None => {}
             }
             if look >= HASTY_LOOKS {
                 std::hint::spin_loop();
@@ -89,13 +95,15 @@ impl Engine {
     /// Takes the rest of a message while its sender writes it.
     #[inline]
     fn take_pieces(&mut self, mut begun: Begun, into: &mut [u8]) -> Direct {
+        let mut in_vain = 0;
+        // Bounded however many pieces come: nothing else is looked at meanwhile.
         for _ in 0..PIECE_LOOKS {
             let left = &mut into[begun.arrived_bytes..begun.total_bytes];
-            if left.is_empty() {
-                return Direct::Done(self.traffic.received_directly(begun));
-            }
             let Some(delivery) = self.inbox.poll() else {
-                std::hint::spin_loop();
+                in_vain += 1;
+                if in_vain > HASTY_LOOKS {
+                    std::hint::spin_loop();
+                }
                 continue;
             };
             let is_next = delivery.kind() == kind::MORE
@@ -106,6 +114,10 @@ impl Engine {
                 break;
             }
             begun.arrived_bytes += self.traffic.copy_directly(delivery, left);
+            if begun.arrived_bytes == begun.total_bytes {
+                return Direct::Done(self.traffic.received_directly(begun));
+            }
+            in_vain = 0;
         }
         Direct::Begun(begun)
     }
@@ -149,13 +161,18 @@ impl Engine {
         if self.shared_waits > 0 { 1 } else { self.spins_and_yields().0.min(LOOKS) }
     }
 
-    /// Counts a look as a call of progress, towards the next look at the
-    /// sockets; false when that is due.
+    /// Counts a call, as one of progress, towards the next look at the sockets;
+    /// false when that is due. Not each look: one takes a few nanoseconds, a look
+    /// at the sockets half a microsecond.
     #[inline]
-    fn may_look(&mut self) -> bool {
+    fn may_call(&mut self) -> bool {
         let Some(left) = self.until_sockets.checked_sub(1) else { return false };
         self.until_sockets = left;
-        !left.is_multiple_of(Self::CLOCK_EVERY) || self.looked_at_sockets.elapsed() <= Self::SOCKETS_AFTER
+        !left.is_multiple_of(Self::CLOCK_EVERY) || !self.are_sockets_due()
+    }
+
+    fn are_sockets_due(&self) -> bool {
+        self.looked_at_sockets.elapsed() > Self::SOCKETS_AFTER
     }
 }
 
@@ -180,7 +197,7 @@ impl Traffic {
             true => link.may_write(credits, key),
             false => link.inbox.has_room_for(bytes),
         };
-        let charge_bytes = Link::charge_of(bytes, cell_bytes);
+        let charge_bytes = link.charge_of(bytes, cell_bytes);
         if !may_go || !link.may_keep(charge_bytes, credits, key) || !has_room(link) {
             return None;
         }
@@ -188,7 +205,7 @@ impl Traffic {
             let envelope = Envelope { kind: kind::EAGER, aux: 0, tag };
             link.write(envelope, Payload::Bytes(data), charge_bytes).ok()?;
         } else {
-            link.write_pieces(tag, data, cell_bytes as usize)?;
+            link.write_pieces(tag, data, cell_bytes)?;
         }
         peer.eager.sent.count(bytes);
         self.eager.sent.count(bytes);
@@ -198,7 +215,7 @@ impl Traffic {
     /// Receives the message, or its first piece, if it fits and is the one
     /// wanted; leaves it in the inbox otherwise.
     #[inline]
-    fn take_directly(&mut self, delivery: Delivery<'_>, wanted: Pattern, into: &mut [u8]) -> Option<Begun> {
+    fn take_directly(&mut self, delivery: Delivery<'_>, wanted: Pattern, into: &mut [u8]) -> Option<Direct> {
         let key = PeerKey::from(delivery.sender());
         let (tag, bytes) = (delivery.tag(), delivery.bytes());
         let total_bytes = match delivery.kind() {
@@ -207,17 +224,28 @@ impl Traffic {
             _ => usize::MAX,
         };
         let is_it = bytes <= total_bytes && total_bytes <= into.len() && wanted.accepts(key, tag);
-        let peer = self.peers.get(key as usize).filter(|peer| is_it && peer.bound);
-        if !peer.is_some_and(|peer| matches!(peer.connection, Connection::Up(_))) {
+        let peer = self.peers.get_mut(key as usize).filter(|peer| is_it && peer.bound);
+        let Some(Peer { connection: Connection::Up(link), eager, generation, .. }) = peer else {
             // Forgotten, it is delivered by the next poll again.
             std::mem::forget(delivery);
             return None;
+        };
+        delivery.copy_to(&mut into[..bytes]);
+        drop(delivery);
+        self.events = self.events.wrapping_add(1);
+        if link.take(bytes as u64 + OVERHEAD_BYTES) {
+            self.owing.push(key);
         }
-        let arrived_bytes = self.copy_directly(delivery, into);
-        Some(Begun { key, tag, total_bytes, arrived_bytes })
+        if bytes < total_bytes {
+            return Some(Direct::Begun(Begun { key, tag, total_bytes, arrived_bytes: bytes }));
+        }
+        eager.received.count(bytes as u64);
+        self.eager.received.count(bytes as u64);
+        let peer = PeerId { key, generation: *generation };
+        Some(Direct::Done(Status { peer, tag, bytes: bytes as u64 }))
     }
 
-    /// Takes one cell, which `into` has room for; returns its bytes.
+    /// Takes a further piece, which `into` has room for; returns its bytes.
     #[inline]
     fn copy_directly(&mut self, delivery: Delivery<'_>, into: &mut [u8]) -> usize {
         let key = PeerKey::from(delivery.sender());
@@ -244,15 +272,15 @@ impl Traffic {
 impl Link {
     /// Writes a message in pieces for which there is room.
     #[inline]
-    fn write_pieces(&mut self, tag: u64, data: &[u8], cell_bytes: usize) -> Option<()> {
-        let (mut kind, mut left) = (kind::FIRST, data.len());
-        for piece in data.chunks(cell_bytes) {
-            left -= piece.len();
-            let aux = if kind == kind::FIRST { data.len() as u32 } else { 0 };
-            let charge_bytes = piece.len() as u64 + OVERHEAD_BYTES;
-            self.write_piece(Envelope { kind, aux, tag }, Payload::Bytes(piece), charge_bytes, left == 0)
-                .ok()?;
-            kind = kind::MORE;
+    fn write_pieces(&mut self, tag: u64, data: &[u8], cell_bytes: u64) -> Option<()> {
+        let (mut sent_bytes, total_bytes) = (0, data.len() as u64);
+        while sent_bytes < total_bytes {
+            let bytes = self.inbox.piece_bytes(sent_bytes, total_bytes, cell_bytes);
+            let (envelope, piece) = envelope_of(tag, sent_bytes, bytes, total_bytes);
+            let end_bytes = sent_bytes + bytes;
+            let part = data.get(sent_bytes as usize..end_bytes as usize)?;
+            self.write_piece(envelope, Payload::Bytes(part), bytes + OVERHEAD_BYTES, piece).ok()?;
+            sent_bytes = end_bytes;
         }
         Some(())
     }

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use zerocopy::{LE, U16, U32, U64};
 
+use crate::connect;
 use crate::cpu_set::CpuSet;
 use crate::mechanism::{Abilities, Hello};
 use crate::rendezvous::MechanismTag;
@@ -59,8 +60,14 @@ pub(crate) struct Greeting {
 
 /// A greeting or report that is not one; the connection is refused with it.
 #[derive(Debug, thiserror::Error)]
-#[error("the greeting of the peer is malformed: {0}; both sides must use the same version of lmt")]
-pub(crate) struct Malformed(&'static str);
+pub(crate) enum Malformed {
+    #[error("the greeting of the peer is malformed: {0}; both sides must use the same version of lmt")]
+    Wrong(&'static str),
+    #[error(
+        "{0} descriptors of the greeting were lost on the way; raise the limit on open files (ulimit -n)"
+    )]
+    Lost(usize),
+}
 
 impl Greeting {
     /// The blob and the descriptors to send.
@@ -79,19 +86,18 @@ impl Greeting {
     }
 
     /// Takes apart what a peer sent; nothing in it is believed but its shape.
-    pub fn decode(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Self, Malformed> {
-        let (head, rest) = Head::read_from_prefix(bytes).map_err(|_| Malformed("it is too short"))?;
+    pub fn decode(greeting: connect::Greeting) -> Result<Self, Malformed> {
+        let connect::Greeting { bytes, descriptors, lost_descriptors } = greeting;
+        let (head, rest) = Head::read_from_prefix(&bytes).map_err(|_| Malformed::Wrong("it is too short"))?;
         let mut descriptors = descriptors.into_iter();
-        let missing = Malformed("a descriptor is missing");
-        let (Some(inbox), Some(doorbell), Some(regions)) =
-            (descriptors.next(), descriptors.next(), descriptors.next())
-        else {
-            return Err(missing);
+        let mut next = || {
+            descriptors.next().ok_or(match lost_descriptors {
+                0 => Malformed::Wrong("a descriptor is missing"),
+                lost => Malformed::Lost(lost),
+            })
         };
-        let fast_box = match head.boxed {
-            0 => None,
-            _ => Some(descriptors.next().ok_or(Malformed("a descriptor is missing"))?),
-        };
+        let (inbox, doorbell, regions) = (next()?, next()?, next()?);
+        let fast_box = if head.boxed == 0 { None } else { Some(next()?) };
         Ok(Self {
             index: head.index.get(),
             unexpected_max_bytes: head.unexpected_max_bytes.get(),
@@ -100,7 +106,7 @@ impl Greeting {
             doorbell,
             regions,
             fast_box,
-            hellos: decode_hellos(rest, &mut descriptors)?,
+            hellos: decode_hellos(rest, &mut descriptors, lost_descriptors > 0)?,
         })
     }
 }
@@ -124,24 +130,27 @@ pub(crate) fn encode_hellos(
     }
 }
 
-/// Reads [`encode_hellos`] to the end of `rest`.
+/// Reads [`encode_hellos`] to the end of `rest`. Where descriptors may have been
+/// lost, the mechanisms that they were for get their hellos without, and know
+/// whether they can do with less.
 pub(crate) fn decode_hellos(
     mut rest: &[u8],
     descriptors: &mut impl Iterator<Item = OwnedFd>,
+    may_lack_some: bool,
 ) -> Result<Vec<(MechanismTag, Hello)>, Malformed> {
     let mut hellos = Vec::new();
     while !rest.is_empty() {
         let (part, behind) = MechanismHead::read_from_prefix(rest)
-            .map_err(|_| Malformed("a mechanism's part is too short"))?;
+            .map_err(|_| Malformed::Wrong("a mechanism's part is too short"))?;
         let count = usize::from(part.bytes.get());
         if count > behind.len() || usize::from(part.descriptors) > Hello::MAX_DESCRIPTORS {
-            return Err(Malformed("a mechanism's part is longer than the whole"));
+            return Err(Malformed::Wrong("a mechanism's part is longer than the whole"));
         }
         let (own, behind) = behind.split_at(count);
         rest = behind;
         let passed: Vec<OwnedFd> = descriptors.by_ref().take(part.descriptors.into()).collect();
-        if passed.len() < usize::from(part.descriptors) {
-            return Err(Malformed("a mechanism's descriptor is missing"));
+        if passed.len() < usize::from(part.descriptors) && !may_lack_some {
+            return Err(Malformed::Wrong("a mechanism's descriptor is missing"));
         }
         hellos.push((MechanismTag(part.tag.get()), Hello { bytes: own.to_vec(), descriptors: passed }));
     }

@@ -32,11 +32,10 @@ impl Traffic {
         if matches!(peer.connection, Connection::Gone(_)) {
             peer.connection = Connection::Pending;
         }
-        let copy = |fd: BorrowedFd<'_>| {
-            fd.try_clone_to_owned().map_err(|e| {
-                format!("it cannot pass a descriptor on: {e}; raise the limit on open files (ulimit -n)")
-            })
+        let no_descriptor = |e: std::io::Error| {
+            format!("it cannot pass a descriptor on: {e}; raise the limit on open files (ulimit -n)")
         };
+        let copy = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(no_descriptor);
         let greeting = Greeting {
             index: key as u16,
             unexpected_max_bytes: self.config.unexpected_max_bytes,
@@ -44,24 +43,25 @@ impl Traffic {
             inbox: copy(self.inbox_fd.as_fd())?,
             doorbell: copy(self.doorbell.as_fd())?,
             regions: copy(self.regions.descriptor().as_fd())?,
-            fast_box: inbox.open_box(key as u16),
+            fast_box: inbox.open_box(key as u16).map_err(no_descriptor)?,
             hellos: self.transfers.mechanisms().hellos(),
         };
         let (bytes, descriptors) = greeting.encode();
-        Ok(connect::Greeting { bytes, descriptors })
+        Ok(connect::Greeting { bytes, descriptors, lost_descriptors: 0 })
     }
 
     fn meet(
         &mut self,
         facts: &PeerFacts,
         greeting: connect::Greeting,
-        own_inbox: &InboxReceiver,
+        own_inbox: &mut InboxReceiver,
     ) -> Result<Vec<u8>, String> {
-        let greeting = Greeting::decode(&greeting.bytes, greeting.descriptors).map_err(|e| e.to_string())?;
+        let greeting = Greeting::decode(greeting).map_err(|e| e.to_string())?;
         let key = *self.by_id.get(&facts.id).ok_or("it has not been greeted")?;
         let mut inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
         if let Some(fast_box) = greeting.fast_box {
             inbox.use_box(fast_box).map_err(|e| e.to_string())?;
+            inbox.pair_with(own_inbox, key as u16, self.id < facts.id);
         }
         let table = RemoteTable::attach(greeting.regions, facts.id).map_err(|e| e.to_string())?;
         let report = self.transfers.mechanisms().probe(key, facts, greeting.hellos);

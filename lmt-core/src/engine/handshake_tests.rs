@@ -11,8 +11,10 @@ use crate::cpu_set::CpuSet;
 use crate::engine::{Engine, SendMode};
 use crate::identity::Address;
 use crate::inbox::Geometry;
+use crate::mechanism::Hello;
 use crate::mechanisms::Mechanisms;
 use crate::region::RegionTable;
+use crate::rendezvous::MechanismTag;
 use crate::selection::{ByOrder, Decisions, Explanation, Message, Policy, Situation};
 
 /// As many as are known, itself among them, is the longest eager message.
@@ -49,6 +51,10 @@ impl Fakes {
     }
 
     fn greeting(&self, id: EndpointId) -> connect::Greeting {
+        self.greeting_with(id, Vec::new())
+    }
+
+    fn greeting_with(&self, id: EndpointId, hellos: Vec<(MechanismTag, Hello)>) -> connect::Greeting {
         let table = RegionTable::create(id).unwrap();
         let copy = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().unwrap();
         let greeting = Greeting {
@@ -59,10 +65,10 @@ impl Fakes {
             doorbell: copy(self.doorbell.as_fd()),
             regions: copy(table.descriptor().as_fd()),
             fast_box: None,
-            hellos: Vec::new(),
+            hellos,
         };
         let (bytes, descriptors) = greeting.encode();
-        connect::Greeting { bytes, descriptors }
+        connect::Greeting { bytes, descriptors, lost_descriptors: 0 }
     }
 
     fn connect(&self, engine: &mut Engine, number: u32) {
@@ -115,4 +121,28 @@ fn many_peers_are_decided_for_once_each_and_anew_when_sent_to() {
         reception.closed(group.member(number), Closed::Goodbye);
     }
     assert_eq!(decisions(), 2 * PEERS as usize - 1, "nothing is sent to those that are left");
+}
+
+/// Of a greeting's descriptors the first are what every connection needs, the
+/// others the mechanisms'; so many of the last are lost.
+#[test]
+fn a_greeting_that_has_lost_descriptors_of_mechanisms_is_taken() {
+    let fakes = Fakes::new(EndpointId::from_bytes([1; 16]), &Config::default());
+    let tags = ["one", "two"].map(MechanismTag::of);
+    let arrived = |lost_descriptors: usize, is_known: bool| {
+        let hellos = tags.map(|tag| {
+            let descriptors = vec![fakes.doorbell.as_fd().try_clone_to_owned().unwrap()];
+            (tag, Hello { bytes: vec![7], descriptors })
+        });
+        let mut greeting = fakes.greeting_with(EndpointId::from_bytes([2; 16]), hellos.into());
+        greeting.descriptors.truncate(greeting.descriptors.len() - lost_descriptors);
+        greeting.lost_descriptors = if is_known { lost_descriptors } else { 0 };
+        let taken = Greeting::decode(greeting).map_err(|wrong| wrong.to_string())?;
+        Ok::<_, String>(taken.hellos.into_iter().map(|(tag, hello)| (tag, hello.descriptors.len())).collect())
+    };
+    for (lost, counts) in [(0, [1, 1]), (1, [1, 0]), (2, [0, 0])] {
+        assert_eq!(arrived(lost, true), Ok(tags.into_iter().zip(counts).collect::<Vec<_>>()), "{lost}");
+    }
+    assert!(arrived(3, true).is_err_and(|said| said.contains("ulimit -n")));
+    assert!(arrived(1, false).is_err_and(|said| said.contains("same version")), "it never had them");
 }

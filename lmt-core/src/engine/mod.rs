@@ -59,6 +59,7 @@ pub struct Engine {
     traffic: Traffic,
     /// Calls of `progress` in a row that found nothing.
     idle: u32,
+    naps: waiting::Naps,
     /// Waits to come in which the core is taken to be shared with others.
     shared_waits: u32,
     /// Messages that were taken out of matching and dropped.
@@ -127,6 +128,7 @@ impl Engine {
             inbox,
             traffic,
             idle: 0,
+            naps: waiting::Naps::default(),
             until_sockets: 0,
             shared_waits: 0,
             discards: Discards::default(),

@@ -2,12 +2,12 @@
 //! into the peer's queue, and from there in order.
 
 use super::adapting::Route;
-use super::peer::{Connection, Link, Outgoing, Peer};
+use super::peer::{Connection, Outgoing, Peer};
 use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
 use super::traffic::{OVERHEAD_BYTES, Traffic, Unexpected, kind, received};
 use crate::buffer::{Buffer, copy_between};
 use crate::identity::Address;
-use crate::inbox::{Envelope, InboxReceiver, Payload, SendError};
+use crate::inbox::{Envelope, InboxReceiver, Payload, Piece, SendError};
 use crate::matching::Matcher;
 use crate::rendezvous::{Candidates, Packet, PeerKey, SendId};
 use crate::selection::{Hints, Message};
@@ -336,7 +336,7 @@ impl Traffic {
         let Some(bytes) = self.requests.get(request).map(|r| r.bytes) else { return false };
         let own_cell_bytes = self.config.cell_bytes;
         let Some(link) = self.peers[key as usize].link() else { return false };
-        let charge_bytes = Link::charge_of(bytes, link.cell_bytes(own_cell_bytes));
+        let charge_bytes = link.charge_of(bytes, link.cell_bytes(own_cell_bytes));
         if link.may_keep(charge_bytes, credits, key) {
             return false;
         }
@@ -370,23 +370,18 @@ impl Traffic {
         let total = buffer.total_bytes();
         let cell_bytes = link.cell_bytes(cell_bytes);
         // Once begun, a message goes on: the room for all of it was there.
-        if sent_bytes == 0 && !link.may_keep(Link::charge_of(total, cell_bytes), credits, key) {
+        if sent_bytes == 0 && !link.may_keep(link.charge_of(total, cell_bytes), credits, key) {
             return Written::Part(0);
         }
         loop {
-            let bytes = (total - sent_bytes).min(cell_bytes);
-            let charge = bytes + OVERHEAD_BYTES;
             if !link.may_write(credits, key) {
                 return Written::Part(sent_bytes);
             }
-            let (kind, aux) = match (sent_bytes, total <= cell_bytes) {
-                (_, true) => (kind::EAGER, 0),
-                (0, false) => (kind::FIRST, total as u32),
-                _ => (kind::MORE, 0),
-            };
+            let bytes = link.inbox.piece_bytes(sent_bytes, total, cell_bytes);
+            let charge = bytes + OVERHEAD_BYTES;
+            let (envelope, piece) = envelope_of(tag, sent_bytes, bytes, total);
             let payload = Payload::Part(buffer, sent_bytes..sent_bytes + bytes);
-            let last = sent_bytes + bytes == total;
-            if link.write_piece(Envelope { kind, aux, tag }, payload, charge, last).is_err() {
+            if link.write_piece(envelope, payload, charge, piece).is_err() {
                 return Written::Part(sent_bytes);
             }
             sent_bytes += bytes;
@@ -461,6 +456,19 @@ impl Traffic {
     }
 }
 
+/// How the piece of `bytes` bytes that comes after `sent_bytes` goes, of a
+/// message of `total_bytes` bytes.
+#[inline]
+pub(super) fn envelope_of(tag: u64, sent_bytes: u64, bytes: u64, total_bytes: u64) -> (Envelope, Piece) {
+    let (kind, aux, piece) = match (sent_bytes, sent_bytes + bytes == total_bytes) {
+        (0, true) => (kind::EAGER, 0, Piece::Whole),
+        (0, false) => (kind::FIRST, total_bytes as u32, Piece::First),
+        (_, false) => (kind::MORE, 0, Piece::Next),
+        (_, true) => (kind::MORE, 0, Piece::Last),
+    };
+    (Envelope { kind, aux, tag }, piece)
+}
+
 /// The error of a peer whose connection has ended.
 pub(crate) fn gone(peer: &Peer) -> OperationError {
     match &peer.connection {
@@ -505,19 +513,19 @@ impl super::peer::Link {
         payload: Payload<'_>,
         charge_bytes: u64,
     ) -> Result<(), SendError> {
-        self.write_piece(envelope, payload, charge_bytes, true)
+        self.write_piece(envelope, payload, charge_bytes, Piece::Whole)
     }
 
-    /// The same; unless it is the `last` of a message the peer may sleep on.
+    /// The same with a piece; unless it ends the message the peer may sleep on.
     #[inline]
     pub(super) fn write_piece(
         &mut self,
         envelope: Envelope,
         payload: Payload<'_>,
         charge_bytes: u64,
-        last: bool,
+        piece: Piece,
     ) -> Result<(), SendError> {
-        let sent = match self.inbox.send_piece(envelope, payload, last) {
+        let sent = match self.inbox.send_piece(envelope, payload, piece) {
             Ok(sent) => sent,
             Err(error) => {
                 // A sleeping receiver must be woken to make room.

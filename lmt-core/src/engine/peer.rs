@@ -92,12 +92,11 @@ impl Link {
         bytes == 0 || bytes.saturating_add(charge_bytes) <= self.max_bytes
     }
 
-    /// What a message of `total_bytes` in cells of `cell_bytes` is charged.
+    /// What a message of `total_bytes` in cells of `cell_bytes` is charged at
+    /// most.
     #[inline]
-    pub fn charge_of(total_bytes: u64, cell_bytes: u64) -> u64 {
-        // Without a division for the shortest.
-        let cells = if total_bytes <= cell_bytes { 1 } else { total_bytes.div_ceil(cell_bytes) };
-        total_bytes + cells * OVERHEAD_BYTES
+    pub fn charge_of(&self, total_bytes: u64, cell_bytes: u64) -> u64 {
+        total_bytes + self.inbox.most_pieces(total_bytes, cell_bytes) * OVERHEAD_BYTES
     }
 
     /// Bytes of one cell, when this process has cells of `own_cell_bytes`; the

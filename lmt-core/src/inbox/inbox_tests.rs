@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use super::drain::{Arrival, Drain};
 use super::ring::{Claimed, Claimer, Line, Ring};
+use super::test_support::pass_by_every_way;
 use super::*;
-use crate::buffer::{Access, Buffer, Segment};
 use crate::shared_memory::{AttachError, SharedMemory};
 use crate::sync::AtomicU64;
 
@@ -18,54 +18,12 @@ fn join(fd: &OwnedFd, me: u16) -> InboxSender {
     InboxSender::attach(fd.try_clone().unwrap(), me).unwrap()
 }
 
-fn pattern(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|n| (n * 7 + bytes) as u8).collect()
-}
-
 #[test]
 fn every_length_arrives_whole_by_every_way() {
     let (mut receiver, fd) = inbox(8);
     let mut sender = join(&fd, 3);
     for bytes in 0..=256 {
-        let data = pattern(bytes);
-        let cut = bytes / 3;
-        let halves = [Segment::of(&data[..cut]), Segment::of(&data[cut..])];
-        // SAFETY: `data` outlives both buffers and is not written.
-        #[allow(unsafe_code)]
-        let [whole, split] = [&[Segment::of(&data)][..], &halves[..]]
-            .map(|s| unsafe { Buffer::new(s, Access::Read) }.unwrap());
-        let all = 0..bytes as u64;
-        let ways = [
-            Payload::Bytes(&data),
-            Payload::Two(&data[..cut], &data[cut..]),
-            Payload::Part(&whole, all.clone()),
-            Payload::Part(&split, all),
-        ];
-        for (kind, payload) in ways.into_iter().enumerate() {
-            let envelope = Envelope { kind: kind as u8, aux: bytes as u32 + 5, tag: u64::MAX - bytes as u64 };
-            let _ = sender.send(envelope, payload).unwrap();
-            let message = receiver.poll().expect("what was sent");
-            assert_eq!((message.sender(), message.bytes()), (3, bytes));
-            assert_eq!(
-                (message.kind(), message.aux(), message.tag()),
-                (envelope.kind, envelope.aux, envelope.tag)
-            );
-            let mut got = [0xAA; 300];
-            assert_eq!(message.copy_to(&mut got), bytes);
-            assert_eq!(&got[..bytes], data);
-            assert!(got[bytes..].iter().all(|byte| *byte == 0xAA), "written past the message");
-            let mut short = [0; 5];
-            assert_eq!(message.copy_to(&mut short), bytes.min(5));
-            let mut target = vec![0xAA; bytes + 4];
-            let segments = [Segment::of_mut(&mut target)];
-            // SAFETY: `target` is read again only after the buffer's last use.
-            #[allow(unsafe_code)]
-            let mut buffer = unsafe { Buffer::new(&segments, Access::Write) }.unwrap();
-            assert_eq!(message.copy_to_buffer(&mut buffer, 2), bytes);
-            assert_eq!(&target[2..2 + bytes], data);
-            assert_eq!((target[1], target[bytes + 2]), (0xAA, 0xAA));
-        }
-        assert!(receiver.poll().is_none());
+        pass_by_every_way(&mut sender, &mut receiver, 3, bytes);
     }
     let too_long = sender.send(Envelope::default(), Payload::Bytes(&[0; 257]));
     assert_eq!(too_long.unwrap_err(), SendError::TooLong { bytes: 257, most_bytes: 256 });

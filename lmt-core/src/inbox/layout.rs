@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lmt_copy::Distance;
 
 use super::ring::{LINE_WORDS, Line, Ring};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Taking};
 use crate::error::MemoryShort;
 use crate::shared_memory::{AttachError, SharedMemory};
 
@@ -360,6 +360,6 @@ impl InboxMemory {
         let (source, room) = self.cell(slot, 0);
         // SAFETY: as in `read_cell`; a buffer's segments are memory lent by
         // this process's application, not this mapping.
-        unsafe { buffer.write_raw(offset, source, bytes.min(room)) }
+        unsafe { buffer.write_raw(offset, source, bytes.min(room), Taking::Copies) }
     }
 }

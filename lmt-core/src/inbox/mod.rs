@@ -33,12 +33,14 @@ mod sender;
 pub use {
     layout::{Credit, Geometry, GeometryError, INLINE_BYTES},
     receiver::{Delivery, InboxReceiver},
-    sender::{Envelope, InboxSender, Payload, SendError, Sent},
+    sender::{Envelope, InboxSender, Payload, Piece, SendError, Sent},
 };
 
 #[cfg(all(test, loom))]
 #[path = "loom_tests.rs"]
 mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod test_support;
 #[cfg(all(test, not(loom)))]
 #[path = "inbox_tests.rs"]
 mod tests;

@@ -1,16 +1,15 @@
 //! The receiving end of the own inbox.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::drain::{Arrival, Drain};
-use super::fast_box::{Boxes, PIECE_BYTES};
+use super::fast_box::{Body, BoxSender, Boxes};
 use super::layout::{Credit, Geometry, HEADER_WORDS, INLINE_BYTES, InboxMemory};
 use super::ring::{LINE_WORDS, Ring};
 use crate::buffer::Buffer;
 use crate::error::MemoryShort;
-
-pub(super) const INLINE_WORDS: usize = LINE_WORDS - HEADER_WORDS;
 
 /// Takes messages out of the own inbox, and out of the fast boxes beside it.
 /// For one thread at a time.
@@ -22,7 +21,7 @@ pub struct InboxReceiver {
     malformed_messages: u64,
 }
 
-/// A copy of what a line says.
+/// A copy of what a line says, but for the bytes in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     pub sender: u16,
@@ -30,7 +29,6 @@ pub(crate) struct Header {
     pub aux: u32,
     pub tag: u64,
     pub bytes: usize,
-    pub words: [u64; INLINE_WORDS],
 }
 
 /// Where a message lies.
@@ -38,7 +36,7 @@ pub(crate) struct Header {
 enum Place {
     Inbox(Arrival),
     /// Next in the box with this place in the list.
-    Box(usize),
+    Box(usize, Body),
 }
 
 impl InboxReceiver {
@@ -59,9 +57,16 @@ impl InboxReceiver {
 
     /// The descriptor of a fast box for this sender, which it has from now on if
     /// there may be one more. `None` when there may not, or memory is short: it
-    /// then uses the inbox.
-    pub fn open_box(&mut self, sender: u16) -> Option<OwnedFd> {
+    /// then uses the inbox, until [`InboxReceiver::close_box`].
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn open_box(&mut self, sender: u16) -> io::Result<Option<OwnedFd>> {
         self.boxes.open(sender)
+    }
+
+    pub(super) fn pair(&mut self, sender: u16, writer: &mut BoxSender, mine: bool) {
+        self.boxes.pair(sender, writer, mine);
     }
 
     /// Whether this sender has a fast box.
@@ -91,13 +96,13 @@ impl InboxReceiver {
     /// order they were sent. It takes the same time for any number of peers: one
     /// look at the inbox, one at the fast box from which the last message came,
     /// and one at another, each in its turn.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub fn poll(&mut self) -> Option<Delivery<'_>> {
         let (place, header) = self.next_message()?;
         Some(Delivery { inbox: self, place, header })
     }
 
-    #[inline]
+    #[inline(always)] // The path of a short message.
     fn next_message(&mut self) -> Option<(Place, Header)> {
         if self.boxes.is_inbox_due()
             && let Some(found) = self.next_in_inbox()
@@ -121,22 +126,37 @@ impl InboxReceiver {
 
     /// The next message of a box that has one; none when all that is there is
     /// impossible.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     fn next_in_box(&mut self, at: usize) -> Option<(Place, Header)> {
+        let (header, body) = self.boxes.find(at)?;
+        if matches!(body, Body::Impossible { .. }) {
+            return self.next_behind_garbage(at, body);
+        }
+        Some((Place::Box(at, body), header))
+    }
+
+    /// The same where the first message is impossible.
+    #[cold]
+    fn next_behind_garbage(&mut self, at: usize, mut body: Body) -> Option<(Place, Header)> {
         // Bounded, for a peer may write garbage as fast as this drops it.
         for _ in 0..self.memory.ring().slots() {
-            let header = self.boxes.find(at)?;
-            if header.bytes <= PIECE_BYTES {
-                return Some((Place::Box(at), header));
-            }
             self.malformed_messages += 1;
-            self.boxes.consume(at, header.bytes);
+            self.boxes.consume(at, body);
+            let (header, next) = self.boxes.find(at)?;
+            body = next;
+            if !matches!(body, Body::Impossible { .. }) {
+                return Some((Place::Box(at, body), header));
+            }
         }
         None
     }
 
-    #[inline]
+    #[inline(always)] // The path of a short message.
     fn next_in_inbox(&mut self) -> Option<(Place, Header)> {
+        if self.drain.is_empty(&self.memory.ring()) { None } else { self.take_from_inbox() }
+    }
+
+    fn take_from_inbox(&mut self) -> Option<(Place, Header)> {
         let ring = self.memory.ring();
         // Bounded, for a peer may write garbage as fast as this drops it.
         for _ in 0..ring.slots() {
@@ -230,7 +250,6 @@ impl Header {
             aux: (length_and_aux >> 32) as u32,
             tag: line[2].load(Ordering::Relaxed),
             bytes: length_and_aux as u32 as usize,
-            words: std::array::from_fn(|n| line[HEADER_WORDS + n].load(Ordering::Relaxed)),
         }
     }
 }
@@ -280,19 +299,23 @@ impl Delivery<'_> {
 
     /// Copies as many bytes as there are and fit; returns how many. The sender
     /// can still change a cell while it is copied: check the copy, not the cell.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub fn copy_to(&self, target: &mut [u8]) -> usize {
         let bytes = self.header.bytes.min(target.len());
         let target = &mut target[..bytes];
         if self.header.bytes <= INLINE_BYTES {
-            unpack(&self.header.words, target);
+            unpack(self.line(), target);
             return bytes;
         }
+        self.copy_from_cell(target)
+    }
+
+    fn copy_from_cell(&self, target: &mut [u8]) -> usize {
         match self.place {
             Place::Inbox(arrival) => self.inbox.memory.read_cell(self.slot(arrival), target),
-            Place::Box(at) => self.inbox.boxes.read(at, target),
+            Place::Box(at, body) => self.inbox.boxes.read(at, body, target),
         }
-        bytes
+        target.len()
     }
 
     /// Copies the message to `buffer` from its byte `offset` on; returns how
@@ -302,14 +325,14 @@ impl Delivery<'_> {
         let bytes = self.header.bytes;
         if bytes <= INLINE_BYTES {
             let mut short = [0; INLINE_BYTES];
-            unpack(&self.header.words, &mut short);
+            unpack(self.line(), &mut short[..bytes]);
             return buffer.write_at(offset, &short[..bytes]);
         }
         match self.place {
             Place::Inbox(arrival) => {
                 self.inbox.memory.read_cell_to(self.slot(arrival), bytes, buffer, offset)
             }
-            Place::Box(at) => self.inbox.boxes.read_to(at, bytes, buffer, offset),
+            Place::Box(at, body) => self.inbox.boxes.read_to(at, body, bytes, buffer, offset),
         }
     }
 
@@ -317,32 +340,43 @@ impl Delivery<'_> {
     fn slot(&self, arrival: Arrival) -> usize {
         self.inbox.memory.ring().slot(arrival.position)
     }
+
+    #[inline]
+    fn line(&self) -> &[AtomicU64; LINE_WORDS] {
+        match self.place {
+            Place::Inbox(arrival) => &self.inbox.memory.ring().line(arrival.position).words,
+            Place::Box(at, _) => self.inbox.boxes.line(at),
+        }
+    }
 }
 
 impl Drop for Delivery<'_> {
-    #[inline]
+    #[inline(always)] // The path of a short message.
     fn drop(&mut self) {
         match self.place {
             Place::Inbox(arrival) => {
                 self.inbox.drain.consume(&self.inbox.memory.ring(), arrival);
                 self.inbox.boxes.inbox_had_its_turn();
             }
-            Place::Box(at) => self.inbox.boxes.consume(at, self.header.bytes),
+            Place::Box(at, body) => self.inbox.boxes.consume(at, body),
         }
     }
 }
 
-/// Lays words out as bytes, as far as `target` goes.
+/// Copies the first bytes out of a line, as many as `target` has, at most
+/// [`INLINE_BYTES`].
 #[inline]
-fn unpack(words: &[u64; INLINE_WORDS], target: &mut [u8]) {
+fn unpack(line: &[AtomicU64; LINE_WORDS], target: &mut [u8]) {
+    // Relaxed: the Acquire of the publish word orders them after the sender's
+    // stores.
+    let mut words = line[HEADER_WORDS..].iter().map(|word| word.load(Ordering::Relaxed));
     let (whole, rest) = target.as_chunks_mut::<8>();
-    let mut words = words.iter();
     for (chunk, word) in whole.iter_mut().zip(&mut words) {
         *chunk = word.to_le_bytes();
     }
-    if let Some(word) = words.next() {
-        for (byte, value) in rest.iter_mut().zip(word.to_le_bytes()) {
-            *byte = value;
-        }
+    if !rest.is_empty()
+        && let Some(word) = words.next()
+    {
+        rest.iter_mut().zip(word.to_le_bytes()).for_each(|(byte, value)| *byte = value);
     }
 }

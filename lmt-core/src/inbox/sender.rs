@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 
-use super::fast_box::{BoxSender, PIECE_BYTES};
+use super::fast_box::{BoxSender, PIECE_BYTES, Refusal};
 use super::layout::{Credit, Geometry, HEADER_WORDS, INLINE_BYTES, InboxMemory};
+use super::receiver::InboxReceiver;
 use super::ring::{Claimer, LINE_WORDS};
 use crate::buffer::Buffer;
 use crate::shared_memory::AttachError;
@@ -29,6 +30,27 @@ pub enum Payload<'a> {
     Part(&'a Buffer, Range<u64>),
     /// One after the other, as a header and a body.
     Two(&'a [u8], &'a [u8]),
+}
+
+/// Which part of a message is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Piece {
+    /// All of it.
+    Whole,
+    /// The first of several pieces.
+    First,
+    /// A further one.
+    Next,
+    /// The last of several.
+    Last,
+}
+
+impl Piece {
+    /// Whether this ends the message: the receiver is woken for it.
+    #[inline]
+    pub const fn is_end(self) -> bool {
+        matches!(self, Self::Whole | Self::Last)
+    }
 }
 
 /// A message is on its way.
@@ -101,6 +123,16 @@ impl InboxSender {
         self.fast_box.is_some()
     }
 
+    /// Shares the cells that change their owner between the box that this
+    /// sender writes to and the one that `receiver` reads, in which both this
+    /// process and the peer have a box; those of this process's own box if
+    /// `mine`, of which the peer must say the opposite.
+    pub fn pair_with(&mut self, receiver: &mut InboxReceiver, sender: u16, mine: bool) {
+        if let Some(fast_box) = &mut self.fast_box {
+            receiver.pair(sender, fast_box, mine);
+        }
+    }
+
     /// Whether the pieces of a message of `bytes` bytes are sure to be taken now,
     /// one after the other; never so without a fast box, whose other senders
     /// may be faster.
@@ -109,7 +141,28 @@ impl InboxSender {
         self.fast_box.as_mut().is_some_and(|fast_box| fast_box.has_room_for(bytes))
     }
 
-    /// The longest message in bytes.
+    /// At most so many pieces a message of `bytes` bytes goes in, where whole ones
+    /// have up to `cell_bytes`.
+    #[inline]
+    pub fn most_pieces(&self, bytes: u64, cell_bytes: u64) -> u64 {
+        if bytes <= cell_bytes {
+            return 1; // Without a division for the shortest.
+        }
+        if self.has_box() { BoxSender::most_pieces(bytes) } else { bytes.div_ceil(cell_bytes) }
+    }
+
+    /// The length of the piece that comes next of a message of `total_bytes`
+    /// bytes of which `sent_bytes` are sent, where whole messages have up to
+    /// `cell_bytes`.
+    #[inline]
+    pub fn piece_bytes(&self, sent_bytes: u64, total_bytes: u64, cell_bytes: u64) -> u64 {
+        match &self.fast_box {
+            Some(fast_box) if total_bytes > cell_bytes => fast_box.piece_bytes(sent_bytes, total_bytes),
+            _ => (total_bytes - sent_bytes).min(cell_bytes),
+        }
+    }
+
+    /// The longest message that always goes in one piece, in bytes.
     #[inline]
     pub fn most_bytes(&self) -> usize {
         if self.has_box() { PIECE_BYTES } else { self.memory.geometry().cell_bytes() }
@@ -128,18 +181,21 @@ impl InboxSender {
     }
 
     /// Sends one message: up to [`INLINE_BYTES`] in one cache line, up to
-    /// [`InboxSender::most_bytes`] through a cell. No allocation, no system call.
+    /// [`InboxSender::most_bytes`] through a cell, or more if
+    /// [`InboxSender::piece_bytes`] has just said so. No allocation, no system call.
     ///
     /// # Errors
     /// [`SendError::Full`] when there is no free slot, and
     /// [`SendError::TooLong`]; in both cases nothing was sent.
     #[inline]
     pub fn send(&mut self, envelope: Envelope, payload: Payload<'_>) -> Result<Sent, SendError> {
-        self.send_piece(envelope, payload, true)
+        self.send_piece(envelope, payload, Piece::Whole)
     }
 
-    /// The same. Unless it is the `last` of several, the receiver is not woken
-    /// for it: the last piece, or [`SendError::Full`], sees to that.
+    /// The same with a piece of a message, as long as
+    /// [`InboxSender::piece_bytes`] has just said. Unless it is the last, the
+    /// receiver is not woken for it: the last piece, or [`SendError::Full`], sees
+    /// to that.
     ///
     /// # Errors
     /// As [`InboxSender::send`].
@@ -148,12 +204,13 @@ impl InboxSender {
         &mut self,
         envelope: Envelope,
         payload: Payload<'_>,
-        last: bool,
+        piece: Piece,
     ) -> Result<Sent, SendError> {
         let bytes = payload.bytes();
         let most_bytes = self.most_bytes();
-        if bytes > most_bytes as u64 {
-            return Err(SendError::TooLong { bytes, most_bytes });
+        let too_long = SendError::TooLong { bytes, most_bytes };
+        if bytes > most_bytes as u64 && !self.has_box() {
+            return Err(too_long);
         }
         let bytes = bytes as usize;
         let mut words = [0; LINE_WORDS - 1];
@@ -161,15 +218,17 @@ impl InboxSender {
         words[1] = envelope.tag;
         let inline = bytes <= INLINE_BYTES;
         let used = if inline { payload.pack(&mut words[HEADER_WORDS - 1..]) } else { 0 };
-        let words = &words[..HEADER_WORDS - 1 + used];
+        let used = HEADER_WORDS - 1 + used;
 
         let ring = self.memory.ring();
         if let Some(fast_box) = &mut self.fast_box {
-            return match fast_box.send(words, bytes, envelope.kind, &payload) {
-                Ok(()) => Ok(Sent { wake: last && ring.wants_doorbell() }),
-                Err(_) => Err(SendError::Full { wake: ring.wants_doorbell() }),
+            return match fast_box.send(&mut words, used, bytes, envelope.kind, &payload, piece) {
+                Ok(()) => Ok(Sent { wake: piece.is_end() && ring.wants_doorbell() }),
+                Err(Refusal::Full) => Err(SendError::Full { wake: ring.wants_doorbell() }),
+                Err(Refusal::TooLong) => Err(too_long),
             };
         }
+        let words = &words[..used];
         let start = self.claimer.start(&ring);
         let claimed = self.claimer.take(&ring, start).map_err(|full| SendError::Full { wake: full.wake })?;
         self.claimer.store_hint(&ring, &claimed);
@@ -207,13 +266,13 @@ impl Payload<'_> {
     fn pack(&self, words: &mut [u64]) -> usize {
         let mut packer = Packer { words, bytes: 0 };
         match self {
-            Payload::Bytes(bytes) => packer.append(bytes),
+            Payload::Bytes(bytes) => return pack_one(packer.words, bytes),
             Payload::Two(first, second) => {
                 packer.append(first);
                 packer.append(second);
             }
             Payload::Part(buffer, range) => match buffer.one_slice(range.clone()) {
-                Some(bytes) => packer.append(bytes),
+                Some(bytes) => return pack_one(packer.words, bytes),
                 None => {
                     let mut gathered = [0; INLINE_BYTES];
                     let length = (self.bytes() as usize).min(INLINE_BYTES);
@@ -240,7 +299,28 @@ impl Payload<'_> {
     }
 }
 
-/// Lays bytes into words without a call of memcpy, which would take longer
+/// Lays bytes into words, as many as these have; returns how many words.
+#[inline]
+fn pack_one(words: &mut [u64], bytes: &[u8]) -> usize {
+    let (whole, rest) = bytes.as_chunks::<8>();
+    for (word, chunk) in words.iter_mut().zip(whole) {
+        *word = u64::from_le_bytes(*chunk);
+    }
+    if !rest.is_empty()
+        && let Some(word) = words.get_mut(whole.len())
+    {
+        *word = last_word(rest);
+    }
+    bytes.len().div_ceil(8)
+}
+
+/// The word of the last bytes, fewer than 8.
+#[inline]
+fn last_word(rest: &[u8]) -> u64 {
+    rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+/// Lays bytes that begin anywhere into words without a call of memcpy, which would take longer
 /// than the few bytes themselves.
 struct Packer<'a> {
     words: &'a mut [u64],
@@ -255,8 +335,7 @@ impl Packer<'_> {
             self.push(u64::from_le_bytes(*chunk), 8);
         }
         if !rest.is_empty() {
-            let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-            self.push(last, rest.len());
+            self.push(last_word(rest), rest.len());
         }
     }
 

@@ -8,7 +8,7 @@ use lmt_copy::Distance;
 
 use super::entry::{Entry, Place, Words};
 use super::{Direction, ENTRY_BYTES, RegionError, RegionKey};
-use crate::buffer::{Access, Buffer, Segment};
+use crate::buffer::{Access, Buffer, Segment, Taking};
 use crate::shared_memory::{AttachError, SharedMemory};
 use crate::sync::AtomicU64;
 
@@ -137,7 +137,7 @@ fn local_copy(piece: Segment, direction: Direction, local: &mut Buffer, local_of
             // lent to that operation only, or `copy_apart` has compared the
             // addresses. Peers may write shared memory
             // meanwhile; any bytes are valid, and no reference is made.
-            unsafe { local.write_raw(local_offset, from, piece.bytes) }
+            unsafe { local.write_raw(local_offset, from, piece.bytes, Taking::Copies) }
         }
         Direction::Put => {
             let to = std::ptr::with_exposed_provenance_mut::<u8>(piece.address);

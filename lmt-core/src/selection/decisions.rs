@@ -42,7 +42,7 @@ struct Row {
 /// assert_eq!(decisions.eager_max_bytes(), 4096);
 /// assert!(decisions.candidates(&Message::of_bytes(1 << 20)).as_slice().is_empty());
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Decisions {
     eager_max_bytes: u64,
     /// Up to this length cells may be tried.

@@ -1,5 +1,7 @@
 //! The decisions of one endpoint for all its peers.
 
+use std::sync::Arc;
+
 use super::{Alternatives, Decisions, Explanation, KnownMechanism, Message, Policy, Situation, Taken};
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
@@ -11,6 +13,8 @@ pub(crate) struct Selection {
     policy: Box<dyn Policy>,
     here: CpuSet,
     tables: Vec<Table>,
+    /// What was decided last.
+    last: Arc<Decisions>,
     /// Where the connected processes may run: this one first, the others in any
     /// order.
     processes: Vec<CpuSet>,
@@ -43,12 +47,13 @@ struct Table {
     /// The version of what is known of the mechanisms, and of the group, for
     /// which the decisions hold.
     versions: Option<(u32, u32)>,
-    decisions: Decisions,
+    /// Shared with peers for which the same was decided, as it is for most.
+    decisions: Arc<Decisions>,
 }
 
 impl Table {
     fn new() -> Self {
-        let decisions = Decisions::new(0, |_| Vec::new());
+        let decisions = Arc::new(Decisions::new(0, |_| Vec::new()));
         Self { there: CpuSet::EMPTY, member: None, versions: None, decisions }
     }
 }
@@ -56,7 +61,8 @@ impl Table {
 impl Selection {
     pub fn new(policy: Box<dyn Policy>, here: CpuSet) -> Self {
         let processes = vec![here];
-        Self { policy, here, tables: Vec::new(), processes, members: Vec::new(), group_version: 0 }
+        let last = Table::new().decisions;
+        Self { policy, here, tables: Vec::new(), last, processes, members: Vec::new(), group_version: 0 }
     }
 
     /// Where this process may run.
@@ -167,9 +173,13 @@ impl Selection {
             self.tables.resize_with(index + 1, Table::new);
         }
         let known = mechanisms.known(peer);
-        let Self { policy, here, tables, processes, .. } = self;
+        let Self { policy, here, tables, processes, last, .. } = self;
         let table = &mut tables[index];
-        table.decisions = policy.decide(&situation(here, table, processes, &known, config));
+        let decided = policy.decide(&situation(here, table, processes, &known, config));
+        if **last != decided {
+            *last = Arc::new(decided);
+        }
+        table.decisions = last.clone();
         table.versions = versions;
     }
 

@@ -1,5 +1,6 @@
 //! Models of a lease, run by loom:
 //! `RUSTFLAGS="--cfg loom" cargo test -p lmt-core --release --lib loom`.
+#![allow(unsafe_code)] // A loom cell stands for the memory.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;

@@ -100,7 +100,8 @@ impl World {
             1 => Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared: false, cookie }),
             2 => Packet::Done(Done { to, attempt, shared: false }),
             3 => {
-                Packet::Demote(Demote { send_id, receive_id, attempt, remaining: interval, errno, for_good })
+                let (remaining, shared) = (interval, self.rng.chance(50));
+                Packet::Demote(Demote { send_id, receive_id, attempt, remaining, errno, for_good, shared })
             }
             4 => Packet::Fail(Fail { receive_id, attempt, front: interval.start, errno, for_good }),
             5 => Packet::Retry(Retry { receive_id, attempt, mechanism, model, interval, cookie }),

@@ -306,6 +306,10 @@ impl Driver for IoctlDriver {
         super::checkups::checkups(host)
     }
 
+    fn copies_by_both_ends() -> bool {
+        true
+    }
+
     fn owner(&self) -> EndpointId {
         self.owner
     }

@@ -159,6 +159,14 @@ impl Driver for UserDriver {
         true
     }
 
+    fn copies_by_both_ends() -> bool {
+        true
+    }
+
+    fn knows_the_dying() -> bool {
+        true
+    }
+
     fn checkups(host: &Host) -> Vec<Finding> {
         lmt_cma::checkups(host)
     }

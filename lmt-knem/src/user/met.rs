@@ -18,11 +18,8 @@ use nix::errno::Errno;
 
 use super::name::Name;
 use super::sys;
+use crate::driver::DYING;
 use crate::error::KnemError;
-
-/// A process that is being killed has no memory any more a while before its
-/// pidfd tells; for so long nothing is said of why it is not found.
-const DYING: Duration = Duration::from_millis(500);
 
 /// Mappings kept for each owner.
 const MOST_MAPPED: usize = 32;

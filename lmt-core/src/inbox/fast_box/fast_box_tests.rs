@@ -1,9 +1,14 @@
 use std::os::fd::OwnedFd;
 
 use super::PIECE_BYTES;
-use crate::buffer::{Access, Buffer, Segment};
-use crate::inbox::{Envelope, Geometry, INLINE_BYTES, InboxReceiver, InboxSender, Payload, SendError};
+use super::holdings::PAIR_CELLS;
+use super::place::{PAIR_CELL_BYTES, Part};
+use crate::inbox::test_support::{pass_by_every_way, pattern};
+use crate::inbox::{Envelope, Geometry, INLINE_BYTES, InboxReceiver, InboxSender, Payload, Piece, SendError};
 use crate::shared_memory::{AttachError, SharedMemory};
+
+/// Of a box's memory.
+const BOX_BYTES: usize = 8192 + 512 * 4096 + 64 * PAIR_CELL_BYTES;
 
 fn inbox(boxes: usize) -> (InboxReceiver, OwnedFd) {
     let (mut receiver, fd) = InboxReceiver::create(Geometry::new(8, 256, 8).unwrap()).unwrap();
@@ -13,7 +18,7 @@ fn inbox(boxes: usize) -> (InboxReceiver, OwnedFd) {
 
 fn join(receiver: &mut InboxReceiver, fd: &OwnedFd, me: u16) -> InboxSender {
     let mut sender = InboxSender::attach(fd.try_clone().unwrap(), me).unwrap();
-    if let Some(fast_box) = receiver.open_box(me) {
+    if let Some(fast_box) = receiver.open_box(me).unwrap() {
         sender.use_box(fast_box).unwrap();
     }
     sender
@@ -23,50 +28,13 @@ fn send(sender: &mut InboxSender, tag: u64, data: &[u8]) -> Result<(), SendError
     sender.send(Envelope { kind: 1, aux: 9, tag }, Payload::Bytes(data)).map(|_| ())
 }
 
-fn pattern(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|n| (n * 7 + bytes) as u8).collect()
-}
-
 #[test]
 fn every_length_arrives_whole_by_every_way() {
     let (mut receiver, fd) = inbox(1);
     let mut sender = join(&mut receiver, &fd, 3);
     assert_eq!(sender.most_bytes(), PIECE_BYTES);
     for bytes in (0..=300).chain(PIECE_BYTES - 65..=PIECE_BYTES) {
-        let data = pattern(bytes);
-        let cut = bytes / 3;
-        let halves = [Segment::of(&data[..cut]), Segment::of(&data[cut..])];
-        // SAFETY: `data` outlives the buffer and is not written.
-        #[allow(unsafe_code)]
-        let split = unsafe { Buffer::new(&halves, Access::Read) }.unwrap();
-        let ways = [
-            Payload::Bytes(&data),
-            Payload::Two(&data[..cut], &data[cut..]),
-            Payload::Part(&split, 0..bytes as u64),
-        ];
-        for (kind, payload) in ways.into_iter().enumerate() {
-            let envelope = Envelope { kind: kind as u8, aux: bytes as u32 + 5, tag: u64::MAX - bytes as u64 };
-            let _ = sender.send(envelope, payload).unwrap();
-            let message = receiver.poll().expect("what was sent");
-            assert_eq!((message.sender(), message.bytes()), (3, bytes));
-            assert_eq!(
-                (message.kind(), message.aux(), message.tag()),
-                (envelope.kind, envelope.aux, envelope.tag)
-            );
-            let mut got = vec![0xAA; bytes + 4];
-            assert_eq!(message.copy_to(&mut got), bytes);
-            assert_eq!(&got[..bytes], data);
-            assert_eq!(got[bytes..], [0xAA; 4], "written past the message");
-            let mut target = vec![0xAA; bytes + 4];
-            let segments = [Segment::of_mut(&mut target)];
-            // SAFETY: `target` is read again only after the buffer's last use.
-            #[allow(unsafe_code)]
-            let mut buffer = unsafe { Buffer::new(&segments, Access::Write) }.unwrap();
-            assert_eq!(message.copy_to_buffer(&mut buffer, 2), bytes);
-            assert_eq!(&target[2..2 + bytes], data);
-            assert_eq!((target[1], target[bytes + 2]), (0xAA, 0xAA));
-        }
-        assert!(receiver.poll().is_none());
+        pass_by_every_way(&mut sender, &mut receiver, 3, bytes);
     }
     let too_long = send(&mut sender, 0, &[0; PIECE_BYTES + 1]);
     let (bytes, most_bytes) = (PIECE_BYTES as u64 + 1, PIECE_BYTES);
@@ -125,6 +93,8 @@ fn only_so_many_have_a_box_and_the_inbox_serves_the_others() {
     receiver.close_box(0);
     assert!(!receiver.holds_messages_of(0) && !receiver.has_box(0));
     send(&mut senders[0], 8, &[]).unwrap();
+    assert!(!join(&mut receiver, &fd, 2).has_box(), "for one connection the answer stays the same");
+    receiver.close_box(2);
     let mut third = join(&mut receiver, &fd, 2);
     assert!(third.has_box());
     send(&mut third, 9, &[]).unwrap();
@@ -142,9 +112,9 @@ fn a_message_in_a_box_keeps_its_owner_awake_and_one_that_comes_wakes_it() {
     assert!(!receiver.prepare_sleep());
     drop(receiver.poll().unwrap());
     assert!(receiver.prepare_sleep());
-    let piece = sender.send_piece(Envelope::default(), Payload::Bytes(&[]), false).unwrap();
+    let piece = sender.send_piece(Envelope::default(), Payload::Bytes(&[]), Piece::Next).unwrap();
     assert!(!piece.wake, "a piece that is not the last wakes nobody");
-    let last = sender.send_piece(Envelope::default(), Payload::Bytes(&[]), true).unwrap();
+    let last = sender.send_piece(Envelope::default(), Payload::Bytes(&[]), Piece::Last).unwrap();
     assert!(last.wake);
 }
 
@@ -166,9 +136,8 @@ fn a_sender_that_connects_anew_goes_on_in_the_same_box() {
 #[test]
 fn garbage_in_a_box_is_dropped_and_read_nowhere_else() {
     let (mut receiver, _fd) = inbox(1);
-    let fast_box = receiver.open_box(0).unwrap();
-    let bytes = 8192 + 512 * 4096;
-    let memory = SharedMemory::attach(fast_box, bytes, bytes).unwrap();
+    let fast_box = receiver.open_box(0).unwrap().unwrap();
+    let memory = SharedMemory::attach(fast_box, BOX_BYTES, BOX_BYTES).unwrap();
     let line = |number: u64, length_and_aux: u64| {
         let words = [(number + 1) << 8 | 1, length_and_aux, 3];
         for (at, word) in words.into_iter().enumerate() {
@@ -190,6 +159,7 @@ fn garbage_in_a_box_is_dropped_and_read_nowhere_else() {
     assert_eq!(message.bytes(), PIECE_BYTES);
     drop(message);
     assert_eq!(receiver.malformed_messages(), 2);
+
     assert!(receiver.poll().is_none());
     // A number that is not the next one's is not there.
     line(5, 8);
@@ -201,6 +171,199 @@ fn what_is_no_box_is_refused() {
     let (mut receiver, fd) = inbox(1);
     let mut sender = join(&mut receiver, &fd, 0);
     assert!(matches!(sender.use_box(fd), Err(AttachError::WrongSize { .. })));
-    let (_memory, empty) = SharedMemory::create("a test", "none", 8192 + 512 * 4096, false).unwrap();
+    let (_memory, empty) = SharedMemory::create("a test", "none", BOX_BYTES, false).unwrap();
     assert!(matches!(sender.use_box(empty), Err(AttachError::WrongContent { .. })));
+}
+
+/// Two endpoints' inboxes that share the cells of the first one's box.
+struct Pair {
+    receivers: [InboxReceiver; 2],
+    senders: [InboxSender; 2],
+}
+
+impl Pair {
+    fn new() -> Self {
+        let ((mut one, to_one), (mut two, to_two)) = (inbox(1), inbox(1));
+        let mut senders = [join(&mut two, &to_two, 0), join(&mut one, &to_one, 0)];
+        senders[0].pair_with(&mut one, 0, true);
+        senders[1].pair_with(&mut two, 0, false);
+        Self { receivers: [one, two], senders }
+    }
+
+    /// Sends a message from one to the other as the engine does, in pieces.
+    fn send(&mut self, from: usize, data: &[u8]) -> Vec<u64> {
+        let (mut sent, total) = (0, data.len() as u64);
+        let mut pieces = Vec::new();
+        while sent < total {
+            let bytes = self.senders[from].piece_bytes(sent, total, PIECE_BYTES as u64);
+            let piece = match (sent, sent + bytes == total) {
+                (0, true) => Piece::Whole,
+                (0, false) => Piece::First,
+                (_, false) => Piece::Next,
+                (_, true) => Piece::Last,
+            };
+            let part = &data[sent as usize..(sent + bytes) as usize];
+            let envelope = Envelope { kind: 1, aux: 0, tag: sent };
+            let _ = self.senders[from].send_piece(envelope, Payload::Bytes(part), piece).unwrap();
+            sent += bytes;
+            pieces.push(bytes);
+        }
+        assert!(pieces.len() as u64 <= self.senders[from].most_pieces(total, PIECE_BYTES as u64));
+        pieces
+    }
+
+    fn receive(&mut self, at: usize, bytes: usize) -> Vec<u8> {
+        let mut got = vec![0xAA; bytes];
+        let mut arrived = 0;
+        while arrived < bytes {
+            let message = self.receivers[at].poll().expect("what was sent");
+            assert_eq!(message.tag(), arrived as u64);
+            arrived += message.copy_to(&mut got[arrived..]);
+        }
+        got
+    }
+}
+
+#[test]
+fn messages_of_every_length_go_to_and_fro_through_cells_that_change_their_owner() {
+    let mut pair = Pair::new();
+    let lengths = (1..=200).chain((200..40_000).step_by(331)).chain([
+        PIECE_BYTES - 1,
+        PIECE_BYTES + 1,
+        PAIR_CELL_BYTES - 1,
+        PAIR_CELL_BYTES,
+        PAIR_CELL_BYTES + 1,
+        PAIR_CELL_BYTES + INLINE_BYTES,
+        PAIR_CELL_BYTES + INLINE_BYTES + 1,
+        2 * PAIR_CELL_BYTES + 4096 + 8,
+    ]);
+    for (round, bytes) in lengths.enumerate() {
+        let data = pattern(bytes);
+        for from in [round % 2, 1 - round % 2] {
+            pair.send(from, &data);
+            assert_eq!(pair.receive(1 - from, bytes), data, "{bytes} bytes");
+        }
+    }
+    assert_eq!(pair.receivers[0].malformed_messages() + pair.receivers[1].malformed_messages(), 0);
+}
+
+#[test]
+fn the_pieces_of_a_message_grow_and_the_last_names_its_cell() {
+    let mut pair = Pair::new();
+    for (from, bytes, pieces) in [
+        (0, 32 << 10, &[4096, 4096, 8192, 8192, 8192][..]),
+        (0, 4096 + INLINE_BYTES, &[4096 + INLINE_BYTES as u64]),
+        (1, 4096 + INLINE_BYTES + 1, &[4096, INLINE_BYTES as u64 + 1]),
+        (1, 4096, &[4096]),
+        (0, PIECE_BYTES, &[PIECE_BYTES as u64]),
+    ] {
+        assert_eq!(pair.send(from, &pattern(bytes)), pieces);
+        assert_eq!(pair.receive(1 - from, bytes), pattern(bytes));
+    }
+}
+
+/// Packets of the rendezvous go ahead of a message that waits for room.
+#[test]
+fn a_message_between_the_pieces_of_another_has_a_cell_of_its_own() {
+    let mut pair = Pair::new();
+    let (data, between) = (pattern(10_000), pattern(150));
+    for from in [0, 1, 0, 1] {
+        let mut sent = 0;
+        for piece in [Piece::First, Piece::Next, Piece::Last] {
+            let sender = &mut pair.senders[from];
+            let bytes = sender.piece_bytes(sent, 10_000, PIECE_BYTES as u64) as usize;
+            let part = &data[sent as usize..sent as usize + bytes];
+            let _ = sender.send_piece(Envelope::default(), Payload::Bytes(part), piece).unwrap();
+            let _ = sender.send(Envelope::default(), Payload::Bytes(&between)).unwrap();
+            sent += bytes as u64;
+        }
+        assert_eq!(sent, 10_000);
+        let (mut got, mut others) = (Vec::new(), 0);
+        for _ in 0..6 {
+            let message = pair.receivers[1 - from].poll().expect("what was sent");
+            let mut bytes = vec![0; message.bytes()];
+            message.copy_to(&mut bytes);
+            if bytes == between { others += 1 } else { got.extend(bytes) }
+        }
+        assert_eq!((got == data, others), (true, 3));
+    }
+    // No cell is lost.
+    for from in [0, 1] {
+        let has_cell = |pair: &Pair| pair.senders[from].piece_bytes(0, 10_000, PIECE_BYTES as u64) == 4096;
+        let mut cells = 0;
+        while has_cell(&pair) {
+            send(&mut pair.senders[from], 0, &between).unwrap();
+            cells += 1;
+        }
+        assert_eq!(cells, PAIR_CELLS / 2);
+    }
+}
+
+/// Who only receives has all cells in the end, and the sender goes on without.
+#[test]
+fn one_way_traffic_goes_on_without_cells_and_finds_them_again() {
+    let mut pair = Pair::new();
+    let data = pattern(20_000);
+    for _ in 0..3 * PAIR_CELLS {
+        pair.send(0, &data);
+        assert_eq!(pair.receive(1, data.len()), data);
+    }
+    let without = pair.send(0, &data);
+    assert_eq!(without[0], PIECE_BYTES as u64, "no cell is left");
+    assert_eq!(pair.receive(1, data.len()), data);
+    for from in [1, 0] {
+        assert_eq!(pair.send(from, &data)[0], 4096, "a cell came back with a message");
+        assert_eq!(pair.receive(1 - from, data.len()), data);
+    }
+}
+
+/// What a peer says of cells harms its own messages only.
+#[test]
+fn a_peer_that_names_cells_that_are_not_there_or_not_its_own_is_not_followed() {
+    let (mut receiver, fd) = inbox(1);
+    let (mut other, to_other) = inbox(1);
+    let fast_box = receiver.open_box(0).unwrap().unwrap();
+    let memory = SharedMemory::attach(fast_box, BOX_BYTES, BOX_BYTES).unwrap();
+    let line = |number: u64, bytes: u64, place: u64| {
+        for (at, word) in [(number + 1) << 8 | 1, bytes, 3, place].into_iter().enumerate() {
+            let offset = 4096 + number as usize * 64 + at * 8;
+            // SAFETY: within the mapping, in one of the 64 lines.
+            #[allow(unsafe_code)]
+            let target = unsafe { memory.base().add(offset) }.cast::<u64>();
+            // SAFETY: as above; aligned; nobody else uses the memory meanwhile.
+            #[allow(unsafe_code)]
+            unsafe {
+                target.write(word);
+            }
+        }
+    };
+    let part = Part { cell: 1, offset: 0, is_last: true };
+    // Without a pair there are no such cells.
+    line(0, 100, part.to_word());
+    assert!(receiver.poll().is_none());
+    let mut sender = join(&mut other, &to_other, 0);
+    sender.pair_with(&mut receiver, 0, true);
+    line(1, PAIR_CELL_BYTES as u64 + 1, part.to_word());
+    line(2, 100, Part { offset: PAIR_CELL_BYTES as u32 - 99, ..part }.to_word());
+    line(3, 100, Part { cell: PAIR_CELLS as u8, ..part }.to_word());
+    line(4, 100, 1);
+    assert!(receiver.poll().is_none());
+    assert_eq!(receiver.malformed_messages(), 5);
+    // A cell of this process's own, and one twice: it is held once all the same.
+    (5..8).for_each(|number| line(number, 100, Part { cell: 40 * (number as u8 % 2), ..part }.to_word()));
+    for _ in 5..8 {
+        assert_eq!(receiver.poll().expect("it is possible").bytes(), 100);
+    }
+    let mut peer = join(&mut receiver, &fd, 0);
+    peer.pair_with(&mut other, 0, false);
+    for round in 0..=PAIR_CELLS / 2 {
+        let data = pattern(1000 + round as usize);
+        send(&mut sender, 0, &data).unwrap();
+    }
+    for round in 0..=PAIR_CELLS / 2 {
+        let data = pattern(1000 + round as usize);
+        let mut got = vec![0; data.len()];
+        assert_eq!(other.poll().expect("what was sent").copy_to(&mut got), data.len());
+        assert_eq!(got, data);
+    }
 }

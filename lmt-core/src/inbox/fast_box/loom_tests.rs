@@ -4,6 +4,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
+use super::holdings::Holdings;
 use super::ring::{Progress, Reader, Words, Writer};
 use crate::inbox::drain::Drain;
 use crate::inbox::ring::{LINE_WORDS, Line, Ring};
@@ -207,5 +208,142 @@ fn loom_a_writer_that_connects_anew_goes_on() {
         let mut reader = Reader::new(1);
         take_all(&memory, &mut reader, 1..=4);
         writer.join().unwrap();
+    });
+}
+
+/// Two boxes, one each way, and the cells that change their owner.
+struct Pair {
+    boxes: [Arc<Memory>; 2],
+    cells: Vec<UnsafeCell<u64>>,
+}
+
+/// One of the two processes.
+struct Side {
+    pair: Arc<Pair>,
+    me: usize,
+    writer: Writer,
+    reader: Reader,
+    holdings: Holdings,
+}
+
+impl Side {
+    fn new(pair: &Arc<Pair>, me: usize, own: u64) -> Self {
+        let writer = Writer::new(&pair.boxes[1 - me].words(), 1);
+        Self { pair: pair.clone(), me, writer, reader: Reader::new(1), holdings: Holdings::new(own) }
+    }
+
+    /// Sends a number in two pieces through one cell, or, without one, in its
+    /// line; whether it went through a cell.
+    #[allow(unsafe_code)]
+    fn send(&mut self, value: u64) -> bool {
+        let Some(cell) = self.holdings.take() else {
+            self.publish(&[value, 0]);
+            return false;
+        };
+        for piece in [0, 1] {
+            // SAFETY: loom fails the model if another access is not ordered.
+            self.pair.cells[2 * usize::from(cell) + piece].with_mut(|at| unsafe { *at = value });
+            self.publish(&[u64::from(cell), 1 + piece as u64]);
+        }
+        true
+    }
+
+    fn publish(&mut self, words: &[u64]) {
+        let target = self.pair.boxes[1 - self.me].clone();
+        while self.writer.reserve(&target.words(), false).is_err() {
+            thread::yield_now();
+        }
+        self.writer.publish(&target.words(), words, 1, false);
+    }
+
+    /// Takes the next number, and its cell.
+    #[allow(unsafe_code)]
+    fn receive(&mut self) -> u64 {
+        let source = self.pair.boxes[self.me].clone();
+        let mut first = None;
+        loop {
+            while self.reader.find(&source.words()).is_none() {
+                thread::yield_now();
+            }
+            let line = self.reader.line(&source.words());
+            let (word, piece) = (line[1].load(Ordering::Relaxed), line[2].load(Ordering::Relaxed));
+            let value = match piece {
+                0 => word,
+                // SAFETY: loom fails the model if a write is not ordered.
+                _ => self.pair.cells[2 * word as usize + piece as usize - 1].with(|at| unsafe { *at }),
+            };
+            assert_eq!(*first.get_or_insert(value), value, "two pieces of different messages");
+            self.reader.consume(&source.words(), false);
+            match piece {
+                1 => {}
+                2 => {
+                    self.holdings.keep(word as u8);
+                    return value;
+                }
+                _ => return value,
+            }
+        }
+    }
+}
+
+fn pair(cells: usize) -> Arc<Pair> {
+    let cells = (0..2 * cells).map(|_| UnsafeCell::new(0)).collect();
+    Arc::new(Pair { boxes: [Memory::new(4, 1), Memory::new(4, 1)], cells })
+}
+
+#[test]
+fn loom_a_cell_changes_its_owner_with_its_message() {
+    model(|| {
+        let pair = pair(1);
+        let mut one = Side::new(&pair, 0, 1);
+        let mut two = Side::new(&pair, 1, 0);
+        let other = thread::spawn(move || {
+            for value in [1, 3] {
+                assert_eq!(two.receive(), value);
+                assert!(two.send(value + 1), "the cell that came goes back");
+            }
+        });
+        for value in [1, 3] {
+            assert!(one.send(value));
+            assert_eq!(one.receive(), value + 1);
+        }
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_messages_that_meet_on_their_way_have_cells_of_their_own() {
+    model(|| {
+        let pair = pair(2);
+        let mut one = Side::new(&pair, 0, 1);
+        let mut two = Side::new(&pair, 1, 2);
+        let other = thread::spawn(move || {
+            for value in [10, 11] {
+                two.send(value);
+                assert_eq!(two.receive(), value + 10);
+            }
+        });
+        for value in [20, 21] {
+            one.send(value);
+            assert_eq!(one.receive(), value - 10);
+        }
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_who_has_given_all_cells_sends_without() {
+    model(|| {
+        let pair = pair(1);
+        let mut one = Side::new(&pair, 0, 1);
+        let mut two = Side::new(&pair, 1, 0);
+        let other = thread::spawn(move || {
+            assert_eq!((two.receive(), two.receive()), (1, 2));
+            assert!(two.send(3));
+        });
+        assert_eq!((one.send(1), one.send(2)), (true, false));
+        assert_eq!(one.receive(), 3);
+        assert!(one.send(4));
+        other.join().unwrap();
     });
 }

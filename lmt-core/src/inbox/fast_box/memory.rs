@@ -5,9 +5,13 @@
 //! 0         what this is; consumed; sent: a line each
 //! 4096      LINES x 64 B
 //! 8192      CELLS x 4096 B, of which the first PIECE_BYTES are used
+//! behind    PAIR_CELLS x PAIR_CELL_BYTES, without memory until they are used
 //! ```
 //!
-//! Two things about the cells were found by measurement (docs/performance.md):
+//! The last are the cells that change their owner, of one of a pair's two boxes;
+//! those of the other are not used (see `pair`).
+//!
+//! Two things about the ring's cells were found by measurement (docs/performance.md):
 //! each begins a page of its own and leaves the page's end free, because a
 //! reader's hardware prefetchers run on behind what is published and would take
 //! the next cell's lines away from its writer; and there are so many that lines
@@ -21,15 +25,17 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::ring::Line;
+use super::holdings::PAIR_CELLS;
+use super::place::{PAIR_CELL_BYTES, Part};
 use super::ring::{Progress, Words};
 use lmt_copy::Distance;
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Taking};
 use crate::error::MemoryShort;
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// "lmtfbox" and the layout's version in one word; changes with the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x01");
+const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x02");
 const PAGE_BYTES: usize = 4096;
 /// Lines, a power of two: few, so that they stay in the first-level cache.
 const LINES: usize = 64;
@@ -39,7 +45,12 @@ pub(crate) const CELLS: usize = 512;
 pub(crate) const PIECE_BYTES: usize = 3072;
 const LINES_OFFSET: usize = PAGE_BYTES;
 const CELLS_OFFSET: usize = 2 * PAGE_BYTES;
-const TOTAL_BYTES: usize = CELLS_OFFSET + CELLS * PAGE_BYTES;
+/// What is allocated when a box is made.
+const COMMITTED_BYTES: usize = CELLS_OFFSET + CELLS * PAGE_BYTES;
+const PAIR_OFFSET: usize = COMMITTED_BYTES;
+const TOTAL_BYTES: usize = PAIR_OFFSET + PAIR_CELLS as usize * PAIR_CELL_BYTES;
+const PURPOSE: &str = "a fast box";
+const KEY: &str = "fast_boxes";
 
 #[repr(C, align(64))]
 struct Control {
@@ -61,7 +72,7 @@ pub(super) struct BoxMemory {
 
 impl BoxMemory {
     pub(super) fn create() -> Result<(Self, OwnedFd), MemoryShort> {
-        let (memory, fd) = SharedMemory::create("a fast box", "fast_boxes", TOTAL_BYTES, true)?;
+        let (memory, fd) = SharedMemory::create_partly(PURPOSE, KEY, TOTAL_BYTES, COMMITTED_BYTES)?;
         let this = Self { memory };
         // Relaxed: the peer gets the descriptor by a system call after this.
         this.control().magic.store(MAGIC, Ordering::Relaxed);
@@ -109,6 +120,72 @@ impl BoxMemory {
         unsafe { self.memory.base().as_ptr().add(offset) }
     }
 
+    /// Where a part of a pair's cell begins, and how many bytes are valid from
+    /// there on, to the cell's end, for as long as `self` lives.
+    #[inline]
+    fn part(&self, part: Part) -> (*mut u8, usize) {
+        let within = (part.offset as usize).min(PAIR_CELL_BYTES);
+        let cell = usize::from(part.cell) % PAIR_CELLS as usize;
+        let offset = PAIR_OFFSET + cell * PAIR_CELL_BYTES + within;
+        // SAFETY: the cell's number is below PAIR_CELLS and `within` at most a
+        // cell's bytes, so the place is within the TOTAL_BYTES bytes of the
+        // mapping, or at their end with no byte behind it.
+        let first = unsafe { self.memory.base().as_ptr().add(offset) };
+        (first, PAIR_CELL_BYTES - within)
+    }
+
+    /// Takes memory for a pair's cell now, rather than at the first touch, where
+    /// want of it would kill the process.
+    pub(super) fn commit_pair_cell(&self, cell: u8) -> Result<(), MemoryShort> {
+        let offset = PAIR_OFFSET + usize::from(cell) * PAIR_CELL_BYTES;
+        self.memory.commit_range(PURPOSE, KEY, offset, PAIR_CELL_BYTES)
+    }
+
+    /// Copies `bytes` into a part of a pair's cell from its byte `at` on, as far
+    /// as they go. The cell is this process's.
+    #[inline]
+    pub(super) fn write_part(&self, part: Part, at: usize, bytes: &[u8]) {
+        let (first, room) = self.part(part);
+        let at = at.min(room);
+        let length = bytes.len().min(room - at);
+        // SAFETY: `at` is at most the bytes that are valid from `first` on.
+        let target = unsafe { first.add(at) };
+        // SAFETY: as in `write`; the peer does not touch a cell of this process.
+        unsafe { lmt_copy::copy_by_vectors(target, bytes.as_ptr(), length) };
+    }
+
+    /// The same from a buffer's bytes `range`.
+    #[inline]
+    pub(super) fn write_part_from(&self, part: Part, buffer: &Buffer, range: Range<u64>) {
+        if let Some(bytes) = buffer.one_slice(range.clone()) {
+            self.write_part(part, 0, bytes);
+            return;
+        }
+        let (first, room) = self.part(part);
+        let length = range.end.saturating_sub(range.start).min(room as u64) as usize;
+        // SAFETY: `first` has `room` writable bytes, at least `length`.
+        unsafe { buffer.read_raw(range.start, first, length, Distance::Peer) };
+    }
+
+    /// Copies the first bytes of a published part of a pair's cell, and takes
+    /// their lines over, for this process writes there next.
+    #[inline]
+    pub(super) fn read_part(&self, part: Part, target: &mut [u8]) {
+        let (first, room) = self.part(part);
+        let length = target.len().min(room);
+        // SAFETY: as in `read`: `length` bytes are in the part and in `target`.
+        unsafe { lmt_copy::copy_taking_over(target.as_mut_ptr(), first, length) };
+    }
+
+    /// The same, `bytes` of them, to a buffer from its byte `offset` on;
+    /// returns how many fitted.
+    #[inline]
+    pub(super) fn read_part_to(&self, part: Part, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
+        let (first, room) = self.part(part);
+        // SAFETY: as in `read_to`.
+        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::Over) }
+    }
+
     /// Copies `bytes` into a cell from its byte `at` on, as far as they go. The
     /// caller has reserved the cell.
     #[inline]
@@ -147,6 +224,6 @@ impl BoxMemory {
     pub(super) fn read_to(&self, cell: u64, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
         // SAFETY: as in `read`; a buffer's segments are memory lent by this
         // process's application, not this mapping.
-        unsafe { buffer.write_raw(offset, self.cell(cell), bytes.min(PIECE_BYTES)) }
+        unsafe { buffer.write_raw(offset, self.cell(cell), bytes.min(PIECE_BYTES), Taking::Copies) }
     }
 }

@@ -10,25 +10,43 @@
 //!
 //! The name is Nemesis's; a fast box there holds one message.
 //!
+//! Where both of a pair have a box for the other, messages that are longer than a
+//! line go through cells that change their owner with them ([`holdings`]), as long
+//! as the sender has one; else through the box's own ring of cells. So nothing has
+//! to be given back: who only receives ends with all those cells, and the others
+//! go through the ring.
+//!
 //! Each box is a memfd of its own, made for one peer and never given to
 //! another: a sender that dies, or stops and goes on much later, writes where
 //! nobody reads any more.
 //!
 //! - `ring`: the algorithm, over words that it is given, so that loom runs it.
+//! - `holdings`: whose the cells are that change their owner; for loom, too.
+//! - `place`: how a line names a part of such a cell.
 //! - `memory`: where the words and cells are.
+//! - `pair`: one process's view of the cells that change their owner.
 //! - [`BoxSender`], [`Boxes`]: the ends.
 
+pub(crate) mod holdings;
 pub(crate) mod ring;
 
 #[cfg(not(loom))]
 mod memory;
+#[cfg(not(loom))]
+mod pair;
+#[cfg(not(loom))]
+mod place;
 #[cfg(not(loom))]
 mod receiver;
 #[cfg(not(loom))]
 mod sender;
 
 #[cfg(not(loom))]
-pub(crate) use {memory::PIECE_BYTES, receiver::Boxes, sender::BoxSender};
+pub(crate) use {
+    memory::PIECE_BYTES,
+    receiver::{Body, Boxes},
+    sender::{BoxSender, Refusal},
+};
 
 #[cfg(all(test, loom))]
 #[path = "loom_tests.rs"]

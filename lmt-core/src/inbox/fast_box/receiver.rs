@@ -1,19 +1,28 @@
 //! The reading ends: the boxes of one endpoint.
 
+use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::memory::{BoxMemory, CELLS};
+use super::memory::{BoxMemory, CELLS, PIECE_BYTES};
+use super::pair::PairCells;
+use super::place::Part;
 use super::ring::Reader;
+use super::sender::{BoxSender, PART_WORD};
 use crate::buffer::Buffer;
 use crate::error::MemoryShort;
 use crate::inbox::layout::INLINE_BYTES;
 use crate::inbox::receiver::Header;
+use crate::inbox::ring::LINE_WORDS;
 
 /// Takes messages out of one box.
 #[derive(Debug)]
 struct BoxReceiver {
-    memory: BoxMemory,
+    memory: Arc<BoxMemory>,
     reader: Reader,
+    /// The cells that change their owner, once the peer has a box, too.
+    pair: Option<Arc<PairCells>>,
     /// The number of the peer whose box it is.
     sender: u16,
     /// For handing to the peer, as often as it connects.
@@ -23,7 +32,8 @@ struct BoxReceiver {
 impl BoxReceiver {
     fn create(sender: u16) -> Result<Self, MemoryShort> {
         let (memory, descriptor) = BoxMemory::create()?;
-        Ok(Self { memory, reader: Reader::new(CELLS), sender, descriptor })
+        let (memory, reader) = (Arc::new(memory), Reader::new(CELLS));
+        Ok(Self { memory, reader, pair: None, sender, descriptor })
     }
 
     /// The next message. What it says is still to be checked.
@@ -33,6 +43,47 @@ impl BoxReceiver {
         let kind = self.reader.find(&shared)?;
         Some(Header::copy(self.reader.line(&shared), self.sender, kind))
     }
+
+    /// Where a message's bytes are, if what its line says is possible.
+    #[inline]
+    fn body_of(&self, header: &Header) -> Body {
+        let bytes = header.bytes;
+        if bytes <= INLINE_BYTES {
+            return Body::Inline;
+        }
+        // Relaxed: as in `Header::copy`.
+        match self.reader.line(&self.memory.words())[PART_WORD].load(Ordering::Relaxed) {
+            0 if bytes <= PIECE_BYTES => Body::Cell,
+            0 => Body::Impossible { with_cell: true },
+            word => match Part::from_word(word, bytes).filter(|_| self.pair.is_some()) {
+                Some(part) => Body::Part(part),
+                None => Body::Impossible { with_cell: false },
+            },
+        }
+    }
+
+    /// Ends the message that was found.
+    #[inline(always)] // The path of a short message.
+    fn consume(&mut self, body: Body) {
+        let with_cell = matches!(body, Body::Cell | Body::Impossible { with_cell: true });
+        self.reader.consume(&self.memory.words(), with_cell);
+        if let (Body::Part(Part { cell, is_last: true, .. }), Some(pair)) = (body, &self.pair) {
+            pair.keep(cell);
+        }
+    }
+}
+
+/// Where the bytes of a message in a box are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Body {
+    /// In its line.
+    Inline,
+    /// In the next cell of the box's ring.
+    Cell,
+    /// In a cell that changes its owner.
+    Part(Part),
+    /// Nowhere: its line is garbage.
+    Impossible { with_cell: bool },
 }
 
 /// After so many messages from boxes the inbox is looked at first.
@@ -45,6 +96,8 @@ const IN_A_ROW: u32 = 2;
 pub(crate) struct Boxes {
     list: Vec<BoxReceiver>,
     most: usize,
+    /// Senders that were told that they have none.
+    without: Vec<u16>,
     /// The box from which the last message of a box came: every poll looks at
     /// it ...
     hot: usize,
@@ -62,18 +115,45 @@ impl Boxes {
     }
 
     /// The descriptor of a sender's box; made now if there may be one more.
-    /// None when there may not, or memory is short.
-    pub(crate) fn open(&mut self, sender: u16) -> Option<OwnedFd> {
+    /// None when there may not, or memory is short; and then none until
+    /// [`Boxes::close`], so that all greetings of a connection say the same.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub(crate) fn open(&mut self, sender: u16) -> io::Result<Option<OwnedFd>> {
+        if self.without.contains(&sender) {
+            return Ok(None);
+        }
         let at = match self.list.iter().position(|one| one.sender == sender) {
             Some(at) => at,
-            None if self.list.len() >= self.most => return None,
             None => {
                 let refused = |error: &MemoryShort| tracing::info!(%error, "a peer gets no fast box");
-                self.list.push(BoxReceiver::create(sender).inspect_err(refused).ok()?);
+                let made = (self.list.len() < self.most)
+                    .then(|| BoxReceiver::create(sender).inspect_err(refused).ok())
+                    .flatten();
+                let Some(made) = made else {
+                    self.without.push(sender);
+                    return Ok(None);
+                };
+                self.list.push(made);
                 self.list.len() - 1
             }
         };
-        self.list[at].descriptor.try_clone().ok()
+        self.list[at].descriptor.try_clone().map(Some)
+    }
+
+    /// Lets the box of `sender` and the one to it, `writer`, share cells that
+    /// change their owner: this process's, or the peer's.
+    pub(crate) fn pair(&mut self, sender: u16, writer: &mut BoxSender, mine: bool) {
+        let Some(one) = self.list.iter_mut().find(|one| one.sender == sender) else { return };
+        let pair = match (&one.pair, mine) {
+            // Of an earlier attempt to connect: what was handed over is.
+            (Some(pair), true) => pair.clone(),
+            (None, true) => Arc::new(PairCells::mine(one.memory.clone())),
+            (_, false) => writer.make_pair(),
+        };
+        writer.use_pair(pair.clone());
+        one.pair = Some(pair);
     }
 
     pub(crate) fn has(&self, sender: u16) -> bool {
@@ -83,6 +163,7 @@ impl Boxes {
     /// Gives up a sender's box and what is left in it.
     pub(crate) fn close(&mut self, sender: u16) {
         self.list.retain(|one| one.sender != sender);
+        self.without.retain(|one| *one != sender);
         (self.hot, self.hot_came_last, self.other) = (0, false, 0);
     }
 
@@ -138,15 +219,17 @@ impl Boxes {
         }
     }
 
-    /// The next message of box number `at`, unchecked.
-    #[inline]
-    pub(crate) fn find(&self, at: usize) -> Option<Header> {
-        self.list.get(at)?.find()
+    /// The next message of box number `at`, and where its bytes are.
+    #[inline(always)] // The path of a short message.
+    pub(crate) fn find(&self, at: usize) -> Option<(Header, Body)> {
+        let one = self.list.get(at)?;
+        let header = one.find()?;
+        Some((header, one.body_of(&header)))
     }
 
-    /// Ends the message of `bytes` bytes that was found in box number `at`.
-    #[inline]
-    pub(crate) fn consume(&mut self, at: usize, bytes: usize) {
+    /// Ends the message that was found in box number `at`.
+    #[inline(always)] // The path of a short message.
+    pub(crate) fn consume(&mut self, at: usize, body: Body) {
         self.in_a_row = if self.in_a_row >= IN_A_ROW { 0 } else { self.in_a_row + 1 };
         if at == self.hot {
             self.hot_came_last = true;
@@ -156,23 +239,43 @@ impl Boxes {
             self.look_elsewhere(at);
         }
         if let Some(one) = self.list.get_mut(at) {
-            one.reader.consume(&one.memory.words(), bytes > INLINE_BYTES);
+            one.consume(body);
         }
     }
 
-    /// Copies the first bytes of the cell of the message found in box `at`.
+    /// The line of the message found in box `at`.
     #[inline]
-    pub(crate) fn read(&self, at: usize, target: &mut [u8]) {
-        if let Some(one) = self.list.get(at) {
-            one.memory.read(one.reader.cell(), target);
+    pub(crate) fn line(&self, at: usize) -> &[AtomicU64; LINE_WORDS] {
+        let one = &self.list[at];
+        one.reader.line(&one.memory.words())
+    }
+
+    /// Copies the first bytes of the message found in box `at`, which are not in
+    /// its line.
+    #[inline]
+    pub(crate) fn read(&self, at: usize, body: Body, target: &mut [u8]) {
+        let Some(one) = self.list.get(at) else { return };
+        match (body, &one.pair) {
+            (Body::Part(part), Some(pair)) => pair.memory.read_part(part, target),
+            _ => one.memory.read(one.reader.cell(), target),
         }
     }
 
     /// The same, `bytes` of them, to a buffer; returns how many fitted.
     #[inline]
-    pub(crate) fn read_to(&self, at: usize, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
+    pub(crate) fn read_to(
+        &self,
+        at: usize,
+        body: Body,
+        bytes: usize,
+        buffer: &mut Buffer,
+        offset: u64,
+    ) -> usize {
         let Some(one) = self.list.get(at) else { return 0 };
-        one.memory.read_to(one.reader.cell(), bytes, buffer, offset)
+        match (body, &one.pair) {
+            (Body::Part(part), Some(pair)) => pair.memory.read_part_to(part, bytes, buffer, offset),
+            _ => one.memory.read_to(one.reader.cell(), bytes, buffer, offset),
+        }
     }
 
     /// Whether nothing is in any of them.

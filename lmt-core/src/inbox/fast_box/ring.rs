@@ -76,6 +76,12 @@ impl Writer {
         Self { next_line, next_cell, line_limit: next_line, cell_limit: next_cell, cells: cells as u64 }
     }
 
+    /// Whether nothing was ever published.
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.next_line == 0
+    }
+
     /// The cell that the next message may fill, if it needs one; none of the
     /// reader's reads of it is still to come.
     #[inline]

@@ -1,19 +1,35 @@
 //! The writing end of a box.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use super::memory::{BoxMemory, CELLS, PIECE_BYTES};
+use super::pair::PairCells;
+use super::place::{PAIR_CELL_BYTES, Part};
 use super::ring::{BoxFull, Writer};
 use crate::buffer::Buffer;
-use crate::inbox::layout::INLINE_BYTES;
-use crate::inbox::sender::Payload;
+use crate::inbox::layout::{HEADER_WORDS, INLINE_BYTES};
+use crate::inbox::sender::{Payload, Piece};
 use crate::shared_memory::AttachError;
+
+/// The pieces of a message in a cell that changes its owner: short enough for the
+/// receiver to begin soon, long enough to be told seldom. Each takes both sides
+/// some 50 ns beside its bytes' way, half a KiB's worth.
+const FIRST_PIECE_BYTES: u64 = 4096;
+const MOST_PIECE_BYTES: u64 = 8192;
+
+/// Which word of a line names the part of a pair's cell.
+pub(super) const PART_WORD: usize = HEADER_WORDS;
 
 /// Puts messages into the box that one peer made for this endpoint.
 #[derive(Debug)]
 pub(crate) struct BoxSender {
-    memory: BoxMemory,
+    memory: Arc<BoxMemory>,
     writer: Writer,
+    pair: Option<Arc<PairCells>>,
+    /// The cell that a message in pieces is filling, and its bytes so far.
+    filling: Option<(u8, usize)>,
+    is_fresh: bool,
 }
 
 impl BoxSender {
@@ -22,37 +38,139 @@ impl BoxSender {
     /// # Errors
     /// [`AttachError`] when it is none, or could fault.
     pub(crate) fn attach(fd: OwnedFd) -> Result<Self, AttachError> {
-        let memory = BoxMemory::attach(fd)?;
+        let memory = Arc::new(BoxMemory::attach(fd)?);
         let writer = Writer::new(&memory.words(), CELLS);
-        Ok(Self { memory, writer })
+        let is_fresh = writer.is_fresh();
+        Ok(Self { memory, writer, pair: None, filling: None, is_fresh })
     }
 
-    /// Whether a message of `bytes` bytes, in pieces, fits as a whole now.
+    /// The cells of this box that change their owner, for this process.
+    pub(super) fn make_pair(&self) -> Arc<PairCells> {
+        Arc::new(PairCells::theirs(self.memory.clone(), self.is_fresh))
+    }
+
+    pub(super) fn use_pair(&mut self, pair: Arc<PairCells>) {
+        self.pair = Some(pair);
+    }
+
+    /// Whether a message of `bytes` bytes, in pieces, fits as a whole now, by
+    /// whatever cells.
     #[inline]
     pub(crate) fn has_room_for(&mut self, bytes: u64) -> bool {
-        let pieces = bytes.div_ceil(PIECE_BYTES as u64).max(1);
-        self.writer.has_room_for(&self.memory.words(), pieces)
+        self.writer.has_room_for(&self.memory.words(), Self::most_pieces(bytes))
     }
 
-    /// Publishes one message of at most [`super::PIECE_BYTES`] bytes. `words`
-    /// are the line's from 1 on, with the payload if it is inline.
+    /// At most so many pieces a message of `bytes` bytes has.
+    #[inline]
+    pub(crate) const fn most_pieces(bytes: u64) -> u64 {
+        // Of 4 and then 8 KiB, or of 3 KiB, or some of these and then some of
+        // those.
+        if bytes <= PIECE_BYTES as u64 { 1 } else { bytes.div_ceil(PIECE_BYTES as u64) + 2 }
+    }
+
+    /// The length of the piece that comes next of a message of `total_bytes`
+    /// bytes, more than [`PIECE_BYTES`], of which `sent_bytes` are sent.
+    #[inline]
+    pub(crate) fn piece_bytes(&self, sent_bytes: u64, total_bytes: u64) -> u64 {
+        let left_bytes = total_bytes - sent_bytes;
+        let filled = self.filling.filter(|_| sent_bytes > 0);
+        let room = match (&self.pair, filled) {
+            (Some(_), Some((_, at))) => PAIR_CELL_BYTES - at,
+            (Some(pair), None) if pair.has_cell() => PAIR_CELL_BYTES,
+            _ => return left_bytes.min(PIECE_BYTES as u64),
+        };
+        let bytes = sent_bytes.clamp(FIRST_PIECE_BYTES, MOST_PIECE_BYTES);
+        // The last piece is to say that the cell is handed over, which one that
+        // fits its line cannot.
+        let whole =
+            if left_bytes - bytes.min(left_bytes) <= INLINE_BYTES as u64 { left_bytes } else { bytes };
+        whole.min(room as u64)
+    }
+
+    /// Publishes one message, or a piece of one, of at most [`PIECE_BYTES`]
+    /// bytes, or as many as [`BoxSender::piece_bytes`] has just said. `words` are
+    /// the line's from 1 on; so many of them are `used`, with the payload if it
+    /// is inline.
     #[inline]
     pub(crate) fn send(
         &mut self,
-        words: &[u64],
+        words: &mut [u64],
+        used: usize,
         bytes: usize,
         kind: u8,
         payload: &Payload<'_>,
-    ) -> Result<(), BoxFull> {
+        piece: Piece,
+    ) -> Result<(), Refusal> {
         let shared = self.memory.words();
-        let with_cell = bytes > INLINE_BYTES;
-        let cell = self.writer.reserve(&shared, with_cell)?;
-        if with_cell {
-            let memory = &self.memory;
-            let put_part = |buffer: &Buffer, range| memory.write_from(cell, buffer, range);
-            payload.write(|at, bytes| memory.write(cell, at, bytes), put_part);
+        if bytes > INLINE_BYTES {
+            return self.send_in_cell(words, bytes, kind, payload, piece);
         }
-        self.writer.publish(&shared, words, kind, with_cell);
+        self.writer.reserve(&shared, false)?;
+        self.writer.publish(&shared, &words[..used], kind, false);
         Ok(())
+    }
+
+    #[inline]
+    fn send_in_cell(
+        &mut self,
+        words: &mut [u64],
+        bytes: usize,
+        kind: u8,
+        payload: &Payload<'_>,
+        piece: Piece,
+    ) -> Result<(), Refusal> {
+        let shared = self.memory.words();
+        self.writer.reserve(&shared, false)?;
+        if let Some((part, pair)) = self.part_for(bytes, piece) {
+            let memory = &pair.memory;
+            let put_part = |buffer: &Buffer, range| memory.write_part_from(part, buffer, range);
+            payload.write(|at, bytes| memory.write_part(part, at, bytes), put_part);
+            words[PART_WORD - 1] = part.to_word();
+            self.writer.publish(&shared, &words[..PART_WORD], kind, false);
+            let end = part.offset as usize + bytes;
+            // A whole message may go between the pieces of another.
+            if piece != Piece::Whole {
+                self.filling = (!part.is_last).then_some((part.cell, end));
+            }
+            return Ok(());
+        }
+        if bytes > PIECE_BYTES {
+            return Err(Refusal::TooLong);
+        }
+        let cell = self.writer.reserve(&shared, true)?;
+        let memory = &self.memory;
+        let put_part = |buffer: &Buffer, range| memory.write_from(cell, buffer, range);
+        payload.write(|at, bytes| memory.write(cell, at, bytes), put_part);
+        words[PART_WORD - 1] = 0;
+        self.writer.publish(&shared, &words[..PART_WORD], kind, true);
+        Ok(())
+    }
+
+    /// The part of a pair's cell that so many bytes go to, if there is one.
+    #[inline]
+    fn part_for(&self, bytes: usize, piece: Piece) -> Option<(Part, &PairCells)> {
+        let pair = self.pair.as_deref()?;
+        let (cell, at) = match (piece, self.filling) {
+            (Piece::Next | Piece::Last, Some(filling)) => filling,
+            _ => (pair.take()?, 0),
+        };
+        let end = at + bytes;
+        let is_last = matches!(piece, Piece::Whole | Piece::Last) || end == PAIR_CELL_BYTES;
+        (end <= PAIR_CELL_BYTES).then_some((Part { cell, offset: at as u32, is_last }, pair))
+    }
+}
+
+/// Why a box took nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Refusal {
+    /// There is no free line or cell now.
+    Full,
+    /// It is longer than a cell.
+    TooLong,
+}
+
+impl From<BoxFull> for Refusal {
+    fn from(_: BoxFull) -> Self {
+        Self::Full
     }
 }

@@ -1,0 +1,71 @@
+//! Copies into and out of cells that two cores fill and empty by turns: a few
+//! KiB each, which stay in the caches.
+#![allow(unsafe_code)] // Follows the addresses that its callers vouch for.
+
+use crate::copy::copy_nonoverlapping;
+use crate::short::SHORT_MOST_BYTES;
+
+const LINE_BYTES: usize = 64;
+/// So far ahead of the copy lines are asked for.
+const AHEAD_BYTES: usize = 4096;
+
+/// As [`copy_nonoverlapping`], but by moves of 32 bytes where the CPU has them
+/// (AVX2), whatever the process copies by: for a few KiB in the caches. There a C
+/// library may choose a string instruction, which takes longer to begin than to
+/// copy.
+///
+/// # Safety
+/// As for [`copy_nonoverlapping`].
+#[inline]
+pub unsafe fn copy_by_vectors(target: *mut u8, source: *const u8, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if bytes > SHORT_MOST_BYTES && std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the caller's promise; the CPU has the instructions, and there
+        // are more than 128 bytes.
+        unsafe { crate::x86::avx2(target, source, bytes) };
+        return;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { copy_nonoverlapping(target, source, bytes) };
+}
+
+/// As [`copy_by_vectors`], and takes the source's cache lines over for writing,
+/// where the processor can be asked to (prefetchw): of memory that another core
+/// has just written and this one writes next, each line then crosses once.
+///
+/// # Safety
+/// As for [`copy_nonoverlapping`].
+#[inline]
+pub unsafe fn copy_taking_over(target: *mut u8, source: *const u8, bytes: usize) {
+    take_over(source, bytes.min(AHEAD_BYTES));
+    let mut done = 0;
+    while done < bytes {
+        let block = (bytes - done).min(AHEAD_BYTES);
+        let next = done + block;
+        let (from, to) = (source.wrapping_add(done), target.wrapping_add(done));
+        take_over(source.wrapping_add(next), (bytes - next).min(AHEAD_BYTES));
+        // SAFETY: the caller's promise, for a part of it: `next`, the end of this
+        // block, is at most `bytes`.
+        unsafe { copy_by_vectors(to, from, block) };
+        done = next;
+    }
+}
+
+/// Asks for the lines of `bytes` bytes from `place` on. (AMD64 manual volume 3,
+/// PREFETCHW: a hint, which reads nothing that the program sees and faults at no
+/// address; processors without it do nothing.)
+#[inline]
+fn take_over(place: *const u8, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    for line in (0..bytes).step_by(LINE_BYTES) {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        // SAFETY: a hint, see above.
+        unsafe { _mm_prefetch::<_MM_HINT_ET0>(place.wrapping_add(line).cast()) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = (place, bytes, LINE_BYTES);
+}
+
+#[cfg(test)]
+#[path = "take_over_tests.rs"]
+mod tests;

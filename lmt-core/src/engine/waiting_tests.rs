@@ -1,0 +1,24 @@
+use std::time::Duration;
+
+use super::Naps;
+
+#[test]
+fn naps_grow_longer_while_nothing_moves() {
+    const SHORTEST: Duration = Duration::from_micros(200);
+    let mut naps = Naps::default();
+    let mut waited = Duration::ZERO;
+    for idle in 1..100 {
+        naps.count(idle);
+        let nap = naps.longer(SHORTEST);
+        assert!(nap >= SHORTEST && nap <= Naps::LONGEST, "{nap:?}");
+        assert!(nap <= SHORTEST.max(waited), "{nap:?} after {waited:?}");
+        waited += nap;
+    }
+    assert_eq!(naps.longer(SHORTEST), Naps::LONGEST);
+    // Something has moved: the number begins anew, and may come to the same.
+    naps.count(99);
+    assert_eq!(naps.longer(SHORTEST), SHORTEST);
+    naps.count(u32::MAX);
+    naps.count(u32::MAX);
+    assert_eq!(naps.longer(SHORTEST), SHORTEST);
+}

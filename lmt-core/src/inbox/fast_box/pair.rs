@@ -1,0 +1,74 @@
+//! The cells that change their owner, as one of the two processes sees them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::holdings::{Holdings, LOWER_HALF};
+use super::memory::BoxMemory;
+
+/// The cells of a pair, for the two ends of one connection in one process: the
+/// box that it writes to and the one that it reads. For one thread at a time.
+#[derive(Debug)]
+pub(super) struct PairCells {
+    pub(super) memory: Arc<BoxMemory>,
+    holdings: Holdings,
+    /// Bit n: this process has made sure that cell n has memory.
+    committed: AtomicU64,
+}
+
+impl PairCells {
+    /// In the box that this process made.
+    pub(super) fn mine(memory: Arc<BoxMemory>) -> Self {
+        Self::new(memory, LOWER_HALF)
+    }
+
+    /// In the box that the peer made, into which this process has written
+    /// nothing so far, or something over an earlier attempt to connect: what is
+    /// still its own is not known then, and it begins without.
+    pub(super) fn theirs(memory: Arc<BoxMemory>, is_fresh: bool) -> Self {
+        Self::new(memory, if is_fresh { !LOWER_HALF } else { 0 })
+    }
+
+    fn new(memory: Arc<BoxMemory>, own: u64) -> Self {
+        Self { memory, holdings: Holdings::new(own), committed: AtomicU64::new(0) }
+    }
+
+    /// Whether there is a cell to take, with memory behind it.
+    #[inline]
+    pub(super) fn has_cell(&self) -> bool {
+        match self.holdings.next() {
+            None => false,
+            Some(cell) => self.is_committed(cell) || self.commit_own(cell),
+        }
+    }
+
+    /// Takes a cell to write and hand over.
+    #[inline]
+    pub(super) fn take(&self) -> Option<u8> {
+        if self.has_cell() { self.holdings.take() } else { None }
+    }
+
+    /// The peer has handed this cell over, and it is read.
+    #[inline]
+    pub(super) fn keep(&self, cell: u8) {
+        self.holdings.keep(cell);
+    }
+
+    #[inline]
+    fn is_committed(&self, cell: u8) -> bool {
+        // Relaxed: one thread at a time, see `Holdings`.
+        self.committed.load(Ordering::Relaxed) >> cell & 1 == 1
+    }
+
+    #[cold]
+    fn commit_own(&self, cell: u8) -> bool {
+        if let Err(error) = self.memory.commit_pair_cell(cell) {
+            tracing::debug!(%error, "a pair goes on with the cells that it has");
+            self.holdings.give_up_all_but(self.committed.load(Ordering::Relaxed));
+            return self.holdings.next().is_some();
+        }
+        let committed = self.committed.load(Ordering::Relaxed);
+        self.committed.store(committed | 1 << cell, Ordering::Relaxed);
+        true
+    }
+}

@@ -1,0 +1,44 @@
+//! Where the bytes of a message in a box are, as its line says.
+
+use super::holdings::PAIR_CELLS;
+
+/// Bytes of a cell that changes its owner: a whole message of the usual length
+/// (`eager_max_bytes`), so that one number names all of it.
+pub(crate) const PAIR_CELL_BYTES: usize = 32 << 10;
+
+/// A part of a pair's cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Part {
+    /// Below [`PAIR_CELLS`].
+    pub(crate) cell: u8,
+    /// Where it begins; it ends within the cell.
+    pub(crate) offset: u32,
+    /// The writer has done with the cell: it is the reader's.
+    pub(crate) is_last: bool,
+}
+
+const PRESENT: u64 = 1 << 63;
+const LAST: u64 = 1 << 62;
+const CELL_SHIFT: u32 = 32;
+
+impl Part {
+    /// The word in a line; never 0, which stands for a cell of the ring.
+    #[inline]
+    pub(crate) const fn to_word(self) -> u64 {
+        let last = if self.is_last { LAST } else { 0 };
+        PRESENT | last | (self.cell as u64) << CELL_SHIFT | self.offset as u64
+    }
+
+    /// What a line's word says of `bytes` bytes, if it can be.
+    #[inline]
+    pub(crate) fn from_word(word: u64, bytes: usize) -> Option<Self> {
+        let (cell, offset) = (word >> CELL_SHIFT & 0xff, word as u32);
+        let fits = bytes <= PAIR_CELL_BYTES && offset as usize <= PAIR_CELL_BYTES - bytes;
+        let is_part = word & PRESENT != 0 && cell < u64::from(PAIR_CELLS) && fits;
+        is_part.then_some(Self { cell: cell as u8, offset, is_last: word & LAST != 0 })
+    }
+}
+
+#[cfg(test)]
+#[path = "place_tests.rs"]
+mod tests;

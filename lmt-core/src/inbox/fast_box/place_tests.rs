@@ -1,0 +1,48 @@
+use super::{PAIR_CELL_BYTES, Part};
+use crate::inbox::fast_box::holdings::{Holdings, LOWER_HALF, PAIR_CELLS};
+
+#[test]
+fn a_part_comes_back_from_its_word_as_it_was() {
+    for cell in [0, 1, PAIR_CELLS as u8 - 1] {
+        for offset in [0, 64, 1024, PAIR_CELL_BYTES as u32 - 41] {
+            for is_last in [false, true] {
+                let part = Part { cell, offset, is_last };
+                assert_ne!(part.to_word(), 0);
+                assert_eq!(Part::from_word(part.to_word(), 41), Some(part));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_lies_outside_the_cells_is_no_part() {
+    let part = Part { cell: 3, offset: 1024, is_last: true };
+    let room = PAIR_CELL_BYTES - 1024;
+    assert!(Part::from_word(part.to_word(), room).is_some());
+    assert!(Part::from_word(part.to_word(), room + 1).is_none());
+    assert!(Part::from_word(part.to_word(), usize::MAX).is_none());
+    let beyond = Part { cell: PAIR_CELLS as u8, ..part };
+    assert!(Part::from_word(beyond.to_word(), 8).is_none());
+    let far = Part { offset: u32::MAX, ..part };
+    assert!(Part::from_word(far.to_word(), 8).is_none());
+    assert!(Part::from_word(0, 8).is_none(), "a cell of the ring");
+}
+
+#[test]
+fn a_cell_is_held_once_however_often_it_is_handed_over() {
+    let (mine, theirs) = (Holdings::new(LOWER_HALF), Holdings::new(!LOWER_HALF));
+    assert_eq!((mine.next(), theirs.next()), (Some(0), Some(32)));
+    for _ in 0..3 {
+        assert_eq!(mine.take(), Some(0));
+        theirs.keep(0);
+        assert_eq!(theirs.take(), Some(0), "the cell that came last goes next");
+        mine.keep(0);
+    }
+    mine.keep(5);
+    mine.keep(5);
+    let taken: Vec<u8> = std::iter::from_fn(|| mine.take()).collect();
+    assert_eq!(taken, (0..32).collect::<Vec<u8>>());
+    assert_eq!((mine.next(), mine.take()), (None, None));
+    theirs.give_up_all_but(1 << 40);
+    assert_eq!((theirs.take(), theirs.take()), (Some(40), None));
+}
