@@ -2,7 +2,8 @@
 //!
 //! What a user has said is kept: of a rule in the user's file, and of mechanisms
 //! that are named by a call, the environment or a file, only what they name is
-//! tried. Where a calibration or the built-in rules speak, all that works is.
+//! tried. Where a calibration or the built-in rules speak, the first few of all
+//! that works are: their order is by what was measured.
 
 use lmt_core::config::EAGER_MOST_BYTES;
 use lmt_core::selection::{Alternatives, Source, Variant, Warmth};
@@ -10,6 +11,10 @@ use lmt_core::selection::{Alternatives, Source, Variant, Warmth};
 use super::pair::Pair;
 use super::ways::{Origin, Plan, Spoke, Way};
 use crate::rules::{Authority, Take};
+
+/// Of ways that no user has named so many are tried: each costs the time of some
+/// messages, and what stands behind so many others is hardly the best.
+const MOST_UNNAMED: usize = 6;
 
 impl Pair<'_> {
     /// Among which ways of the plan the endpoint may choose.
@@ -29,7 +34,8 @@ impl Pair<'_> {
         };
         let ways = plan.ways.iter().enumerate();
         let open = ways.filter(|(at, way)| is_open(way) && (!says_who_copies || is_first_of_its(*at)));
-        let open: Alternatives = open.map(|(at, _)| at).collect();
+        let most = if only_named { usize::MAX } else { MOST_UNNAMED };
+        let open: Alternatives = open.map(|(at, _)| at).take(most).collect();
         // What is taken first is not to be left where it is not one of them.
         if open.contains(0) { open } else { Alternatives::NONE }
     }

@@ -71,3 +71,14 @@ fn what_does_not_show_in_time_is_not_open() {
     assert!(ways.iter().any(is_ring) && !open.iter().any(is_ring));
     assert_eq!(ways.len(), open.len() + 1);
 }
+
+#[test]
+fn of_ways_that_no_user_names_the_first_few_are_open() {
+    const MORE: [&str; 5] = ["one", "two", "three", "four", "five"];
+    for (authority, count) in [(Authority::Default, 6), (Authority::Calibration, 6), (Authority::User, 10)] {
+        let mut world = world(authority, &MORE);
+        world.mechanisms.extend(MORE.map(|name| known(name, &[Model::Get, Model::Put])));
+        let (ways, open) = ways_and_open(&world, SharedEnds::default());
+        assert_eq!(open, ways[..count], "{authority:?}");
+    }
+}

@@ -11,6 +11,8 @@ use super::ways::{Way, Ways};
 /// trial of the other end, and another quiet block. In a ping-pong both ends time
 /// the same round trips; so neither takes the other's trial for its own.
 const CYCLE: u32 = 4;
+/// A stream begins to try after so many blocks: one that is short is not worth it.
+const BEFORE_FIRST: u32 = 12;
 /// Each trial is compared with the quiet blocks before and behind it. They differ
 /// by less than this (a logarithm), or it says nothing.
 const STEADY: f64 = 0.25;
@@ -232,6 +234,9 @@ impl Stream {
     }
 
     fn next_trial(&mut self) -> Option<u8> {
+        if self.number < BEFORE_FIRST {
+            return None;
+        }
         if !self.is_settled {
             let next = self.arms.next_to_explore(self.level.noise(), self.budget.is_scarce());
             if let Some(arm) = next.filter(|arm| self.budget.allows_change(self.cost(*arm))) {
