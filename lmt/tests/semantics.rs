@@ -484,7 +484,7 @@ fn streams_are_received_in_any_order_and_both_ways_at_once() {
             (0..8).rev().for_each(|tag| receive_and_check(&endpoint, other, tag, 1, BYTES));
         }
         let mut buffers = vec![vec![0; BYTES]; 24];
-        for window in 0..8 {
+        for window in 0..4 {
             // Each end in turn has much more to send than the other.
             let sent = if window % 2 == me { 24 } else { 8 };
             let into = &mut buffers[..32 - sent];
