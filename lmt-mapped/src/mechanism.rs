@@ -16,7 +16,7 @@ use crate::cache::{Cache, Name};
 use crate::config::{Config, KEYS};
 use crate::cookie::{Described, WirePart, covers, demote_words, describe, garbage, parse};
 use crate::news::News;
-use crate::peer::{Claimed, Far, Found, MappedPeer, MappedTransfer, Pieces};
+use crate::peer::{Claimed, Far, Found, Looker, MappedPeer, MappedTransfer, Pieces};
 use crate::sys::{Mapping, Piece};
 
 /// Version of what the two ends tell each other; both must have the same.
@@ -29,6 +29,7 @@ pub struct Mapped {
     cache: Cache<Mapping>,
     incoming: Incoming,
     last_peer: u64,
+    lookers: Looker,
 }
 
 impl Mapped {
@@ -145,7 +146,7 @@ impl Lmt for Mapped {
             _ => Some(parse(remote).ok_or_else(garbage)?),
         };
         if let Some(described) = described {
-            transfer.far = Far::Looking(described);
+            transfer.far = Far::Looking { described, _looker: Looker::clone(&self.lookers) };
             self.look_or_leave(peer, transfer)?;
         }
         Ok(())
@@ -158,7 +159,7 @@ impl Lmt for Mapped {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
-        if matches!(transfer.far, Far::Looking(_)) {
+        if matches!(transfer.far, Far::Looking { .. }) {
             self.look_or_leave(peer, transfer)?;
         }
         if transfer.plan.model == Model::Both {
@@ -245,6 +246,10 @@ impl Mapped {
                 peer.failed.retain(|(failed, _)| *failed != id);
                 let name = Name { peer: peer.number, arena: id };
                 self.cache.insert(name, Arc::new(Mapping::new(memory)), &self.config);
+                // A message that its other end copied alone has not waited.
+                if Looker::strong_count(&self.lookers) == 1 && self.cache.is_beyond(&self.config) {
+                    self.cache.trim(&self.config);
+                }
             }
             Err(why) => {
                 peer.fail(id, why);
@@ -281,7 +286,7 @@ impl Mapped {
 
     /// Finds the other end's memory, if what it needs is mapped.
     fn look(&mut self, peer: &mut MappedPeer, transfer: &mut MappedTransfer) -> Result<(), Fault> {
-        let Far::Looking(described) = &transfer.far else { return Ok(()) };
+        let Far::Looking { described, .. } = &transfer.far else { return Ok(()) };
         let Described { head, inline } = *described;
         let Some(mapping) = self.mapping(peer, head.arena)? else { return Ok(()) };
         let lists = match head.list_arena {

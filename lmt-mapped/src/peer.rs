@@ -160,13 +160,17 @@ pub(crate) enum Claimed {
     Out(Help),
 }
 
+/// Held by each transfer that waits for a mapping: by their number it is known
+/// whether one that comes late is still waited for.
+pub(crate) type Looker = Arc<()>;
+
 /// The other end's memory.
 #[derive(Debug)]
 pub(crate) enum Far {
     /// Not known, or not this end's business.
     Unknown,
     /// The mappings that it needs are waited for.
-    Looking(Described),
+    Looking { described: Described, _looker: Looker },
     /// It is mapped.
     Found(Found),
 }

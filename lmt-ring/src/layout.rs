@@ -3,6 +3,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+pub(crate) use crate::slot::LINE_BYTES;
 use crate::slot::Slot;
 
 /// Bytes of one cell: so many at least make the right to a cell worth its word,
@@ -13,8 +14,6 @@ pub(crate) const CELL_BYTES: u64 = 32 << 10;
 const SPARE_BYTES: u64 = LINE_BYTES;
 /// From one cell's begin to the next one's.
 const STRIDE_BYTES: u64 = CELL_BYTES + SPARE_BYTES;
-/// Bytes of a cache line.
-pub(crate) const LINE_BYTES: u64 = 64;
 /// Cells of a ring.
 pub(crate) const MIN_CELLS: u64 = 8;
 pub(crate) const MAX_CELLS: u64 = 255;

@@ -18,9 +18,10 @@
 //! back (`returned`) or stays with the receiver. What is not emptied when `hold`
 //! is closed or withdrawn is the sender's again.
 
-use crate::layout::LINE_BYTES;
 use crate::sync::{AtomicU64, Ordering};
 
+/// Bytes of a cache line.
+pub(crate) const LINE_BYTES: u64 = 64;
 /// Numbers of cells that one message can have under way.
 pub(crate) const CELLS_UNDER_WAY: u64 = 48;
 const WORDS: usize = CELLS_UNDER_WAY as usize / 8;
