@@ -207,8 +207,8 @@ impl Lmt for Ring {
             _ => Sending::asked(ring),
         };
         let (slot, tag) = (sending.slot(), sending.tag);
-        peer.sending += 1;
         let place = Where { is_senders: is_mine, ring: ring.ring, slot, tag };
+        peer.sending += 1;
         Ok((RingTransfer { interval, is_mine, side: Side::Sender(sending) }, place.cookie()))
     }
 
