@@ -2,7 +2,7 @@
 
 use lmt_core::keys::{Key, Kind, Value};
 
-use crate::layout::{CELL_BYTES, MAX_CELLS, MAX_MESSAGES, MAX_RINGS, MIN_CELLS};
+use crate::layout::{CELL_BYTES, MAX_CELLS, MAX_RINGS, MIN_CELLS};
 
 /// What the rings can be told.
 ///
@@ -15,13 +15,11 @@ pub struct Config {
     pub ring_bytes: u64,
     /// Rings of this endpoint's pool. Default 16.
     pub max_rings: u32,
-    /// Messages to one peer that are under way in its ring at once. Default 4.
-    pub max_messages: u32,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { ring_bytes: 2 << 20, max_rings: 16, max_messages: 4 }
+        Self { ring_bytes: 2 << 20, max_rings: 16 }
     }
 }
 
@@ -45,13 +43,6 @@ pub const KEYS: &[Key] = &[
         meaning: "rings in this endpoint's pool, one for each peer that it was the first to send to; messages to further peers take other ways",
         reason: "the neighbours of a process in most programs, and 32 MiB of memory at most",
     },
-    Key {
-        name: "max_messages",
-        kind: Kind::Count { least: 1, most: MAX_MESSAGES },
-        variable: None,
-        meaning: "messages to one peer that are under way in a ring at once; further ones take other ways",
-        reason: "a window of messages fills a ring's cells, which then go through the memory behind the caches, and kernel copies were measured at less than half of the time",
-    },
 ];
 
 impl Config {
@@ -60,7 +51,6 @@ impl Config {
         match key {
             "ring_bytes" => Some(Value::Number(self.ring_bytes)),
             "max_rings" => Some(Value::Number(self.max_rings.into())),
-            "max_messages" => Some(Value::Number(self.max_messages.into())),
             _ => None,
         }
     }
@@ -72,13 +62,7 @@ impl Config {
             ("max_rings", Value::Number(rings)) => {
                 self.max_rings = u32::try_from(*rings).map_err(|_| "max_rings must be below 2^32")?;
             }
-            ("max_messages", Value::Number(messages)) => {
-                self.max_messages =
-                    u32::try_from(*messages).map_err(|_| "max_messages must be below 2^32")?;
-            }
-            ("ring_bytes" | "max_rings" | "max_messages", _) => {
-                return Err(format!("{key} must be a whole number"));
-            }
+            ("ring_bytes" | "max_rings", _) => return Err(format!("{key} must be a whole number")),
             _ => return Err(format!("ring has no key `{key}`")),
         }
         Ok(())

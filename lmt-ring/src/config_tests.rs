@@ -13,12 +13,10 @@ fn every_key_is_read_and_set() {
     assert_eq!(config, Config::default());
     config.set("ring_bytes", &Value::Number(1 << 20)).unwrap();
     config.set("max_rings", &Value::Number(3)).unwrap();
-    config.set("max_messages", &Value::Number(7)).unwrap();
-    assert_eq!(config, Config { ring_bytes: 1 << 20, max_rings: 3, max_messages: 7 });
+    assert_eq!(config, Config { ring_bytes: 1 << 20, max_rings: 3 });
     assert!(config.get("cells").is_none());
     assert!(config.set("cells", &Value::Number(1)).unwrap_err().contains("no key `cells`"));
     assert!(config.set("max_rings", &Value::Number(1 << 32)).is_err());
-    assert!(config.set("max_messages", &Value::Number(1 << 32)).is_err());
 }
 
 #[test]

@@ -32,14 +32,6 @@ pub(crate) fn no_ring() -> Fault {
     demote(Errno::ENOSPC as i32, false, "all rings are taken by other peers; raise max_rings to have more")
 }
 
-pub(crate) fn busy() -> Fault {
-    demote(
-        Errno::EAGAIN as i32,
-        false,
-        "as many messages to this peer as max_messages allows are under way in the ring already",
-    )
-}
-
 pub(crate) fn no_slot() -> Fault {
     demote(Errno::EAGAIN as i32, false, "hundreds of messages to this peer are under way in the ring already")
 }

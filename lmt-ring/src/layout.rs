@@ -3,7 +3,6 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-pub(crate) use crate::slot::LINE_BYTES;
 use crate::slot::Slot;
 
 /// Bytes of one cell: so many at least make the right to a cell worth its word,
@@ -14,14 +13,14 @@ pub(crate) const CELL_BYTES: u64 = 32 << 10;
 const SPARE_BYTES: u64 = LINE_BYTES;
 /// From one cell's begin to the next one's.
 const STRIDE_BYTES: u64 = CELL_BYTES + SPARE_BYTES;
+/// Bytes of a cache line.
+pub(crate) const LINE_BYTES: u64 = 64;
 /// Cells of a ring.
 pub(crate) const MIN_CELLS: u64 = 8;
 pub(crate) const MAX_CELLS: u64 = 255;
 pub(crate) const MAX_RINGS: u64 = 4096;
 /// Messages of one direction that can be under way in a ring at once.
 pub(crate) const SLOTS: u8 = 240;
-/// Messages that an endpoint may be told to have under way in one ring.
-pub(crate) const MAX_MESSAGES: u64 = SLOTS as u64;
 
 const SLOT_BYTES: u64 = size_of::<Slot>() as u64;
 /// Two directions' slots, rounded up to whole pages.

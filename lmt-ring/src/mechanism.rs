@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::config::{Config, KEYS};
 use crate::cookie::Where;
-use crate::faults::{busy, garbage, no_ring, no_slot, short_of_memory, unavailable};
+use crate::faults::{garbage, no_ring, no_slot, short_of_memory, unavailable};
 use crate::layout::{CELL_BYTES, Layout};
 use crate::pool::Pool;
 use crate::receiver::Receiving;
@@ -79,8 +79,6 @@ pub struct RingPeer {
     is_mine_first: bool,
     mine: Option<PairRing>,
     other: Option<PairRing>,
-    /// Messages to this peer that are under way here.
-    sending: u32,
 }
 
 impl RingPeer {
@@ -173,7 +171,6 @@ impl Lmt for Ring {
             is_mine_first: self.number < wire.number,
             mine: None,
             other: None,
-            sending: 0,
         };
         Ok((peer, Abilities { read: false, write: false, cooperate: true }))
     }
@@ -188,9 +185,6 @@ impl Lmt for Ring {
         if plan.role == Role::Receiver {
             let side = Side::Announced;
             return Ok((RingTransfer { interval, is_mine: false, side }, Cookie::empty()));
-        }
-        if peer.sending >= self.config.max_messages {
-            return Err(busy());
         }
         let is_mine = match (&peer.mine, &peer.other) {
             (Some(_), Some(_)) => peer.is_mine_first,
@@ -208,7 +202,6 @@ impl Lmt for Ring {
         };
         let (slot, tag) = (sending.slot(), sending.tag);
         let place = Where { is_senders: is_mine, ring: ring.ring, slot, tag };
-        peer.sending += 1;
         Ok((RingTransfer { interval, is_mine, side: Side::Sender(sending) }, place.cookie()))
     }
 
@@ -266,9 +259,6 @@ impl Lmt for Ring {
     }
 
     fn finish(&mut self, peer: &mut RingPeer, transfer: RingTransfer) {
-        if let Side::Sender(_) = transfer.side {
-            peer.sending = peer.sending.saturating_sub(1);
-        }
         let Some(ring) = peer.ring(transfer.is_mine) else { return };
         match transfer.side {
             Side::Sender(sending) => sending.finish(ring),

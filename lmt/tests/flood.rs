@@ -4,33 +4,11 @@ mod common;
 
 use std::time::Duration;
 
-use common::{LIMIT, check, idle, join, pattern, status_kib};
+use common::{FAST_BOX_KIB, LIMIT, Resident, check, idle, join, pattern};
 use lmt::{Endpoint, PeerId, Source, TagMatch};
 use lmt_conformance::{group, test_name};
 
 const UNEXPECTED: u64 = 256 << 10;
-/// Lines and cells of a fast box.
-const FAST_BOX_KIB: u64 = 2056;
-
-/// Memory of this process that is there, in KiB.
-#[derive(Clone, Copy)]
-struct Resident {
-    private_kib: u64,
-    shared_kib: u64,
-}
-
-impl Resident {
-    fn now() -> Self {
-        Self { private_kib: status_kib("RssAnon"), shared_kib: status_kib("RssShmem") }
-    }
-
-    fn max(self, other: Self) -> Self {
-        Self {
-            private_kib: self.private_kib.max(other.private_kib),
-            shared_kib: self.shared_kib.max(other.shared_kib),
-        }
-    }
-}
 
 fn size_of(n: u64) -> usize {
     match n % 10 {

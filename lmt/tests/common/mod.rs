@@ -134,6 +134,29 @@ impl Random {
     }
 }
 
+/// Lines and cells of a fast box, and the cells that a pair shares.
+pub const FAST_BOX_KIB: u64 = 2056 + 64 * 32;
+
+/// Memory of this process that is there, in KiB.
+#[derive(Clone, Copy)]
+pub struct Resident {
+    pub private_kib: u64,
+    pub shared_kib: u64,
+}
+
+impl Resident {
+    pub fn now() -> Self {
+        Self { private_kib: status_kib("RssAnon"), shared_kib: status_kib("RssShmem") }
+    }
+
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            private_kib: self.private_kib.max(other.private_kib),
+            shared_kib: self.shared_kib.max(other.shared_kib),
+        }
+    }
+}
+
 /// A value of /proc/self/status in KiB.
 pub fn status_kib(key: &str) -> u64 {
     kib_of("/proc/self/status", key)
