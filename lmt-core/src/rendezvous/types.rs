@@ -253,3 +253,7 @@ pub enum ProtocolError {
         end: u64,
     },
 }
+
+#[cfg(test)]
+#[path = "types_tests.rs"]
+mod tests;
