@@ -26,8 +26,8 @@ pub fn is_string_fast(target: *const u8, source: *const u8) -> bool {
 ///
 /// A store of a whole line by it needs no read of what the line held, whether
 /// that is in memory or in another core's cache, and lines that are in no cache
-/// go to memory past them; what is in a cache it copies as fast as a loop does
-/// (measured: `docs/mechanisms/ring.md`).
+/// go to memory past them; what is in a cache it copies nearly as fast as a loop
+/// does (measured: `docs/mechanisms/ring.md`).
 ///
 /// # Safety
 /// As for [`crate::copy_toward`].
