@@ -55,6 +55,7 @@ tests:
 speed:
 	LMT_SPEED=1 cargo test --release -p lmt-bench --test speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-ioat --test overlap -- --nocapture
+	LMT_SPEED=1 cargo test --release -p lmt --test adaptive_speed -- --nocapture --test-threads=1
 	LMT_SPEED=1 cargo test --release -p lmt-selector --test lookup_speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-copy --test speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt --test matching --test both_speed -- --nocapture --test-threads=1

@@ -328,8 +328,8 @@ impl Transfers {
     /// Which ends of a message to this peer are in shared buffers, as far as that
     /// is known: without such buffers, none is looked for.
     #[inline]
-    pub fn shared_ends(&self, peer: PeerKey, data: &Buffer) -> SharedEnds {
-        SharedEnds { sender: is_shared(data), receiver: self.receivers.is_believed(peer) }
+    pub fn shared_ends(&self, peer: PeerKey, sender: bool) -> SharedEnds {
+        SharedEnds { sender, receiver: self.receivers.is_believed(peer) }
     }
 
     /// What the caller gave to [`Transfers::send`] for this send.

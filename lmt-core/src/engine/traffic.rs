@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use super::adapting::Decided;
 use super::peer::{Assembly, Connection, EagerCounters, Peer, Target};
 use super::regions::OneSided;
 use super::requests::{OperationError, PeerId, RequestId, Requests, State, Status, Waiting};
@@ -19,8 +20,8 @@ use crate::inbox::Delivery;
 use crate::matching::{Matcher, TagMatcher, UnexpectedHandle};
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
-use crate::rendezvous::{Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
-use crate::selection::adaptive::Adaptive;
+use crate::rendezvous::{Choice, Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
+use crate::selection::adaptive::{Adaptive, Way};
 use crate::selection::{Explanation, Message as Question, Selection, Source, Taken, Why};
 use crate::transfers::{Ended, Transfers};
 
@@ -120,6 +121,8 @@ pub(crate) struct Traffic {
     pub selection: Selection,
     /// Which of several ways is the best for what this application sends.
     pub adaptive: Adaptive,
+    /// What was chosen for the message that is sent next.
+    pub decided: Option<Decided>,
     pub clock: Clock,
     /// What has gone to and come from all peers in cells.
     pub eager: EagerCounters,
@@ -318,6 +321,7 @@ impl Traffic {
             self.release(key, charge_bytes);
             return;
         }
+        self.heard(key, total_bytes, Way::Cells);
         let bound = self.peers[key as usize].bound;
         let target = match bound.then(|| self.matcher.arrive(key, tag)).flatten() {
             Some(request) => {
@@ -497,6 +501,8 @@ impl Traffic {
     }
 
     fn announced(&mut self, key: PeerKey, tag: u64, rts: Rts) {
+        let choice = Choice { mechanism: rts.mechanism, model: rts.model };
+        self.heard(key, rts.total_bytes, Way::By(choice));
         let bound = self.peers[key as usize].bound;
         match bound.then(|| self.matcher.arrive(key, tag)).flatten() {
             Some(request) => self.accept(key, tag, &rts, request),
