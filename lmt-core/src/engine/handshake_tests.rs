@@ -166,7 +166,7 @@ fn a_message_in_one_cell_that_is_not_short_is_heard() {
     let mut sender = InboxSender::attach(memory, key as u16).unwrap();
     for (bytes, heard) in [(1, None), (3_000, Some(Way::Cells))] {
         let envelope = Envelope { kind: kind::EAGER, aux: 0, tag: 1 };
-        sender.send(envelope, Payload::Bytes(&vec![1; bytes])).unwrap();
+        let _sent = sender.send(envelope, Payload::Bytes(&vec![1; bytes])).unwrap();
         engine.traffic.deliver(receiver.poll().expect("sent"));
         assert_eq!(engine.traffic.adaptive.last_way(key, bytes as u64), heard, "{bytes} B");
     }

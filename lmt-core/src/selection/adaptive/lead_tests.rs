@@ -91,8 +91,7 @@ fn in_windows_and_where_nothing_comes_back_each_is_on_its_own() {
 #[test]
 fn a_peer_that_goes_away_leaves_the_choice() {
     let (mut lead, mut heard) = in_turn();
-    answer(&mut lead, &mut heard, 2);
-    answer(&mut lead, &mut heard, 1);
+    exchange(&mut lead, &mut heard, [2, 1, 1]);
     assert!(!blocks(&mut lead, &mut heard, usize::from(APART) - 1, 1, 0) && lead.is_led());
     assert!(blocks(&mut lead, &mut heard, 1, 1, 0) && !lead.is_led());
     assert!(!blocks(&mut lead, &mut heard, 1, 1, 1) && lead.follow(&heard, &arms()).is_none());
