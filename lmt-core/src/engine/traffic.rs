@@ -214,6 +214,7 @@ impl Traffic {
     #[inline]
     fn eager(&mut self, key: PeerKey, delivery: &Delivery<'_>, charge_bytes: u64) {
         let tag = delivery.tag();
+        self.heard(key, delivery.bytes() as u64, Way::Cells);
         if self.peers[key as usize].bound
             && let Some(request) = self.matcher.arrive(key, tag)
         {

@@ -192,6 +192,12 @@ impl Adaptive {
         self.heard.note(peer, bytes, way);
     }
 
+    /// By which way the last message of about this length came.
+    #[cfg(test)]
+    pub fn last_way(&self, peer: PeerKey, bytes: u64) -> Option<Way> {
+        self.heard.of(peer, bytes).way
+    }
+
     /// A message of a stream goes another way than it would.
     pub fn spoil(&mut self, peer: PeerKey, variant: Variant, range: u8, bytes: u64) {
         if let Some(kept) = self.streams.get_mut(&key(peer, variant, range, bytes)) {
