@@ -248,7 +248,7 @@ impl Sending {
 
     /// Whether no further cell is filled, since another mechanism takes the rest.
     fn is_to_hand_over(&self) -> bool {
-        self.produced_bytes % CELL_BYTES == 0 && self.watch.as_ref().is_some_and(Watch::is_slow)
+        self.produced_bytes.is_multiple_of(CELL_BYTES) && self.watch.as_ref().is_some_and(Watch::is_slow)
     }
 
     /// Whether all stands in cells, so that nothing is left to do but to hear
