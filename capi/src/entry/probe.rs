@@ -124,7 +124,7 @@ pub(super) fn check_owner(of: u64, this: u64) -> Result<(), Error> {
 }
 
 /// Gives up a message that `lmt_improbe` took: its sender's operation ends as if it
-/// had been received.
+/// had been received, once this process makes progress.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
 ///
