@@ -712,7 +712,7 @@ lmt_code lmt_imrecv(struct lmt_endpoint *endpoint,
                     struct lmt_request *request);
 
 // Gives up a message that `lmt_improbe` took: its sender's operation ends as if it
-// had been received.
+// had been received, once this process makes progress.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
 //

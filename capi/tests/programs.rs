@@ -69,6 +69,18 @@ fn the_own_packets_of_the_examples() {
 }
 
 #[test]
+fn the_example_of_the_documentation() {
+    let page = std::fs::read_to_string(folder().join("../docs/c-interface.md")).expect("the page is there");
+    let (_, rest) = page.split_once("```c\n").expect("an example in C");
+    let (source, _) = rest.split_once("```").expect("it ends");
+    let libraries = libraries("documentation");
+    let path = libraries.path().join("documented.c");
+    std::fs::write(&path, source).expect("the folder can be written");
+    let program = compile("cc", "c11", &path, libraries.path());
+    assert_eq!(succeed(&mut Command::new(program)), "6 bytes: hello\n");
+}
+
+#[test]
 fn the_header_is_cpp_too() {
     if Command::new("c++").arg("--version").output().is_err() {
         require::skipped("c++", "there is no C++ compiler (c++) here");

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // Functions that C calls.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::AsRawFd;
 
 use lmt::OperationError;
@@ -66,8 +66,11 @@ pub unsafe extern "C" fn lmt_door_create(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_door_close(door: *mut lmt_door) -> lmt_code {
     guard(|| {
-        let DoorObject { mut inner, .. } = *DOORS.take(door.addr() as u64)?;
-        Ok(inner.close()?)
+        // As `lmt_endpoint_close` does it.
+        let mut door = ManuallyDrop::new(DOORS.take(door.addr() as u64)?);
+        let closed = door.inner.close();
+        drop(ManuallyDrop::into_inner(door));
+        Ok(closed?)
     })
 }
 

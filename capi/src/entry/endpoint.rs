@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // Functions that C calls.
 
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 
 use super::write;
 use crate::border::{places, there};
@@ -57,8 +57,12 @@ pub unsafe extern "C" fn lmt_endpoint_create(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_endpoint_close(endpoint: *mut lmt_endpoint) -> lmt_code {
     guard(|| {
-        let Endpoint { inner, .. } = *ENDPOINTS.take(endpoint.addr() as u64)?;
-        Ok(inner.close()?)
+        // If a fault ends it, it is kept as it is: a second one on the way out would
+        // end the process.
+        let endpoint = ManuallyDrop::new(ENDPOINTS.take(endpoint.addr() as u64)?);
+        let closed = endpoint.engine(|engine| engine.close());
+        drop(ManuallyDrop::into_inner(endpoint));
+        Ok(closed?)
     })
 }
 
