@@ -9,7 +9,7 @@ use lmt::{Endpoint, OperationError, PeerId, Source, TagMatch};
 use lmt_conformance::{group, test_name};
 
 /// Around a line, a box's piece, several pieces, and the end of what is eager.
-const SIZES: [usize; 12] = [0, 8, 40, 41, 64, 3071, 3072, 3073, 6145, 20_000, 32_768, 40_000];
+const SIZES: [usize; 13] = [0, 8, 40, 41, 64, 3071, 3072, 3073, 6145, 20_000, 40_000, 65_536, 70_000];
 const MESSAGES: u64 = 3000;
 const TAG: u64 = 7;
 

@@ -209,7 +209,7 @@ impl Handler for Reception<'_> {
         let Some(&key) = traffic.by_id.get(&facts.id) else { return };
         traffic.transfers.mechanisms().learn(key, &decode_report(&report));
         if let Connection::Met(link) = &traffic.peers[key as usize].connection {
-            traffic.selection.meet(key, link.cpus);
+            traffic.selection.meet(key, link.cpus, link.inbox.has_box());
         }
         traffic.renew_eager(key);
         let peer = &mut traffic.peers[key as usize];
