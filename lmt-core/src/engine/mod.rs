@@ -11,6 +11,8 @@ mod direct;
 mod doorbell;
 pub(crate) mod greeting;
 mod handshake;
+mod label;
+mod matchers;
 mod outgoing;
 mod peer;
 mod peers;
@@ -28,11 +30,12 @@ use std::time::{Duration, Instant};
 pub use create::CreateError;
 pub(crate) use create::{check_config, install_copier};
 pub use direct::{Begun, Direct};
+pub use label::{Label, Space, Wanted};
 pub use outgoing::{SendMode, SendOptions};
 pub use peer::EagerCounters;
 use receiving::Discards;
 pub use receiving::{Message, Source, TagMatch};
-pub use requests::{OperationError, PeerId, RequestId, Status};
+pub use requests::{Completion, OperationError, PeerId, RequestId, Status};
 
 use crate::bell::Bell;
 use crate::buffer::Buffer;
@@ -204,6 +207,15 @@ impl Engine {
         Ok(self.traffic.name(key))
     }
 
+    /// From now on messages of peers that connect without having been named match
+    /// receives from anybody; else they wait until [`Engine::insert_peer`] names
+    /// their sender. For layers in which a message itself tells where an answer is
+    /// to go (libfabric's endpoints, MPI's dynamic processes). A peer that is heard
+    /// and never named keeps its number until [`Engine::remove_peer`].
+    pub fn hear_strangers(&mut self) {
+        self.traffic.hears_strangers = true;
+    }
+
     /// Forgets a peer, dead or alive. A connection with it ends with a goodbye,
     /// and operations that name the peer end with [`crate::error::PeerError::Removed`];
     /// but while a living peer may be reading or writing memory of this process,
@@ -301,7 +313,7 @@ impl Engine {
         self.traffic.transfers.standings().names()
     }
 
-    /// Begins a send. The request is finished when the buffer may be used
+    /// Begins a send of a message with this tag, or this [`Label`]. The request is finished when the buffer may be used
     /// again; see [`SendMode`] and [`SendOptions`].
     ///
     /// # Errors
@@ -311,12 +323,12 @@ impl Engine {
     pub fn send(
         &mut self,
         to: PeerId,
-        tag: u64,
+        label: impl Into<Label>,
         buffer: Buffer,
         options: impl Into<SendOptions>,
     ) -> Result<RequestId, OperationError> {
         self.check_fork()?;
-        let (request, wish) = self.traffic.send(to, tag, buffer, options.into(), &self.inbox)?;
+        let (request, wish) = self.traffic.send(to, label.into(), buffer, options.into(), &self.inbox)?;
         if let Some(address) = wish {
             self.connector.connect(&address);
             self.until_sockets = 0;
@@ -347,6 +359,35 @@ impl Engine {
             return Some(Err(error));
         }
         self.traffic.requests.take_result(request)
+    }
+
+    /// Has the end of an operation told by [`Engine::next_completion`], by the
+    /// name `token`; its number means nothing any more then. So whoever has many
+    /// operations under way need not ask for each. Of one that is finished already
+    /// the result is returned and nothing is told.
+    ///
+    /// ```
+    /// use lmt_core::{buffer::{Access, Buffer}, config::Config, mechanisms::Mechanisms};
+    /// use lmt_core::engine::{Engine, SendMode, Source, TagMatch};
+    /// # let id = lmt_core::identity::EndpointId::from_bytes(lmt_core::random::bytes()?);
+    /// let mut engine = Engine::new(id, Config::default(), Mechanisms::new())?;
+    /// let receive = engine.receive(Source::Any, TagMatch::exactly(7), Buffer::empty(Access::Write))?;
+    /// assert_eq!(engine.report(receive, 42), None);
+    /// let myself = engine.insert_peer(&engine.address().clone())?;
+    /// engine.send(myself, 7, Buffer::empty(Access::Read), SendMode::Standard)?;
+    /// let completion = engine.next_completion().expect("the receive has ended");
+    /// assert_eq!((completion.token, completion.result?.tag), (42, 7));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn report(&mut self, request: RequestId, token: u64) -> Option<Result<Status, OperationError>> {
+        self.traffic.requests.report(request, token)
+    }
+
+    /// The next operation that has ended of those that [`Engine::report`] was
+    /// called for, in the order in which they ended. Makes no progress.
+    #[inline]
+    pub fn next_completion(&mut self) -> Option<Completion> {
+        self.traffic.requests.next_completion()
     }
 
     /// Whether an operation is finished, without making progress and without
