@@ -11,6 +11,11 @@ use crate::state::endpoint::INJECT_MAX_BYTES;
 /// What it can do at all, and what an endpoint has of which nothing was said.
 pub const CAPABILITIES: u64 = flags::MSG
     | flags::TAGGED
+    | flags::RMA
+    | flags::READ
+    | flags::WRITE
+    | flags::REMOTE_READ
+    | flags::REMOTE_WRITE
     | flags::SEND
     | flags::RECV
     | flags::MULTI_RECV
@@ -19,9 +24,17 @@ pub const CAPABILITIES: u64 = flags::MSG
     | flags::LOCAL_COMM
     | flags::REMOTE_COMM;
 /// Those of the sending side, and of the receiving side.
-const SEND_CAPABILITIES: u64 = flags::MSG | flags::TAGGED | flags::SEND;
-const RECEIVE_CAPABILITIES: u64 =
-    flags::MSG | flags::TAGGED | flags::RECV | flags::MULTI_RECV | flags::DIRECTED_RECV | flags::SOURCE;
+const SEND_CAPABILITIES: u64 =
+    flags::MSG | flags::TAGGED | flags::SEND | flags::RMA | flags::READ | flags::WRITE;
+const RECEIVE_CAPABILITIES: u64 = flags::MSG
+    | flags::TAGGED
+    | flags::RECV
+    | flags::MULTI_RECV
+    | flags::DIRECTED_RECV
+    | flags::SOURCE
+    | flags::RMA
+    | flags::REMOTE_READ
+    | flags::REMOTE_WRITE;
 /// Flags that operations may have by default.
 const SEND_FLAGS: u64 = flags::COMPLETION
     | flags::INJECT
@@ -129,15 +142,18 @@ pub fn offer(hints: &Hints) -> Result<Offer, Refusal> {
         tx: tx(hints.tx.as_ref(), caps)?,
         rx: rx(hints.rx.as_ref(), caps)?,
         ep: ep(hints.ep.as_ref())?,
-        domain: domain(hints.domain.as_ref())?,
+        domain: domain(hints.domain.as_ref(), hints.caps & flags::RMA != 0)?,
     })
 }
 
 /// Who names neither direction means both; what is no more than where peers may
 /// be costs nothing.
 fn with_directions(caps: u64) -> u64 {
-    let directions = if caps & (flags::SEND | flags::RECV) == 0 { flags::SEND | flags::RECV } else { 0 };
-    caps | directions | flags::LOCAL_COMM | flags::REMOTE_COMM
+    let both = |of, directions| if caps & of != 0 && caps & directions == 0 { directions } else { 0 };
+    let messages = both(flags::MSG | flags::TAGGED, flags::SEND | flags::RECV);
+    let memory =
+        both(flags::RMA, flags::READ | flags::WRITE | flags::REMOTE_READ | flags::REMOTE_WRITE);
+    caps | messages | memory | flags::LOCAL_COMM | flags::REMOTE_COMM
 }
 
 fn tx(asked: Option<&TxAttr>, caps: u64) -> Result<TxAttr, Refusal> {
@@ -150,7 +166,7 @@ fn tx(asked: Option<&TxAttr>, caps: u64) -> Result<TxAttr, Refusal> {
         inject_size: INJECT_MAX_BYTES,
         size: QUEUE_SIZE,
         iov_limit: IOV_LIMIT,
-        rma_iov_limit: 0,
+        rma_iov_limit: 1,
         tclass: 0,
     };
     if let Some(asked) = asked {
@@ -161,6 +177,7 @@ fn tx(asked: Option<&TxAttr>, caps: u64) -> Result<TxAttr, Refusal> {
         most("inject_size", asked.inject_size, INJECT_MAX_BYTES)?;
         most("the size of the sending side", asked.size, MANY * QUEUE_SIZE)?;
         most("iov_limit", asked.iov_limit, IOV_LIMIT)?;
+        most("rma_iov_limit", asked.rma_iov_limit, 1)?;
         offered.op_flags = asked.op_flags;
         offered.size = offered.size.max(asked.size);
     }
@@ -230,7 +247,7 @@ fn either(asked: c_int, unspecified: c_int, default: c_int) -> c_int {
     if asked == unspecified { default } else { asked }
 }
 
-fn domain(asked: Option<&DomainAttr>) -> Result<DomainAttr, Refusal> {
+fn domain(asked: Option<&DomainAttr>, with_rma: bool) -> Result<DomainAttr, Refusal> {
     let mut offered = DomainAttr {
         domain: std::ptr::null_mut(),
         name: std::ptr::null_mut(),
@@ -239,7 +256,7 @@ fn domain(asked: Option<&DomainAttr>) -> Result<DomainAttr, Refusal> {
         data_progress: fabric::PROGRESS_MANUAL,
         resource_mgmt: fabric::RM_ENABLED,
         av_type: fabric::AV_TABLE,
-        mr_mode: 0,
+        mr_mode: flags::MR_PROV_KEY,
         mr_key_size: 8,
         cq_data_size: DATA_BYTES,
         cq_cnt: MANY,
@@ -275,9 +292,24 @@ fn domain(asked: Option<&DomainAttr>) -> Result<DomainAttr, Refusal> {
     most("the number of shared contexts", asked.max_ep_stx_ctx.max(asked.max_ep_srx_ctx), 0)?;
     most("auth_key_size", asked.auth_key_size, 0)?;
     bits("capabilities of the domain", asked.caps, offered.caps)?;
+    offered.mr_mode = mr_mode(asked.mr_mode, with_rma)?;
     offered.threading = either(asked.threading, fabric::THREAD_UNSPEC, offered.threading);
     offered.av_type = either(asked.av_type, fabric::AV_UNSPEC, offered.av_type);
     Ok(offered)
+}
+
+/// How memory is registered, for a caller that can do so much. The two modes from
+/// before version 1.5 are other ones, and do no harm where nothing is registered.
+fn mr_mode(asked: i32, with_rma: bool) -> Result<i32, Refusal> {
+    if [flags::MR_BASIC, flags::MR_SCALABLE].contains(&asked) && !with_rma {
+        return Ok(asked);
+    }
+    if with_rma && asked & flags::MR_PROV_KEY == 0 {
+        return Err(format!(
+            "memory regions of mr_mode {asked:#x} are asked for; keys are the provider's (FI_MR_PROV_KEY), and the caller must be able to do with that"
+        ));
+    }
+    Ok(asked & flags::MR_PROV_KEY)
 }
 
 /// The version of the provider.

@@ -153,6 +153,9 @@ impl OneSided {
         let access = match &mut self.access {
             Some(access) => access,
             none => {
+                if self.key.is_handle() {
+                    self.key = table.key_of(self.key.handle())?;
+                }
                 way.check_reach(table, &self.key, self.direction)?;
                 none.insert(RegionAccess::begin(table, &self.key, self.direction, self.offset, total)?)
             }
@@ -435,7 +438,9 @@ impl Engine {
         };
         let bytes = buffer.total_bytes();
         if own {
-            let done = traffic.regions.copy_own(key, direction, offset, &mut buffer);
+            let regions = &mut traffic.regions;
+            let key = if key.is_handle() { regions.key_of(key.handle()) } else { Ok(*key) };
+            let done = key.and_then(|key| regions.copy_own(&key, direction, offset, &mut buffer));
             let name = traffic.name(peer);
             let result = done.map(|()| Status { peer: name, tag: 0, bytes, immediate: None }).map_err(Into::into);
             return Ok(traffic.requests.insert(Request::done(result)));

@@ -21,7 +21,7 @@ use crate::offer::{CAPABILITIES, QUEUE_SIZE};
 use crate::state::Surroundings;
 use crate::state::counter::Counted;
 use crate::state::endpoint::{Binding, Endpoint, Settings};
-use crate::state::vector::{NAME_BYTES, name_of};
+use crate::state::vector::NAME_BYTES;
 
 /// An endpoint, by its number in its domain.
 pub struct Ep {
@@ -60,20 +60,13 @@ pub(super) unsafe fn open(
     if out.is_null() || ![EP_UNSPEC, EP_RDM].contains(&kind) || chosen.caps & !CAPABILITIES != 0 {
         return Err(Errno::INVAL);
     }
-    let engine = lmt::Endpoint::builder().build_engine().map_err(|error| {
-        log::warn(Subsystem::EpCtrl, format_args!("an endpoint cannot be made: {error}"));
-        Errno::NOMEM
-    })?;
-    let name = name_of(engine.address()).inspect_err(|_| {
-        log::warn(Subsystem::EpCtrl, format_args!("LMT_SOCKET_DIR names too long a path for an endpoint's name of {NAME_BYTES} bytes; choose a shorter one"));
-    })?;
     let settings = Settings {
         directed: chosen.caps & flags::DIRECTED_RECV != 0,
         send_flags: chosen.tx.map_or(0, |tx| tx.op_flags),
         receive_flags: chosen.rx.map_or(0, |rx| rx.op_flags),
         multi_least_bytes: MULTI_LEAST_BYTES,
     };
-    let number = domain.domain.lock().endpoints.insert(Endpoint::new(engine, settings));
+    let (number, name) = domain.domain.lock().open_endpoint(settings)?;
     let fid = Fid { fclass: CLASS_EP, context, ops: &raw const OPS };
     let head = FidEp {
         fid,

@@ -15,7 +15,7 @@ const SYNCHRONOUS: u64 = flags::DELIVERY_COMPLETE | flags::MATCH_COMPLETE;
 
 /// Whether a good end is told.
 #[inline]
-fn reports(binding: Option<Binding>, flags: u64) -> bool {
+pub(super) fn reports(binding: Option<Binding>, flags: u64) -> bool {
     binding.is_some_and(|binding| !binding.selective || flags & flags::COMPLETION != 0)
 }
 

@@ -67,8 +67,7 @@ pub(super) unsafe fn open(
         log::warn(Subsystem::Cq, format_args!("wait object {wait_object} is asked for; there are FI_WAIT_NONE, UNSPEC and YIELD"));
         return Err(Errno::NOSYS);
     }
-    let queue = Queue::new(format);
-    let number = domain.domain.lock().around.queues.insert(queue);
+    let number = domain.domain.lock().around.queues.insert(Queue::default());
     let fid = Fid { fclass: CLASS_CQ, context, ops: &raw const OPS };
     let head = FidCq { fid, ops: &raw const CQ };
     let inner = Cq { domain: Arc::clone(domain), number, format, wait_object };

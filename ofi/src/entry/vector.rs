@@ -13,7 +13,7 @@ use crate::abi::fabric::{CLASS_AV, Fid, Ops};
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
-use crate::state::vector::{AddressVector, NAME_BYTES, address_of, name_of};
+use crate::state::vector::{AddressVector, NAME_BYTES, Place};
 
 /// A vector, by its number in its domain.
 #[derive(Debug)]
@@ -105,10 +105,10 @@ unsafe extern "C" fn insert(
         let addresses = state.around.vectors.get_mut(vector.number).ok_or(Errno::INVAL)?;
         let mut inserted = 0;
         for (at, name) in names.iter().enumerate() {
-            let number = match address_of(name) {
-                Ok(address) => {
+            let number = match Place::from_name(name) {
+                Ok(place) => {
                     inserted += 1;
-                    addresses.insert(address)
+                    addresses.insert(place)
                 }
                 Err(_) => {
                     log::warn(Subsystem::Av, format_args!("name {at} of {count} is none of an endpoint of this provider"));
@@ -151,9 +151,9 @@ unsafe extern "C" fn lookup(av: *mut FidAv, number: FiAddr, name: *mut c_void, b
     let found = unsafe { get(av) }.and_then(|vector| {
         let state = vector.domain.domain.lock();
         let addresses = state.around.vectors.get(vector.number).ok_or(Errno::INVAL)?;
-        let address = addresses.address(number).ok_or(Errno::INVAL)?;
+        let place = addresses.place(number).ok_or(Errno::INVAL)?;
         // SAFETY: C's promise: null or room for as many bytes as it says.
-        unsafe { give_name(&name_of(address)?, name, bytes) }
+        unsafe { give_name(&place.to_name()?, name, bytes) }
     });
     border::int(found)
 }
@@ -192,8 +192,8 @@ unsafe extern "C" fn straddr(
     bytes: *mut usize,
 ) -> *const c_char {
     // SAFETY: C's promise: null or a name.
-    let text = match unsafe { border::read(name.cast::<[u8; NAME_BYTES]>()) }.map(|name| address_of(&name)) {
-        Ok(Ok(address)) => match address.folder() {
+    let text = match unsafe { border::read(name.cast::<[u8; NAME_BYTES]>()) }.and_then(|name| Place::from_name(&name)) {
+        Ok(Place { address, .. }) => match address.folder() {
             Some(folder) => format!("lmt://{}{}", address.id(), folder.display()),
             None => format!("lmt://{}", address.id()),
         },

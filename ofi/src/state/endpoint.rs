@@ -130,11 +130,6 @@ impl Endpoint {
     }
 
     /// The engine.
-    pub const fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
-    /// The engine, to sleep in it.
     pub const fn engine_mut(&mut self) -> &mut Engine {
         &mut self.engine
     }

@@ -1,6 +1,6 @@
 //! The ends of operations: what their queue is told, and their counter.
 
-use lmt::{OperationError, Status};
+use lmt::{Direction, OperationError, Status};
 
 use super::Surroundings;
 use super::completion::{Entry, Failure, Item};
@@ -17,6 +17,20 @@ pub enum Outlet {
     Send,
     /// With the receives.
     Receive,
+    /// With the sends, but counted as what it is.
+    Remote(Direction),
+}
+
+impl Outlet {
+    /// What counts it.
+    const fn counted_as(self) -> u64 {
+        match self {
+            Self::Send => flags::SEND,
+            Self::Receive => flags::RECV,
+            Self::Remote(Direction::Get) => flags::READ,
+            Self::Remote(Direction::Put) => flags::WRITE,
+        }
+    }
 }
 
 impl Endpoint {
@@ -39,7 +53,7 @@ impl Endpoint {
     #[inline]
     pub(super) fn push(&self, around: &mut Surroundings, outlet: Outlet, item: Item) {
         let binding = match outlet {
-            Outlet::Send => self.send_queue,
+            Outlet::Send | Outlet::Remote(_) => self.send_queue,
             Outlet::Receive => self.receive_queue,
         };
         if let Some(queue) = binding.and_then(|binding| around.queues.get_mut(binding.queue)) {
@@ -49,11 +63,8 @@ impl Endpoint {
 
     #[inline]
     fn count(&self, around: &mut Surroundings, outlet: Outlet, is_good: bool) {
-        let kind = match outlet {
-            Outlet::Send => flags::SEND,
-            Outlet::Receive => flags::RECV,
-        };
-        if let Some(counter) = self.counted.of(kind).and_then(|counter| around.counters.get_mut(counter)) {
+        let counter = self.counted.of(outlet.counted_as());
+        if let Some(counter) = counter.and_then(|counter| around.counters.get_mut(counter)) {
             let number = if is_good { &mut counter.value } else { &mut counter.errors };
             *number = number.wrapping_add(1);
         }
@@ -67,21 +78,14 @@ impl Endpoint {
         result: Result<Status, OperationError>,
     ) {
         match op.kind {
-            Kind::Send => match result {
-                Ok(_) => self.told(around, Outlet::Send, op.context, op.flags, op.reports),
-                Err(error) => self.failed(around, Outlet::Send, Entry::bare(op.context, op.flags), &error),
-            },
-            Kind::Injected(_) => match result {
-                Ok(_) => self.told(around, Outlet::Send, op.context, op.flags, op.reports),
-                Err(error) if op.reports => {
-                    self.failed(around, Outlet::Send, Entry::bare(op.context, op.flags), &error);
-                }
-                Err(error) => {
-                    self.count(around, Outlet::Send, false);
-                    // Nobody knows its context, so a completion would say nothing.
-                    log::warn(log::Subsystem::EpData, format_args!("an injected message was lost: {error}"));
-                }
-            },
+            Kind::Send => self.ended_here(around, Outlet::Send, &op, result, true),
+            Kind::Injected(_) => self.ended_here(around, Outlet::Send, &op, result, op.reports),
+            Kind::Remote { direction } => {
+                self.ended_here(around, Outlet::Remote(direction), &op, result, true);
+            }
+            Kind::InjectedRemote(_) => {
+                self.ended_here(around, Outlet::Remote(Direction::Put), &op, result, false);
+            }
             Kind::Receive { buffer } => {
                 let entry = Entry { buffer, ..Entry::bare(op.context, op.flags) };
                 match result {
@@ -90,6 +94,28 @@ impl Endpoint {
                 }
             }
             Kind::Multi { buffer } => self.ended_in_multi(around, buffer, op.flags, op.reports, result),
+        }
+    }
+
+    /// An operation has ended that brings nothing with it. Of one that was injected
+    /// nobody knows the context, so a completion would say nothing.
+    fn ended_here(
+        &mut self,
+        around: &mut Surroundings,
+        outlet: Outlet,
+        op: &Op,
+        result: Result<Status, OperationError>,
+        has_context: bool,
+    ) {
+        match result {
+            Ok(_) => self.told(around, outlet, op.context, op.flags, op.reports),
+            Err(error) if has_context => {
+                self.failed(around, outlet, Entry::bare(op.context, op.flags), &error);
+            }
+            Err(error) => {
+                self.count(around, outlet, false);
+                log::warn(log::Subsystem::EpData, format_args!("what was injected is lost: {error}"));
+            }
         }
     }
 

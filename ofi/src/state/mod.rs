@@ -6,17 +6,22 @@ pub mod completion;
 pub mod counter;
 pub mod endpoint;
 mod finish;
+mod home;
 pub mod multi;
 pub mod ops;
 pub mod peers;
 pub mod probing;
 pub mod queue;
+pub mod region;
+pub mod remote;
 pub mod table;
 pub mod vector;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use counter::Counter;
+use home::Home;
+use region::Region;
 use endpoint::Endpoint;
 use queue::Queue;
 use table::Table;
@@ -35,6 +40,9 @@ pub struct State {
     pub endpoints: Table<Endpoint>,
     /// What an endpoint reaches beside itself.
     pub around: Surroundings,
+    /// Registered memory.
+    pub regions: Table<Region>,
+    home: Home,
 }
 
 /// What endpoints share.
@@ -61,7 +69,7 @@ impl State {
     /// Whether nothing is left in it.
     pub fn is_empty(&self) -> bool {
         let Surroundings { queues, counters, vectors } = &self.around;
-        self.endpoints.is_empty() && queues.is_empty() && counters.is_empty() && vectors.is_empty()
+        self.endpoints.is_empty() && self.regions.is_empty() && queues.is_empty() && counters.is_empty() && vectors.is_empty()
     }
 
     /// Moves the messages of one endpoint and queues what has ended.
@@ -96,6 +104,7 @@ impl State {
     /// Takes an endpoint away, and its number out of what it was bound to.
     pub fn remove_endpoint(&mut self, number: usize) -> Option<Endpoint> {
         let endpoint = self.endpoints.remove(number)?;
+        self.leave_home(number);
         let Surroundings { queues, counters, vectors } = &mut self.around;
         queues.iter_mut().for_each(|queue| queue.endpoints.retain(|one| *one != number));
         counters.iter_mut().for_each(|counter| counter.endpoints.retain(|one| *one != number));

@@ -1,6 +1,6 @@
 //! Operations under way, by the number under which the engine reports them.
 
-use lmt::RequestId;
+use lmt::{Direction, RequestId};
 
 use crate::lend::Owned;
 
@@ -11,7 +11,14 @@ pub enum Kind {
     Send,
     /// A send of bytes that nobody else keeps, which are dropped with it. It
     /// tells nobody of its end.
-    Injected(Owned),
+    Injected(#[expect(dead_code, reason = "it is kept, not looked at")] Owned),
+    /// A read or a write of a peer's memory.
+    Remote {
+        /// Which of the two.
+        direction: Direction,
+    },
+    /// A write of bytes that nobody else keeps.
+    InjectedRemote(#[expect(dead_code, reason = "it is kept, not looked at")] Owned),
     /// A receive into a buffer at this address.
     Receive {
         /// The address, which is only handed back.
@@ -84,16 +91,11 @@ impl Ops {
     /// looks at each.
     pub fn with_context(&self, context: usize) -> Option<RequestId> {
         self.slots.iter().find_map(|slot| match slot {
-            Slot::Used(op) if op.context == context && !matches!(op.kind, Kind::Injected(_)) => {
+            Slot::Used(op) if op.context == context && !matches!(op.kind, Kind::Injected(_) | Kind::InjectedRemote(_)) => {
                 Some(op.request)
             }
             _ => None,
         })
-    }
-
-    /// How many there are; looks at each slot.
-    pub fn count(&self) -> usize {
-        self.slots.iter().filter(|slot| matches!(slot, Slot::Used(_))).count()
     }
 }
 
@@ -115,7 +117,6 @@ mod tests {
         assert!(ops.remove(numbers[1]).is_none() && ops.with_context(1).is_none());
         assert_eq!(ops.remove(numbers[0]).map(|op| op.context), Some(0));
         assert_eq!((ops.insert(op(7)), ops.insert(op(8)), ops.insert(op(9))), (0, 1, 3));
-        assert_eq!(ops.count(), 4);
         assert!(ops.remove(99).is_none());
     }
 }

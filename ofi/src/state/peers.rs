@@ -1,6 +1,6 @@
 //! Numbers of an address vector and the engine's names for the same peers.
 
-use lmt::{Engine, PeerId};
+use lmt::{EndpointId, Engine, PeerId};
 
 use super::vector::AddressVector;
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
@@ -41,14 +41,35 @@ impl Peers {
         vector: Option<&AddressVector>,
         number: FiAddr,
     ) -> Result<PeerId, Errno> {
-        let address = vector.and_then(|vector| vector.address(number)).ok_or(Errno::INVAL)?;
-        let peer = engine.insert_peer(address).map_err(|error| refuse::errno_of(&error))?;
+        let place = vector.and_then(|vector| vector.place(number)).ok_or(Errno::INVAL)?;
+        let peer = engine.insert_peer(&place.address).map_err(|error| refuse::errno_of(&error))?;
         let at = number as usize;
         if self.named.len() <= at {
             self.named.resize(at + 1, None);
         }
         self.named[at] = Some(peer);
         Ok(peer)
+    }
+
+    /// Who has the memory regions of the peer with this number: the first endpoint
+    /// of its domain, which the engine knows from now on.
+    ///
+    /// # Errors
+    /// As [`Peers::named`].
+    pub fn home_of(
+        &mut self,
+        engine: &mut Engine,
+        vector: Option<&AddressVector>,
+        number: FiAddr,
+    ) -> Result<EndpointId, Errno> {
+        let place = vector.and_then(|vector| vector.place(number)).ok_or(Errno::INVAL)?;
+        let home = place.home();
+        if place.number == 0 {
+            self.named(engine, vector, number)?;
+        } else {
+            engine.insert_peer(&home).map_err(|error| refuse::errno_of(&error))?;
+        }
+        Ok(home.id())
     }
 
     /// The number of a peer from which a message came; [`ADDR_UNSPEC`] if the

@@ -32,10 +32,8 @@ impl Format {
 }
 
 /// Completions that wait to be read, oldest first.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Queue {
-    /// What a reader gets.
-    pub format: Format,
     /// The endpoints that put completions here.
     pub endpoints: Vec<usize>,
     items: VecDeque<Item>,
@@ -54,11 +52,6 @@ pub enum Read {
 }
 
 impl Queue {
-    /// An empty queue.
-    pub const fn new(format: Format) -> Self {
-        Self { format, endpoints: Vec::new(), items: VecDeque::new(), signals: 0 }
-    }
-
     /// Puts a completion behind the others.
     #[inline]
     pub fn push(&mut self, item: Item) {

@@ -3,7 +3,7 @@ use crate::abi::Errno;
 
 #[test]
 fn a_failure_stands_in_the_way_until_it_is_taken() {
-    let mut queue = Queue::new(Format::Tagged);
+    let mut queue = Queue::default();
     let (first, last) = (Entry::bare(1, 0), Entry::bare(3, 0));
     let failure = Failure { entry: Entry::bare(2, 0), cut_bytes: 0, error: Errno::TRUNC };
     queue.push(Item::Done(first));
@@ -18,7 +18,7 @@ fn a_failure_stands_in_the_way_until_it_is_taken() {
 
 #[test]
 fn a_signal_wakes_one_reader() {
-    let mut queue = Queue::new(Format::Context);
+    let mut queue = Queue::default();
     queue.signal();
     assert!(queue.take_signal());
     assert!(!queue.take_signal());

@@ -10,28 +10,61 @@ use crate::abi::{Errno, FiAddr};
 /// Bytes of an endpoint's name. All names have this length, since a vector takes
 /// several side by side; MPICH has room for 64 (`FI_NAME_MAX`).
 pub const NAME_BYTES: usize = 64;
-/// Bytes of a name before the socket's folder, which a zero ends.
+/// Bytes of an address before the socket's folder, which a zero ends in a name.
 const HEAD_BYTES: usize = 20;
+/// Behind them in a name: the endpoint's number in its domain.
+const NUMBER_BYTES: usize = 2;
 
-/// The name that other processes insert for an endpoint at this address.
-///
-/// # Errors
-/// The socket's folder has too long a path.
-pub fn name_of(address: &Address) -> Result<[u8; NAME_BYTES], Errno> {
-    let bytes = address.to_bytes();
-    let mut name = [0; NAME_BYTES];
-    name.get_mut(..bytes.len()).ok_or(Errno::INVAL)?.copy_from_slice(&bytes);
-    Ok(name)
+/// Where an endpoint is reached, and the first endpoint of its domain, which has
+/// the domain's memory regions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The endpoint's address.
+    pub address: Address,
+    /// Its number in its domain, by which its id is greater than the first one's.
+    pub number: u16,
 }
 
-/// The address that a name means.
-///
-/// # Errors
-/// It is no such name.
-pub fn address_of(name: &[u8; NAME_BYTES]) -> Result<Address, Errno> {
-    let folder = &name[HEAD_BYTES..];
-    let bytes = HEAD_BYTES + folder.iter().position(|byte| *byte == 0).unwrap_or(folder.len());
-    Address::from_bytes(&name[..bytes]).map_err(|_| Errno::INVAL)
+impl Place {
+    /// The name that other processes insert for it.
+    ///
+    /// # Errors
+    /// [`Errno::INVAL`]: the socket's folder has too long a path.
+    pub fn to_name(&self) -> Result<[u8; NAME_BYTES], Errno> {
+        let bytes = self.address.to_bytes();
+        let (head, folder) = bytes.split_at_checked(HEAD_BYTES).ok_or(Errno::INVAL)?;
+        let mut name = [0; NAME_BYTES];
+        name[..HEAD_BYTES].copy_from_slice(head);
+        name[HEAD_BYTES..][..NUMBER_BYTES].copy_from_slice(&self.number.to_le_bytes());
+        name[HEAD_BYTES + NUMBER_BYTES..]
+            .get_mut(..folder.len())
+            .ok_or(Errno::INVAL)?
+            .copy_from_slice(folder);
+        Ok(name)
+    }
+
+    /// What a name means.
+    ///
+    /// # Errors
+    /// [`Errno::INVAL`]: it is no such name.
+    pub fn from_name(name: &[u8; NAME_BYTES]) -> Result<Self, Errno> {
+        let (head, rest) = name.split_at(HEAD_BYTES);
+        let (number, folder) = rest.split_first_chunk::<NUMBER_BYTES>().ok_or(Errno::INVAL)?;
+        let folder = folder.split(|byte| *byte == 0).next().unwrap_or_default();
+        let address = Address::from_bytes(&[head, folder].concat()).map_err(|_| Errno::INVAL)?;
+        Ok(Self { address, number: u16::from_le_bytes(*number) })
+    }
+
+    /// The address of the first endpoint of its domain.
+    pub fn home(&self) -> Address {
+        let id = u128::from_be_bytes(self.address.id().to_bytes()).wrapping_sub(self.number.into());
+        let id = EndpointId::from_bytes(id.to_be_bytes());
+        match self.address.folder() {
+            // The same folder is as short as before.
+            Some(folder) => Address::in_folder(id, folder).unwrap_or_else(|_| Address::abstract_socket(id)),
+            None => Address::abstract_socket(id),
+        }
+    }
 }
 
 /// The addresses that one or more endpoints send to.
@@ -39,17 +72,17 @@ pub fn address_of(name: &[u8; NAME_BYTES]) -> Result<Address, Errno> {
 pub struct AddressVector {
     /// The endpoints that use it.
     pub endpoints: Vec<usize>,
-    addresses: Vec<Option<Address>>,
+    places: Vec<Option<Place>>,
     by_id: HashMap<EndpointId, FiAddr>,
 }
 
 impl AddressVector {
     /// Takes an address in; gives its number. Numbers are given out in order, and
     /// never again.
-    pub fn insert(&mut self, address: Address) -> FiAddr {
-        let number = self.addresses.len() as FiAddr;
-        self.by_id.entry(address.id()).or_insert(number);
-        self.addresses.push(Some(address));
+    pub fn insert(&mut self, place: Place) -> FiAddr {
+        let number = self.places.len() as FiAddr;
+        self.by_id.entry(place.address.id()).or_insert(number);
+        self.places.push(Some(place));
         number
     }
 
@@ -57,21 +90,22 @@ impl AddressVector {
     ///
     /// # Errors
     /// There is none with this number.
-    pub fn remove(&mut self, number: FiAddr) -> Result<Address, Errno> {
-        let slot = usize::try_from(number).ok().and_then(|at| self.addresses.get_mut(at));
-        let address = slot.and_then(Option::take).ok_or(Errno::INVAL)?;
-        if self.by_id.get(&address.id()) == Some(&number) {
-            self.by_id.remove(&address.id());
+    pub fn remove(&mut self, number: FiAddr) -> Result<Place, Errno> {
+        let slot = usize::try_from(number).ok().and_then(|at| self.places.get_mut(at));
+        let place = slot.and_then(Option::take).ok_or(Errno::INVAL)?;
+        let id = place.address.id();
+        if self.by_id.get(&id) == Some(&number) {
+            self.by_id.remove(&id);
             // It may have been inserted twice.
-            let again = self.addresses.iter().position(|one| one.as_ref() == Some(&address));
-            again.map(|at| self.by_id.insert(address.id(), at as FiAddr));
+            let again = self.places.iter().position(|one| one.as_ref() == Some(&place));
+            again.map(|at| self.by_id.insert(id, at as FiAddr));
         }
-        Ok(address)
+        Ok(place)
     }
 
     /// The address with this number.
-    pub fn address(&self, number: FiAddr) -> Option<&Address> {
-        self.addresses.get(usize::try_from(number).ok()?)?.as_ref()
+    pub fn place(&self, number: FiAddr) -> Option<&Place> {
+        self.places.get(usize::try_from(number).ok()?)?.as_ref()
     }
 
     /// The number of an endpoint's address.

@@ -114,6 +114,7 @@ static void cancels(void)
 	MPI_Test_cancelled(&status, &cancelled);
 	CHECK(cancelled);
 	/* What was taken back takes no message away. */
+	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Sendrecv(&rank, 1, MPI_INT, right(), 99, &number, 1, MPI_INT, left(), 99, MPI_COMM_WORLD, &status);
 	CHECK(number == left());
 	passed("cancel");
