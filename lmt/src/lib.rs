@@ -29,7 +29,7 @@ pub use endpoint::Endpoint;
 pub use list::mechanism_names;
 pub use lmt_core::config::{Config, ConfigError};
 pub use lmt_core::engine::{
-    Completion, CreateError, EagerCounters, Engine, Label, Message, OperationError, PeerId, RequestId,
+    Completion, CreateError, EagerCounters, Engine, Label, Message, OperationError, Outcome, PeerId, RequestId,
     SendMode, SendOptions, Source, Space, Status, TagMatch, Wanted,
 };
 pub use lmt_core::error::PeerError;

@@ -25,7 +25,7 @@ pub(crate) mod traffic;
 mod waiting;
 
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use create::CreateError;
 pub(crate) use create::{check_config, install_copier};
@@ -35,9 +35,10 @@ pub use outgoing::{SendMode, SendOptions};
 pub use peer::EagerCounters;
 use receiving::Discards;
 pub use receiving::{Message, Source, TagMatch};
-pub use requests::{Completion, OperationError, PeerId, RequestId, Status};
+pub use requests::{Completion, OperationError, Outcome, PeerId, RequestId, Status};
 
 use crate::bell::Bell;
+use crate::clock::CoarseInstant;
 use crate::buffer::Buffer;
 use crate::config::Config;
 use crate::connect::Connector;
@@ -72,7 +73,7 @@ pub struct Engine {
     /// Calls until the sockets are looked at again.
     until_sockets: u32,
     /// When they were last looked at.
-    looked_at_sockets: Instant,
+    looked_at_sockets: CoarseInstant,
     /// To be called when the endpoint is closed.
     at_end: Option<AtEnd>,
 }
@@ -136,7 +137,7 @@ impl Engine {
             shared_waits: 0,
             discards: Discards::default(),
             detached: Vec::new(),
-            looked_at_sockets: Instant::now(),
+            looked_at_sockets: CoarseInstant::now(),
             at_end: None,
         })
     }
@@ -379,7 +380,8 @@ impl Engine {
     /// assert_eq!((completion.token, completion.result?.tag), (42, 7));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn report(&mut self, request: RequestId, token: u64) -> Option<Result<Status, OperationError>> {
+    #[inline]
+    pub fn report(&mut self, request: RequestId, token: u64) -> Option<Outcome> {
         self.traffic.requests.report(request, token)
     }
 

@@ -8,6 +8,7 @@ use super::Engine;
 use super::handshake::Reception;
 use super::requests::OperationError;
 use super::traffic::Traffic;
+use crate::clock::CoarseInstant;
 use crate::error::PeerError;
 use crate::rendezvous::PeerKey;
 
@@ -152,7 +153,7 @@ impl Engine {
         } else {
             Self::SOCKET_EVERY
         };
-        self.looked_at_sockets = now;
+        self.looked_at_sockets = CoarseInstant::now();
         if !self.detached.is_empty() || self.has_discards() {
             self.discard();
         }

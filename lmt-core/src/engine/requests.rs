@@ -70,8 +70,11 @@ pub struct Completion {
     /// What the embedder named it by.
     pub token: u64,
     /// What became of it.
-    pub result: Result<Status, OperationError>,
+    pub result: Outcome,
 }
+
+/// What became of an operation, in few bytes where it ended well.
+pub type Outcome = Result<Status, Box<OperationError>>;
 
 /// Why an operation did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -176,7 +179,7 @@ pub(crate) enum Waiting {
 #[derive(Debug)]
 pub(crate) enum State {
     Waiting(Waiting),
-    Done(Result<Status, OperationError>),
+    Done(Outcome),
 }
 
 #[derive(Debug)]
@@ -204,7 +207,7 @@ impl Request {
     /// An operation that is done, as its status tells.
     #[inline]
     pub fn done(result: Result<Status, OperationError>) -> Self {
-        let state = State::Done(result);
+        let state = State::Done(result.map_err(Box::new));
         Self { buffer: None, peer: None, label: Label::default(), bytes: 0, state, token: None }
     }
 }
@@ -240,7 +243,9 @@ impl Requests {
     }
 
     /// Ends an operation; its memory is no longer in use from here on.
+    #[inline]
     pub fn complete(&mut self, id: RequestId, result: Result<Status, OperationError>) {
+        let result = result.map_err(Box::new);
         if let Some(request) = self.get_mut(id) {
             request.buffer = None;
             match request.token {
@@ -255,12 +260,13 @@ impl Requests {
 
     /// From now on the end of an operation is reported. The result, if it has
     /// ended already.
-    pub fn report(&mut self, id: RequestId, token: u64) -> Option<Result<Status, OperationError>> {
-        let done = self.take_result(id);
-        if let Some(request) = self.get_mut(id) {
+    #[inline]
+    pub fn report(&mut self, id: RequestId, token: u64) -> Option<Outcome> {
+        if let Some(request @ Request { state: State::Waiting(_), .. }) = self.get_mut(id) {
             request.token = Some(token);
+            return None;
         }
-        done
+        self.take_outcome(id)
     }
 
     /// The oldest report.
@@ -281,8 +287,12 @@ impl Requests {
 
     /// Takes the result of a finished operation.
     pub fn take_result(&mut self, id: RequestId) -> Option<Result<Status, OperationError>> {
+        self.take_outcome(id).map(|outcome| outcome.map_err(|error| *error))
+    }
+
+    fn take_outcome(&mut self, id: RequestId) -> Option<Outcome> {
         match self.get(id) {
-            None => Some(Err(OperationError::UnknownRequest)),
+            None => Some(Err(Box::new(OperationError::UnknownRequest))),
             Some(Request { state: State::Waiting(_), .. }) => None,
             Some(_) => match self.remove(id) {
                 Some(Request { state: State::Done(result), .. }) => Some(result),

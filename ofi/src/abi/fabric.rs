@@ -92,6 +92,7 @@ pub const PROGRESS_UNSPEC: c_int = 0;
 pub const PROGRESS_MANUAL: c_int = 2;
 pub const THREAD_UNSPEC: c_int = 0;
 pub const THREAD_SAFE: c_int = 1;
+pub const THREAD_DOMAIN: c_int = 3;
 pub const RM_ENABLED: c_int = 2;
 pub const AV_UNSPEC: c_int = 0;
 pub const AV_MAP: c_int = 1;

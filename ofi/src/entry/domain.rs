@@ -15,7 +15,7 @@ use crate::abi::fabric::{CLASS_DOMAIN, Fid, Info, Ops, RxAttr, TxAttr};
 use crate::abi::Errno;
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
-use crate::state::Domain;
+use crate::state::{Domain, State};
 
 /// A domain, its fabric, and what both know.
 #[derive(Debug)]
@@ -60,12 +60,22 @@ absent! {
 }
 
 /// A new domain.
-pub fn open(fabric: Arc<Fabric>, context: *mut c_void) -> *mut FidDomain {
+///
+/// # Safety
+/// With `is_serialized` no two calls that concern the domain are made at once
+/// (`FI_THREAD_DOMAIN`).
+pub unsafe fn open(fabric: Arc<Fabric>, is_serialized: bool, context: *mut c_void) -> *mut FidDomain {
     // Relaxed: see the fabric's close.
     fabric.domains.fetch_add(1, Ordering::Relaxed);
     let fid = Fid { fclass: CLASS_DOMAIN, context, ops: &raw const OPS };
     let head = FidDomain { fid, ops: &raw const DOMAIN, mr: &raw const region::OPS };
-    DomainObject::open(head, Arc::new(Shared { domain: Domain::default(), fabric }))
+    let domain = if is_serialized {
+        // SAFETY: the caller's promise.
+        unsafe { Domain::unlocked(State::default()) }
+    } else {
+        Domain::new(State::default())
+    };
+    DomainObject::open(head, Arc::new(Shared { domain, fabric }))
 }
 
 /// The domain behind a pointer.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::base::{self, ops};
 use super::{absent, domain};
 use crate::abi::eq::{EqAttr, FidEq, FidWait, WaitAttr};
-use crate::abi::fabric::{CLASS_FABRIC, FabricAttr, Fid, FidFabric, Info, Ops, OpsFabric};
+use crate::abi::fabric::{CLASS_FABRIC, FabricAttr, Fid, FidFabric, Info, Ops, OpsFabric, THREAD_DOMAIN};
 use crate::abi::{Errno, domain::FidDomain};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
@@ -85,10 +85,16 @@ unsafe extern "C" fn domain(
 ) -> c_int {
     // SAFETY: C's promise: a fabric of ours.
     let opened = unsafe { FabricObject::get(fabric) }.and_then(|fabric| {
-        if info.is_null() || out.is_null() {
+        // SAFETY: C's promise: null or an fi_info.
+        let info = unsafe { border::read(info) }?;
+        // SAFETY: the same of its parts.
+        let attr = unsafe { border::read(info.domain_attr) }?;
+        if out.is_null() {
             return Err(Errno::INVAL);
         }
-        let domain = domain::open(Arc::clone(&fabric.inner), context);
+        let is_serialized = attr.threading == THREAD_DOMAIN;
+        // SAFETY: that is what a user promises who chooses this threading.
+        let domain = unsafe { domain::open(Arc::clone(&fabric.inner), is_serialized, context) };
         // SAFETY: C's promise: room for a pointer.
         unsafe { border::write(out, domain) }
     });

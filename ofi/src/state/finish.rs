@@ -1,6 +1,6 @@
 //! The ends of operations: what their queue is told, and their counter.
 
-use lmt::{Direction, OperationError, Status};
+use lmt::{Direction, OperationError, Outcome, Status};
 
 use super::Surroundings;
 use super::completion::{Entry, Failure, Item};
@@ -75,7 +75,7 @@ impl Endpoint {
         &mut self,
         around: &mut Surroundings,
         op: Op,
-        result: Result<Status, OperationError>,
+        result: Outcome,
     ) {
         match op.kind {
             Kind::Send => self.ended_here(around, Outlet::Send, &op, result, true),
@@ -104,7 +104,7 @@ impl Endpoint {
         around: &mut Surroundings,
         outlet: Outlet,
         op: &Op,
-        result: Result<Status, OperationError>,
+        result: Outcome,
         has_context: bool,
     ) {
         match result {
@@ -143,18 +143,23 @@ impl Endpoint {
         number: usize,
         flags: u64,
         reports: bool,
-        result: Result<Status, OperationError>,
+        result: Outcome,
     ) {
         let Some((multi, _)) = self.multi.get_mut(number) else { return };
         let context = multi.context;
         let written_bytes = match &result {
             Ok(status) => status.bytes as usize,
-            Err(OperationError::Truncated { received_bytes, .. }) => *received_bytes as usize,
-            Err(_) => 0,
+            Err(error) => match **error {
+                OperationError::Truncated { received_bytes, .. } => received_bytes as usize,
+                _ => 0,
+            },
         };
         let taken = multi.take(written_bytes);
-        let goes_on = !taken.is_last
-            && matches!(result, Ok(_) | Err(OperationError::Truncated { .. }));
+        let has_message = match &result {
+            Ok(_) => true,
+            Err(error) => matches!(**error, OperationError::Truncated { .. }),
+        };
+        let goes_on = has_message && !taken.is_last;
         let flags = flags | MultiBuffer::flags(!goes_on);
         let entry = Entry { buffer: taken.address, ..Entry::bare(context, flags) };
         if !goes_on {

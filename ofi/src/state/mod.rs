@@ -1,12 +1,13 @@
 //! What a domain holds, without any C: endpoints, queues, counters and address
-//! vectors, by number. One lock guards all of it ([`Domain`]), which serves
-//! `FI_THREAD_SAFE` and, uncontended, `FI_THREAD_DOMAIN`.
+//! vectors, by number. One lock guards all of it ([`Domain`]); for `FI_THREAD_DOMAIN`
+//! it is none.
 
 pub mod completion;
 pub mod counter;
 pub mod endpoint;
 mod finish;
 mod home;
+pub mod lock;
 pub mod multi;
 pub mod ops;
 pub mod peers;
@@ -17,8 +18,6 @@ pub mod remote;
 pub mod table;
 pub mod vector;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use counter::Counter;
 use home::Home;
 use region::Region;
@@ -28,10 +27,7 @@ use table::Table;
 use vector::AddressVector;
 
 /// A domain's objects behind their lock.
-#[derive(Debug, Default)]
-pub struct Domain {
-    state: Mutex<State>,
-}
+pub type Domain = lock::Lock<State>;
 
 /// The objects. Their numbers are given out by [`Table`].
 #[derive(Debug, Default)]
@@ -54,15 +50,6 @@ pub struct Surroundings {
     pub counters: Table<Counter>,
     /// Address vectors.
     pub vectors: Table<AddressVector>,
-}
-
-impl Domain {
-    /// The objects, for as long as the guard lives. A panic elsewhere leaves
-    /// them as usable as they were: none is thrown in the middle of a change.
-    #[inline]
-    pub fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl State {
