@@ -1,13 +1,14 @@
 # make compare   what this machine's mechanisms achieve, in one HTML page
 # make test      everything that must hold before a change goes in
 # make speed     the bounds on speed, against the bare machine in the same run
+# make fi        the libfabric provider, target/release/liblmt-fi.so
 # make knem-check  a static program that checks a KNEM driver, for any machine
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .SILENT: tests loom asan miri
-.PHONY: compare test speed knem-check tools format clippy tests doctests loom asan miri
+.PHONY: compare test speed fi knem-check tools format clippy tests doctests loom asan miri
 
 REPORT ?= lmt-report.html
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
@@ -58,6 +59,12 @@ speed:
 	LMT_SPEED=1 cargo test --release -p lmt-selector --test lookup_speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-copy --test speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt --test matching --test both_speed -- --nocapture --test-threads=1
+
+# libfabric takes files that end in -fi.so; cargo names them with an underscore.
+fi: tools
+	cargo build --release --package lmt-fi
+	cp -f "$(TARGET)/release/liblmt_fi.so" "$(TARGET)/release/liblmt-fi.so"
+	echo "The provider is $(TARGET)/release/liblmt-fi.so; docs/libfabric.md says how MPIs use it."
 
 # One file without libraries, to be copied to a machine that has the driver.
 knem-check: tools

@@ -214,11 +214,7 @@ pub struct Pieces<'a> {
 /// [`Errno::INVAL`]: more than [`IOV_LIMIT`] pieces, or a null pointer where there
 /// is to be a byte.
 #[inline]
-pub unsafe fn pieces<'a>(
-    iov: *const libc::iovec,
-    count: usize,
-    access: Access,
-) -> Result<Pieces<'a>, Errno> {
+pub unsafe fn pieces<'a>(iov: *const libc::iovec, count: usize, access: Access) -> Result<Pieces<'a>, Errno> {
     if count > IOV_LIMIT {
         return Err(Errno::INVAL);
     }
@@ -248,11 +244,7 @@ pub unsafe fn pieces<'a>(
 /// # Errors
 /// As [`lent`].
 #[inline]
-pub unsafe fn piece<'a>(
-    pointer: *const c_void,
-    count: usize,
-    access: Access,
-) -> Result<Pieces<'a>, Errno> {
+pub unsafe fn piece<'a>(pointer: *const c_void, count: usize, access: Access) -> Result<Pieces<'a>, Errno> {
     // SAFETY: the caller's promise.
     let lent = unsafe { lent(pointer, count, access) }?;
     let one = match access {

@@ -89,7 +89,8 @@ fn filter() -> &'static Filter {
 
 fn print(level: Level, word: &str, subsystem: Subsystem, text: Arguments<'_>) {
     if filter().passes(level, subsystem) {
-        let line = format!("libfabric:{}:{}:{}<{word}> {text}\n", std::process::id(), crate::NAME, subsystem.name());
+        let line =
+            format!("libfabric:{}:{}:{}<{word}> {text}\n", std::process::id(), crate::NAME, subsystem.name());
         // If nobody reads standard error, nobody wants to know.
         let _written = std::io::stderr().lock().write_all(line.as_bytes());
     }

@@ -117,7 +117,9 @@ fn most(what: &str, asked: usize, most: usize) -> Result<(), Refusal> {
 
 fn name(what: &str, asked: Option<&str>, ours: &str) -> Result<(), Refusal> {
     match asked {
-        Some(other) if other != ours => Err(format!("the {what} `{other}` is asked for; this one is `{ours}`")),
+        Some(other) if other != ours => {
+            Err(format!("the {what} `{other}` is asked for; this one is `{ours}`"))
+        }
         _ => Ok(()),
     }
 }
@@ -151,8 +153,7 @@ pub fn offer(hints: &Hints) -> Result<Offer, Refusal> {
 fn with_directions(caps: u64) -> u64 {
     let both = |of, directions| if caps & of != 0 && caps & directions == 0 { directions } else { 0 };
     let messages = both(flags::MSG | flags::TAGGED, flags::SEND | flags::RECV);
-    let memory =
-        both(flags::RMA, flags::READ | flags::WRITE | flags::REMOTE_READ | flags::REMOTE_WRITE);
+    let memory = both(flags::RMA, flags::READ | flags::WRITE | flags::REMOTE_READ | flags::REMOTE_WRITE);
     caps | messages | memory | flags::LOCAL_COMM | flags::REMOTE_COMM
 }
 
@@ -226,7 +227,10 @@ fn ep(asked: Option<&EpAttr>) -> Result<EpAttr, Refusal> {
     };
     if let Some(asked) = asked {
         if ![fabric::EP_UNSPEC, fabric::EP_RDM].contains(&asked.ep_type) {
-            return Err(format!("endpoints of type {} are asked for; there are FI_EP_RDM only", asked.ep_type));
+            return Err(format!(
+                "endpoints of type {} are asked for; there are FI_EP_RDM only",
+                asked.ep_type
+            ));
         }
         if ![0, PROTOCOL].contains(&asked.protocol) {
             return Err(format!("protocol {:#x} is asked for; ours is {PROTOCOL:#x}", asked.protocol));

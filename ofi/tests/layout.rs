@@ -170,7 +170,8 @@ fn numbers(expected: &mut Expected) {
 
 /// A program that prints a line for each expression: its value and itself.
 fn program(expected: &Expected) -> String {
-    let headers = ["fabric.h", "fi_atomic.h", "fi_cm.h", "fi_domain.h", "fi_endpoint.h", "fi_eq.h", "fi_errno.h"];
+    let headers =
+        ["fabric.h", "fi_atomic.h", "fi_cm.h", "fi_domain.h", "fi_endpoint.h", "fi_eq.h", "fi_errno.h"];
     let more = ["fi_rma.h", "fi_tagged.h", "providers/fi_prov.h"];
     let mut text = String::from("#include <errno.h>\n#include <stddef.h>\n#include <stdio.h>\n");
     for header in headers.iter().chain(&more) {

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use super::label::Space;
 use super::greeting::{Greeting, decode_report, encode_report};
+use super::label::Space;
 use super::outgoing::gone;
 use super::peer::{Connection, Link, Peer};
 use super::regions::PeerRegions;

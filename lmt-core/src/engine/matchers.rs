@@ -42,11 +42,7 @@ impl Matchers {
 
     /// A peer will send no more: drops its messages for which `useless`, asked
     /// with the space and the tag, is true, and forgets the receives that name it.
-    pub fn peer_gone(
-        &mut self,
-        source: PeerKey,
-        useless: &mut dyn FnMut(Space, u64, &Arrived) -> bool,
-    ) {
+    pub fn peer_gone(&mut self, source: PeerKey, useless: &mut dyn FnMut(Space, u64, &Arrived) -> bool) {
         for (space, one) in Space::all().zip(&mut self.0) {
             one.peer_gone(source, &mut |tag, m| useless(space, tag, m), &mut |_| {}, &mut |_| {});
         }

@@ -38,8 +38,8 @@ pub use receiving::{Message, Source, TagMatch};
 pub use requests::{Completion, OperationError, Outcome, PeerId, RequestId, Status};
 
 use crate::bell::Bell;
-use crate::clock::CoarseInstant;
 use crate::buffer::Buffer;
+use crate::clock::CoarseInstant;
 use crate::config::Config;
 use crate::connect::Connector;
 use crate::cpu_set::CpuSet;
@@ -157,6 +157,11 @@ impl Engine {
     const CLOCK_EVERY_CALL: u32 = 4;
     /// ... and after so long the sockets, however few calls there were.
     const SOCKETS_AFTER: Duration = Duration::from_millis(5);
+    /// So many calls that found nothing may lie between two messages that come one
+    /// after the other.
+    const HASTY_CALLS: u32 = 64;
+    /// So many looks of a few ns each.
+    const HASTY_LOOKS: u32 = 24;
     /// The most cells taken out of the inbox in one call.
     const BATCH: u32 = 32;
 

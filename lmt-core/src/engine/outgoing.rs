@@ -462,12 +462,7 @@ impl Traffic {
 /// How the piece of `bytes` bytes that comes after `sent_bytes` goes, of a
 /// message of `total_bytes` bytes.
 #[inline]
-pub(super) fn envelope_of(
-    label: &Label,
-    sent_bytes: u64,
-    bytes: u64,
-    total_bytes: u64,
-) -> (Envelope, Piece) {
+pub(super) fn envelope_of(label: &Label, sent_bytes: u64, bytes: u64, total_bytes: u64) -> (Envelope, Piece) {
     let immediate = label.immediate.unwrap_or_default();
     let (kind, aux, piece) = match (sent_bytes, sent_bytes + bytes == total_bytes) {
         (0, true) => (kind::EAGER, immediate, Piece::Whole),

@@ -33,6 +33,30 @@ impl Engine {
         Ok(moved)
     }
 
+    /// As [`Engine::progress`], for who calls it over and over to wait for a message:
+    /// while messages come one after the other, it looks for the next a few more
+    /// times before it returns, for a tenth of a microsecond or two. What the caller
+    /// does between two calls then costs less of a short message's time.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    #[inline]
+    pub fn progress_hastily(&mut self) -> Result<bool, OperationError> {
+        self.check_fork()?;
+        let is_quiet = self.idle < Self::HASTY_CALLS
+            && self.traffic.busy.is_empty()
+            && !self.traffic.transfers.is_active();
+        if is_quiet {
+            for _ in 0..Self::HASTY_LOOKS {
+                if self.poll_inbox() {
+                    self.idle = 0;
+                    break;
+                }
+            }
+        }
+        self.progress()
+    }
+
     /// Takes one cell out of the inbox.
     #[inline]
     pub(super) fn poll_inbox(&mut self) -> bool {

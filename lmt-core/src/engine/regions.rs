@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Engine;
+use super::label::Label;
 use super::outgoing::gone;
 use super::peer::{Connection, Link};
-use super::label::Label;
 use super::requests::{OperationError, Request, RequestId, Status, Waiting};
 use super::traffic::{Traffic, kind};
 use crate::buffer::{Access, Buffer};
@@ -442,7 +442,8 @@ impl Engine {
             let key = if key.is_handle() { regions.key_of(key.handle()) } else { Ok(*key) };
             let done = key.and_then(|key| regions.copy_own(&key, direction, offset, &mut buffer));
             let name = traffic.name(peer);
-            let result = done.map(|()| Status { peer: name, tag: 0, bytes, immediate: None }).map_err(Into::into);
+            let result =
+                done.map(|()| Status { peer: name, tag: 0, bytes, immediate: None }).map_err(Into::into);
             return Ok(traffic.requests.insert(Request::done(result)));
         }
         let pending = traffic.one_sided.iter().filter(|op| op.peer == peer).count() as u32;
@@ -454,7 +455,8 @@ impl Engine {
             self.reach(peer)?;
         }
         let traffic = &mut self.traffic;
-        let id = traffic.requests.insert(Request::new(buffer, Some(peer), Label::default(), Waiting::OneSided));
+        let id =
+            traffic.requests.insert(Request::new(buffer, Some(peer), Label::default(), Waiting::OneSided));
         traffic.one_sided.push_back(OneSided {
             request: id,
             peer,

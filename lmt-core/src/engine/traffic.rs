@@ -507,7 +507,8 @@ impl Traffic {
             Some(target) => copy_between(&source, target),
             None => 0,
         };
-        let status = Status { peer: self.name(key), tag: label.tag, bytes: total, immediate: label.immediate };
+        let status =
+            Status { peer: self.name(key), tag: label.tag, bytes: total, immediate: label.immediate };
         self.requests.complete(send, Ok(status));
         self.requests.complete(receive, received(self.name(key), label, total, copied));
     }

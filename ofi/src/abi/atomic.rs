@@ -69,14 +69,8 @@ pub struct OpsAtomic {
         c_int,
         *mut c_void,
     ) -> isize,
-    pub readwritemsg: unsafe extern "C" fn(
-        *mut FidEp,
-        *const c_void,
-        *mut Ioc,
-        *mut *mut c_void,
-        usize,
-        u64,
-    ) -> isize,
+    pub readwritemsg:
+        unsafe extern "C" fn(*mut FidEp, *const c_void, *mut Ioc, *mut *mut c_void, usize, u64) -> isize,
     pub compwrite: unsafe extern "C" fn(
         *mut FidEp,
         *const c_void,

@@ -84,8 +84,7 @@ pub struct OpsCq {
     pub sreadfrom:
         unsafe extern "C" fn(*mut FidCq, *mut c_void, usize, *mut FiAddr, *const c_void, c_int) -> isize,
     pub signal: unsafe extern "C" fn(*mut FidCq) -> c_int,
-    pub strerror:
-        unsafe extern "C" fn(*mut FidCq, c_int, *const c_void, *mut c_char, usize) -> *const c_char,
+    pub strerror: unsafe extern "C" fn(*mut FidCq, c_int, *const c_void, *mut c_char, usize) -> *const c_char,
 }
 
 #[derive(Clone, Copy)]

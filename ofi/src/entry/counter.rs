@@ -73,7 +73,10 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: C's promise: a counter of ours.
     let closed = unsafe { get(fid) }.and_then(|cntr| {
         if cntr.with(|counter| !counter.endpoints.is_empty())? {
-            log::warn(Subsystem::Cq, format_args!("a counter is closed before its endpoints; close those first"));
+            log::warn(
+                Subsystem::Cq,
+                format_args!("a counter is closed before its endpoints; close those first"),
+            );
             return Err(Errno::BUSY);
         }
         cntr.domain.domain.lock().around.counters.remove(cntr.number);
@@ -135,7 +138,12 @@ unsafe extern "C" fn wait_for(cntr: *mut FidCntr, threshold: u64, timeout_ms: c_
         &cntr.domain.domain,
         deadline,
         |state| {
-            state.around.counters.get(cntr.number).map(|counter| counter.endpoints.clone()).unwrap_or_default()
+            state
+                .around
+                .counters
+                .get(cntr.number)
+                .map(|counter| counter.endpoints.clone())
+                .unwrap_or_default()
         },
         || match cntr.now() {
             (value, _) if value >= threshold => Some(Ok(())),

@@ -8,11 +8,11 @@ use std::sync::atomic::Ordering;
 use super::base::{self, ops};
 use super::fabric::Fabric;
 use super::{absent, counter, endpoint, queue, region, vector};
+use crate::abi::Errno;
 use crate::abi::domain::{AvAttr, FidAv, FidDomain, OpsDomain};
 use crate::abi::endpoint::FidEp;
 use crate::abi::eq::{CntrAttr, CqAttr, FidCntr, FidCq, FidPoll};
 use crate::abi::fabric::{CLASS_DOMAIN, Fid, Info, Ops, RxAttr, TxAttr};
-use crate::abi::Errno;
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
 use crate::state::{Domain, State};
@@ -94,7 +94,10 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
         Err(error) => return error.returned_int(),
     };
     if !domain.domain.lock().is_empty() {
-        log::warn(Subsystem::Domain, format_args!("a domain is closed before what was opened in it; close that first"));
+        log::warn(
+            Subsystem::Domain,
+            format_args!("a domain is closed before what was opened in it; close that first"),
+        );
         return Errno::BUSY.returned_int();
     }
     // SAFETY: C's promise: it is closed once.

@@ -10,8 +10,8 @@ use super::domain::Shared;
 use super::{absent, atomic, cm, counter, plain, queue, remote, tagged, vector};
 use crate::abi::endpoint::{self, FidEp, OpsEp};
 use crate::abi::fabric::{
-    CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, CONTROL_ENABLE, CONTROL_GETOPSFLAG, CONTROL_SETOPSFLAG,
-    EP_RDM, EP_UNSPEC, Fid, Ops, RxAttr, TxAttr,
+    CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, CONTROL_ENABLE, CONTROL_GETOPSFLAG, CONTROL_SETOPSFLAG, EP_RDM,
+    EP_UNSPEC, Fid, Ops, RxAttr, TxAttr,
 };
 use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
@@ -180,8 +180,7 @@ fn bind_queue(ep: &Ep, cq: &queue::Cq, with: u64) -> Result<(), Errno> {
         return Err(Errno::INVAL);
     }
     ep.with(|endpoint, around| {
-        let binding =
-            Some(Binding { queue: cq.number, selective: with & flags::SELECTIVE_COMPLETION != 0 });
+        let binding = Some(Binding { queue: cq.number, selective: with & flags::SELECTIVE_COMPLETION != 0 });
         let taken = |direction, slot: Option<Binding>| with & direction != 0 && slot.is_some();
         if taken(flags::SEND, endpoint.send_queue) || taken(flags::RECV, endpoint.receive_queue) {
             return Err(Errno::BUSY);

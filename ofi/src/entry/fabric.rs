@@ -25,15 +25,8 @@ pub struct Fabric {
 type FabricObject = Object<FidFabric, Arc<Fabric>>;
 
 static OPS: Ops = ops!(close: close, bind: base::bind, control: base::control);
-static FABRIC: OpsFabric = OpsFabric {
-    size: size_of::<OpsFabric>(),
-    domain,
-    passive_ep,
-    eq_open,
-    wait_open,
-    trywait,
-    domain2,
-};
+static FABRIC: OpsFabric =
+    OpsFabric { size: size_of::<OpsFabric>(), domain, passive_ep, eq_open, wait_open, trywait, domain2 };
 
 absent! {
     passive_ep(*mut FidFabric, *mut Info, *mut *mut c_void, *mut c_void) -> c_int;
@@ -69,7 +62,10 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     };
     // Relaxed: the count carries no data; who closes has seen its domains closed.
     if fabric.domains.load(Ordering::Relaxed) > 0 {
-        log::warn(Subsystem::Fabric, format_args!("a fabric is closed before its domains; close those first"));
+        log::warn(
+            Subsystem::Fabric,
+            format_args!("a fabric is closed before its domains; close those first"),
+        );
         return Errno::BUSY.returned_int();
     }
     // SAFETY: C's promise: it is closed once.

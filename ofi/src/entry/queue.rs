@@ -14,9 +14,9 @@ use crate::abi::fabric::{CLASS_CQ, CONTROL_GETWAITOBJ, Fid, Ops};
 use crate::abi::{Errno, FiAddr, provider};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
+use crate::state::State;
 use crate::state::completion::{Entry, Failure};
 use crate::state::queue::{Format, Queue, Read};
-use crate::state::State;
 use crate::wait;
 
 /// A queue, by its number in its domain.
@@ -64,7 +64,10 @@ pub(super) unsafe fn open(
     };
     let wait_object = attr.wait_obj;
     if ![eq::WAIT_NONE, eq::WAIT_UNSPEC, eq::WAIT_YIELD].contains(&wait_object) {
-        log::warn(Subsystem::Cq, format_args!("wait object {wait_object} is asked for; there are FI_WAIT_NONE, UNSPEC and YIELD"));
+        log::warn(
+            Subsystem::Cq,
+            format_args!("wait object {wait_object} is asked for; there are FI_WAIT_NONE, UNSPEC and YIELD"),
+        );
         return Err(Errno::NOSYS);
     }
     let number = domain.domain.lock().around.queues.insert(Queue::default());
@@ -90,7 +93,10 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
         let mut state = cq.domain.domain.lock();
         let queues = &mut state.around.queues;
         if queues.get(cq.number).is_some_and(|queue| !queue.endpoints.is_empty()) {
-            log::warn(Subsystem::Cq, format_args!("a queue is closed before its endpoints; close those first"));
+            log::warn(
+                Subsystem::Cq,
+                format_args!("a queue is closed before its endpoints; close those first"),
+            );
             return Err(Errno::BUSY);
         }
         queues.remove(cq.number);
@@ -281,18 +287,21 @@ unsafe extern "C" fn sreadfrom(
         Err(error) => return error.returned(),
     };
     let deadline = u64::try_from(timeout_ms).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
-    wait::until(&this.domain.domain, deadline, |state| {
-        state.around.queues.get(this.number).map(|queue| queue.endpoints.clone()).unwrap_or_default()
-    }, || {
-        // SAFETY: the same promises.
-        let read = unsafe { readfrom(cq, entries, count, sources) };
-        if read != Errno::AGAIN.returned() {
-            return Some(read);
-        }
-        let mut state = this.domain.domain.lock();
-        let signalled = state.around.queues.get_mut(this.number).is_some_and(Queue::take_signal);
-        signalled.then_some(read)
-    })
+    wait::until(
+        &this.domain.domain,
+        deadline,
+        |state| state.around.queues.get(this.number).map(|queue| queue.endpoints.clone()).unwrap_or_default(),
+        || {
+            // SAFETY: the same promises.
+            let read = unsafe { readfrom(cq, entries, count, sources) };
+            if read != Errno::AGAIN.returned() {
+                return Some(read);
+            }
+            let mut state = this.domain.domain.lock();
+            let signalled = state.around.queues.get_mut(this.number).is_some_and(Queue::take_signal);
+            signalled.then_some(read)
+        },
+    )
     .unwrap_or(Errno::AGAIN.returned())
 }
 

@@ -7,8 +7,8 @@ use std::ffi::c_void;
 use lmt::Direction;
 use lmt::buffer::Access;
 
-use super::{absent, endpoint};
 use super::messages::reports;
+use super::{absent, endpoint};
 use crate::abi::endpoint::FidEp;
 use crate::abi::rma::{MsgRma, OpsRma};
 use crate::abi::{Errno, FiAddr, flags};

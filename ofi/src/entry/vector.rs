@@ -5,9 +5,9 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
+use super::absent;
 use super::base::{self, ops};
 use super::domain::Shared;
-use super::absent;
 use crate::abi::domain::{AvAttr, FidAv, OpsAv};
 use crate::abi::fabric::{CLASS_AV, Fid, Ops};
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
@@ -48,7 +48,10 @@ pub(super) unsafe fn open(
         return Err(Errno::INVAL);
     }
     if !attr.name.is_null() || attr.flags != 0 {
-        log::warn(Subsystem::Av, format_args!("named, shared and event-driven address vectors are not offered"));
+        log::warn(
+            Subsystem::Av,
+            format_args!("named, shared and event-driven address vectors are not offered"),
+        );
         return Err(Errno::NOSYS);
     }
     let number = domain.domain.lock().around.vectors.insert(AddressVector::default());
@@ -74,7 +77,10 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
         let mut state = vector.domain.domain.lock();
         let vectors = &mut state.around.vectors;
         if vectors.get(vector.number).is_some_and(|vector| !vector.endpoints.is_empty()) {
-            log::warn(Subsystem::Av, format_args!("an address vector is closed before its endpoints; close those first"));
+            log::warn(
+                Subsystem::Av,
+                format_args!("an address vector is closed before its endpoints; close those first"),
+            );
             return Err(Errno::BUSY);
         }
         vectors.remove(vector.number);
@@ -111,7 +117,10 @@ unsafe extern "C" fn insert(
                     addresses.insert(place)
                 }
                 Err(_) => {
-                    log::warn(Subsystem::Av, format_args!("name {at} of {count} is none of an endpoint of this provider"));
+                    log::warn(
+                        Subsystem::Av,
+                        format_args!("name {at} of {count} is none of an endpoint of this provider"),
+                    );
                     ADDR_UNSPEC
                 }
             };
@@ -192,7 +201,9 @@ unsafe extern "C" fn straddr(
     bytes: *mut usize,
 ) -> *const c_char {
     // SAFETY: C's promise: null or a name.
-    let text = match unsafe { border::read(name.cast::<[u8; NAME_BYTES]>()) }.and_then(|name| Place::from_name(&name)) {
+    let text = match unsafe { border::read(name.cast::<[u8; NAME_BYTES]>()) }
+        .and_then(|name| Place::from_name(&name))
+    {
         Ok(Place { address, .. }) => match address.folder() {
             Some(folder) => format!("lmt://{}{}", address.id(), folder.display()),
             None => format!("lmt://{}", address.id()),

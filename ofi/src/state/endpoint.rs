@@ -160,7 +160,7 @@ impl Endpoint {
     /// Moves messages, and tells of what has ended.
     #[inline]
     pub fn progress(&mut self, around: &mut Surroundings) {
-        if let Err(error) = self.engine.progress() {
+        if let Err(error) = self.engine.progress_hastily() {
             log::warn(log::Subsystem::EpData, format_args!("{error}"));
         }
         self.drain(around);

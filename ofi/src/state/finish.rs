@@ -71,12 +71,7 @@ impl Endpoint {
     }
 
     /// An operation has ended.
-    pub(super) fn ended(
-        &mut self,
-        around: &mut Surroundings,
-        op: Op,
-        result: Outcome,
-    ) {
+    pub(super) fn ended(&mut self, around: &mut Surroundings, op: Op, result: Outcome) {
         match op.kind {
             Kind::Send => self.ended_here(around, Outlet::Send, &op, result, true),
             Kind::Injected(_) => self.ended_here(around, Outlet::Send, &op, result, op.reports),
@@ -192,8 +187,7 @@ impl Endpoint {
         let mut cut_bytes = 0;
         match error {
             OperationError::Truncated { peer, tag, message_bytes, received_bytes, immediate } => {
-                let status =
-                    Status { peer: *peer, tag: *tag, bytes: *received_bytes, immediate: *immediate };
+                let status = Status { peer: *peer, tag: *tag, bytes: *received_bytes, immediate: *immediate };
                 entry = with_status(entry, &status);
                 let vector = self.vector.and_then(|vector| around.vectors.get(vector));
                 entry.source = self.peers.number_of(&self.engine, vector, *peer);

@@ -85,7 +85,12 @@ impl State {
             (Some(endpoint), _) => Ok(endpoint.engine_mut()),
             (None, Some(engine)) => Ok(engine),
             (None, None) => {
-                log::warn(Subsystem::Mr, format_args!("the domain's first endpoint is closed, which had its memory regions; keep it open"));
+                log::warn(
+                    Subsystem::Mr,
+                    format_args!(
+                        "the domain's first endpoint is closed, which had its memory regions; keep it open"
+                    ),
+                );
                 Err(Errno::OPBADSTATE)
             }
         }

@@ -19,10 +19,10 @@ pub mod table;
 pub mod vector;
 
 use counter::Counter;
-use home::Home;
-use region::Region;
 use endpoint::Endpoint;
+use home::Home;
 use queue::Queue;
+use region::Region;
 use table::Table;
 use vector::AddressVector;
 
@@ -56,7 +56,11 @@ impl State {
     /// Whether nothing is left in it.
     pub fn is_empty(&self) -> bool {
         let Surroundings { queues, counters, vectors } = &self.around;
-        self.endpoints.is_empty() && self.regions.is_empty() && queues.is_empty() && counters.is_empty() && vectors.is_empty()
+        self.endpoints.is_empty()
+            && self.regions.is_empty()
+            && queues.is_empty()
+            && counters.is_empty()
+            && vectors.is_empty()
     }
 
     /// Moves the messages of one endpoint and queues what has ended.

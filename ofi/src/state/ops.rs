@@ -91,7 +91,10 @@ impl Ops {
     /// looks at each.
     pub fn with_context(&self, context: usize) -> Option<RequestId> {
         self.slots.iter().find_map(|slot| match slot {
-            Slot::Used(op) if op.context == context && !matches!(op.kind, Kind::Injected(_) | Kind::InjectedRemote(_)) => {
+            Slot::Used(op)
+                if op.context == context
+                    && !matches!(op.kind, Kind::Injected(_) | Kind::InjectedRemote(_)) =>
+            {
                 Some(op.request)
             }
             _ => None,

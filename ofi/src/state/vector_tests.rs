@@ -10,7 +10,8 @@ fn place(id: u8) -> Place {
 fn names_come_back_as_places() {
     let ending_in_zero = place(0);
     let id = EndpointId::from_bytes([7; 16]);
-    let in_folder = Place { address: Address::in_folder(id, Path::new("/run/of/a/user")).unwrap(), number: 300 };
+    let in_folder =
+        Place { address: Address::in_folder(id, Path::new("/run/of/a/user")).unwrap(), number: 300 };
     for place in [place(1), ending_in_zero, in_folder] {
         assert_eq!(Place::from_name(&place.to_name().unwrap()), Ok(place));
     }

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use lmt_fi::abi::domain::{AvAttr, FidAv, FidDomain};
 use lmt_fi::abi::endpoint::FidEp;
-use lmt_fi::abi::eq::{CQ_FORMAT_TAGGED, CntrAttr, CqAttr, CqErrEntry, CqTaggedEntry, FidCntr, FidCq, WAIT_UNSPEC};
+use lmt_fi::abi::eq::{
+    CQ_FORMAT_TAGGED, CntrAttr, CqAttr, CqErrEntry, CqTaggedEntry, FidCntr, FidCq, WAIT_UNSPEC,
+};
 use lmt_fi::abi::errno::Errno;
 use lmt_fi::abi::fabric::{CONTROL_ENABLE, FabricAttr, Fid, FidFabric, Info};
 use lmt_fi::abi::provider::version;
@@ -35,7 +37,16 @@ pub fn getinfo(change: impl FnOnce(&mut Info)) -> Result<*mut Info, c_int> {
     change(&mut hints);
     let mut info = ptr::null_mut();
     // SAFETY: the provider, hints and room for a pointer, all alive for the call.
-    let got = unsafe { ((*lmt_fi::fi_prov_ini()).getinfo)(VERSION, ptr::null(), ptr::null(), 0, &raw const hints, &raw mut info) };
+    let got = unsafe {
+        ((*lmt_fi::fi_prov_ini()).getinfo)(
+            VERSION,
+            ptr::null(),
+            ptr::null(),
+            0,
+            &raw const hints,
+            &raw mut info,
+        )
+    };
     if got == 0 { Ok(info) } else { Err(got) }
 }
 
@@ -104,7 +115,8 @@ pub fn enable(ep: *mut FidEp) -> c_int {
 pub fn open_domain(info: *mut Info) -> (*mut FidFabric, *mut FidDomain) {
     let (mut fabric, mut domain) = (ptr::null_mut(), ptr::null_mut());
     // SAFETY: what `getinfo` gave, and room for pointers.
-    let opened = unsafe { ((*lmt_fi::fi_prov_ini()).fabric)((*info).fabric_attr, &raw mut fabric, ptr::null_mut()) };
+    let opened =
+        unsafe { ((*lmt_fi::fi_prov_ini()).fabric)((*info).fabric_attr, &raw mut fabric, ptr::null_mut()) };
     assert_eq!(opened, 0);
     // SAFETY: as above.
     let opened = unsafe { ((*(*fabric).ops).domain)(fabric, info, &raw mut domain, ptr::null_mut()) };
@@ -150,7 +162,8 @@ pub fn open_cntr(domain: *mut FidDomain) -> *mut FidCntr {
     let mut attr = CntrAttr { events: 0, wait_obj: WAIT_UNSPEC, wait_set: ptr::null_mut(), flags: 0 };
     let mut cntr = ptr::null_mut();
     // SAFETY: a domain, attributes and room for a pointer.
-    let opened = unsafe { ((*(*domain).ops).cntr_open)(domain, &raw mut attr, &raw mut cntr, ptr::null_mut()) };
+    let opened =
+        unsafe { ((*(*domain).ops).cntr_open)(domain, &raw mut attr, &raw mut cntr, ptr::null_mut()) };
     assert_eq!(opened, 0);
     cntr
 }
@@ -179,7 +192,8 @@ impl Side {
         assert_eq!(asked, Errno::TOOSMALL.returned_int());
         let mut name = vec![0; bytes];
         // SAFETY: room for as many bytes as `bytes` says.
-        let got = unsafe { ((*(*self.ep).cm).getname)(self.ep.cast(), name.as_mut_ptr().cast(), &raw mut bytes) };
+        let got =
+            unsafe { ((*(*self.ep).cm).getname)(self.ep.cast(), name.as_mut_ptr().cast(), &raw mut bytes) };
         assert_eq!((got, bytes), (0, name.len()));
         name
     }
@@ -216,7 +230,11 @@ impl Side {
         entry
     }
 
-    fn until<T>(&self, other: &Self, mut look: impl FnMut(Result<(CqTaggedEntry, FiAddr), isize>) -> Option<T>) -> T {
+    fn until<T>(
+        &self,
+        other: &Self,
+        mut look: impl FnMut(Result<(CqTaggedEntry, FiAddr), isize>) -> Option<T>,
+    ) -> T {
         let start = Instant::now();
         loop {
             if let Some(found) = look(self.read()) {

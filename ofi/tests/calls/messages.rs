@@ -18,7 +18,16 @@ impl Side {
         let (address, bytes) = (into.as_mut_ptr().cast::<c_void>(), into.len());
         // SAFETY: an endpoint, and memory that the tests keep until it is received.
         unsafe {
-            ((*(*self.ep).tagged).recv)(self.ep, address, bytes, ptr::null_mut(), from, tag, ignore, context(number))
+            ((*(*self.ep).tagged).recv)(
+                self.ep,
+                address,
+                bytes,
+                ptr::null_mut(),
+                from,
+                tag,
+                ignore,
+                context(number),
+            )
         }
     }
 
@@ -259,8 +268,7 @@ fn a_multi_receive_buffer_takes_messages_until_it_is_full() {
     let mut seen = Vec::new();
     for text in [&b"first"[..], b"", b"second message, which is longer than a few"] {
         // SAFETY: an endpoint, and bytes for the call.
-        let sent =
-            unsafe { ((*(*one.ep).msg).inject)(one.ep, text.as_ptr().cast(), text.len(), one.peer) };
+        let sent = unsafe { ((*(*one.ep).msg).inject)(one.ep, text.as_ptr().cast(), text.len(), one.peer) };
         assert_eq!(sent, 0);
         let (entry, _) = two.wait(one);
         assert_eq!(entry.op_context, context(6));

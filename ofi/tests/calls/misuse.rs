@@ -6,7 +6,9 @@ use std::ptr;
 use lmt_fi::abi::fabric::{CONTROL_ENABLE, TxAttr};
 use lmt_fi::abi::{ADDR_UNSPEC, Errno, flags};
 
-use crate::harness::{Pair, bind, close, context, enable, free, getinfo, open_av, open_cq, open_domain, pair};
+use crate::harness::{
+    Pair, bind, close, context, enable, free, getinfo, open_av, open_cq, open_domain, pair,
+};
 
 #[test]
 fn nothing_is_offered_for_what_cannot_be() {
@@ -35,7 +37,8 @@ fn nothing_is_offered_to_who_has_not_asked_for_it() {
             &raw mut info,
         )
     };
-    let asked = ["LMT_FI", "FI_PROVIDER", "I_MPI_OFI_PROVIDER"].iter().any(|name| std::env::var_os(name).is_some());
+    let asked =
+        ["LMT_FI", "FI_PROVIDER", "I_MPI_OFI_PROVIDER"].iter().any(|name| std::env::var_os(name).is_some());
     assert!(got == Errno::NODATA.returned_int() || asked);
 }
 
@@ -94,9 +97,18 @@ fn null_pointers_and_addresses_of_nobody_are_refused() {
         let injected = (tagged.inject)(one.ep, long.as_ptr().cast(), long.len(), one.peer, 0);
         assert_eq!(injected, Errno::MSGSIZE.returned());
         assert_eq!(((*(*one.ep).ops).cancel)(null.cast(), null.cast()), invalid);
-        assert_eq!(((*(*one.ep).fid.ops).control)(one.ep.cast(), 99, null.cast()), Errno::NOSYS.returned_int());
-        assert_eq!(((*(*one.ep).fid.ops).control)(ptr::null_mut(), CONTROL_ENABLE, null.cast()), Errno::INVAL.returned_int());
-        assert_eq!(((*(**domain).ops).cq_open)(*domain, ptr::null_mut(), ptr::null_mut(), null.cast()), Errno::INVAL.returned_int());
+        assert_eq!(
+            ((*(*one.ep).fid.ops).control)(one.ep.cast(), 99, null.cast()),
+            Errno::NOSYS.returned_int()
+        );
+        assert_eq!(
+            ((*(*one.ep).fid.ops).control)(ptr::null_mut(), CONTROL_ENABLE, null.cast()),
+            Errno::INVAL.returned_int()
+        );
+        assert_eq!(
+            ((*(**domain).ops).cq_open)(*domain, ptr::null_mut(), ptr::null_mut(), null.cast()),
+            Errno::INVAL.returned_int()
+        );
         assert_eq!(((*(*one.cq).ops).read)(one.cq, ptr::null_mut(), 1), invalid);
         assert_eq!(((*(*one.cq).ops).readerr)(one.cq, ptr::null_mut(), 0), invalid);
         let mut number = 7;

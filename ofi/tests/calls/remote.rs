@@ -34,7 +34,16 @@ impl Side {
         let (address, bytes) = (into.as_mut_ptr().cast(), into.len());
         // SAFETY: an endpoint, and memory that the tests keep until it is read.
         unsafe {
-            ((*(*self.ep).rma).read)(self.ep, address, bytes, ptr::null_mut(), self.peer, offset, key, context(1))
+            ((*(*self.ep).rma).read)(
+                self.ep,
+                address,
+                bytes,
+                ptr::null_mut(),
+                self.peer,
+                offset,
+                key,
+                context(1),
+            )
         }
     }
 
@@ -42,7 +51,16 @@ impl Side {
         let (address, bytes) = (from.as_ptr().cast(), from.len());
         // SAFETY: an endpoint, and memory that the tests keep until it is written.
         unsafe {
-            ((*(*self.ep).rma).write)(self.ep, address, bytes, ptr::null_mut(), self.peer, offset, key, context(2))
+            ((*(*self.ep).rma).write)(
+                self.ep,
+                address,
+                bytes,
+                ptr::null_mut(),
+                self.peer,
+                offset,
+                key,
+                context(2),
+            )
         }
     }
 }
