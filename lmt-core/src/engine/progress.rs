@@ -47,11 +47,18 @@ impl Engine {
             && self.traffic.busy.is_empty()
             && !self.traffic.transfers.is_active();
         if is_quiet {
-            for _ in 0..Self::HASTY_LOOKS {
-                if self.poll_inbox() {
-                    self.idle = 0;
-                    break;
+            for look in 0..Self::HASTY_LOOKS {
+                if !self.poll_inbox() {
+                    continue;
                 }
+                // One that was waited for has ended an operation: its caller hears of
+                // that before anything else is done. Of several that lie there all
+                // are taken.
+                if look > 0 && self.traffic.requests.has_completions() {
+                    self.after(true, Self::CLOCK_EVERY_CALL);
+                    return Ok(true);
+                }
+                break;
             }
         }
         self.progress()

@@ -269,6 +269,12 @@ impl Requests {
         self.take_outcome(id)
     }
 
+    /// Whether something is to be reported.
+    #[inline]
+    pub fn has_completions(&self) -> bool {
+        !self.completions.is_empty()
+    }
+
     /// The oldest report.
     #[inline]
     pub fn next_completion(&mut self) -> Option<Completion> {

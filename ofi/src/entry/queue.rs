@@ -231,13 +231,12 @@ unsafe extern "C" fn readerr(cq: *mut FidCq, out: *mut CqErrEntry, _flags: u64) 
 /// `out` points to such a structure.
 unsafe fn give_failure(failure: &Failure, out: *mut CqErrEntry, version: u32) {
     let Failure { entry, cut_bytes, error } = failure;
-    let err_data = if version >= WITH_ERROR_DATA {
-        // The caller's own memory for more; it stays the caller's.
-        // SAFETY: a field of the caller's structure.
-        unsafe { (&raw const (*out).err_data).read() }
-    } else {
-        ptr::null_mut()
-    };
+    // From that version on it may be the caller's own memory, which stays the caller's.
+    // SAFETY: a field of the caller's structure.
+    let theirs = unsafe { &raw const (*out).err_data };
+    // SAFETY: as above; a pointer of C, whatever is in it.
+    let theirs = unsafe { theirs.read() };
+    let err_data = if version >= WITH_ERROR_DATA { theirs } else { ptr::null_mut() };
     let whole = CqErrEntry {
         op_context: ptr::with_exposed_provenance_mut(entry.context),
         flags: entry.flags,

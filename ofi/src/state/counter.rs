@@ -15,7 +15,11 @@ pub struct Counter {
 
 /// Which counter counts which operations of an endpoint.
 #[derive(Debug, Default)]
-pub struct Counted([Option<usize>; KINDS.len()]);
+pub struct Counted {
+    by_kind: [Option<usize>; KINDS.len()],
+    /// Whether anything is counted.
+    counts: bool,
+}
 
 /// As `fi_ep_bind` names them.
 const KINDS: [u64; 6] =
@@ -29,7 +33,8 @@ impl Counted {
 
     /// Has a counter count operations of these kinds.
     pub fn bind(&mut self, kinds: u64, counter: usize) {
-        for (place, kind) in self.0.iter_mut().zip(KINDS) {
+        self.counts = true;
+        for (place, kind) in self.by_kind.iter_mut().zip(KINDS) {
             if kinds & kind != 0 {
                 *place = Some(counter);
             }
@@ -39,12 +44,15 @@ impl Counted {
     /// The counter of a kind of operations, given by one flag.
     #[inline]
     pub fn of(&self, kind: u64) -> Option<usize> {
-        KINDS.iter().position(|one| *one == kind).and_then(|at| self.0[at])
+        if !self.counts {
+            return None;
+        }
+        KINDS.iter().position(|one| *one == kind).and_then(|at| self.by_kind[at])
     }
 
     /// Whether any of these kinds is counted.
     pub fn any_of(&self, kinds: u64) -> bool {
-        KINDS.iter().zip(&self.0).any(|(kind, counter)| kinds & kind != 0 && counter.is_some())
+        KINDS.iter().zip(&self.by_kind).any(|(kind, counter)| kinds & kind != 0 && counter.is_some())
     }
 }
 
