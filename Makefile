@@ -66,6 +66,11 @@ fi: tools
 	cp -f "$(TARGET)/release/liblmt_fi.so" "$(TARGET)/release/liblmt-fi.so"
 	echo "The provider is $(TARGET)/release/liblmt-fi.so; docs/libfabric.md says how MPIs use it."
 
+# What choosing at run time is to reach one day (docs/adaptive.md): it is off by
+# default since this does not pass everywhere.
+speed-adaptive:
+	LMT_SPEED=1 cargo test --release -p lmt --test adaptive_speed -- --nocapture --test-threads=1
+
 # One file without libraries, to be copied to a machine that has the driver.
 knem-check: tools
 	RUSTFLAGS="-C target-feature=+crt-static" \

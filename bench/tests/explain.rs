@@ -134,7 +134,7 @@ fn a_table_has_a_line_for_each_power_of_two() {
     assert_eq!(rows.len(), 25, "{out}");
     let words = |row: &str| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(words(rows[0])[..3], ["1", "B", "eager"]);
-    assert_eq!(words(rows[24])[..3], ["16", "MiB", "cma:both"]);
+    assert_eq!(words(rows[24])[..3], ["16", "MiB", "ring:stream"]);
     assert!(rows[24].contains("default.toml:"), "{out}");
 }
 

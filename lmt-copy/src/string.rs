@@ -1,5 +1,5 @@
-//! Copies by the string instruction, where it does what no loop does: it does not
-//! read the target's lines before it overwrites them.
+//! Copies that do what no loop does: by the string instruction, which does not
+//! read the target's lines before it overwrites them, and past the caches.
 #![allow(unsafe_code)] // Follows the addresses that its callers vouch for.
 
 use std::sync::OnceLock;
@@ -37,6 +37,20 @@ pub unsafe fn copy_string(target: *mut u8, source: *const u8, bytes: usize) {
     // SAFETY: the caller's promise; the string instruction, which is there where
     // strings are fast, copies any length, and so does the C library.
     unsafe { routine.run_long(target, source, bytes) };
+}
+
+/// Copies `bytes` bytes past the caches, where the CPU has such stores (AVX2), by
+/// the C library otherwise: for a target that is longer than a cache holds. Its
+/// lines are neither read before nor kept after; what is in the caches stays there.
+///
+/// # Safety
+/// As for [`crate::copy_toward`].
+#[inline]
+pub unsafe fn copy_streaming(target: *mut u8, source: *const u8, bytes: usize) {
+    let is_there = Routine::NonTemporal.is_available();
+    let routine = if is_there { Routine::NonTemporal } else { Routine::Libc };
+    // SAFETY: the caller's promise.
+    unsafe { routine.run(target, source, bytes) };
 }
 
 /// Whether the CPU says that its string instructions are enhanced: CPUID leaf 7,

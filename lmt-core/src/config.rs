@@ -214,7 +214,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Word(&[ON, OFF]),
         variable: Some("LMT_ADAPT"),
         meaning: "whether the endpoint times its messages, tries another way now and then (at most 1 % of the time) and changes to what is better; off keeps the first choice, for runs that can be repeated",
-        reason: "that it gains more than it costs is not measured yet (docs/adaptive.md)",
+        reason: "what it costs outside of ping-pongs is not measured well enough yet (docs/adaptive.md)",
     },
 ];
 

@@ -317,6 +317,9 @@ pub struct Plan {
     pub model: Model,
     /// Which part of the message.
     pub interval: Interval,
+    /// Whether the sender knows another mechanism, for which one that finds itself
+    /// slow may give the rest of the message up ([`Fault::Demote`]).
+    pub has_next: bool,
 }
 
 /// A short opaque description of one side of a transfer, carried by the

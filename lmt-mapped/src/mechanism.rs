@@ -296,7 +296,7 @@ impl Mapped {
                 found => found,
             },
         };
-        let Plan { model, role, interval } = transfer.plan;
+        let Plan { model, role, interval, .. } = transfer.plan;
         // From here on the other end's memory stays as it is until this is done.
         // A sender that helps does so by claims, which the receiver closes.
         let lease = (model != Model::Both || role == Role::Receiver).then_some((head.line, head.generation));

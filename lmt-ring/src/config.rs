@@ -7,19 +7,22 @@ use crate::layout::{CELL_BYTES, MAX_CELLS, MAX_RINGS, MIN_CELLS};
 /// What the rings can be told.
 ///
 /// ```
-/// assert_eq!(lmt_ring::Config::default().ring_bytes, 2 << 20);
+/// assert_eq!(lmt_ring::Config::default().ring_bytes, 8160 << 10);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Bytes of one ring's cells, a multiple of 32 KiB. Default 2 MiB.
+    /// Bytes of one ring's cells, a multiple of 32 KiB. Default 8160 KiB.
     pub ring_bytes: u64,
+    /// Messages of so many bytes and more are copied out past the caches. Default
+    /// 8 MiB.
+    pub streaming_bytes: u64,
     /// Rings of this endpoint's pool. Default 16.
     pub max_rings: u32,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { ring_bytes: 2 << 20, max_rings: 16 }
+        Self { ring_bytes: MAX_CELLS * CELL_BYTES, streaming_bytes: 8 << 20, max_rings: 16 }
     }
 }
 
@@ -34,14 +37,21 @@ pub const KEYS: &[Key] = &[
         },
         variable: None,
         meaning: "bytes of one ring, which two processes share; either of them has a quarter of it at least",
-        reason: "the second-level caches of two cores, so that what is exchanged stays in them",
+        reason: "messages of up to three quarters of it use no cell twice, which is slow where two cores share no cache",
+    },
+    Key {
+        name: "streaming_bytes",
+        kind: Kind::Bytes { least: CELL_BYTES, most: u64::MAX, multiple_of: 1 },
+        variable: None,
+        meaning: "messages of so many bytes and more are copied out of the ring past the receiver's caches",
+        reason: "where a copy past the caches was the faster one in all kinds of use, on a machine with 32 MiB of last cache",
     },
     Key {
         name: "max_rings",
         kind: Kind::Count { least: 1, most: MAX_RINGS },
         variable: None,
         meaning: "rings in this endpoint's pool, one for each peer that it was the first to send to; messages to further peers take other ways",
-        reason: "the neighbours of a process in most programs, and 32 MiB of memory at most",
+        reason: "the neighbours of a process in most programs, and 128 MiB of memory at most, where all exchange long messages",
     },
 ];
 
@@ -50,6 +60,7 @@ impl Config {
     pub(crate) fn get(&self, key: &str) -> Option<Value> {
         match key {
             "ring_bytes" => Some(Value::Number(self.ring_bytes)),
+            "streaming_bytes" => Some(Value::Number(self.streaming_bytes)),
             "max_rings" => Some(Value::Number(self.max_rings.into())),
             _ => None,
         }
@@ -59,10 +70,13 @@ impl Config {
     pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<(), String> {
         match (key, value) {
             ("ring_bytes", Value::Number(bytes)) => self.ring_bytes = *bytes,
+            ("streaming_bytes", Value::Number(bytes)) => self.streaming_bytes = *bytes,
             ("max_rings", Value::Number(rings)) => {
                 self.max_rings = u32::try_from(*rings).map_err(|_| "max_rings must be below 2^32")?;
             }
-            ("ring_bytes" | "max_rings", _) => return Err(format!("{key} must be a whole number")),
+            ("ring_bytes" | "streaming_bytes" | "max_rings", _) => {
+                return Err(format!("{key} must be a whole number"));
+            }
             _ => return Err(format!("ring has no key `{key}`")),
         }
         Ok(())

@@ -31,6 +31,8 @@ mod layout;
 #[cfg(not(loom))]
 mod mechanism;
 #[cfg(not(loom))]
+mod pace;
+#[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
 mod receiver;

@@ -19,7 +19,7 @@ use crate::pool::Pool;
 use crate::receiver::Receiving;
 use crate::ring::PairRing;
 use crate::sender::Sending;
-use crate::sys::Mapping;
+use crate::sys::{Emptying, Mapping};
 
 /// Version of the pool's layout; both sides must have the same.
 const LAYOUT_VERSION: u32 = 2;
@@ -67,6 +67,11 @@ impl Ring {
             }
         };
         Ok(self.pool.insert(pool))
+    }
+
+    /// How a message of so many bytes is copied out.
+    fn way_out(&self, interval: Interval) -> Emptying {
+        if interval.bytes() >= self.config.streaming_bytes { Emptying::Streamed } else { Emptying::Cached }
     }
 }
 
@@ -198,8 +203,9 @@ impl Lmt for Ring {
         let ring = peer.ring(is_mine).ok_or_else(no_ring)?;
         let sending = match plan.model {
             Model::Stream => Sending::at_once(ring, data, interval.start).ok_or_else(no_slot)?,
-            _ => Sending::asked(ring),
+            _ => Sending::asked(ring, data, interval.start),
         };
+        let sending = if plan.has_next { sending.may_hand_over() } else { sending };
         let (slot, tag) = (sending.slot(), sending.tag);
         let place = Where { is_senders: is_mine, ring: ring.ring, slot, tag };
         Ok((RingTransfer { interval, is_mine, side: Side::Sender(sending) }, place.cookie()))
@@ -218,7 +224,9 @@ impl Lmt for Ring {
             let ring = peer.named(place).ok_or_else(garbage)?;
             transfer.is_mine = !place.is_senders;
             transfer.side = match place.slot {
-                Some(slot) => Side::Receiver(Receiving::start(ring, slot, place.tag, interval)?),
+                Some(slot) => {
+                    Side::Receiver(Receiving::start(ring, slot, place.tag, interval, self.way_out(interval))?)
+                }
                 None => Side::Looking { tag: place.tag },
             };
         } else if let Side::Sender(sending) = &mut transfer.side {
@@ -240,7 +248,8 @@ impl Lmt for Ring {
             Side::Receiver(receiving) => receiving.step(ring, data, max_bytes),
             Side::Looking { tag } => {
                 if let Some(slot) = Receiving::find(ring, *tag) {
-                    let receiving = Receiving::start(ring, slot, *tag, transfer.interval)?;
+                    let (interval, way) = (transfer.interval, self.way_out(transfer.interval));
+                    let receiving = Receiving::start(ring, slot, *tag, interval, way)?;
                     transfer.side = Side::Receiver(receiving);
                 }
                 Ok(Step { bytes: 0, done: false })

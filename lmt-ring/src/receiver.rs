@@ -6,8 +6,9 @@ use lmt_core::mechanism::{Fault, Interval, Step};
 
 use crate::faults::{garbage, short_buffer, withdrawn};
 use crate::layout::{CELL_BYTES, SLOTS};
-use crate::ring::PairRing;
+use crate::ring::{PairRing, is_long};
 use crate::slot::{ABANDONED, CELLS_UNDER_WAY};
+use crate::sys::Emptying;
 
 /// A message on its way out of a ring.
 #[derive(Debug)]
@@ -19,22 +20,32 @@ pub(crate) struct Receiving {
     emptied: u64,
     /// From this cell on they are kept: those that the sender had at hand.
     kept_from: u64,
+    /// Of a long message, what the ring had of its own when it came.
+    fresh_before: u64,
     /// How far behind each cell's begin the bytes begin.
     shift_bytes: u64,
+    way: Emptying,
     start: u64,
     at: Option<Cursor>,
     is_open: bool,
 }
 
 impl Receiving {
-    /// Attaches to the message `tag` in `slot`.
-    pub(crate) fn start(ring: &PairRing, slot: u8, tag: u64, interval: Interval) -> Result<Self, Fault> {
+    /// Attaches to the message `tag` in `slot`, to copy it out in this way.
+    pub(crate) fn start(
+        ring: &PairRing,
+        slot: u8,
+        tag: u64,
+        interval: Interval,
+        way: Emptying,
+    ) -> Result<Self, Fault> {
         let line = ring.receiving_slot(slot).ok_or_else(garbage)?;
         if !line.attach(tag) {
             return Err(withdrawn());
         }
         let total_bytes = interval.bytes();
-        let kept_from = total_bytes.div_ceil(CELL_BYTES).saturating_sub(line.at_hand());
+        let cells = total_bytes.div_ceil(CELL_BYTES);
+        let kept_from = cells.saturating_sub(line.at_hand());
         Ok(Self {
             slot,
             tag,
@@ -42,7 +53,9 @@ impl Receiving {
             copied_bytes: 0,
             emptied: 0,
             kept_from,
+            fresh_before: if is_long(total_bytes) { ring.fresh_cells() } else { u64::MAX },
             shift_bytes: line.shift_bytes(),
+            way,
             start: interval.start,
             at: None,
             is_open: true,
@@ -70,12 +83,18 @@ impl Receiving {
             if produced < self.copied_bytes || produced > (self.emptied + CELLS_UNDER_WAY) * CELL_BYTES {
                 return Err(garbage());
             }
-            if produced == self.copied_bytes {
+            if produced == self.copied_bytes || self.is_too_early(produced) {
                 break;
             }
             self.copy(ring, data, produced)?;
         }
         Ok(Step { bytes: self.copied_bytes - before, done: self.copied_bytes == self.total_bytes })
+    }
+
+    /// Past the caches whole cells are copied: each copy's ends go through them.
+    fn is_too_early(&self, produced: u64) -> bool {
+        let cell_end = (self.copied_bytes / CELL_BYTES + 1) * CELL_BYTES;
+        self.way == Emptying::Streamed && produced < cell_end.min(self.total_bytes)
     }
 
     /// Copies what of the present cell stands there, and empties it at its end.
@@ -93,7 +112,7 @@ impl Receiving {
             Some(at) => at,
             at @ None => at.insert(Cursor::at(data.segments(), self.start)),
         };
-        if !ring.mapping.copy_out(offset, data, at, end - self.copied_bytes) {
+        if !ring.mapping.copy_out(offset, data, at, end - self.copied_bytes, self.way) {
             return Err(short_buffer());
         }
         self.copied_bytes = end;
@@ -106,7 +125,7 @@ impl Receiving {
     /// A cell is read: it stays here when the sender had one for it anyway,
     /// unless this side holds three quarters of all.
     fn empty(&mut self, ring: &mut PairRing, k: u64, cell: u8) -> Result<(), Fault> {
-        let stays = k >= self.kept_from && ring.take_over(cell);
+        let stays = k >= self.kept_from && ring.take_over(cell, self.fresh_before);
         ring.receiving_slot(self.slot).ok_or_else(garbage)?.empty(k, !stays);
         self.emptied = k + 1;
         Ok(())

@@ -1,16 +1,27 @@
 //! One side's view of the ring that it shares with a peer: the cells that are
 //! its own, and the slots in which it sends.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lmt_core::error::MemoryShort;
 
 use crate::cookie::TAGS;
 use crate::layout::{CELL_BYTES, LINE_BYTES, Layout, SLOTS, Way};
+use crate::pace::Pace;
 use crate::pool::Lease;
 use crate::sender::UnderWay;
 use crate::slot::{Slot, State};
 use crate::sys::Mapping;
+
+/// So many cells a ring counts for messages that are not sure of a receiver.
+const UNSURE_OF_CELLS: u64 = 48;
+
+/// Whether a message does not fit into a core's own cache. Of a shorter one the
+/// cell that was read last is the first used again, since it is still there.
+pub(crate) fn is_long(bytes: u64) -> bool {
+    bytes > 2 << 20
+}
 
 /// A message that has ended here, whose receiver is still to close.
 #[derive(Debug)]
@@ -28,9 +39,14 @@ pub(crate) struct PairRing {
     pub(crate) ring: u32,
     /// The way of this side's messages.
     way: Way,
-    /// The cells that this side may write, the one emptied last on top. Never
-    /// more than the ring has.
-    own: Vec<u8>,
+    /// The cells that this side may write, never more than the ring has: first those
+    /// that came back, the last one first; then those that it has emptied, the next
+    /// to be used last.
+    own: VecDeque<u8>,
+    /// How many of them came back.
+    returned: u64,
+    /// How long pieces take.
+    pub(crate) pace: Pace,
     /// Cells that this side has or gets back unless the peer keeps them: its own,
     /// and those of its messages that it does not know to be emptied.
     held: u64,
@@ -69,7 +85,7 @@ impl PairRing {
         cells: std::ops::Range<u32>,
         lease: Option<Lease>,
     ) -> Self {
-        let mut own = Vec::with_capacity(layout.cells as usize);
+        let mut own = VecDeque::with_capacity(layout.cells as usize);
         own.extend(cells.map(|cell| cell as u8));
         Self {
             mapping,
@@ -79,6 +95,8 @@ impl PairRing {
             held: own.len() as u64,
             unsure: 0,
             own,
+            returned: 0,
+            pace: Pace::default(),
             committed: [0; 4],
             free_slots: (0..SLOTS).rev().collect(),
             ending: Vec::with_capacity(usize::from(SLOTS)),
@@ -112,39 +130,62 @@ impl PairRing {
         self.own.len() as u64
     }
 
+    /// The cells that this side was the last to read.
+    pub(crate) fn fresh_cells(&self) -> u64 {
+        self.own_cells() - self.returned
+    }
+
     /// Whether a message may take a cell. One that is not sure of a receiver must
     /// not hold what the others need: these always find a sixteenth of the ring,
-    /// of the quarter that the peer leaves to this side ([`Self::take_over`]).
+    /// of the quarter that the peer leaves to this side ([`Self::take_over`]). Nor
+    /// must many of them, whose receiver is slow, take much memory: so a long ring
+    /// counts as one of [`UNSURE_OF_CELLS`].
     fn has_cell(&self, is_sure: bool) -> bool {
         if is_sure {
             return !self.own.is_empty();
         }
-        let reserve = self.cells() / 16 + 1;
-        self.own_cells() > reserve && self.unsure + reserve < self.cells() / 4
+        let cells = self.cells().min(UNSURE_OF_CELLS);
+        let reserve = cells / 16 + 1;
+        self.own_cells() > reserve && self.unsure + reserve < cells / 4
     }
 
-    /// Takes one of the own cells, with memory behind it; `None` when there is
-    /// none to take.
+    /// Takes one of the own cells, with memory behind it, and says whether it
+    /// came back from the peer; `None` when there is none to take.
+    ///
+    /// A long message takes first what this side has emptied, then what came back
+    /// longest ago. A short one takes what came back last: so a stream of them that
+    /// goes one way uses few cells.
     #[inline]
-    pub(crate) fn take(&mut self, is_sure: bool) -> Result<Option<u8>, MemoryShort> {
+    pub(crate) fn take(&mut self, is_sure: bool, is_long: bool) -> Result<Option<(u8, bool)>, MemoryShort> {
         if !self.has_cell(is_sure) {
             self.reap();
             if !self.has_cell(is_sure) {
                 return Ok(None);
             }
         }
-        let Some(cell) = self.own.pop() else { return Ok(None) };
+        let came_back = self.returned > 0 && (!is_long || self.fresh_cells() == 0);
+        let taken = match (came_back, is_long) {
+            (true, false) => self.own.pop_front(),
+            (true, true) => self.own.remove(self.returned as usize - 1),
+            (false, _) => self.own.pop_back(),
+        };
+        let Some(cell) = taken else { return Ok(None) };
+        self.returned -= u64::from(came_back);
         let offset = self.cell_offset(cell);
         let (word, bit) = (&mut self.committed[usize::from(cell) / 64], 1 << (cell % 64));
         if *word & bit == 0 {
             if let Err(short) = self.mapping.commit(offset, CELL_BYTES + LINE_BYTES) {
-                self.own.push(cell);
+                if came_back {
+                    self.get_back(cell);
+                } else {
+                    self.own.push_back(cell);
+                }
                 return Err(short);
             }
             *word |= bit;
         }
         self.unsure += u64::from(!is_sure);
-        Ok(Some(cell))
+        Ok(Some((cell, came_back)))
     }
 
     /// One of this side's cells comes back. What a peer says can make more than
@@ -152,20 +193,36 @@ impl PairRing {
     #[inline]
     pub(crate) fn keep(&mut self, cell: u8) {
         if self.own_cells() < self.cells() {
-            self.own.push(cell);
+            self.own.push_back(cell);
+        }
+    }
+
+    /// One of this side's cells comes back from the peer, which has just read it.
+    #[inline]
+    pub(crate) fn get_back(&mut self, cell: u8) {
+        if self.own_cells() < self.cells() {
+            self.own.push_front(cell);
+            self.returned += 1;
         }
     }
 
     /// A cell that the peer has filled is this side's from now on, unless this
     /// side holds three quarters of all, so that the peer always has some, or
     /// gets them back. Returns whether it is.
+    ///
+    /// It is used before the `before` first of [`Self::fresh_cells`] and after the
+    /// others. With their number at the begin of a message its cells are used again
+    /// in the order in which they were read; with a greater one, the last one first.
     #[inline]
-    pub(crate) fn take_over(&mut self, cell: u8) -> bool {
+    pub(crate) fn take_over(&mut self, cell: u8, before: u64) -> bool {
         if self.held >= self.cells() * 3 / 4 {
             return false;
         }
         self.held += 1;
-        self.keep(cell);
+        if self.own_cells() < self.cells() {
+            let at = self.returned + before.min(self.fresh_cells());
+            self.own.insert(at as usize, cell);
+        }
         true
     }
 

@@ -1,12 +1,16 @@
+use std::time::Duration;
+
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::mechanism::{Fault, Interval};
 use proptest::prelude::*;
 
 use super::*;
+use crate::pace::Watch;
 use crate::pool::Pool;
 use crate::receiver::Receiving;
 use crate::sender::Sending;
 use crate::slot::CELLS_UNDER_WAY;
+use crate::sys::Emptying;
 use crate::sys::tests::lend;
 
 const CELLS: u32 = 12;
@@ -57,7 +61,7 @@ impl Message {
         let ring = &mut rings[from];
         let mut sent: Vec<_> = (0..bytes).map(|at| (at * 13 + at / 251 + number as u64 * 5) as u8).collect();
         let mut sending = if flags & 6 == 0 {
-            Sending::asked(ring)
+            Sending::without_slot(ring)
         } else {
             lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(ring, data, 0))?
         };
@@ -92,7 +96,9 @@ impl Message {
             let Some(slot) = self.slot else { return };
             if Receiving::find(ring, self.tag) == Some(slot) {
                 let room = interval(self.got.len() as u64);
-                self.receiving = Some(Receiving::start(ring, slot, self.tag, room).expect("it stands there"));
+                let way = [Emptying::Cached, Emptying::Streamed][self.tag as usize % 2];
+                self.receiving =
+                    Some(Receiving::start(ring, slot, self.tag, room, way).expect("it stands there"));
                 self.waits = false;
             }
             return;
@@ -218,7 +224,7 @@ proptest! {
         sending.start(interval(300_000));
         let (theirs, tag) = (sending.slot().unwrap(), sending.tag);
         liar.sending_slot(0).unwrap().open(3, u64::MAX, u64::MAX);
-        let mut receiving = Receiving::start(&honest, 0, 3, interval(300_000)).unwrap();
+        let mut receiving = Receiving::start(&honest, 0, 3, interval(300_000), Emptying::Cached).unwrap();
         let mut bytes = vec![0; 300_000];
         for (what, word, cell) in words {
             let (out, back) = (liar.sending_slot(0).unwrap(), liar.receiving_slot(theirs).unwrap());
@@ -268,7 +274,7 @@ fn a_sender_that_lies_is_found_out() {
         let [mut honest, liar] = pair();
         let slot = liar.sending_slot(4).unwrap();
         slot.open(1, 0, 17);
-        let mut receiving = Receiving::start(&honest, 4, 1, interval(1 << 20)).unwrap();
+        let mut receiving = Receiving::start(&honest, 4, 1, interval(1 << 20), Emptying::Cached).unwrap();
         lie(slot);
         let mut bytes = vec![0; 1 << 20];
         let step = lend(&mut [&mut bytes], Access::Write, |data| receiving.step(&mut honest, data, 1 << 20));
@@ -283,7 +289,7 @@ fn a_sender_that_takes_bytes_back_is_found_out() {
     slot.open(1, 0, 17);
     slot.name_cell(0, 3);
     slot.publish(100);
-    let mut receiving = Receiving::start(&honest, 0, 1, interval(1000)).unwrap();
+    let mut receiving = Receiving::start(&honest, 0, 1, interval(1000), Emptying::Cached).unwrap();
     let mut bytes = [0; 1000];
     lend(&mut [&mut bytes], Access::Write, |data| {
         assert_eq!(receiving.step(&mut honest, data, 1000).unwrap().bytes, 100);
@@ -323,7 +329,7 @@ fn a_message_that_was_taken_back_has_no_receiver() {
     let sending = at_once(&mut mine).unwrap();
     let (slot, tag) = (sending.slot().unwrap(), sending.tag);
     sending.finish(&mut mine);
-    let fault = Receiving::start(&theirs, slot, tag, interval(10)).unwrap_err();
+    let fault = Receiving::start(&theirs, slot, tag, interval(10), Emptying::Cached).unwrap_err();
     assert!(matches!(fault, Fault::Demote { for_good: false, .. }), "{fault:?}");
     assert_eq!(Receiving::find(&theirs, tag), None);
 }
@@ -354,4 +360,54 @@ fn a_ring_is_leased_again_when_its_peer_has_gone() {
     assert_eq!(leases.len() as u32, LAYOUT.rings);
     drop(leases);
     assert!(pool.lease().unwrap().is_some());
+}
+
+#[test]
+fn slow_cells_leave_the_rest_to_another_mechanism() {
+    let [mut mine, mut theirs] = pair();
+    // Nothing was faster than this, and all cells have just come back.
+    Watch::default().own(&mut mine.pace, Duration::ZERO);
+    for _ in 0..mine.own_cells() {
+        let (cell, _) = mine.take(true, true).unwrap().unwrap();
+        mine.get_back(cell);
+    }
+    let bytes = 80 * CELL_BYTES;
+    let (mut sent, mut got) = (vec![7; bytes as usize], vec![0; bytes as usize]);
+    for may in [false, true] {
+        let sending =
+            lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(&mut mine, data, 0)).unwrap();
+        let mut sending = if may { sending.may_hand_over() } else { sending };
+        sending.start(interval(bytes));
+        let slot = sending.slot().unwrap();
+        let mut receiving =
+            Receiving::start(&theirs, slot, sending.tag, interval(bytes), Emptying::Cached).unwrap();
+        let (mut produced, mut copied) = (0, 0);
+        let ending = loop {
+            let step = lend(&mut [&mut sent], Access::Read, |data| sending.step(&mut mine, data, 1 << 20));
+            match step {
+                Err(fault) => break Some(fault),
+                Ok(step) if step.done => break None,
+                Ok(step) => produced += step.bytes,
+            }
+            let step =
+                lend(&mut [&mut got], Access::Write, |data| receiving.step(&mut theirs, data, 1 << 20));
+            let step = step.expect("it was not withdrawn");
+            copied += step.bytes;
+            if step.done {
+                receiving.close(&theirs);
+            }
+        };
+        assert_eq!(produced, copied, "what stood in cells is not copied again");
+        if may {
+            assert!(matches!(ending, Some(Fault::Demote { for_good: false, .. })), "{ending:?}");
+            assert!(produced > 0 && produced < bytes && produced.is_multiple_of(CELL_BYTES));
+        } else {
+            assert_eq!((ending, produced), (None, bytes));
+        }
+        sending.finish(&mut mine);
+        receiving.close(&theirs);
+        mine.reap();
+        // As they were before: the receiver keeps none, so that all come back.
+        Watch::default().own(&mut mine.pace, Duration::ZERO);
+    }
 }

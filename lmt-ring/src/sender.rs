@@ -1,12 +1,15 @@
 //! The sender's side of a message: fills its cells.
 
+use std::time::Instant;
+
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Fault, Interval, Step};
 
-use crate::faults::{garbage, short_buffer, short_of_memory};
+use crate::faults::{garbage, short_buffer, short_of_memory, slow_cells};
 use crate::layout::{CELL_BYTES, LINE_BYTES};
-use crate::ring::PairRing;
+use crate::pace::Watch;
+use crate::ring::{PairRing, is_long};
 use crate::slot::{CELLS_UNDER_WAY, State};
 
 /// The first piece of a message that the receiver is told of; each further one
@@ -49,13 +52,18 @@ impl UnderWay {
         }
         while self.collected < emptied {
             if ring.sending_slot(slot)?.is_returned(self.collected) {
-                ring.keep(self.cell(self.collected));
+                ring.get_back(self.cell(self.collected));
             } else {
                 ring.lose();
             }
             self.collected += 1;
         }
         Some(state)
+    }
+
+    /// Whether all that were filled are known to be emptied.
+    fn is_empty(&self) -> bool {
+        self.named == self.collected
     }
 
     /// Takes back all that were not emptied, when nobody empties them any more.
@@ -87,11 +95,23 @@ pub(crate) struct Sending {
     /// How far behind each cell's begin the bytes begin.
     shift_bytes: u64,
     at: Option<Cursor>,
+    /// Whether another mechanism may take the rest, if cells are slow.
+    may_hand_over: bool,
+    /// There if it may, and needs cells that came back.
+    watch: Option<Watch>,
+    /// Whether the present cell came back.
+    came_back: bool,
 }
 
 impl Sending {
-    /// A message that a receiver is to ask for first.
-    pub(crate) fn asked(ring: &mut PairRing) -> Self {
+    /// A message that a receiver is to ask for first. It stands in a slot all the
+    /// same if enough are free, since its receiver has to search for it otherwise.
+    pub(crate) fn asked(ring: &mut PairRing, data: &Buffer, start: u64) -> Self {
+        Self::at_once(ring, data, start).unwrap_or_else(|| Self::without_slot(ring))
+    }
+
+    /// The same for one that stands in none yet.
+    pub(crate) fn without_slot(ring: &mut PairRing) -> Self {
         Self {
             slot: None,
             tag: ring.next_tag(),
@@ -102,6 +122,9 @@ impl Sending {
             start: 0,
             shift_bytes: 0,
             at: None,
+            may_hand_over: false,
+            watch: None,
+            came_back: false,
         }
     }
 
@@ -109,7 +132,7 @@ impl Sending {
     /// Its bytes are those of `data` from `start` on.
     pub(crate) fn at_once(ring: &mut PairRing, data: &Buffer, start: u64) -> Option<Self> {
         let slot = ring.take_slot(RESERVED_SLOTS)?;
-        let mut sending = Self::asked(ring);
+        let mut sending = Self::without_slot(ring);
         sending.start = start;
         sending.open(ring, slot, data);
         Some(sending)
@@ -123,6 +146,12 @@ impl Sending {
             line.open(self.tag, ring.own_cells(), self.shift_bytes);
             self.slot = Some(slot);
         }
+    }
+
+    /// Another mechanism may take what is left, if the ring is slow.
+    pub(crate) fn may_hand_over(mut self) -> Self {
+        self.may_hand_over = true;
+        self
     }
 
     pub(crate) fn slot(&self) -> Option<u8> {
@@ -155,7 +184,17 @@ impl Sending {
         if is_sure {
             ring.make_sure(std::mem::take(&mut self.unsure));
         }
+        if self.produced_bytes == 0 && self.may_hand_over {
+            self.watch = (self.total_bytes > ring.fresh_cells() * CELL_BYTES).then(Watch::default);
+        }
         while self.produced_bytes < self.total_bytes && self.produced_bytes - before < max_bytes.max(1) {
+            if self.is_handed_over() {
+                if self.under_way.is_empty() {
+                    return Err(slow_cells());
+                }
+                // What stands in cells is not to be copied again.
+                break;
+            }
             if !self.fill(ring, slot, data, is_sure)? {
                 break;
             }
@@ -178,8 +217,15 @@ impl Sending {
             .min(self.total_bytes - self.produced_bytes);
         let offset = ring.cell_offset(cell) + self.shift_bytes + within;
         let at = self.at.get_or_insert_with(|| Cursor::at(data.segments(), self.start));
+        let watch = self.watch.as_mut().filter(|_| bytes == LAST_PIECE_BYTES);
+        let watch = watch.map(|watch| (watch, Instant::now()));
         if !ring.mapping.copy_in(offset, data, at, bytes) {
             return Err(short_buffer());
+        }
+        match watch {
+            Some((watch, began)) if self.came_back => watch.returned(&ring.pace, began.elapsed()),
+            Some((watch, began)) => watch.own(&mut ring.pace, began.elapsed()),
+            None => {}
         }
         self.produced_bytes += bytes;
         ring.sending_slot(slot).ok_or_else(garbage)?.publish(self.produced_bytes);
@@ -190,12 +236,21 @@ impl Sending {
         if self.under_way.named - self.under_way.collected == CELLS_UNDER_WAY {
             return Ok(false);
         }
-        let Some(cell) = ring.take(is_sure).map_err(short_of_memory)? else { return Ok(false) };
+        let is_long = is_long(self.total_bytes);
+        let Some((cell, came_back)) = ring.take(is_sure, is_long).map_err(short_of_memory)? else {
+            return Ok(false);
+        };
+        self.came_back = came_back;
         self.unsure += u64::from(!is_sure);
         self.under_way.cells[(self.under_way.named % CELLS_UNDER_WAY) as usize] = cell;
         ring.sending_slot(slot).ok_or_else(garbage)?.name_cell(self.under_way.named, cell);
         self.under_way.named += 1;
         Ok(true)
+    }
+
+    /// Whether no further cell is filled, since another mechanism takes the rest.
+    fn is_handed_over(&self) -> bool {
+        self.produced_bytes % CELL_BYTES == 0 && self.watch.as_ref().is_some_and(Watch::is_slow)
     }
 
     /// Whether all stands in cells, so that nothing is left to do but to hear

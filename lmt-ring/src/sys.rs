@@ -88,10 +88,17 @@ impl Mapping {
     }
 
     /// Copies `bytes` bytes at `offset` of the pool to the next place in `data`,
-    /// and takes their lines over for writing. False when there is not so much
-    /// room, the buffer is lent for reading, or the place is outside.
+    /// as `way` says. False when there is not so much room, the buffer is lent for
+    /// reading, or the place is outside.
     #[inline]
-    pub(crate) fn copy_out(&self, offset: u64, data: &mut Buffer, to: &mut Cursor, bytes: u64) -> bool {
+    pub(crate) fn copy_out(
+        &self,
+        offset: u64,
+        data: &mut Buffer,
+        to: &mut Cursor,
+        bytes: u64,
+        way: Emptying,
+    ) -> bool {
         let Some(cell) = self.at(offset, bytes).filter(|_| data.access() == Access::Write) else {
             return false;
         };
@@ -107,11 +114,20 @@ impl Mapping {
             // mapping, which is ours, so the two cannot overlap. A peer that
             // breaks the rules may write it at the same time; bytes have no
             // invalid values, so only its own message is garbled.
-            unsafe { empty(target, source.as_ptr(), piece.bytes as usize) };
+            unsafe { empty(target, source.as_ptr(), piece.bytes as usize, way) };
             done += piece.bytes;
         }
         true
     }
+}
+
+/// How a cell's bytes are copied out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Emptying {
+    /// Through the caches, in which this process then has cell and target.
+    Cached,
+    /// Past them, since the target is longer than they are.
+    Streamed,
 }
 
 /// From here on a copy is done by the string instruction, where both sides stand
@@ -140,14 +156,17 @@ unsafe fn fill(target: *mut u8, source: *const u8, bytes: usize) {
     }
 }
 
-/// A copy out of a cell, whose lines are asked for as if they were to be written:
-/// this process writes the cell next, so they are to cross once.
+/// A copy out of a cell. Of a short one the lines are asked for as if they were to
+/// be written: this process writes the cell next, so they are to cross once.
 ///
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`].
 #[inline]
-unsafe fn empty(target: *mut u8, source: *const u8, bytes: usize) {
-    if is_string(target, source, bytes) {
+unsafe fn empty(target: *mut u8, source: *const u8, bytes: usize, way: Emptying) {
+    if way == Emptying::Streamed {
+        // SAFETY: the caller's promise.
+        unsafe { lmt_copy::copy_streaming(target, source, bytes) };
+    } else if is_string(target, source, bytes) {
         // SAFETY: the caller's promise.
         unsafe { lmt_copy::copy_string(target, source, bytes) };
     } else {

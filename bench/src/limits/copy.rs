@@ -12,7 +12,13 @@ pub enum Stores {
     Cached,
     /// Past the cache (non-temporal), where the processor has such stores.
     Streaming,
+    /// As the string instruction does, from [`STRING_BYTES`] on; into the cache
+    /// below, and where there is none.
+    String,
 }
+
+/// From here on the string instruction is worth its beginning.
+const STRING_BYTES: usize = 16 << 10;
 
 /// Copies `bytes` bytes.
 ///
@@ -21,16 +27,22 @@ pub enum Stores {
 /// overlap, and nobody else writes either or reads `into` meanwhile.
 pub(super) unsafe fn copy(into: *mut u8, from: *const u8, bytes: usize, stores: Stores) {
     #[cfg(target_arch = "x86_64")]
+    if stores == Stores::String && bytes >= STRING_BYTES {
+        // SAFETY: the caller's promise.
+        unsafe { x86::string(into, from, bytes) };
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         match stores {
             // SAFETY: AVX2 was found above; the rest is the caller's promise.
-            Stores::Cached => unsafe { x86::cached(into, from, bytes) },
+            Stores::Cached | Stores::String => unsafe { x86::cached(into, from, bytes) },
             // SAFETY: as above.
             Stores::Streaming => unsafe { x86::streaming(into, from, bytes) },
         }
         return;
     }
-    let _ = stores;
+    let _ = (stores, STRING_BYTES);
     // SAFETY: the caller's promise.
     unsafe { into.copy_from_nonoverlapping(from, bytes) };
 }
@@ -62,6 +74,22 @@ mod x86 {
     const VECTOR_BYTES: usize = 32;
     /// Bytes of one turn of the loop.
     const TURN_BYTES: usize = 4 * VECTOR_BYTES;
+
+    /// # Safety
+    /// As [`super::copy`].
+    pub(super) unsafe fn string(into: *mut u8, from: *const u8, bytes: usize) {
+        // SAFETY: `rep movsb` copies rcx bytes from rsi to rdi, upwards, for the
+        // ABI keeps the direction flag clear; the bytes are the caller's promise.
+        unsafe {
+            std::arch::asm!(
+                "rep movsb",
+                inout("rcx") bytes => _,
+                inout("rsi") from => _,
+                inout("rdi") into => _,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
 
     /// # Safety
     /// As [`super::copy`], and the processor has AVX2.

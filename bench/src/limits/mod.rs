@@ -71,8 +71,10 @@ pub enum Work {
         ring_bytes: usize,
         /// The longest piece told at once; the first are shorter.
         piece_bytes: usize,
+        /// How the sender stores.
+        sender: Stores,
         /// How the receiver stores.
-        stores: Stores,
+        receiver: Stores,
     },
     /// The front through the ring, and while the receiver takes that out the
     /// sender writes the back into its buffer.
@@ -152,12 +154,15 @@ pub const METHODS: &[Method] = &[
     pipeline("pipe-8x32k", 8, 32768),
     pipeline("pipe-8x16k", 8, 16384),
     pipeline("pipe-16x8k", 16, 8192),
-    ring("ring-4k", 1 << 20, 4 << 10, Stores::Cached),
-    ring("ring-8k", 1 << 20, 8 << 10, Stores::Cached),
-    ring("ring-16k", 1 << 20, 16 << 10, Stores::Cached),
-    Method { is_beside: true, ..ring("ring-32k", 1 << 20, 32 << 10, Stores::Cached) },
-    ring("ring-64k-2m", 2 << 20, 64 << 10, Stores::Cached),
-    ring("ring-32k-2m-nt", 2 << 20, 32 << 10, Stores::Streaming),
+    ring("ring-4k", 1 << 20, 4 << 10, Stores::Cached, Stores::Cached),
+    ring("ring-8k", 1 << 20, 8 << 10, Stores::Cached, Stores::Cached),
+    ring("ring-16k", 1 << 20, 16 << 10, Stores::Cached, Stores::Cached),
+    Method { is_beside: true, ..ring("ring-32k", 1 << 20, 32 << 10, Stores::Cached, Stores::Cached) },
+    ring("ring-64k-2m", 2 << 20, 64 << 10, Stores::Cached, Stores::Cached),
+    ring("ring-32k-2m-nt", 2 << 20, 32 << 10, Stores::Cached, Stores::Streaming),
+    ring("ring-string", 2 << 20, 16 << 10, Stores::String, Stores::String),
+    ring("ring-string-8m", 8 << 20, 16 << 10, Stores::String, Stores::String),
+    ring("ring-string-nt", 8 << 20, 32 << 10, Stores::String, Stores::Streaming),
     alone(
         "ring-writev",
         "2/3 through the ring; while the receiver takes them out the sender writes the rest",
@@ -212,16 +217,28 @@ const fn pipeline(name: &'static str, buffers: usize, chunk_bytes: usize) -> Met
     beside(name, text, Work::Pipeline { buffers, chunk_bytes })
 }
 
-const fn ring(name: &'static str, ring_bytes: usize, piece_bytes: usize, stores: Stores) -> Method {
+const fn ring(
+    name: &'static str,
+    ring_bytes: usize,
+    piece_bytes: usize,
+    sender: Stores,
+    receiver: Stores,
+) -> Method {
     assert!(ring_bytes <= sys::RING_BYTES && ring_bytes.is_multiple_of(piece_bytes));
     assert!(piece_bytes.is_power_of_two() && piece_bytes >= pieces::FIRST_BYTES);
-    let text = match stores {
-        Stores::Cached => {
+    let text = match (sender, receiver) {
+        (Stores::String, Stores::Streaming) => {
+            "the sender as in ring-string; the receiver's stores bypass the cache"
+        }
+        (Stores::String, _) => {
+            "as the rings; long pieces by the string instruction, at the same place within a line as in the buffer"
+        }
+        (_, Stores::Streaming) => "as the rings, and the receiver's stores bypass the cache",
+        _ => {
             "two copies by pieces up to this size through the same shared memory (1 MiB, or as named) both ways"
         }
-        Stores::Streaming => "as the rings, and the receiver's stores bypass the cache",
     };
-    alone(name, text, Work::Ring { ring_bytes, piece_bytes, stores })
+    alone(name, text, Work::Ring { ring_bytes, piece_bytes, sender, receiver })
 }
 
 #[cfg(test)]

@@ -71,7 +71,10 @@ pub(super) struct Control {
 
 const RING_OFFSET: usize = 8192;
 /// Room of the ring, in bytes.
-pub(super) const RING_BYTES: usize = 2 << 20;
+pub(super) const RING_BYTES: usize = 8 << 20;
+/// A cache line, by less than which a message may stand behind the ring's begin.
+pub(super) const LINE_BYTES: usize = 64;
+const AREA_BYTES: usize = RING_OFFSET + RING_BYTES + LINE_BYTES;
 /// How far ahead of its copy a receiver takes the ring's lines over.
 const AHEAD_BYTES: usize = 1024;
 
@@ -89,7 +92,7 @@ impl SharedArea {
     /// Makes the memory.
     pub fn create() -> io::Result<Self> {
         let file = File::from(memfd_create(c"lmt-bench-limits", MFdFlags::MFD_CLOEXEC)?);
-        file.set_len((RING_OFFSET + RING_BYTES) as u64)?;
+        file.set_len(AREA_BYTES as u64)?;
         let area = Self::map(file)?;
         area.touch_ring();
         Ok(area)
@@ -103,14 +106,14 @@ impl SharedArea {
     /// Maps the memory that another process made.
     pub fn open(card: &str) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(card)?;
-        if file.metadata()?.len() < (RING_OFFSET + RING_BYTES) as u64 {
+        if file.metadata()?.len() < AREA_BYTES as u64 {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the shared memory is too short"));
         }
         Self::map(file)
     }
 
     fn map(file: File) -> io::Result<Self> {
-        let map = MmapOptions::new().len(RING_OFFSET + RING_BYTES).map_raw(&file)?;
+        let map = MmapOptions::new().len(AREA_BYTES).map_raw(&file)?;
         Ok(Self { map, file })
     }
 
@@ -125,9 +128,10 @@ impl SharedArea {
 
     /// Where the ring's bytes from `offset` on are, `bytes` of them.
     fn ring(&self, offset: usize, bytes: usize) -> *mut u8 {
-        assert!(offset <= RING_BYTES && bytes <= RING_BYTES - offset, "beyond the ring");
-        // SAFETY: the sum lies inside the mapping, which is RING_OFFSET +
-        // RING_BYTES long, by the assertion above.
+        let most = RING_BYTES + LINE_BYTES;
+        assert!(offset <= most && bytes <= most - offset, "beyond the ring");
+        // SAFETY: the sum lies inside the mapping, which is AREA_BYTES long, by
+        // the assertion above.
         unsafe { self.map.as_mut_ptr().add(RING_OFFSET + offset) }
     }
 
@@ -149,22 +153,25 @@ impl SharedArea {
     }
 
     /// As [`Self::put`], by the bare methods' own loop.
-    pub fn fill(&self, offset: usize, data: &[u8]) {
+    pub fn fill(&self, offset: usize, data: &[u8], stores: Stores) {
         let place = self.ring(offset, data.len());
         // SAFETY: `ring` proved that data.len() bytes are mapped at `place`;
         // `data` is private memory and cannot overlap it. The other process
         // touches these bytes only after `filled` says that they are there.
-        unsafe { copy(place, data.as_ptr(), data.len(), Stores::Cached) };
+        unsafe { copy(place, data.as_ptr(), data.len(), stores) };
     }
 
-    /// As [`Self::take`], by the bare methods' own loop, taking the lines over.
+    /// As [`Self::take`], by the bare methods' own loop; into the cache, taking the
+    /// lines over.
     pub fn empty(&self, offset: usize, data: &mut [u8], stores: Stores) {
         let bytes = data.len();
         let place = self.ring(offset, bytes);
-        take_over(place, bytes.min(AHEAD_BYTES));
-        for start in (0..bytes).step_by(AHEAD_BYTES) {
-            let end = bytes.min(start + AHEAD_BYTES);
-            take_over(place.wrapping_add(end), (bytes - end).min(AHEAD_BYTES));
+        let (part_bytes, ahead_bytes) =
+            if stores == Stores::Cached { (AHEAD_BYTES, AHEAD_BYTES) } else { (bytes.max(1), 0) };
+        take_over(place, bytes.min(ahead_bytes));
+        for start in (0..bytes).step_by(part_bytes) {
+            let end = bytes.min(start + part_bytes);
+            take_over(place.wrapping_add(end), (bytes - end).min(ahead_bytes));
             let (from, into) = (place.wrapping_add(start), data[start..end].as_mut_ptr());
             // SAFETY: `start..end` lies inside the bytes that `ring` proved to
             // be mapped, and inside `data`, which is private memory. The other
@@ -175,7 +182,7 @@ impl SharedArea {
     }
 
     fn touch_ring(&self) {
-        for offset in (0..RING_BYTES).step_by(4096) {
+        for offset in (0..=RING_BYTES).step_by(4096) {
             self.put(offset, &[0; 64]);
         }
     }

@@ -7,10 +7,11 @@ use super::Work;
 use super::copy::Stores;
 use super::pair::{Pair, Stop, raise};
 use super::pieces::{Claims, chunk_starts, front, pieces};
-use super::sys::{Flag, RING_BYTES, read_peer, write_peer};
+use super::sys::{Flag, LINE_BYTES, read_peer, write_peer};
 
 /// The pieces of the part that goes through the ring, where the rest does not.
 const MIXED_PIECE_BYTES: usize = 16 << 10;
+const MIXED_RING_BYTES: usize = 2 << 20;
 
 impl Pair {
     pub(super) fn send(&mut self, work: Work, data: &[u8]) -> Result<(), Stop> {
@@ -24,10 +25,12 @@ impl Pair {
                 self.wait(&self.theirs().received.count, message)?;
             }
             Work::BothClaimed { chunk_bytes } => self.send_claimed(data, chunk_bytes)?,
-            Work::Ring { ring_bytes, piece_bytes, .. } => self.fill(data, ring_bytes, piece_bytes)?,
+            Work::Ring { ring_bytes, piece_bytes, sender, .. } => {
+                self.fill(data, ring_bytes, piece_bytes, sender)?;
+            }
             Work::RingThenWrite { front_percent } => {
                 let (ring, rest) = data.split_at(front(data.len(), front_percent));
-                self.fill(ring, RING_BYTES, MIXED_PIECE_BYTES)?;
+                self.fill(ring, MIXED_RING_BYTES, MIXED_PIECE_BYTES, Stores::Cached)?;
                 self.write_from(data, data.len() - rest.len())?;
             }
             _ => {
@@ -67,13 +70,13 @@ impl Pair {
                 raise(&self.mine().received.count, message);
             }
             Work::BothClaimed { chunk_bytes } => self.receive_claimed(data, chunk_bytes)?,
-            Work::Ring { ring_bytes, piece_bytes, stores } => {
-                self.empty(data, ring_bytes, piece_bytes, stores)?;
+            Work::Ring { ring_bytes, piece_bytes, receiver, .. } => {
+                self.empty(data, ring_bytes, piece_bytes, receiver)?;
             }
             Work::RingThenWrite { front_percent } => {
                 announce(&self.mine().posted, data.as_ptr() as u64, message);
                 let end = front(data.len(), front_percent);
-                self.empty(&mut data[..end], RING_BYTES, MIXED_PIECE_BYTES, Stores::Cached)?;
+                self.empty(&mut data[..end], MIXED_RING_BYTES, MIXED_PIECE_BYTES, Stores::Cached)?;
                 self.wait(&self.theirs().written.count, message)?;
             }
             _ => {
@@ -135,16 +138,26 @@ impl Pair {
         (self.chunks % buffers as u64) as usize * chunk_bytes
     }
 
-    /// Puts a message into the ring, from the ring's start.
-    fn fill(&mut self, data: &[u8], ring_bytes: usize, piece_bytes: usize) -> Result<(), Stop> {
+    /// Puts a message into the ring, from the ring's start; for the string
+    /// instruction at the place within a line at which it stands in `data`.
+    fn fill(
+        &mut self,
+        data: &[u8],
+        ring_bytes: usize,
+        piece_bytes: usize,
+        stores: Stores,
+    ) -> Result<(), Stop> {
         let before = self.ring_bytes;
+        let shift = if stores == Stores::String { data.as_ptr().addr() % LINE_BYTES } else { 0 };
+        // Relaxed: published by the first raise of the count below.
+        self.mine().filled.address.store(shift as u64, Ordering::Relaxed);
         for piece in pieces(data.len(), piece_bytes) {
             // What earlier messages left there has been taken: the other
             // process has answered them, or they came from it.
             if piece.end > ring_bytes {
                 self.wait(&self.theirs().emptied.count, before + (piece.end - ring_bytes) as u64)?;
             }
-            self.area.fill(piece.start % ring_bytes, &data[piece.clone()]);
+            self.area.fill(piece.start % ring_bytes + shift, &data[piece.clone()], stores);
             raise(&self.mine().filled.count, told(before, piece.end));
         }
         self.ring_bytes = told(before, data.len());
@@ -163,7 +176,9 @@ impl Pair {
         let bytes = data.len();
         for piece in pieces(bytes, piece_bytes) {
             self.wait(&self.theirs().filled.count, told(before, piece.end))?;
-            self.area.empty(piece.start % ring_bytes, &mut data[piece.clone()], stores);
+            // Relaxed: as in `write_from`.
+            let shift = self.theirs().filled.address.load(Ordering::Relaxed) as usize % LINE_BYTES;
+            self.area.empty(piece.start % ring_bytes + shift, &mut data[piece.clone()], stores);
             if bytes > ring_bytes {
                 raise(&self.mine().emptied.count, told(before, piece.end));
             }

@@ -23,10 +23,10 @@ fn every_method_delivers_every_byte() {
     }
 }
 
-/// Sizes at and around chunks, pages and rings. 2 MiB + 1 KiB goes round every
+/// Sizes at and around chunks, pages and rings. 8 MiB + 1 KiB goes round every
 /// ring; a size after it finds the ring as a longer message left it.
 const SIZES: [usize; 10] =
-    [0, 1, 1024, 5000, 65_536, 200_001, (1 << 20) + 4096, (2 << 20) + 1024, 8192, 3 << 20];
+    [0, 1, 1024, 5000, 65_536, 200_001, (1 << 20) + 4096, (8 << 20) + 1024, 8192, 3 << 20];
 
 fn ends(mut pair: Pair, me: usize, method: &'static Method) -> Result<(), String> {
     if let Some(refused) = pair.refused(method) {

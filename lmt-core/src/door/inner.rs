@@ -11,6 +11,7 @@ use crate::error::PeerError;
 use crate::identity::EndpointId;
 use crate::rendezvous::{Packet, PeerKey, TransferError};
 use crate::selection::Message;
+use crate::shared_buffer::is_shared;
 use crate::transfers::Ended;
 
 impl Inner {
@@ -36,7 +37,7 @@ impl Inner {
         let message = Message {
             bytes: buffer.total_bytes(),
             contiguous: buffer.is_contiguous(),
-            shared: self.transfers.shared_ends(key, &buffer),
+            shared: self.transfers.shared_ends(key, is_shared(&buffer)),
             hints,
             readers: self.transfers.other_readers(key),
         };

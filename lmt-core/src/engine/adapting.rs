@@ -8,7 +8,8 @@ use crate::buffer::Buffer;
 use crate::identity::EndpointId;
 use crate::rendezvous::{Candidates, PeerKey};
 use crate::selection::adaptive::{Question, Send, StreamReport, Way, Ways};
-use crate::selection::{Explanation, Hints, Looked, Message, Source, Taken};
+use crate::selection::{Explanation, Hints, Message, Source, Taken};
+use crate::shared_buffer::{are_shared, is_shared};
 
 /// How a message above the eager limit goes.
 pub(super) enum Route {
@@ -18,54 +19,102 @@ pub(super) enum Route {
     Announced(Candidates),
 }
 
+/// The way of a message for which it was asked before the general way of a send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decided {
+    peer: PeerKey,
+    message: Message,
+    way: Option<Way>,
+}
+
 impl Traffic {
     /// The route of a message to a connected peer that is not short.
     pub(super) fn route(&mut self, key: PeerKey, buffer: &Buffer, mode: SendMode, hints: Hints) -> Route {
         let message = Message {
             bytes: buffer.total_bytes(),
             contiguous: buffer.is_contiguous(),
-            shared: self.transfers.shared_ends(key, buffer),
+            shared: self.transfers.shared_ends(key, is_shared(buffer)),
             hints,
             readers: self.transfers.other_readers(key),
         };
-        if !self.adaptive.is_on() {
-            let mechanisms = self.transfers.standings();
-            return Route::Announced(*self.selection.candidates(key, mechanisms, &self.config, &message));
-        }
-        let looked = self.selection.look(key, self.transfers.standings(), &self.config, &message);
-        let has_cells = looked.has_cells && self.has_room_to_try(key, message.bytes);
-        let ways = Ways { candidates: &looked.candidates, alternatives: looked.alternatives, has_cells };
-        if !ways.are_several() {
-            return Route::Announced(looked.candidates);
-        }
-        match self.adaptive.way(&self.question(key, &message, &looked, ways)) {
-            Some(Way::Cells) if mode == SendMode::Standard && has_cells => Route::Cells,
-            Some(Way::By(choice)) => Route::Announced(looked.candidates.with_first(choice)),
-            Some(Way::Cells) => {
-                self.adaptive.spoil(key, message.variant(), looked.range, message.bytes);
-                Route::Announced(looked.candidates)
+        let known = self.decided.take().filter(|decided| decided.peer == key && decided.message == message);
+        let way = match known {
+            Some(decided) => decided.way,
+            None => self.choose(key, &message),
+        };
+        if way == Some(Way::Cells) {
+            if mode == SendMode::Standard {
+                return Route::Cells;
             }
-            None => Route::Announced(looked.candidates),
+            let range = self.selection.range_of(key, &message);
+            self.adaptive.spoil(key, message.variant(), range, message.bytes);
         }
+        let mechanisms = self.transfers.standings();
+        let candidates = self.selection.candidates(key, mechanisms, &self.config, &message);
+        Route::Announced(match way {
+            Some(Way::By(choice)) => candidates.with_first(choice),
+            _ => *candidates,
+        })
     }
 
-    fn question<'a>(&self, key: PeerKey, message: &Message, looked: &Looked, ways: Ways<'a>) -> Question<'a> {
-        let peer = &self.peers[key as usize];
+    /// Whether contiguous bytes that are not short go in cells by choice. What is
+    /// decided here is kept for [`Self::route`], which comes next otherwise.
+    pub(super) fn chooses_cells(&mut self, key: PeerKey, data: &[u8]) -> bool {
+        let message = Message {
+            shared: self.transfers.shared_ends(key, are_shared(data)),
+            readers: self.transfers.other_readers(key),
+            ..Message::of_bytes(data.len() as u64)
+        };
+        let way = self.choose(key, &message);
+        self.decided = Some(Decided { peer: key, message, way });
+        way == Some(Way::Cells)
+    }
+
+    /// The way of a message to a connected peer; `None` where the policy's order
+    /// holds.
+    fn choose(&mut self, key: PeerKey, message: &Message) -> Option<Way> {
+        // Where processes outnumber the CPUs, the scheduler is what is timed.
+        if !self.adaptive.is_on() || self.crowded {
+            return None;
+        }
+        let peer = self.peers.get(key as usize)?;
+        let is_room = matches!(&peer.connection, Connection::Up(link) if message.bytes <= link.max_bytes);
+        let versions = self.selection.versions(key, self.transfers.standings());
+        if let Some(way) = self.adaptive.known_way(key, message, versions)
+            && (is_room || way != Way::Cells)
+        {
+            return Some(way);
+        }
+        let looked = self.selection.look(key, self.transfers.standings(), &self.config, message);
+        let has_cells = looked.has_cells && is_room;
+        let (alternatives, candidates) = (looked.alternatives, looked.candidates);
+        let ways = Ways { candidates, alternatives, has_cells };
+        if !ways.are_several() {
+            return None;
+        }
         let send = Send {
             now_ns: self.clock.now_ns(),
             bytes: message.bytes,
             events: self.events,
             under_way: self.transfers.sends_to(key).saturating_add(peer.ordered.len() as u32),
         };
+        let (message, range) = (*message, looked.range);
         let is_first = self.id < peer.id;
-        let (variant, range, versions) = (message.variant(), looked.range, looked.versions);
-        Question { peer: key, variant, range, ways, versions, is_first, send }
+        let question = Question { peer: key, message, range, ways, versions, is_first, send };
+        let way = self.adaptive.way(&question)?;
+        if way == Way::Cells && !has_cells {
+            self.adaptive.spoil(key, message.variant(), range, message.bytes);
+            return None;
+        }
+        Some(way)
     }
 
-    fn has_room_to_try(&self, key: PeerKey, bytes: u64) -> bool {
-        match &self.peers[key as usize].connection {
-            Connection::Up(link) => bytes <= link.max_bytes,
-            _ => false,
+    /// A message of a peer has begun to arrive by this way.
+    #[inline]
+    pub(super) fn heard(&mut self, key: PeerKey, bytes: u64, way: Way) {
+        // What is short goes without a choice, both ways.
+        if self.adaptive.is_on() && bytes > self.peers[key as usize].eager_max_bytes {
+            self.adaptive.hear(key, bytes, way);
         }
     }
 
@@ -89,7 +138,7 @@ impl Traffic {
 
     /// Adds to the explanation of a message what was timed of such messages.
     pub(super) fn explain_adapted(&self, key: PeerKey, message: &Message, explanation: &mut Explanation) {
-        if matches!(explanation.taken, Taken::Within | Taken::Eager) {
+        if self.crowded || matches!(explanation.taken, Taken::Within | Taken::Eager) {
             return;
         }
         let range = self.selection.range_of(key, message);

@@ -160,6 +160,7 @@ impl Traffic {
             in_pieces: false,
             crowded: false,
             adaptive: Adaptive::new(config.adapt),
+            decided: None,
             clock: Clock::new(),
             config,
         })

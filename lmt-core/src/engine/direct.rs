@@ -16,6 +16,7 @@ use crate::buffer::Buffer;
 use crate::inbox::{Delivery, InboxReceiver, Payload};
 use crate::matching::Pattern;
 use crate::rendezvous::PeerKey;
+use crate::selection::adaptive::Way;
 
 /// The most looks before a receive takes the general way, which yields and
 /// sleeps: some microseconds' worth.
@@ -186,11 +187,14 @@ impl Traffic {
     ) -> Option<Status> {
         let key = self.key_named(to).ok()?;
         let bytes = data.len() as u64;
+        let is_short = bytes <= self.peers[key as usize].eager_max_bytes;
+        let mut is_chosen = || self.may_choose(key, bytes) && self.chooses_cells(key, data);
+        if !is_short && !is_chosen() {
+            return None;
+        }
         let peer = &mut self.peers[key as usize];
         let Connection::Up(link) = &mut peer.connection else { return None };
-        let may_go = bytes <= peer.eager_max_bytes
-            && peer.group_version == self.selection.group_version()
-            && peer.ordered.is_empty();
+        let may_go = peer.group_version == self.selection.group_version() && peer.ordered.is_empty();
         let cell_bytes = link.cell_bytes(self.config.cell_bytes);
         let has_room = |link: &mut Link| match bytes <= cell_bytes {
             true => link.may_write(credits, key),
@@ -208,7 +212,18 @@ impl Traffic {
         }
         peer.eager.sent.count(bytes);
         self.eager.sent.count(bytes);
+        if !is_short {
+            self.decided = None;
+        }
         Some(Status { peer: to, tag: label.tag, bytes, immediate: label.immediate })
+    }
+
+    /// Whether it is worth asking for a way before the general way of a send does.
+    fn may_choose(&self, key: PeerKey, bytes: u64) -> bool {
+        let peer = &self.peers[key as usize];
+        let has_room = matches!(&peer.connection, Connection::Up(link) if bytes <= link.max_bytes);
+        let is_new = peer.group_version != self.selection.group_version();
+        self.adaptive.is_on() && has_room && !is_new && peer.ordered.is_empty()
     }
 
     /// Receives the message, or its first piece, if it fits and is the one
@@ -236,6 +251,7 @@ impl Traffic {
             self.owing.push(key);
         }
         if bytes < total_bytes {
+            self.heard(key, total_bytes as u64, Way::Cells);
             return Some(Direct::Begun(Begun { key, tag, total_bytes, arrived_bytes: bytes }));
         }
         eager.received.count(bytes as u64);

@@ -12,6 +12,7 @@ use crate::inbox::{Envelope, InboxReceiver, Payload, Piece, SendError};
 use crate::matching::Matcher;
 use crate::rendezvous::{Candidates, Packet, PeerKey, SendId};
 use crate::selection::{Hints, Message};
+use crate::shared_buffer::is_shared;
 
 /// When a send is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -132,7 +133,7 @@ impl Traffic {
         let message = Message {
             bytes: buffer.total_bytes(),
             contiguous: buffer.is_contiguous(),
-            shared: self.transfers.shared_ends(key, buffer),
+            shared: self.transfers.shared_ends(key, is_shared(buffer)),
             hints,
             readers: self.transfers.other_readers(key),
         };

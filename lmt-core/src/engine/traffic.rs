@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use super::adapting::Decided;
 use super::label::{Label, Marks};
 use super::matchers::Matchers;
 use super::peer::{Assembly, Connection, EagerCounters, Peer, Target};
@@ -21,8 +22,8 @@ use crate::inbox::Delivery;
 use crate::matching::{Matcher, UnexpectedHandle};
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
-use crate::rendezvous::{Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
-use crate::selection::adaptive::Adaptive;
+use crate::rendezvous::{Choice, Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
+use crate::selection::adaptive::{Adaptive, Way};
 use crate::selection::{Explanation, Message as Question, Selection, Source, Taken, Why};
 use crate::transfers::{Ended, Transfers};
 
@@ -134,6 +135,8 @@ pub(crate) struct Traffic {
     pub selection: Selection,
     /// Which of several ways is the best for what this application sends.
     pub adaptive: Adaptive,
+    /// What was chosen for the message that is sent next.
+    pub decided: Option<Decided>,
     pub clock: Clock,
     /// What has gone to and come from all peers in cells.
     pub eager: EagerCounters,
@@ -344,6 +347,7 @@ impl Traffic {
             self.release(key, charge_bytes);
             return;
         }
+        self.heard(key, total_bytes, Way::Cells);
         let bound = self.peers[key as usize].bound;
         let target = match bound.then(|| self.matchers.of(label.space).arrive(key, label.tag)).flatten() {
             Some(request) => {
@@ -534,6 +538,8 @@ impl Traffic {
     }
 
     fn announced(&mut self, key: PeerKey, label: Label, rts: Rts) {
+        let choice = Choice { mechanism: rts.mechanism, model: rts.model };
+        self.heard(key, rts.total_bytes, Way::By(choice));
         let bound = self.peers[key as usize].bound;
         match bound.then(|| self.matchers.of(label.space).arrive(key, label.tag)).flatten() {
             Some(request) => self.accept(key, label, &rts, request),

@@ -121,8 +121,12 @@ fn parcels_wait_in_order_and_reach_the_mechanism_of_the_same_name() {
     let (mut all, _) = mechanisms(&["a", "b"]);
     meet(&mut all, 0);
     meet(&mut all, 1);
-    let plan =
-        Plan { role: crate::mechanism::Role::Sender, model: Model::Get, interval: Interval::default() };
+    let plan = Plan {
+        role: crate::mechanism::Role::Sender,
+        model: Model::Get,
+        interval: Interval::default(),
+        has_next: false,
+    };
     let buffer = Buffer::empty(crate::buffer::Access::Read);
     for peer in [0, 1] {
         all.prepare(MechanismTag::of("b"), peer, &plan, &buffer).unwrap();

@@ -111,8 +111,9 @@ impl Side {
         }
     }
 
-    pub(super) fn plan(&self) -> Plan {
-        Plan { role: self.role, model: self.model, interval: self.interval }
+    /// What is asked of the mechanism; `has_next`: whether there is another after it.
+    pub(super) fn plan(&self, has_next: bool) -> Plan {
+        Plan { role: self.role, model: self.model, interval: self.interval, has_next }
     }
 
     /// Whether this is the sender of the Both model.

@@ -108,7 +108,9 @@ impl Machine {
             outgoing.next_candidate += 1;
             (side.mechanism, side.model) = (choice.mechanism, choice.model);
             side.phase = Phase::Preparing;
-            let (key, mechanism, plan) = (TransferKey::Send(id), side.mechanism, side.plan());
+            let later = &outgoing.candidates.as_slice()[outgoing.next_candidate..];
+            let has_next = later.iter().any(|other| other.mechanism != choice.mechanism);
+            let (key, mechanism, plan) = (TransferKey::Send(id), side.mechanism, side.plan(has_next));
             self.actions.push_back(Action::Prepare { key, peer, mechanism, plan });
             return;
         }

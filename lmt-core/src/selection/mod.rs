@@ -20,7 +20,7 @@ pub use by_order::ByOrder;
 pub use decisions::{Decisions, Range};
 pub use explanation::{Explanation, NOT_SHARED, NotTaken, Source, Taken, Why};
 pub use message::{Hints, Message, Reuse, Variant, Warmth};
-pub(crate) use table::{Looked, Selection};
+pub(crate) use table::Selection;
 pub use way::{WayName, WayNameError};
 
 use crate::config::Config;

@@ -26,17 +26,15 @@ pub(crate) struct Selection {
 
 /// What is decided for one message.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Looked {
+pub(crate) struct Looked<'a> {
     /// The ways, the best first.
-    pub candidates: Candidates,
+    pub candidates: &'a Candidates,
     /// Among which of them the endpoint may choose.
     pub alternatives: Alternatives,
     /// Which range of lengths says so.
     pub range: u8,
     /// Whether cells may be tried, too.
     pub has_cells: bool,
-    /// Changes with what is decided for the peer.
-    pub versions: (u32, u32),
 }
 
 /// What is known and decided for one peer.
@@ -120,7 +118,7 @@ impl Selection {
     /// changed.
     #[inline]
     pub fn decisions(&mut self, peer: PeerKey, mechanisms: &Mechanisms, config: &Config) -> &Decisions {
-        let versions = Some((mechanisms.version(peer), self.group_version));
+        let versions = Some(self.versions(peer, mechanisms));
         if self.tables.get(peer as usize).is_none_or(|table| table.versions != versions) {
             self.decide(peer, mechanisms, config, versions);
         }
@@ -147,17 +145,21 @@ impl Selection {
         mechanisms: &Mechanisms,
         config: &Config,
         message: &Message,
-    ) -> Looked {
-        let versions = (mechanisms.version(peer), self.group_version);
+    ) -> Looked<'_> {
         let decisions = self.decisions(peer, mechanisms, config);
         let (range, alternatives) = decisions.alternatives(message);
         Looked {
-            candidates: *decisions.candidates(message),
+            candidates: decisions.candidates(message),
             alternatives,
             range: number_of_range(range),
             has_cells: message.bytes <= decisions.try_eager_max_bytes(),
-            versions,
         }
+    }
+
+    /// Changes with what is decided for a peer.
+    #[inline]
+    pub fn versions(&self, peer: PeerKey, mechanisms: &Mechanisms) -> (u32, u32) {
+        (mechanisms.version(peer), self.group_version)
     }
 
     #[cold]

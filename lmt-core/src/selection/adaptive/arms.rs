@@ -162,6 +162,21 @@ impl Arms {
         shift
     }
 
+    /// Where a way stands.
+    pub fn place_of(&self, way: Way) -> Option<u8> {
+        // There are at most MOST.
+        self.all().iter().position(|arm| arm.way == way).map(|at| at as u8)
+    }
+
+    /// Chooses what the other end has chosen: by how much it costs more or less
+    /// is not known here.
+    pub fn lead_to(&mut self, at: u8) {
+        self.chosen = at;
+        for arm in &mut self.list {
+            (arm.trials, arm.log_ratio) = (0, 0.0);
+        }
+    }
+
     /// A new phase begins: nothing is certain any more.
     pub fn forget(&mut self, phase: u32) {
         self.list[usize::from(self.chosen)].won = phase;

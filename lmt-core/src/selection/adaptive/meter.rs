@@ -81,6 +81,14 @@ impl Meter {
         sample
     }
 
+    /// Forgets the round: messages were sent that it has not seen. Returns when it
+    /// began.
+    pub fn restart(&mut self) -> u64 {
+        let start_ns = self.start_ns;
+        *self = Self::default();
+        start_ns
+    }
+
     /// The message goes another way than the stream's.
     pub const fn spoil(&mut self) {
         self.is_spoilt = true;
@@ -92,7 +100,6 @@ impl Meter {
 pub(super) struct Block {
     values: [f64; SAMPLES],
     used: u8,
-    ns: u64,
     is_spoilt: bool,
 }
 
@@ -103,14 +110,8 @@ impl Block {
             *slot = sample.ns_per_byte();
             self.used += 1;
         }
-        self.ns = self.ns.saturating_add(sample.ns);
         self.is_spoilt |= sample.is_spoilt;
         usize::from(self.used) == SAMPLES
-    }
-
-    /// All that it took, in ns.
-    pub const fn ns(&self) -> u64 {
-        self.ns
     }
 
     /// The least, in ns per byte; nothing when it is spoilt or empty.

@@ -14,6 +14,8 @@
 
 mod arms;
 mod budget;
+mod heard;
+mod lead;
 mod level;
 mod meter;
 mod report;

@@ -21,6 +21,9 @@ pub struct StreamReport {
     /// Whether all ways were tried since the last change, so that few trials
     /// follow.
     pub is_settled: bool,
+    /// Whether the peer chooses for both: each message is answered by the way it
+    /// came.
+    pub is_led: bool,
     /// The time of all trials, in ns.
     pub tried_ns: u64,
     /// The time of the whole stream, in ns.
@@ -46,7 +49,11 @@ impl StreamReport {
             None => format!("{} not tried since the period changed ({})", way.way, trials(way.trials)),
             Some(ns) => format!("{} {:.1} us ({})", way.way, ns / 1e3, trials(way.trials)),
         });
-        let state = if self.is_settled { "settled" } else { "still trying" };
+        let state = match (self.is_led, self.is_settled) {
+            (true, _) => "the peer chooses for both",
+            (false, true) => "settled",
+            (false, false) => "still trying",
+        };
         let changes = match self.changes {
             0 => String::new(),
             1 => ", the period has changed once".to_owned(),

@@ -1,5 +1,6 @@
 //! Simulated traffic: what streams choose where it is known what each way costs.
 
+use super::heard::Heard;
 use super::meter::Send;
 use super::stream::Stream;
 use super::ways::{Way, Ways};
@@ -41,12 +42,15 @@ pub struct Disturbances {
     /// What the first use of a way takes longer at each end; the second half of
     /// that, and so on.
     pub first_use_ns: f64,
+    /// By so many times a way costs more where the other end takes another.
+    pub apart: f64,
     /// What the machine's speed is multiplied by, at some time in ns.
     pub speed: fn(f64) -> f64,
 }
 
 impl Disturbances {
-    pub const FEW: Self = Self { noise: 0.04, outlier_every: 100, first_use_ns: 0.0, speed: |_| 1.0 };
+    pub const FEW: Self =
+        Self { noise: 0.04, outlier_every: 100, first_use_ns: 0.0, apart: 1.0, speed: |_| 1.0 };
 }
 
 pub const BYTES: u64 = 65_536;
@@ -91,10 +95,15 @@ impl Passed {
 /// Two processes that send to one another in turn.
 pub struct PingPong {
     pub ends: [Stream; 2],
+    ways: usize,
     pub now_ns: f64,
     pub random: Random,
     pub disturbances: Disturbances,
     last: [usize; 2],
+    sent: [u32; 2],
+    /// For how many messages an end need not be asked, while those of the other
+    /// come by this way.
+    rests: [(u32, Option<Way>); 2],
     uses: [[u32; 16]; 2],
     events: u64,
 }
@@ -104,10 +113,13 @@ impl PingPong {
         let ends = [stream_of(ways, true), stream_of(ways, false)];
         Self {
             ends,
+            ways,
             now_ns: 1.0,
             random: Random(seed),
             disturbances,
             last: [0; 2],
+            sent: [0; 2],
+            rests: [(0, None); 2],
             uses: [[0; 16]; 2],
             events: 0,
         }
@@ -121,16 +133,19 @@ impl PingPong {
         for _ in 0..messages {
             for end in 0..2 {
                 let way = if end == 1 && is_alone { 0 } else { self.send(end) };
+                let is_apart = way != self.last[1 - end];
+                let cost_ns = costs[way] * if is_apart { self.disturbances.apart } else { 1.0 };
                 if end == 0 || !is_alone {
-                    passed.cost_ns += costs[way];
+                    passed.cost_ns += cost_ns;
                     passed.best_ns += best;
                     passed.turns += u32::from(way != self.last[end]);
                 }
                 self.last[end] = way;
+                self.sent[end] += 1;
                 let cold_ns =
                     self.disturbances.first_use_ns * 0.5_f64.powi(self.uses[end][way].min(60) as i32);
                 self.uses[end][way] += 1;
-                self.now_ns += (costs[way] + cold_ns) * self.factor();
+                self.now_ns += (cost_ns + cold_ns) * self.factor();
                 self.events += 1;
             }
         }
@@ -140,7 +155,17 @@ impl PingPong {
     fn send(&mut self, end: usize) -> usize {
         let now_ns = self.now_ns as u64;
         let send = Send { now_ns, bytes: BYTES, events: self.events, under_way: 0 };
-        number(self.ends[end].send(&send))
+        let other = 1 - end;
+        let way = Way::By(candidates(self.ways).as_slice()[self.last[other]]);
+        let heard = Heard { way: (self.sent[other] > 0).then_some(way), count: self.sent[other] };
+        let rest = &mut self.rests[end];
+        if rest.0 > 0 && rest.1 == heard.way {
+            rest.0 -= 1;
+            return self.last[end];
+        }
+        let way = self.ends[end].send(&send, &heard);
+        *rest = (self.ends[end].rest(), heard.way);
+        number(way)
     }
 
     fn factor(&mut self) -> f64 {

@@ -2,22 +2,32 @@
 
 use super::arms::{Arm, Arms};
 use super::budget::Budget;
+use super::heard::Heard;
+use super::lead::Lead;
 use super::level::Level;
 use super::meter::{Block, Meter, SAMPLES, Sample, Send};
 use super::report::{StreamReport, WayReport};
 use super::ways::{Way, Ways};
 
 /// Blocks go in fours: a trial of one end, a block in which neither tries, a
-/// trial of the other end, and another quiet block. In a ping-pong both ends time
-/// the same round trips; so neither takes the other's trial for its own.
+/// trial of the other end, and another quiet block. Ends may time the same
+/// exchange; so neither takes the other's trial for its own.
 const CYCLE: u32 = 4;
+/// Where one end chooses for both, the other has no turn.
+const CYCLE_IN_TURN: u32 = 2;
 /// A stream begins to try after so many blocks: one that is short is not worth it.
 const BEFORE_FIRST: u32 = 12;
+/// ... and where the other end may choose for both after so many, which does if it
+/// tries anything.
+const BEFORE_FIRST_UNLED: u32 = 2 * BEFORE_FIRST;
+/// What is followed for more rounds than these is no trial any more.
+const LONGEST_TRIAL: u8 = SAMPLES as u8 + 1;
 /// Each trial is compared with the quiet blocks before and behind it. They differ
 /// by less than this (a logarithm), or it says nothing.
 const STEADY: f64 = 0.25;
-/// A trial ends early when its way takes so many times as long, the first one
-/// only when it takes longer: what a way needs is made when it is first used.
+/// A trial ends early when its way takes so many times as long, in the first one
+/// and in the first round only when it takes longer: what a way needs is made when
+/// it is first used, and comes back into the caches in each first round.
 const TOO_SLOW: f64 = 3.0;
 const FIRST_TOO_SLOW: f64 = 20.0;
 /// A settled stream waits so many blocks for its first trial, and from one to the
@@ -26,6 +36,11 @@ const FIRST_INTERVAL: u32 = 16;
 const LAST_INTERVAL: u32 = 1024;
 /// The longest that a bad way waits for another trial, in intervals.
 const LONGEST_WAIT: f64 = 100.0;
+/// So many rounds pass unseen after a block in which nothing was new, where nothing
+/// is tried next: what is not asked costs nothing.
+const REST_ROUNDS: f64 = 9.0;
+/// The most messages of such a rest.
+const LONGEST_REST: f64 = 1024.0;
 /// Weight of one round in the mean length of rounds and messages.
 const WEIGHT: f64 = 1.0 / 16.0;
 
@@ -47,6 +62,9 @@ pub(super) struct Stream {
     arms: Arms,
     level: Level,
     budget: Budget,
+    lead: Lead,
+    /// Rounds in a row by another way than the chosen, for the other end.
+    followed: u8,
     /// The way of the messages now.
     current: u8,
     /// Rounds of the present block, and the block's number.
@@ -60,6 +78,9 @@ pub(super) struct Stream {
     is_settled: bool,
     next_trial: u32,
     interval: u32,
+    /// Messages that will be sent unseen, and whether such were.
+    rest: u32,
+    has_rested: bool,
     round_bytes: f64,
     message_bytes: f64,
     /// From 1; one more with each change.
@@ -79,6 +100,8 @@ impl Stream {
             arms: Arms::new(ways),
             level: Level::default(),
             budget: Budget::new(),
+            lead: Lead::new(is_first),
+            followed: 0,
             current: 0,
             rounds: 0,
             number: 0,
@@ -88,6 +111,8 @@ impl Stream {
             is_settled: false,
             next_trial: 0,
             interval: FIRST_INTERVAL,
+            rest: 0,
+            has_rested: false,
             round_bytes: 0.0,
             message_bytes: 0.0,
             phase: 1,
@@ -98,11 +123,17 @@ impl Stream {
         }
     }
 
-    /// The way of a message that is about to be sent.
+    /// The way of a message that is about to be sent, where such have come.
     #[inline]
-    pub fn send(&mut self, send: &Send) -> Way {
+    pub fn send(&mut self, send: &Send, heard: &Heard) -> Way {
+        if std::mem::take(&mut self.has_rested) {
+            self.resume(send, heard);
+        }
         if let Some(sample) = self.meter.send(send) {
-            self.sampled(&sample);
+            self.sampled(&sample, heard);
+        }
+        if let Some(way) = self.lead.follow(heard) {
+            self.follow(way);
         }
         self.arms.get(self.current).map_or(Way::Cells, |arm| arm.way)
     }
@@ -112,13 +143,51 @@ impl Stream {
         self.meter.spoil();
     }
 
-    fn sampled(&mut self, sample: &Sample) {
+    /// For so many further messages the way is the same, as long as the other
+    /// end's is; they need not be told of.
+    pub fn rest(&mut self) -> u32 {
+        let rest = std::mem::take(&mut self.rest);
+        self.has_rested |= rest > 0;
+        rest
+    }
+
+    /// Messages were sent unseen.
+    fn resume(&mut self, send: &Send, heard: &Heard) {
+        let ns = send.now_ns.saturating_sub(self.meter.restart());
+        self.total_ns = self.total_ns.saturating_add(ns);
+        self.budget.earn(ns as f64 / self.usual_ns());
+        self.lead.skip(heard);
+    }
+
+    /// Lets messages go unseen, if the last block has told nothing new.
+    fn take_rest(&mut self) {
+        let is_quiet = self.trial.is_none() && self.current == self.arms.chosen;
+        let is_settled = self.is_settled || self.lead.is_led();
+        if is_quiet && is_settled && self.level.is_usual() {
+            let messages = REST_ROUNDS * (self.round_bytes / self.message_bytes.max(1.0)).max(1.0);
+            self.rest = messages.min(LONGEST_REST) as u32;
+        }
+    }
+
+    /// Takes the way by which the other end wants to be answered, if it is one of
+    /// this stream's.
+    fn follow(&mut self, way: Way) {
+        (self.trial, self.quiet) = (None, None);
+        self.current = self.arms.place_of(way).unwrap_or(self.arms.chosen);
+    }
+
+    fn sampled(&mut self, sample: &Sample, heard: &Heard) {
         let weight = |old: f64| if old == 0.0 { 1.0 } else { WEIGHT };
         let (bytes, of_message) =
             (sample.bytes as f64, sample.bytes as f64 / f64::from(sample.messages.max(1)));
         self.round_bytes += (bytes - self.round_bytes) * weight(self.round_bytes);
         self.message_bytes += (of_message - self.message_bytes) * weight(self.message_bytes);
         self.total_ns = self.total_ns.saturating_add(sample.ns);
+        self.lead.sample(sample);
+        if self.lead.is_led() {
+            self.sampled_led(sample, heard);
+            return;
+        }
         if self.level.is_known() {
             self.budget.earn(sample.ns as f64 / self.usual_ns());
         }
@@ -129,15 +198,52 @@ impl Stream {
         }
         self.rounds += 1;
         if is_trial {
-            self.tried_ns = self.tried_ns.saturating_add(sample.ns);
+            // What takes longer is a pause of the application, more likely than not.
+            let rounds = (sample.ns as f64 / self.usual_ns()).min(FIRST_TOO_SLOW);
+            self.budget.spend(rounds, self.is_settled);
+            self.tried_ns = self.tried_ns.saturating_add((rounds * self.usual_ns()) as u64);
             let is_last = usize::from(self.rounds) == SAMPLES;
             if is_last || self.is_too_slow(sample) {
                 self.end_trial(!is_last);
             }
         }
         if usize::from(self.rounds) == SAMPLES {
-            self.end_block();
+            self.end_block(heard);
         }
+    }
+
+    /// A round of a stream for which the other end chooses: nothing is tried, and
+    /// what the other keeps is chosen here.
+    fn sampled_led(&mut self, sample: &Sample, heard: &Heard) {
+        self.followed = if self.current == self.arms.chosen { 0 } else { self.followed + 1 };
+        if self.followed > LONGEST_TRIAL {
+            self.arms.lead_to(self.current);
+            (self.level, self.followed) = (Level::default(), 0);
+            self.switches = self.switches.saturating_add(1);
+        }
+        if self.followed == 0 {
+            self.block.add(sample);
+        }
+        self.rounds += 1;
+        if usize::from(self.rounds) < SAMPLES {
+            return;
+        }
+        if let Some(log) = std::mem::take(&mut self.block).least().map(f64::ln)
+            && self.level.block(log, true)
+        {
+            self.phase = self.phase.saturating_add(1);
+        }
+        self.count_block();
+        if self.lead.end_block(heard) {
+            self.followed = 0;
+            self.change();
+        }
+        self.take_rest();
+    }
+
+    fn count_block(&mut self) {
+        self.rounds = 0;
+        self.number = self.number.wrapping_add(1);
     }
 
     /// Whether the present block was to be a trial that has ended already.
@@ -146,23 +252,23 @@ impl Stream {
     }
 
     const fn is_my_turn(&self) -> bool {
-        self.number % CYCLE == self.turn
+        let cycle = if self.lead.is_in_turn() { CYCLE_IN_TURN } else { CYCLE };
+        self.number % cycle == self.turn % cycle
     }
 
     /// What a round takes by the chosen way.
     fn usual_ns(&self) -> f64 {
-        self.level.log().exp() * self.round_bytes
+        self.level.ns_per_byte() * self.round_bytes
     }
 
     fn is_too_slow(&self, sample: &Sample) -> bool {
         let Some(Trial { arm, before, .. }) = self.trial else { return false };
         let is_first = self.arms.get(arm).is_some_and(|arm| arm.all_trials == 0);
-        let bound = if is_first { FIRST_TOO_SLOW } else { TOO_SLOW };
+        let bound = if is_first || self.rounds == 1 { FIRST_TOO_SLOW } else { TOO_SLOW };
         sample.ns_per_byte().ln() - before > bound.ln()
     }
 
     fn end_trial(&mut self, is_cut: bool) {
-        self.budget.spend(self.block.ns() as f64 / self.usual_ns(), self.is_settled);
         let log = self.block.least().map(f64::ln);
         self.trial = match self.trial {
             Some(trial) if log.is_some() => Some(Trial { log, is_cut, ..trial }),
@@ -171,7 +277,7 @@ impl Stream {
         self.current = self.arms.chosen;
     }
 
-    fn end_block(&mut self) {
+    fn end_block(&mut self, heard: &Heard) {
         let is_quiet = self.number % 2 == 1;
         let was_trial = self.has_tried();
         let block = std::mem::take(&mut self.block);
@@ -185,11 +291,12 @@ impl Stream {
                 self.change();
             }
         }
-        self.rounds = 0;
-        self.number = self.number.wrapping_add(1);
+        self.count_block();
+        self.lead.end_block(heard);
         if self.is_my_turn() && self.trial.is_none() {
             self.begin_trial();
         }
+        self.take_rest();
     }
 
     /// Compares the last trial with the blocks around it.
@@ -222,6 +329,7 @@ impl Stream {
         self.arms.forget(self.phase);
         self.phase = self.phase.saturating_add(1);
         (self.is_settled, self.trial, self.quiet) = (false, None, None);
+        self.current = self.arms.chosen;
         self.hurry();
     }
 
@@ -234,7 +342,8 @@ impl Stream {
     }
 
     fn next_trial(&mut self) -> Option<u8> {
-        if self.number < BEFORE_FIRST {
+        let before_first = if self.lead.waits() { BEFORE_FIRST_UNLED } else { BEFORE_FIRST };
+        if self.number < before_first {
             return None;
         }
         if !self.is_settled {
@@ -272,7 +381,7 @@ impl Stream {
     where
         N: Fn(Way) -> String + 'a,
     {
-        let period_ns = self.level.log().exp() * self.message_bytes;
+        let period_ns = self.level.ns_per_byte() * self.message_bytes;
         let way = |arm: &Arm| WayReport {
             way: name(arm.way),
             trials: arm.all_trials,
@@ -286,7 +395,8 @@ impl Stream {
             trials: self.trials,
             switches: self.switches,
             changes: self.phase - 1,
-            is_settled: self.is_settled,
+            is_settled: self.is_settled || self.lead.is_led(),
+            is_led: self.lead.is_led(),
             tried_ns: self.tried_ns,
             total_ns: self.total_ns,
         }

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
 
+use super::heard::{AllHeard, class};
 use super::meter::Send;
 use super::report::StreamReport;
 use super::stream::Stream;
 use super::ways::{Way, Ways};
 use crate::rendezvous::PeerKey;
-use crate::selection::Variant;
+use crate::selection::{Message, Variant};
 
 /// So many streams are kept. Each takes less than a KiB.
 const MOST_STREAMS: usize = 1024;
@@ -28,11 +30,41 @@ struct Key {
     range: u8,
 }
 
+/// Hashes keys quickly: they are this process's own numbers, a thousand at most.
+#[derive(Clone, Copy, Debug, Default)]
+struct KeyHasher(u64);
+
+impl KeyHasher {
+    fn add(&mut self, value: u64) {
+        // An odd number without a pattern: 2^64 by the golden ratio.
+        self.0 = (self.0.rotate_left(8) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        // A table looks at both ends of it.
+        self.0 ^ self.0 >> 32
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.add(u64::from(*byte)));
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.add(u64::from(value));
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.add(u64::from(value));
+    }
+}
+
 /// A message, for which a way is asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question<'a> {
     pub peer: PeerKey,
-    pub variant: Variant,
+    pub message: Message,
     pub range: u8,
     pub ways: Ways<'a>,
     /// Changes with what is decided for this peer.
@@ -48,16 +80,37 @@ struct Kept {
     last_ns: u64,
 }
 
+/// The way of messages that need not be asked for.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    message: Message,
+    versions: (u32, u32),
+    way: Way,
+    /// By which way the peer's last message had come.
+    heard: Option<Way>,
+    /// For so many messages.
+    left: u32,
+}
+
 /// All streams of an endpoint.
 pub(crate) struct Adaptive {
     is_on: bool,
-    streams: HashMap<Key, Kept>,
+    streams: HashMap<Key, Kept, BuildHasherDefault<KeyHasher>>,
+    heard: AllHeard,
+    /// For each peer, what need not be asked for.
+    known: Vec<Option<Known>>,
     look_again_ns: u64,
 }
 
 impl Adaptive {
     pub fn new(is_on: bool) -> Self {
-        Self { is_on, streams: HashMap::new(), look_again_ns: 0 }
+        Self {
+            is_on,
+            streams: HashMap::default(),
+            heard: AllHeard::default(),
+            known: Vec::new(),
+            look_again_ns: 0,
+        }
     }
 
     /// Whether anything is chosen here at all.
@@ -66,10 +119,42 @@ impl Adaptive {
         self.is_on
     }
 
+    /// The way of a message of which the stream has said already that it would not
+    /// be another. Each call is one message.
+    #[inline]
+    pub fn known_way(&mut self, peer: PeerKey, message: &Message, versions: (u32, u32)) -> Option<Way> {
+        let slot = self.known.get_mut(peer as usize)?;
+        let known = slot.as_mut().filter(|known| known.message == *message)?;
+        let holds = known.left > 0
+            && known.versions == versions
+            && known.heard == self.heard.of(peer, message.bytes).way;
+        let way = known.way;
+        known.left = known.left.saturating_sub(1);
+        if !holds {
+            *slot = None;
+        }
+        holds.then_some(way)
+    }
+
+    fn unlearn(&mut self, peer: PeerKey) {
+        if let Some(known) = self.known.get_mut(peer as usize) {
+            *known = None;
+        }
+    }
+
+    fn keep(&mut self, peer: PeerKey, known: Known) {
+        let at = peer as usize;
+        if at >= self.known.len() {
+            self.known.resize(at + 1, None);
+        }
+        self.known[at] = Some(known);
+    }
+
     /// The way of a message; `None` where the policy's order holds.
     pub fn way(&mut self, question: &Question<'_>) -> Option<Way> {
         let now_ns = question.send.now_ns;
-        let key = key(question.peer, question.variant, question.range, question.send.bytes);
+        self.unlearn(question.peer);
+        let key = key(question.peer, question.message.variant(), question.range, question.send.bytes);
         let is_full = self.streams.len() >= MOST_STREAMS;
         if is_full && !self.streams.contains_key(&key) && !self.make_room(now_ns) {
             return None;
@@ -91,7 +176,20 @@ impl Adaptive {
             }
         };
         kept.last_ns = now_ns;
-        Some(kept.stream.send(&question.send))
+        let heard = self.heard.of(question.peer, question.send.bytes);
+        let way = kept.stream.send(&question.send, &heard);
+        let left = kept.stream.rest();
+        if left > 0 {
+            let Question { message, versions, .. } = *question;
+            self.keep(question.peer, Known { message, versions, way, heard: heard.way, left });
+        }
+        Some(way)
+    }
+
+    /// A message of a peer has begun to arrive, by such a way.
+    #[inline]
+    pub fn hear(&mut self, peer: PeerKey, bytes: u64, way: Way) {
+        self.heard.note(peer, bytes, way);
     }
 
     /// A message of a stream goes another way than it would.
@@ -118,6 +216,8 @@ impl Adaptive {
     /// Forgets a peer.
     pub fn forget(&mut self, peer: PeerKey) {
         self.streams.retain(|key, _| key.peer != peer);
+        self.heard.forget(peer);
+        self.unlearn(peer);
     }
 
     /// What is chosen for such messages, where something is.
@@ -147,8 +247,7 @@ impl Adaptive {
 }
 
 fn key(peer: PeerKey, variant: Variant, range: u8, bytes: u64) -> Key {
-    let class = bytes.checked_ilog2().unwrap_or(0) as u8;
-    Key { peer, class, variant, range }
+    Key { peer, class: class(bytes), variant, range }
 }
 
 #[cfg(test)]

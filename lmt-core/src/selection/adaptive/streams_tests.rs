@@ -1,14 +1,14 @@
 use super::*;
+use crate::selection::Alternatives;
 use crate::selection::adaptive::simulation;
-use crate::selection::{Alternatives, Hints};
 
 fn ask(adaptive: &mut Adaptive, peer: PeerKey, bytes: u64, now_ns: u64, versions: (u32, u32)) -> Option<Way> {
     let candidates = simulation::candidates(2);
     let alternatives: Alternatives = (0..2).collect();
     let ways = Ways { candidates: &candidates, alternatives, has_cells: false };
-    let variant = Variant::of(true, Hints::default());
+    let message = Message::of_bytes(bytes);
     let send = Send { now_ns, bytes, events: now_ns, under_way: 0 };
-    adaptive.way(&Question { peer, variant, range: 0, ways, versions, is_first: true, send })
+    adaptive.way(&Question { peer, message, range: 0, ways, versions, is_first: true, send })
 }
 
 #[test]
@@ -46,4 +46,34 @@ fn what_works_otherwise_is_timed_anew() {
     assert!(sent(&adaptive) > 0);
     ask(&mut adaptive, 0, 65_536, 60_000, (1, 0));
     assert_eq!(sent(&adaptive), 0);
+}
+
+#[test]
+fn a_settled_stream_need_not_be_asked_for_some_messages() {
+    const BYTES: u64 = 65_536;
+    let mut adaptive = Adaptive::new(true);
+    let message = Message::of_bytes(BYTES);
+    let mut now_ns = 0;
+    let mut settle = |adaptive: &mut Adaptive| {
+        for _ in 0..2_000 {
+            now_ns += 1_000;
+            let way = ask(adaptive, 3, BYTES, now_ns, (0, 0));
+            if adaptive.known.get(3).is_some_and(Option::is_some) {
+                return way;
+            }
+        }
+        panic!("it never settles");
+    };
+    let way = settle(&mut adaptive);
+    assert_eq!(adaptive.known_way(3, &Message::of_bytes(BYTES + 1), (0, 0)), None, "another length");
+    let known = (0..100).take_while(|_| adaptive.known_way(3, &message, (0, 0)) == way).count();
+    assert_eq!(known, 9);
+    settle(&mut adaptive);
+    assert_eq!(adaptive.known_way(3, &message, (1, 0)), None, "what works has changed");
+    settle(&mut adaptive);
+    adaptive.hear(3, BYTES, Way::Cells);
+    assert_eq!(adaptive.known_way(3, &message, (0, 0)), None, "the peer's way has");
+    settle(&mut adaptive);
+    adaptive.forget(3);
+    assert_eq!(adaptive.known_way(3, &message, (0, 0)), None);
 }

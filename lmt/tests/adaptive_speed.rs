@@ -1,0 +1,305 @@
+//! Whether what is chosen at run time is as good as the best fixed way, by
+//! messages between two real processes.
+//!
+//! Only with `LMT_SPEED=1` (`make speed`): it takes both cores and a release
+//! build to mean something.
+
+mod common;
+
+use std::hint::black_box;
+use std::ops::DerefMut;
+use std::time::{Duration, Instant};
+
+use common::folder;
+use lmt::keys::Value;
+use lmt::mechanism::SharedEnds;
+use lmt::selection::{Message, Taken};
+use lmt::{Address, Endpoint, PeerId, Source, TagMatch};
+use lmt_conformance::group::{Group, Test, allowed_cpus};
+use lmt_conformance::test_name;
+
+/// What a fixed choice may be, but for ways that are the same copy by another
+/// name. `eager` stands for cells.
+const WAYS: [&str; 9] = [
+    "eager",
+    "ring:stream",
+    "ring:cooperative",
+    "cma:get",
+    "cma:put",
+    "cma:both",
+    "knem-user:get",
+    "shm",
+    "vmsplice",
+];
+/// What is for shared buffers only.
+const WAYS_OF_SHARED: [&str; 3] = ["mapped:get", "mapped:put", "mapped:both"];
+/// Messages of each rank at the beginning of a phase, in which the way is found.
+const TO_FIND: u32 = 200;
+/// Then everybody takes turns: so many, each of so many bytes from each rank, but
+/// of so many messages at least. The first third of them brings back what the others
+/// have displaced.
+const TURNS: usize = 21;
+const BYTES_A_TURN: usize = 4 << 20;
+const MESSAGES_A_TURN: u32 = 12;
+/// Untouched and touched by turns.
+const PHASES: u32 = 4;
+/// How many times as long as the best fixed way it may take.
+const MOST: f64 = 1.05;
+/// The machine is shared, and others' work only adds time.
+const ATTEMPTS: u32 = 5;
+const LIMIT: Duration = Duration::from_secs(120);
+const TAG: u64 = 1;
+
+/// One way of choosing, with an endpoint of its own.
+struct Contender {
+    name: &'static str,
+    endpoint: Endpoint,
+    peer: PeerId,
+}
+
+impl Contender {
+    /// The `number`-th of this rank. What is adaptive has the name of none.
+    fn new(group: &Group, number: u32, name: Option<&'static str>) -> Self {
+        let id = |rank: u32| group.id().member(rank + number * group.size());
+        let builder = Endpoint::builder().id(id(group.rank()));
+        let adapt = Value::Text(if name.is_some() { "off" } else { "on" }.to_owned());
+        let builder = builder.set("adapt", adapt).expect("a key");
+        let builder = match name {
+            None => builder,
+            Some("eager") => builder.set("eager_max_bytes", Value::Number(1 << 20)).expect("a key"),
+            Some(way) => builder.mechanisms(&[way]),
+        };
+        let endpoint = builder.build().expect("an endpoint can be made");
+        let address = Address::abstract_socket(id(1 - group.rank()));
+        let peer = endpoint.insert_peer(&address).expect("a peer");
+        Self { name: name.unwrap_or("adaptive"), endpoint, peer }
+    }
+
+    /// Whether messages like this go by it, once the two have met.
+    fn works(&self, group: &Group, message: &Message) -> bool {
+        self.messages(group, &mut [vec![0_u8; 8], vec![0_u8; 8]], 1, false);
+        let explanation = self.endpoint.explain_message(self.peer, message).expect("the two have met");
+        match explanation.taken {
+            Taken::By { .. } => true,
+            Taken::Eager => self.name == "eager",
+            _ => false,
+        }
+    }
+
+    /// So many messages of each rank, by turns, of the first buffer into the other.
+    fn messages<M: DerefMut<Target = [u8]>>(
+        &self,
+        group: &Group,
+        memory: &mut [M; 2],
+        count: u32,
+        is_touched: bool,
+    ) {
+        let [data, into] = memory.each_mut().map(DerefMut::deref_mut);
+        for message in 0..count * 2 {
+            if message % 2 == group.rank() {
+                if is_touched {
+                    data.fill(message as u8);
+                    black_box(&mut *data);
+                }
+                self.endpoint.send(self.peer, TAG, data).expect("sent");
+            } else {
+                let from = Source::Peer(self.peer);
+                self.endpoint.receive(from, TagMatch::exactly(TAG), into).expect("received");
+                if is_touched {
+                    // The lines have to come over; summing up is not what is timed.
+                    black_box(into.iter().step_by(64).fold(0_u64, |sum, byte| sum + u64::from(*byte)));
+                }
+            }
+        }
+    }
+}
+
+/// What one rank sends and receives: so long, in buffers of `lmt::alloc` or not.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    bytes: usize,
+    is_shared: bool,
+}
+
+fn median(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// Everybody in turns. Returns how many times as long as the best fixed way the
+/// adaptive endpoint took, by medians over the turns, and what each took.
+fn compare<M: DerefMut<Target = [u8]>>(
+    group: &Group,
+    contenders: &[Contender],
+    memory: &mut [M; 2],
+    is_touched: bool,
+) -> (f64, String) {
+    let messages = MESSAGES_A_TURN.max((BYTES_A_TURN / memory[0].len()) as u32);
+    let to_warm_up = messages / 3;
+    let mut times = vec![Vec::with_capacity(TURNS); contenders.len()];
+    for turn in 0..TURNS {
+        for place in 0..contenders.len() {
+            let at = (place + turn) % contenders.len();
+            contenders[at].messages(group, memory, to_warm_up, is_touched);
+            let begin = Instant::now();
+            contenders[at].messages(group, memory, messages - to_warm_up, is_touched);
+            times[at].push(begin.elapsed().as_secs_f64());
+        }
+    }
+    let medians: Vec<f64> = times.iter().map(|times| median(&mut times.clone())).collect();
+    let best = (1..contenders.len()).min_by(|a, b| medians[*a].total_cmp(&medians[*b]));
+    let best = best.expect("something works");
+    let mut ratios: Vec<f64> = times[0].iter().zip(&times[best]).map(|(own, best)| own / best).collect();
+    let one_way_us = 1e6 / f64::from(2 * (messages - to_warm_up));
+    let of_each = contenders.iter().zip(&medians);
+    let of_each = of_each.map(|(contender, median)| format!("{} {:.2}", contender.name, median * one_way_us));
+    (median(&mut ratios), of_each.collect::<Vec<_>>().join(", "))
+}
+
+/// What the endpoint has found of the messages that are measured.
+fn what_is_found(endpoint: &Endpoint) -> String {
+    let mut streams = endpoint.streams();
+    // Of messages before the peer's buffers were known there is another.
+    streams.sort_by_key(|(_, stream)| stream.total_ns);
+    let Some((_, stream)) = streams.pop() else { return "nothing found".to_owned() };
+    let period = |ns: Option<f64>| ns.map_or("-".to_owned(), |ns| format!("{:.1}", ns / 1e3));
+    let ways =
+        stream.ways.iter().map(|way| format!("{} {} ({})", way.way, period(way.period_ns), way.trials));
+    format!(
+        "{} chosen, {} trials of {:.1} ms, {} changes; periods: {}",
+        stream.chosen,
+        stream.trials,
+        stream.tried_ns as f64 / 1e6,
+        stream.changes,
+        ways.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// All phases of one case; each rank tells what it has seen of those in which it
+/// was too slow.
+fn phases<M: DerefMut<Target = [u8]>>(group: &Group, case: Case, memory: &mut [M; 2]) {
+    let message = Message {
+        shared: SharedEnds { sender: case.is_shared, receiver: case.is_shared },
+        ..Message::of_bytes(case.bytes as u64)
+    };
+    let of_shared: &[&'static str] = if case.is_shared { &WAYS_OF_SHARED } else { &[] };
+    let ways = WAYS.iter().chain(of_shared).copied();
+    let mut contenders = vec![Contender::new(group, 0, None)];
+    let fixed = (1..).zip(ways).map(|(number, way)| Contender::new(group, number, Some(way)));
+    contenders.extend(fixed.filter(|way| way.works(group, &message)));
+    assert!(contenders.len() > 2, "there is nothing to choose from");
+    for contender in &contenders {
+        // What a way needs is made when it is first used.
+        contender.messages(group, memory, 8, false);
+    }
+    for phase in 0..PHASES {
+        let is_touched = phase % 2 == 1;
+        contenders[0].messages(group, memory, TO_FIND, is_touched);
+        let found = what_is_found(&contenders[0].endpoint);
+        let (ratio, of_each) = compare(group, &contenders, memory, is_touched);
+        let verdict = if ratio > MOST { "TOO SLOW" } else { "ok" };
+        let touched = if is_touched { "touched" } else { "untouched" };
+        group.report(format!(
+            "{} B, shared {}, phase {phase}, {touched:9}: {verdict}, {ratio:.3} of the best; us: {of_each}; {found}",
+            case.bytes, case.is_shared,
+        ));
+    }
+    group.barrier();
+}
+
+fn is_asked_for() -> bool {
+    if std::env::var("LMT_SPEED").as_deref() != Ok("1") {
+        println!("SKIPPED: it takes the whole machine; LMT_SPEED=1 (make speed) runs it");
+        return false;
+    }
+    if cfg!(debug_assertions) {
+        panic!("LMT_SPEED means something in a release build only; use make speed");
+    }
+    let is_rank = !matches!(lmt::launch::Group::from_env(), Ok(None));
+    if !is_rank && allowed_cpus().len() < 2 {
+        println!("SKIPPED: two processes on one core measure the scheduler");
+        return false;
+    }
+    true
+}
+
+/// Runs a case until every phase was within the bound in one of the attempts.
+fn run(name: &str, case: Case) {
+    let mut open: Vec<u32> = (0..PHASES).collect();
+    for attempt in 1..=ATTEMPTS {
+        let cpus: Vec<usize> = allowed_cpus().into_iter().take(2).collect();
+        let test = Test::new(name, 2).time_limit(LIMIT).pin(&cpus);
+        let results = common::configured_by(&folder(name), test).run(|group| {
+            if case.is_shared {
+                let buffer = || lmt::alloc(case.bytes).expect("there is memory");
+                phases(group, case, &mut [buffer(), buffer()]);
+            } else {
+                phases(group, case, &mut [vec![1; case.bytes], vec![2; case.bytes]]);
+            }
+        });
+        let Some(lines) = results.reports.first() else {
+            // A rank of a later attempt.
+            continue;
+        };
+        lines.iter().for_each(|line| println!("attempt {attempt}: {line}"));
+        assert_eq!(lines.len(), PHASES as usize, "each phase was measured");
+        let is_missed = |phase: &u32| {
+            let of_it = format!(", phase {phase},");
+            lines.iter().any(|line| line.contains(&of_it) && line.contains("TOO SLOW"))
+        };
+        open.retain(is_missed);
+        if open.is_empty() {
+            return;
+        }
+    }
+    panic!("after {ATTEMPTS} attempts of {case:?} these phases are still missed: {open:?}");
+}
+
+#[test]
+fn in_64_kib_the_best_way_is_found() {
+    if is_asked_for() {
+        run(test_name!(), Case { bytes: 64 << 10, is_shared: false });
+    }
+}
+
+#[test]
+fn in_256_kib_the_best_way_is_found() {
+    if is_asked_for() {
+        run(test_name!(), Case { bytes: 256 << 10, is_shared: false });
+    }
+}
+
+#[test]
+fn in_1_mib_the_best_way_is_found() {
+    if is_asked_for() {
+        run(test_name!(), Case { bytes: 1 << 20, is_shared: false });
+    }
+}
+
+#[test]
+fn in_4_mib_the_best_way_is_found() {
+    if is_asked_for() {
+        run(test_name!(), Case { bytes: 4 << 20, is_shared: false });
+    }
+}
+
+#[test]
+fn in_shared_64_kib_the_best_way_is_found() {
+    if is_asked_for() {
+        run(test_name!(), Case { bytes: 64 << 10, is_shared: true });
+    }
+}
+
+#[test]
+fn in_shared_256_kib_the_best_way_is_found() {
+    if is_asked_for() {
+        run(test_name!(), Case { bytes: 256 << 10, is_shared: true });
+    }
+}
+
+#[test]
+fn in_shared_1_mib_the_best_way_is_found() {
+    if is_asked_for() {
+        run(test_name!(), Case { bytes: 1 << 20, is_shared: true });
+    }
+}
