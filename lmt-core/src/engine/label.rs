@@ -6,8 +6,8 @@ use super::receiving::TagMatch;
 
 /// One of the spaces in which messages and receives meet: a receive of one space
 /// matches no message of another, whatever the tags. Most programs use the first
-/// only; a layer that has several kinds of messages (libfabric's tagged and plain
-/// ones, active messages of its own) gives each kind a space.
+/// only; a layer that has several kinds of messages (tagged and plain ones, active
+/// messages of its own) gives each kind a space.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, PartialOrd, Ord)]
 pub struct Space(u8);
 

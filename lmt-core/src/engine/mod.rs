@@ -216,7 +216,7 @@ impl Engine {
     /// From now on messages of peers that connect without having been named match
     /// receives from anybody; else they wait until [`Engine::insert_peer`] names
     /// their sender. For layers in which a message itself tells where an answer is
-    /// to go (libfabric's endpoints, MPI's dynamic processes). A peer that is heard
+    /// to go (MPI's dynamic processes). A peer that is heard
     /// and never named keeps its number until [`Engine::remove_peer`].
     pub fn hear_strangers(&mut self) {
         self.traffic.hears_strangers = true;
