@@ -46,6 +46,8 @@ impl Home {
             .id(first.member(number.into()))
             .build_engine()
             .map_err(|error| refused(&error))?;
+        // Ranks are started by an MPI's launcher, side by side.
+        lmt::launch::admit_siblings();
         (self.first, self.made) = (Some(first), after);
         Ok((engine, number))
     }
