@@ -1,5 +1,6 @@
 # make compare   what this machine's mechanisms achieve, in one HTML page
 # make test      everything that must hold before a change goes in
+# make speed-adaptive  what choosing at run time is to reach, and does not everywhere
 # make speed     the bounds on speed, against the bare machine in the same run
 # make fi        the libfabric provider, target/release/liblmt-fi.so
 # make knem-check  a static program that checks a KNEM driver, for any machine
@@ -8,7 +9,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .SILENT: tests loom asan miri
-.PHONY: compare test speed fi knem-check tools format clippy tests doctests loom asan miri
+.PHONY: compare test speed speed-adaptive fi knem-check tools format clippy tests doctests loom asan miri
 
 REPORT ?= lmt-report.html
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)

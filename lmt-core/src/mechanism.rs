@@ -317,9 +317,10 @@ pub struct Plan {
     pub model: Model,
     /// Which part of the message.
     pub interval: Interval,
-    /// Whether the sender knows another mechanism, for which one that finds itself
-    /// slow may give the rest of the message up ([`Fault::Demote`]).
-    pub has_next: bool,
+    /// Whether a mechanism that finds itself slow may give the rest of the message
+    /// up ([`Fault::Demote`]): another one is next, and this one stands behind it
+    /// again, should that one not work.
+    pub may_give_up: bool,
 }
 
 /// A short opaque description of one side of a transfer, carried by the

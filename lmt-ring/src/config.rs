@@ -37,7 +37,7 @@ pub const KEYS: &[Key] = &[
         },
         variable: None,
         meaning: "bytes of one ring, which two processes share; either of them has a quarter of it at least",
-        reason: "messages of up to three quarters of it use no cell twice, which is slow where two cores share no cache",
+        reason: "in a ping-pong messages of up to three quarters of it use no cell twice, which is slow where two cores share no cache",
     },
     Key {
         name: "streaming_bytes",

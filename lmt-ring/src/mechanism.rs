@@ -15,6 +15,7 @@ use crate::config::{Config, KEYS};
 use crate::cookie::Where;
 use crate::faults::{garbage, no_ring, no_slot, short_of_memory, unavailable};
 use crate::layout::{CELL_BYTES, Layout};
+use crate::pace::Watch;
 use crate::pool::Pool;
 use crate::receiver::Receiving;
 use crate::ring::PairRing;
@@ -205,7 +206,7 @@ impl Lmt for Ring {
             Model::Stream => Sending::at_once(ring, data, interval.start).ok_or_else(no_slot)?,
             _ => Sending::asked(ring, data, interval.start),
         };
-        let sending = if plan.has_next { sending.may_hand_over() } else { sending };
+        let sending = if plan.may_give_up { sending.let_hand_over(Watch::default()) } else { sending };
         let (slot, tag) = (sending.slot(), sending.tag);
         let place = Where { is_senders: is_mine, ring: ring.ring, slot, tag };
         Ok((RingTransfer { interval, is_mine, side: Side::Sender(sending) }, place.cookie()))

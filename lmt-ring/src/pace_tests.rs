@@ -1,46 +1,41 @@
 use super::*;
 
-const OWN: Duration = Duration::from_nanos(800);
+const FRESH: Duration = Duration::from_nanos(800);
 const SLOW: Duration = Duration::from_nanos(6400);
 
-fn returned(watch: &mut Watch, pace: &Pace, times: u32, took: Duration) {
-    for _ in 0..times {
-        watch.returned(pace, took);
+fn note(watch: &mut Watch, pieces: u32, took: Duration, came_back: bool) {
+    for _ in 0..pieces {
+        watch.note(took, came_back);
     }
 }
 
 #[test]
 fn slow_pieces_in_a_row_are_slow() {
-    let (mut pace, mut watch) = (Pace::default(), Watch::default());
-    watch.own(&mut pace, OWN);
-    returned(&mut watch, &pace, SLOW_PIECES - 1, SLOW);
+    let mut watch = Watch::default();
+    note(&mut watch, LEAST_FRESH_PIECES, FRESH, false);
+    note(&mut watch, SLOW_PIECES - 1, SLOW, true);
     assert!(!watch.is_slow(), "they may have been interrupted");
-    watch.returned(&pace, OWN * 2);
-    returned(&mut watch, &pace, SLOW_PIECES - 1, SLOW);
+    watch.note(FRESH * 2, true);
+    note(&mut watch, SLOW_PIECES - 1, SLOW, true);
     assert!(!watch.is_slow(), "not in a row");
-    watch.returned(&pace, SLOW);
+    watch.note(SLOW, true);
     assert!(watch.is_slow());
 }
 
 #[test]
-fn nothing_is_slow_before_anything_was_measured() {
-    let (pace, mut watch) = (Pace::default(), Watch::default());
-    returned(&mut watch, &pace, 10, SLOW);
+fn a_message_whose_bytes_come_from_memory_is_measured_by_itself() {
+    let mut watch = Watch::default();
+    note(&mut watch, LEAST_FRESH_PIECES, FRESH * 3, false);
+    note(&mut watch, 100, FRESH * 3 * SLOW_TIMES, true);
     assert!(!watch.is_slow());
 }
 
 #[test]
-fn each_message_measures_anew_if_it_can() {
-    let mut pace = Pace::default();
-    Watch::default().own(&mut pace, OWN);
+fn without_fresh_cells_a_fixed_time_tells() {
     let mut watch = Watch::default();
-    // This one's bytes come from memory.
-    watch.own(&mut pace, SLOW);
-    watch.own(&mut pace, SLOW * 2);
-    returned(&mut watch, &pace, SLOW_PIECES, SLOW * 2);
+    note(&mut watch, LEAST_FRESH_PIECES - 1, FRESH, false);
+    note(&mut watch, 100, SLOW_PIECE, true);
     assert!(!watch.is_slow());
-    // The next has no cells of its own, and believes the last that had.
-    let mut watch = Watch::default();
-    returned(&mut watch, &pace, SLOW_PIECES, SLOW * (SLOW_TIMES + 1));
+    note(&mut watch, SLOW_PIECES, SLOW, true);
     assert!(watch.is_slow());
 }

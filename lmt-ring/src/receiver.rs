@@ -6,7 +6,7 @@ use lmt_core::mechanism::{Fault, Interval, Step};
 
 use crate::faults::{garbage, short_buffer, withdrawn};
 use crate::layout::{CELL_BYTES, SLOTS};
-use crate::ring::{PairRing, is_long};
+use crate::ring::PairRing;
 use crate::slot::{ABANDONED, CELLS_UNDER_WAY};
 use crate::sys::Emptying;
 
@@ -53,7 +53,7 @@ impl Receiving {
             copied_bytes: 0,
             emptied: 0,
             kept_from,
-            fresh_before: if is_long(total_bytes) { ring.fresh_cells() } else { u64::MAX },
+            fresh_before: if ring.is_long(total_bytes) { ring.fresh_cells() } else { u64::MAX },
             shift_bytes: line.shift_bytes(),
             way,
             start: interval.start,

@@ -8,7 +8,6 @@ use lmt_core::error::MemoryShort;
 
 use crate::cookie::TAGS;
 use crate::layout::{CELL_BYTES, LINE_BYTES, Layout, SLOTS, Way};
-use crate::pace::Pace;
 use crate::pool::Lease;
 use crate::sender::UnderWay;
 use crate::slot::{Slot, State};
@@ -16,12 +15,6 @@ use crate::sys::Mapping;
 
 /// So many cells a ring counts for messages that are not sure of a receiver.
 const UNSURE_OF_CELLS: u64 = 48;
-
-/// Whether a message does not fit into a core's own cache. Of a shorter one the
-/// cell that was read last is the first used again, since it is still there.
-pub(crate) fn is_long(bytes: u64) -> bool {
-    bytes > 2 << 20
-}
 
 /// A message that has ended here, whose receiver is still to close.
 #[derive(Debug)]
@@ -45,8 +38,6 @@ pub(crate) struct PairRing {
     own: VecDeque<u8>,
     /// How many of them came back.
     returned: u64,
-    /// How long pieces take.
-    pub(crate) pace: Pace,
     /// Cells that this side has or gets back unless the peer keeps them: its own,
     /// and those of its messages that it does not know to be emptied.
     held: u64,
@@ -96,7 +87,6 @@ impl PairRing {
             unsure: 0,
             own,
             returned: 0,
-            pace: Pace::default(),
             committed: [0; 4],
             free_slots: (0..SLOTS).rev().collect(),
             ending: Vec::with_capacity(usize::from(SLOTS)),
@@ -130,16 +120,24 @@ impl PairRing {
         self.own.len() as u64
     }
 
-    /// The cells that this side was the last to read.
+    /// Whether a message is longer than a quarter of the ring: more than a core's
+    /// own cache holds of it and of the buffer, as the ring is by default. Of a
+    /// shorter one the cell that was read last is the first used again, since it is
+    /// still there.
+    pub(crate) fn is_long(&self, bytes: u64) -> bool {
+        bytes > self.cells() * CELL_BYTES / 4
+    }
+
+    /// The cells that the peer was not the last to read.
     pub(crate) fn fresh_cells(&self) -> u64 {
         self.own_cells() - self.returned
     }
 
     /// Whether a message may take a cell. One that is not sure of a receiver must
-    /// not hold what the others need: these always find a sixteenth of the ring,
-    /// of the quarter that the peer leaves to this side ([`Self::take_over`]). Nor
-    /// must many of them, whose receiver is slow, take much memory: so a long ring
-    /// counts as one of [`UNSURE_OF_CELLS`].
+    /// not hold what the others need: these always find a sixteenth of the ring
+    /// and one cell, of the quarter that the peer leaves to this side
+    /// ([`Self::take_over`]). Nor must many of them, whose receivers are slow, take
+    /// much memory: so a long ring counts as one of [`UNSURE_OF_CELLS`].
     fn has_cell(&self, is_sure: bool) -> bool {
         if is_sure {
             return !self.own.is_empty();

@@ -9,7 +9,7 @@ use lmt_core::mechanism::{Fault, Interval, Step};
 use crate::faults::{garbage, short_buffer, short_of_memory, slow_cells};
 use crate::layout::{CELL_BYTES, LINE_BYTES};
 use crate::pace::Watch;
-use crate::ring::{PairRing, is_long};
+use crate::ring::PairRing;
 use crate::slot::{CELLS_UNDER_WAY, State};
 
 /// The first piece of a message that the receiver is told of; each further one
@@ -95,9 +95,9 @@ pub(crate) struct Sending {
     /// How far behind each cell's begin the bytes begin.
     shift_bytes: u64,
     at: Option<Cursor>,
-    /// Whether another mechanism may take the rest, if cells are slow.
-    may_hand_over: bool,
-    /// There if it may, and needs cells that came back.
+    /// If another mechanism may take the rest, what watches for slow cells.
+    idle_watch: Option<Watch>,
+    /// The same, once the message is known to need cells that came back.
     watch: Option<Watch>,
     /// Whether the present cell came back.
     came_back: bool,
@@ -122,7 +122,7 @@ impl Sending {
             start: 0,
             shift_bytes: 0,
             at: None,
-            may_hand_over: false,
+            idle_watch: None,
             watch: None,
             came_back: false,
         }
@@ -148,9 +148,9 @@ impl Sending {
         }
     }
 
-    /// Another mechanism may take what is left, if the ring is slow.
-    pub(crate) fn may_hand_over(mut self) -> Self {
-        self.may_hand_over = true;
+    /// Another mechanism may take what is left, if `watch` finds the ring slow.
+    pub(crate) fn let_hand_over(mut self, watch: Watch) -> Self {
+        self.idle_watch = Some(watch);
         self
     }
 
@@ -184,11 +184,11 @@ impl Sending {
         if is_sure {
             ring.make_sure(std::mem::take(&mut self.unsure));
         }
-        if self.produced_bytes == 0 && self.may_hand_over {
-            self.watch = (self.total_bytes > ring.fresh_cells() * CELL_BYTES).then(Watch::default);
+        if self.produced_bytes == 0 && self.total_bytes > ring.fresh_cells() * CELL_BYTES {
+            self.watch = self.watch.take().or_else(|| self.idle_watch.take());
         }
         while self.produced_bytes < self.total_bytes && self.produced_bytes - before < max_bytes.max(1) {
-            if self.is_handed_over() {
+            if self.is_to_hand_over() {
                 if self.under_way.is_empty() {
                     return Err(slow_cells());
                 }
@@ -222,10 +222,8 @@ impl Sending {
         if !ring.mapping.copy_in(offset, data, at, bytes) {
             return Err(short_buffer());
         }
-        match watch {
-            Some((watch, began)) if self.came_back => watch.returned(&ring.pace, began.elapsed()),
-            Some((watch, began)) => watch.own(&mut ring.pace, began.elapsed()),
-            None => {}
+        if let Some((watch, began)) = watch {
+            watch.note(began.elapsed(), self.came_back);
         }
         self.produced_bytes += bytes;
         ring.sending_slot(slot).ok_or_else(garbage)?.publish(self.produced_bytes);
@@ -236,7 +234,7 @@ impl Sending {
         if self.under_way.named - self.under_way.collected == CELLS_UNDER_WAY {
             return Ok(false);
         }
-        let is_long = is_long(self.total_bytes);
+        let is_long = ring.is_long(self.total_bytes);
         let Some((cell, came_back)) = ring.take(is_sure, is_long).map_err(short_of_memory)? else {
             return Ok(false);
         };
@@ -249,7 +247,7 @@ impl Sending {
     }
 
     /// Whether no further cell is filled, since another mechanism takes the rest.
-    fn is_handed_over(&self) -> bool {
+    fn is_to_hand_over(&self) -> bool {
         self.produced_bytes % CELL_BYTES == 0 && self.watch.as_ref().is_some_and(Watch::is_slow)
     }
 

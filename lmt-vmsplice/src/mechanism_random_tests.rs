@@ -77,7 +77,7 @@ impl<G: Giving> World<G> {
                 role: Role::Sender,
                 model: Model::Cooperative,
                 interval: whole(length),
-                has_next: false,
+                may_give_up: false,
             };
             let data = lend(&mut bytes, Access::Read);
             let (out, cookie) = world.pair.sender.prepare(&mut world.pair.to, &plan, &data).unwrap();
@@ -120,7 +120,7 @@ impl<G: Giving> World<G> {
             role: Role::Receiver,
             model: Model::Cooperative,
             interval: course.agreed,
-            has_next: false,
+            may_give_up: false,
         };
         let data = lend(&mut course.found, Access::Write);
         let (mut into, _) = self.pair.receiver.prepare(&mut self.pair.from, &plan, &data).unwrap();

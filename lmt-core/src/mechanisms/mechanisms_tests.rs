@@ -125,7 +125,7 @@ fn parcels_wait_in_order_and_reach_the_mechanism_of_the_same_name() {
         role: crate::mechanism::Role::Sender,
         model: Model::Get,
         interval: Interval::default(),
-        has_next: false,
+        may_give_up: false,
     };
     let buffer = Buffer::empty(crate::buffer::Access::Read);
     for peer in [0, 1] {

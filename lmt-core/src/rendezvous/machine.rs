@@ -111,9 +111,9 @@ impl Side {
         }
     }
 
-    /// What is asked of the mechanism; `has_next`: whether there is another after it.
-    pub(super) fn plan(&self, has_next: bool) -> Plan {
-        Plan { role: self.role, model: self.model, interval: self.interval, has_next }
+    /// What is asked of the mechanism.
+    pub(super) fn plan(&self, may_give_up: bool) -> Plan {
+        Plan { role: self.role, model: self.model, interval: self.interval, may_give_up }
     }
 
     /// Whether this is the sender of the Both model.

@@ -108,9 +108,10 @@ impl Machine {
             outgoing.next_candidate += 1;
             (side.mechanism, side.model) = (choice.mechanism, choice.model);
             side.phase = Phase::Preparing;
-            let later = &outgoing.candidates.as_slice()[outgoing.next_candidate..];
-            let has_next = later.iter().any(|other| other.mechanism != choice.mechanism);
-            let (key, mechanism, plan) = (TransferKey::Send(id), side.mechanism, side.plan(has_next));
+            let mut later = outgoing.candidates.as_slice()[outgoing.next_candidate..].iter();
+            let is_other_next = later.next().is_some_and(|next| next.mechanism != choice.mechanism);
+            let may_give_up = is_other_next && later.any(|last| last.mechanism == choice.mechanism);
+            let (key, mechanism, plan) = (TransferKey::Send(id), side.mechanism, side.plan(may_give_up));
             self.actions.push_back(Action::Prepare { key, peer, mechanism, plan });
             return;
         }

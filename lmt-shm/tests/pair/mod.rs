@@ -225,7 +225,7 @@ impl<M: Lmt> Side<M> {
             }
         };
         let role = self.role(message.parent_sends);
-        let plan = Plan { role, model: message.model, interval: plan, has_next: false };
+        let plan = Plan { role, model: message.model, interval: plan, may_give_up: false };
         let (segments, access) = match role {
             Role::Sender => (message.sender_segments, Access::Read),
             Role::Receiver => (message.receiver_segments, Access::Write),
