@@ -73,8 +73,8 @@ pub struct Completion {
     pub result: Outcome,
 }
 
-/// What became of an operation, in few bytes where it ended well.
-pub type Outcome = Result<Status, Box<OperationError>>;
+/// What became of an operation.
+pub type Outcome = Result<Status, OperationError>;
 
 /// Why an operation did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -207,7 +207,7 @@ impl Request {
     /// An operation that is done, as its status tells.
     #[inline]
     pub fn done(result: Result<Status, OperationError>) -> Self {
-        let state = State::Done(result.map_err(Box::new));
+        let state = State::Done(result);
         Self { buffer: None, peer: None, label: Label::default(), bytes: 0, state, token: None }
     }
 }
@@ -245,7 +245,6 @@ impl Requests {
     /// Ends an operation; its memory is no longer in use from here on.
     #[inline]
     pub fn complete(&mut self, id: RequestId, result: Result<Status, OperationError>) {
-        let result = result.map_err(Box::new);
         if let Some(request) = self.get_mut(id) {
             request.buffer = None;
             match request.token {
@@ -266,7 +265,7 @@ impl Requests {
             request.token = Some(token);
             return None;
         }
-        self.take_outcome(id)
+        self.take_result(id)
     }
 
     /// Whether something is to be reported.
@@ -293,12 +292,8 @@ impl Requests {
 
     /// Takes the result of a finished operation.
     pub fn take_result(&mut self, id: RequestId) -> Option<Result<Status, OperationError>> {
-        self.take_outcome(id).map(|outcome| outcome.map_err(|error| *error))
-    }
-
-    fn take_outcome(&mut self, id: RequestId) -> Option<Outcome> {
         match self.get(id) {
-            None => Some(Err(Box::new(OperationError::UnknownRequest))),
+            None => Some(Err(OperationError::UnknownRequest)),
             Some(Request { state: State::Waiting(_), .. }) => None,
             Some(_) => match self.remove(id) {
                 Some(Request { state: State::Done(result), .. }) => Some(result),

@@ -144,7 +144,7 @@ impl Endpoint {
         let context = multi.context;
         let written_bytes = match &result {
             Ok(status) => status.bytes as usize,
-            Err(error) => match **error {
+            Err(error) => match *error {
                 OperationError::Truncated { received_bytes, .. } => received_bytes as usize,
                 _ => 0,
             },
@@ -152,7 +152,7 @@ impl Endpoint {
         let taken = multi.take(written_bytes);
         let has_message = match &result {
             Ok(_) => true,
-            Err(error) => matches!(**error, OperationError::Truncated { .. }),
+            Err(error) => matches!(error, OperationError::Truncated { .. }),
         };
         let goes_on = has_message && !taken.is_last;
         let flags = flags | MultiBuffer::flags(!goes_on);
