@@ -1,7 +1,7 @@
 # make compare   what this machine's mechanisms achieve, in one HTML page
 # make test      everything that must hold before a change goes in
-# make speed-adaptive  what choosing at run time is to reach, and does not everywhere
 # make speed     the bounds on speed, against the bare machine in the same run
+# make speed-adaptive  what choosing at run time is to reach, and does not everywhere
 # make fi        the libfabric provider, target/release/liblmt-fi.so
 # make knem-check  a static program that checks a KNEM driver, for any machine
 

@@ -213,7 +213,7 @@ pub const KEYS: &[Key] = &[
         name: "adapt",
         kind: Kind::Word(&[ON, OFF]),
         variable: Some("LMT_ADAPT"),
-        meaning: "whether the endpoint times its messages, tries another way now and then (at most 1 % of the time) and changes to what is better; off keeps the first choice, for runs that can be repeated",
+        meaning: "whether the endpoint times its messages, tries another way now and then (at most 1 % of the time of a long stream of messages, but up to a third of one of some hundred) and changes to what is better; off keeps the first choice, for runs that can be repeated",
         reason: "what it costs outside of ping-pongs is not measured well enough yet (docs/adaptive.md)",
     },
 ];

@@ -38,6 +38,7 @@ pub mod mechanism;
 pub mod mechanisms;
 #[cfg(not(loom))]
 mod memory_limits;
+mod mix_hasher;
 mod parcel;
 pub mod process;
 #[cfg(not(loom))]

@@ -21,6 +21,11 @@ use crate::rendezvous::{
 use crate::shared_buffer::is_shared;
 use receivers::SharedReceivers;
 
+/// While so many messages to a peer are under way, further ones take streams
+/// last: what a window of them puts into shared memory before it is received is
+/// more than caches hold (docs/selection.md).
+const STREAMS_AT_ONCE: u32 = 4;
+
 /// One side of a transfer: the memory it uses, and who waits for it.
 struct Side {
     buffer: Buffer,
@@ -168,7 +173,11 @@ impl Transfers {
 
     /// Begins to send; the RTS is in the outbox when this returns.
     pub fn send(&mut self, peer: PeerKey, buffer: Buffer, candidates: &Candidates, token: u64) -> SendId {
-        let id = self.machine.send(peer, buffer.total_bytes(), candidates);
+        let id = if self.sends_to(peer) < STREAMS_AT_ONCE {
+            self.machine.send(peer, buffer.total_bytes(), candidates)
+        } else {
+            self.machine.send(peer, buffer.total_bytes(), &candidates.with_streams_last())
+        };
         place(&mut self.sends, index_of(id.0), Side::new(buffer, token, peer));
         *self.under_way_to(peer) += 1;
         self.pump();

@@ -7,11 +7,11 @@ use crate::layout::{CELL_BYTES, MAX_CELLS, MAX_RINGS, MIN_CELLS};
 /// What the rings can be told.
 ///
 /// ```
-/// assert_eq!(lmt_ring::Config::default().ring_bytes, 8160 << 10);
+/// assert_eq!(lmt_ring::Config::default().ring_bytes, 4 << 20);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Bytes of one ring's cells, a multiple of 32 KiB. Default 8160 KiB.
+    /// Bytes of one ring's cells, a multiple of 32 KiB. Default 4 MiB.
     pub ring_bytes: u64,
     /// Messages of so many bytes and more are copied out past the caches. Default
     /// 8 MiB.
@@ -22,7 +22,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { ring_bytes: MAX_CELLS * CELL_BYTES, streaming_bytes: 8 << 20, max_rings: 16 }
+        Self { ring_bytes: 4 << 20, streaming_bytes: 8 << 20, max_rings: 16 }
     }
 }
 
@@ -51,7 +51,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Count { least: 1, most: MAX_RINGS },
         variable: None,
         meaning: "rings in this endpoint's pool, one for each peer that it was the first to send to; messages to further peers take other ways",
-        reason: "the neighbours of a process in most programs, and 128 MiB of memory at most, where all exchange long messages",
+        reason: "the neighbours of a process in most programs, and 64 MiB of memory at most, where all exchange long messages",
     },
 ];
 

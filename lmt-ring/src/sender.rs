@@ -95,9 +95,8 @@ pub(crate) struct Sending {
     /// How far behind each cell's begin the bytes begin.
     shift_bytes: u64,
     at: Option<Cursor>,
-    /// If another mechanism may take the rest, what watches for slow cells.
-    idle_watch: Option<Watch>,
-    /// The same, once the message is known to need cells that came back.
+    /// What watches for slow cells, if another mechanism may take the rest and the
+    /// message needs cells that came back.
     watch: Option<Watch>,
     /// Whether the present cell came back.
     came_back: bool,
@@ -122,7 +121,6 @@ impl Sending {
             start: 0,
             shift_bytes: 0,
             at: None,
-            idle_watch: None,
             watch: None,
             came_back: false,
         }
@@ -150,7 +148,7 @@ impl Sending {
 
     /// Another mechanism may take what is left, if `watch` finds the ring slow.
     pub(crate) fn let_hand_over(mut self, watch: Watch) -> Self {
-        self.idle_watch = Some(watch);
+        self.watch = Some(watch);
         self
     }
 
@@ -184,8 +182,8 @@ impl Sending {
         if is_sure {
             ring.make_sure(std::mem::take(&mut self.unsure));
         }
-        if self.produced_bytes == 0 && self.total_bytes > ring.fresh_cells() * CELL_BYTES {
-            self.watch = self.watch.take().or_else(|| self.idle_watch.take());
+        if self.produced_bytes == 0 && self.total_bytes <= ring.fresh_cells() * CELL_BYTES {
+            self.watch = None;
         }
         while self.produced_bytes < self.total_bytes && self.produced_bytes - before < max_bytes.max(1) {
             if self.is_to_hand_over() {
@@ -248,7 +246,7 @@ impl Sending {
 
     /// Whether no further cell is filled, since another mechanism takes the rest.
     fn is_to_hand_over(&self) -> bool {
-        self.produced_bytes % CELL_BYTES == 0 && self.watch.as_ref().is_some_and(Watch::is_slow)
+        self.produced_bytes.is_multiple_of(CELL_BYTES) && self.watch.as_ref().is_some_and(Watch::is_slow)
     }
 
     /// Whether all stands in cells, so that nothing is left to do but to hear

@@ -1,7 +1,7 @@
 //! Whether what is chosen at run time is as good as the best fixed way, by
 //! messages between two real processes.
 //!
-//! Only with `LMT_SPEED=1` (`make speed`): it takes both cores and a release
+//! Only with `LMT_SPEED=1` (`make speed-adaptive`): it takes both cores and a release
 //! build to mean something.
 
 mod common;
@@ -209,11 +209,11 @@ fn phases<M: DerefMut<Target = [u8]>>(group: &Group, case: Case, memory: &mut [M
 
 fn is_asked_for() -> bool {
     if std::env::var("LMT_SPEED").as_deref() != Ok("1") {
-        println!("SKIPPED: it takes the whole machine; LMT_SPEED=1 (make speed) runs it");
+        println!("SKIPPED: it takes the whole machine; LMT_SPEED=1 (make speed-adaptive) runs it");
         return false;
     }
     if cfg!(debug_assertions) {
-        panic!("LMT_SPEED means something in a release build only; use make speed");
+        panic!("LMT_SPEED means something in a release build only; use make speed-adaptive");
     }
     let is_rank = !matches!(lmt::launch::Group::from_env(), Ok(None));
     if !is_rank && allowed_cpus().len() < 2 {

@@ -13,7 +13,7 @@ pub enum Stores {
     /// Past the cache (non-temporal), where the processor has such stores.
     Streaming,
     /// As the string instruction does, from [`STRING_BYTES`] on; into the cache
-    /// below, and where there is none.
+    /// below; by the C library where there is none.
     String,
 }
 
@@ -26,10 +26,10 @@ const STRING_BYTES: usize = 16 << 10;
 /// `from` is readable and `into` writable for `bytes` bytes, the two do not
 /// overlap, and nobody else writes either or reads `into` meanwhile.
 pub(super) unsafe fn copy(into: *mut u8, from: *const u8, bytes: usize, stores: Stores) {
-    #[cfg(target_arch = "x86_64")]
     if stores == Stores::String && bytes >= STRING_BYTES {
+        // One instruction, whoever issues it.
         // SAFETY: the caller's promise.
-        unsafe { x86::string(into, from, bytes) };
+        unsafe { lmt_copy::copy_string(into, from, bytes) };
         return;
     }
     #[cfg(target_arch = "x86_64")]
@@ -42,7 +42,7 @@ pub(super) unsafe fn copy(into: *mut u8, from: *const u8, bytes: usize, stores: 
         }
         return;
     }
-    let _ = (stores, STRING_BYTES);
+    let _ = stores;
     // SAFETY: the caller's promise.
     unsafe { into.copy_from_nonoverlapping(from, bytes) };
 }
@@ -74,22 +74,6 @@ mod x86 {
     const VECTOR_BYTES: usize = 32;
     /// Bytes of one turn of the loop.
     const TURN_BYTES: usize = 4 * VECTOR_BYTES;
-
-    /// # Safety
-    /// As [`super::copy`].
-    pub(super) unsafe fn string(into: *mut u8, from: *const u8, bytes: usize) {
-        // SAFETY: `rep movsb` copies rcx bytes from rsi to rdi, upwards, for the
-        // ABI keeps the direction flag clear; the bytes are the caller's promise.
-        unsafe {
-            std::arch::asm!(
-                "rep movsb",
-                inout("rcx") bytes => _,
-                inout("rsi") from => _,
-                inout("rdi") into => _,
-                options(nostack, preserves_flags),
-            );
-        }
-    }
 
     /// # Safety
     /// As [`super::copy`], and the processor has AVX2.

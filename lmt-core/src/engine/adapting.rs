@@ -1,14 +1,14 @@
 //! The endpoint's part in choosing ways at run time: it asks for each message
 //! above the eager limit, with the time.
 
-use super::outgoing::SendMode;
+use super::outgoing::{SendMode, SendOptions};
 use super::peer::{Connection, Peer};
 use super::traffic::Traffic;
 use crate::buffer::Buffer;
 use crate::identity::EndpointId;
 use crate::rendezvous::{Candidates, PeerKey};
 use crate::selection::adaptive::{Question, Send, StreamReport, Way, Ways};
-use crate::selection::{Explanation, Hints, Message, Source, Taken};
+use crate::selection::{Explanation, Message, Source, Taken};
 use crate::shared_buffer::{are_shared, is_shared};
 
 /// How a message above the eager limit goes.
@@ -28,8 +28,16 @@ pub(crate) struct Decided {
 }
 
 impl Traffic {
-    /// The route of a message to a connected peer that is not short.
-    pub(super) fn route(&mut self, key: PeerKey, buffer: &Buffer, mode: SendMode, hints: Hints) -> Route {
+    /// The route of a message to a connected peer that is not short; by what was
+    /// decided before, if that was for this message.
+    pub(super) fn route(
+        &mut self,
+        key: PeerKey,
+        buffer: &Buffer,
+        options: &SendOptions,
+        decided: Option<Decided>,
+    ) -> Route {
+        let SendOptions { mode, hints } = *options;
         let message = Message {
             bytes: buffer.total_bytes(),
             contiguous: buffer.is_contiguous(),
@@ -37,7 +45,7 @@ impl Traffic {
             hints,
             readers: self.transfers.other_readers(key),
         };
-        let known = self.decided.take().filter(|decided| decided.peer == key && decided.message == message);
+        let known = decided.filter(|decided| decided.peer == key && decided.message == message);
         let way = match known {
             Some(decided) => decided.way,
             None => self.choose(key, &message),

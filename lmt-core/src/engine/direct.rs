@@ -250,13 +250,19 @@ impl Traffic {
         if link.take(bytes as u64 + OVERHEAD_BYTES) {
             self.owing.push(key);
         }
-        if bytes < total_bytes {
-            self.heard(key, total_bytes as u64, Way::Cells);
+        let generation = *generation;
+        let is_whole = bytes == total_bytes;
+        if is_whole {
+            eager.received.count(bytes as u64);
+        }
+        // One piece may be longer than what is short: `cell_bytes` and
+        // `eager_max_bytes` are set apart.
+        self.heard(key, total_bytes as u64, Way::Cells);
+        if !is_whole {
             return Some(Direct::Begun(Begun { key, tag, total_bytes, arrived_bytes: bytes }));
         }
-        eager.received.count(bytes as u64);
         self.eager.received.count(bytes as u64);
-        let peer = PeerId { key, generation: *generation };
+        let peer = PeerId { key, generation };
         Some(Direct::Done(Status { peer, tag, bytes: bytes as u64, immediate: None }))
     }
 

@@ -64,6 +64,8 @@ impl Traffic {
         options: SendOptions,
         credits: &InboxReceiver,
     ) -> Result<(RequestId, Option<Address>), OperationError> {
+        // Wherever this ends, it is not for the message after.
+        let decided = self.decided.take();
         let key = self.key_named(to)?;
         let SendOptions { mode, hints } = options;
         if self.peers[key as usize].group_version != self.selection.group_version() {
@@ -88,7 +90,7 @@ impl Traffic {
             true => None,
             false => {
                 self.check_room(key)?;
-                Some(self.route(key, &buffer, mode, hints))
+                Some(self.route(key, &buffer, &options, decided))
             }
         };
         if is_short || matches!(route, Some(Route::Cells)) {

@@ -84,6 +84,7 @@ impl Traffic {
         self.owing.retain(|k| *k != key);
         self.by_id.remove(&id);
         self.adaptive.forget(key);
+        self.decided = None;
         // The name is void from now on, not only when the number is another's.
         let generation = self.peers[key as usize].generation.wrapping_add(1);
         self.peers[key as usize] = Peer { generation, ..Peer::new(id, self.config.eager_max_bytes) };

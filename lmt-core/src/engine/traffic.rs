@@ -236,6 +236,7 @@ impl Traffic {
 
     #[inline]
     fn eager(&mut self, key: PeerKey, label: Label, delivery: &Delivery<'_>, charge_bytes: u64) {
+        self.heard(key, delivery.bytes() as u64, Way::Cells);
         if self.peers[key as usize].bound
             && let Some(request) = self.matchers.of(label.space).arrive(key, label.tag)
         {

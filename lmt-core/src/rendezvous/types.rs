@@ -56,6 +56,15 @@ impl Candidates {
         self
     }
 
+    /// The same choices, those of [`Model::Stream`] behind the others.
+    #[must_use]
+    pub fn with_streams_last(mut self) -> Self {
+        let used = self.used as usize;
+        // Stable, and so few that it takes no memory.
+        self.choices[..used].sort_by_key(|choice| choice.model == Model::Stream);
+        self
+    }
+
     /// The choices in order.
     pub fn as_slice(&self) -> &[Choice] {
         &self.choices[..self.used as usize]
@@ -244,3 +253,7 @@ pub enum ProtocolError {
         end: u64,
     },
 }
+
+#[cfg(test)]
+#[path = "types_tests.rs"]
+mod tests;

@@ -16,7 +16,7 @@ pub(crate) struct Heard {
     pub count: u32,
 }
 
-/// What every peer has sent. A peer takes 2 KiB from its first long message on.
+/// What every peer has sent. A peer takes 768 bytes from its first long message on.
 #[derive(Debug, Default)]
 pub(super) struct AllHeard {
     of_peers: Vec<Option<Box<[Heard; CLASSES]>>>,

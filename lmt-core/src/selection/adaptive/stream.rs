@@ -11,7 +11,8 @@ use super::ways::{Way, Ways};
 
 /// Blocks go in fours: a trial of one end, a block in which neither tries, a
 /// trial of the other end, and another quiet block. Ends may time the same
-/// exchange; so neither takes the other's trial for its own.
+/// exchange, so that one may take the other's trial for its own; in turns it does
+/// less often. Not never: each end counts its own blocks, and the counts drift.
 const CYCLE: u32 = 4;
 /// Where one end chooses for both, the other has no turn.
 const CYCLE_IN_TURN: u32 = 2;
@@ -20,8 +21,6 @@ const BEFORE_FIRST: u32 = 12;
 /// ... and where the other end may choose for both after so many, which does if it
 /// tries anything.
 const BEFORE_FIRST_UNLED: u32 = 2 * BEFORE_FIRST;
-/// What is followed for more rounds than these is no trial any more.
-const LONGEST_TRIAL: u8 = SAMPLES as u8 + 1;
 /// Each trial is compared with the quiet blocks before and behind it. They differ
 /// by less than this (a logarithm), or it says nothing.
 const STEADY: f64 = 0.25;
@@ -132,8 +131,8 @@ impl Stream {
         if let Some(sample) = self.meter.send(send) {
             self.sampled(&sample, heard);
         }
-        if let Some(way) = self.lead.follow(heard) {
-            self.follow(way);
+        if let Some(arm) = self.lead.follow(heard, &self.arms) {
+            (self.trial, self.quiet, self.current) = (None, None, arm);
         }
         self.arms.get(self.current).map_or(Way::Cells, |arm| arm.way)
     }
@@ -169,13 +168,6 @@ impl Stream {
         }
     }
 
-    /// Takes the way by which the other end wants to be answered, if it is one of
-    /// this stream's.
-    fn follow(&mut self, way: Way) {
-        (self.trial, self.quiet) = (None, None);
-        self.current = self.arms.place_of(way).unwrap_or(self.arms.chosen);
-    }
-
     fn sampled(&mut self, sample: &Sample, heard: &Heard) {
         let weight = |old: f64| if old == 0.0 { 1.0 } else { WEIGHT };
         let (bytes, of_message) =
@@ -183,7 +175,7 @@ impl Stream {
         self.round_bytes += (bytes - self.round_bytes) * weight(self.round_bytes);
         self.message_bytes += (of_message - self.message_bytes) * weight(self.message_bytes);
         self.total_ns = self.total_ns.saturating_add(sample.ns);
-        self.lead.sample(sample);
+        self.lead.sample(sample, heard);
         if self.lead.is_led() {
             self.sampled_led(sample, heard);
             return;
@@ -215,8 +207,9 @@ impl Stream {
     /// A round of a stream for which the other end chooses: nothing is tried, and
     /// what the other keeps is chosen here.
     fn sampled_led(&mut self, sample: &Sample, heard: &Heard) {
-        self.followed = if self.current == self.arms.chosen { 0 } else { self.followed + 1 };
-        if self.followed > LONGEST_TRIAL {
+        let is_chosen = self.current == self.arms.chosen;
+        self.followed = if is_chosen { 0 } else { self.followed.saturating_add(1) };
+        if self.lead.keeps(self.followed) {
             self.arms.lead_to(self.current);
             (self.level, self.followed) = (Level::default(), 0);
             self.switches = self.switches.saturating_add(1);

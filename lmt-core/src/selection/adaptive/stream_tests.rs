@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::selection::adaptive::simulation::{BYTES, Disturbances, PingPong, Random, number, stream_of};
+use crate::selection::adaptive::simulation::{
+    BYTES, Disturbances, PingPong, Random, candidates, number, stream_of,
+};
 
 /// Ways as they cost in traffic that touches its buffers and in traffic that does
 /// not: the best of one is bad in the other.
@@ -150,19 +152,31 @@ fn a_message_that_goes_another_way_spoils_what_is_compared() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Whatever the times are, every message takes one of the ways, and of one
-    /// way nothing is tried.
+    /// Whatever the times are and whatever was heard, every message takes one of
+    /// the ways, and of one way nothing is tried.
     #[test]
     fn any_times_do(
         ways in 1_usize..12,
         is_first in any::<bool>(),
         sends in prop::collection::vec((any::<u64>(), any::<u64>(), 0_u64..4, 0_u32..300), 1..400),
+        // Ways that the stream has, that it does not have, cells and none; mostly in
+        // turn, so that the other end may lead.
+        first_count in any::<u32>(),
+        heard in prop::collection::vec((0_usize..16, prop_oneof![9 => Just(1), 1 => any::<u32>()]), 400),
     ) {
         let mut stream = stream_of(ways, is_first);
         let mut events = 0_u64;
-        for (now_ns, bytes, more, under_way) in sends {
+        let mut count = first_count;
+        for ((now_ns, bytes, more, under_way), (at, come)) in sends.into_iter().zip(heard) {
             events += more;
-            let way = number(stream.send(&Send { now_ns, bytes, events, under_way }, &Heard::default()));
+            count = count.wrapping_add(come);
+            let way = match at {
+                14 => Some(Way::Cells),
+                15 => None,
+                _ => Some(Way::By(candidates(14).as_slice()[at])),
+            };
+            let send = Send { now_ns, bytes, events, under_way };
+            let way = number(stream.send(&send, &Heard { way, count }));
             prop_assert!(way < ways);
             prop_assert!(ways > 1 || stream.trials == 0);
         }

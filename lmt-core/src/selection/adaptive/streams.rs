@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use super::heard::{AllHeard, class};
 use super::meter::Send;
 use super::report::StreamReport;
 use super::stream::Stream;
 use super::ways::{Way, Ways};
+use crate::mix_hasher::MixHasher;
 use crate::rendezvous::PeerKey;
 use crate::selection::{Message, Variant};
 
@@ -20,7 +21,7 @@ const IDLE_NS: u64 = 1_000_000_000;
 const LOOK_NS: u64 = 10_000_000;
 
 /// Which stream a message belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Key {
     peer: PeerKey,
     /// The power of two below its length.
@@ -30,33 +31,11 @@ struct Key {
     range: u8,
 }
 
-/// Hashes keys quickly: they are this process's own numbers, a thousand at most.
-#[derive(Clone, Copy, Debug, Default)]
-struct KeyHasher(u64);
-
-impl KeyHasher {
-    fn add(&mut self, value: u64) {
-        // An odd number without a pattern: 2^64 by the golden ratio.
-        self.0 = (self.0.rotate_left(8) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        // A table looks at both ends of it.
-        self.0 ^ self.0 >> 32
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.add(u64::from(*byte)));
-    }
-
-    fn write_u8(&mut self, value: u8) {
-        self.add(u64::from(value));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.add(u64::from(value));
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { peer, class, variant, range } = *self;
+        let of_peer = u64::from(class) | u64::from(range) << 8 | (variant.index() as u64) << 16;
+        state.write_u64(u64::from(peer) << 32 | of_peer);
     }
 }
 
@@ -95,7 +74,7 @@ struct Known {
 /// All streams of an endpoint.
 pub(crate) struct Adaptive {
     is_on: bool,
-    streams: HashMap<Key, Kept, BuildHasherDefault<KeyHasher>>,
+    streams: HashMap<Key, Kept, BuildHasherDefault<MixHasher>>,
     heard: AllHeard,
     /// For each peer, what need not be asked for.
     known: Vec<Option<Known>>,
@@ -190,6 +169,12 @@ impl Adaptive {
     #[inline]
     pub fn hear(&mut self, peer: PeerKey, bytes: u64, way: Way) {
         self.heard.note(peer, bytes, way);
+    }
+
+    /// By which way the last message of about this length came.
+    #[cfg(test)]
+    pub fn last_way(&self, peer: PeerKey, bytes: u64) -> Option<Way> {
+        self.heard.of(peer, bytes).way
     }
 
     /// A message of a stream goes another way than it would.
