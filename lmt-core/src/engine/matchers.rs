@@ -12,19 +12,25 @@ pub(crate) type OfSpace = TagMatcher<RequestId, Arrived>;
 
 /// Those of all spaces.
 #[derive(Debug, Default)]
-pub(crate) struct Matchers([OfSpace; Space::COUNT]);
+pub(crate) struct Matchers {
+    of: [OfSpace; Space::COUNT],
+    /// How many of them, from the first on, have been used; most programs use one,
+    /// and only that is looked at then.
+    used: usize,
+}
 
 impl Matchers {
     /// That of one space.
     #[inline]
     pub fn of(&mut self, space: Space) -> &mut OfSpace {
-        &mut self.0[space.index()]
+        self.used = self.used.max(space.index() + 1);
+        &mut self.of[space.index()]
     }
 
     /// Whether no receive is posted and no message unexpected.
     #[inline]
     pub fn are_empty(&self) -> bool {
-        self.0.iter().all(|one| one.posted() == 0 && one.unexpected() == 0)
+        self.of.iter().take(self.used).all(|one| one.posted() == 0 && one.unexpected() == 0)
     }
 
     /// Takes out the oldest message of `source` for which `wanted` is true, of
@@ -34,7 +40,7 @@ impl Matchers {
         source: PeerKey,
         wanted: &mut dyn FnMut(&Arrived) -> bool,
     ) -> Option<Unexpected<Arrived>> {
-        self.0.iter_mut().find_map(|one| {
+        self.of.iter_mut().find_map(|one| {
             let handle: UnexpectedHandle = one.find_unexpected(source, wanted)?;
             one.remove_unexpected(handle)
         })
@@ -43,7 +49,7 @@ impl Matchers {
     /// A peer will send no more: drops its messages for which `useless`, asked
     /// with the space and the tag, is true, and forgets the receives that name it.
     pub fn peer_gone(&mut self, source: PeerKey, useless: &mut dyn FnMut(Space, u64, &Arrived) -> bool) {
-        for (space, one) in Space::all().zip(&mut self.0) {
+        for (space, one) in Space::all().zip(&mut self.of) {
             one.peer_gone(source, &mut |tag, m| useless(space, tag, m), &mut |_| {}, &mut |_| {});
         }
     }
