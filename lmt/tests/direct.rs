@@ -128,8 +128,13 @@ fn a_message_that_does_not_fit_or_has_another_tag() {
             assert_eq!(endpoint.receive(Source::Any, second, &mut into).expect("received").bytes, 50);
             check(round + 1, &into[..50]);
             let cut = endpoint.receive(Source::Peer(other), TagMatch::any(), &mut into[..60]);
-            let expected =
-                OperationError::Truncated { peer: other, tag: 1, message_bytes: 100, received_bytes: 60 };
+            let expected = OperationError::Truncated {
+                peer: other,
+                tag: 1,
+                message_bytes: 100,
+                received_bytes: 60,
+                immediate: None,
+            };
             assert_eq!(cut, Err(expected));
             endpoint.send(other, 3, &[]).expect("sent");
         }
