@@ -4,13 +4,14 @@
 # make speed-adaptive  what choosing at run time is to reach, and does not everywhere
 # make install   lmt.h, liblmt.so, liblmt.a, lmt.pc and the lmt command, under PREFIX
 # make header    capi/include/lmt.h, of the sources
+# make fi        the libfabric provider, target/release/liblmt-fi.so
 # make knem-check  a static program that checks a KNEM driver, for any machine
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .SILENT: tests loom asan miri
-.PHONY: compare test speed speed-adaptive install header knem-check tools format clippy tests doctests loom asan miri
+.PHONY: compare test speed speed-adaptive fi install header knem-check tools format clippy tests doctests loom asan miri
 
 REPORT ?= lmt-report.html
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
@@ -61,6 +62,12 @@ speed:
 	LMT_SPEED=1 cargo test --release -p lmt-selector --test lookup_speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-copy --test speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt --test matching --test both_speed -- --nocapture --test-threads=1
+
+# libfabric takes files that end in -fi.so; cargo names them with an underscore.
+fi: tools
+	cargo build --release --package lmt-fi
+	cp -f "$(TARGET)/release/liblmt_fi.so" "$(TARGET)/release/liblmt-fi.so"
+	echo "The provider is $(TARGET)/release/liblmt-fi.so; docs/libfabric.md says how MPIs use it."
 
 # What choosing at run time is to reach one day (docs/adaptive.md): it is off by
 # default since this does not pass everywhere.

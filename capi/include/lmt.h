@@ -398,6 +398,14 @@ lmt_code lmt_group(uint32_t *rank, uint32_t *size);
 // a number.
 lmt_code lmt_group_address(uint32_t rank, void *address, size_t capacity, size_t *length);
 
+// Lets the processes that this one's parent has started copy out of this one where
+// Yama would keep them from it (`ptrace_scope` 1): for ranks that another launcher
+// starts, an MPI's. `lmt run` names itself in `LMT_LAUNCHER_PID`; where that is set it
+// alone counts. Where there is no Yama nothing is done and nothing is needed.
+//
+// Errors: none.
+lmt_code lmt_admit_siblings(void);
+
 // Creates an endpoint; `options` may be NULL. To be closed by
 // `lmt_endpoint_close`.
 //

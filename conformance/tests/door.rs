@@ -102,7 +102,13 @@ fn truncation_is_reported_and_matched_messages_are_not_taken_back() {
             let peer = device.peer;
             assert_eq!(
                 result,
-                Err(OperationError::Truncated { peer, tag: 0, message_bytes, received_bytes })
+                Err(OperationError::Truncated {
+                    peer,
+                    tag: 0,
+                    message_bytes,
+                    received_bytes,
+                    immediate: None
+                })
             );
             let receive = device.receive(6, 3_000_000).expect("the other lives");
             assert!(device.wait(receive).expect("it arrives") == content(6, 3_000_000));

@@ -22,6 +22,9 @@ pub struct Config {
     /// are announced and moved by a mechanism. Default 32768: what two processes
     /// copy through a fast box sooner than a system call begins to copy.
     pub eager_max_bytes: u64,
+    /// The longest message that travels in the inbox's cells where a peer gives no
+    /// fast box, if [`Self::eager_max_bytes`] is more. Default 32 KiB.
+    pub boxless_eager_max_bytes: u64,
     /// Cells of this endpoint's inbox, a power of two. Default 128: half a MiB
     /// with the default cells, and two for each of 64 senders.
     pub inbox_cells: u32,
@@ -73,7 +76,8 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            eager_max_bytes: 32768,
+            eager_max_bytes: 64 << 10,
+            boxless_eager_max_bytes: 32 << 10,
             inbox_cells: 128,
             cell_bytes: 4096,
             fast_boxes: 8,
@@ -102,7 +106,14 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_EAGER_MAX"),
         meaning: "the longest message that travels in inbox cells; longer ones are announced and moved by a mechanism",
-        reason: "both copy through a fast box sooner than a system call begins to copy",
+        reason: "both copy through a fast box sooner than announced, by any mechanism; what is longer is not as fast out of the caches",
+    },
+    Key {
+        name: "boxless_eager_max_bytes",
+        kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
+        variable: Some("LMT_BOXLESS_EAGER_MAX"),
+        meaning: "what eager_max_bytes is at most to a peer that gives this endpoint no fast box (fast_boxes)",
+        reason: "the cells of an inbox take twice as long as those of a box: from there on a mechanism is faster",
     },
     Key {
         name: "inbox_cells",
@@ -262,6 +273,7 @@ impl Config {
         let number = |number: u64| Some(Value::Number(number));
         match name {
             "eager_max_bytes" => number(self.eager_max_bytes),
+            "boxless_eager_max_bytes" => number(self.boxless_eager_max_bytes),
             "inbox_cells" => number(self.inbox_cells.into()),
             "cell_bytes" => number(self.cell_bytes.into()),
             "fast_boxes" => number(self.fast_boxes.into()),
@@ -300,6 +312,7 @@ impl Config {
         })?;
         match (key.name, value) {
             ("eager_max_bytes", Value::Number(bytes)) => self.eager_max_bytes = bytes,
+            ("boxless_eager_max_bytes", Value::Number(bytes)) => self.boxless_eager_max_bytes = bytes,
             // The bounds of these keys lie within 32 bits.
             ("inbox_cells", Value::Number(cells)) => self.inbox_cells = cells as u32,
             ("cell_bytes", Value::Number(bytes)) => self.cell_bytes = bytes as u32,

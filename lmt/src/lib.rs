@@ -29,8 +29,8 @@ pub use endpoint::Endpoint;
 pub use list::mechanism_names;
 pub use lmt_core::config::{Config, ConfigError};
 pub use lmt_core::engine::{
-    CreateError, EagerCounters, Engine, Message, OperationError, PeerId, RequestId, SendMode, SendOptions,
-    Source, Status, TagMatch,
+    Completion, CreateError, EagerCounters, Engine, Label, Message, OperationError, Outcome, PeerId,
+    RequestId, SendMode, SendOptions, Source, Space, Status, TagMatch, Wanted,
 };
 pub use lmt_core::error::PeerError;
 pub use lmt_core::identity::{Address, AddressError, EndpointId};

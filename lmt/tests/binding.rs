@@ -42,7 +42,7 @@ fn an_endpoint_sends_to_itself() {
                     };
                     assert_eq!(
                         receive.wait().expect("received"),
-                        Status { peer: me, tag: 4, bytes: bytes as u64 }
+                        Status { peer: me, tag: 4, bytes: bytes as u64, immediate: None }
                     );
                     send.wait().expect("sent");
                 });
@@ -117,7 +117,7 @@ fn messages_of_an_unnamed_peer_wait_until_it_is_named() {
                 let from = endpoint.insert_peer(&group.address(0)).expect("a peer");
                 first.extend(late.iter_mut().map(Vec::as_mut_slice).map(post));
                 for (end, bytes) in scope.wait_all(first).into_iter().zip(sizes) {
-                    assert_eq!(end, Ok(Status { peer: from, tag: 1, bytes: bytes as u64 }));
+                    assert_eq!(end, Ok(Status { peer: from, tag: 1, bytes: bytes as u64, immediate: None }));
                 }
             });
             into.iter().zip(sizes).zip(0..).for_each(|((data, bytes), n)| check(n, &data[..bytes]));

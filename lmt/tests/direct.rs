@@ -9,7 +9,7 @@ use lmt::{Endpoint, OperationError, PeerId, Source, TagMatch};
 use lmt_conformance::{group, test_name};
 
 /// Around a line, a box's piece, several pieces, and the end of what is eager.
-const SIZES: [usize; 12] = [0, 8, 40, 41, 64, 3071, 3072, 3073, 6145, 20_000, 32_768, 40_000];
+const SIZES: [usize; 13] = [0, 8, 40, 41, 64, 3071, 3072, 3073, 6145, 20_000, 40_000, 65_536, 70_000];
 const MESSAGES: u64 = 3000;
 const TAG: u64 = 7;
 
@@ -128,8 +128,13 @@ fn a_message_that_does_not_fit_or_has_another_tag() {
             assert_eq!(endpoint.receive(Source::Any, second, &mut into).expect("received").bytes, 50);
             check(round + 1, &into[..50]);
             let cut = endpoint.receive(Source::Peer(other), TagMatch::any(), &mut into[..60]);
-            let expected =
-                OperationError::Truncated { peer: other, tag: 1, message_bytes: 100, received_bytes: 60 };
+            let expected = OperationError::Truncated {
+                peer: other,
+                tag: 1,
+                message_bytes: 100,
+                received_bytes: 60,
+                immediate: None,
+            };
             assert_eq!(cut, Err(expected));
             endpoint.send(other, 3, &[]).expect("sent");
         }

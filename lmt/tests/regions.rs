@@ -35,6 +35,21 @@ fn a_process_reaches_its_own_regions() {
 }
 
 #[test]
+fn a_handle_alone_names_a_region_for_copies() {
+    let endpoint = Endpoint::new().expect("an endpoint");
+    let region = endpoint.allocate_region(8, Protection::READ_WRITE).expect("memory");
+    let key = RegionKey::by_handle(endpoint.id(), region.key().handle());
+    endpoint.put(&key, 2, b"abc").expect("it is declared");
+    let mut text = [0; 4];
+    endpoint.get(&key, 1, &mut text).expect("the same");
+    assert_eq!(&text, b"\0abc");
+    let past = RegionError::OutOfBounds { offset: 6, bytes: 3, total_bytes: 8 };
+    assert_eq!(error_of(endpoint.put(&key, 6, b"abc")), past);
+    let none = RegionKey::by_handle(endpoint.id(), region.key().handle() + 1);
+    assert_eq!(error_of(endpoint.get(&none, 0, &mut text)), RegionError::NotDeclared);
+}
+
+#[test]
 fn protection_binds_peers_and_not_the_owner() {
     let endpoint = Endpoint::new().expect("an endpoint");
     let region = endpoint.allocate_region(8, Protection::WRITE).expect("memory");

@@ -276,7 +276,10 @@ fn probes_show_and_take_messages() {
                 message.is_some()
             });
             let message = message.expect("it was found");
-            assert_eq!(message.status(), Status { peer: peers[0], tag, bytes: bytes as u64 });
+            assert_eq!(
+                message.status(),
+                Status { peer: peers[0], tag, bytes: bytes as u64, immediate: None }
+            );
             assert_eq!(endpoint.probe(Source::Any, TagMatch::exactly(99)), Ok(None));
             // What is taken is out of matching: a receive gets the second.
             if bytes <= 60_000 {
@@ -425,7 +428,10 @@ fn too_long_messages_are_cut_and_reported() {
             });
             let peer = peers[0];
             let (message_bytes, received_bytes) = (bytes as u64, room as u64);
-            assert_eq!(ended, Err(OperationError::Truncated { peer, tag, message_bytes, received_bytes }));
+            assert_eq!(
+                ended,
+                Err(OperationError::Truncated { peer, tag, message_bytes, received_bytes, immediate: None })
+            );
             assert!(guard.iter().all(|b| *b == 0xc3), "bytes past the buffer of {room} were written");
             check(tag, &into[..room]);
         }

@@ -15,7 +15,7 @@ use lmt_conformance::group::{Group, Test};
 use lmt_conformance::{mechanisms, require, test_name};
 
 /// Lengths in cells (of one and of several), and of each mechanism's doing.
-const LENGTHS: [usize; 7] = [0, 8, 4096, 20_000, 65_536, 300_000, 3 << 20];
+const LENGTHS: [usize; 8] = [0, 8, 4096, 20_000, 65_536, 70_000, 300_000, 3 << 20];
 /// Messages of a window.
 const WINDOW: usize = 24;
 /// Rounds after which all has grown that grows.

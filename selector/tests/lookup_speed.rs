@@ -74,6 +74,7 @@ fn decisions() -> Decisions {
         mechanisms: &mechanisms,
         config: &config,
         is_connected: true,
+        has_box: true,
     })
 }
 

@@ -67,7 +67,10 @@ impl Engine for Endpoints {
     /// way none but the empty ones.
     fn open_way(&self, way: &str, _: u32, _: u32) -> Result<Endpoint, BenchError> {
         let builder = match way {
-            EAGER => Endpoint::builder().configure(|config| config.eager_max_bytes = EAGER_MOST_BYTES),
+            EAGER => Endpoint::builder().configure(|config| {
+                config.eager_max_bytes = EAGER_MOST_BYTES;
+                config.boxless_eager_max_bytes = EAGER_MOST_BYTES;
+            }),
             way => Endpoint::builder().mechanisms(&[way]).configure(|config| config.eager_max_bytes = 0),
         };
         let builder = builder.configure(|config| config.adapt = false);

@@ -81,7 +81,15 @@ fn explain(
     let mut processes = vec![*here, *there];
     processes.resize(args.processes as usize, CpuSet::EMPTY);
     let config = &policy.configuration().config;
-    let situation = Situation { here, there, processes: &processes, mechanisms, config, is_connected: true };
+    let situation = Situation {
+        here,
+        there,
+        processes: &processes,
+        mechanisms,
+        config,
+        is_connected: true,
+        has_box: true,
+    };
     let message = |bytes| Message {
         contiguous: args.contiguous(),
         shared: args.shared_ends(),

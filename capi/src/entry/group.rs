@@ -58,3 +58,17 @@ pub unsafe extern "C" fn lmt_group_address(
         write::list(&group.address(rank).to_bytes(), room, length)
     })
 }
+
+/// Lets the processes that this one's parent has started copy out of this one where
+/// Yama would keep them from it (`ptrace_scope` 1): for ranks that another launcher
+/// starts, an MPI's. `lmt run` names itself in `LMT_LAUNCHER_PID`; where that is set it
+/// alone counts. Where there is no Yama nothing is done and nothing is needed.
+///
+/// Errors: none.
+#[unsafe(no_mangle)]
+pub extern "C" fn lmt_admit_siblings() -> lmt_code {
+    guard(|| {
+        lmt::launch::admit_siblings();
+        Ok(())
+    })
+}

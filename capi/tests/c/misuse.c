@@ -30,6 +30,7 @@ static void errors(void)
     OK(lmt_version(&major, &minor, &patch));
     CHECK(major == LMT_VERSION_MAJOR && minor == LMT_VERSION_MINOR && patch == LMT_VERSION_PATCH);
     OK(lmt_version(NULL, NULL, NULL));
+    OK(lmt_admit_siblings());
 }
 
 static void options(void)

@@ -199,7 +199,8 @@ fn truncated(link: &Link<'_>, bytes: usize, pieces: &[usize], expected: bool) {
         });
         let (message_bytes, received_bytes) = (bytes as u64, room as u64);
         let peer = link.other();
-        let cut = OperationError::Truncated { peer, tag: seed, message_bytes, received_bytes };
+        let cut =
+            OperationError::Truncated { peer, tag: seed, message_bytes, received_bytes, immediate: None };
         assert_eq!(result, Err(cut));
         into.check(seed, room);
     }

@@ -53,6 +53,22 @@ pub fn admit_descendants() -> Admission {
     admit(&std::process::id().to_string())
 }
 
+/// Names this process's parent to Yama, for a rank of a launcher that sets no
+/// `LMT_LAUNCHER_PID`: that launcher's part on this machine has started the other
+/// ranks too. Where the variable is set, it alone counts.
+pub fn admit_siblings() -> Admission {
+    match admit_launcher() {
+        Admission::NoLauncher => admit_parent(std::os::unix::process::parent_id()),
+        named => named,
+    }
+}
+
+/// The first process is everybody's ancestor: whoever has lost its own parent has
+/// that one, and admits nobody.
+fn admit_parent(pid: u32) -> Admission {
+    if pid == 1 { Admission::NoLauncher } else { admit(&pid.to_string()) }
+}
+
 fn admit(text: &str) -> Admission {
     // 0 would take back an admission, and -1 means everybody.
     let Some(pid) = text.parse::<u32>().ok().filter(|pid| (1..=i32::MAX as u32).contains(pid)) else {
@@ -78,6 +94,12 @@ mod tests {
         for text in ["", "0", "-1", "4294967295", "18446744073709551615", "x"] {
             assert_eq!(admit(text), Admission::NotAPid, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_process_without_a_parent_of_its_own_admits_nobody() {
+        assert_eq!(admit_parent(1), Admission::NoLauncher);
+        assert_eq!(admit_parent(0), Admission::NotAPid);
     }
 
     #[test]

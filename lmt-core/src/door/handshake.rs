@@ -47,7 +47,8 @@ impl Handler for Inner {
         let peer = &mut self.peers[key as usize];
         peer.link = Link::Up;
         // Before its report nothing is known of what works in both directions.
-        self.selection.meet(key, peer.cpus);
+        // A door has no cells of its own.
+        self.selection.meet(key, peer.cpus, false);
         while let Some(early) = self.peers[key as usize].early.pop_front() {
             self.announce(key, early);
         }

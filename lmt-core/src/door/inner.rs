@@ -90,12 +90,12 @@ impl Inner {
         };
         let id = RequestId::from_raw(token);
         let Some(request) = self.requests.get(id) else { return };
-        let (key, tag, bytes) = (request.peer.unwrap_or_default(), request.tag, request.bytes);
+        let (key, label, bytes) = (request.peer.unwrap_or_default(), request.label, request.bytes);
         let peer = PeerId::first(key);
         let result = match outcome {
-            Ok(None) => Ok(Status { peer, tag, bytes }),
+            Ok(None) => Ok(Status { peer, tag: label.tag, bytes, immediate: None }),
             Ok(Some(done)) => {
-                crate::engine::traffic::received(peer, tag, done.total_bytes, done.received_bytes)
+                crate::engine::traffic::received(peer, &label, done.total_bytes, done.received_bytes)
             }
             Err(error) => Err(match (&error, &self.peers[key as usize].link) {
                 (TransferError::PeerDead, Link::Up) => {

@@ -22,8 +22,8 @@ use crate::buffer::{Access, Buffer};
 use crate::config::Config;
 use crate::connect::Connector;
 use crate::cpu_set::CpuSet;
-use crate::engine::requests::{OperationError, PeerId, Request, RequestId, Requests, State, Status, Waiting};
-use crate::engine::{CreateError, check_config, install_copier};
+use crate::engine::requests::{OperationError, PeerId, Request, RequestId, Requests, Status, Waiting};
+use crate::engine::{CreateError, Label, check_config, install_copier};
 use crate::error::PeerError;
 use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
@@ -282,9 +282,7 @@ impl Door {
         if pending >= self.inner.config.pending_max_messages {
             return Err(OperationError::WouldBlock { id: peer.id, pending });
         }
-        let bytes = buffer.total_bytes();
-        let state = State::Waiting(Waiting::Queued);
-        let request = Request { buffer: Some(buffer), peer: Some(key), tag: 0, bytes, state };
+        let request = Request::new(buffer, Some(key), Label::default(), Waiting::Queued);
         let id = self.inner.requests.insert(request);
         let early = Early { request: id, envelope, hints };
         if self.inner.peers[key as usize].link == Link::Up {
@@ -341,10 +339,10 @@ impl Door {
         }
         self.check_source(announcement.origin)?;
         let key = announcement.peer().index();
-        let bytes = buffer.total_bytes();
-        let state = State::Waiting(Waiting::Matched);
-        let request = Request { buffer: None, peer: Some(key), tag: 0, bytes, state };
-        let id = self.inner.requests.insert(request);
+        // The transfer has the buffer.
+        let (none, bytes) = (Buffer::empty(Access::Write), buffer.total_bytes());
+        let request = Request::new(none, Some(key), Label::default(), Waiting::Matched);
+        let id = self.inner.requests.insert(Request { buffer: None, bytes, ..request });
         self.inner.transfers.matched(key, &announcement.rts, buffer, id.to_raw());
         self.inner.settle();
         Ok(id)

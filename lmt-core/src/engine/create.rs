@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use lmt_copy::Plan;
 
+use super::matchers::Matchers;
 use super::peer::EagerCounters;
 use super::requests::Requests;
 use super::store::Store;
@@ -16,7 +17,6 @@ use crate::connect::ConnectError;
 use crate::error::MemoryShort;
 use crate::identity::EndpointId;
 use crate::inbox::GeometryError;
-use crate::matching::TagMatcher;
 use crate::mechanism::Model;
 use crate::mechanisms::{Mechanisms, Profile, is_meant};
 use crate::region::RegionTable;
@@ -138,7 +138,7 @@ impl Traffic {
             id,
             peers: Vec::new(),
             by_id: HashMap::new(),
-            matcher: TagMatcher::new(),
+            matchers: Matchers::default(),
             requests: Requests::default(),
             store: Store::new(config.unexpected_max_bytes),
             transfers,
@@ -150,6 +150,7 @@ impl Traffic {
             regions: RegionTable::create(id)?,
             one_sided: VecDeque::new(),
             wanted: HashMap::new(),
+            hears_strangers: false,
             inbox_fd,
             doorbell,
             cpus: selection.here(),

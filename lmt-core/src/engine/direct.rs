@@ -6,14 +6,15 @@
 //! nothing; then the operation takes the general way, which means the same.
 
 use super::Engine;
+use super::label::Label;
 use super::outgoing::envelope_of;
 use super::peer::{Assembly, Connection, Link, Peer, Target};
 use super::receiving::{Source, TagMatch};
-use super::requests::{PeerId, Request, RequestId, State, Status, Waiting};
+use super::requests::{PeerId, Request, RequestId, Status, Waiting};
 use super::traffic::{OVERHEAD_BYTES, Traffic, kind};
 use crate::buffer::Buffer;
-use crate::inbox::{Delivery, Envelope, InboxReceiver, Payload};
-use crate::matching::{Matcher, Pattern};
+use crate::inbox::{Delivery, InboxReceiver, Payload};
+use crate::matching::Pattern;
 use crate::rendezvous::PeerKey;
 use crate::selection::adaptive::Way;
 
@@ -50,11 +51,11 @@ pub struct Begun {
 impl Engine {
     /// Sends an eager message at once, if that is possible now.
     #[inline]
-    pub fn send_directly(&mut self, to: PeerId, tag: u64, data: &[u8]) -> Option<Status> {
+    pub fn send_directly(&mut self, to: PeerId, label: impl Into<Label>, data: &[u8]) -> Option<Status> {
         if !self.origin.is_this_process() {
             return None;
         }
-        self.traffic.send_directly(to, tag, data, &self.inbox)
+        self.traffic.send_directly(to, &label.into(), data, &self.inbox)
     }
 
     /// Waits a moment for a message that fits `into`, and receives it, if it is
@@ -127,12 +128,11 @@ impl Engine {
     /// by the general way; `buffer` is lent for the same bytes.
     pub fn resume(&mut self, begun: Begun, buffer: Buffer) -> RequestId {
         let Begun { key, tag, total_bytes, arrived_bytes } = begun;
-        let bytes = buffer.total_bytes();
-        let state = State::Waiting(Waiting::Matched);
-        let request = Request { buffer: Some(buffer), peer: Some(key), tag, bytes, state };
+        let label = Label::from(tag);
+        let request = Request::new(buffer, Some(key), label, Waiting::Matched);
         let id = self.traffic.requests.insert(request);
         self.traffic.peers[key as usize].assembly = Some(Assembly {
-            tag,
+            label,
             total_bytes: total_bytes as u64,
             arrived_bytes: arrived_bytes as u64,
             charge_bytes: 0,
@@ -146,8 +146,7 @@ impl Engine {
     #[inline]
     fn is_quiet(&self) -> bool {
         let traffic = &self.traffic;
-        traffic.matcher.posted() == 0
-            && traffic.matcher.unexpected() == 0
+        traffic.matchers.are_empty()
             && traffic.busy.is_empty()
             && !traffic.transfers.is_active()
             && !traffic.transfers.is_faulting()
@@ -182,7 +181,7 @@ impl Traffic {
     fn send_directly(
         &mut self,
         to: PeerId,
-        tag: u64,
+        label: &Label,
         data: &[u8],
         credits: &InboxReceiver,
     ) -> Option<Status> {
@@ -206,17 +205,17 @@ impl Traffic {
             return None;
         }
         if bytes <= cell_bytes {
-            let envelope = Envelope { kind: kind::EAGER, aux: 0, tag };
+            let (envelope, _) = envelope_of(label, 0, bytes, bytes);
             link.write(envelope, Payload::Bytes(data), charge_bytes).ok()?;
         } else {
-            link.write_pieces(tag, data, cell_bytes)?;
+            link.write_pieces(label, data, cell_bytes)?;
         }
         peer.eager.sent.count(bytes);
         self.eager.sent.count(bytes);
         if !is_short {
             self.decided = None;
         }
-        Some(Status { peer: to, tag, bytes })
+        Some(Status { peer: to, tag: label.tag, bytes, immediate: label.immediate })
     }
 
     /// Whether it is worth asking for a way before the general way of a send does.
@@ -229,7 +228,10 @@ impl Traffic {
 
     /// Receives the message, or its first piece, if it fits and is the one
     /// wanted; leaves it in the inbox otherwise.
-    #[inline]
+    ///
+    /// Always inlined: a delivery and a status that go through memory, written by
+    /// fields and read by wider words, cost a short message several ns.
+    #[inline(always)]
     fn take_directly(&mut self, delivery: Delivery<'_>, wanted: Pattern, into: &mut [u8]) -> Option<Direct> {
         let key = PeerKey::from(delivery.sender());
         let (tag, bytes) = (delivery.tag(), delivery.bytes());
@@ -264,7 +266,7 @@ impl Traffic {
         }
         self.eager.received.count(bytes as u64);
         let peer = PeerId { key, generation };
-        Some(Direct::Done(Status { peer, tag, bytes: bytes as u64 }))
+        Some(Direct::Done(Status { peer, tag, bytes: bytes as u64, immediate: None }))
     }
 
     /// Takes a further piece, which `into` has room for; returns its bytes.
@@ -287,18 +289,18 @@ impl Traffic {
     fn received_directly(&mut self, begun: Begun) -> Status {
         let bytes = begun.total_bytes as u64;
         self.count_eager_arrival(begun.key, bytes);
-        Status { peer: self.name(begun.key), tag: begun.tag, bytes }
+        Status { peer: self.name(begun.key), tag: begun.tag, bytes, immediate: None }
     }
 }
 
 impl Link {
     /// Writes a message in pieces for which there is room.
     #[inline]
-    fn write_pieces(&mut self, tag: u64, data: &[u8], cell_bytes: u64) -> Option<()> {
+    fn write_pieces(&mut self, label: &Label, data: &[u8], cell_bytes: u64) -> Option<()> {
         let (mut sent_bytes, total_bytes) = (0, data.len() as u64);
         while sent_bytes < total_bytes {
             let bytes = self.inbox.piece_bytes(sent_bytes, total_bytes, cell_bytes);
-            let (envelope, piece) = envelope_of(tag, sent_bytes, bytes, total_bytes);
+            let (envelope, piece) = envelope_of(label, sent_bytes, bytes, total_bytes);
             let end_bytes = sent_bytes + bytes;
             let part = data.get(sent_bytes as usize..end_bytes as usize)?;
             self.write_piece(envelope, Payload::Bytes(part), bytes + OVERHEAD_BYTES, piece).ok()?;

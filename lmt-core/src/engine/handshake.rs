@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use super::greeting::{Greeting, decode_report, encode_report};
+use super::label::Space;
 use super::outgoing::gone;
 use super::peer::{Connection, Link, Peer};
 use super::regions::PeerRegions;
@@ -14,7 +15,6 @@ use crate::connect::{self, Closed, Handler};
 use crate::error::PeerError;
 use crate::identity::EndpointId;
 use crate::inbox::{Credit, InboxReceiver, InboxSender};
-use crate::matching::Matcher;
 use crate::mechanism::PeerFacts;
 use crate::parcel::{self, Arrival};
 use crate::process::PeerProcess;
@@ -29,6 +29,7 @@ impl Traffic {
             .ok_or_else(|| format!("it knows {max} peers already, the most it can; raise max_peers"))?;
         // One that has ended and comes again is waited for like a new one.
         let peer = &mut self.peers[key as usize];
+        peer.bound |= self.hears_strangers;
         if matches!(peer.connection, Connection::Gone(_)) {
             peer.connection = Connection::Pending;
         }
@@ -106,7 +107,7 @@ impl Traffic {
         // What is whole is here and can still be received; but what has the tag
         // of a message that is lost would be taken for that one.
         let mut lost = HashSet::new();
-        peer.parked.retain(|(tag, message)| !is_lost(&mut lost, *tag, message));
+        peer.parked.retain(|(label, message)| !is_lost(&mut lost, (label.space, label.tag), message));
         peer.in_busy = false;
         self.busy.retain(|k| *k != key);
         self.transfers.peer_dead(key);
@@ -114,7 +115,7 @@ impl Traffic {
         self.settle();
         let mut lost = HashSet::new();
         // The posted receives end below, with all that names the peer.
-        self.matcher.peer_gone(key, &mut |tag, m| is_lost(&mut lost, tag, m), &mut |_| {}, &mut |_| {});
+        self.matchers.peer_gone(key, &mut |space, tag, m| is_lost(&mut lost, (space, tag), &m.content));
         for request in self.requests.naming(key) {
             self.synchronous.remove(&request);
             self.requests.complete(request, Err(gone(&self.peers[key as usize])));
@@ -140,8 +141,8 @@ impl Traffic {
 
 /// Whether an ended peer's message can no longer be received, asked in the
 /// order of arrival: its bytes are not here, or a message before it with the
-/// same tag was lost.
-fn is_lost(lost: &mut HashSet<u64>, tag: u64, message: &Unexpected) -> bool {
+/// same tag of the same space was lost.
+fn is_lost(lost: &mut HashSet<(Space, u64)>, tag: (Space, u64), message: &Unexpected) -> bool {
     if !matches!(message, Unexpected::Eager { .. }) {
         lost.insert(tag);
     }
@@ -209,7 +210,7 @@ impl Handler for Reception<'_> {
         let Some(&key) = traffic.by_id.get(&facts.id) else { return };
         traffic.transfers.mechanisms().learn(key, &decode_report(&report));
         if let Connection::Met(link) = &traffic.peers[key as usize].connection {
-            traffic.selection.meet(key, link.cpus);
+            traffic.selection.meet(key, link.cpus, link.inbox.has_box());
         }
         traffic.renew_eager(key);
         let peer = &mut traffic.peers[key as usize];

@@ -11,6 +11,8 @@ mod direct;
 mod doorbell;
 pub(crate) mod greeting;
 mod handshake;
+mod label;
+mod matchers;
 mod outgoing;
 mod peer;
 mod peers;
@@ -23,19 +25,21 @@ pub(crate) mod traffic;
 mod waiting;
 
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use create::CreateError;
 pub(crate) use create::{check_config, install_copier};
 pub use direct::{Begun, Direct};
+pub use label::{Label, Space, Wanted};
 pub use outgoing::{SendMode, SendOptions};
 pub use peer::EagerCounters;
 use receiving::Discards;
 pub use receiving::{Message, Source, TagMatch};
-pub use requests::{OperationError, PeerId, RequestId, Status};
+pub use requests::{Completion, OperationError, Outcome, PeerId, RequestId, Status};
 
 use crate::bell::Bell;
 use crate::buffer::Buffer;
+use crate::clock::CoarseInstant;
 use crate::config::Config;
 use crate::connect::Connector;
 use crate::cpu_set::CpuSet;
@@ -69,7 +73,7 @@ pub struct Engine {
     /// Calls until the sockets are looked at again.
     until_sockets: u32,
     /// When they were last looked at.
-    looked_at_sockets: Instant,
+    looked_at_sockets: CoarseInstant,
     /// To be called when the endpoint is closed.
     at_end: Option<AtEnd>,
 }
@@ -133,7 +137,7 @@ impl Engine {
             shared_waits: 0,
             discards: Discards::default(),
             detached: Vec::new(),
-            looked_at_sockets: Instant::now(),
+            looked_at_sockets: CoarseInstant::now(),
             at_end: None,
         })
     }
@@ -153,6 +157,11 @@ impl Engine {
     const CLOCK_EVERY_CALL: u32 = 4;
     /// ... and after so long the sockets, however few calls there were.
     const SOCKETS_AFTER: Duration = Duration::from_millis(5);
+    /// So many calls that found nothing may lie between two messages that come one
+    /// after the other.
+    const HASTY_CALLS: u32 = 64;
+    /// So many looks of a few ns each.
+    const HASTY_LOOKS: u32 = 24;
     /// The most cells taken out of the inbox in one call.
     const BATCH: u32 = 32;
 
@@ -202,6 +211,15 @@ impl Engine {
             self.traffic.settle();
         }
         Ok(self.traffic.name(key))
+    }
+
+    /// From now on messages of peers that connect without having been named match
+    /// receives from anybody; else they wait until [`Engine::insert_peer`] names
+    /// their sender. For layers in which a message itself tells where an answer is
+    /// to go (MPI's dynamic processes). A peer that is heard
+    /// and never named keeps its number until [`Engine::remove_peer`].
+    pub fn hear_strangers(&mut self) {
+        self.traffic.hears_strangers = true;
     }
 
     /// Forgets a peer, dead or alive. A connection with it ends with a goodbye,
@@ -301,7 +319,7 @@ impl Engine {
         self.traffic.transfers.standings().names()
     }
 
-    /// Begins a send. The request is finished when the buffer may be used
+    /// Begins a send of a message with this tag, or this [`Label`]. The request is finished when the buffer may be used
     /// again; see [`SendMode`] and [`SendOptions`].
     ///
     /// # Errors
@@ -311,12 +329,12 @@ impl Engine {
     pub fn send(
         &mut self,
         to: PeerId,
-        tag: u64,
+        label: impl Into<Label>,
         buffer: Buffer,
         options: impl Into<SendOptions>,
     ) -> Result<RequestId, OperationError> {
         self.check_fork()?;
-        let (request, wish) = self.traffic.send(to, tag, buffer, options.into(), &self.inbox)?;
+        let (request, wish) = self.traffic.send(to, label.into(), buffer, options.into(), &self.inbox)?;
         if let Some(address) = wish {
             self.connector.connect(&address);
             self.until_sockets = 0;
@@ -347,6 +365,36 @@ impl Engine {
             return Some(Err(error));
         }
         self.traffic.requests.take_result(request)
+    }
+
+    /// Has the end of an operation told by [`Engine::next_completion`], by the
+    /// name `token`; its number means nothing any more then. So whoever has many
+    /// operations under way need not ask for each. Of one that is finished already
+    /// the result is returned and nothing is told.
+    ///
+    /// ```
+    /// use lmt_core::{buffer::{Access, Buffer}, config::Config, mechanisms::Mechanisms};
+    /// use lmt_core::engine::{Engine, SendMode, Source, TagMatch};
+    /// # let id = lmt_core::identity::EndpointId::from_bytes(lmt_core::random::bytes()?);
+    /// let mut engine = Engine::new(id, Config::default(), Mechanisms::new())?;
+    /// let receive = engine.receive(Source::Any, TagMatch::exactly(7), Buffer::empty(Access::Write))?;
+    /// assert_eq!(engine.report(receive, 42), None);
+    /// let myself = engine.insert_peer(&engine.address().clone())?;
+    /// engine.send(myself, 7, Buffer::empty(Access::Read), SendMode::Standard)?;
+    /// let completion = engine.next_completion().expect("the receive has ended");
+    /// assert_eq!((completion.token, completion.result?.tag), (42, 7));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn report(&mut self, request: RequestId, token: u64) -> Option<Outcome> {
+        self.traffic.requests.report(request, token)
+    }
+
+    /// The next operation that has ended of those that [`Engine::report`] was
+    /// called for, in the order in which they ended. Makes no progress.
+    #[inline]
+    pub fn next_completion(&mut self) -> Option<Completion> {
+        self.traffic.requests.next_completion()
     }
 
     /// Whether an operation is finished, without making progress and without

@@ -2,9 +2,10 @@
 //! into the peer's queue, and from there in order.
 
 use super::adapting::Route;
+use super::label::{Label, Marks};
 use super::peer::{Connection, Outgoing, Peer};
 use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
-use super::traffic::{OVERHEAD_BYTES, Traffic, Unexpected, kind, received};
+use super::traffic::{Arrived, OVERHEAD_BYTES, Traffic, Unexpected, kind, received};
 use crate::buffer::{Buffer, copy_between};
 use crate::identity::Address;
 use crate::inbox::{Envelope, InboxReceiver, Payload, Piece, SendError};
@@ -58,7 +59,7 @@ impl Traffic {
     pub fn send(
         &mut self,
         to: PeerId,
-        tag: u64,
+        label: Label,
         buffer: Buffer,
         options: SendOptions,
         credits: &InboxReceiver,
@@ -72,7 +73,7 @@ impl Traffic {
         }
         let peer = &mut self.peers[key as usize];
         if peer.id == self.id {
-            return Ok((self.send_to_self(key, tag, buffer, mode), None));
+            return Ok((self.send_to_self(key, label, buffer, mode), None));
         }
         let wish = match &peer.connection {
             Connection::Gone(crate::error::PeerError::Dead { .. }) => return Err(gone(peer)),
@@ -83,7 +84,7 @@ impl Traffic {
             _ => None,
         };
         let bytes = buffer.total_bytes();
-        let request = |buffer, state| Request { buffer, peer: Some(key), tag, bytes, state };
+        let request = |buffer| Request::new(buffer, Some(key), label, Waiting::Queued);
         let is_short = mode == SendMode::Standard && bytes <= peer.eager_max_bytes;
         let route = match is_short || !matches!(peer.connection, Connection::Up(_)) {
             true => None,
@@ -96,23 +97,24 @@ impl Traffic {
             let peer = &mut self.peers[key as usize];
             let mut sent_bytes = 0;
             if peer.ordered.is_empty() {
-                match Self::write_eager(peer, self.config.cell_bytes, tag, &buffer, 0, credits, key) {
+                match Self::write_eager(peer, self.config.cell_bytes, &label, &buffer, 0, credits, key) {
                     Written::Whole => {
                         peer.eager.sent.count(bytes);
                         self.eager.sent.count(bytes);
-                        let done = State::Done(Ok(Status { peer: to, tag, bytes }));
-                        return Ok((self.requests.insert(request(None, done)), wish));
+                        let (tag, immediate) = (label.tag, label.immediate);
+                        let done = Request::done(Ok(Status { peer: to, tag, bytes, immediate }));
+                        return Ok((self.requests.insert(done), wish));
                     }
                     Written::Part(now) => sent_bytes = now,
                 }
             }
             self.check_room(key)?;
-            let id = self.requests.insert(request(Some(buffer), State::Waiting(Waiting::Queued)));
+            let id = self.requests.insert(request(buffer));
             self.queue(key, Outgoing::Eager { request: id, sent_bytes, hints, by_choice: !is_short });
             return Ok((id, wish));
         }
         self.check_room(key)?;
-        let id = self.requests.insert(request(Some(buffer), State::Waiting(Waiting::Queued)));
+        let id = self.requests.insert(request(buffer));
         if let Some(Route::Announced(candidates)) = route {
             self.announce_by(key, id, &candidates);
             self.settle();
@@ -180,8 +182,9 @@ impl Traffic {
         match packet {
             Packet::Rts(rts) => {
                 let entry = self.transfers.token_of(rts.send_id);
-                let tag = entry.and_then(|t| self.requests.get(RequestId::from_raw(t))).map_or(0, |r| r.tag);
-                self.queue(key, Outgoing::Rts { packet, tag, send_id: rts.send_id });
+                let request = entry.and_then(|t| self.requests.get(RequestId::from_raw(t)));
+                let label = request.map_or_else(Label::default, |r| r.label);
+                self.queue(key, Outgoing::Rts { packet, label, send_id: rts.send_id });
             }
             Packet::Cancel { send_id } if self.unqueue_rts(key, send_id) => {
                 // The RTS never left: the peer cannot have matched it.
@@ -276,18 +279,18 @@ impl Traffic {
         let eager_max_bytes = peer.eager_max_bytes;
         match peer.ordered.front() {
             None => false,
-            Some(Outgoing::Rts { packet, tag, .. }) => {
+            Some(Outgoing::Rts { packet, label, .. }) => {
                 let Connection::Up(link) = &mut peer.connection else { return false };
                 let mut bytes = [0; Packet::MAX_BYTES];
                 let length = packet.encode(&mut bytes);
-                let envelope = Envelope { kind: kind::RTS, aux: 0, tag: *tag };
+                let envelope = envelope_with(label, kind::RTS, label.immediate.unwrap_or_default());
                 // It takes a cell and no room among the unexpected bytes: were
                 // it held back for those, a receive that waits for this very
                 // message would never see it.
                 let sent = link.may_write(credits, key)
                     && link.write(envelope, Payload::Bytes(&bytes[..length]), OVERHEAD_BYTES).is_ok();
                 if sent {
-                    tracing::trace!(peer = %peer.id, ?packet, tag, "announced a message");
+                    tracing::trace!(peer = %peer.id, ?packet, ?label, "announced a message");
                     peer.ordered.pop_front();
                 }
                 sent
@@ -312,13 +315,14 @@ impl Traffic {
                 }
                 let Some(entry) = self.requests.get(request) else { return false };
                 let Some(buffer) = &entry.buffer else { return false };
-                let (tag, peer) = (entry.tag, &mut self.peers[key as usize]);
-                match Self::write_eager(peer, cell_bytes, tag, buffer, sent_bytes, credits, key) {
+                let (label, peer) = (entry.label, &mut self.peers[key as usize]);
+                match Self::write_eager(peer, cell_bytes, &label, buffer, sent_bytes, credits, key) {
                     Written::Whole => {
                         peer.ordered.pop_front();
                         peer.eager.sent.count(entry.bytes);
                         self.eager.sent.count(entry.bytes);
-                        let status = Status { peer: name, tag, bytes: entry.bytes };
+                        let (tag, immediate) = (label.tag, label.immediate);
+                        let status = Status { peer: name, tag, bytes: entry.bytes, immediate };
                         self.requests.complete(request, Ok(status));
                         true
                     }
@@ -363,7 +367,7 @@ impl Traffic {
     fn write_eager(
         peer: &mut Peer,
         cell_bytes: u32,
-        tag: u64,
+        label: &Label,
         buffer: &Buffer,
         mut sent_bytes: u64,
         credits: &InboxReceiver,
@@ -382,7 +386,7 @@ impl Traffic {
             }
             let bytes = link.inbox.piece_bytes(sent_bytes, total, cell_bytes);
             let charge = bytes + OVERHEAD_BYTES;
-            let (envelope, piece) = envelope_of(tag, sent_bytes, bytes, total);
+            let (envelope, piece) = envelope_of(label, sent_bytes, bytes, total);
             let payload = Payload::Part(buffer, sent_bytes..sent_bytes + bytes);
             if link.write_piece(envelope, payload, charge, piece).is_err() {
                 return Written::Part(sent_bytes);
@@ -395,31 +399,30 @@ impl Traffic {
     }
 
     /// A message to oneself never leaves the process.
-    fn send_to_self(&mut self, key: PeerKey, tag: u64, buffer: Buffer, mode: SendMode) -> RequestId {
-        let status = Status { peer: self.name(key), tag, bytes: buffer.total_bytes() };
+    fn send_to_self(&mut self, key: PeerKey, label: Label, buffer: Buffer, mode: SendMode) -> RequestId {
+        let Label { tag, space, immediate } = label;
         let bytes = buffer.total_bytes();
-        let mut request =
-            Request { buffer: None, peer: Some(key), tag, bytes, state: State::Done(Ok(status)) };
-        if let Some(receive) = self.matcher.arrive(key, tag) {
+        let done = Request::done(Ok(Status { peer: self.name(key), tag, bytes, immediate }));
+        if let Some(receive) = self.matchers.of(space).arrive(key, tag) {
             let copied = match self.requests.get_mut(receive).and_then(|r| r.buffer.as_mut()) {
                 Some(target) => copy_between(&buffer, target),
                 None => 0,
             };
-            self.requests.complete(receive, received(self.name(key), tag, bytes, copied));
-            return self.requests.insert(request);
+            self.requests.complete(receive, received(self.name(key), &label, bytes, copied));
+            return self.requests.insert(done);
         }
         if mode == SendMode::Standard && bytes <= self.config.eager_max_bytes {
             let mut data = self.store.take(bytes as usize);
             buffer.read_at(0, &mut data);
             let connection = self.peers[key as usize].ended_connections;
-            self.matcher.keep(key, tag, Unexpected::Eager { data, charge_bytes: 0, connection });
-            return self.requests.insert(request);
+            let content = Unexpected::Eager { data, charge_bytes: 0, connection };
+            self.matchers.of(space).keep(key, tag, Arrived { immediate, content });
+            return self.requests.insert(done);
         }
-        request.buffer = Some(buffer);
-        request.state = State::Waiting(Waiting::Queued);
-        let id = self.requests.insert(request);
-        let handle = self.matcher.keep(key, tag, Unexpected::Local(id));
-        self.requests.set_waiting(id, Waiting::Local(handle));
+        let id = self.requests.insert(Request::new(buffer, Some(key), label, Waiting::Queued));
+        let arrived = Arrived { immediate, content: Unexpected::Local(id) };
+        let handle = self.matchers.of(space).keep(key, tag, arrived);
+        self.requests.set_waiting(id, Waiting::Local(space, handle));
         id
     }
 
@@ -430,8 +433,8 @@ impl Traffic {
         let State::Waiting(waiting) = &request.state else { return false };
         let key = request.peer;
         let cancelled = match *waiting {
-            Waiting::Posted(handle) => self.matcher.cancel_posted(handle).is_some(),
-            Waiting::Local(handle) => self.matcher.remove_unexpected(handle).is_some(),
+            Waiting::Posted(space, handle) => self.matchers.of(space).cancel_posted(handle).is_some(),
+            Waiting::Local(space, handle) => self.matchers.of(space).remove_unexpected(handle).is_some(),
             Waiting::Queued => key.is_some_and(|key| self.unqueue_eager(key, id)),
             Waiting::Sending(send_id) => {
                 self.transfers.cancel(send_id);
@@ -462,14 +465,21 @@ impl Traffic {
 /// How the piece of `bytes` bytes that comes after `sent_bytes` goes, of a
 /// message of `total_bytes` bytes.
 #[inline]
-pub(super) fn envelope_of(tag: u64, sent_bytes: u64, bytes: u64, total_bytes: u64) -> (Envelope, Piece) {
+pub(super) fn envelope_of(label: &Label, sent_bytes: u64, bytes: u64, total_bytes: u64) -> (Envelope, Piece) {
+    let immediate = label.immediate.unwrap_or_default();
     let (kind, aux, piece) = match (sent_bytes, sent_bytes + bytes == total_bytes) {
-        (0, true) => (kind::EAGER, 0, Piece::Whole),
+        (0, true) => (kind::EAGER, immediate, Piece::Whole),
         (0, false) => (kind::FIRST, total_bytes as u32, Piece::First),
-        (_, false) => (kind::MORE, 0, Piece::Next),
-        (_, true) => (kind::MORE, 0, Piece::Last),
+        (_, false) => (kind::MORE, immediate, Piece::Next),
+        (_, true) => (kind::MORE, immediate, Piece::Last),
     };
-    (Envelope { kind, aux, tag }, piece)
+    (envelope_with(label, kind, aux), piece)
+}
+
+/// A cell's envelope, with the marks of its message.
+#[inline]
+fn envelope_with(label: &Label, kind: u8, aux: u32) -> Envelope {
+    Envelope { kind: Marks::of(label).on(kind), aux, tag: label.tag }
 }
 
 /// The error of a peer whose connection has ended.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use super::label::Label;
 use super::regions::PeerRegions;
 use super::requests::RequestId;
 use super::store::Kept;
@@ -27,7 +28,7 @@ pub(crate) enum Outgoing {
     /// chosen for it though it is longer than `eager_max_bytes`.
     Eager { request: RequestId, sent_bytes: u64, hints: Hints, by_choice: bool },
     /// It is announced.
-    Rts { packet: Packet, tag: u64, send_id: SendId },
+    Rts { packet: Packet, label: Label, send_id: SendId },
 }
 
 /// Where a peer stands.
@@ -132,7 +133,8 @@ impl Link {
 /// A message of several cells that is arriving.
 #[derive(Debug)]
 pub(crate) struct Assembly {
-    pub tag: u64,
+    /// Without the immediate number until the second piece has come.
+    pub label: Label,
     pub total_bytes: u64,
     pub arrived_bytes: u64,
     /// What the sender was charged for what has arrived.
@@ -171,7 +173,7 @@ pub(crate) struct Peer {
     pub ordered: VecDeque<Outgoing>,
     /// Packets that go before, since they need no room in the peer's queues.
     pub control: VecDeque<Packet>,
-    pub parked: VecDeque<(u64, Unexpected)>,
+    pub parked: VecDeque<(Label, Unexpected)>,
     pub assembly: Option<Assembly>,
     /// Whether this peer stands in the list of those that are written to.
     pub in_busy: bool,

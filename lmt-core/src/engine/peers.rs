@@ -12,7 +12,6 @@ use super::traffic::{Resting, Traffic};
 use crate::error::PeerError;
 use crate::identity::EndpointId;
 use crate::inbox::InboxReceiver;
-use crate::matching::Matcher;
 use crate::process::PeerProcess;
 use crate::rendezvous::PeerKey;
 
@@ -81,7 +80,7 @@ impl Traffic {
         if !matches!(self.peers[key as usize].connection, Connection::Gone(_)) {
             self.bury(key, PeerError::Removed { id });
         }
-        self.matcher.peer_gone(key, &mut |_, _| true, &mut |_| {}, &mut |_| {});
+        self.matchers.peer_gone(key, &mut |_, _, _| true);
         self.owing.retain(|k| *k != key);
         self.by_id.remove(&id);
         self.adaptive.forget(key);

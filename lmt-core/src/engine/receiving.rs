@@ -4,13 +4,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Engine;
+use super::label::{Label, Space, Wanted};
 use super::outgoing;
 use super::peer::Connection;
-use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
-use super::traffic::{Traffic, Unexpected};
+use super::requests::{OperationError, PeerId, Request, RequestId, Status, Waiting};
+use super::traffic::{Arrived, Traffic, Unexpected as Content};
 use crate::buffer::{Access, Buffer};
 use crate::identity::EndpointId;
-use crate::matching::{Matcher, Pattern, Post};
+use crate::matching::{Matcher, Pattern, Post, Unexpected};
 
 /// From whom a receive takes messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +61,8 @@ pub struct Message {
 /// What was taken out of matching.
 #[derive(Debug)]
 pub(super) struct Taken {
-    content: Unexpected,
+    content: Content,
+    space: Space,
     /// Over which of the peer's connections it came.
     connection: u32,
 }
@@ -86,7 +88,8 @@ impl Message {
 }
 
 impl Engine {
-    /// Begins a receive of the first message from `source` whose tag matches.
+    /// Begins a receive of the first message from `source` whose tag matches;
+    /// of a space other than the first if `wanted` says so ([`Wanted`]).
     ///
     /// # Errors
     /// The peer is unknown or dead, the buffer is not lent for writing, or
@@ -95,30 +98,31 @@ impl Engine {
     pub fn receive(
         &mut self,
         source: Source,
-        tags: TagMatch,
+        wanted: impl Into<Wanted>,
         buffer: Buffer,
     ) -> Result<RequestId, OperationError> {
         self.check_fork()?;
         if buffer.access() != Access::Write {
             return Err(OperationError::ReadOnlyBuffer);
         }
+        let Wanted { space, tags } = wanted.into();
         let wanted = self.pattern(source, tags)?;
         let key = wanted.source;
-        let bytes = buffer.total_bytes();
-        let state = State::Waiting(Waiting::Matched);
-        let request = Request { buffer: Some(buffer), peer: key, tag: tags.tag, bytes, state };
+        let label = Label { tag: tags.tag, space, immediate: None };
+        let request = Request::new(buffer, key, label, Waiting::Matched);
         let id = self.traffic.requests.insert(request);
-        match self.traffic.matcher.post(wanted, id) {
+        match self.traffic.matchers.of(space).post(wanted, id) {
             Post::Matched(_, found) => {
-                self.traffic.join(found.source, found.tag, found.payload, id);
+                let Unexpected { source, tag, payload: Arrived { immediate, content } } = found;
+                self.traffic.join(source, Label { tag, space, immediate }, content, id);
                 self.traffic.settle();
             }
             Post::Queued(handle) => {
-                self.traffic.requests.set_waiting(id, Waiting::Posted(handle));
+                self.traffic.requests.set_waiting(id, Waiting::Posted(space, handle));
                 if let Some(key) = key
                     && let Err(error) = self.reach(key)
                 {
-                    self.traffic.matcher.cancel_posted(handle);
+                    self.traffic.matchers.of(space).cancel_posted(handle);
                     self.traffic.requests.remove(id);
                     return Err(error);
                 }
@@ -152,13 +156,23 @@ impl Engine {
     ///
     /// # Errors
     /// The peer is unknown, or this is a forked child.
-    pub fn probe(&mut self, source: Source, tags: TagMatch) -> Result<Option<Status>, OperationError> {
+    pub fn probe(
+        &mut self,
+        source: Source,
+        wanted: impl Into<Wanted>,
+    ) -> Result<Option<Status>, OperationError> {
         self.progress_thoroughly()?;
-        let wanted = self.pattern(source, tags)?;
-        let Traffic { matcher, requests, .. } = &mut self.traffic;
-        let found = matcher.peek(wanted);
-        let found = found.map(|(_, m)| (m.source, m.tag, m.payload.total_bytes(requests)));
-        Ok(found.map(|(source, tag, bytes)| Status { peer: self.traffic.name(source), tag, bytes }))
+        let Wanted { space, tags } = wanted.into();
+        let pattern = self.pattern(source, tags)?;
+        let Traffic { matchers, requests, .. } = &mut self.traffic;
+        let Some((_, found)) = matchers.of(space).peek(pattern) else { return Ok(None) };
+        let Unexpected { source, tag, payload: Arrived { immediate, content } } = found;
+        // Its number comes with its next piece, which is on its way.
+        if matches!(content, Content::Arriving { awaits_immediate: true, .. }) {
+            return Ok(None);
+        }
+        let (bytes, immediate) = (content.total_bytes(requests), *immediate);
+        Ok(Some(Status { peer: self.traffic.name(source), tag, bytes, immediate }))
     }
 
     /// Takes a message out of matching, to be received by
@@ -169,23 +183,25 @@ impl Engine {
     pub fn matched_probe(
         &mut self,
         source: Source,
-        tags: TagMatch,
+        wanted: impl Into<Wanted>,
     ) -> Result<Option<Message>, OperationError> {
         self.progress_thoroughly()?;
-        let wanted = self.pattern(source, tags)?;
+        let Wanted { space, tags } = wanted.into();
+        let pattern = self.pattern(source, tags)?;
         let traffic = &mut self.traffic;
-        match traffic.matcher.peek(wanted) {
+        let matcher = traffic.matchers.of(space);
+        match matcher.peek(pattern) {
             // A message of several cells is taken once it is whole.
             None => return Ok(None),
-            Some((_, found)) if matches!(found.payload, Unexpected::Arriving { .. }) => return Ok(None),
+            Some((_, found)) if matches!(found.payload.content, Content::Arriving { .. }) => return Ok(None),
             Some(_) => {}
         }
-        let found = traffic.matcher.take(wanted);
-        Ok(found.map(|found| {
-            let bytes = found.payload.total_bytes(&traffic.requests);
-            let status = Status { peer: traffic.name(found.source), tag: found.tag, bytes };
-            let connection = traffic.peers[found.source as usize].ended_connections;
-            let taken = Some(Taken { content: found.payload, connection });
+        let found = matcher.take(pattern);
+        Ok(found.map(|Unexpected { source, tag, payload: Arrived { immediate, content } }| {
+            let bytes = content.total_bytes(&traffic.requests);
+            let status = Status { peer: traffic.name(source), tag, bytes, immediate };
+            let connection = traffic.peers[source as usize].ended_connections;
+            let taken = Some(Taken { content, connection, space });
             Message { status, taken, endpoint: traffic.id, discards: Arc::clone(&self.discards) }
         }))
     }
@@ -232,24 +248,23 @@ impl Engine {
 
     /// Receives what was taken out of matching.
     fn receive_taken(&mut self, status: Status, taken: Taken, buffer: Buffer) -> RequestId {
-        let Status { peer, tag, .. } = status;
-        let bytes = buffer.total_bytes();
-        let state = State::Waiting(Waiting::Matched);
-        let request = Request { buffer: Some(buffer), peer: Some(peer.key), tag, bytes, state };
+        let Status { peer, tag, immediate, .. } = status;
+        let label = Label { tag, space: taken.space, immediate };
+        let request = Request::new(buffer, Some(peer.key), label, Waiting::Matched);
         let id = self.traffic.requests.insert(request);
         let traffic = &mut self.traffic;
         let from = &traffic.peers[peer.key as usize];
         let named = from.generation == peer.generation;
         match taken.content {
             // What is here can be received whatever became of its sender.
-            Unexpected::Eager { data, .. } if !named => traffic.hand_over(peer, tag, data, id),
-            Unexpected::Rts(_) if !named => traffic.requests.complete(id, Err(OperationError::UnknownPeer)),
+            Content::Eager { data, .. } if !named => traffic.hand_over(peer, &label, data, id),
+            Content::Rts(_) if !named => traffic.requests.complete(id, Err(OperationError::UnknownPeer)),
             // The connection over which it was announced has ended.
-            Unexpected::Rts(_) if from.ended_connections != taken.connection => {
+            Content::Rts(_) if from.ended_connections != taken.connection => {
                 let error = outgoing::gone(from);
                 traffic.requests.complete(id, Err(error));
             }
-            content => traffic.join(peer.key, tag, content, id),
+            content => traffic.join(peer.key, label, content, id),
         }
         traffic.settle();
         id

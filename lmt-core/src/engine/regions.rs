@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Engine;
+use super::label::Label;
 use super::outgoing::gone;
 use super::peer::{Connection, Link};
-use super::requests::{OperationError, Request, RequestId, State, Status, Waiting};
+use super::requests::{OperationError, Request, RequestId, Status, Waiting};
 use super::traffic::{Traffic, kind};
 use crate::buffer::{Access, Buffer};
 use crate::connect::SendError;
@@ -152,6 +153,9 @@ impl OneSided {
         let access = match &mut self.access {
             Some(access) => access,
             none => {
+                if self.key.is_handle() {
+                    self.key = table.key_of(self.key.handle())?;
+                }
                 way.check_reach(table, &self.key, self.direction)?;
                 none.insert(RegionAccess::begin(table, &self.key, self.direction, self.offset, total)?)
             }
@@ -253,6 +257,7 @@ impl Traffic {
                         peer: self.name(op.peer),
                         tag: 0,
                         bytes: self.requests.get(op.request).map_or(0, |r| r.bytes),
+                        immediate: None,
                     };
                     self.requests.complete(op.request, Ok(status));
                     return true;
@@ -432,12 +437,14 @@ impl Engine {
             (None, false) => return Err(OperationError::UnknownPeer),
         };
         let bytes = buffer.total_bytes();
-        let request = |buffer, state| Request { buffer, peer: Some(peer), tag: 0, bytes, state };
         if own {
-            let done = traffic.regions.copy_own(key, direction, offset, &mut buffer);
+            let regions = &mut traffic.regions;
+            let key = if key.is_handle() { regions.key_of(key.handle()) } else { Ok(*key) };
+            let done = key.and_then(|key| regions.copy_own(&key, direction, offset, &mut buffer));
             let name = traffic.name(peer);
-            let result = done.map(|()| Status { peer: name, tag: 0, bytes }).map_err(Into::into);
-            return Ok(traffic.requests.insert(request(None, State::Done(result))));
+            let result =
+                done.map(|()| Status { peer: name, tag: 0, bytes, immediate: None }).map_err(Into::into);
+            return Ok(traffic.requests.insert(Request::done(result)));
         }
         let pending = traffic.one_sided.iter().filter(|op| op.peer == peer).count() as u32;
         if pending >= traffic.config.pending_max_messages {
@@ -448,7 +455,8 @@ impl Engine {
             self.reach(peer)?;
         }
         let traffic = &mut self.traffic;
-        let id = traffic.requests.insert(request(Some(buffer), State::Waiting(Waiting::OneSided)));
+        let id =
+            traffic.requests.insert(Request::new(buffer, Some(peer), Label::default(), Waiting::OneSided));
         traffic.one_sided.push_back(OneSided {
             request: id,
             peer,

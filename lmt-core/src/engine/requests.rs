@@ -1,5 +1,8 @@
 //! Operations under way, and what became of them.
 
+use std::collections::VecDeque;
+
+use super::label::{Label, Space};
 use crate::buffer::Buffer;
 use crate::error::PeerError;
 use crate::identity::EndpointId;
@@ -68,7 +71,21 @@ pub struct Status {
     pub tag: u64,
     /// Its length in bytes.
     pub bytes: u64,
+    /// What its sender added ([`Label::immediate`]).
+    pub immediate: Option<u32>,
 }
+
+/// An operation that has ended, as [`super::Engine::report`] asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Completion {
+    /// What the embedder named it by.
+    pub token: u64,
+    /// What became of it.
+    pub result: Outcome,
+}
+
+/// What became of an operation.
+pub type Outcome = Result<Status, OperationError>;
 
 /// Why an operation did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -87,6 +104,8 @@ pub enum OperationError {
         message_bytes: u64,
         /// What was written to the buffer, in bytes.
         received_bytes: u64,
+        /// What its sender added.
+        immediate: Option<u32>,
     },
     /// The operation was cancelled before it was matched.
     #[error("the operation was cancelled before it was matched")]
@@ -159,9 +178,9 @@ pub(crate) enum Waiting {
     /// A message that is announced, and perhaps on its way.
     Sending(SendId),
     /// A message to oneself that is not received yet.
-    Local(crate::matching::UnexpectedHandle),
+    Local(Space, crate::matching::UnexpectedHandle),
     /// A receive that is not matched yet.
-    Posted(PostedHandle),
+    Posted(Space, PostedHandle),
     /// A receive whose message is arriving.
     Matched,
     /// A get or a put.
@@ -171,7 +190,7 @@ pub(crate) enum Waiting {
 #[derive(Debug)]
 pub(crate) enum State {
     Waiting(Waiting),
-    Done(Result<Status, OperationError>),
+    Done(Outcome),
 }
 
 #[derive(Debug)]
@@ -179,20 +198,41 @@ pub(crate) struct Request {
     pub buffer: Option<Buffer>,
     /// The peer that the operation names; none for a receive from anybody.
     pub peer: Option<PeerKey>,
-    pub tag: u64,
+    /// Of a send, or of the message that a receive has got.
+    pub label: Label,
     /// The bytes lent to it, which is a send's length.
     pub bytes: u64,
     pub state: State,
+    /// What its end is reported by, if it is.
+    pub token: Option<u64>,
+}
+
+impl Request {
+    /// An operation with this buffer.
+    #[inline]
+    pub fn new(buffer: Buffer, peer: Option<PeerKey>, label: Label, waiting: Waiting) -> Self {
+        let bytes = buffer.total_bytes();
+        Self { buffer: Some(buffer), peer, label, bytes, state: State::Waiting(waiting), token: None }
+    }
+
+    /// An operation that is done, as its status tells.
+    #[inline]
+    pub fn done(result: Result<Status, OperationError>) -> Self {
+        let state = State::Done(result);
+        Self { buffer: None, peer: None, label: Label::default(), bytes: 0, state, token: None }
+    }
 }
 
 /// The table of requests: constant time, and no allocation once it has grown.
 pub(crate) struct Requests {
     slab: Slab<Request>,
+    /// Those that have ended and are reported, oldest first.
+    completions: VecDeque<Completion>,
 }
 
 impl Default for Requests {
     fn default() -> Self {
-        Self { slab: Slab::new() }
+        Self { slab: Slab::new(), completions: VecDeque::new() }
     }
 }
 
@@ -214,11 +254,41 @@ impl Requests {
     }
 
     /// Ends an operation; its memory is no longer in use from here on.
+    #[inline]
     pub fn complete(&mut self, id: RequestId, result: Result<Status, OperationError>) {
         if let Some(request) = self.get_mut(id) {
             request.buffer = None;
-            request.state = State::Done(result);
+            match request.token {
+                None => request.state = State::Done(result),
+                Some(token) => {
+                    self.slab.remove(id.0);
+                    self.completions.push_back(Completion { token, result });
+                }
+            }
         }
+    }
+
+    /// From now on the end of an operation is reported. The result, if it has
+    /// ended already.
+    #[inline]
+    pub fn report(&mut self, id: RequestId, token: u64) -> Option<Outcome> {
+        if let Some(request @ Request { state: State::Waiting(_), .. }) = self.get_mut(id) {
+            request.token = Some(token);
+            return None;
+        }
+        self.take_result(id)
+    }
+
+    /// Whether something is to be reported.
+    #[inline]
+    pub fn has_completions(&self) -> bool {
+        !self.completions.is_empty()
+    }
+
+    /// The oldest report.
+    #[inline]
+    pub fn next_completion(&mut self) -> Option<Completion> {
+        self.completions.pop_front()
     }
 
     pub fn set_waiting(&mut self, id: RequestId, waiting: Waiting) {
@@ -246,7 +316,7 @@ impl Requests {
     /// The receives, and the sends to oneself, that nothing has matched.
     pub fn unmatched(&self) -> Vec<RequestId> {
         let unmatched =
-            |r: &Request| matches!(r.state, State::Waiting(Waiting::Posted(_) | Waiting::Local(_)));
+            |r: &Request| matches!(r.state, State::Waiting(Waiting::Posted(..) | Waiting::Local(..)));
         self.ids().filter(|id| self.get(*id).is_some_and(unmatched)).collect()
     }
 

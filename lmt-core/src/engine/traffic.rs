@@ -6,6 +6,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::adapting::Decided;
+use super::label::{Label, Marks};
+use super::matchers::Matchers;
 use super::peer::{Assembly, Connection, EagerCounters, Peer, Target};
 use super::regions::OneSided;
 use super::requests::{OperationError, PeerId, RequestId, Requests, State, Status, Waiting};
@@ -17,7 +19,7 @@ use crate::config::Config;
 use crate::cpu_set::CpuSet;
 use crate::identity::EndpointId;
 use crate::inbox::Delivery;
-use crate::matching::{Matcher, TagMatcher, UnexpectedHandle};
+use crate::matching::{Matcher, UnexpectedHandle};
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
 use crate::rendezvous::{Choice, Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
@@ -27,13 +29,14 @@ use crate::transfers::{Ended, Transfers};
 
 /// What a cell holds.
 pub(crate) mod kind {
-    /// A whole message.
+    /// A whole message; the aux word is its immediate number.
     pub const EAGER: u8 = 1;
     /// The first part of a message; the aux word is its length in bytes.
     pub const FIRST: u8 = 2;
-    /// A further part.
+    /// A further part; the aux word is the message's immediate number.
     pub const MORE: u8 = 3;
-    /// An RTS, to be matched by the tag.
+    /// An RTS, to be matched by the tag; the aux word is the message's immediate
+    /// number.
     pub const RTS: u8 = 4;
     /// Another packet of the rendezvous protocol.
     pub const CONTROL: u8 = 5;
@@ -52,7 +55,8 @@ pub(crate) enum Unexpected {
     /// peer's connections they came over.
     Eager { data: Kept, charge_bytes: u64, connection: u32 },
     /// It is still arriving, in the peer's assembly.
-    Arriving { total_bytes: u64 },
+    /// Whether its immediate number is in a piece to come.
+    Arriving { total_bytes: u64, awaits_immediate: bool },
     /// Its announcement.
     Rts(Rts),
     /// One from this endpoint to itself, whose bytes the send still holds.
@@ -64,13 +68,20 @@ impl Unexpected {
     pub fn total_bytes(&self, requests: &Requests) -> u64 {
         match self {
             Self::Eager { data, .. } => data.len() as u64,
-            Self::Arriving { total_bytes } => *total_bytes,
+            Self::Arriving { total_bytes, .. } => *total_bytes,
             Self::Rts(rts) => rts.total_bytes,
             Self::Local(id) => {
                 requests.get(*id).and_then(|r| r.buffer.as_ref()).map_or(0, |b| b.total_bytes())
             }
         }
     }
+}
+
+/// An unexpected message, and its immediate number.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    pub immediate: Option<u32>,
+    pub content: Unexpected,
 }
 
 /// The parts of [`Unexpected::Eager`].
@@ -86,7 +97,8 @@ pub(crate) struct Traffic {
     pub config: Config,
     pub peers: Vec<Peer>,
     pub by_id: HashMap<EndpointId, PeerKey>,
-    pub matcher: TagMatcher<RequestId, Unexpected>,
+    /// Which receive gets which message, in each space.
+    pub matchers: Matchers,
     pub requests: Requests,
     /// Memory for what is unexpected.
     pub store: Store,
@@ -114,6 +126,8 @@ pub(crate) struct Traffic {
     pub one_sided: VecDeque<OneSided>,
     /// Regions that peers want to map, one for each of them.
     pub wanted: HashMap<PeerKey, RegionKey>,
+    /// Whether peers that the embedder has not named are heard.
+    pub hears_strangers: bool,
     pub inbox_fd: OwnedFd,
     pub doorbell: Bell,
     pub cpus: CpuSet,
@@ -159,13 +173,22 @@ impl Traffic {
         let key = PeerKey::from(delivery.sender());
         let charge = self.note_drained(key, &delivery);
         let Some(charge_bytes) = charge else { return };
-        match delivery.kind() {
-            kind::EAGER => self.eager(key, &delivery, charge_bytes),
-            kind::FIRST => self.first(key, &delivery),
-            kind::MORE => self.more(key, &delivery, charge_bytes),
-            kind::RTS | kind::CONTROL => self.packet(key, &delivery),
+        let (kind, marks) = Marks::read(delivery.kind());
+        let label = Label {
+            tag: delivery.tag(),
+            space: marks.space,
+            immediate: marks.has_immediate.then(|| delivery.aux()),
+        };
+        match kind {
+            kind::EAGER => self.eager(key, label, &delivery, charge_bytes),
+            kind::FIRST => self.first(key, label, &delivery),
+            kind::MORE => self.more(key, label.immediate, &delivery, charge_bytes),
+            kind::RTS | kind::CONTROL => self.packet(key, label, &delivery),
             kind::MAP_REGION => self.asked_to_share(key, &delivery),
-            other => tracing::warn!(kind = other, "a peer wrote a cell of unknown kind; it is ignored"),
+            _ => {
+                let kind = delivery.kind();
+                tracing::warn!(kind, "a peer wrote a cell of unknown kind; it is ignored");
+            }
         }
     }
 
@@ -212,11 +235,10 @@ impl Traffic {
     }
 
     #[inline]
-    fn eager(&mut self, key: PeerKey, delivery: &Delivery<'_>, charge_bytes: u64) {
-        let tag = delivery.tag();
+    fn eager(&mut self, key: PeerKey, label: Label, delivery: &Delivery<'_>, charge_bytes: u64) {
         self.heard(key, delivery.bytes() as u64, Way::Cells);
         if self.peers[key as usize].bound
-            && let Some(request) = self.matcher.arrive(key, tag)
+            && let Some(request) = self.matchers.of(label.space).arrive(key, label.tag)
         {
             self.release(key, charge_bytes);
             let total = delivery.bytes() as u64;
@@ -225,13 +247,13 @@ impl Traffic {
                 None => 0,
             };
             self.count_eager_arrival(key, total);
-            self.requests.complete(request, received(self.name(key), tag, total, copied));
+            self.requests.complete(request, received(self.name(key), &label, total, copied));
             return;
         }
         let mut data = self.store.take(delivery.bytes());
         delivery.copy_to(&mut data);
         let connection = self.peers[key as usize].ended_connections;
-        self.unexpected(key, tag, Unexpected::Eager { data, charge_bytes, connection });
+        self.unexpected(key, label, Unexpected::Eager { data, charge_bytes, connection });
     }
 
     /// Counts a message that was received out of cells.
@@ -282,18 +304,19 @@ impl Traffic {
     }
 
     /// Keeps a message for a receive that is still to come.
-    fn unexpected(&mut self, key: PeerKey, tag: u64, message: Unexpected) {
+    fn unexpected(&mut self, key: PeerKey, label: Label, message: Unexpected) {
         let peer = &mut self.peers[key as usize];
         if peer.bound {
-            self.keep(key, tag, message);
+            self.keep(key, label, message);
         } else {
-            peer.parked.push_back((tag, message));
+            peer.parked.push_back((label, message));
         }
     }
 
-    fn keep(&mut self, key: PeerKey, tag: u64, message: Unexpected) {
-        let arriving = matches!(message, Unexpected::Arriving { .. });
-        let handle = self.matcher.keep(key, tag, message);
+    fn keep(&mut self, key: PeerKey, label: Label, content: Unexpected) {
+        let arriving = matches!(content, Unexpected::Arriving { .. });
+        let arrived = Arrived { immediate: label.immediate, content };
+        let handle = self.matchers.of(label.space).keep(key, label.tag, arrived);
         if arriving
             && let Some(Assembly { target: Target::Heap { place, .. }, .. }) =
                 &mut self.peers[key as usize].assembly
@@ -305,18 +328,21 @@ impl Traffic {
     /// The embedder has named a peer whose messages came earlier.
     pub fn unpark(&mut self, key: PeerKey) {
         let parked = std::mem::take(&mut self.peers[key as usize].parked);
-        for (tag, message) in parked {
-            match self.matcher.arrive(key, tag) {
-                Some(request) => self.join(key, tag, message, request),
-                None => self.keep(key, tag, message),
+        for (label, message) in parked {
+            match self.matchers.of(label.space).arrive(key, label.tag) {
+                Some(request) => self.join(key, label, message, request),
+                None => self.keep(key, label, message),
             }
         }
     }
 
     /// The first part of a message of several cells.
-    fn first(&mut self, key: PeerKey, delivery: &Delivery<'_>) {
+    fn first(&mut self, key: PeerKey, label: Label, delivery: &Delivery<'_>) {
         let charge_bytes = delivery.bytes() as u64 + OVERHEAD_BYTES;
-        let (tag, total_bytes) = (delivery.tag(), u64::from(delivery.aux()));
+        let total_bytes = u64::from(delivery.aux());
+        // What stands where the number would be is the length.
+        let awaits_immediate = label.immediate.is_some();
+        let label = Label { immediate: None, ..label };
         if total_bytes > self.config.eager_max_bytes.max(1 << 20) || total_bytes < delivery.bytes() as u64 {
             tracing::warn!(total_bytes, "a peer announced an eager message of impossible length");
             self.release(key, charge_bytes);
@@ -324,26 +350,27 @@ impl Traffic {
         }
         self.heard(key, total_bytes, Way::Cells);
         let bound = self.peers[key as usize].bound;
-        let target = match bound.then(|| self.matcher.arrive(key, tag)).flatten() {
+        let target = match bound.then(|| self.matchers.of(label.space).arrive(key, label.tag)).flatten() {
             Some(request) => {
-                self.note_match(key, tag, request);
+                self.note_match(key, label, request);
                 Target::Request(request)
             }
             None => Target::Heap { data: self.store.take(total_bytes as usize), request: None, place: None },
         };
         let is_unexpected = matches!(target, Target::Heap { .. });
-        let assembly = Assembly { tag, total_bytes, arrived_bytes: 0, charge_bytes: 0, target };
+        let assembly = Assembly { label, total_bytes, arrived_bytes: 0, charge_bytes: 0, target };
         self.peers[key as usize].assembly = Some(assembly);
         if is_unexpected {
-            self.unexpected(key, tag, Unexpected::Arriving { total_bytes });
+            self.unexpected(key, label, Unexpected::Arriving { total_bytes, awaits_immediate });
         }
-        self.more(key, delivery, charge_bytes);
+        self.more(key, None, delivery, charge_bytes);
     }
 
     /// A further part, which goes where the first went.
-    fn more(&mut self, key: PeerKey, delivery: &Delivery<'_>, charge_bytes: u64) {
+    fn more(&mut self, key: PeerKey, immediate: Option<u32>, delivery: &Delivery<'_>, charge_bytes: u64) {
         let Some(assembly) = &mut self.peers[key as usize].assembly else { return };
         self.in_pieces = true;
+        assembly.label.immediate = immediate;
         assembly.charge_bytes += charge_bytes;
         let offset = assembly.arrived_bytes;
         if delivery.bytes() as u64 > assembly.total_bytes - offset {
@@ -370,38 +397,46 @@ impl Traffic {
     fn assembled(&mut self, key: PeerKey) {
         self.in_pieces = false;
         let Some(assembly) = self.peers[key as usize].assembly.take() else { return };
-        let (tag, total, charge_bytes) = (assembly.tag, assembly.total_bytes, assembly.charge_bytes);
+        let (label, total, charge_bytes) = (assembly.label, assembly.total_bytes, assembly.charge_bytes);
         match assembly.target {
             Target::Request(request) => {
                 let room = self.buffer_bytes(request);
                 self.release(key, charge_bytes);
                 self.count_eager_arrival(key, total);
-                self.requests.complete(request, received(self.name(key), tag, total, room.min(total)));
+                self.requests.complete(request, received(self.name(key), &label, total, room.min(total)));
             }
             Target::Heap { data, request: Some(request), .. } => {
                 self.release(key, charge_bytes);
                 self.count_eager_arrival(key, total);
-                self.hand_over(self.name(key), tag, data, request);
+                self.hand_over(self.name(key), &label, data, request);
             }
             Target::Heap { data, request: None, place } => {
                 let connection = self.peers[key as usize].ended_connections;
                 let whole = Unexpected::Eager { data, charge_bytes, connection };
-                self.replace_arriving(key, place, whole);
+                self.replace_arriving(key, label, place, whole);
             }
         }
     }
 
     /// Puts a message that is complete now in its own place in the queue.
-    fn replace_arriving(&mut self, key: PeerKey, place: Option<UnexpectedHandle>, whole: Unexpected) {
+    fn replace_arriving(
+        &mut self,
+        key: PeerKey,
+        label: Label,
+        place: Option<UnexpectedHandle>,
+        whole: Unexpected,
+    ) {
         let arriving = |m: &Unexpected| matches!(m, Unexpected::Arriving { .. });
+        if let Some(handle) = place {
+            if let Some(message) = self.matchers.of(label.space).unexpected_mut(handle) {
+                *message = Arrived { immediate: label.immediate, content: whole };
+            }
+            return;
+        }
+        // Behind it are only announcements that came between its parts.
         let parked = &mut self.peers[key as usize].parked;
-        let message = match place {
-            Some(handle) => self.matcher.unexpected_mut(handle),
-            // Behind it are only announcements that came between its parts.
-            None => parked.iter_mut().rev().map(|(_, message)| message).find(|m| arriving(m)),
-        };
-        if let Some(message) = message {
-            *message = whole;
+        if let Some(message) = parked.iter_mut().rev().find(|(_, m)| arriving(m)) {
+            *message = (label, whole);
         }
     }
 
@@ -410,65 +445,65 @@ impl Traffic {
     }
 
     /// Ends a receive with bytes that were kept for it.
-    fn copy_in(&mut self, key: PeerKey, tag: u64, message: Eager, request: RequestId) {
+    fn copy_in(&mut self, key: PeerKey, label: &Label, message: Eager, request: RequestId) {
         // What an earlier connection was charged, the present one must not be
         // given back: its sender would take it for a debt without end.
         if self.peers[key as usize].ended_connections == message.connection {
             self.release(key, message.charge_bytes);
         }
         self.count_eager_arrival(key, message.data.len() as u64);
-        self.hand_over(self.name(key), tag, message.data, request);
+        self.hand_over(self.name(key), label, message.data, request);
     }
 
     /// Ends a receive with a message's bytes.
-    pub fn hand_over(&mut self, peer: PeerId, tag: u64, data: Kept, request: RequestId) {
+    pub fn hand_over(&mut self, peer: PeerId, label: &Label, data: Kept, request: RequestId) {
         let copied = match self.requests.get_mut(request).and_then(|r| r.buffer.as_mut()) {
             Some(buffer) => buffer.write_at(0, &data) as u64,
             None => 0,
         };
-        self.requests.complete(request, received(peer, tag, data.len() as u64, copied));
+        self.requests.complete(request, received(peer, label, data.len() as u64, copied));
         self.store.give_back(data);
     }
 
     /// Brings a message and the receive that it matches together.
-    pub fn join(&mut self, key: PeerKey, tag: u64, message: Unexpected, request: RequestId) {
+    pub fn join(&mut self, key: PeerKey, label: Label, message: Unexpected, request: RequestId) {
         match message {
             Unexpected::Eager { data, charge_bytes, connection } => {
-                self.copy_in(key, tag, Eager { data, charge_bytes, connection }, request);
+                self.copy_in(key, &label, Eager { data, charge_bytes, connection }, request);
             }
             Unexpected::Arriving { .. } => {
-                self.note_match(key, tag, request);
+                self.note_match(key, label, request);
                 if let Some(Assembly { target: Target::Heap { request: slot, .. }, .. }) =
                     &mut self.peers[key as usize].assembly
                 {
                     *slot = Some(request);
                 }
             }
-            Unexpected::Rts(rts) => self.accept(key, tag, &rts, request),
-            Unexpected::Local(send) => self.join_local(tag, send, request),
+            Unexpected::Rts(rts) => self.accept(key, label, &rts, request),
+            Unexpected::Local(send) => self.join_local(&label, send, request),
         }
     }
 
     /// A receive has its message, which is still arriving: from now on it
     /// depends on this peer.
-    fn note_match(&mut self, key: PeerKey, tag: u64, request: RequestId) {
+    fn note_match(&mut self, key: PeerKey, label: Label, request: RequestId) {
         if let Some(entry) = self.requests.get_mut(request) {
-            entry.tag = tag;
+            entry.label = label;
             entry.peer = Some(key);
             entry.state = State::Waiting(Waiting::Matched);
         }
     }
 
     /// A receive was found for an announced message.
-    fn accept(&mut self, key: PeerKey, tag: u64, rts: &Rts, request: RequestId) {
+    fn accept(&mut self, key: PeerKey, label: Label, rts: &Rts, request: RequestId) {
         self.release(key, OVERHEAD_BYTES);
-        self.note_match(key, tag, request);
+        self.note_match(key, label, request);
         let Some(buffer) = self.requests.get_mut(request).and_then(|r| r.buffer.take()) else { return };
         self.transfers.matched(key, rts, buffer, request.to_raw());
     }
 
     /// A message to oneself: one copy, from the send's memory to the receive's.
-    fn join_local(&mut self, tag: u64, send: RequestId, receive: RequestId) {
+    fn join_local(&mut self, label: &Label, send: RequestId, receive: RequestId) {
         let key = self.by_id.get(&self.id).copied().unwrap_or_default();
         let source = self.requests.get_mut(send).and_then(|r| r.buffer.take());
         let Some(source) = source else { return };
@@ -477,12 +512,14 @@ impl Traffic {
             Some(target) => copy_between(&source, target),
             None => 0,
         };
-        self.requests.complete(send, Ok(Status { peer: self.name(key), tag, bytes: total }));
-        self.requests.complete(receive, received(self.name(key), tag, total, copied));
+        let status =
+            Status { peer: self.name(key), tag: label.tag, bytes: total, immediate: label.immediate };
+        self.requests.complete(send, Ok(status));
+        self.requests.complete(receive, received(self.name(key), label, total, copied));
     }
 
     /// A packet of the rendezvous protocol, in a cell.
-    fn packet(&mut self, key: PeerKey, delivery: &Delivery<'_>) {
+    fn packet(&mut self, key: PeerKey, label: Label, delivery: &Delivery<'_>) {
         let mut bytes = [0; Packet::MAX_BYTES];
         let length = delivery.copy_to(&mut bytes);
         let packet = match Packet::decode(&bytes[..length]) {
@@ -494,20 +531,20 @@ impl Traffic {
         };
         tracing::trace!(peer = %self.peers[key as usize].id, ?packet, "got a packet");
         match self.transfers.packet(key, packet) {
-            Ok(Incoming::Rts(rts)) => self.announced(key, delivery.tag(), rts),
+            Ok(Incoming::Rts(rts)) => self.announced(key, label, rts),
             Ok(Incoming::Withdraw { send_id }) => self.withdraw(key, send_id),
             Ok(Incoming::Handled) => {}
             Err(error) => tracing::debug!(%error, "a packet of the rendezvous protocol was ignored"),
         }
     }
 
-    fn announced(&mut self, key: PeerKey, tag: u64, rts: Rts) {
+    fn announced(&mut self, key: PeerKey, label: Label, rts: Rts) {
         let choice = Choice { mechanism: rts.mechanism, model: rts.model };
         self.heard(key, rts.total_bytes, Way::By(choice));
         let bound = self.peers[key as usize].bound;
-        match bound.then(|| self.matcher.arrive(key, tag)).flatten() {
-            Some(request) => self.accept(key, tag, &rts, request),
-            None => self.unexpected(key, tag, Unexpected::Rts(rts)),
+        match bound.then(|| self.matchers.of(label.space).arrive(key, label.tag)).flatten() {
+            Some(request) => self.accept(key, label, &rts, request),
+            None => self.unexpected(key, label, Unexpected::Rts(rts)),
         }
     }
 
@@ -517,10 +554,7 @@ impl Traffic {
         let parked = &mut self.peers[key as usize].parked;
         let found = match parked.iter().position(|(_, m)| is_it(m)) {
             Some(at) => parked.remove(at).is_some(),
-            None => {
-                let handle = self.matcher.find_unexpected(key, &mut |m| is_it(m));
-                handle.and_then(|handle| self.matcher.remove_unexpected(handle)).is_some()
-            }
+            None => self.matchers.take_unexpected(key, &mut |m| is_it(&m.content)).is_some(),
         };
         if found {
             self.release(key, OVERHEAD_BYTES);
@@ -544,9 +578,10 @@ impl Traffic {
 
     fn sent(&mut self, request: RequestId, result: Result<(), TransferError>) {
         let Some(entry) = self.requests.get(request) else { return };
-        let (key, tag, bytes) = (entry.peer.unwrap_or_default(), entry.tag, entry.bytes);
+        let (key, label, bytes) = (entry.peer.unwrap_or_default(), entry.label, entry.bytes);
+        let (tag, immediate) = (label.tag, label.immediate);
         let result = match result {
-            Ok(()) => Ok(Status { peer: self.name(key), tag, bytes }),
+            Ok(()) => Ok(Status { peer: self.name(key), tag, bytes, immediate }),
             Err(error) => Err(self.failure(key, error)),
         };
         self.requests.complete(request, result);
@@ -554,9 +589,9 @@ impl Traffic {
 
     fn arrived(&mut self, request: RequestId, result: Result<Received, TransferError>) {
         let Some(entry) = self.requests.get(request) else { return };
-        let (key, tag) = (entry.peer.unwrap_or_default(), entry.tag);
+        let (key, label) = (entry.peer.unwrap_or_default(), entry.label);
         let result = match result {
-            Ok(done) => received(self.name(key), tag, done.total_bytes, done.received_bytes),
+            Ok(done) => received(self.name(key), &label, done.total_bytes, done.received_bytes),
             Err(error) => Err(self.failure(key, error)),
         };
         self.requests.complete(request, result);
@@ -579,9 +614,16 @@ impl Traffic {
 }
 
 /// The result of a receive of which `copied` bytes were written.
-pub(crate) fn received(peer: PeerId, tag: u64, total: u64, copied: u64) -> Result<Status, OperationError> {
+pub(crate) fn received(
+    peer: PeerId,
+    label: &Label,
+    total: u64,
+    copied: u64,
+) -> Result<Status, OperationError> {
+    let Label { tag, immediate, .. } = *label;
     if copied < total {
-        return Err(OperationError::Truncated { peer, tag, message_bytes: total, received_bytes: copied });
+        let (message_bytes, received_bytes) = (total, copied);
+        return Err(OperationError::Truncated { peer, tag, message_bytes, received_bytes, immediate });
     }
-    Ok(Status { peer, tag, bytes: total })
+    Ok(Status { peer, tag, bytes: total, immediate })
 }

@@ -7,8 +7,9 @@ use super::keys::{Key, Lists, Shape};
 use super::list::{Link, Linked, List};
 use super::{Matcher, Pattern, Post, PostedHandle, Unexpected, UnexpectedHandle};
 
-/// Receives stand in a hash table by what they ask for: source (or any), tag and
-/// ignored bits. A message looks for its receive once for each shape of pattern
+/// A few receives are a list, in order. As soon as there are more, all stand in a
+/// hash table by what they ask for, until none is left: source (or any), tag and
+/// ignored bits. There a message looks for its receive once for each shape of pattern
 /// among those that are posted, a shape being whether a source is named and
 /// which bits are ignored; sequence numbers decide who is oldest. A program uses
 /// a few shapes, so that takes the same time however many receives there are.
@@ -31,7 +32,9 @@ use super::{Matcher, Pattern, Post, PostedHandle, Unexpected, UnexpectedHandle};
 #[derive(Debug)]
 pub struct TagMatcher<P, U> {
     receives: Slab<Receive<P>>,
-    /// Receives, by their patterns.
+    /// The slots of all receives in order, as long as they are few ...
+    few: Few,
+    /// ... and else the receives by their patterns.
     posted: Lists,
     /// The shapes of those patterns, each with how many there are of it.
     shapes: Vec<(Shape, usize)>,
@@ -43,6 +46,44 @@ pub struct TagMatcher<P, U> {
     /// By which shapes all messages are entered in `tagged`.
     indexed: [Option<Shape>; INDEXES],
     next_sequence: u64,
+}
+
+/// Up to so many receives are looked at one by one: that takes less time than a
+/// hash table's first look. In tests few, so that all happens there.
+const MOST_FEW: usize = if cfg!(test) { 3 } else { 8 };
+
+/// Slots of receives, oldest first.
+#[derive(Debug, Default)]
+struct Few {
+    slots: [u32; MOST_FEW],
+    count: usize,
+}
+
+impl Few {
+    #[inline]
+    fn as_slice(&self) -> &[u32] {
+        &self.slots[..self.count]
+    }
+
+    /// Puts one behind the others, if there is room.
+    #[inline]
+    fn push(&mut self, slot: u32) -> bool {
+        let has_room = self.count < MOST_FEW;
+        if has_room {
+            self.slots[self.count] = slot;
+            self.count += 1;
+        }
+        has_room
+    }
+
+    /// Takes one out, if it is there.
+    #[inline]
+    fn remove(&mut self, slot: u32) -> bool {
+        let Some(at) = self.as_slice().iter().position(|one| *one == slot) else { return false };
+        self.slots.copy_within(at + 1..self.count, at);
+        self.count -= 1;
+        true
+    }
 }
 
 /// By so many shapes messages are found at once.
@@ -95,6 +136,7 @@ impl<P, U> TagMatcher<P, U> {
         indexed[0] = Some(Shape::EXACT);
         Self {
             receives: Slab::new(),
+            few: Few::default(),
             posted: Lists::default(),
             shapes: Vec::new(),
             messages: Slab::new(),
@@ -107,6 +149,9 @@ impl<P, U> TagMatcher<P, U> {
 
     fn take_receive(&mut self, id: u64) -> Option<Receive<P>> {
         let receive = self.receives.remove(id)?;
+        if self.few.remove(slot_of(id)) {
+            return Some(receive);
+        }
         self.posted.unlink(Key::of(&receive.pattern), &mut self.receives, 0, receive.link);
         let shape = Shape::of(&receive.pattern);
         if let Some(at) = self.shapes.iter().position(|(known, _)| *known == shape) {
@@ -116,6 +161,33 @@ impl<P, U> TagMatcher<P, U> {
             }
         }
         Some(receive)
+    }
+
+    /// Enters a receive into the hash table.
+    fn enter(&mut self, pattern: &Pattern, slot: u32) {
+        self.note_shape(Shape::of(pattern));
+        self.posted.push(Key::of(pattern), &mut self.receives, 0, slot);
+    }
+
+    /// They are few no more: all are entered into the hash table, in order.
+    #[cold]
+    fn enter_few(&mut self) {
+        let few = std::mem::take(&mut self.few);
+        for &slot in few.as_slice() {
+            if let Some(pattern) = self.receives.at(slot).map(|receive| receive.pattern) {
+                self.enter(&pattern, slot);
+            }
+        }
+    }
+
+    /// The oldest of few receives that accepts a message.
+    #[inline]
+    fn oldest_of_few(&self, source: PeerKey, tag: u64) -> Option<u64> {
+        let slot = self.few.as_slice().iter().find(|slot| {
+            super::looks::note();
+            self.receives.at(**slot).is_some_and(|receive| receive.pattern.accepts(source, tag))
+        })?;
+        self.receives.id_at(*slot)
     }
 
     fn note_shape(&mut self, shape: Shape) {
@@ -189,7 +261,14 @@ impl<P, U> Default for TagMatcher<P, U> {
 }
 
 impl<P, U> Matcher<P, U> for TagMatcher<P, U> {
+    #[inline]
     fn arrive(&mut self, source: PeerKey, tag: u64) -> Option<P> {
+        if let Some(id) = self.oldest_of_few(source, tag) {
+            return self.take_receive(id).map(|receive| receive.payload);
+        }
+        if self.shapes.is_empty() {
+            return None;
+        }
         let of_shape = |(shape, _): &(Shape, usize)| {
             let slot = self.posted.oldest(shape.key(source, tag))?;
             Some((self.receives.at(slot)?.sequence, slot))
@@ -216,8 +295,11 @@ impl<P, U> Matcher<P, U> for TagMatcher<P, U> {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         let id = self.receives.insert(Receive { pattern, sequence, link: Link::default(), payload });
-        self.note_shape(Shape::of(&pattern));
-        self.posted.push(Key::of(&pattern), &mut self.receives, 0, slot_of(id));
+        let are_few = self.shapes.is_empty();
+        if !(are_few && self.few.push(slot_of(id))) {
+            self.enter_few();
+            self.enter(&pattern, slot_of(id));
+        }
         Post::Queued(PostedHandle(id))
     }
 

@@ -94,6 +94,7 @@ fn order(all: &Mechanisms, peer: PeerKey, only: &[String]) -> Vec<&'static str> 
         mechanisms: &known,
         config: &config,
         is_connected: true,
+        has_box: true,
     };
     let decisions = ByOrder::default().decide(&situation);
     let candidates = decisions.candidates(&Message::of_bytes(1 << 20));

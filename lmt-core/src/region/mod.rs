@@ -148,6 +148,21 @@ impl RegionKey {
         Self { owner, handle, total_bytes }
     }
 
+    /// The key of a region of which only [`RegionKey::handle`] is known, for those
+    /// who can pass on no more than a word. A get or a put looks its length up,
+    /// and bounds are checked against that; for everything else it names nothing.
+    pub const fn by_handle(owner: EndpointId, handle: u64) -> Self {
+        Self { owner, handle, total_bytes: Self::UNKNOWN_BYTES }
+    }
+
+    /// No region is so long.
+    const UNKNOWN_BYTES: u64 = u64::MAX;
+
+    /// Whether it is no more than a handle.
+    pub(crate) const fn is_handle(&self) -> bool {
+        self.total_bytes == Self::UNKNOWN_BYTES
+    }
+
     /// Whose memory it is: the id of the table.
     pub const fn owner(&self) -> EndpointId {
         self.owner
@@ -160,7 +175,7 @@ impl RegionKey {
         self.handle
     }
 
-    /// The region's length in bytes.
+    /// The region's length in bytes; [`u64::MAX`] if it is not known.
     pub const fn total_bytes(&self) -> u64 {
         self.total_bytes
     }

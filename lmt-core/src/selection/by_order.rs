@@ -25,7 +25,7 @@ impl ByOrder {
 
     /// The longest message that travels in cells, if any does.
     fn eager_max_bytes(self, situation: &Situation<'_>) -> Option<u64> {
-        (!self.has_no_cells).then_some(situation.config.eager_max_bytes)
+        (!self.has_no_cells).then(|| situation.most_eager_bytes().min(situation.config.eager_max_bytes))
     }
 }
 
@@ -44,23 +44,25 @@ impl Policy for ByOrder {
 
     fn explain(&self, situation: &Situation<'_>, message: &Message) -> Explanation {
         let ways = ways(situation, message.shared);
-        let eager = self.eager_max_bytes(situation).is_some_and(|longest| message.bytes <= longest);
+        let longest = self.eager_max_bytes(situation).filter(|longest| message.bytes <= *longest);
         let taken = match ways.first() {
-            _ if eager => Taken::Eager,
+            _ if longest.is_some() => Taken::Eager,
             Some((name, choice)) => Taken::By { mechanism: (*name).to_owned(), model: choice.model },
             None if !situation.is_connected => Taken::Unknown,
             None => Taken::Nothing,
         };
-        let rule = match eager {
-            true => format!("messages up to {} bytes travel in cells", situation.config.eager_max_bytes),
-            false => "the mechanisms in their order, the first that works".to_owned(),
+        let rule = match longest {
+            Some(longest) => format!("messages up to {longest} bytes travel in cells"),
+            None => "the mechanisms in their order, the first that works".to_owned(),
         };
         let is_taken =
             |name: &str| matches!(&taken, Taken::By { mechanism, .. } if mechanism.as_str() == name);
         let others = situation.mechanisms.iter().filter(|known| !is_taken(known.name));
-        let not_taken =
-            others.map(|known| not_taken(known, message.shared, situation.is_connected, eager)).collect();
-        let then = ways.iter().skip(usize::from(!eager)).map(|(name, c)| format!("{name}:{}", c.model));
+        let not_taken = others
+            .map(|known| not_taken(known, message.shared, situation.is_connected, longest.is_some()))
+            .collect();
+        let then =
+            ways.iter().skip(usize::from(longest.is_none())).map(|(name, c)| format!("{name}:{}", c.model));
         let then = then.collect();
         let source = Source::Default { line: None };
         let place = "no topology known".to_owned();

@@ -33,6 +33,7 @@ fn explain(config: &Config, bytes: u64) -> Explanation {
         mechanisms: &mechanisms,
         config,
         is_connected: true,
+        has_box: true,
     };
     ByOrder::default().explain(&situation, &Message::of_bytes(bytes))
 }

@@ -80,6 +80,16 @@ pub struct Situation<'a> {
     pub config: &'a Config,
     /// Whether the two have met, so that the standings mean something.
     pub is_connected: bool,
+    /// Whether the peer gives this endpoint a fast box for its messages, or may do
+    /// so when they meet.
+    pub has_box: bool,
+}
+
+impl Situation<'_> {
+    /// What the longest message in cells can be between the two, whoever says more.
+    pub const fn most_eager_bytes(&self) -> u64 {
+        if self.has_box { crate::config::EAGER_MOST_BYTES } else { self.config.boxless_eager_max_bytes }
+    }
 }
 
 /// Decides which way messages take.

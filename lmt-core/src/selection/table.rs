@@ -40,6 +40,7 @@ pub(crate) struct Looked<'a> {
 /// What is known and decided for one peer.
 struct Table {
     there: CpuSet,
+    has_box: bool,
     /// Its place in [`Selection::members`] while it is connected.
     member: Option<usize>,
     /// The version of what is known of the mechanisms, and of the group, for
@@ -52,7 +53,7 @@ struct Table {
 impl Table {
     fn new() -> Self {
         let decisions = Arc::new(Decisions::new(0, |_| Vec::new()));
-        Self { there: CpuSet::EMPTY, member: None, versions: None, decisions }
+        Self { there: CpuSet::EMPTY, has_box: true, member: None, versions: None, decisions }
     }
 }
 
@@ -68,14 +69,15 @@ impl Selection {
         self.here
     }
 
-    /// Learns where a peer may run that is connected from now on.
-    pub fn meet(&mut self, peer: PeerKey, there: CpuSet) {
+    /// Learns of a peer that is connected from now on where it may run, and whether
+    /// it gives a fast box.
+    pub fn meet(&mut self, peer: PeerKey, there: CpuSet, has_box: bool) {
         let index = peer as usize;
         if self.tables.len() <= index {
             self.tables.resize_with(index + 1, Table::new);
         }
         self.leave(index);
-        self.tables[index] = Table { there, member: Some(self.members.len()), ..Table::new() };
+        self.tables[index] = Table { there, has_box, member: Some(self.members.len()), ..Table::new() };
         self.members.push(peer);
         self.processes.push(there);
         self.group_changed();
@@ -240,8 +242,8 @@ fn situation<'a>(
     mechanisms: &'a [KnownMechanism],
     config: &'a Config,
 ) -> Situation<'a> {
-    let is_connected = table.member.is_some();
-    Situation { here, there: &table.there, processes, mechanisms, config, is_connected }
+    let (there, has_box, is_connected) = (&table.there, table.has_box, table.member.is_some());
+    Situation { here, there, processes, mechanisms, config, is_connected, has_box }
 }
 
 #[cfg(test)]

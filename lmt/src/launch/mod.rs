@@ -70,6 +70,14 @@ pub const ENV_SOCKET_DIR: &str = "LMT_SOCKET_DIR";
 pub(crate) const VARIABLES: [&str; 6] =
     [ENV_RANK, ENV_SIZE, ENV_GROUP, ENV_LAUNCHER_PID, ENV_SOCKET_DIR, supervisor::ENV_SUPERVISOR];
 
+/// Lets the processes that this one's parent starts reach its memory where Yama would
+/// keep them out: for ranks that another launcher starts (MPI's), which says nothing
+/// in [`ENV_LAUNCHER_PID`]. Where that is set it alone counts, and where there is no
+/// Yama nothing is done and nothing is needed.
+pub fn admit_siblings() {
+    lmt_core::connect::yama::admit_siblings();
+}
+
 /// Lets the processes that this one starts reach its memory where Yama would
 /// keep them out, as the launcher lets ranks reach each other. Where there is no
 /// Yama nothing is done and nothing is needed.

@@ -131,13 +131,13 @@ fn cpus() -> impl Strategy<Value = CpuSet> {
 fn world() -> impl Strategy<Value = World> {
     let places = (cpus(), cpus(), vec(cpus(), 0..4));
     let own = proptest::sample::subsequence(vec!["a", "b"], 0..2);
-    (settings(), select(&MACHINES[..]), places, mechanisms(), own, any::<bool>()).prop_map(
-        |(configuration, machine, (here, there, processes), mechanisms, own, has_eager)| {
+    (settings(), select(&MACHINES[..]), places, mechanisms(), own, any::<[bool; 2]>()).prop_map(
+        |(configuration, machine, (here, there, processes), mechanisms, own, [has_eager, has_box])| {
             let machine = Arc::new(Machine::synthetic(machine).unwrap());
             let config = configuration.config.clone();
             let policy = RulePolicy::new(Arc::new(configuration), machine.into()).with_own_mechanisms(own);
             let policy = if has_eager { policy } else { policy.without_eager() };
-            World { policy, config, here, there, processes, mechanisms, is_connected: true }
+            World { policy, config, here, there, processes, mechanisms, is_connected: true, has_box }
         },
     )
 }

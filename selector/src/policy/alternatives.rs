@@ -42,7 +42,7 @@ impl Pair<'_> {
 
     /// Up to where cells may be tried for what is announced: nowhere beyond the
     /// limit where a call, the environment or the user's files speak of it or of
-    /// the ways.
+    /// the ways, or the peer gives no fast box.
     pub(super) fn try_eager_max_bytes(&self) -> u64 {
         let Some(eager) = self.eager() else { return 0 };
         let is_users =
@@ -56,7 +56,7 @@ impl Pair<'_> {
                 .iter()
                 .any(|rule| self.holds_here(rule) && matches!(rule.take, Take::Eager | Take::Ways(_)))
         });
-        if named || of_key || by_rule { eager.bytes } else { EAGER_MOST_BYTES }
+        if named || of_key || by_rule || !self.situation.has_box { eager.bytes } else { EAGER_MOST_BYTES }
     }
 }
 

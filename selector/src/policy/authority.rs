@@ -24,6 +24,8 @@ pub(super) struct Eager<'a> {
     /// Up to where it would be without the earlier rule, which has what is
     /// longer announced; `None` where no such rule stands in the way.
     pub cut: Option<Cut<'a>>,
+    /// Whether all these would say more if the peer gave a fast box.
+    pub is_boxless: bool,
 }
 
 /// What keeps messages out of cells.
@@ -50,10 +52,19 @@ impl<'a> Eager<'a> {
     fn new(uncut_bytes: u64, rule: Option<(&'a Layer, &'a Rule)>, bound: Bounded<'a>) -> Self {
         match bound {
             Some((bytes, layer, cutting)) if bytes < uncut_bytes => {
-                Self { bytes, rule, cut: Some(Cut { uncut_bytes, layer, rule: cutting }) }
+                let cut = Some(Cut { uncut_bytes, layer, rule: cutting });
+                Self { bytes, rule, cut, is_boxless: false }
             }
-            _ => Self { bytes: uncut_bytes, rule, cut: None },
+            _ => Self { bytes: uncut_bytes, rule, cut: None, is_boxless: false },
         }
+    }
+
+    /// What is left of it where cells carry so much at most.
+    fn within(self, most_bytes: u64) -> Self {
+        if self.bytes <= most_bytes {
+            return self;
+        }
+        Self { bytes: most_bytes, is_boxless: true, ..self }
     }
 }
 
@@ -93,14 +104,17 @@ impl<'a> Pair<'a> {
     /// is asked before anything else is known of a message, so rules with
     /// conditions on the message say nothing here.
     ///
-    /// What is said first ends where an earlier rule for ways begins.
+    /// What is said first ends where an earlier rule for ways begins, and where a
+    /// peer without a fast box would get more than its inbox is good for.
     pub(super) fn eager(&self) -> Option<Eager<'a>> {
-        if !self.policy.has_eager {
-            return None;
-        }
+        let most_bytes = self.situation.most_eager_bytes();
+        self.policy.has_eager.then(|| self.eager_in_a_box().within(most_bytes))
+    }
+
+    fn eager_in_a_box(&self) -> Eager<'a> {
         let key_bytes = self.situation.config.eager_max_bytes;
         let Some(rank) = self.rank(&self.source_of("eager_max_bytes")) else {
-            return Some(Eager::new(key_bytes, None, None));
+            return Eager::new(key_bytes, None, None);
         };
         let mut bound: Bounded<'a> = None;
         for layer in &self.layers()[..rank.up_to] {
@@ -112,7 +126,7 @@ impl<'a> Pair<'a> {
                 if self.is_eager_here(rule) {
                     let bytes = rule.up_to.map_or(EAGER_MOST_BYTES, |up_to| self.bytes_of(up_to));
                     let bound = lower(bound, from_zero);
-                    return Some(Eager::new(bytes.min(EAGER_MOST_BYTES), Some((layer, rule)), bound));
+                    return Eager::new(bytes.min(EAGER_MOST_BYTES), Some((layer, rule)), bound);
                 }
                 if !self.announces_here(rule) {
                     continue;
@@ -123,7 +137,7 @@ impl<'a> Pair<'a> {
                 }
             }
         }
-        Some(Eager::new(key_bytes, None, bound))
+        Eager::new(key_bytes, None, bound)
     }
 
     fn is_eager_here(&self, rule: &Rule) -> bool {

@@ -127,6 +127,34 @@ fn rules_that_ask_for_more_or_hold_nowhere_do_not_end_cells() {
     assert_eq!(eager_of(with_rules(higher)), 64 * KIB);
 }
 
+/// Whoever says how much goes in cells: an inbox carries less than a fast box.
+#[test]
+fn without_a_fast_box_cells_end_earlier() {
+    let boxless = |rules, key_bytes, boxless_bytes| {
+        let mut world = World::new(with_rules([rules, vec![], vec![]]));
+        world.config.eager_max_bytes = key_bytes;
+        world.config.boxless_eager_max_bytes = boxless_bytes;
+        World { has_box: false, ..world }
+    };
+    assert_eq!(boxless(vec![], 64 * KIB, 32 * KIB).decide().eager_max_bytes(), 32 * KIB);
+    assert_eq!(boxless(vec![], 8 * KIB, 32 * KIB).decide().eager_max_bytes(), 8 * KIB);
+    assert_eq!(boxless(vec![eager_rule(9, 64 * KIB)], 0, 32 * KIB).decide().eager_max_bytes(), 32 * KIB);
+    let cut = vec![rule(3, Some(16 * KIB), None, &["copy"]), eager_rule(9, 64 * KIB)];
+    assert_eq!(boxless(cut, 0, 32 * KIB).decide().eager_max_bytes(), 16 * KIB);
+
+    let world = boxless(vec![], 64 * KIB, 32 * KIB);
+    let short = world.explain(&Message::of_bytes(32 * KIB));
+    assert_eq!(short.taken, Taken::Eager);
+    assert!(short.rule.contains("32 KiB") && short.rule.contains("boxless_eager_max_bytes"), "{short}");
+    let long = world.explain(&Message::of_bytes(48 * KIB));
+    assert_ne!(long.taken, Taken::Eager);
+    let is_said = |note: &String| note.contains("no fast box") && note.contains("32 KiB");
+    assert!(long.notes.iter().any(is_said), "{long}");
+    let boxed = World { has_box: true, ..world }.explain(&Message::of_bytes(48 * KIB));
+    assert_eq!(boxed.taken, Taken::Eager);
+    assert!(!boxed.notes.iter().any(is_said), "{boxed}");
+}
+
 /// The key, where no rule takes cells.
 #[test]
 fn rules_end_the_cells_of_a_lower_key_and_not_those_of_calls() {

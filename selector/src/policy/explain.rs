@@ -3,6 +3,7 @@
 use lmt_core::selection::{Explanation, Message, Source, Taken, Warmth};
 
 use super::authority::Eager;
+use super::notes::BOXLESS_KEY;
 use super::pair::{DMA_MIN_UNKNOWN_BYTES, Pair, Threshold, is_for_all_messages};
 use super::ways::{Plan, Spoke};
 use super::words::{self, heading, in_order, length};
@@ -67,6 +68,11 @@ impl Case<'_, '_> {
         let by_rule = |layer: &Layer, line| words::source(layer, line);
         if let Some(eager) = &self.eager {
             return match eager.rule {
+                _ if eager.is_boxless => {
+                    let limit = length(eager.bytes);
+                    let rule = format!("messages up to {limit} travel in cells of an inbox ({BOXLESS_KEY})");
+                    (rule, self.pair.source_of(BOXLESS_KEY))
+                }
                 Some((layer, rule)) => (self.pair.rule(rule), by_rule(layer, rule.line)),
                 None => {
                     let rule =
@@ -111,6 +117,7 @@ impl Case<'_, '_> {
             );
         }
         notes.push(self.dma_min());
+        notes.extend(self.boxless());
         notes.extend(self.cut());
         notes.extend(self.without_a_rule());
         notes.extend(self.restricted());

@@ -6,11 +6,24 @@ use super::ways::{Origin, Spoke, Way};
 use super::words::{self, in_order, length};
 use crate::rules::Take;
 
+/// What bounds cells where a peer gives no fast box.
+pub(super) const BOXLESS_KEY: &str = "boxless_eager_max_bytes";
+
 impl Case<'_, '_> {
+    /// That cells would carry more if the peer gave a fast box.
+    pub(super) fn boxless(&self) -> Option<String> {
+        let limit = self.limit.filter(|limit| limit.is_boxless)?;
+        let source = self.pair.source_of(BOXLESS_KEY);
+        Some(format!(
+            "cells end at {} ({BOXLESS_KEY}, {source}), for the peer gives no fast box to this endpoint",
+            length(limit.bytes)
+        ))
+    }
+
     /// That cells would carry more without an earlier rule.
     pub(super) fn cut(&self) -> Option<String> {
         let limit = self.limit?;
-        let cut = limit.cut?;
+        let cut = limit.cut.filter(|_| !limit.is_boxless)?;
         let by = match limit.rule {
             Some((layer, rule)) => words::source(layer, rule.line),
             None => self.pair.source_of("eager_max_bytes"),

@@ -84,7 +84,8 @@ pub fn layer(authority: Authority, rules: Vec<Rule>) -> Layer {
 }
 
 pub fn configuration(layers: Vec<Layer>) -> Configuration {
-    Configuration { layers, ..Configuration::default() }
+    let config = Config { eager_max_bytes: 32 << 10, ..Config::default() };
+    Configuration { layers, config, ..Configuration::default() }
 }
 
 /// A policy with its situation.
@@ -97,6 +98,7 @@ pub struct World {
     pub processes: Vec<CpuSet>,
     pub mechanisms: Vec<KnownMechanism>,
     pub is_connected: bool,
+    pub has_box: bool,
 }
 
 pub fn cpu(index: usize) -> CpuSet {
@@ -116,6 +118,7 @@ impl World {
             processes: vec![cpu(0), cpu(1)],
             mechanisms: mechanisms(),
             is_connected: true,
+            has_box: true,
         }
     }
 
@@ -127,6 +130,7 @@ impl World {
             mechanisms: &self.mechanisms,
             config: &self.config,
             is_connected: self.is_connected,
+            has_box: self.has_box,
         }
     }
 

@@ -1,0 +1,56 @@
+//! One matcher for each space.
+#![forbid(unsafe_code)]
+
+use super::label::Space;
+use super::requests::RequestId;
+use super::traffic::Arrived;
+use crate::matching::{Matcher, TagMatcher, Unexpected, UnexpectedHandle};
+use crate::rendezvous::PeerKey;
+
+/// That of one space.
+pub(crate) type OfSpace = TagMatcher<RequestId, Arrived>;
+
+/// Those of all spaces.
+#[derive(Debug, Default)]
+pub(crate) struct Matchers {
+    of: [OfSpace; Space::COUNT],
+    /// How many of them, from the first on, have been used; most programs use one,
+    /// and only that is looked at then.
+    used: usize,
+}
+
+impl Matchers {
+    /// That of one space.
+    #[inline]
+    pub fn of(&mut self, space: Space) -> &mut OfSpace {
+        self.used = self.used.max(space.index() + 1);
+        &mut self.of[space.index()]
+    }
+
+    /// Whether no receive is posted and no message unexpected.
+    #[inline]
+    pub fn are_empty(&self) -> bool {
+        self.of.iter().take(self.used).all(|one| one.posted() == 0 && one.unexpected() == 0)
+    }
+
+    /// Takes out the oldest message of `source` for which `wanted` is true, of
+    /// whatever space.
+    pub fn take_unexpected(
+        &mut self,
+        source: PeerKey,
+        wanted: &mut dyn FnMut(&Arrived) -> bool,
+    ) -> Option<Unexpected<Arrived>> {
+        self.of.iter_mut().find_map(|one| {
+            let handle: UnexpectedHandle = one.find_unexpected(source, wanted)?;
+            one.remove_unexpected(handle)
+        })
+    }
+
+    /// A peer will send no more: drops its messages for which `useless`, asked
+    /// with the space and the tag, is true, and forgets the receives that name it.
+    pub fn peer_gone(&mut self, source: PeerKey, useless: &mut dyn FnMut(Space, u64, &Arrived) -> bool) {
+        for (space, one) in Space::all().zip(&mut self.of) {
+            one.peer_gone(source, &mut |tag, m| useless(space, tag, m), &mut |_| {}, &mut |_| {});
+        }
+    }
+}

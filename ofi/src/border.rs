@@ -1,0 +1,257 @@
+//! The border to C: objects behind pointers, and what callers hand over. All
+//! that is checked is that a pointer is not null; that it points to what its type
+//! says is the caller's promise, as everywhere in libfabric.
+#![allow(unsafe_code)] // Pointers of C become references and values here.
+
+use std::ffi::{c_int, c_void};
+
+use lmt::buffer::{Access, Buffer, Segment};
+
+use crate::abi::Errno;
+use crate::lend::{self, Lent};
+
+/// The most pieces of one message.
+pub const IOV_LIMIT: usize = 16;
+
+/// An object that C knows by its first part, `F`, one of libfabric's `fid_*`.
+#[repr(C)]
+pub struct Object<F, T> {
+    /// What C sees.
+    pub head: F,
+    /// What it does not.
+    pub inner: T,
+}
+
+impl<F, T> Object<F, T> {
+    /// Hands an object to C, which gives it back to [`Object::close`] once.
+    pub fn open(head: F, inner: T) -> *mut F {
+        Box::into_raw(Box::new(Self { head, inner })).cast()
+    }
+
+    /// The object behind a pointer, for the length of a call.
+    ///
+    /// # Safety
+    /// The pointer is null, or came from [`Object::open`] of this very type and
+    /// was not closed; nobody closes it during the call.
+    ///
+    /// # Errors
+    /// [`Errno::INVAL`]: it is null.
+    #[inline]
+    pub unsafe fn get<'a, P>(pointer: *const P) -> Result<&'a Self, Errno> {
+        // SAFETY: the caller promises that it is null or a live object, which
+        // begins with what C sees (repr(C)). Only shared references are made.
+        unsafe { pointer.cast::<Self>().as_ref() }.ok_or(Errno::INVAL)
+    }
+
+    /// Takes an object back from C.
+    ///
+    /// # Safety
+    /// As [`Object::get`], and nobody uses it any more.
+    pub unsafe fn close<P>(pointer: *mut P) -> Self {
+        // SAFETY: the caller promises that it came from `open`, that is from
+        // `Box::into_raw` of this type, and is given back once.
+        *unsafe { Box::from_raw(pointer.cast::<Self>()) }
+    }
+}
+
+/// What a function that returns an `int` returns.
+#[inline]
+pub fn int(result: Result<(), Errno>) -> c_int {
+    match result {
+        Ok(()) => 0,
+        Err(error) => error.returned_int(),
+    }
+}
+
+/// What a function that returns an `ssize_t` returns.
+#[inline]
+pub fn size(result: Result<(), Errno>) -> isize {
+    match result {
+        Ok(()) => 0,
+        Err(error) => error.returned(),
+    }
+}
+
+/// Copies what a pointer points to.
+///
+/// # Safety
+/// It is null or points to a value.
+///
+/// # Errors
+/// [`Errno::INVAL`]: it is null.
+#[inline]
+pub unsafe fn read<T: Copy>(pointer: *const T) -> Result<T, Errno> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }.copied().ok_or(Errno::INVAL)
+}
+
+/// The same; a null pointer is no value.
+///
+/// # Safety
+/// It is null or points to a value.
+#[inline]
+pub unsafe fn read_if<T: Copy>(pointer: *const T) -> Option<T> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }.copied()
+}
+
+/// Writes to where a pointer points.
+///
+/// # Safety
+/// It is null or points to memory for a value, whatever is in it.
+///
+/// # Errors
+/// [`Errno::INVAL`]: it is null.
+#[inline]
+pub unsafe fn write<T>(pointer: *mut T, value: T) -> Result<(), Errno> {
+    if pointer.is_null() {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: not null, so memory for a value by the caller's promise.
+    unsafe { pointer.write(value) };
+    Ok(())
+}
+
+/// Bytes of a caller, for the length of a call.
+///
+/// # Safety
+/// `pointer` is null, or `bytes` bytes can be read from it on and nobody writes
+/// them during the call.
+///
+/// # Errors
+/// [`Errno::INVAL`]: it is null though there is to be a byte.
+#[inline]
+pub unsafe fn bytes<'a>(pointer: *const c_void, bytes: usize) -> Result<&'a [u8], Errno> {
+    if bytes == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() || bytes > isize::MAX as usize {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: neither null nor too long; readable by the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(pointer.cast(), bytes) })
+}
+
+/// The same for values.
+///
+/// # Safety
+/// As [`bytes`], of `count` values.
+///
+/// # Errors
+/// As [`bytes`].
+#[inline]
+pub unsafe fn values<'a, T>(pointer: *const T, count: usize) -> Result<&'a [T], Errno> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    let too_many = count.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize);
+    if pointer.is_null() || too_many || !pointer.is_aligned() {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: neither null nor too many, aligned; readable by the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
+}
+
+/// Room for values, whatever is in it.
+///
+/// # Safety
+/// `pointer` is null, or there is memory for `count` values from it on, which
+/// nobody else uses during the call.
+///
+/// # Errors
+/// As [`bytes`].
+pub unsafe fn room<'a, T>(
+    pointer: *mut T,
+    count: usize,
+) -> Result<&'a mut [std::mem::MaybeUninit<T>], Errno> {
+    if count == 0 {
+        return Ok(&mut []);
+    }
+    let too_many = count.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize);
+    if pointer.is_null() || too_many || !pointer.is_aligned() {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: neither null nor too many, aligned; writable by the caller's
+    // promise, and any bytes are a MaybeUninit.
+    Ok(unsafe { std::slice::from_raw_parts_mut(pointer.cast(), count) })
+}
+
+/// One piece of memory, lent to an operation.
+///
+/// # Safety
+/// As [`Lent::new`], unless `pointer` is null.
+///
+/// # Errors
+/// [`Errno::INVAL`]: it is null though there is to be a byte.
+#[inline]
+pub unsafe fn lent(pointer: *const c_void, bytes: usize, access: Access) -> Result<Lent, Errno> {
+    if pointer.is_null() && bytes > 0 {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: the caller's promise; of no bytes nothing is promised.
+    Ok(unsafe { Lent::new(pointer.expose_provenance(), bytes, access) })
+}
+
+/// What a list of pieces comes to.
+pub struct Pieces<'a> {
+    /// All of them, lent to an operation.
+    pub buffer: Buffer,
+    /// The bytes, where it is one piece, for the length of the call.
+    pub one: Option<&'a [u8]>,
+    /// The address of the first, for the completion.
+    pub address: usize,
+    /// The first as it was lent, where it is the only one.
+    pub lent: Option<Lent>,
+}
+
+/// A list of pieces, lent to an operation.
+///
+/// # Safety
+/// `iov` is null or points to `count` pieces, each of which is lent as
+/// [`Lent::new`] says.
+///
+/// # Errors
+/// [`Errno::INVAL`]: more than [`IOV_LIMIT`] pieces, or a null pointer where there
+/// is to be a byte.
+#[inline]
+pub unsafe fn pieces<'a>(iov: *const libc::iovec, count: usize, access: Access) -> Result<Pieces<'a>, Errno> {
+    if count > IOV_LIMIT {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: the caller's promise.
+    let list = unsafe { values(iov, count) }?;
+    if let [one] = list {
+        // SAFETY: the caller's promise.
+        return unsafe { piece(one.iov_base, one.iov_len, access) };
+    }
+    let mut segments = [Segment::default(); IOV_LIMIT];
+    for (segment, piece) in segments.iter_mut().zip(list) {
+        // SAFETY: the caller's promise.
+        *segment = unsafe { lent(piece.iov_base, piece.iov_len, access) }?.segment();
+    }
+    // SAFETY: the caller's promise for each.
+    let buffer = unsafe { lend::segments(&segments[..count], access) }?;
+    let one = if count == 0 { Some(&[][..]) } else { None };
+    Ok(Pieces { buffer, one, address: segments[0].address, lent: None })
+}
+
+/// The same of one piece.
+///
+/// # Safety
+/// As [`Lent::new`], unless `pointer` is null. For [`Access::Write`] no byte is
+/// read here.
+///
+/// # Errors
+/// As [`lent`].
+#[inline]
+pub unsafe fn piece<'a>(pointer: *const c_void, count: usize, access: Access) -> Result<Pieces<'a>, Errno> {
+    // SAFETY: the caller's promise.
+    let lent = unsafe { lent(pointer, count, access) }?;
+    let one = match access {
+        // SAFETY: the caller's promise: it is lent for reading, for longer than
+        // the call.
+        Access::Read => Some(unsafe { bytes(pointer, count) }?),
+        Access::Write => None,
+    };
+    Ok(Pieces { buffer: lent.rest(0)?, one, address: lent.segment().address, lent: Some(lent) })
+}

@@ -1,0 +1,187 @@
+//! A domain (fi_domain(3)).
+#![allow(unsafe_code)] // Called from C.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::base::{self, ops};
+use super::fabric::Fabric;
+use super::{absent, counter, endpoint, queue, region, vector};
+use crate::abi::Errno;
+use crate::abi::domain::{AvAttr, FidAv, FidDomain, OpsDomain};
+use crate::abi::endpoint::FidEp;
+use crate::abi::eq::{CntrAttr, CqAttr, FidCntr, FidCq, FidPoll};
+use crate::abi::fabric::{CLASS_DOMAIN, Fid, Info, Ops, RxAttr, TxAttr};
+use crate::border::{self, Object};
+use crate::log::{self, Subsystem};
+use crate::state::{Domain, State};
+
+/// A domain, its fabric, and what both know.
+#[derive(Debug)]
+pub struct Shared {
+    /// Its objects.
+    pub domain: Domain,
+    fabric: Arc<Fabric>,
+}
+
+impl Shared {
+    /// The version of libfabric's interface that its user was written for.
+    pub fn api_version(&self) -> u32 {
+        self.fabric.api_version
+    }
+}
+
+type DomainObject = Object<FidDomain, Arc<Shared>>;
+
+static OPS: Ops = ops!(close: close, bind: base::bind, control: base::control);
+static DOMAIN: OpsDomain = OpsDomain {
+    size: size_of::<OpsDomain>(),
+    av_open,
+    cq_open,
+    endpoint,
+    scalable_ep,
+    cntr_open,
+    poll_open,
+    stx_ctx,
+    srx_ctx,
+    query_atomic,
+    query_collective,
+    endpoint2,
+};
+
+absent! {
+    scalable_ep(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int;
+    poll_open(*mut FidDomain, *mut c_void, *mut *mut FidPoll) -> c_int;
+    stx_ctx(*mut FidDomain, *mut TxAttr, *mut *mut c_void, *mut c_void) -> c_int;
+    srx_ctx(*mut FidDomain, *mut RxAttr, *mut *mut FidEp, *mut c_void) -> c_int;
+    query_atomic(*mut FidDomain, c_int, c_int, *mut c_void, u64) -> c_int;
+    query_collective(*mut FidDomain, c_int, *mut c_void, u64) -> c_int;
+}
+
+/// A new domain.
+///
+/// # Safety
+/// With `is_serialized` no two calls that concern the domain are made at once
+/// (`FI_THREAD_DOMAIN`).
+pub unsafe fn open(fabric: Arc<Fabric>, is_serialized: bool, context: *mut c_void) -> *mut FidDomain {
+    // Relaxed: see the fabric's close.
+    fabric.domains.fetch_add(1, Ordering::Relaxed);
+    let fid = Fid { fclass: CLASS_DOMAIN, context, ops: &raw const OPS };
+    let head = FidDomain { fid, ops: &raw const DOMAIN, mr: &raw const region::OPS };
+    let domain = if is_serialized {
+        // SAFETY: the caller's promise.
+        unsafe { Domain::unlocked(State::default()) }
+    } else {
+        Domain::new(State::default())
+    };
+    DomainObject::open(head, Arc::new(Shared { domain, fabric }))
+}
+
+/// The domain behind a pointer.
+///
+/// # Safety
+/// It is null or a domain of this provider that nobody closes during the call.
+pub unsafe fn shared<'a, P>(domain: *const P) -> Result<&'a Arc<Shared>, Errno> {
+    // SAFETY: the caller's promise.
+    unsafe { DomainObject::get(domain) }.map(|object| &object.inner)
+}
+
+unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
+    // SAFETY: C's promise: a domain of ours.
+    let domain = match unsafe { shared(fid) } {
+        Ok(domain) => domain,
+        Err(error) => return error.returned_int(),
+    };
+    if !domain.domain.lock().is_empty() {
+        log::warn(
+            Subsystem::Domain,
+            format_args!("a domain is closed before what was opened in it; close that first"),
+        );
+        return Errno::BUSY.returned_int();
+    }
+    // SAFETY: C's promise: it is closed once.
+    let object = unsafe { DomainObject::close(fid) };
+    // Relaxed: see the fabric's close.
+    object.inner.fabric.domains.fetch_sub(1, Ordering::Relaxed);
+    0
+}
+
+unsafe extern "C" fn av_open(
+    domain: *mut FidDomain,
+    attr: *mut AvAttr,
+    out: *mut *mut FidAv,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: C's promise: a domain of ours.
+    let opened = unsafe { shared(domain) }.and_then(|domain| {
+        // SAFETY: C's promise: null or a structure.
+        let attr = unsafe { border::read(attr) }?;
+        // SAFETY: C's promise: null or room for a pointer.
+        unsafe { vector::open(domain, &attr, out, context) }
+    });
+    border::int(opened)
+}
+
+unsafe extern "C" fn cq_open(
+    domain: *mut FidDomain,
+    attr: *mut CqAttr,
+    out: *mut *mut FidCq,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: C's promise: a domain of ours.
+    let opened = unsafe { shared(domain) }.and_then(|domain| {
+        // SAFETY: C's promise: null or a structure.
+        let attr = unsafe { border::read(attr) }?;
+        // SAFETY: C's promise: null or room for a pointer.
+        unsafe { queue::open(domain, &attr, out, context) }
+    });
+    border::int(opened)
+}
+
+unsafe extern "C" fn cntr_open(
+    domain: *mut FidDomain,
+    attr: *mut CntrAttr,
+    out: *mut *mut FidCntr,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: C's promise: a domain of ours.
+    let opened = unsafe { shared(domain) }.and_then(|domain| {
+        // SAFETY: C's promise: null or a structure. It asks for nothing that
+        // differs here.
+        unsafe { border::read(attr) }?;
+        // SAFETY: C's promise: null or room for a pointer.
+        unsafe { counter::open(domain, out, context) }
+    });
+    border::int(opened)
+}
+
+unsafe extern "C" fn endpoint(
+    domain: *mut FidDomain,
+    info: *mut Info,
+    out: *mut *mut FidEp,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: C's promise: a domain of ours.
+    let opened = unsafe { shared(domain) }.and_then(|domain| {
+        // SAFETY: C's promise: null or an fi_info.
+        let chosen = unsafe { crate::info::chosen(info) }?;
+        // SAFETY: C's promise: null or room for a pointer.
+        unsafe { endpoint::open(domain, &chosen, out, context) }
+    });
+    border::int(opened)
+}
+
+unsafe extern "C" fn endpoint2(
+    domain: *mut FidDomain,
+    info: *mut Info,
+    out: *mut *mut FidEp,
+    flags: u64,
+    context: *mut c_void,
+) -> c_int {
+    if flags != 0 {
+        return Errno::NOSYS.returned_int();
+    }
+    // SAFETY: the same promises.
+    unsafe { endpoint(domain, info, out, context) }
+}

@@ -1,0 +1,318 @@
+//! An endpoint (fi_endpoint(3)): made, bound, enabled, closed.
+#![allow(unsafe_code)] // Called from C.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::Arc;
+
+use super::base::ops;
+use super::domain::Shared;
+use super::{absent, atomic, cm, counter, plain, queue, remote, tagged, vector};
+use crate::abi::endpoint::{self, FidEp, OpsEp};
+use crate::abi::fabric::{
+    CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, CONTROL_ENABLE, CONTROL_GETOPSFLAG, CONTROL_SETOPSFLAG, EP_RDM,
+    EP_UNSPEC, Fid, Ops, RxAttr, TxAttr,
+};
+use crate::abi::{Errno, flags};
+use crate::border::{self, Object};
+use crate::info::Chosen;
+use crate::log::{self, Subsystem};
+use crate::offer::{CAPABILITIES, QUEUE_SIZE};
+use crate::state::Surroundings;
+use crate::state::counter::Counted;
+use crate::state::endpoint::{Binding, Endpoint, Settings};
+use crate::state::vector::NAME_BYTES;
+
+/// An endpoint, by its number in its domain.
+pub struct Ep {
+    /// The domain.
+    pub domain: Arc<Shared>,
+    /// The number.
+    pub number: usize,
+    /// What others insert into their address vectors.
+    pub name: [u8; NAME_BYTES],
+}
+
+type EpObject = Object<FidEp, Ep>;
+
+static OPS: Ops = ops!(close: close, bind: bind, control: control);
+static EP: OpsEp =
+    OpsEp { size: size_of::<OpsEp>(), cancel, getopt, setopt, tx_ctx, rx_ctx, rx_size_left, tx_size_left };
+
+absent! {
+    tx_ctx(*mut FidEp, c_int, *mut TxAttr, *mut *mut FidEp, *mut c_void) -> c_int;
+    rx_ctx(*mut FidEp, c_int, *mut RxAttr, *mut *mut FidEp, *mut c_void) -> c_int;
+}
+
+/// A multi-receive buffer is given back when less than this is left of it, unless
+/// the user says otherwise (`FI_OPT_MIN_MULTI_RECV`).
+const MULTI_LEAST_BYTES: usize = 64;
+
+/// # Safety
+/// `out` is null or room for a pointer.
+pub(super) unsafe fn open(
+    domain: &Arc<Shared>,
+    chosen: &Chosen,
+    out: *mut *mut FidEp,
+    context: *mut c_void,
+) -> Result<(), Errno> {
+    let kind = chosen.ep.map_or(EP_UNSPEC, |ep| ep.ep_type);
+    if out.is_null() || ![EP_UNSPEC, EP_RDM].contains(&kind) || chosen.caps & !CAPABILITIES != 0 {
+        return Err(Errno::INVAL);
+    }
+    let settings = Settings {
+        directed: chosen.caps & flags::DIRECTED_RECV != 0,
+        send_flags: chosen.tx.map_or(0, |tx| tx.op_flags),
+        receive_flags: chosen.rx.map_or(0, |rx| rx.op_flags),
+        multi_least_bytes: MULTI_LEAST_BYTES,
+    };
+    let (number, name) = domain.domain.lock().open_endpoint(settings)?;
+    let fid = Fid { fclass: CLASS_EP, context, ops: &raw const OPS };
+    let head = FidEp {
+        fid,
+        ops: &raw const EP,
+        cm: &raw const cm::OPS,
+        msg: &raw const plain::OPS,
+        rma: &raw const remote::OPS,
+        tagged: &raw const tagged::OPS,
+        atomic: &raw const atomic::OPS,
+        collective: ptr::null(),
+    };
+    let inner = Ep { domain: Arc::clone(domain), number, name };
+    // SAFETY: the caller's promise.
+    unsafe { border::write(out, EpObject::open(head, inner)) }
+}
+
+/// The endpoint behind a pointer.
+///
+/// # Safety
+/// It is null or an endpoint of this provider that nobody closes during the call.
+#[inline]
+pub unsafe fn get<'a, P>(endpoint: *const P) -> Result<&'a Ep, Errno> {
+    // SAFETY: the caller's promise.
+    unsafe { EpObject::get(endpoint) }.map(|object| &object.inner)
+}
+
+impl Ep {
+    /// Calls `f` with the endpoint and what it reaches.
+    #[inline]
+    pub fn with<T>(
+        &self,
+        f: impl FnOnce(&mut Endpoint, &mut Surroundings) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let mut state = self.domain.domain.lock();
+        let state = &mut *state;
+        let endpoint = state.endpoints.get_mut(self.number).ok_or(Errno::INVAL)?;
+        f(endpoint, &mut state.around)
+    }
+
+    /// The same, to begin an operation.
+    #[inline]
+    pub fn begin(
+        &self,
+        f: impl FnOnce(&mut Endpoint, &mut Surroundings) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        self.with(|endpoint, around| {
+            if !endpoint.is_enabled() {
+                return Err(Errno::OPBADSTATE);
+            }
+            f(endpoint, around)
+        })
+    }
+}
+
+unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
+    // SAFETY: C's promise: an endpoint of ours.
+    let removed = match unsafe { get(fid) } {
+        Ok(ep) => ep.domain.domain.lock().remove_endpoint(ep.number),
+        Err(error) => return error.returned_int(),
+    };
+    // Without the lock, for it may wait for peers.
+    drop(removed);
+    // SAFETY: C's promise: it is closed once.
+    drop(unsafe { EpObject::close(fid) });
+    0
+}
+
+unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, with: u64) -> c_int {
+    // SAFETY: C's promise: an endpoint of ours.
+    let bound = unsafe { get(fid) }.and_then(|ep| {
+        // SAFETY: C's promise: null or an object.
+        let class = unsafe { other.as_ref() }.ok_or(Errno::INVAL)?.fclass;
+        match class {
+            // SAFETY: C's promise: an address vector of ours.
+            CLASS_AV => bind_vector(ep, unsafe { vector::get(other) }?),
+            // SAFETY: C's promise: a queue of ours.
+            CLASS_CQ => bind_queue(ep, unsafe { queue::get(other) }?, with),
+            // SAFETY: C's promise: a counter of ours.
+            CLASS_CNTR => bind_counter(ep, unsafe { counter::get(other) }?, with),
+            _ => Err(Errno::NOSYS),
+        }
+    });
+    border::int(bound.inspect_err(|error| {
+        log::warn(Subsystem::EpCtrl, format_args!("an endpoint cannot be bound: {}", error.text()));
+    }))
+}
+
+fn check_domain(ep: &Ep, other: &Arc<Shared>) -> Result<(), Errno> {
+    if Arc::ptr_eq(&ep.domain, other) { Ok(()) } else { Err(Errno::DOMAIN) }
+}
+
+fn bind_vector(ep: &Ep, vector: &vector::Vector) -> Result<(), Errno> {
+    check_domain(ep, &vector.domain)?;
+    ep.with(|endpoint, around| {
+        if endpoint.vector.is_some() {
+            return Err(Errno::BUSY);
+        }
+        endpoint.vector = Some(vector.number);
+        around.vectors.get_mut(vector.number).ok_or(Errno::INVAL)?.endpoints.push(ep.number);
+        Ok(())
+    })
+}
+
+fn bind_queue(ep: &Ep, cq: &queue::Cq, with: u64) -> Result<(), Errno> {
+    check_domain(ep, &cq.domain)?;
+    let directions = flags::SEND | flags::RECV;
+    if with & !(directions | flags::SELECTIVE_COMPLETION) != 0 {
+        return Err(Errno::BADFLAGS);
+    }
+    if with & directions == 0 {
+        return Err(Errno::INVAL);
+    }
+    ep.with(|endpoint, around| {
+        let binding = Some(Binding { queue: cq.number, selective: with & flags::SELECTIVE_COMPLETION != 0 });
+        let taken = |direction, slot: Option<Binding>| with & direction != 0 && slot.is_some();
+        if taken(flags::SEND, endpoint.send_queue) || taken(flags::RECV, endpoint.receive_queue) {
+            return Err(Errno::BUSY);
+        }
+        if with & flags::SEND != 0 {
+            endpoint.send_queue = binding;
+        }
+        if with & flags::RECV != 0 {
+            endpoint.receive_queue = binding;
+        }
+        enter(&mut around.queues.get_mut(cq.number).ok_or(Errno::INVAL)?.endpoints, ep.number);
+        Ok(())
+    })
+}
+
+fn bind_counter(ep: &Ep, cntr: &counter::Cntr, with: u64) -> Result<(), Errno> {
+    check_domain(ep, &cntr.domain)?;
+    if !Counted::are_kinds(with) {
+        return Err(Errno::BADFLAGS);
+    }
+    ep.with(|endpoint, around| {
+        endpoint.counted.bind(with, cntr.number);
+        enter(&mut around.counters.get_mut(cntr.number).ok_or(Errno::INVAL)?.endpoints, ep.number);
+        Ok(())
+    })
+}
+
+fn enter(endpoints: &mut Vec<usize>, number: usize) {
+    if !endpoints.contains(&number) {
+        endpoints.push(number);
+    }
+}
+
+unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
+    // SAFETY: C's promise: an endpoint of ours.
+    let done = unsafe { get(fid) }.and_then(|ep| match command {
+        CONTROL_ENABLE => ep.with(|endpoint, _| endpoint.enable()).inspect_err(|error| {
+            log::warn(Subsystem::EpCtrl, format_args!("an endpoint cannot be enabled: {}", error.text()));
+        }),
+        CONTROL_GETOPSFLAG => {
+            // SAFETY: C's promise: null or flags.
+            let which = unsafe { border::read(argument.cast::<u64>()) }?;
+            let now = ep.with(|endpoint, _| default_flags(endpoint, which).map(|flags| *flags))?;
+            // SAFETY: C's promise: room for flags.
+            unsafe { border::write(argument.cast(), now) }
+        }
+        CONTROL_SETOPSFLAG => {
+            // SAFETY: C's promise: null or flags.
+            let new = unsafe { border::read(argument.cast::<u64>()) }?;
+            let flags = new & !(flags::SEND | flags::RECV);
+            ep.with(|endpoint, _| default_flags(endpoint, new).map(|place| *place = flags))
+        }
+        _ => Err(Errno::NOSYS),
+    });
+    border::int(done)
+}
+
+/// The flags of the operations in the direction that `which` names.
+fn default_flags(endpoint: &mut Endpoint, which: u64) -> Result<&mut u64, Errno> {
+    match which & (flags::SEND | flags::RECV) {
+        flags::SEND => Ok(&mut endpoint.settings.send_flags),
+        flags::RECV => Ok(&mut endpoint.settings.receive_flags),
+        _ => Err(Errno::INVAL),
+    }
+}
+
+unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
+    // SAFETY: C's promise: an endpoint of ours.
+    let cancelled = unsafe { get(fid) }
+        .and_then(|ep| ep.with(|endpoint, around| endpoint.cancel(around, context.expose_provenance())));
+    border::size(cancelled)
+}
+
+unsafe extern "C" fn getopt(
+    fid: *mut Fid,
+    level: c_int,
+    option: c_int,
+    value: *mut c_void,
+    bytes: *mut usize,
+) -> c_int {
+    // SAFETY: C's promise: an endpoint of ours.
+    let done = unsafe { get(fid) }.and_then(|ep| {
+        let number = match (level, option) {
+            (endpoint::OPT_LEVEL_ENDPOINT, endpoint::OPT_MIN_MULTI_RECV) => {
+                ep.with(|endpoint, _| Ok(endpoint.settings.multi_least_bytes))?
+            }
+            (endpoint::OPT_LEVEL_ENDPOINT, endpoint::OPT_CM_DATA_SIZE) => 0,
+            _ => return Err(Errno::NOPROTOOPT),
+        };
+        // SAFETY: C's promise: null or a number.
+        if unsafe { border::read(bytes) }? < size_of::<usize>() {
+            return Err(Errno::TOOSMALL);
+        }
+        // SAFETY: C's promise: null or room for as many bytes as it says.
+        unsafe { border::write(bytes, size_of::<usize>()) }?;
+        // SAFETY: the same.
+        unsafe { border::write(value.cast::<usize>(), number) }
+    });
+    border::int(done)
+}
+
+unsafe extern "C" fn setopt(
+    fid: *mut Fid,
+    level: c_int,
+    option: c_int,
+    value: *const c_void,
+    bytes: usize,
+) -> c_int {
+    // SAFETY: C's promise: an endpoint of ours.
+    let done = unsafe { get(fid) }.and_then(|ep| {
+        if (level, option) != (endpoint::OPT_LEVEL_ENDPOINT, endpoint::OPT_MIN_MULTI_RECV) {
+            return Err(Errno::NOPROTOOPT);
+        }
+        if bytes < size_of::<usize>() {
+            return Err(Errno::INVAL);
+        }
+        // SAFETY: C's promise: null or a number.
+        let number = unsafe { border::read(value.cast::<usize>()) }?;
+        ep.with(|endpoint, _| {
+            endpoint.settings.multi_least_bytes = number;
+            Ok(())
+        })
+    });
+    border::int(done)
+}
+
+unsafe extern "C" fn rx_size_left(ep: *mut FidEp) -> isize {
+    // SAFETY: C's promise: an endpoint of ours.
+    unsafe { get(ep) }.map_or_else(Errno::returned, |_| QUEUE_SIZE as isize)
+}
+
+unsafe extern "C" fn tx_size_left(ep: *mut FidEp) -> isize {
+    // SAFETY: the same promise.
+    unsafe { rx_size_left(ep) }
+}

@@ -1,0 +1,27 @@
+//! The functions that C calls, one file for each kind of object.
+
+pub mod atomic;
+pub mod base;
+pub mod cm;
+pub mod counter;
+pub mod domain;
+pub mod endpoint;
+pub mod fabric;
+pub mod messages;
+pub mod plain;
+pub mod provider;
+pub mod queue;
+pub mod region;
+pub mod remote;
+pub mod tagged;
+pub mod vector;
+
+/// Functions that answer that there is no such thing here.
+macro_rules! absent {
+    ($($name:ident($($argument:ty),* $(,)?) -> $result:ty;)*) => {$(
+        pub(super) unsafe extern "C" fn $name($(_: $argument),*) -> $result {
+            -(crate::abi::Errno::NOSYS.0 as $result)
+        }
+    )*};
+}
+pub(crate) use absent;

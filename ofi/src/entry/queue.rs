@@ -1,0 +1,330 @@
+//! A completion queue (fi_cq(3)).
+#![allow(unsafe_code)] // Called from C.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::base::{self, ops};
+use super::domain::Shared;
+use super::vector::give_text;
+use crate::abi::eq::{self, CqAttr, CqErrEntry, CqTaggedEntry, FidCq, OpsCq};
+use crate::abi::fabric::{CLASS_CQ, CONTROL_GETWAITOBJ, Fid, Ops};
+use crate::abi::{Errno, FiAddr, provider};
+use crate::border::{self, Object};
+use crate::log::{self, Subsystem};
+use crate::state::State;
+use crate::state::completion::{Entry, Failure};
+use crate::state::queue::{Format, Queue, Read};
+use crate::wait;
+
+/// A queue, by its number in its domain.
+#[derive(Debug)]
+pub struct Cq {
+    /// The domain.
+    pub domain: Arc<Shared>,
+    /// The number.
+    pub number: usize,
+    format: Format,
+    wait_object: c_int,
+}
+
+type CqObject = Object<FidCq, Cq>;
+
+static OPS: Ops = ops!(close: close, bind: base::bind, control: control);
+static CQ: OpsCq =
+    OpsCq { size: size_of::<OpsCq>(), read, readfrom, readerr, sread, sreadfrom, signal, strerror };
+
+/// From this version on a failure's completion ends with the source.
+const WITH_SOURCE: u32 = provider::version(1, 20);
+/// From this version on the caller may offer memory for more about a failure.
+const WITH_ERROR_DATA: u32 = provider::version(1, 5);
+
+/// # Safety
+/// `out` is null or room for a pointer.
+pub(super) unsafe fn open(
+    domain: &Arc<Shared>,
+    attr: &CqAttr,
+    out: *mut *mut FidCq,
+    context: *mut c_void,
+) -> Result<(), Errno> {
+    if out.is_null() {
+        return Err(Errno::INVAL);
+    }
+    let format = match attr.format {
+        eq::CQ_FORMAT_UNSPEC | eq::CQ_FORMAT_CONTEXT => Format::Context,
+        eq::CQ_FORMAT_MSG => Format::Msg,
+        eq::CQ_FORMAT_DATA => Format::Data,
+        eq::CQ_FORMAT_TAGGED => Format::Tagged,
+        other => {
+            log::warn(Subsystem::Cq, format_args!("there is no queue of format {other}"));
+            return Err(Errno::INVAL);
+        }
+    };
+    let wait_object = attr.wait_obj;
+    if ![eq::WAIT_NONE, eq::WAIT_UNSPEC, eq::WAIT_YIELD].contains(&wait_object) {
+        log::warn(
+            Subsystem::Cq,
+            format_args!("wait object {wait_object} is asked for; there are FI_WAIT_NONE, UNSPEC and YIELD"),
+        );
+        return Err(Errno::NOSYS);
+    }
+    let number = domain.domain.lock().around.queues.insert(Queue::default());
+    let fid = Fid { fclass: CLASS_CQ, context, ops: &raw const OPS };
+    let head = FidCq { fid, ops: &raw const CQ };
+    let inner = Cq { domain: Arc::clone(domain), number, format, wait_object };
+    // SAFETY: the caller's promise.
+    unsafe { border::write(out, CqObject::open(head, inner)) }
+}
+
+/// The queue behind a pointer.
+///
+/// # Safety
+/// It is null or a queue of this provider that nobody closes during the call.
+pub unsafe fn get<'a, P>(queue: *const P) -> Result<&'a Cq, Errno> {
+    // SAFETY: the caller's promise.
+    unsafe { CqObject::get(queue) }.map(|object| &object.inner)
+}
+
+unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
+    // SAFETY: C's promise: a queue of ours.
+    let closed = unsafe { get(fid) }.and_then(|cq| {
+        let mut state = cq.domain.domain.lock();
+        let queues = &mut state.around.queues;
+        if queues.get(cq.number).is_some_and(|queue| !queue.endpoints.is_empty()) {
+            log::warn(
+                Subsystem::Cq,
+                format_args!("a queue is closed before its endpoints; close those first"),
+            );
+            return Err(Errno::BUSY);
+        }
+        queues.remove(cq.number);
+        Ok(())
+    });
+    if closed.is_ok() {
+        // SAFETY: C's promise: it is closed once.
+        drop(unsafe { CqObject::close(fid) });
+    }
+    border::int(closed)
+}
+
+unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
+    // SAFETY: C's promise: a queue of ours.
+    let done = unsafe { get(fid) }.and_then(|cq| match command {
+        // SAFETY: C's promise: null or room for the number.
+        CONTROL_GETWAITOBJ => unsafe { border::write(argument.cast::<c_int>(), cq.wait_object) },
+        _ => Err(Errno::NOSYS),
+    });
+    border::int(done)
+}
+
+/// Where completions are written.
+struct Output {
+    entries: *mut u8,
+    sources: *mut FiAddr,
+    count: usize,
+}
+
+impl Output {
+    /// Writes completion number `at`.
+    ///
+    /// # Safety
+    /// `entries` has room for more than `at` entries of this format, and `sources`
+    /// is null or has room for as many.
+    #[inline]
+    unsafe fn put(&self, at: usize, format: Format, entry: &Entry) {
+        let whole = CqTaggedEntry {
+            op_context: ptr::with_exposed_provenance_mut(entry.context),
+            flags: entry.flags,
+            len: entry.bytes,
+            buf: ptr::with_exposed_provenance_mut(entry.buffer),
+            data: entry.data,
+            tag: entry.tag,
+        };
+        let bytes = format.bytes();
+        // SAFETY: there is room for entry `at` behind those before it.
+        let place = unsafe { self.entries.add(at * bytes) };
+        // SAFETY: room for one entry, which is the first part of the whole one.
+        unsafe { ptr::copy_nonoverlapping((&raw const whole).cast::<u8>(), place, bytes) };
+        if !self.sources.is_null() {
+            // SAFETY: there is room for as many sources.
+            let place = unsafe { self.sources.add(at) };
+            // SAFETY: the same.
+            unsafe { place.write(entry.source) };
+        }
+    }
+
+    /// Reads as many as there are and as there is room for.
+    ///
+    /// # Safety
+    /// `entries` has room for `count` entries of the queue's format, and `sources`
+    /// is null or has room for as many.
+    #[inline]
+    unsafe fn fill(&self, state: &mut State, cq: &Cq) -> isize {
+        if state.around.queues.get(cq.number).is_none_or(Queue::is_empty) {
+            state.progress_queue(cq.number);
+        }
+        let Some(queue) = state.around.queues.get_mut(cq.number) else { return Errno::INVAL.returned() };
+        let mut at = 0;
+        while at < self.count {
+            match queue.read() {
+                Read::Entry(entry) => {
+                    // SAFETY: `at` is below `count`.
+                    unsafe { self.put(at, cq.format, &entry) };
+                    at += 1;
+                }
+                Read::Failure if at == 0 => return Errno::AVAIL.returned(),
+                Read::Failure | Read::Nothing => break,
+            }
+        }
+        if at == 0 { Errno::AGAIN.returned() } else { at as isize }
+    }
+}
+
+unsafe extern "C" fn read(cq: *mut FidCq, entries: *mut c_void, count: usize) -> isize {
+    // SAFETY: the same promises, without sources.
+    unsafe { readfrom(cq, entries, count, ptr::null_mut()) }
+}
+
+unsafe extern "C" fn readfrom(
+    cq: *mut FidCq,
+    entries: *mut c_void,
+    count: usize,
+    sources: *mut FiAddr,
+) -> isize {
+    // SAFETY: C's promise: a queue of ours.
+    let cq = match unsafe { get(cq) } {
+        Ok(cq) if count == 0 || !entries.is_null() => cq,
+        _ => return Errno::INVAL.returned(),
+    };
+    let output = Output { entries: entries.cast(), sources, count };
+    // SAFETY: C's promise: null or room for `count` of each; entries are not null
+    // where one is written.
+    unsafe { output.fill(&mut cq.domain.domain.lock(), cq) }
+}
+
+unsafe extern "C" fn readerr(cq: *mut FidCq, out: *mut CqErrEntry, _flags: u64) -> isize {
+    // SAFETY: C's promise: a queue of ours.
+    let cq = match unsafe { get(cq) } {
+        Ok(cq) if !out.is_null() => cq,
+        _ => return Errno::INVAL.returned(),
+    };
+    let failure = {
+        let mut state = cq.domain.domain.lock();
+        if state.around.queues.get(cq.number).is_none_or(Queue::is_empty) {
+            state.progress_queue(cq.number);
+        }
+        state.around.queues.get_mut(cq.number).and_then(Queue::take_failure)
+    };
+    let Some(failure) = failure else { return Errno::AGAIN.returned() };
+    let version = cq.domain.api_version();
+    // SAFETY: C's promise: an entry as its version has it.
+    unsafe { give_failure(&failure, out, version) };
+    1
+}
+
+/// Writes a failure as a caller of this version of libfabric's interface expects
+/// it: no byte behind what its structure has.
+///
+/// # Safety
+/// `out` points to such a structure.
+unsafe fn give_failure(failure: &Failure, out: *mut CqErrEntry, version: u32) {
+    let Failure { entry, cut_bytes, error } = failure;
+    // From that version on it may be the caller's own memory, which stays the caller's.
+    // SAFETY: a field of the caller's structure.
+    let theirs = unsafe { &raw const (*out).err_data };
+    // SAFETY: as above; a pointer of C, whatever is in it.
+    let theirs = unsafe { theirs.read() };
+    let err_data = if version >= WITH_ERROR_DATA { theirs } else { ptr::null_mut() };
+    let whole = CqErrEntry {
+        op_context: ptr::with_exposed_provenance_mut(entry.context),
+        flags: entry.flags,
+        len: entry.bytes,
+        buf: ptr::with_exposed_provenance_mut(entry.buffer),
+        data: entry.data,
+        tag: entry.tag,
+        olen: *cut_bytes,
+        err: error.0,
+        prov_errno: error.0,
+        err_data,
+        err_data_size: 0,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { out.write(whole) };
+    if version >= WITH_SOURCE {
+        // SAFETY: of that version, the structure has one more field.
+        let source = unsafe { out.add(1) }.cast::<FiAddr>();
+        // SAFETY: the same.
+        unsafe { source.write(entry.source) };
+    }
+}
+
+unsafe extern "C" fn sread(
+    cq: *mut FidCq,
+    entries: *mut c_void,
+    count: usize,
+    condition: *const c_void,
+    timeout_ms: c_int,
+) -> isize {
+    // SAFETY: the same promises, without sources.
+    unsafe { sreadfrom(cq, entries, count, ptr::null_mut(), condition, timeout_ms) }
+}
+
+unsafe extern "C" fn sreadfrom(
+    cq: *mut FidCq,
+    entries: *mut c_void,
+    count: usize,
+    sources: *mut FiAddr,
+    _condition: *const c_void,
+    timeout_ms: c_int,
+) -> isize {
+    // SAFETY: C's promise: a queue of ours.
+    let this = match unsafe { get(cq) } {
+        Ok(this) if this.wait_object == eq::WAIT_NONE => return Errno::NOSYS.returned(),
+        Ok(this) => this,
+        Err(error) => return error.returned(),
+    };
+    let deadline = u64::try_from(timeout_ms).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
+    wait::until(
+        &this.domain.domain,
+        deadline,
+        |state| state.around.queues.get(this.number).map(|queue| queue.endpoints.clone()).unwrap_or_default(),
+        || {
+            // SAFETY: the same promises.
+            let read = unsafe { readfrom(cq, entries, count, sources) };
+            if read != Errno::AGAIN.returned() {
+                return Some(read);
+            }
+            let mut state = this.domain.domain.lock();
+            let signalled = state.around.queues.get_mut(this.number).is_some_and(Queue::take_signal);
+            signalled.then_some(read)
+        },
+    )
+    .unwrap_or(Errno::AGAIN.returned())
+}
+
+unsafe extern "C" fn signal(cq: *mut FidCq) -> c_int {
+    // SAFETY: C's promise: a queue of ours.
+    let done = unsafe { get(cq) }.and_then(|cq| {
+        let mut state = cq.domain.domain.lock();
+        state.around.queues.get_mut(cq.number).ok_or(Errno::INVAL).map(Queue::signal)
+    });
+    border::int(done)
+}
+
+unsafe extern "C" fn strerror(
+    _cq: *mut FidCq,
+    prov_errno: c_int,
+    _data: *const c_void,
+    to: *mut c_char,
+    room_bytes: usize,
+) -> *const c_char {
+    let text = Errno(prov_errno.abs()).text();
+    if to.is_null() || room_bytes == 0 {
+        return wait::lasting(text);
+    }
+    // SAFETY: C's promise: room for so many bytes.
+    unsafe { give_text(text, to, room_bytes) };
+    to
+}

@@ -1,0 +1,184 @@
+//! Reading and writing a peer's registered memory (fi_rma(3)). Of writes with a
+//! number for the peer's queue there are none.
+#![allow(unsafe_code)] // Called from C.
+
+use std::ffi::c_void;
+
+use lmt::Direction;
+use lmt::buffer::Access;
+
+use super::messages::reports;
+use super::{absent, endpoint};
+use crate::abi::endpoint::FidEp;
+use crate::abi::rma::{MsgRma, OpsRma};
+use crate::abi::{Errno, FiAddr, flags};
+use crate::border::{self, Pieces};
+use crate::state::remote::Remote;
+
+pub(super) static OPS: OpsRma = OpsRma {
+    size: size_of::<OpsRma>(),
+    read,
+    readv,
+    readmsg,
+    write,
+    writev,
+    writemsg,
+    inject,
+    writedata,
+    injectdata,
+};
+
+absent! {
+    writedata(*mut FidEp, *const c_void, usize, *mut c_void, u64, FiAddr, u64, u64, *mut c_void) -> isize;
+    injectdata(*mut FidEp, *const c_void, usize, u64, FiAddr, u64, u64) -> isize;
+}
+
+/// Where in which region of which peer.
+struct There {
+    peer: FiAddr,
+    offset: u64,
+    key: u64,
+}
+
+/// # Safety
+/// The pointer is null or an endpoint of ours.
+unsafe fn begin(
+    ep: *mut FidEp,
+    direction: Direction,
+    pieces: Result<Pieces<'_>, Errno>,
+    there: There,
+    context: *mut c_void,
+    flags: Option<u64>,
+) -> isize {
+    // SAFETY: the caller's promise.
+    let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
+        let buffer = pieces?.buffer;
+        ep.begin(|endpoint, around| {
+            let There { peer, offset, key } = there;
+            let flags = flags.unwrap_or(endpoint.settings.send_flags);
+            let reports = reports(endpoint.send_queue, flags);
+            let remote = Remote { peer, key, offset, context: context.expose_provenance(), reports };
+            endpoint.remote(around, &remote, direction, buffer)
+        })
+    });
+    border::size(begun)
+}
+
+unsafe extern "C" fn read(
+    ep: *mut FidEp,
+    buf: *mut c_void,
+    len: usize,
+    _desc: *mut c_void,
+    peer: FiAddr,
+    offset: u64,
+    key: u64,
+    context: *mut c_void,
+) -> isize {
+    // SAFETY: C's promise: the memory is lent until the completion is read.
+    let pieces = unsafe { border::piece(buf, len, Access::Write) };
+    // SAFETY: C's promise: an endpoint of ours.
+    unsafe { begin(ep, Direction::Get, pieces, There { peer, offset, key }, context, None) }
+}
+
+unsafe extern "C" fn readv(
+    ep: *mut FidEp,
+    iov: *const libc::iovec,
+    _desc: *mut *mut c_void,
+    count: usize,
+    peer: FiAddr,
+    offset: u64,
+    key: u64,
+    context: *mut c_void,
+) -> isize {
+    // SAFETY: C's promise: the memory is lent until the completion is read.
+    let pieces = unsafe { border::pieces(iov, count, Access::Write) };
+    // SAFETY: C's promise: an endpoint of ours.
+    unsafe { begin(ep, Direction::Get, pieces, There { peer, offset, key }, context, None) }
+}
+
+unsafe extern "C" fn write(
+    ep: *mut FidEp,
+    buf: *const c_void,
+    len: usize,
+    _desc: *mut c_void,
+    peer: FiAddr,
+    offset: u64,
+    key: u64,
+    context: *mut c_void,
+) -> isize {
+    // SAFETY: C's promise: the memory is lent until the completion is read.
+    let pieces = unsafe { border::piece(buf, len, Access::Read) };
+    // SAFETY: C's promise: an endpoint of ours.
+    unsafe { begin(ep, Direction::Put, pieces, There { peer, offset, key }, context, None) }
+}
+
+unsafe extern "C" fn writev(
+    ep: *mut FidEp,
+    iov: *const libc::iovec,
+    _desc: *mut *mut c_void,
+    count: usize,
+    peer: FiAddr,
+    offset: u64,
+    key: u64,
+    context: *mut c_void,
+) -> isize {
+    // SAFETY: C's promise: the memory is lent until the completion is read.
+    let pieces = unsafe { border::pieces(iov, count, Access::Read) };
+    // SAFETY: C's promise: an endpoint of ours.
+    unsafe { begin(ep, Direction::Put, pieces, There { peer, offset, key }, context, None) }
+}
+
+/// # Safety
+/// The pointers are null, or an endpoint of ours and a structure whose pieces are
+/// lent until the completion is read.
+unsafe fn by_message(ep: *mut FidEp, msg: *const MsgRma, flags: u64, direction: Direction) -> isize {
+    // SAFETY: the caller's promise.
+    let msg = match unsafe { border::read(msg) } {
+        Ok(msg) => msg,
+        Err(error) => return error.returned(),
+    };
+    if flags & flags::REMOTE_CQ_DATA != 0 {
+        return Errno::NOSYS.returned();
+    }
+    // SAFETY: the caller's promise.
+    let there = match unsafe { border::values(msg.rma_iov, msg.rma_iov_count) } {
+        Ok([one]) => There { peer: msg.addr, offset: one.addr, key: one.key },
+        _ => return Errno::INVAL.returned(),
+    };
+    let access = match direction {
+        Direction::Get => Access::Write,
+        Direction::Put => Access::Read,
+    };
+    // SAFETY: the caller's promise.
+    let pieces = unsafe { border::pieces(msg.msg_iov, msg.iov_count, access) };
+    // SAFETY: the caller's promise.
+    unsafe { begin(ep, direction, pieces, there, msg.context, Some(flags)) }
+}
+
+unsafe extern "C" fn readmsg(ep: *mut FidEp, msg: *const MsgRma, flags: u64) -> isize {
+    // SAFETY: C's promises.
+    unsafe { by_message(ep, msg, flags, Direction::Get) }
+}
+
+unsafe extern "C" fn writemsg(ep: *mut FidEp, msg: *const MsgRma, flags: u64) -> isize {
+    // SAFETY: C's promises.
+    unsafe { by_message(ep, msg, flags, Direction::Put) }
+}
+
+unsafe extern "C" fn inject(
+    ep: *mut FidEp,
+    buf: *const c_void,
+    len: usize,
+    peer: FiAddr,
+    offset: u64,
+    key: u64,
+) -> isize {
+    // SAFETY: C's promise: an endpoint of ours.
+    let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
+        // SAFETY: C's promise: bytes for the call.
+        let bytes = unsafe { border::bytes(buf, len) }?;
+        let remote = Remote { peer, key, offset, context: 0, reports: false };
+        ep.begin(|endpoint, around| endpoint.inject_remote(around, &remote, bytes))
+    });
+    border::size(begun)
+}

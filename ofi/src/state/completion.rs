@@ -1,0 +1,50 @@
+//! What a completion queue tells of an operation.
+
+use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
+
+/// An operation that has ended well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// What the operation was begun with, an address that is only handed back.
+    pub context: usize,
+    /// What it was.
+    pub flags: u64,
+    /// The received bytes.
+    pub bytes: usize,
+    /// Where they are, of multi-receive buffers; an address that is only handed back.
+    pub buffer: usize,
+    /// The sender's number.
+    pub data: u64,
+    /// The message's tag.
+    pub tag: u64,
+    /// Who sent it.
+    pub source: FiAddr,
+}
+
+impl Entry {
+    /// That of an operation of which nothing else is to be told.
+    #[inline]
+    pub const fn bare(context: usize, flags: u64) -> Self {
+        Self { context, flags, bytes: 0, buffer: 0, data: 0, tag: 0, source: ADDR_UNSPEC }
+    }
+}
+
+/// An operation that has failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// As of one that ended well.
+    pub entry: Entry,
+    /// Bytes of the message that were cut off.
+    pub cut_bytes: usize,
+    /// Why.
+    pub error: Errno,
+}
+
+/// Either.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Item {
+    /// It ended well.
+    Done(Entry),
+    /// It failed.
+    Failed(Failure),
+}

@@ -1,0 +1,73 @@
+//! A counter of completions.
+
+use crate::abi::flags;
+
+/// Counts operations of the endpoints that are bound to it. Its numbers wrap.
+#[derive(Debug, Default)]
+pub struct Counter {
+    /// Operations that ended well.
+    pub value: u64,
+    /// Operations that failed.
+    pub errors: u64,
+    /// The endpoints that it counts.
+    pub endpoints: Vec<usize>,
+}
+
+/// Which counter counts which operations of an endpoint.
+#[derive(Debug, Default)]
+pub struct Counted {
+    by_kind: [Option<usize>; KINDS.len()],
+    /// Whether anything is counted.
+    counts: bool,
+}
+
+/// As `fi_ep_bind` names them.
+const KINDS: [u64; 6] =
+    [flags::SEND, flags::RECV, flags::READ, flags::WRITE, flags::REMOTE_READ, flags::REMOTE_WRITE];
+
+impl Counted {
+    /// Whether the flags name kinds of operations, and nothing else.
+    pub fn are_kinds(flags: u64) -> bool {
+        flags & !KINDS.iter().fold(0, |all, kind| all | kind) == 0
+    }
+
+    /// Has a counter count operations of these kinds.
+    pub fn bind(&mut self, kinds: u64, counter: usize) {
+        self.counts = true;
+        for (place, kind) in self.by_kind.iter_mut().zip(KINDS) {
+            if kinds & kind != 0 {
+                *place = Some(counter);
+            }
+        }
+    }
+
+    /// The counter of a kind of operations, given by one flag.
+    #[inline]
+    pub fn of(&self, kind: u64) -> Option<usize> {
+        if !self.counts {
+            return None;
+        }
+        KINDS.iter().position(|one| *one == kind).and_then(|at| self.by_kind[at])
+    }
+
+    /// Whether any of these kinds is counted.
+    pub fn any_of(&self, kinds: u64) -> bool {
+        KINDS.iter().zip(&self.by_kind).any(|(kind, counter)| kinds & kind != 0 && counter.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_counts_the_kinds_that_it_was_bound_for() {
+        let mut counted = Counted::default();
+        counted.bind(flags::SEND | flags::REMOTE_WRITE, 3);
+        counted.bind(flags::RECV, 4);
+        assert_eq!((counted.of(flags::SEND), counted.of(flags::RECV)), (Some(3), Some(4)));
+        assert_eq!((counted.of(flags::REMOTE_WRITE), counted.of(flags::READ)), (Some(3), None));
+        assert!(counted.any_of(flags::READ | flags::RECV) && !counted.any_of(flags::READ));
+        assert!(!Counted::are_kinds(flags::SEND | flags::COMPLETION));
+    }
+}

@@ -1,0 +1,384 @@
+//! An endpoint: an engine, what is bound to it, and the operations under way.
+
+use std::collections::HashMap;
+
+use lmt::buffer::Buffer;
+use lmt::{Engine, Label, Message, PeerId, RequestId, SendMode, Source, Space, TagMatch, Wanted};
+
+use super::Surroundings;
+use super::counter::Counted;
+use super::finish::Outlet;
+use super::multi::MultiBuffer;
+use super::ops::{Kind, Op, Ops};
+use super::peers::Peers;
+use super::table::Table;
+use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
+use crate::lend::{Lent, Owned};
+use crate::{log, refuse};
+
+/// Tagged messages: the space that costs the least.
+pub const TAGGED: Space = Space::FIRST;
+/// Plain messages.
+pub const PLAIN: Space = match Space::new(1) {
+    Some(space) => space,
+    None => Space::FIRST,
+};
+const _: () = assert!(PLAIN.index() != TAGGED.index());
+
+/// The longest message that may be injected, in bytes.
+pub const INJECT_MAX_BYTES: usize = 4096;
+
+/// A completion queue of an endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Binding {
+    /// The queue's number.
+    pub queue: usize,
+    /// Whether only operations that ask for it are told.
+    pub selective: bool,
+}
+
+/// What was asked for when the endpoint was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Whether receives heed the source that they are given.
+    pub directed: bool,
+    /// The flags of sends that have none of their own.
+    pub send_flags: u64,
+    /// The same of receives.
+    pub receive_flags: u64,
+    /// A multi-receive buffer is given back when less than this is left of it.
+    pub multi_least_bytes: usize,
+}
+
+/// One endpoint.
+pub struct Endpoint {
+    // First, so that it has ended before what its operations use is dropped.
+    pub(super) engine: Engine,
+    pub(super) ops: Ops,
+    pub(super) multi: Table<(MultiBuffer, Lent)>,
+    /// Messages that were found and kept, by the context that names them.
+    pub(super) claimed: HashMap<usize, Message>,
+    pub(super) peers: Peers,
+    /// Where the ends of sends are told.
+    pub send_queue: Option<Binding>,
+    /// Where the ends of receives are told.
+    pub receive_queue: Option<Binding>,
+    /// What counts its operations.
+    pub counted: Counted,
+    /// Its address vector.
+    pub vector: Option<usize>,
+    /// What was asked for.
+    pub settings: Settings,
+    is_enabled: bool,
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint").field("id", &self.engine.id()).finish_non_exhaustive()
+    }
+}
+
+/// A send.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending {
+    /// To whom.
+    pub to: FiAddr,
+    /// Its tag, space and number.
+    pub label: Label,
+    /// What its completion hands back.
+    pub context: usize,
+    /// What its completion says that it was.
+    pub flags: u64,
+    /// Whether its good end is told.
+    pub reports: bool,
+    /// Whether it ends only when the message is received.
+    pub synchronous: bool,
+}
+
+/// A receive.
+#[derive(Clone, Copy, Debug)]
+pub struct Receiving {
+    /// From whom, or from anybody.
+    pub from: FiAddr,
+    /// Which messages.
+    pub wanted: Wanted,
+    /// What its completion hands back.
+    pub context: usize,
+    /// What its completion says that it was.
+    pub flags: u64,
+    /// Whether its good end is told.
+    pub reports: bool,
+}
+
+impl Endpoint {
+    /// An endpoint over this engine.
+    pub fn new(mut engine: Engine, settings: Settings) -> Self {
+        engine.hear_strangers();
+        Self {
+            engine,
+            ops: Ops::default(),
+            multi: Table::default(),
+            claimed: HashMap::new(),
+            peers: Peers::default(),
+            send_queue: None,
+            receive_queue: None,
+            counted: Counted::default(),
+            vector: None,
+            settings,
+            is_enabled: false,
+        }
+    }
+
+    /// The engine.
+    pub const fn engine_mut(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+
+    /// Whether operations may be begun.
+    pub const fn is_enabled(&self) -> bool {
+        self.is_enabled
+    }
+
+    /// Lets operations be begun.
+    ///
+    /// # Errors
+    /// It has no address vector, or neither queue nor counter for its sends or
+    /// its receives.
+    pub fn enable(&mut self) -> Result<(), Errno> {
+        use crate::abi::flags::{RECV, SEND};
+        if self.vector.is_none() {
+            return Err(Errno::NOAV);
+        }
+        let tells = |queue: Option<Binding>, kind| queue.is_some() || self.counted.any_of(kind);
+        if !tells(self.send_queue, SEND) || !tells(self.receive_queue, RECV) {
+            return Err(Errno::NOCQ);
+        }
+        self.is_enabled = true;
+        Ok(())
+    }
+
+    /// Moves messages, and tells of what has ended.
+    #[inline]
+    pub fn progress(&mut self, around: &mut Surroundings) {
+        if let Err(error) = self.engine.progress_hastily() {
+            log::warn(log::Subsystem::EpData, format_args!("{error}"));
+        }
+        self.drain(around);
+    }
+
+    /// Tells of what has ended.
+    #[inline]
+    pub(super) fn drain(&mut self, around: &mut Surroundings) {
+        while let Some(completion) = self.engine.next_completion() {
+            if let Some(op) = self.ops.remove(completion.token) {
+                self.ended(around, op, completion.result);
+            }
+        }
+    }
+
+    /// The engine's name for a peer.
+    #[inline]
+    pub(super) fn peer(&mut self, around: &Surroundings, number: FiAddr) -> Result<PeerId, Errno> {
+        let vector = self.vector.and_then(|vector| around.vectors.get(vector));
+        self.peers.named(&mut self.engine, vector, number)
+    }
+
+    /// From whom a receive takes messages.
+    #[inline]
+    pub(super) fn source(&mut self, around: &Surroundings, from: FiAddr) -> Result<Source, Errno> {
+        if from == ADDR_UNSPEC || !self.settings.directed {
+            return Ok(Source::Any);
+        }
+        self.peer(around, from).map(Source::Peer)
+    }
+
+    /// Begins a send of what is in `buffer`, and in `bytes` if it is one piece.
+    ///
+    /// # Errors
+    /// [`Errno::AGAIN`]: too much is under way; or it cannot be done at all.
+    #[inline]
+    pub fn send(
+        &mut self,
+        around: &mut Surroundings,
+        sending: &Sending,
+        bytes: Option<&[u8]>,
+        buffer: Buffer,
+    ) -> Result<(), Errno> {
+        let to = self.peer(around, sending.to)?;
+        let &Sending { label, context, flags, reports, synchronous, .. } = sending;
+        if !synchronous
+            && let Some(bytes) = bytes
+            && self.engine.send_directly(to, label, bytes).is_some()
+        {
+            self.told(around, Outlet::Send, context, flags, reports);
+            return Ok(());
+        }
+        let mode = if synchronous { SendMode::Synchronous } else { SendMode::Standard };
+        let request = self.begin_send(to, label, buffer, mode)?;
+        self.enter(around, Op { context, flags, reports, request, kind: Kind::Send });
+        Ok(())
+    }
+
+    fn begin_send(
+        &mut self,
+        to: PeerId,
+        label: Label,
+        buffer: Buffer,
+        mode: SendMode,
+    ) -> Result<RequestId, Errno> {
+        self.engine.send(to, label, buffer, mode).map_err(|error| {
+            let errno = refuse::errno_of(&error);
+            if errno != Errno::AGAIN {
+                log::warn(log::Subsystem::EpData, format_args!("a send was refused: {error}"));
+            }
+            errno
+        })
+    }
+
+    /// Sends bytes that the caller may change at once, and tells nobody.
+    ///
+    /// # Errors
+    /// [`Errno::MSGSIZE`]: they are more than [`INJECT_MAX_BYTES`]; else as
+    /// [`Endpoint::send`].
+    #[inline]
+    pub fn inject(
+        &mut self,
+        around: &mut Surroundings,
+        to: FiAddr,
+        label: Label,
+        bytes: &[u8],
+    ) -> Result<(), Errno> {
+        let sending = Sending { to, label, context: 0, flags: 0, reports: false, synchronous: false };
+        self.inject_and_tell(around, &sending, bytes)
+    }
+
+    /// The same, with an end that is told if the send says so.
+    ///
+    /// # Errors
+    /// As [`Endpoint::inject`].
+    #[inline]
+    pub fn inject_and_tell(
+        &mut self,
+        around: &mut Surroundings,
+        sending: &Sending,
+        bytes: &[u8],
+    ) -> Result<(), Errno> {
+        if bytes.len() > INJECT_MAX_BYTES {
+            return Err(Errno::MSGSIZE);
+        }
+        let to = self.peer(around, sending.to)?;
+        let &Sending { label, context, flags, reports, .. } = sending;
+        if self.engine.send_directly(to, label, bytes).is_some() {
+            self.told(around, Outlet::Send, context, flags, reports);
+            return Ok(());
+        }
+        let (owned, buffer) = Owned::for_an_operation(bytes)?;
+        let request = self.begin_send(to, label, buffer, SendMode::Standard)?;
+        self.enter(around, Op { context, flags, reports, request, kind: Kind::Injected(owned) });
+        Ok(())
+    }
+
+    /// Begins a receive.
+    ///
+    /// # Errors
+    /// The source is unknown or dead.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        around: &mut Surroundings,
+        receiving: &Receiving,
+        buffer: Buffer,
+        address: usize,
+    ) -> Result<(), Errno> {
+        let source = self.source(around, receiving.from)?;
+        let &Receiving { wanted, context, flags, reports, .. } = receiving;
+        let request = self.begin_receive(source, wanted, buffer)?;
+        self.enter(around, Op { context, flags, reports, request, kind: Kind::Receive { buffer: address } });
+        Ok(())
+    }
+
+    fn begin_receive(&mut self, source: Source, wanted: Wanted, buffer: Buffer) -> Result<RequestId, Errno> {
+        self.engine.receive(source, wanted, buffer).map_err(|error| {
+            log::warn(log::Subsystem::EpData, format_args!("a receive was refused: {error}"));
+            refuse::errno_of(&error)
+        })
+    }
+
+    /// Begins to take one plain message after the other into a buffer.
+    ///
+    /// # Errors
+    /// As [`Endpoint::receive`].
+    pub fn receive_many(
+        &mut self,
+        around: &mut Surroundings,
+        receiving: &Receiving,
+        lent: Lent,
+    ) -> Result<(), Errno> {
+        let source = self.source(around, receiving.from)?;
+        let segment = lent.segment();
+        let multi = MultiBuffer {
+            context: receiving.context,
+            address: segment.address,
+            bytes: segment.bytes,
+            used_bytes: 0,
+            least_bytes: self.settings.multi_least_bytes,
+            reports: receiving.reports,
+            source,
+        };
+        let number = self.multi.insert((multi, lent));
+        self.post_multi(around, number).inspect_err(|_| {
+            self.multi.remove(number);
+        })
+    }
+
+    /// Posts what is left of a multi-receive buffer.
+    pub(super) fn post_multi(&mut self, around: &mut Surroundings, number: usize) -> Result<(), Errno> {
+        use crate::abi::flags::{MSG, RECV};
+        let Some((multi, lent)) = self.multi.get(number) else { return Ok(()) };
+        let (multi, buffer) = (*multi, lent.rest(multi.used_bytes)?);
+        let wanted = Wanted { space: PLAIN, tags: TagMatch::any() };
+        let request = self.begin_receive(multi.source, wanted, buffer)?;
+        let MultiBuffer { context, reports, .. } = multi;
+        let kind = Kind::Multi { buffer: number };
+        self.enter(around, Op { context, flags: MSG | RECV, reports, request, kind });
+        Ok(())
+    }
+
+    /// Has the end of an operation told, at once if it has ended.
+    #[inline]
+    pub(super) fn enter(&mut self, around: &mut Surroundings, op: Op) {
+        let request = op.request;
+        let number = self.ops.insert(op);
+        if let Some(result) = self.engine.report(request, number)
+            && let Some(op) = self.ops.remove(number)
+        {
+            self.ended(around, op, result);
+        }
+    }
+
+    /// Takes an operation back if nothing has matched it; its end is told either
+    /// way.
+    ///
+    /// # Errors
+    /// [`Errno::NOENT`]: no operation under way was begun with this context.
+    pub fn cancel(&mut self, around: &mut Surroundings, context: usize) -> Result<(), Errno> {
+        let request = self.ops.with_context(context).ok_or(Errno::NOENT)?;
+        self.engine.cancel(request).map_err(|error| refuse::errno_of(&error))?;
+        self.drain(around);
+        Ok(())
+    }
+
+    /// The address vector has lost a number.
+    ///
+    /// # Errors
+    /// [`Errno::BUSY`]: transfers with the peer are under way.
+    pub fn forget_peer(&mut self, around: &mut Surroundings, number: FiAddr) -> Result<(), Errno> {
+        let Some(peer) = self.peers.forget(number) else { return Ok(()) };
+        if self.peers.is_named(peer) {
+            return Ok(());
+        }
+        let removed = self.engine.remove_peer(peer).map_err(|error| refuse::errno_of(&error));
+        self.drain(around);
+        removed
+    }
+}

@@ -1,0 +1,107 @@
+//! The engines of a domain. The ids of its endpoints follow each other, so that a
+//! peer that knows one of them finds the first, which has the memory regions.
+
+use lmt::{EndpointId, Engine};
+
+use super::State;
+use super::endpoint::{Endpoint, Settings};
+use super::vector::{NAME_BYTES, Place};
+use crate::abi::Errno;
+use crate::log::{self, Subsystem};
+
+/// Where a domain's ids begin, and the first engine while no endpoint has it.
+#[derive(Default)]
+pub(super) struct Home {
+    first: Option<EndpointId>,
+    /// How many engines were made.
+    made: u16,
+    /// Made for a memory region before any endpoint was opened.
+    spare: Option<Engine>,
+    /// The number of the endpoint with the first engine.
+    endpoint: Option<usize>,
+}
+
+impl std::fmt::Debug for Home {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { first, made, spare, endpoint } = self;
+        let fields = (first, made, spare.is_some(), endpoint);
+        f.debug_tuple("Home").field(&fields).finish()
+    }
+}
+
+impl Home {
+    /// One more engine, and its number in the domain.
+    fn make(&mut self) -> Result<(Engine, u16), Errno> {
+        let refused = |what: &dyn std::fmt::Display| {
+            log::warn(Subsystem::EpCtrl, format_args!("an endpoint cannot be made: {what}"));
+            Errno::NOMEM
+        };
+        let number = self.made;
+        let after = number.checked_add(1).ok_or_else(|| refused(&"65535 were made in this domain"))?;
+        let first = match self.first {
+            Some(first) => first,
+            None => lmt::random_id().map_err(|error| refused(&error))?,
+        };
+        let engine = lmt::Endpoint::builder()
+            .id(first.member(number.into()))
+            .build_engine()
+            .map_err(|error| refused(&error))?;
+        // Ranks are started by an MPI's launcher, side by side.
+        lmt::launch::admit_siblings();
+        (self.first, self.made) = (Some(first), after);
+        Ok((engine, number))
+    }
+}
+
+impl State {
+    /// Opens an endpoint; gives its number and the name under which others reach it.
+    ///
+    /// # Errors
+    /// [`Errno::NOMEM`], with a sentence in the log.
+    pub fn open_endpoint(&mut self, settings: Settings) -> Result<(usize, [u8; NAME_BYTES]), Errno> {
+        let (engine, number) = match self.home.spare.take() {
+            Some(engine) => (engine, 0),
+            None => self.home.make()?,
+        };
+        let place = Place { address: engine.address().clone(), number };
+        let name = place.to_name().inspect_err(|_| {
+            log::warn(
+                Subsystem::EpCtrl,
+                format_args!("LMT_SOCKET_DIR is too long for an endpoint's name of {NAME_BYTES} bytes; choose a shorter path"),
+            );
+        })?;
+        let at = self.endpoints.insert(Endpoint::new(engine, settings));
+        if number == 0 {
+            self.home.endpoint = Some(at);
+        }
+        Ok((at, name))
+    }
+
+    /// The engine that has the domain's memory regions; made if there is none yet.
+    pub(super) fn home(&mut self) -> Result<&mut Engine, Errno> {
+        if self.home.made == 0 {
+            self.home.spare = Some(self.home.make()?.0);
+        }
+        let of_endpoint = self.home.endpoint.and_then(|at| self.endpoints.get_mut(at));
+        match (of_endpoint, &mut self.home.spare) {
+            (Some(endpoint), _) => Ok(endpoint.engine_mut()),
+            (None, Some(engine)) => Ok(engine),
+            (None, None) => {
+                log::warn(
+                    Subsystem::Mr,
+                    format_args!(
+                        "the domain's first endpoint is closed, which had its memory regions; keep it open"
+                    ),
+                );
+                Err(Errno::OPBADSTATE)
+            }
+        }
+    }
+
+    /// The endpoint with this number is closed.
+    pub(super) fn leave_home(&mut self, number: usize) {
+        if self.home.endpoint == Some(number) {
+            self.home.endpoint = None;
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What a domain holds, without any C: endpoints, queues, counters and address
+//! vectors, by number. One lock guards all of it ([`Domain`]); for `FI_THREAD_DOMAIN`
+//! it is none.
+
+pub mod completion;
+pub mod counter;
+pub mod endpoint;
+mod finish;
+mod home;
+pub mod lock;
+pub mod multi;
+pub mod ops;
+pub mod peers;
+pub mod probing;
+pub mod queue;
+pub mod region;
+pub mod remote;
+pub mod table;
+pub mod vector;
+
+use counter::Counter;
+use endpoint::Endpoint;
+use home::Home;
+use queue::Queue;
+use region::Region;
+use table::Table;
+use vector::AddressVector;
+
+/// A domain's objects behind their lock.
+pub type Domain = lock::Lock<State>;
+
+/// The objects. Their numbers are given out by [`Table`].
+#[derive(Debug, Default)]
+pub struct State {
+    /// Endpoints.
+    pub endpoints: Table<Endpoint>,
+    /// What an endpoint reaches beside itself.
+    pub around: Surroundings,
+    /// Registered memory.
+    pub regions: Table<Region>,
+    home: Home,
+}
+
+/// What endpoints share.
+#[derive(Debug, Default)]
+pub struct Surroundings {
+    /// Completion queues.
+    pub queues: Table<Queue>,
+    /// Counters.
+    pub counters: Table<Counter>,
+    /// Address vectors.
+    pub vectors: Table<AddressVector>,
+}
+
+impl State {
+    /// Whether nothing is left in it.
+    pub fn is_empty(&self) -> bool {
+        let Surroundings { queues, counters, vectors } = &self.around;
+        self.endpoints.is_empty()
+            && self.regions.is_empty()
+            && queues.is_empty()
+            && counters.is_empty()
+            && vectors.is_empty()
+    }
+
+    /// Moves the messages of one endpoint and queues what has ended.
+    #[inline]
+    pub fn progress(&mut self, endpoint: usize) {
+        if let Some(endpoint) = self.endpoints.get_mut(endpoint) {
+            endpoint.progress(&mut self.around);
+        }
+    }
+
+    /// The same for all endpoints that a queue serves.
+    #[inline]
+    pub fn progress_queue(&mut self, queue: usize) {
+        let mut at = 0;
+        while let Some(&endpoint) = self.around.queues.get(queue).and_then(|queue| queue.endpoints.get(at)) {
+            self.progress(endpoint);
+            at += 1;
+        }
+    }
+
+    /// The same for all endpoints that a counter counts.
+    pub fn progress_counter(&mut self, counter: usize) {
+        let mut at = 0;
+        while let Some(&endpoint) =
+            self.around.counters.get(counter).and_then(|counter| counter.endpoints.get(at))
+        {
+            self.progress(endpoint);
+            at += 1;
+        }
+    }
+
+    /// Takes an endpoint away, and its number out of what it was bound to.
+    pub fn remove_endpoint(&mut self, number: usize) -> Option<Endpoint> {
+        let endpoint = self.endpoints.remove(number)?;
+        self.leave_home(number);
+        let Surroundings { queues, counters, vectors } = &mut self.around;
+        queues.iter_mut().for_each(|queue| queue.endpoints.retain(|one| *one != number));
+        counters.iter_mut().for_each(|counter| counter.endpoints.retain(|one| *one != number));
+        vectors.iter_mut().for_each(|vector| vector.endpoints.retain(|one| *one != number));
+        Some(endpoint)
+    }
+}

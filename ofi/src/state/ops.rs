@@ -1,0 +1,125 @@
+//! Operations under way, by the number under which the engine reports them.
+
+use lmt::{Direction, RequestId};
+
+use crate::lend::Owned;
+
+/// What an operation is, as far as its end goes.
+#[derive(Debug)]
+pub enum Kind {
+    /// A send.
+    Send,
+    /// A send of bytes that nobody else keeps, which are dropped with it. It
+    /// tells nobody of its end.
+    Injected(#[expect(dead_code, reason = "it is kept, not looked at")] Owned),
+    /// A read or a write of a peer's memory.
+    Remote {
+        /// Which of the two.
+        direction: Direction,
+    },
+    /// A write of bytes that nobody else keeps.
+    InjectedRemote(#[expect(dead_code, reason = "it is kept, not looked at")] Owned),
+    /// A receive into a buffer at this address.
+    Receive {
+        /// The address, which is only handed back.
+        buffer: usize,
+    },
+    /// A receive into what is left of multi-receive buffer number `buffer`.
+    Multi {
+        /// The buffer's number.
+        buffer: usize,
+    },
+}
+
+/// An operation.
+#[derive(Debug)]
+pub struct Op {
+    /// What it was begun with.
+    pub context: usize,
+    /// What its completion says that it was.
+    pub flags: u64,
+    /// Whether its good end is told.
+    pub reports: bool,
+    /// The engine's name for it.
+    pub request: RequestId,
+    /// What it is.
+    pub kind: Kind,
+}
+
+#[derive(Debug)]
+enum Slot {
+    Free(Option<usize>),
+    Used(Op),
+}
+
+/// All of an endpoint. Memory grows to the most there were at once.
+#[derive(Debug, Default)]
+pub struct Ops {
+    slots: Vec<Slot>,
+    free: Option<usize>,
+}
+
+impl Ops {
+    /// Takes an operation in; gives its number.
+    #[inline]
+    pub fn insert(&mut self, op: Op) -> u64 {
+        let Some(at) = self.free else {
+            self.slots.push(Slot::Used(op));
+            return (self.slots.len() - 1) as u64;
+        };
+        if let Slot::Free(next) = std::mem::replace(&mut self.slots[at], Slot::Used(op)) {
+            self.free = next;
+        }
+        at as u64
+    }
+
+    /// Takes an operation out.
+    #[inline]
+    pub fn remove(&mut self, number: u64) -> Option<Op> {
+        let at = number as usize;
+        let slot = self.slots.get_mut(at).filter(|slot| matches!(slot, Slot::Used(_)))?;
+        match std::mem::replace(slot, Slot::Free(self.free)) {
+            Slot::Used(op) => {
+                self.free = Some(at);
+                Some(op)
+            }
+            Slot::Free(_) => None,
+        }
+    }
+
+    /// The engine's name for the first operation that was begun with this context;
+    /// looks at each.
+    pub fn with_context(&self, context: usize) -> Option<RequestId> {
+        self.slots.iter().find_map(|slot| match slot {
+            Slot::Used(op)
+                if op.context == context
+                    && !matches!(op.kind, Kind::Injected(_) | Kind::InjectedRemote(_)) =>
+            {
+                Some(op.request)
+            }
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn op(context: usize) -> Op {
+        let request = RequestId::from_raw(context as u64);
+        Op { context, flags: 0, reports: true, request, kind: Kind::Send }
+    }
+
+    #[test]
+    fn numbers_are_used_again() {
+        let mut ops = Ops::default();
+        let numbers: Vec<u64> = (0..3).map(|context| ops.insert(op(context))).collect();
+        assert_eq!(ops.with_context(1), Some(RequestId::from_raw(1)));
+        assert_eq!(ops.remove(numbers[1]).map(|op| op.context), Some(1));
+        assert!(ops.remove(numbers[1]).is_none() && ops.with_context(1).is_none());
+        assert_eq!(ops.remove(numbers[0]).map(|op| op.context), Some(0));
+        assert_eq!((ops.insert(op(7)), ops.insert(op(8)), ops.insert(op(9))), (0, 1, 3));
+        assert!(ops.remove(99).is_none());
+    }
+}

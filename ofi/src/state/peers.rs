@@ -1,0 +1,111 @@
+//! Numbers of an address vector and the engine's names for the same peers.
+
+use lmt::{EndpointId, Engine, PeerId};
+
+use super::vector::AddressVector;
+use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
+use crate::refuse;
+
+/// What one endpoint has found out about the numbers of its address vector.
+#[derive(Debug, Default)]
+pub struct Peers {
+    /// By number of the vector.
+    named: Vec<Option<PeerId>>,
+    /// By the engine's index, with the peer that had it then.
+    numbers: Vec<Option<(PeerId, FiAddr)>>,
+}
+
+impl Peers {
+    /// The engine's name for the peer with this number.
+    ///
+    /// # Errors
+    /// [`Errno::INVAL`]: the vector has no such number; or the engine knows as
+    /// many peers as it may.
+    #[inline]
+    pub fn named(
+        &mut self,
+        engine: &mut Engine,
+        vector: Option<&AddressVector>,
+        number: FiAddr,
+    ) -> Result<PeerId, Errno> {
+        match self.named.get(number as usize) {
+            Some(Some(peer)) => Ok(*peer),
+            _ => self.meet(engine, vector, number),
+        }
+    }
+
+    #[cold]
+    fn meet(
+        &mut self,
+        engine: &mut Engine,
+        vector: Option<&AddressVector>,
+        number: FiAddr,
+    ) -> Result<PeerId, Errno> {
+        let place = vector.and_then(|vector| vector.place(number)).ok_or(Errno::INVAL)?;
+        let peer = engine.insert_peer(&place.address).map_err(|error| refuse::errno_of(&error))?;
+        let at = number as usize;
+        if self.named.len() <= at {
+            self.named.resize(at + 1, None);
+        }
+        self.named[at] = Some(peer);
+        Ok(peer)
+    }
+
+    /// Who has the memory regions of the peer with this number: the first endpoint
+    /// of its domain, which the engine knows from now on.
+    ///
+    /// # Errors
+    /// As [`Peers::named`].
+    pub fn home_of(
+        &mut self,
+        engine: &mut Engine,
+        vector: Option<&AddressVector>,
+        number: FiAddr,
+    ) -> Result<EndpointId, Errno> {
+        let place = vector.and_then(|vector| vector.place(number)).ok_or(Errno::INVAL)?;
+        let home = place.home();
+        if place.number == 0 {
+            self.named(engine, vector, number)?;
+        } else {
+            engine.insert_peer(&home).map_err(|error| refuse::errno_of(&error))?;
+        }
+        Ok(home.id())
+    }
+
+    /// The number of a peer from which a message came; [`ADDR_UNSPEC`] if the
+    /// vector has none.
+    #[inline]
+    pub fn number_of(&mut self, engine: &Engine, vector: Option<&AddressVector>, peer: PeerId) -> FiAddr {
+        match self.numbers.get(peer.index() as usize) {
+            Some(Some((known, number))) if *known == peer => *number,
+            _ => self.look_up(engine, vector, peer),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, engine: &Engine, vector: Option<&AddressVector>, peer: PeerId) -> FiAddr {
+        let number = engine.peer_id(peer).and_then(|id| vector?.number_of(id));
+        let Some(number) = number else { return ADDR_UNSPEC };
+        let at = peer.index() as usize;
+        if self.numbers.len() <= at {
+            self.numbers.resize(at + 1, None);
+        }
+        self.numbers[at] = Some((peer, number));
+        number
+    }
+
+    /// The vector has lost this number. The peer's name, if it had one here.
+    pub fn forget(&mut self, number: FiAddr) -> Option<PeerId> {
+        for slot in &mut self.numbers {
+            if slot.is_some_and(|(_, known)| known == number) {
+                *slot = None;
+            }
+        }
+        self.named.get_mut(usize::try_from(number).ok()?)?.take()
+    }
+
+    /// Whether another number means the same peer.
+    pub fn is_named(&self, peer: PeerId) -> bool {
+        self.named.contains(&Some(peer))
+    }
+}

@@ -1,0 +1,98 @@
+//! Looking for tagged messages, keeping what is found, and receiving or dropping
+//! it (fi_tagged(3): `FI_PEEK`, `FI_CLAIM`, `FI_DISCARD`).
+
+use lmt::buffer::Buffer;
+
+use super::Surroundings;
+use super::completion::{Entry, Item};
+use super::endpoint::{Endpoint, Receiving};
+use super::finish::{Outlet, with_status};
+use super::ops::{Kind, Op};
+use crate::abi::Errno;
+use crate::refuse;
+
+/// What becomes of a message that is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Then {
+    /// It stays where it is.
+    Leave,
+    /// It is kept for a receive that claims it.
+    Claim,
+    /// It is dropped.
+    Discard,
+}
+
+impl Endpoint {
+    /// Looks for a message that a receive would match. Its completion says what
+    /// was found, or that nothing was.
+    ///
+    /// # Errors
+    /// The source is unknown.
+    pub fn peek(
+        &mut self,
+        around: &mut Surroundings,
+        receiving: &Receiving,
+        then: Then,
+    ) -> Result<(), Errno> {
+        let source = self.source(around, receiving.from)?;
+        let Receiving { wanted, context, flags, .. } = *receiving;
+        let status = match then {
+            Then::Leave => self.engine.probe(source, wanted),
+            Then::Claim | Then::Discard => self.engine.matched_probe(source, wanted).map(|found| {
+                found.map(|message| {
+                    let status = message.status();
+                    if then == Then::Claim {
+                        self.claimed.insert(context, message);
+                    }
+                    status
+                })
+            }),
+        };
+        let status = status.map_err(|error| refuse::errno_of(&error))?;
+        self.drain(around);
+        let entry = Entry::bare(context, flags);
+        match status {
+            None => self.found_nothing(around, entry),
+            Some(status) => {
+                let mut entry = with_status(entry, &status);
+                let vector = self.vector.and_then(|vector| around.vectors.get(vector));
+                entry.source = self.peers.number_of(&self.engine, vector, status.peer);
+                // Looking is told of whatever the flags say: that is all it does.
+                self.push(around, Outlet::Receive, Item::Done(entry));
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives a message that was kept under this context.
+    ///
+    /// # Errors
+    /// [`Errno::NOMSG`]: there is none.
+    pub fn claim(
+        &mut self,
+        around: &mut Surroundings,
+        receiving: &Receiving,
+        buffer: Buffer,
+        address: usize,
+    ) -> Result<(), Errno> {
+        let &Receiving { context, flags, reports, .. } = receiving;
+        let message = self.claimed.remove(&context).ok_or(Errno::NOMSG)?;
+        let request =
+            self.engine.receive_matched(message, buffer).map_err(|error| refuse::errno_of(&error))?;
+        self.enter(around, Op { context, flags, reports, request, kind: Kind::Receive { buffer: address } });
+        Ok(())
+    }
+
+    /// Drops a message that was kept under this context.
+    ///
+    /// # Errors
+    /// [`Errno::NOMSG`]: there is none.
+    pub fn drop_claimed(&mut self, around: &mut Surroundings, receiving: &Receiving) -> Result<(), Errno> {
+        let message = self.claimed.remove(&receiving.context).ok_or(Errno::NOMSG)?;
+        let status = message.status();
+        drop(message);
+        let entry = with_status(Entry::bare(receiving.context, receiving.flags), &status);
+        self.received(around, entry, &status, receiving.reports);
+        Ok(())
+    }
+}

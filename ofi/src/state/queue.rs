@@ -1,0 +1,108 @@
+//! A completion queue.
+
+use std::collections::VecDeque;
+
+use super::completion::{Entry, Failure, Item};
+
+/// Which part of a completion the reader gets: the first so many bytes of
+/// `struct fi_cq_tagged_entry`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// The context.
+    Context,
+    /// And flags and length.
+    Msg,
+    /// And buffer and data.
+    Data,
+    /// And the tag.
+    Tagged,
+}
+
+impl Format {
+    /// How many bytes an entry has.
+    #[inline]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Context => 8,
+            Self::Msg => 24,
+            Self::Data => 40,
+            Self::Tagged => 48,
+        }
+    }
+}
+
+/// Completions that wait to be read, oldest first.
+#[derive(Debug, Default)]
+pub struct Queue {
+    /// The endpoints that put completions here.
+    pub endpoints: Vec<usize>,
+    items: VecDeque<Item>,
+    signals: u32,
+}
+
+/// What reading came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Read {
+    /// The oldest completion.
+    Entry(Entry),
+    /// It is a failure, which [`Queue::take_failure`] tells.
+    Failure,
+    /// There is none.
+    Nothing,
+}
+
+impl Queue {
+    /// Puts a completion behind the others.
+    #[inline]
+    pub fn push(&mut self, item: Item) {
+        self.items.push_back(item);
+    }
+
+    /// Whether nothing waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Takes the oldest completion, if it is none of a failure.
+    #[inline]
+    pub fn read(&mut self) -> Read {
+        match self.items.front() {
+            None => Read::Nothing,
+            Some(Item::Failed(_)) => Read::Failure,
+            Some(Item::Done(entry)) => {
+                let entry = *entry;
+                self.items.pop_front();
+                Read::Entry(entry)
+            }
+        }
+    }
+
+    /// Takes the oldest completion, if it is one of a failure.
+    pub fn take_failure(&mut self) -> Option<Failure> {
+        match self.items.front() {
+            Some(Item::Failed(failure)) => {
+                let failure = *failure;
+                self.items.pop_front();
+                Some(failure)
+            }
+            _ => None,
+        }
+    }
+
+    /// Has the reader that waits, or the next one, return.
+    pub fn signal(&mut self) {
+        self.signals += 1;
+    }
+
+    /// Whether that was asked for; says so once.
+    pub fn take_signal(&mut self) -> bool {
+        let signalled = self.signals > 0;
+        self.signals = self.signals.saturating_sub(1);
+        signalled
+    }
+}
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;

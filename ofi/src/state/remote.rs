@@ -1,0 +1,96 @@
+//! Reading and writing a peer's registered memory.
+
+use lmt::buffer::Buffer;
+use lmt::{Direction, RegionKey, RequestId};
+
+use super::Surroundings;
+use super::endpoint::{Endpoint, INJECT_MAX_BYTES};
+use super::ops::{Kind, Op};
+use crate::abi::{Errno, FiAddr, flags};
+use crate::lend::Owned;
+use crate::{log, refuse};
+
+/// A read or a write.
+#[derive(Clone, Copy, Debug)]
+pub struct Remote {
+    /// Whose memory.
+    pub peer: FiAddr,
+    /// Which region.
+    pub key: u64,
+    /// Where in it, in bytes.
+    pub offset: u64,
+    /// What its completion hands back.
+    pub context: usize,
+    /// Whether its good end is told.
+    pub reports: bool,
+}
+
+const fn flags_of(direction: Direction) -> u64 {
+    match direction {
+        Direction::Get => flags::RMA | flags::READ,
+        Direction::Put => flags::RMA | flags::WRITE,
+    }
+}
+
+impl Endpoint {
+    /// Begins a read or a write.
+    ///
+    /// # Errors
+    /// [`Errno::AGAIN`]: too much is under way; or the peer is unknown or dead.
+    pub fn remote(
+        &mut self,
+        around: &mut Surroundings,
+        remote: &Remote,
+        direction: Direction,
+        buffer: Buffer,
+    ) -> Result<(), Errno> {
+        let request = self.begin_remote(around, remote, direction, buffer)?;
+        let &Remote { context, reports, .. } = remote;
+        let kind = Kind::Remote { direction };
+        self.enter(around, Op { context, flags: flags_of(direction), reports, request, kind });
+        Ok(())
+    }
+
+    /// Writes bytes that the caller may change at once, and tells nobody.
+    ///
+    /// # Errors
+    /// [`Errno::MSGSIZE`]: they are too many; else as [`Endpoint::remote`].
+    pub fn inject_remote(
+        &mut self,
+        around: &mut Surroundings,
+        remote: &Remote,
+        bytes: &[u8],
+    ) -> Result<(), Errno> {
+        if bytes.len() > INJECT_MAX_BYTES {
+            return Err(Errno::MSGSIZE);
+        }
+        let (owned, buffer) = Owned::for_an_operation(bytes)?;
+        let request = self.begin_remote(around, remote, Direction::Put, buffer)?;
+        let kind = Kind::InjectedRemote(owned);
+        self.enter(around, Op { context: 0, flags: 0, reports: false, request, kind });
+        Ok(())
+    }
+
+    fn begin_remote(
+        &mut self,
+        around: &Surroundings,
+        remote: &Remote,
+        direction: Direction,
+        buffer: Buffer,
+    ) -> Result<RequestId, Errno> {
+        let vector = self.vector.and_then(|vector| around.vectors.get(vector));
+        let home = self.peers.home_of(&mut self.engine, vector, remote.peer)?;
+        let key = RegionKey::by_handle(home, remote.key);
+        let begun = match direction {
+            Direction::Get => self.engine.get(&key, remote.offset, buffer),
+            Direction::Put => self.engine.put(&key, remote.offset, buffer),
+        };
+        begun.map_err(|error| {
+            let errno = refuse::errno_of(&error);
+            if errno != Errno::AGAIN {
+                log::warn(log::Subsystem::EpData, format_args!("a peer's memory is not reached: {error}"));
+            }
+            errno
+        })
+    }
+}

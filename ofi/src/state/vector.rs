@@ -1,0 +1,119 @@
+//! An address vector: addresses by number, of which `FI_AV_MAP` and
+//! `FI_AV_TABLE` are the same here.
+
+use std::collections::HashMap;
+
+use lmt::{Address, EndpointId};
+
+use crate::abi::{Errno, FiAddr};
+
+/// Bytes of an endpoint's name. All names have this length, since a vector takes
+/// several side by side; MPICH has room for 64 (`FI_NAME_MAX`).
+pub const NAME_BYTES: usize = 64;
+/// Bytes of an address before the socket's folder, which a zero ends in a name.
+const HEAD_BYTES: usize = 20;
+/// Behind them in a name: the endpoint's number in its domain.
+const NUMBER_BYTES: usize = 2;
+
+/// Where an endpoint is reached, and the first endpoint of its domain, which has
+/// the domain's memory regions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The endpoint's address.
+    pub address: Address,
+    /// Its number in its domain, by which its id is greater than the first one's.
+    pub number: u16,
+}
+
+impl Place {
+    /// The name that other processes insert for it.
+    ///
+    /// # Errors
+    /// [`Errno::INVAL`]: the socket's folder has too long a path.
+    pub fn to_name(&self) -> Result<[u8; NAME_BYTES], Errno> {
+        let bytes = self.address.to_bytes();
+        let (head, folder) = bytes.split_at_checked(HEAD_BYTES).ok_or(Errno::INVAL)?;
+        let mut name = [0; NAME_BYTES];
+        name[..HEAD_BYTES].copy_from_slice(head);
+        name[HEAD_BYTES..][..NUMBER_BYTES].copy_from_slice(&self.number.to_le_bytes());
+        name[HEAD_BYTES + NUMBER_BYTES..]
+            .get_mut(..folder.len())
+            .ok_or(Errno::INVAL)?
+            .copy_from_slice(folder);
+        Ok(name)
+    }
+
+    /// What a name means.
+    ///
+    /// # Errors
+    /// [`Errno::INVAL`]: it is no such name.
+    pub fn from_name(name: &[u8; NAME_BYTES]) -> Result<Self, Errno> {
+        let (head, rest) = name.split_at(HEAD_BYTES);
+        let (number, folder) = rest.split_first_chunk::<NUMBER_BYTES>().ok_or(Errno::INVAL)?;
+        let folder = folder.split(|byte| *byte == 0).next().unwrap_or_default();
+        let address = Address::from_bytes(&[head, folder].concat()).map_err(|_| Errno::INVAL)?;
+        Ok(Self { address, number: u16::from_le_bytes(*number) })
+    }
+
+    /// The address of the first endpoint of its domain.
+    pub fn home(&self) -> Address {
+        let id = u128::from_be_bytes(self.address.id().to_bytes()).wrapping_sub(self.number.into());
+        let id = EndpointId::from_bytes(id.to_be_bytes());
+        match self.address.folder() {
+            // The same folder is as short as before.
+            Some(folder) => Address::in_folder(id, folder).unwrap_or_else(|_| Address::abstract_socket(id)),
+            None => Address::abstract_socket(id),
+        }
+    }
+}
+
+/// The addresses that one or more endpoints send to.
+#[derive(Debug, Default)]
+pub struct AddressVector {
+    /// The endpoints that use it.
+    pub endpoints: Vec<usize>,
+    places: Vec<Option<Place>>,
+    by_id: HashMap<EndpointId, FiAddr>,
+}
+
+impl AddressVector {
+    /// Takes an address in; gives its number. Numbers are given out in order, and
+    /// never again.
+    pub fn insert(&mut self, place: Place) -> FiAddr {
+        let number = self.places.len() as FiAddr;
+        self.by_id.entry(place.address.id()).or_insert(number);
+        self.places.push(Some(place));
+        number
+    }
+
+    /// Takes an address out.
+    ///
+    /// # Errors
+    /// There is none with this number.
+    pub fn remove(&mut self, number: FiAddr) -> Result<Place, Errno> {
+        let slot = usize::try_from(number).ok().and_then(|at| self.places.get_mut(at));
+        let place = slot.and_then(Option::take).ok_or(Errno::INVAL)?;
+        let id = place.address.id();
+        if self.by_id.get(&id) == Some(&number) {
+            self.by_id.remove(&id);
+            // It may have been inserted twice.
+            let again = self.places.iter().position(|one| one.as_ref() == Some(&place));
+            again.map(|at| self.by_id.insert(id, at as FiAddr));
+        }
+        Ok(place)
+    }
+
+    /// The address with this number.
+    pub fn place(&self, number: FiAddr) -> Option<&Place> {
+        self.places.get(usize::try_from(number).ok()?)?.as_ref()
+    }
+
+    /// The number of an endpoint's address.
+    pub fn number_of(&self, id: EndpointId) -> Option<FiAddr> {
+        self.by_id.get(&id).copied()
+    }
+}
+
+#[cfg(test)]
+#[path = "vector_tests.rs"]
+mod tests;

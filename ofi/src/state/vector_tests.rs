@@ -1,0 +1,53 @@
+use std::path::Path;
+
+use super::*;
+
+fn place(id: u8) -> Place {
+    Place { address: Address::abstract_socket(EndpointId::from_bytes([id; 16])), number: 0 }
+}
+
+#[test]
+fn names_come_back_as_places() {
+    let ending_in_zero = place(0);
+    let id = EndpointId::from_bytes([7; 16]);
+    let in_folder =
+        Place { address: Address::in_folder(id, Path::new("/run/of/a/user")).unwrap(), number: 300 };
+    for place in [place(1), ending_in_zero, in_folder] {
+        assert_eq!(Place::from_name(&place.to_name().unwrap()), Ok(place));
+    }
+}
+
+#[test]
+fn the_first_endpoint_of_a_domain_is_found_by_another() {
+    let first = EndpointId::from_bytes([9; 16]);
+    let folder = Path::new("/run/x");
+    let address = |n| Address::in_folder(first.member(n), folder).unwrap();
+    assert_eq!(Place { address: address(3), number: 3 }.home(), address(0));
+    assert_eq!(Place { address: address(0), number: 0 }.home(), address(0));
+}
+
+#[test]
+fn a_folder_that_is_too_long_has_no_name() {
+    let folder = format!("/{}", "x".repeat(60));
+    let address = Address::in_folder(EndpointId::from_bytes([7; 16]), Path::new(&folder)).unwrap();
+    assert_eq!(Place { address, number: 0 }.to_name(), Err(Errno::INVAL));
+}
+
+#[test]
+fn other_bytes_are_no_address() {
+    assert_eq!(Place::from_name(&[0; NAME_BYTES]), Err(Errno::INVAL));
+    assert_eq!(Place::from_name(&[0xff; NAME_BYTES]), Err(Errno::INVAL));
+}
+
+#[test]
+fn an_address_inserted_twice_has_two_numbers_until_both_are_removed() {
+    let mut vector = AddressVector::default();
+    assert_eq!((vector.insert(place(1)), vector.insert(place(2)), vector.insert(place(1))), (0, 1, 2));
+    let id = place(1).address.id();
+    assert_eq!(vector.number_of(id), Some(0));
+    assert_eq!(vector.remove(0), Ok(place(1)));
+    assert_eq!((vector.number_of(id), vector.place(0)), (Some(2), None));
+    assert_eq!(vector.remove(0), Err(Errno::INVAL));
+    assert_eq!((vector.remove(2), vector.number_of(id)), (Ok(place(1)), None));
+    assert_eq!(vector.remove(u64::MAX), Err(Errno::INVAL));
+}

@@ -1,0 +1,10 @@
+//! Every call that the provider offers, against libfabric's man pages.
+
+// A call through a table reads two pointers first, as libfabric's inline functions do.
+#![allow(clippy::multiple_unsafe_ops_per_block)]
+
+mod death;
+mod harness;
+mod messages;
+mod misuse;
+mod remote;

@@ -1,0 +1,302 @@
+//! Plain and tagged messages.
+#![allow(unsafe_code)] // Calls C functions.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use lmt_fi::abi::endpoint::{Msg, OPT_MIN_MULTI_RECV};
+use lmt_fi::abi::tagged::MsgTagged;
+use lmt_fi::abi::{ADDR_UNSPEC, Errno, FiAddr, flags};
+
+use crate::harness::{Pair, Side, context, pair, pair_with};
+
+const TAGGED_RECEIVE: u64 = flags::TAGGED | flags::RECV;
+const TAGGED_SEND: u64 = flags::TAGGED | flags::SEND;
+
+impl Side {
+    fn trecv(&self, into: &mut [u8], from: FiAddr, tag: u64, ignore: u64, number: usize) -> isize {
+        let (address, bytes) = (into.as_mut_ptr().cast::<c_void>(), into.len());
+        // SAFETY: an endpoint, and memory that the tests keep until it is received.
+        unsafe {
+            ((*(*self.ep).tagged).recv)(
+                self.ep,
+                address,
+                bytes,
+                ptr::null_mut(),
+                from,
+                tag,
+                ignore,
+                context(number),
+            )
+        }
+    }
+
+    fn tsend(&self, from: &[u8], tag: u64, number: usize) -> isize {
+        // SAFETY: an endpoint, and memory that the tests keep until it is sent.
+        unsafe {
+            ((*(*self.ep).tagged).send)(
+                self.ep,
+                from.as_ptr().cast(),
+                from.len(),
+                ptr::null_mut(),
+                self.peer,
+                tag,
+                context(number),
+            )
+        }
+    }
+
+    fn tsenddata(&self, from: &[u8], tag: u64, data: u64, number: usize) -> isize {
+        // SAFETY: as above.
+        unsafe {
+            ((*(*self.ep).tagged).senddata)(
+                self.ep,
+                from.as_ptr().cast(),
+                from.len(),
+                ptr::null_mut(),
+                data,
+                self.peer,
+                tag,
+                context(number),
+            )
+        }
+    }
+
+    fn tinject(&self, from: &[u8], tag: u64) -> isize {
+        // SAFETY: an endpoint, and bytes for the call.
+        unsafe { ((*(*self.ep).tagged).inject)(self.ep, from.as_ptr().cast(), from.len(), self.peer, tag) }
+    }
+
+    fn trecvmsg(&self, into: &mut [u8], tag: u64, number: usize, with: u64) -> isize {
+        let piece = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+        let msg = MsgTagged {
+            msg_iov: &raw const piece,
+            desc: ptr::null_mut(),
+            iov_count: 1,
+            addr: ADDR_UNSPEC,
+            tag,
+            ignore: 0,
+            context: context(number),
+            data: 0,
+        };
+        // SAFETY: an endpoint, and memory that the tests keep until it is received.
+        unsafe { ((*(*self.ep).tagged).recvmsg)(self.ep, &raw const msg, with) }
+    }
+
+    fn cancel(&self, number: usize) -> isize {
+        // SAFETY: an endpoint.
+        unsafe { ((*(*self.ep).ops).cancel)(self.ep.cast(), context(number)) }
+    }
+}
+
+fn pattern(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect()
+}
+
+#[test]
+fn tagged_messages_of_all_lengths_arrive_with_tag_number_and_source() {
+    let Pair { one, two, .. } = &pair();
+    for bytes in [0, 1, 40, 41, 3072, 3073, 4097, 16_384, 100_000, 3 << 20] {
+        for posted_first in [true, false] {
+            let (from, mut into) = (pattern(bytes), vec![0; bytes]);
+            if posted_first {
+                assert_eq!(two.trecv(&mut into, ADDR_UNSPEC, 5 << 60 | 9, 0, 2), 0);
+            }
+            assert_eq!(one.tsenddata(&from, 5 << 60 | 9, 0xfedc_ba98, 1), 0);
+            if !posted_first {
+                assert_eq!(two.trecv(&mut into, ADDR_UNSPEC, 5 << 60 | 9, 0, 2), 0);
+            }
+            let (received, source) = two.wait(one);
+            assert_eq!((received.op_context, received.len, received.tag), (context(2), bytes, 5 << 60 | 9));
+            assert_eq!(received.flags, TAGGED_RECEIVE | flags::REMOTE_CQ_DATA);
+            assert_eq!((received.data, source), (0xfedc_ba98, two.peer));
+            assert!(into == from, "{bytes} bytes");
+            let (sent, _) = one.wait(two);
+            assert_eq!((sent.op_context, sent.flags), (context(1), TAGGED_SEND));
+        }
+    }
+}
+
+#[test]
+fn a_tag_s_ignored_bits_do_not_matter_and_all_others_do() {
+    let Pair { one, two, .. } = &pair();
+    let (mut any, mut exact) = ([0; 4], [0; 4]);
+    assert_eq!(two.trecv(&mut exact, ADDR_UNSPEC, 1 << 63 | 1, 0, 1), 0);
+    assert_eq!(two.trecv(&mut any, ADDR_UNSPEC, 1 << 62, 0xffff, 2), 0);
+    assert_eq!(one.tinject(b"any!", 1 << 62 | 77), 0);
+    assert_eq!(two.wait(one).0.op_context, context(2));
+    assert_eq!(one.tinject(b"this", 1 << 63 | 1), 0);
+    assert_eq!(two.wait(one).0.op_context, context(1));
+    assert_eq!((&any, &exact), (b"any!", b"this"));
+    // What was injected is not told of.
+    assert_eq!(one.read().err(), Some(Errno::AGAIN.returned()));
+}
+
+#[test]
+fn plain_and_tagged_messages_do_not_match_each_other() {
+    let Pair { one, two, .. } = &pair();
+    let (mut plain, mut tagged) = ([0; 5], [0; 6]);
+    assert_eq!(two.trecv(&mut tagged, ADDR_UNSPEC, 0, u64::MAX, 1), 0);
+    // SAFETY: an endpoint, and memory that is kept until it is received.
+    let posted = unsafe {
+        let (address, bytes) = (plain.as_mut_ptr().cast(), plain.len());
+        ((*(*two.ep).msg).recv)(two.ep, address, bytes, ptr::null_mut(), ADDR_UNSPEC, context(2))
+    };
+    assert_eq!(posted, 0);
+    // SAFETY: an endpoint, and bytes for the call.
+    let sent = unsafe { ((*(*one.ep).msg).inject)(one.ep, b"plain".as_ptr().cast(), 5, one.peer) };
+    assert_eq!(sent, 0);
+    let (received, _) = two.wait(one);
+    assert_eq!((received.op_context, received.flags), (context(2), flags::MSG | flags::RECV));
+    assert_eq!(one.tinject(b"tagged", 3), 0);
+    assert_eq!(two.wait(one).0.op_context, context(1));
+    assert_eq!((&plain, &tagged), (b"plain", b"tagged"));
+}
+
+#[test]
+fn a_directed_receive_takes_messages_of_its_source_only() {
+    let Pair { one, two, .. } = &pair();
+    let (mut of_self, mut of_peer) = ([0; 4], [0; 4]);
+    assert_eq!(two.trecv(&mut of_self, two.own, 1, 0, 1), 0);
+    assert_eq!(two.trecv(&mut of_peer, two.peer, 1, 0, 2), 0);
+    assert_eq!(one.tinject(b"peer", 1), 0);
+    assert_eq!(two.wait(one).0.op_context, context(2));
+    // SAFETY: an endpoint, and bytes for the call.
+    let sent = unsafe { ((*(*two.ep).tagged).inject)(two.ep, b"self".as_ptr().cast(), 4, two.own, 1) };
+    assert_eq!(sent, 0);
+    let (received, source) = two.wait(one);
+    assert_eq!((received.op_context, source), (context(1), two.own));
+    assert_eq!((&of_self, &of_peer), (b"self", b"peer"));
+}
+
+#[test]
+fn a_message_that_is_too_long_is_cut_and_told_so() {
+    let Pair { one, two, .. } = &pair();
+    for bytes in [100, 5000, 200_000] {
+        let (from, mut into) = (pattern(bytes), [0; 10]);
+        assert_eq!(two.trecv(&mut into, ADDR_UNSPEC, 6, 0, 3), 0);
+        assert_eq!(one.tsenddata(&from, 6, 99, 4), 0);
+        let failure = two.wait_error(one);
+        assert_eq!((failure.op_context, failure.err), (context(3), Errno::TRUNC.0));
+        assert_eq!((failure.len, failure.olen, failure.tag, failure.data), (10, bytes - 10, 6, 99));
+        assert_eq!(into, from[..10]);
+        assert_eq!(one.wait(two).0.op_context, context(4));
+    }
+}
+
+#[test]
+fn a_receive_that_is_taken_back_takes_no_message() {
+    let Pair { one, two, .. } = &pair();
+    let (mut never, mut into) = ([0; 4], [0; 4]);
+    assert_eq!(two.trecv(&mut never, ADDR_UNSPEC, 8, 0, 1), 0);
+    assert_eq!(two.cancel(1), 0);
+    let failure = two.wait_error(one);
+    assert_eq!((failure.op_context, failure.err), (context(1), Errno::CANCELED.0));
+    assert_eq!(two.cancel(1), Errno::NOENT.returned());
+    assert_eq!(two.trecv(&mut into, ADDR_UNSPEC, 8, 0, 2), 0);
+    assert_eq!(one.tinject(b"late", 8), 0);
+    assert_eq!(two.wait(one).0.op_context, context(2));
+    assert_eq!((&never, &into), (&[0; 4], b"late"));
+}
+
+#[test]
+fn a_message_is_found_kept_received_or_dropped() {
+    let Pair { one, two, .. } = &pair();
+    let (mut into, text) = (vec![0; 6000], pattern(6000));
+    assert_eq!(two.trecvmsg(&mut [], 4, 1, flags::PEEK), 0);
+    let failure = two.wait_error(one);
+    assert_eq!((failure.op_context, failure.err), (context(1), Errno::NOMSG.0));
+    assert_eq!(one.tsenddata(&text, 4, 7, 9), 0);
+    // Looking again and again, until it is there.
+    let found = loop {
+        assert_eq!(two.trecvmsg(&mut [], 4, 1, flags::PEEK), 0);
+        match two.read() {
+            Ok((entry, _)) => break entry,
+            Err(_) => assert_eq!(two.read_error().err, Errno::NOMSG.0),
+        }
+        let _progress = one.read();
+    };
+    assert_eq!((found.len, found.tag, found.data), (6000, 4, 7));
+    assert_eq!(found.flags, TAGGED_RECEIVE | flags::REMOTE_CQ_DATA);
+    assert_eq!(two.trecvmsg(&mut [], 4, 2, flags::PEEK | flags::CLAIM), 0);
+    assert_eq!(two.wait(one).0.op_context, context(2));
+    // Kept, it is found no more.
+    assert_eq!(two.trecvmsg(&mut [], 4, 3, flags::PEEK), 0);
+    assert_eq!(two.wait_error(one).err, Errno::NOMSG.0);
+    assert_eq!(two.trecvmsg(&mut into, 4, 2, flags::CLAIM), 0);
+    let (received, source) = two.wait(one);
+    assert_eq!((received.op_context, received.len, source), (context(2), 6000, two.peer));
+    assert!(into == text);
+    for with in [flags::PEEK | flags::DISCARD, flags::PEEK | flags::CLAIM] {
+        assert_eq!(one.tinject(b"never received", 4), 0);
+        loop {
+            assert_eq!(two.trecvmsg(&mut [], 4, 5, with), 0);
+            match two.read() {
+                Ok((entry, _)) => break assert_eq!(entry.len, 14),
+                Err(_) => assert_eq!(two.read_error().err, Errno::NOMSG.0),
+            }
+        }
+    }
+    assert_eq!(two.trecvmsg(&mut [], 4, 5, flags::CLAIM | flags::DISCARD), 0);
+    assert_eq!(two.wait(one).0.op_context, context(5));
+    assert_eq!(two.trecvmsg(&mut into, 4, 5, flags::CLAIM), Errno::NOMSG.returned(), "it is gone");
+}
+
+#[test]
+fn a_multi_receive_buffer_takes_messages_until_it_is_full() {
+    let Pair { one, two, .. } = &pair();
+    let mut room = vec![0_u8; 100];
+    let least = 40_usize;
+    // SAFETY: an endpoint and a number.
+    let set = unsafe {
+        let value = (&raw const least).cast();
+        ((*(*two.ep).ops).setopt)(two.ep.cast(), 0, OPT_MIN_MULTI_RECV, value, size_of::<usize>())
+    };
+    assert_eq!(set, 0);
+    let piece = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+    let msg = Msg {
+        msg_iov: &raw const piece,
+        desc: ptr::null_mut(),
+        iov_count: 1,
+        addr: ADDR_UNSPEC,
+        context: context(6),
+        data: 0,
+    };
+    // SAFETY: an endpoint, and memory that is kept until it is given back.
+    let posted = unsafe { ((*(*two.ep).msg).recvmsg)(two.ep, &raw const msg, flags::MULTI_RECV) };
+    assert_eq!(posted, 0);
+    let mut seen = Vec::new();
+    for text in [&b"first"[..], b"", b"second message, which is longer than a few"] {
+        // SAFETY: an endpoint, and bytes for the call.
+        let sent = unsafe { ((*(*one.ep).msg).inject)(one.ep, text.as_ptr().cast(), text.len(), one.peer) };
+        assert_eq!(sent, 0);
+        let (entry, _) = two.wait(one);
+        assert_eq!(entry.op_context, context(6));
+        let at = entry.buf as usize - room.as_ptr() as usize;
+        seen.push((room[at..at + entry.len].to_vec(), entry.flags & flags::MULTI_RECV != 0));
+    }
+    assert_eq!(seen[0], (b"first".to_vec(), false));
+    assert_eq!(seen[1], (Vec::new(), false));
+    assert_eq!(seen[2], (b"second message, which is longer than a few".to_vec(), true));
+}
+
+#[test]
+fn selective_queues_tell_of_what_asks_for_it_and_counters_of_everything() {
+    let Pair { one, two, .. } = &pair_with(flags::SELECTIVE_COMPLETION, |_| {});
+    let (mut a, mut b) = ([0; 1], [0; 1]);
+    assert_eq!(two.trecv(&mut a, ADDR_UNSPEC, 1, 0, 1), 0);
+    assert_eq!(two.trecvmsg(&mut b, 2, 2, flags::COMPLETION), 0);
+    assert_eq!((one.tsend(b"a", 1, 3), one.tsend(b"b", 2, 4)), (0, 0));
+    assert_eq!(two.wait(one).0.op_context, context(2));
+    assert_eq!((&a, &b), (b"a", b"b"));
+    assert_eq!(two.read().err(), Some(Errno::AGAIN.returned()));
+    assert_eq!((Side::count(one.sends), Side::count(two.receives)), (2, 2));
+    assert_eq!((Side::count(two.sends), Side::count(one.receives)), (0, 0));
+}
+
+#[test]
+fn everything_closes_in_order() {
+    let pair = pair();
+    assert_eq!(pair.one.tinject(b"nobody receives this", 1), 0);
+    pair.close();
+}
