@@ -398,7 +398,11 @@ static void others_messages(void)
 static void *waits(void *with)
 {
     lmt_request receive = *(lmt_request *)with;
-    CHECK(lmt_wait(endpoint, receive, 400, NULL) == LMT_ERR_TIMEOUT);
+    lmt_code code;
+    do /* The other thread calls all the time. */
+        code = lmt_wait(endpoint, receive, 400, NULL);
+    while (code == LMT_ERR_BUSY);
+    CHECK(code == LMT_ERR_TIMEOUT);
     /* The last error is this thread's. */
     CHECK(strstr(lmt_last_error(), "400 ms"));
     return NULL;
@@ -416,7 +420,6 @@ static void two_threads(void)
     while (code == LMT_OK && seconds() - start < 5)
         code = lmt_progress(endpoint, NULL);
     GIVES(LMT_ERR_BUSY, code);
-    GIVES(LMT_ERR_BUSY, lmt_endpoint_close(endpoint));
     CHECK(strstr(lmt_last_error(), "another thread"));
     OK(lmt_progress(other, NULL)); /* Others can be used. */
     CHECK(pthread_join(thread, NULL) == 0);
