@@ -95,6 +95,7 @@ install: tools
 	ln -sf "liblmt.so.$$version" "$$libraries/$$soname"
 	ln -sf "$$soname" "$$libraries/liblmt.so"
 	install -m 644 "$(BUILT)/liblmt_capi.a" "$$libraries/liblmt.a"
+	strip --strip-debug "$$libraries/liblmt.so.$$version" "$$libraries/liblmt.a"
 	# hwloc, and what Rust's own library asks of the system's.
 	private="$$(pkg-config --libs hwloc 2>/dev/null || echo -lhwloc) -lgcc_s -lpthread -lm -ldl -lrt -lc"
 	sed -e "s|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$$version|; s|@PRIVATE@|$$private|" \

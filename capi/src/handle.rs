@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
 use crate::code::lmt_code::{LMT_ERR_BUSY, LMT_ERR_HANDLE, LMT_ERR_NO_MEMORY, LMT_ERR_PANIC};
 use crate::error::Error;
+use crate::lock::patiently;
 
 /// A handle as a number.
 ///
@@ -85,8 +86,8 @@ const CHUNKS: usize = 18;
 
 /// The objects of one kind.
 ///
-/// Nothing here is ever waited for: who holds a lock may be a thread that this
-/// process, a forked child, does not have.
+/// Nothing here is waited for without end: who holds a lock may be a thread that
+/// this process, a forked child, does not have.
 pub struct Table<T> {
     kind: Kind,
     chunks: [OnceLock<Box<[Slot<T>]>>; CHUNKS],
@@ -124,8 +125,8 @@ impl<T> Table<T> {
     pub fn insert(&self, object: T) -> Result<Number, Error> {
         loop {
             let place = self.place()?;
-            // Whoever tries an old handle just now may hold it; then another.
-            let Some(mut entry) = self.slot(place).and_then(|slot| slot.try_lock().ok()) else { continue };
+            // Who tries an old handle just now may hold it for a moment.
+            let Some(mut entry) = self.slot(place).and_then(patiently) else { continue };
             entry.object = Some(object);
             return Ok(self.number(place, entry.generation));
         }
@@ -133,7 +134,7 @@ impl<T> Table<T> {
 
     /// A place that nobody has.
     fn place(&self) -> Result<u32, Error> {
-        if let Some(place) = self.free.try_lock().ok().and_then(|mut free| free.pop()) {
+        if let Some(place) = patiently(&self.free).and_then(|mut free| free.pop()) {
             return Ok(place);
         }
         // Relaxed: only that nobody else gets this number matters; the chunk comes
@@ -207,8 +208,8 @@ impl<T> Table<T> {
         entry.generation = entry.generation.wrapping_add(1);
         slot.clear_poison();
         drop(entry);
-        // If the list is in use just now, the place is not used again.
-        if let Ok(mut free) = self.free.try_lock() {
+        // Without the list, in a forked child, the place is not used again.
+        if let Some(mut free) = patiently(&self.free) {
             free.push(place);
         }
         Ok(object)

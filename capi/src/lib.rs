@@ -9,7 +9,7 @@
 //!   no panic passes.
 //! - `handle`: tables of objects. What C holds are numbers, so a handle that is
 //!   closed, of another kind or made up is found out, and two calls at once do no
-//!   harm.
+//!   harm. `lock`: how lists are shared that are held for moments.
 //! - `border`, `port`: pointers and callbacks of C; beside `entry` the only files in
 //!   which something is unsafe.
 //! - `objects`: what stands behind the handles.
@@ -22,6 +22,7 @@ pub mod code;
 pub mod entry;
 mod error;
 mod handle;
+mod lock;
 mod objects;
 mod port;
 pub mod types;

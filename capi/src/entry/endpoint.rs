@@ -47,8 +47,9 @@ pub unsafe extern "C" fn lmt_endpoint_create(
 
 /// Closes an endpoint: receives that nothing has matched are taken back, what still
 /// waits is sent for at most `close_timeout_ms`, and peers are told goodbye. After
-/// it none of its operations uses memory any more, and its handle, peers, requests
-/// and messages name nothing. It is gone also where an error is told.
+/// it none of its operations uses memory any more, and its handle, peers and requests
+/// name nothing. Messages of `lmt_improbe` are to be discarded all the same. It is gone
+/// also where an error is told.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`.
 ///

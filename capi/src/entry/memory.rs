@@ -4,21 +4,24 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard};
 
 use lmt::SharedBuffer;
 
 use crate::border::there;
-use crate::code::lmt_code::{self, LMT_ERR_HANDLE, LMT_ERR_NO_MEMORY};
+use crate::code::lmt_code::{self, LMT_ERR_FORKED, LMT_ERR_HANDLE, LMT_ERR_NO_MEMORY};
 use crate::error::{Error, guard};
+use crate::lock::patiently;
 
 /// What was allocated and not freed, by its address.
 static ALLOCATED: LazyLock<Mutex<HashMap<usize, SharedBuffer>>> = LazyLock::new(Mutex::default);
 
-/// A map that a panic has left is as good as it was: what is done with it is one
-/// insertion or removal.
-fn allocated() -> MutexGuard<'static, HashMap<usize, SharedBuffer>> {
-    ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner)
+fn allocated() -> Result<MutexGuard<'static, HashMap<usize, SharedBuffer>>, Error> {
+    patiently(&ALLOCATED).ok_or_else(|| {
+        let sentence =
+            "another thread was allocating when this process was forked; fork where no thread does";
+        Error::new(LMT_ERR_FORKED, sentence)
+    })
 }
 
 /// Allocates memory that peers can map, zeroed: messages from or to it are one copy
@@ -42,7 +45,7 @@ pub unsafe extern "C" fn lmt_alloc(bytes: usize, memory: Option<&mut MaybeUninit
         let mut buffer =
             lmt::alloc(bytes).map_err(|error| Error::new(LMT_ERR_NO_MEMORY, error.to_string()))?;
         let pointer: *mut c_void = buffer.as_mut_ptr().cast();
-        allocated().insert(pointer.expose_provenance(), buffer);
+        allocated()?.insert(pointer.expose_provenance(), buffer);
         place.write(pointer);
         Ok(())
     })
@@ -62,7 +65,7 @@ pub unsafe extern "C" fn lmt_free(memory: *mut c_void) -> lmt_code {
         if memory.is_null() {
             return Err(Error::null("memory"));
         }
-        let found = allocated().remove(&memory.addr());
+        let found = allocated()?.remove(&memory.addr());
         found.map(drop).ok_or_else(|| {
             let sentence =
                 "this is not what lmt_alloc gave, or was freed before; free each once, by its first address";
