@@ -418,8 +418,9 @@ lmt_code lmt_endpoint_create(const struct lmt_options *options, struct lmt_endpo
 
 // Closes an endpoint: receives that nothing has matched are taken back, what still
 // waits is sent for at most `close_timeout_ms`, and peers are told goodbye. After
-// it none of its operations uses memory any more, and its handle, peers, requests
-// and messages name nothing. It is gone also where an error is told.
+// it none of its operations uses memory any more, and its handle, peers and requests
+// name nothing. Messages of `lmt_improbe` are to be discarded all the same. It is gone
+// also where an error is told.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`.
 //
@@ -936,9 +937,9 @@ lmt_code lmt_door_create(const struct lmt_options *options,
                          struct lmt_door **door);
 
 // Closes a door: what is under way ends, peers are told goodbye, and no operation
-// uses memory any more. Call it when all requests have ended. Its handle, peers,
-// requests, announcements and withdrawals name nothing any more. It is gone also
-// where an error is told.
+// uses memory any more. Call it when all requests have ended. Its handle, peers and
+// requests name nothing any more; announcements and withdrawals are to be dropped all
+// the same. It is gone also where an error is told.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`.
 //
@@ -1122,6 +1123,15 @@ lmt_code lmt_announcement_is(struct lmt_announcement *announcement,
 lmt_code lmt_door_withdrawn(struct lmt_door *door,
                             struct lmt_withdrawal *withdrawal,
                             int32_t found);
+
+// Gives up a withdrawal that is not to be answered any more, since its door is
+// closed; while that is open its sender waits for the answer.
+//
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
+//
+// # Safety
+// Any pointer will do.
+lmt_code lmt_withdrawal_drop(struct lmt_withdrawal *withdrawal);
 
 // Asks for a send of a door to be taken back if the peer has not matched it; its end
 // tells what became of it.

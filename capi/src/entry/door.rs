@@ -56,8 +56,8 @@ pub unsafe extern "C" fn lmt_door_create(
 
 /// Closes a door: what is under way ends, peers are told goodbye, and no operation
 /// uses memory any more. Call it when all requests have ended. Its handle, peers and
-/// requests name nothing any more; announcements are to be dropped all the same. It is
-/// gone also where an error is told.
+/// requests name nothing any more; announcements and withdrawals are to be dropped all
+/// the same. It is gone also where an error is told.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`.
 ///

@@ -223,6 +223,18 @@ pub unsafe extern "C" fn lmt_door_withdrawn(
     })
 }
 
+/// Gives up a withdrawal that is not to be answered any more, since its door is
+/// closed; while that is open its sender waits for the answer.
+///
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
+///
+/// # Safety
+/// Any pointer will do.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_withdrawal_drop(withdrawal: *mut lmt_withdrawal) -> lmt_code {
+    guard(|| WITHDRAWALS.take(withdrawal.addr() as u64).map(drop))
+}
+
 /// Asks for a send of a door to be taken back if the peer has not matched it; its end
 /// tells what became of it.
 ///

@@ -178,6 +178,7 @@ static void withdrawals(int sends)
     GIVES(LMT_ERR_HANDLE, lmt_announcement_drop(one.announcement));
     OK(lmt_door_withdrawn(door, withdrawn.withdrawal, 1));
     GIVES(LMT_ERR_HANDLE, lmt_door_withdrawn(door, withdrawn.withdrawal, 1));
+    GIVES(LMT_ERR_HANDLE, lmt_withdrawal_drop(withdrawn.withdrawal));
     OK(wait_for(receive(two.announcement, in, MOST), NULL));
 }
 
@@ -194,6 +195,25 @@ static void failing_callback(int sends)
         lmt_arrival arrival = next_arrival();
         OK(wait_for(receive(arrival.announcement, in, MOST), NULL));
     }
+}
+
+/* A question that is never answered: what it is about ends with the door. */
+static void unanswered(int sends)
+{
+    if (sends) {
+        size_t unsent = 1;
+        lmt_request request = send_message(4, out, 70000);
+        while (unsent > 0) {
+            progress();
+            OK(lmt_door_peer(door, peer, NULL, &unsent));
+        }
+        OK(lmt_door_cancel(door, request));
+        return;
+    }
+    lmt_arrival announced = next_arrival(), withdrawn = next_arrival();
+    CHECK(tag_of(&announced) == 4 && withdrawn.kind == LMT_WITHDRAWN);
+    OK(lmt_announcement_drop(announced.announcement));
+    OK(lmt_withdrawal_drop(withdrawn.withdrawal));
 }
 
 static void telling(void)
@@ -240,6 +260,7 @@ static void body(int rank, int socket)
     }
     CHECK(the_link.sent > 0);
     telling();
+    unanswered(rank == 0);
     /* A message that ends tells that the other has come here, too. */
     lmt_request last = send_message(9, out, 10);
     lmt_arrival arrival = next_arrival();

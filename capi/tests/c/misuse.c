@@ -265,6 +265,8 @@ static void nulls_at_the_door(void)
     GIVES(LMT_ERR_NULL, lmt_door_withdrawn(door, NULL, 1));
     GIVES(LMT_ERR_NULL, lmt_door_test(door, none, NULL, NULL));
     GIVES(LMT_ERR_NULL, lmt_announcement_drop(NULL));
+    GIVES(LMT_ERR_NULL, lmt_withdrawal_drop(NULL));
+    GIVES(LMT_ERR_HANDLE, lmt_withdrawal_drop((lmt_withdrawal *)door));
     GIVES(LMT_ERR_NULL, lmt_announcement_is(NULL, NULL, &flag));
     GIVES(LMT_ERR_NULL, lmt_announcement_is(NULL, NULL, NULL));
 }
