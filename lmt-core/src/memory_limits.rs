@@ -5,6 +5,8 @@ use std::path::Path;
 
 use nix::sys::resource::{Resource, getrlimit};
 
+use crate::error::MemoryShort;
+
 /// The tightest limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Available {
@@ -44,6 +46,49 @@ pub(crate) fn available(needed_bytes: u64) -> Available {
         Some((bytes, limit)) => Available { bytes: Some(bytes), limit },
         None => Available { bytes: None, limit: "no limit could be read".into() },
     }
+}
+
+/// Whether `bytes` bytes may be mapped that an endpoint can do without: only where
+/// `times` times as much address space is left. The rest is for what it cannot do
+/// without, the inboxes of its peers, and for the program. `purpose` and `key` (a
+/// configuration key) go into the error.
+///
+/// Without a limit on the address space (setrlimit(2), RLIMIT_AS) nothing is
+/// looked at but that there is none.
+///
+/// # Errors
+/// [`MemoryShort`] when less is left.
+///
+/// ```
+/// use lmt_core::memory_limits::spare_address_space;
+/// assert!(spare_address_space("a cache", "cache_bytes", 4096, 8).is_ok());
+/// ```
+pub fn spare_address_space(
+    purpose: &'static str,
+    key: &'static str,
+    bytes: u64,
+    times: u64,
+) -> Result<(), MemoryShort> {
+    spare_of(address_space_left(), purpose, key, bytes, times)
+}
+
+fn spare_of(
+    left: Option<u64>,
+    purpose: &'static str,
+    key: &'static str,
+    bytes: u64,
+    times: u64,
+) -> Result<(), MemoryShort> {
+    let Some(left) = left.filter(|left| left / times.max(1) < bytes) else { return Ok(()) };
+    Err(MemoryShort {
+        purpose,
+        needed_bytes: bytes,
+        available: (left / times.max(1)).to_string(),
+        limit: format!(
+            "{ADDRESS_SPACE}: one part in {times} of the {left} bytes that are left, the rest is for connections and the program"
+        ),
+        key,
+    })
 }
 
 fn rlimit(resource: Resource) -> Option<u64> {
@@ -91,3 +136,7 @@ fn left_in(group: &Path) -> Option<u64> {
         .sum();
     Some(most.saturating_sub(used.saturating_sub(cached)))
 }
+
+#[cfg(test)]
+#[path = "memory_limits_tests.rs"]
+mod tests;

@@ -8,6 +8,11 @@ pub(crate) fn unavailable(errno: i32, sentence: String) -> Unavailable {
     Unavailable { errno, sentence }
 }
 
+/// The mechanism is not to be had for want of memory or address space.
+pub(crate) fn no_memory(short: MemoryShort) -> Unavailable {
+    unavailable(Errno::ENOMEM as i32, short.to_string())
+}
+
 fn demote(errno: i32, for_good: bool, sentence: impl Into<String>) -> Fault {
     Fault::Demote { errno, for_good, sentence: sentence.into() }
 }

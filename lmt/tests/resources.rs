@@ -273,6 +273,28 @@ fn short_memory_is_said_with_both_numbers() {
     }
 }
 
+/// Where address space is short, peers connect all the same: what a mechanism could
+/// do without is not mapped, which is said, and others carry the messages.
+#[test]
+fn little_address_space_costs_mechanisms_and_not_connections() {
+    const RANKS: u32 = 6;
+    let results = group::run(test_name!(), RANKS, LIMIT, |group| {
+        // Room for all that connections take, not for a pool of rings of each peer.
+        limit_to(Resource::RLIMIT_AS, (common::status_kib("VmSize") + (450 << 10)) << 10);
+        let (endpoint, peers) = join_plain(group);
+        for (_, peer) in (0..RANKS).zip(peers).filter(|(rank, _)| *rank != group.rank()) {
+            exchange(&endpoint, peer, 8);
+            exchange(&endpoint, peer, 300_000);
+            let ring = standing_of(&endpoint, peer, "ring");
+            assert!(ring.contains("ulimit -v") && ring.contains("max_rings"), "{ring}");
+            exchange(&endpoint, peer, 100);
+        }
+        group.report("every peer was reached");
+        group.barrier();
+    });
+    assert_eq!(results.reports.iter().flatten().count(), RANKS as usize);
+}
+
 /// The sentence says what is short, whichever call ran out of it.
 fn assert_says_descriptors(sentence: &str) {
     let short = ["EMFILE", "Too many open files", "open files (ulimit -n)"];
