@@ -7,11 +7,11 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
 use memmap2::{MmapOptions, MmapRaw};
-use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::By;
 use super::copy::{Stores, copy};
 use super::pair::{LimitError, Pair, Stop, raise};
+use super::sys::memory_file;
 use super::transfer::{announce, chunk_range, chunks, claim};
 use crate::patterns::arena::Arena;
 use crate::patterns::handling::{read_all, write_all};
@@ -34,8 +34,7 @@ pub(super) struct SharedBuffers {
 
 impl SharedBuffers {
     fn create(bytes: usize) -> io::Result<Self> {
-        let file = File::from(memfd_create(c"lmt-bench-buffers", MFdFlags::MFD_CLOEXEC)?);
-        file.set_len(4 * bytes as u64)?;
+        let file = memory_file("the buffers that both processes map", "--sizes", bytes.saturating_mul(4))?;
         Self::map(file, bytes)
     }
 
