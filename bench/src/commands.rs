@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::environment::{Environment, allowed_cpus};
 use crate::error::BenchError;
 use crate::group;
+use crate::interrupt::Interrupt;
 use crate::job::{Event, Job, Row};
 use crate::memory::Memory;
 use crate::output::{CompareTable, Csv, FiguresTable, Json, LimitsTable, Results, Table};
@@ -46,7 +47,7 @@ pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> 
         (Format::Csv, _) => Box::new(Csv::default()),
         (Format::Json, _) => Box::new(Json::default()),
     };
-    run(&job, results.as_mut()).map(|_| ())
+    run(&job, results.as_mut(), None).map(|_| ())
 }
 
 /// `lmt compare`.
@@ -61,19 +62,23 @@ pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchErr
     }
     // Found out before the minutes of measuring, not after.
     let file = WholeFile::create(&args.output, "--output")?;
-    if args.peers.only() {
-        let comparison = peers::compare(engine, &args.peers, &args.measuring)?;
-        file.write(&comparison.to_html()?)?;
-        return if args.peers.as_table() { say_report(&args.output) } else { Ok(()) };
-    }
+    let prepare = || peers::prepare(engine, &args.peers, &args.measuring);
+    let prepared = args.peers.wanted().then(prepare).transpose()?;
+    let prepared = match prepared {
+        Some(prepared) if args.peers.only() => {
+            file.write(&peers::compare(prepared, &args.peers)?.to_html()?)?;
+            return if args.peers.as_table() { say_report(&args.output) } else { Ok(()) };
+        }
+        prepared => prepared,
+    };
     let Choice { mechanisms, left_out } = choose(engine, Some(ALL), args.measuring.buffers)?;
     let job = job(Pattern::Pingpong, mechanisms, 2, &args.measuring, true)?;
-    let (environment, rows) = run(&job, &mut CompareTable::new(left_out.clone()))?;
+    let interrupt = prepared.as_ref().map(|prepared| &prepared.interrupt);
+    let (environment, rows) = run(&job, &mut CompareTable::new(left_out.clone()), interrupt)?;
     let report = Report::new(environment, &rows, left_out);
-    let section = if args.peers.wanted() {
-        peers::compare(engine, &args.peers, &args.measuring)?.section()?
-    } else {
-        String::new()
+    let section = match prepared {
+        Some(prepared) => peers::compare(prepared, &args.peers)?.section()?,
+        None => String::new(),
     };
     file.write(&report.to_html_with(&section)?)?;
     say_report(&args.output)
@@ -106,13 +111,22 @@ pub fn print(text: &str) -> Result<(), BenchError> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| BenchError::from_output(&error))
 }
 
-/// Measures and shows; returns what was measured.
-fn run(job: &Job, results: &mut dyn Results) -> Result<(Environment, Vec<Row>), BenchError> {
+/// Measures and shows; returns what was measured. Where signals are requests,
+/// `interrupt` has them.
+fn run(
+    job: &Job,
+    results: &mut dyn Results,
+    interrupt: Option<&Interrupt>,
+) -> Result<(Environment, Vec<Row>), BenchError> {
     let environment = Environment::record(job);
     let progress = Progress::new();
     let mut all = Vec::new();
     show(&progress, |out| results.begin(out, &environment, job))?;
     let measured = group::run(job, &mut |event| {
+        if let Some(signal) = interrupt.and_then(Interrupt::signal) {
+            let sentence = "it was interrupted; nothing was written".to_owned();
+            return Err(BenchError::Interrupted { signal: signal as u8, sentence });
+        }
         match event {
             Event::Progress { done, total } => progress.show(done, total),
             Event::Note(note) => progress.suspend(|| complain(&note)),

@@ -173,6 +173,23 @@ fn no_mpi_is_said_in_a_sentence() {
     assert!(!folder.0.join("report.html").exists());
 }
 
+/// Also where our own mechanisms are to be compared first, which takes minutes.
+#[test]
+fn what_is_missing_is_said_before_anything_is_measured() {
+    let folder = Folder::new("missing");
+    let nowhere = folder.0.join("nowhere").display().to_string();
+    let cases: [(&[&str], &str); 3] = [
+        (&["--peers", "--mpi", &nowhere], "nowhere/bin lacks mpicc or mpiexec"),
+        (&["--peers", "--fetch", "--mpi", &nowhere], "nowhere/bin lacks mpicc or mpiexec"),
+        (&["--peers"], "no MPI to compare with"),
+    ];
+    for (arguments, sentence) in cases {
+        let (status, measured, complaints) = folder.run("/nowhere", arguments);
+        assert!(status == Some(1) && complaints.contains(sentence), "{arguments:?}: {complaints}");
+        assert_eq!((complaints.lines().count(), measured.as_str()), (1, ""), "{arguments:?}: {complaints}");
+    }
+}
+
 #[test]
 fn a_python_without_venv_or_network_leaves_nothing_half_done() {
     let folder = Folder::new("python");
