@@ -33,8 +33,13 @@ pub(crate) fn short_buffer() -> Fault {
     )
 }
 
+/// For good: rings come back only when peers go, and each message would ask again.
 pub(crate) fn no_ring() -> Fault {
-    demote(Errno::ENOSPC as i32, false, "all rings are taken by other peers; raise max_rings to have more")
+    demote(
+        Errno::ENOSPC as i32,
+        true,
+        "all rings of this endpoint's pool are taken by other peers; raise max_rings, or have another mechanism take what has none",
+    )
 }
 
 pub(crate) fn no_slot() -> Fault {
