@@ -82,10 +82,15 @@ const AHEAD_BYTES: usize = 1024;
 const _: () = assert!(size_of::<Control>() <= RING_OFFSET);
 const _: () = assert!(size_of::<Flag>() == 128);
 
+/// Whether there is memory for a file of `bytes` bytes that are all to be written.
+pub(super) fn ensure_memory(purpose: &'static str, key: &'static str, bytes: usize) -> io::Result<()> {
+    ensure_available(purpose, key, bytes as u64, true).map_err(io::Error::other)
+}
+
 /// Makes a memory file of `bytes` bytes that are all to be written. `purpose` and
 /// `key`, what can be lowered, go into the error.
 pub(super) fn memory_file(purpose: &'static str, key: &'static str, bytes: usize) -> io::Result<File> {
-    ensure_available(purpose, key, bytes as u64, true).map_err(io::Error::other)?;
+    ensure_memory(purpose, key, bytes)?;
     let file = File::from(memfd_create(c"lmt-bench-limits", MFdFlags::MFD_CLOEXEC)?);
     file.set_len(bytes as u64)?;
     Ok(file)
