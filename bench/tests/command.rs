@@ -121,6 +121,32 @@ fn short_files_end_the_bare_methods_in_a_sentence() {
     }
 }
 
+/// A pool with a ring for one peer, and two that want one.
+#[test]
+fn a_mechanism_that_fails_on_the_way_leaves_the_others() {
+    let arguments = ["bench", "alltoall", "-n", "3", "--sizes", "8,64KiB,128KiB", "--format", "csv"];
+    let arguments = [&arguments[..], &["--repetitions", "1", "--iterations", "2", "--mechanism"]].concat();
+    let run = |mechanisms: &'static str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lmt"));
+        command.args(&arguments).arg(mechanisms).env("LMT_RING_MAX_RINGS", "1");
+        outcome(&mut command, &arguments)
+    };
+    let output = run("ring,shm");
+    let error = text(&output.stderr);
+    // Of the two ends whoever is heard first tells what happened.
+    let says_why = error.contains("raise max_rings") || error.contains("the peer gave up with ENOSPC");
+    assert!(error.contains("ring is left out: ") && says_why, "{error}");
+    let lines: Vec<&str> = text(&output.stdout).lines().skip(1).collect();
+    let of = |name: &str| lines.iter().filter(|line| line.contains(name)).count();
+    assert_eq!((of("ring"), of("shm"), lines.len()), (1, 3, 4), "{lines:?}");
+    assert!(output.status.success(), "{error}");
+
+    let output = run("ring");
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("ring: "), "{error}");
+}
+
 #[test]
 fn a_rank_without_a_command_says_what_it_is_for() {
     let output = lmt(&["bench-rank"]);

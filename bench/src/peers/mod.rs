@@ -174,8 +174,8 @@ fn run(
         let measured =
             Measuring::start(&job, peers, cores, interrupt, &mut shown).and_then(|measuring| measuring.run());
         let sizes = match measured {
-            Err(BenchError::Failure(sentence)) if args.figures => {
-                progress.suspend(|| complain(&format!("{} is left out: {sentence}", show::title(&job))));
+            Err(error @ (BenchError::Failure(_) | BenchError::Mechanism { .. })) if args.figures => {
+                progress.suspend(|| complain(&format!("{} is left out: {error}", show::title(&job))));
                 continue;
             }
             measured => measured?,
