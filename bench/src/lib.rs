@@ -19,6 +19,7 @@ pub mod limits;
 pub mod measures;
 pub mod memory;
 pub mod output;
+mod own_folder;
 pub mod patterns;
 pub mod peers;
 pub mod processes;
