@@ -245,16 +245,25 @@ fn parse_hello(line: &str, ranks: u32) -> Result<(usize, String), String> {
 
 /// A folder of this user's alone, removed with all that is in it.
 #[derive(Debug)]
-struct Folder(PathBuf);
+pub struct Folder(PathBuf);
 
 impl Folder {
-    fn new(parent: &Path) -> io::Result<Self> {
+    /// Makes one in `parent`.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn new(parent: &Path) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         // Relaxed: only that no two calls get the same number matters.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("lmt-peers-{}-{number}", std::process::id()));
         fs::DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self(path))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
     }
 }
 
