@@ -37,7 +37,7 @@ pub enum Command {
     Bench(BenchArgs),
     /// Runs ping-pong over every mechanism that works here, and with --peers side by side with the
     /// MPIs of this machine, or with --mpi each MPI over lmt against itself; writes one HTML report.
-    Compare(CompareArgs),
+    Compare(Box<CompareArgs>),
     /// Says what works here, and what would make the rest work: status 0 when the best mechanisms
     /// for this kernel do, 1 when not.
     Doctor(DoctorArgs),

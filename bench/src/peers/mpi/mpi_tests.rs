@@ -19,7 +19,13 @@ fn asked(arguments: &[&str]) -> Result<(PeersArgs, MeasuringArgs), BenchError> {
 fn peer(kind: Kind) -> Peer {
     let path = |name: &str| PathBuf::from("/nowhere/bin").join(name);
     let name = kind.name().to_owned();
-    let mpi = Installation { name: name.clone(), kind, version: "1.0".into(), mpicc: path("mpicc"), mpiexec: path("mpiexec") };
+    let mpi = Installation {
+        name: name.clone(),
+        kind,
+        version: "1.0".into(),
+        mpicc: path("mpicc"),
+        mpiexec: path("mpiexec"),
+    };
     Peer { name, role: Role::Peer, mpi, program: path("peer"), variables: vec![("WANTED", "1".into())] }
 }
 
@@ -55,7 +61,9 @@ fn verdicts(figures: &[Figure]) -> Vec<Option<bool>> {
 
 #[test]
 fn what_makes_no_sense_beside_it_is_refused() {
-    for stray in [&["--peers"][..], &["--figures"], &["--pattern", "bw"], &["-n", "4"], &["--buffers", "shared"]] {
+    for stray in
+        [&["--peers"][..], &["--figures"], &["--pattern", "bw"], &["-n", "4"], &["--buffers", "shared"]]
+    {
         assert!(matches!(asked(stray), Err(BenchError::Usage(_))), "{stray:?}");
     }
     let provider = ["lmt", "compare", "--provider", "/x-fi.so"].iter().map(Into::into);
