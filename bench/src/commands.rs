@@ -9,10 +9,11 @@ use lmt::launch::{RunOptions, run_command};
 use crate::cache;
 use crate::choice::{ALL, Choice, choose};
 use crate::cli::{BenchArgs, CompareArgs, Format, MeasuringArgs, Pin, RunArgs};
-use crate::engine::Engine;
+use crate::engine::{Engine, LeftOut};
 use crate::environment::{Environment, allowed_cpus};
 use crate::error::BenchError;
 use crate::group;
+use crate::interrupt::Interrupt;
 use crate::job::{Event, Job, Row};
 use crate::memory::Memory;
 use crate::output::{CompareTable, Csv, FiguresTable, Json, LimitsTable, Results, Table};
@@ -46,7 +47,7 @@ pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> 
         (Format::Csv, _) => Box::new(Csv::default()),
         (Format::Json, _) => Box::new(Json::default()),
     };
-    run(&job, results.as_mut()).map(|_| ())
+    run(&job, results.as_mut(), None).map(|_| ())
 }
 
 /// `lmt compare`.
@@ -67,19 +68,24 @@ pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchErr
         file.write(&peers::mpi::compare(&args.peers, &args.measuring)?.to_html()?)?;
         return if args.peers.as_table() { say_report(&args.output) } else { Ok(()) };
     }
-    if args.peers.only() {
-        let comparison = peers::compare(engine, &args.peers, &args.measuring)?;
-        file.write(&comparison.to_html()?)?;
-        return if args.peers.as_table() { say_report(&args.output) } else { Ok(()) };
-    }
-    let Choice { mechanisms, left_out } = choose(engine, Some(ALL), args.measuring.buffers)?;
+    let prepare = || peers::prepare(engine, &args.peers, &args.measuring);
+    let prepared = args.peers.wanted().then(prepare).transpose()?;
+    let prepared = match prepared {
+        Some(prepared) if args.peers.only() => {
+            file.write(&peers::compare(prepared, &args.peers)?.to_html()?)?;
+            return if args.peers.as_table() { say_report(&args.output) } else { Ok(()) };
+        }
+        prepared => prepared,
+    };
+    let Choice { mechanisms, mut left_out } = choose(engine, Some(ALL), args.measuring.buffers)?;
     let job = job(Pattern::Pingpong, mechanisms, 2, &args.measuring, true)?;
-    let (environment, rows) = run(&job, &mut CompareTable::new(left_out.clone()))?;
-    let report = Report::new(environment, &rows, left_out);
-    let section = if args.peers.wanted() {
-        peers::compare(engine, &args.peers, &args.measuring)?.section()?
-    } else {
-        String::new()
+    let interrupt = prepared.as_ref().map(|prepared| &prepared.interrupt);
+    let measured = run(&job, &mut CompareTable::new(left_out.clone()), interrupt)?;
+    left_out.extend(measured.left_out);
+    let report = Report::new(measured.environment, &measured.rows, left_out);
+    let section = match prepared {
+        Some(prepared) => peers::compare(prepared, &args.peers)?.section()?,
+        None => String::new(),
     };
     file.write(&report.to_html_with(&section)?)?;
     say_report(&args.output)
@@ -112,29 +118,69 @@ pub fn print(text: &str) -> Result<(), BenchError> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| BenchError::from_output(&error))
 }
 
-/// Measures and shows; returns what was measured.
-fn run(job: &Job, results: &mut dyn Results) -> Result<(Environment, Vec<Row>), BenchError> {
+/// What a run has found.
+struct Measured {
+    environment: Environment,
+    rows: Vec<Row>,
+    /// Mechanisms that failed on the way.
+    left_out: Vec<LeftOut>,
+}
+
+/// Measures and shows. A mechanism that fails is left out, and the sizes that are
+/// not shown yet are measured with the others. Where signals are requests,
+/// `interrupt` has them.
+fn run(job: &Job, results: &mut dyn Results, interrupt: Option<&Interrupt>) -> Result<Measured, BenchError> {
     let environment = Environment::record(job);
     let progress = Progress::new();
-    let mut all = Vec::new();
+    let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     show(&progress, |out| results.begin(out, &environment, job))?;
-    let measured = group::run(job, &mut |event| {
+    let mut job = job.clone();
+    let measured = loop {
+        match run_once(&job, results, interrupt, &progress, &mut rows) {
+            Err(BenchError::Mechanism { name, sentence }) if can_do_without(&job, &name) => {
+                progress.suspend(|| complain(&format!("{name} is left out: {sentence}")));
+                job.mechanisms.retain(|other| *other != name);
+                job.sizes.retain(|bytes| !rows.iter().any(|row: &Row| row.bytes == *bytes));
+                left_out.push(LeftOut { name, reason: sentence });
+            }
+            other => break other,
+        }
+    };
+    progress.end();
+    measured?;
+    show(&progress, |out| results.end(out))?;
+    Ok(Measured { environment, rows, left_out })
+}
+
+/// Whether others are left without this mechanism, and a size's rows come together.
+fn can_do_without(job: &Job, name: &str) -> bool {
+    job.pattern.figures().is_empty() && job.mechanisms.iter().any(|other| other != name)
+}
+
+fn run_once(
+    job: &Job,
+    results: &mut dyn Results,
+    interrupt: Option<&Interrupt>,
+    progress: &Progress,
+    rows: &mut Vec<Row>,
+) -> Result<(), BenchError> {
+    group::run(job, &mut |event| {
+        if let Some(signal) = interrupt.and_then(Interrupt::signal) {
+            let sentence = "it was interrupted; nothing was written".to_owned();
+            return Err(BenchError::Interrupted { signal: signal as u8, sentence });
+        }
         match event {
             Event::Progress { done, total } => progress.show(done, total),
             Event::Note(note) => progress.suspend(|| complain(&note)),
-            Event::Rows(rows) => {
-                show(&progress, |out| results.rows(out, &rows))?;
-                all.extend(rows);
+            Event::Rows(new) => {
+                show(progress, |out| results.rows(out, &new))?;
+                rows.extend(new);
             }
             // Of use to other commands, or dealt with before.
             _ => {}
         }
         Ok(())
-    });
-    progress.end();
-    measured?;
-    show(&progress, |out| results.end(out))?;
-    Ok((environment, all))
+    })
 }
 
 fn show(progress: &Progress, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), BenchError> {

@@ -12,6 +12,14 @@ pub enum BenchError {
     /// It was tried and failed. Exit status 1.
     #[error("{0}")]
     Failure(String),
+    /// A mechanism failed while it was measured; others may do better. Exit status 1.
+    #[error("{name}: {sentence}")]
+    Mechanism {
+        /// As the command line names it.
+        name: String,
+        /// What it said.
+        sentence: String,
+    },
     /// Whoever read the output has gone (`lmt ... | head -1`): no failure, but
     /// no reason to go on. Exit status 0, nothing said.
     #[error("nobody reads the output any more")]
@@ -49,7 +57,7 @@ impl BenchError {
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::Failure(_) | Self::Unwell | Self::RankFailed => 1,
+            Self::Failure(_) | Self::Mechanism { .. } | Self::Unwell | Self::RankFailed => 1,
             Self::OutputClosed => 0,
             Self::Interrupted { signal, .. } => 128 + signal,
         }

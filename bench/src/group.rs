@@ -36,7 +36,7 @@ pub(crate) type Group = Processes<Event>;
 
 impl Word for Event {
     fn is_failure(&self) -> bool {
-        matches!(self, Self::Failed(_))
+        matches!(self, Self::Failed(_) | Self::MechanismFailed { .. })
     }
 }
 
@@ -82,6 +82,7 @@ pub(crate) fn start(
 pub(crate) fn next(group: &mut Group) -> Result<(usize, Event), BenchError> {
     match group.next_within(SILENCE)? {
         Some((_, Event::Failed(sentence))) => Err(BenchError::Failure(sentence)),
+        Some((_, Event::MechanismFailed { name, sentence })) => Err(BenchError::Mechanism { name, sentence }),
         Some(event) => Ok(event),
         None => Err(BenchError::Failure(format!(
             "nothing was heard from the ranks for {} s; try fewer ranks or smaller sizes",
@@ -134,6 +135,9 @@ pub(crate) fn live(
     let result = work(&mut input, &mut tell);
     let last = match &result {
         Ok(()) => Event::Done,
+        Err(BenchError::Mechanism { name, sentence }) => {
+            Event::MechanismFailed { name: name.clone(), sentence: sentence.clone() }
+        }
         Err(error) => Event::Failed(error.to_string()),
     };
     tell(last)?;

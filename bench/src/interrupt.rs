@@ -7,6 +7,7 @@ use std::thread;
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::error::BenchError;
+use crate::own_folder;
 
 /// Whether this process was asked to end.
 #[derive(Clone, Debug)]
@@ -34,6 +35,7 @@ impl Interrupt {
             while let Ok(signal) = set.wait() {
                 // Relaxed: the number is all that is told.
                 if watched.signal.swap(signal as i32, Ordering::Relaxed) != 0 {
+                    own_folder::remove_all();
                     std::process::exit(128 + signal as i32);
                 }
             }

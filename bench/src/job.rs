@@ -170,6 +170,13 @@ pub enum Event {
     Done,
     /// It cannot go on; one sentence.
     Failed(String),
+    /// A mechanism has failed, so it cannot go on with that one.
+    MechanismFailed {
+        /// As the job names it.
+        name: String,
+        /// What it said.
+        sentence: String,
+    },
 }
 
 /// Messages that one rank has sent and received by one way.

@@ -20,6 +20,7 @@ pub mod measures;
 pub mod memory;
 pub mod mpirun_env;
 pub mod output;
+mod own_folder;
 pub mod patterns;
 pub mod peers;
 pub mod processes;

@@ -348,7 +348,7 @@ fn round<L: Link, H: Handling>(
 
 pub(crate) fn link_failed(job: &Job, index: usize) -> impl FnOnce(LinkError) -> BenchError + use<> {
     let name = job.mechanisms[index].clone();
-    move |error| BenchError::Failure(format!("{name}: {error}"))
+    move |error| BenchError::Mechanism { name, sentence: error.to_string() }
 }
 
 #[cfg(test)]

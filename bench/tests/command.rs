@@ -6,12 +6,18 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 fn lmt(arguments: &[&str]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_lmt"))
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    outcome(Command::new(env!("CARGO_BIN_EXE_lmt")).args(arguments), arguments)
+}
+
+/// The same behind `ulimit` with these arguments.
+fn limited_lmt(limit: &str, arguments: &[&str]) -> Output {
+    let script = format!("ulimit {limit} && exec \"$0\" \"$@\"");
+    let mut shell = Command::new("sh");
+    outcome(shell.args(["-c", &script, env!("CARGO_BIN_EXE_lmt")]).args(arguments), arguments)
+}
+
+fn outcome(command: &mut Command, arguments: &[&str]) -> Output {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let readers =
         (std::thread::spawn(move || read(&mut stdout)), std::thread::spawn(move || read(&mut stderr)));
@@ -100,6 +106,47 @@ fn failures_are_one_line_and_status_1() {
 }
 
 /// A rank tells why it failed to the command that started it, as an event.
+#[test]
+fn short_files_end_the_bare_methods_in_a_sentence() {
+    // For the ring of both processes, then for their shared buffers only.
+    for (limit, purpose) in
+        [("-f 16", "the ring of the bare methods"), ("-f 40000", "the buffers that both processes map")]
+    {
+        let arguments = ["bench", "limits", "--sizes", "16MiB", "--repetitions", "1", "--iterations", "1"];
+        let output = limited_lmt(limit, &arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{limit}: {error}");
+        assert_eq!(error.lines().count(), 1, "{limit}: {error}");
+        assert!(error.contains(purpose) && error.contains("ulimit -f"), "{limit}: {error}");
+    }
+}
+
+/// A pool with a ring for one peer, and two that want one.
+#[test]
+fn a_mechanism_that_fails_on_the_way_leaves_the_others() {
+    let arguments = ["bench", "alltoall", "-n", "3", "--sizes", "8,128KiB,256KiB", "--format", "csv"];
+    let arguments = [&arguments[..], &["--repetitions", "1", "--iterations", "2", "--mechanism"]].concat();
+    let run = |mechanisms: &'static str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lmt"));
+        command.args(&arguments).arg(mechanisms).env("LMT_RING_MAX_RINGS", "1");
+        outcome(&mut command, &arguments)
+    };
+    let output = run("ring,shm");
+    let error = text(&output.stderr);
+    // Of the two ends whoever is heard first tells what happened.
+    let says_why = error.contains("raise max_rings") || error.contains("the peer gave up with ENOSPC");
+    assert!(error.contains("ring is left out: ") && says_why, "{error}");
+    let lines: Vec<&str> = text(&output.stdout).lines().skip(1).collect();
+    let of = |name: &str| lines.iter().filter(|line| line.contains(name)).count();
+    assert_eq!((of("ring"), of("shm"), lines.len()), (1, 3, 4), "{lines:?}");
+    assert!(output.status.success(), "{error}");
+
+    let output = run("ring");
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("ring: "), "{error}");
+}
+
 #[test]
 fn a_rank_without_a_command_says_what_it_is_for() {
     let output = lmt(&["bench-rank"]);

@@ -173,6 +173,23 @@ fn no_mpi_is_said_in_a_sentence() {
     assert!(!folder.0.join("report.html").exists());
 }
 
+/// Also where our own mechanisms are to be compared first, which takes minutes.
+#[test]
+fn what_is_missing_is_said_before_anything_is_measured() {
+    let folder = Folder::new("missing");
+    let nowhere = folder.0.join("nowhere").display().to_string();
+    let cases: [(&[&str], &str); 3] = [
+        (&["--peers", "--mpi-folder", &nowhere], "nowhere/bin lacks mpicc or mpiexec"),
+        (&["--peers", "--fetch", "--mpi-folder", &nowhere], "nowhere/bin lacks mpicc or mpiexec"),
+        (&["--peers"], "no MPI to compare with"),
+    ];
+    for (arguments, sentence) in cases {
+        let (status, measured, complaints) = folder.run("/nowhere", arguments);
+        assert!(status == Some(1) && complaints.contains(sentence), "{arguments:?}: {complaints}");
+        assert_eq!((complaints.lines().count(), measured.as_str()), (1, ""), "{arguments:?}: {complaints}");
+    }
+}
+
 #[test]
 fn a_python_without_venv_or_network_leaves_nothing_half_done() {
     let folder = Folder::new("python");
@@ -207,17 +224,22 @@ fn a_compiler_that_fails_leaves_its_mpi_out() {
 const BUILDS_ANYTHING: &str =
     "while [ $# -gt 0 ]; do [ \"$1\" = -o ] && { cp /bin/true \"$2\"; exit 0; }; shift; done; exit 1";
 
-/// What `mpiexec` does where it starts the ranks, and what is complained of then.
-fn launched(name: &str, script: &str) -> (Option<i32>, String) {
-    let folder = Folder::new(name);
+/// An MPI whose launcher does this, and a path with no other one.
+fn launcher(folder: &Folder, script: &str) -> (String, String) {
     let mpi = folder.fake_mpi(BUILDS_ANYTHING, &format!("{IDENTIFIES}\n{script}"));
-    // No other MPI on this path.
     let bin = folder.0.join("fake/tools");
     fs::create_dir_all(&bin).unwrap();
     for tool in ["cp", "true", "sleep", "sh"] {
-        std::os::unix::fs::symlink(Path::new("/bin").join(tool), bin.join(tool)).unwrap();
+        // A test that starts it twice finds it there.
+        let _ = std::os::unix::fs::symlink(Path::new("/bin").join(tool), bin.join(tool));
     }
-    let path = bin.display().to_string();
+    (mpi, bin.display().to_string())
+}
+
+/// What `mpiexec` does where it starts the ranks, and what is complained of then.
+fn launched(name: &str, script: &str) -> (Option<i32>, String) {
+    let folder = Folder::new(name);
+    let (mpi, path) = launcher(&folder, script);
     let (status, _, complaints) = folder.run(&path, &["--peers-only", "--sizes", "8", "--mpi-folder", &mpi]);
     folder.assert_nothing_left();
     folder.assert_no_files_left();
@@ -351,4 +373,58 @@ fn killed_it_takes_all_processes_along() {
     let Some((folder, status)) = ended_by("killed", Signal::SIGKILL) else { return };
     assert_eq!(status, Some(137));
     folder.assert_nothing_left();
+}
+
+/// Starts a comparison whose launcher hangs, and ends it by these signals once its
+/// folders are there; what is left in the folder for temporary files, and of its
+/// own in /dev/shm.
+fn left_by(folder: &Folder, signals: &[Signal]) -> (Option<i32>, Vec<PathBuf>) {
+    let (mpi, path) = launcher(folder, "sleep 1000");
+    let mut command = folder.command(&path, &["--peers-only", "--sizes", "8", "--mpi-folder", &mpi]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let running = Running(command.spawn().unwrap());
+    let pid = running.0.id();
+    let own = || -> Vec<PathBuf> {
+        let entries = |place: &Path| fs::read_dir(place).into_iter().flatten().flatten();
+        let prefix = format!("lmt-peers-{pid}-");
+        let all = entries(&folder.0.join("tmp")).chain(entries(Path::new("/dev/shm")));
+        all.map(|entry| entry.path())
+            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix)))
+            .collect()
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while own().len() < 2 || !processes_of(&folder.0).iter().any(|command| command.contains("/socket")) {
+        assert!(Instant::now() < deadline, "its folders are not there");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for signal in signals {
+        kill(Pid::from_raw(pid.cast_signed()), *signal).unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let status = running.wait();
+    folder.assert_nothing_left();
+    (status, own())
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once_without_its_folders() {
+    for (name, signal, status) in [("int", Signal::SIGINT, 130), ("term", Signal::SIGTERM, 143)] {
+        let folder = Folder::new(name);
+        let started = Instant::now();
+        assert_eq!(left_by(&folder, &[signal, signal]), (Some(status), Vec::new()));
+        assert!(started.elapsed() < Duration::from_secs(20), "the launcher would have been waited for");
+    }
+}
+
+#[test]
+fn what_a_killed_one_left_goes_with_the_next() {
+    let folder = Folder::new("left");
+    // Another test's command may find what is in /dev/shm first.
+    let is_here = |left: &[PathBuf]| left.iter().any(|path| path.starts_with(&folder.0));
+    let (status, left) = left_by(&folder, &[Signal::SIGKILL]);
+    assert!(status == Some(137) && is_here(&left), "{status:?}, {left:?}");
+    let (status, again) = left_by(&folder, &[Signal::SIGKILL]);
+    assert!(status == Some(137) && is_here(&again), "{status:?}, {again:?}");
+    assert!(left.iter().all(|path| !path.exists()), "{left:?}");
+    again.iter().for_each(|path| _ = fs::remove_dir_all(path));
 }

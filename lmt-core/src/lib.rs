@@ -37,7 +37,7 @@ pub mod mechanism;
 #[cfg(not(loom))]
 pub mod mechanisms;
 #[cfg(not(loom))]
-mod memory_limits;
+pub mod memory_limits;
 mod mix_hasher;
 mod parcel;
 pub mod process;

@@ -21,7 +21,7 @@ use nix::sys::statfs::{TMPFS_MAGIC, fstatfs};
 
 use crate::error::MemoryShort;
 use crate::fork_guard::Origin;
-use crate::memory_limits::{Available, available};
+use crate::memory_limits::{Allowance, Available, available, ensure_available};
 
 const PAGE_BYTES: usize = 4096;
 
@@ -73,6 +73,8 @@ pub enum AttachError {
 pub struct SharedMemory {
     map: ManuallyDrop<MmapRaw>,
     origin: Origin,
+    /// What [`SharedMemory::commit_range`] may take before it looks at limits.
+    allowance: Allowance,
 }
 
 impl SharedMemory {
@@ -102,24 +104,13 @@ impl SharedMemory {
         committed_bytes: usize,
     ) -> Result<(Self, OwnedFd), MemoryShort> {
         let commit = committed_bytes != 0;
-        let short = |limit: Available| MemoryShort {
-            purpose,
-            needed_bytes: bytes as u64,
-            available: limit.bytes.map_or("an unknown number".into(), |bytes| bytes.to_string()),
-            limit: limit.limit,
-            key,
-        };
+        let needed = bytes as u64;
         let failed = |call: &str, error: &dyn std::fmt::Display| {
-            let now = available(bytes as u64);
-            short(Available { bytes: now.bytes, limit: format!("{call}: {error}; {}", now.limit) })
+            let now = available(needed);
+            let limit = format!("{call}: {error}; {}", now.limit);
+            Available { limit, ..now }.short(purpose, key, needed)
         };
-        // First of all the limits: past RLIMIT_FSIZE ftruncate kills with
-        // SIGXFSZ, past a cgroup's the kernel kills too.
-        let limit = available(bytes as u64);
-        let most = if commit { limit.bytes } else { limit.uncommitted_bytes() };
-        if most.is_some_and(|most| most < bytes as u64) {
-            return Err(short(limit));
-        }
+        ensure_available(purpose, key, needed, commit)?;
         let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
         let fd = memfd_create("lmt", flags).map_err(|e| failed("memfd_create", &e))?;
         let length = libc::off_t::try_from(bytes).map_err(|e| failed("ftruncate", &e))?;
@@ -169,7 +160,7 @@ impl SharedMemory {
     fn map(fd: &OwnedFd, bytes: usize) -> std::io::Result<Self> {
         let map = MmapOptions::new().len(bytes).map_raw(fd)?;
         map.advise(Advice::DontFork)?; // On failure its own drop unmaps it.
-        Ok(Self { map: ManuallyDrop::new(map), origin: Origin::here() })
+        Ok(Self { map: ManuallyDrop::new(map), origin: Origin::here(), allowance: Allowance::default() })
     }
 
     /// The first byte.
@@ -201,7 +192,8 @@ impl SharedMemory {
     /// write to them can fail. What lies past the end is left out.
     ///
     /// # Errors
-    /// [`MemoryShort`] when the kernel has not got them.
+    /// [`MemoryShort`] when the kernel has not got them, or a limit is near past
+    /// which it would kill: free memory, or that of the process's cgroup.
     pub fn commit_range(
         &self,
         purpose: &'static str,
@@ -214,6 +206,8 @@ impl SharedMemory {
         if start >= end || bytes == 0 {
             return Ok(());
         }
+        let needed = (end - start) as u64;
+        self.allowance.take(needed).map_err(|limit| limit.short(purpose, key, needed))?;
         let result = loop {
             match self.map.advise_range(Advice::PopulateWrite, start, end - start) {
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
@@ -228,14 +222,9 @@ impl SharedMemory {
                 Ok(())
             }
             Err(error) => {
-                let now = available(bytes as u64);
-                Err(MemoryShort {
-                    purpose,
-                    needed_bytes: bytes as u64,
-                    available: now.bytes.map_or("an unknown number".into(), |bytes| bytes.to_string()),
-                    limit: format!("MADV_POPULATE_WRITE: {error}; {}", now.limit),
-                    key,
-                })
+                let now = available(needed);
+                let limit = format!("MADV_POPULATE_WRITE: {error}; {}", now.limit);
+                Err(Available { limit, ..now }.short(purpose, key, needed))
             }
         }
     }

@@ -18,13 +18,9 @@ use crate::rendezvous::{
     Action, Candidates, Cts, Demote, Done, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId,
     Received, Rts, SendId, TransferError, TransferKey,
 };
+use crate::selection::STREAMS_AT_ONCE;
 use crate::shared_buffer::is_shared;
 use receivers::SharedReceivers;
-
-/// While so many messages to a peer are under way, further ones take streams
-/// last: what a window of them puts into shared memory before it is received is
-/// more than caches hold (docs/selection.md).
-const STREAMS_AT_ONCE: u32 = 4;
 
 /// One side of a transfer: the memory it uses, and who waits for it.
 struct Side {

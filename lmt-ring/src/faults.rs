@@ -8,6 +8,11 @@ pub(crate) fn unavailable(errno: i32, sentence: String) -> Unavailable {
     Unavailable { errno, sentence }
 }
 
+/// The mechanism is not to be had for want of memory or address space.
+pub(crate) fn no_memory(short: MemoryShort) -> Unavailable {
+    unavailable(Errno::ENOMEM as i32, short.to_string())
+}
+
 fn demote(errno: i32, for_good: bool, sentence: impl Into<String>) -> Fault {
     Fault::Demote { errno, for_good, sentence: sentence.into() }
 }
@@ -28,8 +33,13 @@ pub(crate) fn short_buffer() -> Fault {
     )
 }
 
+/// For good: rings come back only when peers go, and each message would ask again.
 pub(crate) fn no_ring() -> Fault {
-    demote(Errno::ENOSPC as i32, false, "all rings are taken by other peers; raise max_rings to have more")
+    demote(
+        Errno::ENOSPC as i32,
+        true,
+        "all rings of this endpoint's pool are taken by other peers; raise max_rings, or have another mechanism take what has none",
+    )
 }
 
 pub(crate) fn no_slot() -> Fault {

@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::config::{Config, KEYS};
 use crate::cookie::Where;
-use crate::faults::{garbage, no_ring, no_slot, short_of_memory, unavailable};
+use crate::faults::{garbage, no_memory, no_ring, no_slot, short_of_memory, unavailable};
 use crate::layout::{CELL_BYTES, Layout};
 use crate::pace::Watch;
 use crate::pool::Pool;
@@ -64,7 +64,7 @@ impl Ring {
                 lmt_core::random::fill(&mut number)
                     .map_err(|errno| unavailable(errno as i32, format!("getrandom failed: {errno}")))?;
                 self.number = u64::from_le_bytes(number);
-                Pool::new(layout).map_err(|short| unavailable(Errno::ENOMEM as i32, short.to_string()))?
+                Pool::new(layout).map_err(no_memory)?
             }
         };
         Ok(self.pool.insert(pool))
@@ -292,6 +292,7 @@ fn attach(hello: Hello) -> Result<(Mapping, WireHello), Unavailable> {
         .layout
         .checked()
         .ok_or_else(|| unavailable(0, "the peer's rings cannot be so many or so long".into()))?;
+    Mapping::spare(layout.pool_bytes()).map_err(no_memory)?;
     let fd = hello.descriptors.into_iter().next();
     let fd = fd.ok_or_else(|| unavailable(0, "the peer passed no pool of rings".into()))?;
     let mapping = Mapping::attach(fd, layout.pool_bytes()).map_err(|error| {

@@ -45,7 +45,7 @@ impl Receiving {
         }
         let total_bytes = interval.bytes();
         let cells = total_bytes.div_ceil(CELL_BYTES);
-        let kept_from = cells.saturating_sub(line.at_hand());
+        let kept_from = cells.saturating_sub(line.cells_at_begin());
         Ok(Self {
             slot,
             tag,

@@ -37,12 +37,12 @@ pub(crate) struct PairRing {
     /// to be used last.
     own: VecDeque<u8>,
     /// How many of them came back.
-    returned: u64,
+    returned_cells: u64,
     /// Cells that this side has or gets back unless the peer keeps them: its own,
     /// and those of its messages that it does not know to be emptied.
-    held: u64,
+    held_cells: u64,
     /// Cells in messages for which no receiver has come.
-    unsure: u64,
+    unsure_cells: u64,
     /// For each cell, whether this side has made sure that it has memory.
     committed: [u64; 4],
     /// The slots in which nothing is sent, the lowest on top.
@@ -83,10 +83,10 @@ impl PairRing {
             layout,
             ring,
             way,
-            held: own.len() as u64,
-            unsure: 0,
+            held_cells: own.len() as u64,
+            unsure_cells: 0,
             own,
-            returned: 0,
+            returned_cells: 0,
             committed: [0; 4],
             free_slots: (0..SLOTS).rev().collect(),
             ending: Vec::with_capacity(usize::from(SLOTS)),
@@ -130,7 +130,7 @@ impl PairRing {
 
     /// The cells that the peer was not the last to read.
     pub(crate) fn fresh_cells(&self) -> u64 {
-        self.own_cells() - self.returned
+        self.own_cells() - self.returned_cells
     }
 
     /// Whether a message may take a cell. One that is not sure of a receiver must
@@ -144,7 +144,7 @@ impl PairRing {
         }
         let cells = self.cells().min(UNSURE_OF_CELLS);
         let reserve = cells / 16 + 1;
-        self.own_cells() > reserve && self.unsure + reserve < cells / 4
+        self.own_cells() > reserve && self.unsure_cells + reserve < cells / 4
     }
 
     /// Takes one of the own cells, with memory behind it, and says whether it
@@ -161,14 +161,14 @@ impl PairRing {
                 return Ok(None);
             }
         }
-        let came_back = self.returned > 0 && (!is_long || self.fresh_cells() == 0);
+        let came_back = self.returned_cells > 0 && (!is_long || self.fresh_cells() == 0);
         let taken = match (came_back, is_long) {
             (true, false) => self.own.pop_front(),
-            (true, true) => self.own.remove(self.returned as usize - 1),
+            (true, true) => self.own.remove(self.returned_cells as usize - 1),
             (false, _) => self.own.pop_back(),
         };
         let Some(cell) = taken else { return Ok(None) };
-        self.returned -= u64::from(came_back);
+        self.returned_cells -= u64::from(came_back);
         let offset = self.cell_offset(cell);
         let (word, bit) = (&mut self.committed[usize::from(cell) / 64], 1 << (cell % 64));
         if *word & bit == 0 {
@@ -182,7 +182,7 @@ impl PairRing {
             }
             *word |= bit;
         }
-        self.unsure += u64::from(!is_sure);
+        self.unsure_cells += u64::from(!is_sure);
         Ok(Some((cell, came_back)))
     }
 
@@ -200,7 +200,7 @@ impl PairRing {
     pub(crate) fn get_back(&mut self, cell: u8) {
         if self.own_cells() < self.cells() {
             self.own.push_front(cell);
-            self.returned += 1;
+            self.returned_cells += 1;
         }
     }
 
@@ -213,12 +213,12 @@ impl PairRing {
     /// in the order in which they were read; with a greater one, the last one first.
     #[inline]
     pub(crate) fn take_over(&mut self, cell: u8, before: u64) -> bool {
-        if self.held >= self.cells() * 3 / 4 {
+        if self.held_cells >= self.cells() * 3 / 4 {
             return false;
         }
-        self.held += 1;
+        self.held_cells += 1;
         if self.own_cells() < self.cells() {
-            let at = self.returned + before.min(self.fresh_cells());
+            let at = self.returned_cells + before.min(self.fresh_cells());
             self.own.insert(at as usize, cell);
         }
         true
@@ -228,13 +228,13 @@ impl PairRing {
     /// the message has ended.
     #[inline]
     pub(crate) fn make_sure(&mut self, cells: u64) {
-        self.unsure -= cells;
+        self.unsure_cells -= cells;
     }
 
     /// The peer has kept one of this side's cells.
     #[inline]
     pub(crate) fn lose(&mut self) {
-        self.held = self.held.saturating_sub(1);
+        self.held_cells = self.held_cells.saturating_sub(1);
     }
 
     /// The next message's tag.

@@ -134,7 +134,7 @@ fn assert_no_doubles(rings: &[PairRing; 2]) {
     let all = owned(rings);
     assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{all:?}");
     for ring in rings {
-        assert!(ring.returned <= ring.own_cells(), "{ring:?}");
+        assert!(ring.returned_cells <= ring.own_cells(), "{ring:?}");
     }
 }
 
@@ -178,7 +178,7 @@ proptest! {
         prop_assert_eq!(owned(&rings), (0..CELLS as u8).collect::<Vec<_>>());
         for ring in &rings {
             prop_assert_eq!((ring.free_slots.len(), ring.ending.len()), (usize::from(SLOTS), 0));
-            prop_assert_eq!((ring.held, ring.unsure), (ring.own_cells(), 0));
+            prop_assert_eq!((ring.held_cells, ring.unsure_cells), (ring.own_cells(), 0));
         }
     }
 

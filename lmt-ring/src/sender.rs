@@ -90,7 +90,7 @@ pub(crate) struct Sending {
     produced_bytes: u64,
     under_way: UnderWay,
     /// Cells that it took before a receiver came.
-    unsure: u64,
+    unsure_cells: u64,
     start: u64,
     /// How far behind each cell's begin the bytes begin.
     shift_bytes: u64,
@@ -117,7 +117,7 @@ impl Sending {
             total_bytes: 0,
             produced_bytes: 0,
             under_way: UnderWay::new(),
-            unsure: 0,
+            unsure_cells: 0,
             start: 0,
             shift_bytes: 0,
             at: None,
@@ -180,7 +180,7 @@ impl Sending {
             State::Withdrawn | State::Other => return Err(garbage()),
         };
         if is_sure {
-            ring.make_sure(std::mem::take(&mut self.unsure));
+            ring.make_sure(std::mem::take(&mut self.unsure_cells));
         }
         if self.produced_bytes == 0 && self.total_bytes <= ring.fresh_cells() * CELL_BYTES {
             self.watch = None;
@@ -237,7 +237,7 @@ impl Sending {
             return Ok(false);
         };
         self.came_back = came_back;
-        self.unsure += u64::from(!is_sure);
+        self.unsure_cells += u64::from(!is_sure);
         self.under_way.cells[(self.under_way.named % CELLS_UNDER_WAY) as usize] = cell;
         ring.sending_slot(slot).ok_or_else(garbage)?.name_cell(self.under_way.named, cell);
         self.under_way.named += 1;
@@ -263,7 +263,7 @@ impl Sending {
 
     /// Ends it, complete or not.
     pub(crate) fn finish(self, ring: &mut PairRing) {
-        ring.make_sure(self.unsure);
+        ring.make_sure(self.unsure_cells);
         let Some(slot) = self.slot else { return };
         let is_given = self.total_bytes > 0 && self.is_given();
         let Some(line) = ring.sending_slot(slot) else { return };

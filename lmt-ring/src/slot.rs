@@ -86,7 +86,7 @@ const STATES: u64 = 7;
 const LEFT: u64 = 8;
 const TAG_SHIFT: u32 = 4;
 /// The parts of [`SenderLine::begin`].
-const AT_HAND: u64 = 0xffff_ffff;
+const CELLS_AT_BEGIN: u64 = 0xffff_ffff;
 const SHIFT_SHIFT: u32 = 32;
 
 fn state_of(hold: u64, tag: u64) -> State {
@@ -122,10 +122,12 @@ impl Slot {
 
     /// Sender: begins the message `tag`, which is below 2^48; its bytes begin
     /// `shift_bytes` behind each cell's begin, less than a line.
-    pub(crate) fn open(&self, tag: u64, at_hand: u64, shift_bytes: u64) {
+    pub(crate) fn open(&self, tag: u64, cells_at_begin: u64, shift_bytes: u64) {
         // Relaxed: nobody may look at these before `hold` names the tag.
         self.sender.produced.store(0, Ordering::Relaxed);
-        self.sender.begin.store(shift_bytes << SHIFT_SHIFT | at_hand & AT_HAND, Ordering::Relaxed);
+        self.sender
+            .begin
+            .store(shift_bytes << SHIFT_SHIFT | cells_at_begin & CELLS_AT_BEGIN, Ordering::Relaxed);
         self.receiver.emptied.store(0, Ordering::Relaxed);
         // Release: who attaches by this word sees the three stores above.
         self.receiver.hold.store(tag << TAG_SHIFT | OPEN, Ordering::Release);
@@ -233,8 +235,8 @@ impl Slot {
 
     /// Receiver: how many cells the sender had at hand; unchecked.
     #[inline]
-    pub(crate) fn at_hand(&self) -> u64 {
-        self.begin() & AT_HAND
+    pub(crate) fn cells_at_begin(&self) -> u64 {
+        self.begin() & CELLS_AT_BEGIN
     }
 
     /// Receiver: how far behind a cell's begin its bytes begin; less than a line,

@@ -14,9 +14,9 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-fn opened(at_hand: u64) -> Arc<Slot> {
+fn opened(cells_at_begin: u64) -> Arc<Slot> {
     let slot = Arc::new(Slot::new());
-    slot.open(TAG, at_hand, 17);
+    slot.open(TAG, cells_at_begin, 17);
     slot
 }
 
@@ -139,7 +139,7 @@ fn fill(slot: &Slot, cells: &Cells, k: u64, cell: u8) {
 
 fn empty_three(slot: &Slot, cells: &Cells) {
     assert!(slot.attach(TAG), "nobody withdraws");
-    assert_eq!(slot.at_hand(), 1);
+    assert_eq!(slot.cells_at_begin(), 1);
     let mut taken = 0;
     while taken < 3 {
         if slot.produced() == taken {
@@ -172,7 +172,7 @@ fn the_next_message_begins_anew() {
                 thread::yield_now();
             }
             assert!(there.attach(TAG + 1), "nobody withdraws");
-            assert_eq!((there.at_hand(), there.produced()), (4, 0));
+            assert_eq!((there.cells_at_begin(), there.produced()), (4, 0));
         });
         while slot.emptied(TAG).1 != State::Whole {
             thread::yield_now();

@@ -10,7 +10,7 @@ fn a_message_goes_its_way() {
     assert_eq!(slot.emptied(TAG), (0, State::Open));
     assert!(slot.has(TAG) && !slot.has(TAG - 1) && !slot.attach(TAG - 1));
     assert!(slot.attach(TAG) && !slot.attach(TAG), "one receiver");
-    assert_eq!((slot.at_hand(), slot.produced(), slot.emptied(TAG).1), (5, 0, State::Attached));
+    assert_eq!((slot.cells_at_begin(), slot.produced(), slot.emptied(TAG).1), (5, 0, State::Attached));
     slot.name_cell(0, 9);
     slot.publish(100);
     assert_eq!((slot.produced(), slot.cell(0)), (100, 9));

@@ -7,12 +7,17 @@ use std::ptr::NonNull;
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::cursor::Cursor;
 use lmt_core::error::MemoryShort;
+use lmt_core::memory_limits::spare_address_space;
 use lmt_core::shared_memory::{AttachError, SharedMemory};
 
 use crate::slot::Slot;
 
-const PURPOSE: &str = "a ring";
-const KEY: &str = "ring_bytes";
+const PURPOSE: &str = "the pool of rings";
+const PEERS_PURPOSE: &str = "mapping the peer's pool of rings";
+const KEY: &str = "ring_bytes or max_rings";
+/// A pool is mapped only where so many times its length of address space is left:
+/// of each peer one is mapped, and there are other mechanisms.
+const SPARE_TIMES: u64 = 8;
 
 /// A pool's memory, made here or by a peer, sealed and mapped.
 #[derive(Debug)]
@@ -22,9 +27,15 @@ impl Mapping {
     /// Makes a pool of `bytes` bytes, without memory yet, and the descriptor
     /// for peers.
     pub(crate) fn create(bytes: u64) -> Result<(Self, OwnedFd), MemoryShort> {
+        spare_address_space(PURPOSE, KEY, bytes, SPARE_TIMES)?;
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let (memory, fd) = SharedMemory::create(PURPOSE, KEY, bytes, false)?;
         Ok((Self(memory), fd))
+    }
+
+    /// Whether a peer's pool of `bytes` bytes may be mapped.
+    pub(crate) fn spare(bytes: u64) -> Result<(), MemoryShort> {
+        spare_address_space(PEERS_PURPOSE, KEY, bytes, SPARE_TIMES)
     }
 
     /// Maps a peer's pool, which must be of just `bytes` bytes for good.

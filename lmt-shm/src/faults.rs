@@ -11,6 +11,11 @@ pub(crate) fn unavailable(errno: Errno, sentence: &str) -> Unavailable {
     }
 }
 
+/// The mechanism is not to be had for want of memory or address space.
+pub(crate) fn no_memory(short: MemoryShort) -> Unavailable {
+    unavailable(Errno::ENOMEM, &short.to_string())
+}
+
 pub(crate) fn short_of_memory(short: MemoryShort) -> Fault {
     Fault::Demote { errno: Errno::ENOMEM as i32, for_good: false, sentence: short.to_string() }
 }

@@ -17,7 +17,7 @@ use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::copier::{Copied, Copier, Cpu};
-use crate::faults::{garbage, short_buffer, short_of_memory, unavailable};
+use crate::faults::{garbage, no_memory, short_buffer, short_of_memory, unavailable};
 use crate::geometry::{Chunks, Config, ConfigError, Geometry, MAILBOXES, SLOTS};
 use crate::lane::{Consumer, Tag, look};
 use crate::pool::{Mailbox, Pool, TakenLane, words};
@@ -183,7 +183,7 @@ impl<C: Copier> Lmt for Shm<C> {
             self.config.geometry().map_err(|wrong| unavailable(Errno::EINVAL, &wrong.to_string()))?;
         self.copier.available()?;
         self.geometry = geometry;
-        let pool = self.pool().map_err(|short| unavailable(Errno::ENOMEM, &short.to_string()))?;
+        let pool = self.pool().map_err(no_memory)?;
         let descriptor = pool.descriptor().map_err(|error| {
             unavailable(
                 Errno::from_raw(error.raw_os_error().unwrap_or(0)),
@@ -196,7 +196,7 @@ impl<C: Copier> Lmt for Shm<C> {
 
     fn probe(&mut self, _facts: &PeerFacts, hello: Hello) -> Result<(ShmPeer, Abilities), Unavailable> {
         let (theirs, geometry) = attach(hello)?;
-        let pool = self.pool().map_err(|short| unavailable(Errno::ENOMEM, &short.to_string()))?;
+        let pool = self.pool().map_err(no_memory)?;
         let mailbox = pool.lease_mailbox().ok_or_else(|| {
             unavailable(Errno::UnknownErrno, "all 16384 mailboxes of the pool are taken by other peers")
         })?;
@@ -443,6 +443,7 @@ fn attach(hello: Hello) -> Result<(Mapping, Geometry), Unavailable> {
         .geometry
         .checked()
         .map_err(|error| unavailable(none, &format!("the peer's pool cannot be: its {error}")))?;
+    Mapping::spare(geometry.pool_bytes()).map_err(no_memory)?;
     let fd =
         hello.descriptors.into_iter().next().ok_or_else(|| unavailable(none, "the peer passed no pool"))?;
     let mapping = Mapping::attach(fd, geometry.pool_bytes()).map_err(|error| {

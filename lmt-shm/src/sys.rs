@@ -12,11 +12,17 @@ use lmt_core::buffer::{Access, Buffer};
 use lmt_core::cursor::Cursor;
 use lmt_core::error::MemoryShort;
 use lmt_core::mechanism::Fault;
+use lmt_core::memory_limits::spare_address_space;
 use lmt_core::shared_memory::{AttachError, SharedMemory};
 
 use crate::copier::Copier;
 
 const PURPOSE: &str = "the pipeline's pool of buffers";
+const PEERS_PURPOSE: &str = "mapping the peer's pool of buffers";
+const POOL_KEY: &str = "pool_transfers";
+/// A peer's pool is mapped only where so many times its length of address space is
+/// left, so that the next peer can connect, if only for short messages.
+const SPARE_TIMES: u64 = 2;
 
 /// A pool's memory, made here or by a peer, sealed and mapped.
 #[derive(Debug)]
@@ -27,8 +33,13 @@ impl Mapping {
     /// for peers.
     pub(crate) fn create(bytes: u64) -> Result<(Self, OwnedFd), MemoryShort> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let (memory, fd) = SharedMemory::create(PURPOSE, "pool_transfers", bytes, false)?;
+        let (memory, fd) = SharedMemory::create(PURPOSE, POOL_KEY, bytes, false)?;
         Ok((Self(memory), fd))
+    }
+
+    /// Whether a peer's pool of `bytes` bytes may be mapped.
+    pub(crate) fn spare(bytes: u64) -> Result<(), MemoryShort> {
+        spare_address_space(PEERS_PURPOSE, POOL_KEY, bytes, SPARE_TIMES)
     }
 
     /// Maps a peer's pool, which must be of just `bytes` bytes for good.

@@ -32,6 +32,7 @@ fn what_a_given_configuration_leaves_at_its_default_stays() {
 fn all_of_a_given_configuration_is_taken() {
     let given = Config {
         eager_max_bytes: 1,
+        boxless_eager_max_bytes: 2,
         inbox_cells: 64,
         cell_bytes: 512,
         fast_boxes: 1,

@@ -256,9 +256,9 @@ fn run(name: &str, case: Case) {
 }
 
 #[test]
-fn in_64_kib_the_best_way_is_found() {
+fn in_128_kib_the_best_way_is_found() {
     if is_asked_for() {
-        run(test_name!(), Case { bytes: 64 << 10, is_shared: false });
+        run(test_name!(), Case { bytes: 128 << 10, is_shared: false });
     }
 }
 
@@ -284,9 +284,9 @@ fn in_4_mib_the_best_way_is_found() {
 }
 
 #[test]
-fn in_shared_64_kib_the_best_way_is_found() {
+fn in_shared_128_kib_the_best_way_is_found() {
     if is_asked_for() {
-        run(test_name!(), Case { bytes: 64 << 10, is_shared: true });
+        run(test_name!(), Case { bytes: 128 << 10, is_shared: true });
     }
 }
 

@@ -273,6 +273,72 @@ fn short_memory_is_said_with_both_numbers() {
     }
 }
 
+/// Where address space is short, peers connect all the same: what a mechanism could
+/// do without is not mapped, which is said, and others carry the messages.
+#[test]
+fn little_address_space_costs_mechanisms_and_not_connections() {
+    const RANKS: u32 = 6;
+    let results = group::run(test_name!(), RANKS, LIMIT, |group| {
+        // Room for all that connections take, not for a pool of rings of each peer.
+        limit_to(Resource::RLIMIT_AS, (common::status_kib("VmSize") + (450 << 10)) << 10);
+        let (endpoint, peers) = join_plain(group);
+        for (_, peer) in (0..RANKS).zip(peers).filter(|(rank, _)| *rank != group.rank()) {
+            exchange(&endpoint, peer, 8);
+            exchange(&endpoint, peer, 300_000);
+            let ring = standing_of(&endpoint, peer, "ring");
+            assert!(ring.contains("ulimit -v") && ring.contains("max_rings"), "{ring}");
+            exchange(&endpoint, peer, 100);
+        }
+        group.report("every peer was reached");
+        group.barrier();
+    });
+    assert_eq!(results.reports.iter().flatten().count(), RANKS as usize);
+}
+
+/// A peer for whom no ring is left gets the next mechanism, which is remembered and
+/// explained; where there is none, the sentence says what would be right.
+#[test]
+fn a_pool_without_a_ring_left_is_asked_once_for_each_peer() {
+    const MESSAGES: u64 = 10;
+    for only in ["", "ring"] {
+        let test = Test::new(test_name!(), 4).time_limit(LIMIT);
+        let test = test.env("LMT_RING_MAX_RINGS", "1").env("LMT_MECHANISM", only);
+        test.run(|group| {
+            let (endpoint, peers) = join_plain(group);
+            let data = pattern(3, 100_000);
+            if group.rank() == 0 {
+                for (index, peer) in peers[1..].iter().enumerate() {
+                    for message in 0..MESSAGES {
+                        let sent = endpoint.send(*peer, message, &data);
+                        let is_served = only.is_empty() || index == 0;
+                        assert_eq!(sent.is_ok(), is_served, "{sent:?}");
+                        let why = sent.err().map(|error| error.to_string()).unwrap_or_default();
+                        assert!(is_served || why.contains("raise max_rings"), "{why}");
+                    }
+                    let known = endpoint.counters(*peer).into_iter().find(|(name, _)| *name == "ring");
+                    let demotions = known.expect("a known mechanism").1.demotions;
+                    // Of the first message, in each of its two models.
+                    let most = if index == 0 { 0 } else { 2 };
+                    assert!(demotions <= most, "{demotions} for peer {index}");
+                }
+                let explained = endpoint.explain(peers[2], 100_000).expect("a peer").to_string();
+                assert!(!explained.lines().next().is_some_and(|line| line.contains("ring")), "{explained}");
+                assert!(explained.contains("raise max_rings"), "{explained}");
+            } else {
+                let is_served = only.is_empty() || group.rank() == 1;
+                for message in 0..MESSAGES {
+                    let mut into = vec![0; data.len()];
+                    let tag = TagMatch::exactly(message);
+                    let received = endpoint.receive(Source::Peer(peers[0]), tag, &mut into);
+                    assert_eq!(received.is_ok(), is_served, "{received:?}");
+                    assert!(!is_served || into == data);
+                }
+            }
+            group.barrier();
+        });
+    }
+}
+
 /// The sentence says what is short, whichever call ran out of it.
 fn assert_says_descriptors(sentence: &str) {
     let short = ["EMFILE", "Too many open files", "open files (ulimit -n)"];

@@ -237,7 +237,7 @@ fn the_owner_dies_while_it_is_copied() {
 fn many_peers() {
     test(test_name!(), 65).run(|group| {
         let (endpoint, peers) = common::join_plain(group);
-        let mut memory = Memory::new(true, 40_000);
+        let mut memory = Memory::new(true, 80_000);
         if group.rank() > 0 {
             for round in 0..3 {
                 memory.bytes().fill(round + group.rank() as u8);

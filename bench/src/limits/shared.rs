@@ -7,14 +7,17 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
 use memmap2::{MmapOptions, MmapRaw};
-use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::By;
 use super::copy::{Stores, copy};
 use super::pair::{LimitError, Pair, Stop, raise};
+use super::sys::{ensure_memory, memory_file};
 use super::transfer::{announce, chunk_range, chunks, claim};
 use crate::patterns::arena::Arena;
 use crate::patterns::handling::{read_all, write_all};
+
+const PURPOSE: &str = "the buffers that both processes map";
+const KEY: &str = "--sizes";
 
 /// Which of a process's two buffers.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +37,7 @@ pub(super) struct SharedBuffers {
 
 impl SharedBuffers {
     fn create(bytes: usize) -> io::Result<Self> {
-        let file = File::from(memfd_create(c"lmt-bench-buffers", MFdFlags::MFD_CLOEXEC)?);
-        file.set_len(4 * bytes as u64)?;
+        let file = memory_file(PURPOSE, KEY, bytes.saturating_mul(4))?;
         Self::map(file, bytes)
     }
 
@@ -111,7 +113,11 @@ impl Pair {
         let number = self.share(number)?;
         self.shared = match made.map_err(LimitError::Memory)? {
             Some(shared) => Some(shared),
-            None if number == 0 => return Err(LimitError::PeerSilent),
+            None if number == 0 => {
+                // What is short is short for both, mostly; whoever is heard first says so.
+                ensure_memory(PURPOSE, KEY, bytes.saturating_mul(4)).map_err(LimitError::Memory)?;
+                return Err(LimitError::PeerSilent);
+            }
             None => {
                 let card = format!("/proc/{}/fd/{number}", self.peer);
                 Some(SharedBuffers::open(&card, bytes).map_err(LimitError::Memory)?)

@@ -7,6 +7,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicI32, AtomicU64};
 
+use lmt_core::memory_limits::ensure_available;
 use memmap2::{MmapOptions, MmapRaw};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
@@ -81,6 +82,20 @@ const AHEAD_BYTES: usize = 1024;
 const _: () = assert!(size_of::<Control>() <= RING_OFFSET);
 const _: () = assert!(size_of::<Flag>() == 128);
 
+/// Whether there is memory for a file of `bytes` bytes that are all to be written.
+pub(super) fn ensure_memory(purpose: &'static str, key: &'static str, bytes: usize) -> io::Result<()> {
+    ensure_available(purpose, key, bytes as u64, true).map_err(io::Error::other)
+}
+
+/// Makes a memory file of `bytes` bytes that are all to be written. `purpose` and
+/// `key`, what can be lowered, go into the error.
+pub(super) fn memory_file(purpose: &'static str, key: &'static str, bytes: usize) -> io::Result<File> {
+    ensure_memory(purpose, key, bytes)?;
+    let file = File::from(memfd_create(c"lmt-bench-limits", MFdFlags::MFD_CLOEXEC)?);
+    file.set_len(bytes as u64)?;
+    Ok(file)
+}
+
 /// A memfd that both processes have mapped: [`Control`], then the ring.
 #[derive(Debug)]
 pub(super) struct SharedArea {
@@ -91,9 +106,7 @@ pub(super) struct SharedArea {
 impl SharedArea {
     /// Makes the memory.
     pub fn create() -> io::Result<Self> {
-        let file = File::from(memfd_create(c"lmt-bench-limits", MFdFlags::MFD_CLOEXEC)?);
-        file.set_len(AREA_BYTES as u64)?;
-        let area = Self::map(file)?;
+        let area = Self::map(memory_file("the ring of the bare methods", "what else is taken", AREA_BYTES)?)?;
         area.touch_ring();
         Ok(area)
     }

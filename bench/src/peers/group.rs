@@ -1,11 +1,8 @@
 //! A group of an MPI's ranks, alive and asleep between its turns.
 
-use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,6 +10,7 @@ use lmt::launch::Running;
 
 use super::command::{reason, start, text_of};
 use super::installation::{Installation, Variables};
+use crate::own_folder::OwnFolder;
 
 /// How long the ranks may take to be there.
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -72,7 +70,7 @@ pub struct MpiGroup {
     /// What the MPI says it is.
     pub library: String,
     /// Removed last.
-    _folder: Vec<Folder>,
+    _folder: Vec<OwnFolder>,
 }
 
 impl MpiGroup {
@@ -86,17 +84,19 @@ impl MpiGroup {
         variables: &Variables,
         setup: &Setup<'_>,
     ) -> Result<Self, String> {
-        let folder = Folder::new(&std::env::temp_dir()).map_err(|error| error.to_string())?;
-        let socket = folder.0.join("socket");
+        let parent = std::env::temp_dir();
+        let folder = OwnFolder::new(&parent)
+            .map_err(|error| format!("no folder can be made in {}: {error}", parent.display()))?;
+        let socket = folder.path().join("socket");
         let listener = UnixListener::bind(&socket)
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(|error| format!("the socket {} cannot be made: {error}", socket.display()))?;
         let mut variables = variables.clone();
         // What it leaves behind when it is killed goes with the folder.
-        variables.push(("TMPDIR", folder.0.clone().into()));
-        let shared = Folder::new(Path::new("/dev/shm")).ok();
+        variables.push(("TMPDIR", folder.path().into()));
+        let shared = OwnFolder::new(Path::new("/dev/shm")).ok();
         if let Some(shared) = &shared {
-            variables.push(("OMPI_MCA_btl_sm_backing_directory", shared.0.clone().into()));
+            variables.push(("OMPI_MCA_btl_sm_backing_directory", shared.path().into()));
         }
         if setup.cpus.is_empty() {
             variables.push(("I_MPI_PIN", "0".into()));
@@ -240,37 +240,6 @@ fn parse_hello(line: &str, ranks: u32) -> Result<(usize, String), String> {
             Err(format!("its launcher started groups of {size} ranks where one of {ranks} was asked for"))
         }
         _ => Err(format!("a rank greets with {line:?}")),
-    }
-}
-
-/// A folder of this user's alone, removed with all that is in it.
-#[derive(Debug)]
-pub struct Folder(PathBuf);
-
-impl Folder {
-    /// Makes one in `parent`.
-    ///
-    /// # Errors
-    /// It cannot be made.
-    pub fn new(parent: &Path) -> io::Result<Self> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        // Relaxed: only that no two calls get the same number matters.
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = parent.join(format!("lmt-peers-{}-{number}", std::process::id()));
-        fs::DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self(path))
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // If it cannot be removed, nothing can be done about it.
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -35,12 +35,3 @@ fn ranks_greet_with_their_number() {
         assert!(parse_hello(odd, 2).unwrap_err().contains("greets"), "{odd}");
     }
 }
-
-#[test]
-fn folders_go_with_their_owner() {
-    let folder = Folder::new(&std::env::temp_dir()).unwrap();
-    let path = folder.0.clone();
-    fs::write(path.join("left"), "behind").unwrap();
-    drop(folder);
-    assert!(!path.exists());
-}

@@ -41,19 +41,37 @@ use measure::{Listener, Measuring, Peer};
 use result::{Role, Row, SizeTimes};
 use show::{PeerCard, Scene};
 
-/// All of it: finds the peers, measures what was asked for and writes it.
+/// What a comparison needs, found out before anything is measured.
+#[derive(Debug)]
+pub struct Prepared {
+    peers: Vec<Peer>,
+    jobs: Vec<Job>,
+    /// From now on signals are requests.
+    pub interrupt: Interrupt,
+}
+
+/// Checks what was asked for, and finds the peers.
 ///
 /// # Errors
-/// What is missing, or a rank of ours failed.
-pub fn compare<E: Engine>(
+/// What is missing, or makes no sense.
+pub fn prepare<E: Engine>(
     engine: &E,
     args: &PeersArgs,
     measuring: &MeasuringArgs,
-) -> Result<Comparison, BenchError> {
+) -> Result<Prepared, BenchError> {
     let mechanisms = choose(engine, args.mechanism.as_deref(), measuring.buffers)?.mechanisms;
     let interrupt = Interrupt::watch()?;
     let peers = peers(args, &interrupt)?;
     let jobs = jobs::jobs(jobs::wanted(args, measuring), &mechanisms, args, measuring, peers.len())?;
+    Ok(Prepared { peers, jobs, interrupt })
+}
+
+/// Measures what was asked for and writes it.
+///
+/// # Errors
+/// A rank of ours failed, or the results cannot be written.
+pub fn compare(prepared: Prepared, args: &PeersArgs) -> Result<Comparison, BenchError> {
+    let Prepared { peers, jobs, interrupt } = prepared;
     let mut comparison = run(jobs, &peers, args, &interrupt)?;
     if args.figures {
         comparison.figures = figures::judge(&comparison.scenes);
@@ -103,12 +121,6 @@ fn lacks_programs(folder: &Path) -> bool {
 /// # Errors
 /// There is none.
 pub fn peers(args: &PeersArgs, interrupt: &Interrupt) -> Result<Vec<Peer>, BenchError> {
-    let cache = Cache::new(args.cache.as_deref(), |name| std::env::var_os(name))?;
-    let mut left_out = Vec::new();
-    if args.fetch {
-        left_out.extend(cache.fetch(interrupt, &mut |sentence| complain(sentence))?);
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
     let named = args.mpi_folders.iter().map(|folder| folder.join("bin"));
     if let Some(folder) = named.clone().find(|folder| lacks_programs(folder)) {
         return Err(BenchError::Failure(format!(
@@ -116,6 +128,12 @@ pub fn peers(args: &PeersArgs, interrupt: &Interrupt) -> Result<Vec<Peer>, Bench
             folder.display()
         )));
     }
+    let cache = Cache::new(args.cache.as_deref(), |name| std::env::var_os(name))?;
+    let mut left_out = Vec::new();
+    if args.fetch {
+        left_out.extend(cache.fetch(interrupt, &mut |sentence| complain(sentence))?);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = named.chain(cache.fetched_folders()).chain(std::env::split_paths(&path));
     let (installations, unknown) = installation::find(folders, interrupt);
     left_out.extend(unknown);
@@ -169,8 +187,8 @@ fn run(
         let measured =
             Measuring::start(&job, peers, cores, interrupt, &mut shown).and_then(|measuring| measuring.run());
         let sizes = match measured {
-            Err(BenchError::Failure(sentence)) if args.figures => {
-                progress.suspend(|| complain(&format!("{} is left out: {sentence}", show::title(&job))));
+            Err(error @ (BenchError::Failure(_) | BenchError::Mechanism { .. })) if args.figures => {
+                progress.suspend(|| complain(&format!("{} is left out: {error}", show::title(&job))));
                 continue;
             }
             measured => measured?,

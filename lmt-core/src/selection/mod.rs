@@ -29,6 +29,11 @@ use crate::mechanism::{Model, Reach, SharedEnds};
 use crate::mechanisms::Standing;
 use crate::rendezvous::MechanismTag;
 
+/// While so many messages to a peer are under way, further ones take streams
+/// last: what a window of them puts into shared memory before it is received is
+/// more than caches hold (docs/selection.md).
+pub const STREAMS_AT_ONCE: u32 = 4;
+
 /// One mechanism of an endpoint, with what is known of it with one peer.
 #[derive(Clone, Debug)]
 pub struct KnownMechanism {

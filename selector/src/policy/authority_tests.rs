@@ -257,6 +257,24 @@ fn the_cap_is_of_the_highest_that_sets_it() {
 }
 
 #[test]
+fn a_note_says_what_windows_take() {
+    let rules = |line, take: &[&str]| with_rules([vec![rule(line, None, None, take)], vec![], vec![]]);
+    let mut world = World::new(rules(4, &["flow:stream", "copy:get"]));
+    world.mechanisms.push(known("flow", &[Model::Stream]));
+    let message = Message::of_bytes(MIB);
+    let explanation = world.explain(&message);
+    has_note(
+        &explanation,
+        "while 4 messages to the peer are under way, further ones take copy:get first and streams last",
+    );
+    world.mechanisms.retain(|known| known.name == "flow");
+    note_of(&world.explain(&message), "further ones would take streams last, but nothing else works");
+
+    let explanation = World::new(rules(4, &["copy:get"])).explain(&message);
+    assert!(!explanation.notes.iter().any(|note| note.contains("streams")), "{explanation}");
+}
+
+#[test]
 fn notes_say_why_what_was_asked_for_comes_later() {
     let capped = Rule { max_readers: Some(1), ..rule(4, None, None, &["copy:get"]) };
     let mut configuration = with_rules([vec![capped], vec![], vec![]]);

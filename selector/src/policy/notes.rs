@@ -1,6 +1,9 @@
 //! What else has to do with a message's way: by whom limits were set, and why it
 //! is not what was asked for first.
 
+use lmt_core::mechanism::Model;
+use lmt_core::selection::STREAMS_AT_ONCE;
+
 use super::explain::Case;
 use super::ways::{Origin, Spoke, Way};
 use super::words::{self, in_order, length};
@@ -116,5 +119,20 @@ impl Case<'_, '_> {
             self.pair.range_lengths(range),
             words::source(layer, range.line)
         ))
+    }
+
+    /// That of a window of messages only the first ones take a stream.
+    pub(super) fn window(&self) -> Option<String> {
+        self.taken_way().filter(|way| way.model == Model::Stream)?;
+        let instead = self.plan.ways.iter().find(|way| way.model != Model::Stream);
+        Some(match instead {
+            Some(way) => format!(
+                "while {STREAMS_AT_ONCE} messages to the peer are under way, further ones take {} first and streams last",
+                way.name()
+            ),
+            None => format!(
+                "while {STREAMS_AT_ONCE} messages to the peer are under way, further ones would take streams last, but nothing else works"
+            ),
+        })
     }
 }

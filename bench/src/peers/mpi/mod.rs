@@ -12,7 +12,6 @@ mod show;
 use std::path::{Path, PathBuf};
 
 use super::args::PeersArgs;
-use super::group::Folder;
 use super::jobs::{MODES, Mode, Wanted, jobs};
 use super::measure::{Listener, Measuring, Peer};
 use super::provider::Provider;
@@ -28,6 +27,7 @@ use crate::error::BenchError;
 use crate::interrupt::Interrupt;
 use crate::job::Job;
 use crate::memory::Memory;
+use crate::own_folder::OwnFolder;
 use crate::patterns::Pattern;
 use crate::progress::Progress;
 use crate::sizes::parse_sizes;
@@ -128,7 +128,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn measure(&mut self, provider: &Provider) -> Result<Measured, BenchError> {
-        let folder = Folder::new(&std::env::temp_dir())
+        let folder = OwnFolder::new(&std::env::temp_dir())
             .map_err(|error| BenchError::Failure(format!("no temporary folder can be made: {error}")))?;
         let told = folder.path().join("statistics");
         let (contenders, left_out) = contenders(self.peer, provider, &told);
