@@ -8,6 +8,7 @@ use crate::config::ConfigArgs;
 use crate::error::BenchError;
 use crate::explain::ExplainArgs;
 use crate::memory::Memory;
+use crate::mpirun_env::MpirunEnvArgs;
 use crate::patterns::{DEFINITIONS, Pattern};
 use crate::peers::args::PeersArgs;
 use crate::sizes::{parse_size, parse_sizes};
@@ -35,8 +36,8 @@ pub enum Command {
     /// matters of a transfer (overlap, pollution, regions).
     Bench(BenchArgs),
     /// Runs ping-pong over every mechanism that works here, and with --peers side by side with the
-    /// MPIs of this machine, and writes one HTML report.
-    Compare(CompareArgs),
+    /// MPIs of this machine, or with --mpi each MPI over lmt against itself; writes one HTML report.
+    Compare(Box<CompareArgs>),
     /// Says what works here, and what would make the rest work: status 0 when the best mechanisms
     /// for this kernel do, 1 when not.
     Doctor(DoctorArgs),
@@ -47,6 +48,8 @@ pub enum Command {
     /// Measures which mechanism is the fastest for which messages on this machine, and writes
     /// that down for every endpoint to use.
     Tune(TuneArgs),
+    /// Prints the environment in which an MPI's programs run over lmt, for eval in a shell.
+    MpirunEnv(MpirunEnvArgs),
     /// Starts a group of ranks that know each other, and ends them together.
     Run(RunArgs),
     /// The other process when mechanisms are probed; started by lmt itself.
@@ -117,6 +120,9 @@ pub struct DoctorArgs {
     /// Ranks that are to run at once, for what depends on their number [default: 2].
     #[arg(short = 'n', long, value_name = "RANKS", value_parser = parse_group)]
     pub ranks: Option<u32>,
+    /// Say also which way a run's bytes took, by the file that it has written (LMT_STATS=FILE).
+    #[arg(long, value_name = "FILE")]
+    pub stats: Option<PathBuf>,
     /// How the findings are written.
     #[arg(long, value_enum, default_value_t = DoctorFormat::Table)]
     pub format: DoctorFormat,

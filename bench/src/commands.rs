@@ -55,13 +55,19 @@ pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> 
 /// # Errors
 /// The report cannot be written, or a rank failed.
 pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchError> {
-    if !args.peers.wanted()
+    if !args.peers.takes_mpis()
         && let Some(option) = args.peers.stray()
     {
-        return Err(BenchError::Usage(format!("{option} is for a comparison with MPIs; add --peers")));
+        return Err(BenchError::Usage(format!(
+            "{option} is for a comparison with MPIs; add --peers or --mpi"
+        )));
     }
     // Found out before the minutes of measuring, not after.
     let file = WholeFile::create(&args.output, "--output")?;
+    if args.peers.mpi {
+        file.write(&peers::mpi::compare(&args.peers, &args.measuring)?.to_html()?)?;
+        return if args.peers.as_table() { say_report(&args.output) } else { Ok(()) };
+    }
     let prepare = || peers::prepare(engine, &args.peers, &args.measuring);
     let prepared = args.peers.wanted().then(prepare).transpose()?;
     let prepared = match prepared {

@@ -44,6 +44,11 @@ impl Interrupt {
         Ok(interrupt)
     }
 
+    /// Signals end this process as ever, and nothing is a request.
+    pub fn never() -> Self {
+        Self { signal: Arc::new(AtomicI32::new(0)) }
+    }
+
     /// The signal that came.
     pub fn signal(&self) -> Option<Signal> {
         // Relaxed: nothing else is read because of it.

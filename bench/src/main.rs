@@ -11,6 +11,7 @@ use lmt_bench::engine::endpoint::{self, Endpoints};
 use lmt_bench::error::BenchError;
 use lmt_bench::explain;
 use lmt_bench::group;
+use lmt_bench::mpirun_env;
 use lmt_bench::peers;
 use lmt_bench::tune;
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Parsed::Command(Command::Explain(args)) => explain::run(&args),
         Parsed::Command(Command::Config(args)) => config::run(&args),
         Parsed::Command(Command::Tune(args)) => tune::tune(&engine, &args),
+        Parsed::Command(Command::MpirunEnv(args)) => mpirun_env::run(&args),
         Parsed::Command(Command::Run(_)) => Ok(()),
         Parsed::Command(Command::Probe { group }) => endpoint::probe_main(&group),
         Parsed::Command(Command::Meet) => endpoint::meet_main(),

@@ -168,7 +168,7 @@ fn no_mpi_is_said_in_a_sentence() {
     let (status, _, complaints) = folder.run("/nowhere", &["--peers-only", "--fetch"]);
     assert!(status == Some(1) && complaints.contains("no python3"), "{complaints}");
     let named = folder.0.display().to_string();
-    let (status, _, complaints) = folder.run("/nowhere", &["--peers-only", "--mpi", &named]);
+    let (status, _, complaints) = folder.run("/nowhere", &["--peers-only", "--mpi-folder", &named]);
     assert!(status == Some(1) && complaints.contains("lacks mpicc or mpiexec"), "{complaints}");
     assert!(!folder.0.join("report.html").exists());
 }
@@ -179,8 +179,8 @@ fn what_is_missing_is_said_before_anything_is_measured() {
     let folder = Folder::new("missing");
     let nowhere = folder.0.join("nowhere").display().to_string();
     let cases: [(&[&str], &str); 3] = [
-        (&["--peers", "--mpi", &nowhere], "nowhere/bin lacks mpicc or mpiexec"),
-        (&["--peers", "--fetch", "--mpi", &nowhere], "nowhere/bin lacks mpicc or mpiexec"),
+        (&["--peers", "--mpi-folder", &nowhere], "nowhere/bin lacks mpicc or mpiexec"),
+        (&["--peers", "--fetch", "--mpi-folder", &nowhere], "nowhere/bin lacks mpicc or mpiexec"),
         (&["--peers"], "no MPI to compare with"),
     ];
     for (arguments, sentence) in cases {
@@ -212,7 +212,7 @@ fn a_python_without_venv_or_network_leaves_nothing_half_done() {
 fn a_compiler_that_fails_leaves_its_mpi_out() {
     let folder = Folder::new("mpicc");
     let mpi = folder.fake_mpi("echo 'cc: fatal error: no compiler' >&2; exit 1", IDENTIFIES);
-    let (status, _, complaints) = folder.run(SYSTEM_PATH, &["--peers-only", "--mpi", &mpi]);
+    let (status, _, complaints) = folder.run(SYSTEM_PATH, &["--peers-only", "--mpi-folder", &mpi]);
     assert!(complaints.contains("mpich is left out: the benchmark cannot be built"), "{complaints}");
     assert!(complaints.contains("no compiler") && complaints.contains("gcc or cc"), "{complaints}");
     // Another MPI of the machine's may go on.
@@ -240,7 +240,7 @@ fn launcher(folder: &Folder, script: &str) -> (String, String) {
 fn launched(name: &str, script: &str) -> (Option<i32>, String) {
     let folder = Folder::new(name);
     let (mpi, path) = launcher(&folder, script);
-    let (status, _, complaints) = folder.run(&path, &["--peers-only", "--sizes", "8", "--mpi", &mpi]);
+    let (status, _, complaints) = folder.run(&path, &["--peers-only", "--sizes", "8", "--mpi-folder", &mpi]);
     folder.assert_nothing_left();
     folder.assert_no_files_left();
     (status, complaints)
@@ -271,7 +271,7 @@ fn a_launcher_that_hangs_is_ended_with_all_that_it_started() {
 fn a_launcher_that_does_not_say_its_version_is_ended() {
     let folder = Folder::new("version");
     let mpi = folder.fake_mpi("exit 1", "sleep 1000");
-    let (status, _, complaints) = folder.run("/bin", &["--peers-only", "--sizes", "8", "--mpi", &mpi]);
+    let (status, _, complaints) = folder.run("/bin", &["--peers-only", "--sizes", "8", "--mpi-folder", &mpi]);
     assert!(
         complaints.contains("it does not say its version") && complaints.contains("did not end"),
         "{complaints}"
@@ -380,7 +380,7 @@ fn killed_it_takes_all_processes_along() {
 /// own in /dev/shm.
 fn left_by(folder: &Folder, signals: &[Signal]) -> (Option<i32>, Vec<PathBuf>) {
     let (mpi, path) = launcher(folder, "sleep 1000");
-    let mut command = folder.command(&path, &["--peers-only", "--sizes", "8", "--mpi", &mpi]);
+    let mut command = folder.command(&path, &["--peers-only", "--sizes", "8", "--mpi-folder", &mpi]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let running = Running(command.spawn().unwrap());
     let pid = running.0.id();

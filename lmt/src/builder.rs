@@ -125,12 +125,12 @@ impl EndpointBuilder {
     /// # Errors
     /// [`CreateError`].
     pub fn build_engine(self) -> Result<Engine, CreateError> {
-        let has_stats = self.statistics.map_or_else(stats::is_wanted, Ok)?;
+        let told_at = self.told_at()?;
         let (id, Made { config, mechanisms, policy }) = self.parts()?;
         let mut engine = Engine::with_policy(id, config, mechanisms, Box::new(policy))?;
-        if has_stats {
+        if let Some(place) = told_at {
             engine.at_end(move |eager, mechanisms, streams| {
-                stats::print(id, Some(eager), mechanisms, streams);
+                stats::write(&place, id, Some(eager), mechanisms, streams);
             });
         }
         Ok(engine)
@@ -150,13 +150,21 @@ impl EndpointBuilder {
     /// # Errors
     /// [`CreateError`].
     pub fn build_door(self) -> Result<Door, CreateError> {
-        let has_stats = self.statistics.map_or_else(stats::is_wanted, Ok)?;
+        let told_at = self.told_at()?;
         let (id, Made { config, mechanisms, policy }) = self.parts()?;
         let mut door = Door::with_policy(id, config, mechanisms, Box::new(policy.without_eager()))?;
-        if has_stats {
-            door.at_end(move |mechanisms| stats::print(id, None, mechanisms, &[]));
+        if let Some(place) = told_at {
+            door.at_end(move |mechanisms| stats::write(&place, id, None, mechanisms, &[]));
         }
         Ok(door)
+    }
+
+    /// Where statistics go at the end, if anywhere.
+    fn told_at(&self) -> Result<Option<stats::Place>, CreateError> {
+        match self.statistics {
+            Some(wanted) => Ok(wanted.then_some(stats::Place::StandardError)),
+            None => stats::place(),
+        }
     }
 
     fn id_or_random(id: Option<EndpointId>) -> Result<EndpointId, CreateError> {

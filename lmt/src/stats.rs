@@ -1,6 +1,10 @@
 //! What an endpoint has moved, told at its end (`LMT_STATS`).
 
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use lmt_core::engine::{CreateError, EagerCounters};
 use lmt_core::identity::EndpointId;
@@ -12,27 +16,52 @@ use crate::launch::Group;
 /// The variable that asks for it.
 const VARIABLE: &str = "LMT_STATS";
 
-/// Whether the environment asks for it.
+/// Where the tables go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// To standard error.
+    StandardError,
+    /// Behind what is in this file.
+    File(PathBuf),
+}
+
+/// Whether the environment asks for them, and where they are to go.
 ///
 /// # Errors
-/// The variable is neither 0 nor 1.
-pub fn is_wanted() -> Result<bool, CreateError> {
+/// The variable is neither 0 nor 1 nor the path of a file that can be written.
+pub fn place() -> Result<Option<Place>, CreateError> {
+    let refused = |sentence: String| Err(CreateError::Configuration { sentence });
     match std::env::var_os(VARIABLE) {
-        None => Ok(false),
-        Some(value) if value.is_empty() || value == "0" => Ok(false),
-        Some(value) if value == "1" => Ok(true),
-        Some(value) => Err(CreateError::Configuration {
-            sentence: format!(
-                "the environment variable {VARIABLE} is `{}`; it must be 1, for a table of what was moved at the end of each endpoint, or 0",
-                value.display()
-            ),
-        }),
+        None => Ok(None),
+        Some(value) if value.is_empty() || value == "0" => Ok(None),
+        Some(value) if value == "1" => Ok(Some(Place::StandardError)),
+        Some(value) if value.as_bytes().contains(&b'/') => {
+            // It may be written when the program has gone to another folder.
+            let path = std::path::absolute(Path::new(&value)).unwrap_or_else(|_| value.clone().into());
+            match open(&path) {
+                Ok(_) => Ok(Some(Place::File(path))),
+                Err(error) => refused(format!(
+                    "the environment variable {VARIABLE} names the file `{}`, which cannot be written: {error}; name another, or 1 for standard error",
+                    value.display()
+                )),
+            }
+        }
+        Some(value) => refused(format!(
+            "the environment variable {VARIABLE} is `{}`; it must be 1, for a table of what was moved at the end of each endpoint, the path of a file for these tables, with a slash in it, or 0",
+            value.display()
+        )),
     }
 }
 
-/// Prints the table to standard error; a door has no cells, and no line of them.
-/// Behind it a line for each way of what was chosen at run time.
-pub fn print(
+fn open(path: &Path) -> io::Result<File> {
+    // Nothing is waited for: a FIFO without a reader is refused.
+    OpenOptions::new().create(true).append(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
+/// Writes the table; a door has no cells, and no line of them. Behind it a line
+/// for each way of what was chosen at run time.
+pub fn write(
+    place: &Place,
     id: EndpointId,
     eager: Option<EagerCounters>,
     mechanisms: &[(&'static str, Counters)],
@@ -41,8 +70,11 @@ pub fn print(
     let mut text = table(&who(id), &id.to_string(), eager, mechanisms);
     text += &table_of_streams(&who(id), streams);
     // One call, so that the tables of several ranks do not mix. If nobody reads
-    // standard error, nobody wants to know.
-    let _written = std::io::stderr().lock().write_all(text.as_bytes());
+    // standard error, or the disk is full, nobody wants to know.
+    let _written = match place {
+        Place::StandardError => io::stderr().lock().write_all(text.as_bytes()),
+        Place::File(path) => open(path).and_then(|mut file| file.write_all(text.as_bytes())),
+    };
 }
 
 /// The rank that has this identity in the launcher's group, or the process.

@@ -84,6 +84,7 @@ fn variables_that_make_no_sense_are_named() {
             "/no/such/file.toml: the file that LMT_CONFIG names cannot be read",
         ),
         ("LMT_STATS", "yes", "LMT_STATS is `yes`; it must be 1"),
+        ("LMT_STATS", "/no/such/file", "LMT_STATS names the file `/no/such/file`, which cannot be written"),
     ] {
         let results = Test::new(test_name!(), 1).time_limit(common::LIMIT).env(name, value).run(|group| {
             group.report(Endpoint::new().map(|_| ()).expect_err("this cannot work"));

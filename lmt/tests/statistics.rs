@@ -38,6 +38,13 @@ fn statistics_at_the_end() {
         lines.map(|line| line.split_whitespace().map(str::to_owned).collect()).collect::<Vec<Vec<String>>>()
     };
     assert!(run("0").is_empty());
+    // Into a file, behind what another has written.
+    let file = nothing.join("stats");
+    let path = file.to_str().expect("a plain path");
+    let _none = std::fs::remove_file(path);
+    assert!(run(path).is_empty() && run(path).is_empty());
+    let written = std::fs::read_to_string(&file).expect("written");
+    assert_eq!(written.lines().filter(|line| line.contains(" endpoint=")).count(), 6, "{written}");
     let mut lines = run("1");
     let doors = lines.split_off(8);
     let tables: Vec<&[Vec<String>]> = lines.chunks(4).collect();

@@ -10,8 +10,11 @@ mod diagnosis;
 mod files;
 pub(crate) mod limits;
 mod memory;
+mod moved;
+mod mpi;
 mod rights;
 mod show;
+mod sys;
 mod topology;
 mod variables;
 
@@ -26,6 +29,7 @@ pub use diagnosis::{Diagnosis, diagnose};
 use crate::cli::{DoctorArgs, DoctorFormat};
 use crate::engine::endpoint::{Meeting, meet_second_process};
 use crate::error::BenchError;
+use crate::statistics::Statistics;
 
 /// Ranks that are thought of when none are given.
 const RANKS: u32 = 2;
@@ -91,6 +95,7 @@ fn examine(args: &DoctorArgs) -> Result<Report, BenchError> {
         return Err(BenchError::Usage(sentence));
     }
     let host = args.root.as_ref().map_or_else(Host::default, |root| Host::under(root));
+    let statistics = args.stats.as_deref().map(Statistics::read).transpose().map_err(BenchError::Failure)?;
     let ranks = args.ranks.unwrap_or(RANKS);
     let meeting = meet_second_process();
     let (mechanisms, best, ok, verdict) = diagnose(&host, &meeting);
@@ -98,7 +103,7 @@ fn examine(args: &DoctorArgs) -> Result<Report, BenchError> {
         lmt: env!("CARGO_PKG_VERSION"),
         root: (!host.is_this_machine()).then(|| args.root.clone()).flatten(),
         ranks,
-        findings: findings(&host, ranks, meeting.as_ref().ok()),
+        findings: findings(&host, ranks, meeting.as_ref().ok(), statistics.as_ref()),
         mechanisms,
         best,
         ok,
@@ -106,13 +111,22 @@ fn examine(args: &DoctorArgs) -> Result<Report, BenchError> {
     })
 }
 
-fn findings(host: &Host, ranks: u32, meeting: Option<&Meeting>) -> Vec<Grouped> {
-    let groups: [(&'static str, Vec<Finding>); 5] = [
+fn findings(
+    host: &Host,
+    ranks: u32,
+    meeting: Option<&Meeting>,
+    statistics: Option<&Statistics>,
+) -> Vec<Grouped> {
+    // Another machine's files do not tell of its MPI.
+    let of_mpi = if host.is_this_machine() { mpi::findings() } else { Vec::new() };
+    let groups: [(&'static str, Vec<Finding>); 7] = [
         ("kernel and rights", rights::findings(host)),
         ("memory", memory::findings(host, ranks)),
         ("descriptors and files", files::findings(host, ranks, meeting)),
         ("processors", [cpus::findings(host, ranks), topology::findings()].concat()),
         ("environment", [variables::findings(), configuration::findings()].concat()),
+        ("MPI", of_mpi),
+        ("what a run has moved", statistics.map_or_else(Vec::new, moved::findings)),
     ];
     let with_heading = |(group, findings): (&'static str, Vec<Finding>)| {
         findings.into_iter().map(move |finding| Grouped { group, finding })

@@ -28,13 +28,21 @@ pub struct PeersArgs {
     /// As --peers, without the comparison of our mechanisms among themselves.
     #[arg(long)]
     pub peers_only: bool,
+    /// Compare each MPI with itself: over lmt by the libfabric provider, over libfabric's shm provider
+    /// and over its own transport, in turns; writes no comparison of our mechanisms.
+    #[arg(long, conflicts_with_all = ["peers", "peers_only", "figures", "pattern", "all_modes", "ranks", "mechanism", "buffers", "limits"])]
+    pub mpi: bool,
+    /// With --mpi: the provider's library, a file that ends in -fi.so [default: liblmt-fi.so beside
+    /// this command or in ../lib].
+    #[arg(long, value_name = "FILE", requires = "mpi")]
+    pub provider: Option<PathBuf>,
     /// Install MPICH, Open MPI and Intel MPI from PyPI into the cache folder first, unless they
     /// are there. Later runs find them there without it.
     #[arg(long)]
     pub fetch: bool,
     /// The folder of one more MPI, in which bin/mpicc and bin/mpiexec are; may be repeated.
-    #[arg(long, value_name = "FOLDER")]
-    pub mpi: Vec<PathBuf>,
+    #[arg(long = "mpi-folder", value_name = "FOLDER")]
+    pub mpi_folders: Vec<PathBuf>,
     /// Where MPIs and the benchmarks built for them are kept [default: lmt in $XDG_CACHE_HOME or
     /// ~/.cache].
     #[arg(long, value_name = "FOLDER")]
@@ -75,6 +83,11 @@ impl PeersArgs {
         self.peers || self.only()
     }
 
+    /// Whether MPIs take part in any way.
+    pub fn takes_mpis(&self) -> bool {
+        self.wanted() || self.mpi
+    }
+
     /// Whether nothing else is done.
     pub fn only(&self) -> bool {
         self.peers_only || self.figures || !self.as_table()
@@ -89,7 +102,7 @@ impl PeersArgs {
     pub fn stray(&self) -> Option<&'static str> {
         let given = [
             ("--fetch", self.fetch),
-            ("--mpi", !self.mpi.is_empty()),
+            ("--mpi-folder", !self.mpi_folders.is_empty()),
             ("--cache", self.cache.is_some()),
             ("--pattern", self.pattern.is_some()),
             ("--all-modes", self.all_modes),

@@ -136,11 +136,11 @@ fn rows(
 }
 
 /// A figure that every size has to meet: our time by another's, at most so much.
-fn worst(
+pub fn worst(
     number: u32,
     asked: String,
     rows: &[&Row],
-    ratio: fn(&Row) -> Option<Spread>,
+    ratio: impl Fn(&Row) -> Option<Spread>,
     most: f64,
     of: &str,
 ) -> Figure {
@@ -194,7 +194,8 @@ fn mean(number: u32, asked: String, rows: &[&Row], least: f64) -> Figure {
     }
 }
 
-fn not_measured(number: u32, asked: String) -> Figure {
+/// A figure for which something is missing.
+pub fn not_measured(number: u32, asked: String) -> Figure {
     Figure { number, asked, found: "not measured".to_owned(), met: None }
 }
 

@@ -35,6 +35,16 @@ impl Kind {
             Self::Other => "mpi",
         }
     }
+
+    /// Its name in sentences.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Mpich => "MPICH",
+            Self::OpenMpi => "Open MPI",
+            Self::IntelMpi => "Intel MPI",
+            Self::Other => "an MPI",
+        }
+    }
 }
 
 /// One MPI.
@@ -57,7 +67,7 @@ pub type Variables = Vec<(&'static str, OsString)>;
 
 impl Installation {
     /// The folder of which its `bin` is a part.
-    fn prefix(&self) -> Option<&Path> {
+    pub fn prefix(&self) -> Option<&Path> {
         self.mpiexec.parent()?.parent()
     }
 
@@ -158,6 +168,19 @@ pub fn candidates(folders: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, P
     found
 }
 
+/// Asks an MPI's launcher whose it is.
+///
+/// # Errors
+/// It does not say: a sentence.
+pub fn ask(mpicc: PathBuf, mpiexec: PathBuf, interrupt: &Interrupt) -> Result<Installation, String> {
+    let variables = kind_variables(Kind::OpenMpi, true);
+    let finished = run_within(&mpiexec, ["--version"], &variables, VERSION_LIMIT_S, interrupt)
+        .and_then(Finished::successful)
+        .map_err(|sentence| format!("it does not say its version: {sentence}"))?;
+    let (kind, version) = identify(&finished.output());
+    Ok(Installation { name: kind.name().to_owned(), kind, version, mpicc, mpiexec })
+}
+
 /// The MPIs whose `mpicc` and `mpiexec` are in these folders, and those that do
 /// not say what they are.
 pub fn find(
@@ -166,27 +189,17 @@ pub fn find(
 ) -> (Vec<Installation>, Vec<LeftOut>) {
     let (mut found, mut left_out) = (Vec::<Installation>::new(), Vec::new());
     for (mpicc, mpiexec) in candidates(folders) {
-        let asked = run_within(
-            &mpiexec,
-            ["--version"],
-            &kind_variables(Kind::OpenMpi, true),
-            VERSION_LIMIT_S,
-            interrupt,
-        );
-        match asked.and_then(Finished::successful) {
-            Ok(finished) => {
-                let (kind, version) = identify(&finished.output());
-                let same = found.iter().filter(|other| other.kind == kind).count();
+        let shown = mpiexec.display().to_string();
+        match ask(mpicc, mpiexec, interrupt) {
+            Ok(mpi) => {
+                let same = found.iter().filter(|other| other.kind == mpi.kind).count();
                 let name = match same {
-                    0 => kind.name().to_owned(),
-                    same => format!("{}{}", kind.name(), same + 1),
+                    0 => mpi.name,
+                    same => format!("{}{}", mpi.name, same + 1),
                 };
-                found.push(Installation { name, kind, version, mpicc, mpiexec });
+                found.push(Installation { name, ..mpi });
             }
-            Err(sentence) => {
-                let reason = format!("it does not say its version: {sentence}");
-                left_out.push(LeftOut { name: mpiexec.display().to_string(), reason });
-            }
+            Err(reason) => left_out.push(LeftOut { name: shown, reason }),
         }
     }
     (found, left_out)

@@ -30,6 +30,10 @@ const LINE_BYTES: u64 = 56;
 /// An MPI with the benchmark built for it.
 #[derive(Clone, Debug)]
 pub struct Peer {
+    /// Its name in tables.
+    pub name: String,
+    /// Whether it is what others are compared with, or carried by lmt itself.
+    pub role: Role,
     /// Which.
     pub mpi: Installation,
     /// The benchmark.
@@ -75,10 +79,11 @@ struct Course {
 /// All of it.
 pub struct Measuring<'a> {
     job: &'a Job,
-    ours: Ours,
+    /// None where only MPIs are compared.
+    ours: Option<Ours>,
     /// A peer that has failed is gone.
     peers: Vec<Option<MpiGroup>>,
-    names: Vec<String>,
+    names: Vec<(String, Role)>,
     listener: &'a mut dyn Listener,
     interrupt: &'a Interrupt,
     done: u64,
@@ -96,7 +101,10 @@ impl<'a> Measuring<'a> {
         interrupt: &'a Interrupt,
         listener: &'a mut dyn Listener,
     ) -> Result<Self, BenchError> {
-        let ours = Ours::start(job, &mut |sentence| listener.note(sentence))?;
+        let ours = match job.mechanisms.is_empty() {
+            true => None,
+            false => Some(Ours::start(job, &mut |sentence| listener.note(sentence))?),
+        };
         let setup = Setup {
             ranks: job.ranks,
             cpus: &job.cpus,
@@ -109,7 +117,7 @@ impl<'a> Measuring<'a> {
             groups.push(match group {
                 Ok(group) => Some(group),
                 Err(sentence) => {
-                    listener.note(&format!("{} is left out: {sentence}", peer.mpi.name));
+                    listener.note(&format!("{} is left out: {sentence}", peer.name));
                     None
                 }
             });
@@ -117,7 +125,7 @@ impl<'a> Measuring<'a> {
         if groups.iter().all(Option::is_none) {
             return Err(BenchError::Failure("none of the MPIs could be started".into()));
         }
-        let names = peers.iter().map(|peer| peer.mpi.name.clone()).collect();
+        let names = peers.iter().map(|peer| (peer.name.clone(), peer.role)).collect();
         Ok(Self { job, ours, peers: groups, names, listener, interrupt, done: 0 })
     }
 
@@ -146,12 +154,9 @@ impl<'a> Measuring<'a> {
         Ok(results)
     }
 
-    /// Finds the iterations, by our own first mechanism, and who takes part.
+    /// Finds who takes part, and the iterations by the first of them: our own
+    /// first mechanism, or the first MPI where there is none.
     fn course(&mut self, bytes: u64) -> Result<Course, BenchError> {
-        let iterations = match self.job.iterations {
-            Some(iterations) => iterations,
-            None => self.find_iterations(bytes)?,
-        };
         let new = |who, name: &str, role| Contender {
             who,
             times: Times { name: name.to_owned(), role, usec: Vec::new() },
@@ -159,21 +164,28 @@ impl<'a> Measuring<'a> {
         let links = self.job.mechanisms.iter().enumerate();
         let mut contenders: Vec<Contender> =
             links.map(|(index, name)| new(Whose::Ours(Who::Link(index)), name, Role::Ours)).collect();
-        for (index, name) in self.names.iter().enumerate() {
+        for (index, (name, role)) in self.names.iter().enumerate() {
             if self.peers[index].is_some() {
-                contenders.push(new(Whose::Peer(index), name, Role::Peer));
+                contenders.push(new(Whose::Peer(index), name, *role));
             }
         }
+        let iterations = match (self.job.iterations, contenders.first()) {
+            (Some(iterations), _) => iterations,
+            (None, Some(first)) => self.find_iterations(&first.who.clone(), bytes)?,
+            (None, None) => 1,
+        };
         for name in self.finalists(bytes, iterations)? {
             contenders.push(new(Whose::Ours(Who::Bare(name.clone())), &name, Role::Limit));
         }
         Ok(Course { iterations, contenders, ways: Vec::new(), verified_messages: 0, rounds: 0 })
     }
 
-    fn find_iterations(&mut self, bytes: u64) -> Result<u64, BenchError> {
+    fn find_iterations(&mut self, first: &Whose, bytes: u64) -> Result<u64, BenchError> {
         let (mut warm_up, mut iterations) = (WarmUp::default(), 1);
         loop {
-            match warm_up.took(self.ours.turn(&Who::Link(0), bytes, iterations, 0)?) {
+            // One that fails has been noted; the others take as many.
+            let Some(seconds) = self.turn(first, bytes, iterations, 0)? else { return Ok(iterations) };
+            match warm_up.took(seconds) {
                 Next::Try(number) => iterations = number,
                 Next::Chosen(number) => return Ok(number),
             }
@@ -182,16 +194,12 @@ impl<'a> Measuring<'a> {
 
     /// The fastest bare methods at this size, where the pattern has any.
     fn finalists(&mut self, bytes: u64, iterations: u64) -> Result<Vec<String>, BenchError> {
-        if !self.job.limits {
-            return Ok(Vec::new());
-        }
+        let Some(ours) = self.ours.as_mut().filter(|_| self.job.limits) else { return Ok(Vec::new()) };
         let mut fastest: Vec<(f64, String)> = Vec::new();
-        for name in self.ours.bare.clone().into_iter().filter(|name| is_limit(name, bytes, self.job.buffers))
-        {
+        for name in ours.bare.clone().into_iter().filter(|name| is_limit(name, bytes, self.job.buffers)) {
             let mut least = f64::INFINITY;
             for _ in 0..TRIALS {
-                let seconds =
-                    self.ours.turn(&Who::Bare(name.clone()), bytes, iterations, warm_up(iterations))?;
+                let seconds = ours.turn(&Who::Bare(name.clone()), bytes, iterations, warm_up(iterations))?;
                 least = least.min(seconds);
             }
             fastest.push((least, name));
@@ -204,7 +212,7 @@ impl<'a> Measuring<'a> {
     /// Rounds up to number `until`: each round, everybody has one turn, and each
     /// round another one begins.
     fn rounds(&mut self, course: &mut Course, bytes: u64, until: u32) -> Result<(), BenchError> {
-        let before = self.ours.ways(0)?;
+        let before = self.ways()?;
         while course.rounds < until {
             let number = course.contenders.len();
             for step in 0..number {
@@ -214,7 +222,9 @@ impl<'a> Measuring<'a> {
                     return Err(BenchError::Interrupted { signal: signal as u8, sentence });
                 }
                 let contender = &mut course.contenders[at];
-                if let Some(seconds) = self.turn(&contender.who, bytes, course.iterations)? {
+                if let Some(seconds) =
+                    self.turn(&contender.who, bytes, course.iterations, warm_up(course.iterations))?
+                {
                     let usec = self.usec(&contender.who, seconds, course.iterations, bytes);
                     contender.times.usec.push(usec);
                 }
@@ -230,7 +240,7 @@ impl<'a> Measuring<'a> {
             let total = u64::from(self.job.repetitions) * self.job.sizes.len() as u64;
             self.listener.progress(self.done, total);
         }
-        for after in self.ours.ways(0)? {
+        for after in self.ways()? {
             let none = WayCount::default();
             let known = before.iter().find(|known| known.way == after.way).unwrap_or(&none);
             let (messages, bytes) = (after.messages - known.messages, after.bytes - known.bytes);
@@ -240,12 +250,17 @@ impl<'a> Measuring<'a> {
     }
 
     /// The seconds of a turn; none of a peer that fails in it, which is gone then.
-    fn turn(&mut self, whose: &Whose, bytes: u64, iterations: u64) -> Result<Option<f64>, BenchError> {
-        let index = match whose {
-            Whose::Ours(who) => {
-                return self.ours.turn(who, bytes, iterations, warm_up(iterations)).map(Some);
-            }
-            Whose::Peer(index) => *index,
+    fn turn(
+        &mut self,
+        whose: &Whose,
+        bytes: u64,
+        iterations: u64,
+        warm_up: u64,
+    ) -> Result<Option<f64>, BenchError> {
+        let index = match (whose, &mut self.ours) {
+            (Whose::Ours(who), Some(ours)) => return ours.turn(who, bytes, iterations, warm_up).map(Some),
+            (Whose::Ours(_), None) => return Ok(None),
+            (Whose::Peer(index), _) => *index,
         };
         let Some(group) = &mut self.peers[index] else { return Ok(None) };
         let pattern = self.job.pattern;
@@ -254,7 +269,7 @@ impl<'a> Measuring<'a> {
             bytes,
             window: pattern.window(bytes, self.job.ranks),
             iterations,
-            warm_up: warm_up(iterations),
+            warm_up,
             touch: self.job.touch,
             rotate: self.job.rotation_bytes.is_some(),
         });
@@ -262,11 +277,16 @@ impl<'a> Measuring<'a> {
             Ok(seconds) if pattern.times_slowest() => Ok(seconds.into_iter().reduce(f64::max)),
             Ok(seconds) => Ok(seconds.first().copied()),
             Err(sentence) => {
-                self.listener.note(&format!("{} is left out from now on: {sentence}", self.names[index]));
+                self.listener.note(&format!("{} is left out from now on: {sentence}", self.names[index].0));
                 self.peers[index] = None;
                 Ok(None)
             }
         }
+    }
+
+    /// Which way our first mechanism's messages have gone so far.
+    fn ways(&mut self) -> Result<Vec<WayCount>, BenchError> {
+        self.ours.as_mut().map_or_else(|| Ok(Vec::new()), |ours| ours.ways(0))
     }
 
     fn usec(&self, whose: &Whose, seconds: f64, iterations: u64, bytes: u64) -> f64 {
@@ -278,8 +298,8 @@ impl<'a> Measuring<'a> {
     }
 
     fn over(&mut self, course: &mut Course, bytes: u64) -> Result<SizeTimes, BenchError> {
-        if self.job.verify {
-            course.verified_messages = self.ours.verify(0, bytes)?;
+        if let Some(ours) = self.ours.as_mut().filter(|_| self.job.verify) {
+            course.verified_messages = ours.verify(0, bytes)?;
         }
         Ok(SizeTimes {
             bytes,

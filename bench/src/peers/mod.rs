@@ -7,17 +7,20 @@
 
 pub mod args;
 mod cache;
-mod command;
+pub mod command;
 pub mod figures;
 mod group;
 mod html;
-mod installation;
+pub mod installation;
 mod jobs;
 mod measure;
+pub mod mpi;
 mod ours;
+pub mod provider;
 pub mod rank;
 pub mod result;
 pub mod show;
+pub mod transport;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -35,7 +38,7 @@ use args::PeersArgs;
 use cache::Cache;
 use figures::Figure;
 use measure::{Listener, Measuring, Peer};
-use result::{Row, SizeTimes};
+use result::{Role, Row, SizeTimes};
 use show::{PeerCard, Scene};
 
 /// What a comparison needs, found out before anything is measured.
@@ -73,20 +76,28 @@ pub fn compare(prepared: Prepared, args: &PeersArgs) -> Result<Comparison, Bench
     if args.figures {
         comparison.figures = figures::judge(&comparison.scenes);
     }
-    match args.format {
+    tell(&comparison, args.format)?;
+    Ok(comparison)
+}
+
+/// Writes the results as they were asked for; of a table, what stands at its end.
+///
+/// # Errors
+/// The output cannot be written.
+fn tell(comparison: &Comparison, format: Option<Format>) -> Result<(), BenchError> {
+    match format {
         Some(Format::Csv) => {
             let mut text = Vec::new();
             show::csv(&mut text, &comparison.scenes).map_err(|error| BenchError::from_output(&error))?;
-            print(&String::from_utf8_lossy(&text))?;
+            print(&String::from_utf8_lossy(&text))
         }
         Some(Format::Json) => {
-            let text = serde_json::to_string_pretty(&comparison)
+            let text = serde_json::to_string_pretty(comparison)
                 .map_err(|error| BenchError::Failure(format!("the results cannot be written: {error}")))?;
-            print(&format!("{text}\n"))?;
+            print(&format!("{text}\n"))
         }
-        Some(Format::Table) | None => print(&figures::text(&comparison.figures))?,
+        Some(Format::Table) | None => print(&figures::text(&comparison.figures)),
     }
-    Ok(comparison)
 }
 
 /// Everything that the comparison has found.
@@ -110,10 +121,10 @@ fn lacks_programs(folder: &Path) -> bool {
 /// # Errors
 /// There is none.
 pub fn peers(args: &PeersArgs, interrupt: &Interrupt) -> Result<Vec<Peer>, BenchError> {
-    let named = args.mpi.iter().map(|folder| folder.join("bin"));
+    let named = args.mpi_folders.iter().map(|folder| folder.join("bin"));
     if let Some(folder) = named.clone().find(|folder| lacks_programs(folder)) {
         return Err(BenchError::Failure(format!(
-            "{} lacks mpicc or mpiexec; --mpi wants the folder of an MPI, in which bin/mpicc and bin/mpiexec are",
+            "{} lacks mpicc or mpiexec; --mpi-folder wants the folder of an MPI, in which bin/mpicc and bin/mpiexec are",
             folder.display()
         )));
     }
@@ -130,7 +141,9 @@ pub fn peers(args: &PeersArgs, interrupt: &Interrupt) -> Result<Vec<Peer>, Bench
     for mpi in installations {
         let variables = mpi.variables(nix::unistd::geteuid().is_root());
         match cache.build(&mpi, &variables, interrupt) {
-            Ok(program) => peers.push(Peer { mpi, program, variables }),
+            Ok(program) => {
+                peers.push(Peer { name: mpi.name.clone(), role: Role::Peer, mpi, program, variables });
+            }
             Err(reason) => left_out.push(LeftOut { name: mpi.name, reason }),
         }
     }

@@ -39,7 +39,7 @@ impl PeerCard {
     /// What is told of a peer.
     pub fn of(peer: &Peer) -> Self {
         Self {
-            name: peer.mpi.name.clone(),
+            name: peer.name.clone(),
             version: peer.mpi.version.clone(),
             mpiexec: peer.mpi.mpiexec.display().to_string(),
         }
@@ -85,7 +85,11 @@ impl Means {
     }
 }
 
-fn begin_all(
+/// A title, where it is measured and with whom.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn begin_all(
     out: &mut dyn Write,
     name: &str,
     environment: &Environment,

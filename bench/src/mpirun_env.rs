@@ -1,0 +1,108 @@
+//! `lmt mpirun-env`: the environment in which an MPI's programs run over lmt.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::commands::print;
+use crate::error::BenchError;
+use crate::interrupt::Interrupt;
+use crate::peers::installation::{self, Installation, Kind, Variables};
+use crate::peers::provider::Provider;
+use crate::peers::transport::{PROVIDER_PATH, Transport, with};
+
+/// `lmt mpirun-env`.
+#[derive(Debug, Args)]
+pub struct MpirunEnvArgs {
+    /// Whose MPI it is.
+    #[arg(value_enum)]
+    pub mpi: MpiName,
+    /// The provider's library, a file that ends in -fi.so [default: liblmt-fi.so beside this command
+    /// or in ../lib].
+    #[arg(long, value_name = "FILE")]
+    pub provider: Option<PathBuf>,
+}
+
+/// The MPIs that can use the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MpiName {
+    /// MPICH.
+    Mpich,
+    /// Open MPI.
+    Openmpi,
+    /// Intel MPI.
+    Intelmpi,
+}
+
+impl MpiName {
+    fn kind(self) -> Kind {
+        match self {
+            Self::Mpich => Kind::Mpich,
+            Self::Openmpi => Kind::OpenMpi,
+            Self::Intelmpi => Kind::IntelMpi,
+        }
+    }
+}
+
+/// `lmt mpirun-env`: lines for a shell.
+///
+/// # Errors
+/// The provider is missing, or the output cannot be written.
+pub fn run(args: &MpirunEnvArgs) -> Result<(), BenchError> {
+    let provider = Provider::find(args.provider.as_deref()).map_err(BenchError::Failure)?;
+    let kind = args.mpi.kind();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = on_path(&path, kind, &Interrupt::watch()?);
+    let variable = |name: &str| std::env::var_os(name);
+    let variables = variables(kind, found.as_ref(), &provider, variable)
+        .map_err(|why| BenchError::Failure(why.into()))?;
+    print(&shell(kind, &variables))
+}
+
+/// The first MPI of this kind on the PATH.
+fn on_path(path: &OsStr, kind: Kind, interrupt: &Interrupt) -> Option<Installation> {
+    let (found, _) = installation::find(std::env::split_paths(path), interrupt);
+    found.into_iter().find(|mpi| mpi.kind == kind)
+}
+
+/// What an MPI wants, and what has it take the provider.
+fn variables(
+    kind: Kind,
+    found: Option<&Installation>,
+    provider: &Provider,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<Variables, &'static str> {
+    let wanted = found.map_or_else(Vec::new, |mpi| mpi.variables(false));
+    let own = wanted.iter().find(|(name, _)| *name == PROVIDER_PATH).map(|(_, value)| value.clone());
+    // Other providers stay within reach.
+    let others = own.or_else(|| variable(PROVIDER_PATH));
+    Ok(with(wanted, Transport::Lmt.variables(kind, provider.folder(), others)?))
+}
+
+/// Lines that a shell (POSIX sh) takes, remarks last: also without quotes around
+/// what `eval` is given all variables are set.
+fn shell(kind: Kind, variables: &Variables) -> String {
+    let line =
+        |(name, value): &(&str, OsString)| format!("export {name}={}\n", quoted(&value.to_string_lossy()));
+    let mut text: String = variables.iter().map(line).collect();
+    text += &format!(
+        "# eval \"$(lmt mpirun-env {})\"; mpiexec -n 2 ./program\n\
+         # LMT_STATS=/path/of/a/file beside it, then lmt doctor --stats /path/of/a/file, shows which way the bytes took.\n",
+        kind.name()
+    );
+    text
+}
+
+/// In single quotes if a shell would take it for more than a word.
+fn quoted(value: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:,+=@%".contains(letter);
+    match !value.is_empty() && value.chars().all(is_plain) {
+        true => value.to_owned(),
+        false => format!("'{}'", value.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+#[path = "mpirun_env_tests.rs"]
+mod tests;
