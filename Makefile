@@ -2,6 +2,8 @@
 # make test      everything that must hold before a change goes in
 # make speed     the bounds on speed, against the bare machine in the same run
 # make speed-adaptive  what choosing at run time is to reach, and does not everywhere
+# make install   lmt.h, liblmt.so, liblmt.a, lmt.pc and the lmt command, under PREFIX
+# make header    capi/include/lmt.h, of the sources
 # make fi        the libfabric provider, target/release/liblmt-fi.so
 # make knem-check  a static program that checks a KNEM driver, for any machine
 
@@ -9,7 +11,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .SILENT: tests loom asan miri
-.PHONY: compare test speed speed-adaptive fi knem-check tools format clippy tests doctests loom asan miri
+.PHONY: compare test speed speed-adaptive fi install header knem-check tools format clippy tests doctests loom asan miri
 
 REPORT ?= lmt-report.html
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
@@ -71,6 +73,38 @@ fi: tools
 # default since this does not pass everywhere.
 speed-adaptive:
 	LMT_SPEED=1 cargo test --release -p lmt --test adaptive_speed -- --nocapture --test-threads=1
+
+# Where `make install` puts things; DESTDIR goes before each, for packages.
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+DESTDIR ?=
+# Cargo's profile of what is installed.
+PROFILE ?= release
+BUILT = $(TARGET)/$(PROFILE:dev=debug)
+
+install: tools
+	cargo build --profile "$(PROFILE)" --package lmt-capi --package lmt-bench
+	version=$$(cargo pkgid --package lmt-capi)
+	version=$${version##*[\#@]}
+	soname=$$(readelf --dynamic "$(BUILT)/liblmt_capi.so" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
+	libraries="$(DESTDIR)$(LIBDIR)"
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/include" "$$libraries/pkgconfig"
+	install -m 755 "$(BUILT)/lmt" "$(DESTDIR)$(PREFIX)/bin/lmt"
+	install -m 644 capi/include/lmt.h "$(DESTDIR)$(PREFIX)/include/lmt.h"
+	install -m 755 "$(BUILT)/liblmt_capi.so" "$$libraries/liblmt.so.$$version"
+	ln -sf "liblmt.so.$$version" "$$libraries/$$soname"
+	ln -sf "$$soname" "$$libraries/liblmt.so"
+	install -m 644 "$(BUILT)/liblmt_capi.a" "$$libraries/liblmt.a"
+	strip --strip-debug "$$libraries/liblmt.so.$$version" "$$libraries/liblmt.a"
+	# hwloc, and what Rust's own library asks of the system's.
+	private="$$(pkg-config --libs hwloc 2>/dev/null || echo -lhwloc) -lgcc_s -lpthread -lm -ldl -lrt -lc"
+	sed -e "s|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$$version|; s|@PRIVATE@|$$private|" \
+	  capi/lmt.pc.in > "$$libraries/pkgconfig/lmt.pc"
+	echo "lmt $$version is under $(DESTDIR)$(PREFIX); docs/c-interface.md says how programs use it."
+
+# A test compares it, so that it is never behind the sources.
+header:
+	LMT_WRITE_HEADER=1 cargo test --package lmt-capi --test header
 
 # One file without libraries, to be copied to a machine that has the driver.
 knem-check: tools

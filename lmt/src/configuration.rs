@@ -54,6 +54,22 @@ pub fn variables() -> Vec<String> {
     all
 }
 
+/// The value of one of an endpoint's keys, written as in its environment variable:
+/// for [`crate::EndpointBuilder::set`].
+///
+/// ```
+/// use lmt::keys::Value;
+///
+/// assert_eq!(lmt::configuration::value_of("quota_bytes", "1 MiB")?, Value::Number(1 << 20));
+/// # Ok::<(), lmt::CreateError>(())
+/// ```
+///
+/// # Errors
+/// There is no such key, or it cannot have that value.
+pub fn value_of(key: &str, text: &str) -> Result<Value, CreateError> {
+    lmt_selector::config::value_of(key, text).map_err(|sentence| CreateError::Configuration { sentence })
+}
+
 /// The machine as hwloc describes it, read once for the process. It takes some
 /// milliseconds the first time.
 ///

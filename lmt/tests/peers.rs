@@ -165,3 +165,17 @@ fn the_same_id_comes_again_and_what_it_left_stays_its_own() {
         exchange(&host, to_guest, &guest, to_host, 200_000);
     }
 }
+
+#[test]
+fn a_peer_is_named_by_a_number_too() {
+    let (one, other) = (Endpoint::new().expect("an endpoint"), Endpoint::new().expect("an endpoint"));
+    let peer = one.insert_peer(&other.address()).expect("room for a peer");
+    let number = peer.to_raw();
+    assert_eq!(PeerId::from_raw(number), peer);
+    one.remove_peer(peer).expect("it is known");
+    let again = one.insert_peer(&other.address()).expect("room for a peer");
+    assert_ne!(again.to_raw(), number, "an old number names nobody");
+    for strange in [number, u64::MAX, again.to_raw() + 1] {
+        assert_eq!(one.send(PeerId::from_raw(strange), 1, b""), Err(OperationError::UnknownPeer));
+    }
+}

@@ -90,6 +90,7 @@ fn a_peer_that_comes_again_in_the_same_batch_keeps_its_new_probes() {
     assert_eq!(taken(&door), Taken::Unknown, "its report is not here");
     door.inner.established(facts(id), report);
     assert!(door.is_connected(peer) && works(&door, peer));
+    assert!(door.knows(peer) && !door.knows(PeerId::first(1)));
     assert_eq!(taken(&door), Taken::By { mechanism: "willing".into(), model: Model::Get });
 
     door.inner.closed(id, Closed::Goodbye);

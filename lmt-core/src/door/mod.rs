@@ -190,6 +190,11 @@ impl Door {
         Ok(PeerId::first(key))
     }
 
+    /// Whether this is a peer of this door.
+    pub fn knows(&self, peer: PeerId) -> bool {
+        self.inner.peers.len() > peer.index() as usize
+    }
+
     /// Whether the connection with a peer is made.
     pub fn is_connected(&self, peer: PeerId) -> bool {
         self.inner.peers.get(peer.index() as usize).is_some_and(|p| p.link == Link::Up)

@@ -32,6 +32,17 @@ impl PeerId {
     pub const fn index(self) -> u32 {
         self.key
     }
+
+    /// The name as one number, for embedders that keep it in a handle.
+    pub const fn to_raw(self) -> u64 {
+        (self.generation as u64) << 32 | self.key as u64
+    }
+
+    /// Reads [`Self::to_raw`]. A number that names no peer is harmless: operations
+    /// with it answer [`OperationError::UnknownPeer`].
+    pub const fn from_raw(raw: u64) -> Self {
+        Self { key: raw as u32, generation: (raw >> 32) as u32 }
+    }
 }
 
 /// An operation that was begun.

@@ -1,5 +1,6 @@
 //! Values of keys: read from TOML and from the environment, and shown.
 
+use lmt_core::config::{ConfigError, KEYS};
 use lmt_core::keys::{Kind, Value};
 use toml::de::DeValue;
 
@@ -180,6 +181,27 @@ pub(super) fn from_toml(kind: Kind, value: &DeValue<'_>) -> Result<Value, Wrong>
         _ => return Err(wrong_type()),
     };
     within(kind, read)
+}
+
+/// The value of one of an endpoint's keys ([`lmt_core::config::KEYS`]), written as
+/// in its environment variable.
+///
+/// ```
+/// use lmt_core::keys::Value;
+/// use lmt_selector::config::value_of;
+///
+/// assert_eq!(value_of("eager_max_bytes", "8KiB"), Ok(Value::Number(8192)));
+/// let error = value_of("eager_max_bytes", "much").unwrap_err();
+/// assert!(error.starts_with("the key eager_max_bytes is `much`"), "{error}");
+/// ```
+///
+/// # Errors
+/// One sentence: there is no such key, or it cannot have that value.
+pub fn value_of(key: &str, text: &str) -> Result<Value, String> {
+    let Some(known) = KEYS.iter().find(|known| known.name == key) else {
+        return Err(ConfigError::UnknownKey { key: key.to_owned() }.to_string());
+    };
+    from_text(known.kind, text).map_err(|wrong| format!("the key {key} {}; {}", wrong.is, wrong.help))
 }
 
 /// Whether a text is a number without sign or unit.

@@ -1,0 +1,284 @@
+//! The second door: packets that come, and the messages that they announce.
+#![allow(unsafe_code)] // Functions that C calls.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use lmt::buffer::Access;
+use lmt::door::Arrival;
+
+use super::messages::{HINTS, check_flags, hints_of, tell};
+use super::probe::check_owner;
+use crate::border::{bytes as bytes_of, lend_segments, there};
+use crate::code::lmt_code::{self, LMT_ERR_BAD_PACKET};
+use crate::error::{Error, guard};
+use crate::handle::Number;
+use crate::objects::{ANNOUNCEMENTS, DOORS, Taken, WITHDRAWALS, handle_of, peer_of, request_of};
+use crate::types::lmt_arrival_kind::{LMT_ANNOUNCED, LMT_HANDLED, LMT_WITHDRAWN};
+use crate::types::{
+    LMT_ENVELOPE_MAX_BYTES, lmt_announcement, lmt_arrival, lmt_door, lmt_peer, lmt_request, lmt_status,
+    lmt_withdrawal,
+};
+
+/// Begins to send segments as one message, announced to the peer's matching with
+/// `envelope`, at most `LMT_ENVELOPE_MAX_BYTES`. `flags` may hint: `LMT_WARM`,
+/// `LMT_COLD`, `LMT_ONCE`, `LMT_AGAIN`. The segments belong to the request until
+/// `lmt_door_test` has told its end or the door is closed; the list and the envelope
+/// are copied.
+///
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID` (flags; an envelope that is too long),
+/// `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_WOULD_BLOCK`,
+/// `LMT_ERR_PEER_DEAD` and its kin, `LMT_ERR_FORKED`.
+///
+/// # Safety
+/// `envelope` is NULL or leads to `envelope_bytes` bytes; `segments` and `request` as
+/// for `lmt_isend_segments`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_door_send(
+    door: *mut lmt_door,
+    to: lmt_peer,
+    envelope: *const c_void,
+    envelope_bytes: usize,
+    segments: *const libc::iovec,
+    count: usize,
+    flags: u32,
+    request: Option<&mut MaybeUninit<lmt_request>>,
+) -> lmt_code {
+    guard(|| {
+        let place = there(request, "request")?;
+        // SAFETY: the caller's promise.
+        let envelope = unsafe { bytes_of(envelope, envelope_bytes, "envelope") }?;
+        if envelope.len() > LMT_ENVELOPE_MAX_BYTES {
+            let sentence = format!(
+                "the envelope has {envelope_bytes} bytes; it may have {LMT_ENVELOPE_MAX_BYTES}, so send the rest in the message"
+            );
+            return Err(Error::invalid(sentence));
+        }
+        check_flags(flags, HINTS)?;
+        // SAFETY: the caller's promise.
+        let buffer = unsafe { lend_segments(segments, count, Access::Read) }?;
+        DOORS.with(door.addr() as u64, |door| {
+            let to = peer_of(door.number, to)?;
+            let request = door.inner.send_with(to, envelope, buffer, hints_of(flags))?;
+            place.write(handle_of(door.number, request));
+            Ok(())
+        })
+    })
+}
+
+/// Takes a packet that the peer's `send_packet` was given, and tells what it meant.
+/// An announcement is to be matched (`lmt_door_matched`) or given up
+/// (`lmt_announcement_drop`); a withdrawal is to be answered (`lmt_door_withdrawn`).
+///
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_PEER`,
+/// `LMT_ERR_NO_MEMORY`, `LMT_ERR_BAD_PACKET`: it was ignored, also since the connection
+/// with that peer has ended (`lmt_door_peer` tells).
+///
+/// # Safety
+/// `packet` is NULL or leads to `bytes` bytes; `arrival` is NULL or memory for one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_door_on_packet(
+    door: *mut lmt_door,
+    from: lmt_peer,
+    packet: *const c_void,
+    bytes: usize,
+    arrival: Option<&mut MaybeUninit<lmt_arrival>>,
+) -> lmt_code {
+    guard(|| {
+        let place = there(arrival, "arrival")?;
+        // SAFETY: the caller's promise.
+        let packet = unsafe { bytes_of(packet, bytes, "packet") }?;
+        DOORS.with(door.addr() as u64, |door| {
+            let peer = peer_of(door.number, from)?;
+            let meant = door.inner.on_packet(peer, packet);
+            let meant = meant.map_err(|error| Error::new(LMT_ERR_BAD_PACKET, error.to_string()))?;
+            place.write(told(door.number, from, meant)?);
+            Ok(())
+        })
+    })
+}
+
+/// What C is told of a packet.
+fn told(owner: Number, peer: lmt_peer, meant: Arrival) -> Result<lmt_arrival, Error> {
+    let mut arrival = lmt_arrival {
+        kind: LMT_HANDLED,
+        envelope_bytes: 0,
+        peer,
+        bytes: 0,
+        announcement: ptr::null_mut(),
+        withdrawal: ptr::null_mut(),
+        envelope: [0; LMT_ENVELOPE_MAX_BYTES],
+    };
+    match meant {
+        Arrival::Handled => {}
+        Arrival::Announced(inner) => {
+            let envelope = inner.envelope();
+            arrival.kind = LMT_ANNOUNCED;
+            arrival.envelope_bytes = envelope.len() as u32;
+            arrival.envelope[..envelope.len()].copy_from_slice(envelope);
+            arrival.bytes = inner.bytes();
+            let number = ANNOUNCEMENTS.insert(Taken { owner, inner })?;
+            arrival.announcement = ptr::without_provenance_mut(number as usize);
+        }
+        Arrival::Withdrawn(inner) => {
+            arrival.kind = LMT_WITHDRAWN;
+            let number = WITHDRAWALS.insert(Taken { owner, inner })?;
+            arrival.withdrawal = ptr::without_provenance_mut(number as usize);
+        }
+    }
+    Ok(arrival)
+}
+
+/// The program's matching has found the receive for an announced message: it goes
+/// into the segments, cut to their length if need be (`LMT_ERR_TRUNCATED` when it ends).
+/// They belong to the request as those of `lmt_irecv` do. `announcement` names nothing
+/// any more, unless the code is `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`,
+/// `LMT_ERR_BUSY` or `LMT_ERR_FOREIGN_MESSAGE` (another door was told of it).
+///
+/// Errors: those, `LMT_ERR_PEER_DEAD` and its kin (the connection over which it was
+/// announced has ended), `LMT_ERR_FORKED`.
+///
+/// # Safety
+/// `segments` and `request` as for `lmt_irecv_segments`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_door_matched(
+    door: *mut lmt_door,
+    announcement: *mut lmt_announcement,
+    segments: *const libc::iovec,
+    count: usize,
+    request: Option<&mut MaybeUninit<lmt_request>>,
+) -> lmt_code {
+    guard(|| {
+        let place = there(request, "request")?;
+        // SAFETY: the caller's promise.
+        let buffer = unsafe { lend_segments(segments, count, Access::Write) }?;
+        DOORS.with(door.addr() as u64, |door| {
+            let number = announcement.addr() as u64;
+            ANNOUNCEMENTS.with(number, |announcement| check_owner(announcement.owner, door.number))?;
+            let request = door.inner.matched(ANNOUNCEMENTS.take(number)?.inner, buffer)?;
+            place.write(handle_of(door.number, request));
+            Ok(())
+        })
+    })
+}
+
+/// Gives up an announced message without matching it: its sender waits until it
+/// cancels or the connection ends. For messages of a peer that is gone.
+///
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
+///
+/// # Safety
+/// Any pointer will do.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_announcement_drop(announcement: *mut lmt_announcement) -> lmt_code {
+    guard(|| ANNOUNCEMENTS.take(announcement.addr() as u64).map(drop))
+}
+
+/// Tells whether an announced message is the one that a sender takes back.
+///
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
+///
+/// # Safety
+/// `is_it` is NULL or memory for one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_announcement_is(
+    announcement: *mut lmt_announcement,
+    withdrawal: *mut lmt_withdrawal,
+    is_it: Option<&mut MaybeUninit<bool>>,
+) -> lmt_code {
+    guard(|| {
+        let place = there(is_it, "is_it")?;
+        ANNOUNCEMENTS.with(announcement.addr() as u64, |announcement| {
+            WITHDRAWALS.with(withdrawal.addr() as u64, |withdrawal| {
+                place.write(announcement.inner.is(&withdrawal.inner));
+                Ok(())
+            })
+        })
+    })
+}
+
+/// Answers a withdrawal: whether the message was found unmatched and is forgotten
+/// (its announcement is then to be given up too). `withdrawal` names nothing any more,
+/// unless the code is `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` or
+/// `LMT_ERR_FOREIGN_MESSAGE` (another door was asked).
+///
+/// Errors: those.
+///
+/// # Safety
+/// Any pointer will do.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_door_withdrawn(
+    door: *mut lmt_door,
+    withdrawal: *mut lmt_withdrawal,
+    found: i32,
+) -> lmt_code {
+    guard(|| {
+        DOORS.with(door.addr() as u64, |door| {
+            let number = withdrawal.addr() as u64;
+            WITHDRAWALS.with(number, |withdrawal| check_owner(withdrawal.owner, door.number))?;
+            door.inner.withdrawn(WITHDRAWALS.take(number)?.inner, found != 0);
+            Ok(())
+        })
+    })
+}
+
+/// Gives up a withdrawal that is not to be answered any more, since its door is
+/// closed; while that is open its sender waits for the answer.
+///
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
+///
+/// # Safety
+/// Any pointer will do.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_withdrawal_drop(withdrawal: *mut lmt_withdrawal) -> lmt_code {
+    guard(|| WITHDRAWALS.take(withdrawal.addr() as u64).map(drop))
+}
+
+/// Asks for a send of a door to be taken back if the peer has not matched it; its end
+/// tells what became of it.
+///
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_REQUEST`,
+/// `LMT_ERR_FORKED`.
+///
+/// # Safety
+/// Any pointer will do.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_door_cancel(door: *mut lmt_door, request: lmt_request) -> lmt_code {
+    guard(|| {
+        DOORS.with(door.addr() as u64, |door| {
+            let request = request_of(door.number, request)?;
+            Ok(door.inner.cancel(request)?)
+        })
+    })
+}
+
+/// Tells whether an operation of a door has ended, as `lmt_test`, but without making
+/// progress.
+///
+/// Errors: as `lmt_test`.
+///
+/// # Safety
+/// As `lmt_test`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_door_test(
+    door: *mut lmt_door,
+    request: lmt_request,
+    done: Option<&mut MaybeUninit<bool>>,
+    status: Option<&mut MaybeUninit<lmt_status>>,
+) -> lmt_code {
+    guard(|| {
+        let done = there(done, "done")?;
+        DOORS.with(door.addr() as u64, |door| {
+            done.write(true);
+            let request = request_of(door.number, request)?;
+            match door.inner.test(request) {
+                Some(result) => tell(door.number, result, status),
+                None => {
+                    done.write(false);
+                    Ok(())
+                }
+            }
+        })
+    })
+}

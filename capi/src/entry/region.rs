@@ -1,0 +1,206 @@
+//! Declared memory: what peers may get from and put into without the owner's help.
+#![allow(unsafe_code)] // Functions that C calls.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use lmt::buffer::Access;
+use lmt::{Direction, Protection, RegionKey, RegionOptions};
+
+use crate::border::{lend_segments, there};
+use crate::code::lmt_code;
+use crate::error::{Error, guard};
+use crate::objects::{ENDPOINTS, handle_of};
+use crate::types::{LMT_READ, LMT_SINGLE_USE, LMT_WRITE, lmt_endpoint, lmt_region_key, lmt_request};
+
+fn options_of(flags: u32) -> Result<RegionOptions, Error> {
+    if flags & !(LMT_READ | LMT_WRITE | LMT_SINGLE_USE) != 0 || flags & (LMT_READ | LMT_WRITE) == 0 {
+        return Err(Error::invalid(format!(
+            "`flags` is {flags:#x}; it must be LMT_READ, LMT_WRITE or both, perhaps with LMT_SINGLE_USE"
+        )));
+    }
+    let protection = Protection { read: flags & LMT_READ != 0, write: flags & LMT_WRITE != 0 };
+    Ok(RegionOptions { protection, single_use: flags & LMT_SINGLE_USE != 0 })
+}
+
+fn key_of(key: Option<&lmt_region_key>) -> Result<RegionKey, Error> {
+    Ok(RegionKey::from_bytes(there(key, "key")?.bytes))
+}
+
+/// Declares memory of this process as a region: peers that are given the key may get
+/// from it (`LMT_READ`) and put into it (`LMT_WRITE`) without this process's help; with
+/// `LMT_SINGLE_USE` the first get or put uses it up. It is lent until
+/// `lmt_region_destroy` or the endpoint's end. A copy that a peer has just begun then
+/// goes on for the length of a system call: let peers say by a message that they are
+/// done, and destroy it after.
+///
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
+/// `LMT_ERR_REGION_TOO_MANY`, `LMT_ERR_NO_MEMORY`, `LMT_ERR_FORKED`.
+///
+/// # Safety
+/// `segments` is NULL or leads to `count` segments, each of memory that nobody frees
+/// before the region has ended and peers are done with it; `key` is NULL or memory
+/// for one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_region_declare(
+    endpoint: *mut lmt_endpoint,
+    segments: *const libc::iovec,
+    count: usize,
+    flags: u32,
+    key: Option<&mut MaybeUninit<lmt_region_key>>,
+) -> lmt_code {
+    guard(|| {
+        let place = there(key, "key")?;
+        let options = options_of(flags)?;
+        let access = if options.protection.write { Access::Write } else { Access::Read };
+        // SAFETY: the caller's promise; the owner and peers that it has given the
+        // key use the memory in turn, as it sees to.
+        let buffer = unsafe { lend_segments(segments, count, access) }?;
+        ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
+            let key = endpoint.engine(|engine| engine.declare_region(buffer, options))?;
+            place.write(lmt_region_key { bytes: key.to_bytes() });
+            Ok(())
+        })
+    })
+}
+
+/// Allocates zeroed memory that peers map, and declares it: reachable also where no
+/// mechanism reaches this process's own memory. `memory` (which may be NULL) is where
+/// it begins, until the region is destroyed. The first access by each peer needs this
+/// process to make progress once.
+///
+/// Errors: as `lmt_region_declare`.
+///
+/// # Safety
+/// `key` and `memory` are NULL or memory for one each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_region_allocate(
+    endpoint: *mut lmt_endpoint,
+    bytes: usize,
+    flags: u32,
+    key: Option<&mut MaybeUninit<lmt_region_key>>,
+    memory: Option<&mut MaybeUninit<*mut c_void>>,
+) -> lmt_code {
+    guard(|| {
+        let place = there(key, "key")?;
+        let options = options_of(flags)?;
+        ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
+            let key = endpoint.engine(|engine| engine.allocate_region(bytes, options))?;
+            let pointer = endpoint.engine(|engine| engine.region_pointer(&key));
+            crate::border::answer(memory, pointer.map_or(ptr::null_mut(), |at| at.as_ptr().cast()));
+            place.write(lmt_region_key { bytes: key.to_bytes() });
+            Ok(())
+        })
+    })
+}
+
+/// Takes a region of this endpoint back: no copy begins any more. Memory of
+/// `lmt_region_allocate` is gone.
+///
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
+/// `LMT_ERR_REGION_NOT_DECLARED`, `LMT_ERR_FORKED`.
+///
+/// # Safety
+/// `key` is NULL or leads to one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_region_destroy(
+    endpoint: *mut lmt_endpoint,
+    key: Option<&lmt_region_key>,
+) -> lmt_code {
+    guard(|| {
+        let key = key_of(key)?;
+        ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
+            Ok(endpoint.engine(|engine| engine.destroy_region(&key))?)
+        })
+    })
+}
+
+/// The length of the region of a key, in bytes.
+///
+/// Errors: `LMT_ERR_NULL`.
+///
+/// # Safety
+/// `key` is NULL or leads to one; `bytes` is NULL or memory for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_region_bytes(
+    key: Option<&lmt_region_key>,
+    bytes: Option<&mut MaybeUninit<u64>>,
+) -> lmt_code {
+    guard(|| {
+        let place = there(bytes, "bytes")?;
+        place.write(key_of(key)?.total_bytes());
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As [`lmt_region_get`] and [`lmt_region_put`].
+unsafe fn begin(
+    endpoint: *mut lmt_endpoint,
+    key: Option<&lmt_region_key>,
+    direction: Direction,
+    offset: u64,
+    segments: *const libc::iovec,
+    count: usize,
+    request: Option<&mut MaybeUninit<lmt_request>>,
+) -> Result<(), Error> {
+    let place = there(request, "request")?;
+    let key = key_of(key)?;
+    let access = if direction == Direction::Get { Access::Write } else { Access::Read };
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { lend_segments(segments, count, access) }?;
+    ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
+        let request = endpoint.engine(|engine| match direction {
+            Direction::Get => engine.get(&key, offset, buffer),
+            Direction::Put => engine.put(&key, offset, buffer),
+        })?;
+        place.write(handle_of(endpoint.number, request));
+        Ok(())
+    })
+}
+
+/// Begins to fill segments from a region, from `offset` on, without the owner's help;
+/// the owner's address must have been inserted. How it ended is told like that of a
+/// receive.
+///
+/// Errors: as `lmt_irecv`; when it ends also `LMT_ERR_REGION_NOT_DECLARED`,
+/// `LMT_ERR_REGION_USED_UP`, `LMT_ERR_REGION_FORBIDDEN`, `LMT_ERR_REGION_BOUNDS`,
+/// `LMT_ERR_REGION_UNREACHABLE`.
+///
+/// # Safety
+/// `key` is NULL or leads to one; `segments` and `request` as for
+/// `lmt_irecv_segments`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_region_get(
+    endpoint: *mut lmt_endpoint,
+    key: Option<&lmt_region_key>,
+    offset: u64,
+    segments: *const libc::iovec,
+    count: usize,
+    request: Option<&mut MaybeUninit<lmt_request>>,
+) -> lmt_code {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe { begin(endpoint, key, Direction::Get, offset, segments, count, request) })
+}
+
+/// Begins to copy segments into a region, from `offset` on; else as `lmt_region_get`.
+/// When it has ended the bytes are there: a message sent after it finds them.
+///
+/// Errors: as `lmt_region_get`.
+///
+/// # Safety
+/// `key` is NULL or leads to one; `segments` and `request` as for
+/// `lmt_isend_segments`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_region_put(
+    endpoint: *mut lmt_endpoint,
+    key: Option<&lmt_region_key>,
+    offset: u64,
+    segments: *const libc::iovec,
+    count: usize,
+    request: Option<&mut MaybeUninit<lmt_request>>,
+) -> lmt_code {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe { begin(endpoint, key, Direction::Put, offset, segments, count, request) })
+}

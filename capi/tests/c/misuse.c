@@ -1,0 +1,505 @@
+/* Every function, called wrongly: with NULL, with handles that are closed, of another
+ * kind or made up, with others' peers and requests, with values that it cannot have, by
+ * two threads at once, and in a forked child. Each gives a code and a sentence. */
+#include "check.h"
+
+static lmt_endpoint *endpoint, *other;
+static lmt_door *door;
+static lmt_peer myself, door_peer;
+static const lmt_request none;
+static char memory[4096];
+static struct iovec part = {memory, sizeof memory};
+static lmt_request request;
+static bool flag;
+static size_t number;
+static lmt_status status;
+
+static int take(void *context, lmt_peer to, const void *packet, size_t bytes)
+{
+    (void)context, (void)to, (void)packet, (void)bytes;
+    return LMT_OK;
+}
+
+static void errors(void)
+{
+    CHECK(strcmp(lmt_last_error(), "") == 0);
+    for (int code = 0; code >= LMT_ERR_NO_GROUP; code--)
+        CHECK(strlen(lmt_strerror(code)) > 3 && !strstr(lmt_strerror(code), "no such code"));
+    CHECK(strstr(lmt_strerror(1), "no such code") && strstr(lmt_strerror(-1000), "no such code"));
+    uint32_t major, minor, patch;
+    OK(lmt_version(&major, &minor, &patch));
+    CHECK(major == LMT_VERSION_MAJOR && minor == LMT_VERSION_MINOR && patch == LMT_VERSION_PATCH);
+    OK(lmt_version(NULL, NULL, NULL));
+    OK(lmt_admit_siblings());
+}
+
+static void options(void)
+{
+    lmt_options *options;
+    char id[LMT_ID_BYTES] = "sixteen bytes...";
+    GIVES(LMT_ERR_NULL, lmt_options_create(NULL));
+    OK(lmt_options_create(&options));
+    GIVES(LMT_ERR_NULL, lmt_options_set(NULL, "quota_bytes", "1MiB"));
+    GIVES(LMT_ERR_NULL, lmt_options_set(options, NULL, "1MiB"));
+    GIVES(LMT_ERR_NULL, lmt_options_set(options, "quota_bytes", NULL));
+    GIVES(LMT_ERR_INVALID, lmt_options_set(options, "quota_bytes", "\xff"));
+    GIVES(LMT_ERR_CONFIGURATION, lmt_options_set(options, "quota", "1MiB"));
+    GIVES(LMT_ERR_CONFIGURATION, lmt_options_set(options, "quota_bytes", "much"));
+    GIVES(LMT_ERR_CONFIGURATION, lmt_options_set(options, "inbox_cells", "7"));
+    CHECK(strstr(lmt_last_error(), "inbox_cells"));
+    GIVES(LMT_ERR_NULL, lmt_options_set_id(NULL, id));
+    GIVES(LMT_ERR_NULL, lmt_options_set_id(options, NULL));
+    GIVES(LMT_ERR_NULL, lmt_options_set_group_rank(NULL));
+    GIVES(LMT_ERR_NO_GROUP, lmt_options_set_group_rank(options));
+    GIVES(LMT_ERR_NULL, lmt_options_set_statistics(NULL, 1));
+    OK(lmt_options_set(options, "mechanisms", "nosuch"));
+    lmt_endpoint *made;
+    GIVES(LMT_ERR_CONFIGURATION, lmt_endpoint_create(options, &made));
+    CHECK(strstr(lmt_last_error(), "nosuch"));
+    lmt_door *made_door;
+    GIVES(LMT_ERR_CONFIGURATION, lmt_door_create(options, take, NULL, &made_door));
+    OK(lmt_options_set(options, "mechanisms", "shm"));
+    OK(lmt_options_set_id(options, id));
+    OK(lmt_options_set_statistics(options, 0));
+    OK(lmt_endpoint_create(options, &made));
+    lmt_peer peer;
+    struct address address;
+    char read_id[LMT_ID_BYTES];
+    OK(lmt_endpoint_address(made, address.bytes, sizeof address.bytes, &address.length));
+    OK(lmt_peer_insert(endpoint, address.bytes, address.length, &peer));
+    OK(lmt_peer_id(endpoint, peer, read_id));
+    CHECK(memcmp(read_id, id, sizeof id) == 0);
+    OK(lmt_endpoint_close(made));
+    /* It is no endpoint, and used when it is gone. */
+    GIVES(LMT_ERR_HANDLE, lmt_progress((lmt_endpoint *)options, NULL));
+    GIVES(LMT_ERR_NULL, lmt_options_destroy(NULL));
+    OK(lmt_options_destroy(options));
+    GIVES(LMT_ERR_HANDLE, lmt_options_destroy(options));
+    GIVES(LMT_ERR_HANDLE, lmt_options_set(options, "quota_bytes", "1MiB"));
+    GIVES(LMT_ERR_HANDLE, lmt_options_set_statistics(options, 1));
+    GIVES(LMT_ERR_HANDLE, lmt_options_set_id(options, id));
+    GIVES(LMT_ERR_HANDLE, lmt_options_set_group_rank(options));
+    GIVES(LMT_ERR_HANDLE, lmt_endpoint_create(options, &made));
+    GIVES(LMT_ERR_HANDLE, lmt_door_create(options, take, NULL, &made_door));
+}
+
+static void group(void)
+{
+    uint32_t rank, size;
+    GIVES(LMT_ERR_NULL, lmt_group(NULL, &size));
+    GIVES(LMT_ERR_NULL, lmt_group(&rank, NULL));
+    GIVES(LMT_ERR_NO_GROUP, lmt_group(&rank, &size));
+    GIVES(LMT_ERR_NULL, lmt_group_address(0, NULL, 90, NULL));
+    GIVES(LMT_ERR_NO_GROUP, lmt_group_address(0, memory, sizeof memory, NULL));
+    setenv("LMT_RANK", "1", 1);
+    GIVES(LMT_ERR_CONFIGURATION, lmt_group(&rank, &size));
+    setenv("LMT_SIZE", "2", 1);
+    setenv("LMT_GROUP", "00000000000000000000000000000001", 1);
+    OK(lmt_group(&rank, &size));
+    CHECK(rank == 1 && size == 2);
+    OK(lmt_group_address(0, memory, sizeof memory, &number));
+    CHECK(number >= 20 && number <= LMT_ADDRESS_MAX_BYTES);
+    GIVES(LMT_ERR_INVALID, lmt_group_address(2, memory, sizeof memory, NULL));
+    GIVES(LMT_ERR_TOO_SHORT, lmt_group_address(0, memory, 3, &number));
+    CHECK(number >= 20);
+    unsetenv("LMT_RANK");
+    unsetenv("LMT_SIZE");
+    unsetenv("LMT_GROUP");
+}
+
+/* What each function that takes an endpoint answers, if that is `bad`. */
+static void endpoints(lmt_endpoint *bad, lmt_code code)
+{
+    lmt_message *message;
+    lmt_region_key key;
+    lmt_code codes[1];
+    int descriptor;
+    uint64_t limit_us;
+    lmt_counters counters[1];
+    memset(&key, 0, sizeof key);
+    GIVES(code, lmt_endpoint_close(bad));
+    GIVES(code, lmt_endpoint_address(bad, memory, sizeof memory, &number));
+    struct address address;
+    OK(lmt_endpoint_address(endpoint, address.bytes, sizeof address.bytes, &address.length));
+    GIVES(code, lmt_peer_insert(bad, address.bytes, address.length, &(lmt_peer){0, 0}));
+    GIVES(code, lmt_peer_remove(bad, myself));
+    GIVES(code, lmt_peer_id(bad, myself, memory));
+    GIVES(code, lmt_send(bad, myself, 1, memory, 1, 0));
+    GIVES(code, lmt_recv(bad, LMT_ANY_PEER, 1, 0, memory, 1, &status));
+    GIVES(code, lmt_isend(bad, myself, 1, memory, 1, 0, &request));
+    GIVES(code, lmt_isend_segments(bad, myself, 1, &part, 1, 0, &request));
+    GIVES(code, lmt_irecv(bad, LMT_ANY_PEER, 1, 0, memory, 1, &request));
+    GIVES(code, lmt_irecv_segments(bad, LMT_ANY_PEER, 1, 0, &part, 1, &request));
+    flag = false;
+    GIVES(code, lmt_test(bad, none, &flag, &status));
+    CHECK(!flag);
+    GIVES(code, lmt_wait(bad, none, 0, &status));
+    GIVES(code, lmt_wait_any(bad, &none, 1, 0, &number));
+    GIVES(code, lmt_wait_all(bad, &none, 1, 0, codes, &status));
+    GIVES(code, lmt_is_done(bad, none, &flag));
+    GIVES(code, lmt_cancel(bad, none));
+    GIVES(code, lmt_iprobe(bad, LMT_ANY_PEER, 1, 0, &flag, &status));
+    GIVES(code, lmt_improbe(bad, LMT_ANY_PEER, 1, 0, &message, &status));
+    GIVES(code, lmt_imrecv(bad, NULL, memory, 1, &request));
+    GIVES(code, lmt_progress(bad, &flag));
+    GIVES(code, lmt_wait_for_progress(bad, 0, &flag));
+    GIVES(code, lmt_wait_descriptor(bad, &descriptor));
+    GIVES(code, lmt_prepare_to_sleep(bad, &flag, &limit_us));
+    GIVES(code, lmt_explain(bad, myself, 1, 0, LMT_TEXT, memory, sizeof memory, &number));
+    GIVES(code, lmt_statistics(bad, myself, counters, 1, &number));
+    GIVES(code, lmt_region_declare(bad, &part, 1, LMT_READ, &key));
+    GIVES(code, lmt_region_allocate(bad, 1, LMT_READ, &key, NULL));
+    GIVES(code, lmt_region_destroy(bad, &key));
+    GIVES(code, lmt_region_get(bad, &key, 0, &part, 1, &request));
+    GIVES(code, lmt_region_put(bad, &key, 0, &part, 1, &request));
+}
+
+/* The same of doors. */
+static void doors(lmt_door *bad, lmt_code code)
+{
+    int descriptor;
+    lmt_counters counters[1];
+    lmt_arrival arrival;
+    struct address address;
+    OK(lmt_door_address(door, address.bytes, sizeof address.bytes, &address.length));
+    GIVES(code, lmt_door_close(bad));
+    GIVES(code, lmt_door_address(bad, memory, sizeof memory, &number));
+    GIVES(code, lmt_door_insert_peer(bad, address.bytes, address.length, &(lmt_peer){0, 0}));
+    GIVES(code, lmt_door_peer(bad, door_peer, &flag, &number));
+    GIVES(code, lmt_door_progress(bad, &flag));
+    GIVES(code, lmt_door_wait_descriptor(bad, &descriptor, NULL));
+    GIVES(code, lmt_door_explain(bad, door_peer, 1, 0, LMT_TEXT, memory, sizeof memory, NULL));
+    GIVES(code, lmt_door_statistics(bad, counters, 1, &number));
+    GIVES(code, lmt_door_send(bad, door_peer, memory, 1, &part, 1, 0, &request));
+    GIVES(code, lmt_door_on_packet(bad, door_peer, memory, 1, &arrival));
+    GIVES(code, lmt_door_matched(bad, NULL, &part, 1, &request));
+    GIVES(code, lmt_door_withdrawn(bad, NULL, 1));
+    GIVES(code, lmt_door_cancel(bad, none));
+    flag = false;
+    GIVES(code, lmt_door_test(bad, none, &flag, &status));
+    CHECK(!flag);
+}
+
+/* Places and data that are NULL where they must not be, at a good endpoint. */
+static void nulls(void)
+{
+    lmt_region_key key;
+    lmt_code codes[1];
+    struct iovec bad = {NULL, 1};
+    memset(&key, 0, sizeof key);
+    GIVES(LMT_ERR_NULL, lmt_endpoint_create(NULL, NULL));
+    GIVES(LMT_ERR_NULL, lmt_endpoint_address(endpoint, NULL, 90, NULL));
+    GIVES(LMT_ERR_NULL, lmt_peer_insert(endpoint, NULL, 20, &myself));
+    GIVES(LMT_ERR_NULL, lmt_peer_insert(endpoint, memory, 20, NULL));
+    GIVES(LMT_ERR_NULL, lmt_peer_id(endpoint, myself, NULL));
+    GIVES(LMT_ERR_NULL, lmt_send(endpoint, myself, 1, NULL, 1, 0));
+    GIVES(LMT_ERR_NULL, lmt_recv(endpoint, myself, 1, 0, NULL, 1, &status));
+    GIVES(LMT_ERR_NULL, lmt_isend(endpoint, myself, 1, NULL, 1, 0, &request));
+    GIVES(LMT_ERR_NULL, lmt_isend(endpoint, myself, 1, memory, 1, 0, NULL));
+    GIVES(LMT_ERR_NULL, lmt_isend_segments(endpoint, myself, 1, NULL, 1, 0, &request));
+    GIVES(LMT_ERR_NULL, lmt_isend_segments(endpoint, myself, 1, &bad, 1, 0, &request));
+    GIVES(LMT_ERR_NULL, lmt_isend_segments(endpoint, myself, 1, &part, 1, 0, NULL));
+    GIVES(LMT_ERR_NULL, lmt_irecv(endpoint, myself, 1, 0, NULL, 1, &request));
+    GIVES(LMT_ERR_NULL, lmt_irecv(endpoint, myself, 1, 0, memory, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_irecv_segments(endpoint, myself, 1, 0, NULL, 1, &request));
+    GIVES(LMT_ERR_NULL, lmt_irecv_segments(endpoint, myself, 1, 0, &bad, 1, &request));
+    GIVES(LMT_ERR_NULL, lmt_irecv_segments(endpoint, myself, 1, 0, &part, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_test(endpoint, none, NULL, &status));
+    GIVES(LMT_ERR_NULL, lmt_wait_any(endpoint, NULL, 1, 0, &number));
+    GIVES(LMT_ERR_NULL, lmt_wait_any(endpoint, &none, 1, 0, NULL));
+    GIVES(LMT_ERR_NULL, lmt_wait_all(endpoint, NULL, 1, 0, codes, NULL));
+    GIVES(LMT_ERR_NULL, lmt_wait_all(endpoint, &none, 1, 0, NULL, NULL));
+    GIVES(LMT_ERR_NULL, lmt_is_done(endpoint, none, NULL));
+    GIVES(LMT_ERR_NULL, lmt_iprobe(endpoint, myself, 1, 0, NULL, &status));
+    GIVES(LMT_ERR_NULL, lmt_improbe(endpoint, myself, 1, 0, NULL, &status));
+    GIVES(LMT_ERR_NULL, lmt_imrecv(endpoint, NULL, memory, 1, &request));
+    GIVES(LMT_ERR_NULL, lmt_imrecv(endpoint, NULL, memory, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_imrecv(endpoint, NULL, NULL, 1, &request));
+    GIVES(LMT_ERR_NULL, lmt_message_discard(NULL));
+    GIVES(LMT_ERR_NULL, lmt_wait_descriptor(endpoint, NULL));
+    GIVES(LMT_ERR_NULL, lmt_prepare_to_sleep(endpoint, NULL, NULL));
+    GIVES(LMT_ERR_NULL, lmt_explain(endpoint, myself, 1, 0, LMT_TEXT, NULL, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_statistics(endpoint, myself, NULL, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_alloc(1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_free(NULL));
+    GIVES(LMT_ERR_NULL, lmt_region_declare(endpoint, NULL, 1, LMT_READ, &key));
+    GIVES(LMT_ERR_NULL, lmt_region_declare(endpoint, &part, 1, LMT_READ, NULL));
+    GIVES(LMT_ERR_NULL, lmt_region_allocate(endpoint, 1, LMT_READ, NULL, NULL));
+    GIVES(LMT_ERR_NULL, lmt_region_destroy(endpoint, NULL));
+    GIVES(LMT_ERR_NULL, lmt_region_bytes(NULL, &(uint64_t){0}));
+    GIVES(LMT_ERR_NULL, lmt_region_bytes(&key, NULL));
+    GIVES(LMT_ERR_NULL, lmt_region_get(endpoint, NULL, 0, &part, 1, &request));
+    GIVES(LMT_ERR_NULL, lmt_region_get(endpoint, &key, 0, NULL, 1, &request));
+    GIVES(LMT_ERR_NULL, lmt_region_get(endpoint, &key, 0, &part, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_region_put(endpoint, NULL, 0, &part, 1, &request));
+    GIVES(LMT_ERR_NULL, lmt_region_put(endpoint, &key, 0, NULL, 1, &request));
+    GIVES(LMT_ERR_NULL, lmt_region_put(endpoint, &key, 0, &part, 1, NULL));
+    /* No bytes need no memory. */
+    OK(lmt_irecv(endpoint, myself, 1, 0, NULL, 0, &request));
+    OK(lmt_send(endpoint, myself, 1, NULL, 0, 0));
+    OK(lmt_wait(endpoint, request, -1, NULL));
+}
+
+static void nulls_at_the_door(void)
+{
+    lmt_door *made;
+    lmt_arrival arrival;
+    struct iovec bad = {NULL, 1};
+    GIVES(LMT_ERR_NULL, lmt_door_create(NULL, NULL, NULL, &made));
+    GIVES(LMT_ERR_NULL, lmt_door_create(NULL, take, NULL, NULL));
+    GIVES(LMT_ERR_NULL, lmt_door_address(door, NULL, 90, NULL));
+    GIVES(LMT_ERR_NULL, lmt_door_insert_peer(door, NULL, 20, &door_peer));
+    GIVES(LMT_ERR_NULL, lmt_door_insert_peer(door, memory, 20, NULL));
+    GIVES(LMT_ERR_NULL, lmt_door_wait_descriptor(door, NULL, NULL));
+    GIVES(LMT_ERR_NULL, lmt_door_explain(door, door_peer, 1, 0, LMT_TEXT, NULL, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_door_statistics(door, NULL, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_door_send(door, door_peer, NULL, 1, &part, 1, 0, &request));
+    GIVES(LMT_ERR_NULL, lmt_door_send(door, door_peer, memory, 1, NULL, 1, 0, &request));
+    GIVES(LMT_ERR_NULL, lmt_door_send(door, door_peer, memory, 1, &bad, 1, 0, &request));
+    GIVES(LMT_ERR_NULL, lmt_door_send(door, door_peer, memory, 1, &part, 1, 0, NULL));
+    GIVES(LMT_ERR_NULL, lmt_door_on_packet(door, door_peer, NULL, 1, &arrival));
+    GIVES(LMT_ERR_NULL, lmt_door_on_packet(door, door_peer, memory, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_door_matched(door, NULL, &part, 1, &request));
+    GIVES(LMT_ERR_NULL, lmt_door_matched(door, NULL, NULL, 1, &request));
+    GIVES(LMT_ERR_NULL, lmt_door_matched(door, NULL, &part, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_door_withdrawn(door, NULL, 1));
+    GIVES(LMT_ERR_NULL, lmt_door_test(door, none, NULL, NULL));
+    GIVES(LMT_ERR_NULL, lmt_announcement_drop(NULL));
+    GIVES(LMT_ERR_NULL, lmt_withdrawal_drop(NULL));
+    GIVES(LMT_ERR_HANDLE, lmt_withdrawal_drop((lmt_withdrawal *)door));
+    GIVES(LMT_ERR_NULL, lmt_announcement_is(NULL, NULL, &flag));
+    GIVES(LMT_ERR_NULL, lmt_announcement_is(NULL, NULL, NULL));
+}
+
+/* Values that an argument cannot have, and what is another's or nobody's. */
+static void values(void)
+{
+    struct address address;
+    lmt_peer foreign;
+    lmt_request others;
+    lmt_region_key key;
+    lmt_code codes[1];
+    OK(lmt_endpoint_address(endpoint, address.bytes, sizeof address.bytes, &address.length));
+    OK(lmt_peer_insert(other, address.bytes, address.length, &foreign));
+    OK(lmt_irecv(other, LMT_ANY_PEER, 1, 0, memory, 1, &others));
+
+    GIVES(LMT_ERR_ADDRESS, lmt_peer_insert(endpoint, "nonsense", 8, &foreign));
+    GIVES(LMT_ERR_ADDRESS, lmt_peer_insert(endpoint, NULL, 0, &foreign));
+    GIVES(LMT_ERR_TOO_SHORT, lmt_endpoint_address(endpoint, memory, 5, &number));
+    CHECK(number == address.length);
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_send(endpoint, foreign, 1, memory, 1, 0));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_send(endpoint, LMT_ANY_PEER, 1, memory, 1, 0));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_isend(endpoint, (lmt_peer){0, 0}, 1, memory, 1, 0, &request));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_recv(endpoint, foreign, 1, 0, memory, 1, NULL));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_irecv(endpoint, (lmt_peer){0, 0}, 1, 0, memory, 1, &request));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_irecv(endpoint, (lmt_peer){myself.owner, 99}, 1, 0, memory, 1, &request));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_iprobe(endpoint, foreign, 1, 0, &flag, NULL));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_peer_id(endpoint, foreign, memory));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_peer_remove(endpoint, foreign));
+    GIVES(LMT_ERR_UNKNOWN_PEER,
+          lmt_explain(endpoint, foreign, 1, 0, LMT_TEXT, memory, sizeof memory, NULL));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_statistics(endpoint, foreign, NULL, 0, NULL));
+    GIVES(LMT_ERR_INVALID, lmt_send(endpoint, myself, 1, memory, 1, LMT_WARM | LMT_COLD));
+    GIVES(LMT_ERR_INVALID, lmt_send(endpoint, myself, 1, memory, 1, LMT_SEGMENTS));
+    GIVES(LMT_ERR_INVALID, lmt_isend(endpoint, myself, 1, memory, 1, LMT_ONCE | LMT_AGAIN, &request));
+    GIVES(LMT_ERR_INVALID, lmt_isend(endpoint, myself, 1, memory, SIZE_MAX, 0, &request));
+    GIVES(LMT_ERR_INVALID, lmt_send(endpoint, myself, 1, memory, SIZE_MAX, 0));
+    GIVES(LMT_ERR_INVALID, lmt_recv(endpoint, myself, 1, 0, memory, SIZE_MAX, NULL));
+    GIVES(LMT_ERR_INVALID, lmt_irecv_segments(endpoint, myself, 1, 0, &part, SIZE_MAX, &request));
+    GIVES(LMT_ERR_INVALID,
+          lmt_explain(endpoint, myself, 1, LMT_SYNCHRONOUS, LMT_TEXT, memory, sizeof memory, NULL));
+    GIVES(LMT_ERR_INVALID, lmt_explain(endpoint, myself, 1, 0, 2, memory, sizeof memory, NULL));
+    GIVES(LMT_ERR_INVALID, lmt_wait_any(endpoint, NULL, 0, 0, &number));
+    OK(lmt_wait_any(endpoint, &none, 1, -1, &number));
+    OK(lmt_wait_all(endpoint, NULL, 0, -1, NULL, NULL));
+    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_wait(endpoint, none, -1, NULL));
+    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_wait(endpoint, others, -1, NULL));
+    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_test(endpoint, others, &flag, NULL));
+    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_wait_any(endpoint, &others, 1, -1, &number));
+    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_wait_all(endpoint, &others, 1, -1, codes, NULL));
+    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_is_done(endpoint, others, &flag));
+    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_cancel(endpoint, others));
+    GIVES(LMT_ERR_INVALID, lmt_alloc(0, &(void *){NULL}));
+    GIVES(LMT_ERR_NO_MEMORY, lmt_alloc(SIZE_MAX / 4, &(void *){NULL}));
+    GIVES(LMT_ERR_HANDLE, lmt_free(memory));
+    GIVES(LMT_ERR_INVALID, lmt_region_declare(endpoint, &part, 1, 0, &key));
+    GIVES(LMT_ERR_INVALID, lmt_region_declare(endpoint, &part, 1, LMT_SINGLE_USE, &key));
+    GIVES(LMT_ERR_INVALID, lmt_region_allocate(endpoint, 1, 8, &key, NULL));
+    memset(&key, 7, sizeof key);
+    GIVES(LMT_ERR_REGION_NOT_DECLARED, lmt_region_destroy(endpoint, &key));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_region_get(endpoint, &key, 0, &part, 1, &request));
+    OK(lmt_cancel(other, others));
+}
+
+static void values_at_the_door(void)
+{
+    lmt_door *stranger;
+    lmt_peer foreign;
+    lmt_arrival arrival;
+    struct address address;
+    OK(lmt_door_create(NULL, take, NULL, &stranger));
+    OK(lmt_door_address(door, address.bytes, sizeof address.bytes, &address.length));
+    OK(lmt_door_insert_peer(stranger, address.bytes, address.length, &foreign));
+    GIVES(LMT_ERR_ADDRESS, lmt_door_insert_peer(door, "x", 1, &foreign));
+    GIVES(LMT_ERR_TOO_SHORT, lmt_door_address(door, memory, 5, &number));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_door_peer(door, foreign, NULL, NULL));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_door_peer(door, (lmt_peer){door_peer.owner, 50}, NULL, NULL));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_door_send(door, foreign, NULL, 0, &part, 1, 0, &request));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_door_on_packet(door, foreign, memory, 4, &arrival));
+    GIVES(LMT_ERR_UNKNOWN_PEER,
+          lmt_door_explain(door, foreign, 1, 0, LMT_TEXT, memory, sizeof memory, NULL));
+    GIVES(LMT_ERR_INVALID, lmt_door_explain(door, door_peer, 1, 0, 9, memory, sizeof memory, NULL));
+    GIVES(LMT_ERR_INVALID,
+          lmt_door_send(door, door_peer, memory, LMT_ENVELOPE_MAX_BYTES + 1, &part, 1, 0, &request));
+    GIVES(LMT_ERR_INVALID, lmt_door_send(door, door_peer, NULL, 0, &part, 1, LMT_SYNCHRONOUS, &request));
+    memset(memory, 0xff, 100);
+    GIVES(LMT_ERR_BAD_PACKET, lmt_door_on_packet(door, door_peer, memory, 100, &arrival));
+    GIVES(LMT_ERR_BAD_PACKET, lmt_door_on_packet(door, door_peer, NULL, 0, &arrival));
+    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_door_test(door, none, &flag, NULL));
+    CHECK(flag);
+    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_door_cancel(door, none));
+    OK(lmt_door_statistics(door, (lmt_counters[40]){{{0}, 0, 0, 0, 0, 0, 0}}, 40, &number));
+    GIVES(LMT_ERR_TOO_SHORT, lmt_door_statistics(door, NULL, 0, &number));
+    OK(lmt_door_close(stranger));
+    GIVES(LMT_ERR_HANDLE, lmt_door_close(stranger));
+}
+
+/* A message of one endpoint is given to another. */
+static void others_messages(void)
+{
+    lmt_message *message = NULL;
+    OK(lmt_isend(endpoint, myself, 8, memory, 10, 0, &request));
+    while (!message)
+        OK(lmt_improbe(endpoint, myself, 8, 0, &message, NULL));
+    lmt_request receive;
+    GIVES(LMT_ERR_FOREIGN_MESSAGE, lmt_imrecv(other, message, memory + 100, 10, &receive));
+    GIVES(LMT_ERR_HANDLE, lmt_progress((lmt_endpoint *)message, NULL));
+    GIVES(LMT_ERR_HANDLE, lmt_announcement_drop((lmt_announcement *)message));
+    OK(lmt_imrecv(endpoint, message, memory + 100, 10, &receive)); /* It is still there. */
+    OK(lmt_wait(endpoint, receive, -1, NULL));
+    OK(lmt_wait(endpoint, request, -1, NULL));
+    /* One that is held when its endpoint closes. */
+    lmt_endpoint *brief;
+    lmt_peer self;
+    struct address address;
+    OK(lmt_endpoint_create(NULL, &brief));
+    OK(lmt_endpoint_address(brief, address.bytes, sizeof address.bytes, &address.length));
+    OK(lmt_peer_insert(brief, address.bytes, address.length, &self));
+    OK(lmt_isend(brief, self, 8, memory, 10, 0, &request));
+    message = NULL;
+    while (!message)
+        OK(lmt_improbe(brief, self, 8, 0, &message, NULL));
+    OK(lmt_endpoint_close(brief));
+    GIVES(LMT_ERR_HANDLE, lmt_imrecv(brief, message, memory, 10, &receive));
+    GIVES(LMT_ERR_FOREIGN_MESSAGE, lmt_imrecv(endpoint, message, memory, 10, &receive));
+    OK(lmt_message_discard(message));
+    GIVES(LMT_ERR_HANDLE, lmt_wait(brief, request, -1, NULL));
+    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_wait(endpoint, request, -1, NULL));
+}
+
+static void *waits(void *with)
+{
+    lmt_request receive = *(lmt_request *)with;
+    lmt_code code;
+    do /* The other thread calls all the time. */
+        code = lmt_wait(endpoint, receive, 400, NULL);
+    while (code == LMT_ERR_BUSY);
+    CHECK(code == LMT_ERR_TIMEOUT);
+    /* The last error is this thread's. */
+    CHECK(strstr(lmt_last_error(), "400 ms"));
+    return NULL;
+}
+
+/* One thread waits within the library, another calls. */
+static void two_threads(void)
+{
+    pthread_t thread;
+    lmt_request receive;
+    lmt_code code = LMT_OK;
+    OK(lmt_irecv(endpoint, myself, 77, 0, memory, 1, &receive));
+    CHECK(pthread_create(&thread, NULL, waits, &receive) == 0);
+    double start = seconds();
+    while (code == LMT_OK && seconds() - start < 5)
+        code = lmt_progress(endpoint, NULL);
+    GIVES(LMT_ERR_BUSY, code);
+    CHECK(strstr(lmt_last_error(), "another thread"));
+    OK(lmt_progress(other, NULL)); /* Others can be used. */
+    CHECK(pthread_join(thread, NULL) == 0);
+    OK(lmt_cancel(endpoint, receive));
+    GIVES(LMT_ERR_CANCELLED, lmt_wait(endpoint, receive, -1, NULL));
+}
+
+/* A child that was forked has no part of its parent's objects, and makes its own. */
+static void forked(void)
+{
+    lmt_request receive;
+    OK(lmt_irecv(endpoint, myself, 78, 0, memory, 1, &receive));
+    pid_t child = fork();
+    if (child == 0) {
+        lmt_endpoint *own;
+        alarm(TIME_LIMIT_S);
+        GIVES(LMT_ERR_FORKED, lmt_progress(endpoint, NULL));
+        GIVES(LMT_ERR_FORKED, lmt_send(endpoint, myself, 78, "x", 1, 0));
+        GIVES(LMT_ERR_FORKED, lmt_wait(endpoint, receive, -1, NULL));
+        GIVES(LMT_ERR_FORKED, lmt_cancel(endpoint, receive));
+        GIVES(LMT_ERR_FORKED, lmt_endpoint_close(endpoint));
+        GIVES(LMT_ERR_HANDLE, lmt_endpoint_close(endpoint));
+        GIVES(LMT_ERR_FORKED, lmt_door_progress(door, NULL));
+        OK(lmt_endpoint_create(NULL, &own));
+        OK(lmt_endpoint_close(own));
+        exit(0);
+    }
+    int ended;
+    CHECK(child > 0 && waitpid(child, &ended, 0) == child);
+    CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+    OK(lmt_send(endpoint, myself, 78, "y", 1, 0));
+    OK(lmt_wait(endpoint, receive, -1, NULL));
+    CHECK(memory[0] == 'y');
+}
+
+int main(void)
+{
+    struct address address;
+    alarm(TIME_LIMIT_S);
+    errors();
+    OK(lmt_endpoint_create(NULL, &endpoint));
+    OK(lmt_endpoint_create(NULL, &other));
+    OK(lmt_door_create(NULL, take, NULL, &door));
+    OK(lmt_endpoint_address(endpoint, address.bytes, sizeof address.bytes, &address.length));
+    OK(lmt_peer_insert(endpoint, address.bytes, address.length, &myself));
+    lmt_door *far;
+    OK(lmt_door_create(NULL, take, NULL, &far));
+    OK(lmt_door_address(far, address.bytes, sizeof address.bytes, &address.length));
+    OK(lmt_door_insert_peer(door, address.bytes, address.length, &door_peer));
+
+    options();
+    group();
+    lmt_endpoint *closed;
+    lmt_door *closed_door;
+    OK(lmt_endpoint_create(NULL, &closed));
+    OK(lmt_endpoint_close(closed));
+    OK(lmt_door_create(NULL, take, NULL, &closed_door));
+    OK(lmt_door_close(closed_door));
+    endpoints(NULL, LMT_ERR_NULL);
+    endpoints(closed, LMT_ERR_HANDLE);
+    endpoints((lmt_endpoint *)door, LMT_ERR_HANDLE);
+    endpoints((lmt_endpoint *)(void *)&address, LMT_ERR_HANDLE);
+    doors(NULL, LMT_ERR_NULL);
+    doors(closed_door, LMT_ERR_HANDLE);
+    doors((lmt_door *)endpoint, LMT_ERR_HANDLE);
+    doors((lmt_door *)(void *)memory, LMT_ERR_HANDLE);
+    nulls();
+    nulls_at_the_door();
+    values();
+    values_at_the_door();
+    others_messages();
+    two_threads();
+    forked();
+
+    OK(lmt_door_close(far));
+    OK(lmt_door_close(door));
+    OK(lmt_endpoint_close(other));
+    OK(lmt_endpoint_close(endpoint));
+    GIVES(LMT_ERR_HANDLE, lmt_send(endpoint, myself, 1, "x", 1, 0));
+    return 0;
+}
