@@ -1,7 +1,8 @@
 /* The last rank is killed while the others receive from it or send to it. Each
  * writes the time, in milliseconds, to the file of its rank in the folder that
  * the argument names: the killed one just before, the others when they are told
- * of an error. Who is told of none is ended by the launcher. */
+ * of an error. MPICH and Intel MPI end a rank that is told, whatever its error
+ * handler; who is told of none is ended by the launcher. */
 #include "check.h"
 #include <signal.h>
 #include <time.h>
