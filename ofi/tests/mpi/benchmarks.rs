@@ -80,8 +80,10 @@ fn run(mpi: &Mpi, library: &Path, program: &Program, ranks: u32, expected: usize
     let what = format!("{} with {ranks} ranks under {:?}", program.name, mpi.kind);
     assert!(ended.status.success(), "{what} ended with {}:\n{told}", ended.status);
     assert!(told.contains("All processes entering MPI_Finalize"), "{what} comes to its end:\n{told}");
-    let mut names: Vec<&str> =
-        told.lines().filter_map(|line| line.strip_prefix("# Benchmarking ")?.split_whitespace().next()).collect();
+    let mut names: Vec<&str> = told
+        .lines()
+        .filter_map(|line| line.strip_prefix("# Benchmarking ")?.split_whitespace().next())
+        .collect();
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), expected, "{what} runs all its benchmarks: {names:?}");

@@ -35,7 +35,10 @@ fn run(mpi: &Mpi, library: &Path, ranks: u32) {
     let after: Vec<Option<u128>> =
         (0..ranks - 1).map(|rank| Some(time_in(&folder, rank)?.saturating_sub(killed_ms))).collect();
     let whole_ms = ended_ms.saturating_sub(killed_ms);
-    assert!(after.iter().flatten().all(|ms| *ms <= TOLD_WITHIN_MS), "{what}: told after {after:?} ms:\n{told}");
+    assert!(
+        after.iter().flatten().all(|ms| *ms <= TOLD_WITHIN_MS),
+        "{what}: told after {after:?} ms:\n{told}"
+    );
     assert!(whole_ms <= ENDED_WITHIN_MS, "{what}: all ended after {whole_ms} ms:\n{told}");
     let said = after.iter().map(|ms| ms.map_or("ended".into(), |ms| format!("told after {ms} ms")));
     println!("{what}: {}; all has ended after {whole_ms} ms", said.collect::<Vec<_>>().join(", "));

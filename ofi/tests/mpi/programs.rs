@@ -52,7 +52,10 @@ fn programs_run_on_every_mpi() {
         if available_mib >= HUGE_NEEDS_MIB {
             run(&mpi, &library.0, "huge", 2, &[HUGE_MIB.to_string()]);
         } else {
-            println!("SKIPPED: 3 GiB under {:?}: {available_mib} MiB are available, it takes {HUGE_NEEDS_MIB}", mpi.kind);
+            println!(
+                "SKIPPED: 3 GiB under {:?}: {available_mib} MiB are available, it takes {HUGE_NEEDS_MIB}",
+                mpi.kind
+            );
         }
     }
 }

@@ -46,7 +46,8 @@ fn within(limit_s: u32, program: &Path) -> Command {
 fn build(mpi: &Mpi, cache: &Path) -> Result<Built, String> {
     let folder = cache.join(format!("mpi4py-{VERSION}-{:?}", mpi.kind));
     let python = folder.join("bin/python3");
-    let built = Built { python: python.clone(), tests: folder.join(format!("mpi4py-{VERSION}/test/main.py")) };
+    let built =
+        Built { python: python.clone(), tests: folder.join(format!("mpi4py-{VERSION}/test/main.py")) };
     let complete = folder.join("complete");
     if complete.is_file() {
         return Ok(built);
@@ -119,30 +120,45 @@ fn compare(mpi: &Mpi, built: &Built, folder: &Path) {
     };
     let bytes = statistics::received_bytes(&ours.text).into_values().min().unwrap_or_default();
     assert!(bytes > 0, "{what}: the bytes go through lmt");
-    println!("{what}: {tests} tests, {} failures, {bytes} bytes received through lmt by a rank at least", ours.failed.len());
+    println!(
+        "{what}: {tests} tests, {} failures, {bytes} bytes received through lmt by a rank at least",
+        ours.failed.len()
+    );
     if ours.failed.is_empty() {
         return;
     }
     let modules = ours.failed.iter().filter_map(|name| name.split('.').next()).collect();
     let own = run(mpi, built, Transport::Own, &modules);
     let mut only_ours: BTreeSet<&String> = ours.failed.difference(&own.failed).collect();
-    if mpi.kind == Kind::Mpich && only_ours.iter().any(|name| name.ends_with(OF_MPICH)) && finds_others(mpi, folder) {
+    if mpi.kind == Kind::Mpich
+        && only_ours.iter().any(|name| name.ends_with(OF_MPICH))
+        && finds_others(mpi, folder)
+    {
         println!("{what}: {OF_MPICH} fails as MPICH receives others than it has found, over tcp too");
         only_ours.retain(|name| !name.ends_with(OF_MPICH));
     }
-    assert!(only_ours.is_empty(), "{what}: these fail through the provider alone: {only_ours:?}\n{}", ours.text);
+    assert!(
+        only_ours.is_empty(),
+        "{what}: these fail through the provider alone: {only_ours:?}\n{}",
+        ours.text
+    );
 }
 
 #[test]
 fn mpi4py_has_no_failure_of_ours() {
     let (Some(mpis), Some(cache)) = (Mpi::all(), std::env::var_os("MPI_CACHE")) else {
-        return require::skipped("mpi4py", "MPI_FOLDERS names no MPIs, or MPI_CACHE no folder to build mpi4py in");
+        return require::skipped(
+            "mpi4py",
+            "MPI_FOLDERS names no MPIs, or MPI_CACHE no folder to build mpi4py in",
+        );
     };
     let library = library("python");
     for mpi in mpis.iter().filter(|mpi| mpi.kind != Kind::IntelMpi) {
         match build(mpi, Path::new(&cache)) {
             Ok(built) => compare(mpi, &built, &library.0),
-            Err(reason) => require::skipped("mpi4py", &format!("it cannot be had from PyPI and built: {reason}")),
+            Err(reason) => {
+                require::skipped("mpi4py", &format!("it cannot be had from PyPI and built: {reason}"))
+            }
         }
     }
 }
