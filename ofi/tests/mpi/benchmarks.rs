@@ -89,7 +89,7 @@ fn run(mpi: &Mpi, library: &Path, program: &Program, ranks: u32, expected: usize
     assert_eq!(names.len(), expected, "{what} runs all its benchmarks: {names:?}");
     let bytes = statistics::check(&told, ranks, &what);
     println!(
-        "{what}: {expected} benchmarks in {:.0} s, at least {bytes} bytes received through lmt by each rank",
+        "{what}: {expected} benchmarks in {:.0} s, {bytes} bytes received through lmt",
         began.elapsed().as_secs_f64()
     );
 }
