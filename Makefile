@@ -10,8 +10,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
-.SILENT: tests loom asan miri
-.PHONY: compare test speed speed-adaptive fi install header knem-check tools format clippy tests doctests loom asan miri
+.SILENT: tests test-mpi loom asan miri
+.PHONY: compare test test-mpi speed speed-adaptive fi install header knem-check tools format clippy tests doctests loom asan miri
 
 REPORT ?= lmt-report.html
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
@@ -68,6 +68,21 @@ fi: tools
 	cargo build --release --package lmt-fi
 	cp -f "$(TARGET)/release/liblmt_fi.so" "$(TARGET)/release/liblmt-fi.so"
 	echo "The provider is $(TARGET)/release/liblmt-fi.so; docs/libfabric.md says how MPIs use it."
+
+# MPI_CACHE is where MPIs and mpi4py are kept; the first time they come from PyPI.
+MPI_REQUIRE ?= mpi,intelmpi,mpi4py
+MPI_CACHE ?= $(TARGET)/mpi-cache
+test-mpi: tools
+	if ! python3 -m venv --help >/dev/null 2>&1; then
+	  echo "make test-mpi: python3 with venv is missing, with which MPIs are installed; run: sudo apt-get install python3-venv" >&2
+	  exit 1
+	fi
+	mkdir -p "$(MPI_CACHE)"
+	cargo build --package lmt-bench --package lmt-fi
+	folders=$$("$(TARGET)/debug/lmt" compare --fetch-only --cache "$(MPI_CACHE)" | paste -sd:)
+	MPI_FOLDERS="$$folders" MPI_CACHE="$(MPI_CACHE)" LMT_REQUIRE="$(MPI_REQUIRE)" \
+	  cargo test --package lmt-fi --test mpi -- --nocapture --test-threads=1
+	echo "make test-mpi: $$folders run on lmt."
 
 # What choosing at run time is to reach one day (docs/adaptive.md): it is off by
 # default since this does not pass everywhere.

@@ -55,6 +55,9 @@ pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> 
 /// # Errors
 /// The report cannot be written, or a rank failed.
 pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchError> {
+    if args.peers.fetch_only {
+        return peers::fetch_only(&args.peers);
+    }
     if !args.peers.takes_mpis()
         && let Some(option) = args.peers.stray()
     {

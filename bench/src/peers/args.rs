@@ -40,6 +40,9 @@ pub struct PeersArgs {
     /// are there. Later runs find them there without it.
     #[arg(long)]
     pub fetch: bool,
+    /// As --fetch, and nothing else: the folders of the MPIs that are there then, one a line.
+    #[arg(long)]
+    pub fetch_only: bool,
     /// The folder of one more MPI, in which bin/mpicc and bin/mpiexec are; may be repeated.
     #[arg(long = "mpi-folder", value_name = "FOLDER")]
     pub mpi_folders: Vec<PathBuf>,

@@ -100,6 +100,27 @@ fn tell(comparison: &Comparison, format: Option<Format>) -> Result<(), BenchErro
     }
 }
 
+/// Installs the MPIs that are not there yet, and prints the folders of those that
+/// are then.
+///
+/// # Errors
+/// The cache folder cannot be used, or none could be had.
+pub fn fetch_only(args: &PeersArgs) -> Result<(), BenchError> {
+    let interrupt = Interrupt::watch()?;
+    let cache = Cache::new(args.cache.as_deref(), |name| std::env::var_os(name))?;
+    for LeftOut { name, reason } in cache.fetch(&interrupt, &mut |sentence| complain(sentence))? {
+        complain(&format!("{name} is left out: {reason}"));
+    }
+    let folders = cache.fetched_folders();
+    if folders.is_empty() {
+        return Err(BenchError::Failure("no MPI could be had from PyPI".into()));
+    }
+    for folder in folders.iter().filter_map(|folder| folder.parent()) {
+        print(&format!("{}\n", folder.display()))?;
+    }
+    Ok(())
+}
+
 /// Everything that the comparison has found.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Comparison {

@@ -1,0 +1,10 @@
+//! Real MPIs, which use the provider as it is. `MPI_FOLDERS` names their folders,
+//! in which bin/mpicc and bin/mpiexec are, with colons; without it this is skipped.
+//! `make test-mpi` fetches them and runs all of this.
+
+mod benchmarks;
+mod death;
+mod installation;
+mod programs;
+mod python;
+mod statistics;
