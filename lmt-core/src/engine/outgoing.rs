@@ -108,7 +108,10 @@ impl Traffic {
                     Written::Part(now) => sent_bytes = now,
                 }
             }
-            self.check_room(key)?;
+            // Of a message that has begun the peer waits for the rest.
+            if sent_bytes == 0 {
+                self.check_room(key)?;
+            }
             let id = self.requests.insert(request(buffer));
             self.queue(key, Outgoing::Eager { request: id, sent_bytes, hints, by_choice: !is_short });
             return Ok((id, wish));
