@@ -172,6 +172,18 @@ fn a_busy_sender_is_not_waited_for() {
     });
 }
 
+/// Returns once a process is stopped: a signal to go on that comes before is lost.
+fn await_stop(pid: i32) {
+    let is_stopped = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is there");
+        // Its state stands behind its name in brackets (proc_pid_stat(5)).
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    };
+    while !is_stopped() {
+        std::thread::yield_now();
+    }
+}
+
 /// A sender that has announced its message and is stopped never comes.
 #[test]
 fn a_sender_that_never_comes_is_not_missed() {
@@ -191,8 +203,10 @@ fn a_sender_that_never_comes_is_not_missed() {
             let source = Source::Peer(end.peer);
             end.endpoint.receive(source, TagMatch::exactly(9), &mut pid).expect("arrives");
             end.group.barrier();
+            let pid = i32::from_ne_bytes(pid);
+            await_stop(pid);
             end.receive(1, 5 * MIB);
-            kill(Pid::from_raw(i32::from_ne_bytes(pid)), Signal::SIGCONT).expect("it is there");
+            kill(Pid::from_raw(pid), Signal::SIGCONT).expect("it is there");
         }
         end.meet();
     });
