@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use super::base::ops;
 use super::domain::Shared;
+use super::event::Reports;
 use super::{absent, atomic, cm, counter, plain, queue, remote, tagged, vector};
 use crate::abi::endpoint::{self, FidEp, OpsEp};
 use crate::abi::fabric::{
-    CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, CONTROL_ENABLE, CONTROL_GETOPSFLAG, CONTROL_SETOPSFLAG, EP_RDM,
-    EP_UNSPEC, Fid, Ops, RxAttr, TxAttr,
+    CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, CLASS_EQ, CONTROL_ENABLE, CONTROL_GETOPSFLAG,
+    CONTROL_SETOPSFLAG, EP_RDM, EP_UNSPEC, Fid, Ops, RxAttr, TxAttr,
 };
 use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
@@ -31,6 +32,7 @@ pub struct Ep {
     pub number: usize,
     /// What others insert into their address vectors.
     pub name: [u8; NAME_BYTES],
+    reports: Reports,
 }
 
 type EpObject = Object<FidEp, Ep>;
@@ -78,7 +80,7 @@ pub(super) unsafe fn open(
         atomic: &raw const atomic::OPS,
         collective: ptr::null(),
     };
-    let inner = Ep { domain: Arc::clone(domain), number, name };
+    let inner = Ep { domain: Arc::clone(domain), number, name, reports: Reports::default() };
     // SAFETY: the caller's promise.
     unsafe { border::write(out, EpObject::open(head, inner)) }
 }
@@ -116,7 +118,9 @@ impl Ep {
             if !endpoint.is_enabled() {
                 return Err(Errno::OPBADSTATE);
             }
-            f(endpoint, around)
+            let begun = f(endpoint, around);
+            endpoint.begun(around);
+            begun
         })
     }
 }
@@ -146,6 +150,9 @@ unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, with: u64) -> c_int {
             CLASS_CQ => bind_queue(ep, unsafe { queue::get(other) }?, with),
             // SAFETY: C's promise: a counter of ours.
             CLASS_CNTR => bind_counter(ep, unsafe { counter::get(other) }?, with),
+            // Of what an endpoint does, nothing is told there.
+            // SAFETY: C's promise: an event queue of ours.
+            CLASS_EQ => unsafe { ep.reports.bind(ep.domain.fabric(), other) },
             _ => Err(Errno::NOSYS),
         }
     });
@@ -191,7 +198,9 @@ fn bind_queue(ep: &Ep, cq: &queue::Cq, with: u64) -> Result<(), Errno> {
         if with & flags::RECV != 0 {
             endpoint.receive_queue = binding;
         }
-        enter(&mut around.queues.get_mut(cq.number).ok_or(Errno::INVAL)?.endpoints, ep.number);
+        let queue = around.queues.get_mut(cq.number).ok_or(Errno::INVAL)?;
+        endpoint.wakes(&queue.watch, &queue.endpoints, ep.number)?;
+        enter(&mut queue.endpoints, ep.number);
         Ok(())
     })
 }
@@ -203,7 +212,9 @@ fn bind_counter(ep: &Ep, cntr: &counter::Cntr, with: u64) -> Result<(), Errno> {
     }
     ep.with(|endpoint, around| {
         endpoint.counted.bind(with, cntr.number);
-        enter(&mut around.counters.get_mut(cntr.number).ok_or(Errno::INVAL)?.endpoints, ep.number);
+        let counter = around.counters.get_mut(cntr.number).ok_or(Errno::INVAL)?;
+        endpoint.wakes(&counter.watch, &counter.endpoints, ep.number)?;
+        enter(&mut counter.endpoints, ep.number);
         Ok(())
     })
 }

@@ -6,15 +6,18 @@ pub mod cm;
 pub mod counter;
 pub mod domain;
 pub mod endpoint;
+pub mod event;
 pub mod fabric;
 pub mod messages;
 pub mod plain;
+pub mod poll;
 pub mod provider;
 pub mod queue;
 pub mod region;
 pub mod remote;
 pub mod tagged;
 pub mod vector;
+pub mod waiting;
 
 /// Functions that answer that there is no such thing here.
 macro_rules! absent {

@@ -72,8 +72,11 @@ unsafe fn register(
     let (number, key) = domain.domain.lock().register(lent, protection)?;
     let fid = Fid { fclass: CLASS_MR, context: asked.context, ops: &raw const MR };
     let head = FidMr { fid, mem_desc: std::ptr::null_mut(), key };
+    let mr = MrObject::open(head, Mr { domain: Arc::clone(domain), number });
     // SAFETY: the caller's promise.
-    unsafe { border::write(out, MrObject::open(head, Mr { domain: Arc::clone(domain), number })) }
+    unsafe { border::write(out, mr) }?;
+    domain.tell_registration(mr, asked.context);
+    Ok(())
 }
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
