@@ -3,7 +3,6 @@
 #![allow(unsafe_code)] // Loads a C library and calls it.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::path::PathBuf;
 use std::ptr;
 
 use lmt_fi::abi::fabric::{FabricAttr, FidFabric, Info};
@@ -90,12 +89,4 @@ impl Fi {
         let text = unsafe { CStr::from_ptr((self.strerror)(number)) };
         text.to_string_lossy().into_owned()
     }
-}
-
-/// The library under test: built beside the tests.
-pub fn provider() -> PathBuf {
-    let tests = std::env::current_exe().expect("this binary");
-    let folder = tests.parent().expect("a folder");
-    let beside = [folder, folder.parent().unwrap_or(folder)].map(|folder| folder.join("liblmt_fi.so"));
-    beside.into_iter().find(|file| file.is_file()).expect("cargo has built liblmt_fi.so")
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use lmt_fi::abi::domain::{AvAttr, FidAv, FidDomain, FidMr};
 use lmt_fi::abi::endpoint::{FidEp, Msg};
 use lmt_fi::abi::eq::{CQ_FORMAT_TAGGED, CqErrEntry, CqTaggedEntry, FidCntr, FidCq, WAIT_UNSPEC};
-use lmt_fi::abi::fabric::{CONTROL_ENABLE, DomainAttr, FidFabric, Info};
+use lmt_fi::abi::fabric::{CONTROL_ENABLE, DomainAttr, FidFabric, Info, RxAttr, TxAttr};
 use lmt_fi::abi::provider::version;
 use lmt_fi::abi::rma::{MsgRma, RmaIov};
 use lmt_fi::abi::tagged::MsgTagged;
@@ -21,12 +21,8 @@ use crate::link::{Link, TIME_LIMIT};
 /// The version of libfabric's interface that the exercise is written for.
 pub const VERSION: u32 = version(1, 17);
 /// What the cases need.
-pub const CAPABILITIES: u64 = flags::MSG
-    | flags::TAGGED
-    | flags::RMA
-    | flags::MULTI_RECV
-    | flags::DIRECTED_RECV
-    | flags::SOURCE;
+pub const CAPABILITIES: u64 =
+    flags::MSG | flags::TAGGED | flags::RMA | flags::MULTI_RECV | flags::DIRECTED_RECV | flags::SOURCE;
 /// Ways of registering memory that the exercise can do with.
 const MR_VIRT_ADDR: i32 = 1 << 4;
 
@@ -155,12 +151,19 @@ pub fn zeroed<T: Copy>() -> T {
     unsafe { std::mem::zeroed() }
 }
 
-/// Hints with these capabilities.
-pub fn hints(capabilities: u64, domain: &mut DomainAttr) -> Info {
-    let mut hints: Info = zeroed();
+/// Hints with these capabilities and every attribute there, as fi_allocinfo(3) makes
+/// them; they last.
+pub fn hints(capabilities: u64) -> Info {
+    let mut domain: DomainAttr = zeroed();
     domain.mr_mode = flags::MR_PROV_KEY | MR_VIRT_ADDR;
+    let mut hints: Info = zeroed();
     hints.caps = capabilities;
-    hints.domain_attr = domain;
+    hints.domain_attr = Box::leak(Box::new(domain));
+    let (mut tx, mut rx): (TxAttr, RxAttr) = (zeroed(), zeroed());
+    (tx.msg_order, rx.msg_order) = (flags::ORDER_SAS, flags::ORDER_SAS);
+    hints.tx_attr = Box::leak(Box::new(tx));
+    hints.rx_attr = Box::leak(Box::new(rx));
+    hints.ep_attr = Box::leak(Box::new(zeroed()));
     hints
 }
 
@@ -172,8 +175,7 @@ pub fn close<T>(object: *mut T) -> c_int {
 impl Side {
     /// Opens a fabric and a domain.
     pub fn new(fi: &'static Fi, provider: &'static CStr, number: usize, link: Link) -> Self {
-        let mut domain: DomainAttr = zeroed();
-        let info = fi.getinfo(provider, VERSION, &mut hints(CAPABILITIES, &mut domain)).expect("an offer");
+        let info = fi.getinfo(provider, VERSION, &mut hints(CAPABILITIES)).expect("an offer");
         let mut side = Self {
             fi,
             provider,
@@ -192,8 +194,7 @@ impl Side {
             contexts: vec![[0; 8]; 64],
         };
         // SAFETY: what `fi_getinfo` gave, and room for a pointer.
-        let opened =
-            unsafe { (fi.fabric)((*info).fabric_attr, &raw mut side.fabric, ptr::null_mut()) };
+        let opened = unsafe { (fi.fabric)((*info).fabric_attr, &raw mut side.fabric, ptr::null_mut()) };
         assert_eq!(opened, 0, "fi_fabric");
         let opened = call!(side.fabric, ops ! domain(info, &raw mut side.domain, ptr::null_mut()));
         assert_eq!(opened, 0, "fi_domain");
@@ -232,6 +233,18 @@ impl Side {
     pub fn open_ep(&self) -> *mut FidEp {
         let mut ep = ptr::null_mut();
         assert_eq!(call!(self.domain, ops ! endpoint(self.info, &raw mut ep, ptr::null_mut())), 0);
+        ep
+    }
+
+    /// One more endpoint, bound as the first one.
+    pub fn open_bound(&self) -> *mut FidEp {
+        let ep = self.open_ep();
+        let bind = |other: *mut lmt_fi::abi::fabric::Fid, with| {
+            assert_eq!(call!(ep.cast::<lmt_fi::abi::fabric::Fid>(), ops ! bind(other, with)), 0);
+        };
+        bind(self.av.cast(), 0);
+        bind(self.cq.cast(), flags::SEND | flags::RECV);
+        assert_eq!(self.control(ep, CONTROL_ENABLE, ptr::null_mut::<c_void>()), 0);
         ep
     }
 
@@ -280,16 +293,20 @@ impl Side {
 
     /// `fi_getname` with so much room: what it returns, the length that it says, and
     /// what it has written.
-    pub fn getname(&self, room_bytes: usize) -> (c_int, usize, Vec<u8>) {
+    pub fn getname(&self, ep: *mut FidEp, room_bytes: usize) -> (c_int, usize, Vec<u8>) {
         let (mut bytes, mut name) = (room_bytes, vec![0_u8; room_bytes.max(1)]);
-        let got = call!(self.ep.cast::<FidEp>(), cm ! getname(name.as_mut_ptr().cast(), &raw mut bytes));
+        let got = call!(ep, cm ! getname(name.as_mut_ptr().cast(), &raw mut bytes));
         name.truncate(room_bytes.min(bytes));
         (got, bytes, name)
     }
 
     pub fn name(&self) -> Vec<u8> {
-        let (_, bytes, _) = self.getname(0);
-        let (got, _, name) = self.getname(bytes);
+        self.name_of(self.ep)
+    }
+
+    pub fn name_of(&self, ep: *mut FidEp) -> Vec<u8> {
+        let (_, bytes, _) = self.getname(ep, 0);
+        let (got, _, name) = self.getname(ep, bytes);
         assert_eq!(got, 0, "fi_getname");
         name
     }
@@ -384,12 +401,22 @@ impl Side {
             (Kind::Tagged, Form::One) => call!(ep, tagged ! send(from, len, none, to, tag, context)),
             (Kind::Tagged, Form::Vector) => call!(ep, tagged ! sendv(list, none_of, 2, to, tag, context)),
             (Kind::Tagged, Form::Message) => {
-                let msg =
-                    MsgTagged { msg_iov: list, desc: none_of, iov_count: 2, addr: to, tag, ignore: 0, context, data };
+                let msg = MsgTagged {
+                    msg_iov: list,
+                    desc: none_of,
+                    iov_count: 2,
+                    addr: to,
+                    tag,
+                    ignore: 0,
+                    context,
+                    data,
+                };
                 call!(ep, tagged ! sendmsg(&raw const msg, flags))
             }
             (Kind::Tagged, Form::Inject) => call!(ep, tagged ! inject(from, len, to, tag)),
-            (Kind::Tagged, Form::Data) => call!(ep, tagged ! senddata(from, len, none, data, to, tag, context)),
+            (Kind::Tagged, Form::Data) => {
+                call!(ep, tagged ! senddata(from, len, none, data, to, tag, context))
+            }
             (Kind::Tagged, Form::InjectData) => call!(ep, tagged ! injectdata(from, len, data, to, tag)),
         }
     }
@@ -409,7 +436,8 @@ impl Side {
             (Kind::Plain, Form::One) => call!(ep, msg ! recv(buf, len, none, from, context)),
             (Kind::Plain, Form::Vector) => call!(ep, msg ! recvv(list, none_of, 2, from, context)),
             (Kind::Plain, _) => {
-                let msg = Msg { msg_iov: list, desc: none_of, iov_count: count, addr: from, context, data: 0 };
+                let msg =
+                    Msg { msg_iov: list, desc: none_of, iov_count: count, addr: from, context, data: 0 };
                 call!(ep, msg ! recvmsg(&raw const msg, flags))
             }
             (Kind::Tagged, Form::One) => call!(ep, tagged ! recv(buf, len, none, from, tag, ignore, context)),
@@ -419,8 +447,16 @@ impl Side {
             (Kind::Tagged, _) => {
                 let looks = flags & (flags::PEEK | flags::DISCARD) != 0;
                 let iov_count = if looks { 0 } else { count };
-                let msg =
-                    MsgTagged { msg_iov: list, desc: none_of, iov_count, addr: from, tag, ignore, context, data: 0 };
+                let msg = MsgTagged {
+                    msg_iov: list,
+                    desc: none_of,
+                    iov_count,
+                    addr: from,
+                    tag,
+                    ignore,
+                    context,
+                    data: 0,
+                };
                 call!(ep, tagged ! recvmsg(&raw const msg, flags))
             }
         }
@@ -489,7 +525,15 @@ impl Side {
     /// What an entry tells; its source is not in it.
     pub fn told(&self, entry: &CqTaggedEntry) -> Told {
         let &CqTaggedEntry { op_context, flags, len, buf, data, tag } = entry;
-        Told { number: self.number_of(op_context), flags, bytes: len, buffer: buf.addr(), data, tag, source: 0 }
+        Told {
+            number: self.number_of(op_context),
+            flags,
+            bytes: len,
+            buffer: buf.addr(),
+            data,
+            tag,
+            source: 0,
+        }
     }
 
     /// `fi_cq_readerr`, once: the operation, the entry.
@@ -516,7 +560,10 @@ impl Side {
         self.until(|read| match read {
             Ok(told) => Some(told),
             Err(error) if error == Errno::AGAIN.returned() => None,
-            Err(error) => panic!("reading ended with {error}: {:?}", self.read_error().map(|(at, entry)| (at, entry.err))),
+            Err(error) => panic!(
+                "reading ended with {error}: {:?}",
+                self.read_error().map(|(at, entry)| (at, entry.err))
+            ),
         })
     }
 
@@ -567,10 +614,11 @@ impl Side {
     }
 
     /// Closes domain and fabric and frees the offer.
-    pub fn close(self) {
+    pub fn close(self) -> Link {
         assert_eq!((close(self.domain), close(self.fabric)), (0, 0));
         // SAFETY: what `fi_getinfo` gave, used no more.
         unsafe { (self.fi.freeinfo)(self.info) };
+        self.link
     }
 }
 
