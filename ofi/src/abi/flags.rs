@@ -34,7 +34,7 @@ pub const DISCARD: u64 = 1 << 58;
 pub const DIRECTED_RECV: u64 = 1 << 59;
 pub const CLAIM: u64 = 1 << 59;
 /// Of an address vector: every node has as many endpoints.
-pub const SYMMETRIC: u64 = 1 << 60;
+pub const SYMMETRIC: u64 = 1 << 59;
 /// Of inserting addresses: an error for each.
 pub const SYNC_ERR: u64 = 1 << 58;
 /// Of binding a domain to an event queue: registering memory is told by events.

@@ -43,9 +43,7 @@ pub(super) unsafe fn open(
     out: *mut *mut FidCntr,
     context: *mut c_void,
 ) -> Result<(), Errno> {
-    if out.is_null() {
-        return Err(Errno::INVAL);
-    }
+    border::place(out)?;
     if attr.flags != 0 || attr.events != CNTR_EVENTS_COMP {
         log::warn(
             Subsystem::Cntr,

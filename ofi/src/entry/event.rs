@@ -16,6 +16,7 @@ use crate::abi::fabric::{CLASS_EQ, Fid, Ops};
 use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
+use crate::refuse::because;
 use crate::state::events::{Events, FailedRequest, Then};
 use crate::state::watch::WaitSet;
 
@@ -89,9 +90,7 @@ pub(super) unsafe fn open(
 ) -> Result<(), Errno> {
     // SAFETY: the caller's promise.
     let attr = unsafe { border::read(attr) }?;
-    if out.is_null() {
-        return Err(Errno::INVAL);
-    }
+    border::place(out)?;
     if attr.flags & !(flags::WRITE | flags::AFFINITY) != 0 {
         log::warn(
             Subsystem::Eq,
@@ -190,8 +189,16 @@ fn then(flags: u64) -> Result<Then, Errno> {
     match flags {
         0 => Ok(Then::Take),
         flags::PEEK => Ok(Then::Leave),
-        _ => Err(Errno::BADFLAGS),
+        _ => Err(because(
+            Subsystem::Eq,
+            Errno::BADFLAGS,
+            format_args!("an event is read with FI_PEEK or no flag"),
+        )),
     }
+}
+
+fn bad_flags(call: &str) -> Errno {
+    because(Subsystem::Eq, Errno::BADFLAGS, format_args!("{call} has no flags"))
 }
 
 /// # Safety
@@ -207,8 +214,9 @@ unsafe fn read_until(
 ) -> Result<usize, Errno> {
     // SAFETY: the caller's promise.
     let eq = unsafe { get(eq) }?;
-    if event.is_null() || (buf.is_null() && len > 0) {
-        return Err(Errno::INVAL);
+    border::place(event)?;
+    if len > 0 {
+        border::place(buf)?;
     }
     let then = then(flags)?;
     let output = Output { event, bytes: buf };
@@ -254,9 +262,11 @@ unsafe extern "C" fn sread(
 
 unsafe extern "C" fn readerr(eq: *mut FidEq, out: *mut EqErrEntry, flags: u64) -> isize {
     // SAFETY: C's promise: an event queue of ours.
-    let eq = match unsafe { get(eq) } {
-        Ok(_) if out.is_null() => return Errno::INVAL.returned(),
-        Ok(_) if flags != 0 => return Errno::BADFLAGS.returned(),
+    let eq = unsafe { get(eq) }.and_then(|eq| {
+        border::place(out)?;
+        if flags == 0 { Ok(eq) } else { Err(bad_flags("fi_eq_readerr")) }
+    });
+    let eq = match eq {
         Ok(eq) => eq,
         Err(error) => return error.returned(),
     };
@@ -285,7 +295,7 @@ unsafe extern "C" fn write(eq: *mut FidEq, event: u32, buf: *const c_void, len: 
             return Err(Errno::INVAL);
         }
         if flags != 0 {
-            return Err(Errno::BADFLAGS);
+            return Err(bad_flags("fi_eq_write"));
         }
         // SAFETY: C's promise: null or so many bytes.
         eq.events.tell(event, unsafe { border::bytes(buf, len) }?);

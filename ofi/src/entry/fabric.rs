@@ -50,9 +50,7 @@ pub(super) unsafe extern "C" fn open(
         let fabric = Fabric { api_version: attr.api_version, open: AtomicUsize::new(0) };
         let fid = Fid { fclass: CLASS_FABRIC, context, ops: &raw const OPS };
         let head = FidFabric { fid, ops: &raw const FABRIC, api_version: attr.api_version };
-        if out.is_null() {
-            return Err(Errno::INVAL);
-        }
+        border::place(out)?;
         // SAFETY: libfabric's promise: room for a pointer.
         unsafe { border::write(out, FabricObject::open(head, Arc::new(fabric))) }
     });
@@ -103,9 +101,7 @@ unsafe extern "C" fn domain(
         let info = unsafe { border::read(info) }?;
         // SAFETY: the same of its parts.
         let attr = unsafe { border::read(info.domain_attr) }?;
-        if out.is_null() {
-            return Err(Errno::INVAL);
-        }
+        border::place(out)?;
         let is_serialized = attr.threading == THREAD_DOMAIN;
         // SAFETY: that is what a user promises who chooses this threading.
         let domain = unsafe { domain::open(Arc::clone(&fabric.inner), is_serialized, context) };

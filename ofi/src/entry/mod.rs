@@ -19,11 +19,18 @@ pub mod tagged;
 pub mod vector;
 pub mod waiting;
 
+/// Says that a function of one of libfabric's tables is not offered.
+#[cold]
+fn not_offered(slot: &str) -> crate::abi::Errno {
+    let why = format_args!("a call is made that is not offered (`{slot}` of its table)");
+    crate::refuse::because(crate::log::Subsystem::Core, crate::abi::Errno::NOSYS, why)
+}
+
 /// Functions that answer that there is no such thing here.
 macro_rules! absent {
     ($($name:ident($($argument:ty),* $(,)?) -> $result:ty;)*) => {$(
         pub(super) unsafe extern "C" fn $name($(_: $argument),*) -> $result {
-            -(crate::abi::Errno::NOSYS.0 as $result)
+            crate::entry::not_offered(stringify!($name)).0.wrapping_neg() as $result
         }
     )*};
 }

@@ -14,6 +14,7 @@ use crate::abi::eq::{FidPoll, OpsPoll, PollAttr};
 use crate::abi::fabric::{CLASS_CNTR, CLASS_CQ, CLASS_POLL, Fid, Ops};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
+use crate::refuse::because;
 use crate::state::sleep::Awaited;
 
 /// A queue or a counter, which is not closed while it is in a poll set.
@@ -63,9 +64,7 @@ pub(super) unsafe extern "C" fn open(
     let opened = unsafe { domain::shared(domain) }.and_then(|domain| {
         // SAFETY: C's promise: null or attributes.
         let flags = unsafe { border::read_if(attr) }.map_or(0, |attr| attr.flags);
-        if out.is_null() {
-            return Err(Errno::INVAL);
-        }
+        border::place(out)?;
         if flags != 0 {
             log::warn(Subsystem::Domain, format_args!("a poll set has no flags"));
             return Err(Errno::BADFLAGS);
@@ -81,8 +80,8 @@ pub(super) unsafe extern "C" fn open(
 }
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
-    if fid.is_null() {
-        return Errno::INVAL.returned_int();
+    if let Err(error) = border::place(fid) {
+        return error.returned_int();
     }
     // SAFETY: C's promise: a poll set of ours, which is closed once.
     drop(unsafe { PollObject::close(fid) });
@@ -113,20 +112,29 @@ unsafe fn member(fid: *mut Fid) -> Result<(Member, Arc<Shared>), Errno> {
     Ok((Member { what, fid: fid.expose_provenance() }, Arc::clone(domain)))
 }
 
+fn no_flags(flags: u64) -> Result<(), Errno> {
+    match flags {
+        0 => Ok(()),
+        _ => {
+            Err(because(Subsystem::Domain, Errno::BADFLAGS, format_args!("a poll set's calls have no flags")))
+        }
+    }
+}
+
 unsafe extern "C" fn poll_add(set: *mut FidPoll, fid: *mut Fid, flags: u64) -> c_int {
     // SAFETY: C's promise: a poll set of ours.
     let added = unsafe { PollObject::get(set) }.and_then(|set| {
         // SAFETY: C's promise: an object of ours.
         let (member, domain) = unsafe { member(fid) }?;
-        if flags != 0 {
-            return Err(Errno::BADFLAGS);
-        }
+        no_flags(flags)?;
         if !Arc::ptr_eq(&domain, &set.inner.domain) {
-            return Err(Errno::DOMAIN);
+            let why = format_args!("a poll set has queues and counters of its own domain only");
+            return Err(because(Subsystem::Domain, Errno::DOMAIN, why));
         }
         let mut members = set.inner.members();
         if members.contains(&member) {
-            return Err(Errno::BUSY);
+            let why = format_args!("it is in the poll set already");
+            return Err(because(Subsystem::Domain, Errno::BUSY, why));
         }
         domain.domain.lock().around.watch(member.what).ok_or(Errno::INVAL)?.poll_sets += 1;
         members.push(member);
@@ -140,11 +148,12 @@ unsafe extern "C" fn poll_del(set: *mut FidPoll, fid: *mut Fid, flags: u64) -> c
     let removed = unsafe { PollObject::get(set) }.and_then(|set| {
         // SAFETY: C's promise: an object of ours.
         let (member, domain) = unsafe { member(fid) }?;
-        if flags != 0 {
-            return Err(Errno::BADFLAGS);
-        }
+        no_flags(flags)?;
         let mut members = set.inner.members();
-        let at = members.iter().position(|one| *one == member).ok_or(Errno::INVAL)?;
+        let at = members.iter().position(|one| *one == member);
+        let at = at.ok_or_else(|| {
+            because(Subsystem::Domain, Errno::INVAL, format_args!("it is not in the poll set"))
+        })?;
         members.remove(at);
         domain.domain.lock().around.watch(member.what).ok_or(Errno::INVAL)?.poll_sets -= 1;
         Ok(())

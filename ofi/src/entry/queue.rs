@@ -52,9 +52,7 @@ pub(super) unsafe fn open(
     out: *mut *mut FidCq,
     context: *mut c_void,
 ) -> Result<(), Errno> {
-    if out.is_null() {
-        return Err(Errno::INVAL);
-    }
+    border::place(out)?;
     let format = match attr.format {
         eq::CQ_FORMAT_UNSPEC | eq::CQ_FORMAT_CONTEXT => Format::Context,
         eq::CQ_FORMAT_MSG => Format::Msg,
@@ -233,9 +231,15 @@ unsafe extern "C" fn readfrom(
     sources: *mut FiAddr,
 ) -> isize {
     // SAFETY: C's promise: a queue of ours.
-    let cq = match unsafe { get(cq) } {
-        Ok(cq) if count == 0 || !entries.is_null() => cq,
-        _ => return Errno::INVAL.returned(),
+    let cq = unsafe { get(cq) }.and_then(|cq| {
+        if count > 0 {
+            border::place(entries)?;
+        }
+        Ok(cq)
+    });
+    let cq = match cq {
+        Ok(cq) => cq,
+        Err(error) => return error.returned(),
     };
     let output = Output { entries: entries.cast(), sources, count };
     // SAFETY: C's promise: null or room for `count` of each; entries are not null
@@ -245,9 +249,9 @@ unsafe extern "C" fn readfrom(
 
 unsafe extern "C" fn readerr(cq: *mut FidCq, out: *mut CqErrEntry, _flags: u64) -> isize {
     // SAFETY: C's promise: a queue of ours.
-    let cq = match unsafe { get(cq) } {
-        Ok(cq) if !out.is_null() => cq,
-        _ => return Errno::INVAL.returned(),
+    let cq = match unsafe { get(cq) }.and_then(|cq| border::place(out).map(|()| cq)) {
+        Ok(cq) => cq,
+        Err(error) => return error.returned(),
     };
     let failure = {
         let mut state = cq.domain.domain.lock();

@@ -15,6 +15,7 @@ use crate::abi::fabric::{AV_MAP, AV_TABLE, AV_UNSPEC, CLASS_AV, CLASS_EQ, Fid, O
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
+use crate::refuse::because;
 use crate::state::events::FailedRequest;
 use crate::state::vector::{AddressVector, NAME_BYTES, Place};
 
@@ -49,9 +50,7 @@ pub(super) unsafe fn open(
     out: *mut *mut FidAv,
     context: *mut c_void,
 ) -> Result<(), Errno> {
-    if out.is_null() {
-        return Err(Errno::INVAL);
-    }
+    border::place(out)?;
     if !attr.name.is_null() || attr.flags & flags::READ != 0 {
         log::warn(Subsystem::Av, format_args!("named and shared address vectors are not offered"));
         return Err(Errno::NOSYS);
@@ -122,13 +121,18 @@ unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, with: u64) -> c_int {
             );
             Errno::INVAL
         })?;
-        if with != 0 {
-            return Err(Errno::BADFLAGS);
-        }
+        no_flags(with)?;
         // SAFETY: C's promise: an event queue of ours.
         unsafe { reports.bind(vector.domain.fabric(), other) }
     });
     border::int(bound)
+}
+
+fn no_flags(flags: u64) -> Result<(), Errno> {
+    match flags {
+        0 => Ok(()),
+        _ => Err(because(Subsystem::Av, Errno::BADFLAGS, format_args!("binding and removing have no flags"))),
+    }
 }
 
 /// Flags of an insertion. That more will follow changes nothing.
@@ -185,7 +189,10 @@ unsafe extern "C" fn insert(
             _ => Some(unsafe { border::room(context.cast::<c_int>(), count) }?),
         };
         let events = match &vector.reports {
-            Some(reports) => Some(reports.events().ok_or(Errno::NOEQ)?),
+            Some(reports) => Some(reports.events().ok_or_else(|| {
+                let why = format_args!("a vector with FI_EVENT has no event queue; bind one first");
+                because(Subsystem::Av, Errno::NOEQ, why)
+            })?),
             None => None,
         };
         let inserted = insert_all(vector, names, |at, told| {
@@ -211,16 +218,14 @@ unsafe extern "C" fn insert(
 unsafe extern "C" fn remove(av: *mut FidAv, numbers: *mut FiAddr, count: usize, with: u64) -> c_int {
     // SAFETY: C's promise: a vector of ours.
     let removed = unsafe { get(av) }.and_then(|vector| {
-        if with != 0 {
-            return Err(Errno::BADFLAGS);
-        }
+        no_flags(with)?;
         // SAFETY: C's promise: null or `count` numbers.
         let numbers = unsafe { border::values(numbers, count) }?;
         let mut state = vector.domain.domain.lock();
         let state = &mut *state;
         for number in numbers {
             let addresses = state.around.vectors.get_mut(vector.number).ok_or(Errno::INVAL)?;
-            addresses.remove(*number)?;
+            addresses.remove(*number).map_err(|error| nobody(error, *number))?;
             let endpoints = addresses.endpoints.clone();
             for endpoint in endpoints {
                 if let Some(endpoint) = state.endpoints.get_mut(endpoint) {
@@ -233,12 +238,16 @@ unsafe extern "C" fn remove(av: *mut FidAv, numbers: *mut FiAddr, count: usize, 
     border::int(removed)
 }
 
+fn nobody(error: Errno, number: FiAddr) -> Errno {
+    because(Subsystem::Av, error, format_args!("the vector has no address with number {number}"))
+}
+
 unsafe extern "C" fn lookup(av: *mut FidAv, number: FiAddr, name: *mut c_void, bytes: *mut usize) -> c_int {
     // SAFETY: C's promise: a vector of ours.
     let found = unsafe { get(av) }.and_then(|vector| {
         let state = vector.domain.domain.lock();
         let addresses = state.around.vectors.get(vector.number).ok_or(Errno::INVAL)?;
-        let place = addresses.place(number).ok_or(Errno::INVAL)?;
+        let place = addresses.place(number).ok_or_else(|| nobody(Errno::INVAL, number))?;
         // SAFETY: C's promise: null or room for as many bytes as it says.
         unsafe { give_name(&place.to_name()?, name, bytes) }
     });

@@ -12,6 +12,7 @@ use crate::abi::fabric::{
 };
 use crate::border;
 use crate::log::{self, Subsystem};
+use crate::refuse::because;
 use crate::state::watch::WaitSet;
 
 /// What a queue's or a counter's waiter blocks in.
@@ -86,11 +87,19 @@ pub(super) unsafe fn control(
     match command {
         // SAFETY: the caller's promise.
         CONTROL_GETWAITOBJ => unsafe { border::write(argument.cast::<c_int>(), object.number()) },
-        CONTROL_GETWAIT if !object.has_descriptor() => Err(Errno::NODATA),
+        CONTROL_GETWAIT if !object.has_descriptor() => {
+            let why = format_args!("there is no descriptor to give; open it with FI_WAIT_FD");
+            Err(because(Subsystem::Core, Errno::NODATA, why))
+        }
         // SAFETY: the caller's promise.
         CONTROL_GETWAIT => unsafe { border::write(argument.cast::<c_int>(), set()?.descriptor()) },
-        _ => Err(Errno::NOSYS),
+        _ => Err(unknown_command(command)),
     }
+}
+
+/// What is to be said of a command of `fi_control` that an object does not know.
+pub(super) fn unknown_command(command: c_int) -> Errno {
+    because(Subsystem::Core, Errno::NOSYS, format_args!("fi_control has no command {command} here"))
 }
 
 /// `fi_trywait`.
@@ -98,9 +107,9 @@ pub(super) unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut
     let count = usize::try_from(count).map_err(|_| Errno::INVAL);
     // SAFETY: C's promise: null or so many pointers.
     let list = count.and_then(|count| unsafe { border::values(fids, count) });
-    let list = match list {
-        Ok(list) if !fabric.is_null() => list,
-        _ => return Errno::INVAL.returned_int(),
+    let list = match list.and_then(|list| border::place(fabric).map(|()| list)) {
+        Ok(list) => list,
+        Err(error) => return error.returned_int(),
     };
     let mut waits = Ok(());
     for &fid in list {
@@ -112,7 +121,11 @@ pub(super) unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut
             Some(CLASS_CQ) => unsafe { queue::try_wait(fid) },
             // SAFETY: C's promise: a counter of ours.
             Some(CLASS_CNTR) => unsafe { counter::try_wait(fid) },
-            _ => Err(Errno::INVAL),
+            _ => {
+                let why =
+                    format_args!("event queues, completion queues and counters are waited for, nothing else");
+                Err(because(Subsystem::Core, Errno::INVAL, why))
+            }
         };
         waits = waits.and(asked);
     }

@@ -283,7 +283,8 @@ impl Endpoint {
         bytes: &[u8],
     ) -> Result<(), Errno> {
         if bytes.len() > INJECT_MAX_BYTES {
-            return Err(Errno::MSGSIZE);
+            let why = format_args!("{} bytes are injected; at most {INJECT_MAX_BYTES} can be", bytes.len());
+            return Err(refuse::because(log::Subsystem::EpData, Errno::MSGSIZE, why));
         }
         let to = self.peer(around, sending.to)?;
         let &Sending { label, context, flags, reports, .. } = sending;

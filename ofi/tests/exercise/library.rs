@@ -51,16 +51,19 @@ impl Fi {
     /// Loads it; why that cannot be done otherwise.
     pub fn load() -> Result<&'static Self, String> {
         let library = open()?;
-        // SAFETY: the types are those of libfabric's headers, for each field.
-        let fi = unsafe {
-            Self {
-                getinfo: function(library, c"fi_getinfo")?,
-                freeinfo: function(library, c"fi_freeinfo")?,
-                dupinfo: function(library, c"fi_dupinfo")?,
-                fabric: function(library, c"fi_fabric")?,
-                version: function(library, c"fi_version")?,
-                strerror: function(library, c"fi_strerror")?,
-            }
+        let fi = Self {
+            // SAFETY: the type is that of libfabric's headers, here and below.
+            getinfo: unsafe { function(library, c"fi_getinfo") }?,
+            // SAFETY: as above.
+            freeinfo: unsafe { function(library, c"fi_freeinfo") }?,
+            // SAFETY: as above.
+            dupinfo: unsafe { function(library, c"fi_dupinfo") }?,
+            // SAFETY: as above.
+            fabric: unsafe { function(library, c"fi_fabric") }?,
+            // SAFETY: as above.
+            version: unsafe { function(library, c"fi_version") }?,
+            // SAFETY: as above.
+            strerror: unsafe { function(library, c"fi_strerror") }?,
         };
         Ok(Box::leak(Box::new(fi)))
     }
@@ -85,8 +88,10 @@ impl Fi {
 
     /// `fi_strerror`.
     pub fn text(&self, number: c_int) -> String {
-        // SAFETY: it gives a string that lasts.
-        let text = unsafe { CStr::from_ptr((self.strerror)(number)) };
+        // SAFETY: it takes any number.
+        let text = unsafe { (self.strerror)(number) };
+        // SAFETY: a string that lasts.
+        let text = unsafe { CStr::from_ptr(text) };
         text.to_string_lossy().into_owned()
     }
 }

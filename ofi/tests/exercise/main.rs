@@ -75,7 +75,7 @@ fn lacks(provider: &str) -> Option<String> {
         return None;
     }
     let mut hints = side::hints(side::CAPABILITIES);
-    let offer = fi.getinfo(&side::lasting(provider), side::VERSION, &mut hints);
+    let offer = fi.getinfo(side::lasting(provider), side::VERSION, &mut hints);
     offer.err().map(|error| format!("libfabric offers no {provider} provider: {}", fi.text(-error)))
 }
 

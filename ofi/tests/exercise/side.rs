@@ -193,8 +193,9 @@ impl Side {
             own: 0,
             contexts: vec![[0; 8]; 64],
         };
+        let attr = side.offer().fabric_attr;
         // SAFETY: what `fi_getinfo` gave, and room for a pointer.
-        let opened = unsafe { (fi.fabric)((*info).fabric_attr, &raw mut side.fabric, ptr::null_mut()) };
+        let opened = unsafe { (fi.fabric)(attr, &raw mut side.fabric, ptr::null_mut()) };
         assert_eq!(opened, 0, "fi_fabric");
         let opened = call!(side.fabric, ops ! domain(info, &raw mut side.domain, ptr::null_mut()));
         assert_eq!(opened, 0, "fi_domain");

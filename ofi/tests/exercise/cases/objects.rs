@@ -28,9 +28,14 @@ fn answer(side: &Side, change: impl FnOnce(&mut Info)) -> Result<(), i32> {
 
 pub fn getinfo(side: Side) -> Link {
     let offer = side.offer();
-    // SAFETY: what `fi_getinfo` gave has these parts.
-    let (fabric, domain, ep, tx) =
-        unsafe { (*offer.fabric_attr, *offer.domain_attr, *offer.ep_attr, *offer.tx_attr) };
+    // SAFETY: what `fi_getinfo` gave has this part, and those below.
+    let fabric = unsafe { *offer.fabric_attr };
+    // SAFETY: as above.
+    let domain = unsafe { *offer.domain_attr };
+    // SAFETY: as above.
+    let ep = unsafe { *offer.ep_attr };
+    // SAFETY: as above.
+    let tx = unsafe { *offer.tx_attr };
     // SAFETY: a string of libfabric.
     assert_eq!(unsafe { CStr::from_ptr(fabric.prov_name) }, side.provider);
     assert!(!fabric.name.is_null() && !domain.name.is_null());
@@ -38,8 +43,10 @@ pub fn getinfo(side: Side) -> Link {
     assert_eq!(offer.mode, 0, "no mode was offered by the caller");
     assert!(tx.inject_size > 0 && tx.iov_limit >= 2 && domain.cq_data_size >= 4);
     assert!(ep.max_msg_size >= 1 << 30);
-    // SAFETY: libfabric, and what it gave.
-    let (version, copy) = unsafe { ((side.fi.version)(), (side.fi.dupinfo)(side.info)) };
+    // SAFETY: it has no precondition.
+    let version = unsafe { (side.fi.version)() };
+    // SAFETY: what it gave.
+    let copy = unsafe { (side.fi.dupinfo)(side.info) };
     assert!(version >= VERSION);
     // SAFETY: a copy of what it gave.
     assert_eq!(unsafe { *copy }.caps, offer.caps);
