@@ -1,7 +1,7 @@
 //! What plain and tagged messages have in common.
 
 use lmt::buffer::Buffer;
-use lmt::{Label, Space, TagMatch, Wanted};
+use lmt::{Label, Space, Wanted};
 
 use super::endpoint::Ep;
 use crate::abi::{Errno, FiAddr, flags};
@@ -9,7 +9,7 @@ use crate::border::Pieces;
 use crate::log;
 use crate::refuse::because;
 use crate::state::Surroundings;
-use crate::state::endpoint::{Binding, Endpoint, INJECT_MAX_BYTES, PLAIN, Receiving, Sending, TAGGED};
+use crate::state::endpoint::{Binding, Endpoint, INJECT_MAX_BYTES, Receiving, Sending, TAGGED};
 use crate::state::probing::Then;
 
 /// Flags by which a send's completion waits for the receiver.
@@ -73,13 +73,6 @@ fn gather<'a>(buffer: &Buffer, into: &'a mut [u8; INJECT_MAX_BYTES]) -> Result<&
 #[inline]
 pub(super) fn inject(ep: &Ep, bytes: &[u8], to: FiAddr, label: Label) -> Result<(), Errno> {
     ep.begin(|endpoint, around| endpoint.inject(around, to, label, bytes))
-}
-
-/// A message's label with a number that goes along; of the number's bits those
-/// count that `cq_data_size` promises.
-#[inline]
-pub(super) const fn with_data(tag: u64, space: Space, data: u64) -> Label {
-    Label { tag, space, immediate: Some(data as u32) }
 }
 
 /// A receive's place, or what it looks for.
@@ -158,13 +151,4 @@ fn bad_flags(why: &str) -> Errno {
 #[inline]
 fn check(flags: u64) -> Result<(), Errno> {
     if flags & REFUSED == 0 { Ok(()) } else { Err(bad_flags("FI_FENCE and FI_TRIGGER are not offered")) }
-}
-
-/// Plain messages have no tag.
-pub(super) const ANY_PLAIN: Wanted = Wanted { space: PLAIN, tags: TagMatch::any() };
-
-/// What a tagged receive takes.
-#[inline]
-pub(super) const fn tagged(tag: u64, ignore: u64) -> Wanted {
-    Wanted { space: TAGGED, tags: TagMatch { tag, ignore } }
 }

@@ -2,6 +2,7 @@
 
 pub mod atomic;
 pub mod base;
+mod calls;
 pub mod cm;
 pub mod counter;
 pub mod domain;
