@@ -84,9 +84,10 @@ fn exercise(provider: &str) {
         return require::skipped("libfabric-dev", &why);
     }
     let folder = scratch::library(&format!("exercise-{provider}"));
-    let (mut wrong, mut right) = (Vec::new(), 0);
+    let (mut wrong, mut right, mut run) = (Vec::new(), 0, 0);
     let only = std::env::var(ONLY).ok();
     for (case, _) in CASES.iter().filter(|(case, _)| only.as_deref().is_none_or(|only| only == *case)) {
+        run += 1;
         let differs = DIFFERENCES.iter().find(|(of, at, _)| (of, at) == (&provider, case));
         let limit = if differs.is_some() { DIFFERENT_LIMIT } else { 2 * link::TIME_LIMIT };
         match (link::run(provider, case, &folder.0, limit), differs) {
@@ -98,7 +99,7 @@ fn exercise(provider: &str) {
             (Err(why), None) => wrong.push(format!("{case}: {why}")),
         }
     }
-    println!("{provider}: {right} of {} cases are as the man pages say", CASES.len());
+    println!("{provider}: {right} of {run} cases are as the man pages say");
     assert!(wrong.is_empty(), "{provider}:\n{}", wrong.join("\n"));
 }
 
