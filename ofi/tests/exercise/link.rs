@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Tells a run what it is: provider, case and number of the process.
 pub const ROLE: &str = "LMT_FI_EXERCISE";
 /// No case takes longer.
-pub const TIME_LIMIT: Duration = Duration::from_secs(10);
+pub const TIME_LIMIT: Duration = Duration::from_secs(20);
 /// What a line that is for the other process begins with.
 const MARK: &str = "@";
 /// What a process says last.

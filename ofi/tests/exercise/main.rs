@@ -11,6 +11,7 @@ mod link;
 mod scratch;
 mod side;
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use lmt_conformance::require;
@@ -83,6 +84,9 @@ fn exercise(provider: &str) {
     if let Some(why) = lacks(provider) {
         return require::skipped("libfabric-dev", &why);
     }
+    // One provider after the other: processes that spin are to have a processor each.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = scratch::library(&format!("exercise-{provider}"));
     let (mut wrong, mut right, mut run) = (Vec::new(), 0, 0);
     let only = std::env::var(ONLY).ok();
