@@ -7,7 +7,8 @@ use lmt::{Engine, Label, Message, PeerId, RequestId, SendMode, Source, Space, Ta
 
 use super::Surroundings;
 use super::counter::Counted;
-use super::finish::Outlet;
+use super::finish::{MultiEnd, Outlet};
+use super::in_order::InOrder;
 use super::multi::MultiBuffer;
 use super::ops::{Kind, Op, Ops};
 use super::peers::Peers;
@@ -56,6 +57,8 @@ pub struct Endpoint {
     pub(super) engine: Engine,
     pub(super) ops: Ops,
     pub(super) multi: Table<(MultiBuffer, Lent)>,
+    /// The ends of receives into multi-receive buffers from anybody.
+    pub(super) multi_ends: InOrder<Option<MultiEnd>>,
     /// Messages that were found and kept, by the context that names them.
     pub(super) claimed: HashMap<usize, Message>,
     pub(super) peers: Peers,
@@ -118,6 +121,7 @@ impl Endpoint {
             engine,
             ops: Ops::default(),
             multi: Table::default(),
+            multi_ends: InOrder::default(),
             claimed: HashMap::new(),
             peers: Peers::default(),
             send_queue: None,
@@ -338,8 +342,9 @@ impl Endpoint {
         let (multi, buffer) = (*multi, lent.rest(multi.used_bytes)?);
         let wanted = Wanted { space: PLAIN, tags: TagMatch::any() };
         let request = self.begin_receive(multi.source, wanted, buffer)?;
-        let MultiBuffer { context, reports, .. } = multi;
-        let kind = Kind::Multi { buffer: number };
+        let MultiBuffer { context, reports, source, .. } = multi;
+        let ticket = (source == Source::Any).then(|| self.multi_ends.enter());
+        let kind = Kind::Multi { buffer: number, ticket };
         self.enter(around, Op { context, flags: MSG | RECV, reports, request, kind });
         Ok(())
     }

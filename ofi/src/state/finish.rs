@@ -21,6 +21,16 @@ pub enum Outlet {
     Remote(Direction),
 }
 
+/// What is to be told of a receive into a multi-receive buffer.
+#[derive(Debug)]
+pub struct MultiEnd {
+    entry: Entry,
+    result: Outcome,
+    reports: bool,
+    /// Why the buffer takes no further message, if it should.
+    error: Option<Errno>,
+}
+
 impl Outlet {
     /// What counts it.
     const fn counted_as(self) -> u64 {
@@ -88,7 +98,10 @@ impl Endpoint {
                     Err(error) => self.failed(around, Outlet::Receive, entry, &error),
                 }
             }
-            Kind::Multi { buffer } => self.ended_in_multi(around, buffer, op.flags, op.reports, result),
+            Kind::Multi { buffer, ticket } => {
+                let end = self.ended_in_multi(around, buffer, &op, result);
+                self.tell_in_order(around, ticket, end);
+            }
         }
     }
 
@@ -132,16 +145,15 @@ impl Endpoint {
     }
 
     /// A message has come into a multi-receive buffer, or none will come any more.
+    /// What is to be told of that.
     fn ended_in_multi(
         &mut self,
         around: &mut Surroundings,
         number: usize,
-        flags: u64,
-        reports: bool,
+        op: &Op,
         result: Outcome,
-    ) {
-        let Some((multi, _)) = self.multi.get_mut(number) else { return };
-        let context = multi.context;
+    ) -> Option<MultiEnd> {
+        let (multi, _) = self.multi.get_mut(number)?;
         let written_bytes = match &result {
             Ok(status) => status.bytes as usize,
             Err(error) => match *error {
@@ -155,21 +167,42 @@ impl Endpoint {
             Err(error) => matches!(error, OperationError::Truncated { .. }),
         };
         let goes_on = has_message && !taken.is_last;
-        let flags = flags | MultiBuffer::flags(!goes_on);
-        let entry = Entry { buffer: taken.address, ..Entry::bare(context, flags) };
-        if !goes_on {
+        // Posted before anything is told, since the order of the ends is that of
+        // the receives.
+        let error = if goes_on { self.post_multi(around, number).err() } else { None };
+        if !goes_on || error.is_some() {
             self.multi.remove(number);
         }
-        match result {
-            // Who is told of no messages is told of the buffer's end.
-            Ok(status) => {
-                self.received(around, with_status(entry, &status), &status, reports || !goes_on);
+        let flags = op.flags | MultiBuffer::flags(!goes_on);
+        let entry = Entry { buffer: taken.address, ..Entry::bare(op.context, flags) };
+        // Who is told of no messages is told of the buffer's end.
+        Some(MultiEnd { entry, result, reports: op.reports || !goes_on, error })
+    }
+
+    /// Tells what has ended, once all that were begun before it have.
+    fn tell_in_order(&mut self, around: &mut Surroundings, ticket: Option<u64>, end: Option<MultiEnd>) {
+        match (ticket, end) {
+            (None, Some(end)) => self.tell_multi(around, end),
+            (Some(ticket), end) => {
+                self.multi_ends.end(ticket, end);
+                while let Some(end) = self.multi_ends.next() {
+                    if let Some(end) = end {
+                        self.tell_multi(around, end);
+                    }
+                }
             }
+            (None, None) => {}
+        }
+    }
+
+    fn tell_multi(&mut self, around: &mut Surroundings, end: MultiEnd) {
+        let MultiEnd { entry, result, reports, error } = end;
+        match result {
+            Ok(status) => self.received(around, with_status(entry, &status), &status, reports),
             Err(error) => self.failed(around, Outlet::Receive, entry, &error),
         }
-        if goes_on && let Err(error) = self.post_multi(around, number) {
-            self.multi.remove(number);
-            let entry = Entry::bare(context, flags | flags::MULTI_RECV);
+        if let Some(error) = error {
+            let entry = Entry::bare(entry.context, entry.flags | flags::MULTI_RECV);
             self.push(around, Outlet::Receive, Item::Failed(Failure { entry, cut_bytes: 0, error }));
         }
     }

@@ -7,6 +7,7 @@ pub mod counter;
 pub mod endpoint;
 mod finish;
 mod home;
+mod in_order;
 pub mod lock;
 pub mod multi;
 pub mod ops;
