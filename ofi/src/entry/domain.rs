@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::atomic::query as query_atomic;
 use super::base::{self, ops};
 use super::fabric::Fabric;
 use super::{absent, counter, endpoint, queue, region, vector};
@@ -55,7 +56,6 @@ absent! {
     poll_open(*mut FidDomain, *mut c_void, *mut *mut FidPoll) -> c_int;
     stx_ctx(*mut FidDomain, *mut TxAttr, *mut *mut c_void, *mut c_void) -> c_int;
     srx_ctx(*mut FidDomain, *mut RxAttr, *mut *mut FidEp, *mut c_void) -> c_int;
-    query_atomic(*mut FidDomain, c_int, c_int, *mut c_void, u64) -> c_int;
     query_collective(*mut FidDomain, c_int, *mut c_void, u64) -> c_int;
 }
 

@@ -12,6 +12,7 @@ use super::in_order::InOrder;
 use super::multi::MultiBuffer;
 use super::ops::{Kind, Op, Ops};
 use super::peers::Peers;
+use super::service::Service;
 use super::table::Table;
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
 use crate::lend::{Lent, Owned};
@@ -62,6 +63,8 @@ pub struct Endpoint {
     /// Messages that were found and kept, by the context that names them.
     pub(super) claimed: HashMap<usize, Message>,
     pub(super) peers: Peers,
+    /// What peers are asked to do, and ask for.
+    pub(super) service: Service,
     /// Where the ends of sends are told.
     pub send_queue: Option<Binding>,
     /// Where the ends of receives are told.
@@ -124,6 +127,7 @@ impl Endpoint {
             multi_ends: InOrder::default(),
             claimed: HashMap::new(),
             peers: Peers::default(),
+            service: Service::default(),
             send_queue: None,
             receive_queue: None,
             counted: Counted::default(),
@@ -148,7 +152,7 @@ impl Endpoint {
     /// # Errors
     /// It has no address vector, or neither queue nor counter for its sends or
     /// its receives.
-    pub fn enable(&mut self) -> Result<(), Errno> {
+    pub fn enable(&mut self, around: &mut Surroundings) -> Result<(), Errno> {
         use crate::abi::flags::{RECV, SEND};
         if self.vector.is_none() {
             return Err(Errno::NOAV);
@@ -156,6 +160,9 @@ impl Endpoint {
         let tells = |queue: Option<Binding>, kind| queue.is_some() || self.counted.any_of(kind);
         if !tells(self.send_queue, SEND) || !tells(self.receive_queue, RECV) {
             return Err(Errno::NOCQ);
+        }
+        if !self.is_enabled {
+            self.listen(around)?;
         }
         self.is_enabled = true;
         Ok(())
@@ -168,6 +175,9 @@ impl Endpoint {
             log::warn(log::Subsystem::EpData, format_args!("{error}"));
         }
         self.drain(around);
+        if self.service.is_restless() {
+            self.serve(around);
+        }
     }
 
     /// Tells of what has ended.
@@ -223,7 +233,7 @@ impl Endpoint {
         Ok(())
     }
 
-    fn begin_send(
+    pub(super) fn begin_send(
         &mut self,
         to: PeerId,
         label: Label,
@@ -301,7 +311,12 @@ impl Endpoint {
         Ok(())
     }
 
-    fn begin_receive(&mut self, source: Source, wanted: Wanted, buffer: Buffer) -> Result<RequestId, Errno> {
+    pub(super) fn begin_receive(
+        &mut self,
+        source: Source,
+        wanted: Wanted,
+        buffer: Buffer,
+    ) -> Result<RequestId, Errno> {
         self.engine.receive(source, wanted, buffer).map_err(|error| {
             log::warn(log::Subsystem::EpData, format_args!("a receive was refused: {error}"));
             refuse::errno_of(&error)
@@ -378,6 +393,7 @@ impl Endpoint {
     /// # Errors
     /// [`Errno::BUSY`]: transfers with the peer are under way.
     pub fn forget_peer(&mut self, around: &mut Surroundings, number: FiAddr) -> Result<(), Errno> {
+        self.service.forget_peer(number);
         let Some(peer) = self.peers.forget(number) else { return Ok(()) };
         if self.peers.is_named(peer) {
             return Ok(());

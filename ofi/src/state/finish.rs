@@ -1,12 +1,13 @@
 //! The ends of operations: what their queue is told, and their counter.
 
-use lmt::{Direction, OperationError, Outcome, Status};
+use lmt::{Direction, OperationError, Outcome, RegionError, Status};
 
 use super::Surroundings;
 use super::completion::{Entry, Failure, Item};
 use super::endpoint::Endpoint;
 use super::multi::MultiBuffer;
 use super::ops::{Kind, Op};
+use super::service::Errand;
 use crate::abi::{Errno, flags};
 use crate::{log, refuse};
 
@@ -85,11 +86,16 @@ impl Endpoint {
         match op.kind {
             Kind::Send => self.ended_here(around, Outlet::Send, &op, result, true),
             Kind::Injected(_) => self.ended_here(around, Outlet::Send, &op, result, op.reports),
-            Kind::Remote { direction } => {
-                self.ended_here(around, Outlet::Remote(direction), &op, result, true);
+            Kind::Remote(errand) => self.ended_there(around, *errand, result),
+            Kind::Serve { ticket, room } => self.arrived(ticket, room, result),
+            Kind::Service { answer, .. } => {
+                if result.is_err() {
+                    self.request_lost(answer);
+                }
             }
-            Kind::InjectedRemote(_) => {
-                self.ended_here(around, Outlet::Remote(Direction::Put), &op, result, false);
+            Kind::Asked(asked) => {
+                let entry = Entry::bare(op.context, op.flags);
+                self.answered(around, entry, op.reports, &asked, result);
             }
             Kind::Receive { buffer } => {
                 let entry = Entry { buffer, ..Entry::bare(op.context, op.flags) };
@@ -99,7 +105,13 @@ impl Endpoint {
                 }
             }
             Kind::Multi { buffer, ticket } => {
-                let end = self.ended_in_multi(around, buffer, &op, result);
+                let end = self.ended_in_multi(
+                    around,
+                    buffer,
+                    Entry::bare(op.context, op.flags),
+                    op.reports,
+                    result,
+                );
                 self.tell_in_order(around, ticket, end);
             }
         }
@@ -127,6 +139,44 @@ impl Endpoint {
         }
     }
 
+    /// A read or a write has ended, or cannot be done from here.
+    fn ended_there(&mut self, around: &mut Surroundings, errand: Errand, result: Outcome) {
+        match result {
+            Ok(_) => self.copied(around, errand),
+            Err(OperationError::Region(RegionError::Unreachable(_))) => {
+                self.carry_by_messages(around, errand);
+            }
+            Err(error) => {
+                log::warn(log::Subsystem::EpData, format_args!("an operation failed: {error}"));
+                self.told_of(around, &errand, Err(refuse::errno_of(&error)));
+            }
+        }
+    }
+
+    /// Tells what became of an operation of which nothing is to be told but that.
+    pub(super) fn settle(
+        &mut self,
+        around: &mut Surroundings,
+        outlet: Outlet,
+        entry: Entry,
+        reports: bool,
+        has_context: bool,
+        done: Result<(), Errno>,
+    ) {
+        match done {
+            Ok(()) => self.told(around, outlet, entry.context, entry.flags, reports),
+            Err(error) => {
+                self.count(around, outlet, false);
+                if has_context {
+                    self.push(around, outlet, Item::Failed(Failure { entry, cut_bytes: 0, error }));
+                } else {
+                    let why = error.text();
+                    log::warn(log::Subsystem::EpData, format_args!("what was injected is lost: {why}"));
+                }
+            }
+        }
+    }
+
     /// A message has been received.
     #[inline]
     pub(super) fn received(
@@ -150,7 +200,8 @@ impl Endpoint {
         &mut self,
         around: &mut Surroundings,
         number: usize,
-        op: &Op,
+        entry: Entry,
+        reports: bool,
         result: Outcome,
     ) -> Option<MultiEnd> {
         let (multi, _) = self.multi.get_mut(number)?;
@@ -173,10 +224,10 @@ impl Endpoint {
         if !goes_on || error.is_some() {
             self.multi.remove(number);
         }
-        let flags = op.flags | MultiBuffer::flags(!goes_on);
-        let entry = Entry { buffer: taken.address, ..Entry::bare(op.context, flags) };
+        let flags = entry.flags | MultiBuffer::flags(!goes_on);
+        let entry = Entry { buffer: taken.address, flags, ..entry };
         // Who is told of no messages is told of the buffer's end.
-        Some(MultiEnd { entry, result, reports: op.reports || !goes_on, error })
+        Some(MultiEnd { entry, result, reports: reports || !goes_on, error })
     }
 
     /// Tells what has ended, once all that were begun before it have.

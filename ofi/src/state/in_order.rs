@@ -39,6 +39,12 @@ impl<T> InOrder<T> {
         }
     }
 
+    /// Whether there is one to be told.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        self.ends.front().is_some_and(Option::is_some)
+    }
+
     /// The next end to be told.
     pub fn next(&mut self) -> Option<T> {
         self.ends.front()?.as_ref()?;
@@ -59,12 +65,10 @@ mod tests {
         order.end(tickets[1], 'b');
         assert_eq!(order.next(), None);
         order.end(tickets[0], 'a');
-        assert_eq!([order.next(), order.next(), order.next(), order.next()], [
-            Some('a'),
-            Some('b'),
-            Some('c'),
-            None
-        ]);
+        assert_eq!(
+            [order.next(), order.next(), order.next(), order.next()],
+            [Some('a'), Some('b'), Some('c'), None]
+        );
         order.end(tickets[0], 'x');
         order.end(99, 'x');
         let last = order.enter();

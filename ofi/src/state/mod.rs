@@ -5,6 +5,7 @@
 pub mod completion;
 pub mod counter;
 pub mod endpoint;
+pub mod exposed;
 mod finish;
 mod home;
 mod in_order;
@@ -16,11 +17,13 @@ pub mod probing;
 pub mod queue;
 pub mod region;
 pub mod remote;
+pub mod service;
 pub mod table;
 pub mod vector;
 
 use counter::Counter;
 use endpoint::Endpoint;
+use exposed::Exposed;
 use home::Home;
 use queue::Queue;
 use region::Region;
@@ -51,12 +54,14 @@ pub struct Surroundings {
     pub counters: Table<Counter>,
     /// Address vectors.
     pub vectors: Table<AddressVector>,
+    /// Registered memory that peers may use.
+    pub exposed: Exposed,
 }
 
 impl State {
     /// Whether nothing is left in it.
     pub fn is_empty(&self) -> bool {
-        let Surroundings { queues, counters, vectors } = &self.around;
+        let Surroundings { queues, counters, vectors, .. } = &self.around;
         self.endpoints.is_empty()
             && self.regions.is_empty()
             && queues.is_empty()
@@ -97,7 +102,7 @@ impl State {
     pub fn remove_endpoint(&mut self, number: usize) -> Option<Endpoint> {
         let endpoint = self.endpoints.remove(number)?;
         self.leave_home(number);
-        let Surroundings { queues, counters, vectors } = &mut self.around;
+        let Surroundings { queues, counters, vectors, .. } = &mut self.around;
         queues.iter_mut().for_each(|queue| queue.endpoints.retain(|one| *one != number));
         counters.iter_mut().for_each(|counter| counter.endpoints.retain(|one| *one != number));
         vectors.iter_mut().for_each(|vector| vector.endpoints.retain(|one| *one != number));
