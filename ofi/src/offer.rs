@@ -25,6 +25,10 @@ pub const CAPABILITIES: u64 = flags::MSG
     | flags::SOURCE
     | flags::LOCAL_COMM
     | flags::REMOTE_COMM;
+/// What is offered to who asks for nothing in particular. Of atomic operations
+/// nothing is said then: Intel MPI, which takes what it is offered, has windows of
+/// another kind where there are some, and crashes in its first `MPI_Put`.
+const UNASKED: u64 = CAPABILITIES & !flags::ATOMIC;
 /// Those of the sending side, and of the receiving side.
 const SEND_CAPABILITIES: u64 =
     flags::MSG | flags::TAGGED | flags::SEND | flags::RMA | flags::ATOMIC | flags::READ | flags::WRITE;
@@ -141,7 +145,7 @@ pub fn offer(hints: &Hints) -> Result<Offer, Refusal> {
     }
     name("fabric", hints.fabric_name.as_deref(), PLACE)?;
     name("domain", hints.domain_name.as_deref(), PLACE)?;
-    let caps = if hints.caps == 0 { CAPABILITIES } else { with_directions(hints.caps) };
+    let caps = if hints.caps == 0 { UNASKED } else { with_directions(hints.caps) };
     Ok(Offer {
         caps,
         tx: tx(hints.tx.as_ref(), caps)?,

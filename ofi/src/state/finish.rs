@@ -32,6 +32,17 @@ pub struct MultiEnd {
     error: Option<Errno>,
 }
 
+impl MultiEnd {
+    const fn has_message(&self) -> bool {
+        brings_message(&self.result)
+    }
+}
+
+/// Whether a receive has got a message, whole or in part.
+const fn brings_message(result: &Outcome) -> bool {
+    matches!(result, Ok(_) | Err(OperationError::Truncated { .. }))
+}
+
 impl Outlet {
     /// What counts it.
     const fn counted_as(self) -> u64 {
@@ -213,11 +224,7 @@ impl Endpoint {
             },
         };
         let taken = multi.take(written_bytes);
-        let has_message = match &result {
-            Ok(_) => true,
-            Err(error) => matches!(error, OperationError::Truncated { .. }),
-        };
-        let goes_on = has_message && !taken.is_last;
+        let goes_on = brings_message(&result) && !taken.is_last;
         // Posted before anything is told, since the order of the ends is that of
         // the receives.
         let error = if goes_on { self.post_multi(around, number).err() } else { None };
@@ -230,19 +237,23 @@ impl Endpoint {
         Some(MultiEnd { entry, result, reports: reports || !goes_on, error })
     }
 
-    /// Tells what has ended, once all that were begun before it have.
+    /// Tells what has ended, of messages once all that were matched before have. A
+    /// receive without a message (one that was taken back) has overtaken nobody.
     fn tell_in_order(&mut self, around: &mut Surroundings, ticket: Option<u64>, end: Option<MultiEnd>) {
-        match (ticket, end) {
-            (None, Some(end)) => self.tell_multi(around, end),
-            (Some(ticket), end) => {
-                self.multi_ends.end(ticket, end);
-                while let Some(end) = self.multi_ends.next() {
-                    if let Some(end) = end {
-                        self.tell_multi(around, end);
-                    }
-                }
+        let (ordered, at_once) = match (ticket, end) {
+            (Some(_), Some(end)) if end.has_message() => (Some(end), None),
+            (_, end) => (None, end),
+        };
+        if let Some(end) = at_once {
+            self.tell_multi(around, end);
+        }
+        if let Some(ticket) = ticket {
+            self.multi_ends.end(ticket, ordered);
+        }
+        while let Some(end) = self.multi_ends.next() {
+            if let Some(end) = end {
+                self.tell_multi(around, end);
             }
-            (None, None) => {}
         }
     }
 

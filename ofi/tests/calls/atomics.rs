@@ -16,7 +16,7 @@ pub const DOUBLE_COMPLEX: c_int = 11;
 pub const LONG_DOUBLE: c_int = 12;
 pub const INT128: c_int = 14;
 pub const SUM: c_int = 2;
-const READ: c_int = 10;
+pub const READ: c_int = 10;
 const WRITE: c_int = 11;
 const CSWAP: c_int = 12;
 

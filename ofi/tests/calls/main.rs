@@ -4,8 +4,10 @@
 #![allow(clippy::multiple_unsafe_ops_per_block)]
 
 mod atomics;
+mod between;
 mod death;
 mod harness;
 mod messages;
 mod misuse;
+mod others;
 mod remote;

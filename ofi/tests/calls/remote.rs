@@ -20,7 +20,7 @@ pub fn register(domain: *mut FidDomain, memory: &mut [u8], access: u64) -> *mut 
 }
 
 impl Side {
-    fn rma_read(&self, into: &mut [u8], offset: u64, key: u64) -> isize {
+    pub fn rma_read(&self, into: &mut [u8], offset: u64, key: u64) -> isize {
         let (address, bytes) = (into.as_mut_ptr().cast(), into.len());
         // SAFETY: an endpoint, and memory that the tests keep until it is read.
         unsafe {
@@ -37,7 +37,7 @@ impl Side {
         }
     }
 
-    fn rma_write(&self, from: &[u8], offset: u64, key: u64) -> isize {
+    pub fn rma_write(&self, from: &[u8], offset: u64, key: u64) -> isize {
         let (address, bytes) = (from.as_ptr().cast(), from.len());
         // SAFETY: an endpoint, and memory that the tests keep until it is written.
         unsafe {
