@@ -35,22 +35,30 @@ impl Exposed {
         if fits { Ok(lent) } else { Err(Errno::INVAL) }
     }
 
-    /// Writes there.
+    /// Writes there the first bytes of a write of `whole_bytes` bytes.
     ///
     /// # Errors
     /// [`Errno::NOKEY`], [`Errno::ACCES`], or [`Errno::INVAL`] past the end.
-    pub fn write(&self, key: u64, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
-        let lent = self.reach(key, offset, bytes.len() as u64, Protection::WRITE)?;
+    pub fn write(&self, key: u64, offset: u64, whole_bytes: u64, bytes: &[u8]) -> Result<(), Errno> {
+        let whole_bytes = whole_bytes.max(bytes.len() as u64);
+        let lent = self.reach(key, offset, whole_bytes, Protection::WRITE)?;
         lent.rest(offset as usize)?.write_at(0, bytes);
         Ok(())
     }
 
-    /// Appends what is there to `into`.
+    /// Appends the first `bytes` bytes of a read of `whole_bytes` bytes to `into`.
     ///
     /// # Errors
     /// As [`Exposed::write`].
-    pub fn read(&self, key: u64, offset: u64, bytes: usize, into: &mut Vec<u8>) -> Result<(), Errno> {
-        let lent = self.reach(key, offset, bytes as u64, Protection::READ)?;
+    pub fn read(
+        &self,
+        key: u64,
+        offset: u64,
+        whole_bytes: u64,
+        bytes: usize,
+        into: &mut Vec<u8>,
+    ) -> Result<(), Errno> {
+        let lent = self.reach(key, offset, whole_bytes.max(bytes as u64), Protection::READ)?;
         let start = into.len();
         into.resize(start + bytes, 0);
         lent.rest(offset as usize)?.read_at(0, &mut into[start..]);

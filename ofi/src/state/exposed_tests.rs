@@ -57,9 +57,12 @@ fn what_peers_ask_for_is_checked() {
     assert_eq!(exposed.atomic(fetch, KEY, 0, 0, &[], &mut into), Err(Errno::INVAL), "none");
     assert_eq!(exposed.atomic(fetch, KEY, 0, usize::MAX, &[], &mut into), Err(Errno::INVAL));
     assert_eq!(exposed.atomic(sum, KEY, 0, 1, &one[..3], &mut into), Err(Errno::INVAL), "half an operand");
-    assert_eq!(exposed.write(KEY, 0, &one), Err(Errno::ACCES));
-    assert_eq!(exposed.read(KEY, 13, 4, &mut into), Err(Errno::INVAL));
+    assert_eq!(exposed.write(KEY, 0, 4, &one), Err(Errno::ACCES));
+    assert_eq!(exposed.read(KEY, 13, 4, 4, &mut into), Err(Errno::INVAL));
     assert!(into.is_empty());
-    assert_eq!(exposed.read(KEY, 12, 4, &mut into), Ok(()));
+    assert_eq!(exposed.read(KEY, 12, 5, 1, &mut into), Err(Errno::INVAL), "a piece of too long a read");
+    assert_eq!(exposed.read(KEY, 12, 0, 5, &mut into), Err(Errno::INVAL));
+    assert!(into.is_empty());
+    assert_eq!(exposed.read(KEY, 12, 4, 4, &mut into), Ok(()));
     assert_eq!(into, [0; 4]);
 }

@@ -115,7 +115,7 @@ impl Endpoint {
         let (direction, op_flags) = (atomic.direction(), atomic.flags());
         let Atomic { key, offset, mut message, result, context, reports, .. } = atomic;
         let what = What::Atomic(action);
-        let request = Request { what, id: 0, key, offset, count: count as u32 };
+        let request = Request { what, id: 0, key, offset, count: count as u32, rest_bytes: 0 };
         let awaited = Awaited::Atomic { direction, has_context: context.is_some() };
         let asked = Asked { id: 0, awaited, answer_bytes };
         let told = Told { context: context.unwrap_or_default(), flags: op_flags, reports };

@@ -154,7 +154,8 @@ impl Endpoint {
     fn ask_for_piece(&mut self, around: &mut Surroundings, number: usize) -> Result<(), Errno> {
         let Some(errand) = self.service.errands.get_mut(number) else { return Ok(()) };
         let start = errand.begun_bytes;
-        let bytes = (errand.kept.total_bytes() - start).min(PIECE_BYTES as u64);
+        let rest_bytes = errand.kept.total_bytes() - start;
+        let bytes = rest_bytes.min(PIECE_BYTES as u64);
         let part = errand.kept.part(start..start + bytes)?;
         let mut message = vec![0; HEAD_BYTES];
         let Remote { peer, key, offset, .. } = errand.remote;
@@ -170,7 +171,7 @@ impl Endpoint {
         // Before it is asked for, since the answer may be that the peer is dead.
         (errand.begun_bytes, errand.has_begun) = (start + bytes, true);
         errand.pending += 1;
-        let request = Request { what, id: 0, key, offset, count: bytes as u32 };
+        let request = Request { what, id: 0, key, offset, count: bytes as u32, rest_bytes };
         let asked = self
             .peer(around, peer)
             .and_then(|peer| self.ask_for(around, peer, request, &mut message, answer, number, answer_bytes));
@@ -210,7 +211,8 @@ impl Endpoint {
             return Ok(true);
         }
         let Some(errand) = self.service.errands.get_mut(number) else { return Ok(true) };
-        let request = Request { what: What::Tell(data), id: 0, key: 0, offset: bytes, count: 0 };
+        let request =
+            Request { what: What::Tell(data), id: 0, key: 0, offset: bytes, count: 0, rest_bytes: 0 };
         let mut message = [0; HEAD_BYTES];
         errand.pending += 1;
         errand.data = None;

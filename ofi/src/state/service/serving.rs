@@ -82,13 +82,13 @@ impl Endpoint {
         payload: &[u8],
         answer: &mut Vec<u8>,
     ) -> Result<(), Errno> {
-        let &Request { what, key, offset, count, .. } = request;
+        let &Request { what, key, offset, count, rest_bytes, .. } = request;
         let count = count as usize;
         match what {
             What::Atomic(action) => around.exposed.atomic(action, key, offset, count, payload, answer),
             What::Read if count > PIECE_BYTES => Err(Errno::MSGSIZE),
-            What::Read => around.exposed.read(key, offset, count, answer),
-            What::Write => around.exposed.write(key, offset, payload),
+            What::Read => around.exposed.read(key, offset, rest_bytes, count, answer),
+            What::Write => around.exposed.write(key, offset, rest_bytes, payload),
             What::Tell(data) => {
                 let vector = self.vector.and_then(|vector| around.vectors.get(vector));
                 let source = self.peers.number_of(&self.engine, vector, peer);

@@ -4,7 +4,7 @@ use crate::abi::Errno;
 use crate::atomic::{Action, MOST_BYTES};
 
 /// Bytes of a request before what it brings.
-pub const HEAD_BYTES: usize = 40;
+pub const HEAD_BYTES: usize = 48;
 /// The most bytes of a read or a write that one message takes.
 pub const PIECE_BYTES: usize = 2 * MOST_BYTES;
 /// The longest request: an operand and what it is compared with for each element,
@@ -40,6 +40,9 @@ pub struct Request {
     pub offset: u64,
     /// How many.
     pub count: u32,
+    /// Bytes from there on that the whole read or write is about, of which this is a
+    /// piece: one that reaches past the end is to change nothing.
+    pub rest_bytes: u64,
 }
 
 impl Request {
@@ -59,6 +62,7 @@ impl Request {
         head[24..32].copy_from_slice(&self.offset.to_le_bytes());
         head[32..36].copy_from_slice(&self.count.to_le_bytes());
         head[36..40].copy_from_slice(&data.to_le_bytes());
+        head[40..48].copy_from_slice(&self.rest_bytes.to_le_bytes());
         head
     }
 
@@ -79,7 +83,8 @@ impl Request {
             (VERSION, 3) => What::Tell(short(36)),
             _ => return Err(wrong(Errno::NOSYS)),
         };
-        Ok((Self { what, id, key: long(16), offset: long(24), count: short(32) }, payload))
+        let (key, offset, count, rest_bytes) = (long(16), long(24), short(32), long(40));
+        Ok((Self { what, id, key, offset, count, rest_bytes }, payload))
     }
 }
 
@@ -98,7 +103,8 @@ mod tests {
     fn requests_come_back_as_they_were() {
         let sum = Action::of(Family::Fetch, 7, 2).expect("an action");
         for what in [What::Atomic(sum), What::Read, What::Write, What::Tell(u32::MAX)] {
-            let request = Request { what, id: 1 << 40, key: u64::MAX, offset: 5 << 33, count: 6 };
+            let request =
+                Request { what, id: 1 << 40, key: u64::MAX, offset: 5 << 33, count: 6, rest_bytes: 9 };
             let message = [&request.to_head()[..], b"rest"].concat();
             assert_eq!(Request::read(&message), Ok((request, &b"rest"[..])));
         }
