@@ -90,13 +90,13 @@ impl Elements {
     /// # Safety
     /// As [`Elements::each`], and each piece can be read.
     unsafe fn gather(self, element_bytes: usize, into: &mut Vec<u8>) -> Result<usize, Errno> {
+        let append = |pointer: *mut c_void, bytes| {
+            // SAFETY: the caller's promise: it can be read.
+            into.extend_from_slice(unsafe { border::bytes(pointer, bytes) }?);
+            Ok(())
+        };
         // SAFETY: the caller's promise.
-        unsafe {
-            self.each(element_bytes, |pointer, bytes| {
-                into.extend_from_slice(border::bytes(pointer, bytes)?);
-                Ok(())
-            })
-        }
+        unsafe { self.each(element_bytes, append) }
     }
 
     /// A buffer over all pieces, to be written.
@@ -105,15 +105,14 @@ impl Elements {
     /// As [`Elements::each`], and each piece is lent for writing as [`lend::Lent::new`] says.
     unsafe fn room(self, element_bytes: usize) -> Result<Buffer, Errno> {
         let (mut segments, mut used) = ([Segment::default(); IOV_LIMIT], 0);
+        let enter = |pointer: *mut c_void, bytes| {
+            // SAFETY: the caller's promise: it is lent for writing.
+            segments[used] = unsafe { border::lent(pointer, bytes, Access::Write) }?.segment();
+            used += 1;
+            Ok(())
+        };
         // SAFETY: the caller's promise.
-        unsafe {
-            self.each(element_bytes, |pointer, bytes| {
-                let lent = border::lent(pointer, bytes, Access::Write)?;
-                segments[used] = lent.segment();
-                used += 1;
-                Ok(())
-            })
-        }?;
+        unsafe { self.each(element_bytes, enter) }?;
         // SAFETY: the caller's promise.
         unsafe { lend::segments(&segments[..used], Access::Write) }
     }
@@ -144,6 +143,20 @@ struct Call {
 }
 
 impl Call {
+    /// One without any pieces.
+    const fn of(
+        ep: *mut FidEp,
+        family: Family,
+        datatype: c_int,
+        op: c_int,
+        there: There,
+        context: Option<Out>,
+    ) -> Self {
+        let none = Elements::None;
+        let (operands, compare, result, target_count, flags) = (none, none, none, None, None);
+        Self { ep, family, datatype, op, operands, compare, result, there, target_count, context, flags }
+    }
+
     /// # Safety
     /// Null or an endpoint of ours; the pieces are null, or can be read for the call,
     /// and those of the result are lent until the completion is read.
@@ -209,18 +222,10 @@ unsafe extern "C" fn write(
     op: c_int,
     context: Out,
 ) -> isize {
+    let there = There { peer, offset, key };
     let call = Call {
-        ep,
-        family: Family::Base,
-        datatype,
-        op,
         operands: Elements::one(buf, count),
-        compare: Elements::None,
-        result: Elements::None,
-        there: There { peer, offset, key },
-        target_count: None,
-        context: Some(context),
-        flags: None,
+        ..Call::of(ep, Family::Base, datatype, op, there, Some(context))
     };
     // SAFETY: C's promises: an endpoint of ours, and operands.
     unsafe { call.begin() }
@@ -238,18 +243,10 @@ unsafe extern "C" fn writev(
     op: c_int,
     context: Out,
 ) -> isize {
+    let there = There { peer, offset, key };
     let call = Call {
-        ep,
-        family: Family::Base,
-        datatype,
-        op,
         operands: Elements::List(iov, count),
-        compare: Elements::None,
-        result: Elements::None,
-        there: There { peer, offset, key },
-        target_count: None,
-        context: Some(context),
-        flags: None,
+        ..Call::of(ep, Family::Base, datatype, op, there, Some(context))
     };
     // SAFETY: C's promises: an endpoint of ours, and operands.
     unsafe { call.begin() }
@@ -265,19 +262,9 @@ unsafe extern "C" fn inject(
     datatype: c_int,
     op: c_int,
 ) -> isize {
-    let call = Call {
-        ep,
-        family: Family::Base,
-        datatype,
-        op,
-        operands: Elements::one(buf, count),
-        compare: Elements::None,
-        result: Elements::None,
-        there: There { peer, offset, key },
-        target_count: None,
-        context: None,
-        flags: None,
-    };
+    let there = There { peer, offset, key };
+    let call =
+        Call { operands: Elements::one(buf, count), ..Call::of(ep, Family::Base, datatype, op, there, None) };
     // SAFETY: C's promises: an endpoint of ours, and operands.
     unsafe { call.begin() }
 }
@@ -296,18 +283,11 @@ unsafe extern "C" fn readwrite(
     op: c_int,
     context: Out,
 ) -> isize {
+    let there = There { peer, offset, key };
     let call = Call {
-        ep,
-        family: Family::Fetch,
-        datatype,
-        op,
         operands: Elements::one(buf, count),
-        compare: Elements::None,
         result: Elements::one(result, count),
-        there: There { peer, offset, key },
-        target_count: None,
-        context: Some(context),
-        flags: None,
+        ..Call::of(ep, Family::Fetch, datatype, op, there, Some(context))
     };
     // SAFETY: C's promises: an endpoint of ours, operands, and room for the result.
     unsafe { call.begin() }
@@ -328,18 +308,11 @@ unsafe extern "C" fn readwritev(
     op: c_int,
     context: Out,
 ) -> isize {
+    let there = There { peer, offset, key };
     let call = Call {
-        ep,
-        family: Family::Fetch,
-        datatype,
-        op,
         operands: Elements::List(iov, count),
-        compare: Elements::None,
         result: Elements::List(resultv, result_count),
-        there: There { peer, offset, key },
-        target_count: None,
-        context: Some(context),
-        flags: None,
+        ..Call::of(ep, Family::Fetch, datatype, op, there, Some(context))
     };
     // SAFETY: C's promises: an endpoint of ours, operands, and room for the result.
     unsafe { call.begin() }
@@ -361,18 +334,12 @@ unsafe extern "C" fn compwrite(
     op: c_int,
     context: Out,
 ) -> isize {
+    let there = There { peer, offset, key };
     let call = Call {
-        ep,
-        family: Family::Compare,
-        datatype,
-        op,
         operands: Elements::one(buf, count),
         compare: Elements::one(compare, count),
         result: Elements::one(result, count),
-        there: There { peer, offset, key },
-        target_count: None,
-        context: Some(context),
-        flags: None,
+        ..Call::of(ep, Family::Compare, datatype, op, there, Some(context))
     };
     // SAFETY: C's promises: an endpoint of ours, operands, and room for the result.
     unsafe { call.begin() }
@@ -396,18 +363,12 @@ unsafe extern "C" fn compwritev(
     op: c_int,
     context: Out,
 ) -> isize {
+    let there = There { peer, offset, key };
     let call = Call {
-        ep,
-        family: Family::Compare,
-        datatype,
-        op,
         operands: Elements::List(iov, count),
         compare: Elements::List(comparev, compare_count),
         result: Elements::List(resultv, result_count),
-        there: There { peer, offset, key },
-        target_count: None,
-        context: Some(context),
-        flags: None,
+        ..Call::of(ep, Family::Compare, datatype, op, there, Some(context))
     };
     // SAFETY: C's promises: an endpoint of ours, operands, and room for the result.
     unsafe { call.begin() }

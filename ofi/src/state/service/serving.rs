@@ -7,7 +7,7 @@ use super::super::completion::{Entry, Item};
 use super::super::endpoint::Endpoint;
 use super::super::finish::Outlet;
 use super::super::ops::{Kind, Op};
-use super::wire::{PIECE_BYTES, REQUEST_BYTES, Request, What};
+use super::wire::{NoRequest, PIECE_BYTES, REQUEST_BYTES, Request, What};
 use super::{ANSWER_BIT, Arrived, Late, MOST_LATE, REQUEST_TAG, ROOMS, SERVICE};
 use crate::abi::{Errno, flags};
 use crate::lend::{Owned, Room};
@@ -60,8 +60,8 @@ impl Endpoint {
         let mut answer = Vec::new();
         let (id, done) = match Request::read(message) {
             Ok((request, payload)) => (request.id, self.do_one(around, peer, &request, payload, &mut answer)),
-            Err((Some(id), error)) => (id, Err(error)),
-            Err((None, _)) => {
+            Err(NoRequest { id: Some(id), error }) => (id, Err(error)),
+            Err(NoRequest { id: None, .. }) => {
                 log::warn(Subsystem::EpData, format_args!("a peer's request is none; it is ignored"));
                 return;
             }

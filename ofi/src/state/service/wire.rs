@@ -45,6 +45,15 @@ pub struct Request {
     pub rest_bytes: u64,
 }
 
+/// Why a message is no request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoRequest {
+    /// Its id, if that can be read.
+    pub id: Option<u64>,
+    /// What is wrong with the rest.
+    pub error: Errno,
+}
+
 impl Request {
     /// The head of its message.
     pub fn to_head(self) -> [u8; HEAD_BYTES] {
@@ -69,13 +78,14 @@ impl Request {
     /// What a message asks for, and what it brings. Whether that fits, its doer sees.
     ///
     /// # Errors
-    /// The id, if it can be read, and what is wrong with the rest.
-    pub fn read(message: &[u8]) -> Result<(Self, &[u8]), (Option<u64>, Errno)> {
-        let (head, payload) = message.split_first_chunk::<HEAD_BYTES>().ok_or((None, Errno::INVAL))?;
+    /// It is no request.
+    pub fn read(message: &[u8]) -> Result<(Self, &[u8]), NoRequest> {
+        let too_short = NoRequest { id: None, error: Errno::INVAL };
+        let (head, payload) = message.split_first_chunk::<HEAD_BYTES>().ok_or(too_short)?;
         let long = |at: usize| word(head, at) | word(head, at + 4) << 32;
         let short = |at: usize| word(head, at) as u32;
         let id = long(8);
-        let wrong = |error| (Some(id), error);
+        let wrong = |error| NoRequest { id: Some(id), error };
         let what = match (head[0], head[1]) {
             (VERSION, 0) => What::Atomic(Action::from_bytes([head[2], head[3], head[4]]).map_err(wrong)?),
             (VERSION, 1) => What::Read,
@@ -112,11 +122,12 @@ mod tests {
 
     #[test]
     fn other_bytes_are_no_request() {
-        assert_eq!(Request::read(&[0; HEAD_BYTES - 1]), Err((None, Errno::INVAL)));
-        assert_eq!(Request::read(&[0; HEAD_BYTES]), Err((Some(0), Errno::NOSYS)));
-        assert_eq!(Request::read(&[0xff; 100]), Err((Some(u64::MAX), Errno::NOSYS)));
+        let wrong = |id, error| Err(NoRequest { id, error });
+        assert_eq!(Request::read(&[0; HEAD_BYTES - 1]), wrong(None, Errno::INVAL));
+        assert_eq!(Request::read(&[0; HEAD_BYTES]), wrong(Some(0), Errno::NOSYS));
+        assert_eq!(Request::read(&[0xff; 100]), wrong(Some(u64::MAX), Errno::NOSYS));
         let mut message = [0; HEAD_BYTES];
         message[..5].copy_from_slice(&[VERSION, 0, 0, 13, 0]);
-        assert_eq!(Request::read(&message), Err((Some(0), Errno::OPNOTSUPP)));
+        assert_eq!(Request::read(&message), wrong(Some(0), Errno::OPNOTSUPP));
     }
 }
