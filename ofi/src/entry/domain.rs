@@ -2,17 +2,17 @@
 #![allow(unsafe_code)] // Called from C.
 
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use super::base::{self, ops};
 use super::fabric::Fabric;
-use super::{absent, counter, endpoint, queue, region, vector};
-use crate::abi::Errno;
+use super::{absent, counter, endpoint, owner_receives, queue, region, vector};
 use crate::abi::domain::{AvAttr, FidAv, FidDomain, OpsDomain};
 use crate::abi::endpoint::FidEp;
 use crate::abi::eq::{CntrAttr, CqAttr, FidCntr, FidCq, FidPoll};
 use crate::abi::fabric::{CLASS_DOMAIN, Fid, Info, Ops, RxAttr, TxAttr};
+use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
 use crate::state::{Domain, State};
@@ -22,6 +22,8 @@ use crate::state::{Domain, State};
 pub struct Shared {
     /// Its objects.
     pub domain: Domain,
+    /// Held while owners are called (fi_peer(3)), before the domain's lock.
+    pub owner_calls: Mutex<()>,
     fabric: Arc<Fabric>,
 }
 
@@ -54,7 +56,6 @@ absent! {
     scalable_ep(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int;
     poll_open(*mut FidDomain, *mut c_void, *mut *mut FidPoll) -> c_int;
     stx_ctx(*mut FidDomain, *mut TxAttr, *mut *mut c_void, *mut c_void) -> c_int;
-    srx_ctx(*mut FidDomain, *mut RxAttr, *mut *mut FidEp, *mut c_void) -> c_int;
     query_atomic(*mut FidDomain, c_int, c_int, *mut c_void, u64) -> c_int;
     query_collective(*mut FidDomain, c_int, *mut c_void, u64) -> c_int;
 }
@@ -75,7 +76,7 @@ pub unsafe fn open(fabric: Arc<Fabric>, is_serialized: bool, context: *mut c_voi
     } else {
         Domain::new(State::default())
     };
-    DomainObject::open(head, Arc::new(Shared { domain, fabric }))
+    DomainObject::open(head, Arc::new(Shared { domain, owner_calls: Mutex::new(()), fabric }))
 }
 
 /// The domain behind a pointer.
@@ -147,11 +148,33 @@ unsafe extern "C" fn cntr_open(
 ) -> c_int {
     // SAFETY: C's promise: a domain of ours.
     let opened = unsafe { shared(domain) }.and_then(|domain| {
-        // SAFETY: C's promise: null or a structure. It asks for nothing that
-        // differs here.
-        unsafe { border::read(attr) }?;
+        // SAFETY: C's promise: null or a structure.
+        let attr = unsafe { border::read(attr) }?;
+        if attr.flags & flags::PEER != 0 {
+            log::warn(
+                Subsystem::Domain,
+                format_args!("an owner's counters are not offered, only its queues"),
+            );
+            return Err(Errno::INVAL);
+        }
         // SAFETY: C's promise: null or room for a pointer.
         unsafe { counter::open(domain, out, context) }
+    });
+    border::int(opened)
+}
+
+unsafe extern "C" fn srx_ctx(
+    domain: *mut FidDomain,
+    attr: *mut RxAttr,
+    out: *mut *mut FidEp,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: C's promise: a domain of ours.
+    let opened = unsafe { shared(domain) }.and_then(|domain| {
+        // SAFETY: C's promise: null or a structure.
+        let attr = unsafe { border::read(attr) }?;
+        // SAFETY: C's promise: null or room for a pointer; an owner's context.
+        unsafe { owner_receives::open(domain, &attr, out, context) }
     });
     border::int(opened)
 }

@@ -3,21 +3,22 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::base::ops;
 use super::domain::Shared;
-use super::{absent, atomic, cm, counter, plain, queue, remote, tagged, vector};
+use super::registry::Registered;
+use super::{absent, atomic, cm, counter, owner_receives, plain, queue, remote, tagged, vector};
 use crate::abi::endpoint::{self, FidEp, OpsEp};
 use crate::abi::fabric::{
-    CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, CONTROL_ENABLE, CONTROL_GETOPSFLAG, CONTROL_SETOPSFLAG, EP_RDM,
-    EP_UNSPEC, Fid, Ops, RxAttr, TxAttr,
+    CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, CLASS_SRX_CTX, CONTROL_ENABLE, CONTROL_GETOPSFLAG,
+    CONTROL_SETOPSFLAG, EP_RDM, EP_UNSPEC, Fid, Ops, RxAttr, TxAttr,
 };
 use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
 use crate::info::Chosen;
 use crate::log::{self, Subsystem};
-use crate::offer::{CAPABILITIES, QUEUE_SIZE};
+use crate::offer::{QUEUE_SIZE, WITH_OWNER};
 use crate::state::Surroundings;
 use crate::state::counter::Counted;
 use crate::state::endpoint::{Binding, Endpoint, Settings};
@@ -31,6 +32,8 @@ pub struct Ep {
     pub number: usize,
     /// What others insert into their address vectors.
     pub name: [u8; NAME_BYTES],
+    /// Its number for owners' entries, if it has an owner.
+    pub registered: OnceLock<Registered>,
 }
 
 type EpObject = Object<FidEp, Ep>;
@@ -57,7 +60,7 @@ pub(super) unsafe fn open(
     context: *mut c_void,
 ) -> Result<(), Errno> {
     let kind = chosen.ep.map_or(EP_UNSPEC, |ep| ep.ep_type);
-    if out.is_null() || ![EP_UNSPEC, EP_RDM].contains(&kind) || chosen.caps & !CAPABILITIES != 0 {
+    if out.is_null() || ![EP_UNSPEC, EP_RDM].contains(&kind) || chosen.caps & !WITH_OWNER != 0 {
         return Err(Errno::INVAL);
     }
     let settings = Settings {
@@ -78,7 +81,7 @@ pub(super) unsafe fn open(
         atomic: &raw const atomic::OPS,
         collective: ptr::null(),
     };
-    let inner = Ep { domain: Arc::clone(domain), number, name };
+    let inner = Ep { domain: Arc::clone(domain), number, name, registered: OnceLock::new() };
     // SAFETY: the caller's promise.
     unsafe { border::write(out, EpObject::open(head, inner)) }
 }
@@ -146,6 +149,8 @@ unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, with: u64) -> c_int {
             CLASS_CQ => bind_queue(ep, unsafe { queue::get(other) }?, with),
             // SAFETY: C's promise: a counter of ours.
             CLASS_CNTR => bind_counter(ep, unsafe { counter::get(other) }?, with),
+            // SAFETY: C's promise: a receive context of ours.
+            CLASS_SRX_CTX => owner_receives::bind(ep, unsafe { owner_receives::get(other) }?),
             _ => Err(Errno::NOSYS),
         }
     });
@@ -217,7 +222,7 @@ fn enter(endpoints: &mut Vec<usize>, number: usize) {
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: C's promise: an endpoint of ours.
     let done = unsafe { get(fid) }.and_then(|ep| match command {
-        CONTROL_ENABLE => ep.with(|endpoint, _| endpoint.enable()).inspect_err(|error| {
+        CONTROL_ENABLE => ep.with(|endpoint, around| endpoint.enable(around)).inspect_err(|error| {
             log::warn(Subsystem::EpCtrl, format_args!("an endpoint cannot be enabled: {}", error.text()));
         }),
         CONTROL_GETOPSFLAG => {

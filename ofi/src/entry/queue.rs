@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use super::base::{self, ops};
 use super::domain::Shared;
+use super::owner_queue;
 use super::vector::give_text;
 use crate::abi::eq::{self, CqAttr, CqErrEntry, CqTaggedEntry, FidCq, OpsCq};
 use crate::abi::fabric::{CLASS_CQ, CONTROL_GETWAITOBJ, Fid, Ops};
-use crate::abi::{Errno, FiAddr, provider};
+use crate::abi::{Errno, FiAddr, flags, provider};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
 use crate::state::State;
@@ -28,6 +29,9 @@ pub struct Cq {
     pub number: usize,
     format: Format,
     wait_object: c_int,
+    /// The owner's queue to which completions are written, if it is an owner's; an
+    /// address.
+    pub owner: Option<usize>,
 }
 
 type CqObject = Object<FidCq, Cq>;
@@ -42,7 +46,8 @@ const WITH_SOURCE: u32 = provider::version(1, 20);
 const WITH_ERROR_DATA: u32 = provider::version(1, 5);
 
 /// # Safety
-/// `out` is null or room for a pointer.
+/// `out` is null or room for a pointer; with `FI_PEER`, `context` is as
+/// [`owner_queue::owner_of`] says.
 pub(super) unsafe fn open(
     domain: &Arc<Shared>,
     attr: &CqAttr,
@@ -52,6 +57,9 @@ pub(super) unsafe fn open(
     if out.is_null() {
         return Err(Errno::INVAL);
     }
+    let is_owned = attr.flags & flags::PEER != 0;
+    // SAFETY: the caller's promise.
+    let owner = if is_owned { Some(unsafe { owner_queue::owner_of(context) }?) } else { None };
     let format = match attr.format {
         eq::CQ_FORMAT_UNSPEC | eq::CQ_FORMAT_CONTEXT => Format::Context,
         eq::CQ_FORMAT_MSG => Format::Msg,
@@ -70,10 +78,14 @@ pub(super) unsafe fn open(
         );
         return Err(Errno::NOSYS);
     }
-    let number = domain.domain.lock().around.queues.insert(Queue::default());
+    let queue = Queue::new(is_owned);
+    let number = domain.domain.lock().around.queues.insert(queue);
+    // What an owner hands over as context is for this call only.
+    let context = if is_owned { ptr::null_mut() } else { context };
     let fid = Fid { fclass: CLASS_CQ, context, ops: &raw const OPS };
-    let head = FidCq { fid, ops: &raw const CQ };
-    let inner = Cq { domain: Arc::clone(domain), number, format, wait_object };
+    let ops = if is_owned { &raw const owner_queue::CQ } else { &raw const CQ };
+    let head = FidCq { fid, ops };
+    let inner = Cq { domain: Arc::clone(domain), number, format, wait_object, owner };
     // SAFETY: the caller's promise.
     unsafe { border::write(out, CqObject::open(head, inner)) }
 }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use super::absent;
 use super::base::{self, ops};
 use super::domain::Shared;
+use super::owner_receives;
 use crate::abi::domain::{AvAttr, FidAv, OpsAv};
 use crate::abi::fabric::{CLASS_AV, Fid, Ops};
-use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
+use crate::abi::{ADDR_UNSPEC, Errno, FiAddr, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
 use crate::state::vector::{AddressVector, NAME_BYTES, Place};
@@ -98,13 +99,19 @@ unsafe extern "C" fn insert(
     names: *const c_void,
     count: usize,
     out: *mut FiAddr,
-    _flags: u64,
+    with: u64,
     _context: *mut c_void,
 ) -> c_int {
     // SAFETY: C's promise: a vector of ours.
     let inserted = unsafe { get(av) }.and_then(|vector| {
         // SAFETY: C's promise: null or `count` names side by side.
         let names = unsafe { border::values(names.cast::<[u8; NAME_BYTES]>(), count) }?;
+        let told_as = if with & flags::AV_USER_ID == 0 {
+            Vec::new()
+        } else {
+            // SAFETY: C's promise, where this flag is: null or `count` numbers.
+            unsafe { border::values(out, count) }?.to_vec()
+        };
         // SAFETY: C's promise: null or room for `count` numbers.
         let mut out = if out.is_null() { None } else { Some(unsafe { border::room(out, count) }?) };
         let mut state = vector.domain.domain.lock();
@@ -114,7 +121,10 @@ unsafe extern "C" fn insert(
             let number = match Place::from_name(name) {
                 Ok(place) => {
                     inserted += 1;
-                    addresses.insert(place)
+                    match told_as.get(at) {
+                        Some(number) => addresses.insert_as(place, *number),
+                        None => addresses.insert(place),
+                    }
                 }
                 Err(_) => {
                     log::warn(
@@ -128,6 +138,8 @@ unsafe extern "C" fn insert(
                 place.write(number);
             }
         }
+        drop(state);
+        owner_receives::tell_of_sources(vector);
         Ok(inserted)
     });
     inserted.unwrap_or_else(Errno::returned_int)

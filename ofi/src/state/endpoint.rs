@@ -10,6 +10,7 @@ use super::counter::Counted;
 use super::finish::Outlet;
 use super::multi::MultiBuffer;
 use super::ops::{Kind, Op, Ops};
+use super::owner::Owner;
 use super::peers::Peers;
 use super::table::Table;
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
@@ -59,6 +60,8 @@ pub struct Endpoint {
     /// Messages that were found and kept, by the context that names them.
     pub(super) claimed: HashMap<usize, Message>,
     pub(super) peers: Peers,
+    /// Who matches its receives, if that is somebody else.
+    pub owner: Option<Owner>,
     /// Where the ends of sends are told.
     pub send_queue: Option<Binding>,
     /// Where the ends of receives are told.
@@ -120,6 +123,7 @@ impl Endpoint {
             multi: Table::default(),
             claimed: HashMap::new(),
             peers: Peers::default(),
+            owner: None,
             send_queue: None,
             receive_queue: None,
             counted: Counted::default(),
@@ -143,8 +147,8 @@ impl Endpoint {
     ///
     /// # Errors
     /// It has no address vector, or neither queue nor counter for its sends or
-    /// its receives.
-    pub fn enable(&mut self) -> Result<(), Errno> {
+    /// its receives, or an owner for its receives and none for their queue.
+    pub fn enable(&mut self, around: &Surroundings) -> Result<(), Errno> {
         use crate::abi::flags::{RECV, SEND};
         if self.vector.is_none() {
             return Err(Errno::NOAV);
@@ -152,6 +156,11 @@ impl Endpoint {
         let tells = |queue: Option<Binding>, kind| queue.is_some() || self.counted.any_of(kind);
         if !tells(self.send_queue, SEND) || !tells(self.receive_queue, RECV) {
             return Err(Errno::NOCQ);
+        }
+        if self.owner.is_some() {
+            // Where receives are matched their ends are told, too.
+            let queue = self.receive_queue.and_then(|binding| around.queues.get(binding.queue));
+            queue.filter(|queue| queue.is_owned).ok_or(Errno::NOCQ)?;
         }
         self.is_enabled = true;
         Ok(())

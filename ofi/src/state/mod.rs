@@ -10,6 +10,7 @@ mod home;
 pub mod lock;
 pub mod multi;
 pub mod ops;
+pub mod owner;
 pub mod peers;
 pub mod probing;
 pub mod queue;
@@ -17,6 +18,8 @@ pub mod region;
 pub mod remote;
 pub mod table;
 pub mod vector;
+
+pub use finish::Outlet;
 
 use counter::Counter;
 use endpoint::Endpoint;
@@ -38,6 +41,10 @@ pub struct State {
     pub around: Surroundings,
     /// Registered memory.
     pub regions: Table<Region>,
+    /// How many receive contexts of owners are open.
+    pub receive_contexts: usize,
+    /// How often owners were asked about what has arrived.
+    pub round: u64,
     home: Home,
 }
 
@@ -58,6 +65,7 @@ impl State {
         let Surroundings { queues, counters, vectors } = &self.around;
         self.endpoints.is_empty()
             && self.regions.is_empty()
+            && self.receive_contexts == 0
             && queues.is_empty()
             && counters.is_empty()
             && vectors.is_empty()

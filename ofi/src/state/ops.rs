@@ -24,6 +24,13 @@ pub enum Kind {
         /// The address, which is only handed back.
         buffer: usize,
     },
+    /// A receive that an owner has matched.
+    Matched {
+        /// The address of its buffer, which is only handed back.
+        buffer: usize,
+        /// The owner's entry.
+        entry: usize,
+    },
     /// A receive into what is left of multi-receive buffer number `buffer`.
     Multi {
         /// The buffer's number.

@@ -74,6 +74,8 @@ pub struct AddressVector {
     pub endpoints: Vec<usize>,
     places: Vec<Option<Place>>,
     by_id: HashMap<EndpointId, FiAddr>,
+    /// What the caller calls those that it has numbered itself (`FI_AV_USER_ID`).
+    told_as: HashMap<FiAddr, FiAddr>,
 }
 
 impl AddressVector {
@@ -86,6 +88,13 @@ impl AddressVector {
         number
     }
 
+    /// The same; what comes from there is told with the caller's own number.
+    pub fn insert_as(&mut self, place: Place, told_as: FiAddr) -> FiAddr {
+        let number = self.insert(place);
+        self.told_as.insert(number, told_as);
+        number
+    }
+
     /// Takes an address out.
     ///
     /// # Errors
@@ -94,6 +103,7 @@ impl AddressVector {
         let slot = usize::try_from(number).ok().and_then(|at| self.places.get_mut(at));
         let place = slot.and_then(Option::take).ok_or(Errno::INVAL)?;
         let id = place.address.id();
+        self.told_as.remove(&number);
         if self.by_id.get(&id) == Some(&number) {
             self.by_id.remove(&id);
             // It may have been inserted twice.
@@ -108,9 +118,10 @@ impl AddressVector {
         self.places.get(usize::try_from(number).ok()?)?.as_ref()
     }
 
-    /// The number of an endpoint's address.
+    /// The number of an endpoint's address, as its messages are told with it.
     pub fn number_of(&self, id: EndpointId) -> Option<FiAddr> {
-        self.by_id.get(&id).copied()
+        let number = self.by_id.get(&id)?;
+        Some(*self.told_as.get(number).unwrap_or(number))
     }
 }
 
