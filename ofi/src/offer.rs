@@ -61,6 +61,8 @@ const TAG_FORMAT: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 pub const QUEUE_SIZE: usize = 1024;
 /// Bytes of the number that goes along with a message.
 pub const DATA_BYTES: usize = 4;
+/// Pieces of a message where an owner has the receives: lnx takes no offer of more.
+const OWNER_IOV_LIMIT: usize = 4;
 /// More of each kind of object than anybody makes.
 const MANY: usize = 256;
 
@@ -203,7 +205,7 @@ fn rx(asked: Option<&RxAttr>, caps: u64) -> Result<RxAttr, Refusal> {
         comp_order: 0,
         total_buffered_recv: 0,
         size: QUEUE_SIZE,
-        iov_limit: IOV_LIMIT,
+        iov_limit: if caps & flags::PEER == 0 { IOV_LIMIT } else { OWNER_IOV_LIMIT },
     };
     if let Some(asked) = asked {
         bits("receiving capabilities", asked.caps, caps | RECEIVE_CAPABILITIES)?;
@@ -211,7 +213,7 @@ fn rx(asked: Option<&RxAttr>, caps: u64) -> Result<RxAttr, Refusal> {
         bits("orders of receives", asked.msg_order, flags::ORDER_SAS)?;
         bits("orders of their completions", asked.comp_order, 0)?;
         most("the size of the receiving side", asked.size, MANY * QUEUE_SIZE)?;
-        most("iov_limit", asked.iov_limit, IOV_LIMIT)?;
+        most("iov_limit", asked.iov_limit, offered.iov_limit)?;
         offered.op_flags = asked.op_flags;
         offered.size = offered.size.max(asked.size);
     }
