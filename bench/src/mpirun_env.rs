@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::commands::print;
 use crate::error::BenchError;
@@ -17,32 +17,11 @@ use crate::peers::transport::{PROVIDER_PATH, Transport, with};
 pub struct MpirunEnvArgs {
     /// Whose MPI it is.
     #[arg(value_enum)]
-    pub mpi: MpiName,
+    pub mpi: Kind,
     /// The provider's library, a file that ends in -fi.so [default: liblmt-fi.so beside this command
     /// or in ../lib].
     #[arg(long, value_name = "FILE")]
     pub provider: Option<PathBuf>,
-}
-
-/// The MPIs that can use the provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MpiName {
-    /// MPICH.
-    Mpich,
-    /// Open MPI.
-    Openmpi,
-    /// Intel MPI.
-    Intelmpi,
-}
-
-impl MpiName {
-    fn kind(self) -> Kind {
-        match self {
-            Self::Mpich => Kind::Mpich,
-            Self::Openmpi => Kind::OpenMpi,
-            Self::Intelmpi => Kind::IntelMpi,
-        }
-    }
 }
 
 /// `lmt mpirun-env`: lines for a shell.
@@ -51,7 +30,7 @@ impl MpiName {
 /// The provider is missing, or the output cannot be written.
 pub fn run(args: &MpirunEnvArgs) -> Result<(), BenchError> {
     let provider = Provider::find(args.provider.as_deref()).map_err(BenchError::Failure)?;
-    let kind = args.mpi.kind();
+    let kind = args.mpi;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = on_path(&path, kind, &Interrupt::watch()?);
     let variable = |name: &str| std::env::var_os(name);

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::job::WayCount;
 
 /// The words before each line (`docs/explain.md`).
-const PREFIX: &str = "lmt stats ";
+pub const PREFIX: &str = "lmt stats ";
 
 /// What all endpoints of a file have moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
+
 use super::command::{Finished, run_within};
 use crate::engine::LeftOut;
 use crate::interrupt::Interrupt;
@@ -13,15 +15,18 @@ const VERSION_LIMIT_S: u64 = 10;
 const SUFFIXES: [&str; 3] = ["", ".mpich", ".openmpi"];
 
 /// Whose MPI it is: what decides how it is started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// MPICH, with Hydra.
     Mpich,
     /// Open MPI.
+    #[value(name = "openmpi")]
     OpenMpi,
     /// Intel MPI, with a Hydra of its own.
+    #[value(name = "intelmpi")]
     IntelMpi,
     /// Another one, of which only `-n` is assumed.
+    #[value(skip)]
     Other,
 }
 

@@ -229,8 +229,8 @@ impl Traffic {
     /// Receives the message, or its first piece, if it fits and is the one
     /// wanted; leaves it in the inbox otherwise.
     ///
-    /// Always inlined: a delivery and a status that go through memory, written by
-    /// fields and read by wider words, cost a short message several ns.
+    /// Always inlined, so that neither the delivery nor the status goes through
+    /// memory, where fields are written and wider words read.
     #[inline(always)]
     fn take_directly(&mut self, delivery: Delivery<'_>, wanted: Pattern, into: &mut [u8]) -> Option<Direct> {
         let key = PeerKey::from(delivery.sender());

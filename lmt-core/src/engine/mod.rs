@@ -319,8 +319,9 @@ impl Engine {
         self.traffic.transfers.standings().names()
     }
 
-    /// Begins a send of a message with this tag, or this [`Label`]. The request is finished when the buffer may be used
-    /// again; see [`SendMode`] and [`SendOptions`].
+    /// Begins a send of a message with this tag, or this [`Label`]. The request is
+    /// finished when the buffer may be used again; see [`SendMode`] and
+    /// [`SendOptions`].
     ///
     /// # Errors
     /// The peer is unknown or dead, too much waits for it, or this is a forked

@@ -1,15 +1,13 @@
 //! The MPIs that are tested, and their commands.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    Mpich,
-    OpenMpi,
-    IntelMpi,
-}
+pub use lmt_bench::peers::installation::Kind;
+
+use lmt_bench::interrupt::Interrupt;
+use lmt_bench::peers::installation::{Installation, Variables, find};
+use lmt_bench::peers::transport;
 
 /// Which way messages go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,26 +24,22 @@ pub enum Transport<'a> {
 pub struct Mpi {
     pub kind: Kind,
     folder: PathBuf,
+    installation: Installation,
 }
 
 impl Mpi {
-    fn at(folder: &Path) -> Self {
-        let mut mpi = Self { kind: Kind::IntelMpi, folder: folder.to_owned() };
-        let said = output(mpi.command("mpiexec", 60).arg("--version"));
-        let text = String::from_utf8_lossy(&said.stdout).into_owned();
-        mpi.kind = match () {
-            () if text.contains("Open MPI") => Kind::OpenMpi,
-            () if text.contains("Intel") => Kind::IntelMpi,
-            () if text.contains("HYDRA") => Kind::Mpich,
-            () => panic!("{} is of no MPI that is known: {text}", folder.display()),
-        };
-        mpi
+    fn at(folder: PathBuf) -> Self {
+        let (mut found, left_out) = find([folder.join("bin")], &Interrupt::never());
+        let installation = found.pop().unwrap_or_else(|| {
+            panic!("MPI_FOLDERS names {}, where no MPI is: {left_out:?}", folder.display())
+        });
+        Self { kind: installation.kind, folder, installation }
     }
 
     /// The MPIs that `MPI_FOLDERS` names, if there is such a variable.
     pub fn all() -> Option<Vec<Self>> {
         let folders = std::env::var_os("MPI_FOLDERS")?;
-        Some(std::env::split_paths(&folders).map(|folder| Self::at(&folder)).collect())
+        Some(std::env::split_paths(&folders).map(Self::at).collect())
     }
 
     /// A part of its folder.
@@ -55,37 +49,18 @@ impl Mpi {
 
     /// One of its commands, with a time limit, and told where it is.
     pub fn command(&self, name: &str, limit_s: u32) -> Command {
-        let mut command = Command::new("timeout");
-        command.args(["--kill-after=5", &limit_s.to_string()]).arg(self.path("bin").join(name));
-        for variable in ["LMT_FI", "FI_PROVIDER", "FI_PROVIDER_PATH"] {
+        let mut command = within(limit_s, &self.path("bin").join(name));
+        for variable in transport::choosing().into_iter().chain([transport::PROVIDER_PATH]) {
             command.env_remove(variable);
         }
-        match self.kind {
-            Kind::Mpich => {}
-            Kind::OpenMpi => {
-                for name in ["OMPI", "PRTE"] {
-                    command.env(format!("{name}_ALLOW_RUN_AS_ROOT"), "1");
-                    command.env(format!("{name}_ALLOW_RUN_AS_ROOT_CONFIRM"), "1");
-                }
-            }
-            Kind::IntelMpi => {
-                command.env("I_MPI_ROOT", &self.folder).env("LD_LIBRARY_PATH", self.path("lib"));
-            }
-        }
+        command.envs(self.installation.variables(true));
         command
     }
 
     /// The launcher of `ranks` processes, set up so that messages go this way.
-    pub fn launcher(&self, transport: Transport<'_>, ranks: u32, limit_s: u32) -> Command {
+    pub fn launcher(&self, way: Transport<'_>, ranks: u32, limit_s: u32) -> Command {
         let mut command = self.command("mpiexec", limit_s);
-        match transport {
-            Transport::Own => {}
-            Transport::Tcp => {
-                command.env("FI_PROVIDER", "tcp").env("MPIR_CVAR_CH4_NETMOD", "ofi");
-                command.env("MPIR_CVAR_NOLOCAL", "1");
-            }
-            Transport::Lmt(library) => self.through(library, &mut command),
-        }
+        command.envs(self.chosen(way)).env("LMT_STATS", "1");
         if self.kind == Kind::OpenMpi {
             command.arg("--oversubscribe");
         }
@@ -93,24 +68,22 @@ impl Mpi {
         command
     }
 
-    fn through(&self, library: &Path, command: &mut Command) {
-        let mut folders = OsString::from(library);
-        match self.kind {
-            Kind::Mpich => {
-                command.env("FI_PROVIDER", "lmt").env("MPIR_CVAR_CH4_NETMOD", "ofi");
-                command.env("MPIR_CVAR_NOLOCAL", "1");
-            }
-            Kind::OpenMpi => {
-                command.env("LMT_FI", "1").args(["--mca", "pml", "cm", "--mca", "mtl", "ofi"]);
-                command.args(["--mca", "mtl_ofi_provider_include", "lmt"]);
-            }
-            Kind::IntelMpi => {
-                command.env("I_MPI_FABRICS", "ofi").env("I_MPI_OFI_PROVIDER", "lmt");
-                folders.push(":");
-                folders.push(self.path("lib"));
-            }
+    /// The variables by which messages go this way.
+    fn chosen(&self, way: Transport<'_>) -> Variables {
+        let (chosen, library) = match way {
+            Transport::Own => return Variables::new(),
+            Transport::Tcp => (transport::Transport::Shm, Path::new("")),
+            Transport::Lmt(library) => (transport::Transport::Lmt, library),
+        };
+        let own = self.installation.variables(true);
+        let others = own.into_iter().find(|(name, _)| *name == transport::PROVIDER_PATH);
+        let mut variables = chosen
+            .variables(self.kind, library, others.map(|(_, folders)| folders))
+            .unwrap_or_else(|why| panic!("{:?} over {chosen:?}: {why}", self.kind));
+        if way == Transport::Tcp {
+            variables = transport::with(variables, vec![("FI_PROVIDER", "tcp".into())]);
         }
-        command.env("FI_PROVIDER_PATH", folders).env("LMT_STATS", "1");
+        variables
     }
 
     /// Builds a program of this folder.
@@ -122,6 +95,13 @@ impl Mpi {
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         binary
     }
+}
+
+/// A program that is ended after so many seconds.
+pub fn within(limit_s: u32, program: &Path) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", &limit_s.to_string()]).arg(program);
+    command
 }
 
 /// Runs a command to its end.

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use lmt_conformance::require;
 
-use crate::installation::{Kind, Mpi, Transport, library, output, text_of};
+use crate::installation::{Kind, Mpi, Transport, library, output, text_of, within};
 use crate::statistics;
 
 /// As it is on PyPI.
@@ -34,12 +34,6 @@ struct Built {
 fn succeed(command: &mut Command) -> Result<(), String> {
     let ended = output(command);
     if ended.status.success() { Ok(()) } else { Err(format!("{command:?}: {}", text_of(&ended))) }
-}
-
-fn within(limit_s: u32, program: &Path) -> Command {
-    let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", &limit_s.to_string()]).arg(program);
-    command
 }
 
 /// Fetches and builds it, unless it is there.

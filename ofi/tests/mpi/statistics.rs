@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use lmt_bench::statistics::{PREFIX, Statistics};
+
 /// How many bytes each process that says so has received.
 pub fn received_bytes(text: &str) -> BTreeMap<&str, u64> {
-    let mut all = BTreeMap::new();
+    let mut lines: BTreeMap<&str, String> = BTreeMap::new();
     for line in text.lines() {
-        let Some((_, row)) = line.split_once("lmt stats ") else { continue };
-        let words: Vec<&str> = row.split_whitespace().collect();
-        // Who, path, sent, sent_bytes, received, received_bytes, ...
-        if let Some(bytes) = words.get(5).and_then(|word| word.parse::<u64>().ok()) {
-            *all.entry(words[0]).or_default() += bytes;
-        }
+        let Some(at) = line.find(PREFIX) else { continue };
+        let who = line[at + PREFIX.len()..].split(' ').next().unwrap_or_default();
+        lines.entry(who).or_default().extend([&line[at..], "\n"]);
     }
-    all.retain(|_, bytes| *bytes > 0);
-    all
+    let all = lines.into_iter().map(|(who, lines)| (who, Statistics::of(&lines).bytes()));
+    all.filter(|(_, bytes)| *bytes > 0).collect()
 }
 
 /// Checks that every rank has received bytes through lmt; says how many all have.

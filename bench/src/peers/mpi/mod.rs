@@ -12,7 +12,7 @@ mod show;
 use std::path::{Path, PathBuf};
 
 use super::args::PeersArgs;
-use super::jobs::{MODES, Mode, Wanted, jobs};
+use super::jobs::{Mode, Wanted, jobs};
 use super::measure::{Listener, Measuring, Peer};
 use super::provider::Provider;
 use super::result::{Role, Row, SizeTimes};
@@ -109,7 +109,6 @@ fn job(args: &PeersArgs, measuring: &MeasuringArgs) -> Result<Job, BenchError> {
         None => parse_sizes(SIZES).map_err(|error| BenchError::Failure(error.to_string()))?,
     };
     let mode = Mode { touch: measuring.touch, off_cache: measuring.off_cache };
-    debug_assert!(MODES.contains(&mode), "{mode:?}");
     let wanted =
         Wanted { pattern: Pattern::Pingpong, mode, buffers: Memory::Private, ranks: 2, sizes: Some(sizes) };
     let mut jobs = jobs(vec![wanted], &[], args, measuring, ALL.len())?;

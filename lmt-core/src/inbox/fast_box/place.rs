@@ -2,8 +2,8 @@
 
 use super::holdings::PAIR_CELLS;
 
-/// Bytes of a cell that changes its owner: a whole message of the usual length
-/// (`eager_max_bytes`), so that one number names all of it.
+/// Bytes of a cell that changes its owner. A message of the greatest usual length
+/// (`eager_max_bytes`) takes two.
 pub(crate) const PAIR_CELL_BYTES: usize = 32 << 10;
 
 /// A part of a pair's cell.
