@@ -7,4 +7,5 @@ mod death;
 mod harness;
 mod messages;
 mod misuse;
+mod owner;
 mod remote;
