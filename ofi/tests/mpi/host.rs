@@ -6,11 +6,14 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::installation::output;
 
 /// The network interface of either host.
 pub const INTERFACE: &str = "lmt0";
+/// Within which it is ready.
+const CABLE_LIMIT: Duration = Duration::from_secs(10);
 
 /// One host: a process that keeps it, until its standard input ends.
 pub struct Host {
@@ -60,16 +63,30 @@ impl Host {
             host.ip(&["addr", "add", &format!("{}/24", host.address), "dev", INTERFACE])?;
             host.ip(&["link", "set", INTERFACE, "up"])?;
         }
+        hosts.iter().try_for_each(Self::wait_for_cable)?;
         Ok(hosts)
     }
 
-    fn ip(&self, arguments: &[&str]) -> Result<(), String> {
+    fn ip(&self, arguments: &[&str]) -> Result<String, String> {
         let mut command = Command::new("ip");
         let ended = output(&mut self.enter(command.args(arguments)));
         if ended.status.success() {
-            return Ok(());
+            return Ok(String::from_utf8_lossy(&ended.stdout).into_owned());
         }
         Err(format!("ip {arguments:?}: {}", String::from_utf8_lossy(&ended.stderr).trim()))
+    }
+
+    /// The kernel says after up to a second that the other end is there, too;
+    /// libfabric's tcp takes another interface before.
+    fn wait_for_cable(&self) -> Result<(), String> {
+        let start = Instant::now();
+        while !self.ip(&["link", "show", "dev", INTERFACE])?.contains("state UP") {
+            if start.elapsed() > CABLE_LIMIT {
+                return Err(format!("{INTERFACE} is not up after {} s", CABLE_LIMIT.as_secs()));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
     }
 
     /// The same command, on this host.
