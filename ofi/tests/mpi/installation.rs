@@ -5,8 +5,7 @@ use std::process::{Command, Output};
 
 pub use lmt_bench::peers::installation::Kind;
 
-use lmt_bench::interrupt::Interrupt;
-use lmt_bench::peers::installation::{Installation, Variables, find};
+use lmt_bench::peers::installation::{Installation, Variables, described};
 use lmt_bench::peers::transport;
 
 /// Which way messages go.
@@ -32,10 +31,11 @@ pub struct Mpi {
 
 impl Mpi {
     fn at(folder: PathBuf) -> Self {
-        let (mut found, left_out) = find([folder.join("bin")], &Interrupt::never());
-        let installation = found.pop().unwrap_or_else(|| {
-            panic!("MPI_FOLDERS names {}, where no MPI is: {left_out:?}", folder.display())
-        });
+        let [mpicc, mpiexec] = ["mpicc", "mpiexec"].map(|name| folder.join("bin").join(name));
+        // lmt's launcher is not for tests, whose main function is not their own.
+        let said = text_of(&output(within(60, &mpiexec).arg("--version")));
+        let installation = described(mpicc, mpiexec, &said);
+        assert_ne!(installation.kind, Kind::Other, "MPI_FOLDERS names {}: {said}", folder.display());
         Self { kind: installation.kind, folder, installation }
     }
 
