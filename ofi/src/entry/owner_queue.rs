@@ -124,7 +124,9 @@ fn tell(cq: &queue::Cq, owner: *mut FidPeerCq) {
                 if written < 0 {
                     // It has no room now; the next look tries again.
                     let mut state = cq.domain.domain.lock();
-                    state.around.queues.get_mut(cq.number).map(|queue| queue.put_back(item));
+                    if let Some(queue) = state.around.queues.get_mut(cq.number) {
+                        queue.put_back(item);
+                    }
                     return;
                 }
             }

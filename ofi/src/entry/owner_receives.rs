@@ -169,6 +169,17 @@ pub(super) fn bind(ep: &Ep, context: &Context) -> Result<(), Errno> {
     })
 }
 
+/// The owner's functions.
+///
+/// # Safety
+/// `srx` is a receive context that [`open`] has checked and that is still open.
+unsafe fn ops_of(srx: *mut FidPeerSrx) -> OpsSrxOwner {
+    // SAFETY: the caller's promise.
+    let ops = unsafe { (*srx).owner_ops };
+    // SAFETY: a table that was checked, of the length that is read.
+    unsafe { *ops }
+}
+
 /// Calls `f` with an endpoint, if it is still open.
 fn with<T>(
     domain: &Shared,
@@ -212,7 +223,7 @@ pub(super) fn hand_up(domain: &Shared, arrival: Arrival, round: u64) {
     if got == 0 {
         // SAFETY: an entry that the owner has filled in.
         let begun = unsafe { receive(domain, endpoint, entry, space, message) };
-        return begun.unwrap_or_else(|(_, error)| {
+        return begun.unwrap_or_else(|error| {
             // SAFETY: as above.
             unsafe { fail(domain, endpoint, entry, space, error) };
         });
@@ -262,7 +273,7 @@ impl OwnerOps {
     /// `srx` is a receive context that [`open`] has checked and that is still open.
     unsafe fn of(srx: *mut FidPeerSrx, space: Space) -> Self {
         // SAFETY: the caller's promise.
-        let ops = unsafe { *(*srx).owner_ops };
+        let ops = unsafe { ops_of(srx) };
         let (get, queue) =
             if space == TAGGED { (ops.get_tag, ops.queue_tag) } else { (ops.get_msg, ops.queue_msg) };
         Self {
@@ -287,8 +298,7 @@ unsafe fn describe(entry: *mut PeerRxEntry, handle: Handle, data: Option<u32>) {
     }
 }
 
-/// Begins to receive a message into what the owner's entry says. Gives it back if
-/// that cannot be.
+/// Begins to receive a message into what the owner's entry says.
 ///
 /// # Safety
 /// The entry is the owner's, and its memory is lent as [`border::pieces`] asks.
@@ -298,15 +308,12 @@ unsafe fn receive(
     address: *mut PeerRxEntry,
     space: Space,
     message: Message,
-) -> Result<(), (Option<Message>, Errno)> {
+) -> Result<(), Errno> {
     // SAFETY: the caller's promise.
     let entry = unsafe { *address };
     // SAFETY: the caller's promise.
-    let pieces = match unsafe { border::pieces(entry.iov, entry.count, Access::Write) } {
-        Ok(pieces) => pieces,
-        Err(error) => return Err((Some(message), error)),
-    };
-    let begun = with(domain, endpoint, |endpoint, around| {
+    let pieces = unsafe { border::pieces(entry.iov, entry.count, Access::Write) }?;
+    with(domain, endpoint, |endpoint, around| {
         let receive = MatchedReceive {
             entry: address.expose_provenance(),
             context: entry.context.expose_provenance(),
@@ -315,8 +322,7 @@ unsafe fn receive(
             address: pieces.address,
         };
         endpoint.receive_for_owner(around, message, &receive, pieces.buffer)
-    });
-    begun.map_err(|error| (None, error))
+    })
 }
 
 /// Tells the owner that a receive that it has matched cannot be.
@@ -361,19 +367,12 @@ fn take(entry: &PeerRxEntry) -> Result<(Arc<Shared>, usize, Message), Errno> {
 unsafe fn start(address: *mut PeerRxEntry, space: Space) -> Result<(), Errno> {
     // SAFETY: the caller's promise.
     let entry = unsafe { border::read(address) }?;
+    // Looked at before the message is taken, which may be asked for again.
+    // SAFETY: the caller's promise; the pieces are not used.
+    drop(unsafe { border::pieces(entry.iov, entry.count, Access::Write) }?);
     let (domain, endpoint, message) = take(&entry)?;
     // SAFETY: the owner lends the memory until the entry is given back.
-    let begun = unsafe { receive(&domain, endpoint, address, space, message) };
-    begun.map_err(|(message, error)| {
-        let handle = Handle::from_raw(entry.peer_context.addr());
-        // It may be asked for again, with memory that there is.
-        let _kept = with(&domain, endpoint, |endpoint, _| {
-            let owner = owner_of(endpoint)?;
-            message.map(|message| owner.keep(handle.message(), message));
-            Ok(())
-        });
-        error
-    })
+    unsafe { receive(&domain, endpoint, address, space, message) }
 }
 
 unsafe extern "C" fn start_tag(entry: *mut PeerRxEntry) -> c_int {
@@ -412,7 +411,7 @@ pub(super) fn tell_of_sources(vector: &Vector) {
         let _calls = vector.domain.owner_calls.lock().unwrap_or_else(PoisonError::into_inner);
         let srx = ptr::with_exposed_provenance_mut::<FidPeerSrx>(owner);
         // SAFETY: endpoints are closed before their receive context.
-        let ops = unsafe { *(*srx).owner_ops };
+        let ops = unsafe { ops_of(srx) };
         if let Some(foreach) = ops.foreach_unspec_addr {
             // SAFETY: the owner's function with its own context.
             unsafe { foreach(srx, source) };
