@@ -174,7 +174,8 @@ impl Output {
     /// is null or has room for as many.
     #[inline]
     unsafe fn fill(&self, state: &mut State, cq: &Cq) -> isize {
-        if state.around.queues.get(cq.number).is_none_or(Queue::is_empty) {
+        // Who wants no completion wants progress.
+        if self.count == 0 || state.around.queues.get(cq.number).is_none_or(Queue::is_empty) {
             state.progress_queue(cq.number);
         }
         let Some(queue) = state.around.queues.get_mut(cq.number) else { return Errno::INVAL.returned() };
