@@ -5,6 +5,7 @@
 pub mod completion;
 pub mod counter;
 pub mod endpoint;
+pub mod events;
 mod finish;
 mod home;
 pub mod lock;
@@ -16,8 +17,10 @@ pub mod probing;
 pub mod queue;
 pub mod region;
 pub mod remote;
+pub mod sleep;
 pub mod table;
 pub mod vector;
+pub mod watch;
 
 pub use finish::Outlet;
 
@@ -45,6 +48,8 @@ pub struct State {
     pub receive_contexts: usize,
     /// How often owners were asked about what has arrived.
     pub round: u64,
+    /// How many poll sets are open.
+    pub poll_sets: usize,
     home: Home,
 }
 
@@ -63,7 +68,8 @@ impl State {
     /// Whether nothing is left in it.
     pub fn is_empty(&self) -> bool {
         let Surroundings { queues, counters, vectors } = &self.around;
-        self.endpoints.is_empty()
+        self.poll_sets == 0
+            && self.endpoints.is_empty()
             && self.regions.is_empty()
             && self.receive_contexts == 0
             && queues.is_empty()

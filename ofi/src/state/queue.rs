@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::completion::{Entry, Failure, Item};
+use super::watch::Watch;
 
 /// Which part of a completion the reader gets: the first so many bytes of
 /// `struct fi_cq_tagged_entry`.
@@ -38,6 +39,8 @@ pub struct Queue {
     pub endpoints: Vec<usize>,
     /// Whether completions are written to a queue of somebody else's.
     pub is_owned: bool,
+    /// Who waits for one.
+    pub watch: Watch,
     items: VecDeque<Item>,
     signals: u32,
     /// What owners that match receives get back behind the completions.
@@ -75,6 +78,7 @@ impl Queue {
     #[inline]
     pub fn push(&mut self, item: Item) {
         self.items.push_back(item);
+        self.watch.ring();
     }
 
     /// Whether nothing waits.
@@ -123,6 +127,12 @@ impl Queue {
     /// Has the reader that waits, or the next one, return.
     pub fn signal(&mut self) {
         self.signals += 1;
+        self.watch.ring();
+    }
+
+    /// Whether that was asked for and nobody has returned for it yet.
+    pub const fn is_signalled(&self) -> bool {
+        self.signals > 0
     }
 
     /// Whether that was asked for; says so once.

@@ -9,3 +9,4 @@ mod messages;
 mod misuse;
 mod owner;
 mod remote;
+mod slots;

@@ -7,7 +7,8 @@ use std::process::Command;
 use lmt_conformance::require;
 
 use crate::host::{Host, INTERFACE};
-use crate::installation::{Kind, Mpi, Transport, library, output, text_of};
+use crate::installation::{Kind, Mpi, Transport, output, text_of};
+use crate::scratch::library;
 use crate::statistics;
 
 /// Two on each host.

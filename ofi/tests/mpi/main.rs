@@ -9,4 +9,6 @@ mod hosts;
 mod installation;
 mod programs;
 mod python;
+#[path = "../scratch/mod.rs"]
+mod scratch;
 mod statistics;
