@@ -10,7 +10,7 @@ use crate::error::BenchError;
 use crate::interrupt::Interrupt;
 use crate::peers::installation::{self, Installation, Kind, Variables};
 use crate::peers::provider::Provider;
-use crate::peers::transport::{PROVIDER_PATH, Transport, with};
+use crate::peers::transport::{PROVIDER_PATH, Transport, linked, with};
 
 /// `lmt mpirun-env`.
 #[derive(Debug, Args)]
@@ -22,6 +22,23 @@ pub struct MpirunEnvArgs {
     /// or in ../lib].
     #[arg(long, value_name = "FILE")]
     pub provider: Option<PathBuf>,
+    /// Goes beyond one machine: lmt within each, this other provider of libfabric between them,
+    /// with the domain that it is to use, such as tcp:eth0 (openmpi only).
+    #[arg(long, value_name = "PROVIDER:DOMAIN", value_parser = network)]
+    pub link: Option<String>,
+}
+
+/// A provider and its domain. Without a domain lnx takes all that there are, and that
+/// of libfabric 2.5 crashes then, over libfabric's shm as well.
+fn network(text: &str) -> Result<String, String> {
+    match text.split_once(':') {
+        Some((provider, domain))
+            if ![provider, domain].iter().any(|part| part.is_empty() || part.contains('+')) =>
+        {
+            Ok(text.to_owned())
+        }
+        _ => Err("it is to be a provider of libfabric and its domain, such as tcp:eth0".to_owned()),
+    }
 }
 
 /// `lmt mpirun-env`: lines for a shell.
@@ -34,9 +51,26 @@ pub fn run(args: &MpirunEnvArgs) -> Result<(), BenchError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = on_path(&path, kind, &Interrupt::watch()?);
     let variable = |name: &str| std::env::var_os(name);
-    let variables = variables(kind, found.as_ref(), &provider, variable)
+    let mut variables = variables(kind, found.as_ref(), &provider, variable)
         .map_err(|why| BenchError::Failure(why.into()))?;
-    print(&shell(kind, &variables))
+    if let Some(network) = &args.link {
+        if kind != Kind::OpenMpi {
+            return Err(BenchError::Usage(
+                "--link is for openmpi: MPICH cannot use libfabric's lnx, and Intel MPI's libfabric has none"
+                    .into(),
+            ));
+        }
+        variables = with(variables, linked(network));
+    }
+    print(&(shell(kind, &variables) + hosts_remark(args.link.is_some())))
+}
+
+/// How the variables come to other machines: mpiexec hands on those of Open MPI only.
+const fn hosts_remark(is_linked: bool) -> &'static str {
+    if !is_linked {
+        return "";
+    }
+    "# On several machines: mpiexec -x FI_PROVIDER_PATH -x FI_LNX_PROV_LINKS --host a:2,b:2 -n 4 ./program\n"
 }
 
 /// The first MPI of this kind on the PATH.

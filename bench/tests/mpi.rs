@@ -75,6 +75,13 @@ fn lines_for_a_shell_name_the_provider() {
         let path = format!("export FI_PROVIDER_PATH={}", path.display());
         assert!(text.lines().any(|one| one.starts_with(&path)), "{text}");
     }
+    let arguments = ["mpirun-env", "openmpi", "--provider", &library, "--link", "tcp:eth0"];
+    let (status, text, _) = folder.run(&arguments, &[]);
+    assert_eq!(status, Some(0));
+    for line in ["export FI_LNX_PROV_LINKS=lmt+tcp:eth0", "export OMPI_MCA_mtl_ofi_provider_include=lnx"] {
+        assert_eq!(text.lines().filter(|one| *one == line).count(), 1, "{text}");
+    }
+    assert!(!text.contains("provider_include=lmt"), "{text}");
 }
 
 #[test]
@@ -82,8 +89,12 @@ fn what_is_missing_or_wrong_is_one_sentence() {
     let folder = Folder::new("wrong");
     let absent = folder.path("absent-fi.so");
     let other = folder.path("libother.so");
-    let cases: [(&[&str], i32, &str); 7] = [
+    let library = folder.path("liblmt-fi.so");
+    fs::write(&library, "").unwrap();
+    let cases: [(&[&str], i32, &str); 9] = [
         (&["mpirun-env", "nobody's"], 2, "intelmpi"),
+        (&["mpirun-env", "openmpi", "--link", "tcp"], 2, "tcp:eth0"),
+        (&["mpirun-env", "mpich", "--provider", &library, "--link", "tcp:lo"], 2, "--link is for openmpi"),
         (&["mpirun-env", "mpich", "--provider", &absent], 1, "make fi builds liblmt-fi.so"),
         (&["mpirun-env", "mpich", "--provider", &other], 1, "ends in -fi.so"),
         (&["compare", "--mpi", "--provider", &absent], 1, "make fi builds liblmt-fi.so"),

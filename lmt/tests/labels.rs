@@ -149,3 +149,61 @@ fn who_was_not_named_is_heard_only_if_asked_for() {
     assert_eq!(next(&mut two, &mut one).result.expect("it is received").peer, known);
     assert_eq!(&into, b"hello");
 }
+
+/// Takes the next message that arrives at one of the engines, while all make
+/// progress.
+fn take_next(engines: &mut [&mut Engine], of: usize, space: Space) -> lmt::Message {
+    let start = Instant::now();
+    loop {
+        if let Some(message) = engines[of].take_arrival(space) {
+            return message;
+        }
+        engines.iter_mut().for_each(|engine| {
+            engine.progress().expect("this is no child");
+        });
+        assert!(start.elapsed() < TIME_LIMIT, "nothing arrived in time");
+    }
+}
+
+#[test]
+fn messages_are_taken_as_they_arrive_in_each_sender_s_order() {
+    let in_small_cells = || {
+        let small = |config: &mut lmt::Config| {
+            (config.eager_max_bytes, config.boxless_eager_max_bytes) = (256 << 10, 256 << 10);
+            (config.cell_bytes, config.inbox_cells, config.fast_boxes) = (4096, 16, 0);
+        };
+        Endpoint::builder().configure(small).build_engine().expect("an engine")
+    };
+    let (mut one, mut two, mut three) = (in_small_cells(), in_small_cells(), in_small_cells());
+    two.hear_strangers();
+    let address = two.address().clone();
+    let (from_one, from_three) = (one.insert_peer(&address), three.insert_peer(&address));
+    let (from_one, from_three) = (from_one.expect("room for a peer"), from_three.expect("room for a peer"));
+    let send = |engine: &mut Engine, peer, tag, bytes: &[u8]| {
+        let label = Label { tag, space: space(2), immediate: None };
+        engine.send(peer, label, lent(bytes), SendMode::Standard).expect("begun");
+    };
+    for (engine, peer) in [(&mut one, from_one), (&mut three, from_three)] {
+        send(engine, peer, 0, b"met");
+        assert_eq!(take_next(&mut [engine, &mut two], 1, space(2)).status().tag, 0);
+    }
+    // Of the first a part is here, and its sender makes no progress.
+    let (long, announced) = (vec![1; 200_000], vec![2; 3 << 20]);
+    send(&mut one, from_one, 1, &long);
+    send(&mut one, from_one, 2, &announced);
+    let found = two.probe(Source::Any, any(2)).expect("no child").expect("its first part is here");
+    assert_eq!((found.tag, found.bytes), (1, 200_000));
+    assert_eq!(two.take_arrival(space(1)).map(|message| message.status()), None, "another space");
+    send(&mut three, from_three, 3, b"in between");
+    let between = take_next(&mut [&mut two, &mut three], 0, space(2));
+    assert_eq!((between.status().tag, between.status().bytes), (3, 10));
+    for (tag, bytes) in [(1, &long), (2, &announced)] {
+        let message = take_next(&mut [&mut one, &mut two], 1, space(2));
+        assert_eq!((message.status().tag, message.status().bytes), (tag, bytes.len() as u64));
+        let mut into = vec![0; bytes.len()];
+        let receive = two.receive_matched(message, lent_mut(&mut into)).expect("begun");
+        let end = two.report(receive, tag).unwrap_or_else(|| next(&mut two, &mut one).result);
+        assert!(end.is_ok() && into == *bytes);
+    }
+    assert!(two.take_arrival(space(2)).is_none());
+}

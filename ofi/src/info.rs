@@ -9,7 +9,7 @@ use std::ptr;
 use crate::abi::Errno;
 use crate::abi::fabric::{DOMAIN_ATTR_GIVEN_BYTES, DomainAttr, EpAttr, FabricAttr, Info, RxAttr, TxAttr};
 use crate::border;
-use crate::offer::{ADDRESS_FORMAT, Hints, Offer, PLACE, VERSION};
+use crate::offer::{ADDRESS_FORMAT, Hints, Offer, VERSION};
 
 /// # Safety
 /// The pointer is null or points to a string that a zero ends.
@@ -80,10 +80,10 @@ fn string(text: &str) -> *mut c_char {
 /// # Errors
 /// [`Errno::NOMEM`].
 pub fn write(offer: &Offer, api_version: u32) -> Result<*mut Info, Errno> {
-    let domain = DomainAttr { name: string(PLACE), ..offer.domain };
+    let domain = DomainAttr { name: string(offer.place), ..offer.domain };
     let fabric = FabricAttr {
         fabric: ptr::null_mut(),
-        name: string(PLACE),
+        name: string(offer.place),
         // libfabric's core writes the provider's name.
         prov_name: ptr::null_mut(),
         prov_version: VERSION,

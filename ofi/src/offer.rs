@@ -29,6 +29,8 @@ pub const CAPABILITIES: u64 = flags::MSG
 /// nothing is said then: Intel MPI, which takes what it is offered, has windows of
 /// another kind where there are some, and crashes in its first `MPI_Put`.
 const UNASKED: u64 = CAPABILITIES & !flags::ATOMIC;
+/// And what is offered to those who ask for it by name: others are built on it.
+pub const WITH_OWNER: u64 = CAPABILITIES | flags::PEER | flags::AV_USER_ID;
 /// Those of the sending side, and of the receiving side.
 const SEND_CAPABILITIES: u64 =
     flags::MSG | flags::TAGGED | flags::SEND | flags::RMA | flags::ATOMIC | flags::READ | flags::WRITE;
@@ -53,6 +55,9 @@ const RECEIVE_FLAGS: u64 = flags::COMPLETION | flags::MULTI_RECV;
 
 /// The name of the one fabric, and of the one domain.
 pub const PLACE: &str = "lmt";
+/// The name of both where an owner asks: lnx takes a provider for one that reaches
+/// this machine only, and prefers it there, if they are called so.
+pub const LOCAL_PLACE: &str = "shm";
 /// The form of addresses: our own.
 pub const ADDRESS_FORMAT: u32 = flags::PROV_SPECIFIC | 0x6c_6d74;
 const PROTOCOL: u32 = flags::PROV_SPECIFIC | 0x6c_6d74;
@@ -63,6 +68,8 @@ const TAG_FORMAT: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 pub const QUEUE_SIZE: usize = 1024;
 /// Bytes of the number that goes along with a message.
 pub const DATA_BYTES: usize = 4;
+/// Pieces of a message where an owner has the receives: lnx takes no offer of more.
+const OWNER_IOV_LIMIT: usize = 4;
 /// More of each kind of object than anybody makes.
 const MANY: usize = 256;
 
@@ -93,6 +100,8 @@ pub struct Hints {
 
 /// What is offered. Every pointer in the structures is null.
 pub struct Offer {
+    /// The fabric's name, and the domain's.
+    pub place: &'static str,
     /// Capabilities.
     pub caps: u64,
     /// Of the sending side.
@@ -136,22 +145,24 @@ fn name(what: &str, asked: Option<&str>, ours: &str) -> Result<(), Refusal> {
 /// # Errors
 /// A sentence for the log, where `fi_getinfo` answers `-FI_ENODATA`.
 pub fn offer(hints: &Hints) -> Result<Offer, Refusal> {
-    bits("capabilities", hints.caps, CAPABILITIES)?;
+    bits("capabilities", hints.caps, WITH_OWNER)?;
+    let place = if hints.caps & flags::PEER == 0 { PLACE } else { LOCAL_PLACE };
     if ![0, ADDRESS_FORMAT].contains(&hints.addr_format) {
         return Err(format!("addresses of format {} are asked for; ours are their own", hints.addr_format));
     }
     if hints.has_destination {
         return Err("a destination is named; insert its address into an address vector".to_owned());
     }
-    name("fabric", hints.fabric_name.as_deref(), PLACE)?;
-    name("domain", hints.domain_name.as_deref(), PLACE)?;
+    name("fabric", hints.fabric_name.as_deref(), place)?;
+    name("domain", hints.domain_name.as_deref(), place)?;
     let caps = if hints.caps == 0 { UNASKED } else { with_directions(hints.caps) };
     Ok(Offer {
+        place,
         caps,
         tx: tx(hints.tx.as_ref(), caps)?,
         rx: rx(hints.rx.as_ref(), caps)?,
         ep: ep(hints.ep.as_ref(), caps)?,
-        domain: domain(hints.domain.as_ref(), hints.caps & (flags::RMA | flags::ATOMIC) != 0)?,
+        domain: domain(hints.domain.as_ref(), hints.caps)?,
     })
 }
 
@@ -209,7 +220,7 @@ fn rx(asked: Option<&RxAttr>, caps: u64) -> Result<RxAttr, Refusal> {
         comp_order: 0,
         total_buffered_recv: 0,
         size: QUEUE_SIZE,
-        iov_limit: IOV_LIMIT,
+        iov_limit: if caps & flags::PEER == 0 { IOV_LIMIT } else { OWNER_IOV_LIMIT },
     };
     if let Some(asked) = asked {
         bits("receiving capabilities", asked.caps, caps | RECEIVE_CAPABILITIES)?;
@@ -217,7 +228,7 @@ fn rx(asked: Option<&RxAttr>, caps: u64) -> Result<RxAttr, Refusal> {
         bits("orders of receives", asked.msg_order, orders(caps))?;
         bits("orders of their completions", asked.comp_order, 0)?;
         most("the size of the receiving side", asked.size, MANY * QUEUE_SIZE)?;
-        most("iov_limit", asked.iov_limit, IOV_LIMIT)?;
+        most("iov_limit", asked.iov_limit, offered.iov_limit)?;
         offered.op_flags = asked.op_flags;
         offered.size = offered.size.max(asked.size);
     }
@@ -267,7 +278,7 @@ fn either(asked: c_int, unspecified: c_int, default: c_int) -> c_int {
     if asked == unspecified { default } else { asked }
 }
 
-fn domain(asked: Option<&DomainAttr>, with_rma: bool) -> Result<DomainAttr, Refusal> {
+fn domain(asked: Option<&DomainAttr>, caps: u64) -> Result<DomainAttr, Refusal> {
     let mut offered = DomainAttr {
         domain: std::ptr::null_mut(),
         name: std::ptr::null_mut(),
@@ -286,10 +297,10 @@ fn domain(asked: Option<&DomainAttr>, with_rma: bool) -> Result<DomainAttr, Refu
         max_ep_tx_ctx: 1,
         max_ep_rx_ctx: 1,
         max_ep_stx_ctx: 0,
-        max_ep_srx_ctx: 0,
+        max_ep_srx_ctx: usize::from(caps & flags::PEER != 0),
         cntr_cnt: MANY,
         mr_iov_limit: 1,
-        caps: flags::LOCAL_COMM | flags::REMOTE_COMM,
+        caps: flags::LOCAL_COMM | flags::REMOTE_COMM | caps & (flags::PEER | flags::AV_USER_ID),
         mode: 0,
         auth_key: std::ptr::null_mut(),
         auth_key_size: 0,
@@ -309,10 +320,11 @@ fn domain(asked: Option<&DomainAttr>, with_rma: bool) -> Result<DomainAttr, Refu
     most("the number of counters", asked.cntr_cnt, MANY)?;
     most("the number of sending contexts of an endpoint", asked.max_ep_tx_ctx, 1)?;
     most("the number of receiving contexts of an endpoint", asked.max_ep_rx_ctx, 1)?;
-    most("the number of shared contexts", asked.max_ep_stx_ctx.max(asked.max_ep_srx_ctx), 0)?;
+    most("the number of shared sending contexts", asked.max_ep_stx_ctx, 0)?;
+    most("the number of shared receiving contexts", asked.max_ep_srx_ctx, offered.max_ep_srx_ctx)?;
     most("auth_key_size", asked.auth_key_size, 0)?;
     bits("capabilities of the domain", asked.caps, offered.caps)?;
-    offered.mr_mode = mr_mode(asked.mr_mode, with_rma)?;
+    offered.mr_mode = mr_mode(asked.mr_mode, caps & (flags::RMA | flags::ATOMIC) != 0)?;
     offered.threading = either(asked.threading, fabric::THREAD_UNSPEC, offered.threading);
     offered.av_type = either(asked.av_type, fabric::AV_UNSPEC, offered.av_type);
     Ok(offered)

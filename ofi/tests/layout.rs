@@ -8,7 +8,9 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use lmt_conformance::require;
-use lmt_fi::abi::{atomic, cm, domain, endpoint, eq, errno::Errno, fabric, flags, provider, rma, tagged};
+use lmt_fi::abi::{
+    atomic, cm, domain, endpoint, eq, errno::Errno, fabric, flags, peer, provider, rma, tagged,
+};
 
 /// What there is to compare: an expression of C, and our value for it.
 struct Expected(BTreeMap<String, u64>);
@@ -130,6 +132,12 @@ fn structures(expected: &mut Expected) {
         "struct fi_ops_poll" = eq::OpsPoll { size, poll, poll_add, poll_del }
         "struct fi_cntr_attr" = eq::CntrAttr { events, wait_obj, wait_set, flags }
         "struct fid_cntr" = eq::FidCntr { fid, ops }
+        "struct fi_ops_cq_owner" = peer::OpsCqOwner { size, write, writeerr }
+        "struct fid_peer_cq" = peer::FidPeerCq { fid, owner_ops }
+        "struct fi_peer_cq_context" = peer::PeerCqContext { size, cq }
+        "struct fi_ops_srx_peer" = peer::OpsSrxPeer { size, start_msg, start_tag, discard_msg, discard_tag }
+        "struct fid_peer_srx" = peer::FidPeerSrx { ep_fid, owner_ops, peer_ops }
+        "struct fi_peer_srx_context" = peer::PeerSrxContext { size, srx }
         "struct fi_ops_cntr" = eq::OpsCntr { size, read, readerr, add, set, wait, adderr, seterr }
     }
     // The shorter formats of completions are the beginnings of the longest.
@@ -152,7 +160,7 @@ fn numbers(expected: &mut Expected) {
         "FI_TRANSMIT_COMPLETE" = flags::TRANSMIT_COMPLETE; "FI_DELIVERY_COMPLETE" = flags::DELIVERY_COMPLETE;
         "FI_AFFINITY" = flags::AFFINITY; "FI_MATCH_COMPLETE" = flags::MATCH_COMPLETE;
         "FI_LOCAL_COMM" = flags::LOCAL_COMM; "FI_REMOTE_COMM" = flags::REMOTE_COMM;
-        "FI_SOURCE" = flags::SOURCE; "FI_DISCARD" = flags::DISCARD; "FI_CLAIM" = flags::CLAIM;
+        "FI_SOURCE" = flags::SOURCE; "FI_AV_USER_ID" = flags::AV_USER_ID; "FI_PEER" = flags::PEER; "FI_DISCARD" = flags::DISCARD; "FI_CLAIM" = flags::CLAIM;
         "FI_DIRECTED_RECV" = flags::DIRECTED_RECV; "FI_SELECTIVE_COMPLETION" = flags::SELECTIVE_COMPLETION;
         "FI_PROV_ATTR_ONLY" = flags::PROV_ATTR_ONLY; "FI_ORDER_SAS" = flags::ORDER_SAS;
         "FI_ORDER_ATOMIC_RAR|FI_ORDER_ATOMIC_RAW|FI_ORDER_ATOMIC_WAR|FI_ORDER_ATOMIC_WAW" = flags::ORDER_ATOMIC;
@@ -161,7 +169,7 @@ fn numbers(expected: &mut Expected) {
         "FI_MR_SCALABLE" = flags::MR_SCALABLE; "FI_MR_PROV_KEY" = flags::MR_PROV_KEY;
         "FI_CLASS_FABRIC" = fabric::CLASS_FABRIC; "FI_CLASS_DOMAIN" = fabric::CLASS_DOMAIN;
         "FI_CLASS_EP" = fabric::CLASS_EP; "FI_CLASS_AV" = fabric::CLASS_AV; "FI_CLASS_MR" = fabric::CLASS_MR;
-        "FI_CLASS_CQ" = fabric::CLASS_CQ; "FI_CLASS_CNTR" = fabric::CLASS_CNTR;
+        "FI_CLASS_CQ" = fabric::CLASS_CQ; "FI_CLASS_CNTR" = fabric::CLASS_CNTR; "FI_CLASS_SRX_CTX" = fabric::CLASS_SRX_CTX;
         "FI_GETOPSFLAG" = fabric::CONTROL_GETOPSFLAG; "FI_SETOPSFLAG" = fabric::CONTROL_SETOPSFLAG;
         "FI_ENABLE" = fabric::CONTROL_ENABLE; "FI_GETWAITOBJ" = fabric::CONTROL_GETWAITOBJ;
         "FI_EP_UNSPEC" = fabric::EP_UNSPEC; "FI_EP_RDM" = fabric::EP_RDM;
@@ -195,7 +203,7 @@ fn numbers(expected: &mut Expected) {
 fn program(expected: &Expected) -> String {
     let headers =
         ["fabric.h", "fi_atomic.h", "fi_cm.h", "fi_domain.h", "fi_endpoint.h", "fi_eq.h", "fi_errno.h"];
-    let more = ["fi_rma.h", "fi_tagged.h", "providers/fi_prov.h"];
+    let more = ["fi_ext.h", "fi_rma.h", "fi_tagged.h", "providers/fi_prov.h"];
     let mut text = String::from("#include <errno.h>\n#include <stddef.h>\n#include <stdio.h>\n");
     for header in headers.iter().chain(&more) {
         writeln!(text, "#include <rdma/{header}>").expect("memory");

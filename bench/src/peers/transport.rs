@@ -85,6 +85,18 @@ impl Transport {
     }
 }
 
+/// What has Open MPI send through lmt on each machine and through another provider of
+/// its libfabric, such as `tcp:eth0`, between machines; beside what has it take lmt.
+/// libfabric's provider lnx joins the two (fi_lnx(7)): lmt comes first, so that it is
+/// the one for the machine.
+pub fn linked(network: &str) -> Variables {
+    vec![
+        ("FI_LNX_PROV_LINKS", format!("lmt+{network}").into()),
+        ("OMPI_MCA_mtl_ofi_provider_include", "lnx".into()),
+        ("OMPI_MCA_mtl_ofi_av", "table".into()),
+    ]
+}
+
 /// The names of all variables by which any MPI chooses. One that is set already
 /// chooses for every transport.
 pub fn choosing() -> Vec<&'static str> {

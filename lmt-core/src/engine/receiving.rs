@@ -44,7 +44,8 @@ impl TagMatch {
     }
 }
 
-/// A message taken out of matching by [`Engine::matched_probe`]: only a receive
+/// A message taken out of matching by [`Engine::matched_probe`] or
+/// [`Engine::take_arrival`]: only a receive
 /// that names it gets it. Dropped, it is discarded: its sender's operation ends
 /// as if the message had been received.
 #[derive(Debug)]
@@ -188,8 +189,7 @@ impl Engine {
         self.progress_thoroughly()?;
         let Wanted { space, tags } = wanted.into();
         let pattern = self.pattern(source, tags)?;
-        let traffic = &mut self.traffic;
-        let matcher = traffic.matchers.of(space);
+        let matcher = self.traffic.matchers.of(space);
         match matcher.peek(pattern) {
             // A message of several cells is taken once it is whole.
             None => return Ok(None),
@@ -197,16 +197,43 @@ impl Engine {
             Some(_) => {}
         }
         let found = matcher.take(pattern);
-        Ok(found.map(|Unexpected { source, tag, payload: Arrived { immediate, content } }| {
-            let bytes = content.total_bytes(&traffic.requests);
-            let status = Status { peer: traffic.name(source), tag, bytes, immediate };
-            let connection = traffic.peers[source as usize].ended_connections;
-            let taken = Some(Taken { content, connection, space });
-            Message { status, taken, endpoint: traffic.id, discards: Arc::clone(&self.discards) }
-        }))
+        Ok(found.map(|found| self.taken(space, found)))
     }
 
-    /// Receives a message that [`Engine::matched_probe`] took.
+    /// Takes the oldest message of a space that is here whole, or announced, out of
+    /// matching: for embedders that match messages themselves and post no receives
+    /// in that space. One source's messages are taken in the order in which they
+    /// were sent. Makes no progress; [`Engine::progress`] does.
+    pub fn take_arrival(&mut self, space: Space) -> Option<Message> {
+        let matcher = self.traffic.matchers.of(space);
+        if matcher.unexpected() == 0 {
+            return None;
+        }
+        // Behind a message whose bytes are still coming in there may be others of
+        // its sender, which must not overtake it.
+        let mut coming_in = Vec::new();
+        let handle = matcher.find_first(&mut |source, message| {
+            if matches!(message.content, Content::Arriving { .. }) {
+                coming_in.push(source);
+            }
+            !coming_in.contains(&source)
+        })?;
+        let found = matcher.remove_unexpected(handle)?;
+        Some(self.taken(space, found))
+    }
+
+    /// A message that is no longer in matching.
+    fn taken(&self, space: Space, found: Unexpected<Arrived>) -> Message {
+        let traffic = &self.traffic;
+        let Unexpected { source, tag, payload: Arrived { immediate, content } } = found;
+        let bytes = content.total_bytes(&traffic.requests);
+        let status = Status { peer: traffic.name(source), tag, bytes, immediate };
+        let connection = traffic.peers[source as usize].ended_connections;
+        let taken = Some(Taken { content, connection, space });
+        Message { status, taken, endpoint: traffic.id, discards: Arc::clone(&self.discards) }
+    }
+
+    /// Receives a message that [`Engine::matched_probe`] or [`Engine::take_arrival`] took.
     ///
     /// # Errors
     /// The buffer is not lent for writing, the message was taken from another

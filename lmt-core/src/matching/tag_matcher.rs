@@ -241,6 +241,12 @@ impl<P, U> TagMatcher<P, U> {
         }
     }
 
+    /// The first message, from the oldest on, for which `wanted`, asked with its
+    /// source, is true.
+    pub fn find_first(&self, wanted: &mut dyn FnMut(PeerKey, &U) -> bool) -> Option<UnexpectedHandle> {
+        self.walk(|message| wanted(message.source, &message.payload)).map(UnexpectedHandle)
+    }
+
     fn walk(&self, mut wanted: impl FnMut(&Message<U>) -> bool) -> Option<u64> {
         let mut slot = self.arrived.oldest();
         while let Some(message) = self.messages.at(slot) {

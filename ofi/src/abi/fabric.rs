@@ -16,6 +16,7 @@ pub struct Fid {
 pub const CLASS_FABRIC: usize = 1;
 pub const CLASS_DOMAIN: usize = 2;
 pub const CLASS_EP: usize = 3;
+pub const CLASS_SRX_CTX: usize = 6;
 pub const CLASS_AV: usize = 11;
 pub const CLASS_MR: usize = 12;
 pub const CLASS_EQ: usize = 13;

@@ -27,6 +27,10 @@ pub const TRANSMIT_COMPLETE: u64 = 1 << 27;
 pub const DELIVERY_COMPLETE: u64 = 1 << 28;
 pub const AFFINITY: u64 = 1 << 29;
 pub const MATCH_COMPLETE: u64 = 1 << 31;
+/// Of inserting addresses: their numbers are the caller's.
+pub const AV_USER_ID: u64 = 1 << 41;
+/// What is opened is an owner's, of which this provider makes use.
+pub const PEER: u64 = 1 << 43;
 pub const LOCAL_COMM: u64 = 1 << 51;
 pub const REMOTE_COMM: u64 = 1 << 52;
 pub const SOURCE: u64 = 1 << 57;

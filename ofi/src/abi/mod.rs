@@ -15,6 +15,7 @@ pub mod eq;
 pub mod errno;
 pub mod fabric;
 pub mod flags;
+pub mod peer;
 pub mod provider;
 pub mod rma;
 pub mod tagged;

@@ -2,14 +2,14 @@
 #![allow(unsafe_code)] // Called from C.
 
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::atomic::query as query_atomic;
 use super::base::{self, ops};
 use super::event::Reports;
 use super::fabric::Fabric;
-use super::{absent, counter, endpoint, event, poll, queue, region, vector};
+use super::{absent, counter, endpoint, event, owner_receives, poll, queue, region, vector};
 use crate::abi::domain::{AvAttr, FidAv, FidDomain, FidMr, OpsDomain};
 use crate::abi::endpoint::FidEp;
 use crate::abi::eq::{CntrAttr, CqAttr, FidCntr, FidCq, MR_COMPLETE};
@@ -24,6 +24,8 @@ use crate::state::{Domain, State};
 pub struct Shared {
     /// Its objects.
     pub domain: Domain,
+    /// Held while owners are called (fi_peer(3)), before the domain's lock.
+    pub owner_calls: Mutex<()>,
     fabric: Arc<Fabric>,
     /// Its event queue, and whether registering memory is told there.
     pub(super) reports: Reports,
@@ -72,7 +74,6 @@ static DOMAIN: OpsDomain = OpsDomain {
 absent! {
     scalable_ep(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int;
     stx_ctx(*mut FidDomain, *mut TxAttr, *mut *mut c_void, *mut c_void) -> c_int;
-    srx_ctx(*mut FidDomain, *mut RxAttr, *mut *mut FidEp, *mut c_void) -> c_int;
     query_collective(*mut FidDomain, c_int, *mut c_void, u64) -> c_int;
 }
 
@@ -96,6 +97,7 @@ pub unsafe fn open(fabric: Arc<Fabric>, is_serialized: bool, context: *mut c_voi
         head,
         Arc::new(Shared {
             domain,
+            owner_calls: Mutex::new(()),
             fabric,
             reports: Reports::default(),
             tells_registrations: AtomicBool::new(false),
@@ -195,8 +197,31 @@ unsafe extern "C" fn cntr_open(
     let opened = unsafe { shared(domain) }.and_then(|domain| {
         // SAFETY: C's promise: null or a structure.
         let attr = unsafe { border::read(attr) }?;
+        if attr.flags & flags::PEER != 0 {
+            log::warn(
+                Subsystem::Domain,
+                format_args!("an owner's counters are not offered, only its queues"),
+            );
+            return Err(Errno::INVAL);
+        }
         // SAFETY: C's promise: null or room for a pointer.
         unsafe { counter::open(domain, &attr, out, context) }
+    });
+    border::int(opened)
+}
+
+unsafe extern "C" fn srx_ctx(
+    domain: *mut FidDomain,
+    attr: *mut RxAttr,
+    out: *mut *mut FidEp,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: C's promise: a domain of ours.
+    let opened = unsafe { shared(domain) }.and_then(|domain| {
+        // SAFETY: C's promise: null or a structure.
+        let attr = unsafe { border::read(attr) }?;
+        // SAFETY: C's promise: null or room for a pointer; an owner's context.
+        unsafe { owner_receives::open(domain, &attr, out, context) }
     });
     border::int(opened)
 }

@@ -3,23 +3,24 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::base::ops;
 use super::domain::Shared;
 use super::event::Reports;
+use super::registry::Registered;
 use super::waiting::unknown_command;
-use super::{absent, atomic, cm, counter, plain, queue, remote, tagged, vector};
+use super::{absent, atomic, cm, counter, owner_receives, plain, queue, remote, tagged, vector};
 use crate::abi::endpoint::{self, FidEp, OpsEp};
 use crate::abi::fabric::{
-    CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, CLASS_EQ, CONTROL_ENABLE, CONTROL_GETOPSFLAG,
+    CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, CLASS_EQ, CLASS_SRX_CTX, CONTROL_ENABLE, CONTROL_GETOPSFLAG,
     CONTROL_SETOPSFLAG, EP_RDM, EP_UNSPEC, Fid, Ops, RxAttr, TxAttr,
 };
 use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
 use crate::info::Chosen;
 use crate::log::{self, Subsystem};
-use crate::offer::{CAPABILITIES, QUEUE_SIZE};
+use crate::offer::{QUEUE_SIZE, WITH_OWNER};
 use crate::refuse::because;
 use crate::state::Surroundings;
 use crate::state::counter::Counted;
@@ -34,6 +35,8 @@ pub struct Ep {
     pub number: usize,
     /// What others insert into their address vectors.
     pub name: [u8; NAME_BYTES],
+    /// Its number for owners' entries, if it has an owner.
+    pub registered: OnceLock<Registered>,
     reports: Reports,
 }
 
@@ -62,7 +65,7 @@ pub(super) unsafe fn open(
 ) -> Result<(), Errno> {
     let kind = chosen.ep.map_or(EP_UNSPEC, |ep| ep.ep_type);
     border::place(out)?;
-    if ![EP_UNSPEC, EP_RDM].contains(&kind) || chosen.caps & !CAPABILITIES != 0 {
+    if ![EP_UNSPEC, EP_RDM].contains(&kind) || chosen.caps & !WITH_OWNER != 0 {
         let why = format_args!(
             "an endpoint of type {kind} with capabilities {:#x} is asked for; give fi_endpoint what fi_getinfo gave",
             chosen.caps
@@ -87,7 +90,13 @@ pub(super) unsafe fn open(
         atomic: &raw const atomic::OPS,
         collective: ptr::null(),
     };
-    let inner = Ep { domain: Arc::clone(domain), number, name, reports: Reports::default() };
+    let inner = Ep {
+        domain: Arc::clone(domain),
+        number,
+        name,
+        registered: OnceLock::new(),
+        reports: Reports::default(),
+    };
     // SAFETY: the caller's promise.
     unsafe { border::write(out, EpObject::open(head, inner)) }
 }
@@ -158,6 +167,8 @@ unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, with: u64) -> c_int {
             CLASS_CQ => bind_queue(ep, unsafe { queue::get(other) }?, with),
             // SAFETY: C's promise: a counter of ours.
             CLASS_CNTR => bind_counter(ep, unsafe { counter::get(other) }?, with),
+            // SAFETY: C's promise: a receive context of ours.
+            CLASS_SRX_CTX => owner_receives::bind(ep, unsafe { owner_receives::get(other) }?),
             // Of what an endpoint does, nothing is told there.
             // SAFETY: C's promise: an event queue of ours.
             CLASS_EQ => unsafe { ep.reports.bind(ep.domain.fabric(), other) },

@@ -21,7 +21,7 @@ pub(super) fn reports(binding: Option<Binding>, flags: u64) -> bool {
     binding.is_some_and(|binding| !binding.selective || flags & flags::COMPLETION != 0)
 }
 
-const fn kind_of(space: Space) -> u64 {
+pub(super) const fn kind_of(space: Space) -> u64 {
     if space.index() == TAGGED.index() { flags::TAGGED } else { flags::MSG }
 }
 
@@ -91,6 +91,10 @@ impl Incoming<'_> {
     pub fn begin(self, ep: &Ep) -> Result<(), Errno> {
         let Self { pieces, from, wanted, context, flags } = self;
         ep.begin(|endpoint, around| {
+            // Its owner has the receives.
+            if endpoint.owner.is_some() {
+                return Err(Errno::NOSYS);
+            }
             let flags = flags.unwrap_or(endpoint.settings.receive_flags);
             check(flags)?;
             let receiving = Receiving {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::base::{self, ops};
 use super::domain::Shared;
+use super::owner_queue;
 use super::vector::give_text;
 use super::waiting::{self, WaitObject};
 use crate::abi::eq::{self, CqAttr, CqErrEntry, CqTaggedEntry, FidCq, OpsCq};
@@ -31,6 +32,9 @@ pub struct Cq {
     format: Format,
     wait_object: WaitObject,
     context: usize,
+    /// The owner's queue to which completions are written, if it is an owner's; an
+    /// address.
+    pub owner: Option<usize>,
 }
 
 type CqObject = Object<FidCq, Cq>;
@@ -45,7 +49,8 @@ const WITH_SOURCE: u32 = provider::version(1, 20);
 const WITH_ERROR_DATA: u32 = provider::version(1, 5);
 
 /// # Safety
-/// `out` is null or room for a pointer.
+/// `out` is null or room for a pointer; with `FI_PEER`, `context` is as
+/// [`owner_queue::owner_of`] says.
 pub(super) unsafe fn open(
     domain: &Arc<Shared>,
     attr: &CqAttr,
@@ -53,6 +58,9 @@ pub(super) unsafe fn open(
     context: *mut c_void,
 ) -> Result<(), Errno> {
     border::place(out)?;
+    let is_owned = attr.flags & flags::PEER != 0;
+    // SAFETY: the caller's promise.
+    let owner = if is_owned { Some(unsafe { owner_queue::owner_of(context) }?) } else { None };
     let format = match attr.format {
         eq::CQ_FORMAT_UNSPEC | eq::CQ_FORMAT_CONTEXT => Format::Context,
         eq::CQ_FORMAT_MSG => Format::Msg,
@@ -63,16 +71,26 @@ pub(super) unsafe fn open(
             return Err(Errno::INVAL);
         }
     };
-    if attr.flags & !flags::AFFINITY != 0 {
+    if attr.flags & !(flags::AFFINITY | flags::PEER) != 0 {
         log::warn(Subsystem::Cq, format_args!("a queue has the flag FI_AFFINITY, no others"));
         return Err(Errno::BADFLAGS);
     }
     let wait_object = WaitObject::named(Subsystem::Cq, attr.wait_obj)?;
-    let number = domain.domain.lock().around.queues.insert(Queue::default());
+    let queue = Queue::new(is_owned);
+    let number = domain.domain.lock().around.queues.insert(queue);
+    // What an owner hands over as context is for this call only.
+    let context = if is_owned { ptr::null_mut() } else { context };
     let fid = Fid { fclass: CLASS_CQ, context, ops: &raw const OPS };
-    let head = FidCq { fid, ops: &raw const CQ };
-    let inner =
-        Cq { domain: Arc::clone(domain), number, format, wait_object, context: context.expose_provenance() };
+    let ops = if is_owned { &raw const owner_queue::CQ } else { &raw const CQ };
+    let head = FidCq { fid, ops };
+    let inner = Cq {
+        domain: Arc::clone(domain),
+        number,
+        format,
+        wait_object,
+        context: context.expose_provenance(),
+        owner,
+    };
     // SAFETY: the caller's promise.
     unsafe { border::write(out, CqObject::open(head, inner)) }
 }
@@ -199,7 +217,8 @@ impl Output {
     unsafe fn fill(&self, state: &mut State, cq: &Cq) -> isize {
         let Some(queue) = state.around.queues.get_mut(cq.number) else { return Errno::INVAL.returned() };
         queue.watch.user_looks();
-        if queue.is_empty() {
+        // Who wants no completion wants progress.
+        if self.count == 0 || queue.is_empty() {
             state.progress_queue(cq.number);
         }
         let Some(queue) = state.around.queues.get_mut(cq.number) else { return Errno::INVAL.returned() };

@@ -9,6 +9,7 @@ use super::absent;
 use super::base::{self, ops};
 use super::domain::Shared;
 use super::event::{self, Reports};
+use super::owner_receives;
 use crate::abi::domain::{AvAttr, FidAv, OpsAv};
 use crate::abi::eq::AV_COMPLETE;
 use crate::abi::fabric::{AV_MAP, AV_TABLE, AV_UNSPEC, CLASS_AV, CLASS_EQ, Fid, Ops};
@@ -136,13 +137,14 @@ fn no_flags(flags: u64) -> Result<(), Errno> {
 }
 
 /// Flags of an insertion. That more will follow changes nothing.
-const INSERT_FLAGS: u64 = flags::MORE | flags::SYNC_ERR;
+const INSERT_FLAGS: u64 = flags::MORE | flags::SYNC_ERR | flags::AV_USER_ID;
 
 /// Inserts names one by one, and has `tell` say of each at which number, or why not;
 /// how many were inserted.
 fn insert_all(
     vector: &Vector,
     names: &[[u8; NAME_BYTES]],
+    told_as: &[FiAddr],
     mut tell: impl FnMut(usize, Result<FiAddr, Errno>),
 ) -> Result<usize, Errno> {
     let mut state = vector.domain.domain.lock();
@@ -157,7 +159,7 @@ fn insert_all(
             );
         }
         inserted += usize::from(place.is_ok());
-        tell(at, place.map(|place| addresses.insert(place)));
+        tell(at, place.map(|place| addresses.insert_as(place, told_as.get(at).copied())));
     }
     Ok(inserted)
 }
@@ -175,12 +177,20 @@ unsafe extern "C" fn insert(
         if with & !INSERT_FLAGS != 0 {
             log::warn(
                 Subsystem::Av,
-                format_args!("addresses are inserted with FI_MORE and FI_SYNC_ERR, no other flags"),
+                format_args!(
+                    "addresses are inserted with FI_MORE, FI_SYNC_ERR and FI_AV_USER_ID, no other flags"
+                ),
             );
             return Err(Errno::BADFLAGS);
         }
         // SAFETY: C's promise: null or `count` names side by side.
         let names = unsafe { border::values(names.cast::<[u8; NAME_BYTES]>(), count) }?;
+        let told_as = if with & flags::AV_USER_ID == 0 {
+            Vec::new()
+        } else {
+            // SAFETY: C's promise, where this flag is: null or `count` numbers.
+            unsafe { border::values(out, count) }?.to_vec()
+        };
         // SAFETY: C's promise: null or room for `count` numbers.
         let mut out = if out.is_null() { None } else { Some(unsafe { border::room(out, count) }?) };
         let mut errors = match with & flags::SYNC_ERR {
@@ -195,7 +205,7 @@ unsafe extern "C" fn insert(
             })?),
             None => None,
         };
-        let inserted = insert_all(vector, names, |at, told| {
+        let inserted = insert_all(vector, names, &told_as, |at, told| {
             if let Some(place) = out.as_mut().and_then(|out| out.get_mut(at)) {
                 place.write(told.unwrap_or(ADDR_UNSPEC));
             }
@@ -208,6 +218,7 @@ unsafe extern "C" fn insert(
                 events.fail(FailedRequest { fid, context, data: at as u64, error });
             }
         })?;
+        owner_receives::tell_of_sources(vector);
         let Some(events) = events else { return Ok(inserted as c_int) };
         event::tell(events, AV_COMPLETE, av, context, inserted as u64);
         Ok(0)

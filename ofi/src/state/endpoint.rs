@@ -12,6 +12,7 @@ use super::finish::{MultiEnd, Outlet};
 use super::in_order::InOrder;
 use super::multi::MultiBuffer;
 use super::ops::{Kind, Op, Ops};
+use super::owner::Owner;
 use super::peers::Peers;
 use super::service::Service;
 use super::table::Table;
@@ -66,6 +67,8 @@ pub struct Endpoint {
     pub(super) peers: Peers,
     /// What peers are asked to do, and ask for.
     pub(super) service: Service,
+    /// Who matches its receives, if that is somebody else.
+    pub owner: Option<Owner>,
     /// Where the ends of sends are told.
     pub send_queue: Option<Binding>,
     /// Where the ends of receives are told.
@@ -131,6 +134,7 @@ impl Endpoint {
             claimed: HashMap::new(),
             peers: Peers::default(),
             service: Service::default(),
+            owner: None,
             send_queue: None,
             receive_queue: None,
             counted: Counted::default(),
@@ -155,7 +159,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// It has no address vector, or neither queue nor counter for its sends or
-    /// its receives.
+    /// its receives, or an owner for its receives and none for their queue.
     pub fn enable(&mut self, around: &mut Surroundings) -> Result<(), Errno> {
         use crate::abi::flags::{RECV, SEND};
         if self.vector.is_none() {
@@ -164,6 +168,11 @@ impl Endpoint {
         let tells = |queue: Option<Binding>, kind| queue.is_some() || self.counted.any_of(kind);
         if !tells(self.send_queue, SEND) || !tells(self.receive_queue, RECV) {
             return Err(Errno::NOCQ);
+        }
+        if self.owner.is_some() {
+            // Where receives are matched their ends are told, too.
+            let queue = self.receive_queue.and_then(|binding| around.queues.get(binding.queue));
+            queue.filter(|queue| queue.is_owned).ok_or(Errno::NOCQ)?;
         }
         if !self.is_enabled {
             self.listen(around)?;

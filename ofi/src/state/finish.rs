@@ -7,6 +7,7 @@ use super::completion::{Entry, Failure, Item};
 use super::endpoint::Endpoint;
 use super::multi::MultiBuffer;
 use super::ops::{Kind, Op};
+use super::queue::DoneWith;
 use super::service::Errand;
 use crate::abi::{Errno, flags};
 use crate::{log, refuse};
@@ -73,7 +74,7 @@ impl Endpoint {
     }
 
     #[inline]
-    pub(super) fn push(&self, around: &mut Surroundings, outlet: Outlet, item: Item) {
+    pub fn push(&self, around: &mut Surroundings, outlet: Outlet, item: Item) {
         let binding = match outlet {
             Outlet::Send | Outlet::Remote(_) => self.send_queue,
             Outlet::Receive => self.receive_queue,
@@ -107,12 +108,10 @@ impl Endpoint {
                 let entry = Entry::bare(op.context, op.flags);
                 self.answered(around, entry, op.reports, &asked, result);
             }
-            Kind::Receive { buffer } => {
-                let entry = Entry { buffer, ..Entry::bare(op.context, op.flags) };
-                match result {
-                    Ok(status) => self.received(around, with_status(entry, &status), &status, op.reports),
-                    Err(error) => self.failed(around, Outlet::Receive, entry, &error),
-                }
+            Kind::Receive { buffer } => self.ended_receive(around, &op, buffer, result),
+            Kind::Matched { buffer, entry } => {
+                self.ended_receive(around, &op, buffer, result);
+                self.done_with(around, entry);
             }
             Kind::Multi { buffer, ticket } => {
                 let end = self.ended_in_multi(
@@ -124,6 +123,24 @@ impl Endpoint {
                 );
                 self.tell_in_order(around, ticket, end);
             }
+        }
+    }
+
+    /// An owner's entry is used no more.
+    pub fn done_with(&self, around: &mut Surroundings, entry: usize) {
+        let queue = self.receive_queue.and_then(|binding| around.queues.get_mut(binding.queue));
+        if let (Some(queue), Some(owner)) = (queue, &self.owner) {
+            queue.done_with.push(DoneWith { entry, context: owner.context });
+        }
+    }
+
+    /// A receive has ended.
+    #[inline]
+    fn ended_receive(&mut self, around: &mut Surroundings, op: &Op, buffer: usize, result: Outcome) {
+        let entry = Entry { buffer, ..Entry::bare(op.context, op.flags) };
+        match result {
+            Ok(status) => self.received(around, with_status(entry, &status), &status, op.reports),
+            Err(error) => self.failed(around, Outlet::Receive, entry, &error),
         }
     }
 

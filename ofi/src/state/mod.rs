@@ -13,6 +13,7 @@ mod in_order;
 pub mod lock;
 pub mod multi;
 pub mod ops;
+pub mod owner;
 pub mod peers;
 pub mod probing;
 pub mod queue;
@@ -23,6 +24,8 @@ pub mod sleep;
 pub mod table;
 pub mod vector;
 pub mod watch;
+
+pub use finish::Outlet;
 
 use counter::Counter;
 use endpoint::Endpoint;
@@ -45,6 +48,10 @@ pub struct State {
     pub around: Surroundings,
     /// Registered memory.
     pub regions: Table<Region>,
+    /// How many receive contexts of owners are open.
+    pub receive_contexts: usize,
+    /// How often owners were asked about what has arrived.
+    pub round: u64,
     /// How many poll sets are open.
     pub poll_sets: usize,
     home: Home,
@@ -70,6 +77,7 @@ impl State {
         self.poll_sets == 0
             && self.endpoints.is_empty()
             && self.regions.is_empty()
+            && self.receive_contexts == 0
             && queues.is_empty()
             && counters.is_empty()
             && vectors.is_empty()

@@ -38,6 +38,13 @@ pub enum Kind {
         /// The address, which is only handed back.
         buffer: usize,
     },
+    /// A receive that an owner has matched.
+    Matched {
+        /// The address of its buffer, which is only handed back.
+        buffer: usize,
+        /// The owner's entry.
+        entry: usize,
+    },
     /// A receive into what is left of multi-receive buffer number `buffer`.
     Multi {
         /// The buffer's number.
@@ -71,7 +78,7 @@ impl Op {
     /// Whether whoever knows its context may take it back.
     fn can_be_named(&self) -> bool {
         match &self.kind {
-            Kind::Send | Kind::Receive { .. } | Kind::Multi { .. } => true,
+            Kind::Send | Kind::Receive { .. } | Kind::Matched { .. } | Kind::Multi { .. } => true,
             Kind::Remote(errand) => !errand.is_injected(),
             Kind::Injected(_) | Kind::Serve { .. } | Kind::Service { .. } | Kind::Asked(_) => false,
         }

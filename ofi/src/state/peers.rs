@@ -104,11 +104,8 @@ impl Peers {
 
     /// The vector has lost this number. The peer's name, if it had one here.
     pub fn forget(&mut self, number: FiAddr) -> Option<PeerId> {
-        for slot in &mut self.numbers {
-            if slot.is_some_and(|(_, known)| known == number) {
-                *slot = None;
-            }
-        }
+        // What it was told as may be another number; all are looked up anew.
+        self.numbers.clear();
         self.named.get_mut(usize::try_from(number).ok()?)?.take()
     }
 

@@ -37,10 +37,24 @@ impl Format {
 pub struct Queue {
     /// The endpoints that put completions here.
     pub endpoints: Vec<usize>,
+    /// Whether completions are written to a queue of somebody else's.
+    pub is_owned: bool,
     /// Who waits for one.
     pub watch: Watch,
     items: VecDeque<Item>,
     signals: u32,
+    /// What owners that match receives get back behind the completions.
+    pub done_with: Vec<DoneWith>,
+}
+
+/// An owner's entry whose operation has ended, told or not. Both are addresses that
+/// are only handed back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DoneWith {
+    /// The entry.
+    pub entry: usize,
+    /// The owner's receive context.
+    pub context: usize,
 }
 
 /// What reading came to.
@@ -55,6 +69,11 @@ pub enum Read {
 }
 
 impl Queue {
+    /// An empty queue, somebody else's or not.
+    pub fn new(is_owned: bool) -> Self {
+        Self { is_owned, ..Self::default() }
+    }
+
     /// Puts a completion behind the others.
     #[inline]
     pub fn push(&mut self, item: Item) {
@@ -66,6 +85,17 @@ impl Queue {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+
+    /// Takes the oldest completion, whatever it is.
+    #[inline]
+    pub fn take(&mut self) -> Option<Item> {
+        self.items.pop_front()
+    }
+
+    /// Puts one back that could not be told.
+    pub fn put_back(&mut self, item: Item) {
+        self.items.push_front(item);
     }
 
     /// Takes the oldest completion, if it is none of a failure.

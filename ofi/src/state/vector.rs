@@ -75,6 +75,8 @@ pub struct AddressVector {
     places: Vec<Option<Place>>,
     free: BTreeSet<FiAddr>,
     by_id: HashMap<EndpointId, FiAddr>,
+    /// What the caller calls those that it has numbered itself (`FI_AV_USER_ID`).
+    told_as: HashMap<FiAddr, FiAddr>,
 }
 
 impl AddressVector {
@@ -89,6 +91,16 @@ impl AddressVector {
         number
     }
 
+    /// The same; what comes from there is told with the caller's own number, if it
+    /// has one.
+    pub fn insert_as(&mut self, place: Place, told_as: Option<FiAddr>) -> FiAddr {
+        let number = self.insert(place);
+        if let Some(told_as) = told_as {
+            self.told_as.insert(number, told_as);
+        }
+        number
+    }
+
     /// Takes an address out.
     ///
     /// # Errors
@@ -98,6 +110,7 @@ impl AddressVector {
         let place = slot.and_then(Option::take).ok_or(Errno::INVAL)?;
         self.free.insert(number);
         let id = place.address.id();
+        self.told_as.remove(&number);
         if self.by_id.get(&id) == Some(&number) {
             self.by_id.remove(&id);
             // It may have been inserted twice.
@@ -112,9 +125,10 @@ impl AddressVector {
         self.places.get(usize::try_from(number).ok()?)?.as_ref()
     }
 
-    /// The number of an endpoint's address.
+    /// The number of an endpoint's address, as its messages are told with it.
     pub fn number_of(&self, id: EndpointId) -> Option<FiAddr> {
-        self.by_id.get(&id).copied()
+        let number = self.by_id.get(&id)?;
+        Some(*self.told_as.get(number).unwrap_or(number))
     }
 }
 

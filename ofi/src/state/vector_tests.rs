@@ -40,6 +40,16 @@ fn other_bytes_are_no_address() {
 }
 
 #[test]
+fn an_address_that_the_caller_has_numbered_is_told_with_that_number() {
+    let mut vector = AddressVector::default();
+    assert_eq!((vector.insert(place(1)), vector.insert_as(place(2), Some(0x700))), (0, 1));
+    assert_eq!(vector.number_of(place(2).address.id()), Some(0x700));
+    assert_eq!(vector.place(1), Some(&place(2)), "it is sent to by ours");
+    assert_eq!(vector.remove(1), Ok(place(2)));
+    assert_eq!(vector.number_of(place(2).address.id()), None);
+}
+
+#[test]
 fn an_address_inserted_twice_has_two_numbers_until_both_are_removed() {
     let mut vector = AddressVector::default();
     assert_eq!((vector.insert(place(1)), vector.insert(place(2)), vector.insert(place(1))), (0, 1, 2));

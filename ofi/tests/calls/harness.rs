@@ -170,10 +170,7 @@ pub fn open_cntr(domain: *mut FidDomain) -> *mut FidCntr {
 
 /// An endpoint with everything bound, whose peers are still to be inserted.
 pub fn open_side(domain: *mut FidDomain, info: *mut Info, queue_flags: u64) -> Side {
-    let mut ep = ptr::null_mut();
-    // SAFETY: a domain, what `getinfo` gave and room for a pointer.
-    let opened = unsafe { ((*(*domain).ops).endpoint)(domain, info, &raw mut ep, ptr::null_mut()) };
-    assert_eq!(opened, 0);
+    let ep = open_ep(domain, info);
     let (cq, av) = (open_cq(domain, CQ_FORMAT_TAGGED), open_av(domain));
     let (sends, receives) = (open_cntr(domain), open_cntr(domain));
     assert_eq!(bind(ep, av, 0), 0);
@@ -183,30 +180,45 @@ pub fn open_side(domain: *mut FidDomain, info: *mut Info, queue_flags: u64) -> S
     Side { ep, cq, av, sends, receives, peer: 0, own: 0 }
 }
 
+/// `fi_getname`.
+pub fn name_of(ep: *mut FidEp) -> Vec<u8> {
+    let mut bytes = 0;
+    // SAFETY: an endpoint; no room, and a number that says so.
+    let asked = unsafe { ((*(*ep).cm).getname)(ep.cast(), ptr::null_mut(), &raw mut bytes) };
+    assert_eq!(asked, Errno::TOOSMALL.returned_int());
+    let mut name = vec![0; bytes];
+    // SAFETY: room for as many bytes as `bytes` says.
+    let got = unsafe { ((*(*ep).cm).getname)(ep.cast(), name.as_mut_ptr().cast(), &raw mut bytes) };
+    assert_eq!((got, bytes), (0, name.len()));
+    name
+}
+
+/// `fi_av_insert` of one name, with the caller's own number if the flags say so.
+pub fn insert(av: *mut FidAv, name: &[u8], mut number: FiAddr, with: u64) -> FiAddr {
+    // SAFETY: a vector, one name and room for its number.
+    let inserted =
+        unsafe { ((*(*av).ops).insert)(av, name.as_ptr().cast(), 1, &raw mut number, with, ptr::null_mut()) };
+    assert_eq!(inserted, 1);
+    number
+}
+
+/// `fi_endpoint`.
+pub fn open_ep(domain: *mut FidDomain, info: *mut Info) -> *mut FidEp {
+    let mut ep = ptr::null_mut();
+    // SAFETY: a domain, what `getinfo` gave and room for a pointer.
+    let opened = unsafe { ((*(*domain).ops).endpoint)(domain, info, &raw mut ep, ptr::null_mut()) };
+    assert_eq!(opened, 0);
+    ep
+}
+
 impl Side {
-    /// `fi_getname`.
     pub fn name(&self) -> Vec<u8> {
-        let mut bytes = 0;
-        // SAFETY: an endpoint; no room, and a number that says so.
-        let asked = unsafe { ((*(*self.ep).cm).getname)(self.ep.cast(), ptr::null_mut(), &raw mut bytes) };
-        assert_eq!(asked, Errno::TOOSMALL.returned_int());
-        let mut name = vec![0; bytes];
-        // SAFETY: room for as many bytes as `bytes` says.
-        let got =
-            unsafe { ((*(*self.ep).cm).getname)(self.ep.cast(), name.as_mut_ptr().cast(), &raw mut bytes) };
-        assert_eq!((got, bytes), (0, name.len()));
-        name
+        name_of(self.ep)
     }
 
     /// `fi_av_insert`.
     pub fn insert(&self, name: &[u8]) -> FiAddr {
-        let mut number = 0;
-        // SAFETY: a vector, one name and room for its number.
-        let inserted = unsafe {
-            ((*(*self.av).ops).insert)(self.av, name.as_ptr().cast(), 1, &raw mut number, 0, ptr::null_mut())
-        };
-        assert_eq!(inserted, 1);
-        number
+        insert(self.av, name, 0, 0)
     }
 
     /// `fi_cq_readfrom`, once.

@@ -10,5 +10,6 @@ mod harness;
 mod messages;
 mod misuse;
 mod others;
+mod owner;
 mod remote;
 mod slots;

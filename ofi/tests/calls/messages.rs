@@ -14,7 +14,7 @@ const TAGGED_RECEIVE: u64 = flags::TAGGED | flags::RECV;
 const TAGGED_SEND: u64 = flags::TAGGED | flags::SEND;
 
 impl Side {
-    fn trecv(&self, into: &mut [u8], from: FiAddr, tag: u64, ignore: u64, number: usize) -> isize {
+    pub fn trecv(&self, into: &mut [u8], from: FiAddr, tag: u64, ignore: u64, number: usize) -> isize {
         let (address, bytes) = (into.as_mut_ptr().cast::<c_void>(), into.len());
         // SAFETY: an endpoint, and memory that the tests keep until it is received.
         unsafe {
@@ -31,7 +31,7 @@ impl Side {
         }
     }
 
-    fn tsend(&self, from: &[u8], tag: u64, number: usize) -> isize {
+    pub fn tsend(&self, from: &[u8], tag: u64, number: usize) -> isize {
         // SAFETY: an endpoint, and memory that the tests keep until it is sent.
         unsafe {
             ((*(*self.ep).tagged).send)(
@@ -46,7 +46,7 @@ impl Side {
         }
     }
 
-    fn tsenddata(&self, from: &[u8], tag: u64, data: u64, number: usize) -> isize {
+    pub fn tsenddata(&self, from: &[u8], tag: u64, data: u64, number: usize) -> isize {
         // SAFETY: as above.
         unsafe {
             ((*(*self.ep).tagged).senddata)(
@@ -62,7 +62,7 @@ impl Side {
         }
     }
 
-    fn tinject(&self, from: &[u8], tag: u64) -> isize {
+    pub fn tinject(&self, from: &[u8], tag: u64) -> isize {
         // SAFETY: an endpoint, and bytes for the call.
         unsafe { ((*(*self.ep).tagged).inject)(self.ep, from.as_ptr().cast(), from.len(), self.peer, tag) }
     }
@@ -83,13 +83,13 @@ impl Side {
         unsafe { ((*(*self.ep).tagged).recvmsg)(self.ep, &raw const msg, with) }
     }
 
-    fn cancel(&self, number: usize) -> isize {
+    pub fn cancel(&self, number: usize) -> isize {
         // SAFETY: an endpoint.
         unsafe { ((*(*self.ep).ops).cancel)(self.ep.cast(), context(number)) }
     }
 }
 
-fn pattern(bytes: usize) -> Vec<u8> {
+pub fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect()
 }
 

@@ -13,6 +13,9 @@ use lmt_bench::peers::transport;
 pub enum Transport<'a> {
     /// Through the provider, which lies in this folder.
     Lmt(&'a Path),
+    /// Through the provider in this folder on each host, and between hosts through
+    /// this other one.
+    Linked(&'a Path, &'a str),
     /// As the MPI has it by itself.
     Own,
     /// Through libfabric's own provider `tcp`, set up as for ours.
@@ -73,13 +76,16 @@ impl Mpi {
         let library = match way {
             Transport::Own => return Variables::new(),
             Transport::Tcp => Path::new(""),
-            Transport::Lmt(library) => library,
+            Transport::Lmt(library) | Transport::Linked(library, _) => library,
         };
         let own = self.installation.variables(true);
         let others = own.into_iter().find(|(name, _)| *name == transport::PROVIDER_PATH);
         let mut variables = transport::Transport::Lmt
             .variables(self.kind, library, others.map(|(_, folders)| folders))
             .unwrap_or_else(|why| panic!("{:?} over lmt: {why}", self.kind));
+        if let Transport::Linked(_, network) = way {
+            variables = transport::with(variables, transport::linked(network));
+        }
         if way == Transport::Tcp {
             variables.retain(|(name, _)| ![transport::PROVIDER_PATH, "LMT_FI"].contains(name));
             variables

@@ -4,6 +4,8 @@
 
 mod benchmarks;
 mod death;
+mod host;
+mod hosts;
 mod installation;
 mod programs;
 mod python;
