@@ -26,7 +26,7 @@ impl Error {
 
     /// The argument of this name is NULL.
     pub fn null(name: &str) -> Self {
-        Self::new(lmt_code::LMT_ERR_NULL, format!("`{name}` is NULL; pass the address of what it stands for"))
+        Self::new(lmt_code::LMT_ERR_NULL, format!("`{name}` is NULL; pass the address of something"))
     }
 
     /// An argument has a value that it cannot have.
