@@ -323,9 +323,6 @@ typedef struct lmt_arrival {
     uint8_t envelope[LMT_ENVELOPE_MAX_BYTES];
 } lmt_arrival;
 
-// What C is told of a request that names no operation.
-#define NO_STATUS (lmt_status){ .peer = (lmt_peer){ .owner = 0, .number = 0 }, .tag = 0, .bytes = 0, .message_bytes = 0 }
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus

@@ -153,3 +153,7 @@ pub(super) fn tell(owner: Number, outcome: Outcome, place: Place<'_, lmt_status>
     }
     outcome.map(drop).map_err(Error::from)
 }
+
+#[cfg(test)]
+#[path = "both_tests.rs"]
+mod tests;
