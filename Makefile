@@ -73,11 +73,8 @@ fi: tools
 # MPI_CACHE is where MPIs and mpi4py are kept; the first time they come from PyPI.
 MPI_REQUIRE ?= mpi,intelmpi,mpi4py
 MPI_CACHE ?= $(TARGET)/mpi-cache
-test-mpi: tools
-	if ! python3 -m venv --help >/dev/null 2>&1; then
-	  echo "make test-mpi: python3 with venv is missing, with which MPIs are installed; run: sudo apt-get install python3-venv" >&2
-	  exit 1
-	fi
+test-mpi:
+	./.ci/tools for-mpis
 	mkdir -p "$(MPI_CACHE)"
 	cargo build --package lmt-bench --package lmt-fi
 	folders=$$("$(TARGET)/debug/lmt" compare --fetch-only --cache "$(MPI_CACHE)" | paste -sd:)

@@ -47,6 +47,10 @@ pub struct Config {
     /// How long a peer may take to appear and answer before an operation with
     /// it fails, in milliseconds. Default 10 000.
     pub connect_timeout_ms: u64,
+    /// How long a peer may take to answer whose endpoint is there and whose
+    /// process lives, in milliseconds, if that is more than
+    /// `connect_timeout_ms`. Default 0.
+    pub answer_timeout_ms: u64,
     /// How long closing waits for what is still to be sent, in milliseconds.
     /// Default 1000.
     pub close_timeout_ms: u64,
@@ -85,6 +89,7 @@ impl Default for Config {
             unexpected_max_bytes: 1 << 20,
             pending_max_messages: 1024,
             connect_timeout_ms: 10_000,
+            answer_timeout_ms: 0,
             close_timeout_ms: 1000,
             quota_bytes: 1 << 20,
             spins: 50_000,
@@ -163,6 +168,13 @@ pub const KEYS: &[Key] = &[
         variable: Some("LMT_CONNECT_TIMEOUT_MS"),
         meaning: "how long a peer may take to appear and answer before an operation with it fails",
         reason: "ranks of one group start within seconds of each other",
+    },
+    Key {
+        name: "answer_timeout_ms",
+        kind: Kind::Milliseconds { least: 0, most: u64::MAX },
+        variable: Some("LMT_ANSWER_TIMEOUT_MS"),
+        meaning: "how long a peer may take to answer whose endpoint is there and whose process lives, if that is more than connect_timeout_ms",
+        reason: "who waits for peers that compute for minutes before they first communicate, as ranks of MPI programs do, sets it",
     },
     Key {
         name: "close_timeout_ms",
@@ -281,6 +293,7 @@ impl Config {
             "unexpected_max_bytes" => number(self.unexpected_max_bytes),
             "pending_max_messages" => number(self.pending_max_messages.into()),
             "connect_timeout_ms" => number(self.connect_timeout_ms),
+            "answer_timeout_ms" => number(self.answer_timeout_ms),
             "close_timeout_ms" => number(self.close_timeout_ms),
             "quota_bytes" => number(self.quota_bytes),
             "spins" => number(self.spins.into()),
@@ -321,6 +334,7 @@ impl Config {
             ("unexpected_max_bytes", Value::Number(bytes)) => self.unexpected_max_bytes = bytes,
             ("pending_max_messages", Value::Number(messages)) => self.pending_max_messages = messages as u32,
             ("connect_timeout_ms", Value::Number(time)) => self.connect_timeout_ms = time,
+            ("answer_timeout_ms", Value::Number(time)) => self.answer_timeout_ms = time,
             ("close_timeout_ms", Value::Number(time)) => self.close_timeout_ms = time,
             ("quota_bytes", Value::Number(bytes)) => self.quota_bytes = bytes,
             ("spins", Value::Number(spins)) => self.spins = spins as u32,

@@ -32,7 +32,7 @@ pub enum PeerError {
     },
     /// Nobody listens at the address.
     #[error(
-        "no endpoint answered at the address of {id} within {waited_ms} ms; start it first, or raise connect_timeout_ms"
+        "no endpoint answered at the address of {id} within {waited_ms} ms; start it first, or raise connect_timeout_ms (answer_timeout_ms, if it is there and busy)"
     )]
     Unreachable {
         /// Which peer.

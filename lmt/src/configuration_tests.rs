@@ -40,6 +40,7 @@ fn all_of_a_given_configuration_is_taken() {
         unexpected_max_bytes: 65536,
         pending_max_messages: 3,
         connect_timeout_ms: 4,
+        answer_timeout_ms: 8,
         close_timeout_ms: 5,
         quota_bytes: 4096,
         spins: 6,

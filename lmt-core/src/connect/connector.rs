@@ -41,6 +41,8 @@ pub struct Connector {
     pub(super) listener: Listener,
     pub(super) poller: Poller,
     pub(super) timeout: Duration,
+    /// For a peer that is there.
+    pub(super) answer_timeout: Duration,
     allow_other_users: bool,
     euid: u32,
     /// Whether other users appear here under this process's own number.
@@ -78,6 +80,7 @@ impl Connector {
             listener,
             poller,
             timeout: Duration::from_millis(config.connect_timeout_ms),
+            answer_timeout: Duration::from_millis(config.answer_timeout_ms),
             allow_other_users: config.allow_other_users,
             euid: nix::unistd::geteuid().as_raw(),
             shares_its_number: users::shares_its_number(),
@@ -297,7 +300,7 @@ impl Connector {
             TimerKey::Peer(id) => {
                 let Some(peer) = self.peers.get_mut(&id) else { return };
                 let due = |at: Option<Instant>| at.is_some_and(|at| at <= self.now);
-                if peer.state != State::Established && peer.deadline <= self.now {
+                if peer.deadline().is_some_and(|deadline| deadline <= self.now) {
                     self.happen(id, Event::Late, Cargo::default(), handler);
                 } else if due(peer.retry_at) {
                     self.attempt(id, handler);
@@ -321,8 +324,14 @@ impl Connector {
         }
         match socket::try_connect(&address) {
             Ok(fd) => self.on_connected(id, fd, handler),
-            Err(Miss::Full) => self.retry_later(id, None),
-            Err(Miss::Nobody) => self.retry_later(id, None),
+            Err(Miss::Full) => {
+                self.is_there(id);
+                self.retry_later(id, None);
+            }
+            Err(Miss::Nobody) => {
+                peer.answer_by = None;
+                self.retry_later(id, None);
+            }
             Err(Miss::Short(errno)) => self.retry_later(id, Some(errno)),
             Err(Miss::Never(errno)) => {
                 let cargo = Cargo::saying(format!("connect answered {errno} for the socket of {address:?}"));
@@ -358,6 +367,14 @@ impl Connector {
         peer.shortage = shortage;
         peer.retry_at = Some(self.now + peer.pause);
         peer.pause = (peer.pause * 2).min(RETRY_MAX);
+    }
+
+    /// The peer's endpoint was seen to listen or to live: it may take its time.
+    pub(super) fn is_there(&mut self, id: EndpointId) {
+        if let Some(peer) = self.peers.get_mut(&id) {
+            let answer_by = self.now + self.answer_timeout;
+            peer.answer_by = peer.answer_by.max(Some(answer_by));
+        }
     }
 
     /// The process at the other end, unless it is another user's.

@@ -78,6 +78,8 @@ pub(super) struct Peer {
     pub wished_at: Instant,
     /// Until when it must be established.
     pub deadline: Instant,
+    /// Until when it may take to answer, if it is there.
+    pub answer_by: Option<Instant>,
     pub retry_at: Option<Instant>,
     /// The pause before the next attempt but one.
     pub pause: Duration,
@@ -121,6 +123,7 @@ impl Peer {
             address: None,
             wished_at: Instant::now(),
             deadline,
+            answer_by: None,
             retry_at: None,
             pause: RETRY_MIN,
             flush_at: None,
@@ -136,9 +139,14 @@ impl Peer {
         self.watch.as_ref().is_some_and(|(_, process)| !process.is_alive())
     }
 
+    /// When it is given up.
+    pub fn deadline(&self) -> Option<Instant> {
+        let deadline = self.answer_by.map_or(self.deadline, |answer_by| self.deadline.max(answer_by));
+        (self.state != State::Established).then_some(deadline)
+    }
+
     fn next_due(&self) -> Option<Instant> {
-        let deadline = (self.state != State::Established).then_some(self.deadline);
-        [deadline, self.retry_at, self.flush_at].into_iter().flatten().min()
+        [self.deadline(), self.retry_at, self.flush_at].into_iter().flatten().min()
     }
 }
 
@@ -227,6 +235,7 @@ impl Connector {
     fn greet(&mut self, id: EndpointId, cargo: Cargo, handler: &mut dyn Handler) -> bool {
         let Some(connection) = cargo.connection else { return false };
         self.watch_process(id, &connection.process);
+        self.is_there(id);
         self.owners.insert(connection.serial, Owner::Link(id));
         let Some(peer) = self.peers.get_mut(&id) else { return false };
         peer.shortage = None;

@@ -297,6 +297,41 @@ fn a_killed_listener_whose_child_lives_does_not_keep_us_waiting() {
     assert_eq!(one.recorder.error_of(b), Some(&PeerError::Dead { id: b }));
 }
 
+/// Returns once the process has stopped.
+fn stop(role: &Role) {
+    use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+    kill(role.pid(), Signal::SIGSTOP).unwrap();
+    let stopped = waitpid(role.pid(), Some(WaitPidFlag::WUNTRACED)).unwrap();
+    assert_eq!(stopped, WaitStatus::Stopped(role.pid(), Signal::SIGSTOP));
+}
+
+#[test]
+fn a_stopped_peer_is_waited_for_as_long_as_it_may_take_to_answer() {
+    const NAME: &str = "a_stopped_peer_is_waited_for_as_long_as_it_may_take_to_answer";
+    if let Some(arguments) = role() {
+        serve(&arguments);
+    }
+    let config = Config { connect_timeout_ms: 50, answer_timeout_ms: 60_000, ..Config::default() };
+    for is_killed in [false, true] {
+        let (a, b) = two_ids();
+        let mut other = served(NAME, b, a, false);
+        other.go();
+        stop(&other);
+        let mut one = Party::with(a, &config);
+        one.connector.connect(&Address::abstract_socket(b));
+        let told = work(&mut one, Duration::from_millis(400), |p| p.recorder.error_of(b).is_some());
+        assert!(!told, "{:?}", one.recorder.error_of(b));
+        if is_killed {
+            other.kill();
+            assert!(work(&mut one, TEN_SECONDS, |p| p.recorder.error_of(b).is_some()));
+            assert_eq!(one.recorder.error_of(b), Some(&PeerError::Dead { id: b }));
+        } else {
+            kill(other.pid(), Signal::SIGCONT).unwrap();
+            assert!(work(&mut one, TEN_SECONDS, |p| p.connector.is_established(b)));
+        }
+    }
+}
+
 #[test]
 fn a_stopped_peer_is_unreachable_in_time_and_harms_nobody() {
     if let Some(arguments) = role() {
@@ -305,10 +340,7 @@ fn a_stopped_peer_is_unreachable_in_time_and_harms_nobody() {
     let (a, b) = two_ids();
     let mut other = served("a_stopped_peer_is_unreachable_in_time_and_harms_nobody", b, a, false);
     other.go();
-    kill(other.pid(), Signal::SIGSTOP).unwrap();
-    use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-    let stopped = waitpid(other.pid(), Some(WaitPidFlag::WUNTRACED)).unwrap();
-    assert_eq!(stopped, WaitStatus::Stopped(other.pid(), Signal::SIGSTOP));
+    stop(&other);
     let config = Config { connect_timeout_ms: 300, ..Config::default() };
     let mut one = Party::with(a, &config);
     one.connector.connect(&Address::abstract_socket(b));

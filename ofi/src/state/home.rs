@@ -9,6 +9,9 @@ use super::vector::{NAME_BYTES, Place};
 use crate::abi::Errno;
 use crate::log::{self, Subsystem};
 
+/// How long a peer may take that is there, in milliseconds: an hour.
+const ANSWER_TIMEOUT_MS: u64 = 60 * 60 * 1000;
+
 /// Where a domain's ids begin, and the first engine while no endpoint has it.
 #[derive(Default)]
 pub(super) struct Home {
@@ -44,12 +47,20 @@ impl Home {
         };
         let engine = lmt::Endpoint::builder()
             .id(first.member(number.into()))
+            .configure(wait_for_those_who_compute)
             .build_engine()
             .map_err(|error| refused(&error))?;
         // Ranks are started by an MPI's launcher, side by side.
         lmt::launch::admit_siblings();
         (self.first, self.made) = (Some(first), after);
         Ok((engine, number))
+    }
+}
+
+/// A rank may compute, or wait for its launcher, before it first makes progress.
+fn wait_for_those_who_compute(config: &mut lmt::Config) {
+    if config.answer_timeout_ms == 0 {
+        config.answer_timeout_ms = ANSWER_TIMEOUT_MS;
     }
 }
 

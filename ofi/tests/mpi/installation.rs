@@ -16,7 +16,7 @@ pub enum Transport<'a> {
     Lmt(&'a Path),
     /// As the MPI has it by itself.
     Own,
-    /// MPICH through its libfabric's tcp provider, set up as for ours.
+    /// Through libfabric's own provider `tcp`, set up as for ours.
     Tcp,
 }
 
@@ -70,18 +70,22 @@ impl Mpi {
 
     /// The variables by which messages go this way.
     fn chosen(&self, way: Transport<'_>) -> Variables {
-        let (chosen, library) = match way {
+        let library = match way {
             Transport::Own => return Variables::new(),
-            Transport::Tcp => (transport::Transport::Shm, Path::new("")),
-            Transport::Lmt(library) => (transport::Transport::Lmt, library),
+            Transport::Tcp => Path::new(""),
+            Transport::Lmt(library) => library,
         };
         let own = self.installation.variables(true);
         let others = own.into_iter().find(|(name, _)| *name == transport::PROVIDER_PATH);
-        let mut variables = chosen
+        let mut variables = transport::Transport::Lmt
             .variables(self.kind, library, others.map(|(_, folders)| folders))
-            .unwrap_or_else(|why| panic!("{:?} over {chosen:?}: {why}", self.kind));
+            .unwrap_or_else(|why| panic!("{:?} over lmt: {why}", self.kind));
         if way == Transport::Tcp {
-            variables = transport::with(variables, vec![("FI_PROVIDER", "tcp".into())]);
+            variables.retain(|(name, _)| ![transport::PROVIDER_PATH, "LMT_FI"].contains(name));
+            variables
+                .iter_mut()
+                .filter(|(_, value)| value == "lmt")
+                .for_each(|(_, value)| *value = "tcp".into());
         }
         variables
     }
