@@ -10,7 +10,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
 use lmt_core::fork_guard::Origin;
 
-use crate::code::lmt_code::{LMT_ERR_BUSY, LMT_ERR_FORKED, LMT_ERR_HANDLE, LMT_ERR_NO_MEMORY, LMT_ERR_PANIC};
+use crate::code::lmt_code::{
+    LMT_ERR_BUSY, LMT_ERR_FORKED, LMT_ERR_HANDLE, LMT_ERR_NO_MEMORY, LMT_ERR_NULL, LMT_ERR_PANIC,
+};
 use crate::error::Error;
 use crate::lock::{Brief, lock_or_broken};
 
@@ -65,10 +67,7 @@ impl Kind {
     fn not_this(self, number: Number) -> Error {
         let (what, from) = self.words();
         if number == 0 {
-            return Error::new(
-                crate::code::lmt_code::LMT_ERR_NULL,
-                format!("`{what}` is NULL; pass what {from} gave"),
-            );
+            return Error::new(LMT_ERR_NULL, format!("`{what}` is NULL; pass what {from} gave"));
         }
         let sentence = format!(
             "this is no {what}, or one that is gone already; pass what {from} gave, until it is given back"

@@ -67,7 +67,6 @@ fn is_done(at: *mut lmt_endpoint, request: lmt_request) -> bool {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "Miri has no sockets of this kind")]
 fn what_a_panic_has_left_is_closed_without_moving_anything() {
     let (broken, peer) = (endpoint(), endpoint());
     let (to, from) = (insert(broken, peer), insert(peer, broken));
