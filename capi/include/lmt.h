@@ -26,7 +26,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* Any peer, where a source is asked for. */
+/* Any peer that was inserted, where a source is asked for; and those that were not, by
+ * lmt_options_set_hear_strangers. */
 #ifdef __cplusplus
 #define LMT_ANY_PEER (lmt_peer{0, UINT64_MAX})
 #else
