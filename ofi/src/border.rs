@@ -9,9 +9,38 @@ use lmt::buffer::{Access, Buffer, Segment};
 
 use crate::abi::Errno;
 use crate::lend::{self, Lent};
+use crate::log::Subsystem;
+use crate::refuse::because;
 
 /// The most pieces of one message.
 pub const IOV_LIMIT: usize = 16;
+
+/// A null pointer is where a `T` should be.
+#[cold]
+fn null<T>() -> Errno {
+    let name = std::any::type_name::<T>();
+    let name = name.rsplit("::").next().unwrap_or(name);
+    because(Subsystem::Core, Errno::INVAL, format_args!("a pointer to {name} is null, and must not be"))
+}
+
+/// More is asked for than the address space has, or from where it cannot be.
+#[cold]
+fn beyond(count: usize) -> Errno {
+    because(
+        Subsystem::Core,
+        Errno::INVAL,
+        format_args!("{count} values are at a null pointer, or not aligned, or more than memory has"),
+    )
+}
+
+/// Checks that there is a place for what a call gives.
+///
+/// # Errors
+/// [`Errno::INVAL`]: the pointer is null.
+#[inline]
+pub fn place<T>(pointer: *mut T) -> Result<(), Errno> {
+    if pointer.is_null() { Err(null::<T>()) } else { Ok(()) }
+}
 
 /// An object that C knows by its first part, `F`, one of libfabric's `fid_*`.
 #[repr(C)]
@@ -40,7 +69,7 @@ impl<F, T> Object<F, T> {
     pub unsafe fn get<'a, P>(pointer: *const P) -> Result<&'a Self, Errno> {
         // SAFETY: the caller promises that it is null or a live object, which
         // begins with what C sees (repr(C)). Only shared references are made.
-        unsafe { pointer.cast::<Self>().as_ref() }.ok_or(Errno::INVAL)
+        unsafe { pointer.cast::<Self>().as_ref() }.ok_or_else(null::<F>)
     }
 
     /// Takes an object back from C.
@@ -82,7 +111,7 @@ pub fn size(result: Result<(), Errno>) -> isize {
 #[inline]
 pub unsafe fn read<T: Copy>(pointer: *const T) -> Result<T, Errno> {
     // SAFETY: the caller's promise.
-    unsafe { pointer.as_ref() }.copied().ok_or(Errno::INVAL)
+    unsafe { pointer.as_ref() }.copied().ok_or_else(null::<T>)
 }
 
 /// The same; a null pointer is no value.
@@ -104,9 +133,7 @@ pub unsafe fn read_if<T: Copy>(pointer: *const T) -> Option<T> {
 /// [`Errno::INVAL`]: it is null.
 #[inline]
 pub unsafe fn write<T>(pointer: *mut T, value: T) -> Result<(), Errno> {
-    if pointer.is_null() {
-        return Err(Errno::INVAL);
-    }
+    place(pointer)?;
     // SAFETY: not null, so memory for a value by the caller's promise.
     unsafe { pointer.write(value) };
     Ok(())
@@ -126,7 +153,7 @@ pub unsafe fn bytes<'a>(pointer: *const c_void, bytes: usize) -> Result<&'a [u8]
         return Ok(&[]);
     }
     if pointer.is_null() || bytes > isize::MAX as usize {
-        return Err(Errno::INVAL);
+        return Err(beyond(bytes));
     }
     // SAFETY: neither null nor too long; readable by the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts(pointer.cast(), bytes) })
@@ -146,7 +173,7 @@ pub unsafe fn values<'a, T>(pointer: *const T, count: usize) -> Result<&'a [T], 
     }
     let too_many = count.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize);
     if pointer.is_null() || too_many || !pointer.is_aligned() {
-        return Err(Errno::INVAL);
+        return Err(beyond(count));
     }
     // SAFETY: neither null nor too many, aligned; readable by the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
@@ -169,7 +196,7 @@ pub unsafe fn room<'a, T>(
     }
     let too_many = count.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize);
     if pointer.is_null() || too_many || !pointer.is_aligned() {
-        return Err(Errno::INVAL);
+        return Err(beyond(count));
     }
     // SAFETY: neither null nor too many, aligned; writable by the caller's
     // promise, and any bytes are a MaybeUninit.
@@ -186,7 +213,7 @@ pub unsafe fn room<'a, T>(
 #[inline]
 pub unsafe fn lent(pointer: *const c_void, bytes: usize, access: Access) -> Result<Lent, Errno> {
     if pointer.is_null() && bytes > 0 {
-        return Err(Errno::INVAL);
+        return Err(beyond(bytes));
     }
     // SAFETY: the caller's promise; of no bytes nothing is promised.
     Ok(unsafe { Lent::new(pointer.expose_provenance(), bytes, access) })
@@ -216,7 +243,8 @@ pub struct Pieces<'a> {
 #[inline]
 pub unsafe fn pieces<'a>(iov: *const libc::iovec, count: usize, access: Access) -> Result<Pieces<'a>, Errno> {
     if count > IOV_LIMIT {
-        return Err(Errno::INVAL);
+        let why = format_args!("a message has {count} pieces; it may have {IOV_LIMIT}");
+        return Err(because(Subsystem::EpData, Errno::INVAL, why));
     }
     // SAFETY: the caller's promise.
     let list = unsafe { values(iov, count) }?;

@@ -24,6 +24,10 @@ pub enum Subsystem {
     Av,
     /// Completion queues.
     Cq,
+    /// Event queues.
+    Eq,
+    /// Counters.
+    Cntr,
     /// Memory regions.
     Mr,
 }
@@ -38,6 +42,8 @@ impl Subsystem {
             Self::EpData => "ep_data",
             Self::Av => "av",
             Self::Cq => "cq",
+            Self::Eq => "eq",
+            Self::Cntr => "cntr",
             Self::Mr => "mr",
         }
     }

@@ -3,6 +3,14 @@
 use lmt::{OperationError, PeerError, RegionError};
 
 use crate::abi::Errno;
+use crate::log::{self, Subsystem};
+
+/// Says why something is refused, and hands the error on.
+#[cold]
+pub fn because(subsystem: Subsystem, errno: Errno, why: std::fmt::Arguments<'_>) -> Errno {
+    log::warn(subsystem, why);
+    errno
+}
 
 /// The number for an error of the engine.
 pub fn errno_of(error: &OperationError) -> Errno {

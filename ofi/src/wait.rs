@@ -2,26 +2,24 @@
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_char};
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
-
+use crate::state::sleep::{Armed, Awaited};
 use crate::state::{Domain, State};
 
 /// So many looks follow each other at once.
 const HASTY_LOOKS: u32 = 2000;
-/// The longest sleep: a signal, and what other threads have begun, is noticed
-/// after it.
+/// How long is slept where nothing can be slept in.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Looks until there is something, at most until the deadline.
+/// Looks until there is something, at most until the deadline. `is_quiet` says of
+/// the state alone whether a look would find nothing.
 pub fn until<T>(
     domain: &Domain,
+    what: Awaited,
     deadline: Option<Instant>,
-    endpoints: impl Fn(&State) -> Vec<usize>,
+    is_quiet: impl Fn(&State) -> bool,
     mut look: impl FnMut() -> Option<T>,
 ) -> Option<T> {
     let mut looks = 0;
@@ -37,44 +35,30 @@ pub fn until<T>(
             looks += 1;
             std::hint::spin_loop();
         } else {
-            sleep(domain, &endpoints, left.unwrap_or(NAP).min(NAP));
+            sleep(domain, what, &is_quiet, left.unwrap_or(Duration::MAX));
         }
     }
 }
 
-/// Sleeps until something comes to one of the endpoints, without the lock.
-fn sleep(domain: &Domain, endpoints: &impl Fn(&State) -> Vec<usize>, mut limit: Duration) {
-    let descriptors: Vec<OwnedFd> = {
+/// Sleeps until something comes, without the lock.
+fn sleep(domain: &Domain, what: Awaited, is_quiet: &impl Fn(&State) -> bool, left: Duration) {
+    let armed = {
         let mut state = domain.lock();
-        let mut ready = Vec::new();
-        for number in endpoints(&state) {
-            let Some(endpoint) = state.endpoints.get_mut(number) else { continue };
-            let engine = endpoint.engine_mut();
-            if !engine.prepare_to_sleep().unwrap_or(false) {
-                limit = Duration::ZERO;
-            }
-            limit = limit.min(engine.sleep_limit());
-            match engine.wait_descriptor().try_clone_to_owned() {
-                Ok(descriptor) => ready.push(descriptor),
-                // None is left: looking again soon works as well.
-                Err(_) => limit = Duration::ZERO,
-            }
+        if !is_quiet(&state) {
+            return;
         }
-        ready
+        state.arm(what, false)
     };
-    let mut polled: Vec<PollFd<'_>> =
-        descriptors.iter().map(|descriptor| PollFd::new(descriptor.as_fd(), PollFlags::POLLIN)).collect();
-    if limit.is_zero() {
-        std::thread::yield_now();
-    } else {
-        // Interrupted or timed out, the next look finds out.
-        let _ready = ppoll(&mut polled, Some(TimeSpec::from_duration(limit)), None);
-    }
-    let mut state = domain.lock();
-    for number in endpoints(&state) {
-        if let Some(endpoint) = state.endpoints.get_mut(number) {
-            endpoint.engine_mut().woken();
+    match armed {
+        Ok(Armed::Sleep(set, limit)) => {
+            set.sleep(left.min(limit));
+            if let Some(watch) = domain.lock().around.watch(what) {
+                watch.wake();
+            }
         }
+        Ok(Armed::Look) => std::thread::yield_now(),
+        // No descriptor is left: looking again soon works as well.
+        Err(_) => std::thread::sleep(left.min(NAP)),
     }
 }
 

@@ -114,6 +114,14 @@ fn structures(expected: &mut Expected) {
         }
         "struct fid_cq" = eq::FidCq { fid, ops }
         "struct fi_ops_cq" = eq::OpsCq { size, read, readfrom, readerr, sread, sreadfrom, signal, strerror }
+        "struct fi_eq_attr" = eq::EqAttr { size, flags, wait_obj, signaling_vector, wait_set }
+        "struct fi_eq_entry" = eq::EqEntry { fid, context, data }
+        "struct fi_eq_err_entry" = eq::EqErrEntry { fid, context, data, err, prov_errno, err_data, err_data_size }
+        "struct fid_eq" = eq::FidEq { fid, ops }
+        "struct fi_ops_eq" = eq::OpsEq { size, read, readerr, write, sread, strerror }
+        "struct fi_poll_attr" = eq::PollAttr { flags }
+        "struct fid_poll" = eq::FidPoll { fid, ops }
+        "struct fi_ops_poll" = eq::OpsPoll { size, poll, poll_add, poll_del }
         "struct fi_cntr_attr" = eq::CntrAttr { events, wait_obj, wait_set, flags }
         "struct fid_cntr" = eq::FidCntr { fid, ops }
         "struct fi_ops_cntr" = eq::OpsCntr { size, read, readerr, add, set, wait, adderr, seterr }
@@ -154,6 +162,13 @@ fn numbers(expected: &mut Expected) {
         "FI_THREAD_DOMAIN" = fabric::THREAD_DOMAIN; "FI_RM_ENABLED" = fabric::RM_ENABLED;
         "FI_AV_UNSPEC" = fabric::AV_UNSPEC; "FI_AV_MAP" = fabric::AV_MAP; "FI_AV_TABLE" = fabric::AV_TABLE;
         "FI_WAIT_NONE" = eq::WAIT_NONE; "FI_WAIT_UNSPEC" = eq::WAIT_UNSPEC; "FI_WAIT_YIELD" = eq::WAIT_YIELD;
+        "FI_WAIT_SET" = eq::WAIT_SET; "FI_WAIT_FD" = eq::WAIT_FD; "FI_NOTIFY" = eq::NOTIFY;
+        "FI_MR_COMPLETE" = eq::MR_COMPLETE; "FI_AV_COMPLETE" = eq::AV_COMPLETE;
+        "FI_CNTR_EVENTS_COMP" = eq::CNTR_EVENTS_COMP; "FI_EVENT" = flags::EVENT;
+        "FI_SYMMETRIC" = flags::SYMMETRIC; "FI_SYNC_ERR" = flags::SYNC_ERR; "FI_REG_MR" = flags::REG_MR;
+        "FI_CLASS_EQ" = fabric::CLASS_EQ; "FI_CLASS_POLL" = fabric::CLASS_POLL;
+        "FI_ALIAS" = fabric::CONTROL_ALIAS; "FI_GETWAIT" = fabric::CONTROL_GETWAIT;
+        "FI_ENOEQ" = Errno::NOEQ.0;
         "FI_CQ_FORMAT_UNSPEC" = eq::CQ_FORMAT_UNSPEC; "FI_CQ_FORMAT_CONTEXT" = eq::CQ_FORMAT_CONTEXT;
         "FI_CQ_FORMAT_MSG" = eq::CQ_FORMAT_MSG; "FI_CQ_FORMAT_DATA" = eq::CQ_FORMAT_DATA;
         "FI_CQ_FORMAT_TAGGED" = eq::CQ_FORMAT_TAGGED;

@@ -182,8 +182,13 @@ pub fn ask(mpicc: PathBuf, mpiexec: PathBuf, interrupt: &Interrupt) -> Result<In
     let finished = run_within(&mpiexec, ["--version"], &variables, VERSION_LIMIT_S, interrupt)
         .and_then(Finished::successful)
         .map_err(|sentence| format!("it does not say its version: {sentence}"))?;
-    let (kind, version) = identify(&finished.output());
-    Ok(Installation { name: kind.name().to_owned(), kind, version, mpicc, mpiexec })
+    Ok(described(mpicc, mpiexec, &finished.output()))
+}
+
+/// The MPI whose launcher says this of its version.
+pub fn described(mpicc: PathBuf, mpiexec: PathBuf, text: &str) -> Installation {
+    let (kind, version) = identify(text);
+    Installation { name: kind.name().to_owned(), kind, version, mpicc, mpiexec }
 }
 
 /// The MPIs whose `mpicc` and `mpiexec` are in these folders, and those that do

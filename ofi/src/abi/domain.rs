@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use super::FiAddr;
 use super::endpoint::FidEp;
-use super::eq::{CntrAttr, CqAttr, FidCntr, FidCq, FidPoll};
+use super::eq::{CntrAttr, CqAttr, FidCntr, FidCq, FidPoll, PollAttr};
 use super::fabric::{Fid, Info, RxAttr, TxAttr};
 
 #[derive(Clone, Copy)]
@@ -120,7 +120,7 @@ pub struct OpsDomain {
     pub scalable_ep: unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int,
     pub cntr_open:
         unsafe extern "C" fn(*mut FidDomain, *mut CntrAttr, *mut *mut FidCntr, *mut c_void) -> c_int,
-    pub poll_open: unsafe extern "C" fn(*mut FidDomain, *mut c_void, *mut *mut FidPoll) -> c_int,
+    pub poll_open: unsafe extern "C" fn(*mut FidDomain, *mut PollAttr, *mut *mut FidPoll) -> c_int,
     pub stx_ctx: unsafe extern "C" fn(*mut FidDomain, *mut TxAttr, *mut *mut c_void, *mut c_void) -> c_int,
     pub srx_ctx: unsafe extern "C" fn(*mut FidDomain, *mut RxAttr, *mut *mut FidEp, *mut c_void) -> c_int,
     pub query_atomic: unsafe extern "C" fn(*mut FidDomain, c_int, c_int, *mut c_void, u64) -> c_int,

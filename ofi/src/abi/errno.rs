@@ -33,6 +33,7 @@ impl Errno {
     pub const DOMAIN: Self = Self(262);
     pub const NOCQ: Self = Self(263);
     pub const TRUNC: Self = Self(265);
+    pub const NOEQ: Self = Self(261);
     pub const NOKEY: Self = Self(266);
     pub const NOAV: Self = Self(267);
 
@@ -53,6 +54,7 @@ impl Errno {
             Self::OPBADSTATE => "Operation not permitted in current state",
             Self::AVAIL => "Error available",
             Self::BADFLAGS => "Flags not supported",
+            Self::NOEQ => "Missing or unavailable event queue",
             Self::DOMAIN => "Invalid resource domain",
             Self::NOCQ => "Missing or unavailable completion queue",
             Self::TRUNC => "Truncation error",

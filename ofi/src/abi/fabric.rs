@@ -18,12 +18,15 @@ pub const CLASS_DOMAIN: usize = 2;
 pub const CLASS_EP: usize = 3;
 pub const CLASS_AV: usize = 11;
 pub const CLASS_MR: usize = 12;
+pub const CLASS_EQ: usize = 13;
 pub const CLASS_CQ: usize = 14;
 pub const CLASS_CNTR: usize = 15;
+pub const CLASS_POLL: usize = 17;
 
 /// `fi_control`'s commands.
 pub const CONTROL_GETOPSFLAG: c_int = 2;
 pub const CONTROL_SETOPSFLAG: c_int = 3;
+pub const CONTROL_ALIAS: c_int = 4;
 pub const CONTROL_GETWAIT: c_int = 5;
 pub const CONTROL_ENABLE: c_int = 6;
 pub const CONTROL_GETWAITOBJ: c_int = 16;

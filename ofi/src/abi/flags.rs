@@ -19,6 +19,8 @@ pub const PEEK: u64 = 1 << 19;
 pub const TRIGGER: u64 = 1 << 20;
 pub const FENCE: u64 = 1 << 21;
 pub const COMPLETION: u64 = 1 << 24;
+/// Of an address vector: its insertions are told by events.
+pub const EVENT: u64 = COMPLETION;
 pub const INJECT: u64 = 1 << 25;
 pub const INJECT_COMPLETE: u64 = 1 << 26;
 pub const TRANSMIT_COMPLETE: u64 = 1 << 27;
@@ -31,6 +33,12 @@ pub const SOURCE: u64 = 1 << 57;
 pub const DISCARD: u64 = 1 << 58;
 pub const DIRECTED_RECV: u64 = 1 << 59;
 pub const CLAIM: u64 = 1 << 59;
+/// Of an address vector: every node has as many endpoints.
+pub const SYMMETRIC: u64 = 1 << 59;
+/// Of inserting addresses: an error for each.
+pub const SYNC_ERR: u64 = 1 << 58;
+/// Of binding a domain to an event queue: registering memory is told by events.
+pub const REG_MR: u64 = 1 << 59;
 /// Of binding an endpoint to a queue.
 pub const SELECTIVE_COMPLETION: u64 = 1 << 59;
 /// Of `fi_getinfo`: the question comes from libfabric's own providers.

@@ -7,12 +7,15 @@ use std::time::{Duration, Instant};
 
 use super::base::{self, ops};
 use super::domain::Shared;
+use super::waiting::{self, WaitObject};
 use crate::abi::Errno;
-use crate::abi::eq::{FidCntr, OpsCntr};
+use crate::abi::eq::{CNTR_EVENTS_COMP, CntrAttr, FidCntr, OpsCntr};
 use crate::abi::fabric::{CLASS_CNTR, Fid, Ops};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
+use crate::state::State;
 use crate::state::counter::Counter;
+use crate::state::sleep::{Armed, Awaited};
 use crate::wait;
 
 /// A counter, by its number in its domain.
@@ -22,11 +25,13 @@ pub struct Cntr {
     pub domain: Arc<Shared>,
     /// The number.
     pub number: usize,
+    wait_object: WaitObject,
+    context: usize,
 }
 
 type CntrObject = Object<FidCntr, Cntr>;
 
-static OPS: Ops = ops!(close: close, bind: base::bind, control: base::control);
+static OPS: Ops = ops!(close: close, bind: base::bind, control: control);
 static CNTR: OpsCntr =
     OpsCntr { size: size_of::<OpsCntr>(), read, readerr, add, set, wait: wait_for, adderr, seterr };
 
@@ -34,16 +39,24 @@ static CNTR: OpsCntr =
 /// `out` is null or room for a pointer.
 pub(super) unsafe fn open(
     domain: &Arc<Shared>,
+    attr: &CntrAttr,
     out: *mut *mut FidCntr,
     context: *mut c_void,
 ) -> Result<(), Errno> {
-    if out.is_null() {
-        return Err(Errno::INVAL);
+    border::place(out)?;
+    if attr.flags != 0 || attr.events != CNTR_EVENTS_COMP {
+        log::warn(
+            Subsystem::Cntr,
+            format_args!("a counter counts completions (FI_CNTR_EVENTS_COMP) and has no flags"),
+        );
+        return Err(if attr.flags != 0 { Errno::BADFLAGS } else { Errno::INVAL });
     }
+    let wait_object = WaitObject::named(Subsystem::Cntr, attr.wait_obj)?;
     let number = domain.domain.lock().around.counters.insert(Counter::default());
     let fid = Fid { fclass: CLASS_CNTR, context, ops: &raw const OPS };
     let head = FidCntr { fid, ops: &raw const CNTR };
-    let inner = Cntr { domain: Arc::clone(domain), number };
+    let inner =
+        Cntr { domain: Arc::clone(domain), number, wait_object, context: context.expose_provenance() };
     // SAFETY: the caller's promise.
     unsafe { border::write(out, CntrObject::open(head, inner)) }
 }
@@ -64,18 +77,70 @@ impl Cntr {
 
     /// Its numbers after a look for what has come.
     fn now(&self) -> (u64, u64) {
-        self.domain.domain.lock().progress_counter(self.number);
-        self.with(|counter| (counter.value, counter.errors)).unwrap_or_default()
+        let mut state = self.domain.domain.lock();
+        if let Some(counter) = state.around.counters.get_mut(self.number) {
+            counter.watch.user_looks();
+        }
+        state.progress_counter(self.number);
+        let Some(counter) = state.around.counters.get_mut(self.number) else { return (0, 0) };
+        counter.seen = counter.numbers();
+        counter.seen
+    }
+
+    /// Whether its numbers are others than when they were last looked at, after a
+    /// look for what has come. They count as looked at now.
+    fn has_changed(&self, state: &mut State) -> bool {
+        state.progress_counter(self.number);
+        let Some(counter) = state.around.counters.get_mut(self.number) else { return false };
+        let before = counter.seen;
+        counter.seen = counter.numbers();
+        counter.seen != before
+    }
+
+    /// The context that it was opened with, if it has changed.
+    pub(super) fn context_if_changed(&self) -> Option<usize> {
+        let mut state = self.domain.domain.lock();
+        self.has_changed(&mut state).then_some(self.context)
+    }
+}
+
+unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
+    // SAFETY: C's promise: a counter of ours.
+    let done = unsafe { get(fid) }.and_then(|cntr| {
+        let set = || cntr.domain.domain.lock().wait_set(Awaited::Counter(cntr.number));
+        // SAFETY: C's promise: null or room for what the command gives.
+        unsafe { waiting::control(command, argument, cntr.wait_object, set) }
+    });
+    border::int(done)
+}
+
+/// Whether a user of the counter may block; see fi_trywait(3).
+///
+/// # Safety
+/// The pointer is null or a counter of ours.
+pub(super) unsafe fn try_wait(cntr: *const Fid) -> Result<(), Errno> {
+    // SAFETY: the caller's promise.
+    let cntr = unsafe { get(cntr) }?;
+    if !cntr.wait_object.has_descriptor() {
+        return Err(waiting::no_descriptor(Subsystem::Cntr));
+    }
+    let mut state = cntr.domain.domain.lock();
+    if cntr.has_changed(&mut state) {
+        return Err(Errno::AGAIN);
+    }
+    match state.arm(Awaited::Counter(cntr.number), true)? {
+        Armed::Sleep(..) => Ok(()),
+        Armed::Look => Err(Errno::AGAIN),
     }
 }
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: C's promise: a counter of ours.
     let closed = unsafe { get(fid) }.and_then(|cntr| {
-        if cntr.with(|counter| !counter.endpoints.is_empty())? {
+        if cntr.with(|counter| !counter.endpoints.is_empty() || counter.watch.poll_sets > 0)? {
             log::warn(
-                Subsystem::Cq,
-                format_args!("a counter is closed before its endpoints; close those first"),
+                Subsystem::Cntr,
+                format_args!("a counter is closed before its endpoints or poll sets; close those first"),
             );
             return Err(Errno::BUSY);
         }
@@ -103,7 +168,7 @@ unsafe extern "C" fn readerr(cntr: *mut FidCntr) -> u64 {
 /// The pointer is null or a counter of ours.
 unsafe fn change(cntr: *mut FidCntr, f: impl FnOnce(&mut Counter)) -> c_int {
     // SAFETY: the caller's promise.
-    border::int(unsafe { get(cntr) }.and_then(|cntr| cntr.with(f)))
+    border::int(unsafe { get(cntr) }.and_then(|cntr| cntr.with(|counter| counter.change(f))))
 }
 
 unsafe extern "C" fn add(cntr: *mut FidCntr, number: u64) -> c_int {
@@ -132,23 +197,28 @@ unsafe extern "C" fn wait_for(cntr: *mut FidCntr, threshold: u64, timeout_ms: c_
         Ok(cntr) => cntr,
         Err(error) => return error.returned_int(),
     };
+    if !cntr.wait_object.waits() {
+        log::warn(Subsystem::Cntr, format_args!("fi_cntr_wait needs a counter with a wait object"));
+        return Errno::INVAL.returned_int();
+    }
     let deadline = u64::try_from(timeout_ms).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
     let (_, errors_before) = cntr.now();
+    let decide = |value: u64, errors: u64| match () {
+        () if value >= threshold => Some(Ok(())),
+        () if errors != errors_before => Some(Err(Errno::AVAIL)),
+        () => None,
+    };
     let reached = wait::until(
         &cntr.domain.domain,
+        Awaited::Counter(cntr.number),
         deadline,
         |state| {
-            state
-                .around
-                .counters
-                .get(cntr.number)
-                .map(|counter| counter.endpoints.clone())
-                .unwrap_or_default()
+            let counter = state.around.counters.get(cntr.number);
+            counter.is_none_or(|counter| decide(counter.value, counter.errors).is_none())
         },
-        || match cntr.now() {
-            (value, _) if value >= threshold => Some(Ok(())),
-            (_, errors) if errors != errors_before => Some(Err(Errno::AVAIL)),
-            _ => None,
+        || {
+            let (value, errors) = cntr.now();
+            decide(value, errors)
         },
     );
     border::int(reached.unwrap_or(Err(Errno::TIMEDOUT)))

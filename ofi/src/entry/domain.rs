@@ -3,16 +3,17 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::base::{self, ops};
+use super::event::Reports;
 use super::fabric::Fabric;
-use super::{absent, counter, endpoint, queue, region, vector};
-use crate::abi::Errno;
-use crate::abi::domain::{AvAttr, FidAv, FidDomain, OpsDomain};
+use super::{absent, counter, endpoint, event, poll, queue, region, vector};
+use crate::abi::domain::{AvAttr, FidAv, FidDomain, FidMr, OpsDomain};
 use crate::abi::endpoint::FidEp;
-use crate::abi::eq::{CntrAttr, CqAttr, FidCntr, FidCq, FidPoll};
-use crate::abi::fabric::{CLASS_DOMAIN, Fid, Info, Ops, RxAttr, TxAttr};
+use crate::abi::eq::{CntrAttr, CqAttr, FidCntr, FidCq, MR_COMPLETE};
+use crate::abi::fabric::{CLASS_DOMAIN, CLASS_EQ, Fid, Info, Ops, RxAttr, TxAttr};
+use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
 use crate::state::{Domain, State};
@@ -23,9 +24,26 @@ pub struct Shared {
     /// Its objects.
     pub domain: Domain,
     fabric: Arc<Fabric>,
+    /// Its event queue, and whether registering memory is told there.
+    pub(super) reports: Reports,
+    pub(super) tells_registrations: AtomicBool,
 }
 
 impl Shared {
+    /// A memory region is registered.
+    pub(super) fn tell_registration(&self, mr: *mut FidMr, context: *mut c_void) {
+        // Relaxed: as where it is written.
+        let events = self.reports.events().filter(|_| self.tells_registrations.load(Ordering::Relaxed));
+        if let Some(events) = events {
+            event::tell(events, MR_COMPLETE, mr, context, 0);
+        }
+    }
+
+    /// Its fabric.
+    pub(super) const fn fabric(&self) -> &Arc<Fabric> {
+        &self.fabric
+    }
+
     /// The version of libfabric's interface that its user was written for.
     pub fn api_version(&self) -> u32 {
         self.fabric.api_version
@@ -34,7 +52,7 @@ impl Shared {
 
 type DomainObject = Object<FidDomain, Arc<Shared>>;
 
-static OPS: Ops = ops!(close: close, bind: base::bind, control: base::control);
+static OPS: Ops = ops!(close: close, bind: bind, control: base::control);
 static DOMAIN: OpsDomain = OpsDomain {
     size: size_of::<OpsDomain>(),
     av_open,
@@ -42,7 +60,7 @@ static DOMAIN: OpsDomain = OpsDomain {
     endpoint,
     scalable_ep,
     cntr_open,
-    poll_open,
+    poll_open: poll::open,
     stx_ctx,
     srx_ctx,
     query_atomic,
@@ -52,7 +70,6 @@ static DOMAIN: OpsDomain = OpsDomain {
 
 absent! {
     scalable_ep(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int;
-    poll_open(*mut FidDomain, *mut c_void, *mut *mut FidPoll) -> c_int;
     stx_ctx(*mut FidDomain, *mut TxAttr, *mut *mut c_void, *mut c_void) -> c_int;
     srx_ctx(*mut FidDomain, *mut RxAttr, *mut *mut FidEp, *mut c_void) -> c_int;
     query_atomic(*mut FidDomain, c_int, c_int, *mut c_void, u64) -> c_int;
@@ -66,7 +83,7 @@ absent! {
 /// (`FI_THREAD_DOMAIN`).
 pub unsafe fn open(fabric: Arc<Fabric>, is_serialized: bool, context: *mut c_void) -> *mut FidDomain {
     // Relaxed: see the fabric's close.
-    fabric.domains.fetch_add(1, Ordering::Relaxed);
+    fabric.open.fetch_add(1, Ordering::Relaxed);
     let fid = Fid { fclass: CLASS_DOMAIN, context, ops: &raw const OPS };
     let head = FidDomain { fid, ops: &raw const DOMAIN, mr: &raw const region::OPS };
     let domain = if is_serialized {
@@ -75,7 +92,15 @@ pub unsafe fn open(fabric: Arc<Fabric>, is_serialized: bool, context: *mut c_voi
     } else {
         Domain::new(State::default())
     };
-    DomainObject::open(head, Arc::new(Shared { domain, fabric }))
+    DomainObject::open(
+        head,
+        Arc::new(Shared {
+            domain,
+            fabric,
+            reports: Reports::default(),
+            tells_registrations: AtomicBool::new(false),
+        }),
+    )
 }
 
 /// The domain behind a pointer.
@@ -103,8 +128,29 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: C's promise: it is closed once.
     let object = unsafe { DomainObject::close(fid) };
     // Relaxed: see the fabric's close.
-    object.inner.fabric.domains.fetch_sub(1, Ordering::Relaxed);
+    object.inner.fabric.open.fetch_sub(1, Ordering::Relaxed);
     0
+}
+
+unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, with: u64) -> c_int {
+    // SAFETY: C's promise: a domain of ours.
+    let bound = unsafe { shared(fid) }.and_then(|domain| {
+        // SAFETY: C's promise: null or an object.
+        if unsafe { other.as_ref() }.ok_or(Errno::INVAL)?.fclass != CLASS_EQ {
+            log::warn(Subsystem::Domain, format_args!("a domain is bound to event queues only"));
+            return Err(Errno::INVAL);
+        }
+        if with & !flags::REG_MR != 0 {
+            log::warn(Subsystem::Domain, format_args!("a domain is bound with the flag FI_REG_MR or none"));
+            return Err(Errno::BADFLAGS);
+        }
+        // SAFETY: C's promise: an event queue of ours.
+        unsafe { domain.reports.bind(&domain.fabric, other) }?;
+        // Relaxed: who registers memory has seen the binding.
+        domain.tells_registrations.store(with & flags::REG_MR != 0, Ordering::Relaxed);
+        Ok(())
+    });
+    border::int(bound)
 }
 
 unsafe extern "C" fn av_open(
@@ -147,11 +193,10 @@ unsafe extern "C" fn cntr_open(
 ) -> c_int {
     // SAFETY: C's promise: a domain of ours.
     let opened = unsafe { shared(domain) }.and_then(|domain| {
-        // SAFETY: C's promise: null or a structure. It asks for nothing that
-        // differs here.
-        unsafe { border::read(attr) }?;
+        // SAFETY: C's promise: null or a structure.
+        let attr = unsafe { border::read(attr) }?;
         // SAFETY: C's promise: null or room for a pointer.
-        unsafe { counter::open(domain, out, context) }
+        unsafe { counter::open(domain, &attr, out, context) }
     });
     border::int(opened)
 }

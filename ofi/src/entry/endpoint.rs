@@ -7,17 +7,20 @@ use std::sync::Arc;
 
 use super::base::ops;
 use super::domain::Shared;
+use super::event::Reports;
+use super::waiting::unknown_command;
 use super::{absent, atomic, cm, counter, plain, queue, remote, tagged, vector};
 use crate::abi::endpoint::{self, FidEp, OpsEp};
 use crate::abi::fabric::{
-    CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, CONTROL_ENABLE, CONTROL_GETOPSFLAG, CONTROL_SETOPSFLAG, EP_RDM,
-    EP_UNSPEC, Fid, Ops, RxAttr, TxAttr,
+    CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, CLASS_EQ, CONTROL_ENABLE, CONTROL_GETOPSFLAG,
+    CONTROL_SETOPSFLAG, EP_RDM, EP_UNSPEC, Fid, Ops, RxAttr, TxAttr,
 };
 use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
 use crate::info::Chosen;
 use crate::log::{self, Subsystem};
 use crate::offer::{CAPABILITIES, QUEUE_SIZE};
+use crate::refuse::because;
 use crate::state::Surroundings;
 use crate::state::counter::Counted;
 use crate::state::endpoint::{Binding, Endpoint, Settings};
@@ -31,6 +34,7 @@ pub struct Ep {
     pub number: usize,
     /// What others insert into their address vectors.
     pub name: [u8; NAME_BYTES],
+    reports: Reports,
 }
 
 type EpObject = Object<FidEp, Ep>;
@@ -57,8 +61,13 @@ pub(super) unsafe fn open(
     context: *mut c_void,
 ) -> Result<(), Errno> {
     let kind = chosen.ep.map_or(EP_UNSPEC, |ep| ep.ep_type);
-    if out.is_null() || ![EP_UNSPEC, EP_RDM].contains(&kind) || chosen.caps & !CAPABILITIES != 0 {
-        return Err(Errno::INVAL);
+    border::place(out)?;
+    if ![EP_UNSPEC, EP_RDM].contains(&kind) || chosen.caps & !CAPABILITIES != 0 {
+        let why = format_args!(
+            "an endpoint of type {kind} with capabilities {:#x} is asked for; give fi_endpoint what fi_getinfo gave",
+            chosen.caps
+        );
+        return Err(because(Subsystem::EpCtrl, Errno::INVAL, why));
     }
     let settings = Settings {
         directed: chosen.caps & flags::DIRECTED_RECV != 0,
@@ -78,7 +87,7 @@ pub(super) unsafe fn open(
         atomic: &raw const atomic::OPS,
         collective: ptr::null(),
     };
-    let inner = Ep { domain: Arc::clone(domain), number, name };
+    let inner = Ep { domain: Arc::clone(domain), number, name, reports: Reports::default() };
     // SAFETY: the caller's promise.
     unsafe { border::write(out, EpObject::open(head, inner)) }
 }
@@ -114,9 +123,12 @@ impl Ep {
     ) -> Result<(), Errno> {
         self.with(|endpoint, around| {
             if !endpoint.is_enabled() {
-                return Err(Errno::OPBADSTATE);
+                let why = format_args!("an operation needs an enabled endpoint; call fi_enable");
+                return Err(because(Subsystem::EpData, Errno::OPBADSTATE, why));
             }
-            f(endpoint, around)
+            let begun = f(endpoint, around);
+            endpoint.begun(around);
+            begun
         })
     }
 }
@@ -146,6 +158,9 @@ unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, with: u64) -> c_int {
             CLASS_CQ => bind_queue(ep, unsafe { queue::get(other) }?, with),
             // SAFETY: C's promise: a counter of ours.
             CLASS_CNTR => bind_counter(ep, unsafe { counter::get(other) }?, with),
+            // Of what an endpoint does, nothing is told there.
+            // SAFETY: C's promise: an event queue of ours.
+            CLASS_EQ => unsafe { ep.reports.bind(ep.domain.fabric(), other) },
             _ => Err(Errno::NOSYS),
         }
     });
@@ -191,7 +206,9 @@ fn bind_queue(ep: &Ep, cq: &queue::Cq, with: u64) -> Result<(), Errno> {
         if with & flags::RECV != 0 {
             endpoint.receive_queue = binding;
         }
-        enter(&mut around.queues.get_mut(cq.number).ok_or(Errno::INVAL)?.endpoints, ep.number);
+        let queue = around.queues.get_mut(cq.number).ok_or(Errno::INVAL)?;
+        endpoint.wakes(&queue.watch, &queue.endpoints, ep.number)?;
+        enter(&mut queue.endpoints, ep.number);
         Ok(())
     })
 }
@@ -203,7 +220,9 @@ fn bind_counter(ep: &Ep, cntr: &counter::Cntr, with: u64) -> Result<(), Errno> {
     }
     ep.with(|endpoint, around| {
         endpoint.counted.bind(with, cntr.number);
-        enter(&mut around.counters.get_mut(cntr.number).ok_or(Errno::INVAL)?.endpoints, ep.number);
+        let counter = around.counters.get_mut(cntr.number).ok_or(Errno::INVAL)?;
+        endpoint.wakes(&counter.watch, &counter.endpoints, ep.number)?;
+        enter(&mut counter.endpoints, ep.number);
         Ok(())
     })
 }
@@ -233,7 +252,7 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
             let flags = new & !(flags::SEND | flags::RECV);
             ep.with(|endpoint, _| default_flags(endpoint, new).map(|place| *place = flags))
         }
-        _ => Err(Errno::NOSYS),
+        _ => Err(unknown_command(command)),
     });
     border::int(done)
 }
@@ -243,7 +262,11 @@ fn default_flags(endpoint: &mut Endpoint, which: u64) -> Result<&mut u64, Errno>
     match which & (flags::SEND | flags::RECV) {
         flags::SEND => Ok(&mut endpoint.settings.send_flags),
         flags::RECV => Ok(&mut endpoint.settings.receive_flags),
-        _ => Err(Errno::INVAL),
+        _ => Err(because(
+            Subsystem::EpCtrl,
+            Errno::INVAL,
+            format_args!("default flags are of FI_TRANSMIT or of FI_RECV; name one of them"),
+        )),
     }
 }
 
@@ -252,6 +275,11 @@ unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
     let cancelled = unsafe { get(fid) }
         .and_then(|ep| ep.with(|endpoint, around| endpoint.cancel(around, context.expose_provenance())));
     border::size(cancelled)
+}
+
+fn unknown_option(level: c_int, option: c_int) -> Errno {
+    let why = format_args!("there is no such option {option} of level {level}");
+    because(Subsystem::EpCtrl, Errno::NOPROTOOPT, why)
 }
 
 unsafe extern "C" fn getopt(
@@ -268,7 +296,7 @@ unsafe extern "C" fn getopt(
                 ep.with(|endpoint, _| Ok(endpoint.settings.multi_least_bytes))?
             }
             (endpoint::OPT_LEVEL_ENDPOINT, endpoint::OPT_CM_DATA_SIZE) => 0,
-            _ => return Err(Errno::NOPROTOOPT),
+            _ => return Err(unknown_option(level, option)),
         };
         // SAFETY: C's promise: null or a number.
         if unsafe { border::read(bytes) }? < size_of::<usize>() {
@@ -292,10 +320,11 @@ unsafe extern "C" fn setopt(
     // SAFETY: C's promise: an endpoint of ours.
     let done = unsafe { get(fid) }.and_then(|ep| {
         if (level, option) != (endpoint::OPT_LEVEL_ENDPOINT, endpoint::OPT_MIN_MULTI_RECV) {
-            return Err(Errno::NOPROTOOPT);
+            return Err(unknown_option(level, option));
         }
         if bytes < size_of::<usize>() {
-            return Err(Errno::INVAL);
+            let why = format_args!("an option of {bytes} bytes is set, which has {}", size_of::<usize>());
+            return Err(because(Subsystem::EpCtrl, Errno::INVAL, why));
         }
         // SAFETY: C's promise: null or a number.
         let number = unsafe { border::read(value.cast::<usize>()) }?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::base::{self, ops};
-use super::{absent, domain};
+use super::{absent, domain, event, waiting};
 use crate::abi::eq::{EqAttr, FidEq, FidWait, WaitAttr};
 use crate::abi::fabric::{CLASS_FABRIC, FabricAttr, Fid, FidFabric, Info, Ops, OpsFabric, THREAD_DOMAIN};
 use crate::abi::{Errno, domain::FidDomain};
@@ -18,21 +18,26 @@ use crate::log::{self, Subsystem};
 pub struct Fabric {
     /// The version of libfabric's interface that its user was written for.
     pub api_version: u32,
-    /// How many domains are open.
-    pub domains: AtomicUsize,
+    /// How many domains and event queues are open.
+    pub open: AtomicUsize,
 }
 
 type FabricObject = Object<FidFabric, Arc<Fabric>>;
 
 static OPS: Ops = ops!(close: close, bind: base::bind, control: base::control);
-static FABRIC: OpsFabric =
-    OpsFabric { size: size_of::<OpsFabric>(), domain, passive_ep, eq_open, wait_open, trywait, domain2 };
+static FABRIC: OpsFabric = OpsFabric {
+    size: size_of::<OpsFabric>(),
+    domain,
+    passive_ep,
+    eq_open,
+    wait_open,
+    trywait: waiting::try_wait,
+    domain2,
+};
 
 absent! {
     passive_ep(*mut FidFabric, *mut Info, *mut *mut c_void, *mut c_void) -> c_int;
-    eq_open(*mut FidFabric, *mut EqAttr, *mut *mut FidEq, *mut c_void) -> c_int;
     wait_open(*mut FidFabric, *mut WaitAttr, *mut *mut FidWait) -> c_int;
-    trywait(*mut FidFabric, *mut *mut Fid, c_int) -> c_int;
 }
 
 pub(super) unsafe extern "C" fn open(
@@ -42,12 +47,10 @@ pub(super) unsafe extern "C" fn open(
 ) -> c_int {
     // SAFETY: libfabric's promise: null or a structure.
     let opened = unsafe { border::read(attr) }.and_then(|attr| {
-        let fabric = Fabric { api_version: attr.api_version, domains: AtomicUsize::new(0) };
+        let fabric = Fabric { api_version: attr.api_version, open: AtomicUsize::new(0) };
         let fid = Fid { fclass: CLASS_FABRIC, context, ops: &raw const OPS };
         let head = FidFabric { fid, ops: &raw const FABRIC, api_version: attr.api_version };
-        if out.is_null() {
-            return Err(Errno::INVAL);
-        }
+        border::place(out)?;
         // SAFETY: libfabric's promise: room for a pointer.
         unsafe { border::write(out, FabricObject::open(head, Arc::new(fabric))) }
     });
@@ -60,17 +63,30 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
         Ok(object) => &object.inner,
         Err(error) => return error.returned_int(),
     };
-    // Relaxed: the count carries no data; who closes has seen its domains closed.
-    if fabric.domains.load(Ordering::Relaxed) > 0 {
+    // Relaxed: the count carries no data; who closes has seen its domains and queues closed.
+    if fabric.open.load(Ordering::Relaxed) > 0 {
         log::warn(
             Subsystem::Fabric,
-            format_args!("a fabric is closed before its domains; close those first"),
+            format_args!("a fabric is closed before its domains and event queues; close those first"),
         );
         return Errno::BUSY.returned_int();
     }
     // SAFETY: C's promise: it is closed once.
     drop(unsafe { FabricObject::close(fid) });
     0
+}
+
+unsafe extern "C" fn eq_open(
+    fabric: *mut FidFabric,
+    attr: *mut EqAttr,
+    out: *mut *mut FidEq,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: C's promise: a fabric of ours.
+    let opened = unsafe { FabricObject::get(fabric) }
+        // SAFETY: C's promises: null or attributes, null or room for a pointer.
+        .and_then(|fabric| unsafe { event::open(&fabric.inner, attr, out, context) });
+    border::int(opened)
 }
 
 unsafe extern "C" fn domain(
@@ -85,9 +101,7 @@ unsafe extern "C" fn domain(
         let info = unsafe { border::read(info) }?;
         // SAFETY: the same of its parts.
         let attr = unsafe { border::read(info.domain_attr) }?;
-        if out.is_null() {
-            return Err(Errno::INVAL);
-        }
+        border::place(out)?;
         let is_serialized = attr.threading == THREAD_DOMAIN;
         // SAFETY: that is what a user promises who chooses this threading.
         let domain = unsafe { domain::open(Arc::clone(&fabric.inner), is_serialized, context) };

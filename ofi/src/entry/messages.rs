@@ -1,13 +1,15 @@
 //! What plain and tagged messages have in common.
 
 use lmt::buffer::Buffer;
-use lmt::{Label, Space, TagMatch, Wanted};
+use lmt::{Label, Space, Wanted};
 
 use super::endpoint::Ep;
 use crate::abi::{Errno, FiAddr, flags};
 use crate::border::Pieces;
+use crate::log;
+use crate::refuse::because;
 use crate::state::Surroundings;
-use crate::state::endpoint::{Binding, Endpoint, INJECT_MAX_BYTES, PLAIN, Receiving, Sending, TAGGED};
+use crate::state::endpoint::{Binding, Endpoint, INJECT_MAX_BYTES, Receiving, Sending, TAGGED};
 use crate::state::probing::Then;
 
 /// Flags by which a send's completion waits for the receiver.
@@ -40,6 +42,7 @@ impl Outgoing<'_> {
         let Self { pieces, to, label, context, flags } = self;
         ep.begin(|endpoint, around| {
             let flags = flags.unwrap_or(endpoint.settings.send_flags);
+            check(flags)?;
             let sending = Sending {
                 to,
                 label,
@@ -72,13 +75,6 @@ pub(super) fn inject(ep: &Ep, bytes: &[u8], to: FiAddr, label: Label) -> Result<
     ep.begin(|endpoint, around| endpoint.inject(around, to, label, bytes))
 }
 
-/// A message's label with a number that goes along; of the number's bits those
-/// count that `cq_data_size` promises.
-#[inline]
-pub(super) const fn with_data(tag: u64, space: Space, data: u64) -> Label {
-    Label { tag, space, immediate: Some(data as u32) }
-}
-
 /// A receive's place, or what it looks for.
 pub(super) struct Incoming<'a> {
     pub pieces: Pieces<'a>,
@@ -96,6 +92,7 @@ impl Incoming<'_> {
         let Self { pieces, from, wanted, context, flags } = self;
         ep.begin(|endpoint, around| {
             let flags = flags.unwrap_or(endpoint.settings.receive_flags);
+            check(flags)?;
             let receiving = Receiving {
                 from,
                 wanted,
@@ -123,14 +120,18 @@ fn specially(
     let is_tagged = receiving.wanted.space == TAGGED;
     let has = |flag| flags & flag != 0;
     if has(flags::MULTI_RECV) {
-        let lent = pieces.lent.filter(|_| !is_tagged).ok_or(Errno::INVAL)?;
+        let lent = pieces.lent.filter(|_| !is_tagged).ok_or_else(|| {
+            let why = format_args!("a multi-receive buffer is one piece, for plain messages");
+            because(log::Subsystem::EpData, Errno::INVAL, why)
+        })?;
         return endpoint.receive_many(around, receiving, lent);
     }
     if !is_tagged {
-        return Err(Errno::BADFLAGS);
+        return Err(bad_flags("FI_PEEK, FI_CLAIM and FI_DISCARD are for tagged messages"));
     }
     match (has(flags::PEEK), has(flags::CLAIM), has(flags::DISCARD)) {
-        (true, true, true) | (false, false, _) => Err(Errno::BADFLAGS),
+        (true, true, true) => Err(bad_flags("a message that is found is claimed or dropped, not both")),
+        (false, false, _) => Err(bad_flags("FI_DISCARD needs FI_PEEK or FI_CLAIM")),
         (true, true, false) => endpoint.peek(around, receiving, Then::Claim),
         (true, false, true) => endpoint.peek(around, receiving, Then::Discard),
         (true, false, false) => endpoint.peek(around, receiving, Then::Leave),
@@ -139,11 +140,15 @@ fn specially(
     }
 }
 
-/// Plain messages have no tag.
-pub(super) const ANY_PLAIN: Wanted = Wanted { space: PLAIN, tags: TagMatch::any() };
+/// What no operation does.
+const REFUSED: u64 = flags::FENCE | flags::TRIGGER;
 
-/// What a tagged receive takes.
+#[cold]
+fn bad_flags(why: &str) -> Errno {
+    because(log::Subsystem::EpData, Errno::BADFLAGS, format_args!("{why}"))
+}
+
 #[inline]
-pub(super) const fn tagged(tag: u64, ignore: u64) -> Wanted {
-    Wanted { space: TAGGED, tags: TagMatch { tag, ignore } }
+fn check(flags: u64) -> Result<(), Errno> {
+    if flags & REFUSED == 0 { Ok(()) } else { Err(bad_flags("FI_FENCE and FI_TRIGGER are not offered")) }
 }

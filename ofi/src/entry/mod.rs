@@ -2,25 +2,36 @@
 
 pub mod atomic;
 pub mod base;
+mod calls;
 pub mod cm;
 pub mod counter;
 pub mod domain;
 pub mod endpoint;
+pub mod event;
 pub mod fabric;
 pub mod messages;
 pub mod plain;
+pub mod poll;
 pub mod provider;
 pub mod queue;
 pub mod region;
 pub mod remote;
 pub mod tagged;
 pub mod vector;
+pub mod waiting;
+
+/// Says that a function of one of libfabric's tables is not offered.
+#[cold]
+fn not_offered(slot: &str) -> crate::abi::Errno {
+    let why = format_args!("a call is made that is not offered (`{slot}` of its table)");
+    crate::refuse::because(crate::log::Subsystem::Core, crate::abi::Errno::NOSYS, why)
+}
 
 /// Functions that answer that there is no such thing here.
 macro_rules! absent {
     ($($name:ident($($argument:ty),* $(,)?) -> $result:ty;)*) => {$(
         pub(super) unsafe extern "C" fn $name($(_: $argument),*) -> $result {
-            -(crate::abi::Errno::NOSYS.0 as $result)
+            crate::entry::not_offered(stringify!($name)).0.wrapping_neg() as $result
         }
     )*};
 }

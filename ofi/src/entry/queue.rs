@@ -9,14 +9,16 @@ use std::time::{Duration, Instant};
 use super::base::{self, ops};
 use super::domain::Shared;
 use super::vector::give_text;
+use super::waiting::{self, WaitObject};
 use crate::abi::eq::{self, CqAttr, CqErrEntry, CqTaggedEntry, FidCq, OpsCq};
-use crate::abi::fabric::{CLASS_CQ, CONTROL_GETWAITOBJ, Fid, Ops};
-use crate::abi::{Errno, FiAddr, provider};
+use crate::abi::fabric::{CLASS_CQ, Fid, Ops};
+use crate::abi::{Errno, FiAddr, flags, provider};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
 use crate::state::State;
 use crate::state::completion::{Entry, Failure};
 use crate::state::queue::{Format, Queue, Read};
+use crate::state::sleep::{Armed, Awaited};
 use crate::wait;
 
 /// A queue, by its number in its domain.
@@ -27,7 +29,8 @@ pub struct Cq {
     /// The number.
     pub number: usize,
     format: Format,
-    wait_object: c_int,
+    wait_object: WaitObject,
+    context: usize,
 }
 
 type CqObject = Object<FidCq, Cq>;
@@ -49,9 +52,7 @@ pub(super) unsafe fn open(
     out: *mut *mut FidCq,
     context: *mut c_void,
 ) -> Result<(), Errno> {
-    if out.is_null() {
-        return Err(Errno::INVAL);
-    }
+    border::place(out)?;
     let format = match attr.format {
         eq::CQ_FORMAT_UNSPEC | eq::CQ_FORMAT_CONTEXT => Format::Context,
         eq::CQ_FORMAT_MSG => Format::Msg,
@@ -62,18 +63,16 @@ pub(super) unsafe fn open(
             return Err(Errno::INVAL);
         }
     };
-    let wait_object = attr.wait_obj;
-    if ![eq::WAIT_NONE, eq::WAIT_UNSPEC, eq::WAIT_YIELD].contains(&wait_object) {
-        log::warn(
-            Subsystem::Cq,
-            format_args!("wait object {wait_object} is asked for; there are FI_WAIT_NONE, UNSPEC and YIELD"),
-        );
-        return Err(Errno::NOSYS);
+    if attr.flags & !flags::AFFINITY != 0 {
+        log::warn(Subsystem::Cq, format_args!("a queue has the flag FI_AFFINITY, no others"));
+        return Err(Errno::BADFLAGS);
     }
+    let wait_object = WaitObject::named(Subsystem::Cq, attr.wait_obj)?;
     let number = domain.domain.lock().around.queues.insert(Queue::default());
     let fid = Fid { fclass: CLASS_CQ, context, ops: &raw const OPS };
     let head = FidCq { fid, ops: &raw const CQ };
-    let inner = Cq { domain: Arc::clone(domain), number, format, wait_object };
+    let inner =
+        Cq { domain: Arc::clone(domain), number, format, wait_object, context: context.expose_provenance() };
     // SAFETY: the caller's promise.
     unsafe { border::write(out, CqObject::open(head, inner)) }
 }
@@ -92,10 +91,11 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     let closed = unsafe { get(fid) }.and_then(|cq| {
         let mut state = cq.domain.domain.lock();
         let queues = &mut state.around.queues;
-        if queues.get(cq.number).is_some_and(|queue| !queue.endpoints.is_empty()) {
+        if queues.get(cq.number).is_some_and(|queue| !queue.endpoints.is_empty() || queue.watch.poll_sets > 0)
+        {
             log::warn(
                 Subsystem::Cq,
-                format_args!("a queue is closed before its endpoints; close those first"),
+                format_args!("a queue is closed before its endpoints or poll sets; close those first"),
             );
             return Err(Errno::BUSY);
         }
@@ -111,12 +111,47 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: C's promise: a queue of ours.
-    let done = unsafe { get(fid) }.and_then(|cq| match command {
-        // SAFETY: C's promise: null or room for the number.
-        CONTROL_GETWAITOBJ => unsafe { border::write(argument.cast::<c_int>(), cq.wait_object) },
-        _ => Err(Errno::NOSYS),
+    let done = unsafe { get(fid) }.and_then(|cq| {
+        let set = || cq.domain.domain.lock().wait_set(Awaited::Queue(cq.number));
+        // SAFETY: C's promise: null or room for what the command gives.
+        unsafe { waiting::control(command, argument, cq.wait_object, set) }
     });
     border::int(done)
+}
+
+/// Whether a user of the queue may block; see fi_trywait(3).
+///
+/// # Safety
+/// The pointer is null or a queue of ours.
+pub(super) unsafe fn try_wait(cq: *const Fid) -> Result<(), Errno> {
+    // SAFETY: the caller's promise.
+    let cq = unsafe { get(cq) }?;
+    if !cq.wait_object.has_descriptor() {
+        return Err(waiting::no_descriptor(Subsystem::Cq));
+    }
+    let mut state = cq.domain.domain.lock();
+    if cq.has_something(&mut state) {
+        return Err(Errno::AGAIN);
+    }
+    match state.arm(Awaited::Queue(cq.number), true)? {
+        Armed::Sleep(..) => Ok(()),
+        Armed::Look => Err(Errno::AGAIN),
+    }
+}
+
+impl Cq {
+    /// Whether a reader would find something, after a look for what has come.
+    fn has_something(&self, state: &mut State) -> bool {
+        state.progress_queue(self.number);
+        let queue = state.around.queues.get(self.number);
+        queue.is_some_and(|queue| !queue.is_empty() || queue.is_signalled())
+    }
+
+    /// The context that it was opened with, if a reader would find something.
+    pub(super) fn context_if_something(&self) -> Option<usize> {
+        let mut state = self.domain.domain.lock();
+        self.has_something(&mut state).then_some(self.context)
+    }
 }
 
 /// Where completions are written.
@@ -162,7 +197,9 @@ impl Output {
     /// is null or has room for as many.
     #[inline]
     unsafe fn fill(&self, state: &mut State, cq: &Cq) -> isize {
-        if state.around.queues.get(cq.number).is_none_or(Queue::is_empty) {
+        let Some(queue) = state.around.queues.get_mut(cq.number) else { return Errno::INVAL.returned() };
+        queue.watch.user_looks();
+        if queue.is_empty() {
             state.progress_queue(cq.number);
         }
         let Some(queue) = state.around.queues.get_mut(cq.number) else { return Errno::INVAL.returned() };
@@ -194,9 +231,15 @@ unsafe extern "C" fn readfrom(
     sources: *mut FiAddr,
 ) -> isize {
     // SAFETY: C's promise: a queue of ours.
-    let cq = match unsafe { get(cq) } {
-        Ok(cq) if count == 0 || !entries.is_null() => cq,
-        _ => return Errno::INVAL.returned(),
+    let cq = unsafe { get(cq) }.and_then(|cq| {
+        if count > 0 {
+            border::place(entries)?;
+        }
+        Ok(cq)
+    });
+    let cq = match cq {
+        Ok(cq) => cq,
+        Err(error) => return error.returned(),
     };
     let output = Output { entries: entries.cast(), sources, count };
     // SAFETY: C's promise: null or room for `count` of each; entries are not null
@@ -206,9 +249,9 @@ unsafe extern "C" fn readfrom(
 
 unsafe extern "C" fn readerr(cq: *mut FidCq, out: *mut CqErrEntry, _flags: u64) -> isize {
     // SAFETY: C's promise: a queue of ours.
-    let cq = match unsafe { get(cq) } {
-        Ok(cq) if !out.is_null() => cq,
-        _ => return Errno::INVAL.returned(),
+    let cq = match unsafe { get(cq) }.and_then(|cq| border::place(out).map(|()| cq)) {
+        Ok(cq) => cq,
+        Err(error) => return error.returned(),
     };
     let failure = {
         let mut state = cq.domain.domain.lock();
@@ -281,15 +324,21 @@ unsafe extern "C" fn sreadfrom(
 ) -> isize {
     // SAFETY: C's promise: a queue of ours.
     let this = match unsafe { get(cq) } {
-        Ok(this) if this.wait_object == eq::WAIT_NONE => return Errno::NOSYS.returned(),
+        Ok(this) if !this.wait_object.waits() => {
+            log::warn(Subsystem::Cq, format_args!("fi_cq_sread needs a queue with a wait object"));
+            return Errno::INVAL.returned();
+        }
         Ok(this) => this,
         Err(error) => return error.returned(),
     };
     let deadline = u64::try_from(timeout_ms).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
     wait::until(
         &this.domain.domain,
+        Awaited::Queue(this.number),
         deadline,
-        |state| state.around.queues.get(this.number).map(|queue| queue.endpoints.clone()).unwrap_or_default(),
+        |state| {
+            state.around.queues.get(this.number).is_none_or(|queue| queue.is_empty() && !queue.is_signalled())
+        },
         || {
             // SAFETY: the same promises.
             let read = unsafe { readfrom(cq, entries, count, sources) };
@@ -307,6 +356,10 @@ unsafe extern "C" fn sreadfrom(
 unsafe extern "C" fn signal(cq: *mut FidCq) -> c_int {
     // SAFETY: C's promise: a queue of ours.
     let done = unsafe { get(cq) }.and_then(|cq| {
+        if !cq.wait_object.waits() {
+            log::warn(Subsystem::Cq, format_args!("fi_cq_signal needs a queue with a wait object"));
+            return Err(Errno::INVAL);
+        }
         let mut state = cq.domain.domain.lock();
         state.around.queues.get_mut(cq.number).ok_or(Errno::INVAL).map(Queue::signal)
     });
@@ -320,11 +373,20 @@ unsafe extern "C" fn strerror(
     to: *mut c_char,
     room_bytes: usize,
 ) -> *const c_char {
-    let text = Errno(prov_errno.abs()).text();
+    // SAFETY: C's promise: null or room for so many bytes.
+    unsafe { give_error_text(prov_errno, to, room_bytes) }
+}
+
+/// What an error of the provider means: written to where there is room, or lasting.
+///
+/// # Safety
+/// `to` is null or room for so many bytes.
+pub(super) unsafe fn give_error_text(prov_errno: c_int, to: *mut c_char, room_bytes: usize) -> *const c_char {
+    let text = Errno(prov_errno.saturating_abs()).text();
     if to.is_null() || room_bytes == 0 {
         return wait::lasting(text);
     }
-    // SAFETY: C's promise: room for so many bytes.
+    // SAFETY: the caller's promise.
     unsafe { give_text(text, to, room_bytes) };
     to
 }

@@ -14,6 +14,7 @@ use crate::abi::fabric::{CLASS_MR, Fid, Ops};
 use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
+use crate::refuse::because;
 use crate::state::region::access_for;
 
 pub(super) static OPS: OpsMr = OpsMr { size: size_of::<OpsMr>(), reg, regv, regattr };
@@ -33,7 +34,8 @@ const ACCESSES: u64 =
 /// What peers may do, if they may do anything.
 fn protection(access: u64) -> Result<Option<Protection>, Errno> {
     if access & !ACCESSES != 0 {
-        return Err(Errno::INVAL);
+        let why = format_args!("access {access:#x} is asked for; there is {ACCESSES:#x}");
+        return Err(because(Subsystem::Mr, Errno::INVAL, why));
     }
     let (read, write) = (access & flags::REMOTE_READ != 0, access & flags::REMOTE_WRITE != 0);
     Ok((read || write).then_some(Protection { read, write }))
@@ -58,9 +60,7 @@ unsafe fn register(
 ) -> Result<(), Errno> {
     // SAFETY: the caller's promise.
     let domain = unsafe { domain::shared(fid) }?;
-    if out.is_null() {
-        return Err(Errno::INVAL);
-    }
+    border::place(out)?;
     if asked.flags != 0 || asked.offset != 0 {
         log::warn(Subsystem::Mr, format_args!("memory is registered without flags and from offset 0 on"));
         return Err(Errno::BADFLAGS);
@@ -72,8 +72,11 @@ unsafe fn register(
     let (number, key) = domain.domain.lock().register(lent, protection)?;
     let fid = Fid { fclass: CLASS_MR, context: asked.context, ops: &raw const MR };
     let head = FidMr { fid, mem_desc: std::ptr::null_mut(), key };
+    let mr = MrObject::open(head, Mr { domain: Arc::clone(domain), number });
     // SAFETY: the caller's promise.
-    unsafe { border::write(out, MrObject::open(head, Mr { domain: Arc::clone(domain), number })) }
+    unsafe { border::write(out, mr) }?;
+    domain.tell_registration(mr, asked.context);
+    Ok(())
 }
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
@@ -118,7 +121,12 @@ unsafe extern "C" fn regv(
     let registered = unsafe { border::values(iov, count) }.and_then(|list| match list {
         // SAFETY: C's promises: a domain, memory until the region is closed, room.
         [one] => unsafe { register(fid, *one, &Asked { access, offset, flags, context }, out) },
-        _ => Err(Errno::INVAL),
+        _ => {
+            let why = format_args!(
+                "{count} pieces are registered at once; register each by itself (mr_iov_limit 1)"
+            );
+            Err(because(Subsystem::Mr, Errno::INVAL, why))
+        }
     });
     border::int(registered)
 }

@@ -4,202 +4,21 @@
 use std::ffi::c_void;
 
 use lmt::buffer::Access;
-use lmt::{Label, Wanted};
+use lmt::{Label, TagMatch, Wanted};
 
-use super::endpoint;
-use super::messages::{self, Incoming, Outgoing, with_data};
+use super::calls::{self, message_table};
 use crate::abi::endpoint::FidEp;
 use crate::abi::tagged::{MsgTagged, OpsTagged};
-use crate::abi::{Errno, FiAddr, flags};
-use crate::border::{self, Pieces};
+use crate::abi::{FiAddr, flags};
+use crate::border;
 use crate::state::endpoint::TAGGED;
-
-pub(super) static OPS: OpsTagged = OpsTagged {
-    size: size_of::<OpsTagged>(),
-    recv,
-    recvv,
-    recvmsg,
-    send,
-    sendv,
-    sendmsg,
-    inject,
-    senddata,
-    injectdata,
-};
-
-/// # Safety
-/// The pointer is null or an endpoint of ours.
-#[inline]
-unsafe fn receive(
-    ep: *mut FidEp,
-    pieces: Result<Pieces<'_>, Errno>,
-    from: FiAddr,
-    wanted: Wanted,
-    context: *mut c_void,
-    flags: Option<u64>,
-) -> isize {
-    // SAFETY: the caller's promise.
-    let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
-        Incoming { pieces: pieces?, from, wanted, context: context.expose_provenance(), flags }.begin(ep)
-    });
-    border::size(begun)
-}
-
-/// # Safety
-/// The pointer is null or an endpoint of ours.
-#[inline]
-unsafe fn transmit(
-    ep: *mut FidEp,
-    pieces: Result<Pieces<'_>, Errno>,
-    to: FiAddr,
-    label: Label,
-    context: *mut c_void,
-    flags: Option<u64>,
-) -> isize {
-    // SAFETY: the caller's promise.
-    let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
-        Outgoing { pieces: pieces?, to, label, context: context.expose_provenance(), flags }.begin(ep)
-    });
-    border::size(begun)
-}
-
-unsafe extern "C" fn recv(
-    ep: *mut FidEp,
-    buf: *mut c_void,
-    len: usize,
-    _desc: *mut c_void,
-    from: FiAddr,
-    tag: u64,
-    ignore: u64,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: C's promise: the memory is lent until the completion is read.
-    let pieces = unsafe { border::piece(buf, len, Access::Write) };
-    // SAFETY: C's promise: an endpoint of ours.
-    unsafe { receive(ep, pieces, from, messages::tagged(tag, ignore), context, None) }
-}
-
-unsafe extern "C" fn recvv(
-    ep: *mut FidEp,
-    iov: *const libc::iovec,
-    _desc: *mut *mut c_void,
-    count: usize,
-    from: FiAddr,
-    tag: u64,
-    ignore: u64,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: C's promise: the memory is lent until the completion is read.
-    let pieces = unsafe { border::pieces(iov, count, Access::Write) };
-    // SAFETY: C's promise: an endpoint of ours.
-    unsafe { receive(ep, pieces, from, messages::tagged(tag, ignore), context, None) }
-}
-
-unsafe extern "C" fn recvmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
-    // SAFETY: C's promise: null or a structure.
-    let msg = match unsafe { border::read(msg) } {
-        Ok(msg) => msg,
-        Err(error) => return error.returned(),
-    };
-    // Who only looks need not lend anything, and what is named is not looked at.
-    let looks = flags & (flags::PEEK | flags::DISCARD) != 0;
-    let count = if looks { 0 } else { msg.iov_count };
-    // SAFETY: C's promise: the memory is lent until the completion is read.
-    let pieces = unsafe { border::pieces(msg.msg_iov, count, Access::Write) };
-    let wanted = messages::tagged(msg.tag, msg.ignore);
-    // SAFETY: C's promise: an endpoint of ours.
-    unsafe { receive(ep, pieces, msg.addr, wanted, msg.context, Some(flags)) }
-}
 
 const fn label(tag: u64) -> Label {
     Label { tag, space: TAGGED, immediate: None }
 }
 
-unsafe extern "C" fn send(
-    ep: *mut FidEp,
-    buf: *const c_void,
-    len: usize,
-    _desc: *mut c_void,
-    to: FiAddr,
-    tag: u64,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: C's promise: the memory is lent until the completion is read.
-    let pieces = unsafe { border::piece(buf, len, Access::Read) };
-    // SAFETY: C's promise: an endpoint of ours.
-    unsafe { transmit(ep, pieces, to, label(tag), context, None) }
+const fn wanted(tag: u64, ignore: u64) -> Wanted {
+    Wanted { space: TAGGED, tags: TagMatch { tag, ignore } }
 }
 
-unsafe extern "C" fn sendv(
-    ep: *mut FidEp,
-    iov: *const libc::iovec,
-    _desc: *mut *mut c_void,
-    count: usize,
-    to: FiAddr,
-    tag: u64,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: C's promise: the memory is lent until the completion is read.
-    let pieces = unsafe { border::pieces(iov, count, Access::Read) };
-    // SAFETY: C's promise: an endpoint of ours.
-    unsafe { transmit(ep, pieces, to, label(tag), context, None) }
-}
-
-unsafe extern "C" fn sendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
-    // SAFETY: C's promise: null or a structure.
-    let msg = match unsafe { border::read(msg) } {
-        Ok(msg) => msg,
-        Err(error) => return error.returned(),
-    };
-    // SAFETY: C's promise: the memory is lent until the completion is read.
-    let pieces = unsafe { border::pieces(msg.msg_iov, msg.iov_count, Access::Read) };
-    let has_data = flags & flags::REMOTE_CQ_DATA != 0;
-    let label = if has_data { with_data(msg.tag, TAGGED, msg.data) } else { label(msg.tag) };
-    // SAFETY: C's promise: an endpoint of ours.
-    unsafe { transmit(ep, pieces, msg.addr, label, msg.context, Some(flags)) }
-}
-
-/// # Safety
-/// The pointer is null or an endpoint of ours; the bytes can be read.
-#[inline]
-unsafe fn put_in(ep: *mut FidEp, buf: *const c_void, len: usize, to: FiAddr, label: Label) -> isize {
-    // SAFETY: the caller's promise.
-    let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
-        // SAFETY: the caller's promise.
-        messages::inject(ep, unsafe { border::bytes(buf, len) }?, to, label)
-    });
-    border::size(begun)
-}
-
-unsafe extern "C" fn inject(ep: *mut FidEp, buf: *const c_void, len: usize, to: FiAddr, tag: u64) -> isize {
-    // SAFETY: C's promises: an endpoint of ours, and bytes for the call.
-    unsafe { put_in(ep, buf, len, to, label(tag)) }
-}
-
-unsafe extern "C" fn senddata(
-    ep: *mut FidEp,
-    buf: *const c_void,
-    len: usize,
-    _desc: *mut c_void,
-    data: u64,
-    to: FiAddr,
-    tag: u64,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: C's promise: the memory is lent until the completion is read.
-    let pieces = unsafe { border::piece(buf, len, Access::Read) };
-    // SAFETY: C's promise: an endpoint of ours.
-    unsafe { transmit(ep, pieces, to, with_data(tag, TAGGED, data), context, None) }
-}
-
-unsafe extern "C" fn injectdata(
-    ep: *mut FidEp,
-    buf: *const c_void,
-    len: usize,
-    data: u64,
-    to: FiAddr,
-    tag: u64,
-) -> isize {
-    // SAFETY: C's promises: an endpoint of ours, and bytes for the call.
-    unsafe { put_in(ep, buf, len, to, with_data(tag, TAGGED, data)) }
-}
+message_table!(OpsTagged, MsgTagged, label(tag), wanted(tag, ignore));

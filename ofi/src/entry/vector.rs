@@ -8,11 +8,15 @@ use std::sync::Arc;
 use super::absent;
 use super::base::{self, ops};
 use super::domain::Shared;
+use super::event::{self, Reports};
 use crate::abi::domain::{AvAttr, FidAv, OpsAv};
-use crate::abi::fabric::{CLASS_AV, Fid, Ops};
-use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
+use crate::abi::eq::AV_COMPLETE;
+use crate::abi::fabric::{AV_MAP, AV_TABLE, AV_UNSPEC, CLASS_AV, CLASS_EQ, Fid, Ops};
+use crate::abi::{ADDR_UNSPEC, Errno, FiAddr, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
+use crate::refuse::because;
+use crate::state::events::FailedRequest;
 use crate::state::vector::{AddressVector, NAME_BYTES, Place};
 
 /// A vector, by its number in its domain.
@@ -22,11 +26,13 @@ pub struct Vector {
     pub domain: Arc<Shared>,
     /// The number.
     pub number: usize,
+    /// Where insertions are told, if they are.
+    reports: Option<Reports>,
 }
 
 type VectorObject = Object<FidAv, Vector>;
 
-static OPS: Ops = ops!(close: close, bind: base::bind, control: base::control);
+static OPS: Ops = ops!(close: close, bind: bind, control: base::control);
 static AV: OpsAv =
     OpsAv { size: size_of::<OpsAv>(), insert, insertsvc, insertsym, remove, lookup, straddr, av_set };
 
@@ -44,20 +50,30 @@ pub(super) unsafe fn open(
     out: *mut *mut FidAv,
     context: *mut c_void,
 ) -> Result<(), Errno> {
-    if out.is_null() {
-        return Err(Errno::INVAL);
-    }
-    if !attr.name.is_null() || attr.flags != 0 {
-        log::warn(
-            Subsystem::Av,
-            format_args!("named, shared and event-driven address vectors are not offered"),
-        );
+    border::place(out)?;
+    if !attr.name.is_null() || attr.flags & flags::READ != 0 {
+        log::warn(Subsystem::Av, format_args!("named and shared address vectors are not offered"));
         return Err(Errno::NOSYS);
     }
+    if attr.flags & !(flags::EVENT | flags::SYMMETRIC) != 0 {
+        log::warn(
+            Subsystem::Av,
+            format_args!("an address vector has the flags FI_EVENT and FI_SYMMETRIC, no others"),
+        );
+        return Err(Errno::BADFLAGS);
+    }
+    if ![AV_UNSPEC, AV_MAP, AV_TABLE].contains(&attr.av_type) || attr.rx_ctx_bits != 0 {
+        log::warn(
+            Subsystem::Av,
+            format_args!("address vectors are maps or tables, without bits for receive contexts"),
+        );
+        return Err(Errno::INVAL);
+    }
+    let reports = (attr.flags & flags::EVENT != 0).then(Reports::default);
     let number = domain.domain.lock().around.vectors.insert(AddressVector::default());
     let fid = Fid { fclass: CLASS_AV, context, ops: &raw const OPS };
     let head = FidAv { fid, ops: &raw const AV };
-    let inner = Vector { domain: Arc::clone(domain), number };
+    let inner = Vector { domain: Arc::clone(domain), number, reports };
     // SAFETY: the caller's promise.
     unsafe { border::write(out, VectorObject::open(head, inner)) }
 }
@@ -93,56 +109,123 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     border::int(closed)
 }
 
+unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, with: u64) -> c_int {
+    // SAFETY: C's promise: a vector of ours.
+    let bound = unsafe { get(fid) }.and_then(|vector| {
+        // SAFETY: C's promise: null or an object.
+        let class = unsafe { other.as_ref() }.ok_or(Errno::INVAL)?.fclass;
+        let reports = vector.reports.as_ref().filter(|_| class == CLASS_EQ).ok_or_else(|| {
+            log::warn(
+                Subsystem::Av,
+                format_args!("an address vector is bound to an event queue, if it was opened with FI_EVENT"),
+            );
+            Errno::INVAL
+        })?;
+        no_flags(with)?;
+        // SAFETY: C's promise: an event queue of ours.
+        unsafe { reports.bind(vector.domain.fabric(), other) }
+    });
+    border::int(bound)
+}
+
+fn no_flags(flags: u64) -> Result<(), Errno> {
+    match flags {
+        0 => Ok(()),
+        _ => Err(because(Subsystem::Av, Errno::BADFLAGS, format_args!("binding and removing have no flags"))),
+    }
+}
+
+/// Flags of an insertion. That more will follow changes nothing.
+const INSERT_FLAGS: u64 = flags::MORE | flags::SYNC_ERR;
+
+/// Inserts names one by one, and has `tell` say of each at which number, or why not;
+/// how many were inserted.
+fn insert_all(
+    vector: &Vector,
+    names: &[[u8; NAME_BYTES]],
+    mut tell: impl FnMut(usize, Result<FiAddr, Errno>),
+) -> Result<usize, Errno> {
+    let mut state = vector.domain.domain.lock();
+    let addresses = state.around.vectors.get_mut(vector.number).ok_or(Errno::INVAL)?;
+    let mut inserted = 0;
+    for (at, name) in names.iter().enumerate() {
+        let place = Place::from_name(name).map_err(|_| Errno::INVAL);
+        if place.is_err() {
+            log::warn(
+                Subsystem::Av,
+                format_args!("name {at} of {} is none of an endpoint of this provider", names.len()),
+            );
+        }
+        inserted += usize::from(place.is_ok());
+        tell(at, place.map(|place| addresses.insert(place)));
+    }
+    Ok(inserted)
+}
+
 unsafe extern "C" fn insert(
     av: *mut FidAv,
     names: *const c_void,
     count: usize,
     out: *mut FiAddr,
-    _flags: u64,
-    _context: *mut c_void,
+    with: u64,
+    context: *mut c_void,
 ) -> c_int {
     // SAFETY: C's promise: a vector of ours.
     let inserted = unsafe { get(av) }.and_then(|vector| {
+        if with & !INSERT_FLAGS != 0 {
+            log::warn(
+                Subsystem::Av,
+                format_args!("addresses are inserted with FI_MORE and FI_SYNC_ERR, no other flags"),
+            );
+            return Err(Errno::BADFLAGS);
+        }
         // SAFETY: C's promise: null or `count` names side by side.
         let names = unsafe { border::values(names.cast::<[u8; NAME_BYTES]>(), count) }?;
         // SAFETY: C's promise: null or room for `count` numbers.
         let mut out = if out.is_null() { None } else { Some(unsafe { border::room(out, count) }?) };
-        let mut state = vector.domain.domain.lock();
-        let addresses = state.around.vectors.get_mut(vector.number).ok_or(Errno::INVAL)?;
-        let mut inserted = 0;
-        for (at, name) in names.iter().enumerate() {
-            let number = match Place::from_name(name) {
-                Ok(place) => {
-                    inserted += 1;
-                    addresses.insert(place)
-                }
-                Err(_) => {
-                    log::warn(
-                        Subsystem::Av,
-                        format_args!("name {at} of {count} is none of an endpoint of this provider"),
-                    );
-                    ADDR_UNSPEC
-                }
-            };
+        let mut errors = match with & flags::SYNC_ERR {
+            0 => None,
+            // SAFETY: C's promise: with that flag, room for `count` errors.
+            _ => Some(unsafe { border::room(context.cast::<c_int>(), count) }?),
+        };
+        let events = match &vector.reports {
+            Some(reports) => Some(reports.events().ok_or_else(|| {
+                let why = format_args!("a vector with FI_EVENT has no event queue; bind one first");
+                because(Subsystem::Av, Errno::NOEQ, why)
+            })?),
+            None => None,
+        };
+        let inserted = insert_all(vector, names, |at, told| {
             if let Some(place) = out.as_mut().and_then(|out| out.get_mut(at)) {
-                place.write(number);
+                place.write(told.unwrap_or(ADDR_UNSPEC));
             }
-        }
-        Ok(inserted)
+            let error = told.err();
+            if let Some(place) = errors.as_mut().and_then(|errors| errors.get_mut(at)) {
+                place.write(error.map_or(0, |error| error.0));
+            }
+            if let (Some(events), Some(error)) = (events, error) {
+                let (fid, context) = (av.expose_provenance(), context.expose_provenance());
+                events.fail(FailedRequest { fid, context, data: at as u64, error });
+            }
+        })?;
+        let Some(events) = events else { return Ok(inserted as c_int) };
+        event::tell(events, AV_COMPLETE, av, context, inserted as u64);
+        Ok(0)
     });
     inserted.unwrap_or_else(Errno::returned_int)
 }
 
-unsafe extern "C" fn remove(av: *mut FidAv, numbers: *mut FiAddr, count: usize, _flags: u64) -> c_int {
+unsafe extern "C" fn remove(av: *mut FidAv, numbers: *mut FiAddr, count: usize, with: u64) -> c_int {
     // SAFETY: C's promise: a vector of ours.
     let removed = unsafe { get(av) }.and_then(|vector| {
+        no_flags(with)?;
         // SAFETY: C's promise: null or `count` numbers.
         let numbers = unsafe { border::values(numbers, count) }?;
         let mut state = vector.domain.domain.lock();
         let state = &mut *state;
         for number in numbers {
             let addresses = state.around.vectors.get_mut(vector.number).ok_or(Errno::INVAL)?;
-            addresses.remove(*number)?;
+            addresses.remove(*number).map_err(|error| nobody(error, *number))?;
             let endpoints = addresses.endpoints.clone();
             for endpoint in endpoints {
                 if let Some(endpoint) = state.endpoints.get_mut(endpoint) {
@@ -155,12 +238,16 @@ unsafe extern "C" fn remove(av: *mut FidAv, numbers: *mut FiAddr, count: usize, 
     border::int(removed)
 }
 
+fn nobody(error: Errno, number: FiAddr) -> Errno {
+    because(Subsystem::Av, error, format_args!("the vector has no address with number {number}"))
+}
+
 unsafe extern "C" fn lookup(av: *mut FidAv, number: FiAddr, name: *mut c_void, bytes: *mut usize) -> c_int {
     // SAFETY: C's promise: a vector of ours.
     let found = unsafe { get(av) }.and_then(|vector| {
         let state = vector.domain.domain.lock();
         let addresses = state.around.vectors.get(vector.number).ok_or(Errno::INVAL)?;
-        let place = addresses.place(number).ok_or(Errno::INVAL)?;
+        let place = addresses.place(number).ok_or_else(|| nobody(Errno::INVAL, number))?;
         // SAFETY: C's promise: null or room for as many bytes as it says.
         unsafe { give_name(&place.to_name()?, name, bytes) }
     });

@@ -1,5 +1,6 @@
 //! A counter of completions.
 
+use super::watch::Watch;
 use crate::abi::flags;
 
 /// Counts operations of the endpoints that are bound to it. Its numbers wrap.
@@ -11,6 +12,32 @@ pub struct Counter {
     pub errors: u64,
     /// The endpoints that it counts.
     pub endpoints: Vec<usize>,
+    /// Who waits for a change.
+    pub watch: Watch,
+    /// Its numbers when they were last looked at.
+    pub seen: (u64, u64),
+}
+
+impl Counter {
+    /// Its numbers.
+    pub const fn numbers(&self) -> (u64, u64) {
+        (self.value, self.errors)
+    }
+
+    /// Counts one operation.
+    #[inline]
+    pub fn count(&mut self, is_good: bool) {
+        let number = if is_good { &mut self.value } else { &mut self.errors };
+        *number = number.wrapping_add(1);
+        self.watch.ring();
+    }
+
+    /// Has its user change it, who knows its numbers then.
+    pub fn change(&mut self, f: impl FnOnce(&mut Self)) {
+        f(self);
+        self.seen = self.numbers();
+        self.watch.ring();
+    }
 }
 
 /// Which counter counts which operations of an endpoint.
@@ -48,6 +75,11 @@ impl Counted {
             return None;
         }
         KINDS.iter().position(|one| *one == kind).and_then(|at| self.by_kind[at])
+    }
+
+    /// All counters, one as often as it counts a kind.
+    pub fn all(&self) -> impl Iterator<Item = usize> {
+        self.by_kind.iter().copied().flatten()
     }
 
     /// Whether any of these kinds is counted.

@@ -1,6 +1,7 @@
 //! An endpoint: an engine, what is bound to it, and the operations under way.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use lmt::buffer::Buffer;
 use lmt::{Engine, Label, Message, PeerId, RequestId, SendMode, Source, Space, TagMatch, Wanted};
@@ -70,6 +71,8 @@ pub struct Endpoint {
     /// What was asked for.
     pub settings: Settings,
     is_enabled: bool,
+    /// Since somebody sleeps until it has something: for how long at most.
+    pub(super) asleep: Option<Duration>,
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -126,6 +129,7 @@ impl Endpoint {
             vector: None,
             settings,
             is_enabled: false,
+            asleep: None,
         }
     }
 
@@ -160,10 +164,25 @@ impl Endpoint {
     /// Moves messages, and tells of what has ended.
     #[inline]
     pub fn progress(&mut self, around: &mut Surroundings) {
+        let was_asleep = self.asleep.is_some();
+        if was_asleep {
+            self.rouse();
+        }
         if let Err(error) = self.engine.progress_hastily() {
             log::warn(log::Subsystem::EpData, format_args!("{error}"));
         }
         self.drain(around);
+        if was_asleep {
+            self.mind_sleepers(around);
+        }
+    }
+
+    /// An operation was begun, of which nobody knew who sleeps.
+    #[inline]
+    pub fn begun(&mut self, around: &mut Surroundings) {
+        if self.asleep.is_some() {
+            self.mind_sleepers(around);
+        }
     }
 
     /// Tells of what has ended.
@@ -264,7 +283,8 @@ impl Endpoint {
         bytes: &[u8],
     ) -> Result<(), Errno> {
         if bytes.len() > INJECT_MAX_BYTES {
-            return Err(Errno::MSGSIZE);
+            let why = format_args!("{} bytes are injected; at most {INJECT_MAX_BYTES} can be", bytes.len());
+            return Err(refuse::because(log::Subsystem::EpData, Errno::MSGSIZE, why));
         }
         let to = self.peer(around, sending.to)?;
         let &Sending { label, context, flags, reports, .. } = sending;

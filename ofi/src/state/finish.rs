@@ -65,8 +65,7 @@ impl Endpoint {
     fn count(&self, around: &mut Surroundings, outlet: Outlet, is_good: bool) {
         let counter = self.counted.of(outlet.counted_as());
         if let Some(counter) = counter.and_then(|counter| around.counters.get_mut(counter)) {
-            let number = if is_good { &mut counter.value } else { &mut counter.errors };
-            *number = number.wrapping_add(1);
+            counter.count(is_good);
         }
     }
 

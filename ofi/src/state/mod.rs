@@ -5,6 +5,7 @@
 pub mod completion;
 pub mod counter;
 pub mod endpoint;
+pub mod events;
 mod finish;
 mod home;
 pub mod lock;
@@ -15,8 +16,10 @@ pub mod probing;
 pub mod queue;
 pub mod region;
 pub mod remote;
+pub mod sleep;
 pub mod table;
 pub mod vector;
+pub mod watch;
 
 use counter::Counter;
 use endpoint::Endpoint;
@@ -38,6 +41,8 @@ pub struct State {
     pub around: Surroundings,
     /// Registered memory.
     pub regions: Table<Region>,
+    /// How many poll sets are open.
+    pub poll_sets: usize,
     home: Home,
 }
 
@@ -56,7 +61,8 @@ impl State {
     /// Whether nothing is left in it.
     pub fn is_empty(&self) -> bool {
         let Surroundings { queues, counters, vectors } = &self.around;
-        self.endpoints.is_empty()
+        self.poll_sets == 0
+            && self.endpoints.is_empty()
             && self.regions.is_empty()
             && queues.is_empty()
             && counters.is_empty()

@@ -2,9 +2,17 @@
 
 use lmt::{EndpointId, Engine, PeerId};
 
-use super::vector::AddressVector;
+use super::vector::{AddressVector, Place};
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
+use crate::log::Subsystem;
 use crate::refuse;
+
+fn place_of(vector: Option<&AddressVector>, number: FiAddr) -> Result<&Place, Errno> {
+    vector.and_then(|vector| vector.place(number)).ok_or_else(|| {
+        let why = format_args!("the endpoint's address vector has no number {number}");
+        refuse::because(Subsystem::EpData, Errno::INVAL, why)
+    })
+}
 
 /// What one endpoint has found out about the numbers of its address vector.
 #[derive(Debug, Default)]
@@ -41,7 +49,7 @@ impl Peers {
         vector: Option<&AddressVector>,
         number: FiAddr,
     ) -> Result<PeerId, Errno> {
-        let place = vector.and_then(|vector| vector.place(number)).ok_or(Errno::INVAL)?;
+        let place = place_of(vector, number)?;
         let peer = engine.insert_peer(&place.address).map_err(|error| refuse::errno_of(&error))?;
         let at = number as usize;
         if self.named.len() <= at {
@@ -62,7 +70,7 @@ impl Peers {
         vector: Option<&AddressVector>,
         number: FiAddr,
     ) -> Result<EndpointId, Errno> {
-        let place = vector.and_then(|vector| vector.place(number)).ok_or(Errno::INVAL)?;
+        let place = place_of(vector, number)?;
         let home = place.home();
         if place.number == 0 {
             self.named(engine, vector, number)?;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::completion::{Entry, Failure, Item};
+use super::watch::Watch;
 
 /// Which part of a completion the reader gets: the first so many bytes of
 /// `struct fi_cq_tagged_entry`.
@@ -36,6 +37,8 @@ impl Format {
 pub struct Queue {
     /// The endpoints that put completions here.
     pub endpoints: Vec<usize>,
+    /// Who waits for one.
+    pub watch: Watch,
     items: VecDeque<Item>,
     signals: u32,
 }
@@ -56,6 +59,7 @@ impl Queue {
     #[inline]
     pub fn push(&mut self, item: Item) {
         self.items.push_back(item);
+        self.watch.ring();
     }
 
     /// Whether nothing waits.
@@ -93,6 +97,12 @@ impl Queue {
     /// Has the reader that waits, or the next one, return.
     pub fn signal(&mut self) {
         self.signals += 1;
+        self.watch.ring();
+    }
+
+    /// Whether that was asked for and nobody has returned for it yet.
+    pub const fn is_signalled(&self) -> bool {
+        self.signals > 0
     }
 
     /// Whether that was asked for; says so once.

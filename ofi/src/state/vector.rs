@@ -1,7 +1,7 @@
 //! An address vector: addresses by number, of which `FI_AV_MAP` and
 //! `FI_AV_TABLE` are the same here.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use lmt::{Address, EndpointId};
 
@@ -73,16 +73,19 @@ pub struct AddressVector {
     /// The endpoints that use it.
     pub endpoints: Vec<usize>,
     places: Vec<Option<Place>>,
+    free: BTreeSet<FiAddr>,
     by_id: HashMap<EndpointId, FiAddr>,
 }
 
 impl AddressVector {
-    /// Takes an address in; gives its number. Numbers are given out in order, and
-    /// never again.
+    /// Takes an address in; gives its number, the lowest that is free.
     pub fn insert(&mut self, place: Place) -> FiAddr {
-        let number = self.places.len() as FiAddr;
+        let number = self.free.pop_first().unwrap_or(self.places.len() as FiAddr);
         self.by_id.entry(place.address.id()).or_insert(number);
-        self.places.push(Some(place));
+        match self.places.get_mut(number as usize) {
+            Some(slot) => *slot = Some(place),
+            None => self.places.push(Some(place)),
+        }
         number
     }
 
@@ -93,6 +96,7 @@ impl AddressVector {
     pub fn remove(&mut self, number: FiAddr) -> Result<Place, Errno> {
         let slot = usize::try_from(number).ok().and_then(|at| self.places.get_mut(at));
         let place = slot.and_then(Option::take).ok_or(Errno::INVAL)?;
+        self.free.insert(number);
         let id = place.address.id();
         if self.by_id.get(&id) == Some(&number) {
             self.by_id.remove(&id);

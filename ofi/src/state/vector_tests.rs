@@ -51,3 +51,12 @@ fn an_address_inserted_twice_has_two_numbers_until_both_are_removed() {
     assert_eq!((vector.remove(2), vector.number_of(id)), (Ok(place(1)), None));
     assert_eq!(vector.remove(u64::MAX), Err(Errno::INVAL));
 }
+
+#[test]
+fn a_new_address_has_the_lowest_number_that_is_free() {
+    let mut vector = AddressVector::default();
+    (0..4).for_each(|id| assert_eq!(vector.insert(place(id)), FiAddr::from(id)));
+    assert_eq!((vector.remove(2), vector.remove(1)), (Ok(place(2)), Ok(place(1))));
+    assert_eq!((vector.insert(place(7)), vector.insert(place(8)), vector.insert(place(9))), (1, 2, 4));
+    assert_eq!(vector.number_of(place(8).address.id()), Some(2));
+}

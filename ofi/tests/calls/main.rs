@@ -8,3 +8,4 @@ mod harness;
 mod messages;
 mod misuse;
 mod remote;
+mod slots;

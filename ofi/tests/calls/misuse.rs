@@ -3,6 +3,9 @@
 
 use std::ptr;
 
+use lmt_fi::abi::domain::AvAttr;
+use lmt_fi::abi::endpoint::Msg;
+use lmt_fi::abi::eq::{CntrAttr, CqAttr, EqAttr, WAIT_SET};
 use lmt_fi::abi::fabric::{CONTROL_ENABLE, TxAttr};
 use lmt_fi::abi::{ADDR_UNSPEC, Errno, flags};
 
@@ -121,4 +124,85 @@ fn null_pointers_and_addresses_of_nobody_are_refused() {
         let mut nobody = 99;
         assert_eq!((av.remove)(one.av, &raw mut nobody, 1, 0), Errno::INVAL.returned_int());
     }
+}
+
+#[test]
+fn wrong_attributes_are_refused() {
+    let Pair { fabric, domain, one, .. } = &pair();
+    let (invalid, flags_of, nosys) =
+        (Errno::INVAL.returned_int(), Errno::BADFLAGS.returned_int(), Errno::NOSYS.returned_int());
+    // SAFETY: objects of the provider, attributes and room, all alive for the calls;
+    // zeros are valid for all fields.
+    unsafe {
+        let tables = &*(**domain).ops;
+        let mut cq = ptr::null_mut();
+        let queue = |change: &dyn Fn(&mut CqAttr), cq| {
+            let mut attr: CqAttr = std::mem::zeroed();
+            change(&mut attr);
+            (tables.cq_open)(*domain, &raw mut attr, cq, ptr::null_mut())
+        };
+        assert_eq!(queue(&|attr| attr.format = 77, &raw mut cq), invalid);
+        assert_eq!(queue(&|attr| attr.wait_obj = WAIT_SET, &raw mut cq), nosys);
+        assert_eq!(queue(&|attr| attr.flags = flags::READ, &raw mut cq), flags_of);
+        assert_eq!(queue(&|_| {}, ptr::null_mut()), invalid);
+        let mut cntr = ptr::null_mut();
+        let counter = |change: &dyn Fn(&mut CntrAttr), cntr| {
+            let mut attr: CntrAttr = std::mem::zeroed();
+            change(&mut attr);
+            (tables.cntr_open)(*domain, &raw mut attr, cntr, ptr::null_mut())
+        };
+        assert_eq!(counter(&|attr| attr.events = 9, &raw mut cntr), invalid);
+        assert_eq!(counter(&|attr| attr.flags = 1, &raw mut cntr), flags_of);
+        assert_eq!(counter(&|attr| attr.wait_obj = WAIT_SET, &raw mut cntr), nosys);
+        let mut av = ptr::null_mut();
+        let vector = |change: &dyn Fn(&mut AvAttr), av| {
+            let mut attr: AvAttr = std::mem::zeroed();
+            change(&mut attr);
+            (tables.av_open)(*domain, &raw mut attr, av, ptr::null_mut())
+        };
+        assert_eq!(vector(&|attr| attr.name = c"shared".as_ptr(), &raw mut av), nosys);
+        assert_eq!(vector(&|attr| attr.av_type = 9, &raw mut av), invalid);
+        assert_eq!(vector(&|attr| attr.flags = flags::WRITE, &raw mut av), flags_of);
+        let mut eq = ptr::null_mut();
+        let mut attr: EqAttr = std::mem::zeroed();
+        attr.flags = flags::READ;
+        let events = &*(**fabric).ops;
+        assert_eq!((events.eq_open)(*fabric, &raw mut attr, &raw mut eq, ptr::null_mut()), flags_of);
+        let mut mr = ptr::null_mut();
+        let reg = (*(**domain).mr).reg;
+        let fid = domain.cast();
+        let none = ptr::null_mut();
+        assert_eq!(reg(fid, ptr::null(), 8, flags::SEND, 0, 0, 0, &raw mut mr, none), invalid);
+        assert_eq!(reg(fid, ptr::null(), 0, flags::PEEK, 0, 0, 0, &raw mut mr, none), invalid);
+        assert_eq!(reg(fid, ptr::null(), 0, flags::SEND, 0, 0, 1, &raw mut mr, none), flags_of);
+        let msg = &*(*one.ep).msg;
+        let pieces = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; 17];
+        let many = (msg.sendv)(one.ep, pieces.as_ptr(), ptr::null_mut(), 17, one.peer, none);
+        assert_eq!(many, Errno::INVAL.returned());
+        let message = Msg {
+            msg_iov: pieces.as_ptr(),
+            desc: ptr::null_mut(),
+            iov_count: 1,
+            addr: one.peer,
+            context: none,
+            data: 0,
+        };
+        let refused = Errno::BADFLAGS.returned();
+        assert_eq!((msg.sendmsg)(one.ep, &raw const message, flags::FENCE), refused);
+        assert_eq!((msg.recvmsg)(one.ep, &raw const message, flags::PEEK), refused);
+        assert_eq!((msg.recvmsg)(one.ep, &raw const message, flags::TRIGGER), refused);
+    }
+}
+
+#[test]
+fn objects_of_other_kinds_and_domains_are_not_bound() {
+    let (first, second) = (pair(), pair());
+    let ep = first.one.ep;
+    assert_eq!(bind(ep, second.one.cq, flags::SEND), Errno::DOMAIN.returned_int());
+    assert_eq!(bind(ep, second.one.av, 0), Errno::DOMAIN.returned_int());
+    assert_eq!(bind(ep, second.one.sends, flags::READ), Errno::DOMAIN.returned_int());
+    assert_eq!(bind(ep, first.domain, 0), Errno::NOSYS.returned_int());
+    assert_eq!(bind(ep, first.one.sends, flags::COMPLETION), Errno::BADFLAGS.returned_int());
+    first.close();
+    second.close();
 }

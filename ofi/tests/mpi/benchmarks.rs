@@ -6,7 +6,8 @@ use std::path::Path;
 
 use lmt_conformance::require;
 
-use crate::installation::{Kind, Mpi, Transport, library, output, text_of};
+use crate::installation::{Kind, Mpi, Transport, output, text_of};
+use crate::scratch::library;
 use crate::statistics;
 
 /// No program takes longer, in seconds.

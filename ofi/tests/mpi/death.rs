@@ -6,7 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use lmt_conformance::require;
 
-use crate::installation::{Mpi, Transport, library, output, text_of};
+use crate::installation::{Mpi, Transport, output, text_of};
+use crate::scratch::library;
 
 /// Within which the others are told, in milliseconds.
 const TOLD_WITHIN_MS: u128 = 1000;

@@ -5,8 +5,7 @@ use std::process::{Command, Output};
 
 pub use lmt_bench::peers::installation::Kind;
 
-use lmt_bench::interrupt::Interrupt;
-use lmt_bench::peers::installation::{Installation, Variables, find};
+use lmt_bench::peers::installation::{Installation, Variables, described};
 use lmt_bench::peers::transport;
 
 /// Which way messages go.
@@ -29,10 +28,11 @@ pub struct Mpi {
 
 impl Mpi {
     fn at(folder: PathBuf) -> Self {
-        let (mut found, left_out) = find([folder.join("bin")], &Interrupt::never());
-        let installation = found.pop().unwrap_or_else(|| {
-            panic!("MPI_FOLDERS names {}, where no MPI is: {left_out:?}", folder.display())
-        });
+        let [mpicc, mpiexec] = ["mpicc", "mpiexec"].map(|name| folder.join("bin").join(name));
+        // lmt's launcher is not for tests, whose main function is not their own.
+        let said = text_of(&output(within(60, &mpiexec).arg("--version")));
+        let installation = described(mpicc, mpiexec, &said);
+        assert_ne!(installation.kind, Kind::Other, "MPI_FOLDERS names {}: {said}", folder.display());
         Self { kind: installation.kind, folder, installation }
     }
 
@@ -117,24 +117,4 @@ pub fn output(command: &mut Command) -> Output {
 /// launcher.
 pub fn text_of(output: &Output) -> String {
     format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-/// A folder that goes with the test.
-pub struct Scratch(pub PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _gone = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// The provider as libfabric finds it, alone in a folder.
-pub fn library(test: &str) -> Scratch {
-    let folder = format!("lmt-fi-{test}-{}", std::process::id());
-    let scratch = Scratch(std::env::temp_dir().join(folder));
-    std::fs::create_dir_all(&scratch.0).expect("a folder");
-    let built = std::env::current_exe().expect("this binary").with_file_name("liblmt_fi.so");
-    std::fs::copy(&built, scratch.0.join("liblmt-fi.so"))
-        .unwrap_or_else(|error| panic!("{} is to be there: {error}", built.display()));
-    scratch
 }

@@ -7,4 +7,6 @@ mod death;
 mod installation;
 mod programs;
 mod python;
+#[path = "../scratch/mod.rs"]
+mod scratch;
 mod statistics;

@@ -8,7 +8,8 @@ use std::process::Command;
 
 use lmt_conformance::require;
 
-use crate::installation::{Kind, Mpi, Transport, library, output, text_of, within};
+use crate::installation::{Kind, Mpi, Transport, output, text_of, within};
+use crate::scratch::library;
 use crate::statistics;
 
 /// As it is on PyPI.
