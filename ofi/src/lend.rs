@@ -4,6 +4,7 @@
 use lmt::buffer::{Access, Buffer, Segment};
 
 use crate::abi::Errno;
+use crate::atomic::memory::Target;
 
 /// Memory that a caller has lent for the length of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +44,95 @@ impl Lent {
         // operation at a time uses it: the next message's receive is posted
         // when the one before has ended.
         unsafe { Buffer::new(&[segment], self.access) }.map_err(|_| Errno::FAULT)
+    }
+}
+
+impl Lent {
+    /// `bytes` bytes from byte `from_bytes` on, as elements of atomic operations;
+    /// none if they reach past the end. Of memory that was lent for reading only
+    /// none may be updated.
+    pub fn elements(&self, from_bytes: u64, bytes: u64) -> Option<Target> {
+        let end = from_bytes.checked_add(bytes)?;
+        if end > self.segment.bytes as u64 {
+            return None;
+        }
+        // SAFETY: part of the memory that `new`'s caller has lent, for writing where
+        // the caller of this says so. It was registered for peers: whoever else uses
+        // it is the caller's agreement with them.
+        Some(unsafe { Target::new(self.segment.address + from_bytes as usize, bytes as usize) })
+    }
+}
+
+/// A buffer's memory, to be lent once more, in parts, when the operation that it was
+/// lent to first has ended without having done its work. It is the same operation to
+/// the caller.
+#[derive(Debug)]
+pub struct Kept {
+    segments: Box<[Segment]>,
+    access: Access,
+}
+
+impl Kept {
+    /// That of this buffer.
+    pub fn of(buffer: &Buffer) -> Self {
+        Self { segments: buffer.segments().into(), access: buffer.access() }
+    }
+
+    /// How long it is.
+    pub fn total_bytes(&self) -> u64 {
+        self.segments.iter().map(|one| one.bytes as u64).sum()
+    }
+
+    /// The bytes `range` of it.
+    ///
+    /// # Errors
+    /// Never: it was a buffer before.
+    pub fn part(&self, range: std::ops::Range<u64>) -> Result<Buffer, Errno> {
+        // SAFETY: as of the part below; it is used within this call only.
+        let whole = unsafe { segments(&self.segments, self.access) }?;
+        let part: Vec<Segment> = whole.pieces(range).collect();
+        // SAFETY: part of a buffer, whose maker has promised what this asks for; the
+        // engine has given that one up, and the parts do not overlap.
+        unsafe { segments(&part, self.access) }
+    }
+}
+
+/// Room that receives use one after the other, and that is read in between.
+#[derive(Debug)]
+pub struct Room(*mut [u8]);
+
+// SAFETY: it owns the bytes, as a box does.
+unsafe impl Send for Room {}
+
+impl Room {
+    /// So many bytes, which take no memory before they are used.
+    pub fn new(bytes: usize) -> Self {
+        Self(Box::into_raw(vec![0; bytes].into_boxed_slice()))
+    }
+
+    /// All of it, for a receive, which ends before it is read or dropped (the room is
+    /// kept with its operation) or whose engine is closed before.
+    ///
+    /// # Errors
+    /// As [`segments`]; never of memory that there is.
+    pub(crate) fn for_a_receive(&mut self) -> Result<Buffer, Errno> {
+        let segment = Segment { address: self.0.expose_provenance(), bytes: self.0.len() };
+        // SAFETY: allocated by `new`, and used by nobody but that receive.
+        unsafe { segments(&[segment], Access::Write) }
+    }
+
+    /// The first bytes, when no receive is under way.
+    pub(crate) fn received(&self, bytes: usize) -> &[u8] {
+        // SAFETY: allocated by `new` and initialized; no receive writes them now.
+        let all: &[u8] = unsafe { &*self.0 };
+        &all[..bytes.min(all.len())]
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from `Box::into_raw` and is given back once.
+        drop(unsafe { Box::from_raw(self.0) });
     }
 }
 

@@ -7,8 +7,9 @@
 //! chosen only by name: `FI_PROVIDER=lmt`, or `LMT_FI=1`.
 //!
 //! - `abi`: libfabric's structures, as its headers have them.
-//! - `border`, `lend`, `info`: pointers become values and objects; the only files
-//!   beside `entry` in which something is unsafe.
+//! - `border`, `lend`, `info`, `atomic::memory`: pointers become values and objects;
+//!   the only files beside `entry` in which something is unsafe.
+//! - `atomic`: which atomic operations there are, and what they do.
 //! - `entry`: one file for each kind of object, with the functions that C calls.
 //!   They check what they are handed and call `state`.
 //! - `offer`: what is offered for what is asked for.
@@ -16,6 +17,7 @@
 #![deny(unsafe_code)]
 
 pub mod abi;
+mod atomic;
 mod border;
 mod choice;
 mod entry;

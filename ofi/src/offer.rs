@@ -5,6 +5,7 @@ use std::ffi::c_int;
 
 use crate::abi::fabric::{self, DomainAttr, EpAttr, RxAttr, TxAttr};
 use crate::abi::{flags, provider};
+use crate::atomic::MOST_BYTES;
 use crate::border::IOV_LIMIT;
 use crate::state::endpoint::INJECT_MAX_BYTES;
 
@@ -12,6 +13,7 @@ use crate::state::endpoint::INJECT_MAX_BYTES;
 pub const CAPABILITIES: u64 = flags::MSG
     | flags::TAGGED
     | flags::RMA
+    | flags::ATOMIC
     | flags::READ
     | flags::WRITE
     | flags::REMOTE_READ
@@ -23,9 +25,13 @@ pub const CAPABILITIES: u64 = flags::MSG
     | flags::SOURCE
     | flags::LOCAL_COMM
     | flags::REMOTE_COMM;
+/// What is offered to who asks for nothing in particular. Of atomic operations
+/// nothing is said then: Intel MPI, which takes what it is offered, has windows of
+/// another kind where there are some, and crashes in its first `MPI_Put`.
+const UNASKED: u64 = CAPABILITIES & !flags::ATOMIC;
 /// Those of the sending side, and of the receiving side.
 const SEND_CAPABILITIES: u64 =
-    flags::MSG | flags::TAGGED | flags::SEND | flags::RMA | flags::READ | flags::WRITE;
+    flags::MSG | flags::TAGGED | flags::SEND | flags::RMA | flags::ATOMIC | flags::READ | flags::WRITE;
 const RECEIVE_CAPABILITIES: u64 = flags::MSG
     | flags::TAGGED
     | flags::RECV
@@ -33,6 +39,7 @@ const RECEIVE_CAPABILITIES: u64 = flags::MSG
     | flags::DIRECTED_RECV
     | flags::SOURCE
     | flags::RMA
+    | flags::ATOMIC
     | flags::REMOTE_READ
     | flags::REMOTE_WRITE;
 /// Flags that operations may have by default.
@@ -138,13 +145,13 @@ pub fn offer(hints: &Hints) -> Result<Offer, Refusal> {
     }
     name("fabric", hints.fabric_name.as_deref(), PLACE)?;
     name("domain", hints.domain_name.as_deref(), PLACE)?;
-    let caps = if hints.caps == 0 { CAPABILITIES } else { with_directions(hints.caps) };
+    let caps = if hints.caps == 0 { UNASKED } else { with_directions(hints.caps) };
     Ok(Offer {
         caps,
         tx: tx(hints.tx.as_ref(), caps)?,
         rx: rx(hints.rx.as_ref(), caps)?,
-        ep: ep(hints.ep.as_ref())?,
-        domain: domain(hints.domain.as_ref(), hints.caps & flags::RMA != 0)?,
+        ep: ep(hints.ep.as_ref(), caps)?,
+        domain: domain(hints.domain.as_ref(), hints.caps & (flags::RMA | flags::ATOMIC) != 0)?,
     })
 }
 
@@ -153,8 +160,16 @@ pub fn offer(hints: &Hints) -> Result<Offer, Refusal> {
 fn with_directions(caps: u64) -> u64 {
     let both = |of, directions| if caps & of != 0 && caps & directions == 0 { directions } else { 0 };
     let messages = both(flags::MSG | flags::TAGGED, flags::SEND | flags::RECV);
-    let memory = both(flags::RMA, flags::READ | flags::WRITE | flags::REMOTE_READ | flags::REMOTE_WRITE);
+    let memory = both(
+        flags::RMA | flags::ATOMIC,
+        flags::READ | flags::WRITE | flags::REMOTE_READ | flags::REMOTE_WRITE,
+    );
     caps | messages | memory | flags::LOCAL_COMM | flags::REMOTE_COMM
+}
+
+/// In which order operations are done, of a caller that can do so much.
+const fn orders(caps: u64) -> u64 {
+    flags::ORDER_SAS | if caps & flags::ATOMIC != 0 { flags::ORDER_ATOMIC } else { 0 }
 }
 
 fn tx(asked: Option<&TxAttr>, caps: u64) -> Result<TxAttr, Refusal> {
@@ -162,7 +177,7 @@ fn tx(asked: Option<&TxAttr>, caps: u64) -> Result<TxAttr, Refusal> {
         caps: caps & SEND_CAPABILITIES,
         mode: 0,
         op_flags: 0,
-        msg_order: flags::ORDER_SAS,
+        msg_order: orders(caps),
         comp_order: 0,
         inject_size: INJECT_MAX_BYTES,
         size: QUEUE_SIZE,
@@ -173,7 +188,7 @@ fn tx(asked: Option<&TxAttr>, caps: u64) -> Result<TxAttr, Refusal> {
     if let Some(asked) = asked {
         bits("sending capabilities", asked.caps, caps | SEND_CAPABILITIES)?;
         bits("flags of sends", asked.op_flags, SEND_FLAGS)?;
-        bits("orders of sends", asked.msg_order, flags::ORDER_SAS)?;
+        bits("orders of sends", asked.msg_order, orders(caps))?;
         bits("orders of their completions", asked.comp_order, 0)?;
         most("inject_size", asked.inject_size, INJECT_MAX_BYTES)?;
         most("the size of the sending side", asked.size, MANY * QUEUE_SIZE)?;
@@ -190,7 +205,7 @@ fn rx(asked: Option<&RxAttr>, caps: u64) -> Result<RxAttr, Refusal> {
         caps: caps & RECEIVE_CAPABILITIES,
         mode: 0,
         op_flags: 0,
-        msg_order: flags::ORDER_SAS,
+        msg_order: orders(caps),
         comp_order: 0,
         total_buffered_recv: 0,
         size: QUEUE_SIZE,
@@ -199,7 +214,7 @@ fn rx(asked: Option<&RxAttr>, caps: u64) -> Result<RxAttr, Refusal> {
     if let Some(asked) = asked {
         bits("receiving capabilities", asked.caps, caps | RECEIVE_CAPABILITIES)?;
         bits("flags of receives", asked.op_flags, RECEIVE_FLAGS)?;
-        bits("orders of receives", asked.msg_order, flags::ORDER_SAS)?;
+        bits("orders of receives", asked.msg_order, orders(caps))?;
         bits("orders of their completions", asked.comp_order, 0)?;
         most("the size of the receiving side", asked.size, MANY * QUEUE_SIZE)?;
         most("iov_limit", asked.iov_limit, IOV_LIMIT)?;
@@ -209,16 +224,17 @@ fn rx(asked: Option<&RxAttr>, caps: u64) -> Result<RxAttr, Refusal> {
     Ok(offered)
 }
 
-fn ep(asked: Option<&EpAttr>) -> Result<EpAttr, Refusal> {
+fn ep(asked: Option<&EpAttr>, caps: u64) -> Result<EpAttr, Refusal> {
+    let ordered_bytes = if caps & flags::ATOMIC != 0 { MOST_BYTES } else { 0 };
     let mut offered = EpAttr {
         ep_type: fabric::EP_RDM,
         protocol: PROTOCOL,
         protocol_version: PROTOCOL_VERSION,
         max_msg_size: usize::MAX,
         msg_prefix_size: 0,
-        max_order_raw_size: 0,
-        max_order_war_size: 0,
-        max_order_waw_size: 0,
+        max_order_raw_size: ordered_bytes,
+        max_order_war_size: ordered_bytes,
+        max_order_waw_size: ordered_bytes,
         mem_tag_format: TAG_FORMAT,
         tx_ctx_cnt: 1,
         rx_ctx_cnt: 1,
@@ -239,7 +255,7 @@ fn ep(asked: Option<&EpAttr>) -> Result<EpAttr, Refusal> {
         most("the number of receiving contexts", asked.rx_ctx_cnt, 1)?;
         most("auth_key_size", asked.auth_key_size, 0)?;
         let ordered = asked.max_order_raw_size.max(asked.max_order_war_size).max(asked.max_order_waw_size);
-        most("the length up to which reads and writes keep their order", ordered, 0)?;
+        most("the length up to which atomic operations keep their order", ordered, ordered_bytes)?;
         if asked.mem_tag_format != 0 {
             offered.mem_tag_format = asked.mem_tag_format;
         }

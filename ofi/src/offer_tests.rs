@@ -11,9 +11,9 @@ fn hints_for(change: impl FnOnce(&mut Hints)) -> Hints {
 }
 
 #[test]
-fn without_hints_everything_is_offered() {
+fn without_hints_everything_is_offered_but_atomic_operations() {
     let offer = offer(&Hints::default()).unwrap();
-    assert_eq!(offer.caps, CAPABILITIES);
+    assert_eq!(offer.caps, CAPABILITIES & !flags::ATOMIC);
     assert_eq!((offer.ep.ep_type, offer.ep.max_msg_size), (fabric::EP_RDM, usize::MAX));
     assert_eq!((offer.domain.cq_data_size, offer.tx.inject_size), (DATA_BYTES, 4096));
 }
@@ -66,4 +66,13 @@ fn what_cannot_be_is_refused_with_what_could() {
     assert!(refusal(&hints_for(|h| h.addr_format = 2)).contains("format 2"));
     assert!(refusal(&hints_for(|h| h.fabric_name = Some("shm".to_owned()))).contains("`shm`"));
     assert!(refusal(&hints_for(|h| h.has_destination = true)).contains("destination"));
+}
+
+#[test]
+fn atomic_operations_are_offered_to_who_asks_for_them() {
+    let asked = hints_for(|h| h.caps = flags::MSG | flags::ATOMIC);
+    let offer = offer(&asked).unwrap();
+    assert_eq!(offer.caps & (flags::ATOMIC | flags::REMOTE_WRITE), flags::ATOMIC | flags::REMOTE_WRITE);
+    assert_eq!(offer.tx.msg_order, flags::ORDER_SAS | flags::ORDER_ATOMIC);
+    assert_eq!((offer.rx.msg_order, offer.ep.max_order_waw_size), (offer.tx.msg_order, MOST_BYTES));
 }

@@ -107,6 +107,12 @@ fn structures(expected: &mut Expected) {
             size, write, writev, writemsg, inject, readwrite, readwritev, readwritemsg, compwrite, compwritev,
             compwritemsg, writevalid, readwritevalid, compwritevalid,
         }
+        "struct fi_ioc" = atomic::Ioc { addr, count }
+        "struct fi_rma_ioc" = atomic::RmaIoc { addr, count, key }
+        "struct fi_msg_atomic" = atomic::MsgAtomic {
+            msg_iov, desc, iov_count, addr, rma_iov, rma_iov_count, datatype, op, context, data,
+        }
+        "struct fi_atomic_attr" = atomic::AtomicAttr { count, size }
         "struct fi_cq_attr" = eq::CqAttr { size, flags, format, wait_obj, signaling_vector, wait_cond, wait_set }
         "struct fi_cq_tagged_entry" = eq::CqTaggedEntry { op_context, flags, len, buf, data, tag }
         "struct fi_cq_err_entry" = eq::CqErrEntry {
@@ -149,6 +155,8 @@ fn numbers(expected: &mut Expected) {
         "FI_SOURCE" = flags::SOURCE; "FI_DISCARD" = flags::DISCARD; "FI_CLAIM" = flags::CLAIM;
         "FI_DIRECTED_RECV" = flags::DIRECTED_RECV; "FI_SELECTIVE_COMPLETION" = flags::SELECTIVE_COMPLETION;
         "FI_PROV_ATTR_ONLY" = flags::PROV_ATTR_ONLY; "FI_ORDER_SAS" = flags::ORDER_SAS;
+        "FI_ORDER_ATOMIC_RAR|FI_ORDER_ATOMIC_RAW|FI_ORDER_ATOMIC_WAR|FI_ORDER_ATOMIC_WAW" = flags::ORDER_ATOMIC;
+        "FI_FETCH_ATOMIC" = atomic::FETCH_ATOMIC; "FI_COMPARE_ATOMIC" = atomic::COMPARE_ATOMIC;
         "FI_PROV_SPECIFIC" = flags::PROV_SPECIFIC; "FI_MR_BASIC" = flags::MR_BASIC;
         "FI_MR_SCALABLE" = flags::MR_SCALABLE; "FI_MR_PROV_KEY" = flags::MR_PROV_KEY;
         "FI_CLASS_FABRIC" = fabric::CLASS_FABRIC; "FI_CLASS_DOMAIN" = fabric::CLASS_DOMAIN;

@@ -5,8 +5,46 @@ use std::ffi::{c_int, c_void};
 use super::FiAddr;
 use super::endpoint::FidEp;
 
-/// `struct fi_ioc`, which this provider does not read.
-pub type Ioc = c_void;
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Ioc {
+    pub addr: *mut c_void,
+    pub count: usize,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct RmaIoc {
+    pub addr: u64,
+    pub count: usize,
+    pub key: u64,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct MsgAtomic {
+    pub msg_iov: *const Ioc,
+    pub desc: *mut *mut c_void,
+    pub iov_count: usize,
+    pub addr: FiAddr,
+    pub rma_iov: *const RmaIoc,
+    pub rma_iov_count: usize,
+    pub datatype: c_int,
+    pub op: c_int,
+    pub context: *mut c_void,
+    pub data: u64,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct AtomicAttr {
+    pub count: usize,
+    pub size: usize,
+}
+
+/// Of `fi_query_atomic`: which family is asked for.
+pub const FETCH_ATOMIC: u64 = 1 << 58;
+pub const COMPARE_ATOMIC: u64 = 1 << 59;
 
 pub type Valid = unsafe extern "C" fn(*mut FidEp, c_int, c_int, *mut usize) -> c_int;
 
@@ -37,7 +75,7 @@ pub struct OpsAtomic {
         c_int,
         *mut c_void,
     ) -> isize,
-    pub writemsg: unsafe extern "C" fn(*mut FidEp, *const c_void, u64) -> isize,
+    pub writemsg: unsafe extern "C" fn(*mut FidEp, *const MsgAtomic, u64) -> isize,
     pub inject:
         unsafe extern "C" fn(*mut FidEp, *const c_void, usize, FiAddr, u64, u64, c_int, c_int) -> isize,
     pub readwrite: unsafe extern "C" fn(
@@ -70,7 +108,7 @@ pub struct OpsAtomic {
         *mut c_void,
     ) -> isize,
     pub readwritemsg:
-        unsafe extern "C" fn(*mut FidEp, *const c_void, *mut Ioc, *mut *mut c_void, usize, u64) -> isize,
+        unsafe extern "C" fn(*mut FidEp, *const MsgAtomic, *mut Ioc, *mut *mut c_void, usize, u64) -> isize,
     pub compwrite: unsafe extern "C" fn(
         *mut FidEp,
         *const c_void,
@@ -107,7 +145,7 @@ pub struct OpsAtomic {
     ) -> isize,
     pub compwritemsg: unsafe extern "C" fn(
         *mut FidEp,
-        *const c_void,
+        *const MsgAtomic,
         *const Ioc,
         *mut *mut c_void,
         usize,

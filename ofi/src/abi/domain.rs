@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use super::FiAddr;
+use super::atomic::AtomicAttr;
 use super::endpoint::FidEp;
 use super::eq::{CntrAttr, CqAttr, FidCntr, FidCq, FidPoll, PollAttr};
 use super::fabric::{Fid, Info, RxAttr, TxAttr};
@@ -123,7 +124,7 @@ pub struct OpsDomain {
     pub poll_open: unsafe extern "C" fn(*mut FidDomain, *mut PollAttr, *mut *mut FidPoll) -> c_int,
     pub stx_ctx: unsafe extern "C" fn(*mut FidDomain, *mut TxAttr, *mut *mut c_void, *mut c_void) -> c_int,
     pub srx_ctx: unsafe extern "C" fn(*mut FidDomain, *mut RxAttr, *mut *mut FidEp, *mut c_void) -> c_int,
-    pub query_atomic: unsafe extern "C" fn(*mut FidDomain, c_int, c_int, *mut c_void, u64) -> c_int,
+    pub query_atomic: unsafe extern "C" fn(*mut FidDomain, c_int, c_int, *mut AtomicAttr, u64) -> c_int,
     pub query_collective: unsafe extern "C" fn(*mut FidDomain, c_int, *mut c_void, u64) -> c_int,
     pub endpoint2:
         unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, u64, *mut c_void) -> c_int,

@@ -49,6 +49,10 @@ pub const PROV_ATTR_ONLY: u64 = 1 << 54;
 /// Sends leave in the order in which they were begun (`FI_ORDER_SAS`).
 pub const ORDER_SAS: u64 = 1 << 8;
 
+/// Atomic operations are done in the order in which they were begun
+/// (`FI_ORDER_ATOMIC_RAR`, `RAW`, `WAR`, `WAW`).
+pub const ORDER_ATOMIC: u64 = 0xf << 36;
+
 /// A provider's own number.
 pub const PROV_SPECIFIC: u32 = 1 << 31;
 

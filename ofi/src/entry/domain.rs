@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::atomic::query as query_atomic;
 use super::base::{self, ops};
 use super::event::Reports;
 use super::fabric::Fabric;
@@ -72,7 +73,6 @@ absent! {
     scalable_ep(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int;
     stx_ctx(*mut FidDomain, *mut TxAttr, *mut *mut c_void, *mut c_void) -> c_int;
     srx_ctx(*mut FidDomain, *mut RxAttr, *mut *mut FidEp, *mut c_void) -> c_int;
-    query_atomic(*mut FidDomain, c_int, c_int, *mut c_void, u64) -> c_int;
     query_collective(*mut FidDomain, c_int, *mut c_void, u64) -> c_int;
 }
 

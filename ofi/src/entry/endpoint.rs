@@ -236,7 +236,7 @@ fn enter(endpoints: &mut Vec<usize>, number: usize) {
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: C's promise: an endpoint of ours.
     let done = unsafe { get(fid) }.and_then(|ep| match command {
-        CONTROL_ENABLE => ep.with(|endpoint, _| endpoint.enable()).inspect_err(|error| {
+        CONTROL_ENABLE => ep.with(Endpoint::enable).inspect_err(|error| {
             log::warn(Subsystem::EpCtrl, format_args!("an endpoint cannot be enabled: {}", error.text()));
         }),
         CONTROL_GETOPSFLAG => {

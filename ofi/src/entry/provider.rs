@@ -59,6 +59,8 @@ unsafe extern "C" fn getinfo(
         Err("a provider is asked for that others are built on".to_owned())
     } else if !(node.is_null() && service.is_null()) {
         Err("a node or a service is named; endpoints have addresses of their own".to_owned())
+    } else if hints.caps & flags::ATOMIC != 0 && !choice::has_atomics() {
+        Err("atomic operations are asked for, which LMT_FI_ATOMIC=0 or Open MPI's launcher turns off; set LMT_FI_ATOMIC=1 to have them".to_owned())
     } else {
         offer::offer(&hints)
     };

@@ -1,5 +1,4 @@
-//! Reading and writing a peer's registered memory (fi_rma(3)). Of writes with a
-//! number for the peer's queue there are none.
+//! Reading and writing a peer's registered memory (fi_rma(3)).
 #![allow(unsafe_code)] // Called from C.
 
 use std::ffi::c_void;
@@ -7,8 +6,8 @@ use std::ffi::c_void;
 use lmt::Direction;
 use lmt::buffer::Access;
 
+use super::endpoint;
 use super::messages::reports;
-use super::{absent, endpoint};
 use crate::abi::endpoint::FidEp;
 use crate::abi::rma::{MsgRma, OpsRma};
 use crate::abi::{Errno, FiAddr, flags};
@@ -28,11 +27,6 @@ pub(super) static OPS: OpsRma = OpsRma {
     injectdata,
 };
 
-absent! {
-    writedata(*mut FidEp, *const c_void, usize, *mut c_void, u64, FiAddr, u64, u64, *mut c_void) -> isize;
-    injectdata(*mut FidEp, *const c_void, usize, u64, FiAddr, u64, u64) -> isize;
-}
-
 /// Where in which region of which peer.
 struct There {
     peer: FiAddr,
@@ -49,6 +43,7 @@ unsafe fn begin(
     there: There,
     context: *mut c_void,
     flags: Option<u64>,
+    data: Option<u32>,
 ) -> isize {
     // SAFETY: the caller's promise.
     let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
@@ -58,7 +53,7 @@ unsafe fn begin(
             let flags = flags.unwrap_or(endpoint.settings.send_flags);
             let reports = reports(endpoint.send_queue, flags);
             let remote = Remote { peer, key, offset, context: context.expose_provenance(), reports };
-            endpoint.remote(around, &remote, direction, buffer)
+            endpoint.remote(around, remote, direction, buffer, data)
         })
     });
     border::size(begun)
@@ -77,7 +72,7 @@ unsafe extern "C" fn read(
     // SAFETY: C's promise: the memory is lent until the completion is read.
     let pieces = unsafe { border::piece(buf, len, Access::Write) };
     // SAFETY: C's promise: an endpoint of ours.
-    unsafe { begin(ep, Direction::Get, pieces, There { peer, offset, key }, context, None) }
+    unsafe { begin(ep, Direction::Get, pieces, There { peer, offset, key }, context, None, None) }
 }
 
 unsafe extern "C" fn readv(
@@ -93,7 +88,7 @@ unsafe extern "C" fn readv(
     // SAFETY: C's promise: the memory is lent until the completion is read.
     let pieces = unsafe { border::pieces(iov, count, Access::Write) };
     // SAFETY: C's promise: an endpoint of ours.
-    unsafe { begin(ep, Direction::Get, pieces, There { peer, offset, key }, context, None) }
+    unsafe { begin(ep, Direction::Get, pieces, There { peer, offset, key }, context, None, None) }
 }
 
 unsafe extern "C" fn write(
@@ -109,7 +104,7 @@ unsafe extern "C" fn write(
     // SAFETY: C's promise: the memory is lent until the completion is read.
     let pieces = unsafe { border::piece(buf, len, Access::Read) };
     // SAFETY: C's promise: an endpoint of ours.
-    unsafe { begin(ep, Direction::Put, pieces, There { peer, offset, key }, context, None) }
+    unsafe { begin(ep, Direction::Put, pieces, There { peer, offset, key }, context, None, None) }
 }
 
 unsafe extern "C" fn writev(
@@ -125,7 +120,7 @@ unsafe extern "C" fn writev(
     // SAFETY: C's promise: the memory is lent until the completion is read.
     let pieces = unsafe { border::pieces(iov, count, Access::Read) };
     // SAFETY: C's promise: an endpoint of ours.
-    unsafe { begin(ep, Direction::Put, pieces, There { peer, offset, key }, context, None) }
+    unsafe { begin(ep, Direction::Put, pieces, There { peer, offset, key }, context, None, None) }
 }
 
 /// # Safety
@@ -137,8 +132,9 @@ unsafe fn by_message(ep: *mut FidEp, msg: *const MsgRma, flags: u64, direction: 
         Ok(msg) => msg,
         Err(error) => return error.returned(),
     };
-    if flags & flags::REMOTE_CQ_DATA != 0 {
-        return Errno::NOSYS.returned();
+    let has_data = flags & flags::REMOTE_CQ_DATA != 0;
+    if has_data && direction == Direction::Get {
+        return Errno::BADFLAGS.returned();
     }
     // SAFETY: the caller's promise.
     let there = match unsafe { border::values(msg.rma_iov, msg.rma_iov_count) } {
@@ -152,7 +148,9 @@ unsafe fn by_message(ep: *mut FidEp, msg: *const MsgRma, flags: u64, direction: 
     // SAFETY: the caller's promise.
     let pieces = unsafe { border::pieces(msg.msg_iov, msg.iov_count, access) };
     // SAFETY: the caller's promise.
-    unsafe { begin(ep, direction, pieces, there, msg.context, Some(flags)) }
+    unsafe {
+        begin(ep, direction, pieces, there, msg.context, Some(flags), has_data.then_some(msg.data as u32))
+    }
 }
 
 unsafe extern "C" fn readmsg(ep: *mut FidEp, msg: *const MsgRma, flags: u64) -> isize {
@@ -165,6 +163,25 @@ unsafe extern "C" fn writemsg(ep: *mut FidEp, msg: *const MsgRma, flags: u64) ->
     unsafe { by_message(ep, msg, flags, Direction::Put) }
 }
 
+/// # Safety
+/// The pointer is null or an endpoint of ours; the bytes can be read.
+unsafe fn put_in(
+    ep: *mut FidEp,
+    buf: *const c_void,
+    len: usize,
+    There { peer, offset, key }: There,
+    data: Option<u32>,
+) -> isize {
+    // SAFETY: the caller's promise.
+    let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { border::bytes(buf, len) }?;
+        let remote = Remote { peer, key, offset, context: 0, reports: false };
+        ep.begin(|endpoint, around| endpoint.inject_remote(around, remote, bytes, data))
+    });
+    border::size(begun)
+}
+
 unsafe extern "C" fn inject(
     ep: *mut FidEp,
     buf: *const c_void,
@@ -173,12 +190,39 @@ unsafe extern "C" fn inject(
     offset: u64,
     key: u64,
 ) -> isize {
+    // SAFETY: C's promises: an endpoint of ours, and bytes for the call.
+    unsafe { put_in(ep, buf, len, There { peer, offset, key }, None) }
+}
+
+// Of the number's bits those count that `cq_data_size` promises.
+
+unsafe extern "C" fn writedata(
+    ep: *mut FidEp,
+    buf: *const c_void,
+    len: usize,
+    _desc: *mut c_void,
+    data: u64,
+    peer: FiAddr,
+    offset: u64,
+    key: u64,
+    context: *mut c_void,
+) -> isize {
+    // SAFETY: C's promise: the memory is lent until the completion is read.
+    let pieces = unsafe { border::piece(buf, len, Access::Read) };
+    let there = There { peer, offset, key };
     // SAFETY: C's promise: an endpoint of ours.
-    let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
-        // SAFETY: C's promise: bytes for the call.
-        let bytes = unsafe { border::bytes(buf, len) }?;
-        let remote = Remote { peer, key, offset, context: 0, reports: false };
-        ep.begin(|endpoint, around| endpoint.inject_remote(around, &remote, bytes))
-    });
-    border::size(begun)
+    unsafe { begin(ep, Direction::Put, pieces, there, context, None, Some(data as u32)) }
+}
+
+unsafe extern "C" fn injectdata(
+    ep: *mut FidEp,
+    buf: *const c_void,
+    len: usize,
+    data: u64,
+    peer: FiAddr,
+    offset: u64,
+    key: u64,
+) -> isize {
+    // SAFETY: C's promises: an endpoint of ours, and bytes for the call.
+    unsafe { put_in(ep, buf, len, There { peer, offset, key }, Some(data as u32)) }
 }

@@ -8,10 +8,12 @@ use lmt::{Engine, Label, Message, PeerId, RequestId, SendMode, Source, Space, Ta
 
 use super::Surroundings;
 use super::counter::Counted;
-use super::finish::Outlet;
+use super::finish::{MultiEnd, Outlet};
+use super::in_order::InOrder;
 use super::multi::MultiBuffer;
 use super::ops::{Kind, Op, Ops};
 use super::peers::Peers;
+use super::service::Service;
 use super::table::Table;
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
 use crate::lend::{Lent, Owned};
@@ -57,9 +59,13 @@ pub struct Endpoint {
     pub(super) engine: Engine,
     pub(super) ops: Ops,
     pub(super) multi: Table<(MultiBuffer, Lent)>,
+    /// The ends of receives into multi-receive buffers from anybody.
+    pub(super) multi_ends: InOrder<Option<MultiEnd>>,
     /// Messages that were found and kept, by the context that names them.
     pub(super) claimed: HashMap<usize, Message>,
     pub(super) peers: Peers,
+    /// What peers are asked to do, and ask for.
+    pub(super) service: Service,
     /// Where the ends of sends are told.
     pub send_queue: Option<Binding>,
     /// Where the ends of receives are told.
@@ -121,8 +127,10 @@ impl Endpoint {
             engine,
             ops: Ops::default(),
             multi: Table::default(),
+            multi_ends: InOrder::default(),
             claimed: HashMap::new(),
             peers: Peers::default(),
+            service: Service::default(),
             send_queue: None,
             receive_queue: None,
             counted: Counted::default(),
@@ -148,7 +156,7 @@ impl Endpoint {
     /// # Errors
     /// It has no address vector, or neither queue nor counter for its sends or
     /// its receives.
-    pub fn enable(&mut self) -> Result<(), Errno> {
+    pub fn enable(&mut self, around: &mut Surroundings) -> Result<(), Errno> {
         use crate::abi::flags::{RECV, SEND};
         if self.vector.is_none() {
             return Err(Errno::NOAV);
@@ -156,6 +164,9 @@ impl Endpoint {
         let tells = |queue: Option<Binding>, kind| queue.is_some() || self.counted.any_of(kind);
         if !tells(self.send_queue, SEND) || !tells(self.receive_queue, RECV) {
             return Err(Errno::NOCQ);
+        }
+        if !self.is_enabled {
+            self.listen(around)?;
         }
         self.is_enabled = true;
         Ok(())
@@ -172,6 +183,9 @@ impl Endpoint {
             log::warn(log::Subsystem::EpData, format_args!("{error}"));
         }
         self.drain(around);
+        if self.service.is_restless() {
+            self.serve(around);
+        }
         if was_asleep {
             self.mind_sleepers(around);
         }
@@ -238,7 +252,7 @@ impl Endpoint {
         Ok(())
     }
 
-    fn begin_send(
+    pub(super) fn begin_send(
         &mut self,
         to: PeerId,
         label: Label,
@@ -317,7 +331,12 @@ impl Endpoint {
         Ok(())
     }
 
-    fn begin_receive(&mut self, source: Source, wanted: Wanted, buffer: Buffer) -> Result<RequestId, Errno> {
+    pub(super) fn begin_receive(
+        &mut self,
+        source: Source,
+        wanted: Wanted,
+        buffer: Buffer,
+    ) -> Result<RequestId, Errno> {
         self.engine.receive(source, wanted, buffer).map_err(|error| {
             log::warn(log::Subsystem::EpData, format_args!("a receive was refused: {error}"));
             refuse::errno_of(&error)
@@ -358,8 +377,9 @@ impl Endpoint {
         let (multi, buffer) = (*multi, lent.rest(multi.used_bytes)?);
         let wanted = Wanted { space: PLAIN, tags: TagMatch::any() };
         let request = self.begin_receive(multi.source, wanted, buffer)?;
-        let MultiBuffer { context, reports, .. } = multi;
-        let kind = Kind::Multi { buffer: number };
+        let MultiBuffer { context, reports, source, .. } = multi;
+        let ticket = (source == Source::Any).then(|| self.multi_ends.enter());
+        let kind = Kind::Multi { buffer: number, ticket };
         self.enter(around, Op { context, flags: MSG | RECV, reports, request, kind });
         Ok(())
     }
@@ -393,6 +413,7 @@ impl Endpoint {
     /// # Errors
     /// [`Errno::BUSY`]: transfers with the peer are under way.
     pub fn forget_peer(&mut self, around: &mut Surroundings, number: FiAddr) -> Result<(), Errno> {
+        self.service.forget_peer(number);
         let Some(peer) = self.peers.forget(number) else { return Ok(()) };
         if self.peers.is_named(peer) {
             return Ok(());

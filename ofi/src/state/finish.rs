@@ -1,12 +1,13 @@
 //! The ends of operations: what their queue is told, and their counter.
 
-use lmt::{Direction, OperationError, Outcome, Status};
+use lmt::{Direction, OperationError, Outcome, RegionError, Status};
 
 use super::Surroundings;
 use super::completion::{Entry, Failure, Item};
 use super::endpoint::Endpoint;
 use super::multi::MultiBuffer;
 use super::ops::{Kind, Op};
+use super::service::Errand;
 use crate::abi::{Errno, flags};
 use crate::{log, refuse};
 
@@ -19,6 +20,27 @@ pub enum Outlet {
     Receive,
     /// With the sends, but counted as what it is.
     Remote(Direction),
+}
+
+/// What is to be told of a receive into a multi-receive buffer.
+#[derive(Debug)]
+pub struct MultiEnd {
+    entry: Entry,
+    result: Outcome,
+    reports: bool,
+    /// Why the buffer takes no further message, if it should.
+    error: Option<Errno>,
+}
+
+impl MultiEnd {
+    const fn has_message(&self) -> bool {
+        brings_message(&self.result)
+    }
+}
+
+/// Whether a receive has got a message, whole or in part.
+const fn brings_message(result: &Outcome) -> bool {
+    matches!(result, Ok(_) | Err(OperationError::Truncated { .. }))
 }
 
 impl Outlet {
@@ -74,11 +96,16 @@ impl Endpoint {
         match op.kind {
             Kind::Send => self.ended_here(around, Outlet::Send, &op, result, true),
             Kind::Injected(_) => self.ended_here(around, Outlet::Send, &op, result, op.reports),
-            Kind::Remote { direction } => {
-                self.ended_here(around, Outlet::Remote(direction), &op, result, true);
+            Kind::Remote(errand) => self.ended_there(around, *errand, result),
+            Kind::Serve { ticket, room } => self.arrived(ticket, room, result),
+            Kind::Service { answer, .. } => {
+                if result.is_err() {
+                    self.request_lost(answer);
+                }
             }
-            Kind::InjectedRemote(_) => {
-                self.ended_here(around, Outlet::Remote(Direction::Put), &op, result, false);
+            Kind::Asked(asked) => {
+                let entry = Entry::bare(op.context, op.flags);
+                self.answered(around, entry, op.reports, &asked, result);
             }
             Kind::Receive { buffer } => {
                 let entry = Entry { buffer, ..Entry::bare(op.context, op.flags) };
@@ -87,7 +114,16 @@ impl Endpoint {
                     Err(error) => self.failed(around, Outlet::Receive, entry, &error),
                 }
             }
-            Kind::Multi { buffer } => self.ended_in_multi(around, buffer, op.flags, op.reports, result),
+            Kind::Multi { buffer, ticket } => {
+                let end = self.ended_in_multi(
+                    around,
+                    buffer,
+                    Entry::bare(op.context, op.flags),
+                    op.reports,
+                    result,
+                );
+                self.tell_in_order(around, ticket, end);
+            }
         }
     }
 
@@ -113,6 +149,44 @@ impl Endpoint {
         }
     }
 
+    /// A read or a write has ended, or cannot be done from here.
+    fn ended_there(&mut self, around: &mut Surroundings, errand: Errand, result: Outcome) {
+        match result {
+            Ok(_) => self.copied(around, errand),
+            Err(OperationError::Region(RegionError::Unreachable(_))) => {
+                self.carry_by_messages(around, errand);
+            }
+            Err(error) => {
+                log::warn(log::Subsystem::EpData, format_args!("an operation failed: {error}"));
+                self.told_of(around, &errand, Err(refuse::errno_of(&error)));
+            }
+        }
+    }
+
+    /// Tells what became of an operation of which nothing is to be told but that.
+    pub(super) fn settle(
+        &mut self,
+        around: &mut Surroundings,
+        outlet: Outlet,
+        entry: Entry,
+        reports: bool,
+        has_context: bool,
+        done: Result<(), Errno>,
+    ) {
+        match done {
+            Ok(()) => self.told(around, outlet, entry.context, entry.flags, reports),
+            Err(error) => {
+                self.count(around, outlet, false);
+                if has_context {
+                    self.push(around, outlet, Item::Failed(Failure { entry, cut_bytes: 0, error }));
+                } else {
+                    let why = error.text();
+                    log::warn(log::Subsystem::EpData, format_args!("what was injected is lost: {why}"));
+                }
+            }
+        }
+    }
+
     /// A message has been received.
     #[inline]
     pub(super) fn received(
@@ -131,16 +205,16 @@ impl Endpoint {
     }
 
     /// A message has come into a multi-receive buffer, or none will come any more.
+    /// What is to be told of that.
     fn ended_in_multi(
         &mut self,
         around: &mut Surroundings,
         number: usize,
-        flags: u64,
+        entry: Entry,
         reports: bool,
         result: Outcome,
-    ) {
-        let Some((multi, _)) = self.multi.get_mut(number) else { return };
-        let context = multi.context;
+    ) -> Option<MultiEnd> {
+        let (multi, _) = self.multi.get_mut(number)?;
         let written_bytes = match &result {
             Ok(status) => status.bytes as usize,
             Err(error) => match *error {
@@ -149,26 +223,47 @@ impl Endpoint {
             },
         };
         let taken = multi.take(written_bytes);
-        let has_message = match &result {
-            Ok(_) => true,
-            Err(error) => matches!(error, OperationError::Truncated { .. }),
-        };
-        let goes_on = has_message && !taken.is_last;
-        let flags = flags | MultiBuffer::flags(!goes_on);
-        let entry = Entry { buffer: taken.address, ..Entry::bare(context, flags) };
-        if !goes_on {
+        let goes_on = brings_message(&result) && !taken.is_last;
+        // Posted before anything is told, since the order of the ends is that of
+        // the receives.
+        let error = if goes_on { self.post_multi(around, number).err() } else { None };
+        if !goes_on || error.is_some() {
             self.multi.remove(number);
         }
-        match result {
-            // Who is told of no messages is told of the buffer's end.
-            Ok(status) => {
-                self.received(around, with_status(entry, &status), &status, reports || !goes_on);
+        let flags = entry.flags | MultiBuffer::flags(!goes_on);
+        let entry = Entry { buffer: taken.address, flags, ..entry };
+        // Who is told of no messages is told of the buffer's end.
+        Some(MultiEnd { entry, result, reports: reports || !goes_on, error })
+    }
+
+    /// Tells what has ended, of messages once all that were matched before have. A
+    /// receive without a message (one that was taken back) has overtaken nobody.
+    fn tell_in_order(&mut self, around: &mut Surroundings, ticket: Option<u64>, end: Option<MultiEnd>) {
+        let (ordered, at_once) = match (ticket, end) {
+            (Some(_), Some(end)) if end.has_message() => (Some(end), None),
+            (_, end) => (None, end),
+        };
+        if let Some(end) = at_once {
+            self.tell_multi(around, end);
+        }
+        if let Some(ticket) = ticket {
+            self.multi_ends.end(ticket, ordered);
+        }
+        while let Some(end) = self.multi_ends.next() {
+            if let Some(end) = end {
+                self.tell_multi(around, end);
             }
+        }
+    }
+
+    fn tell_multi(&mut self, around: &mut Surroundings, end: MultiEnd) {
+        let MultiEnd { entry, result, reports, error } = end;
+        match result {
+            Ok(status) => self.received(around, with_status(entry, &status), &status, reports),
             Err(error) => self.failed(around, Outlet::Receive, entry, &error),
         }
-        if goes_on && let Err(error) = self.post_multi(around, number) {
-            self.multi.remove(number);
-            let entry = Entry::bare(context, flags | flags::MULTI_RECV);
+        if let Some(error) = error {
+            let entry = Entry::bare(entry.context, entry.flags | flags::MULTI_RECV);
             self.push(around, Outlet::Receive, Item::Failed(Failure { entry, cut_bytes: 0, error }));
         }
     }

@@ -6,8 +6,10 @@ pub mod completion;
 pub mod counter;
 pub mod endpoint;
 pub mod events;
+pub mod exposed;
 mod finish;
 mod home;
+mod in_order;
 pub mod lock;
 pub mod multi;
 pub mod ops;
@@ -16,6 +18,7 @@ pub mod probing;
 pub mod queue;
 pub mod region;
 pub mod remote;
+pub mod service;
 pub mod sleep;
 pub mod table;
 pub mod vector;
@@ -23,6 +26,7 @@ pub mod watch;
 
 use counter::Counter;
 use endpoint::Endpoint;
+use exposed::Exposed;
 use home::Home;
 use queue::Queue;
 use region::Region;
@@ -55,12 +59,14 @@ pub struct Surroundings {
     pub counters: Table<Counter>,
     /// Address vectors.
     pub vectors: Table<AddressVector>,
+    /// Registered memory that peers may use.
+    pub exposed: Exposed,
 }
 
 impl State {
     /// Whether nothing is left in it.
     pub fn is_empty(&self) -> bool {
-        let Surroundings { queues, counters, vectors } = &self.around;
+        let Surroundings { queues, counters, vectors, .. } = &self.around;
         self.poll_sets == 0
             && self.endpoints.is_empty()
             && self.regions.is_empty()
@@ -102,7 +108,7 @@ impl State {
     pub fn remove_endpoint(&mut self, number: usize) -> Option<Endpoint> {
         let endpoint = self.endpoints.remove(number)?;
         self.leave_home(number);
-        let Surroundings { queues, counters, vectors } = &mut self.around;
+        let Surroundings { queues, counters, vectors, .. } = &mut self.around;
         queues.iter_mut().for_each(|queue| queue.endpoints.retain(|one| *one != number));
         counters.iter_mut().for_each(|counter| counter.endpoints.retain(|one| *one != number));
         vectors.iter_mut().for_each(|vector| vector.endpoints.retain(|one| *one != number));

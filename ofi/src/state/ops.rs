@@ -1,8 +1,10 @@
 //! Operations under way, by the number under which the engine reports them.
 
-use lmt::{Direction, RequestId};
+use lmt::RequestId;
 
-use crate::lend::Owned;
+use super::service::Errand;
+use super::service::asking::Asked;
+use crate::lend::{Owned, Room};
 
 /// What an operation is, as far as its end goes.
 #[derive(Debug)]
@@ -13,12 +15,24 @@ pub enum Kind {
     /// tells nobody of its end.
     Injected(#[expect(dead_code, reason = "it is kept, not looked at")] Owned),
     /// A read or a write of a peer's memory.
-    Remote {
-        /// Which of the two.
-        direction: Direction,
+    Remote(Box<Errand>),
+    /// A receive of a peer's request.
+    Serve {
+        /// Its place among those that are served in order.
+        ticket: u64,
+        /// Where the request comes to.
+        room: Room,
     },
-    /// A write of bytes that nobody else keeps.
-    InjectedRemote(#[expect(dead_code, reason = "it is kept, not looked at")] Owned),
+    /// A send of a request or an answer that could not leave at once.
+    Service {
+        /// Its bytes.
+        #[expect(dead_code, reason = "it is kept, not looked at")]
+        owned: Owned,
+        /// Of a request, the operation that awaits the answer: its number and id.
+        answer: Option<(u64, u64)>,
+    },
+    /// A receive of an answer.
+    Asked(Asked),
     /// A receive into a buffer at this address.
     Receive {
         /// The address, which is only handed back.
@@ -28,6 +42,8 @@ pub enum Kind {
     Multi {
         /// The buffer's number.
         buffer: usize,
+        /// Its place among those that are told in order, if it is one of them.
+        ticket: Option<u64>,
     },
 }
 
@@ -44,6 +60,22 @@ pub struct Op {
     pub request: RequestId,
     /// What it is.
     pub kind: Kind,
+}
+
+impl Op {
+    /// One that nobody is told of.
+    pub const fn hidden(request: RequestId, kind: Kind) -> Self {
+        Self { context: 0, flags: 0, reports: false, request, kind }
+    }
+
+    /// Whether whoever knows its context may take it back.
+    fn can_be_named(&self) -> bool {
+        match &self.kind {
+            Kind::Send | Kind::Receive { .. } | Kind::Multi { .. } => true,
+            Kind::Remote(errand) => !errand.is_injected(),
+            Kind::Injected(_) | Kind::Serve { .. } | Kind::Service { .. } | Kind::Asked(_) => false,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -87,16 +119,19 @@ impl Ops {
         }
     }
 
+    /// The operation with this number.
+    pub fn get(&self, number: u64) -> Option<&Op> {
+        match self.slots.get(number as usize)? {
+            Slot::Used(op) => Some(op),
+            Slot::Free(_) => None,
+        }
+    }
+
     /// The engine's name for the first operation that was begun with this context;
     /// looks at each.
     pub fn with_context(&self, context: usize) -> Option<RequestId> {
         self.slots.iter().find_map(|slot| match slot {
-            Slot::Used(op)
-                if op.context == context
-                    && !matches!(op.kind, Kind::Injected(_) | Kind::InjectedRemote(_)) =>
-            {
-                Some(op.request)
-            }
+            Slot::Used(op) if op.context == context && op.can_be_named() => Some(op.request),
             _ => None,
         })
     }

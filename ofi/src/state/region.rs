@@ -33,12 +33,18 @@ impl State {
             }
         };
         let handle = key.map_or(0, |key| key.handle());
+        if let Some(protection) = protection {
+            self.around.exposed.insert(handle, lent, protection);
+        }
         Ok((self.regions.insert(Region { key }), handle))
     }
 
     /// Takes a registration back.
     pub fn deregister(&mut self, number: usize) {
         let region = self.regions.remove(number);
+        if let Some(Region { key: Some(key) }) = &region {
+            self.around.exposed.remove(key.handle());
+        }
         if let (Some(Region { key: Some(key) }), Ok(engine)) = (region, self.home()) {
             // Gone already if the endpoint that had it was closed in between.
             let _destroyed = engine.destroy_region(&key);

@@ -6,6 +6,7 @@ use lmt::{Direction, RegionKey, RequestId};
 use super::Surroundings;
 use super::endpoint::{Endpoint, INJECT_MAX_BYTES};
 use super::ops::{Kind, Op};
+use super::service::Errand;
 use crate::abi::{Errno, FiAddr, flags};
 use crate::lend::Owned;
 use crate::{log, refuse};
@@ -25,7 +26,8 @@ pub struct Remote {
     pub reports: bool,
 }
 
-const fn flags_of(direction: Direction) -> u64 {
+/// What the completion of a read or a write says that it was.
+pub(super) const fn flags_of(direction: Direction) -> u64 {
     match direction {
         Direction::Get => flags::RMA | flags::READ,
         Direction::Put => flags::RMA | flags::WRITE,
@@ -33,41 +35,59 @@ const fn flags_of(direction: Direction) -> u64 {
 }
 
 impl Endpoint {
-    /// Begins a read or a write.
+    /// Begins a read or a write. With `data` the peer's queue tells of it and this
+    /// number when it is done.
     ///
     /// # Errors
     /// [`Errno::AGAIN`]: too much is under way; or the peer is unknown or dead.
     pub fn remote(
         &mut self,
         around: &mut Surroundings,
-        remote: &Remote,
+        remote: Remote,
         direction: Direction,
         buffer: Buffer,
+        data: Option<u32>,
     ) -> Result<(), Errno> {
-        let request = self.begin_remote(around, remote, direction, buffer)?;
-        let &Remote { context, reports, .. } = remote;
-        let kind = Kind::Remote { direction };
-        self.enter(around, Op { context, flags: flags_of(direction), reports, request, kind });
-        Ok(())
+        self.begin(around, remote, direction, buffer, None, data)
     }
 
-    /// Writes bytes that the caller may change at once, and tells nobody.
+    /// Writes bytes that the caller may change at once, and tells nobody here.
     ///
     /// # Errors
     /// [`Errno::MSGSIZE`]: they are too many; else as [`Endpoint::remote`].
     pub fn inject_remote(
         &mut self,
         around: &mut Surroundings,
-        remote: &Remote,
+        remote: Remote,
         bytes: &[u8],
+        data: Option<u32>,
     ) -> Result<(), Errno> {
         if bytes.len() > INJECT_MAX_BYTES {
             return Err(Errno::MSGSIZE);
         }
         let (owned, buffer) = Owned::for_an_operation(bytes)?;
-        let request = self.begin_remote(around, remote, Direction::Put, buffer)?;
-        let kind = Kind::InjectedRemote(owned);
-        self.enter(around, Op { context: 0, flags: 0, reports: false, request, kind });
+        self.begin(around, remote, Direction::Put, buffer, Some(owned), data)
+    }
+
+    fn begin(
+        &mut self,
+        around: &mut Surroundings,
+        remote: Remote,
+        direction: Direction,
+        buffer: Buffer,
+        owned: Option<Owned>,
+        data: Option<u32>,
+    ) -> Result<(), Errno> {
+        let errand = Errand::new(remote, direction, &buffer, owned, data);
+        if self.is_out_of_reach(remote.peer) {
+            drop(buffer);
+            self.carry_by_messages(around, errand);
+            return Ok(());
+        }
+        let request = self.begin_remote(around, &remote, direction, buffer)?;
+        let Remote { context, reports, .. } = remote;
+        let kind = Kind::Remote(Box::new(errand));
+        self.enter(around, Op { context, flags: flags_of(direction), reports, request, kind });
         Ok(())
     }
 

@@ -16,6 +16,10 @@ use super::watch::{WaitSet, Watch};
 use super::{State, Surroundings};
 use crate::abi::Errno;
 
+/// How long who sleeps leaves answers and requests alone that wait for room, of
+/// which nobody rings.
+const RESTLESS: Duration = Duration::from_millis(1);
+
 /// What is waited for, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Awaited {
@@ -118,7 +122,10 @@ impl Endpoint {
         let is_quiet = self.engine.prepare_to_sleep().unwrap_or(false);
         // Getting ready may end operations; their completions ring.
         self.drain(around);
-        let limit = self.engine.sleep_limit();
+        let mut limit = self.engine.sleep_limit();
+        if self.service.is_restless() {
+            limit = limit.min(RESTLESS);
+        }
         self.asleep = is_quiet.then_some(limit);
         self.asleep
     }

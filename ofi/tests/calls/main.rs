@@ -3,9 +3,12 @@
 // A call through a table reads two pointers first, as libfabric's inline functions do.
 #![allow(clippy::multiple_unsafe_ops_per_block)]
 
+mod atomics;
+mod between;
 mod death;
 mod harness;
 mod messages;
 mod misuse;
+mod others;
 mod remote;
 mod slots;

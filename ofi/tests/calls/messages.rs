@@ -300,3 +300,45 @@ fn everything_closes_in_order() {
     assert_eq!(pair.one.tinject(b"nobody receives this", 1), 0);
     pair.close();
 }
+
+/// The first is announced, and the second comes at once; Intel MPI relies on what
+/// libfabric does not promise.
+#[test]
+fn messages_into_multi_receive_buffers_are_told_in_the_order_in_which_they_were_sent() {
+    let pair = pair();
+    let mut buffers = [vec![0_u8; 4 << 20], vec![0_u8; 4 << 20]];
+    for (number, buffer) in buffers.iter_mut().enumerate() {
+        let iov = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        let msg = Msg {
+            msg_iov: &raw const iov,
+            desc: ptr::null_mut(),
+            iov_count: 1,
+            addr: ADDR_UNSPEC,
+            context: context(number),
+            data: 0,
+        };
+        // SAFETY: an endpoint, a structure for the call, and memory that is kept.
+        let posted =
+            unsafe { ((*(*pair.two.ep).msg).recvmsg)(pair.two.ep, &raw const msg, flags::MULTI_RECV) };
+        assert_eq!(posted, 0);
+    }
+    let bytes = vec![3_u8; 2 << 20];
+    // SAFETY: an endpoint, and memory that is kept until it is sent.
+    let sent = unsafe {
+        let (msg, from, null) = (&*(*pair.one.ep).msg, bytes.as_ptr().cast(), ptr::null_mut());
+        let announced = (msg.send)(pair.one.ep, from, bytes.len(), null, pair.one.peer, context(10));
+        (announced, (msg.inject)(pair.one.ep, from, 8, pair.one.peer))
+    };
+    assert_eq!(sent, (0, 0));
+    let lengths = [0; 2].map(|_| pair.two.wait(&pair.one).0.len);
+    assert_eq!(lengths, [bytes.len(), 8]);
+    // One that has no message is told of at once, whichever it is.
+    for number in [1, 0] {
+        // SAFETY: an endpoint.
+        let cancelled = unsafe { ((*(*pair.two.ep).ops).cancel)(pair.two.ep.cast(), context(number)) };
+        assert_eq!(cancelled, 0);
+        assert_eq!(pair.two.wait_error(&pair.one).op_context, context(number));
+    }
+    assert_eq!(pair.one.wait(&pair.two).0.op_context, context(10));
+    pair.close();
+}

@@ -3,34 +3,24 @@
 
 use std::ptr;
 
-use lmt_fi::abi::domain::FidMr;
+use lmt_fi::abi::domain::{FidDomain, FidMr};
 use lmt_fi::abi::{Errno, flags};
 
-use crate::harness::{Pair, Side, close, context, pair};
+use crate::harness::{Side, close, context, pair};
 
-fn register(pair: &Pair, memory: &mut [u8], access: u64) -> *mut FidMr {
+pub fn register(domain: *mut FidDomain, memory: &mut [u8], access: u64) -> *mut FidMr {
     let mut mr = ptr::null_mut();
     // SAFETY: a domain, memory that the tests keep until it is closed, and room.
     let registered = unsafe {
         let (address, bytes) = (memory.as_mut_ptr().cast(), memory.len());
-        ((*(*pair.domain).mr).reg)(
-            pair.domain.cast(),
-            address,
-            bytes,
-            access,
-            0,
-            0,
-            0,
-            &raw mut mr,
-            ptr::null_mut(),
-        )
+        ((*(*domain).mr).reg)(domain.cast(), address, bytes, access, 0, 0, 0, &raw mut mr, ptr::null_mut())
     };
     assert_eq!(registered, 0);
     mr
 }
 
 impl Side {
-    fn rma_read(&self, into: &mut [u8], offset: u64, key: u64) -> isize {
+    pub fn rma_read(&self, into: &mut [u8], offset: u64, key: u64) -> isize {
         let (address, bytes) = (into.as_mut_ptr().cast(), into.len());
         // SAFETY: an endpoint, and memory that the tests keep until it is read.
         unsafe {
@@ -47,7 +37,7 @@ impl Side {
         }
     }
 
-    fn rma_write(&self, from: &[u8], offset: u64, key: u64) -> isize {
+    pub fn rma_write(&self, from: &[u8], offset: u64, key: u64) -> isize {
         let (address, bytes) = (from.as_ptr().cast(), from.len());
         // SAFETY: an endpoint, and memory that the tests keep until it is written.
         unsafe {
@@ -69,7 +59,7 @@ impl Side {
 fn a_peer_s_memory_is_written_and_read() {
     let pair = pair();
     let mut memory = vec![0_u8; 100_000];
-    let mr = register(&pair, &mut memory, flags::REMOTE_READ | flags::REMOTE_WRITE);
+    let mr = register(pair.domain, &mut memory, flags::REMOTE_READ | flags::REMOTE_WRITE);
     // SAFETY: the region that was registered.
     let key = unsafe { (*mr).key };
     // Two's regions are with the domain's first endpoint, whichever is asked for.
@@ -97,7 +87,7 @@ fn a_peer_s_memory_is_written_and_read() {
 fn a_region_allows_what_it_was_registered_for() {
     let pair = pair();
     let mut memory = [7_u8; 64];
-    let mr = register(&pair, &mut memory, flags::REMOTE_READ);
+    let mr = register(pair.domain, &mut memory, flags::REMOTE_READ);
     // SAFETY: the region that was registered.
     let key = unsafe { (*mr).key };
     assert_eq!(pair.two.rma_write(b"no", 0, key), 0);
@@ -107,5 +97,50 @@ fn a_region_allows_what_it_was_registered_for() {
     pair.two.wait(&pair.one);
     assert_eq!(into, [7; 64]);
     assert_eq!(close(mr), 0);
+    pair.close();
+}
+
+#[test]
+fn a_write_with_a_number_is_told_to_the_peer() {
+    let mut pair = pair();
+    let mut memory = vec![0_u8; 100_000];
+    let mr = register(pair.domain, &mut memory, flags::REMOTE_WRITE);
+    // SAFETY: the region that was registered.
+    let key = unsafe { (*mr).key };
+    let from = vec![7_u8; 50_000];
+    for (length, number) in [(50_000, 1_u64), (8, 0xffff_ffff), (0, 3)] {
+        let (near, far) = (&pair.one, &pair.two);
+        // SAFETY: an endpoint, and memory that is kept until it is written.
+        let written = unsafe {
+            let writedata = (*(*near.ep).rma).writedata;
+            let from = from.as_ptr().cast();
+            writedata(near.ep, from, length, ptr::null_mut(), number, near.peer, 1000, key, context(3))
+        };
+        assert_eq!(written, 0);
+        let (told, source) = far.wait(near);
+        let expected = flags::RMA | flags::REMOTE_WRITE | flags::REMOTE_CQ_DATA;
+        assert_eq!((told.flags, told.data, told.len), (expected, number, length));
+        assert_eq!((told.op_context, source), (ptr::null_mut(), far.peer));
+        assert_eq!(near.wait(far).0.flags, flags::RMA | flags::WRITE);
+    }
+    // SAFETY: an endpoint, and bytes for the call.
+    let injected = unsafe {
+        let rma = &*(*pair.two.ep).rma;
+        (rma.injectdata)(pair.two.ep, from.as_ptr().cast(), 16, 4, pair.two.peer, 0, key)
+    };
+    assert_eq!((injected, pair.one.wait(&pair.two).0.data), (0, 4));
+    // To oneself, and one that fails: the peer hears nothing of it.
+    pair.one.peer = pair.one.own;
+    // SAFETY: an endpoint, and bytes for the call.
+    unsafe {
+        let rma = &*(*pair.one.ep).rma;
+        assert_eq!((rma.injectdata)(pair.one.ep, from.as_ptr().cast(), 16, 5, pair.one.own, 0, key), 0);
+        assert_eq!((rma.injectdata)(pair.one.ep, from.as_ptr().cast(), 16, 6, pair.one.own, 0, key + 1), 0);
+        assert_eq!((rma.injectdata)(pair.one.ep, from.as_ptr().cast(), 16, 7, pair.one.own, 0, key), 0);
+    }
+    let numbers = [0; 2].map(|_| pair.one.wait(&pair.two).0.data);
+    assert_eq!(numbers, [5, 7]);
+    assert_eq!(close(mr), 0);
+    assert!(memory[1000..51_000].iter().chain(&memory[..16]).all(|byte| *byte == 7));
     pair.close();
 }

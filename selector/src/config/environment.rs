@@ -30,7 +30,7 @@ pub(super) struct FromEnvironment {
 const SHOWN: &str = "the environment";
 
 /// Variables that no key of a file is set by, with what they are for.
-const OTHERS: &[&str] = &["LMT_CONFIG", "LMT_STATS", "LMT_FI", "LMT_REQUIRE", "LMT_SPEED"];
+const OTHERS: &[&str] = &["LMT_CONFIG", "LMT_STATS", "LMT_FI", "LMT_FI_ATOMIC", "LMT_REQUIRE", "LMT_SPEED"];
 
 /// All variables that lmt looks at, for whoever looks for slips of the pen.
 pub fn known_variables(known: &Known) -> Vec<String> {

@@ -1,0 +1,241 @@
+//! Reads and writes: by messages where nothing of this process reaches the peer's
+//! memory, and what is told of them at the other end.
+
+use lmt::buffer::{Access, Buffer};
+use lmt::{Direction, PeerId};
+
+use super::super::Surroundings;
+use super::super::completion::Entry;
+use super::super::endpoint::Endpoint;
+use super::super::finish::Outlet;
+use super::super::remote::{Remote, flags_of};
+use super::asking::{Asked, Awaited, Told};
+use super::wire::{HEAD_BYTES, PIECE_BYTES, Request, What};
+use crate::abi::{Errno, FiAddr};
+use crate::lend::{Kept, Owned};
+use crate::log::{self, Subsystem};
+
+/// Pieces of one read or write that are under way at a time.
+const WINDOW: u32 = 8;
+
+/// A read or a write, until its end is told.
+#[derive(Debug)]
+pub struct Errand {
+    /// Of whose memory, and what is told of it.
+    pub remote: Remote,
+    /// Which of the two.
+    pub direction: Direction,
+    /// The memory here.
+    kept: Kept,
+    /// What nobody else keeps, of a write that was injected.
+    owned: Option<Owned>,
+    /// What the peer's queue tells when it is done.
+    data: Option<u32>,
+    begun_bytes: u64,
+    has_begun: bool,
+    pending: u32,
+    error: Option<Errno>,
+}
+
+impl Errand {
+    /// One that has not begun.
+    pub fn new(
+        remote: Remote,
+        direction: Direction,
+        buffer: &Buffer,
+        owned: Option<Owned>,
+        data: Option<u32>,
+    ) -> Self {
+        let kept = Kept::of(buffer);
+        let (begun_bytes, has_begun, pending, error) = (0, false, 0, None);
+        Self { remote, direction, kept, owned, data, begun_bytes, has_begun, pending, error }
+    }
+
+    /// Whether nobody knows its context.
+    pub const fn is_injected(&self) -> bool {
+        self.owned.is_some()
+    }
+
+    fn is_begun(&self) -> bool {
+        self.error.is_some() || (self.has_begun && self.begun_bytes == self.kept.total_bytes())
+    }
+}
+
+impl Endpoint {
+    /// Whether a peer's memory is known to be out of reach.
+    #[inline]
+    pub(in super::super) fn is_out_of_reach(&self, number: FiAddr) -> bool {
+        !self.service.out_of_reach.is_empty() && self.service.out_of_reach.contains(&number)
+    }
+
+    /// Nothing here reaches the peer's memory: it is asked.
+    pub(in super::super) fn carry_by_messages(&mut self, around: &mut Surroundings, errand: Errand) {
+        let number = errand.remote.peer;
+        if self.service.out_of_reach.insert(number) {
+            let what = "a peer's memory is out of reach; what concerns it goes by messages, which is slower";
+            log::warn(Subsystem::EpData, format_args!("{what}"));
+        }
+        let errand = self.service.errands.insert(errand);
+        self.carry_on(around, errand);
+    }
+
+    /// A read or a write is done without messages.
+    pub(in super::super) fn copied(&mut self, around: &mut Surroundings, mut errand: Errand) {
+        (errand.has_begun, errand.begun_bytes) = (true, errand.kept.total_bytes());
+        if errand.data.is_none() {
+            return self.told_of(around, &errand, Ok(()));
+        }
+        let errand = self.service.errands.insert(errand);
+        self.carry_on(around, errand);
+    }
+
+    /// A read or a write has ended.
+    pub(in super::super) fn told_of(
+        &mut self,
+        around: &mut Surroundings,
+        errand: &Errand,
+        done: Result<(), Errno>,
+    ) {
+        let Errand { remote, direction, .. } = errand;
+        let entry = Entry::bare(remote.context, flags_of(*direction));
+        let outlet = Outlet::Remote(*direction);
+        self.settle(around, outlet, entry, remote.reports, !errand.is_injected(), done);
+    }
+
+    /// Asks for as many pieces as may be under way, and ends the errand when all are
+    /// done.
+    fn carry_on(&mut self, around: &mut Surroundings, number: usize) {
+        while let Some(errand) = self.service.errands.get_mut(number) {
+            if errand.is_begun() || errand.pending >= WINDOW {
+                break;
+            }
+            match self.ask_for_piece(around, number) {
+                Ok(()) => {}
+                Err(Errno::AGAIN) => return self.stall(number),
+                Err(error) => self.errand_failed(number, error),
+            }
+        }
+        let Some(errand) = self.service.errands.get_mut(number) else { return };
+        if errand.pending > 0 || !errand.is_begun() {
+            return;
+        }
+        if errand.error.is_none() && errand.data.is_some() {
+            match self.tell(around, number) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(Errno::AGAIN) => return self.stall(number),
+                Err(error) => self.errand_failed(number, error),
+            }
+        }
+        if let Some(errand) = self.service.errands.remove(number) {
+            self.told_of(around, &errand, errand.error.map_or(Ok(()), Err));
+        }
+    }
+
+    fn errand_failed(&mut self, number: usize, error: Errno) {
+        if let Some(errand) = self.service.errands.get_mut(number) {
+            errand.error.get_or_insert(error);
+        }
+    }
+
+    fn stall(&mut self, number: usize) {
+        if !self.service.stalled.contains(&number) {
+            self.service.stalled.push(number);
+        }
+    }
+
+    /// Goes on with errands for which there was no room.
+    pub(super) fn resume_stalled(&mut self, around: &mut Surroundings) {
+        for number in std::mem::take(&mut self.service.stalled) {
+            self.carry_on(around, number);
+        }
+    }
+
+    fn ask_for_piece(&mut self, around: &mut Surroundings, number: usize) -> Result<(), Errno> {
+        let Some(errand) = self.service.errands.get_mut(number) else { return Ok(()) };
+        let start = errand.begun_bytes;
+        let rest_bytes = errand.kept.total_bytes() - start;
+        let bytes = rest_bytes.min(PIECE_BYTES as u64);
+        let part = errand.kept.part(start..start + bytes)?;
+        let mut message = vec![0; HEAD_BYTES];
+        let Remote { peer, key, offset, .. } = errand.remote;
+        let offset = offset.checked_add(start).ok_or(Errno::INVAL)?;
+        let (what, answer, answer_bytes) = match errand.direction {
+            Direction::Get => (What::Read, part, bytes),
+            Direction::Put => {
+                message.resize(HEAD_BYTES + bytes as usize, 0);
+                part.read_at(0, &mut message[HEAD_BYTES..]);
+                (What::Write, Buffer::empty(Access::Write), 0)
+            }
+        };
+        // Before it is asked for, since the answer may be that the peer is dead.
+        (errand.begun_bytes, errand.has_begun) = (start + bytes, true);
+        errand.pending += 1;
+        let request = Request { what, id: 0, key, offset, count: bytes as u32, rest_bytes };
+        let asked = self
+            .peer(around, peer)
+            .and_then(|peer| self.ask_for(around, peer, request, &mut message, answer, number, answer_bytes));
+        if asked.is_err()
+            && let Some(errand) = self.service.errands.get_mut(number)
+        {
+            errand.begun_bytes = start;
+            errand.has_begun = start > 0;
+            errand.pending -= 1;
+        }
+        asked
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "as the function that it calls")]
+    fn ask_for(
+        &mut self,
+        around: &mut Surroundings,
+        peer: PeerId,
+        request: Request,
+        message: &mut [u8],
+        answer: Buffer,
+        errand: usize,
+        answer_bytes: u64,
+    ) -> Result<(), Errno> {
+        let asked = Asked { id: 0, awaited: Awaited::Piece { errand }, answer_bytes };
+        let told = Told { context: 0, flags: 0, reports: false };
+        self.ask(around, peer, request, message, answer, asked, told)
+    }
+
+    /// Has the peer's queue tell of a write. Says whether that is done.
+    fn tell(&mut self, around: &mut Surroundings, number: usize) -> Result<bool, Errno> {
+        let Some(errand) = self.service.errands.get(number) else { return Ok(true) };
+        let Some(data) = errand.data else { return Ok(true) };
+        let (peer, bytes) = (errand.remote.peer, errand.kept.total_bytes());
+        if self.is_self(around, peer) {
+            self.tell_of_write(around, bytes, data, peer);
+            return Ok(true);
+        }
+        let Some(errand) = self.service.errands.get_mut(number) else { return Ok(true) };
+        let request =
+            Request { what: What::Tell(data), id: 0, key: 0, offset: bytes, count: 0, rest_bytes: 0 };
+        let mut message = [0; HEAD_BYTES];
+        errand.pending += 1;
+        errand.data = None;
+        let answer = Buffer::empty(Access::Write);
+        let asked = self
+            .peer(around, peer)
+            .and_then(|peer| self.ask_for(around, peer, request, &mut message, answer, number, 0));
+        if asked.is_err()
+            && let Some(errand) = self.service.errands.get_mut(number)
+        {
+            errand.pending -= 1;
+            errand.data = Some(data);
+        }
+        asked.map(|()| false)
+    }
+
+    /// The answer to a piece has come.
+    pub(super) fn piece_done(&mut self, around: &mut Surroundings, number: usize, done: Result<(), Errno>) {
+        let Some(errand) = self.service.errands.get_mut(number) else { return };
+        errand.pending = errand.pending.saturating_sub(1);
+        if let Err(error) = done {
+            errand.error.get_or_insert(error);
+        }
+        self.carry_on(around, number);
+    }
+}

@@ -1,0 +1,148 @@
+//! The side that is asked.
+
+use lmt::{Label, OperationError, Outcome, PeerId, SendMode, Source, TagMatch, Wanted};
+
+use super::super::Surroundings;
+use super::super::completion::{Entry, Item};
+use super::super::endpoint::Endpoint;
+use super::super::finish::Outlet;
+use super::super::ops::{Kind, Op};
+use super::wire::{NoRequest, PIECE_BYTES, REQUEST_BYTES, Request, What};
+use super::{ANSWER_BIT, Arrived, Late, MOST_LATE, REQUEST_TAG, ROOMS, SERVICE};
+use crate::abi::{Errno, flags};
+use crate::lend::{Owned, Room};
+use crate::log::{self, Subsystem};
+
+impl Endpoint {
+    /// Begins to serve peers.
+    ///
+    /// # Errors
+    /// The engine refuses a receive: this is a forked child.
+    pub(in super::super) fn listen(&mut self, around: &mut Surroundings) -> Result<(), Errno> {
+        (0..ROOMS).try_for_each(|_| self.listen_in(around, Room::new(REQUEST_BYTES)))
+    }
+
+    fn listen_in(&mut self, around: &mut Surroundings, mut room: Room) -> Result<(), Errno> {
+        let tags = TagMatch { tag: REQUEST_TAG, ignore: 0 };
+        let wanted = Wanted { space: SERVICE, tags };
+        let request = self.begin_receive(Source::Any, wanted, room.for_a_receive()?)?;
+        let ticket = self.service.arrived.enter();
+        self.enter(around, Op::hidden(request, Kind::Serve { ticket, room }));
+        Ok(())
+    }
+
+    /// A receive of a request has ended.
+    pub(in super::super) fn arrived(&mut self, ticket: u64, room: Room, result: Outcome) {
+        self.service.arrived.end(ticket, Arrived { room, result });
+    }
+
+    /// Does what peers have asked for, and what has waited.
+    #[cold]
+    pub(in super::super) fn serve(&mut self, around: &mut Surroundings) {
+        self.send_late(around);
+        while let Some(Arrived { room, result }) = self.service.arrived.next() {
+            match result {
+                Ok(status) => self.do_for(around, status.peer, room.received(status.bytes as usize)),
+                Err(OperationError::Truncated { .. }) => {
+                    log::warn(Subsystem::EpData, format_args!("a peer's request is too long; it is ignored"));
+                }
+                // The endpoint is being closed, or nothing works any more.
+                Err(_) => continue,
+            }
+            if let Err(error) = self.listen_in(around, room) {
+                log::warn(Subsystem::EpData, format_args!("peers cannot be served: {}", error.text()));
+            }
+        }
+        self.resume_stalled(around);
+    }
+
+    fn do_for(&mut self, around: &mut Surroundings, peer: PeerId, message: &[u8]) {
+        let mut answer = Vec::new();
+        let (id, done) = match Request::read(message) {
+            Ok((request, payload)) => (request.id, self.do_one(around, peer, &request, payload, &mut answer)),
+            Err(NoRequest { id: Some(id), error }) => (id, Err(error)),
+            Err(NoRequest { id: None, .. }) => {
+                log::warn(Subsystem::EpData, format_args!("a peer's request is none; it is ignored"));
+                return;
+            }
+        };
+        if done.is_err() {
+            answer.clear();
+        }
+        let error = done.err().map_or(0, |error| error.0 as u32);
+        let label = Label { tag: ANSWER_BIT | id, space: SERVICE, immediate: Some(error) };
+        self.reply(around, Late { to: peer, label, bytes: answer });
+    }
+
+    fn do_one(
+        &mut self,
+        around: &mut Surroundings,
+        peer: PeerId,
+        request: &Request,
+        payload: &[u8],
+        answer: &mut Vec<u8>,
+    ) -> Result<(), Errno> {
+        let &Request { what, key, offset, count, rest_bytes, .. } = request;
+        let count = count as usize;
+        match what {
+            What::Atomic(action) => around.exposed.atomic(action, key, offset, count, payload, answer),
+            What::Read if count > PIECE_BYTES => Err(Errno::MSGSIZE),
+            What::Read => around.exposed.read(key, offset, rest_bytes, count, answer),
+            What::Write => around.exposed.write(key, offset, rest_bytes, payload),
+            What::Tell(data) => {
+                let vector = self.vector.and_then(|vector| around.vectors.get(vector));
+                let source = self.peers.number_of(&self.engine, vector, peer);
+                self.tell_of_write(around, offset, data, source);
+                Ok(())
+            }
+        }
+    }
+
+    /// A peer's write with a number has been done here.
+    pub(super) fn tell_of_write(&self, around: &mut Surroundings, bytes: u64, data: u32, source: u64) {
+        let flags = flags::RMA | flags::REMOTE_WRITE | flags::REMOTE_CQ_DATA;
+        let (data, bytes) = (data.into(), bytes as usize);
+        let entry = Entry { data, bytes, source, ..Entry::bare(0, flags) };
+        self.push(around, Outlet::Receive, Item::Done(entry));
+    }
+
+    fn reply(&mut self, around: &mut Surroundings, late: Late) {
+        if self.engine.send_directly(late.to, late.label, &late.bytes).is_some() {
+            return;
+        }
+        match self.send_copy(around, late.to, late.label, &late.bytes, None) {
+            Err(Errno::AGAIN) if self.service.late.len() < MOST_LATE => self.service.late.push_back(late),
+            Err(Errno::AGAIN) => {
+                log::warn(Subsystem::EpData, format_args!("answers that peers do not take are dropped"));
+            }
+            // It is dead, and nobody waits.
+            Ok(()) | Err(_) => {}
+        }
+    }
+
+    /// Sends a copy of these bytes. If they are lost, `answer` says which operation
+    /// waits in vain, by number and id.
+    pub(super) fn send_copy(
+        &mut self,
+        around: &mut Surroundings,
+        to: PeerId,
+        label: Label,
+        bytes: &[u8],
+        answer: Option<(u64, u64)>,
+    ) -> Result<(), Errno> {
+        let (owned, buffer) = Owned::for_an_operation(bytes)?;
+        let request = self.begin_send(to, label, buffer, SendMode::Standard)?;
+        self.enter(around, Op::hidden(request, Kind::Service { owned, answer }));
+        Ok(())
+    }
+
+    /// Tries the answers again that found no room; each peer's in turn, for one that
+    /// takes nothing is not to hold up the others.
+    fn send_late(&mut self, around: &mut Surroundings) {
+        for _ in 0..self.service.late.len() {
+            if let Some(late) = self.service.late.pop_front() {
+                self.reply(around, late);
+            }
+        }
+    }
+}
