@@ -130,7 +130,7 @@ static void wait_for(struct device *dev, struct posted *receive)
 {
     while (!receive->is_done) {
         progress(dev);
-        if (!receive->is_done && receive->request.number != 0)
+        if (!receive->is_done && !lmt_request_is_null(receive->request))
             receive->is_done = is_done(dev, receive->request);
     }
 }

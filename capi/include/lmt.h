@@ -6,6 +6,14 @@
  * wrong is told in a sentence by lmt_last_error(). Objects are opaque. A handle that is
  * NULL, closed, or of another kind is answered by a code, and so is one that another
  * thread is using.
+ *
+ * Each function says which codes it gives. Besides, each that takes a handle may give
+ * LMT_ERR_FORKED (in a child of the process that made the object) and LMT_ERR_PANIC (a
+ * fault inside the library: memory that was lent to operations stays lent until the
+ * object is closed, and what a peer may be using beyond that, see lmt_endpoint_close);
+ * and each that takes a pointer or a length gives LMT_ERR_INVALID where the pointer is
+ * not aligned for its type or the length is more than an address space. Places for
+ * answers may overlap each other, but not memory that is read or received into.
  */
 
 #ifndef LMT_H
@@ -18,12 +26,23 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* Any peer, where a source is asked for. */
+/* Any peer that was inserted, where a source is asked for; and those that were not, by
+ * lmt_options_set_hear_strangers. */
 #ifdef __cplusplus
 #define LMT_ANY_PEER (lmt_peer{0, UINT64_MAX})
 #else
 #define LMT_ANY_PEER ((lmt_peer){0, UINT64_MAX})
 #endif
+
+/* The request that names no operation: it counts as ended and as successful. */
+#ifdef __cplusplus
+#define LMT_REQUEST_NULL (lmt_request{0, 0})
+#else
+#define LMT_REQUEST_NULL ((lmt_request){0, 0})
+#endif
+
+/* What lmt_wait_any tells of a list in which nothing can end. */
+#define LMT_NO_INDEX SIZE_MAX
 
 // The major version: 0 until the interface is declared stable.
 #define LMT_VERSION_MAJOR 0
@@ -52,45 +71,46 @@
 // The room for the name of a path, with the zero behind it, in bytes.
 #define LMT_NAME_BYTES 32
 
-// Of a send: it is done when a receive has matched it, not as soon as its memory
-// may be used again.
-#define LMT_SYNCHRONOUS 1
+// Flag of a send: it is done when a receive has matched it, not as soon as its
+// memory may be used again.
+#define LMT_SEND_SYNCHRONOUS 1
 
-// Of a message: its bytes are in the sender's cache.
-#define LMT_WARM 2
+// Flag of a message: its bytes are in the sender's cache.
+#define LMT_HINT_WARM 2
 
-// Of a message: its bytes were written long ago.
-#define LMT_COLD 4
+// Flag of a message: its bytes were written long ago.
+#define LMT_HINT_COLD 4
 
-// Of a message: its memory takes part in no further one.
-#define LMT_ONCE 8
+// Flag of a message: its memory takes part in no further one.
+#define LMT_HINT_ONCE 8
 
-// Of a message: its memory is sent from again and again.
-#define LMT_AGAIN 16
+// Flag of a message: its memory is sent from again and again.
+#define LMT_HINT_AGAIN 16
 
-// Of a message that is to be explained: it is several segments at the sender.
-#define LMT_SEGMENTS 32
+// Flag of a message that is to be explained: it is several segments at the sender.
+#define LMT_EXPLAIN_SEGMENTS 32
 
-// Of a message that is to be explained: it is sent from memory of `lmt_alloc`.
-#define LMT_SHARED_SENDER 64
+// Flag of a message that is to be explained: it is sent from memory of `lmt_alloc`.
+#define LMT_EXPLAIN_SHARED_SENDER 64
 
-// Of a message that is to be explained: it is received into memory of `lmt_alloc`.
-#define LMT_SHARED_RECEIVER 128
+// Flag of a message that is to be explained: it is received into memory of
+// `lmt_alloc`.
+#define LMT_EXPLAIN_SHARED_RECEIVER 128
 
-// An explanation in words.
-#define LMT_TEXT 0
+// Flag of a region: peers may get from it.
+#define LMT_REGION_READ 256
 
-// An explanation as a JSON object.
-#define LMT_JSON 1
+// Flag of a region: peers may put into it.
+#define LMT_REGION_WRITE 512
 
-// Of a region: peers may get from it.
-#define LMT_READ 1
+// Flag of a region: the first get or put uses it up.
+#define LMT_REGION_SINGLE_USE 1024
 
-// Of a region: peers may put into it.
-#define LMT_WRITE 2
+// Format of an explanation: in words.
+#define LMT_FORMAT_TEXT 65536
 
-// Of a region: the first get or put uses it up.
-#define LMT_SINGLE_USE 4
+// Format of an explanation: a JSON object.
+#define LMT_FORMAT_JSON 131072
 
 // What a function returns: 0 when it has done what was asked, below 0 if not.
 // `lmt_strerror` has a sentence for each, `lmt_last_error` the one for what has
@@ -110,11 +130,11 @@ enum lmt_code
     LMT_ERR_HANDLE = -3,
     // Another thread is in a call with this object, or this is a callback of one.
     LMT_ERR_BUSY = -4,
-    // The room for the answer is too short; the length that it needs is written.
+    // The room for the answer is too short; how long the answer is was told.
     LMT_ERR_TOO_SHORT = -5,
     // The time is over; the operation goes on.
     LMT_ERR_TIMEOUT = -6,
-    // A fault inside the library; the object can only be closed.
+    // A fault inside the library; the object that was used can only be closed.
     LMT_ERR_PANIC = -7,
     // This process was forked off the one that owns the object.
     LMT_ERR_FORKED = -8,
@@ -126,9 +146,9 @@ enum lmt_code
     LMT_ERR_NO_MEMORY = -11,
     // The system refused something.
     LMT_ERR_SYSTEM = -12,
-    // No such peer of this object.
+    // There is no such peer of this object.
     LMT_ERR_UNKNOWN_PEER = -13,
-    // No such request of this object, or its result was taken already.
+    // There is no such request of this object, or its result was taken already.
     LMT_ERR_UNKNOWN_REQUEST = -14,
     // As much as is allowed waits for this peer already.
     LMT_ERR_WOULD_BLOCK = -15,
@@ -168,6 +188,10 @@ enum lmt_code
     LMT_ERR_CALLBACK = -32,
     // No launcher has started this process as a rank of a group.
     LMT_ERR_NO_GROUP = -33,
+    // As many peers are known as `max_peers` allows.
+    LMT_ERR_LIMIT = -34,
+    // Another endpoint or door has this identity.
+    LMT_ERR_NAME_IN_USE = -35,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -217,13 +241,23 @@ typedef struct lmt_options lmt_options;
 // A peer's question whether an announced message is still unmatched.
 typedef struct lmt_withdrawal lmt_withdrawal;
 
-// A peer of one endpoint or door; its members are nobody else's business.
+// A peer of one endpoint or door; its members are nobody else's business, and
+// `lmt_peer_equal` compares two.
 typedef struct lmt_peer {
     // Whose it is.
     uint64_t owner;
     // What it is called there.
     uint64_t number;
 } lmt_peer;
+
+// An operation of one endpoint or door; its members are nobody else's business.
+// `LMT_REQUEST_NULL` names none.
+typedef struct lmt_request {
+    // Whose it is.
+    uint64_t owner;
+    // What it is called there.
+    uint64_t number;
+} lmt_request;
 
 // What an operation has done, or which message a probe has found.
 typedef struct lmt_status {
@@ -236,15 +270,6 @@ typedef struct lmt_status {
     // The message's length in bytes: more than `bytes` if it was cut.
     uint64_t message_bytes;
 } lmt_status;
-
-// An operation of one endpoint or door; its members are nobody else's business.
-// All zero it names none.
-typedef struct lmt_request {
-    // Whose it is.
-    uint64_t owner;
-    // What it is called there.
-    uint64_t number;
-} lmt_request;
 
 // What went by one path: by the cells of inboxes (`eager`) or by a mechanism.
 typedef struct lmt_counters {
@@ -273,8 +298,8 @@ typedef struct lmt_region_key {
 
 // Carries a packet to a peer: `context` is what `lmt_door_create` was given,
 // `packet` is good for the length of the call. Packets to one peer must arrive in
-// the order of the calls, and none may be lost. Returns `LMT_OK` when the packet
-// was taken, `LMT_ERR_WOULD_BLOCK` when there is no room now (it is tried again by the
+// the order of the calls, and none may be lost. Returns `LMT_OK` when the packet was
+// taken, `LMT_ERR_WOULD_BLOCK` when there is no room now (it is tried again by the
 // next `lmt_door_progress`), and anything else when it failed, which
 // `lmt_door_progress` tells, and tries again too. It must return: an exception of
 // C++ that leaves it ends the process. Calls with the same door are refused in it.
@@ -315,9 +340,17 @@ const char *lmt_last_error(void);
 // The version of the library that is loaded; that of the header is
 // `LMT_VERSION_MAJOR` and so on. Any of the places may be NULL.
 //
+// Errors: `LMT_ERR_INVALID`.
+//
 // # Safety
 // Each place is NULL or memory for a number.
 lmt_code lmt_version(uint32_t *major, uint32_t *minor, uint32_t *patch);
+
+// Whether both name the same peer.
+bool lmt_peer_equal(struct lmt_peer one, struct lmt_peer other);
+
+// Whether a request is `LMT_REQUEST_NULL`, which names no operation.
+bool lmt_request_is_null(struct lmt_request request);
 
 // Makes settings, all as the environment, files and defaults say, to be changed by
 // the functions below and given to `lmt_endpoint_create` or `lmt_door_create` as
@@ -351,7 +384,8 @@ lmt_code lmt_options_destroy(struct lmt_options *options);
 lmt_code lmt_options_set(struct lmt_options *options, const char *key, const char *value);
 
 // Sets the identity, `LMT_ID_BYTES` bytes; random when it is not set. No two
-// endpoints or doors of a machine may have the same at a time.
+// endpoints or doors of a machine may have the same at a time: creating the second
+// is answered by `LMT_ERR_NAME_IN_USE`.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
 //
@@ -376,12 +410,24 @@ lmt_code lmt_options_set_group_rank(struct lmt_options *options);
 //
 // # Safety
 // Any pointer will do.
-lmt_code lmt_options_set_statistics(struct lmt_options *options, int32_t wanted);
+lmt_code lmt_options_set_statistics(struct lmt_options *options, bool wanted);
+
+// Whether `LMT_ANY_PEER` also takes messages of peers that have connected without
+// having been inserted here; false when it is not set, and then such messages wait
+// until `lmt_peer_insert` names their sender. For layers in which a message itself
+// tells where an answer is to go. The status of such a message names its sender,
+// who counts towards `max_peers` until `lmt_peer_remove`. A door does without.
+//
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
+//
+// # Safety
+// Any pointer will do.
+lmt_code lmt_options_set_hear_strangers(struct lmt_options *options, bool wanted);
 
 // This process's rank, from 0, and how many ranks `lmt run` has started.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_NO_GROUP`, `LMT_ERR_CONFIGURATION` (variables
-// that contradict each other).
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_NO_GROUP`,
+// `LMT_ERR_CONFIGURATION` (variables that contradict each other).
 //
 // # Safety
 // Each place is NULL or memory for a number.
@@ -400,8 +446,8 @@ lmt_code lmt_group_address(uint32_t rank, void *address, size_t capacity, size_t
 
 // Lets the processes that this one's parent has started copy out of this one where
 // Yama would keep them from it (`ptrace_scope` 1): for ranks that another launcher
-// starts, an MPI's. `lmt run` names itself in `LMT_LAUNCHER_PID`; where that is set it
-// alone counts. Where there is no Yama nothing is done and nothing is needed.
+// starts, an MPI's. `lmt run` names itself in `LMT_LAUNCHER_PID`; where that is set
+// it alone counts. Where there is no Yama nothing is done and nothing is needed.
 //
 // Errors: none.
 lmt_code lmt_admit_siblings(void);
@@ -409,29 +455,44 @@ lmt_code lmt_admit_siblings(void);
 // Creates an endpoint; `options` may be NULL. To be closed by
 // `lmt_endpoint_close`.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_CONFIGURATION`,
-// `LMT_ERR_NO_MEMORY`, `LMT_ERR_SYSTEM`.
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`,
+// `LMT_ERR_CONFIGURATION`, `LMT_ERR_NAME_IN_USE`, `LMT_ERR_NO_MEMORY`,
+// `LMT_ERR_SYSTEM`.
 //
 // # Safety
 // `endpoint` is NULL or memory for a pointer.
 lmt_code lmt_endpoint_create(const struct lmt_options *options, struct lmt_endpoint **endpoint);
 
 // Closes an endpoint: receives that nothing has matched are taken back, what still
-// waits is sent for at most `close_timeout_ms`, and peers are told goodbye. After
-// it none of its operations uses memory any more, and its handle, peers and requests
-// name nothing. Messages of `lmt_improbe` are to be discarded all the same. It is gone
-// also where an error is told.
+// waits is sent for at most `close_timeout_ms`, regions are taken back, and peers
+// are told goodbye. Its handle, peers and requests name nothing any more, and memory
+// of `lmt_region_allocate` is gone. Messages of `lmt_improbe` are to be discarded
+// all the same.
+//
+// After it this process copies nothing for the endpoint any more. But a peer that is
+// in the middle of a copy goes on until it has read the goodbye: out of the memory
+// of a send, into that of a receive, into or out of a declared region. So wait for
+// the end of all requests first, and let peers say by a message that they are done
+// with regions; what was still under way keeps its memory, mapped and used for
+// nothing else, until those peers have closed their endpoints or have ended.
+//
+// The endpoint is gone also where an error is told, but for `LMT_ERR_NULL`,
+// `LMT_ERR_HANDLE` and `LMT_ERR_BUSY`. By `LMT_ERR_FORKED` a forked child has given
+// its share back and its parent's is as it was. After `LMT_ERR_PANIC` of another
+// call nothing is moved any more: peers are told goodbye at once.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`.
 //
 // # Safety
-// Any pointer will do.
+// Any pointer will do; nobody uses memory of `lmt_region_allocate` any more, nor
+// that of requests that have not ended, as said above.
 lmt_code lmt_endpoint_close(struct lmt_endpoint *endpoint);
 
 // The bytes by which others reach this endpoint, to be passed to them in any way,
 // unchanged: at most `LMT_ADDRESS_MAX_BYTES`. `length` may be NULL.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_TOO_SHORT`.
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
+// `LMT_ERR_TOO_SHORT`.
 //
 // # Safety
 // `address` is NULL or memory for `capacity` bytes; `length` is NULL or memory for
@@ -445,8 +506,8 @@ lmt_code lmt_endpoint_address(struct lmt_endpoint *endpoint,
 // peer. Does no I/O: the connection is made with the first operation. A peer that
 // had died is tried again once it is named again.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_ADDRESS`,
-// `LMT_ERR_FORKED`, `LMT_ERR_SYSTEM` (as many peers as `max_peers` allows).
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
+// `LMT_ERR_ADDRESS`, `LMT_ERR_FORKED`, `LMT_ERR_LIMIT`.
 //
 // # Safety
 // `address` is NULL or leads to `length` bytes; `peer` is NULL or memory for one.
@@ -475,14 +536,15 @@ lmt_code lmt_peer_remove(struct lmt_endpoint *endpoint, struct lmt_peer peer);
 lmt_code lmt_peer_id(struct lmt_endpoint *endpoint, struct lmt_peer peer, void *id);
 
 // Sends `bytes` bytes to `to` under `tag`, and waits until `data` may be used
-// again; with `LMT_SYNCHRONOUS` among `flags`, until a receive has matched the
-// message. `flags` may also hint at what helps to choose the way: `LMT_WARM`,
-// `LMT_COLD`, `LMT_ONCE`, `LMT_AGAIN`.
+// again; with `LMT_SEND_SYNCHRONOUS` among `flags`, until a receive has matched the
+// message. `flags` may also hint at what helps to choose the way: `LMT_HINT_WARM`,
+// `LMT_HINT_COLD`, `LMT_HINT_ONCE`, `LMT_HINT_AGAIN`.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
-// `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_WOULD_BLOCK` (`pending_max_messages` wait for it),
-// `LMT_ERR_FORKED`, and how an operation with a peer can end: `LMT_ERR_PEER_DEAD`,
-// `LMT_ERR_PEER_UNREACHABLE`, `LMT_ERR_PEER_REFUSED`, `LMT_ERR_NO_MECHANISM`.
+// `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_WOULD_BLOCK` (`pending_max_messages` wait for
+// it), `LMT_ERR_FORKED`, and how an operation with a peer can end:
+// `LMT_ERR_PEER_DEAD`, `LMT_ERR_PEER_UNREACHABLE`, `LMT_ERR_PEER_REFUSED`,
+// `LMT_ERR_NO_MECHANISM`.
 //
 // # Safety
 // `data` is NULL or leads to `bytes` bytes that nobody writes during the call.
@@ -493,9 +555,9 @@ lmt_code lmt_send(struct lmt_endpoint *endpoint,
                   size_t bytes,
                   uint32_t flags);
 
-// Receives the first message from `source` (`LMT_ANY_PEER` for anybody) whose tag
-// equals `tag` in every bit that is not set in `ignore`, and waits for it. `status`
-// may be NULL.
+// Receives the first message from `source` whose tag equals `tag` in every bit that
+// is not set in `ignore`, and waits for it. `LMT_ANY_PEER` is anybody who was
+// inserted here; see also `lmt_options_set_hear_strangers`. `status` may be NULL.
 //
 // Errors: as `lmt_send`, and `LMT_ERR_TRUNCATED` when the message is longer than
 // `capacity`; `into` holds its beginning then, and `status` tells how long it was.
@@ -511,10 +573,11 @@ lmt_code lmt_recv(struct lmt_endpoint *endpoint,
                   size_t capacity,
                   struct lmt_status *status);
 
-// Begins a send; `flags` as for `lmt_send`. Until `lmt_wait` or `lmt_test` has told
-// the end of the request, or the endpoint is closed, `data` belongs to it: nobody
-// frees or writes it. What is under way moves in calls that make progress:
-// `lmt_progress`, `lmt_test`, `lmt_wait` and their kin.
+// Begins a send; `flags` as for `lmt_send`. Until `lmt_wait`, `lmt_test` or
+// `lmt_wait_all` has told the end of the request, or the endpoint is closed (see
+// `lmt_endpoint_close`), `data` belongs to it: nobody frees or writes it. What is
+// under way moves in calls that make progress: `lmt_progress`, `lmt_test`,
+// `lmt_wait` and their kin.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
 // `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_WOULD_BLOCK` (make progress, and try again),
@@ -522,7 +585,7 @@ lmt_code lmt_recv(struct lmt_endpoint *endpoint,
 //
 // # Safety
 // `data` is NULL or leads to `bytes` bytes that nobody frees or writes until the
-// request has ended; `request` is NULL or memory for one.
+// request has ended or the endpoint was closed; `request` is NULL or memory for one.
 lmt_code lmt_isend(struct lmt_endpoint *endpoint,
                    struct lmt_peer to,
                    uint64_t tag,
@@ -546,15 +609,16 @@ lmt_code lmt_isend_segments(struct lmt_endpoint *endpoint,
                             uint32_t flags,
                             struct lmt_request *request);
 
-// Begins a receive; source, tag and ignore as for `lmt_recv`. Until `lmt_wait` or
-// `lmt_test` has told the end of the request, or the endpoint is closed, `into`
-// belongs to it: nobody frees, reads or writes it.
+// Begins a receive; source, tag and ignore as for `lmt_recv`. Until `lmt_wait`,
+// `lmt_test` or `lmt_wait_all` has told the end of the request, or the endpoint is
+// closed (see `lmt_endpoint_close`), `into` belongs to it: nobody frees, reads or
+// writes it.
 //
 // Errors: as `lmt_isend`; that the message was cut is told when it ends.
 //
 // # Safety
 // `into` is NULL or memory for `capacity` bytes that nobody frees or uses until the
-// request has ended; `request` is NULL or memory for one.
+// request has ended or the endpoint was closed; `request` is NULL or memory for one.
 lmt_code lmt_irecv(struct lmt_endpoint *endpoint,
                    struct lmt_peer source,
                    uint64_t tag,
@@ -563,14 +627,15 @@ lmt_code lmt_irecv(struct lmt_endpoint *endpoint,
                    size_t capacity,
                    struct lmt_request *request);
 
-// As `lmt_irecv`, into several segments, one after the other. The list itself is
-// copied.
+// As `lmt_irecv`, into several segments, one after the other, which do not overlap.
+// The list itself is copied.
 //
 // Errors: as `lmt_irecv`.
 //
 // # Safety
-// `segments` is NULL or leads to `count` segments, of each of which holds what
-// `lmt_irecv` says of its memory; `request` is NULL or memory for one.
+// `segments` is NULL or leads to `count` segments that do not overlap, of each of
+// which holds what `lmt_irecv` says of its memory; `request` is NULL or memory for
+// one.
 lmt_code lmt_irecv_segments(struct lmt_endpoint *endpoint,
                             struct lmt_peer source,
                             uint64_t tag,
@@ -582,11 +647,13 @@ lmt_code lmt_irecv_segments(struct lmt_endpoint *endpoint,
 // Tells whether an operation has ended, after making progress once. If `done` is
 // true, the code is what it ended with, `status` (which may be NULL) is written for
 // `LMT_OK` and `LMT_ERR_TRUNCATED`, and the request names nothing any more. If it is
-// false, the code is `LMT_OK`.
+// false, the operation lives on, or this call cannot tell: the code is `LMT_OK`, or
+// says why. `LMT_REQUEST_NULL` counts as ended: `LMT_OK`, and a status of zeros.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` (`done` is not written);
-// `LMT_ERR_UNKNOWN_REQUEST`, `LMT_ERR_FORKED`, and what the operation ended with
-// (`done` is true).
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
+// `LMT_ERR_FORKED`, `LMT_ERR_PANIC` (`done` is false where it can be written);
+// `LMT_ERR_UNKNOWN_REQUEST`, and what the operation ended with (`done` is true): see
+// `lmt_wait`.
 //
 // # Safety
 // `done` and `status` are NULL or memory for one each.
@@ -598,13 +665,16 @@ lmt_code lmt_test(struct lmt_endpoint *endpoint,
 // Waits for the end of an operation, at most `timeout_ms` milliseconds; a negative
 // number is no limit. The code is what it ended with; `status` (which may be NULL)
 // is written for `LMT_OK` and `LMT_ERR_TRUNCATED`. The request names nothing any
-// more, except after `LMT_ERR_TIMEOUT`.
+// more then. It lives on, and its memory belongs to it, after `LMT_ERR_TIMEOUT`,
+// `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` and
+// `LMT_ERR_FORKED`, by which nothing was waited for, and after `LMT_ERR_PANIC` until
+// the endpoint is closed. `LMT_REQUEST_NULL` counts as ended: `LMT_OK`, and a status
+// of zeros.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_TIMEOUT`,
-// `LMT_ERR_UNKNOWN_REQUEST`, `LMT_ERR_FORKED`; `LMT_ERR_CANCELLED`,
-// `LMT_ERR_TRUNCATED`, `LMT_ERR_PEER_DEAD`, `LMT_ERR_PEER_UNREACHABLE`,
-// `LMT_ERR_PEER_REFUSED`, `LMT_ERR_PEER_REMOVED`, `LMT_ERR_NO_MECHANISM`, and those of
-// regions.
+// Errors: those, `LMT_ERR_UNKNOWN_REQUEST`, and what operations end with:
+// `LMT_ERR_CANCELLED`, `LMT_ERR_TRUNCATED`, `LMT_ERR_PEER_DEAD`,
+// `LMT_ERR_PEER_UNREACHABLE`, `LMT_ERR_PEER_REFUSED`, `LMT_ERR_PEER_REMOVED`,
+// `LMT_ERR_NO_MECHANISM`, and of regions those of `lmt_region_get`.
 //
 // # Safety
 // `status` is NULL or memory for one.
@@ -615,12 +685,13 @@ lmt_code lmt_wait(struct lmt_endpoint *endpoint,
 
 // Waits until one of `requests` has ended, at most `timeout_ms` milliseconds (a
 // negative number is no limit), and tells its place. How it ended is told by
-// `lmt_test` or `lmt_wait`, at once. One that was told before, or is all zero, counts
-// as ended.
+// `lmt_test` or `lmt_wait`, at once. One that was told before counts as ended.
+// `LMT_REQUEST_NULL` is skipped; if the list has nothing else, or nothing, there is
+// nothing to wait for and `index` becomes `LMT_NO_INDEX`.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID` (an empty list), `LMT_ERR_HANDLE`,
-// `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_REQUEST` (one is of another endpoint),
-// `LMT_ERR_TIMEOUT`, `LMT_ERR_FORKED`.
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
+// `LMT_ERR_UNKNOWN_REQUEST` (one is of another endpoint), `LMT_ERR_TIMEOUT`,
+// `LMT_ERR_FORKED`.
 //
 // # Safety
 // `requests` is NULL or leads to `count` of them; `index` is NULL or memory for a
@@ -634,12 +705,12 @@ lmt_code lmt_wait_any(struct lmt_endpoint *endpoint,
 // Waits until all of `requests` have ended, at most `timeout_ms` milliseconds (a
 // negative number is no limit). `codes` says how each ended, and `LMT_ERR_TIMEOUT`
 // of those that have not; `statuses` (which may be NULL) is written as by
-// `lmt_wait`. Returns `LMT_OK` when all ended so, else the first code that is
-// another.
+// `lmt_wait`. `LMT_REQUEST_NULL` counts as ended. Returns `LMT_OK` when all ended
+// so, else the first code that is another.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
-// `LMT_ERR_UNKNOWN_REQUEST` (one is of another endpoint, and nothing is done), and
-// those of `lmt_wait`.
+// Errors: those of `lmt_wait`; `codes` is not written where nothing was waited for,
+// by `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
+// `LMT_ERR_FORKED`, or `LMT_ERR_UNKNOWN_REQUEST` where one is of another endpoint.
 //
 // # Safety
 // `requests` is NULL or leads to `count` of them; `codes` and `statuses` are NULL or
@@ -652,11 +723,11 @@ lmt_code lmt_wait_all(struct lmt_endpoint *endpoint,
                       struct lmt_status *statuses);
 
 // Tells whether an operation has ended, without making progress, and without
-// telling how.
+// telling how. One that was told before counts as ended, and so does
+// `LMT_REQUEST_NULL`.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
-// `LMT_ERR_UNKNOWN_REQUEST` (it is of another endpoint; one that was told before
-// counts as ended).
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
+// `LMT_ERR_FORKED`, `LMT_ERR_UNKNOWN_REQUEST` (it is of another endpoint).
 //
 // # Safety
 // `done` is NULL or memory for one.
@@ -664,10 +735,11 @@ lmt_code lmt_is_done(struct lmt_endpoint *endpoint, struct lmt_request request, 
 
 // Asks for an operation to be taken back that nothing has matched yet. Its end is
 // still to be waited for, and tells what became of it: `LMT_ERR_CANCELLED`, or what
-// it did instead.
+// it did instead. Of an operation whose end was told before nothing is left to be
+// taken back: `LMT_OK`.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
-// `LMT_ERR_UNKNOWN_REQUEST`, `LMT_ERR_FORKED`.
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`,
+// `LMT_ERR_UNKNOWN_REQUEST` (it is of another endpoint, or `LMT_REQUEST_NULL`).
 //
 // # Safety
 // Any pointer will do.
@@ -677,8 +749,8 @@ lmt_code lmt_cancel(struct lmt_endpoint *endpoint, struct lmt_request request);
 // after making progress once. `status` (which may be NULL) tells its peer, tag and
 // length when `found` is true.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_PEER`,
-// `LMT_ERR_FORKED`.
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
+// `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_FORKED`.
 //
 // # Safety
 // `found` and `status` are NULL or memory for one each.
@@ -707,8 +779,8 @@ lmt_code lmt_improbe(struct lmt_endpoint *endpoint,
 
 // Begins to receive a message that `lmt_improbe` took from this endpoint; else as
 // `lmt_irecv`. `message` names nothing any more, unless the code is `LMT_ERR_NULL`,
-// `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` or `LMT_ERR_FOREIGN_MESSAGE` (it is
-// another endpoint's).
+// `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` or `LMT_ERR_FOREIGN_MESSAGE`
+// (it is another endpoint's).
 //
 // Errors: those, and `LMT_ERR_FORKED`.
 //
@@ -733,7 +805,8 @@ lmt_code lmt_message_discard(struct lmt_message *message);
 // writes what there is room for. Never waits. `moved` (which may be NULL) tells
 // whether anything was moved.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`.
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
+// `LMT_ERR_FORKED`.
 //
 // # Safety
 // `moved` is NULL or memory for one.
@@ -753,7 +826,7 @@ lmt_code lmt_wait_for_progress(struct lmt_endpoint *endpoint, int64_t timeout_ms
 // the endpoint's: it is not to be closed, read or used after the endpoint. To be
 // polled after `lmt_prepare_to_sleep`.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
 //
 // # Safety
 // `descriptor` is NULL or memory for a number.
@@ -763,20 +836,23 @@ lmt_code lmt_wait_descriptor(struct lmt_endpoint *endpoint, int *descriptor);
 // at most `limit_us` microseconds (for work for which nobody rings; the place may be
 // NULL), and make progress after; if it is false, there is something to do at once.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`.
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
+// `LMT_ERR_FORKED`.
 //
 // # Safety
 // `may_sleep` and `limit_us` are NULL or memory for one each.
 lmt_code lmt_prepare_to_sleep(struct lmt_endpoint *endpoint, bool *may_sleep, uint64_t *limit_us);
 
 // Says which way a message of `bytes` bytes to a peer would take now, which rule
-// says so, where that rule comes from, and why each other mechanism is not taken:
-// in words (`LMT_TEXT`) or as JSON (`LMT_JSON`). `flags` say more of the message: those
-// of hints, `LMT_SEGMENTS`, `LMT_SHARED_SENDER`, `LMT_SHARED_RECEIVER`. What works with a
-// peer is known once the first operation has connected it.
+// says so, where that rule comes from, and why each other mechanism is not taken: in
+// words (`LMT_FORMAT_TEXT`) or as JSON (`LMT_FORMAT_JSON`). `flags` say more of the
+// message: those of hints, `LMT_EXPLAIN_SEGMENTS`, `LMT_EXPLAIN_SHARED_SENDER`,
+// `LMT_EXPLAIN_SHARED_RECEIVER`. What works with a peer is known once the first
+// operation has connected it.
 //
 // As much as there is room for is written, with a zero behind it; `length` (which
-// may be NULL) tells the length of all of it without the zero.
+// may be NULL) tells the length of all of it without the zero, so that all of it
+// needs room for one byte more.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
 // `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_TOO_SHORT`.
@@ -794,9 +870,9 @@ lmt_code lmt_explain(struct lmt_endpoint *endpoint,
                      size_t *length);
 
 // What has gone by each path, to and from one peer since it connected, or with
-// `LMT_ANY_PEER` to and from all: first by the cells of inboxes (`eager`), then by each
-// mechanism that is known. `count` (which may be NULL) tells how many paths there
-// are.
+// `LMT_ANY_PEER` to and from all: first by the cells of inboxes (`eager`), then by
+// each mechanism that is known. `count` (which may be NULL) tells how many paths
+// there are.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
 // `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_TOO_SHORT` (nothing but `count` is written).
@@ -817,28 +893,29 @@ lmt_code lmt_statistics(struct lmt_endpoint *endpoint,
 // all of it at any time. To be given back by `lmt_free`. A forked child has none of
 // it.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID` (no bytes), `LMT_ERR_NO_MEMORY`.
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID` (no bytes), `LMT_ERR_NO_MEMORY`,
+// `LMT_ERR_FORKED` (another thread was allocating at the fork).
 //
 // # Safety
 // `memory` is NULL or memory for a pointer.
 lmt_code lmt_alloc(size_t bytes, void **memory);
 
-// Gives memory back that `lmt_alloc` gave, when no operation uses it any more. What a
-// peer is still copying goes back when it is done or dead.
+// Gives memory back that `lmt_alloc` gave, when no operation uses it any more. What
+// a peer is still copying goes back when it is done or dead.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE` (it is not what `lmt_alloc` gave, or was
-// freed before).
+// freed before), `LMT_ERR_FORKED` (the parent of this process has allocated it).
 //
 // # Safety
 // Any pointer will do; the memory that it leads to is used by nobody.
 lmt_code lmt_free(void *memory);
 
 // Declares memory of this process as a region: peers that are given the key may get
-// from it (`LMT_READ`) and put into it (`LMT_WRITE`) without this process's help; with
-// `LMT_SINGLE_USE` the first get or put uses it up. It is lent until
-// `lmt_region_destroy` or the endpoint's end. A copy that a peer has just begun then
-// goes on for the length of a system call: let peers say by a message that they are
-// done, and destroy it after.
+// from it (`LMT_REGION_READ`) and put into it (`LMT_REGION_WRITE`) without this
+// process's help; with `LMT_REGION_SINGLE_USE` the first get or put uses it up. It
+// is lent until `lmt_region_destroy` or the endpoint's end. A copy that a peer has
+// just begun then goes on for the length of a system call: let peers say by a
+// message that they are done, and destroy it after.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
 // `LMT_ERR_REGION_TOO_MANY`, `LMT_ERR_NO_MEMORY`, `LMT_ERR_FORKED`.
@@ -855,10 +932,12 @@ lmt_code lmt_region_declare(struct lmt_endpoint *endpoint,
 
 // Allocates zeroed memory that peers map, and declares it: reachable also where no
 // mechanism reaches this process's own memory. `memory` (which may be NULL) is where
-// it begins, until the region is destroyed. The first access by each peer needs this
-// process to make progress once.
+// it begins, until `lmt_region_destroy` or `lmt_endpoint_close`, which unmap it:
+// nobody uses it then, and no request that it was lent to is under way. Peers may
+// change the bytes at any time, as their puts come. The first access by each peer
+// needs this process to make progress once.
 //
-// Errors: as `lmt_region_declare`.
+// Errors: as `lmt_region_declare`; `LMT_ERR_INVALID` also of no bytes.
 //
 // # Safety
 // `key` and `memory` are NULL or memory for one each.
@@ -868,19 +947,22 @@ lmt_code lmt_region_allocate(struct lmt_endpoint *endpoint,
                              struct lmt_region_key *key,
                              void **memory);
 
-// Takes a region of this endpoint back: no copy begins any more. Memory of
-// `lmt_region_allocate` is gone.
+// Takes a region of this endpoint back: no copy begins any more. One that a peer has
+// just begun goes on for the length of a system call, so peers are to be done with
+// declared memory before. Memory of `lmt_region_allocate` is unmapped; what a peer
+// is just putting into it goes into memory that nobody reads.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
 // `LMT_ERR_REGION_NOT_DECLARED`, `LMT_ERR_FORKED`.
 //
 // # Safety
-// `key` is NULL or leads to one.
+// `key` is NULL or leads to one. Memory of `lmt_region_allocate` is used by nobody any
+// more, nor lent to a request that has not ended.
 lmt_code lmt_region_destroy(struct lmt_endpoint *endpoint, const struct lmt_region_key *key);
 
 // The length of the region of a key, in bytes.
 //
-// Errors: `LMT_ERR_NULL`.
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`.
 //
 // # Safety
 // `key` is NULL or leads to one; `bytes` is NULL or memory for a number.
@@ -924,8 +1006,7 @@ lmt_code lmt_region_put(struct lmt_endpoint *endpoint,
 // peers, and is called with `context` within `lmt_door_progress`. To be closed by
 // `lmt_door_close`.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_CONFIGURATION`,
-// `LMT_ERR_NO_MEMORY`, `LMT_ERR_SYSTEM`.
+// Errors: as `lmt_endpoint_create`.
 //
 // # Safety
 // `send_packet` is NULL or keeps to what its type says, and can be called until the
@@ -936,20 +1017,25 @@ lmt_code lmt_door_create(const struct lmt_options *options,
                          void *context,
                          struct lmt_door **door);
 
-// Closes a door: what is under way ends, peers are told goodbye, and no operation
-// uses memory any more. Call it when all requests have ended. Its handle, peers and
-// requests name nothing any more; announcements and withdrawals are to be dropped all
-// the same. It is gone also where an error is told.
+// Closes a door: what is under way ends, and peers are told goodbye. Call it when
+// all requests have ended and no packet waits (`unsent` of `lmt_door_peer`). Its
+// handle, peers and requests name nothing any more; announcements and withdrawals
+// are to be dropped all the same. `send_packet` is not called.
+//
+// After it this process copies nothing for the door any more; what a peer was in the
+// middle of copying keeps its memory as `lmt_endpoint_close` says, and the door is
+// gone also where an error is told, with the same exceptions.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`.
 //
 // # Safety
-// Any pointer will do.
+// Any pointer will do; memory of requests that have not ended is left alone as said
+// above.
 lmt_code lmt_door_close(struct lmt_door *door);
 
 // The bytes by which others reach this door, as `lmt_endpoint_address`.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_TOO_SHORT`.
+// Errors: as `lmt_endpoint_address`.
 //
 // # Safety
 // `address` is NULL or memory for `capacity` bytes; `length` is NULL or memory for
@@ -957,11 +1043,10 @@ lmt_code lmt_door_close(struct lmt_door *door);
 lmt_code lmt_door_address(struct lmt_door *door, void *address, size_t capacity, size_t *length);
 
 // Names a peer by its door's address and begins to connect to it, which goes on in
-// `lmt_door_progress`. The same address gives the same peer; one that is gone is tried
-// again.
+// `lmt_door_progress`. The same address gives the same peer; one that is gone is
+// tried again.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_ADDRESS`,
-// `LMT_ERR_FORKED`, `LMT_ERR_SYSTEM` (as many peers as `max_peers` allows).
+// Errors: as `lmt_peer_insert`.
 //
 // # Safety
 // `address` is NULL or leads to `length` bytes; `peer` is NULL or memory for one.
@@ -970,15 +1055,16 @@ lmt_code lmt_door_insert_peer(struct lmt_door *door,
                               size_t length,
                               struct lmt_peer *peer);
 
-// What the door knows of a peer. `is_connected` tells whether the connection is made;
-// `unsent` how many sends and packets wait for it or for room in `send_packet`: who
-// must keep packets of its own in order with announcements holds them back until it
-// is 0. Both may be NULL. The code tells why there is no connection any more:
-// `LMT_ERR_PEER_DEAD`, `LMT_ERR_PEER_UNREACHABLE`, `LMT_ERR_PEER_REFUSED`,
-// `LMT_ERR_PEER_REMOVED`; receives that wait for this peer end with it.
+// What the door knows of a peer. `is_connected` tells whether the connection is
+// made; `unsent` how many sends and packets wait for it or for room in
+// `send_packet`: who must keep packets of its own in order with announcements holds
+// them back until it is 0. Both may be NULL. The code tells why there is no
+// connection any more: `LMT_ERR_PEER_DEAD`, `LMT_ERR_PEER_UNREACHABLE`,
+// `LMT_ERR_PEER_REFUSED`; both places are written then too. Receives that wait for
+// this peer are to be ended with it by the program, whose matching they are in.
 //
-// Errors: those, and `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
-// `LMT_ERR_UNKNOWN_PEER`.
+// Errors: those, and `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`,
+// `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_PEER`.
 //
 // # Safety
 // `is_connected` and `unsent` are NULL or memory for one each.
@@ -990,9 +1076,10 @@ lmt_code lmt_door_peer(struct lmt_door *door,
 // Moves bytes and packets (by `send_packet`), and makes connections. Never waits.
 // `moved` (which may be NULL) tells whether anything was moved.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` (also within
-// `send_packet`), `LMT_ERR_FORKED`, `LMT_ERR_CALLBACK` (`send_packet` answered something
-// else than `LMT_OK` and `LMT_ERR_WOULD_BLOCK`; the packet is tried again).
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` (also
+// within `send_packet`), `LMT_ERR_FORKED`, `LMT_ERR_CALLBACK` (`send_packet`
+// answered something else than `LMT_OK` and `LMT_ERR_WOULD_BLOCK`; the packet is
+// tried again).
 //
 // # Safety
 // `moved` is NULL or memory for one.
@@ -1003,7 +1090,7 @@ lmt_code lmt_door_progress(struct lmt_door *door, bool *moved);
 // that of `lmt_wait_descriptor` is the endpoint's. `limit_us` (which may be NULL)
 // tells for how many microseconds at most to sleep before the next progress.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
 //
 // # Safety
 // `descriptor` and `limit_us` are NULL or memory for a number each.
@@ -1038,10 +1125,10 @@ lmt_code lmt_door_statistics(struct lmt_door *door,
                              size_t *count);
 
 // Begins to send segments as one message, announced to the peer's matching with
-// `envelope`, at most `LMT_ENVELOPE_MAX_BYTES`. `flags` may hint: `LMT_WARM`,
-// `LMT_COLD`, `LMT_ONCE`, `LMT_AGAIN`. The segments belong to the request until
-// `lmt_door_test` has told its end or the door is closed; the list and the envelope
-// are copied.
+// `envelope`, at most `LMT_ENVELOPE_MAX_BYTES`. `flags` may hint: `LMT_HINT_WARM`,
+// `LMT_HINT_COLD`, `LMT_HINT_ONCE`, `LMT_HINT_AGAIN`. The segments belong to the
+// request until `lmt_door_test` has told its end or the door is closed; the list and
+// the envelope are copied.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID` (flags; an envelope that is too long),
 // `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_WOULD_BLOCK`,
@@ -1064,8 +1151,9 @@ lmt_code lmt_door_send(struct lmt_door *door,
 // (`lmt_announcement_drop`); a withdrawal is to be answered (`lmt_door_withdrawn`).
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_PEER`,
-// `LMT_ERR_NO_MEMORY`, `LMT_ERR_BAD_PACKET`: it was ignored, also since the connection
-// with that peer has ended (`lmt_door_peer` tells).
+// `LMT_ERR_INVALID`, `LMT_ERR_NO_MEMORY` (there are too many announcements; the
+// packet was not taken, hand it over again), `LMT_ERR_BAD_PACKET`: it was ignored,
+// also since the connection with that peer has ended (`lmt_door_peer` tells).
 //
 // # Safety
 // `packet` is NULL or leads to `bytes` bytes; `arrival` is NULL or memory for one.
@@ -1076,10 +1164,11 @@ lmt_code lmt_door_on_packet(struct lmt_door *door,
                             struct lmt_arrival *arrival);
 
 // The program's matching has found the receive for an announced message: it goes
-// into the segments, cut to their length if need be (`LMT_ERR_TRUNCATED` when it ends).
-// They belong to the request as those of `lmt_irecv` do. `announcement` names nothing
-// any more, unless the code is `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`,
-// `LMT_ERR_BUSY` or `LMT_ERR_FOREIGN_MESSAGE` (another door was told of it).
+// into the segments, cut to their length if need be (`LMT_ERR_TRUNCATED` when it
+// ends). They belong to the request as those of `lmt_irecv` do. `announcement` names
+// nothing any more, unless the code is `LMT_ERR_NULL`, `LMT_ERR_INVALID`,
+// `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` or `LMT_ERR_FOREIGN_MESSAGE` (another door was
+// told of it).
 //
 // Errors: those, `LMT_ERR_PEER_DEAD` and its kin (the connection over which it was
 // announced has ended), `LMT_ERR_FORKED`.
@@ -1103,7 +1192,7 @@ lmt_code lmt_announcement_drop(struct lmt_announcement *announcement);
 
 // Tells whether an announced message is the one that a sender takes back.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
 //
 // # Safety
 // `is_it` is NULL or memory for one.
@@ -1112,17 +1201,15 @@ lmt_code lmt_announcement_is(struct lmt_announcement *announcement,
                              bool *is_it);
 
 // Answers a withdrawal: whether the message was found unmatched and is forgotten
-// (its announcement is then to be given up too). `withdrawal` names nothing any more,
-// unless the code is `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` or
+// (its announcement is then to be given up too). `withdrawal` names nothing any
+// more, unless the code is `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` or
 // `LMT_ERR_FOREIGN_MESSAGE` (another door was asked).
 //
 // Errors: those.
 //
 // # Safety
 // Any pointer will do.
-lmt_code lmt_door_withdrawn(struct lmt_door *door,
-                            struct lmt_withdrawal *withdrawal,
-                            int32_t found);
+lmt_code lmt_door_withdrawn(struct lmt_door *door, struct lmt_withdrawal *withdrawal, bool found);
 
 // Gives up a withdrawal that is not to be answered any more, since its door is
 // closed; while that is open its sender waits for the answer.
@@ -1134,22 +1221,24 @@ lmt_code lmt_door_withdrawn(struct lmt_door *door,
 lmt_code lmt_withdrawal_drop(struct lmt_withdrawal *withdrawal);
 
 // Asks for a send of a door to be taken back if the peer has not matched it; its end
-// tells what became of it.
+// tells what became of it. Of an operation whose end was told before nothing is left
+// to be taken back: `LMT_OK`.
 //
-// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_REQUEST`,
-// `LMT_ERR_FORKED`.
+// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`,
+// `LMT_ERR_UNKNOWN_REQUEST` (it is of another door, or `LMT_REQUEST_NULL`).
 //
 // # Safety
 // Any pointer will do.
 lmt_code lmt_door_cancel(struct lmt_door *door, struct lmt_request request);
 
-// Tells whether an operation of a door has ended, as `lmt_test`, but without making
-// progress.
+// Tells whether an operation of a door has ended; makes no progress, which is
+// `lmt_door_progress`'s, as that calls `send_packet`. `done`, `status`, the code and
+// `LMT_REQUEST_NULL` are as for `lmt_test`.
 //
-// Errors: as `lmt_test`.
+// Errors: as `lmt_test`; operations of doors are not `LMT_ERR_PEER_REMOVED`.
 //
 // # Safety
-// As `lmt_test`.
+// `done` and `status` are NULL or memory for one each.
 lmt_code lmt_door_test(struct lmt_door *door,
                        struct lmt_request request,
                        bool *done,

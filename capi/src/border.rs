@@ -1,33 +1,157 @@
 //! The border to C: what pointers lead to. All that can be checked is that a
-//! pointer is not NULL where it must not be, and that lengths are possible; that it
-//! leads to what its type says is the caller's promise.
-#![allow(unsafe_code)] // Pointers of C become references, slices and buffers here.
+//! pointer is not NULL where it must not be and is aligned, and that lengths are
+//! possible; that it leads to what its type says is the caller's promise.
+#![allow(unsafe_code)] // Pointers of C become places, slices and buffers here.
 
 use std::ffi::{CStr, c_char, c_void};
-use std::mem::MaybeUninit;
+use std::marker::PhantomData;
 
 use lmt::buffer::{Access, Buffer, Segment};
 
+use crate::code::lmt_code::LMT_ERR_NULL;
 use crate::error::Error;
 
 /// Segments of one message that are listed without an allocation.
 const FEW: usize = 16;
 
-/// An argument that must be there: a reference, or a place for an answer.
+/// An argument that must be there.
 ///
 /// # Errors
 /// It is NULL.
 #[inline]
-pub fn there<T>(pointer: Option<T>, name: &str) -> Result<T, Error> {
-    pointer.ok_or_else(|| Error::null(name))
+pub fn there<T>(argument: Option<T>, name: &str) -> Result<T, Error> {
+    argument.ok_or_else(|| Error::null(name))
 }
 
-/// Writes an answer where there is a place for it.
-#[inline]
-pub fn answer<T>(place: Option<&mut MaybeUninit<T>>, value: T) {
-    if let Some(place) = place {
-        place.write(value);
+/// Places for answers, one after the other, for the length of a call. No reference is
+/// made of them: two that overlap do no harm, and what is in them does not matter.
+#[derive(Debug)]
+pub struct Places<'a, T> {
+    first: *mut T,
+    count: usize,
+    call: PhantomData<&'a ()>,
+}
+
+impl<T> Clone for Places<'_, T> {
+    fn clone(&self) -> Self {
+        *self
     }
+}
+
+impl<T> Copy for Places<'_, T> {}
+
+impl<T> Places<'_, T> {
+    /// `count` places.
+    ///
+    /// # Safety
+    /// `pointer` is NULL, or as long as the value and its copies live `count` values
+    /// can be written from it on, which no other thread uses.
+    ///
+    /// # Errors
+    /// As [`values`].
+    #[inline]
+    pub unsafe fn new(pointer: *mut T, count: usize, name: &str) -> Result<Self, Error> {
+        if count > 0 {
+            check(pointer, count, name)?;
+        }
+        Ok(Self { first: pointer, count, call: PhantomData })
+    }
+
+    /// The same, or none where the caller wants no answers.
+    ///
+    /// # Safety
+    /// As [`Places::new`].
+    ///
+    /// # Errors
+    /// As [`Places::new`], but for NULL.
+    #[inline]
+    pub unsafe fn wanted(pointer: *mut T, count: usize, name: &str) -> Result<Self, Error> {
+        let count = if pointer.is_null() { 0 } else { count };
+        // SAFETY: `new` asks for the same.
+        unsafe { Self::new(pointer, count, name) }
+    }
+
+    /// How many there are.
+    pub const fn count(self) -> usize {
+        self.count
+    }
+
+    /// Writes an answer where there is a place of this number.
+    #[inline]
+    pub fn write(self, at: usize, value: T) {
+        if at < self.count {
+            let place = self.first.wrapping_add(at);
+            // SAFETY: below `count`, so by the promise that was made to `new` a value
+            // can be written here; `check` has seen that it is aligned.
+            unsafe { place.write(value) };
+        }
+    }
+}
+
+/// A place for one answer.
+#[derive(Debug)]
+pub struct Place<'a, T>(Places<'a, T>);
+
+impl<T> Clone for Place<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Place<'_, T> {}
+
+impl<T> Place<'_, T> {
+    /// A place that must be there.
+    ///
+    /// # Safety
+    /// As [`Places::new`], for one.
+    ///
+    /// # Errors
+    /// It is NULL or misaligned.
+    #[inline]
+    pub unsafe fn new(pointer: *mut T, name: &str) -> Result<Self, Error> {
+        // SAFETY: `Places::new` asks for the same.
+        unsafe { Places::new(pointer, 1, name) }.map(Self)
+    }
+
+    /// A place that is NULL where the caller wants no answer.
+    ///
+    /// # Safety
+    /// As [`Places::new`], for one.
+    ///
+    /// # Errors
+    /// It is misaligned.
+    #[inline]
+    pub unsafe fn wanted(pointer: *mut T, name: &str) -> Result<Self, Error> {
+        // SAFETY: `Places::wanted` asks for the same.
+        unsafe { Places::wanted(pointer, 1, name) }.map(Self)
+    }
+
+    /// No place at all.
+    pub const fn nowhere() -> Self {
+        Self(Places { first: std::ptr::null_mut(), count: 0, call: PhantomData })
+    }
+
+    /// Writes the answer.
+    #[inline]
+    pub fn write(self, value: T) {
+        self.0.write(0, value);
+    }
+}
+
+/// A value of a caller.
+///
+/// # Safety
+/// `pointer` is NULL, or one value can be read from it that nobody writes meanwhile.
+///
+/// # Errors
+/// It is NULL or misaligned.
+#[inline]
+pub unsafe fn value<T: Copy>(pointer: *const T, name: &str) -> Result<T, Error> {
+    check(pointer, 1, name)?;
+    // SAFETY: neither NULL nor misaligned; the caller promises that a value can be
+    // read.
+    Ok(unsafe { pointer.read() })
 }
 
 /// Values of a caller, for the length of a call.
@@ -58,7 +182,7 @@ pub unsafe fn values<'a, T>(pointer: *const T, count: usize, name: &str) -> Resu
 /// As [`values`].
 #[inline]
 pub unsafe fn bytes<'a>(pointer: *const c_void, count: usize, name: &str) -> Result<&'a [u8], Error> {
-    // SAFETY: the caller's promise; a byte is aligned anywhere.
+    // SAFETY: `values` asks for the same.
     unsafe { values(pointer.cast(), count, name) }
 }
 
@@ -79,28 +203,6 @@ pub unsafe fn bytes_mut<'a>(pointer: *mut c_void, count: usize, name: &str) -> R
     check(pointer.cast_const().cast::<u8>(), count, name)?;
     // SAFETY: neither NULL nor too long; the caller promises that it is memory
     // which nobody else uses.
-    Ok(unsafe { std::slice::from_raw_parts_mut(pointer.cast(), count) })
-}
-
-/// Places for `count` values.
-///
-/// # Safety
-/// `pointer` is NULL, or there is memory for `count` values from it on which nobody
-/// else uses during the call.
-///
-/// # Errors
-/// As [`values`].
-pub unsafe fn places<'a, T>(
-    pointer: *mut T,
-    count: usize,
-    name: &str,
-) -> Result<&'a mut [MaybeUninit<T>], Error> {
-    if count == 0 {
-        return Ok(&mut []);
-    }
-    check(pointer.cast_const(), count, name)?;
-    // SAFETY: neither NULL nor misaligned nor too long; the caller promises that it
-    // is memory which nobody else uses, and any bytes are a MaybeUninit.
     Ok(unsafe { std::slice::from_raw_parts_mut(pointer.cast(), count) })
 }
 
@@ -146,7 +248,7 @@ pub unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, Er
 /// It is NULL though there is to be a byte, or reaches past the address space.
 #[inline]
 pub unsafe fn lend(pointer: *const c_void, bytes: usize, access: Access) -> Result<Buffer, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises for the one piece what `lend_list` asks for each.
     unsafe { lend_list(&[piece(pointer, bytes)?], access) }
 }
 
@@ -160,25 +262,25 @@ pub unsafe fn lend(pointer: *const c_void, bytes: usize, access: Access) -> Resu
 /// As [`lend`], for the list and each piece.
 #[inline]
 pub unsafe fn lend_segments(list: *const libc::iovec, count: usize, access: Access) -> Result<Buffer, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the list is NULL or can be read.
     let list = unsafe { values(list, count, "segments") }?;
     if list.len() <= FEW {
         let mut few = [Segment::default(); FEW];
         for (segment, part) in few.iter_mut().zip(list) {
             *segment = piece(part.iov_base, part.iov_len)?;
         }
-        // SAFETY: the caller's promise for each.
+        // SAFETY: the caller promises for each piece what `lend_list` asks for.
         return unsafe { lend_list(&few[..count], access) };
     }
     let many: Result<Vec<_>, _> = list.iter().map(|part| piece(part.iov_base, part.iov_len)).collect();
-    // SAFETY: the caller's promise for each.
+    // SAFETY: the caller promises for each piece what `lend_list` asks for.
     unsafe { lend_list(&many?, access) }
 }
 
 fn piece(pointer: *const c_void, bytes: usize) -> Result<Segment, Error> {
     if pointer.is_null() && bytes > 0 {
         return Err(Error::new(
-            crate::code::lmt_code::LMT_ERR_NULL,
+            LMT_ERR_NULL,
             format!("a segment of {bytes} bytes begins at NULL; pass its address, or no bytes"),
         ));
     }

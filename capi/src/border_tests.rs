@@ -16,7 +16,11 @@ fn null_is_found_out_where_there_is_to_be_something() {
     // SAFETY: NULL is allowed.
     assert_eq!(code(unsafe { bytes_mut(std::ptr::null_mut(), 1, "into") }), LMT_ERR_NULL);
     // SAFETY: NULL is allowed.
-    assert_eq!(code(unsafe { places::<u64>(std::ptr::null_mut(), 1, "list") }), LMT_ERR_NULL);
+    assert_eq!(code(unsafe { Places::<u64>::new(std::ptr::null_mut(), 1, "list") }), LMT_ERR_NULL);
+    // SAFETY: NULL is allowed.
+    assert_eq!(code(unsafe { Place::<u64>::new(std::ptr::null_mut(), "count") }), LMT_ERR_NULL);
+    // SAFETY: NULL is allowed.
+    assert_eq!(code(unsafe { value::<u64>(std::ptr::null(), "key") }), LMT_ERR_NULL);
     // SAFETY: NULL is allowed.
     assert_eq!(code(unsafe { text(std::ptr::null(), "key") }), LMT_ERR_NULL);
     // SAFETY: NULL is allowed.
@@ -38,8 +42,31 @@ fn impossible_lengths_and_addresses_are_found_out() {
     let askew = pointer.cast::<u8>().wrapping_add(1).cast::<u64>();
     // SAFETY: what is misaligned is refused before anything is read.
     assert_eq!(code(unsafe { values(askew, 1, "list") }), LMT_ERR_INVALID);
+    // SAFETY: what is misaligned is refused before anything is read.
+    assert_eq!(code(unsafe { value(askew, "key") }), LMT_ERR_INVALID);
+    // SAFETY: what is misaligned is refused, and nothing is written.
+    assert_eq!(code(unsafe { Place::new(askew.cast_mut(), "count") }), LMT_ERR_INVALID);
+    // SAFETY: what is misaligned is refused, and nothing is written.
+    assert_eq!(code(unsafe { Place::wanted(askew.cast_mut(), "count") }), LMT_ERR_INVALID);
     // SAFETY: no such memory is lent; it is refused.
     assert_eq!(code(unsafe { lend(pointer.cast(), usize::MAX, Access::Read) }), LMT_ERR_INVALID);
+}
+
+#[test]
+fn places_may_overlap_or_be_missing_and_end_where_they_end() {
+    let mut words = [0u64; 3];
+    let pointer = words.as_mut_ptr();
+    // SAFETY: of the three words only the places use any until they are gone.
+    let two = unsafe { Places::new(pointer, 2, "list") }.expect("places");
+    // SAFETY: as above; that it is the second of those does no harm.
+    let last = unsafe { Place::new(pointer.wrapping_add(1), "count") }.expect("a place");
+    (0..3).for_each(|at| two.write(at, 7));
+    last.write(8);
+    two.write(0, 9);
+    // SAFETY: NULL is allowed.
+    let none = unsafe { Place::<u64>::wanted(std::ptr::null_mut(), "status") }.expect("none is wanted");
+    none.write(1);
+    assert_eq!(words, [9, 8, 0]);
 }
 
 #[test]

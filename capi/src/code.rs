@@ -4,6 +4,7 @@
 use std::ffi::CStr;
 
 use lmt::{CreateError, OperationError, PeerError, RegionError};
+use lmt_core::connect::ConnectError;
 
 /// What a function returns: 0 when it has done what was asked, below 0 if not.
 /// `lmt_strerror` has a sentence for each, `lmt_last_error` the one for what has
@@ -21,11 +22,11 @@ pub enum lmt_code {
     LMT_ERR_HANDLE = -3,
     /// Another thread is in a call with this object, or this is a callback of one.
     LMT_ERR_BUSY = -4,
-    /// The room for the answer is too short; the length that it needs is written.
+    /// The room for the answer is too short; how long the answer is was told.
     LMT_ERR_TOO_SHORT = -5,
     /// The time is over; the operation goes on.
     LMT_ERR_TIMEOUT = -6,
-    /// A fault inside the library; the object can only be closed.
+    /// A fault inside the library; the object that was used can only be closed.
     LMT_ERR_PANIC = -7,
     /// This process was forked off the one that owns the object.
     LMT_ERR_FORKED = -8,
@@ -37,9 +38,9 @@ pub enum lmt_code {
     LMT_ERR_NO_MEMORY = -11,
     /// The system refused something.
     LMT_ERR_SYSTEM = -12,
-    /// No such peer of this object.
+    /// There is no such peer of this object.
     LMT_ERR_UNKNOWN_PEER = -13,
-    /// No such request of this object, or its result was taken already.
+    /// There is no such request of this object, or its result was taken already.
     LMT_ERR_UNKNOWN_REQUEST = -14,
     /// As much as is allowed waits for this peer already.
     LMT_ERR_WOULD_BLOCK = -15,
@@ -79,6 +80,10 @@ pub enum lmt_code {
     LMT_ERR_CALLBACK = -32,
     /// No launcher has started this process as a rank of a group.
     LMT_ERR_NO_GROUP = -33,
+    /// As many peers are known as `max_peers` allows.
+    LMT_ERR_LIMIT = -34,
+    /// Another endpoint or door has this identity.
+    LMT_ERR_NAME_IN_USE = -35,
 }
 
 use lmt_code::*;
@@ -90,9 +95,9 @@ pub const SENTENCES: &[(lmt_code, &CStr)] = &[
     (LMT_ERR_INVALID, c"an argument has a value that it cannot have"),
     (LMT_ERR_HANDLE, c"this is no object of the kind that is asked for, or it was closed"),
     (LMT_ERR_BUSY, c"another thread is in a call with this object, or this is a callback of one"),
-    (LMT_ERR_TOO_SHORT, c"the room for the answer is too short; the length that it needs is written"),
+    (LMT_ERR_TOO_SHORT, c"the room for the answer is too short; how long the answer is was told"),
     (LMT_ERR_TIMEOUT, c"the time is over; the operation goes on"),
-    (LMT_ERR_PANIC, c"a fault inside the library; the object can only be closed"),
+    (LMT_ERR_PANIC, c"a fault inside the library; the object that was used can only be closed"),
     (LMT_ERR_FORKED, c"this process was forked off the one that owns the object"),
     (LMT_ERR_CONFIGURATION, c"a setting cannot work"),
     (LMT_ERR_ADDRESS, c"these bytes are no address of an endpoint"),
@@ -119,6 +124,8 @@ pub const SENTENCES: &[(lmt_code, &CStr)] = &[
     (LMT_ERR_BAD_PACKET, c"the packet was not understood, and was ignored"),
     (LMT_ERR_CALLBACK, c"a callback has failed"),
     (LMT_ERR_NO_GROUP, c"no launcher has started this process as a rank of a group"),
+    (LMT_ERR_LIMIT, c"as many peers are known as `max_peers` allows"),
+    (LMT_ERR_NAME_IN_USE, c"another endpoint or door has this identity"),
 ];
 
 /// What an operation's error is called in C.
@@ -132,6 +139,7 @@ pub const fn of_operation(error: &OperationError) -> lmt_code {
         OperationError::PeerBusy { .. } => LMT_ERR_PEER_BUSY,
         OperationError::UnknownRequest => LMT_ERR_UNKNOWN_REQUEST,
         OperationError::UnknownPeer => LMT_ERR_UNKNOWN_PEER,
+        OperationError::TooManyPeers { .. } => LMT_ERR_LIMIT,
         OperationError::Region(error) => of_region(error),
         OperationError::ReadOnlyBuffer => LMT_ERR_INVALID,
         OperationError::ForeignMessage => LMT_ERR_FOREIGN_MESSAGE,
@@ -170,6 +178,7 @@ const fn of_region(error: &RegionError) -> lmt_code {
 pub const fn of_creation(error: &CreateError) -> lmt_code {
     match error {
         CreateError::Memory(_) => LMT_ERR_NO_MEMORY,
+        CreateError::Connect(ConnectError::NameInUse { .. }) => LMT_ERR_NAME_IN_USE,
         CreateError::Config(_)
         | CreateError::Geometry(_)
         | CreateError::UnknownMechanism { .. }
@@ -188,7 +197,32 @@ mod tests {
         for ((code, sentence), number) in SENTENCES.iter().zip(0..) {
             assert_eq!(*code as i32, -number, "{sentence:?}");
         }
-        // In the header each code stands with its sentence, in other words.
-        assert_eq!(LMT_ERR_NO_GROUP as i32, 1 - SENTENCES.len() as i32);
+    }
+
+    /// The comment on each code of the enumeration, as it is written above.
+    fn comments() -> Vec<(String, String)> {
+        let (_, rest) = include_str!("code.rs").split_once("pub enum lmt_code {").expect("the enumeration");
+        let (body, _) = rest.split_once("\n}").expect("its end");
+        let (mut all, mut comment) = (Vec::new(), Vec::new());
+        for line in body.lines().map(str::trim) {
+            if let Some(part) = line.strip_prefix("/// ") {
+                comment.push(part);
+            } else if let Some((name, _)) = line.split_once(" = ") {
+                all.push((name.to_owned(), std::mem::take(&mut comment).join(" ")));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn the_header_says_of_each_code_what_its_sentence_says() {
+        let comments = comments();
+        assert_eq!(comments.len(), SENTENCES.len());
+        for ((name, comment), (code, sentence)) in comments.iter().zip(SENTENCES) {
+            assert_eq!(*name, format!("{code:?}"));
+            let sentence = sentence.to_str().expect("text");
+            let (first, rest) = sentence.split_at(1);
+            assert_eq!(*comment, format!("{}{rest}.", first.to_uppercase()));
+        }
     }
 }

@@ -26,7 +26,7 @@ impl Error {
 
     /// The argument of this name is NULL.
     pub fn null(name: &str) -> Self {
-        Self::new(lmt_code::LMT_ERR_NULL, format!("`{name}` is NULL; pass the address of what it stands for"))
+        Self::new(lmt_code::LMT_ERR_NULL, format!("`{name}` is NULL; pass the address of something"))
     }
 
     /// An argument has a value that it cannot have.
@@ -80,10 +80,15 @@ pub fn guard(call: impl FnOnce() -> Result<(), Error>) -> lmt_code {
 }
 
 fn of_panic(panic: Box<dyn Any + Send>) -> Error {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    // Its end might panic again.
-    std::mem::forget(panic);
+    let text = match panic.downcast::<String>().map_err(|panic| panic.downcast::<&str>()) {
+        Ok(text) => *text,
+        Err(Ok(text)) => (*text).to_owned(),
+        Err(Err(panic)) => {
+            // Its end might panic again.
+            std::mem::forget(panic);
+            String::new()
+        }
+    };
     let sentence = format!("a fault inside lmt ({text}); close the object that was used, and report this");
     Error::new(lmt_code::LMT_ERR_PANIC, sentence)
 }

@@ -1,53 +1,70 @@
-//! A lock that is held for moments only, and is not waited for without end.
+//! A lock that is held for moments only, and is not waited for in vain: a forked
+//! child does not have the thread that held it at the fork.
 
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-/// Who holds the lock for so long does not come back: it is a thread that this
-/// process, a forked child, does not have.
+use lmt_core::fork_guard::Origin;
+
+/// A holder has written down which process it belongs to long before.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Locks what a panic leaves as good as it was; `None` when nobody gives it back.
-pub fn patiently<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    let mut since = None;
-    loop {
-        match mutex.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(guard)) => return Some(guard.into_inner()),
-            Err(TryLockError::WouldBlock) => {}
+/// A value behind such a lock.
+pub struct Brief<T> {
+    value: Mutex<T>,
+    /// The process ([`Origin::number`]) whose thread took the lock last.
+    holder: AtomicU64,
+}
+
+impl<T> Brief<T> {
+    pub const fn new(value: T) -> Self {
+        Self { value: Mutex::new(value), holder: AtomicU64::new(0) }
+    }
+
+    /// Locks what a panic leaves as good as it was. `None`: this process was
+    /// forked while a thread held it, which never gives it back here.
+    pub fn lock(&self) -> Option<MutexGuard<'_, T>> {
+        let here = Origin::here().number();
+        let mut since = None;
+        loop {
+            let found = match self.value.try_lock() {
+                Ok(guard) => Some(guard),
+                Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
+                Err(TryLockError::WouldBlock) => None,
+            };
+            // Relaxed, both: a number of this process is seen as it is by its own
+            // threads, sooner or later; fork orders a child after its parent.
+            if let Some(guard) = found {
+                self.holder.store(here, Ordering::Relaxed);
+                return Some(guard);
+            }
+            let waited = since.get_or_insert_with(Instant::now).elapsed();
+            if waited > PATIENCE && self.holder.load(Ordering::Relaxed) != here {
+                return None;
+            }
+            std::thread::yield_now();
         }
-        if since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
-            return None;
-        }
-        std::thread::yield_now();
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_does_not_come_back_is_not_waited_for() {
-        let mutex = Mutex::new(1);
-        let held = patiently(&mutex).expect("nobody holds it");
-        let start = Instant::now();
-        assert!(patiently(&mutex).is_none());
-        assert!((PATIENCE..PATIENCE * 20).contains(&start.elapsed()));
-        drop(held);
-        assert_eq!(patiently(&mutex).as_deref(), Some(&1));
-    }
-
-    #[test]
-    fn a_panic_leaves_it_usable() {
-        let mutex = Mutex::new(1);
-        std::thread::scope(|threads| {
-            let panics = threads.spawn(|| {
-                let _held = mutex.lock();
-                panic!("with the lock");
-            });
-            assert!(panics.join().is_err());
-        });
-        assert_eq!(patiently(&mutex).as_deref(), Some(&1));
+impl<T> Brief<T> {
+    /// As a forked child finds one that was held at the fork.
+    pub fn forget_holder(&self) {
+        self.holder.store(u64::MAX, Ordering::Relaxed);
     }
 }
+
+/// Locks a mutex that is held by threads of this process only; of what a panic has
+/// left it says so.
+pub fn lock_or_broken<T>(mutex: &Mutex<T>) -> (MutexGuard<'_, T>, bool) {
+    match mutex.lock() {
+        Ok(guard) => (guard, false),
+        Err(poisoned) => (PoisonError::into_inner(poisoned), true),
+    }
+}
+
+#[cfg(test)]
+#[path = "lock_tests.rs"]
+mod tests;

@@ -2,19 +2,27 @@
 
 use lmt::door::{Announcement, Door, Withdrawal};
 use lmt::launch::Group;
-use lmt::{EndpointId, Engine, Message, OperationError, PeerId, RequestId, Source, Status};
+use lmt::selection::Message as Question;
+use lmt::{
+    Address, EndpointId, Engine, Explanation, Message, OperationError, Outcome, PeerId, RequestId,
+    SendOptions, Source, Status, TagMatch,
+};
 
+use crate::code::lmt_code::{LMT_ERR_CONFIGURATION, LMT_ERR_FOREIGN_MESSAGE, LMT_ERR_NO_GROUP};
 use crate::error::Error;
-use crate::handle::{Kind, Number, Table};
+use crate::handle::{Kind, Number, Reserved, Table, number_of};
 use crate::port::CPort;
-use crate::types::{lmt_peer, lmt_request, lmt_status};
+use crate::types::{lmt_door, lmt_endpoint, lmt_peer, lmt_request, lmt_status};
 
 pub static OPTIONS: Table<Options> = Table::new(Kind::Options);
-pub static ENDPOINTS: Table<Box<Endpoint>> = Table::new(Kind::Endpoint);
-pub static DOORS: Table<Box<DoorObject>> = Table::new(Kind::Door);
-pub static MESSAGES: Table<Taken<Message>> = Table::new(Kind::Message);
-pub static ANNOUNCEMENTS: Table<Taken<Announcement>> = Table::new(Kind::Announcement);
-pub static WITHDRAWALS: Table<Taken<Withdrawal>> = Table::new(Kind::Withdrawal);
+static ENDPOINTS: Table<Box<Endpoint>> = Table::new(Kind::Endpoint);
+static DOORS: Table<Box<DoorObject>> = Table::new(Kind::Door);
+pub static MESSAGES: Table<Belonging<Message>> = Table::new(Kind::Message);
+pub static ANNOUNCEMENTS: Table<Belonging<Announcement>> = Table::new(Kind::Announcement);
+pub static WITHDRAWALS: Table<Belonging<Withdrawal>> = Table::new(Kind::Withdrawal);
+
+/// A place that is kept for what comes, so that it is not lost for want of one.
+pub type Spare<T> = Option<Reserved<'static, Belonging<T>>>;
 
 /// Settings, as they were made; each endpoint applies them anew.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +30,7 @@ pub struct Options {
     pub id: Option<EndpointId>,
     pub settings: Vec<(String, lmt::keys::Value)>,
     pub statistics: Option<bool>,
+    pub hears_strangers: bool,
 }
 
 impl Options {
@@ -41,23 +50,53 @@ impl Options {
     }
 }
 
+/// What endpoints and doors have in common.
+pub trait Side: Sized + 'static {
+    /// What C holds.
+    type Handle;
+    /// Where all of them are.
+    fn table() -> &'static Table<Box<Self>>;
+    /// The number of its handle, by which its peers and requests are told from others'.
+    fn number(&self) -> Number;
+    fn address(&self) -> Address;
+    fn insert_peer(&mut self, address: &Address) -> Result<PeerId, OperationError>;
+    fn explain(&self, peer: PeerId, message: &Question) -> Result<Explanation, OperationError>;
+    /// What an operation has ended with.
+    fn test(&mut self, request: RequestId) -> Option<Outcome>;
+    /// Ends it; of one that a panic `is_broken` by, nothing is moved any more.
+    fn close(&mut self, is_broken: bool) -> Result<(), OperationError>;
+
+    /// Calls `f` with the one that a handle names.
+    #[inline]
+    fn with<R>(handle: *mut Self::Handle, f: impl FnOnce(&mut Self) -> Result<R, Error>) -> Result<R, Error> {
+        Self::table().with(number_of(handle), |side| f(side))
+    }
+}
+
 /// An endpoint.
 pub struct Endpoint {
-    /// Its own handle, by which its peers and requests are told from others'.
-    pub number: Number,
-    pub inner: lmt::Endpoint,
+    number: Number,
+    /// Opens no scope and declares no region that borrows: nobody outside of this
+    /// module has it.
+    inner: lmt::Endpoint,
     /// Whether senders were asked to ring and not yet told that they need not.
     pub is_sleeping: bool,
+    pub spare: Spare<Message>,
 }
 
 impl Endpoint {
+    pub const fn new(number: Number, inner: lmt::Endpoint) -> Self {
+        Self { number, inner, is_sleeping: false, spare: None }
+    }
+
     /// Calls `f` with the engine.
     #[allow(unsafe_code)] // The engine itself is lent.
     #[inline]
     pub fn engine<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
-        // SAFETY: the closures of this crate call methods of the engine and put no
-        // other in its place (each says `engine.method(...)`); nor does this crate
-        // open scopes.
+        // SAFETY: `with_engine` asks something of `f` only while a scope is open or
+        // a region lives that borrows from the endpoint. `inner` is private to this
+        // module, which calls nothing of it but `send`, `send_with` and `receive`:
+        // they borrow memory for the call, in which `f` is not called.
         unsafe { self.inner.with_engine(f) }
     }
 
@@ -74,10 +113,77 @@ impl Endpoint {
         })
     }
 
+    /// Sends and waits.
+    pub fn send(
+        &mut self,
+        to: PeerId,
+        tag: u64,
+        data: &[u8],
+        options: Option<SendOptions>,
+    ) -> Result<Status, OperationError> {
+        self.awake(|_engine| ());
+        match options {
+            None => self.inner.send(to, tag, data),
+            Some(options) => self.inner.send_with(to, tag, data, options),
+        }
+    }
+
+    /// Receives and waits.
+    pub fn receive(
+        &mut self,
+        source: Source,
+        tags: TagMatch,
+        into: &mut [u8],
+    ) -> Result<Status, OperationError> {
+        self.awake(|_engine| ());
+        self.inner.receive(source, tags, into)
+    }
+
     /// From whom a receive takes messages.
     #[inline]
     pub fn source(&self, peer: lmt_peer) -> Result<Source, Error> {
         if peer == ANY_PEER { Ok(Source::Any) } else { Ok(Source::Peer(peer_of(self.number, peer)?)) }
+    }
+}
+
+impl Side for Endpoint {
+    type Handle = lmt_endpoint;
+
+    #[inline]
+    fn table() -> &'static Table<Box<Self>> {
+        &ENDPOINTS
+    }
+
+    #[inline]
+    fn number(&self) -> Number {
+        self.number
+    }
+
+    fn address(&self) -> Address {
+        self.engine(|engine| engine.address().clone())
+    }
+
+    fn insert_peer(&mut self, address: &Address) -> Result<PeerId, OperationError> {
+        self.engine(|engine| engine.insert_peer(address))
+    }
+
+    fn explain(&self, peer: PeerId, message: &Question) -> Result<Explanation, OperationError> {
+        self.engine(|engine| engine.explain(peer, message))
+    }
+
+    #[inline]
+    fn test(&mut self, request: RequestId) -> Option<Outcome> {
+        self.awake(|engine| engine.test(request))
+    }
+
+    fn close(&mut self, is_broken: bool) -> Result<(), OperationError> {
+        self.engine(|engine| match is_broken {
+            true => {
+                engine.let_go();
+                Ok(())
+            }
+            false => engine.close(),
+        })
     }
 }
 
@@ -86,22 +192,123 @@ impl Endpoint {
 /// cbindgen:ignore
 pub const ANY_PEER: lmt_peer = lmt_peer { owner: 0, number: u64::MAX };
 
+/// `LMT_REQUEST_NULL` of the header.
+///
+/// cbindgen:ignore
+pub const NO_REQUEST: lmt_request = lmt_request { owner: 0, number: 0 };
+
+/// `LMT_NO_INDEX` of the header.
+///
+/// cbindgen:ignore
+pub const NO_INDEX: usize = usize::MAX;
+
 /// A door, with what carries its packets.
 pub struct DoorObject {
-    pub number: Number,
+    number: Number,
     pub inner: Door,
     pub port: CPort,
+    pub spare_announcement: Spare<Announcement>,
+    pub spare_withdrawal: Spare<Withdrawal>,
+}
+
+impl DoorObject {
+    pub const fn new(number: Number, inner: Door, mut port: CPort) -> Self {
+        port.owner = number;
+        Self { number, inner, port, spare_announcement: None, spare_withdrawal: None }
+    }
+}
+
+impl Side for DoorObject {
+    type Handle = lmt_door;
+
+    #[inline]
+    fn table() -> &'static Table<Box<Self>> {
+        &DOORS
+    }
+
+    #[inline]
+    fn number(&self) -> Number {
+        self.number
+    }
+
+    fn address(&self) -> Address {
+        self.inner.address().clone()
+    }
+
+    fn insert_peer(&mut self, address: &Address) -> Result<PeerId, OperationError> {
+        self.inner.insert_peer(address)
+    }
+
+    fn explain(&self, peer: PeerId, message: &Question) -> Result<Explanation, OperationError> {
+        self.inner.explain(peer, message)
+    }
+
+    #[inline]
+    fn test(&mut self, request: RequestId) -> Option<Outcome> {
+        self.inner.test(request)
+    }
+
+    fn close(&mut self, _is_broken: bool) -> Result<(), OperationError> {
+        // It makes no progress anyhow.
+        self.inner.close()
+    }
 }
 
 /// What belongs to an endpoint or a door, and has a handle of its own.
-pub struct Taken<T> {
+#[derive(Debug)]
+pub struct Belonging<T> {
     pub owner: Number,
     pub inner: T,
 }
 
-/// A peer as C names it.
+impl<T> Table<Belonging<T>> {
+    /// Takes out what was taken from the endpoint or door `owner`.
+    ///
+    /// # Errors
+    /// As [`Table::take`], or it is another's.
+    pub fn take_of(&self, number: Number, owner: Number) -> Result<T, Error> {
+        let out = self.take_if(number, |belonging| match belonging.owner == owner {
+            true => Ok(()),
+            false => Err(Error::new(
+                LMT_ERR_FOREIGN_MESSAGE,
+                "this was taken from another endpoint or door; give it back there",
+            )),
+        });
+        Ok(out?.object.inner)
+    }
+
+    /// Takes one out to be given up.
+    ///
+    /// # Errors
+    /// As [`Table::take`].
+    pub fn give_up(&self, number: Number) -> Result<(), Error> {
+        self.take(number).map(drop)
+    }
+
+    /// A place for what comes: that of `spare`, or a new one.
+    ///
+    /// # Errors
+    /// As [`Table::reserve`].
+    pub fn keep_place(&'static self, spare: &mut Spare<T>) -> Result<(), Error> {
+        if spare.is_none() {
+            *spare = Some(self.reserve()?);
+        }
+        Ok(())
+    }
+
+    /// Takes one in, at the place that was kept for it.
+    ///
+    /// # Errors
+    /// None was kept, and there is none.
+    pub fn take_in(&'static self, spare: &mut Spare<T>, owner: Number, inner: T) -> Result<Number, Error> {
+        let place = spare.take().map_or_else(|| self.reserve(), Ok)?;
+        Ok(place.fill(Belonging { owner, inner }))
+    }
+}
+
+/// A peer, as C holds it.
 #[inline]
-pub const fn name_of(owner: Number, peer: PeerId) -> lmt_peer {
+pub const fn peer_to_c(owner: Number, peer: PeerId) -> lmt_peer {
     lmt_peer { owner, number: peer.to_raw() }
 }
 
@@ -117,9 +324,9 @@ pub fn peer_of(owner: Number, peer: lmt_peer) -> Result<PeerId, Error> {
     Err(OperationError::UnknownPeer.into())
 }
 
-/// An operation as C names it.
+/// An operation, as C holds it.
 #[inline]
-pub const fn handle_of(owner: Number, request: RequestId) -> lmt_request {
+pub const fn request_to_c(owner: Number, request: RequestId) -> lmt_request {
     lmt_request { owner, number: request.to_raw() }
 }
 
@@ -137,24 +344,30 @@ pub fn request_of(owner: Number, request: lmt_request) -> Result<RequestId, Erro
 
 /// What C is told of an operation that has ended, if there is something to tell.
 #[inline]
-pub fn status_of(owner: Number, result: &Result<Status, OperationError>) -> Option<lmt_status> {
-    match *result {
+pub fn status_of(owner: Number, outcome: &Outcome) -> Option<lmt_status> {
+    match *outcome {
         Ok(Status { peer, tag, bytes, .. }) => {
-            Some(lmt_status { peer: name_of(owner, peer), tag, bytes, message_bytes: bytes })
+            Some(lmt_status { peer: peer_to_c(owner, peer), tag, bytes, message_bytes: bytes })
         }
         Err(OperationError::Truncated { peer, tag, message_bytes, received_bytes, .. }) => {
-            Some(lmt_status { peer: name_of(owner, peer), tag, bytes: received_bytes, message_bytes })
+            let peer = peer_to_c(owner, peer);
+            Some(lmt_status { peer, tag, bytes: received_bytes, message_bytes })
         }
         Err(_) => None,
     }
 }
+
+/// What C is told of a request that names no operation.
+///
+/// cbindgen:ignore
+pub const NO_STATUS: lmt_status =
+    lmt_status { peer: lmt_peer { owner: 0, number: 0 }, tag: 0, bytes: 0, message_bytes: 0 };
 
 /// The group in which a launcher has started this process.
 ///
 /// # Errors
 /// There is none, or its variables contradict each other.
 pub fn group() -> Result<Group, Error> {
-    use crate::code::lmt_code::{LMT_ERR_CONFIGURATION, LMT_ERR_NO_GROUP};
     match Group::from_env() {
         Ok(Some(group)) => Ok(group),
         Ok(None) => Err(Error::new(

@@ -8,7 +8,7 @@ use lmt::door::{Port, PortFull};
 
 use crate::code::lmt_code::{LMT_ERR_WOULD_BLOCK, LMT_OK};
 use crate::handle::Number;
-use crate::objects::name_of;
+use crate::objects::peer_to_c;
 use crate::types::{lmt_peer, lmt_send_packet};
 
 type SendPacket = unsafe extern "C-unwind" fn(*mut c_void, lmt_peer, *const c_void, usize) -> c_int;
@@ -44,7 +44,7 @@ impl Port for CPort {
         // live slice of that length. An exception that leaves it is stopped by the
         // `catch_unwind` around every call, which ends the process then.
         let code =
-            unsafe { (self.send)(context, name_of(self.owner, to), packet.as_ptr().cast(), packet.len()) };
+            unsafe { (self.send)(context, peer_to_c(self.owner, to), packet.as_ptr().cast(), packet.len()) };
         if code == LMT_OK as c_int {
             return Ok(());
         }

@@ -23,35 +23,36 @@ pub const LMT_PACKET_MAX_BYTES: usize = 512;
 /// The room for the name of a path, with the zero behind it, in bytes.
 pub const LMT_NAME_BYTES: usize = 32;
 
-/// Of a send: it is done when a receive has matched it, not as soon as its memory
-/// may be used again.
-pub const LMT_SYNCHRONOUS: u32 = 1;
-/// Of a message: its bytes are in the sender's cache.
-pub const LMT_WARM: u32 = 2;
-/// Of a message: its bytes were written long ago.
-pub const LMT_COLD: u32 = 4;
-/// Of a message: its memory takes part in no further one.
-pub const LMT_ONCE: u32 = 8;
-/// Of a message: its memory is sent from again and again.
-pub const LMT_AGAIN: u32 = 16;
-/// Of a message that is to be explained: it is several segments at the sender.
-pub const LMT_SEGMENTS: u32 = 32;
-/// Of a message that is to be explained: it is sent from memory of `lmt_alloc`.
-pub const LMT_SHARED_SENDER: u32 = 64;
-/// Of a message that is to be explained: it is received into memory of `lmt_alloc`.
-pub const LMT_SHARED_RECEIVER: u32 = 128;
+/// Flag of a send: it is done when a receive has matched it, not as soon as its
+/// memory may be used again.
+pub const LMT_SEND_SYNCHRONOUS: u32 = 1;
+/// Flag of a message: its bytes are in the sender's cache.
+pub const LMT_HINT_WARM: u32 = 2;
+/// Flag of a message: its bytes were written long ago.
+pub const LMT_HINT_COLD: u32 = 4;
+/// Flag of a message: its memory takes part in no further one.
+pub const LMT_HINT_ONCE: u32 = 8;
+/// Flag of a message: its memory is sent from again and again.
+pub const LMT_HINT_AGAIN: u32 = 16;
+/// Flag of a message that is to be explained: it is several segments at the sender.
+pub const LMT_EXPLAIN_SEGMENTS: u32 = 32;
+/// Flag of a message that is to be explained: it is sent from memory of `lmt_alloc`.
+pub const LMT_EXPLAIN_SHARED_SENDER: u32 = 64;
+/// Flag of a message that is to be explained: it is received into memory of
+/// `lmt_alloc`.
+pub const LMT_EXPLAIN_SHARED_RECEIVER: u32 = 128;
 
-/// An explanation in words.
-pub const LMT_TEXT: u32 = 0;
-/// An explanation as a JSON object.
-pub const LMT_JSON: u32 = 1;
+/// Flag of a region: peers may get from it.
+pub const LMT_REGION_READ: u32 = 256;
+/// Flag of a region: peers may put into it.
+pub const LMT_REGION_WRITE: u32 = 512;
+/// Flag of a region: the first get or put uses it up.
+pub const LMT_REGION_SINGLE_USE: u32 = 1024;
 
-/// Of a region: peers may get from it.
-pub const LMT_READ: u32 = 1;
-/// Of a region: peers may put into it.
-pub const LMT_WRITE: u32 = 2;
-/// Of a region: the first get or put uses it up.
-pub const LMT_SINGLE_USE: u32 = 4;
+/// Format of an explanation: in words.
+pub const LMT_FORMAT_TEXT: u32 = 65536;
+/// Format of an explanation: a JSON object.
+pub const LMT_FORMAT_JSON: u32 = 131072;
 
 /// Settings for endpoints and doors to come.
 pub struct lmt_options(());
@@ -72,7 +73,8 @@ pub struct lmt_announcement(());
 /// A peer's question whether an announced message is still unmatched.
 pub struct lmt_withdrawal(());
 
-/// A peer of one endpoint or door; its members are nobody else's business.
+/// A peer of one endpoint or door; its members are nobody else's business, and
+/// `lmt_peer_equal` compares two.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct lmt_peer {
@@ -83,7 +85,7 @@ pub struct lmt_peer {
 }
 
 /// An operation of one endpoint or door; its members are nobody else's business.
-/// All zero it names none.
+/// `LMT_REQUEST_NULL` names none.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct lmt_request {
@@ -171,8 +173,8 @@ pub struct lmt_arrival {
 
 /// Carries a packet to a peer: `context` is what `lmt_door_create` was given,
 /// `packet` is good for the length of the call. Packets to one peer must arrive in
-/// the order of the calls, and none may be lost. Returns `LMT_OK` when the packet
-/// was taken, `LMT_ERR_WOULD_BLOCK` when there is no room now (it is tried again by the
+/// the order of the calls, and none may be lost. Returns `LMT_OK` when the packet was
+/// taken, `LMT_ERR_WOULD_BLOCK` when there is no room now (it is tried again by the
 /// next `lmt_door_progress`), and anything else when it failed, which
 /// `lmt_door_progress` tells, and tries again too. It must return: an exception of
 /// C++ that leaves it ends the process. Calls with the same door are refused in it.
@@ -187,6 +189,7 @@ pub type lmt_send_packet = Option<
 
 const _: () = {
     assert!(LMT_ADDRESS_MAX_BYTES == lmt::Address::MAX_BYTES);
+    assert!(LMT_ID_BYTES == size_of::<lmt::EndpointId>());
     assert!(LMT_REGION_KEY_BYTES == lmt::RegionKey::BYTES);
     assert!(LMT_ENVELOPE_MAX_BYTES == lmt::door::ENVELOPE_MAX_BYTES);
     // With some room, so that it may grow.

@@ -1,13 +1,12 @@
 //! `include/lmt.h` is what cbindgen makes of the sources. `LMT_WRITE_HEADER=1` (`make
 //! header`) writes it; without, what is checked in is compared.
 
-use std::path::{Path, PathBuf};
+mod common;
+
+use std::path::PathBuf;
 
 use cbindgen::{Builder, Config};
-
-fn folder() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use common::folder;
 
 fn generated() -> String {
     let config = Config::from_file(folder().join("cbindgen.toml")).expect("cbindgen.toml can be read");

@@ -2,10 +2,11 @@
 
 mod common;
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::{compile, declared, folder, libraries, succeed};
+use common::{compile, declared, folder, is_there, libraries, succeed};
 use lmt_conformance::require;
 
 /// Compiles a program of `tests/c` or `examples` and runs it; what it has printed.
@@ -82,8 +83,7 @@ fn the_example_of_the_documentation() {
 
 #[test]
 fn the_header_is_cpp_too() {
-    if Command::new("c++").arg("--version").output().is_err() {
-        require::skipped("c++", "there is no C++ compiler (c++) here");
+    if !is_there("c++", "c++") {
         return;
     }
     let libraries = libraries("cpp");
@@ -92,11 +92,39 @@ fn the_header_is_cpp_too() {
 }
 
 #[test]
+fn an_exception_of_cpp_ends_the_process() {
+    if !is_there("c++", "c++") {
+        return;
+    }
+    let libraries = libraries("exception");
+    let program = compile("c++", "c++11", &folder().join("tests/c/exception.cc"), libraries.path());
+    let output = common::run(&mut Command::new(program));
+    assert_eq!(output.stdout, b"thrown\n");
+    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{}", output.status);
+}
+
+/// Compiles the header as a source of its own.
+fn check_header(standard: &str) -> Command {
+    let mut command = Command::new("cc");
+    command.arg(format!("-std={standard}")).args(common::STRICT).args(["-fsyntax-only", "-x", "c"]);
+    command
+}
+
+#[test]
 fn the_header_is_strict_c_of_each_standard() {
+    let header = folder().join("include/lmt.h");
     for standard in ["c99", "c11", "c17"] {
+        succeed(check_header(standard).arg(&header));
+    }
+    // The name depends on the compiler's age.
+    let is_known = |standard: &&str| {
         let mut command = Command::new("cc");
-        command.arg(format!("-std={standard}")).args(common::STRICT).args(["-fsyntax-only", "-x", "c"]);
-        succeed(command.arg(folder().join("include/lmt.h")));
+        command.arg(format!("-std={standard}")).args(["-fsyntax-only", "-x", "c", "/dev/null"]);
+        common::run(&mut command).status.success()
+    };
+    match ["c23", "c2x"].into_iter().find(is_known) {
+        Some(standard) => drop(succeed(check_header(standard).arg(&header))),
+        None => require::skipped("c23", "this C compiler knows neither c23 nor c2x"),
     }
 }
 

@@ -41,6 +41,12 @@ impl Origin {
         }
     }
 
+    /// A number of this process that none of its ancestors and descendants has,
+    /// for those who keep it where others write at the same time. Never 0.
+    pub const fn number(&self) -> u64 {
+        self.value
+    }
+
     /// Whether the caller is the process that [`Origin::here`] was called in,
     /// and not a forked child of it.
     #[inline]

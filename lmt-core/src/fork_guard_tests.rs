@@ -42,6 +42,8 @@ fn a_child_is_not_its_parent_and_has_an_origin_of_its_own() {
         if status == 0 { 42 } else { 4 }
     });
     assert_eq!(status, 42);
+    assert_eq!(in_child(|| i32::from(Origin::here().number() == parents.number())), 0);
+    assert!(parents.number() != 0 && Origin::here().number() == parents.number());
     assert!(parents.is_this_process());
     assert!(Origin::here().is_this_process());
 }

@@ -81,10 +81,11 @@ impl Endpoint {
     /// (that panics).
     ///
     /// # Safety
+    /// While a scope is open or a region lives that borrows from this endpoint,
     /// `f` must leave the engine where it is: no other one may be put in its
-    /// place ([`std::mem::swap`] and the like). A scope that is open waits for
-    /// its operations in the engine that it finds here, and ends the loan of
-    /// their buffers after.
+    /// place ([`std::mem::swap`] and the like). A scope waits for its operations
+    /// in the engine that it finds here, and ends the loan of their buffers after;
+    /// a region is taken back there.
     #[allow(unsafe_code)] // Declares the contract; nothing unsafe is done here.
     pub unsafe fn with_engine<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
         f(&mut self.engine.borrow_mut())

@@ -119,6 +119,7 @@ fn numbers_that_cannot_work_are_named() {
     one.insert_peer(&one.address()).expect("there is room for one");
     let error =
         one.insert_peer(&lmt::Address::abstract_socket(EndpointId::from_bytes([1; 16]))).expect_err("full");
+    assert_eq!(error, OperationError::TooManyPeers { max_peers: 1 });
     is_one_sentence(&error.to_string());
 }
 

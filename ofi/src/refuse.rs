@@ -33,7 +33,7 @@ pub fn errno_of(error: &OperationError) -> Errno {
             RegionError::TooMany(_) | RegionError::Memory(_) => Errno::NOMEM,
             _ => Errno::IO,
         },
-        OperationError::System(_) => Errno::NOMEM,
+        OperationError::TooManyPeers { .. } | OperationError::System(_) => Errno::NOMEM,
         _ => Errno::OTHER,
     }
 }

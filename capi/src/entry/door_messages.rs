@@ -2,19 +2,19 @@
 #![allow(unsafe_code)] // Functions that C calls.
 
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
 use std::ptr;
 
+use lmt::OperationError;
 use lmt::buffer::Access;
 use lmt::door::Arrival;
 
-use super::messages::{HINTS, check_flags, hints_of, tell};
-use super::probe::check_owner;
-use crate::border::{bytes as bytes_of, lend_segments, there};
+use super::both;
+use super::messages::{HINTS, check_flags, hints_of};
+use crate::border::{Place, bytes as bytes_of, lend_segments};
 use crate::code::lmt_code::{self, LMT_ERR_BAD_PACKET};
 use crate::error::{Error, guard};
-use crate::handle::Number;
-use crate::objects::{ANNOUNCEMENTS, DOORS, Taken, WITHDRAWALS, handle_of, peer_of, request_of};
+use crate::handle::{handle_of, number_of};
+use crate::objects::{ANNOUNCEMENTS, DoorObject, Side, WITHDRAWALS, peer_of, request_of, request_to_c};
 use crate::types::lmt_arrival_kind::{LMT_ANNOUNCED, LMT_HANDLED, LMT_WITHDRAWN};
 use crate::types::{
     LMT_ENVELOPE_MAX_BYTES, lmt_announcement, lmt_arrival, lmt_door, lmt_peer, lmt_request, lmt_status,
@@ -22,10 +22,10 @@ use crate::types::{
 };
 
 /// Begins to send segments as one message, announced to the peer's matching with
-/// `envelope`, at most `LMT_ENVELOPE_MAX_BYTES`. `flags` may hint: `LMT_WARM`,
-/// `LMT_COLD`, `LMT_ONCE`, `LMT_AGAIN`. The segments belong to the request until
-/// `lmt_door_test` has told its end or the door is closed; the list and the envelope
-/// are copied.
+/// `envelope`, at most `LMT_ENVELOPE_MAX_BYTES`. `flags` may hint: `LMT_HINT_WARM`,
+/// `LMT_HINT_COLD`, `LMT_HINT_ONCE`, `LMT_HINT_AGAIN`. The segments belong to the
+/// request until `lmt_door_test` has told its end or the door is closed; the list and
+/// the envelope are copied.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID` (flags; an envelope that is too long),
 /// `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_WOULD_BLOCK`,
@@ -43,11 +43,12 @@ pub unsafe extern "C" fn lmt_door_send(
     segments: *const libc::iovec,
     count: usize,
     flags: u32,
-    request: Option<&mut MaybeUninit<lmt_request>>,
+    request: *mut lmt_request,
 ) -> lmt_code {
     guard(|| {
-        let place = there(request, "request")?;
-        // SAFETY: the caller's promise.
+        // SAFETY: by `# Safety`, `request` is NULL or memory for one.
+        let place = unsafe { Place::new(request, "request") }?;
+        // SAFETY: by `# Safety`, `envelope` is NULL or leads to so many bytes.
         let envelope = unsafe { bytes_of(envelope, envelope_bytes, "envelope") }?;
         if envelope.len() > LMT_ENVELOPE_MAX_BYTES {
             let sentence = format!(
@@ -56,12 +57,13 @@ pub unsafe extern "C" fn lmt_door_send(
             return Err(Error::invalid(sentence));
         }
         check_flags(flags, HINTS)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: by `# Safety`, as `lmt_isend_segments`: `segments` is NULL or leads to
+        // `count` segments that nobody frees or writes until the request has ended.
         let buffer = unsafe { lend_segments(segments, count, Access::Read) }?;
-        DOORS.with(door.addr() as u64, |door| {
-            let to = peer_of(door.number, to)?;
+        DoorObject::with(door, |door| {
+            let to = peer_of(door.number(), to)?;
             let request = door.inner.send_with(to, envelope, buffer, hints_of(flags))?;
-            place.write(handle_of(door.number, request));
+            place.write(request_to_c(door.number(), request));
             Ok(())
         })
     })
@@ -72,8 +74,9 @@ pub unsafe extern "C" fn lmt_door_send(
 /// (`lmt_announcement_drop`); a withdrawal is to be answered (`lmt_door_withdrawn`).
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_PEER`,
-/// `LMT_ERR_NO_MEMORY`, `LMT_ERR_BAD_PACKET`: it was ignored, also since the connection
-/// with that peer has ended (`lmt_door_peer` tells).
+/// `LMT_ERR_INVALID`, `LMT_ERR_NO_MEMORY` (there are too many announcements; the
+/// packet was not taken, hand it over again), `LMT_ERR_BAD_PACKET`: it was ignored,
+/// also since the connection with that peer has ended (`lmt_door_peer` tells).
 ///
 /// # Safety
 /// `packet` is NULL or leads to `bytes` bytes; `arrival` is NULL or memory for one.
@@ -83,24 +86,32 @@ pub unsafe extern "C" fn lmt_door_on_packet(
     from: lmt_peer,
     packet: *const c_void,
     bytes: usize,
-    arrival: Option<&mut MaybeUninit<lmt_arrival>>,
+    arrival: *mut lmt_arrival,
 ) -> lmt_code {
     guard(|| {
-        let place = there(arrival, "arrival")?;
-        // SAFETY: the caller's promise.
+        // SAFETY: by `# Safety`, `arrival` is NULL or memory for one.
+        let place = unsafe { Place::new(arrival, "arrival") }?;
+        // SAFETY: by `# Safety`, `packet` is NULL or leads to `bytes` bytes.
         let packet = unsafe { bytes_of(packet, bytes, "packet") }?;
-        DOORS.with(door.addr() as u64, |door| {
-            let peer = peer_of(door.number, from)?;
+        DoorObject::with(door, |door| {
+            let peer = peer_of(door.number(), from)?;
+            if !door.inner.knows(peer) {
+                return Err(OperationError::UnknownPeer.into());
+            }
+            // What the packet brings must not be lost for want of a place.
+            ANNOUNCEMENTS.keep_place(&mut door.spare_announcement)?;
+            WITHDRAWALS.keep_place(&mut door.spare_withdrawal)?;
             let meant = door.inner.on_packet(peer, packet);
             let meant = meant.map_err(|error| Error::new(LMT_ERR_BAD_PACKET, error.to_string()))?;
-            place.write(told(door.number, from, meant)?);
+            place.write(told(door, from, meant)?);
             Ok(())
         })
     })
 }
 
 /// What C is told of a packet.
-fn told(owner: Number, peer: lmt_peer, meant: Arrival) -> Result<lmt_arrival, Error> {
+fn told(door: &mut DoorObject, peer: lmt_peer, meant: Arrival) -> Result<lmt_arrival, Error> {
+    let owner = door.number();
     let mut arrival = lmt_arrival {
         kind: LMT_HANDLED,
         envelope_bytes: 0,
@@ -118,23 +129,24 @@ fn told(owner: Number, peer: lmt_peer, meant: Arrival) -> Result<lmt_arrival, Er
             arrival.envelope_bytes = envelope.len() as u32;
             arrival.envelope[..envelope.len()].copy_from_slice(envelope);
             arrival.bytes = inner.bytes();
-            let number = ANNOUNCEMENTS.insert(Taken { owner, inner })?;
-            arrival.announcement = ptr::without_provenance_mut(number as usize);
+            let number = ANNOUNCEMENTS.take_in(&mut door.spare_announcement, owner, inner)?;
+            arrival.announcement = handle_of(number);
         }
         Arrival::Withdrawn(inner) => {
             arrival.kind = LMT_WITHDRAWN;
-            let number = WITHDRAWALS.insert(Taken { owner, inner })?;
-            arrival.withdrawal = ptr::without_provenance_mut(number as usize);
+            let number = WITHDRAWALS.take_in(&mut door.spare_withdrawal, owner, inner)?;
+            arrival.withdrawal = handle_of(number);
         }
     }
     Ok(arrival)
 }
 
 /// The program's matching has found the receive for an announced message: it goes
-/// into the segments, cut to their length if need be (`LMT_ERR_TRUNCATED` when it ends).
-/// They belong to the request as those of `lmt_irecv` do. `announcement` names nothing
-/// any more, unless the code is `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`,
-/// `LMT_ERR_BUSY` or `LMT_ERR_FOREIGN_MESSAGE` (another door was told of it).
+/// into the segments, cut to their length if need be (`LMT_ERR_TRUNCATED` when it
+/// ends). They belong to the request as those of `lmt_irecv` do. `announcement` names
+/// nothing any more, unless the code is `LMT_ERR_NULL`, `LMT_ERR_INVALID`,
+/// `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` or `LMT_ERR_FOREIGN_MESSAGE` (another door was
+/// told of it).
 ///
 /// Errors: those, `LMT_ERR_PEER_DEAD` and its kin (the connection over which it was
 /// announced has ended), `LMT_ERR_FORKED`.
@@ -147,17 +159,19 @@ pub unsafe extern "C" fn lmt_door_matched(
     announcement: *mut lmt_announcement,
     segments: *const libc::iovec,
     count: usize,
-    request: Option<&mut MaybeUninit<lmt_request>>,
+    request: *mut lmt_request,
 ) -> lmt_code {
     guard(|| {
-        let place = there(request, "request")?;
-        // SAFETY: the caller's promise.
+        // SAFETY: by `# Safety`, `request` is NULL or memory for one.
+        let place = unsafe { Place::new(request, "request") }?;
+        // SAFETY: by `# Safety`, as `lmt_irecv_segments`: `segments` is NULL or leads to
+        // `count` segments that do not overlap and that nobody frees or uses until the
+        // request has ended.
         let buffer = unsafe { lend_segments(segments, count, Access::Write) }?;
-        DOORS.with(door.addr() as u64, |door| {
-            let number = announcement.addr() as u64;
-            ANNOUNCEMENTS.with(number, |announcement| check_owner(announcement.owner, door.number))?;
-            let request = door.inner.matched(ANNOUNCEMENTS.take(number)?.inner, buffer)?;
-            place.write(handle_of(door.number, request));
+        DoorObject::with(door, |door| {
+            let announcement = ANNOUNCEMENTS.take_of(number_of(announcement), door.number())?;
+            let request = door.inner.matched(announcement, buffer)?;
+            place.write(request_to_c(door.number(), request));
             Ok(())
         })
     })
@@ -172,12 +186,12 @@ pub unsafe extern "C" fn lmt_door_matched(
 /// Any pointer will do.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_announcement_drop(announcement: *mut lmt_announcement) -> lmt_code {
-    guard(|| ANNOUNCEMENTS.take(announcement.addr() as u64).map(drop))
+    guard(|| ANNOUNCEMENTS.give_up(number_of(announcement)))
 }
 
 /// Tells whether an announced message is the one that a sender takes back.
 ///
-/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
 ///
 /// # Safety
 /// `is_it` is NULL or memory for one.
@@ -185,12 +199,13 @@ pub unsafe extern "C" fn lmt_announcement_drop(announcement: *mut lmt_announceme
 pub unsafe extern "C" fn lmt_announcement_is(
     announcement: *mut lmt_announcement,
     withdrawal: *mut lmt_withdrawal,
-    is_it: Option<&mut MaybeUninit<bool>>,
+    is_it: *mut bool,
 ) -> lmt_code {
     guard(|| {
-        let place = there(is_it, "is_it")?;
-        ANNOUNCEMENTS.with(announcement.addr() as u64, |announcement| {
-            WITHDRAWALS.with(withdrawal.addr() as u64, |withdrawal| {
+        // SAFETY: by `# Safety`, `is_it` is NULL or memory for one.
+        let place = unsafe { Place::new(is_it, "is_it") }?;
+        ANNOUNCEMENTS.with(number_of(announcement), |announcement| {
+            WITHDRAWALS.with(number_of(withdrawal), |withdrawal| {
                 place.write(announcement.inner.is(&withdrawal.inner));
                 Ok(())
             })
@@ -199,8 +214,8 @@ pub unsafe extern "C" fn lmt_announcement_is(
 }
 
 /// Answers a withdrawal: whether the message was found unmatched and is forgotten
-/// (its announcement is then to be given up too). `withdrawal` names nothing any more,
-/// unless the code is `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` or
+/// (its announcement is then to be given up too). `withdrawal` names nothing any
+/// more, unless the code is `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` or
 /// `LMT_ERR_FOREIGN_MESSAGE` (another door was asked).
 ///
 /// Errors: those.
@@ -211,13 +226,12 @@ pub unsafe extern "C" fn lmt_announcement_is(
 pub unsafe extern "C" fn lmt_door_withdrawn(
     door: *mut lmt_door,
     withdrawal: *mut lmt_withdrawal,
-    found: i32,
+    found: bool,
 ) -> lmt_code {
     guard(|| {
-        DOORS.with(door.addr() as u64, |door| {
-            let number = withdrawal.addr() as u64;
-            WITHDRAWALS.with(number, |withdrawal| check_owner(withdrawal.owner, door.number))?;
-            door.inner.withdrawn(WITHDRAWALS.take(number)?.inner, found != 0);
+        DoorObject::with(door, |door| {
+            let withdrawal = WITHDRAWALS.take_of(number_of(withdrawal), door.number())?;
+            door.inner.withdrawn(withdrawal, found);
             Ok(())
         })
     })
@@ -232,53 +246,43 @@ pub unsafe extern "C" fn lmt_door_withdrawn(
 /// Any pointer will do.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_withdrawal_drop(withdrawal: *mut lmt_withdrawal) -> lmt_code {
-    guard(|| WITHDRAWALS.take(withdrawal.addr() as u64).map(drop))
+    guard(|| WITHDRAWALS.give_up(number_of(withdrawal)))
 }
 
 /// Asks for a send of a door to be taken back if the peer has not matched it; its end
-/// tells what became of it.
+/// tells what became of it. Of an operation whose end was told before nothing is left
+/// to be taken back: `LMT_OK`.
 ///
-/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_REQUEST`,
-/// `LMT_ERR_FORKED`.
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`,
+/// `LMT_ERR_UNKNOWN_REQUEST` (it is of another door, or `LMT_REQUEST_NULL`).
 ///
 /// # Safety
 /// Any pointer will do.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_door_cancel(door: *mut lmt_door, request: lmt_request) -> lmt_code {
     guard(|| {
-        DOORS.with(door.addr() as u64, |door| {
-            let request = request_of(door.number, request)?;
+        DoorObject::with(door, |door| {
+            let request = request_of(door.number(), request)?;
             Ok(door.inner.cancel(request)?)
         })
     })
 }
 
-/// Tells whether an operation of a door has ended, as `lmt_test`, but without making
-/// progress.
+/// Tells whether an operation of a door has ended; makes no progress, which is
+/// `lmt_door_progress`'s, as that calls `send_packet`. `done`, `status`, the code and
+/// `LMT_REQUEST_NULL` are as for `lmt_test`.
 ///
-/// Errors: as `lmt_test`.
+/// Errors: as `lmt_test`; operations of doors are not `LMT_ERR_PEER_REMOVED`.
 ///
 /// # Safety
-/// As `lmt_test`.
+/// `done` and `status` are NULL or memory for one each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_door_test(
     door: *mut lmt_door,
     request: lmt_request,
-    done: Option<&mut MaybeUninit<bool>>,
-    status: Option<&mut MaybeUninit<lmt_status>>,
+    done: *mut bool,
+    status: *mut lmt_status,
 ) -> lmt_code {
-    guard(|| {
-        let done = there(done, "done")?;
-        DOORS.with(door.addr() as u64, |door| {
-            done.write(true);
-            let request = request_of(door.number, request)?;
-            match door.inner.test(request) {
-                Some(result) => tell(door.number, result, status),
-                None => {
-                    done.write(false);
-                    Ok(())
-                }
-            }
-        })
-    })
+    // SAFETY: `both::test` asks for what `# Safety` says.
+    guard(|| unsafe { both::test::<DoorObject>(door, request, done, status) })
 }

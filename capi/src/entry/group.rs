@@ -2,28 +2,27 @@
 #![allow(unsafe_code)] // Functions that C calls.
 
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
 
-use super::write;
-use crate::border::{places, there};
+use super::both::write_address;
+use crate::border::Place;
 use crate::code::lmt_code;
 use crate::error::{Error, guard};
 use crate::objects::group;
 
 /// This process's rank, from 0, and how many ranks `lmt run` has started.
 ///
-/// Errors: `LMT_ERR_NULL`, `LMT_ERR_NO_GROUP`, `LMT_ERR_CONFIGURATION` (variables
-/// that contradict each other).
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_NO_GROUP`,
+/// `LMT_ERR_CONFIGURATION` (variables that contradict each other).
 ///
 /// # Safety
 /// Each place is NULL or memory for a number.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn lmt_group(
-    rank: Option<&mut MaybeUninit<u32>>,
-    size: Option<&mut MaybeUninit<u32>>,
-) -> lmt_code {
+pub unsafe extern "C" fn lmt_group(rank: *mut u32, size: *mut u32) -> lmt_code {
     guard(|| {
-        let (rank, size) = (there(rank, "rank")?, there(size, "size")?);
+        // SAFETY: by `# Safety`, `rank` is NULL or memory for a number.
+        let rank = unsafe { Place::new(rank, "rank") }?;
+        // SAFETY: by `# Safety`, `size` is NULL or memory for a number.
+        let size = unsafe { Place::new(size, "size") }?;
         let group = group()?;
         rank.write(group.rank);
         size.write(group.size);
@@ -45,24 +44,27 @@ pub unsafe extern "C" fn lmt_group_address(
     rank: u32,
     address: *mut c_void,
     capacity: usize,
-    length: Option<&mut MaybeUninit<usize>>,
+    length: *mut usize,
 ) -> lmt_code {
     guard(|| {
-        // SAFETY: the caller's promise.
-        let room = unsafe { places(address.cast::<u8>(), capacity, "address") }?;
-        let group = group()?;
-        if rank >= group.size {
-            let last = group.size - 1;
-            return Err(Error::invalid(format!("there is no rank {rank}; the ranks are 0 to {last}")));
-        }
-        write::list(&group.address(rank).to_bytes(), room, length)
+        let of_rank = || {
+            let group = group()?;
+            if rank >= group.size {
+                let last = group.size - 1;
+                return Err(Error::invalid(format!("there is no rank {rank}; the ranks are 0 to {last}")));
+            }
+            Ok(group.address(rank))
+        };
+        // SAFETY: by `# Safety`, `address` is NULL or memory for `capacity` bytes, and
+        // `length` is NULL or memory for a number.
+        unsafe { write_address(of_rank, address, capacity, length) }
     })
 }
 
 /// Lets the processes that this one's parent has started copy out of this one where
 /// Yama would keep them from it (`ptrace_scope` 1): for ranks that another launcher
-/// starts, an MPI's. `lmt run` names itself in `LMT_LAUNCHER_PID`; where that is set it
-/// alone counts. Where there is no Yama nothing is done and nothing is needed.
+/// starts, an MPI's. `lmt run` names itself in `LMT_LAUNCHER_PID`; where that is set
+/// it alone counts. Where there is no Yama nothing is done and nothing is needed.
 ///
 /// Errors: none.
 #[unsafe(no_mangle)]

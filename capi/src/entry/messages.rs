@@ -2,18 +2,18 @@
 #![allow(unsafe_code)] // Functions that C calls.
 
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
 
 use lmt::buffer::{Access, Buffer};
-use lmt::{Hints, OperationError, Reuse, SendMode, SendOptions, Status, TagMatch, Warmth};
+use lmt::{Hints, Reuse, SendMode, SendOptions, TagMatch, Warmth};
 
-use crate::border::{answer, bytes as bytes_of, bytes_mut, lend, lend_segments, there};
+use super::both::tell;
+use crate::border::{Place, bytes as bytes_of, bytes_mut, lend, lend_segments};
 use crate::code::lmt_code;
 use crate::error::{Error, guard};
-use crate::handle::Number;
-use crate::objects::{ENDPOINTS, handle_of, peer_of, status_of};
+use crate::objects::{Endpoint, Side, peer_of, request_to_c};
 use crate::types::{
-    LMT_AGAIN, LMT_COLD, LMT_ONCE, LMT_SYNCHRONOUS, LMT_WARM, lmt_endpoint, lmt_peer, lmt_request, lmt_status,
+    LMT_HINT_AGAIN, LMT_HINT_COLD, LMT_HINT_ONCE, LMT_HINT_WARM, LMT_SEND_SYNCHRONOUS, lmt_endpoint,
+    lmt_peer, lmt_request, lmt_status,
 };
 
 /// Refuses flags that are none of `known`, and two that contradict each other.
@@ -25,7 +25,7 @@ pub(super) fn check_flags(flags: u32, known: u32) -> Result<(), Error> {
         )));
     }
     for (one, other, words) in
-        [(LMT_WARM, LMT_COLD, "warm and cold"), (LMT_ONCE, LMT_AGAIN, "once and again")]
+        [(LMT_HINT_WARM, LMT_HINT_COLD, "warm and cold"), (LMT_HINT_ONCE, LMT_HINT_AGAIN, "once and again")]
     {
         if flags & one != 0 && flags & other != 0 {
             return Err(Error::invalid(format!("`flags` says {words}; one of them is wrong")));
@@ -36,50 +36,38 @@ pub(super) fn check_flags(flags: u32, known: u32) -> Result<(), Error> {
 
 /// What flags tell of a message.
 pub(super) const fn hints_of(flags: u32) -> Hints {
-    let warmth = match flags & (LMT_WARM | LMT_COLD) {
-        LMT_WARM => Warmth::Warm,
-        LMT_COLD => Warmth::Cold,
+    let warmth = match flags & (LMT_HINT_WARM | LMT_HINT_COLD) {
+        LMT_HINT_WARM => Warmth::Warm,
+        LMT_HINT_COLD => Warmth::Cold,
         _ => Warmth::Unknown,
     };
-    let reuse = match flags & (LMT_ONCE | LMT_AGAIN) {
-        LMT_ONCE => Reuse::Once,
-        LMT_AGAIN => Reuse::Again,
+    let reuse = match flags & (LMT_HINT_ONCE | LMT_HINT_AGAIN) {
+        LMT_HINT_ONCE => Reuse::Once,
+        LMT_HINT_AGAIN => Reuse::Again,
         _ => Reuse::Unknown,
     };
     Hints { warmth, reuse }
 }
 
 /// The flags that hint at something.
-pub(super) const HINTS: u32 = LMT_WARM | LMT_COLD | LMT_ONCE | LMT_AGAIN;
+pub(super) const HINTS: u32 = LMT_HINT_WARM | LMT_HINT_COLD | LMT_HINT_ONCE | LMT_HINT_AGAIN;
 
 fn send_options(flags: u32) -> Result<SendOptions, Error> {
-    check_flags(flags, LMT_SYNCHRONOUS | HINTS)?;
-    let mode = if flags & LMT_SYNCHRONOUS != 0 { SendMode::Synchronous } else { SendMode::Standard };
+    check_flags(flags, LMT_SEND_SYNCHRONOUS | HINTS)?;
+    let mode = if flags & LMT_SEND_SYNCHRONOUS != 0 { SendMode::Synchronous } else { SendMode::Standard };
     Ok(SendOptions { mode, hints: hints_of(flags) })
 }
 
-/// Tells what became of an operation.
-#[inline]
-pub(super) fn tell(
-    owner: Number,
-    result: Result<Status, OperationError>,
-    place: Option<&mut MaybeUninit<lmt_status>>,
-) -> Result<(), Error> {
-    if let Some(status) = status_of(owner, &result) {
-        answer(place, status);
-    }
-    result.map(drop).map_err(Error::from)
-}
-
 /// Sends `bytes` bytes to `to` under `tag`, and waits until `data` may be used
-/// again; with `LMT_SYNCHRONOUS` among `flags`, until a receive has matched the
-/// message. `flags` may also hint at what helps to choose the way: `LMT_WARM`,
-/// `LMT_COLD`, `LMT_ONCE`, `LMT_AGAIN`.
+/// again; with `LMT_SEND_SYNCHRONOUS` among `flags`, until a receive has matched the
+/// message. `flags` may also hint at what helps to choose the way: `LMT_HINT_WARM`,
+/// `LMT_HINT_COLD`, `LMT_HINT_ONCE`, `LMT_HINT_AGAIN`.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
-/// `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_WOULD_BLOCK` (`pending_max_messages` wait for it),
-/// `LMT_ERR_FORKED`, and how an operation with a peer can end: `LMT_ERR_PEER_DEAD`,
-/// `LMT_ERR_PEER_UNREACHABLE`, `LMT_ERR_PEER_REFUSED`, `LMT_ERR_NO_MECHANISM`.
+/// `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_WOULD_BLOCK` (`pending_max_messages` wait for
+/// it), `LMT_ERR_FORKED`, and how an operation with a peer can end:
+/// `LMT_ERR_PEER_DEAD`, `LMT_ERR_PEER_UNREACHABLE`, `LMT_ERR_PEER_REFUSED`,
+/// `LMT_ERR_NO_MECHANISM`.
 ///
 /// # Safety
 /// `data` is NULL or leads to `bytes` bytes that nobody writes during the call.
@@ -93,24 +81,20 @@ pub unsafe extern "C" fn lmt_send(
     flags: u32,
 ) -> lmt_code {
     guard(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: by `# Safety`, `data` is NULL or leads to `bytes` bytes that nobody
+        // writes during the call.
         let data = unsafe { bytes_of(data, bytes, "data") }?;
         let options = send_options(flags)?;
-        ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
-            let to = peer_of(endpoint.number, to)?;
-            endpoint.awake(|_engine| ());
-            let sent = match flags {
-                0 => endpoint.inner.send(to, tag, data),
-                _ => endpoint.inner.send_with(to, tag, data, options),
-            };
-            Ok(sent.map(drop)?)
+        Endpoint::with(endpoint, |endpoint| {
+            let to = peer_of(endpoint.number(), to)?;
+            Ok(endpoint.send(to, tag, data, (flags != 0).then_some(options)).map(drop)?)
         })
     })
 }
 
-/// Receives the first message from `source` (`LMT_ANY_PEER` for anybody) whose tag
-/// equals `tag` in every bit that is not set in `ignore`, and waits for it. `status`
-/// may be NULL.
+/// Receives the first message from `source` whose tag equals `tag` in every bit that
+/// is not set in `ignore`, and waits for it. `LMT_ANY_PEER` is anybody who was
+/// inserted here; see also `lmt_options_set_hear_strangers`. `status` may be NULL.
 ///
 /// Errors: as `lmt_send`, and `LMT_ERR_TRUNCATED` when the message is longer than
 /// `capacity`; `into` holds its beginning then, and `status` tells how long it was.
@@ -126,16 +110,18 @@ pub unsafe extern "C" fn lmt_recv(
     ignore: u64,
     into: *mut c_void,
     capacity: usize,
-    status: Option<&mut MaybeUninit<lmt_status>>,
+    status: *mut lmt_status,
 ) -> lmt_code {
     guard(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: by `# Safety`, `status` is NULL or memory for one.
+        let status = unsafe { Place::wanted(status, "status") }?;
+        // SAFETY: by `# Safety`, `into` is NULL or memory for `capacity` bytes that
+        // nobody else uses during the call.
         let into = unsafe { bytes_mut(into, capacity, "into") }?;
-        ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
+        Endpoint::with(endpoint, |endpoint| {
             let source = endpoint.source(source)?;
-            endpoint.awake(|_engine| ());
-            let result = endpoint.inner.receive(source, TagMatch { tag, ignore }, into);
-            tell(endpoint.number, result, status)
+            let outcome = endpoint.receive(source, TagMatch { tag, ignore }, into);
+            tell(endpoint.number(), outcome, status)
         })
     })
 }
@@ -146,13 +132,13 @@ fn begin_send(
     tag: u64,
     buffer: Buffer,
     flags: u32,
-    place: &mut MaybeUninit<lmt_request>,
+    place: Place<'_, lmt_request>,
 ) -> Result<(), Error> {
     let options = send_options(flags)?;
-    ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
-        let to = peer_of(endpoint.number, to)?;
+    Endpoint::with(endpoint, |endpoint| {
+        let to = peer_of(endpoint.number(), to)?;
         let request = endpoint.engine(|engine| engine.send(to, tag, buffer, options))?;
-        place.write(handle_of(endpoint.number, request));
+        place.write(request_to_c(endpoint.number(), request));
         Ok(())
     })
 }
@@ -162,20 +148,21 @@ fn begin_recv(
     source: lmt_peer,
     tags: TagMatch,
     buffer: Buffer,
-    place: &mut MaybeUninit<lmt_request>,
+    place: Place<'_, lmt_request>,
 ) -> Result<(), Error> {
-    ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
+    Endpoint::with(endpoint, |endpoint| {
         let source = endpoint.source(source)?;
         let request = endpoint.engine(|engine| engine.receive(source, tags, buffer))?;
-        place.write(handle_of(endpoint.number, request));
+        place.write(request_to_c(endpoint.number(), request));
         Ok(())
     })
 }
 
-/// Begins a send; `flags` as for `lmt_send`. Until `lmt_wait` or `lmt_test` has told
-/// the end of the request, or the endpoint is closed, `data` belongs to it: nobody
-/// frees or writes it. What is under way moves in calls that make progress:
-/// `lmt_progress`, `lmt_test`, `lmt_wait` and their kin.
+/// Begins a send; `flags` as for `lmt_send`. Until `lmt_wait`, `lmt_test` or
+/// `lmt_wait_all` has told the end of the request, or the endpoint is closed (see
+/// `lmt_endpoint_close`), `data` belongs to it: nobody frees or writes it. What is
+/// under way moves in calls that make progress: `lmt_progress`, `lmt_test`,
+/// `lmt_wait` and their kin.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
 /// `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_WOULD_BLOCK` (make progress, and try again),
@@ -183,7 +170,7 @@ fn begin_recv(
 ///
 /// # Safety
 /// `data` is NULL or leads to `bytes` bytes that nobody frees or writes until the
-/// request has ended; `request` is NULL or memory for one.
+/// request has ended or the endpoint was closed; `request` is NULL or memory for one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_isend(
     endpoint: *mut lmt_endpoint,
@@ -192,11 +179,13 @@ pub unsafe extern "C" fn lmt_isend(
     data: *const c_void,
     bytes: usize,
     flags: u32,
-    request: Option<&mut MaybeUninit<lmt_request>>,
+    request: *mut lmt_request,
 ) -> lmt_code {
     guard(|| {
-        let place = there(request, "request")?;
-        // SAFETY: the caller's promise.
+        // SAFETY: by `# Safety`, `request` is NULL or memory for one.
+        let place = unsafe { Place::new(request, "request") }?;
+        // SAFETY: by `# Safety`, `data` is NULL or leads to `bytes` bytes that nobody
+        // frees or writes until the request has ended or its endpoint was closed.
         let buffer = unsafe { lend(data, bytes, Access::Read) }?;
         begin_send(endpoint, to, tag, buffer, flags, place)
     })
@@ -217,25 +206,28 @@ pub unsafe extern "C" fn lmt_isend_segments(
     segments: *const libc::iovec,
     count: usize,
     flags: u32,
-    request: Option<&mut MaybeUninit<lmt_request>>,
+    request: *mut lmt_request,
 ) -> lmt_code {
     guard(|| {
-        let place = there(request, "request")?;
-        // SAFETY: the caller's promise.
+        // SAFETY: by `# Safety`, `request` is NULL or memory for one.
+        let place = unsafe { Place::new(request, "request") }?;
+        // SAFETY: by `# Safety`, `segments` is NULL or leads to `count` segments, each
+        // lent as `lmt_isend` says.
         let buffer = unsafe { lend_segments(segments, count, Access::Read) }?;
         begin_send(endpoint, to, tag, buffer, flags, place)
     })
 }
 
-/// Begins a receive; source, tag and ignore as for `lmt_recv`. Until `lmt_wait` or
-/// `lmt_test` has told the end of the request, or the endpoint is closed, `into`
-/// belongs to it: nobody frees, reads or writes it.
+/// Begins a receive; source, tag and ignore as for `lmt_recv`. Until `lmt_wait`,
+/// `lmt_test` or `lmt_wait_all` has told the end of the request, or the endpoint is
+/// closed (see `lmt_endpoint_close`), `into` belongs to it: nobody frees, reads or
+/// writes it.
 ///
 /// Errors: as `lmt_isend`; that the message was cut is told when it ends.
 ///
 /// # Safety
 /// `into` is NULL or memory for `capacity` bytes that nobody frees or uses until the
-/// request has ended; `request` is NULL or memory for one.
+/// request has ended or the endpoint was closed; `request` is NULL or memory for one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_irecv(
     endpoint: *mut lmt_endpoint,
@@ -244,24 +236,27 @@ pub unsafe extern "C" fn lmt_irecv(
     ignore: u64,
     into: *mut c_void,
     capacity: usize,
-    request: Option<&mut MaybeUninit<lmt_request>>,
+    request: *mut lmt_request,
 ) -> lmt_code {
     guard(|| {
-        let place = there(request, "request")?;
-        // SAFETY: the caller's promise.
+        // SAFETY: by `# Safety`, `request` is NULL or memory for one.
+        let place = unsafe { Place::new(request, "request") }?;
+        // SAFETY: by `# Safety`, `into` is NULL or memory for `capacity` bytes that
+        // nobody frees or uses until the request has ended or its endpoint was closed.
         let buffer = unsafe { lend(into, capacity, Access::Write) }?;
         begin_recv(endpoint, source, TagMatch { tag, ignore }, buffer, place)
     })
 }
 
-/// As `lmt_irecv`, into several segments, one after the other. The list itself is
-/// copied.
+/// As `lmt_irecv`, into several segments, one after the other, which do not overlap.
+/// The list itself is copied.
 ///
 /// Errors: as `lmt_irecv`.
 ///
 /// # Safety
-/// `segments` is NULL or leads to `count` segments, of each of which holds what
-/// `lmt_irecv` says of its memory; `request` is NULL or memory for one.
+/// `segments` is NULL or leads to `count` segments that do not overlap, of each of
+/// which holds what `lmt_irecv` says of its memory; `request` is NULL or memory for
+/// one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_irecv_segments(
     endpoint: *mut lmt_endpoint,
@@ -270,11 +265,13 @@ pub unsafe extern "C" fn lmt_irecv_segments(
     ignore: u64,
     segments: *const libc::iovec,
     count: usize,
-    request: Option<&mut MaybeUninit<lmt_request>>,
+    request: *mut lmt_request,
 ) -> lmt_code {
     guard(|| {
-        let place = there(request, "request")?;
-        // SAFETY: the caller's promise.
+        // SAFETY: by `# Safety`, `request` is NULL or memory for one.
+        let place = unsafe { Place::new(request, "request") }?;
+        // SAFETY: by `# Safety`, `segments` is NULL or leads to `count` segments that do
+        // not overlap, each lent as `lmt_irecv` says.
         let buffer = unsafe { lend_segments(segments, count, Access::Write) }?;
         begin_recv(endpoint, source, TagMatch { tag, ignore }, buffer, place)
     })

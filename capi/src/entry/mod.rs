@@ -23,4 +23,5 @@ pub mod region;
 pub mod door;
 pub mod door_messages;
 
+mod both;
 mod write;

@@ -2,13 +2,13 @@
 #![allow(unsafe_code)] // Functions that C calls.
 
 use std::ffi::{c_char, c_void};
-use std::mem::MaybeUninit;
 
 use lmt::EndpointId;
 
-use crate::border::{bytes, text, there};
+use crate::border::{Place, bytes, text};
 use crate::code::lmt_code;
 use crate::error::{Error, guard};
+use crate::handle::{handle_of, number_of};
 use crate::objects::{OPTIONS, Options, group};
 use crate::types::{LMT_ID_BYTES, lmt_options};
 
@@ -21,11 +21,11 @@ use crate::types::{LMT_ID_BYTES, lmt_options};
 /// # Safety
 /// `options` is NULL or memory for a pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn lmt_options_create(options: Option<&mut MaybeUninit<*mut lmt_options>>) -> lmt_code {
+pub unsafe extern "C" fn lmt_options_create(options: *mut *mut lmt_options) -> lmt_code {
     guard(|| {
-        let place = there(options, "options")?;
-        let number = OPTIONS.insert(Options::default())?;
-        place.write(std::ptr::without_provenance_mut(number as usize));
+        // SAFETY: by `# Safety`, `options` is NULL or memory for a pointer.
+        let place = unsafe { Place::new(options, "options") }?;
+        place.write(handle_of(OPTIONS.insert(|_| Options::default())?));
         Ok(())
     })
 }
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn lmt_options_create(options: Option<&mut MaybeUninit<*mu
 /// Any pointer will do.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_options_destroy(options: *mut lmt_options) -> lmt_code {
-    guard(|| OPTIONS.take(options.addr() as u64).map(drop))
+    guard(|| OPTIONS.take(number_of(options)).map(drop))
 }
 
 /// Sets a key of docs/configuration.md, as its environment variable would, and
@@ -59,11 +59,11 @@ pub unsafe extern "C" fn lmt_options_set(
     value: *const c_char,
 ) -> lmt_code {
     guard(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: by `# Safety`, `key` is NULL or a text that ends with a zero.
         let key = unsafe { text(key, "key") }?;
-        // SAFETY: the caller's promise.
+        // SAFETY: by `# Safety`, `value` is NULL or a text that ends with a zero.
         let value = unsafe { text(value, "value") }?;
-        OPTIONS.with(options.addr() as u64, |options| {
+        OPTIONS.with(number_of(options), |options| {
             let value = lmt::configuration::value_of(key, value)?;
             options.settings.push((key.to_owned(), value));
             Ok(())
@@ -72,7 +72,8 @@ pub unsafe extern "C" fn lmt_options_set(
 }
 
 /// Sets the identity, `LMT_ID_BYTES` bytes; random when it is not set. No two
-/// endpoints or doors of a machine may have the same at a time.
+/// endpoints or doors of a machine may have the same at a time: creating the second
+/// is answered by `LMT_ERR_NAME_IN_USE`.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
 ///
@@ -81,10 +82,11 @@ pub unsafe extern "C" fn lmt_options_set(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_options_set_id(options: *mut lmt_options, id: *const c_void) -> lmt_code {
     guard(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: by `# Safety`, `id` is NULL or leads to so many bytes.
         let id = unsafe { bytes(id, LMT_ID_BYTES, "id") }?;
-        let id = id.try_into().map_err(|_| Error::invalid("an identity has 16 bytes"))?;
-        OPTIONS.with(options.addr() as u64, |options| {
+        let id =
+            id.try_into().map_err(|_| Error::invalid(format!("an identity has {LMT_ID_BYTES} bytes")))?;
+        OPTIONS.with(number_of(options), |options| {
             options.id = Some(EndpointId::from_bytes(id));
             Ok(())
         })
@@ -102,7 +104,7 @@ pub unsafe extern "C" fn lmt_options_set_id(options: *mut lmt_options, id: *cons
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_options_set_group_rank(options: *mut lmt_options) -> lmt_code {
     guard(|| {
-        OPTIONS.with(options.addr() as u64, |options| {
+        OPTIONS.with(number_of(options), |options| {
             let group = group()?;
             options.id = Some(group.id.member(group.rank));
             Ok(())
@@ -118,10 +120,30 @@ pub unsafe extern "C" fn lmt_options_set_group_rank(options: *mut lmt_options) -
 /// # Safety
 /// Any pointer will do.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn lmt_options_set_statistics(options: *mut lmt_options, wanted: i32) -> lmt_code {
+pub unsafe extern "C" fn lmt_options_set_statistics(options: *mut lmt_options, wanted: bool) -> lmt_code {
     guard(|| {
-        OPTIONS.with(options.addr() as u64, |options| {
-            options.statistics = Some(wanted != 0);
+        OPTIONS.with(number_of(options), |options| {
+            options.statistics = Some(wanted);
+            Ok(())
+        })
+    })
+}
+
+/// Whether `LMT_ANY_PEER` also takes messages of peers that have connected without
+/// having been inserted here; false when it is not set, and then such messages wait
+/// until `lmt_peer_insert` names their sender. For layers in which a message itself
+/// tells where an answer is to go. The status of such a message names its sender,
+/// who counts towards `max_peers` until `lmt_peer_remove`. A door does without.
+///
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
+///
+/// # Safety
+/// Any pointer will do.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lmt_options_set_hear_strangers(options: *mut lmt_options, wanted: bool) -> lmt_code {
+    guard(|| {
+        OPTIONS.with(number_of(options), |options| {
+            options.hears_strangers = wanted;
             Ok(())
         })
     })

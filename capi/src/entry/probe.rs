@@ -2,23 +2,23 @@
 #![allow(unsafe_code)] // Functions that C calls.
 
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
 
 use lmt::TagMatch;
 use lmt::buffer::Access;
 
-use crate::border::{answer, lend, there};
-use crate::code::lmt_code::{self, LMT_ERR_FOREIGN_MESSAGE};
-use crate::error::{Error, guard};
-use crate::objects::{ENDPOINTS, MESSAGES, Taken, handle_of, status_of};
+use crate::border::{Place, lend};
+use crate::code::lmt_code;
+use crate::error::guard;
+use crate::handle::{handle_of, number_of};
+use crate::objects::{Endpoint, MESSAGES, Side, request_to_c, status_of};
 use crate::types::{lmt_endpoint, lmt_message, lmt_peer, lmt_request, lmt_status};
 
 /// Looks for a message that a receive like this would match, without receiving it,
 /// after making progress once. `status` (which may be NULL) tells its peer, tag and
 /// length when `found` is true.
 ///
-/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_PEER`,
-/// `LMT_ERR_FORKED`.
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
+/// `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_FORKED`.
 ///
 /// # Safety
 /// `found` and `status` are NULL or memory for one each.
@@ -28,17 +28,20 @@ pub unsafe extern "C" fn lmt_iprobe(
     source: lmt_peer,
     tag: u64,
     ignore: u64,
-    found: Option<&mut MaybeUninit<bool>>,
-    status: Option<&mut MaybeUninit<lmt_status>>,
+    found: *mut bool,
+    status: *mut lmt_status,
 ) -> lmt_code {
     guard(|| {
-        let place = there(found, "found")?;
-        ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
+        // SAFETY: by `# Safety`, `found` is NULL or memory for one.
+        let place = unsafe { Place::new(found, "found") }?;
+        // SAFETY: by `# Safety`, `status` is NULL or memory for one.
+        let status = unsafe { Place::wanted(status, "status") }?;
+        Endpoint::with(endpoint, |endpoint| {
             let source = endpoint.source(source)?;
             let found = endpoint.awake(|engine| engine.probe(source, TagMatch { tag, ignore }))?;
             place.write(found.is_some());
-            if let Some(found) = found.and_then(|found| status_of(endpoint.number, &Ok(found))) {
-                answer(status, found);
+            if let Some(found) = found.and_then(|found| status_of(endpoint.number(), &Ok(found))) {
+                status.write(found);
             }
             Ok(())
         })
@@ -60,23 +63,27 @@ pub unsafe extern "C" fn lmt_improbe(
     source: lmt_peer,
     tag: u64,
     ignore: u64,
-    message: Option<&mut MaybeUninit<*mut lmt_message>>,
-    status: Option<&mut MaybeUninit<lmt_status>>,
+    message: *mut *mut lmt_message,
+    status: *mut lmt_status,
 ) -> lmt_code {
     guard(|| {
-        let place = there(message, "message")?;
-        ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
+        // SAFETY: by `# Safety`, `message` is NULL or memory for a pointer.
+        let place = unsafe { Place::new(message, "message") }?;
+        // SAFETY: by `# Safety`, `status` is NULL or memory for one.
+        let status = unsafe { Place::wanted(status, "status") }?;
+        Endpoint::with(endpoint, |endpoint| {
             let source = endpoint.source(source)?;
+            MESSAGES.keep_place(&mut endpoint.spare)?;
             let found = endpoint.awake(|engine| engine.matched_probe(source, TagMatch { tag, ignore }))?;
             let Some(inner) = found else {
                 place.write(std::ptr::null_mut());
                 return Ok(());
             };
-            if let Some(found) = status_of(endpoint.number, &Ok(inner.status())) {
-                answer(status, found);
+            let owner = endpoint.number();
+            if let Some(found) = status_of(owner, &Ok(inner.status())) {
+                status.write(found);
             }
-            let number = MESSAGES.insert(Taken { owner: endpoint.number, inner })?;
-            place.write(std::ptr::without_provenance_mut(number as usize));
+            place.write(handle_of(MESSAGES.take_in(&mut endpoint.spare, owner, inner)?));
             Ok(())
         })
     })
@@ -84,8 +91,8 @@ pub unsafe extern "C" fn lmt_improbe(
 
 /// Begins to receive a message that `lmt_improbe` took from this endpoint; else as
 /// `lmt_irecv`. `message` names nothing any more, unless the code is `LMT_ERR_NULL`,
-/// `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` or `LMT_ERR_FOREIGN_MESSAGE` (it is
-/// another endpoint's).
+/// `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` or `LMT_ERR_FOREIGN_MESSAGE`
+/// (it is another endpoint's).
 ///
 /// Errors: those, and `LMT_ERR_FORKED`.
 ///
@@ -97,30 +104,21 @@ pub unsafe extern "C" fn lmt_imrecv(
     message: *mut lmt_message,
     into: *mut c_void,
     capacity: usize,
-    request: Option<&mut MaybeUninit<lmt_request>>,
+    request: *mut lmt_request,
 ) -> lmt_code {
     guard(|| {
-        let place = there(request, "request")?;
-        // SAFETY: the caller's promise.
+        // SAFETY: by `# Safety`, `request` is NULL or memory for one.
+        let place = unsafe { Place::new(request, "request") }?;
+        // SAFETY: by `# Safety`, as `lmt_irecv`: `into` is memory that nobody frees or
+        // uses until the request has ended.
         let buffer = unsafe { lend(into, capacity, Access::Write) }?;
-        ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
-            let number = message.addr() as u64;
-            MESSAGES.with(number, |message| check_owner(message.owner, endpoint.number))?;
-            let message = MESSAGES.take(number)?.inner;
+        Endpoint::with(endpoint, |endpoint| {
+            let message = MESSAGES.take_of(number_of(message), endpoint.number())?;
             let request = endpoint.engine(|engine| engine.receive_matched(message, buffer))?;
-            place.write(handle_of(endpoint.number, request));
+            place.write(request_to_c(endpoint.number(), request));
             Ok(())
         })
     })
-}
-
-/// Refuses what was taken from another endpoint or door.
-pub(super) fn check_owner(of: u64, this: u64) -> Result<(), Error> {
-    if of == this {
-        return Ok(());
-    }
-    let sentence = "this was taken from another endpoint or door; give it back there";
-    Err(Error::new(LMT_ERR_FOREIGN_MESSAGE, sentence))
 }
 
 /// Gives up a message that `lmt_improbe` took: its sender's operation ends as if it
@@ -132,5 +130,5 @@ pub(super) fn check_owner(of: u64, this: u64) -> Result<(), Error> {
 /// Any pointer will do.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_message_discard(message: *mut lmt_message) -> lmt_code {
-    guard(|| MESSAGES.take(message.addr() as u64).map(drop))
+    guard(|| MESSAGES.give_up(number_of(message)))
 }

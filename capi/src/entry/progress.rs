@@ -2,15 +2,14 @@
 #![allow(unsafe_code)] // Functions that C calls.
 
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use super::requests::deadline_of;
-use crate::border::{answer, there};
+use crate::border::Place;
 use crate::code::lmt_code;
 use crate::error::guard;
-use crate::objects::ENDPOINTS;
+use crate::objects::{Endpoint, Side};
 use crate::types::lmt_endpoint;
 
 /// So long a sleep may last, for ppoll(2) and its kin.
@@ -22,18 +21,18 @@ pub(super) fn microseconds(limit: Duration) -> u64 {
 /// writes what there is room for. Never waits. `moved` (which may be NULL) tells
 /// whether anything was moved.
 ///
-/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`.
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
+/// `LMT_ERR_FORKED`.
 ///
 /// # Safety
 /// `moved` is NULL or memory for one.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn lmt_progress(
-    endpoint: *mut lmt_endpoint,
-    moved: Option<&mut MaybeUninit<bool>>,
-) -> lmt_code {
+pub unsafe extern "C" fn lmt_progress(endpoint: *mut lmt_endpoint, moved: *mut bool) -> lmt_code {
     guard(|| {
-        ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
-            answer(moved, endpoint.awake(|engine| engine.progress())?);
+        // SAFETY: by `# Safety`, `moved` is NULL or memory for one.
+        let moved = unsafe { Place::wanted(moved, "moved") }?;
+        Endpoint::with(endpoint, |endpoint| {
+            moved.write(endpoint.awake(|engine| engine.progress())?);
             Ok(())
         })
     })
@@ -51,12 +50,14 @@ pub unsafe extern "C" fn lmt_progress(
 pub unsafe extern "C" fn lmt_wait_for_progress(
     endpoint: *mut lmt_endpoint,
     timeout_ms: i64,
-    moved: Option<&mut MaybeUninit<bool>>,
+    moved: *mut bool,
 ) -> lmt_code {
     guard(|| {
-        ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
+        // SAFETY: by `# Safety`, `moved` is NULL or memory for one.
+        let moved = unsafe { Place::wanted(moved, "moved") }?;
+        Endpoint::with(endpoint, |endpoint| {
             let deadline = deadline_of(timeout_ms);
-            answer(moved, endpoint.awake(|engine| engine.wait_for_progress(deadline))?);
+            moved.write(endpoint.awake(|engine| engine.wait_for_progress(deadline))?);
             Ok(())
         })
     })
@@ -66,18 +67,19 @@ pub unsafe extern "C" fn lmt_wait_for_progress(
 /// the endpoint's: it is not to be closed, read or used after the endpoint. To be
 /// polled after `lmt_prepare_to_sleep`.
 ///
-/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
 ///
 /// # Safety
 /// `descriptor` is NULL or memory for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_wait_descriptor(
     endpoint: *mut lmt_endpoint,
-    descriptor: Option<&mut MaybeUninit<c_int>>,
+    descriptor: *mut c_int,
 ) -> lmt_code {
     guard(|| {
-        let place = there(descriptor, "descriptor")?;
-        ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
+        // SAFETY: by `# Safety`, `descriptor` is NULL or memory for a number.
+        let place = unsafe { Place::new(descriptor, "descriptor") }?;
+        Endpoint::with(endpoint, |endpoint| {
             place.write(endpoint.engine(|engine| engine.wait_descriptor().as_raw_fd()));
             Ok(())
         })
@@ -88,23 +90,27 @@ pub unsafe extern "C" fn lmt_wait_descriptor(
 /// at most `limit_us` microseconds (for work for which nobody rings; the place may be
 /// NULL), and make progress after; if it is false, there is something to do at once.
 ///
-/// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`.
+/// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
+/// `LMT_ERR_FORKED`.
 ///
 /// # Safety
 /// `may_sleep` and `limit_us` are NULL or memory for one each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_prepare_to_sleep(
     endpoint: *mut lmt_endpoint,
-    may_sleep: Option<&mut MaybeUninit<bool>>,
-    limit_us: Option<&mut MaybeUninit<u64>>,
+    may_sleep: *mut bool,
+    limit_us: *mut u64,
 ) -> lmt_code {
     guard(|| {
-        let place = there(may_sleep, "may_sleep")?;
-        ENDPOINTS.with(endpoint.addr() as u64, |endpoint| {
-            let is_ready = endpoint.engine(|engine| engine.prepare_to_sleep())?;
-            endpoint.is_sleeping = is_ready;
-            place.write(is_ready);
-            answer(limit_us, microseconds(endpoint.engine(|engine| engine.sleep_limit())));
+        // SAFETY: by `# Safety`, `may_sleep` is NULL or memory for one.
+        let place = unsafe { Place::new(may_sleep, "may_sleep") }?;
+        // SAFETY: by `# Safety`, `limit_us` is NULL or memory for one.
+        let limit_us = unsafe { Place::wanted(limit_us, "limit_us") }?;
+        Endpoint::with(endpoint, |endpoint| {
+            let may_sleep = endpoint.engine(|engine| engine.prepare_to_sleep())?;
+            endpoint.is_sleeping = may_sleep;
+            place.write(may_sleep);
+            limit_us.write(microseconds(endpoint.engine(|engine| engine.sleep_limit())));
             Ok(())
         })
     })

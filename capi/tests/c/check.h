@@ -90,6 +90,16 @@ struct address {
     unsigned char bytes[LMT_ADDRESS_MAX_BYTES];
 };
 
+/* An endpoint as its own peer. */
+static inline lmt_peer insert_oneself(lmt_endpoint *endpoint)
+{
+    struct address mine;
+    lmt_peer myself;
+    OK(lmt_endpoint_address(endpoint, mine.bytes, sizeof mine.bytes, &mine.length));
+    OK(lmt_peer_insert(endpoint, mine.bytes, mine.length, &myself));
+    return myself;
+}
+
 /* An endpoint, and the other process as its peer. */
 static inline lmt_endpoint *connect_endpoint(int socket, const lmt_options *options, lmt_peer *peer)
 {
@@ -101,6 +111,19 @@ static inline lmt_endpoint *connect_endpoint(int socket, const lmt_options *opti
     swap(socket, &mine, &theirs, sizeof mine);
     OK(lmt_peer_insert(endpoint, theirs.bytes, theirs.length, peer));
     return endpoint;
+}
+
+/* The same of doors. */
+static inline lmt_door *connect_door(int socket, lmt_send_packet send_packet, void *context, lmt_peer *peer)
+{
+    lmt_door *door;
+    struct address mine, theirs;
+    OK(lmt_door_create(NULL, send_packet, context, &door));
+    memset(&mine, 0, sizeof mine);
+    OK(lmt_door_address(door, mine.bytes, sizeof mine.bytes, &mine.length));
+    swap(socket, &mine, &theirs, sizeof mine);
+    OK(lmt_door_insert_peer(door, theirs.bytes, theirs.length, peer));
+    return door;
 }
 
 /* Runs `body` in two processes that have a stream socket to each other, and ends with the

@@ -30,7 +30,6 @@ static void at_the_endpoint(int rank, int socket)
     lmt_endpoint *endpoint = connect_endpoint(socket, NULL, &peer);
     lmt_request receive, send, local;
     char *out = calloc(BYTES, 1), into[8], mine[8];
-    struct address address;
     bool done;
     if (rank == 0)
         OK(lmt_send(endpoint, peer, 1, "hello", 5, 0));
@@ -38,8 +37,7 @@ static void at_the_endpoint(int rank, int socket)
         OK(lmt_recv(endpoint, peer, 1, 0, into, 8, NULL));
     if (rank == 1)
         be_killed(socket);
-    OK(lmt_endpoint_address(endpoint, address.bytes, sizeof address.bytes, &address.length));
-    OK(lmt_peer_insert(endpoint, address.bytes, address.length, &myself));
+    myself = insert_oneself(endpoint);
     OK(lmt_irecv(endpoint, myself, 3, 0, mine, 8, &local));
     OK(lmt_irecv(endpoint, peer, 2, 0, into, 8, &receive));
     OK(lmt_isend(endpoint, peer, 2, out, BYTES, 0, &send));
@@ -71,19 +69,13 @@ static int to_nowhere(void *context, lmt_peer to, const void *packet, size_t byt
 
 static void at_the_door(int rank, int socket)
 {
-    lmt_door *door;
     lmt_peer peer;
-    struct address mine, theirs;
+    lmt_door *door = connect_door(socket, to_nowhere, NULL, &peer);
     lmt_request send;
     bool is_connected = false, done = false;
     char *out = calloc(1 << 20, 1);
     struct iovec part = {out, 1 << 20};
     lmt_code code = LMT_OK;
-    OK(lmt_door_create(NULL, to_nowhere, NULL, &door));
-    memset(&mine, 0, sizeof mine);
-    OK(lmt_door_address(door, mine.bytes, sizeof mine.bytes, &mine.length));
-    swap(socket, &mine, &theirs, sizeof mine);
-    OK(lmt_door_insert_peer(door, theirs.bytes, theirs.length, &peer));
     while (!is_connected) {
         OK(lmt_door_progress(door, NULL));
         OK(lmt_door_peer(door, peer, &is_connected, NULL));

@@ -57,11 +57,11 @@ static void explaining(void)
 {
     char text[8192], cut[10];
     size_t length, needed;
-    OK(lmt_explain(endpoint, peer, 1 << 20, 0, LMT_TEXT, text, sizeof text, &length));
+    OK(lmt_explain(endpoint, peer, 1 << 20, 0, LMT_FORMAT_TEXT, text, sizeof text, &length));
     CHECK(strlen(text) == length && strstr(text, "1048576 bytes") && strstr(text, "from"));
-    GIVES(LMT_ERR_TOO_SHORT, lmt_explain(endpoint, peer, 1 << 20, 0, LMT_TEXT, cut, sizeof cut, &needed));
+    GIVES(LMT_ERR_TOO_SHORT, lmt_explain(endpoint, peer, 1 << 20, 0, LMT_FORMAT_TEXT, cut, sizeof cut, &needed));
     CHECK(needed == length && strlen(cut) == 9 && memcmp(cut, text, 9) == 0);
-    OK(lmt_explain(endpoint, peer, 1 << 20, LMT_WARM | LMT_SEGMENTS | LMT_SHARED_SENDER, LMT_JSON, text, sizeof text,
+    OK(lmt_explain(endpoint, peer, 1 << 20, LMT_HINT_WARM | LMT_EXPLAIN_SEGMENTS | LMT_EXPLAIN_SHARED_SENDER, LMT_FORMAT_JSON, text, sizeof text,
                    NULL));
     CHECK(text[0] == '{' && strstr(text, "\"bytes\":1048576"));
 }
@@ -73,7 +73,7 @@ static void counting(int rank, int socket)
     char *memory = malloc(BYTES);
     memset(memory, 1, BYTES);
     if (rank == 0)
-        OK(lmt_send(endpoint, peer, 3, memory, BYTES, LMT_SYNCHRONOUS));
+        OK(lmt_send(endpoint, peer, 3, memory, BYTES, LMT_SEND_SYNCHRONOUS));
     else
         OK(lmt_recv(endpoint, peer, 3, 0, memory, BYTES, NULL));
     free(memory);
@@ -136,10 +136,10 @@ static void regions(int rank)
         uint64_t bytes;
         fill(memory, BYTES, 1);
         fill(once, 8, 2);
-        OK(lmt_region_declare(endpoint, parts, 2, LMT_READ | LMT_WRITE, &keys[0]));
-        OK(lmt_region_declare(endpoint, &one, 1, LMT_READ | LMT_SINGLE_USE, &keys[1]));
-        OK(lmt_region_allocate(endpoint, 5000, LMT_READ | LMT_WRITE, &keys[2], &mapped));
-        OK(lmt_region_declare(endpoint, &one, 1, LMT_READ, &keys[3]));
+        OK(lmt_region_declare(endpoint, parts, 2, LMT_REGION_READ | LMT_REGION_WRITE, &keys[0]));
+        OK(lmt_region_declare(endpoint, &one, 1, LMT_REGION_READ | LMT_REGION_SINGLE_USE, &keys[1]));
+        OK(lmt_region_allocate(endpoint, 5000, LMT_REGION_READ | LMT_REGION_WRITE, &keys[2], &mapped));
+        OK(lmt_region_declare(endpoint, &one, 1, LMT_REGION_READ, &keys[3]));
         OK(lmt_region_destroy(endpoint, &keys[3]));
         GIVES(LMT_ERR_REGION_NOT_DECLARED, lmt_region_destroy(endpoint, &keys[3]));
         OK(lmt_region_bytes(&keys[0], &bytes));

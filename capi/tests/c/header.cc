@@ -24,7 +24,7 @@ int main()
         !good(lmt_endpoint_address(endpoint, address, sizeof address, &length)) ||
         !good(lmt_peer_insert(endpoint, address, length, &myself)) ||
         !good(lmt_irecv(endpoint, LMT_ANY_PEER, 7, 0, text, sizeof text, &receive)) ||
-        !good(lmt_send(endpoint, myself, 7, "hello", 6, LMT_WARM)) ||
+        !good(lmt_send(endpoint, myself, 7, "hello", 6, LMT_HINT_WARM)) ||
         !good(lmt_wait(endpoint, receive, -1, &status)) || status.bytes != 6 ||
         lmt_send(endpoint, LMT_ANY_PEER, 7, "hello", 6, 0) != LMT_ERR_UNKNOWN_PEER ||
         !good(lmt_endpoint_close(endpoint)))

@@ -12,7 +12,7 @@ static void blocking(int rank)
 {
     for (unsigned at = 0; at < SIZES; at++) {
         lmt_status status;
-        uint32_t flags = at % 3 == 1 ? LMT_SYNCHRONOUS | LMT_WARM : at % 3 == 2 ? LMT_COLD | LMT_AGAIN : 0;
+        uint32_t flags = at % 3 == 1 ? LMT_SEND_SYNCHRONOUS | LMT_HINT_WARM : at % 3 == 2 ? LMT_HINT_COLD | LMT_HINT_AGAIN : 0;
         fill(out, sizes[at], at);
         memset(in, 0, sizes[at]);
         if (rank == 0)
@@ -21,7 +21,7 @@ static void blocking(int rank)
         if (rank == 1)
             OK(lmt_send(endpoint, peer, at, out, sizes[at], flags));
         check_filled(in, sizes[at], at);
-        CHECK(status.peer.owner == peer.owner && status.peer.number == peer.number);
+        CHECK(lmt_peer_equal(status.peer, peer));
         CHECK(status.tag == at && status.bytes == sizes[at] && status.message_bytes == sizes[at]);
     }
 }
@@ -124,14 +124,41 @@ static void cancelling(void)
     GIVES(LMT_ERR_TIMEOUT, lmt_wait(endpoint, request, 1, NULL));
     GIVES(LMT_ERR_TIMEOUT, lmt_wait_all(endpoint, &request, 1, 0, &code, NULL));
     CHECK(code == LMT_ERR_TIMEOUT);
+    /* What does not exist is skipped. */
+    lmt_request three[3] = {LMT_REQUEST_NULL, request, LMT_REQUEST_NULL};
+    lmt_code codes[3];
     size_t index;
-    GIVES(LMT_ERR_TIMEOUT, lmt_wait_any(endpoint, &request, 1, 0, &index));
+    GIVES(LMT_ERR_TIMEOUT, lmt_wait_any(endpoint, three, 3, 0, &index));
+    GIVES(LMT_ERR_TIMEOUT, lmt_wait_all(endpoint, three, 3, 0, codes, NULL));
+    CHECK(codes[0] == LMT_OK && codes[1] == LMT_ERR_TIMEOUT && codes[2] == LMT_OK);
     OK(lmt_cancel(endpoint, request));
     GIVES(LMT_ERR_CANCELLED, lmt_wait(endpoint, request, -1, NULL));
     done = false;
     GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_test(endpoint, request, &done, NULL));
     CHECK(done);
     OK(lmt_cancel(endpoint, request)); /* Nothing is left to be taken back. */
+}
+
+/* A list of which none ends takes its time limit, however long it is; what has ended is
+ * told all the same. */
+static void waiting_for_many(void)
+{
+    enum { MANY = 1000, LIMIT_MS = 20 };
+    static lmt_request requests[MANY];
+    static lmt_code codes[MANY];
+    for (int at = 0; at < MANY; at++)
+        OK(lmt_irecv(endpoint, peer, (uint64_t)1000 + (uint64_t)at, 0, NULL, 0, &requests[at]));
+    OK(lmt_cancel(endpoint, requests[MANY - 1]));
+    double start = seconds();
+    GIVES(LMT_ERR_TIMEOUT, lmt_wait_all(endpoint, requests, MANY, LIMIT_MS, codes, NULL));
+    /* A sleep of a millisecond for each would be a second. */
+    CHECK(seconds() - start >= 0.001 * LIMIT_MS && seconds() - start < 0.5);
+    for (int at = 0; at < MANY; at++) {
+        CHECK(codes[at] == (at == MANY - 1 ? LMT_ERR_CANCELLED : LMT_ERR_TIMEOUT));
+        OK(lmt_cancel(endpoint, requests[at]));
+        if (at < MANY - 1)
+            GIVES(LMT_ERR_CANCELLED, lmt_wait(endpoint, requests[at], -1, NULL));
+    }
 }
 
 static void probes(int rank)
@@ -176,15 +203,64 @@ static void probes(int rank)
 
 static void to_oneself(void)
 {
-    struct address mine;
-    lmt_peer myself;
+    lmt_peer myself = insert_oneself(endpoint);
     lmt_request request;
-    OK(lmt_endpoint_address(endpoint, mine.bytes, sizeof mine.bytes, &mine.length));
-    OK(lmt_peer_insert(endpoint, mine.bytes, mine.length, &myself));
     OK(lmt_irecv(endpoint, myself, 1, 0, in, 5, &request));
     OK(lmt_send(endpoint, myself, 1, "hello", 5, 0));
     OK(lmt_wait(endpoint, request, -1, NULL));
     CHECK(memcmp(in, "hello", 5) == 0);
+}
+
+/* Of two endpoints only one has inserted the other. */
+static void strangers(void)
+{
+    lmt_options *options;
+    lmt_endpoint *hears, *waits, *stranger;
+    lmt_endpoint *both[2];
+    lmt_request receives[2], sends[2];
+    char into[2][8];
+    lmt_status status;
+    bool done;
+    OK(lmt_options_create(&options));
+    OK(lmt_options_set_hear_strangers(options, true));
+    OK(lmt_endpoint_create(options, &hears));
+    OK(lmt_options_set_hear_strangers(options, false));
+    OK(lmt_endpoint_create(options, &waits));
+    OK(lmt_endpoint_create(NULL, &stranger));
+    OK(lmt_options_destroy(options));
+    both[0] = hears;
+    both[1] = waits;
+    for (int at = 0; at < 2; at++) {
+        struct address address;
+        lmt_peer to;
+        OK(lmt_endpoint_address(both[at], address.bytes, sizeof address.bytes, &address.length));
+        OK(lmt_peer_insert(stranger, address.bytes, address.length, &to));
+        OK(lmt_irecv(both[at], LMT_ANY_PEER, 3, 0, into[at], 8, &receives[at]));
+        OK(lmt_isend(stranger, to, 3, "unknown", 8, 0, &sends[at]));
+    }
+    for (bool sent[2] = {false, false}, heard = false; !heard || !sent[0] || !sent[1];) {
+        OK(lmt_progress(waits, NULL));
+        for (int at = 0; at < 2; at++)
+            if (!sent[at])
+                OK(lmt_test(stranger, sends[at], &sent[at], NULL));
+        if (!heard)
+            OK(lmt_test(hears, receives[0], &heard, &status));
+    }
+    CHECK(strcmp(into[0], "unknown") == 0 && status.bytes == 8);
+    /* Its message has come to the other too, and waits until it is named. */
+    for (int turn = 0; turn < 100; turn++) {
+        OK(lmt_test(waits, receives[1], &done, NULL));
+        CHECK(!done);
+    }
+    struct address address;
+    lmt_peer named;
+    OK(lmt_endpoint_address(stranger, address.bytes, sizeof address.bytes, &address.length));
+    OK(lmt_peer_insert(waits, address.bytes, address.length, &named));
+    OK(lmt_wait(waits, receives[1], -1, &status));
+    CHECK(lmt_peer_equal(status.peer, named) && strcmp(into[1], "unknown") == 0);
+    OK(lmt_endpoint_close(stranger));
+    OK(lmt_endpoint_close(hears));
+    OK(lmt_endpoint_close(waits));
 }
 
 static void body(int rank, int socket)
@@ -199,7 +275,9 @@ static void body(int rank, int socket)
     truncation(rank);
     probes(rank);
     cancelling();
+    waiting_for_many();
     to_oneself();
+    strangers();
     meet(socket, endpoint);
     OK(lmt_endpoint_close(endpoint));
     GIVES(LMT_ERR_HANDLE, lmt_endpoint_close(endpoint));

@@ -6,7 +6,7 @@
 static lmt_endpoint *endpoint, *other;
 static lmt_door *door;
 static lmt_peer myself, door_peer;
-static const lmt_request none;
+static const lmt_request none; /* LMT_REQUEST_NULL */
 static char memory[4096];
 static struct iovec part = {memory, sizeof memory};
 static lmt_request request;
@@ -23,7 +23,7 @@ static int take(void *context, lmt_peer to, const void *packet, size_t bytes)
 static void errors(void)
 {
     CHECK(strcmp(lmt_last_error(), "") == 0);
-    for (int code = 0; code >= LMT_ERR_NO_GROUP; code--)
+    for (int code = 0; code >= LMT_ERR_NAME_IN_USE; code--)
         CHECK(strlen(lmt_strerror(code)) > 3 && !strstr(lmt_strerror(code), "no such code"));
     CHECK(strstr(lmt_strerror(1), "no such code") && strstr(lmt_strerror(-1000), "no such code"));
     uint32_t major, minor, patch;
@@ -31,6 +31,43 @@ static void errors(void)
     CHECK(major == LMT_VERSION_MAJOR && minor == LMT_VERSION_MINOR && patch == LMT_VERSION_PATCH);
     OK(lmt_version(NULL, NULL, NULL));
     OK(lmt_admit_siblings());
+}
+
+/* What values are. */
+static void comparing(void)
+{
+    CHECK(lmt_peer_equal(myself, myself) && !lmt_peer_equal(myself, LMT_ANY_PEER));
+    CHECK(!lmt_peer_equal(myself, (lmt_peer){myself.owner + 1, myself.number}));
+    CHECK(lmt_request_is_null(none) && lmt_request_is_null(LMT_REQUEST_NULL));
+    CHECK(!lmt_request_is_null((lmt_request){0, 1}) && !lmt_request_is_null((lmt_request){1, 0}));
+}
+
+/* A pointer that no object of its type can have. */
+#define ASKEW(type) ((type *)(void *)(memory + 1))
+
+static void misaligned(void)
+{
+    lmt_region_key key;
+    lmt_code codes[1];
+    memset(&key, 0, sizeof key);
+    GIVES(LMT_ERR_INVALID, lmt_version(ASKEW(uint32_t), NULL, NULL));
+    GIVES(LMT_ERR_INVALID, lmt_endpoint_create(NULL, ASKEW(lmt_endpoint *)));
+    GIVES(LMT_ERR_INVALID, lmt_endpoint_address(endpoint, memory, sizeof memory, ASKEW(size_t)));
+    GIVES(LMT_ERR_INVALID, lmt_isend(endpoint, myself, 1, memory, 1, 0, ASKEW(lmt_request)));
+    GIVES(LMT_ERR_INVALID, lmt_isend_segments(endpoint, myself, 1, ASKEW(struct iovec), 1, 0, &request));
+    GIVES(LMT_ERR_INVALID, lmt_recv(endpoint, myself, 1, 0, memory, 1, ASKEW(lmt_status)));
+    GIVES(LMT_ERR_INVALID, lmt_test(endpoint, none, &flag, ASKEW(lmt_status)));
+    GIVES(LMT_ERR_INVALID, lmt_wait(endpoint, none, 0, ASKEW(lmt_status)));
+    GIVES(LMT_ERR_INVALID, lmt_wait_all(endpoint, &none, 1, 0, codes, ASKEW(lmt_status)));
+    GIVES(LMT_ERR_INVALID, lmt_wait_any(endpoint, ASKEW(lmt_request), 1, 0, &number));
+    GIVES(LMT_ERR_INVALID, lmt_alloc(1, ASKEW(void *)));
+    GIVES(LMT_ERR_INVALID, lmt_statistics(endpoint, myself, ASKEW(lmt_counters), 1, NULL));
+    GIVES(LMT_ERR_INVALID, lmt_door_on_packet(door, door_peer, memory, 1, ASKEW(lmt_arrival)));
+    GIVES(LMT_ERR_INVALID, lmt_endpoint_address(endpoint, memory, SIZE_MAX, &number));
+    /* Places may overlap. */
+    uint32_t part_of_version;
+    OK(lmt_version(&part_of_version, &part_of_version, &part_of_version));
+    CHECK(part_of_version == LMT_VERSION_PATCH);
 }
 
 static void options(void)
@@ -51,7 +88,8 @@ static void options(void)
     GIVES(LMT_ERR_NULL, lmt_options_set_id(options, NULL));
     GIVES(LMT_ERR_NULL, lmt_options_set_group_rank(NULL));
     GIVES(LMT_ERR_NO_GROUP, lmt_options_set_group_rank(options));
-    GIVES(LMT_ERR_NULL, lmt_options_set_statistics(NULL, 1));
+    GIVES(LMT_ERR_NULL, lmt_options_set_statistics(NULL, true));
+    GIVES(LMT_ERR_NULL, lmt_options_set_hear_strangers(NULL, true));
     OK(lmt_options_set(options, "mechanisms", "nosuch"));
     lmt_endpoint *made;
     GIVES(LMT_ERR_CONFIGURATION, lmt_endpoint_create(options, &made));
@@ -60,7 +98,9 @@ static void options(void)
     GIVES(LMT_ERR_CONFIGURATION, lmt_door_create(options, take, NULL, &made_door));
     OK(lmt_options_set(options, "mechanisms", "shm"));
     OK(lmt_options_set_id(options, id));
-    OK(lmt_options_set_statistics(options, 0));
+    OK(lmt_options_set_statistics(options, false));
+    OK(lmt_options_set_hear_strangers(options, false));
+    OK(lmt_options_set(options, "max_peers", "1"));
     OK(lmt_endpoint_create(options, &made));
     lmt_peer peer;
     struct address address;
@@ -69,6 +109,14 @@ static void options(void)
     OK(lmt_peer_insert(endpoint, address.bytes, address.length, &peer));
     OK(lmt_peer_id(endpoint, peer, read_id));
     CHECK(memcmp(read_id, id, sizeof id) == 0);
+    /* There is one of this name, and room for one peer. */
+    lmt_endpoint *same;
+    GIVES(LMT_ERR_NAME_IN_USE, lmt_endpoint_create(options, &same));
+    GIVES(LMT_ERR_NAME_IN_USE, lmt_door_create(options, take, NULL, &made_door));
+    insert_oneself(made);
+    OK(lmt_endpoint_address(endpoint, address.bytes, sizeof address.bytes, &address.length));
+    GIVES(LMT_ERR_LIMIT, lmt_peer_insert(made, address.bytes, address.length, &peer));
+    CHECK(strstr(lmt_last_error(), "max_peers"));
     OK(lmt_endpoint_close(made));
     /* It is no endpoint, and used when it is gone. */
     GIVES(LMT_ERR_HANDLE, lmt_progress((lmt_endpoint *)options, NULL));
@@ -76,7 +124,8 @@ static void options(void)
     OK(lmt_options_destroy(options));
     GIVES(LMT_ERR_HANDLE, lmt_options_destroy(options));
     GIVES(LMT_ERR_HANDLE, lmt_options_set(options, "quota_bytes", "1MiB"));
-    GIVES(LMT_ERR_HANDLE, lmt_options_set_statistics(options, 1));
+    GIVES(LMT_ERR_HANDLE, lmt_options_set_statistics(options, true));
+    GIVES(LMT_ERR_HANDLE, lmt_options_set_hear_strangers(options, true));
     GIVES(LMT_ERR_HANDLE, lmt_options_set_id(options, id));
     GIVES(LMT_ERR_HANDLE, lmt_options_set_group_rank(options));
     GIVES(LMT_ERR_HANDLE, lmt_endpoint_create(options, &made));
@@ -145,10 +194,10 @@ static void endpoints(lmt_endpoint *bad, lmt_code code)
     GIVES(code, lmt_wait_for_progress(bad, 0, &flag));
     GIVES(code, lmt_wait_descriptor(bad, &descriptor));
     GIVES(code, lmt_prepare_to_sleep(bad, &flag, &limit_us));
-    GIVES(code, lmt_explain(bad, myself, 1, 0, LMT_TEXT, memory, sizeof memory, &number));
+    GIVES(code, lmt_explain(bad, myself, 1, 0, LMT_FORMAT_TEXT, memory, sizeof memory, &number));
     GIVES(code, lmt_statistics(bad, myself, counters, 1, &number));
-    GIVES(code, lmt_region_declare(bad, &part, 1, LMT_READ, &key));
-    GIVES(code, lmt_region_allocate(bad, 1, LMT_READ, &key, NULL));
+    GIVES(code, lmt_region_declare(bad, &part, 1, LMT_REGION_READ, &key));
+    GIVES(code, lmt_region_allocate(bad, 1, LMT_REGION_READ, &key, NULL));
     GIVES(code, lmt_region_destroy(bad, &key));
     GIVES(code, lmt_region_get(bad, &key, 0, &part, 1, &request));
     GIVES(code, lmt_region_put(bad, &key, 0, &part, 1, &request));
@@ -168,7 +217,7 @@ static void doors(lmt_door *bad, lmt_code code)
     GIVES(code, lmt_door_peer(bad, door_peer, &flag, &number));
     GIVES(code, lmt_door_progress(bad, &flag));
     GIVES(code, lmt_door_wait_descriptor(bad, &descriptor, NULL));
-    GIVES(code, lmt_door_explain(bad, door_peer, 1, 0, LMT_TEXT, memory, sizeof memory, NULL));
+    GIVES(code, lmt_door_explain(bad, door_peer, 1, 0, LMT_FORMAT_TEXT, memory, sizeof memory, NULL));
     GIVES(code, lmt_door_statistics(bad, counters, 1, &number));
     GIVES(code, lmt_door_send(bad, door_peer, memory, 1, &part, 1, 0, &request));
     GIVES(code, lmt_door_on_packet(bad, door_peer, memory, 1, &arrival));
@@ -218,13 +267,13 @@ static void nulls(void)
     GIVES(LMT_ERR_NULL, lmt_message_discard(NULL));
     GIVES(LMT_ERR_NULL, lmt_wait_descriptor(endpoint, NULL));
     GIVES(LMT_ERR_NULL, lmt_prepare_to_sleep(endpoint, NULL, NULL));
-    GIVES(LMT_ERR_NULL, lmt_explain(endpoint, myself, 1, 0, LMT_TEXT, NULL, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_explain(endpoint, myself, 1, 0, LMT_FORMAT_TEXT, NULL, 1, NULL));
     GIVES(LMT_ERR_NULL, lmt_statistics(endpoint, myself, NULL, 1, NULL));
     GIVES(LMT_ERR_NULL, lmt_alloc(1, NULL));
     GIVES(LMT_ERR_NULL, lmt_free(NULL));
-    GIVES(LMT_ERR_NULL, lmt_region_declare(endpoint, NULL, 1, LMT_READ, &key));
-    GIVES(LMT_ERR_NULL, lmt_region_declare(endpoint, &part, 1, LMT_READ, NULL));
-    GIVES(LMT_ERR_NULL, lmt_region_allocate(endpoint, 1, LMT_READ, NULL, NULL));
+    GIVES(LMT_ERR_NULL, lmt_region_declare(endpoint, NULL, 1, LMT_REGION_READ, &key));
+    GIVES(LMT_ERR_NULL, lmt_region_declare(endpoint, &part, 1, LMT_REGION_READ, NULL));
+    GIVES(LMT_ERR_NULL, lmt_region_allocate(endpoint, 1, LMT_REGION_READ, NULL, NULL));
     GIVES(LMT_ERR_NULL, lmt_region_destroy(endpoint, NULL));
     GIVES(LMT_ERR_NULL, lmt_region_bytes(NULL, &(uint64_t){0}));
     GIVES(LMT_ERR_NULL, lmt_region_bytes(&key, NULL));
@@ -251,7 +300,7 @@ static void nulls_at_the_door(void)
     GIVES(LMT_ERR_NULL, lmt_door_insert_peer(door, NULL, 20, &door_peer));
     GIVES(LMT_ERR_NULL, lmt_door_insert_peer(door, memory, 20, NULL));
     GIVES(LMT_ERR_NULL, lmt_door_wait_descriptor(door, NULL, NULL));
-    GIVES(LMT_ERR_NULL, lmt_door_explain(door, door_peer, 1, 0, LMT_TEXT, NULL, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_door_explain(door, door_peer, 1, 0, LMT_FORMAT_TEXT, NULL, 1, NULL));
     GIVES(LMT_ERR_NULL, lmt_door_statistics(door, NULL, 1, NULL));
     GIVES(LMT_ERR_NULL, lmt_door_send(door, door_peer, NULL, 1, &part, 1, 0, &request));
     GIVES(LMT_ERR_NULL, lmt_door_send(door, door_peer, memory, 1, NULL, 1, 0, &request));
@@ -297,22 +346,39 @@ static void values(void)
     GIVES(LMT_ERR_UNKNOWN_PEER, lmt_peer_id(endpoint, foreign, memory));
     GIVES(LMT_ERR_UNKNOWN_PEER, lmt_peer_remove(endpoint, foreign));
     GIVES(LMT_ERR_UNKNOWN_PEER,
-          lmt_explain(endpoint, foreign, 1, 0, LMT_TEXT, memory, sizeof memory, NULL));
+          lmt_explain(endpoint, foreign, 1, 0, LMT_FORMAT_TEXT, memory, sizeof memory, NULL));
     GIVES(LMT_ERR_UNKNOWN_PEER, lmt_statistics(endpoint, foreign, NULL, 0, NULL));
-    GIVES(LMT_ERR_INVALID, lmt_send(endpoint, myself, 1, memory, 1, LMT_WARM | LMT_COLD));
-    GIVES(LMT_ERR_INVALID, lmt_send(endpoint, myself, 1, memory, 1, LMT_SEGMENTS));
-    GIVES(LMT_ERR_INVALID, lmt_isend(endpoint, myself, 1, memory, 1, LMT_ONCE | LMT_AGAIN, &request));
+    GIVES(LMT_ERR_INVALID, lmt_send(endpoint, myself, 1, memory, 1, LMT_HINT_WARM | LMT_HINT_COLD));
+    GIVES(LMT_ERR_INVALID, lmt_send(endpoint, myself, 1, memory, 1, LMT_EXPLAIN_SEGMENTS));
+    GIVES(LMT_ERR_INVALID, lmt_isend(endpoint, myself, 1, memory, 1, LMT_HINT_ONCE | LMT_HINT_AGAIN, &request));
     GIVES(LMT_ERR_INVALID, lmt_isend(endpoint, myself, 1, memory, SIZE_MAX, 0, &request));
     GIVES(LMT_ERR_INVALID, lmt_send(endpoint, myself, 1, memory, SIZE_MAX, 0));
     GIVES(LMT_ERR_INVALID, lmt_recv(endpoint, myself, 1, 0, memory, SIZE_MAX, NULL));
     GIVES(LMT_ERR_INVALID, lmt_irecv_segments(endpoint, myself, 1, 0, &part, SIZE_MAX, &request));
     GIVES(LMT_ERR_INVALID,
-          lmt_explain(endpoint, myself, 1, LMT_SYNCHRONOUS, LMT_TEXT, memory, sizeof memory, NULL));
+          lmt_explain(endpoint, myself, 1, LMT_SEND_SYNCHRONOUS, LMT_FORMAT_TEXT, memory, sizeof memory, NULL));
     GIVES(LMT_ERR_INVALID, lmt_explain(endpoint, myself, 1, 0, 2, memory, sizeof memory, NULL));
-    GIVES(LMT_ERR_INVALID, lmt_wait_any(endpoint, NULL, 0, 0, &number));
+    /* What names nothing has ended. */
+    number = 0;
+    OK(lmt_wait_any(endpoint, NULL, 0, -1, &number));
+    CHECK(number == LMT_NO_INDEX);
+    number = 0;
     OK(lmt_wait_any(endpoint, &none, 1, -1, &number));
+    CHECK(number == LMT_NO_INDEX);
     OK(lmt_wait_all(endpoint, NULL, 0, -1, NULL, NULL));
-    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_wait(endpoint, none, -1, NULL));
+    memset(&status, 1, sizeof status);
+    OK(lmt_wait_all(endpoint, &none, 1, -1, codes, &status));
+    CHECK(codes[0] == LMT_OK && status.bytes == 0 && status.message_bytes == 0);
+    memset(&status, 1, sizeof status);
+    OK(lmt_wait(endpoint, none, -1, &status));
+    CHECK(status.tag == 0 && lmt_peer_equal(status.peer, (lmt_peer){0, 0}));
+    flag = false;
+    OK(lmt_is_done(endpoint, none, &flag));
+    CHECK(flag);
+    flag = false;
+    OK(lmt_test(endpoint, none, &flag, NULL));
+    CHECK(flag);
+    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_cancel(endpoint, none));
     GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_wait(endpoint, others, -1, NULL));
     GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_test(endpoint, others, &flag, NULL));
     GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_wait_any(endpoint, &others, 1, -1, &number));
@@ -323,8 +389,12 @@ static void values(void)
     GIVES(LMT_ERR_NO_MEMORY, lmt_alloc(SIZE_MAX / 4, &(void *){NULL}));
     GIVES(LMT_ERR_HANDLE, lmt_free(memory));
     GIVES(LMT_ERR_INVALID, lmt_region_declare(endpoint, &part, 1, 0, &key));
-    GIVES(LMT_ERR_INVALID, lmt_region_declare(endpoint, &part, 1, LMT_SINGLE_USE, &key));
-    GIVES(LMT_ERR_INVALID, lmt_region_allocate(endpoint, 1, 8, &key, NULL));
+    GIVES(LMT_ERR_INVALID, lmt_region_declare(endpoint, &part, 1, LMT_REGION_SINGLE_USE, &key));
+    GIVES(LMT_ERR_INVALID, lmt_region_allocate(endpoint, 1, LMT_HINT_WARM, &key, NULL));
+    GIVES(LMT_ERR_INVALID, lmt_region_allocate(endpoint, 0, LMT_REGION_READ, &key, NULL));
+    GIVES(LMT_ERR_INVALID, lmt_send(endpoint, myself, 1, memory, 1, LMT_REGION_READ));
+    GIVES(LMT_ERR_INVALID,
+          lmt_explain(endpoint, myself, 1, LMT_FORMAT_TEXT, 0, memory, sizeof memory, NULL));
     memset(&key, 7, sizeof key);
     GIVES(LMT_ERR_REGION_NOT_DECLARED, lmt_region_destroy(endpoint, &key));
     GIVES(LMT_ERR_UNKNOWN_PEER, lmt_region_get(endpoint, &key, 0, &part, 1, &request));
@@ -347,15 +417,21 @@ static void values_at_the_door(void)
     GIVES(LMT_ERR_UNKNOWN_PEER, lmt_door_send(door, foreign, NULL, 0, &part, 1, 0, &request));
     GIVES(LMT_ERR_UNKNOWN_PEER, lmt_door_on_packet(door, foreign, memory, 4, &arrival));
     GIVES(LMT_ERR_UNKNOWN_PEER,
-          lmt_door_explain(door, foreign, 1, 0, LMT_TEXT, memory, sizeof memory, NULL));
+          lmt_door_explain(door, foreign, 1, 0, LMT_FORMAT_TEXT, memory, sizeof memory, NULL));
     GIVES(LMT_ERR_INVALID, lmt_door_explain(door, door_peer, 1, 0, 9, memory, sizeof memory, NULL));
     GIVES(LMT_ERR_INVALID,
           lmt_door_send(door, door_peer, memory, LMT_ENVELOPE_MAX_BYTES + 1, &part, 1, 0, &request));
-    GIVES(LMT_ERR_INVALID, lmt_door_send(door, door_peer, NULL, 0, &part, 1, LMT_SYNCHRONOUS, &request));
+    GIVES(LMT_ERR_INVALID, lmt_door_send(door, door_peer, NULL, 0, &part, 1, LMT_SEND_SYNCHRONOUS, &request));
     memset(memory, 0xff, 100);
     GIVES(LMT_ERR_BAD_PACKET, lmt_door_on_packet(door, door_peer, memory, 100, &arrival));
     GIVES(LMT_ERR_BAD_PACKET, lmt_door_on_packet(door, door_peer, NULL, 0, &arrival));
-    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_door_test(door, none, &flag, NULL));
+    GIVES(LMT_ERR_UNKNOWN_PEER,
+          lmt_door_on_packet(door, (lmt_peer){door_peer.owner, 50}, memory, 4, &arrival));
+    flag = false;
+    OK(lmt_door_test(door, none, &flag, NULL));
+    CHECK(flag);
+    flag = false;
+    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_door_test(door, (lmt_request){door_peer.owner, 77}, &flag, NULL));
     CHECK(flag);
     GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_door_cancel(door, none));
     OK(lmt_door_statistics(door, (lmt_counters[40]){{{0}, 0, 0, 0, 0, 0, 0}}, 40, &number));
@@ -380,11 +456,8 @@ static void others_messages(void)
     OK(lmt_wait(endpoint, request, -1, NULL));
     /* One that is held when its endpoint closes. */
     lmt_endpoint *brief;
-    lmt_peer self;
-    struct address address;
     OK(lmt_endpoint_create(NULL, &brief));
-    OK(lmt_endpoint_address(brief, address.bytes, sizeof address.bytes, &address.length));
-    OK(lmt_peer_insert(brief, address.bytes, address.length, &self));
+    lmt_peer self = insert_oneself(brief);
     OK(lmt_isend(brief, self, 8, memory, 10, 0, &request));
     message = NULL;
     while (!message)
@@ -397,16 +470,25 @@ static void others_messages(void)
     GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_wait(endpoint, request, -1, NULL));
 }
 
+/* What a thread waits for in vain. */
+struct vain {
+    lmt_endpoint *endpoint;
+    lmt_request receive;
+    int timeout_ms;
+};
+
 static void *waits(void *with)
 {
-    lmt_request receive = *(lmt_request *)with;
+    struct vain *vain = with;
+    char limit[32];
     lmt_code code;
     do /* The other thread calls all the time. */
-        code = lmt_wait(endpoint, receive, 400, NULL);
+        code = lmt_wait(vain->endpoint, vain->receive, vain->timeout_ms, NULL);
     while (code == LMT_ERR_BUSY);
     CHECK(code == LMT_ERR_TIMEOUT);
     /* The last error is this thread's. */
-    CHECK(strstr(lmt_last_error(), "400 ms"));
+    snprintf(limit, sizeof limit, "%d ms", vain->timeout_ms);
+    CHECK(strstr(lmt_last_error(), limit));
     return NULL;
 }
 
@@ -414,10 +496,10 @@ static void *waits(void *with)
 static void two_threads(void)
 {
     pthread_t thread;
-    lmt_request receive;
+    struct vain vain = {.endpoint = endpoint, .timeout_ms = 400};
     lmt_code code = LMT_OK;
-    OK(lmt_irecv(endpoint, myself, 77, 0, memory, 1, &receive));
-    CHECK(pthread_create(&thread, NULL, waits, &receive) == 0);
+    OK(lmt_irecv(endpoint, myself, 77, 0, memory, 1, &vain.receive));
+    CHECK(pthread_create(&thread, NULL, waits, &vain) == 0);
     double start = seconds();
     while (code == LMT_OK && seconds() - start < 5)
         code = lmt_progress(endpoint, NULL);
@@ -425,15 +507,29 @@ static void two_threads(void)
     CHECK(strstr(lmt_last_error(), "another thread"));
     OK(lmt_progress(other, NULL)); /* Others can be used. */
     CHECK(pthread_join(thread, NULL) == 0);
-    OK(lmt_cancel(endpoint, receive));
-    GIVES(LMT_ERR_CANCELLED, lmt_wait(endpoint, receive, -1, NULL));
+    OK(lmt_cancel(endpoint, vain.receive));
+    GIVES(LMT_ERR_CANCELLED, lmt_wait(endpoint, vain.receive, -1, NULL));
 }
 
 /* A child that was forked has no part of its parent's objects, and makes its own. */
 static void forked(void)
 {
-    lmt_request receive;
+    lmt_request receive, held;
+    lmt_message *message = NULL;
+    lmt_options *options;
+    void *mine;
+    pthread_t thread;
+    OK(lmt_isend(endpoint, myself, 79, "held", 5, 0, &held));
+    while (!message)
+        OK(lmt_improbe(endpoint, myself, 79, 0, &message, NULL));
+    OK(lmt_options_create(&options));
+    OK(lmt_alloc(100, &mine));
     OK(lmt_irecv(endpoint, myself, 78, 0, memory, 1, &receive));
+    struct vain vain = {.endpoint = other, .timeout_ms = 1500};
+    OK(lmt_irecv(other, LMT_ANY_PEER, 4242, 0, NULL, 0, &vain.receive));
+    CHECK(pthread_create(&thread, NULL, waits, &vain) == 0);
+    while (lmt_progress(other, NULL) != LMT_ERR_BUSY)
+        ;
     pid_t child = fork();
     if (child == 0) {
         lmt_endpoint *own;
@@ -442,9 +538,25 @@ static void forked(void)
         GIVES(LMT_ERR_FORKED, lmt_send(endpoint, myself, 78, "x", 1, 0));
         GIVES(LMT_ERR_FORKED, lmt_wait(endpoint, receive, -1, NULL));
         GIVES(LMT_ERR_FORKED, lmt_cancel(endpoint, receive));
+        flag = true;
+        GIVES(LMT_ERR_FORKED, lmt_test(endpoint, receive, &flag, NULL));
+        CHECK(!flag);
+        GIVES(LMT_ERR_FORKED, lmt_is_done(endpoint, receive, &flag));
+        GIVES(LMT_ERR_FORKED, lmt_endpoint_address(endpoint, memory, sizeof memory, NULL));
+        GIVES(LMT_ERR_FORKED, lmt_explain(endpoint, myself, 1, 0, LMT_FORMAT_TEXT, memory, sizeof memory, NULL));
+        GIVES(LMT_ERR_FORKED, lmt_wait_descriptor(endpoint, &(int){0}));
+        GIVES(LMT_ERR_FORKED, lmt_message_discard(message));
+        GIVES(LMT_ERR_FORKED, lmt_endpoint_create(options, &own));
+        GIVES(LMT_ERR_FORKED, lmt_options_destroy(options));
+        GIVES(LMT_ERR_FORKED, lmt_free(mine));
         GIVES(LMT_ERR_FORKED, lmt_endpoint_close(endpoint));
         GIVES(LMT_ERR_HANDLE, lmt_endpoint_close(endpoint));
         GIVES(LMT_ERR_FORKED, lmt_door_progress(door, NULL));
+        GIVES(LMT_ERR_FORKED, lmt_door_on_packet(door, door_peer, "x", 1, &(lmt_arrival){0}));
+        /* A thread of the parent was in a call with it. */
+        GIVES(LMT_ERR_FORKED, lmt_progress(other, NULL));
+        GIVES(LMT_ERR_FORKED, lmt_endpoint_close(other));
+        GIVES(LMT_ERR_FORKED, lmt_endpoint_close(other));
         OK(lmt_endpoint_create(NULL, &own));
         OK(lmt_endpoint_close(own));
         exit(0);
@@ -452,6 +564,11 @@ static void forked(void)
     int ended;
     CHECK(child > 0 && waitpid(child, &ended, 0) == child);
     CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    OK(lmt_message_discard(message));
+    OK(lmt_wait(endpoint, held, -1, NULL));
+    OK(lmt_options_destroy(options));
+    OK(lmt_free(mine));
     OK(lmt_send(endpoint, myself, 78, "y", 1, 0));
     OK(lmt_wait(endpoint, receive, -1, NULL));
     CHECK(memory[0] == 'y');
@@ -465,13 +582,14 @@ int main(void)
     OK(lmt_endpoint_create(NULL, &endpoint));
     OK(lmt_endpoint_create(NULL, &other));
     OK(lmt_door_create(NULL, take, NULL, &door));
-    OK(lmt_endpoint_address(endpoint, address.bytes, sizeof address.bytes, &address.length));
-    OK(lmt_peer_insert(endpoint, address.bytes, address.length, &myself));
+    myself = insert_oneself(endpoint);
     lmt_door *far;
     OK(lmt_door_create(NULL, take, NULL, &far));
     OK(lmt_door_address(far, address.bytes, sizeof address.bytes, &address.length));
     OK(lmt_door_insert_peer(door, address.bytes, address.length, &door_peer));
 
+    comparing();
+    misaligned();
     options();
     group();
     lmt_endpoint *closed;

@@ -2,10 +2,14 @@
 //! time limit.
 #![allow(dead_code)] // Not every test needs all of it.
 
+use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use lmt_conformance::require;
 
 /// Nothing that is run takes longer.
 pub const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -59,20 +63,45 @@ pub fn libraries(name: &str) -> Folder {
     folder
 }
 
+/// Reads a pipe to its end, so that who writes never waits.
+fn drain(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    let mut pipe = pipe.expect("it is piped");
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What a killed process leaves is what there is.
+        let _read = pipe.read_to_end(&mut bytes);
+        bytes
+    })
+}
+
 /// Runs a command to its end, and stops it when the time is over.
 pub fn run(command: &mut Command) -> Output {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = child.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let (stdout, stderr) = (drain(child.stdout.take()), drain(child.stderr.take()));
     let begun = Instant::now();
-    while child.try_wait().expect("it is our child").is_none() {
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("it is our child") {
+            break status;
+        }
         if begun.elapsed() > TIME_LIMIT {
             // Its own children have time limits of their own (alarm(2)).
             child.kill().expect("it is our child");
             panic!("{command:?} has not ended after {TIME_LIMIT:?}");
         }
         std::thread::sleep(Duration::from_millis(2));
+    };
+    let read = |pipe: JoinHandle<Vec<u8>>| pipe.join().expect("reading does not panic");
+    Output { status, stdout: read(stdout), stderr: read(stderr) }
+}
+
+/// Whether a command is on the PATH; if not, it is said that `test` is skipped.
+pub fn is_there(command: &str, test: &str) -> bool {
+    let found = Command::new(command).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        require::skipped(test, &format!("{command} is not here"));
     }
-    child.wait_with_output().expect("its output")
+    found
 }
 
 /// The same of a command that must succeed; what it has printed.
@@ -87,15 +116,28 @@ pub fn succeed(command: &mut Command) -> String {
     text
 }
 
-/// Compiles one source against the library in `libraries`, strictly.
+/// Compiles one source strictly; `before` and `after` it stand these arguments.
+pub fn compile_with(
+    compiler: &str,
+    standard: &str,
+    source: &Path,
+    program: &Path,
+    before: &[String],
+    after: &[String],
+) {
+    let mut command = Command::new(compiler);
+    command.arg(format!("-std={standard}")).args(STRICT).args(before).arg(source);
+    succeed(command.arg("-o").arg(program).args(after));
+}
+
+/// Compiles one source against the library in `libraries`.
 pub fn compile(compiler: &str, standard: &str, source: &Path, libraries: &Path) -> PathBuf {
     let program = libraries.join(source.file_stem().expect("a file"));
-    let mut command = Command::new(compiler);
-    command.arg(format!("-std={standard}")).args(STRICT).arg("-I").arg(folder().join("include"));
-    command.arg(source).arg("-o").arg(&program);
-    command.arg("-L").arg(libraries).args(["-llmt", "-pthread"]);
-    command.arg(format!("-Wl,-rpath,{}", libraries.display()));
-    succeed(&mut command);
+    let headers = ["-I".to_owned(), folder().join("include").display().to_string()];
+    let folder = libraries.display();
+    let library =
+        [format!("-L{folder}"), "-llmt".to_owned(), "-pthread".to_owned(), format!("-Wl,-rpath,{folder}")];
+    compile_with(compiler, standard, source, &program, &headers, &library);
     program
 }
 
@@ -103,7 +145,7 @@ pub fn compile(compiler: &str, standard: &str, source: &Path, libraries: &Path) 
 pub fn declared() -> Vec<String> {
     let header = std::fs::read_to_string(folder().join("include/lmt.h")).expect("the header is there");
     let of = |line: &str| {
-        let rest = line.strip_prefix("lmt_code ").or_else(|| line.strip_prefix("const char *"))?;
+        let rest = ["lmt_code ", "bool ", "const char *"].iter().find_map(|kind| line.strip_prefix(kind))?;
         rest.split_once('(').map(|(name, _)| name.to_owned())
     };
     let names: Vec<String> = header.lines().filter_map(of).collect();

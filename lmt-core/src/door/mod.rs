@@ -174,12 +174,11 @@ impl Door {
     /// [`Door::progress`].
     ///
     /// # Errors
-    /// This is a forked child, or too many peers are known.
+    /// This is a forked child, or [`OperationError::TooManyPeers`].
     pub fn insert_peer(&mut self, address: &Address) -> Result<PeerId, OperationError> {
         self.check_fork()?;
-        let key = self.inner.key_of(address.id()).ok_or_else(|| {
-            OperationError::System("as many peers are known as max_peers allows; raise it".into())
-        })?;
+        let max_peers = self.inner.config.max_peers;
+        let key = self.inner.key_of(address.id()).ok_or(OperationError::TooManyPeers { max_peers })?;
         let peer = &mut self.inner.peers[key as usize];
         peer.address = Some(address.clone());
         if matches!(peer.link, Link::None | Link::Gone(_)) {
@@ -454,8 +453,9 @@ impl Door {
     /// Says goodbye to the peers and ends what is under way with them, with
     /// [`PeerError::Removed`]: a peer that has heard the goodbye uses its memory
     /// for something else, so nothing may be copied into it any more. Call it
-    /// when all requests are finished. A peer is reached again by
-    /// [`Door::insert_peer`].
+    /// when all requests are finished: a peer that is in the middle of a copy may
+    /// use the memory of one that is not until it has read the goodbye. A peer is
+    /// reached again by [`Door::insert_peer`].
     ///
     /// # Errors
     /// This is a forked child.

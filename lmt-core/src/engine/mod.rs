@@ -76,6 +76,8 @@ pub struct Engine {
     looked_at_sockets: CoarseInstant,
     /// To be called when the endpoint is closed.
     at_end: Option<AtEnd>,
+    /// [`Engine::let_go`] was called: nothing is left to be closed.
+    is_let_go: bool,
 }
 
 /// What is called when an endpoint ends, with its [`Engine::totals`] and
@@ -139,6 +141,7 @@ impl Engine {
             detached: Vec::new(),
             looked_at_sockets: CoarseInstant::now(),
             at_end: None,
+            is_let_go: false,
         })
     }
 
@@ -190,16 +193,13 @@ impl Engine {
     /// its place.
     ///
     /// # Errors
-    /// [`OperationError::Forked`], or [`OperationError::System`] when as many
-    /// peers are known as the configuration allows.
+    /// [`OperationError::Forked`], or [`OperationError::TooManyPeers`] when as many
+    /// are known as the configuration allows.
     pub fn insert_peer(&mut self, address: &Address) -> Result<PeerId, OperationError> {
         self.check_fork()?;
-        let max = self.traffic.config.max_peers;
-        let key = self.traffic.key_of(address.id(), &mut self.inbox).ok_or_else(|| {
-            OperationError::System(format!(
-                "{max} peers are known already; raise max_peers to name more, or remove some"
-            ))
-        })?;
+        let max_peers = self.traffic.config.max_peers;
+        let key = self.traffic.key_of(address.id(), &mut self.inbox);
+        let key = key.ok_or(OperationError::TooManyPeers { max_peers })?;
         let peer = &mut self.traffic.peers[key as usize];
         peer.address = Some(address.clone());
         if matches!(peer.connection, Connection::Gone(_)) {
@@ -407,7 +407,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        if self.origin.is_this_process() {
+        if self.origin.is_this_process() && !self.is_let_go {
             // Closing fails only in a forked child.
             let _closed = self.close();
         }

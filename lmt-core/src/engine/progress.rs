@@ -210,6 +210,25 @@ impl Engine {
                 self.doze(Some(deadline))?;
             }
         }
+        self.part();
+        Ok(())
+    }
+
+    /// Ends the connections without making progress and without waiting for
+    /// anything, for an engine that a panic has left in the middle of something;
+    /// after it the engine is good for nothing but to be dropped. Peers may use
+    /// the memory of what was under way as [`Engine::close`] says. Does nothing in
+    /// a forked child.
+    pub fn let_go(&mut self) {
+        // First: if this panics too, dropping does not begin again.
+        self.is_let_go = true;
+        if self.check_fork().is_ok() {
+            self.part();
+        }
+    }
+
+    /// Says goodbye to all peers.
+    fn part(&mut self) {
         self.traffic.pay_all();
         // First what still copies in the background is ended, so that a peer
         // that has read the goodbye may use its memory for something else.
@@ -224,7 +243,6 @@ impl Engine {
             let (eager, mechanisms) = self.totals();
             report(eager, &mechanisms, &self.streams());
         }
-        Ok(())
     }
 
     /// A descriptor that is readable when there may be something to do, for

@@ -431,9 +431,11 @@ impl Engine {
         let own = key.owner() == traffic.id;
         let peer = match (traffic.by_id.get(&key.owner()), own) {
             (Some(&peer), _) => peer,
-            (None, true) => traffic.key_of(key.owner(), &mut self.inbox).ok_or_else(|| {
-                OperationError::System("as many peers are known as max_peers allows; remove some".into())
-            })?,
+            (None, true) => {
+                let max_peers = traffic.config.max_peers;
+                let own = traffic.key_of(key.owner(), &mut self.inbox);
+                own.ok_or(OperationError::TooManyPeers { max_peers })?
+            }
             (None, false) => return Err(OperationError::UnknownPeer),
         };
         let bytes = buffer.total_bytes();

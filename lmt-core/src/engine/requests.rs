@@ -142,6 +142,12 @@ pub enum OperationError {
     /// No such request, or its result was taken already.
     #[error("there is no such request; its result may have been taken already")]
     UnknownRequest,
+    /// As many peers are known as the configuration allows.
+    #[error("{max_peers} peers are known already (max_peers); raise it, or remove peers that have gone")]
+    TooManyPeers {
+        /// How many that is.
+        max_peers: u32,
+    },
     /// No such peer of this endpoint.
     #[error("there is no such peer at this endpoint; insert its address first")]
     UnknownPeer,
