@@ -94,7 +94,13 @@ fn exercise(provider: &str) {
         run += 1;
         let differs = DIFFERENCES.iter().find(|(of, at, _)| (of, at) == (&provider, case));
         let limit = if differs.is_some() { DIFFERENT_LIMIT } else { 2 * link::TIME_LIMIT };
-        match (link::run(provider, case, &folder.0, limit), differs) {
+        // Another's provider may err when the machine is busy; ours must not.
+        let attempts = if provider == "lmt" { 1 } else { 3 };
+        let mut results = (0..attempts).map(|_| link::run(provider, case, &folder.0, limit));
+        let first = results.next().expect("one attempt at least");
+        let is_expected = |result: &Result<(), String>| result.is_ok() == differs.is_none();
+        let result = if is_expected(&first) { first } else { results.find(is_expected).unwrap_or(first) };
+        match (result, differs) {
             (Ok(()), None) => right += 1,
             (Ok(()), Some(_)) => {
                 wrong.push(format!("{case}: it does as the man pages say; DIFFERENCES is wrong"))
