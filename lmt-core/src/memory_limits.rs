@@ -36,7 +36,7 @@ impl Available {
 /// What limits an allocation of `needed_bytes`: a hard limit of this process
 /// if it is too low for that, else whatever leaves least.
 pub(crate) fn available(needed_bytes: u64) -> Available {
-    let hard = [(rlimit(Resource::RLIMIT_FSIZE), FILE_SIZE), (address_space_left(), ADDRESS_SPACE)];
+    let hard = hard_limits();
     let tightest = least(&hard);
     match tightest.bytes {
         Some(bytes) if bytes < needed_bytes => tightest,
@@ -51,6 +51,11 @@ fn available_pages() -> Available {
 }
 
 type Limit = (Option<u64>, &'static str);
+
+/// What binds memory that is mapped but not touched, too.
+fn hard_limits() -> [Limit; 2] {
+    [(rlimit(Resource::RLIMIT_FSIZE), FILE_SIZE), (address_space_left(), ADDRESS_SPACE)]
+}
 
 /// What binds pages, whatever they are for.
 fn pages() -> [Limit; 2] {
@@ -131,9 +136,16 @@ pub fn ensure_available(
     bytes: u64,
     is_committed: bool,
 ) -> Result<(), MemoryShort> {
-    let limit = available(bytes);
-    let most = if is_committed { limit.bytes } else { limit.uncommitted_bytes() };
-    if most.is_some_and(|most| most < bytes) { Err(limit.short(purpose, key, bytes)) } else { Ok(()) }
+    // To read what a cgroup has left takes milliseconds where there are many.
+    static COMMITTED: Allowance = Allowance { bytes: AtomicU64::new(0) };
+    let limit = least(&hard_limits());
+    if limit.bytes.is_some_and(|most| most < bytes) {
+        return Err(limit.short(purpose, key, bytes));
+    }
+    match is_committed {
+        true => COMMITTED.take(bytes).map_err(|limit| limit.short(purpose, key, bytes)),
+        false => Ok(()),
+    }
 }
 
 /// Whether `bytes` bytes may be mapped that an endpoint can do without: only where
