@@ -46,8 +46,15 @@ impl Endpoint {
                 Err(OperationError::Truncated { .. }) => {
                     log::warn(Subsystem::EpData, format_args!("a peer's request is too long; it is ignored"));
                 }
-                // The endpoint is being closed, or nothing works any more.
-                Err(_) => continue,
+                // Taken back, or this is a forked child: nothing can be received.
+                Err(OperationError::Cancelled | OperationError::Forked) => continue,
+                // Its sender has died, say. The room is for the others' requests.
+                Err(error) => {
+                    log::warn(
+                        Subsystem::EpData,
+                        format_args!("a peer's request has not come whole: {error}"),
+                    );
+                }
             }
             if let Err(error) = self.listen_in(around, room) {
                 log::warn(Subsystem::EpData, format_args!("peers cannot be served: {}", error.text()));
