@@ -97,8 +97,8 @@ pub struct Sending {
     pub to: FiAddr,
     /// Its tag, space and number.
     pub label: Label,
-    /// What its completion hands back.
-    pub context: usize,
+    /// What its completion hands back; none if its end is told to nobody.
+    pub context: Option<usize>,
     /// What its completion says that it was.
     pub flags: u64,
     /// Whether its good end is told.
@@ -120,6 +120,19 @@ pub struct Receiving {
     pub flags: u64,
     /// Whether its good end is told.
     pub reports: bool,
+}
+
+impl Sending {
+    const fn mode(&self) -> SendMode {
+        if self.synchronous { SendMode::Synchronous } else { SendMode::Standard }
+    }
+}
+
+/// Refuses to inject so many bytes.
+#[cold]
+pub fn too_long_to_inject(bytes: u64) -> Errno {
+    let why = format_args!("{bytes} bytes are injected; at most {INJECT_MAX_BYTES} can be");
+    refuse::because(log::Subsystem::EpData, Errno::MSGSIZE, why)
 }
 
 impl Endpoint {
@@ -247,7 +260,8 @@ impl Endpoint {
         buffer: Buffer,
     ) -> Result<(), Errno> {
         let to = self.peer(around, sending.to)?;
-        let &Sending { label, context, flags, reports, synchronous, .. } = sending;
+        let &Sending { label, flags, reports, synchronous, .. } = sending;
+        let context = sending.context.unwrap_or_default();
         if !synchronous
             && let Some(bytes) = bytes
             && self.engine.send_directly(to, label, bytes).is_some()
@@ -255,8 +269,7 @@ impl Endpoint {
             self.told(around, Outlet::Send, context, flags, reports);
             return Ok(());
         }
-        let mode = if synchronous { SendMode::Synchronous } else { SendMode::Standard };
-        let request = self.begin_send(to, label, buffer, mode)?;
+        let request = self.begin_send(to, label, buffer, sending.mode())?;
         self.enter(around, Op { context, flags, reports, request, kind: Kind::Send });
         Ok(())
     }
@@ -290,11 +303,12 @@ impl Endpoint {
         label: Label,
         bytes: &[u8],
     ) -> Result<(), Errno> {
-        let sending = Sending { to, label, context: 0, flags: 0, reports: false, synchronous: false };
+        let sending = Sending { to, label, context: None, flags: 0, reports: false, synchronous: false };
         self.inject_and_tell(around, &sending, bytes)
     }
 
-    /// The same, with an end that is told if the send says so.
+    /// The same, with an end that is told if the send says so, and fails if it has a
+    /// context that can be told.
     ///
     /// # Errors
     /// As [`Endpoint::inject`].
@@ -306,18 +320,19 @@ impl Endpoint {
         bytes: &[u8],
     ) -> Result<(), Errno> {
         if bytes.len() > INJECT_MAX_BYTES {
-            let why = format_args!("{} bytes are injected; at most {INJECT_MAX_BYTES} can be", bytes.len());
-            return Err(refuse::because(log::Subsystem::EpData, Errno::MSGSIZE, why));
+            return Err(too_long_to_inject(bytes.len() as u64));
         }
         let to = self.peer(around, sending.to)?;
-        let &Sending { label, context, flags, reports, .. } = sending;
-        if self.engine.send_directly(to, label, bytes).is_some() {
+        let &Sending { label, flags, reports, .. } = sending;
+        let (context, has_context) = (sending.context.unwrap_or_default(), sending.context.is_some());
+        if !sending.synchronous && self.engine.send_directly(to, label, bytes).is_some() {
             self.told(around, Outlet::Send, context, flags, reports);
             return Ok(());
         }
         let (owned, buffer) = Owned::for_an_operation(bytes)?;
-        let request = self.begin_send(to, label, buffer, SendMode::Standard)?;
-        self.enter(around, Op { context, flags, reports, request, kind: Kind::Injected(owned) });
+        let request = self.begin_send(to, label, buffer, sending.mode())?;
+        let kind = Kind::Injected { owned, has_context };
+        self.enter(around, Op { context, flags, reports, request, kind });
         Ok(())
     }
 

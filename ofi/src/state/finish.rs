@@ -96,7 +96,9 @@ impl Endpoint {
     pub(super) fn ended(&mut self, around: &mut Surroundings, op: Op, result: Outcome) {
         match op.kind {
             Kind::Send => self.ended_here(around, Outlet::Send, &op, result, true),
-            Kind::Injected(_) => self.ended_here(around, Outlet::Send, &op, result, op.reports),
+            Kind::Injected { has_context, .. } => {
+                self.ended_here(around, Outlet::Send, &op, result, has_context);
+            }
             Kind::Remote(errand) => self.ended_there(around, *errand, result),
             Kind::Serve { ticket, room } => self.arrived(ticket, room, result),
             Kind::Service { answer, .. } => {
@@ -145,7 +147,7 @@ impl Endpoint {
     }
 
     /// An operation has ended that brings nothing with it. Of one that was injected
-    /// nobody knows the context, so a completion would say nothing.
+    /// without a context a completion would say nothing.
     fn ended_here(
         &mut self,
         around: &mut Surroundings,

@@ -4,7 +4,7 @@ use lmt::buffer::Buffer;
 use lmt::{Direction, RegionKey, RequestId};
 
 use super::Surroundings;
-use super::endpoint::{Endpoint, INJECT_MAX_BYTES};
+use super::endpoint::{Endpoint, INJECT_MAX_BYTES, too_long_to_inject};
 use super::ops::{Kind, Op};
 use super::service::Errand;
 use crate::abi::{Errno, FiAddr, flags};
@@ -20,8 +20,8 @@ pub struct Remote {
     pub key: u64,
     /// Where in it, in bytes.
     pub offset: u64,
-    /// What its completion hands back.
-    pub context: usize,
+    /// What its completion hands back; none if its end is told to nobody.
+    pub context: Option<usize>,
     /// Whether its good end is told.
     pub reports: bool,
 }
@@ -51,7 +51,7 @@ impl Endpoint {
         self.begin(around, remote, direction, buffer, None, data)
     }
 
-    /// Writes bytes that the caller may change at once, and tells nobody here.
+    /// Writes bytes that the caller may change at once.
     ///
     /// # Errors
     /// [`Errno::MSGSIZE`]: they are too many; else as [`Endpoint::remote`].
@@ -63,7 +63,7 @@ impl Endpoint {
         data: Option<u32>,
     ) -> Result<(), Errno> {
         if bytes.len() > INJECT_MAX_BYTES {
-            return Err(Errno::MSGSIZE);
+            return Err(too_long_to_inject(bytes.len() as u64));
         }
         let (owned, buffer) = Owned::for_an_operation(bytes)?;
         self.begin(around, remote, Direction::Put, buffer, Some(owned), data)
@@ -85,7 +85,7 @@ impl Endpoint {
             return Ok(());
         }
         let request = self.begin_remote(around, &remote, direction, buffer)?;
-        let Remote { context, reports, .. } = remote;
+        let (context, reports) = (remote.context.unwrap_or_default(), remote.reports);
         let kind = Kind::Remote(Box::new(errand));
         self.enter(around, Op { context, flags: flags_of(direction), reports, request, kind });
         Ok(())

@@ -28,6 +28,7 @@ pub struct Errand {
     /// The memory here.
     kept: Kept,
     /// What nobody else keeps, of a write that was injected.
+    #[expect(dead_code, reason = "it is kept, not looked at")]
     owned: Option<Owned>,
     /// What the peer's queue tells when it is done.
     data: Option<u32>,
@@ -51,9 +52,9 @@ impl Errand {
         Self { remote, direction, kept, owned, data, begun_bytes, has_begun, pending, error }
     }
 
-    /// Whether nobody knows its context.
-    pub const fn is_injected(&self) -> bool {
-        self.owned.is_some()
+    /// Whether anybody knows its context, to whom its end can be told.
+    pub const fn has_context(&self) -> bool {
+        self.remote.context.is_some()
     }
 
     fn is_begun(&self) -> bool {
@@ -97,9 +98,9 @@ impl Endpoint {
         done: Result<(), Errno>,
     ) {
         let Errand { remote, direction, .. } = errand;
-        let entry = Entry::bare(remote.context, flags_of(*direction));
+        let entry = Entry::bare(remote.context.unwrap_or_default(), flags_of(*direction));
         let outlet = Outlet::Remote(*direction);
-        self.settle(around, outlet, entry, remote.reports, !errand.is_injected(), done);
+        self.settle(around, outlet, entry, remote.reports, errand.has_context(), done);
     }
 
     /// Asks for as many pieces as may be under way, and ends the errand when all are
