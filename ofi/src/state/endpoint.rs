@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use lmt::buffer::Buffer;
-use lmt::{Engine, Label, Message, PeerId, RequestId, SendMode, Source, Space, TagMatch, Wanted};
+use lmt::{Engine, Label, Message, PeerId, RequestId, SendMode, Source, Space, Wanted};
 
 use super::Surroundings;
 use super::counter::Counted;
-use super::finish::{MultiEnd, Outlet};
-use super::in_order::InOrder;
+use super::finish::Outlet;
+use super::many::MultiEnd;
 use super::multi::MultiBuffer;
+use super::multi_order::MultiOrder;
 use super::ops::{Kind, Op, Ops};
 use super::owner::Owner;
 use super::peers::Peers;
@@ -60,8 +61,8 @@ pub struct Endpoint {
     pub(super) engine: Engine,
     pub(super) ops: Ops,
     pub(super) multi: Table<(MultiBuffer, Lent)>,
-    /// The ends of receives into multi-receive buffers from anybody.
-    pub(super) multi_ends: InOrder<Option<MultiEnd>>,
+    /// The ends of receives into multi-receive buffers.
+    pub(super) multi_ends: MultiOrder<MultiEnd>,
     /// Messages that were found and kept, by the context that names them.
     pub(super) claimed: HashMap<usize, Message>,
     pub(super) peers: Peers,
@@ -143,7 +144,7 @@ impl Endpoint {
             engine,
             ops: Ops::default(),
             multi: Table::default(),
-            multi_ends: InOrder::default(),
+            multi_ends: MultiOrder::default(),
             claimed: HashMap::new(),
             peers: Peers::default(),
             service: Service::default(),
@@ -365,47 +366,6 @@ impl Endpoint {
             log::warn(log::Subsystem::EpData, format_args!("a receive was refused: {error}"));
             refuse::errno_of(&error)
         })
-    }
-
-    /// Begins to take one plain message after the other into a buffer.
-    ///
-    /// # Errors
-    /// As [`Endpoint::receive`].
-    pub fn receive_many(
-        &mut self,
-        around: &mut Surroundings,
-        receiving: &Receiving,
-        lent: Lent,
-    ) -> Result<(), Errno> {
-        let source = self.source(around, receiving.from)?;
-        let segment = lent.segment();
-        let multi = MultiBuffer {
-            context: receiving.context,
-            address: segment.address,
-            bytes: segment.bytes,
-            used_bytes: 0,
-            least_bytes: self.settings.multi_least_bytes,
-            reports: receiving.reports,
-            source,
-        };
-        let number = self.multi.insert((multi, lent));
-        self.post_multi(around, number).inspect_err(|_| {
-            self.multi.remove(number);
-        })
-    }
-
-    /// Posts what is left of a multi-receive buffer.
-    pub(super) fn post_multi(&mut self, around: &mut Surroundings, number: usize) -> Result<(), Errno> {
-        use crate::abi::flags::{MSG, RECV};
-        let Some((multi, lent)) = self.multi.get(number) else { return Ok(()) };
-        let (multi, buffer) = (*multi, lent.rest(multi.used_bytes)?);
-        let wanted = Wanted { space: PLAIN, tags: TagMatch::any() };
-        let request = self.begin_receive(multi.source, wanted, buffer)?;
-        let MultiBuffer { context, reports, source, .. } = multi;
-        let ticket = (source == Source::Any).then(|| self.multi_ends.enter());
-        let kind = Kind::Multi { buffer: number, ticket };
-        self.enter(around, Op { context, flags: MSG | RECV, reports, request, kind });
-        Ok(())
     }
 
     /// Has the end of an operation told, at once if it has ended.

@@ -5,7 +5,7 @@ use lmt::{Direction, OperationError, Outcome, RegionError, Status};
 use super::Surroundings;
 use super::completion::{Entry, Failure, Item};
 use super::endpoint::Endpoint;
-use super::multi::MultiBuffer;
+use super::many::EndedReceive;
 use super::ops::{Kind, Op};
 use super::queue::DoneWith;
 use super::service::Errand;
@@ -21,27 +21,6 @@ pub enum Outlet {
     Receive,
     /// With the sends, but counted as what it is.
     Remote(Direction),
-}
-
-/// What is to be told of a receive into a multi-receive buffer.
-#[derive(Debug)]
-pub struct MultiEnd {
-    entry: Entry,
-    result: Outcome,
-    reports: bool,
-    /// Why the buffer takes no further message, if it should.
-    error: Option<Errno>,
-}
-
-impl MultiEnd {
-    const fn has_message(&self) -> bool {
-        brings_message(&self.result)
-    }
-}
-
-/// Whether a receive has got a message, whole or in part.
-const fn brings_message(result: &Outcome) -> bool {
-    matches!(result, Ok(_) | Err(OperationError::Truncated { .. }))
 }
 
 impl Outlet {
@@ -116,14 +95,8 @@ impl Endpoint {
                 self.done_with(around, entry);
             }
             Kind::Multi { buffer, ticket } => {
-                let end = self.ended_in_multi(
-                    around,
-                    buffer,
-                    Entry::bare(op.context, op.flags),
-                    op.reports,
-                    result,
-                );
-                self.tell_in_order(around, ticket, end);
+                let ended = EndedReceive { buffer, ticket, result };
+                self.go_on_receiving(around, Some(ended));
             }
         }
     }
@@ -220,70 +193,6 @@ impl Endpoint {
             let vector = self.vector.and_then(|vector| around.vectors.get(vector));
             entry.source = self.peers.number_of(&self.engine, vector, status.peer);
             self.push(around, Outlet::Receive, Item::Done(entry));
-        }
-    }
-
-    /// A message has come into a multi-receive buffer, or none will come any more.
-    /// What is to be told of that.
-    fn ended_in_multi(
-        &mut self,
-        around: &mut Surroundings,
-        number: usize,
-        entry: Entry,
-        reports: bool,
-        result: Outcome,
-    ) -> Option<MultiEnd> {
-        let (multi, _) = self.multi.get_mut(number)?;
-        let written_bytes = match &result {
-            Ok(status) => status.bytes as usize,
-            Err(error) => match *error {
-                OperationError::Truncated { received_bytes, .. } => received_bytes as usize,
-                _ => 0,
-            },
-        };
-        let taken = multi.take(written_bytes);
-        let goes_on = brings_message(&result) && !taken.is_last;
-        // Posted before anything is told, since the order of the ends is that of
-        // the receives.
-        let error = if goes_on { self.post_multi(around, number).err() } else { None };
-        if !goes_on || error.is_some() {
-            self.multi.remove(number);
-        }
-        let flags = entry.flags | MultiBuffer::flags(!goes_on);
-        let entry = Entry { buffer: taken.address, flags, ..entry };
-        // Who is told of no messages is told of the buffer's end.
-        Some(MultiEnd { entry, result, reports: reports || !goes_on, error })
-    }
-
-    /// Tells what has ended, of messages once all that were matched before have. A
-    /// receive without a message (one that was taken back) has overtaken nobody.
-    fn tell_in_order(&mut self, around: &mut Surroundings, ticket: Option<u64>, end: Option<MultiEnd>) {
-        let (ordered, at_once) = match (ticket, end) {
-            (Some(_), Some(end)) if end.has_message() => (Some(end), None),
-            (_, end) => (None, end),
-        };
-        if let Some(end) = at_once {
-            self.tell_multi(around, end);
-        }
-        if let Some(ticket) = ticket {
-            self.multi_ends.end(ticket, ordered);
-        }
-        while let Some(end) = self.multi_ends.next() {
-            if let Some(end) = end {
-                self.tell_multi(around, end);
-            }
-        }
-    }
-
-    fn tell_multi(&mut self, around: &mut Surroundings, end: MultiEnd) {
-        let MultiEnd { entry, result, reports, error } = end;
-        match result {
-            Ok(status) => self.received(around, with_status(entry, &status), &status, reports),
-            Err(error) => self.failed(around, Outlet::Receive, entry, &error),
-        }
-        if let Some(error) = error {
-            let entry = Entry::bare(entry.context, entry.flags | flags::MULTI_RECV);
-            self.push(around, Outlet::Receive, Item::Failed(Failure { entry, cut_bytes: 0, error }));
         }
     }
 

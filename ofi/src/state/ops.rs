@@ -54,8 +54,8 @@ pub enum Kind {
     Multi {
         /// The buffer's number.
         buffer: usize,
-        /// Its place among those that are told in order, if it is one of them.
-        ticket: Option<u64>,
+        /// Its place among those that are told in order.
+        ticket: u64,
     },
 }
 
