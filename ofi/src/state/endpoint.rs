@@ -17,6 +17,7 @@ use super::owner::Owner;
 use super::peers::Peers;
 use super::service::Service;
 use super::table::Table;
+use super::vector::AddressVector;
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
 use crate::lend::{Lent, Owned};
 use crate::{log, refuse};
@@ -232,10 +233,23 @@ impl Endpoint {
         }
     }
 
+    /// Its address vector.
+    #[inline]
+    pub(super) fn vector_of<'a>(&self, around: &'a Surroundings) -> Option<&'a AddressVector> {
+        self.vector.and_then(|vector| around.vectors.get(vector))
+    }
+
+    /// The number of a peer from which something came.
+    #[inline]
+    pub(super) fn number_of(&mut self, around: &Surroundings, peer: PeerId) -> FiAddr {
+        let vector = self.vector_of(around);
+        self.peers.number_of(&self.engine, vector, peer)
+    }
+
     /// The engine's name for a peer.
     #[inline]
     pub(super) fn peer(&mut self, around: &Surroundings, number: FiAddr) -> Result<PeerId, Errno> {
-        let vector = self.vector.and_then(|vector| around.vectors.get(vector));
+        let vector = self.vector_of(around);
         self.peers.named(&mut self.engine, vector, number)
     }
 
@@ -397,13 +411,15 @@ impl Endpoint {
     /// # Errors
     /// [`Errno::BUSY`]: transfers with the peer are under way.
     pub fn forget_peer(&mut self, around: &mut Surroundings, number: FiAddr) -> Result<(), Errno> {
-        self.service.forget_peer(number);
         let Some(peer) = self.peers.forget(number) else { return Ok(()) };
         if self.peers.is_named(peer) {
             return Ok(());
         }
         let removed = self.engine.remove_peer(peer).map_err(|error| refuse::errno_of(&error));
+        self.service.forget_peer(peer);
         self.drain(around);
+        // What waited to ask the peer ends here.
+        self.resume_stalled(around);
         removed
     }
 }

@@ -190,8 +190,7 @@ impl Endpoint {
     ) {
         self.count(around, Outlet::Receive, true);
         if reports {
-            let vector = self.vector.and_then(|vector| around.vectors.get(vector));
-            entry.source = self.peers.number_of(&self.engine, vector, status.peer);
+            entry.source = self.number_of(around, status.peer);
             self.push(around, Outlet::Receive, Item::Done(entry));
         }
     }
@@ -211,8 +210,7 @@ impl Endpoint {
             OperationError::Truncated { peer, tag, message_bytes, received_bytes, immediate } => {
                 let status = Status { peer: *peer, tag: *tag, bytes: *received_bytes, immediate: *immediate };
                 entry = with_status(entry, &status);
-                let vector = self.vector.and_then(|vector| around.vectors.get(vector));
-                entry.source = self.peers.number_of(&self.engine, vector, *peer);
+                entry.source = self.number_of(around, *peer);
                 cut_bytes = (message_bytes - received_bytes) as usize;
             }
             OperationError::Cancelled => {}

@@ -61,8 +61,7 @@ impl Endpoint {
             None => self.found_nothing(around, entry),
             Some(status) => {
                 let mut entry = with_status(entry, &status);
-                let vector = self.vector.and_then(|vector| around.vectors.get(vector));
-                entry.source = self.peers.number_of(&self.engine, vector, status.peer);
+                entry.source = self.number_of(around, status.peer);
                 // Looking is told of whatever the flags say: that is all it does.
                 self.push(around, Outlet::Receive, Item::Done(entry));
             }

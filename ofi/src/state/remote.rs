@@ -78,8 +78,9 @@ impl Endpoint {
         owned: Option<Owned>,
         data: Option<u32>,
     ) -> Result<(), Errno> {
-        let errand = Errand::new(remote, direction, &buffer, owned, data);
-        if self.is_out_of_reach(remote.peer) {
+        let peer = self.peer(around, remote.peer)?;
+        let errand = Errand::new(remote, peer, direction, &buffer, owned, data);
+        if self.is_out_of_reach(peer) {
             drop(buffer);
             self.carry_by_messages(around, errand);
             return Ok(());
@@ -98,7 +99,7 @@ impl Endpoint {
         direction: Direction,
         buffer: Buffer,
     ) -> Result<RequestId, Errno> {
-        let vector = self.vector.and_then(|vector| around.vectors.get(vector));
+        let vector = self.vector_of(around);
         let home = self.peers.home_of(&mut self.engine, vector, remote.peer)?;
         let key = RegionKey::by_handle(home, remote.key);
         let begun = match direction {

@@ -11,7 +11,7 @@ use super::super::finish::Outlet;
 use super::super::remote::{Remote, flags_of};
 use super::asking::{Asked, Awaited, Told};
 use super::wire::{HEAD_BYTES, PIECE_BYTES, Request, What};
-use crate::abi::{Errno, FiAddr};
+use crate::abi::Errno;
 use crate::lend::{Kept, Owned};
 use crate::log::{self, Subsystem};
 
@@ -21,8 +21,10 @@ const WINDOW: u32 = 8;
 /// A read or a write, until its end is told.
 #[derive(Debug)]
 pub struct Errand {
-    /// Of whose memory, and what is told of it.
+    /// Where in the peer's memory, and what is told of it.
     pub remote: Remote,
+    /// Whose memory it is: the number may mean somebody else before the errand ends.
+    peer: PeerId,
     /// Which of the two.
     pub direction: Direction,
     /// The memory here.
@@ -42,6 +44,7 @@ impl Errand {
     /// One that has not begun.
     pub fn new(
         remote: Remote,
+        peer: PeerId,
         direction: Direction,
         buffer: &Buffer,
         owned: Option<Owned>,
@@ -49,7 +52,7 @@ impl Errand {
     ) -> Self {
         let kept = Kept::of(buffer);
         let (begun_bytes, has_begun, pending, error) = (0, false, 0, None);
-        Self { remote, direction, kept, owned, data, begun_bytes, has_begun, pending, error }
+        Self { remote, peer, direction, kept, owned, data, begun_bytes, has_begun, pending, error }
     }
 
     /// Whether anybody knows its context, to whom its end can be told.
@@ -65,14 +68,13 @@ impl Errand {
 impl Endpoint {
     /// Whether a peer's memory is known to be out of reach.
     #[inline]
-    pub(in super::super) fn is_out_of_reach(&self, number: FiAddr) -> bool {
-        !self.service.out_of_reach.is_empty() && self.service.out_of_reach.contains(&number)
+    pub(in super::super) fn is_out_of_reach(&self, peer: PeerId) -> bool {
+        !self.service.out_of_reach.is_empty() && self.service.out_of_reach.contains(&peer)
     }
 
     /// Nothing here reaches the peer's memory: it is asked.
     pub(in super::super) fn carry_by_messages(&mut self, around: &mut Surroundings, errand: Errand) {
-        let number = errand.remote.peer;
-        if self.service.out_of_reach.insert(number) {
+        if self.service.out_of_reach.insert(errand.peer) {
             let what = "a peer's memory is out of reach; what concerns it goes by messages, which is slower";
             log::warn(Subsystem::EpData, format_args!("{what}"));
         }
@@ -146,20 +148,21 @@ impl Endpoint {
     }
 
     /// Goes on with errands for which there was no room.
-    pub(super) fn resume_stalled(&mut self, around: &mut Surroundings) {
+    pub(in super::super) fn resume_stalled(&mut self, around: &mut Surroundings) {
         for number in std::mem::take(&mut self.service.stalled) {
             self.carry_on(around, number);
         }
     }
 
     fn ask_for_piece(&mut self, around: &mut Surroundings, number: usize) -> Result<(), Errno> {
+        self.check_room()?;
         let Some(errand) = self.service.errands.get_mut(number) else { return Ok(()) };
         let start = errand.begun_bytes;
         let rest_bytes = errand.kept.total_bytes() - start;
         let bytes = rest_bytes.min(PIECE_BYTES as u64);
         let part = errand.kept.part(start..start + bytes)?;
         let mut message = vec![0; HEAD_BYTES];
-        let Remote { peer, key, offset, .. } = errand.remote;
+        let (peer, Remote { key, offset, .. }) = (errand.peer, errand.remote);
         let offset = offset.checked_add(start).ok_or(Errno::INVAL)?;
         let (what, answer, answer_bytes) = match errand.direction {
             Direction::Get => (What::Read, part, bytes),
@@ -173,9 +176,7 @@ impl Endpoint {
         (errand.begun_bytes, errand.has_begun) = (start + bytes, true);
         errand.pending += 1;
         let request = Request { what, id: 0, key, offset, count: bytes as u32, rest_bytes };
-        let asked = self
-            .peer(around, peer)
-            .and_then(|peer| self.ask_for(around, peer, request, &mut message, answer, number, answer_bytes));
+        let asked = self.ask_for(around, peer, request, &mut message, answer, number, answer_bytes);
         if asked.is_err()
             && let Some(errand) = self.service.errands.get_mut(number)
         {
@@ -206,9 +207,10 @@ impl Endpoint {
     fn tell(&mut self, around: &mut Surroundings, number: usize) -> Result<bool, Errno> {
         let Some(errand) = self.service.errands.get(number) else { return Ok(true) };
         let Some(data) = errand.data else { return Ok(true) };
-        let (peer, bytes) = (errand.remote.peer, errand.kept.total_bytes());
-        if self.is_self(around, peer) {
-            self.tell_of_write(around, bytes, data, peer);
+        let (peer, bytes) = (errand.peer, errand.kept.total_bytes());
+        if self.engine.peer_id(peer) == Some(self.engine.id()) {
+            let source = self.number_of(around, peer);
+            self.tell_of_write(around, bytes, data, source);
             return Ok(true);
         }
         let Some(errand) = self.service.errands.get_mut(number) else { return Ok(true) };
@@ -218,9 +220,7 @@ impl Endpoint {
         errand.pending += 1;
         errand.data = None;
         let answer = Buffer::empty(Access::Write);
-        let asked = self
-            .peer(around, peer)
-            .and_then(|peer| self.ask_for(around, peer, request, &mut message, answer, number, 0));
+        let asked = self.ask_for(around, peer, request, &mut message, answer, number, 0);
         if asked.is_err()
             && let Some(errand) = self.service.errands.get_mut(number)
         {
