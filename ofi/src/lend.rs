@@ -41,8 +41,8 @@ impl Lent {
         let address = address.checked_add(from_bytes).ok_or(Errno::FAULT)?;
         let segment = Segment { address, bytes: bytes - from_bytes };
         // SAFETY: part of the memory that `new`'s caller has lent. Only one
-        // operation at a time uses it: the next message's receive is posted
-        // when the one before has ended.
+        // operation at a time uses it: a multi-receive buffer's next receive is
+        // posted when the one before has ended, and all else is posted once.
         unsafe { Buffer::new(&[segment], self.access) }.map_err(|_| Errno::FAULT)
     }
 }
@@ -156,9 +156,9 @@ pub struct Owned(*mut [u8]);
 unsafe impl Send for Owned {}
 
 impl Owned {
-    /// A copy of `bytes`, and a buffer over it for sending. Crate-private, for its
-    /// one caller: the copy is kept with its operation, and dropped with it or
-    /// after the engine (the first field of an endpoint) has given it up.
+    /// A copy of `bytes`, and a buffer over it for sending. Crate-private: whoever
+    /// calls it keeps the copy with its operation, to be dropped with it or after the
+    /// engine (the first field of an endpoint) has given it up.
     ///
     /// # Errors
     /// As [`segments`]; never of memory that there is.

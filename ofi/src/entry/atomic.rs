@@ -7,7 +7,8 @@ use std::ffi::{c_int, c_void};
 use lmt::buffer::{Access, Buffer, Segment};
 
 use super::endpoint;
-use super::messages::reports;
+use super::messages::{check, reports};
+use super::remote::There;
 use crate::abi::atomic::{AtomicAttr, COMPARE_ATOMIC, FETCH_ATOMIC, Ioc, MsgAtomic, OpsAtomic};
 use crate::abi::domain::FidDomain;
 use crate::abi::endpoint::FidEp;
@@ -118,13 +119,6 @@ impl Elements {
     }
 }
 
-/// Where in which region of which peer.
-struct There {
-    peer: FiAddr,
-    offset: u64,
-    key: u64,
-}
-
 /// A call, whichever of the functions it is of.
 struct Call {
     ep: *mut FidEp,
@@ -203,6 +197,9 @@ impl Call {
         let context = self.context.map(|context| context.expose_provenance());
         ep.begin(|endpoint, around| {
             let flags = self.flags.unwrap_or(endpoint.settings.send_flags);
+            if has_context {
+                check(flags)?;
+            }
             let reports = has_context && reports(endpoint.send_queue, flags);
             let atomic = Atomic { action, count, peer, key, offset, message, result, context, reports };
             endpoint.atomic(around, atomic)

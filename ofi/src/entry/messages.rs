@@ -1,6 +1,5 @@
 //! What plain and tagged messages have in common.
 
-use lmt::buffer::Buffer;
 use lmt::{Label, Space, Wanted};
 
 use super::endpoint::Ep;
@@ -9,7 +8,9 @@ use crate::border::Pieces;
 use crate::log;
 use crate::refuse::because;
 use crate::state::Surroundings;
-use crate::state::endpoint::{Binding, Endpoint, INJECT_MAX_BYTES, Receiving, Sending, TAGGED};
+use crate::state::endpoint::{
+    Binding, Endpoint, INJECT_MAX_BYTES, Receiving, Sending, TAGGED, too_long_to_inject,
+};
 use crate::state::probing::Then;
 
 /// Flags by which a send's completion waits for the receiver.
@@ -46,26 +47,32 @@ impl Outgoing<'_> {
             let sending = Sending {
                 to,
                 label,
-                context,
+                context: Some(context),
                 flags: flags::SEND | kind_of(label.space),
                 reports: reports(endpoint.send_queue, flags),
                 synchronous: flags & SYNCHRONOUS != 0,
             };
-            if flags & flags::INJECT != 0 && !sending.synchronous {
+            if flags & flags::INJECT != 0 {
                 let mut gathered = [0; INJECT_MAX_BYTES];
-                let bytes = pieces.one.map_or_else(|| gather(&pieces.buffer, &mut gathered), Ok)?;
-                return endpoint.inject_and_tell(around, &sending, bytes);
+                return endpoint.inject_and_tell(around, &sending, in_one(&pieces, &mut gathered)?);
             }
             endpoint.send(around, &sending, pieces.one, pieces.buffer)
         })
     }
 }
 
-/// The bytes of several pieces as one.
-fn gather<'a>(buffer: &Buffer, into: &'a mut [u8; INJECT_MAX_BYTES]) -> Result<&'a [u8], Errno> {
-    let bytes = usize::try_from(buffer.total_bytes()).map_err(|_| Errno::MSGSIZE)?;
-    let into = into.get_mut(..bytes).ok_or(Errno::MSGSIZE)?;
-    buffer.read_at(0, into);
+/// The bytes of all pieces as one, to be injected.
+pub(super) fn in_one<'a>(
+    pieces: &'a Pieces<'_>,
+    into: &'a mut [u8; INJECT_MAX_BYTES],
+) -> Result<&'a [u8], Errno> {
+    if let Some(bytes) = pieces.one {
+        return Ok(bytes);
+    }
+    let total_bytes = pieces.buffer.total_bytes();
+    let fits = usize::try_from(total_bytes).ok().and_then(|bytes| into.get_mut(..bytes));
+    let into = fits.ok_or_else(|| too_long_to_inject(total_bytes))?;
+    pieces.buffer.read_at(0, into);
     Ok(into)
 }
 
@@ -152,7 +159,8 @@ fn bad_flags(why: &str) -> Errno {
     because(log::Subsystem::EpData, Errno::BADFLAGS, format_args!("{why}"))
 }
 
+/// Refuses flags of which no operation does what they ask for.
 #[inline]
-fn check(flags: u64) -> Result<(), Errno> {
+pub(super) fn check(flags: u64) -> Result<(), Errno> {
     if flags & REFUSED == 0 { Ok(()) } else { Err(bad_flags("FI_FENCE and FI_TRIGGER are not offered")) }
 }

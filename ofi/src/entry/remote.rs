@@ -7,11 +7,14 @@ use lmt::Direction;
 use lmt::buffer::Access;
 
 use super::endpoint;
-use super::messages::reports;
+use super::messages::{check, in_one, reports};
 use crate::abi::endpoint::FidEp;
 use crate::abi::rma::{MsgRma, OpsRma};
 use crate::abi::{Errno, FiAddr, flags};
 use crate::border::{self, Pieces};
+use crate::log::Subsystem;
+use crate::refuse::because;
+use crate::state::endpoint::INJECT_MAX_BYTES;
 use crate::state::remote::Remote;
 
 pub(super) static OPS: OpsRma = OpsRma {
@@ -28,10 +31,10 @@ pub(super) static OPS: OpsRma = OpsRma {
 };
 
 /// Where in which region of which peer.
-struct There {
-    peer: FiAddr,
-    offset: u64,
-    key: u64,
+pub(super) struct There {
+    pub peer: FiAddr,
+    pub offset: u64,
+    pub key: u64,
 }
 
 /// # Safety
@@ -47,13 +50,18 @@ unsafe fn begin(
 ) -> isize {
     // SAFETY: the caller's promise.
     let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
-        let buffer = pieces?.buffer;
+        let pieces = pieces?;
         ep.begin(|endpoint, around| {
             let There { peer, offset, key } = there;
             let flags = flags.unwrap_or(endpoint.settings.send_flags);
+            check(flags)?;
             let reports = reports(endpoint.send_queue, flags);
-            let remote = Remote { peer, key, offset, context: context.expose_provenance(), reports };
-            endpoint.remote(around, remote, direction, buffer, data)
+            let remote = Remote { peer, key, offset, context: Some(context.expose_provenance()), reports };
+            if direction == Direction::Put && flags & flags::INJECT != 0 {
+                let mut gathered = [0; INJECT_MAX_BYTES];
+                return endpoint.inject_remote(around, remote, in_one(&pieces, &mut gathered)?, data);
+            }
+            endpoint.remote(around, remote, direction, pieces.buffer, data)
         })
     });
     border::size(begun)
@@ -123,6 +131,17 @@ unsafe extern "C" fn writev(
     unsafe { begin(ep, Direction::Put, pieces, There { peer, offset, key }, context, None, None) }
 }
 
+/// The memory here and there has to be of the same length.
+fn same_length(pieces: &Pieces<'_>, there_bytes: usize) -> Result<(), Errno> {
+    let here_bytes = pieces.buffer.total_bytes();
+    if here_bytes == there_bytes as u64 {
+        return Ok(());
+    }
+    let why =
+        format_args!("{here_bytes} bytes here are to become {there_bytes} bytes there; let them be as many");
+    Err(because(Subsystem::EpData, Errno::INVAL, why))
+}
+
 /// # Safety
 /// The pointers are null, or an endpoint of ours and a structure whose pieces are
 /// lent until the completion is read.
@@ -137,8 +156,8 @@ unsafe fn by_message(ep: *mut FidEp, msg: *const MsgRma, flags: u64, direction: 
         return Errno::BADFLAGS.returned();
     }
     // SAFETY: the caller's promise.
-    let there = match unsafe { border::values(msg.rma_iov, msg.rma_iov_count) } {
-        Ok([one]) => There { peer: msg.addr, offset: one.addr, key: one.key },
+    let (there, bytes) = match unsafe { border::values(msg.rma_iov, msg.rma_iov_count) } {
+        Ok([one]) => (There { peer: msg.addr, offset: one.addr, key: one.key }, one.len),
         _ => return Errno::INVAL.returned(),
     };
     let access = match direction {
@@ -147,6 +166,7 @@ unsafe fn by_message(ep: *mut FidEp, msg: *const MsgRma, flags: u64, direction: 
     };
     // SAFETY: the caller's promise.
     let pieces = unsafe { border::pieces(msg.msg_iov, msg.iov_count, access) };
+    let pieces = pieces.and_then(|pieces| same_length(&pieces, bytes).map(|()| pieces));
     // SAFETY: the caller's promise.
     unsafe {
         begin(ep, direction, pieces, there, msg.context, Some(flags), has_data.then_some(msg.data as u32))
@@ -176,7 +196,7 @@ unsafe fn put_in(
     let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
         // SAFETY: the caller's promise.
         let bytes = unsafe { border::bytes(buf, len) }?;
-        let remote = Remote { peer, key, offset, context: 0, reports: false };
+        let remote = Remote { peer, key, offset, context: None, reports: false };
         ep.begin(|endpoint, around| endpoint.inject_remote(around, remote, bytes, data))
     });
     border::size(begun)

@@ -4,18 +4,20 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use lmt::buffer::Buffer;
-use lmt::{Engine, Label, Message, PeerId, RequestId, SendMode, Source, Space, TagMatch, Wanted};
+use lmt::{Engine, Label, Message, PeerId, RequestId, SendMode, Source, Space, Wanted};
 
 use super::Surroundings;
 use super::counter::Counted;
-use super::finish::{MultiEnd, Outlet};
-use super::in_order::InOrder;
+use super::finish::Outlet;
+use super::many::MultiEnd;
 use super::multi::MultiBuffer;
+use super::multi_order::MultiOrder;
 use super::ops::{Kind, Op, Ops};
 use super::owner::Owner;
 use super::peers::Peers;
 use super::service::Service;
 use super::table::Table;
+use super::vector::AddressVector;
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
 use crate::lend::{Lent, Owned};
 use crate::{log, refuse};
@@ -60,8 +62,8 @@ pub struct Endpoint {
     pub(super) engine: Engine,
     pub(super) ops: Ops,
     pub(super) multi: Table<(MultiBuffer, Lent)>,
-    /// The ends of receives into multi-receive buffers from anybody.
-    pub(super) multi_ends: InOrder<Option<MultiEnd>>,
+    /// The ends of receives into multi-receive buffers.
+    pub(super) multi_ends: MultiOrder<MultiEnd>,
     /// Messages that were found and kept, by the context that names them.
     pub(super) claimed: HashMap<usize, Message>,
     pub(super) peers: Peers,
@@ -97,8 +99,8 @@ pub struct Sending {
     pub to: FiAddr,
     /// Its tag, space and number.
     pub label: Label,
-    /// What its completion hands back.
-    pub context: usize,
+    /// What its completion hands back; none if its end is told to nobody.
+    pub context: Option<usize>,
     /// What its completion says that it was.
     pub flags: u64,
     /// Whether its good end is told.
@@ -122,6 +124,19 @@ pub struct Receiving {
     pub reports: bool,
 }
 
+impl Sending {
+    const fn mode(&self) -> SendMode {
+        if self.synchronous { SendMode::Synchronous } else { SendMode::Standard }
+    }
+}
+
+/// Refuses to inject so many bytes.
+#[cold]
+pub fn too_long_to_inject(bytes: u64) -> Errno {
+    let why = format_args!("{bytes} bytes are injected; at most {INJECT_MAX_BYTES} can be");
+    refuse::because(log::Subsystem::EpData, Errno::MSGSIZE, why)
+}
+
 impl Endpoint {
     /// An endpoint over this engine.
     pub fn new(mut engine: Engine, settings: Settings) -> Self {
@@ -130,7 +145,7 @@ impl Endpoint {
             engine,
             ops: Ops::default(),
             multi: Table::default(),
-            multi_ends: InOrder::default(),
+            multi_ends: MultiOrder::default(),
             claimed: HashMap::new(),
             peers: Peers::default(),
             service: Service::default(),
@@ -218,10 +233,23 @@ impl Endpoint {
         }
     }
 
+    /// Its address vector.
+    #[inline]
+    pub(super) fn vector_of<'a>(&self, around: &'a Surroundings) -> Option<&'a AddressVector> {
+        self.vector.and_then(|vector| around.vectors.get(vector))
+    }
+
+    /// The number of a peer from which something came.
+    #[inline]
+    pub(super) fn number_of(&mut self, around: &Surroundings, peer: PeerId) -> FiAddr {
+        let vector = self.vector_of(around);
+        self.peers.number_of(&self.engine, vector, peer)
+    }
+
     /// The engine's name for a peer.
     #[inline]
     pub(super) fn peer(&mut self, around: &Surroundings, number: FiAddr) -> Result<PeerId, Errno> {
-        let vector = self.vector.and_then(|vector| around.vectors.get(vector));
+        let vector = self.vector_of(around);
         self.peers.named(&mut self.engine, vector, number)
     }
 
@@ -247,7 +275,8 @@ impl Endpoint {
         buffer: Buffer,
     ) -> Result<(), Errno> {
         let to = self.peer(around, sending.to)?;
-        let &Sending { label, context, flags, reports, synchronous, .. } = sending;
+        let &Sending { label, flags, reports, synchronous, .. } = sending;
+        let context = sending.context.unwrap_or_default();
         if !synchronous
             && let Some(bytes) = bytes
             && self.engine.send_directly(to, label, bytes).is_some()
@@ -255,8 +284,7 @@ impl Endpoint {
             self.told(around, Outlet::Send, context, flags, reports);
             return Ok(());
         }
-        let mode = if synchronous { SendMode::Synchronous } else { SendMode::Standard };
-        let request = self.begin_send(to, label, buffer, mode)?;
+        let request = self.begin_send(to, label, buffer, sending.mode())?;
         self.enter(around, Op { context, flags, reports, request, kind: Kind::Send });
         Ok(())
     }
@@ -290,11 +318,12 @@ impl Endpoint {
         label: Label,
         bytes: &[u8],
     ) -> Result<(), Errno> {
-        let sending = Sending { to, label, context: 0, flags: 0, reports: false, synchronous: false };
+        let sending = Sending { to, label, context: None, flags: 0, reports: false, synchronous: false };
         self.inject_and_tell(around, &sending, bytes)
     }
 
-    /// The same, with an end that is told if the send says so.
+    /// The same, with an end that is told if the send says so, and fails if it has a
+    /// context that can be told.
     ///
     /// # Errors
     /// As [`Endpoint::inject`].
@@ -306,18 +335,19 @@ impl Endpoint {
         bytes: &[u8],
     ) -> Result<(), Errno> {
         if bytes.len() > INJECT_MAX_BYTES {
-            let why = format_args!("{} bytes are injected; at most {INJECT_MAX_BYTES} can be", bytes.len());
-            return Err(refuse::because(log::Subsystem::EpData, Errno::MSGSIZE, why));
+            return Err(too_long_to_inject(bytes.len() as u64));
         }
         let to = self.peer(around, sending.to)?;
-        let &Sending { label, context, flags, reports, .. } = sending;
-        if self.engine.send_directly(to, label, bytes).is_some() {
+        let &Sending { label, flags, reports, .. } = sending;
+        let (context, has_context) = (sending.context.unwrap_or_default(), sending.context.is_some());
+        if !sending.synchronous && self.engine.send_directly(to, label, bytes).is_some() {
             self.told(around, Outlet::Send, context, flags, reports);
             return Ok(());
         }
         let (owned, buffer) = Owned::for_an_operation(bytes)?;
-        let request = self.begin_send(to, label, buffer, SendMode::Standard)?;
-        self.enter(around, Op { context, flags, reports, request, kind: Kind::Injected(owned) });
+        let request = self.begin_send(to, label, buffer, sending.mode())?;
+        let kind = Kind::Injected { owned, has_context };
+        self.enter(around, Op { context, flags, reports, request, kind });
         Ok(())
     }
 
@@ -352,47 +382,6 @@ impl Endpoint {
         })
     }
 
-    /// Begins to take one plain message after the other into a buffer.
-    ///
-    /// # Errors
-    /// As [`Endpoint::receive`].
-    pub fn receive_many(
-        &mut self,
-        around: &mut Surroundings,
-        receiving: &Receiving,
-        lent: Lent,
-    ) -> Result<(), Errno> {
-        let source = self.source(around, receiving.from)?;
-        let segment = lent.segment();
-        let multi = MultiBuffer {
-            context: receiving.context,
-            address: segment.address,
-            bytes: segment.bytes,
-            used_bytes: 0,
-            least_bytes: self.settings.multi_least_bytes,
-            reports: receiving.reports,
-            source,
-        };
-        let number = self.multi.insert((multi, lent));
-        self.post_multi(around, number).inspect_err(|_| {
-            self.multi.remove(number);
-        })
-    }
-
-    /// Posts what is left of a multi-receive buffer.
-    pub(super) fn post_multi(&mut self, around: &mut Surroundings, number: usize) -> Result<(), Errno> {
-        use crate::abi::flags::{MSG, RECV};
-        let Some((multi, lent)) = self.multi.get(number) else { return Ok(()) };
-        let (multi, buffer) = (*multi, lent.rest(multi.used_bytes)?);
-        let wanted = Wanted { space: PLAIN, tags: TagMatch::any() };
-        let request = self.begin_receive(multi.source, wanted, buffer)?;
-        let MultiBuffer { context, reports, source, .. } = multi;
-        let ticket = (source == Source::Any).then(|| self.multi_ends.enter());
-        let kind = Kind::Multi { buffer: number, ticket };
-        self.enter(around, Op { context, flags: MSG | RECV, reports, request, kind });
-        Ok(())
-    }
-
     /// Has the end of an operation told, at once if it has ended.
     #[inline]
     pub(super) fn enter(&mut self, around: &mut Surroundings, op: Op) {
@@ -422,13 +411,15 @@ impl Endpoint {
     /// # Errors
     /// [`Errno::BUSY`]: transfers with the peer are under way.
     pub fn forget_peer(&mut self, around: &mut Surroundings, number: FiAddr) -> Result<(), Errno> {
-        self.service.forget_peer(number);
         let Some(peer) = self.peers.forget(number) else { return Ok(()) };
         if self.peers.is_named(peer) {
             return Ok(());
         }
         let removed = self.engine.remove_peer(peer).map_err(|error| refuse::errno_of(&error));
+        self.service.forget_peer(peer);
         self.drain(around);
+        // What waited to ask the peer ends here.
+        self.resume_stalled(around);
         removed
     }
 }

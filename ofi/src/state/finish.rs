@@ -5,7 +5,7 @@ use lmt::{Direction, OperationError, Outcome, RegionError, Status};
 use super::Surroundings;
 use super::completion::{Entry, Failure, Item};
 use super::endpoint::Endpoint;
-use super::multi::MultiBuffer;
+use super::many::EndedReceive;
 use super::ops::{Kind, Op};
 use super::queue::DoneWith;
 use super::service::Errand;
@@ -21,27 +21,6 @@ pub enum Outlet {
     Receive,
     /// With the sends, but counted as what it is.
     Remote(Direction),
-}
-
-/// What is to be told of a receive into a multi-receive buffer.
-#[derive(Debug)]
-pub struct MultiEnd {
-    entry: Entry,
-    result: Outcome,
-    reports: bool,
-    /// Why the buffer takes no further message, if it should.
-    error: Option<Errno>,
-}
-
-impl MultiEnd {
-    const fn has_message(&self) -> bool {
-        brings_message(&self.result)
-    }
-}
-
-/// Whether a receive has got a message, whole or in part.
-const fn brings_message(result: &Outcome) -> bool {
-    matches!(result, Ok(_) | Err(OperationError::Truncated { .. }))
 }
 
 impl Outlet {
@@ -96,7 +75,9 @@ impl Endpoint {
     pub(super) fn ended(&mut self, around: &mut Surroundings, op: Op, result: Outcome) {
         match op.kind {
             Kind::Send => self.ended_here(around, Outlet::Send, &op, result, true),
-            Kind::Injected(_) => self.ended_here(around, Outlet::Send, &op, result, op.reports),
+            Kind::Injected { has_context, .. } => {
+                self.ended_here(around, Outlet::Send, &op, result, has_context);
+            }
             Kind::Remote(errand) => self.ended_there(around, *errand, result),
             Kind::Serve { ticket, room } => self.arrived(ticket, room, result),
             Kind::Service { answer, .. } => {
@@ -114,14 +95,8 @@ impl Endpoint {
                 self.done_with(around, entry);
             }
             Kind::Multi { buffer, ticket } => {
-                let end = self.ended_in_multi(
-                    around,
-                    buffer,
-                    Entry::bare(op.context, op.flags),
-                    op.reports,
-                    result,
-                );
-                self.tell_in_order(around, ticket, end);
+                let ended = EndedReceive { buffer, ticket, result };
+                self.go_on_receiving(around, Some(ended));
             }
         }
     }
@@ -145,7 +120,7 @@ impl Endpoint {
     }
 
     /// An operation has ended that brings nothing with it. Of one that was injected
-    /// nobody knows the context, so a completion would say nothing.
+    /// without a context a completion would say nothing.
     fn ended_here(
         &mut self,
         around: &mut Surroundings,
@@ -215,73 +190,8 @@ impl Endpoint {
     ) {
         self.count(around, Outlet::Receive, true);
         if reports {
-            let vector = self.vector.and_then(|vector| around.vectors.get(vector));
-            entry.source = self.peers.number_of(&self.engine, vector, status.peer);
+            entry.source = self.number_of(around, status.peer);
             self.push(around, Outlet::Receive, Item::Done(entry));
-        }
-    }
-
-    /// A message has come into a multi-receive buffer, or none will come any more.
-    /// What is to be told of that.
-    fn ended_in_multi(
-        &mut self,
-        around: &mut Surroundings,
-        number: usize,
-        entry: Entry,
-        reports: bool,
-        result: Outcome,
-    ) -> Option<MultiEnd> {
-        let (multi, _) = self.multi.get_mut(number)?;
-        let written_bytes = match &result {
-            Ok(status) => status.bytes as usize,
-            Err(error) => match *error {
-                OperationError::Truncated { received_bytes, .. } => received_bytes as usize,
-                _ => 0,
-            },
-        };
-        let taken = multi.take(written_bytes);
-        let goes_on = brings_message(&result) && !taken.is_last;
-        // Posted before anything is told, since the order of the ends is that of
-        // the receives.
-        let error = if goes_on { self.post_multi(around, number).err() } else { None };
-        if !goes_on || error.is_some() {
-            self.multi.remove(number);
-        }
-        let flags = entry.flags | MultiBuffer::flags(!goes_on);
-        let entry = Entry { buffer: taken.address, flags, ..entry };
-        // Who is told of no messages is told of the buffer's end.
-        Some(MultiEnd { entry, result, reports: reports || !goes_on, error })
-    }
-
-    /// Tells what has ended, of messages once all that were matched before have. A
-    /// receive without a message (one that was taken back) has overtaken nobody.
-    fn tell_in_order(&mut self, around: &mut Surroundings, ticket: Option<u64>, end: Option<MultiEnd>) {
-        let (ordered, at_once) = match (ticket, end) {
-            (Some(_), Some(end)) if end.has_message() => (Some(end), None),
-            (_, end) => (None, end),
-        };
-        if let Some(end) = at_once {
-            self.tell_multi(around, end);
-        }
-        if let Some(ticket) = ticket {
-            self.multi_ends.end(ticket, ordered);
-        }
-        while let Some(end) = self.multi_ends.next() {
-            if let Some(end) = end {
-                self.tell_multi(around, end);
-            }
-        }
-    }
-
-    fn tell_multi(&mut self, around: &mut Surroundings, end: MultiEnd) {
-        let MultiEnd { entry, result, reports, error } = end;
-        match result {
-            Ok(status) => self.received(around, with_status(entry, &status), &status, reports),
-            Err(error) => self.failed(around, Outlet::Receive, entry, &error),
-        }
-        if let Some(error) = error {
-            let entry = Entry::bare(entry.context, entry.flags | flags::MULTI_RECV);
-            self.push(around, Outlet::Receive, Item::Failed(Failure { entry, cut_bytes: 0, error }));
         }
     }
 
@@ -300,8 +210,7 @@ impl Endpoint {
             OperationError::Truncated { peer, tag, message_bytes, received_bytes, immediate } => {
                 let status = Status { peer: *peer, tag: *tag, bytes: *received_bytes, immediate: *immediate };
                 entry = with_status(entry, &status);
-                let vector = self.vector.and_then(|vector| around.vectors.get(vector));
-                entry.source = self.peers.number_of(&self.engine, vector, *peer);
+                entry.source = self.number_of(around, *peer);
                 cut_bytes = (message_bytes - received_bytes) as usize;
             }
             OperationError::Cancelled => {}

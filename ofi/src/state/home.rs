@@ -8,6 +8,7 @@ use super::endpoint::{Endpoint, Settings};
 use super::vector::{NAME_BYTES, Place};
 use crate::abi::Errno;
 use crate::log::{self, Subsystem};
+use crate::refuse;
 
 /// How long a peer may take that is there, in milliseconds: an hour.
 const ANSWER_TIMEOUT_MS: u64 = 60 * 60 * 1000;
@@ -75,12 +76,19 @@ impl State {
             None => self.home.make()?,
         };
         let place = Place { address: engine.address().clone(), number };
-        let name = place.to_name().inspect_err(|_| {
-            log::warn(
-                Subsystem::EpCtrl,
-                format_args!("LMT_SOCKET_DIR is too long for an endpoint's name of {NAME_BYTES} bytes; choose a shorter path"),
-            );
-        })?;
+        let name = match place.to_name() {
+            Ok(name) => name,
+            Err(error) => {
+                if number == 0 {
+                    // The domain's memory regions are with it.
+                    self.home.spare = Some(engine);
+                }
+                let why = format_args!(
+                    "LMT_SOCKET_DIR is too long for an endpoint's name of {NAME_BYTES} bytes; choose a shorter path"
+                );
+                return Err(refuse::because(Subsystem::EpCtrl, error, why));
+            }
+        };
         let at = self.endpoints.insert(Endpoint::new(engine, settings));
         if number == 0 {
             self.home.endpoint = Some(at);

@@ -7,9 +7,7 @@ use std::collections::VecDeque;
 /// For receives that any message matches: they match in the order in which they
 /// were posted, so all that one waits for here are on their way. A message may
 /// overtake the one before it by arriving in one piece while that one is announced
-/// first. libfabric lets receives complete in any order, but Intel MPI keeps a
-/// pointer into a copy of the later message, which it has freed by then
-/// (IMB-RMA's `Get_local` ended in `FI_ENOKEY`).
+/// first.
 #[derive(Debug)]
 pub struct InOrder<T> {
     /// The ticket of the first in the queue.

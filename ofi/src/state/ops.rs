@@ -11,9 +11,14 @@ use crate::lend::{Owned, Room};
 pub enum Kind {
     /// A send.
     Send,
-    /// A send of bytes that nobody else keeps, which are dropped with it. It
-    /// tells nobody of its end.
-    Injected(#[expect(dead_code, reason = "it is kept, not looked at")] Owned),
+    /// A send of bytes that nobody else keeps, which are dropped with it.
+    Injected {
+        /// The bytes.
+        #[expect(dead_code, reason = "it is kept, not looked at")]
+        owned: Owned,
+        /// Whether anybody knows its context, to whom its end can be told.
+        has_context: bool,
+    },
     /// A read or a write of a peer's memory.
     Remote(Box<Errand>),
     /// A receive of a peer's request.
@@ -49,8 +54,8 @@ pub enum Kind {
     Multi {
         /// The buffer's number.
         buffer: usize,
-        /// Its place among those that are told in order, if it is one of them.
-        ticket: Option<u64>,
+        /// Its place among those that are told in order.
+        ticket: u64,
     },
 }
 
@@ -79,8 +84,9 @@ impl Op {
     fn can_be_named(&self) -> bool {
         match &self.kind {
             Kind::Send | Kind::Receive { .. } | Kind::Matched { .. } | Kind::Multi { .. } => true,
-            Kind::Remote(errand) => !errand.is_injected(),
-            Kind::Injected(_) | Kind::Serve { .. } | Kind::Service { .. } | Kind::Asked(_) => false,
+            Kind::Remote(errand) => errand.has_context(),
+            Kind::Injected { has_context, .. } => *has_context,
+            Kind::Serve { .. } | Kind::Service { .. } | Kind::Asked(_) => false,
         }
     }
 }

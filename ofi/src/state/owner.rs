@@ -116,8 +116,7 @@ impl Endpoint {
 
     /// Who sent a message, as the address vector has it.
     fn source_of(&mut self, around: &Surroundings, message: &Message) -> FiAddr {
-        let vector = self.vector.and_then(|vector| around.vectors.get(vector));
-        self.peers.number_of(&self.engine, vector, message.status().peer)
+        self.number_of(around, message.status().peer)
     }
 
     /// The same of one that is kept for the owner.
@@ -127,8 +126,7 @@ impl Endpoint {
     pub fn source_of_kept(&mut self, around: &Surroundings, number: u64) -> Result<FiAddr, Errno> {
         let kept = self.owner.as_ref().and_then(|owner| owner.kept.get(&number));
         let peer = kept.ok_or(Errno::INVAL)?.status().peer;
-        let vector = self.vector.and_then(|vector| around.vectors.get(vector));
-        Ok(self.peers.number_of(&self.engine, vector, peer))
+        Ok(self.number_of(around, peer))
     }
 
     /// Receives a message that the owner has matched.

@@ -9,7 +9,7 @@ use super::endpoint::{Endpoint, Receiving};
 use super::finish::{Outlet, with_status};
 use super::ops::{Kind, Op};
 use crate::abi::Errno;
-use crate::refuse;
+use crate::{log, refuse};
 
 /// What becomes of a message that is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +27,8 @@ impl Endpoint {
     /// was found, or that nothing was.
     ///
     /// # Errors
-    /// The source is unknown.
+    /// The source is unknown; [`Errno::BUSY`]: a message is kept under the context
+    /// already.
     pub fn peek(
         &mut self,
         around: &mut Surroundings,
@@ -36,6 +37,11 @@ impl Endpoint {
     ) -> Result<(), Errno> {
         let source = self.source(around, receiving.from)?;
         let Receiving { wanted, context, flags, .. } = *receiving;
+        if then == Then::Claim && self.claimed.contains_key(&context) {
+            let why =
+                "FI_CLAIM is under a context that has claimed a message; receive or drop that one first";
+            return Err(refuse::because(log::Subsystem::EpData, Errno::BUSY, format_args!("{why}")));
+        }
         let status = match then {
             Then::Leave => self.engine.probe(source, wanted),
             Then::Claim | Then::Discard => self.engine.matched_probe(source, wanted).map(|found| {
@@ -55,8 +61,7 @@ impl Endpoint {
             None => self.found_nothing(around, entry),
             Some(status) => {
                 let mut entry = with_status(entry, &status);
-                let vector = self.vector.and_then(|vector| around.vectors.get(vector));
-                entry.source = self.peers.number_of(&self.engine, vector, status.peer);
+                entry.source = self.number_of(around, status.peer);
                 // Looking is told of whatever the flags say: that is all it does.
                 self.push(around, Outlet::Receive, Item::Done(entry));
             }

@@ -4,7 +4,7 @@ use lmt::buffer::Buffer;
 use lmt::{Direction, RegionKey, RequestId};
 
 use super::Surroundings;
-use super::endpoint::{Endpoint, INJECT_MAX_BYTES};
+use super::endpoint::{Endpoint, INJECT_MAX_BYTES, too_long_to_inject};
 use super::ops::{Kind, Op};
 use super::service::Errand;
 use crate::abi::{Errno, FiAddr, flags};
@@ -20,8 +20,8 @@ pub struct Remote {
     pub key: u64,
     /// Where in it, in bytes.
     pub offset: u64,
-    /// What its completion hands back.
-    pub context: usize,
+    /// What its completion hands back; none if its end is told to nobody.
+    pub context: Option<usize>,
     /// Whether its good end is told.
     pub reports: bool,
 }
@@ -51,7 +51,7 @@ impl Endpoint {
         self.begin(around, remote, direction, buffer, None, data)
     }
 
-    /// Writes bytes that the caller may change at once, and tells nobody here.
+    /// Writes bytes that the caller may change at once.
     ///
     /// # Errors
     /// [`Errno::MSGSIZE`]: they are too many; else as [`Endpoint::remote`].
@@ -63,7 +63,7 @@ impl Endpoint {
         data: Option<u32>,
     ) -> Result<(), Errno> {
         if bytes.len() > INJECT_MAX_BYTES {
-            return Err(Errno::MSGSIZE);
+            return Err(too_long_to_inject(bytes.len() as u64));
         }
         let (owned, buffer) = Owned::for_an_operation(bytes)?;
         self.begin(around, remote, Direction::Put, buffer, Some(owned), data)
@@ -78,14 +78,15 @@ impl Endpoint {
         owned: Option<Owned>,
         data: Option<u32>,
     ) -> Result<(), Errno> {
-        let errand = Errand::new(remote, direction, &buffer, owned, data);
-        if self.is_out_of_reach(remote.peer) {
+        let peer = self.peer(around, remote.peer)?;
+        let errand = Errand::new(remote, peer, direction, &buffer, owned, data);
+        if self.is_out_of_reach(peer) {
             drop(buffer);
             self.carry_by_messages(around, errand);
             return Ok(());
         }
         let request = self.begin_remote(around, &remote, direction, buffer)?;
-        let Remote { context, reports, .. } = remote;
+        let (context, reports) = (remote.context.unwrap_or_default(), remote.reports);
         let kind = Kind::Remote(Box::new(errand));
         self.enter(around, Op { context, flags: flags_of(direction), reports, request, kind });
         Ok(())
@@ -98,7 +99,7 @@ impl Endpoint {
         direction: Direction,
         buffer: Buffer,
     ) -> Result<RequestId, Errno> {
-        let vector = self.vector.and_then(|vector| around.vectors.get(vector));
+        let vector = self.vector_of(around);
         let home = self.peers.home_of(&mut self.engine, vector, remote.peer)?;
         let key = RegionKey::by_handle(home, remote.key);
         let begun = match direction {

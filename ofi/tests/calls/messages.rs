@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::time::{Duration, Instant};
 
 use lmt_fi::abi::endpoint::{Msg, OPT_MIN_MULTI_RECV};
 use lmt_fi::abi::tagged::MsgTagged;
@@ -81,6 +82,43 @@ impl Side {
         };
         // SAFETY: an endpoint, and memory that the tests keep until it is received.
         unsafe { ((*(*self.ep).tagged).recvmsg)(self.ep, &raw const msg, with) }
+    }
+
+    /// Posts a multi-receive buffer.
+    fn recv_many(&self, into: &mut [u8], from: FiAddr, number: usize) -> isize {
+        let iov = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+        let msg = Msg {
+            msg_iov: &raw const iov,
+            desc: ptr::null_mut(),
+            iov_count: 1,
+            addr: from,
+            context: context(number),
+            data: 0,
+        };
+        // SAFETY: an endpoint, a structure for the call, and memory that the tests
+        // keep until it is given back.
+        unsafe { ((*(*self.ep).msg).recvmsg)(self.ep, &raw const msg, flags::MULTI_RECV) }
+    }
+
+    fn inject(&self, from: &[u8]) -> isize {
+        // SAFETY: an endpoint, and bytes for the call.
+        unsafe { ((*(*self.ep).msg).inject)(self.ep, from.as_ptr().cast(), from.len(), self.peer) }
+    }
+
+    fn tsendmsg(&self, from: &[u8], tag: u64, number: usize, with: u64) -> isize {
+        let piece = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: from.len() };
+        let msg = MsgTagged {
+            msg_iov: &raw const piece,
+            desc: ptr::null_mut(),
+            iov_count: 1,
+            addr: self.peer,
+            tag,
+            ignore: 0,
+            context: context(number),
+            data: 0,
+        };
+        // SAFETY: an endpoint, and memory that the tests keep until it is sent.
+        unsafe { ((*(*self.ep).tagged).sendmsg)(self.ep, &raw const msg, with) }
     }
 
     pub fn cancel(&self, number: usize) -> isize {
@@ -253,23 +291,10 @@ fn a_multi_receive_buffer_takes_messages_until_it_is_full() {
         ((*(*two.ep).ops).setopt)(two.ep.cast(), 0, OPT_MIN_MULTI_RECV, value, size_of::<usize>())
     };
     assert_eq!(set, 0);
-    let piece = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
-    let msg = Msg {
-        msg_iov: &raw const piece,
-        desc: ptr::null_mut(),
-        iov_count: 1,
-        addr: ADDR_UNSPEC,
-        context: context(6),
-        data: 0,
-    };
-    // SAFETY: an endpoint, and memory that is kept until it is given back.
-    let posted = unsafe { ((*(*two.ep).msg).recvmsg)(two.ep, &raw const msg, flags::MULTI_RECV) };
-    assert_eq!(posted, 0);
+    assert_eq!(two.recv_many(&mut room, ADDR_UNSPEC, 6), 0);
     let mut seen = Vec::new();
     for text in [&b"first"[..], b"", b"second message, which is longer than a few"] {
-        // SAFETY: an endpoint, and bytes for the call.
-        let sent = unsafe { ((*(*one.ep).msg).inject)(one.ep, text.as_ptr().cast(), text.len(), one.peer) };
-        assert_eq!(sent, 0);
+        assert_eq!(one.inject(text), 0);
         let (entry, _) = two.wait(one);
         assert_eq!(entry.op_context, context(6));
         let at = entry.buf as usize - room.as_ptr() as usize;
@@ -308,19 +333,7 @@ fn messages_into_multi_receive_buffers_are_told_in_the_order_in_which_they_were_
     let pair = pair();
     let mut buffers = [vec![0_u8; 4 << 20], vec![0_u8; 4 << 20]];
     for (number, buffer) in buffers.iter_mut().enumerate() {
-        let iov = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        let msg = Msg {
-            msg_iov: &raw const iov,
-            desc: ptr::null_mut(),
-            iov_count: 1,
-            addr: ADDR_UNSPEC,
-            context: context(number),
-            data: 0,
-        };
-        // SAFETY: an endpoint, a structure for the call, and memory that is kept.
-        let posted =
-            unsafe { ((*(*pair.two.ep).msg).recvmsg)(pair.two.ep, &raw const msg, flags::MULTI_RECV) };
-        assert_eq!(posted, 0);
+        assert_eq!(pair.two.recv_many(buffer, ADDR_UNSPEC, number), 0);
     }
     let bytes = vec![3_u8; 2 << 20];
     // SAFETY: an endpoint, and memory that is kept until it is sent.
@@ -341,4 +354,78 @@ fn messages_into_multi_receive_buffers_are_told_in_the_order_in_which_they_were_
     }
     assert_eq!(pair.one.wait(&pair.two).0.op_context, context(10));
     pair.close();
+}
+
+#[test]
+fn one_multi_receive_buffer_takes_thousands_of_messages_that_wait_for_it() {
+    // Fewer than an endpoint keeps that nobody has asked for yet.
+    const MESSAGES: usize = 4000;
+    for is_directed in [false, true] {
+        let pair = pair();
+        let mut room = vec![0_u8; MESSAGES * 16 + (64 << 10)];
+        let mut sent = 0;
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let source = if is_directed { pair.two.peer } else { ADDR_UNSPEC };
+        while sent < MESSAGES {
+            let put = pair.one.inject(&(sent as u32).to_le_bytes());
+            assert!(put == 0 || put == Errno::AGAIN.returned(), "{put}");
+            sent += usize::from(put == 0);
+            if put != 0 {
+                for side in [&pair.one, &pair.two] {
+                    assert_eq!(side.read().err(), Some(Errno::AGAIN.returned()));
+                }
+            }
+            assert!(Instant::now() < deadline, "{sent} messages left in time");
+        }
+        // Until all have arrived here.
+        for _ in 0..1000 {
+            for side in [&pair.one, &pair.two] {
+                assert_eq!(side.read().err(), Some(Errno::AGAIN.returned()));
+            }
+        }
+        assert_eq!(pair.two.recv_many(&mut room, source, 6), 0);
+        for number in 0..MESSAGES {
+            let (entry, _) = pair.two.wait(&pair.one);
+            assert_eq!((entry.op_context, entry.len), (context(6), 4));
+            let at = entry.buf as usize - room.as_ptr() as usize;
+            assert_eq!((at, &room[at..at + 4]), (number * 16, &(number as u32).to_le_bytes()[..]));
+            assert_eq!(entry.flags & flags::MULTI_RECV, 0, "it takes more");
+        }
+        pair.close();
+    }
+}
+
+#[test]
+fn injected_bytes_may_be_changed_at_once_whatever_the_send_waits_for() {
+    let Pair { one, two, .. } = &pair();
+    for (number, with) in [0, flags::DELIVERY_COMPLETE, flags::MATCH_COMPLETE].into_iter().enumerate() {
+        let (mut from, mut into) = (pattern(4096), vec![0; 4096]);
+        assert_eq!(one.tsendmsg(&from, 2, number, with | flags::INJECT), 0);
+        from.fill(0xff);
+        assert_eq!(two.trecv(&mut into, ADDR_UNSPEC, 2, 0, 9), 0);
+        assert_eq!(two.wait(one).0.op_context, context(9));
+        assert_eq!(one.wait(two).0.op_context, context(number));
+        assert!(into == pattern(4096), "{with:#x}");
+        assert_eq!(one.tsendmsg(&[0; 4097], 2, 1, with | flags::INJECT), Errno::MSGSIZE.returned());
+    }
+}
+
+#[test]
+fn a_context_that_keeps_a_message_claims_no_other() {
+    let Pair { one, two, .. } = &pair();
+    let mut into = [0; 5];
+    assert_eq!((one.tinject(b"first", 4), one.tinject(b"other", 4)), (0, 0));
+    loop {
+        assert_eq!(two.trecvmsg(&mut [], 4, 5, flags::PEEK | flags::CLAIM), 0);
+        match two.read() {
+            Ok(_) => break,
+            Err(_) => assert_eq!(two.read_error().err, Errno::NOMSG.0),
+        }
+        let _progress = one.read();
+    }
+    assert_eq!(two.trecvmsg(&mut [], 4, 5, flags::PEEK | flags::CLAIM), Errno::BUSY.returned());
+    assert_eq!(two.trecvmsg(&mut into, 4, 5, flags::CLAIM), 0);
+    assert_eq!((two.wait(one).0.op_context, &into), (context(5), b"first"));
+    assert_eq!(two.trecv(&mut into, ADDR_UNSPEC, 4, 0, 6), 0);
+    assert_eq!((two.wait(one).0.op_context, &into), (context(6), b"other"));
 }

@@ -4,6 +4,7 @@
 use std::ptr;
 
 use lmt_fi::abi::domain::{FidDomain, FidMr};
+use lmt_fi::abi::rma::{MsgRma, RmaIov};
 use lmt_fi::abi::{Errno, flags};
 
 use crate::harness::{Side, close, context, pair};
@@ -53,6 +54,50 @@ impl Side {
             )
         }
     }
+}
+
+/// `fi_writemsg` of one piece to one place, of which the length is said.
+fn writemsg(side: &Side, from: &[u8], there: RmaIov, with: u64) -> isize {
+    let piece = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: from.len() };
+    let msg = MsgRma {
+        msg_iov: &raw const piece,
+        desc: ptr::null_mut(),
+        iov_count: 1,
+        addr: side.peer,
+        rma_iov: &raw const there,
+        rma_iov_count: 1,
+        context: context(4),
+        data: 0,
+    };
+    // SAFETY: an endpoint, and memory that the tests keep until it is written.
+    unsafe { ((*(*side.ep).rma).writemsg)(side.ep, &raw const msg, with) }
+}
+
+#[test]
+fn a_write_that_is_injected_copies_and_is_told() {
+    let pair = pair();
+    let mut memory = vec![0_u8; 8192];
+    let mr = register(pair.domain, &mut memory, flags::REMOTE_WRITE);
+    // SAFETY: the region that was registered.
+    let key = unsafe { (*mr).key };
+    let there = |addr, len| RmaIov { addr, len, key };
+    let mut from = vec![7_u8; 4096];
+    let side = &pair.two;
+    assert_eq!(writemsg(side, &from, there(0, 4096), flags::INJECT | flags::COMPLETION), 0);
+    from.fill(1);
+    let (written, _) = side.wait(&pair.one);
+    assert_eq!((written.op_context, written.flags), (context(4), flags::RMA | flags::WRITE));
+    assert_eq!(writemsg(side, &from, there(8000, 4096), flags::INJECT), 0);
+    let failure = side.wait_error(&pair.one);
+    assert_eq!((failure.op_context, failure.err), (context(4), Errno::INVAL.0), "past the end");
+    assert_eq!(writemsg(side, &[0; 4097], there(0, 4097), flags::INJECT), Errno::MSGSIZE.returned());
+    assert_eq!(writemsg(side, &from, there(0, 4095), 0), Errno::INVAL.returned());
+    for refused in [flags::FENCE, flags::TRIGGER] {
+        assert_eq!(writemsg(side, &from, there(0, 4096), refused), Errno::BADFLAGS.returned());
+    }
+    assert_eq!(close(mr), 0);
+    assert!(memory[..4096].iter().all(|byte| *byte == 7) && memory[4096..] == [0; 4096]);
+    pair.close();
 }
 
 #[test]

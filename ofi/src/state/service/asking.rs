@@ -82,7 +82,7 @@ impl Atomic {
 impl Endpoint {
     /// Whether this number of the address vector means this endpoint itself.
     pub(super) fn is_self(&self, around: &Surroundings, number: FiAddr) -> bool {
-        let vector = self.vector.and_then(|vector| around.vectors.get(vector));
+        let vector = self.vector_of(around);
         let place = vector.and_then(|vector| vector.place(number));
         place.is_some_and(|place| place.address.id() == self.engine.id())
     }
@@ -134,6 +134,14 @@ impl Endpoint {
         self.settle(around, Outlet::Remote(direction), entry, *reports, context.is_some(), done);
     }
 
+    /// Whether one more request may be without an answer.
+    ///
+    /// # Errors
+    /// [`Errno::AGAIN`]: too many are.
+    pub(super) const fn check_room(&self) -> Result<(), Errno> {
+        if self.service.asked < MOST_ASKED { Ok(()) } else { Err(Errno::AGAIN) }
+    }
+
     /// Sends a request, whose head is written to the beginning of `message`, and
     /// receives its answer in `answer`.
     #[expect(clippy::too_many_arguments, reason = "each is of another kind, and there are three callers")]
@@ -147,9 +155,7 @@ impl Endpoint {
         mut asked: Asked,
         told: Told,
     ) -> Result<(), Errno> {
-        if self.service.asked >= MOST_ASKED {
-            return Err(Errno::AGAIN);
-        }
+        self.check_room()?;
         let id = (self.service.last_id + 1) & !ANSWER_BIT;
         (request.id, asked.id) = (id, id);
         message.get_mut(..HEAD_BYTES).ok_or(Errno::INVAL)?.copy_from_slice(&request.to_head());

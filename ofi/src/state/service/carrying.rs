@@ -11,7 +11,7 @@ use super::super::finish::Outlet;
 use super::super::remote::{Remote, flags_of};
 use super::asking::{Asked, Awaited, Told};
 use super::wire::{HEAD_BYTES, PIECE_BYTES, Request, What};
-use crate::abi::{Errno, FiAddr};
+use crate::abi::Errno;
 use crate::lend::{Kept, Owned};
 use crate::log::{self, Subsystem};
 
@@ -21,13 +21,16 @@ const WINDOW: u32 = 8;
 /// A read or a write, until its end is told.
 #[derive(Debug)]
 pub struct Errand {
-    /// Of whose memory, and what is told of it.
+    /// Where in the peer's memory, and what is told of it.
     pub remote: Remote,
+    /// Whose memory it is: the number may mean somebody else before the errand ends.
+    peer: PeerId,
     /// Which of the two.
     pub direction: Direction,
     /// The memory here.
     kept: Kept,
     /// What nobody else keeps, of a write that was injected.
+    #[expect(dead_code, reason = "it is kept, not looked at")]
     owned: Option<Owned>,
     /// What the peer's queue tells when it is done.
     data: Option<u32>,
@@ -41,6 +44,7 @@ impl Errand {
     /// One that has not begun.
     pub fn new(
         remote: Remote,
+        peer: PeerId,
         direction: Direction,
         buffer: &Buffer,
         owned: Option<Owned>,
@@ -48,12 +52,12 @@ impl Errand {
     ) -> Self {
         let kept = Kept::of(buffer);
         let (begun_bytes, has_begun, pending, error) = (0, false, 0, None);
-        Self { remote, direction, kept, owned, data, begun_bytes, has_begun, pending, error }
+        Self { remote, peer, direction, kept, owned, data, begun_bytes, has_begun, pending, error }
     }
 
-    /// Whether nobody knows its context.
-    pub const fn is_injected(&self) -> bool {
-        self.owned.is_some()
+    /// Whether anybody knows its context, to whom its end can be told.
+    pub const fn has_context(&self) -> bool {
+        self.remote.context.is_some()
     }
 
     fn is_begun(&self) -> bool {
@@ -64,14 +68,13 @@ impl Errand {
 impl Endpoint {
     /// Whether a peer's memory is known to be out of reach.
     #[inline]
-    pub(in super::super) fn is_out_of_reach(&self, number: FiAddr) -> bool {
-        !self.service.out_of_reach.is_empty() && self.service.out_of_reach.contains(&number)
+    pub(in super::super) fn is_out_of_reach(&self, peer: PeerId) -> bool {
+        !self.service.out_of_reach.is_empty() && self.service.out_of_reach.contains(&peer)
     }
 
     /// Nothing here reaches the peer's memory: it is asked.
     pub(in super::super) fn carry_by_messages(&mut self, around: &mut Surroundings, errand: Errand) {
-        let number = errand.remote.peer;
-        if self.service.out_of_reach.insert(number) {
+        if self.service.out_of_reach.insert(errand.peer) {
             let what = "a peer's memory is out of reach; what concerns it goes by messages, which is slower";
             log::warn(Subsystem::EpData, format_args!("{what}"));
         }
@@ -97,9 +100,9 @@ impl Endpoint {
         done: Result<(), Errno>,
     ) {
         let Errand { remote, direction, .. } = errand;
-        let entry = Entry::bare(remote.context, flags_of(*direction));
+        let entry = Entry::bare(remote.context.unwrap_or_default(), flags_of(*direction));
         let outlet = Outlet::Remote(*direction);
-        self.settle(around, outlet, entry, remote.reports, !errand.is_injected(), done);
+        self.settle(around, outlet, entry, remote.reports, errand.has_context(), done);
     }
 
     /// Asks for as many pieces as may be under way, and ends the errand when all are
@@ -145,20 +148,21 @@ impl Endpoint {
     }
 
     /// Goes on with errands for which there was no room.
-    pub(super) fn resume_stalled(&mut self, around: &mut Surroundings) {
+    pub(in super::super) fn resume_stalled(&mut self, around: &mut Surroundings) {
         for number in std::mem::take(&mut self.service.stalled) {
             self.carry_on(around, number);
         }
     }
 
     fn ask_for_piece(&mut self, around: &mut Surroundings, number: usize) -> Result<(), Errno> {
+        self.check_room()?;
         let Some(errand) = self.service.errands.get_mut(number) else { return Ok(()) };
         let start = errand.begun_bytes;
         let rest_bytes = errand.kept.total_bytes() - start;
         let bytes = rest_bytes.min(PIECE_BYTES as u64);
         let part = errand.kept.part(start..start + bytes)?;
         let mut message = vec![0; HEAD_BYTES];
-        let Remote { peer, key, offset, .. } = errand.remote;
+        let (peer, Remote { key, offset, .. }) = (errand.peer, errand.remote);
         let offset = offset.checked_add(start).ok_or(Errno::INVAL)?;
         let (what, answer, answer_bytes) = match errand.direction {
             Direction::Get => (What::Read, part, bytes),
@@ -172,9 +176,7 @@ impl Endpoint {
         (errand.begun_bytes, errand.has_begun) = (start + bytes, true);
         errand.pending += 1;
         let request = Request { what, id: 0, key, offset, count: bytes as u32, rest_bytes };
-        let asked = self
-            .peer(around, peer)
-            .and_then(|peer| self.ask_for(around, peer, request, &mut message, answer, number, answer_bytes));
+        let asked = self.ask_for(around, peer, request, &mut message, answer, number, answer_bytes);
         if asked.is_err()
             && let Some(errand) = self.service.errands.get_mut(number)
         {
@@ -205,9 +207,10 @@ impl Endpoint {
     fn tell(&mut self, around: &mut Surroundings, number: usize) -> Result<bool, Errno> {
         let Some(errand) = self.service.errands.get(number) else { return Ok(true) };
         let Some(data) = errand.data else { return Ok(true) };
-        let (peer, bytes) = (errand.remote.peer, errand.kept.total_bytes());
-        if self.is_self(around, peer) {
-            self.tell_of_write(around, bytes, data, peer);
+        let (peer, bytes) = (errand.peer, errand.kept.total_bytes());
+        if self.engine.peer_id(peer) == Some(self.engine.id()) {
+            let source = self.number_of(around, peer);
+            self.tell_of_write(around, bytes, data, source);
             return Ok(true);
         }
         let Some(errand) = self.service.errands.get_mut(number) else { return Ok(true) };
@@ -217,9 +220,7 @@ impl Endpoint {
         errand.pending += 1;
         errand.data = None;
         let answer = Buffer::empty(Access::Write);
-        let asked = self
-            .peer(around, peer)
-            .and_then(|peer| self.ask_for(around, peer, request, &mut message, answer, number, 0));
+        let asked = self.ask_for(around, peer, request, &mut message, answer, number, 0);
         if asked.is_err()
             && let Some(errand) = self.service.errands.get_mut(number)
         {

@@ -22,7 +22,6 @@ use lmt::{Label, Outcome, PeerId, Space};
 
 use super::in_order::InOrder;
 use super::table::Table;
-use crate::abi::FiAddr;
 use crate::lend::Room;
 pub use carrying::Errand;
 
@@ -41,8 +40,8 @@ const ANSWER_BIT: u64 = 1 << 63;
 const ROOMS: usize = 8;
 /// The most requests of an endpoint that have no answer yet.
 const MOST_ASKED: usize = 1024;
-/// The most answers that wait for room: no peers that keep to the number of requests
-/// above need more.
+/// While so many answers wait for room no request is received: no peers that keep to
+/// the number of requests above need more.
 const MOST_LATE: usize = 16 << 10;
 
 /// A request that has come, or what became of its receive.
@@ -67,6 +66,8 @@ pub struct Service {
     arrived: InOrder<Arrived>,
     /// Answers that are still to be sent.
     late: VecDeque<Late>,
+    /// Rooms that receive no request while too many answers wait.
+    resting: Vec<Room>,
     /// Requests without an answer.
     asked: usize,
     /// The id of the last of them.
@@ -76,7 +77,7 @@ pub struct Service {
     /// Those that wait until there is room for a request.
     stalled: Vec<usize>,
     /// Peers whose memory nothing here reaches.
-    out_of_reach: HashSet<FiAddr>,
+    out_of_reach: HashSet<PeerId>,
 }
 
 impl Service {
@@ -86,8 +87,8 @@ impl Service {
         self.arrived.is_due() || !self.late.is_empty() || !self.stalled.is_empty()
     }
 
-    /// The address vector has lost a number.
-    pub(super) fn forget_peer(&mut self, number: FiAddr) {
-        self.out_of_reach.remove(&number);
+    /// No number of the address vector means this peer any more.
+    pub(super) fn forget_peer(&mut self, peer: PeerId) {
+        self.out_of_reach.remove(&peer);
     }
 }

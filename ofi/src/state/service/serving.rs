@@ -40,20 +40,45 @@ impl Endpoint {
     #[cold]
     pub(in super::super) fn serve(&mut self, around: &mut Surroundings) {
         self.send_late(around);
+        while self.takes_requests()
+            && let Some(room) = self.service.resting.pop()
+        {
+            self.listen_again(around, room);
+        }
         while let Some(Arrived { room, result }) = self.service.arrived.next() {
             match result {
                 Ok(status) => self.do_for(around, status.peer, room.received(status.bytes as usize)),
                 Err(OperationError::Truncated { .. }) => {
                     log::warn(Subsystem::EpData, format_args!("a peer's request is too long; it is ignored"));
                 }
-                // The endpoint is being closed, or nothing works any more.
-                Err(_) => continue,
+                // Taken back, or this is a forked child: nothing can be received.
+                Err(OperationError::Cancelled | OperationError::Forked) => continue,
+                // Its sender has died, say. The room is for the others' requests.
+                Err(error) => {
+                    log::warn(
+                        Subsystem::EpData,
+                        format_args!("a peer's request has not come whole: {error}"),
+                    );
+                }
             }
-            if let Err(error) = self.listen_in(around, room) {
-                log::warn(Subsystem::EpData, format_args!("peers cannot be served: {}", error.text()));
+            if self.takes_requests() {
+                self.listen_again(around, room);
+            } else {
+                self.service.resting.push(room);
             }
         }
         self.resume_stalled(around);
+    }
+
+    /// Whether answers find room, so that more requests are taken.
+    fn takes_requests(&self) -> bool {
+        self.service.late.len() < MOST_LATE
+    }
+
+    fn listen_again(&mut self, around: &mut Surroundings, room: Room) {
+        if let Err(error) = self.listen_in(around, room) {
+            log::warn(Subsystem::EpData, format_args!("peers cannot be served: {}", error.text()));
+        }
     }
 
     fn do_for(&mut self, around: &mut Surroundings, peer: PeerId, message: &[u8]) {
@@ -90,8 +115,7 @@ impl Endpoint {
             What::Read => around.exposed.read(key, offset, rest_bytes, count, answer),
             What::Write => around.exposed.write(key, offset, rest_bytes, payload),
             What::Tell(data) => {
-                let vector = self.vector.and_then(|vector| around.vectors.get(vector));
-                let source = self.peers.number_of(&self.engine, vector, peer);
+                let source = self.number_of(around, peer);
                 self.tell_of_write(around, offset, data, source);
                 Ok(())
             }
@@ -110,13 +134,9 @@ impl Endpoint {
         if self.engine.send_directly(late.to, late.label, &late.bytes).is_some() {
             return;
         }
-        match self.send_copy(around, late.to, late.label, &late.bytes, None) {
-            Err(Errno::AGAIN) if self.service.late.len() < MOST_LATE => self.service.late.push_back(late),
-            Err(Errno::AGAIN) => {
-                log::warn(Subsystem::EpData, format_args!("answers that peers do not take are dropped"));
-            }
-            // It is dead, and nobody waits.
-            Ok(()) | Err(_) => {}
+        // With any other error the peer is dead, and nobody waits.
+        if let Err(Errno::AGAIN) = self.send_copy(around, late.to, late.label, &late.bytes, None) {
+            self.service.late.push_back(late);
         }
     }
 
