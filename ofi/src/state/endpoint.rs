@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use lmt::buffer::Buffer;
-use lmt::{Engine, Label, Message, PeerId, RequestId, SendMode, Source, Space, TagMatch, Wanted};
+use lmt::{EndpointId, Engine, Label, Message, PeerId, RequestId, SendMode, Source, Space, TagMatch, Wanted};
 
 use super::Surroundings;
 use super::counter::Counted;
@@ -414,21 +414,35 @@ impl Endpoint {
         let request = self.ops.with_context(context).ok_or(Errno::NOENT)?;
         self.engine.cancel(request).map_err(|error| refuse::errno_of(&error))?;
         self.drain(around);
+        self.begun(around);
         Ok(())
     }
 
-    /// The address vector has lost a number.
+    /// Whether these peers may be forgotten, as far as they are known.
     ///
     /// # Errors
-    /// [`Errno::BUSY`]: transfers with the peer are under way.
-    pub fn forget_peer(&mut self, around: &mut Surroundings, number: FiAddr) -> Result<(), Errno> {
-        self.service.forget_peer(number);
-        let Some(peer) = self.peers.forget(number) else { return Ok(()) };
-        if self.peers.is_named(peer) {
-            return Ok(());
-        }
-        let removed = self.engine.remove_peer(peer).map_err(|error| refuse::errno_of(&error));
-        self.drain(around);
-        removed
+    /// [`Errno::BUSY`]: transfers with one of them are under way.
+    pub fn may_forget(&self, ids: &[EndpointId]) -> Result<(), Errno> {
+        let known = ids.iter().filter_map(|id| self.engine.peer_with_id(*id));
+        known.map(|peer| self.engine.may_remove_peer(peer).map_err(not_removed)).collect()
     }
+
+    /// The address vector loses a number, and nobody else needs these peers.
+    pub fn forget_peer(&mut self, around: &mut Surroundings, number: FiAddr, ids: &[EndpointId]) {
+        self.service.forget_peer(number);
+        self.peers.forget(number);
+        for id in ids {
+            if let Some(peer) = self.engine.peer_with_id(*id) {
+                // Said; the peer's number in the engine stays in use.
+                let _removed = self.engine.remove_peer(peer).map_err(not_removed);
+            }
+        }
+        self.drain(around);
+        self.begun(around);
+    }
+}
+
+fn not_removed(error: lmt::OperationError) -> Errno {
+    let why = format_args!("an address is not removed: {error}");
+    refuse::because(log::Subsystem::Av, refuse::errno_of(&error), why)
 }

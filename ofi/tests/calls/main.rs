@@ -3,6 +3,7 @@
 // A call through a table reads two pointers first, as libfabric's inline functions do.
 #![allow(clippy::multiple_unsafe_ops_per_block)]
 
+mod addresses;
 mod atomics;
 mod between;
 mod death;
