@@ -96,8 +96,8 @@ impl State {
                 }
             }
         }
-        if is_user {
-            set.limit(limit);
+        if is_user && let Some(watch) = self.around.watch(what) {
+            watch.limit(limit);
         }
         Ok(Armed::Sleep(set, limit))
     }
