@@ -134,14 +134,20 @@ impl AddressVector {
     }
 
     /// The endpoints that are known for this number alone: the one that it stands
-    /// for, and the first of that one's domain.
+    /// for, and the first of that one's domain unless others need it.
     pub fn known_only_by(&self, number: FiAddr) -> Vec<EndpointId> {
         let Some(place) = self.place(number) else { return Vec::new() };
-        let mut ids = vec![place.address.id(), place.home_id()];
-        ids.dedup();
-        let others = self.places.iter().enumerate().filter(|(at, _)| *at as FiAddr != number);
-        for other in others.filter_map(|(_, place)| place.as_ref()) {
-            ids.retain(|id| *id != other.address.id() && *id != other.home_id());
+        let (own, home) = (place.address.id(), place.home_id());
+        let others = || {
+            let others = self.places.iter().enumerate().filter(|(at, _)| *at as FiAddr != number);
+            others.filter_map(|(_, place)| place.as_ref())
+        };
+        let mut ids = Vec::new();
+        if others().all(|other| other.address.id() != own) {
+            ids.push(own);
+        }
+        if home != own && others().all(|other| other.address.id() != home && other.home_id() != home) {
+            ids.push(home);
         }
         ids
     }
