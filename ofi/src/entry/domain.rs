@@ -17,6 +17,7 @@ use crate::abi::fabric::{CLASS_DOMAIN, CLASS_EQ, Fid, Info, Ops, RxAttr, TxAttr}
 use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
+use crate::refuse::because;
 use crate::state::{Domain, State};
 
 /// A domain, its fabric, and what both know.
@@ -250,7 +251,8 @@ unsafe extern "C" fn endpoint2(
     context: *mut c_void,
 ) -> c_int {
     if flags != 0 {
-        return Errno::NOSYS.returned_int();
+        let why = format_args!("an endpoint is opened with flags {flags:#x}; it has none");
+        return because(Subsystem::EpCtrl, Errno::NOSYS, why).returned_int();
     }
     // SAFETY: the same promises.
     unsafe { endpoint(domain, info, out, context) }

@@ -12,6 +12,7 @@ use crate::abi::peer::{CqErrEntryWithSource, FidPeerCq, OpsCqOwner, PeerCqContex
 use crate::abi::{Errno, FiAddr};
 use crate::border;
 use crate::log::{self, Subsystem};
+use crate::refuse::because;
 use crate::state::State;
 use crate::state::completion::{Failure, Item};
 use crate::state::queue::DoneWith;
@@ -70,7 +71,10 @@ unsafe extern "C" fn read(cq: *mut FidCq, _entries: *mut c_void, count: usize) -
             attend(cq);
             Errno::AGAIN.returned()
         }
-        Ok(_) => Errno::NOSYS.returned(),
+        Ok(_) => {
+            let why = format_args!("completions are read from the owner's queue; read none from this one");
+            because(Subsystem::Cq, Errno::NOSYS, why).returned()
+        }
         Err(error) => error.returned(),
     }
 }

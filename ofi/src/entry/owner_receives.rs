@@ -25,6 +25,7 @@ use crate::abi::peer::{
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
+use crate::refuse::because;
 use crate::state::Outlet;
 use crate::state::Surroundings;
 use crate::state::completion::{Entry, Failure, Item};
@@ -71,7 +72,11 @@ pub(super) unsafe fn open(
     // SAFETY: the caller's promise.
     let PeerSrxContext { size, srx } = unsafe { border::read(context.cast()) }?;
     if out.is_null() || srx.is_null() || size < size_of::<PeerSrxContext>() {
-        return Err(Errno::INVAL);
+        let why = format_args!(
+            "an owner's receive context of {size} bytes, or none, or no room for this one; it is to have {}",
+            size_of::<PeerSrxContext>()
+        );
+        return Err(because(Subsystem::EpCtrl, Errno::INVAL, why));
     }
     // SAFETY: not null, and an owner's receive context by the caller's promise.
     unsafe { check(srx) }.inspect_err(|error| {

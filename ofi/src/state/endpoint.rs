@@ -44,6 +44,10 @@ pub struct Binding {
 /// What was asked for when the endpoint was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
+    /// Whether it sends, or begins operations on peers' memory.
+    pub sends: bool,
+    /// Whether it receives messages.
+    pub receives: bool,
     /// Whether receives heed the source that they are given.
     pub directed: bool,
     /// The flags of sends that have none of their own.
@@ -158,15 +162,18 @@ impl Endpoint {
     /// Lets operations be begun.
     ///
     /// # Errors
-    /// It has no address vector, or neither queue nor counter for its sends or
-    /// its receives, or an owner for its receives and none for their queue.
+    /// It has no address vector, or neither queue nor counter for what it sends or
+    /// what it receives, or an owner for its receives and none for their queue.
     pub fn enable(&mut self, around: &mut Surroundings) -> Result<(), Errno> {
-        use crate::abi::flags::{RECV, SEND};
+        use crate::abi::flags::{READ, RECV, SEND, WRITE};
+        const SENT: u64 = SEND | READ | WRITE;
         if self.vector.is_none() {
             return Err(Errno::NOAV);
         }
         let tells = |queue: Option<Binding>, kind| queue.is_some() || self.counted.any_of(kind);
-        if !tells(self.send_queue, SEND) || !tells(self.receive_queue, RECV) {
+        let Settings { sends, receives, .. } = self.settings;
+        let told = [(sends, self.send_queue, SENT), (receives, self.receive_queue, RECV)];
+        if told.into_iter().any(|(does, queue, kinds)| does && !tells(queue, kinds)) {
             return Err(Errno::NOCQ);
         }
         if self.owner.is_some() {
@@ -305,10 +312,7 @@ impl Endpoint {
         sending: &Sending,
         bytes: &[u8],
     ) -> Result<(), Errno> {
-        if bytes.len() > INJECT_MAX_BYTES {
-            let why = format_args!("{} bytes are injected; at most {INJECT_MAX_BYTES} can be", bytes.len());
-            return Err(refuse::because(log::Subsystem::EpData, Errno::MSGSIZE, why));
-        }
+        check_injected(bytes.len())?;
         let to = self.peer(around, sending.to)?;
         let &Sending { label, context, flags, reports, .. } = sending;
         if self.engine.send_directly(to, label, bytes).is_some() {
@@ -440,6 +444,17 @@ impl Endpoint {
         self.drain(around);
         self.begun(around);
     }
+}
+
+/// # Errors
+/// [`Errno::MSGSIZE`]: they are more than [`INJECT_MAX_BYTES`].
+#[inline]
+pub(super) fn check_injected(bytes: usize) -> Result<(), Errno> {
+    if bytes <= INJECT_MAX_BYTES {
+        return Ok(());
+    }
+    let why = format_args!("{bytes} bytes are injected; at most {INJECT_MAX_BYTES} can be");
+    Err(refuse::because(log::Subsystem::EpData, Errno::MSGSIZE, why))
 }
 
 fn not_removed(error: lmt::OperationError) -> Errno {
