@@ -1,7 +1,7 @@
 //! Waiting for completions: a look now and again for a while, then sleep.
 
 use std::collections::HashMap;
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_int};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,11 @@ use crate::state::{Domain, State};
 const HASTY_LOOKS: u32 = 2000;
 /// How long is slept where nothing can be slept in.
 const NAP: Duration = Duration::from_millis(1);
+
+/// When a call is to return that blocks for so many milliseconds; below zero, never.
+pub fn deadline(timeout_ms: c_int) -> Option<Instant> {
+    u64::try_from(timeout_ms).ok().map(|ms| Instant::now() + Duration::from_millis(ms))
+}
 
 /// Looks until there is something, at most until the deadline. `is_quiet` says of
 /// the state alone whether a look would find nothing.

@@ -3,7 +3,6 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::base::{self, ops};
 use super::domain::Shared;
@@ -201,7 +200,7 @@ unsafe extern "C" fn wait_for(cntr: *mut FidCntr, threshold: u64, timeout_ms: c_
         log::warn(Subsystem::Cntr, format_args!("fi_cntr_wait needs a counter with a wait object"));
         return Errno::INVAL.returned_int();
     }
-    let deadline = u64::try_from(timeout_ms).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
+    let deadline = wait::deadline(timeout_ms);
     let (_, errors_before) = cntr.now();
     let decide = |value: u64, errors: u64| match () {
         () if value >= threshold => Some(Ok(())),

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::base::{self, ops};
 use super::fabric::Fabric;
@@ -19,6 +19,7 @@ use crate::log::{self, Subsystem};
 use crate::refuse::because;
 use crate::state::events::{Events, FailedRequest, Then};
 use crate::state::watch::WaitSet;
+use crate::wait;
 
 /// An event queue and what it was opened for.
 pub struct Eq {
@@ -255,7 +256,7 @@ unsafe extern "C" fn sread(
     timeout_ms: c_int,
     flags: u64,
 ) -> isize {
-    let deadline = u64::try_from(timeout_ms).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
+    let deadline = wait::deadline(timeout_ms);
     // SAFETY: C's promises, the same ones.
     read_bytes(unsafe { read_until(eq, event, buf, len, flags, Some(deadline)) })
 }

@@ -90,7 +90,13 @@ impl State {
                 Some(its) => limit = limit.min(its),
                 None => {
                     if let Some(watch) = self.around.watch(what) {
-                        if is_user { watch.user_looks() } else { watch.wake() }
+                        if is_user {
+                            watch.user_looks();
+                        } else {
+                            // Another thread may sleep, for which nobody rings now.
+                            watch.wake();
+                            watch.ring();
+                        }
                     }
                     return Ok(Armed::Look);
                 }

@@ -14,3 +14,4 @@ mod others;
 mod owner;
 mod remote;
 mod slots;
+mod waiting;
