@@ -151,8 +151,10 @@ impl Engine {
     /// of microseconds of polling, so that a death is noticed soon and a poll
     /// costs no system call.
     const SOCKET_EVERY: u32 = 1024;
-    /// The same while a handshake is under way.
+    /// The same while a handshake is under way ...
     const SOCKET_EVERY_CONNECTING: u32 = 8;
+    /// ... that was begun less than so long ago: the peer may compute for an hour.
+    const CONNECTS_SOON: Duration = Duration::from_secs(2);
     /// After so many calls the clock is looked at, for those who call seldom or
     /// whose calls move much each ...
     const CLOCK_EVERY: u32 = 32;
