@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char, c_int};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::state::sleep::{Armed, Awaited};
+use crate::state::sleep::{Armed, WaitedFor};
 use crate::state::{Domain, State};
 
 /// So many looks follow each other at once.
@@ -22,7 +22,7 @@ pub fn deadline(timeout_ms: c_int) -> Option<Instant> {
 /// the state alone whether a look would find nothing.
 pub fn until<T>(
     domain: &Domain,
-    what: Awaited,
+    what: WaitedFor,
     deadline: Option<Instant>,
     is_quiet: impl Fn(&State) -> bool,
     mut look: impl FnMut() -> Option<T>,
@@ -46,7 +46,7 @@ pub fn until<T>(
 }
 
 /// Sleeps until something comes, without the lock.
-fn sleep(domain: &Domain, what: Awaited, is_quiet: &impl Fn(&State) -> bool, left: Duration) {
+fn sleep(domain: &Domain, what: WaitedFor, is_quiet: &impl Fn(&State) -> bool, left: Duration) {
     let armed = {
         let mut state = domain.lock();
         if !is_quiet(&state) {

@@ -56,12 +56,8 @@ absent! {
 const MULTI_LEAST_BYTES: usize = 64;
 
 /// What an endpoint does, out of what it is capable of; nothing of it means all.
-const DIRECTIONS: u64 = flags::SEND
-    | flags::RECV
-    | flags::READ
-    | flags::WRITE
-    | flags::REMOTE_READ
-    | flags::REMOTE_WRITE;
+const DIRECTIONS: u64 =
+    flags::SEND | flags::RECV | flags::READ | flags::WRITE | flags::REMOTE_READ | flags::REMOTE_WRITE;
 
 /// # Safety
 /// `out` is null or room for a pointer.
@@ -326,8 +322,10 @@ unsafe extern "C" fn getopt(
         // SAFETY: C's promise: null or a number.
         let room_bytes = unsafe { border::read(bytes) }?;
         if room_bytes < size_of::<usize>() {
-            let why =
-                format_args!("an option has {} bytes, and there is room for {room_bytes}", size_of::<usize>());
+            let why = format_args!(
+                "an option has {} bytes, and there is room for {room_bytes}",
+                size_of::<usize>()
+            );
             return Err(because(Subsystem::EpCtrl, Errno::TOOSMALL, why));
         }
         // SAFETY: C's promise: null or room for as many bytes as it says.

@@ -18,7 +18,7 @@ use crate::log::{self, Subsystem};
 use crate::state::State;
 use crate::state::completion::{Entry, Failure};
 use crate::state::queue::{Format, Queue, Read};
-use crate::state::sleep::{Armed, Awaited};
+use crate::state::sleep::{Armed, WaitedFor};
 use crate::wait;
 
 /// A queue, by its number in its domain.
@@ -129,7 +129,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: C's promise: a queue of ours.
     let done = unsafe { get(fid) }.and_then(|cq| {
-        let set = || cq.domain.domain.lock().wait_set(Awaited::Queue(cq.number));
+        let set = || cq.domain.domain.lock().wait_set(WaitedFor::Queue(cq.number));
         // SAFETY: C's promise: null or room for what the command gives.
         unsafe { waiting::control(command, argument, cq.wait_object, set) }
     });
@@ -153,7 +153,7 @@ pub(super) unsafe fn try_wait(cq: *const Fid) -> Result<(), Errno> {
     if has_something || is_signalled {
         return Err(Errno::AGAIN);
     }
-    match state.arm(Awaited::Queue(cq.number), true)? {
+    match state.arm(WaitedFor::Queue(cq.number), true)? {
         Armed::Sleep(..) => Ok(()),
         Armed::Look => Err(Errno::AGAIN),
     }
@@ -354,7 +354,7 @@ unsafe extern "C" fn sreadfrom(
     let deadline = wait::deadline(timeout_ms);
     wait::until(
         &this.domain.domain,
-        Awaited::Queue(this.number),
+        WaitedFor::Queue(this.number),
         deadline,
         |state| {
             state.around.queues.get(this.number).is_none_or(|queue| queue.is_empty() && !queue.is_signalled())

@@ -16,7 +16,7 @@ use crate::abi::fabric::{AV_MAP, AV_TABLE, AV_UNSPEC, CLASS_AV, CLASS_EQ, Fid, O
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
-use crate::refuse::because;
+use crate::refuse::{because, no_flags};
 use crate::state::events::FailedRequest;
 use crate::state::vector::{AddressVector, NAME_BYTES, Place, no_such_number};
 
@@ -122,18 +122,11 @@ unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, with: u64) -> c_int {
             );
             Errno::INVAL
         })?;
-        no_flags(with)?;
+        no_flags(Subsystem::Av, with, "fi_av_bind")?;
         // SAFETY: C's promise: an event queue of ours.
         unsafe { reports.bind(vector.domain.fabric(), other) }
     });
     border::int(bound)
-}
-
-fn no_flags(flags: u64) -> Result<(), Errno> {
-    match flags {
-        0 => Ok(()),
-        _ => Err(because(Subsystem::Av, Errno::BADFLAGS, format_args!("binding and removing have no flags"))),
-    }
 }
 
 /// Flags of an insertion. That more will follow changes nothing.
@@ -229,7 +222,7 @@ unsafe extern "C" fn insert(
 unsafe extern "C" fn remove(av: *mut FidAv, numbers: *mut FiAddr, count: usize, with: u64) -> c_int {
     // SAFETY: C's promise: a vector of ours.
     let removed = unsafe { get(av) }.and_then(|vector| {
-        no_flags(with)?;
+        no_flags(Subsystem::Av, with, "fi_av_remove")?;
         // SAFETY: C's promise: null or `count` numbers.
         let numbers = unsafe { border::values(numbers, count) }?;
         let mut state = vector.domain.domain.lock();
