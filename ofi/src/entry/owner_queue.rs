@@ -83,7 +83,7 @@ unsafe extern "C" fn read(cq: *mut FidCq, _entries: *mut c_void, count: usize) -
 fn attend(cq: &queue::Cq) {
     let Some(owner) = cq.owner else { return };
     // One thread at a time: messages are handed up in their order, and an entry is
-    // given back behind its completion. Whoever is here does it for all.
+    // given back behind its completion. Whoever is here does it for all threads.
     let Some(_calls) = cq.domain.try_call_owners() else {
         // What ends or arrives now is told at the next look.
         return cq.domain.domain.lock().progress_queue(cq.number);
