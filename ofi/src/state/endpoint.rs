@@ -427,8 +427,8 @@ impl Endpoint {
     /// # Errors
     /// [`Errno::BUSY`]: transfers with one of them are under way.
     pub fn may_forget(&self, ids: &[EndpointId]) -> Result<(), Errno> {
-        let known = ids.iter().filter_map(|id| self.engine.peer_with_id(*id));
-        known.map(|peer| self.engine.may_remove_peer(peer).map_err(not_removed)).collect()
+        let mut known = ids.iter().filter_map(|id| self.engine.peer_with_id(*id));
+        known.try_for_each(|peer| self.engine.may_remove_peer(peer).map_err(not_removed))
     }
 
     /// The address vector loses a number, and nobody else needs these peers.
