@@ -12,6 +12,19 @@ pub fn because(subsystem: Subsystem, errno: Errno, why: std::fmt::Arguments<'_>)
     errno
 }
 
+/// Refuses flags to a call that has none.
+///
+/// # Errors
+/// [`Errno::BADFLAGS`]: there are some.
+pub fn no_flags(subsystem: Subsystem, flags: u64, call: &str) -> Result<(), Errno> {
+    match flags {
+        0 => Ok(()),
+        _ => {
+            Err(because(subsystem, Errno::BADFLAGS, format_args!("{call} has no flags; {flags:#x} is given")))
+        }
+    }
+}
+
 /// The number for an error of the engine.
 pub fn errno_of(error: &OperationError) -> Errno {
     match error {

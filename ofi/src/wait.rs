@@ -1,11 +1,11 @@
 //! Waiting for completions: a look now and again for a while, then sleep.
 
 use std::collections::HashMap;
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_int};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::state::sleep::{Armed, Awaited};
+use crate::state::sleep::{Armed, WaitedFor};
 use crate::state::{Domain, State};
 
 /// So many looks follow each other at once.
@@ -13,11 +13,16 @@ const HASTY_LOOKS: u32 = 2000;
 /// How long is slept where nothing can be slept in.
 const NAP: Duration = Duration::from_millis(1);
 
+/// When a call is to return that blocks for so many milliseconds; below zero, never.
+pub fn deadline(timeout_ms: c_int) -> Option<Instant> {
+    u64::try_from(timeout_ms).ok().map(|ms| Instant::now() + Duration::from_millis(ms))
+}
+
 /// Looks until there is something, at most until the deadline. `is_quiet` says of
 /// the state alone whether a look would find nothing.
 pub fn until<T>(
     domain: &Domain,
-    what: Awaited,
+    what: WaitedFor,
     deadline: Option<Instant>,
     is_quiet: impl Fn(&State) -> bool,
     mut look: impl FnMut() -> Option<T>,
@@ -41,7 +46,7 @@ pub fn until<T>(
 }
 
 /// Sleeps until something comes, without the lock.
-fn sleep(domain: &Domain, what: Awaited, is_quiet: &impl Fn(&State) -> bool, left: Duration) {
+fn sleep(domain: &Domain, what: WaitedFor, is_quiet: &impl Fn(&State) -> bool, left: Duration) {
     let armed = {
         let mut state = domain.lock();
         if !is_quiet(&state) {

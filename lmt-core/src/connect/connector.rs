@@ -152,7 +152,8 @@ impl Connector {
 
     /// Wishes to be connected with the endpoint at `address`. Only notes the
     /// wish; [`Self::progress`] does the rest and tells the outcome, within
-    /// `connect_timeout_ms`. A wish that stands already is not changed.
+    /// `connect_timeout_ms` or, of a peer that was seen to listen, within
+    /// `answer_timeout_ms` of that if it is longer. A wish that stands already is not changed.
     pub fn connect(&mut self, address: &Address) {
         if self.in_forked_child() {
             return;
@@ -183,6 +184,12 @@ impl Connector {
     /// How many peers are being connected.
     pub fn connecting(&self) -> usize {
         self.peers.values().filter(|peer| peer.state != State::Established).count()
+    }
+
+    /// Whether a peer is being connected and has been for less than so long.
+    pub fn connects_since(&self, at_most: Duration) -> bool {
+        let is_young = |peer: &Peer| self.now.saturating_duration_since(peer.wished_at) < at_most;
+        self.peers.values().any(|peer| peer.state != State::Established && is_young(peer))
     }
 
     /// Datagrams for this peer that the socket has not taken yet.
@@ -325,7 +332,10 @@ impl Connector {
         match socket::try_connect(&address) {
             Ok(fd) => self.on_connected(id, fd, handler),
             Err(Miss::Full) => {
-                self.is_there(id);
+                // Once only: a listener that accepts nobody for so long is hung.
+                if peer.answer_by.is_none() {
+                    self.is_there(id);
+                }
                 self.retry_later(id, None);
             }
             Err(Miss::Nobody) => {

@@ -345,6 +345,15 @@ fn a_full_backlog_is_retried() {
         one.connector.wait(Some(Duration::from_millis(1)));
     }
     assert!(one.recorder.log.is_empty(), "{:?}", one.recorder.log);
+    let answer_by = |one: &Party| one.connector.peers[&b].answer_by;
+    let before = answer_by(&one);
+    assert!(before.is_some(), "it is there");
+    // Longer than the longest pause between two attempts.
+    std::thread::sleep(Duration::from_millis(60));
+    one.step();
+    assert_eq!(answer_by(&one), before, "it is not waited for without end");
+    assert!(one.connector.connects_since(Duration::from_secs(60)));
+    assert!(!one.connector.connects_since(Duration::from_millis(1)));
     let first = super::sys::accept(fd.as_fd()).unwrap();
     until(&mut [&mut one], |p| matches!(p[0].recorder.log[..], [Happened::Hello]));
     let second = super::sys::accept(fd.as_fd()).unwrap();

@@ -172,6 +172,22 @@ fn a_message_in_one_cell_that_is_not_short_is_heard() {
     }
 }
 
+/// A message that was dropped is still to be answered, which nobody rings for.
+#[test]
+fn who_has_dropped_a_message_does_not_sleep_before_its_sender_is_answered() {
+    let (mut engine, peer, _fakes) = adapting();
+    let key = PeerKey::from(peer.index());
+    let (mut receiver, memory) = InboxReceiver::create(Geometry::new(16, 4096, 4).unwrap()).unwrap();
+    let mut sender = InboxSender::attach(memory, key as u16).unwrap();
+    let envelope = Envelope { kind: kind::EAGER, aux: 0, tag: 1 };
+    let _sent = sender.send(envelope, Payload::Bytes(&[1])).unwrap();
+    engine.traffic.deliver(receiver.poll().expect("sent"));
+    assert!(engine.prepare_to_sleep().unwrap());
+    drop(engine.take_arrival(Space::FIRST).expect("it came"));
+    assert!(!engine.prepare_to_sleep().unwrap(), "there is something to do");
+    assert!(engine.prepare_to_sleep().unwrap(), "once");
+}
+
 /// Of a greeting's descriptors the first are what every connection needs, the
 /// others the mechanisms'; so many of the last are lost.
 #[test]

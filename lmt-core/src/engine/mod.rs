@@ -151,8 +151,10 @@ impl Engine {
     /// of microseconds of polling, so that a death is noticed soon and a poll
     /// costs no system call.
     const SOCKET_EVERY: u32 = 1024;
-    /// The same while a handshake is under way.
+    /// The same while a handshake is under way ...
     const SOCKET_EVERY_CONNECTING: u32 = 8;
+    /// ... that was begun less than so long ago: the peer may compute for an hour.
+    const CONNECTS_SOON: Duration = Duration::from_secs(2);
     /// After so many calls the clock is looked at, for those who call seldom or
     /// whose calls move much each ...
     const CLOCK_EVERY: u32 = 32;
@@ -238,6 +240,23 @@ impl Engine {
     /// [`OperationError::PeerBusy`] when transfers with it are under way, or
     /// [`OperationError::Forked`].
     pub fn remove_peer(&mut self, peer: PeerId) -> Result<(), OperationError> {
+        let key = self.removable(peer)?;
+        self.connector.goodbye(self.traffic.peers[key as usize].id);
+        self.traffic.drain(&mut self.inbox);
+        self.inbox.close_box(key as u16);
+        self.traffic.remove(key);
+        Ok(())
+    }
+
+    /// Whether [`Engine::remove_peer`] would forget a peer now.
+    ///
+    /// # Errors
+    /// Those of [`Engine::remove_peer`].
+    pub fn may_remove_peer(&self, peer: PeerId) -> Result<(), OperationError> {
+        self.removable(peer).map(|_| ())
+    }
+
+    fn removable(&self, peer: PeerId) -> Result<crate::rendezvous::PeerKey, OperationError> {
         self.check_fork()?;
         let key = self.traffic.key_named(peer)?;
         let id = self.traffic.peers[key as usize].id;
@@ -246,11 +265,12 @@ impl Engine {
         if operations > 0 && alive && id != self.traffic.id {
             return Err(OperationError::PeerBusy { id, operations });
         }
-        self.connector.goodbye(id);
-        self.traffic.drain(&mut self.inbox);
-        self.inbox.close_box(key as u16);
-        self.traffic.remove(key);
-        Ok(())
+        Ok(key)
+    }
+
+    /// The name of a peer that was inserted, or has connected without having been.
+    pub fn peer_with_id(&self, id: EndpointId) -> Option<PeerId> {
+        self.traffic.by_id.get(&id).map(|&key| self.traffic.name(key))
     }
 
     /// The identity of a peer.

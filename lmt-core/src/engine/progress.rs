@@ -179,7 +179,9 @@ impl Engine {
         let now = Instant::now();
         let mut reception = Reception { traffic: &mut self.traffic, inbox: &mut self.inbox };
         self.connector.progress(now, &mut reception);
-        self.until_sockets = if self.connector.connecting() > 0 || !self.traffic.one_sided.is_empty() {
+        // Who has let others wait for seconds is not waited for at every few calls.
+        let connects = self.connector.connects_since(Self::CONNECTS_SOON);
+        self.until_sockets = if connects || !self.traffic.one_sided.is_empty() {
             Self::SOCKET_EVERY_CONNECTING
         } else {
             Self::SOCKET_EVERY

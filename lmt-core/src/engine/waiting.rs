@@ -250,6 +250,11 @@ impl Engine {
     /// This is a forked child.
     pub fn prepare_to_sleep(&mut self) -> Result<bool, OperationError> {
         self.check_fork()?;
+        if self.has_discards() {
+            // Their senders wait for an answer.
+            self.discard();
+            return Ok(false);
+        }
         self.traffic.pay_all();
         if self.traffic.transfers.is_active() {
             // Who sleeps is woken by packets only.

@@ -16,7 +16,7 @@ use crate::abi::{Errno, FiAddr, flags};
 use crate::atomic::{Action, Family, MOST_BYTES};
 use crate::border::{self, IOV_LIMIT};
 use crate::lend;
-use crate::state::endpoint::INJECT_MAX_BYTES;
+use crate::state::endpoint::check_injected;
 use crate::state::service::asking::Atomic;
 use crate::state::service::wire::HEAD_BYTES;
 
@@ -190,8 +190,8 @@ impl Call {
         let has_context = self.context.is_some();
         let operand_bytes = message.len() - HEAD_BYTES;
         let injects = !has_context || self.flags.is_some_and(|flags| flags & flags::INJECT != 0);
-        if injects && operand_bytes > INJECT_MAX_BYTES {
-            return Err(Errno::MSGSIZE);
+        if injects {
+            check_injected(operand_bytes as u64)?;
         }
         let There { peer, offset, key } = self.there;
         let context = self.context.map(|context| context.expose_provenance());

@@ -3,7 +3,6 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::base::{self, ops};
 use super::domain::Shared;
@@ -15,7 +14,7 @@ use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
 use crate::state::State;
 use crate::state::counter::Counter;
-use crate::state::sleep::{Armed, Awaited};
+use crate::state::sleep::{Armed, WaitedFor};
 use crate::wait;
 
 /// A counter, by its number in its domain.
@@ -107,7 +106,7 @@ impl Cntr {
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: C's promise: a counter of ours.
     let done = unsafe { get(fid) }.and_then(|cntr| {
-        let set = || cntr.domain.domain.lock().wait_set(Awaited::Counter(cntr.number));
+        let set = || cntr.domain.domain.lock().wait_set(WaitedFor::Counter(cntr.number));
         // SAFETY: C's promise: null or room for what the command gives.
         unsafe { waiting::control(command, argument, cntr.wait_object, set) }
     });
@@ -128,7 +127,7 @@ pub(super) unsafe fn try_wait(cntr: *const Fid) -> Result<(), Errno> {
     if cntr.has_changed(&mut state) {
         return Err(Errno::AGAIN);
     }
-    match state.arm(Awaited::Counter(cntr.number), true)? {
+    match state.arm(WaitedFor::Counter(cntr.number), true)? {
         Armed::Sleep(..) => Ok(()),
         Armed::Look => Err(Errno::AGAIN),
     }
@@ -201,7 +200,7 @@ unsafe extern "C" fn wait_for(cntr: *mut FidCntr, threshold: u64, timeout_ms: c_
         log::warn(Subsystem::Cntr, format_args!("fi_cntr_wait needs a counter with a wait object"));
         return Errno::INVAL.returned_int();
     }
-    let deadline = u64::try_from(timeout_ms).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
+    let deadline = wait::deadline(timeout_ms);
     let (_, errors_before) = cntr.now();
     let decide = |value: u64, errors: u64| match () {
         () if value >= threshold => Some(Ok(())),
@@ -210,7 +209,7 @@ unsafe extern "C" fn wait_for(cntr: *mut FidCntr, threshold: u64, timeout_ms: c_
     };
     let reached = wait::until(
         &cntr.domain.domain,
-        Awaited::Counter(cntr.number),
+        WaitedFor::Counter(cntr.number),
         deadline,
         |state| {
             let counter = state.around.counters.get(cntr.number);

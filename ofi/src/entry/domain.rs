@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use super::atomic::query as query_atomic;
 use super::base::{self, ops};
@@ -17,6 +17,7 @@ use crate::abi::fabric::{CLASS_DOMAIN, CLASS_EQ, Fid, Info, Ops, RxAttr, TxAttr}
 use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
+use crate::refuse::because;
 use crate::state::{Domain, State};
 
 /// A domain, its fabric, and what both know.
@@ -25,7 +26,7 @@ pub struct Shared {
     /// Its objects.
     pub domain: Domain,
     /// Held while owners are called (fi_peer(3)), before the domain's lock.
-    pub owner_calls: Mutex<()>,
+    owner_calls: Mutex<()>,
     fabric: Arc<Fabric>,
     /// Its event queue, and whether registering memory is told there.
     pub(super) reports: Reports,
@@ -33,6 +34,16 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Lets owners be called while what is given is held, unless they are being
+    /// called already, be it by this thread.
+    pub(super) fn try_call_owners(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.owner_calls.try_lock() {
+            Ok(calls) => Some(calls),
+            Err(TryLockError::Poisoned(calls)) => Some(calls.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// A memory region is registered.
     pub(super) fn tell_registration(&self, mr: *mut FidMr, context: *mut c_void) {
         // Relaxed: as where it is written.
@@ -250,7 +261,8 @@ unsafe extern "C" fn endpoint2(
     context: *mut c_void,
 ) -> c_int {
     if flags != 0 {
-        return Errno::NOSYS.returned_int();
+        let why = format_args!("an endpoint is opened with flags {flags:#x}; it has none");
+        return because(Subsystem::EpCtrl, Errno::NOSYS, why).returned_int();
     }
     // SAFETY: the same promises.
     unsafe { endpoint(domain, info, out, context) }

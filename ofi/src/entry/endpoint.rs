@@ -55,6 +55,10 @@ absent! {
 /// the user says otherwise (`FI_OPT_MIN_MULTI_RECV`).
 const MULTI_LEAST_BYTES: usize = 64;
 
+/// What an endpoint does, out of what it is capable of; nothing of it means all.
+const DIRECTIONS: u64 =
+    flags::SEND | flags::RECV | flags::READ | flags::WRITE | flags::REMOTE_READ | flags::REMOTE_WRITE;
+
 /// # Safety
 /// `out` is null or room for a pointer.
 pub(super) unsafe fn open(
@@ -72,7 +76,10 @@ pub(super) unsafe fn open(
         );
         return Err(because(Subsystem::EpCtrl, Errno::INVAL, why));
     }
+    let does = |kinds| chosen.caps & DIRECTIONS == 0 || chosen.caps & kinds != 0;
     let settings = Settings {
+        sends: does(flags::SEND | flags::READ | flags::WRITE),
+        receives: does(flags::RECV),
         directed: chosen.caps & flags::DIRECTED_RECV != 0,
         send_flags: chosen.tx.map_or(0, |tx| tx.op_flags),
         receive_flags: chosen.rx.map_or(0, |rx| rx.op_flags),
@@ -227,7 +234,10 @@ fn bind_queue(ep: &Ep, cq: &queue::Cq, with: u64) -> Result<(), Errno> {
 fn bind_counter(ep: &Ep, cntr: &counter::Cntr, with: u64) -> Result<(), Errno> {
     check_domain(ep, &cntr.domain)?;
     if !Counted::are_kinds(with) {
-        return Err(Errno::BADFLAGS);
+        let why = format_args!(
+            "a counter is bound with flags {with:#x}; it counts FI_SEND, FI_RECV, FI_READ and FI_WRITE, nothing that peers do here (FI_RMA_EVENT)"
+        );
+        return Err(because(Subsystem::EpCtrl, Errno::BADFLAGS, why));
     }
     ep.with(|endpoint, around| {
         endpoint.counted.bind(with, cntr.number);
@@ -310,8 +320,13 @@ unsafe extern "C" fn getopt(
             _ => return Err(unknown_option(level, option)),
         };
         // SAFETY: C's promise: null or a number.
-        if unsafe { border::read(bytes) }? < size_of::<usize>() {
-            return Err(Errno::TOOSMALL);
+        let room_bytes = unsafe { border::read(bytes) }?;
+        if room_bytes < size_of::<usize>() {
+            let why = format_args!(
+                "an option has {} bytes, and there is room for {room_bytes}",
+                size_of::<usize>()
+            );
+            return Err(because(Subsystem::EpCtrl, Errno::TOOSMALL, why));
         }
         // SAFETY: C's promise: null or room for as many bytes as it says.
         unsafe { border::write(bytes, size_of::<usize>()) }?;

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::base::{self, ops};
 use super::fabric::Fabric;
@@ -16,9 +16,10 @@ use crate::abi::fabric::{CLASS_EQ, Fid, Ops};
 use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
-use crate::refuse::because;
-use crate::state::events::{Events, FailedRequest, Then};
+use crate::refuse::{because, no_flags};
+use crate::state::events::{AfterRead, Events, FailedRequest};
 use crate::state::watch::WaitSet;
+use crate::wait;
 
 /// An event queue and what it was opened for.
 pub struct Eq {
@@ -185,20 +186,16 @@ impl Output {
     }
 }
 
-fn then(flags: u64) -> Result<Then, Errno> {
+fn then(flags: u64) -> Result<AfterRead, Errno> {
     match flags {
-        0 => Ok(Then::Take),
-        flags::PEEK => Ok(Then::Leave),
+        0 => Ok(AfterRead::Take),
+        flags::PEEK => Ok(AfterRead::Leave),
         _ => Err(because(
             Subsystem::Eq,
             Errno::BADFLAGS,
             format_args!("an event is read with FI_PEEK or no flag"),
         )),
     }
-}
-
-fn bad_flags(call: &str) -> Errno {
-    because(Subsystem::Eq, Errno::BADFLAGS, format_args!("{call} has no flags"))
 }
 
 /// # Safety
@@ -255,7 +252,7 @@ unsafe extern "C" fn sread(
     timeout_ms: c_int,
     flags: u64,
 ) -> isize {
-    let deadline = u64::try_from(timeout_ms).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
+    let deadline = wait::deadline(timeout_ms);
     // SAFETY: C's promises, the same ones.
     read_bytes(unsafe { read_until(eq, event, buf, len, flags, Some(deadline)) })
 }
@@ -264,7 +261,7 @@ unsafe extern "C" fn readerr(eq: *mut FidEq, out: *mut EqErrEntry, flags: u64) -
     // SAFETY: C's promise: an event queue of ours.
     let eq = unsafe { get(eq) }.and_then(|eq| {
         border::place(out)?;
-        if flags == 0 { Ok(eq) } else { Err(bad_flags("fi_eq_readerr")) }
+        no_flags(Subsystem::Eq, flags, "fi_eq_readerr").map(|()| eq)
     });
     let eq = match eq {
         Ok(eq) => eq,
@@ -294,9 +291,7 @@ unsafe extern "C" fn write(eq: *mut FidEq, event: u32, buf: *const c_void, len: 
             log::warn(Subsystem::Eq, format_args!("fi_eq_write needs a queue opened with FI_WRITE"));
             return Err(Errno::INVAL);
         }
-        if flags != 0 {
-            return Err(bad_flags("fi_eq_write"));
-        }
+        no_flags(Subsystem::Eq, flags, "fi_eq_write")?;
         // SAFETY: C's promise: null or so many bytes.
         eq.events.tell(event, unsafe { border::bytes(buf, len) }?);
         Ok(len)

@@ -12,6 +12,7 @@ use crate::abi::fabric::{CLASS_FABRIC, FabricAttr, Fid, FidFabric, Info, Ops, Op
 use crate::abi::{Errno, domain::FidDomain};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
+use crate::refuse::because;
 
 /// What a fabric's domains share with it.
 #[derive(Debug)]
@@ -119,7 +120,8 @@ unsafe extern "C" fn domain2(
     context: *mut c_void,
 ) -> c_int {
     if flags != 0 {
-        return Errno::NOSYS.returned_int();
+        let why = format_args!("a domain is opened with flags {flags:#x}; it has none");
+        return because(Subsystem::Domain, Errno::NOSYS, why).returned_int();
     }
     // SAFETY: the same promises.
     unsafe { domain(fabric, info, out, context) }

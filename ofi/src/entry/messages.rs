@@ -9,7 +9,7 @@ use crate::log;
 use crate::refuse::because;
 use crate::state::Surroundings;
 use crate::state::endpoint::{
-    Binding, Endpoint, INJECT_MAX_BYTES, Receiving, Sending, TAGGED, too_long_to_inject,
+    Binding, Endpoint, INJECT_MAX_BYTES, Receiving, Sending, TAGGED, check_injected,
 };
 use crate::state::probing::Then;
 
@@ -70,8 +70,8 @@ pub(super) fn in_one<'a>(
         return Ok(bytes);
     }
     let total_bytes = pieces.buffer.total_bytes();
-    let fits = usize::try_from(total_bytes).ok().and_then(|bytes| into.get_mut(..bytes));
-    let into = fits.ok_or_else(|| too_long_to_inject(total_bytes))?;
+    check_injected(total_bytes)?;
+    let into = &mut into[..total_bytes as usize];
     pieces.buffer.read_at(0, into);
     Ok(into)
 }

@@ -4,7 +4,6 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
-use std::sync::TryLockError;
 
 use super::{absent, owner_receives, queue};
 use crate::abi::eq::{CqErrEntry, FidCq, OpsCq};
@@ -12,6 +11,7 @@ use crate::abi::peer::{CqErrEntryWithSource, FidPeerCq, OpsCqOwner, PeerCqContex
 use crate::abi::{Errno, FiAddr};
 use crate::border;
 use crate::log::{self, Subsystem};
+use crate::refuse::because;
 use crate::state::State;
 use crate::state::completion::{Failure, Item};
 use crate::state::queue::DoneWith;
@@ -70,7 +70,10 @@ unsafe extern "C" fn read(cq: *mut FidCq, _entries: *mut c_void, count: usize) -
             attend(cq);
             Errno::AGAIN.returned()
         }
-        Ok(_) => Errno::NOSYS.returned(),
+        Ok(_) => {
+            let why = format_args!("completions are read from the owner's queue; read none from this one");
+            because(Subsystem::Cq, Errno::NOSYS, why).returned()
+        }
         Err(error) => error.returned(),
     }
 }
@@ -80,18 +83,18 @@ unsafe extern "C" fn read(cq: *mut FidCq, _entries: *mut c_void, count: usize) -
 fn attend(cq: &queue::Cq) {
     let Some(owner) = cq.owner else { return };
     // One thread at a time: messages are handed up in their order, and an entry is
-    // given back behind its completion. Whoever is here does it for all.
-    let _calls = match cq.domain.owner_calls.try_lock() {
-        Ok(calls) => calls,
-        Err(TryLockError::Poisoned(calls)) => calls.into_inner(),
-        Err(TryLockError::WouldBlock) => return,
+    // given back behind its completion. Whoever is here does it for all threads.
+    let Some(_calls) = cq.domain.try_call_owners() else {
+        // What ends or arrives now is told at the next look.
+        return cq.domain.domain.lock().progress_queue(cq.number);
     };
-    let (round, mut arrival) = {
+    let (round, owners, mut arrival) = {
         let mut state = cq.domain.domain.lock();
         state.progress_queue(cq.number);
         state.round += 1;
-        (state.round, state.next_arrival(cq.number))
+        (state.round, state.owners_to_tell(), state.next_arrival(cq.number))
     };
+    owner_receives::ask_for_sources(owners);
     while let Some(one) = arrival {
         owner_receives::hand_up(&cq.domain, one, round);
         arrival = cq.domain.domain.lock().next_arrival(cq.number);

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use lmt::buffer::Access;
 use lmt::{Message, Space};
@@ -25,6 +25,7 @@ use crate::abi::peer::{
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
+use crate::refuse::because;
 use crate::state::Outlet;
 use crate::state::Surroundings;
 use crate::state::completion::{Entry, Failure, Item};
@@ -71,7 +72,11 @@ pub(super) unsafe fn open(
     // SAFETY: the caller's promise.
     let PeerSrxContext { size, srx } = unsafe { border::read(context.cast()) }?;
     if out.is_null() || srx.is_null() || size < size_of::<PeerSrxContext>() {
-        return Err(Errno::INVAL);
+        let why = format_args!(
+            "an owner's receive context of {size} bytes, or none, or no room for this one; it is to have {}",
+            size_of::<PeerSrxContext>()
+        );
+        return Err(because(Subsystem::EpCtrl, Errno::INVAL, why));
     }
     // SAFETY: not null, and an owner's receive context by the caller's promise.
     unsafe { check(srx) }.inspect_err(|error| {
@@ -404,11 +409,20 @@ unsafe extern "C" fn source(entry: *mut PeerRxEntry) -> FiAddr {
 }
 
 /// Addresses have been inserted: the owners ask again who sent what was of unknown
-/// sources before.
+/// sources before. If owners are being called, as by who inserts out of such a call,
+/// they do so with the next look at a queue of theirs.
 pub(super) fn tell_of_sources(vector: &Vector) {
-    let owners = vector.domain.domain.lock().owners_with(vector.number);
+    let domain = &vector.domain;
+    domain.domain.lock().sources_came(vector.number);
+    if let Some(_calls) = domain.try_call_owners() {
+        let owners = domain.domain.lock().owners_to_tell();
+        ask_for_sources(owners);
+    }
+}
+
+/// Has these owners ask; called by who may call owners.
+pub(super) fn ask_for_sources(owners: Vec<usize>) {
     for owner in owners {
-        let _calls = vector.domain.owner_calls.lock().unwrap_or_else(PoisonError::into_inner);
         let srx = ptr::with_exposed_provenance_mut::<FidPeerSrx>(owner);
         // SAFETY: endpoints are closed before their receive context.
         let ops = unsafe { ops_of(srx) };

@@ -14,13 +14,13 @@ use crate::abi::eq::{FidPoll, OpsPoll, PollAttr};
 use crate::abi::fabric::{CLASS_CNTR, CLASS_CQ, CLASS_POLL, Fid, Ops};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
-use crate::refuse::because;
-use crate::state::sleep::Awaited;
+use crate::refuse::{because, no_flags};
+use crate::state::sleep::WaitedFor;
 
 /// A queue or a counter, which is not closed while it is in a poll set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Member {
-    what: Awaited,
+    what: WaitedFor,
     fid: usize,
 }
 
@@ -65,10 +65,7 @@ pub(super) unsafe extern "C" fn open(
         // SAFETY: C's promise: null or attributes.
         let flags = unsafe { border::read_if(attr) }.map_or(0, |attr| attr.flags);
         border::place(out)?;
-        if flags != 0 {
-            log::warn(Subsystem::Domain, format_args!("a poll set has no flags"));
-            return Err(Errno::BADFLAGS);
-        }
+        no_flags(Subsystem::Domain, flags, "fi_poll_open")?;
         domain.domain.lock().poll_sets += 1;
         let fid = Fid { fclass: CLASS_POLL, context: ptr::null_mut(), ops: &raw const OPS };
         let head = FidPoll { fid, ops: &raw const POLL };
@@ -97,12 +94,12 @@ unsafe fn member(fid: *mut Fid) -> Result<(Member, Arc<Shared>), Errno> {
         CLASS_CQ => {
             // SAFETY: the caller's promise, and its class is a queue's.
             let cq = unsafe { queue::get(fid) }?;
-            (Awaited::Queue(cq.number), &cq.domain)
+            (WaitedFor::Queue(cq.number), &cq.domain)
         }
         CLASS_CNTR => {
             // SAFETY: the caller's promise, and its class is a counter's.
             let cntr = unsafe { counter::get(fid) }?;
-            (Awaited::Counter(cntr.number), &cntr.domain)
+            (WaitedFor::Counter(cntr.number), &cntr.domain)
         }
         _ => {
             log::warn(Subsystem::Domain, format_args!("a poll set has completion queues and counters only"));
@@ -112,21 +109,12 @@ unsafe fn member(fid: *mut Fid) -> Result<(Member, Arc<Shared>), Errno> {
     Ok((Member { what, fid: fid.expose_provenance() }, Arc::clone(domain)))
 }
 
-fn no_flags(flags: u64) -> Result<(), Errno> {
-    match flags {
-        0 => Ok(()),
-        _ => {
-            Err(because(Subsystem::Domain, Errno::BADFLAGS, format_args!("a poll set's calls have no flags")))
-        }
-    }
-}
-
 unsafe extern "C" fn poll_add(set: *mut FidPoll, fid: *mut Fid, flags: u64) -> c_int {
     // SAFETY: C's promise: a poll set of ours.
     let added = unsafe { PollObject::get(set) }.and_then(|set| {
         // SAFETY: C's promise: an object of ours.
         let (member, domain) = unsafe { member(fid) }?;
-        no_flags(flags)?;
+        no_flags(Subsystem::Domain, flags, "fi_poll_add")?;
         if !Arc::ptr_eq(&domain, &set.inner.domain) {
             let why = format_args!("a poll set has queues and counters of its own domain only");
             return Err(because(Subsystem::Domain, Errno::DOMAIN, why));
@@ -148,7 +136,7 @@ unsafe extern "C" fn poll_del(set: *mut FidPoll, fid: *mut Fid, flags: u64) -> c
     let removed = unsafe { PollObject::get(set) }.and_then(|set| {
         // SAFETY: C's promise: an object of ours.
         let (member, domain) = unsafe { member(fid) }?;
-        no_flags(flags)?;
+        no_flags(Subsystem::Domain, flags, "fi_poll_del")?;
         let mut members = set.inner.members();
         let at = members.iter().position(|one| *one == member);
         let at = at.ok_or_else(|| {
@@ -181,12 +169,12 @@ unsafe extern "C" fn poll(set: *mut FidPoll, contexts: *mut *mut c_void, count: 
         }
         let fid = ptr::with_exposed_provenance::<Fid>(member.fid);
         let context = match member.what {
-            Awaited::Queue(_) => {
+            WaitedFor::Queue(_) => {
                 // SAFETY: it is not closed while it is in the set.
                 let cq = unsafe { queue::get(fid) };
                 cq.ok().and_then(queue::Cq::context_if_something)
             }
-            Awaited::Counter(_) => {
+            WaitedFor::Counter(_) => {
                 // SAFETY: the same.
                 let cntr = unsafe { counter::get(fid) };
                 cntr.ok().and_then(counter::Cntr::context_if_changed)

@@ -4,7 +4,6 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::base::{self, ops};
 use super::domain::Shared;
@@ -19,7 +18,7 @@ use crate::log::{self, Subsystem};
 use crate::state::State;
 use crate::state::completion::{Entry, Failure};
 use crate::state::queue::{Format, Queue, Read};
-use crate::state::sleep::{Armed, Awaited};
+use crate::state::sleep::{Armed, WaitedFor};
 use crate::wait;
 
 /// A queue, by its number in its domain.
@@ -130,7 +129,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: C's promise: a queue of ours.
     let done = unsafe { get(fid) }.and_then(|cq| {
-        let set = || cq.domain.domain.lock().wait_set(Awaited::Queue(cq.number));
+        let set = || cq.domain.domain.lock().wait_set(WaitedFor::Queue(cq.number));
         // SAFETY: C's promise: null or room for what the command gives.
         unsafe { waiting::control(command, argument, cq.wait_object, set) }
     });
@@ -148,10 +147,13 @@ pub(super) unsafe fn try_wait(cq: *const Fid) -> Result<(), Errno> {
         return Err(waiting::no_descriptor(Subsystem::Cq));
     }
     let mut state = cq.domain.domain.lock();
-    if cq.has_something(&mut state) {
+    let has_something = cq.has_something(&mut state);
+    // A signal has one waiter look, not every one from now on.
+    let is_signalled = state.around.queues.get_mut(cq.number).is_some_and(Queue::take_signal);
+    if has_something || is_signalled {
         return Err(Errno::AGAIN);
     }
-    match state.arm(Awaited::Queue(cq.number), true)? {
+    match state.arm(WaitedFor::Queue(cq.number), true)? {
         Armed::Sleep(..) => Ok(()),
         Armed::Look => Err(Errno::AGAIN),
     }
@@ -161,8 +163,7 @@ impl Cq {
     /// Whether a reader would find something, after a look for what has come.
     fn has_something(&self, state: &mut State) -> bool {
         state.progress_queue(self.number);
-        let queue = state.around.queues.get(self.number);
-        queue.is_some_and(|queue| !queue.is_empty() || queue.is_signalled())
+        state.around.queues.get(self.number).is_some_and(|queue| !queue.is_empty())
     }
 
     /// The context that it was opened with, if a reader would find something.
@@ -350,10 +351,10 @@ unsafe extern "C" fn sreadfrom(
         Ok(this) => this,
         Err(error) => return error.returned(),
     };
-    let deadline = u64::try_from(timeout_ms).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
+    let deadline = wait::deadline(timeout_ms);
     wait::until(
         &this.domain.domain,
-        Awaited::Queue(this.number),
+        WaitedFor::Queue(this.number),
         deadline,
         |state| {
             state.around.queues.get(this.number).is_none_or(|queue| queue.is_empty() && !queue.is_signalled())
@@ -365,8 +366,10 @@ unsafe extern "C" fn sreadfrom(
                 return Some(read);
             }
             let mut state = this.domain.domain.lock();
-            let signalled = state.around.queues.get_mut(this.number).is_some_and(Queue::take_signal);
-            signalled.then_some(read)
+            let queue = state.around.queues.get_mut(this.number)?;
+            // Who has no room waits for a completion that it does not take.
+            let is_there = count == 0 && !queue.is_empty();
+            if is_there { Some(0) } else { queue.take_signal().then_some(read) }
         },
     )
     .unwrap_or(Errno::AGAIN.returned())

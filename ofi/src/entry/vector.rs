@@ -16,9 +16,9 @@ use crate::abi::fabric::{AV_MAP, AV_TABLE, AV_UNSPEC, CLASS_AV, CLASS_EQ, Fid, O
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
-use crate::refuse::because;
+use crate::refuse::{because, no_flags};
 use crate::state::events::FailedRequest;
-use crate::state::vector::{AddressVector, NAME_BYTES, Place};
+use crate::state::vector::{AddressVector, NAME_BYTES, Place, no_such_number};
 
 /// A vector, by its number in its domain.
 #[derive(Debug)]
@@ -122,18 +122,11 @@ unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, with: u64) -> c_int {
             );
             Errno::INVAL
         })?;
-        no_flags(with)?;
+        no_flags(Subsystem::Av, with, "fi_av_bind")?;
         // SAFETY: C's promise: an event queue of ours.
         unsafe { reports.bind(vector.domain.fabric(), other) }
     });
     border::int(bound)
-}
-
-fn no_flags(flags: u64) -> Result<(), Errno> {
-    match flags {
-        0 => Ok(()),
-        _ => Err(because(Subsystem::Av, Errno::BADFLAGS, format_args!("binding and removing have no flags"))),
-    }
 }
 
 /// Flags of an insertion. That more will follow changes nothing.
@@ -229,28 +222,13 @@ unsafe extern "C" fn insert(
 unsafe extern "C" fn remove(av: *mut FidAv, numbers: *mut FiAddr, count: usize, with: u64) -> c_int {
     // SAFETY: C's promise: a vector of ours.
     let removed = unsafe { get(av) }.and_then(|vector| {
-        no_flags(with)?;
+        no_flags(Subsystem::Av, with, "fi_av_remove")?;
         // SAFETY: C's promise: null or `count` numbers.
         let numbers = unsafe { border::values(numbers, count) }?;
         let mut state = vector.domain.domain.lock();
-        let state = &mut *state;
-        for number in numbers {
-            let addresses = state.around.vectors.get_mut(vector.number).ok_or(Errno::INVAL)?;
-            addresses.remove(*number).map_err(|error| nobody(error, *number))?;
-            let endpoints = addresses.endpoints.clone();
-            for endpoint in endpoints {
-                if let Some(endpoint) = state.endpoints.get_mut(endpoint) {
-                    endpoint.forget_peer(&mut state.around, *number)?;
-                }
-            }
-        }
-        Ok(())
+        numbers.iter().try_for_each(|number| state.remove_address(vector.number, *number))
     });
     border::int(removed)
-}
-
-fn nobody(error: Errno, number: FiAddr) -> Errno {
-    because(Subsystem::Av, error, format_args!("the vector has no address with number {number}"))
 }
 
 unsafe extern "C" fn lookup(av: *mut FidAv, number: FiAddr, name: *mut c_void, bytes: *mut usize) -> c_int {
@@ -258,7 +236,7 @@ unsafe extern "C" fn lookup(av: *mut FidAv, number: FiAddr, name: *mut c_void, b
     let found = unsafe { get(av) }.and_then(|vector| {
         let state = vector.domain.domain.lock();
         let addresses = state.around.vectors.get(vector.number).ok_or(Errno::INVAL)?;
-        let place = addresses.place(number).ok_or_else(|| nobody(Errno::INVAL, number))?;
+        let place = addresses.place(number).ok_or_else(|| no_such_number(number))?;
         // SAFETY: C's promise: null or room for as many bytes as it says.
         unsafe { give_name(&place.to_name()?, name, bytes) }
     });

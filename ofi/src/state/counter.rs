@@ -48,9 +48,9 @@ pub struct Counted {
     counts: bool,
 }
 
-/// As `fi_ep_bind` names them.
-const KINDS: [u64; 6] =
-    [flags::SEND, flags::RECV, flags::READ, flags::WRITE, flags::REMOTE_READ, flags::REMOTE_WRITE];
+/// As `fi_ep_bind` names them. What peers do to this process's memory is not among
+/// them (`FI_RMA_EVENT`): nothing here hears of it.
+const KINDS: [u64; 4] = [flags::SEND, flags::RECV, flags::READ, flags::WRITE];
 
 impl Counted {
     /// Whether the flags name kinds of operations, and nothing else.
@@ -95,11 +95,12 @@ mod tests {
     #[test]
     fn a_counter_counts_the_kinds_that_it_was_bound_for() {
         let mut counted = Counted::default();
-        counted.bind(flags::SEND | flags::REMOTE_WRITE, 3);
+        counted.bind(flags::SEND | flags::WRITE, 3);
         counted.bind(flags::RECV, 4);
         assert_eq!((counted.of(flags::SEND), counted.of(flags::RECV)), (Some(3), Some(4)));
-        assert_eq!((counted.of(flags::REMOTE_WRITE), counted.of(flags::READ)), (Some(3), None));
+        assert_eq!((counted.of(flags::WRITE), counted.of(flags::READ)), (Some(3), None));
         assert!(counted.any_of(flags::READ | flags::RECV) && !counted.any_of(flags::READ));
         assert!(!Counted::are_kinds(flags::SEND | flags::COMPLETION));
+        assert!(!Counted::are_kinds(flags::SEND | flags::REMOTE_WRITE));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use lmt::buffer::Buffer;
-use lmt::{Engine, Label, Message, PeerId, RequestId, SendMode, Source, Space, Wanted};
+use lmt::{EndpointId, Engine, Label, Message, PeerId, RequestId, SendMode, Source, Space, Wanted};
 
 use super::Surroundings;
 use super::counter::Counted;
@@ -46,6 +46,10 @@ pub struct Binding {
 /// What was asked for when the endpoint was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
+    /// Whether it sends, or begins operations on peers' memory.
+    pub sends: bool,
+    /// Whether it receives messages.
+    pub receives: bool,
     /// Whether receives heed the source that they are given.
     pub directed: bool,
     /// The flags of sends that have none of their own.
@@ -130,13 +134,6 @@ impl Sending {
     }
 }
 
-/// Refuses to inject so many bytes.
-#[cold]
-pub fn too_long_to_inject(bytes: u64) -> Errno {
-    let why = format_args!("{bytes} bytes are injected; at most {INJECT_MAX_BYTES} can be");
-    refuse::because(log::Subsystem::EpData, Errno::MSGSIZE, why)
-}
-
 impl Endpoint {
     /// An endpoint over this engine.
     pub fn new(mut engine: Engine, settings: Settings) -> Self {
@@ -173,15 +170,18 @@ impl Endpoint {
     /// Lets operations be begun.
     ///
     /// # Errors
-    /// It has no address vector, or neither queue nor counter for its sends or
-    /// its receives, or an owner for its receives and none for their queue.
+    /// It has no address vector, or neither queue nor counter for what it sends or
+    /// what it receives, or an owner for its receives and none for their queue.
     pub fn enable(&mut self, around: &mut Surroundings) -> Result<(), Errno> {
-        use crate::abi::flags::{RECV, SEND};
+        use crate::abi::flags::{READ, RECV, SEND, WRITE};
+        const SENT: u64 = SEND | READ | WRITE;
         if self.vector.is_none() {
             return Err(Errno::NOAV);
         }
         let tells = |queue: Option<Binding>, kind| queue.is_some() || self.counted.any_of(kind);
-        if !tells(self.send_queue, SEND) || !tells(self.receive_queue, RECV) {
+        let Settings { sends, receives, .. } = self.settings;
+        let told = [(sends, self.send_queue, SENT), (receives, self.receive_queue, RECV)];
+        if told.into_iter().any(|(does, queue, kinds)| does && !tells(queue, kinds)) {
             return Err(Errno::NOCQ);
         }
         if self.owner.is_some() {
@@ -334,9 +334,7 @@ impl Endpoint {
         sending: &Sending,
         bytes: &[u8],
     ) -> Result<(), Errno> {
-        if bytes.len() > INJECT_MAX_BYTES {
-            return Err(too_long_to_inject(bytes.len() as u64));
-        }
+        check_injected(bytes.len() as u64)?;
         let to = self.peer(around, sending.to)?;
         let &Sending { label, flags, reports, .. } = sending;
         let (context, has_context) = (sending.context.unwrap_or_default(), sending.context.is_some());
@@ -403,23 +401,50 @@ impl Endpoint {
         let request = self.ops.with_context(context).ok_or(Errno::NOENT)?;
         self.engine.cancel(request).map_err(|error| refuse::errno_of(&error))?;
         self.drain(around);
+        self.begun(around);
         Ok(())
     }
 
-    /// The address vector has lost a number.
+    /// Whether these peers may be forgotten, as far as they are known.
     ///
     /// # Errors
-    /// [`Errno::BUSY`]: transfers with the peer are under way.
-    pub fn forget_peer(&mut self, around: &mut Surroundings, number: FiAddr) -> Result<(), Errno> {
-        let Some(peer) = self.peers.forget(number) else { return Ok(()) };
-        if self.peers.is_named(peer) {
-            return Ok(());
-        }
-        let removed = self.engine.remove_peer(peer).map_err(|error| refuse::errno_of(&error));
-        self.service.forget_peer(peer);
-        self.drain(around);
-        // What waited to ask the peer ends here.
-        self.resume_stalled(around);
-        removed
+    /// [`Errno::BUSY`]: transfers with one of them are under way.
+    pub fn may_forget(&self, ids: &[EndpointId]) -> Result<(), Errno> {
+        let mut known = ids.iter().filter_map(|id| self.engine.peer_with_id(*id));
+        known.try_for_each(|peer| self.engine.may_remove_peer(peer).map_err(not_removed))
     }
+
+    /// The address vector loses a number, and nobody else needs these peers.
+    pub fn forget_peer(&mut self, around: &mut Surroundings, number: FiAddr, ids: &[EndpointId]) {
+        self.peers.forget(number);
+        for id in ids {
+            if let Some(peer) = self.engine.peer_with_id(*id) {
+                self.service.forget_peer(peer);
+                // Said; the peer's number in the engine stays in use.
+                let _removed = self.engine.remove_peer(peer).map_err(not_removed);
+            }
+        }
+        self.drain(around);
+        // What waited to ask such a peer ends here.
+        self.resume_stalled(around);
+        self.begun(around);
+    }
+}
+
+/// Whether so many bytes may be injected.
+///
+/// # Errors
+/// [`Errno::MSGSIZE`]: they are more than [`INJECT_MAX_BYTES`].
+#[inline]
+pub fn check_injected(bytes: u64) -> Result<(), Errno> {
+    if bytes <= INJECT_MAX_BYTES as u64 {
+        return Ok(());
+    }
+    let why = format_args!("{bytes} bytes are injected; at most {INJECT_MAX_BYTES} can be");
+    Err(refuse::because(log::Subsystem::EpData, Errno::MSGSIZE, why))
+}
+
+fn not_removed(error: lmt::OperationError) -> Errno {
+    let why = format_args!("an address is not removed: {error}");
+    refuse::because(log::Subsystem::Av, refuse::errno_of(&error), why)
 }

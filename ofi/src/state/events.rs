@@ -42,7 +42,7 @@ pub struct Events {
 
 /// What a read does to the event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Then {
+pub enum AfterRead {
     /// It is gone.
     Take,
     /// The next read finds it again.
@@ -78,7 +78,12 @@ impl Events {
     /// # Errors
     /// [`Errno::AGAIN`]: there is none; [`Errno::AVAIL`]: it is one of a failure;
     /// [`Errno::TOOSMALL`]: it does not fit, and stays.
-    pub fn read(&self, room_bytes: usize, then: Then, f: impl FnOnce(u32, &[u8])) -> Result<usize, Errno> {
+    pub fn read(
+        &self,
+        room_bytes: usize,
+        then: AfterRead,
+        f: impl FnOnce(u32, &[u8]),
+    ) -> Result<usize, Errno> {
         let mut waiting = self.lock();
         waiting.watch.user_looks();
         read(&mut waiting, room_bytes, then, f)
@@ -91,7 +96,7 @@ impl Events {
     pub fn wait(
         &self,
         room_bytes: usize,
-        then: Then,
+        then: AfterRead,
         deadline: Option<Instant>,
         f: impl FnOnce(u32, &[u8]),
     ) -> Result<usize, Errno> {
@@ -144,7 +149,7 @@ impl Events {
 fn read(
     waiting: &mut Waiting,
     room_bytes: usize,
-    then: Then,
+    then: AfterRead,
     f: impl FnOnce(u32, &[u8]),
 ) -> Result<usize, Errno> {
     match waiting.events.front() {
@@ -154,7 +159,7 @@ fn read(
         Some(Event::Told { number, bytes }) => {
             f(*number, bytes);
             let read_bytes = bytes.len();
-            if then == Then::Take {
+            if then == AfterRead::Take {
                 waiting.events.pop_front();
             }
             Ok(read_bytes)

@@ -54,6 +54,8 @@ pub struct State {
     pub receive_contexts: usize,
     /// How often owners were asked about what has arrived.
     pub round: u64,
+    /// Vectors with new addresses, of which owners were not told yet.
+    with_new_sources: Vec<usize>,
     /// How many poll sets are open.
     pub poll_sets: usize,
     home: Home,

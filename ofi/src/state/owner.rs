@@ -173,10 +173,19 @@ impl State {
         None
     }
 
-    /// The receive contexts of the owners whose endpoints use this address vector.
-    pub fn owners_with(&self, vector: usize) -> Vec<usize> {
-        let Some(vector) = self.around.vectors.get(vector) else { return Vec::new() };
+    /// Addresses were inserted into a vector, of which its endpoints' owners are to
+    /// be told.
+    pub fn sources_came(&mut self, vector: usize) {
+        if !self.with_new_sources.contains(&vector) {
+            self.with_new_sources.push(vector);
+        }
+    }
+
+    /// The receive contexts of the owners who are to be told, which they are now.
+    pub fn owners_to_tell(&mut self) -> Vec<usize> {
+        let vectors = std::mem::take(&mut self.with_new_sources);
+        let vectors = vectors.into_iter().filter_map(|vector| self.around.vectors.get(vector));
         let owner = |number: &usize| self.endpoints.get(*number)?.owner.as_ref();
-        vector.endpoints.iter().filter_map(owner).map(|owner| owner.context).collect()
+        vectors.flat_map(|vector| &vector.endpoints).filter_map(owner).map(|owner| owner.context).collect()
     }
 }

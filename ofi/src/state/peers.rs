@@ -102,15 +102,12 @@ impl Peers {
         number
     }
 
-    /// The vector has lost this number. The peer's name, if it had one here.
-    pub fn forget(&mut self, number: FiAddr) -> Option<PeerId> {
+    /// The vector has lost this number.
+    pub fn forget(&mut self, number: FiAddr) {
         // What it was told as may be another number; all are looked up anew.
         self.numbers.clear();
-        self.named.get_mut(usize::try_from(number).ok()?)?.take()
-    }
-
-    /// Whether another number means the same peer.
-    pub fn is_named(&self, peer: PeerId) -> bool {
-        self.named.contains(&Some(peer))
+        if let Some(named) = usize::try_from(number).ok().and_then(|at| self.named.get_mut(at)) {
+            *named = None;
+        }
     }
 }

@@ -42,7 +42,8 @@ pub struct Queue {
     /// Who waits for one.
     pub watch: Watch,
     items: VecDeque<Item>,
-    signals: u32,
+    /// Whether a reader that waits is to return without a completion.
+    signalled: bool,
     /// What owners that match receives get back behind the completions.
     pub done_with: Vec<DoneWith>,
 }
@@ -126,20 +127,18 @@ impl Queue {
 
     /// Has the reader that waits, or the next one, return.
     pub fn signal(&mut self) {
-        self.signals += 1;
+        self.signalled = true;
         self.watch.ring();
     }
 
     /// Whether that was asked for and nobody has returned for it yet.
     pub const fn is_signalled(&self) -> bool {
-        self.signals > 0
+        self.signalled
     }
 
     /// Whether that was asked for; says so once.
     pub fn take_signal(&mut self) -> bool {
-        let signalled = self.signals > 0;
-        self.signals = self.signals.saturating_sub(1);
-        signalled
+        std::mem::take(&mut self.signalled)
     }
 }
 

@@ -20,6 +20,7 @@ fn a_failure_stands_in_the_way_until_it_is_taken() {
 fn a_signal_wakes_one_reader() {
     let mut queue = Queue::default();
     queue.signal();
+    queue.signal();
     assert!(queue.take_signal());
     assert!(!queue.take_signal());
 }

@@ -4,7 +4,7 @@ use lmt::buffer::Buffer;
 use lmt::{Direction, RegionKey, RequestId};
 
 use super::Surroundings;
-use super::endpoint::{Endpoint, INJECT_MAX_BYTES, too_long_to_inject};
+use super::endpoint::{Endpoint, check_injected};
 use super::ops::{Kind, Op};
 use super::service::Errand;
 use crate::abi::{Errno, FiAddr, flags};
@@ -62,9 +62,7 @@ impl Endpoint {
         bytes: &[u8],
         data: Option<u32>,
     ) -> Result<(), Errno> {
-        if bytes.len() > INJECT_MAX_BYTES {
-            return Err(too_long_to_inject(bytes.len() as u64));
-        }
+        check_injected(bytes.len() as u64)?;
         let (owned, buffer) = Owned::for_an_operation(bytes)?;
         self.begin(around, remote, Direction::Put, buffer, Some(owned), data)
     }

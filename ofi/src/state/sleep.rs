@@ -22,7 +22,7 @@ const RESTLESS: Duration = Duration::from_millis(1);
 
 /// What is waited for, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Awaited {
+pub enum WaitedFor {
     /// A completion queue.
     Queue(usize),
     /// A counter.
@@ -39,17 +39,17 @@ pub enum Armed {
 
 impl Surroundings {
     /// The watch of an object.
-    pub fn watch(&mut self, what: Awaited) -> Option<&mut Watch> {
+    pub fn watch(&mut self, what: WaitedFor) -> Option<&mut Watch> {
         match what {
-            Awaited::Queue(number) => self.queues.get_mut(number).map(|queue| &mut queue.watch),
-            Awaited::Counter(number) => self.counters.get_mut(number).map(|counter| &mut counter.watch),
+            WaitedFor::Queue(number) => self.queues.get_mut(number).map(|queue| &mut queue.watch),
+            WaitedFor::Counter(number) => self.counters.get_mut(number).map(|counter| &mut counter.watch),
         }
     }
 
-    fn endpoints(&self, what: Awaited) -> Vec<usize> {
+    fn endpoints(&self, what: WaitedFor) -> Vec<usize> {
         match what {
-            Awaited::Queue(number) => self.queues.get(number).map(|queue| queue.endpoints.clone()),
-            Awaited::Counter(number) => self.counters.get(number).map(|counter| counter.endpoints.clone()),
+            WaitedFor::Queue(number) => self.queues.get(number).map(|queue| queue.endpoints.clone()),
+            WaitedFor::Counter(number) => self.counters.get(number).map(|counter| counter.endpoints.clone()),
         }
         .unwrap_or_default()
     }
@@ -60,7 +60,7 @@ impl State {
     ///
     /// # Errors
     /// There is no such object, or no descriptor is left.
-    pub fn wait_set(&mut self, what: Awaited) -> Result<Arc<WaitSet>, Errno> {
+    pub fn wait_set(&mut self, what: WaitedFor) -> Result<Arc<WaitSet>, Errno> {
         if let Some(set) = self.around.watch(what).ok_or(Errno::INVAL)?.set() {
             return Ok(Arc::clone(set));
         }
@@ -78,7 +78,7 @@ impl State {
     ///
     /// # Errors
     /// As [`State::wait_set`].
-    pub fn arm(&mut self, what: Awaited, is_user: bool) -> Result<Armed, Errno> {
+    pub fn arm(&mut self, what: WaitedFor, is_user: bool) -> Result<Armed, Errno> {
         let set = self.wait_set(what)?;
         if let Some(watch) = self.around.watch(what) {
             watch.arm(is_user);
@@ -90,14 +90,20 @@ impl State {
                 Some(its) => limit = limit.min(its),
                 None => {
                     if let Some(watch) = self.around.watch(what) {
-                        if is_user { watch.user_looks() } else { watch.wake() }
+                        if is_user {
+                            watch.user_looks();
+                        } else {
+                            // Another thread may sleep, for which nobody rings now.
+                            watch.wake();
+                            watch.ring();
+                        }
                     }
                     return Ok(Armed::Look);
                 }
             }
         }
-        if is_user {
-            set.limit(limit);
+        if is_user && let Some(watch) = self.around.watch(what) {
+            watch.limit(limit);
         }
         Ok(Armed::Sleep(set, limit))
     }
@@ -142,7 +148,7 @@ impl Endpoint {
     #[cold]
     pub(super) fn mind_sleepers(&mut self, around: &mut Surroundings) {
         let Some(limit) = self.asleep.take() else { return };
-        let watched: Vec<Awaited> = self.awaited().filter(|what| is_armed(around, *what)).collect();
+        let watched: Vec<WaitedFor> = self.awaited().filter(|what| is_armed(around, *what)).collect();
         if watched.is_empty() || self.fall_asleep(around).is_some_and(|now| now >= limit) {
             return;
         }
@@ -154,13 +160,13 @@ impl Endpoint {
     }
 
     /// Where its ends are told.
-    fn awaited(&self) -> impl Iterator<Item = Awaited> {
+    fn awaited(&self) -> impl Iterator<Item = WaitedFor> {
         let queues = [self.send_queue, self.receive_queue].into_iter().flatten();
-        let queues = queues.map(|binding| Awaited::Queue(binding.queue));
-        queues.chain(self.counted.all().map(Awaited::Counter))
+        let queues = queues.map(|binding| WaitedFor::Queue(binding.queue));
+        queues.chain(self.counted.all().map(WaitedFor::Counter))
     }
 }
 
-fn is_armed(around: &mut Surroundings, what: Awaited) -> bool {
+fn is_armed(around: &mut Surroundings, what: WaitedFor) -> bool {
     around.watch(what).is_some_and(|watch| watch.is_armed())
 }

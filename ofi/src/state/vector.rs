@@ -5,7 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use lmt::{Address, EndpointId};
 
+use super::State;
 use crate::abi::{Errno, FiAddr};
+use crate::log::Subsystem;
+use crate::refuse::because;
 
 /// Bytes of an endpoint's name. All names have this length, since a vector takes
 /// several side by side; MPICH has room for 64 (`FI_NAME_MAX`).
@@ -55,10 +58,15 @@ impl Place {
         Ok(Self { address, number: u16::from_le_bytes(*number) })
     }
 
-    /// The address of the first endpoint of its domain.
-    pub fn home(&self) -> Address {
+    /// The id of the first endpoint of its domain.
+    pub fn home_id(&self) -> EndpointId {
         let id = u128::from_be_bytes(self.address.id().to_bytes()).wrapping_sub(self.number.into());
-        let id = EndpointId::from_bytes(id.to_be_bytes());
+        EndpointId::from_bytes(id.to_be_bytes())
+    }
+
+    /// Its address.
+    pub fn home(&self) -> Address {
+        let id = self.home_id();
         match self.address.folder() {
             // The same folder is as short as before.
             Some(folder) => Address::in_folder(id, folder).unwrap_or_else(|_| Address::abstract_socket(id)),
@@ -77,6 +85,11 @@ pub struct AddressVector {
     by_id: HashMap<EndpointId, FiAddr>,
     /// What the caller calls those that it has numbered itself (`FI_AV_USER_ID`).
     told_as: HashMap<FiAddr, FiAddr>,
+}
+
+/// What is to be said of a number that a vector does not have.
+pub fn no_such_number(number: FiAddr) -> Errno {
+    because(Subsystem::Av, Errno::INVAL, format_args!("the vector has no address with number {number}"))
 }
 
 impl AddressVector {
@@ -120,6 +133,25 @@ impl AddressVector {
         Ok(place)
     }
 
+    /// The endpoints that are known for this number alone: the one that it stands
+    /// for, and the first of that one's domain unless others need it.
+    pub fn known_only_by(&self, number: FiAddr) -> Vec<EndpointId> {
+        let Some(place) = self.place(number) else { return Vec::new() };
+        let (own, home) = (place.address.id(), place.home_id());
+        let others = || {
+            let others = self.places.iter().enumerate().filter(|(at, _)| *at as FiAddr != number);
+            others.filter_map(|(_, place)| place.as_ref())
+        };
+        let mut ids = Vec::new();
+        if others().all(|other| other.address.id() != own) {
+            ids.push(own);
+        }
+        if home != own && others().all(|other| other.address.id() != home && other.home_id() != home) {
+            ids.push(home);
+        }
+        ids
+    }
+
     /// The address with this number.
     pub fn place(&self, number: FiAddr) -> Option<&Place> {
         self.places.get(usize::try_from(number).ok()?)?.as_ref()
@@ -129,6 +161,29 @@ impl AddressVector {
     pub fn number_of(&self, id: EndpointId) -> Option<FiAddr> {
         let number = self.by_id.get(&id)?;
         Some(*self.told_as.get(number).unwrap_or(number))
+    }
+}
+
+impl State {
+    /// Takes an address out of a vector and has its endpoints forget it: all of them
+    /// or, if one cannot, none.
+    ///
+    /// # Errors
+    /// There is none with this number; [`Errno::BUSY`]: transfers with that peer are
+    /// under way.
+    pub fn remove_address(&mut self, vector: usize, number: FiAddr) -> Result<(), Errno> {
+        let addresses = self.around.vectors.get_mut(vector).ok_or(Errno::INVAL)?;
+        addresses.place(number).ok_or_else(|| no_such_number(number))?;
+        let (ids, endpoints) = (addresses.known_only_by(number), addresses.endpoints.clone());
+        let may_forget = |at: &usize| self.endpoints.get(*at).map_or(Ok(()), |one| one.may_forget(&ids));
+        endpoints.iter().try_for_each(may_forget)?;
+        addresses.remove(number)?;
+        for at in endpoints {
+            if let Some(endpoint) = self.endpoints.get_mut(at) {
+                endpoint.forget_peer(&mut self.around, number, &ids);
+            }
+        }
+        Ok(())
     }
 }
 

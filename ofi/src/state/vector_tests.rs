@@ -70,3 +70,22 @@ fn a_new_address_has_the_lowest_number_that_is_free() {
     assert_eq!((vector.insert(place(7)), vector.insert(place(8)), vector.insert(place(9))), (1, 2, 4));
     assert_eq!(vector.number_of(place(8).address.id()), Some(2));
 }
+
+#[test]
+fn an_endpoint_is_known_until_the_last_number_that_needs_it_is_removed() {
+    let first = EndpointId::from_bytes([9; 16]);
+    let id = |number: u16| first.member(number.into());
+    let member = |number| Place { address: Address::abstract_socket(id(number)), number };
+    let mut vector = AddressVector::default();
+    for place in [member(1), member(2), place(1), place(1)] {
+        vector.insert(place);
+    }
+    assert_eq!(vector.known_only_by(0), [id(1)], "the domain's first is the other's, too");
+    assert_eq!(vector.known_only_by(2), [], "it was inserted twice");
+    vector.remove(0).unwrap();
+    assert_eq!(vector.known_only_by(1), [id(2), id(0)]);
+    vector.insert(member(0));
+    assert_eq!(vector.known_only_by(1), [id(2)]);
+    assert_eq!(vector.known_only_by(0), [id(0)], "it goes, and the member names it again");
+    assert_eq!(vector.known_only_by(99), []);
+}

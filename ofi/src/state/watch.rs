@@ -72,11 +72,16 @@ impl WaitSet {
     }
 
     /// Has the descriptor become readable after so long, however quiet it is.
-    pub fn limit(&self, limit: Duration) {
+    fn limit(&self, limit: Duration) {
         let limit = limit.max(Duration::from_micros(1));
         // It cannot fail with a valid time.
         let _set =
             self.timer.set(Expiration::OneShot(TimeSpec::from_duration(limit)), TimerSetTimeFlags::empty());
+    }
+
+    fn unlimited(&self) {
+        // It cannot fail for a timer.
+        let _unset = self.timer.unset();
     }
 
     /// Sleeps until the descriptor is readable, at most so long.
@@ -95,6 +100,8 @@ pub struct Watch {
     sleepers: u32,
     /// Whether the user has been told that it may block.
     user: bool,
+    /// Whether the user's time is limited: over, the descriptor stays readable.
+    limited: bool,
     /// Whether the bell was rung since somebody began to wait.
     rung: bool,
     /// Poll sets that it is in.
@@ -129,6 +136,25 @@ impl Watch {
         if let Some(set) = &self.set {
             set.quiet();
         }
+        if !self.user {
+            self.unlimited();
+        }
+    }
+
+    /// Has the user look again after so long, however quiet it is.
+    pub fn limit(&mut self, limit: Duration) {
+        if let Some(set) = &self.set {
+            set.limit(limit);
+            self.limited = true;
+        }
+    }
+
+    fn unlimited(&mut self) {
+        if std::mem::take(&mut self.limited)
+            && let Some(set) = &self.set
+        {
+            set.unlimited();
+        }
     }
 
     /// A thread sleeps no more.
@@ -142,6 +168,7 @@ impl Watch {
         if self.user {
             self.ring();
             self.user = false;
+            self.unlimited();
         }
     }
 

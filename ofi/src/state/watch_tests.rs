@@ -28,10 +28,23 @@ fn an_armed_watch_is_quiet_until_it_rings_and_when_its_time_is_over() {
     assert!(is_readable(&set));
     watch.arm(true);
     assert!(!is_readable(&set));
-    set.limit(Duration::from_millis(1));
+    watch.limit(Duration::from_millis(1));
     let start = Instant::now();
     set.sleep(Duration::from_secs(20));
     assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_limit_is_over_with_the_look_that_it_was_for() {
+    let mut watch = watch();
+    watch.arm(true);
+    let set = Arc::clone(watch.set().expect("a set"));
+    watch.limit(Duration::from_micros(1));
+    set.sleep(Duration::from_secs(20));
+    assert!(is_readable(&set), "until the user looks");
+    watch.user_looks();
+    watch.arm(false);
+    assert!(!is_readable(&set), "who sleeps next is not woken by it");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 // A call through a table reads two pointers first, as libfabric's inline functions do.
 #![allow(clippy::multiple_unsafe_ops_per_block)]
 
+mod addresses;
 mod atomics;
 mod between;
 mod death;
@@ -13,3 +14,4 @@ mod others;
 mod owner;
 mod remote;
 mod slots;
+mod waiting;

@@ -3,14 +3,14 @@
 
 use std::ptr;
 
-use lmt_fi::abi::domain::AvAttr;
-use lmt_fi::abi::endpoint::Msg;
-use lmt_fi::abi::eq::{CntrAttr, CqAttr, EqAttr, WAIT_SET};
+use lmt_fi::abi::domain::{AvAttr, FidAv, FidDomain};
+use lmt_fi::abi::endpoint::{FidEp, Msg};
+use lmt_fi::abi::eq::{CntrAttr, CqAttr, EqAttr, FidCq, WAIT_SET};
 use lmt_fi::abi::fabric::{CONTROL_ENABLE, TxAttr};
 use lmt_fi::abi::{ADDR_UNSPEC, Errno, flags};
 
 use crate::harness::{
-    Pair, bind, close, context, enable, free, getinfo, open_av, open_cq, open_domain, pair,
+    Pair, bind, close, context, enable, free, getinfo, open_av, open_cq, open_domain, open_ep, pair,
 };
 
 #[test]
@@ -79,6 +79,44 @@ fn an_endpoint_is_enabled_when_it_has_what_it_needs() {
     assert_eq!(bind::<u8>(ep, ptr::null_mut(), 0), Errno::INVAL.returned_int());
     assert_eq!(enable(ep), 0);
     assert_eq!((close(ep), close(av), close(cq), close(domain), close(fabric)), (0, 0, 0, 0, 0));
+}
+
+#[test]
+fn an_endpoint_that_only_sends_needs_no_queue_for_receives() {
+    let no_queue = Errno::NOCQ.returned_int();
+    for (caps, needed, not_enough) in [
+        (flags::MSG | flags::SEND, flags::SEND, flags::RECV),
+        (flags::TAGGED | flags::RECV, flags::RECV, flags::SEND),
+        (flags::RMA | flags::WRITE, flags::SEND, flags::RECV),
+    ] {
+        let info = getinfo(|info| info.caps = caps).expect("an offer");
+        let (fabric, domain) = open_domain(info);
+        let ep = open_ep(domain, info);
+        free(info);
+        let (av, queues) = (open_av(domain), [not_enough, needed].map(|_| open_cq(domain, 0)));
+        assert_eq!((bind(ep, av, 0), bind(ep, queues[0], not_enough)), (0, 0));
+        assert_eq!(enable(ep), no_queue, "{caps:#x}");
+        assert_eq!(bind(ep, queues[1], needed), 0);
+        assert_eq!(enable(ep), 0);
+        let ep_only = open_only(domain, caps, av, needed, queues[1]);
+        assert_eq!((close(ep), close(ep_only), close(av)), (0, 0, 0));
+        assert_eq!((queues.map(close), close(domain), close(fabric)), ([0, 0], 0, 0));
+    }
+}
+
+/// An enabled endpoint with a queue for one direction only.
+fn open_only(
+    domain: *mut FidDomain,
+    caps: u64,
+    av: *mut FidAv,
+    direction: u64,
+    cq: *mut FidCq,
+) -> *mut FidEp {
+    let info = getinfo(|info| info.caps = caps).expect("an offer");
+    let ep = open_ep(domain, info);
+    free(info);
+    assert_eq!((bind(ep, av, 0), bind(ep, cq, direction), enable(ep)), (0, 0, 0));
+    ep
 }
 
 #[test]
@@ -202,7 +240,9 @@ fn objects_of_other_kinds_and_domains_are_not_bound() {
     assert_eq!(bind(ep, second.one.av, 0), Errno::DOMAIN.returned_int());
     assert_eq!(bind(ep, second.one.sends, flags::READ), Errno::DOMAIN.returned_int());
     assert_eq!(bind(ep, first.domain, 0), Errno::NOSYS.returned_int());
-    assert_eq!(bind(ep, first.one.sends, flags::COMPLETION), Errno::BADFLAGS.returned_int());
+    for kinds in [flags::COMPLETION, flags::REMOTE_READ, flags::SEND | flags::REMOTE_WRITE] {
+        assert_eq!(bind(ep, first.one.sends, kinds), Errno::BADFLAGS.returned_int());
+    }
     first.close();
     second.close();
 }

@@ -59,6 +59,8 @@ struct Known {
     full: u32,
     /// Entries that are out.
     entries: usize,
+    /// What is inserted into which vector when the next completion is written.
+    inserts: Option<(*mut FidAv, Vec<u8>)>,
 }
 
 /// An owner above one endpoint, and an ordinary endpoint that sends to it.
@@ -109,6 +111,11 @@ unsafe extern "C" fn write(
         return Errno::AGAIN.returned();
     }
     known.told.push_back(Told { context, flags, bytes, data, tag, source, failure: None });
+    let inserts = known.inserts.take();
+    drop(known);
+    if let Some((av, name)) = inserts {
+        insert(av, &name, SENDER, lmt_fi::abi::flags::AV_USER_ID);
+    }
     0
 }
 
@@ -398,6 +405,11 @@ impl Owner {
     pub fn refuse(&self, questions: u32, completions: u32) {
         let mut known = self.known.borrow_mut();
         (known.refusals, known.full) = (questions, completions);
+    }
+
+    /// Inserts the sender while the next completion is being written.
+    pub fn insert_sender_from_within(&self) {
+        self.known.borrow_mut().inserts = Some((self.av, self.sender.name()));
     }
 
     /// Tags and sources of the messages that came before their receives.

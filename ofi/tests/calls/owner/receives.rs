@@ -198,3 +198,21 @@ fn messages_of_a_sender_that_is_not_known_yet_get_its_number_when_it_is() {
     assert_eq!((told.source, &into), (SENDER, b"who?"));
     owner.close();
 }
+
+#[test]
+fn an_owner_may_insert_an_address_while_it_is_told_of_a_completion() {
+    let owner = Owner::open_unknowing();
+    owner.send(flags::TAGGED, b"who?", 1, 0, 1);
+    owner.until_unexpected(1);
+    let mut into = [0; 4];
+    owner.receive(flags::TAGGED, &mut into, ADDR_UNSPEC, 2, 0, 2);
+    owner.insert_sender_from_within();
+    owner.send(flags::TAGGED, b"told", 2, 0, 3);
+    assert_eq!(owner.wait().context, context(2));
+    // It is asked for with the next look.
+    assert_eq!(owner.progress(), None);
+    assert_eq!(owner.unexpected(), [(1, SENDER)]);
+    owner.receive(flags::TAGGED, &mut into, SENDER, 1, 0, 4);
+    assert_eq!((owner.wait().context, &into), (context(4), b"who?"));
+    owner.close();
+}
