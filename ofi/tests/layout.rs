@@ -154,7 +154,7 @@ fn numbers(expected: &mut Expected) {
         "FI_READ" = flags::READ; "FI_WRITE" = flags::WRITE; "FI_RECV" = flags::RECV; "FI_SEND" = flags::SEND;
         "FI_TRANSMIT" = flags::TRANSMIT; "FI_REMOTE_READ" = flags::REMOTE_READ;
         "FI_REMOTE_WRITE" = flags::REMOTE_WRITE; "FI_MULTI_RECV" = flags::MULTI_RECV;
-        "FI_REMOTE_CQ_DATA" = flags::REMOTE_CQ_DATA; "FI_MORE" = flags::MORE; "FI_PEEK" = flags::PEEK;
+        "FI_REMOTE_CQ_DATA" = flags::REMOTE_CQ_DATA; "FI_MORE" = flags::MORE; "FI_PEEK" = flags::PEEK; "FI_MULTICAST" = flags::MULTICAST;
         "FI_TRIGGER" = flags::TRIGGER; "FI_FENCE" = flags::FENCE; "FI_COMPLETION" = flags::COMPLETION;
         "FI_INJECT" = flags::INJECT; "FI_INJECT_COMPLETE" = flags::INJECT_COMPLETE;
         "FI_TRANSMIT_COMPLETE" = flags::TRANSMIT_COMPLETE; "FI_DELIVERY_COMPLETE" = flags::DELIVERY_COMPLETE;

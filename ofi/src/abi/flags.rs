@@ -5,6 +5,8 @@ pub const MSG: u64 = 1 << 1;
 pub const RMA: u64 = 1 << 2;
 pub const TAGGED: u64 = 1 << 3;
 pub const ATOMIC: u64 = 1 << 4;
+/// An operation on a multicast address, which there is none of.
+pub const MULTICAST: u64 = 1 << 5;
 pub const READ: u64 = 1 << 8;
 pub const WRITE: u64 = 1 << 9;
 pub const RECV: u64 = 1 << 10;

@@ -293,7 +293,7 @@ unsafe extern "C" fn write(eq: *mut FidEq, event: u32, buf: *const c_void, len: 
         }
         no_flags(Subsystem::Eq, flags, "fi_eq_write")?;
         // SAFETY: C's promise: null or so many bytes.
-        eq.events.tell(event, unsafe { border::bytes(buf, len) }?);
+        eq.events.write(event, unsafe { border::bytes(buf, len) }?)?;
         Ok(len)
     });
     read_bytes(written)

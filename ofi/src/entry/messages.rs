@@ -44,6 +44,9 @@ impl Outgoing<'_> {
         ep.begin(|endpoint, around| {
             let flags = flags.unwrap_or(endpoint.settings.send_flags);
             check(flags)?;
+            if flags & ONLY_OF_RECEIVES != 0 {
+                return Err(bad_flags("a send neither looks for messages nor goes to many"));
+            }
             let sending = Sending {
                 to,
                 label,
@@ -53,27 +56,31 @@ impl Outgoing<'_> {
                 synchronous: flags & SYNCHRONOUS != 0,
             };
             if flags & flags::INJECT != 0 {
-                let mut gathered = [0; INJECT_MAX_BYTES];
-                return endpoint.inject_and_tell(around, &sending, in_one(&pieces, &mut gathered)?);
+                return in_one(&pieces, |bytes| endpoint.inject_and_tell(around, &sending, bytes));
             }
             endpoint.send(around, &sending, pieces.one, pieces.buffer)
         })
     }
 }
 
-/// The bytes of all pieces as one, to be injected.
-pub(super) fn in_one<'a>(
-    pieces: &'a Pieces<'_>,
-    into: &'a mut [u8; INJECT_MAX_BYTES],
-) -> Result<&'a [u8], Errno> {
+/// Injects the bytes of all pieces as one.
+///
+/// # Errors
+/// [`Errno::MSGSIZE`]: they are too many; or those of `inject`.
+#[inline]
+pub(super) fn in_one(
+    pieces: &Pieces<'_>,
+    inject: impl FnOnce(&[u8]) -> Result<(), Errno>,
+) -> Result<(), Errno> {
     if let Some(bytes) = pieces.one {
-        return Ok(bytes);
+        return inject(bytes);
     }
     let total_bytes = pieces.buffer.total_bytes();
     check_injected(total_bytes)?;
-    let into = &mut into[..total_bytes as usize];
-    pieces.buffer.read_at(0, into);
-    Ok(into)
+    let mut gathered = [0; INJECT_MAX_BYTES];
+    let gathered = &mut gathered[..total_bytes as usize];
+    pieces.buffer.read_at(0, gathered);
+    inject(gathered)
 }
 
 /// Sends what the caller may change at once.
@@ -151,6 +158,8 @@ fn specially(
     }
 }
 
+/// What no send does.
+const ONLY_OF_RECEIVES: u64 = flags::PEEK | flags::CLAIM | flags::DISCARD | flags::MULTICAST;
 /// What no operation does.
 const REFUSED: u64 = flags::FENCE | flags::TRIGGER;
 

@@ -14,7 +14,6 @@ use crate::abi::{Errno, FiAddr, flags};
 use crate::border::{self, Pieces};
 use crate::log::Subsystem;
 use crate::refuse::because;
-use crate::state::endpoint::INJECT_MAX_BYTES;
 use crate::state::remote::Remote;
 
 pub(super) static OPS: OpsRma = OpsRma {
@@ -58,8 +57,7 @@ unsafe fn begin(
             let reports = reports(endpoint.send_queue, flags);
             let remote = Remote { peer, key, offset, context: Some(context.expose_provenance()), reports };
             if direction == Direction::Put && flags & flags::INJECT != 0 {
-                let mut gathered = [0; INJECT_MAX_BYTES];
-                return endpoint.inject_remote(around, remote, in_one(&pieces, &mut gathered)?, data);
+                return in_one(&pieces, |bytes| endpoint.inject_remote(around, remote, bytes, data));
             }
             endpoint.remote(around, remote, direction, pieces.buffer, data)
         })

@@ -27,6 +27,10 @@ enum Event {
     Failed(FailedRequest),
 }
 
+/// The most events that wait while the user writes more; what the provider tells
+/// is never dropped.
+const MOST_WRITTEN: usize = 16 << 10;
+
 #[derive(Debug, Default)]
 struct Waiting {
     events: VecDeque<Event>,
@@ -56,10 +60,26 @@ impl Events {
     }
 
     fn push(&self, event: Event) {
-        let mut waiting = self.lock();
+        self.push_to(&mut self.lock(), event);
+    }
+
+    fn push_to(&self, waiting: &mut Waiting, event: Event) {
         waiting.events.push_back(event);
         waiting.watch.ring();
         self.came.notify_all();
+    }
+
+    /// The user writes one itself.
+    ///
+    /// # Errors
+    /// [`Errno::AGAIN`]: [`MOST_WRITTEN`] wait to be read.
+    pub fn write(&self, number: u32, bytes: &[u8]) -> Result<(), Errno> {
+        let mut waiting = self.lock();
+        if waiting.events.len() >= MOST_WRITTEN {
+            return Err(Errno::AGAIN);
+        }
+        self.push_to(&mut waiting, Event::Told { number, bytes: bytes.into() });
+        Ok(())
     }
 
     /// Something has happened.

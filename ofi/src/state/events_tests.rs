@@ -26,6 +26,19 @@ fn events_are_read_in_their_order_and_failures_apart() {
 }
 
 #[test]
+fn a_user_who_writes_and_never_reads_is_stopped() {
+    let events = Events::default();
+    assert_eq!(
+        (0..=MOST_WRITTEN).map(|_| events.write(1, b"x")).position(|done| done.is_err()),
+        Some(MOST_WRITTEN)
+    );
+    assert_eq!(events.write(1, b"x"), Err(Errno::AGAIN));
+    events.fail(failed(1));
+    assert_eq!(events.read(1, AfterRead::Take, |_, _| ()), Ok(1));
+    assert_eq!(events.write(1, b"x"), Err(Errno::AGAIN), "what the provider told counts too");
+}
+
+#[test]
 fn who_waits_is_woken_or_gives_up() {
     let events = Arc::new(Events::default());
     let soon = Instant::now() + Duration::from_millis(5);

@@ -226,7 +226,9 @@ fn wrong_attributes_are_refused() {
             data: 0,
         };
         let refused = Errno::BADFLAGS.returned();
-        assert_eq!((msg.sendmsg)(one.ep, &raw const message, flags::FENCE), refused);
+        for flag in [flags::FENCE, flags::PEEK, flags::CLAIM, flags::DISCARD, flags::MULTICAST] {
+            assert_eq!((msg.sendmsg)(one.ep, &raw const message, flag), refused, "{flag:#x}");
+        }
         assert_eq!((msg.recvmsg)(one.ep, &raw const message, flags::PEEK), refused);
         assert_eq!((msg.recvmsg)(one.ep, &raw const message, flags::TRIGGER), refused);
     }
