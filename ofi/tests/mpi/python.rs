@@ -20,11 +20,13 @@ const BUILD_LIMIT_S: u32 = 600;
 const RUN_LIMIT_S: u32 = 600;
 const RANKS: u32 = 2;
 
-/// A test that MPICH fails because a probe from anybody looks at libfabric first
-/// and a receive from anybody at messages of its own rank, which do not come by
-/// libfabric: what it receives is not what it has found. With slower transports
-/// it is rarely seen; `selfprobe.c` shows it over libfabric's tcp provider.
+/// A test that MPICH fails because what a receive from anybody takes, a message of
+/// its own rank that does not come by libfabric, need not be what a probe from
+/// anybody has found. With slower transports it is rarely seen; `selfprobe.c` shows
+/// it over libfabric's tcp provider.
 const OF_MPICH: &str = "testDistgraphcomm";
+/// How often `selfprobe.c` is run at most, which takes a third of a second.
+const PROBING_RUNS: usize = 50;
 /// With this at 0 MPICH matches all messages itself, in one place.
 const MATCHED_BY_LIBFABRIC: &str = "MPIR_CVAR_CH4_OFI_ENABLE_TAGGED";
 
@@ -111,12 +113,15 @@ fn run_by(mut command: Command, mpi: &Mpi, built: &Built, only: &BTreeSet<&str>)
     read(text_of(&output(&mut command)))
 }
 
-/// Whether MPICH by itself receives others than it has found.
+/// Whether MPICH by itself receives others than it has found. Over tcp that is rare
+/// on a quiet machine: one run in three shows one or two of its 600.
 fn finds_others(mpi: &Mpi, folder: &Path) -> bool {
     let binary = mpi.build("selfprobe", folder);
-    let told = text_of(&output(mpi.launcher(Transport::Tcp, RANKS, 60).arg(binary)));
-    let others = told.lines().find_map(|line| line.strip_suffix(" others")?.trim().parse::<u32>().ok());
-    others.unwrap_or_default() > 0
+    (0..PROBING_RUNS).any(|_| {
+        let told = text_of(&output(mpi.launcher(Transport::Tcp, RANKS, 60).arg(&binary)));
+        let others = told.lines().find_map(|line| line.strip_suffix(" others")?.trim().parse::<u32>().ok());
+        others.unwrap_or_default() > 0
+    })
 }
 
 /// Those of the failures that the MPI has over libfabric whatever the provider is.
