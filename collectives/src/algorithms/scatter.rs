@@ -114,7 +114,3 @@ fn sequential_write(call: &Call) -> Program {
     root_moves(&mut program, call, write, root_copy(call));
     program
 }
-
-#[cfg(test)]
-#[path = "scatter_tests.rs"]
-mod tests;

@@ -1,5 +1,6 @@
 //! All ranks' programs run side by side, in tests, and compared with what a
 //! serial run gives.
+#![forbid(unsafe_code)]
 
 pub mod case;
 mod race;
