@@ -1,7 +1,13 @@
 //! What each rank does in each algorithm.
 #![forbid(unsafe_code)]
 
-use crate::algorithm::Algorithm;
+mod allgather;
+mod alltoall;
+mod common;
+mod reduce;
+mod scan;
+
+use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
 use crate::program::Program;
 
@@ -11,7 +17,13 @@ use crate::program::Program;
 /// # Errors
 /// The algorithm cannot do this call; the sentence says what could.
 pub fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
-    Err(Unsuitable { algorithm, reason: format!("it does not do {}", call.kind) })
+    match call.kind {
+        Kind::Allgather => allgather::program(call, algorithm),
+        Kind::Alltoall => alltoall::program(call, algorithm),
+        Kind::Reduce | Kind::Allreduce | Kind::ReduceScatter => reduce::program(call, algorithm),
+        Kind::Scan | Kind::Exscan => scan::program(call, algorithm),
+        kind => Err(Unsuitable { algorithm, reason: format!("it does not do {kind}") }),
+    }
 }
 
 /// An algorithm that cannot do a call.
