@@ -25,6 +25,8 @@ mod reduction;
 mod running;
 mod scope;
 mod signature;
+#[cfg(test)]
+mod simulation;
 mod sync;
 
 pub use algorithm::{Algorithm, Kind, UnknownAlgorithm};
