@@ -88,14 +88,14 @@ fn lengths(operation: &Operation<'_>, team: &Team) -> Result<(u64, Blocks, Block
             same("the output", output, own, operation.in_place)?;
             one_side(own, blocks)
         }
-        Kind::Scatter => one_side(output, Blocks::Equal(output)),
+        Kind::Scatter => one_side(output, elsewhere(operation, output)),
         Kind::Gather if is_root => {
             let blocks = divided(operation, team, output, "output")?;
             let own = blocks.of(team.rank).bytes;
             same("the input", input, own, operation.in_place)?;
             one_side(own, blocks)
         }
-        Kind::Gather => one_side(input, Blocks::Equal(input)),
+        Kind::Gather => one_side(input, elsewhere(operation, input)),
         Kind::Allgather => {
             let blocks = divided(operation, team, output, "output")?;
             let own = blocks.of(team.rank).bytes;
@@ -117,6 +117,12 @@ fn lengths(operation: &Operation<'_>, team: &Team) -> Result<(u64, Blocks, Block
             one_side(vector, blocks)
         }
     }
+}
+
+/// The blocks as a rank knows them that is not the root: those of the forms with lists
+/// are the root's own business.
+fn elsewhere(operation: &Operation<'_>, bytes: u64) -> Blocks {
+    if operation.is_listed { Blocks::Listed(Vec::new()) } else { Blocks::Equal(bytes) }
 }
 
 fn alltoall(operation: &Operation<'_>, team: &Team) -> Result<(u64, Blocks, Blocks), Wrong> {

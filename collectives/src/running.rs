@@ -165,6 +165,9 @@ impl Running {
                 .into_iter()
                 .enumerate()
         {
+            // The input of a root that is in place is its output; the others need not
+            // know that it is.
+            let place = if place == Place::Input && self.call.in_place { Place::Output } else { place };
             let bytes = self.places.bytes_of(place);
             if !wanted || bytes == 0 {
                 continue;

@@ -42,18 +42,7 @@ fn everything(name: &str, size: u32) {
         let endpoint = endpoint(ranks, |_| {});
         let group = group(&endpoint, ranks);
         let mut round = 0;
-        for kind in Kind::ALL.into_iter().filter(|k| {
-            matches!(
-                k,
-                Kind::Allgather
-                    | Kind::Alltoall
-                    | Kind::Reduce
-                    | Kind::Allreduce
-                    | Kind::ReduceScatter
-                    | Kind::Scan
-                    | Kind::Exscan
-            )
-        }) {
+        for kind in Kind::ALL {
             for (algorithm, count) in all_cases(&group, kind, &LENGTHS, &mut round) {
                 // Recursive doubling and rings with other numbers of ranks have their
                 // own tests; what is in the list at all does something.
