@@ -10,6 +10,7 @@ use lmt_core::engine::{
 use lmt_core::identity::EndpointId;
 use lmt_core::region::{Protection, RegionKey};
 
+use crate::algorithm::Kind;
 use crate::board::{Board, Notice};
 use crate::call::{Block, Call};
 use crate::error::GroupError;
@@ -147,7 +148,7 @@ impl Running {
     fn list_blocks(&self, board: &Board) {
         let lists = self.program.lists;
         let blocks = match (lists.input, lists.output, self.call.kind) {
-            (true, _, crate::algorithm::Kind::Alltoall) => &self.call.input_blocks,
+            (true, _, Kind::Alltoall) => &self.call.input_blocks,
             (true, ..) | (_, true, _) => &self.call.blocks,
             _ => return,
         };
@@ -165,9 +166,10 @@ impl Running {
                 .into_iter()
                 .enumerate()
         {
-            // The input of a root that is in place is its output; the others need not
-            // know that it is.
-            let place = if place == Place::Input && self.call.in_place { Place::Output } else { place };
+            // The input of a reduction's root that is in place is its output; the others
+            // need not know that it is.
+            let is_output = self.call.in_place && self.call.kind == Kind::Reduce;
+            let place = if place == Place::Input && is_output { Place::Output } else { place };
             let bytes = self.places.bytes_of(place);
             if !wanted || bytes == 0 {
                 continue;
