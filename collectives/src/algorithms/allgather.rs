@@ -252,3 +252,7 @@ fn turned(call: &Call) -> Vec<Option<Action>> {
     });
     copies.collect()
 }
+
+#[cfg(test)]
+#[path = "allgather_tests.rs"]
+mod tests;

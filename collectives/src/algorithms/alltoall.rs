@@ -229,3 +229,7 @@ fn bruck(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
     }
     Ok(program)
 }
+
+#[cfg(test)]
+#[path = "alltoall_tests.rs"]
+mod tests;

@@ -6,6 +6,8 @@ mod alltoall;
 mod common;
 mod reduce;
 mod scan;
+#[cfg(test)]
+mod tried;
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;

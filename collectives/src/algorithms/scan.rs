@@ -11,6 +11,9 @@ use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
 use crate::program::{Action, Exposed, Place, Program, Remote, Span};
 
+/// Into no more pieces is a vector cut, so that programs stay short: 1 GiB by 64 KiB.
+const MOST_PIECES: u64 = 16_384;
+
 /// This rank's program.
 pub(super) fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
     match (algorithm, call.kind) {
@@ -92,8 +95,7 @@ fn doubled(call: &Call, program: &mut Program, first: u32) {
 /// The pieces of so many KiB, but of whole elements, that a vector is of.
 fn pieces(call: &Call, kib: u32) -> Vec<(u64, u64)> {
     let element = call.element_bytes.max(1);
-    // Few enough to be counted by points.
-    let least = call.bytes / u64::from(u32::MAX / 2);
+    let least = call.bytes.div_ceil(MOST_PIECES);
     let bytes = ((u64::from(kib) * 1024).max(least) / element).max(1) * element;
     (0..call.bytes.div_ceil(bytes))
         .map(|number| (number * bytes, bytes.min(call.bytes - number * bytes)))
@@ -157,3 +159,7 @@ fn exclusive_chain(call: &Call, kib: u32) -> Program {
     end_of_chain(call, &mut program, pieces.len());
     program
 }
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;
