@@ -273,6 +273,11 @@ impl FromStr for Algorithm {
 }
 
 impl Algorithm {
+    /// Its number, if it has one.
+    pub fn number(self) -> Option<u32> {
+        parts(self).1
+    }
+
     /// The same with another number, if it has one.
     pub const fn with_number(self, number: u32) -> Self {
         match self {

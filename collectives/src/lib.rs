@@ -10,5 +10,7 @@ mod algorithm;
 pub mod algorithms;
 pub mod call;
 pub mod program;
+#[cfg(test)]
+mod simulation;
 
 pub use algorithm::{Algorithm, Kind, UnknownAlgorithm};

@@ -64,18 +64,16 @@ fn other_distances_are_refused_with_those_that_do() {
          without a common divisor do: 1, 5, 7, 11"
     );
     assert!(refused(17, 34).ends_with(": 1, 2, 3, 4, 5, 6, 7, 8 and others"));
-    assert!(refused(2, 0).ends_with(": 1"));
+    assert!(refused(2, 2).ends_with(": 1"));
 }
 
 #[test]
 fn blocks_that_do_not_fit_slots_are_refused_by_all_ranks() {
     check(&Case::new(Kind::Allgather, 3, 4096), Algorithm::Slots, 1);
-    let sentence = "slots cannot do this call: 4097 bytes of a rank do not fit into its slot of 4096 bytes; \
-                    messages can, for one";
-    assert_eq!(tried::refused(&Case::new(Kind::Allgather, 3, 4097), Algorithm::Slots), sentence);
+    tried::assert_too_long_for_slots(&Case::new(Kind::Allgather, 3, 4097), 4097);
     let lengths = Lengths::Listed(vec![1, 4097, 0]);
     let case = Case { lengths, ..Case::new(Kind::Allgather, 3, 0) };
-    assert_eq!(tried::refused(&case, Algorithm::Slots), sentence);
+    tried::assert_too_long_for_slots(&case, 4097);
 }
 
 #[test]

@@ -5,11 +5,11 @@
 //! the same way by all, so all get the same bits.
 #![forbid(unsafe_code)]
 
-use super::Unsuitable;
 use super::common::{
-    after, await_all, before, combine_after, combine_before, copy, fits_slot, get, meet, others, post,
-    receive, send, step, take, unsuitable, within,
+    after, await_all, before, combine_after, combine_before, copy, get, meet, others, post, receive, send,
+    step, take, within,
 };
+use super::{Unsuitable, suits};
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
 use crate::program::{Action, Exposed, Place, Program, Remote, Span};
@@ -23,7 +23,7 @@ pub(super) fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsu
         Algorithm::Slots => slots(call),
         Algorithm::Messages => Ok(Parts::new(call).program(Way::Messages)),
         Algorithm::DirectReduce => Ok(Parts::new(call).program(Way::Direct)),
-        other => Err(unsuitable(other, format!("it does not do {}; direct-reduce does", call.kind))),
+        _ => Err(Unsuitable::kind(algorithm, call.kind)),
     }
 }
 
@@ -70,7 +70,7 @@ fn input(call: &Call, parts: &[Part]) -> Span {
 fn slots(call: &Call) -> Result<Program, Unsuitable> {
     let parts = parts(call);
     let vector = input(call, &parts);
-    fits_slot(call, vector.bytes)?;
+    suits::fits_slot(call, vector.bytes)?;
     let mut program = Program::default();
     if call.size > 1 && !(call.kind == Kind::Reduce && call.rank == call.root) {
         program.before.extend(post(vector, 0));

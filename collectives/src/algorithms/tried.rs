@@ -45,6 +45,13 @@ pub fn refused(case: &Case, algorithm: Algorithm) -> String {
     refusals[0].to_string()
 }
 
+/// All ranks refuse slots for so many bytes of one of them.
+pub fn assert_too_long_for_slots(case: &Case, bytes: u64) {
+    let sentence = format!("slots cannot do this call: {bytes} bytes do not fit into a slot of 4096 bytes; ");
+    let refused = refused(case, Algorithm::Slots);
+    assert!(refused.starts_with(&sentence), "{refused}");
+}
+
 /// From whom each rank reads, in the order of its steps.
 pub fn reads(programs: &[Program]) -> Vec<Vec<u32>> {
     let of = |program: &Program| {

@@ -1,0 +1,125 @@
+//! One block of the root's to each rank (IV.A).
+
+use crate::algorithm::{Algorithm, Kind};
+use crate::call::{Blocks, Call};
+use crate::program::{Action, Exposed, Lists, Place, Program, Remote, Span};
+
+use super::rooted::{at, block_at_root, from_root, others_move, root_moves};
+use super::{Unsuitable, suits};
+
+/// What this rank does.
+pub fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
+    match algorithm {
+        Algorithm::Slots => slots(call),
+        Algorithm::Messages => Ok(messages(call)),
+        Algorithm::ParallelRead => Ok(reads(call, call.size)),
+        Algorithm::ThrottledRead(at_a_time) => Ok(reads(call, at_a_time)),
+        Algorithm::SequentialWrite => Ok(sequential_write(call)),
+        _ => Err(Unsuitable::kind(algorithm, Kind::Scatter)),
+    }
+}
+
+/// What the root has for the rank that many after it.
+fn block(call: &Call, from_root: u32) -> Span {
+    let block = call.blocks.of(at(call, from_root));
+    Span::input(block.offset, block.bytes)
+}
+
+/// This rank's output.
+fn own(call: &Call) -> Span {
+    Span::output(0, call.bytes)
+}
+
+/// The root's copy of its own block, unless it is to stay where it is.
+fn root_copy(call: &Call) -> Option<Action> {
+    let wanted = from_root(call) == 0 && !call.in_place && call.bytes > 0;
+    wanted.then(|| Action::Copy { from: block(call, 0), into: own(call) })
+}
+
+/// The root posts all blocks, each takes its own: one after the other in the plain
+/// form; in the v form, where nobody knows the others' lengths, at equal distances.
+fn slots(call: &Call) -> Result<Program, Unsuitable> {
+    let mut program = Program::default();
+    let distance = call.slot_bytes / u64::from(call.size);
+    let place = match call.blocks {
+        Blocks::Equal(_) => u64::from(call.rank) * call.bytes,
+        Blocks::Listed(_) => u64::from(call.rank) * distance,
+    };
+    let largest = |list: &[crate::call::Block]| list.iter().map(|block| block.bytes).max().unwrap_or(0);
+    match &call.blocks {
+        Blocks::Equal(_) => suits::fits_slot(call, call.bytes.saturating_mul(call.size.into()))?,
+        Blocks::Listed(list) => {
+            let most = largest(list).max(call.bytes);
+            if most > distance {
+                suits::fits_slot(call, most.saturating_mul(call.size.into()))?;
+            }
+        }
+    }
+    if from_root(call) > 0 {
+        program.then_all(take(call, place).into_iter().collect());
+        return Ok(program);
+    }
+    program.before = match &call.blocks {
+        Blocks::Equal(bytes) => {
+            vec![Action::Post { from: Span::input(0, bytes * u64::from(call.size)), at: 0 }]
+        }
+        Blocks::Listed(list) => {
+            let post = |(rank, block): (u64, &crate::call::Block)| Action::Post {
+                from: Span::input(block.offset, block.bytes),
+                at: rank * distance,
+            };
+            (0..).zip(list).filter(|(_, block)| block.bytes > 0).map(post).collect()
+        }
+    };
+    program.then_all(root_copy(call).into_iter().collect());
+    Ok(program)
+}
+
+fn take(call: &Call, at: u64) -> Option<Action> {
+    (call.bytes > 0).then(|| Action::Take { rank: call.root, at, into: own(call) })
+}
+
+/// A message to each rank, all at once.
+fn messages(call: &Call) -> Program {
+    let mut program = Program::default();
+    if from_root(call) > 0 {
+        program.then(Action::Receive { rank: call.root, into: own(call) });
+        return program;
+    }
+    let send = |other| Action::Send { rank: at(call, other), from: block(call, other) };
+    program.then_all((1..call.size).map(send).chain(root_copy(call)).collect());
+    program
+}
+
+/// Each rank reads its block, so many at a time; all of them are parallel reads.
+fn reads(call: &Call, at_a_time: u32) -> Program {
+    let mut program = Program::default();
+    if from_root(call) == 0 {
+        program.exposed = Exposed { input: true, ..Exposed::default() };
+        program.lists = Lists { input: matches!(call.blocks, Blocks::Listed(_)), output: false };
+    }
+    let read = (call.bytes > 0).then(|| Action::Get {
+        rank: call.root,
+        from: block_at_root(call, Place::Input),
+        into: own(call),
+    });
+    others_move(&mut program, call, at_a_time, read, root_copy(call));
+    program
+}
+
+/// The root writes to one rank after the other.
+fn sequential_write(call: &Call) -> Program {
+    let mut program = Program::default();
+    program.exposed.output = from_root(call) > 0;
+    let write = |other| {
+        let from = block(call, other);
+        let into = Remote::At(Place::Output, 0);
+        (from.bytes > 0).then(|| Action::Put { rank: at(call, other), from, into })
+    };
+    root_moves(&mut program, call, write, root_copy(call));
+    program
+}
+
+#[cfg(test)]
+#[path = "scatter_tests.rs"]
+mod tests;
