@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
-use super::Unsuitable;
 use super::common::{
-    after, await_all, before, block_of, copy, doublings, fits_slot, get, meet, others, output_block,
-    output_lists, post, put, receive, send, step, take, unsuitable, within,
+    after, await_all, before, block_of, copy, doublings, get, meet, others, output_block, output_lists, post,
+    put, receive, send, step, take, within,
 };
+use super::{Unsuitable, suits};
 use crate::algorithm::Algorithm;
 use crate::call::{Blocks, Call};
 use crate::program::{Action, Exposed, Place, Program, Remote, Span};
@@ -22,7 +22,7 @@ pub(super) fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsu
         Algorithm::RingSourceWrite => Ok(ring_source_write(call)),
         Algorithm::RecursiveDoubling => Ok(recursive_doubling(call)),
         Algorithm::Bruck | Algorithm::BruckMessages => Ok(bruck(call, algorithm)),
-        other => Err(unsuitable(other, "it does not do allgather; ring-source-read does")),
+        _ => Err(Unsuitable::kind(algorithm, call.kind)),
     }
 }
 
@@ -64,7 +64,7 @@ fn fetch(call: &Call, from: u32, of: u32) -> Option<Action> {
 /// All post, all take.
 fn slots(call: &Call) -> Result<Program, Unsuitable> {
     for rank in 0..call.size {
-        fits_slot(call, call.blocks.of(rank).bytes)?;
+        suits::fits_slot(call, call.blocks.of(rank).bytes)?;
     }
     let mut program = Program::default();
     program.before.extend(post(own(call), 0));
@@ -109,7 +109,7 @@ fn ring_neighbor(call: &Call, j: u32) -> Result<Program, Unsuitable> {
             "in steps of {j} a ring does not come by all of {size} ranks; those without a common divisor do: {}",
             distances(size)
         );
-        return Err(unsuitable(Algorithm::RingNeighbor(j), reason));
+        return Err(Unsuitable { algorithm: Algorithm::RingNeighbor(j), reason });
     }
     let mut program = open_output(call);
     let (mut of, left) = (rank, before(rank, j % size, size));
@@ -252,3 +252,7 @@ fn turned(call: &Call) -> Vec<Option<Action>> {
     });
     copies.collect()
 }
+
+#[cfg(test)]
+#[path = "allgather_tests.rs"]
+mod tests;

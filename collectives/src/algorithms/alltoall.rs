@@ -1,11 +1,11 @@
 //! Alltoall: one block of each rank's to each.
 #![forbid(unsafe_code)]
 
-use super::Unsuitable;
 use super::common::{
-    after, before, block_of, copy, doublings, fits_slot, get, meet, others, output_block, post, receive,
-    send, step, take, unsuitable, within,
+    after, before, block_of, copy, doublings, get, meet, others, output_block, post, receive, send, step,
+    take, within,
 };
+use super::{Unsuitable, suits};
 use crate::algorithm::Algorithm;
 use crate::call::{Blocks, Call};
 use crate::program::{Action, Exposed, Lists, Place, Program, Remote, Span};
@@ -19,7 +19,7 @@ pub(super) fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsu
         Algorithm::Pairwise => Ok(pairwise(call)),
         Algorithm::PairwiseMessages => Ok(pairwise_messages(call)),
         Algorithm::Bruck | Algorithm::BruckMessages => bruck(call, algorithm),
-        other => Err(unsuitable(other, "it does not do alltoall; pairwise does")),
+        _ => Err(Unsuitable::kind(algorithm, call.kind)),
     }
 }
 
@@ -63,7 +63,7 @@ fn slots(call: &Call) -> Result<Program, Unsuitable> {
     let mut program = Program::default();
     let share = match call.blocks {
         Blocks::Equal(bytes) => {
-            fits_slot(call, bytes.saturating_mul(u64::from(call.size)))?;
+            suits::fits_slot(call, bytes.saturating_mul(u64::from(call.size)))?;
             bytes
         }
         Blocks::Listed(_) => call.slot_bytes / u64::from(call.size),
@@ -186,7 +186,8 @@ fn end_of_reads(call: &Call, program: &mut Program) {
 /// that step's own, so nobody waits before packing again.
 fn bruck(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
     let Blocks::Equal(bytes) = call.blocks else {
-        return Err(unsuitable(algorithm, "it needs blocks of one length; pairwise does others"));
+        let reason = "it needs blocks of one length; pairwise does others".to_owned();
+        return Err(Unsuitable { algorithm, reason });
     };
     let native = algorithm == Algorithm::Bruck;
     let (rank, size) = (call.rank, call.size);
@@ -229,3 +230,7 @@ fn bruck(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
     }
     Ok(program)
 }
+
+#[cfg(test)]
+#[path = "alltoall_tests.rs"]
+mod tests;

@@ -1,27 +1,8 @@
 //! What programs are put together from.
 #![forbid(unsafe_code)]
 
-use super::Unsuitable;
-use crate::algorithm::Algorithm;
 use crate::call::{Blocks, Call};
 use crate::program::{Action, Lists, Place, Program, Remote, Span};
-
-/// An algorithm that cannot do a call, and why.
-pub(super) fn unsuitable(algorithm: Algorithm, reason: impl Into<String>) -> Unsuitable {
-    Unsuitable { algorithm, reason: reason.into() }
-}
-
-/// Refuses a rank's share that does not fit into its slot.
-pub(super) fn fits_slot(call: &Call, bytes: u64) -> Result<(), Unsuitable> {
-    if bytes <= call.slot_bytes || call.size == 1 {
-        return Ok(());
-    }
-    let slot = call.slot_bytes;
-    Err(unsuitable(
-        Algorithm::Slots,
-        format!("{bytes} bytes of a rank do not fit into its slot of {slot} bytes; messages can, for one"),
-    ))
-}
 
 /// A piece of a span.
 pub(super) const fn within(span: Span, offset: u64, bytes: u64) -> Span {

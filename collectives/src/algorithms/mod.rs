@@ -14,6 +14,8 @@ mod rooted;
 mod scan;
 mod scatter;
 mod suits;
+#[cfg(test)]
+mod tried;
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;

@@ -5,14 +5,14 @@
 //! the same way by all, so all get the same bits.
 #![forbid(unsafe_code)]
 
-use super::Unsuitable;
 use super::common::{
-    after, await_all, before, combine_after, combine_before, copy, fits_slot, get, meet, others, post,
-    receive, send, step, take, unsuitable, within,
+    after, await_all, before, combine_after, combine_before, copy, get, meet, others, post, receive, send,
+    step, take, within,
 };
+use super::{Unsuitable, suits};
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
-use crate::program::{Action, Place, Program, Remote, Span};
+use crate::program::{Action, Exposed, Place, Program, Remote, Span};
 
 /// What one rank reads and combines at a time: three of them lie in its cache.
 const PIECE_BYTES: u64 = 64 * 1024;
@@ -21,9 +21,9 @@ const PIECE_BYTES: u64 = 64 * 1024;
 pub(super) fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
     match algorithm {
         Algorithm::Slots => slots(call),
-        Algorithm::Messages => Ok(Parts::of(call).program(Way::Messages)),
-        Algorithm::DirectReduce => Ok(Parts::of(call).program(Way::Direct)),
-        other => Err(unsuitable(other, format!("it does not do {}; direct-reduce does", call.kind))),
+        Algorithm::Messages => Ok(Parts::new(call).program(Way::Messages)),
+        Algorithm::DirectReduce => Ok(Parts::new(call).program(Way::Direct)),
+        _ => Err(Unsuitable::kind(algorithm, call.kind)),
     }
 }
 
@@ -32,48 +32,53 @@ const fn in_place(call: &Call) -> bool {
     call.in_place && (!matches!(call.kind, Kind::Reduce) || call.rank == call.root)
 }
 
-/// How long the vectors are.
-fn vector_bytes(call: &Call) -> u64 {
-    if call.kind == Kind::ReduceScatter {
-        return (0..call.size).map(|rank| call.blocks.of(rank).bytes).sum();
-    }
-    call.bytes
+/// A stretch of the vectors.
+#[derive(Clone, Copy)]
+struct Part {
+    offset: u64,
+    bytes: u64,
 }
 
-/// This rank's vector.
-fn input(call: &Call) -> Span {
-    let place = if in_place(call) { Place::Output } else { Place::Input };
-    Span { place, offset: 0, bytes: vector_bytes(call) }
-}
-
-/// A part of the vectors: of reduce-scatter a rank's block, else that rank's share
-/// of the elements.
-fn part(call: &Call, rank: u32) -> (u64, u64) {
-    if call.kind == Kind::ReduceScatter {
-        let offset = (0..rank).map(|rank| call.blocks.of(rank).bytes).sum();
-        return (offset, call.blocks.of(rank).bytes);
-    }
-    let size = u64::from(call.size);
+/// The vectors' parts: of reduce-scatter the ranks' blocks, else their shares of
+/// the elements.
+fn parts(call: &Call) -> Vec<Part> {
     let element = call.element_bytes.max(1);
+    let size = u64::from(call.size);
     let (each, over) = (call.bytes / element / size, call.bytes / element % size);
-    let start = |rank: u64| (rank * each + rank.min(over)) * element;
-    let (from, to) = (start(u64::from(rank)), start(u64::from(rank) + 1));
-    (from, to - from)
+    let mut offset = 0_u64;
+    let part = |rank: u32| {
+        let bytes = match call.kind {
+            Kind::ReduceScatter => call.blocks.of(rank).bytes,
+            _ => (each + u64::from(u64::from(rank) < over)) * element,
+        };
+        let part = Part { offset, bytes };
+        offset = offset.saturating_add(bytes);
+        part
+    };
+    (0..call.size).map(part).collect()
+}
+
+/// This rank's vector, of these parts.
+fn input(call: &Call, parts: &[Part]) -> Span {
+    let place = if in_place(call) { Place::Output } else { Place::Input };
+    let bytes = parts.last().map_or(0, |last| last.offset.saturating_add(last.bytes));
+    Span { place, offset: 0, bytes }
 }
 
 /// All post their vectors, and each that needs a result combines what it needs of
 /// them, from the first rank's to the last one's.
 fn slots(call: &Call) -> Result<Program, Unsuitable> {
-    let vector = input(call);
-    fits_slot(call, vector.bytes)?;
+    let parts = parts(call);
+    let vector = input(call, &parts);
+    suits::fits_slot(call, vector.bytes)?;
     let mut program = Program::default();
     if call.size > 1 && !(call.kind == Kind::Reduce && call.rank == call.root) {
         program.before.extend(post(vector, 0));
     }
-    let (offset, bytes) = match call.kind {
-        Kind::ReduceScatter => part(call, call.rank),
+    let Part { offset, bytes } = match call.kind {
+        Kind::ReduceScatter => parts[call.rank as usize],
         Kind::Reduce if call.rank != call.root => return Ok(program),
-        _ => (0, vector.bytes),
+        _ => Part { offset: 0, bytes: vector.bytes },
     };
     let own = within(vector, offset, bytes);
     let (result, first, other) = (Span::output(0, bytes), Span::work(0, bytes), Span::work(bytes, bytes));
@@ -81,28 +86,22 @@ fn slots(call: &Call) -> Result<Program, Unsuitable> {
     let target = if own.place == Place::Output && offset > 0 { Span::work(2 * bytes, bytes) } else { result };
     program.work_bytes = target.offset.max(bytes) + bytes;
     step(&mut program, [copy(own, target)]);
-    fold(call, &mut program, target, (first, other), |from, into| vec![take(from, offset, into)]);
+    fold(call, &mut program, offset, target, (first, other));
     step(&mut program, [copy(target, result)]);
     Ok(program)
 }
 
-/// Combines what lower ranks have, in `first`, that with this rank's in `target`,
-/// and that with what higher ranks have.
-fn fold(
-    call: &Call,
-    program: &mut Program,
-    target: Span,
-    (first, other): (Span, Span),
-    fetch: impl Fn(u32, Span) -> Vec<Option<Action>>,
-) {
+/// Combines what lower ranks have posted, from `offset` on, in `first`, that with
+/// this rank's in `target`, and that with what higher ranks have.
+fn fold(call: &Call, program: &mut Program, offset: u64, target: Span, (first, other): (Span, Span)) {
     for from in 0..call.rank {
         let into = if from == 0 { first } else { other };
-        step(program, fetch(from, into));
+        step(program, [take(from, offset, into)]);
         step(program, [combine_after(other, first).filter(|_| from > 0)]);
     }
     step(program, [combine_before(first, target).filter(|_| call.rank > 0)]);
     for from in call.rank + 1..call.size {
-        step(program, fetch(from, other));
+        step(program, [take(from, offset, other)]);
         step(program, [combine_after(other, target)]);
     }
 }
@@ -121,44 +120,46 @@ enum Way {
 /// steps more than a tree for vectors that fit slots anyway.
 struct Parts<'a> {
     call: &'a Call,
-    /// This rank's part.
-    offset: u64,
-    bytes: u64,
+    vector: Span,
+    of: Vec<Part>,
+    /// This rank's.
+    mine: Part,
     /// Of scratch memory what is kept for others, before the pieces.
     kept_bytes: u64,
     /// How much is combined at a time, of whole elements.
     piece_bytes: u64,
-    longest_part_bytes: u64,
+    longest_bytes: u64,
 }
 
 impl<'a> Parts<'a> {
-    fn of(call: &'a Call) -> Self {
-        let (offset, bytes) = part(call, call.rank);
+    fn new(call: &'a Call) -> Self {
+        let of = parts(call);
+        let mine = of[call.rank as usize];
         let kept = match call.kind {
             Kind::Reduce => call.rank != call.root,
             Kind::ReduceScatter => in_place(call),
             _ => false,
         };
         let element = call.element_bytes.max(1);
-        let longest_part_bytes = (0..call.size).map(|rank| part(call, rank).1).max().unwrap_or(0);
+        let longest_bytes = of.iter().map(|part| part.bytes).max().unwrap_or(0);
         let piece_bytes = (PIECE_BYTES / element).max(1) * element;
-        let kept_bytes = if kept { bytes } else { 0 };
         Self {
             call,
-            offset,
-            bytes,
-            kept_bytes,
-            piece_bytes: piece_bytes.min(longest_part_bytes),
-            longest_part_bytes,
+            vector: input(call, &of),
+            mine,
+            kept_bytes: if kept { mine.bytes } else { 0 },
+            piece_bytes: piece_bytes.min(longest_bytes),
+            longest_bytes,
+            of,
         }
     }
 
     /// Where this rank's part of the result is put together.
     fn target(&self) -> Span {
         match self.call.kind {
-            _ if self.kept_bytes > 0 => Span::work(0, self.bytes),
-            Kind::ReduceScatter => Span::output(0, self.bytes),
-            _ => Span::output(self.offset, self.bytes),
+            _ if self.kept_bytes > 0 => Span::work(0, self.mine.bytes),
+            Kind::ReduceScatter => Span::output(0, self.mine.bytes),
+            _ => Span::output(self.mine.offset, self.mine.bytes),
         }
     }
 
@@ -166,14 +167,10 @@ impl<'a> Parts<'a> {
         let mut program =
             Program { work_bytes: self.kept_bytes + 2 * self.piece_bytes, ..Program::default() };
         if way == Way::Direct {
-            let place = input(self.call).place;
-            let reduce = self.call.kind == Kind::Reduce;
-            program.exposed.input = place == Place::Input || reduce;
-            program.exposed.output = self.call.kind == Kind::Allreduce || (place == Place::Output && !reduce);
-            program.exposed.work = reduce && self.kept_bytes > 0;
+            program.exposed = self.exposed();
         }
         let mut at = 0;
-        while at < self.longest_part_bytes {
+        while at < self.longest_bytes {
             self.combine_piece(&mut program, way, at);
             at += self.piece_bytes;
         }
@@ -182,16 +179,34 @@ impl<'a> Parts<'a> {
             Way::Messages => self.send_parts(&mut program),
         }
         if self.call.kind == Kind::ReduceScatter {
-            step(&mut program, [copy(self.target(), Span::output(0, self.bytes))]);
+            step(&mut program, [copy(self.target(), Span::output(0, self.mine.bytes))]);
         }
         program
     }
 
-    /// The piece at `at` of a rank's part: where it is in the vectors.
-    fn piece(&self, of: u32, at: u64) -> (u64, u64) {
-        let (offset, bytes) = part(self.call, of);
-        let at = at.min(bytes);
-        (offset + at, self.piece_bytes.min(bytes - at))
+    /// Inputs are read by all, of allreduce outputs too, and what reduce's root
+    /// gets from others.
+    fn exposed(&self) -> Exposed {
+        let place = self.input_place();
+        Exposed {
+            input: place == Place::Input,
+            output: place == Place::Output || self.call.kind == Kind::Allreduce,
+            work: self.call.kind == Kind::Reduce && self.kept_bytes > 0,
+        }
+    }
+
+    /// As what others reach a rank's vector. In place is what all do, but for
+    /// reduce, where nobody knows whether the root does: its output is reached as
+    /// its input then.
+    fn input_place(&self) -> Place {
+        if self.call.kind == Kind::Reduce { Place::Input } else { self.vector.place }
+    }
+
+    /// The piece at `at` of a rank's part.
+    fn piece(&self, of: u32, at: u64) -> Part {
+        let part = self.of[of as usize];
+        let at = at.min(part.bytes);
+        Part { offset: part.offset + at, bytes: self.piece_bytes.min(part.bytes - at) }
     }
 
     /// Combines one piece: first with those of higher ranks, from the next one on,
@@ -199,21 +214,21 @@ impl<'a> Parts<'a> {
     /// apart, and comes before it at the end.
     fn combine_piece(&self, program: &mut Program, way: Way, at: u64) {
         let Call { rank, size, .. } = *self.call;
-        let (offset, bytes) = self.piece(rank, at);
-        let vector = input(self.call);
-        let result = within(self.target(), at.min(self.bytes), bytes);
+        let Part { offset, bytes } = self.piece(rank, at);
+        let result = within(self.target(), at.min(self.mine.bytes), bytes);
         let lower = Span::work(self.kept_bytes, bytes);
         let other = Span::work(self.kept_bytes + self.piece_bytes, bytes);
-        step(program, [copy(within(vector, offset, bytes), result)]);
+        step(program, [copy(within(self.vector, offset, bytes), result)]);
         for number in 1..size {
             let from = after(rank, number, size);
             let into = if from == 0 { lower } else { other };
             if way == Way::Direct {
-                step(program, [get(from, self.remote_input(offset), into)]);
+                step(program, [get(from, Remote::At(self.input_place(), offset), into)]);
             } else {
                 let to = before(rank, number, size);
-                let (offset, bytes) = self.piece(to, at);
-                step(program, [receive(from, into), send(to, within(vector, offset, bytes))]);
+                let theirs = self.piece(to, at);
+                let leaving = within(self.vector, theirs.offset, theirs.bytes);
+                step(program, [receive(from, into), send(to, leaving)]);
             }
             if from > rank {
                 step(program, [combine_after(other, result)]);
@@ -224,16 +239,9 @@ impl<'a> Parts<'a> {
         step(program, [combine_before(lower, result).filter(|_| rank > 0)]);
     }
 
-    /// Where a rank's vector is. In place is what all do, but for reduce, where
-    /// nobody knows whether the root does: there its input is its output.
-    fn remote_input(&self, offset: u64) -> Remote {
-        let place = if self.call.kind == Kind::Reduce { Place::Input } else { input(self.call).place };
-        Remote::At(place, offset)
-    }
-
     /// The ranks whose part is not empty, and so read from all others.
     fn owners(&self) -> impl Iterator<Item = u32> {
-        others(self.call).filter(|&rank| part(self.call, rank).1 > 0)
+        others(self.call).filter(|&rank| self.of[rank as usize].bytes > 0)
     }
 
     /// The ranks' parts are read by those who want them. Point 1: the rank's part
@@ -242,14 +250,14 @@ impl<'a> Parts<'a> {
         let call = self.call;
         if call.kind == Kind::ReduceScatter || (call.kind == Kind::Reduce && call.rank != call.root) {
             meet(program, 1, self.owners().map(|owner| (owner, 1)));
-            if call.kind == Kind::Reduce && self.bytes > 0 {
+            if call.kind == Kind::Reduce && self.mine.bytes > 0 {
                 await_all(program, [(call.root, 2)]);
             }
             return;
         }
         program.then(Action::Publish(1));
         for owner in self.owners() {
-            let (offset, bytes) = part(call, owner);
+            let Part { offset, bytes } = self.of[owner as usize];
             await_all(program, [(owner, 1)]);
             let from = match call.kind {
                 Kind::Reduce => Remote::At(Place::Work, 0),
@@ -257,7 +265,7 @@ impl<'a> Parts<'a> {
             };
             step(program, [get(owner, from, Span::output(offset, bytes))]);
         }
-        let readers = others(call).filter(|_| call.kind == Kind::Allreduce && self.bytes > 0);
+        let readers = others(call).filter(|_| call.kind == Kind::Allreduce && self.mine.bytes > 0);
         meet(program, 2, readers.map(|reader| (reader, 2)));
     }
 
@@ -265,7 +273,7 @@ impl<'a> Parts<'a> {
     fn send_parts(&self, program: &mut Program) {
         let call = self.call;
         let arriving = |from: u32| {
-            let (offset, bytes) = part(call, from);
+            let Part { offset, bytes } = self.of[from as usize];
             receive(from, Span::output(offset, bytes))
         };
         match call.kind {
@@ -282,3 +290,7 @@ impl<'a> Parts<'a> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "reduce_tests.rs"]
+mod tests;

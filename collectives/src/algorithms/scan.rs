@@ -2,14 +2,16 @@
 //! in the order of ranks.
 #![forbid(unsafe_code)]
 
-use super::Unsuitable;
 use super::common::{
-    combine_after, combine_before, copy, doublings, fits_slot, get, post, receive, send, step, take,
-    unsuitable, within,
+    combine_after, combine_before, copy, doublings, get, post, receive, send, step, take, within,
 };
+use super::{Unsuitable, suits};
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
 use crate::program::{Action, Exposed, Place, Program, Remote, Span};
+
+/// Into no more pieces is a vector cut, so that programs stay short: 1 GiB by 64 KiB.
+const MOST_PIECES: u64 = 16_384;
 
 /// This rank's program.
 pub(super) fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
@@ -19,7 +21,7 @@ pub(super) fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsu
         (Algorithm::Messages, _) => Ok(exclusive_messages(call)),
         (Algorithm::Chain(kib), Kind::Scan) => Ok(chain(call, kib)),
         (Algorithm::Chain(kib), _) => Ok(exclusive_chain(call, kib)),
-        (other, kind) => Err(unsuitable(other, format!("it does not do {kind}; chain does"))),
+        _ => Err(Unsuitable::kind(algorithm, call.kind)),
     }
 }
 
@@ -31,7 +33,7 @@ const fn input(call: &Call) -> Span {
 
 /// All post their vectors, and each combines those it needs from the first one on.
 fn slots(call: &Call) -> Result<Program, Unsuitable> {
-    fits_slot(call, call.bytes)?;
+    suits::fits_slot(call, call.bytes)?;
     let mut program = Program::default();
     if call.rank + 1 < call.size {
         program.before.extend(post(input(call), 0));
@@ -92,9 +94,8 @@ fn doubled(call: &Call, program: &mut Program, first: u32) {
 /// The pieces of so many KiB, but of whole elements, that a vector is of.
 fn pieces(call: &Call, kib: u32) -> Vec<(u64, u64)> {
     let element = call.element_bytes.max(1);
-    // Few enough to be counted by points.
-    let least = call.bytes / u64::from(u32::MAX / 2);
-    let bytes = ((u64::from(kib) * 1024).max(least) / element).max(1) * element;
+    let least = call.bytes.div_ceil(element).div_ceil(MOST_PIECES);
+    let bytes = (u64::from(kib) * 1024 / element).max(least).max(1) * element;
     (0..call.bytes.div_ceil(bytes))
         .map(|number| (number * bytes, bytes.min(call.bytes - number * bytes)))
         .collect()
@@ -157,3 +158,7 @@ fn exclusive_chain(call: &Call, kib: u32) -> Program {
     end_of_chain(call, &mut program, pieces.len());
     program
 }
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

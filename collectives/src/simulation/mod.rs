@@ -17,8 +17,7 @@ use crate::algorithms::{Unsuitable, program};
 use crate::program::Program;
 
 pub use case::{Case, Lengths};
-
-use random::Random;
+pub use random::Random;
 
 /// What came of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
