@@ -291,3 +291,17 @@ impl Algorithm {
         }
     }
 }
+
+impl Algorithm {
+    /// Its place among all and its number, as ranks compare them.
+    pub(crate) fn code(self) -> (u8, u32) {
+        let (name, number) = parts(self);
+        let at = Self::ALL.iter().position(|&one| parts(one).0 == name);
+        (at.unwrap_or(0) as u8, number.unwrap_or(0))
+    }
+
+    /// The one with this code; the number may be cut.
+    pub(crate) fn from_code(code: u8, number: u32) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).map(|one| one.with_number(number))
+    }
+}

@@ -1,14 +1,21 @@
 //! What each rank does in each algorithm.
 #![forbid(unsafe_code)]
 
+mod allgather;
+mod alltoall;
 mod barrier;
 mod broadcast;
 mod broadcast_messages;
 mod broadcast_trees;
+mod common;
 mod gather;
+mod reduce;
 mod rooted;
+mod scan;
 mod scatter;
 mod suits;
+#[cfg(test)]
+mod tried;
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
@@ -51,7 +58,10 @@ pub fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable>
         Kind::Broadcast => broadcast::program(call, algorithm),
         Kind::Scatter => scatter::program(call, algorithm),
         Kind::Gather => gather::program(call, algorithm),
-        kind => Err(Unsuitable { algorithm, reason: format!("it does not do {kind}") }),
+        Kind::Allgather => allgather::program(call, algorithm),
+        Kind::Alltoall => alltoall::program(call, algorithm),
+        Kind::Reduce | Kind::Allreduce | Kind::ReduceScatter => reduce::program(call, algorithm),
+        Kind::Scan | Kind::Exscan => scan::program(call, algorithm),
     }
 }
 

@@ -19,8 +19,7 @@ use crate::call::Call;
 use crate::program::Program;
 
 pub use case::{Case, Lengths};
-
-use random::Random;
+pub use random::Random;
 
 /// What came of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]

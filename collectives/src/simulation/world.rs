@@ -360,13 +360,14 @@ impl World {
         let rank = &self.ranks[peer as usize];
         let (place, offset) = self.resolve(peer, remote, bytes)?;
         let exposed = rank.program.exposed;
-        let shown = match place {
+        let (Remote::At(asked, _) | Remote::Listed { place: asked, .. }) = remote;
+        let shown = match asked {
             Place::Input => exposed.input,
             Place::Output => exposed.output,
             Place::Work => exposed.work,
         };
         if !shown {
-            return Err(format!("rank {peer} does not expose its {place:?}"));
+            return Err(format!("rank {peer} does not expose its {asked:?}"));
         }
         if rank.ended {
             return Err(format!("rank {peer} has ended, and its {place:?} is no longer there"));
@@ -376,7 +377,12 @@ impl World {
 
     /// Where in a peer's memory.
     fn resolve(&self, peer: u32, remote: Remote, bytes: u64) -> Result<(Place, u64), Failure> {
+        let call = &self.ranks[peer as usize].call;
         let (place, of) = match remote {
+            // Only reduce's root knows that it is in place: see `Place::Input`.
+            Remote::At(Place::Input, offset) if call.kind == Kind::Reduce && call.in_place => {
+                return Ok((Place::Output, offset));
+            }
             Remote::At(place, offset) => return Ok((place, offset)),
             Remote::Listed { place, of } => (place, of),
         };
