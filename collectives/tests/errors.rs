@@ -68,7 +68,10 @@ fn algorithms_that_differ() {
     for_sizes(test_name!(), |group| {
         let mut data = vec![0; 100_000];
         let by = if group.rank() == 0 { Algorithm::DirectRead } else { Algorithm::DirectWrite };
-        mismatch(group.run(Operation::broadcast(0, &mut data[..]).by(by)), &["by direct-read", "by direct-write"]);
+        mismatch(
+            group.run(Operation::broadcast(0, &mut data[..]).by(by)),
+            &["by direct-read", "by direct-write"],
+        );
     });
 }
 
@@ -106,7 +109,9 @@ fn one_rank_with_wrong_arguments() {
         let error = group.run(Operation::allgather(&own[..], &mut into[..short])).expect_err("one is wrong");
         match (group.rank(), &error) {
             (1, GroupError::Arguments(sentence)) => assert!(sentence.contains("299 bytes"), "{sentence}"),
-            (_, GroupError::Mismatch { rank: 1, theirs, .. }) => assert!(theirs.contains("wrong arguments"), "{theirs}"),
+            (_, GroupError::Mismatch { rank: 1, theirs, .. }) => {
+                assert!(theirs.contains("wrong arguments"), "{theirs}")
+            }
             other => panic!("{other:?}"),
         }
         goes_on(group);

@@ -23,7 +23,8 @@ fn parts_in_any_order() {
             let own = whole.rank().to_ne_bytes();
             let mut all = vec![0; 4 * expected.len()];
             part.run(Operation::allgather(&own[..], &mut all[..])).expect("a call");
-            let found: Vec<u32> = all.as_chunks::<4>().0.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect();
+            let found: Vec<u32> =
+                all.as_chunks::<4>().0.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect();
             assert_eq!(found, expected);
         }
         // Calls of a part, of its copy and of the whole do not meet.
@@ -63,7 +64,9 @@ fn many_calls_at_once() {
                     let by = [None, Some(Algorithm::Messages), Some(Algorithm::DirectRead)][call % 3];
                     let root = call as u32 % size;
                     open.push(scope.start(Operation::broadcast(root, &mut copy[..]).by(by)).expect("begun"));
-                    open.push(scope.start(Operation::allreduce_in_place(&mut sum[..], &with)).expect("begun"));
+                    open.push(
+                        scope.start(Operation::allreduce_in_place(&mut sum[..], &with)).expect("begun"),
+                    );
                 }
                 // Each rank fetches them in an order of its own; some it leaves to the scope.
                 open.rotate_left(own as usize * 5);

@@ -13,7 +13,11 @@ fn length(round: u32, from: u32, to: u32) -> u64 {
     [0, 1, 100, 4096, 5000, 70_001][(round + 3 * from + 5 * to) as usize % 6]
 }
 
-fn by_list(group: &Group<'_>, kind: Kind, run: impl Fn(u32, Option<Algorithm>) -> Result<(), GroupError>) -> u32 {
+fn by_list(
+    group: &Group<'_>,
+    kind: Kind,
+    run: impl Fn(u32, Option<Algorithm>) -> Result<(), GroupError>,
+) -> u32 {
     let mut done = 0;
     let algorithms = std::iter::once(None).chain(Algorithm::of(kind).map(Some));
     for (round, algorithm) in algorithms.flat_map(|a| [a; 4]).enumerate() {
