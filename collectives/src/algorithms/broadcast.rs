@@ -73,7 +73,8 @@ fn direct_write(call: &Call) -> Program {
 /// each rank reads the others where they are, in step `i` from the rank `i` before
 /// it, so that no two read from the same one if all go at the same pace (V.B.3,
 /// with the sequential write and the ring-source-read of VI). Nobody reads from the
-/// root but its own chunk.
+/// root but its own chunk, and that the first rank does while the root still writes:
+/// two ranks move half of the message each, at the same time.
 fn scatter_allgather(call: &Call) -> Program {
     let mut program = Program::default();
     program.exposed.output = true;
@@ -86,11 +87,16 @@ fn scatter_allgather(call: &Call) -> Program {
         }
         program.then(Action::Publish(1));
     } else {
-        program.then(arrived(0));
+        // The root's own chunk is there from the beginning.
+        let mut scattered = Some(arrived(0));
         for back in 1..call.size {
             let from = (own + (call.size - back)) % call.size;
+            if from > 0 {
+                program.then_all(scattered.take().into_iter().collect());
+            }
             program.then_all(read(rank(from), chunk(call, from)).into_iter().collect());
         }
+        program.then_all(scattered.into_iter().collect());
         program.then(Action::Publish(1));
     }
     program.then_all((1..call.size).filter(|&other| other != own).map(arrived).collect());

@@ -10,6 +10,10 @@ use super::rooted::{at, from_root};
 /// own cost is small against it, short enough to stay in a cache meanwhile.
 const PIECE_BYTES: u64 = 128 << 10;
 
+/// With more pieces than that a program would grow long, and what the last one adds
+/// to the time is nothing against the whole.
+const MOST_PIECES: u64 = 1 << 14;
+
 /// What this rank does. In the tree the root sends the whole message ceil(log2 p)
 /// times, one after the other. In the chain each rank receives it once and sends it
 /// once, so that it takes the time of about two, and of one piece for each rank on
@@ -70,8 +74,11 @@ fn chain(call: &Call) -> Program {
     program
 }
 
-/// The message in pieces of so many bytes.
+/// The message in pieces of so many bytes; in larger ones, of whole pages, if there
+/// were more than [`MOST_PIECES`].
 pub fn pieces(bytes: u64, piece_bytes: u64) -> impl Iterator<Item = Span> {
+    let too_many = bytes.div_ceil(piece_bytes) > MOST_PIECES;
+    let piece_bytes = if too_many { bytes.div_ceil(MOST_PIECES).next_multiple_of(4096) } else { piece_bytes };
     let count = bytes.div_ceil(piece_bytes);
     (0..count).map(move |index| {
         let begin = index * piece_bytes;

@@ -98,7 +98,3 @@ fn sequential_read(call: &Call) -> Program {
     root_moves(&mut program, call, read, root_copy(call));
     program
 }
-
-#[cfg(test)]
-#[path = "gather_tests.rs"]
-mod tests;

@@ -80,3 +80,7 @@ pub fn root_moves(
     }
     program.then_all(served(call.size - 1).into_iter().chain(alone).collect());
 }
+
+#[cfg(test)]
+#[path = "rooted_tests.rs"]
+mod tests;

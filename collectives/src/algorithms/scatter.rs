@@ -1,7 +1,7 @@
 //! One block of the root's to each rank (IV.A).
 
 use crate::algorithm::{Algorithm, Kind};
-use crate::call::{Blocks, Call};
+use crate::call::{Block, Blocks, Call};
 use crate::program::{Action, Exposed, Lists, Place, Program, Remote, Span};
 
 use super::rooted::{at, block_at_root, from_root, others_move, root_moves};
@@ -41,22 +41,17 @@ fn root_copy(call: &Call) -> Option<Action> {
 fn slots(call: &Call) -> Result<Program, Unsuitable> {
     let mut program = Program::default();
     let distance = call.slot_bytes / u64::from(call.size);
-    let place = match call.blocks {
+    let at = match call.blocks {
         Blocks::Equal(_) => u64::from(call.rank) * call.bytes,
         Blocks::Listed(_) => u64::from(call.rank) * distance,
     };
-    let largest = |list: &[crate::call::Block]| list.iter().map(|block| block.bytes).max().unwrap_or(0);
-    match &call.blocks {
-        Blocks::Equal(_) => suits::fits_slot(call, call.bytes.saturating_mul(call.size.into()))?,
-        Blocks::Listed(list) => {
-            let most = largest(list).max(call.bytes);
-            if most > distance {
-                suits::fits_slot(call, most.saturating_mul(call.size.into()))?;
-            }
-        }
-    }
+    let longest = match &call.blocks {
+        Blocks::Equal(_) => call.bytes,
+        Blocks::Listed(list) => list.iter().fold(call.bytes, |longest, block| longest.max(block.bytes)),
+    };
+    suits::fits_slot(call, longest.saturating_mul(call.size.into()))?;
     if from_root(call) > 0 {
-        program.then_all(take(call, place).into_iter().collect());
+        program.then_all(take(call, at).into_iter().collect());
         return Ok(program);
     }
     program.before = match &call.blocks {
@@ -64,7 +59,7 @@ fn slots(call: &Call) -> Result<Program, Unsuitable> {
             vec![Action::Post { from: Span::input(0, bytes * u64::from(call.size)), at: 0 }]
         }
         Blocks::Listed(list) => {
-            let post = |(rank, block): (u64, &crate::call::Block)| Action::Post {
+            let post = |(rank, block): (u64, &Block)| Action::Post {
                 from: Span::input(block.offset, block.bytes),
                 at: rank * distance,
             };
@@ -119,7 +114,3 @@ fn sequential_write(call: &Call) -> Program {
     root_moves(&mut program, call, write, root_copy(call));
     program
 }
-
-#[cfg(test)]
-#[path = "scatter_tests.rs"]
-mod tests;

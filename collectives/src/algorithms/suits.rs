@@ -76,7 +76,14 @@ fn memory(call: &Call) -> Result<(), String> {
         return Err(format!("{} bytes are no whole elements of {}", call.bytes, call.element_bytes));
     }
     match call.kind {
-        Kind::Scatter | Kind::Gather if !is_root => Ok(()),
+        Kind::Scatter | Kind::Gather if !is_root => match call.blocks {
+            // In the v form it has none.
+            Blocks::Listed(_) => Ok(()),
+            Blocks::Equal(bytes) => {
+                blocks(call, &call.blocks)?;
+                own(Block { offset: 0, bytes })
+            }
+        },
         Kind::Scatter | Kind::Gather | Kind::Allgather => {
             blocks(call, &call.blocks)?;
             own(call.blocks.of(call.rank))
@@ -110,3 +117,7 @@ fn blocks(call: &Call, blocks: &Blocks) -> Result<(), String> {
         }),
     }
 }
+
+#[cfg(test)]
+#[path = "suits_tests.rs"]
+mod tests;

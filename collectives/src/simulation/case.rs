@@ -111,12 +111,16 @@ impl Case {
 
     /// What each rank calls with, its input and its output, all bytes random.
     pub fn scene(&self, random: &mut Random) -> Scene {
-        let ranks = (0..self.size).map(|rank| self.rank(rank, random));
+        let ranks = (0..self.size).map(|rank| {
+            let (call, input, output) = self.call(rank, random);
+            (call, Memory { input: random.bytes(input), output: random.bytes(output) })
+        });
         let (calls, memory) = ranks.unzip();
         Scene { calls, memory }
     }
 
-    fn rank(&self, rank: u32, random: &mut Random) -> (Call, Memory) {
+    /// What a rank calls with, and how long its input and its output are.
+    pub fn call(&self, rank: u32, random: &mut Random) -> (Call, u64, u64) {
         let in_place = self.is_in_place(rank);
         let mut call = Call {
             kind: self.kind,
@@ -158,12 +162,11 @@ impl Case {
             Kind::Reduce => (call.bytes, if is_root { call.bytes } else { 0 }),
             Kind::Allreduce | Kind::Scan | Kind::Exscan => (call.bytes, call.bytes),
         };
-        let (input, output) = match (in_place, self.kind) {
-            (true, Kind::Scatter) => (input, 0),
-            (true, _) => (0, output),
-            (false, _) => (input, output),
-        };
-        (call, Memory { input: random.bytes(input), output: random.bytes(output) })
+        match (in_place, self.kind) {
+            (true, Kind::Scatter) => (call, input, 0),
+            (true, _) => (call, 0, output),
+            (false, _) => (call, input, output),
+        }
     }
 }
 
