@@ -1,5 +1,5 @@
 //! Each rank has some numbers; all get their mean. Run it as
-//! `lmt run -n 4 target/release/examples/mean`.
+//! `lmt run -n 4 -- target/release/examples/mean`.
 
 use lmt_collectives::{Element, Group, Operation, Operator, Reduction};
 
