@@ -140,9 +140,12 @@ impl<'e> Group<'e> {
         Self { endpoint, inner: RefCell::new(inner) }
     }
 
-    /// Whether algorithms may be chosen in which ranks reach into each other's memory.
-    pub(crate) fn allow_single_copy(&self, allowed: bool) {
-        self.inner.borrow_mut().chooser.single_copy = allowed;
+    /// What the ranks have told each other: whether all may reach into each other's
+    /// memory, and their domains.
+    pub(crate) fn settle(&self, single_copy: bool, domains: Vec<u32>) {
+        let mut inner = self.inner.borrow_mut();
+        inner.chooser.single_copy = single_copy;
+        inner.team.domains = domains;
     }
 
     /// The board is this region of this endpoint's.

@@ -13,6 +13,7 @@ pub mod call;
 mod check;
 mod choice;
 mod create;
+mod domains;
 mod engine;
 mod error;
 mod group;

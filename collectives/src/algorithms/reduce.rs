@@ -166,7 +166,7 @@ impl<'a> Parts<'a> {
     fn program(&self, way: Way) -> Program {
         let mut program =
             Program { work_bytes: self.kept_bytes + 2 * self.piece_bytes, ..Program::default() };
-        if way == Way::Direct {
+        if way == Way::Direct && self.call.size > 1 {
             program.exposed = self.exposed();
         }
         let mut at = 0;

@@ -108,7 +108,7 @@ fn chain(call: &Call, kib: u32) -> Program {
     let longest = pieces.first().map_or(0, |piece| piece.1);
     let output = Span::output(0, call.bytes);
     let mut program = Program {
-        exposed: Exposed { output: true, ..Exposed::default() },
+        exposed: Exposed { output: call.rank + 1 < call.size, ..Exposed::default() },
         work_bytes: longest,
         ..Program::default()
     };
