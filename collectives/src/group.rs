@@ -420,8 +420,7 @@ impl Inner {
                 self.calls[at].state = State::Running(Box::new(running));
                 true
             }
-            Err((error, places)) => {
-                self.spare_work = places.into_work();
+            Err(error) => {
                 self.calls[at].state = State::Ended(Err(error.clone()));
                 self.fail(error, Broken::Failed(self.team.rank), engine);
                 false
