@@ -9,6 +9,7 @@
 mod algorithm;
 pub mod algorithms;
 pub mod call;
+pub mod model;
 pub mod program;
 
 pub use algorithm::{Algorithm, Kind, UnknownAlgorithm};

@@ -42,7 +42,7 @@ const fn published(
 }
 
 /// Xeon Phi 7250, Knights Landing: one socket.
-pub const KNL: Published = Published {
+pub static KNL: Published = Published {
     name: "knl",
     text: "Intel Xeon Phi 7250 (Knights Landing), 68 cores",
     ranks: 64,
@@ -50,7 +50,7 @@ pub const KNL: Published = Published {
 };
 
 /// Xeon E5-2680, Broadwell: two sockets of 14 cores.
-pub const BROADWELL: Published = Published {
+pub static BROADWELL: Published = Published {
     name: "broadwell",
     text: "Intel Xeon E5-2680 v4 (Broadwell), two sockets of 14 cores",
     ranks: 28,
@@ -58,7 +58,7 @@ pub const BROADWELL: Published = Published {
 };
 
 /// POWER8: two sockets of 10 cores with 8 threads each, pages of 64 KiB.
-pub const POWER8: Published = Published {
+pub static POWER8: Published = Published {
     name: "power8",
     text: "IBM POWER8, two sockets of 10 cores, 160 ranks, pages of 64 KiB",
     ranks: 160,
@@ -66,4 +66,4 @@ pub const POWER8: Published = Published {
 };
 
 /// All of them.
-pub const PUBLISHED: [Published; 3] = [KNL, BROADWELL, POWER8];
+pub static PUBLISHED: [&Published; 3] = [&KNL, &BROADWELL, &POWER8];
