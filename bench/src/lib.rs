@@ -7,6 +7,7 @@ mod choice;
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod contention;
 pub mod doctor;
 pub mod engine;
 pub mod environment;
