@@ -9,6 +9,7 @@ use crate::contention::ContentionArgs;
 use crate::error::BenchError;
 use crate::explain::ExplainArgs;
 use crate::memory::Memory;
+use crate::model::ModelArgs;
 use crate::mpirun_env::MpirunEnvArgs;
 use crate::patterns::{DEFINITIONS, Pattern};
 use crate::peers::args::PeersArgs;
@@ -52,6 +53,9 @@ pub enum Command {
     /// Measures what it costs to copy out of another process's memory, and how much those who
     /// read one process at once hold each other up.
     Contention(ContentionArgs),
+    /// Prints what collective operations are predicted to take, by each algorithm and with the best
+    /// throttle, on this machine or on one that is described.
+    Model(Box<ModelArgs>),
     /// Prints the environment in which an MPI's programs run over lmt, for eval in a shell.
     MpirunEnv(MpirunEnvArgs),
     /// Starts a group of ranks that know each other, and ends them together.

@@ -19,6 +19,7 @@ pub mod job;
 pub mod limits;
 pub mod measures;
 pub mod memory;
+pub mod model;
 pub mod mpirun_env;
 pub mod output;
 mod own_folder;

@@ -12,6 +12,7 @@ use lmt_bench::engine::endpoint::{self, Endpoints};
 use lmt_bench::error::BenchError;
 use lmt_bench::explain;
 use lmt_bench::group;
+use lmt_bench::model;
 use lmt_bench::mpirun_env;
 use lmt_bench::peers;
 use lmt_bench::tune;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Parsed::Command(Command::Config(args)) => config::run(&args),
         Parsed::Command(Command::Tune(args)) => tune::tune(&engine, &args),
         Parsed::Command(Command::Contention(args)) => contention::run(&args),
+        Parsed::Command(Command::Model(args)) => model::run(&args),
         Parsed::Command(Command::MpirunEnv(args)) => mpirun_env::run(&args),
         Parsed::Command(Command::Run(_)) => Ok(()),
         Parsed::Command(Command::Probe { group }) => endpoint::probe_main(&group),

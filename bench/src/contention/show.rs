@@ -63,6 +63,10 @@ pub fn parameters_text(parameters: &Parameters) -> String {
     let _ = writeln!(text, "a cache line to another core     {line_us:.3} us");
     let _ = writeln!(text, "a copy within a process          {}", gb_per_s(*copy_ns));
     let _ = writeln!(text, "combining bytes with others      {}", gb_per_s(*combine_ns));
+    if let Some(message) = parameters.message {
+        let _ = writeln!(text, "the shortest message             {:.3} us", message.start_us);
+        let _ = writeln!(text, "bytes of a long message          {}", gb_per_s(message.byte_ns));
+    }
     text
 }
 

@@ -48,7 +48,22 @@ impl Model<'_> {
     /// equal; nothing if there is a formula of none.
     pub fn choose(&self, kind: Kind, ranks: u32, bytes: u64, candidates: &[Algorithm]) -> Option<Choice> {
         let tried = candidates.iter().filter_map(|&candidate| self.best_of(kind, candidate, ranks, bytes));
-        let mut tried: Vec<(Algorithm, f64)> = tried.collect();
+        self.fastest(ranks, tried.collect())
+    }
+
+    /// As [`Self::choose`], with the numbers that the candidates have.
+    pub fn choose_as_named(
+        &self,
+        kind: Kind,
+        ranks: u32,
+        bytes: u64,
+        candidates: &[Algorithm],
+    ) -> Option<Choice> {
+        let time = |&one: &Algorithm| Some((one, self.predict_us(kind, one, ranks, bytes)?));
+        self.fastest(ranks, candidates.iter().filter_map(time).collect())
+    }
+
+    fn fastest(&self, ranks: u32, mut tried: Vec<(Algorithm, f64)>) -> Option<Choice> {
         // Stable, so that of equal ones the first stays first.
         tried.sort_by_key(|(_, time_us)| picoseconds(*time_us));
         let &(algorithm, predicted_us) = tried.first()?;
