@@ -3,15 +3,13 @@
 #![forbid(unsafe_code)]
 
 use super::common::{
-    combine_after, combine_before, copy, doublings, get, post, receive, send, step, take, within,
+    MOST_PIECES, combine_after, combine_before, copy, doublings, get, piece_bytes, post, receive, send, step,
+    take, within,
 };
 use super::{Unsuitable, suits};
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
 use crate::program::{Action, Exposed, Place, Program, Remote, Span};
-
-/// Into no more pieces is a vector cut, so that programs stay short: 1 GiB by 64 KiB.
-const MOST_PIECES: u64 = 16_384;
 
 /// This rank's program.
 pub(super) fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
@@ -93,9 +91,7 @@ fn doubled(call: &Call, program: &mut Program, first: u32) {
 
 /// The pieces of so many KiB, but of whole elements, that a vector is of.
 fn pieces(call: &Call, kib: u32) -> Vec<(u64, u64)> {
-    let element = call.element_bytes.max(1);
-    let least = call.bytes.div_ceil(element).div_ceil(MOST_PIECES);
-    let bytes = (u64::from(kib) * 1024 / element).max(least).max(1) * element;
+    let bytes = piece_bytes(call.bytes, u64::from(kib) * 1024, call.element_bytes, MOST_PIECES);
     (0..call.bytes.div_ceil(bytes))
         .map(|number| (number * bytes, bytes.min(call.bytes - number * bytes)))
         .collect()

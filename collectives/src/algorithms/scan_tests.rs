@@ -47,7 +47,7 @@ fn pieces_are_whole_elements() {
     assert_eq!(pieces(call, 1), [(0, 1008), (1008, 1008), (2016, 384)]);
     let long = Call { bytes: 1 << 50, element_bytes: 3, ..call.clone() };
     let pieces = pieces(&long, 1);
-    assert!(pieces.len() <= 16_384 && pieces.iter().rev().skip(1).all(|piece| piece.1 % 3 == 0));
+    assert!(pieces.len() as u64 <= MOST_PIECES && pieces.iter().rev().skip(1).all(|piece| piece.1 % 3 == 0));
     assert_eq!(pieces.iter().map(|piece| piece.1).sum::<u64>(), 1 << 50);
 }
 
