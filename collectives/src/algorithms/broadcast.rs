@@ -2,8 +2,9 @@
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
-use crate::program::{Action, Place, Program, Remote, Span};
+use crate::program::{Action, Program, Remote, Span};
 
+use super::common::{get, post, put, step, take};
 use super::rooted::{at, from_root, others_move, root_moves};
 use super::{Unsuitable, broadcast_trees, suits};
 
@@ -28,27 +29,22 @@ pub fn whole(call: &Call) -> Span {
 
 /// Reads a stretch where another rank has it, unless it is empty.
 pub fn read(from: u32, span: Span) -> Option<Action> {
-    let get = Action::Get { rank: from, from: Remote::At(span.place, span.offset), into: span };
-    (span.bytes > 0).then_some(get)
+    get(from, Remote::At(span.place, span.offset), span)
 }
 
 /// The root's write of a stretch to another rank, unless it is empty.
 fn write(to: u32, span: Span) -> Option<Action> {
-    let put = Action::Put { rank: to, from: span, into: Remote::At(Place::Output, span.offset) };
-    (span.bytes > 0).then_some(put)
+    put(to, span, Remote::At(span.place, span.offset))
 }
 
 /// The root posts, all take.
 fn slots(call: &Call) -> Result<Program, Unsuitable> {
     suits::fits_slot(call, call.bytes)?;
     let mut program = Program::default();
-    if call.bytes == 0 || call.size == 1 {
-        return Ok(program);
-    }
     if from_root(call) == 0 {
-        program.before = vec![Action::Post { from: whole(call), at: 0 }];
+        program.before = post(whole(call), 0).into_iter().collect();
     } else {
-        program.then(Action::Take { rank: call.root, at: 0, into: whole(call) });
+        step(&mut program, [take(call.root, 0, whole(call))]);
     }
     Ok(program)
 }
@@ -83,7 +79,7 @@ fn scatter_allgather(call: &Call) -> Program {
     let arrived = |other: u32| Action::Await { rank: rank(other), point: 1 };
     if own == 0 {
         for other in 1..call.size {
-            program.then_all(write(rank(other), chunk(call, other)).into_iter().collect());
+            step(&mut program, [write(rank(other), chunk(call, other))]);
         }
         program.then(Action::Publish(1));
     } else {
@@ -92,11 +88,11 @@ fn scatter_allgather(call: &Call) -> Program {
         for back in 1..call.size {
             let from = (own + (call.size - back)) % call.size;
             if from > 0 {
-                program.then_all(scattered.take().into_iter().collect());
+                step(&mut program, [scattered.take()]);
             }
-            program.then_all(read(rank(from), chunk(call, from)).into_iter().collect());
+            step(&mut program, [read(rank(from), chunk(call, from))]);
         }
-        program.then_all(scattered.into_iter().collect());
+        step(&mut program, [scattered]);
         program.then(Action::Publish(1));
     }
     program.then_all((1..call.size).filter(|&other| other != own).map(arrived).collect());

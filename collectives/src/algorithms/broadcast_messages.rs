@@ -4,6 +4,7 @@ use crate::call::Call;
 use crate::program::{Action, Program, Span};
 
 use super::broadcast::whole;
+use super::common::step;
 use super::rooted::{at, from_root};
 
 /// How much of a long message is passed on at a time: long enough that a message's
@@ -58,8 +59,7 @@ fn chain(call: &Call) -> Program {
         let before = arrived.replace(piece).filter(|_| receives);
         match (receives, sends) {
             (true, true) => {
-                let both = [before.map(send), Some(receive(piece))];
-                program.then_all(both.into_iter().flatten().collect());
+                step(&mut program, [before.map(send), Some(receive(piece))]);
             }
             (true, false) => {
                 program.then(receive(piece));
@@ -70,7 +70,7 @@ fn chain(call: &Call) -> Program {
         }
     }
     let last = arrived.filter(|_| receives && sends);
-    program.then_all(last.map(send).into_iter().collect());
+    step(&mut program, [last.map(send)]);
     program
 }
 

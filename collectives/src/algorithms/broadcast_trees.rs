@@ -5,6 +5,7 @@ use crate::program::{Action, Program, Span};
 
 use super::broadcast::{read, whole};
 use super::broadcast_messages::pieces;
+use super::common::{await_all, step};
 use super::rooted::{MOVED, at, from_root};
 
 /// In each round everybody who has the message is read from by `readers` others at
@@ -38,7 +39,7 @@ pub fn knomial(call: &Call, readers: u32) -> Program {
         if before > 0 {
             program.then(moved(before));
         }
-        program.then_all(read(at(call, source as u32), whole(call)).into_iter().collect());
+        step(&mut program, [read(at(call, source as u32), whole(call))]);
         program.then(Action::Publish(MOVED));
         wide = grow(wide);
     }
@@ -78,18 +79,18 @@ pub fn hierarchical(call: &Call, piece_bytes: u64) -> Program {
     program.exposed.output = !readers.is_empty();
     if call.rank != call.root {
         if readers.is_empty() && (leader == call.rank || leader == call.root) {
-            program.then_all(read(call.root, whole(call)).into_iter().collect());
+            step(&mut program, [read(call.root, whole(call))]);
         } else if leader == call.rank {
             lead(&mut program, call, &pieces);
         } else {
             for (point, piece) in (1..).zip(&pieces) {
                 program.then(Action::Await { rank: leader, point });
-                program.then_all(read(leader, *piece).into_iter().collect());
+                step(&mut program, [read(leader, *piece)]);
             }
         }
         program.then(Action::Publish(last));
     }
-    program.then_all(readers.into_iter().map(|rank| Action::Await { rank, point: last }).collect());
+    await_all(&mut program, readers.into_iter().map(|rank| (rank, last)));
     program
 }
 
@@ -98,7 +99,7 @@ pub fn hierarchical(call: &Call, piece_bytes: u64) -> Program {
 fn lead(program: &mut Program, call: &Call, pieces: &[Span]) {
     for (come, piece) in (0..).zip(pieces) {
         let said = (come > 0).then_some(Action::Publish(come));
-        program.then_all(said.into_iter().chain(read(call.root, *piece)).collect());
+        step(program, [said, read(call.root, *piece)]);
     }
 }
 

@@ -43,15 +43,13 @@ pub struct Case {
 impl Case {
     /// The plain form with root 0, not in place, in one domain.
     pub fn new(kind: Kind, size: u32, bytes: u64) -> Self {
-        let reduces =
-            matches!(kind, Kind::Reduce | Kind::Allreduce | Kind::ReduceScatter | Kind::Scan | Kind::Exscan);
         Self {
             kind,
             size,
             root: 0,
             lengths: Lengths::Equal(bytes),
             in_place: false,
-            element_bytes: if reduces { 8 } else { 1 },
+            element_bytes: if kind.combines() { 8 } else { 1 },
             domains: vec![0; size as usize],
             slot_bytes: 4096,
         }
