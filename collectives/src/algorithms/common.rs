@@ -21,6 +21,16 @@ pub(super) fn piece_bytes(bytes: u64, wanted_bytes: u64, unit_bytes: u64, most: 
     (wanted_bytes / unit_bytes).max(least).max(1).saturating_mul(unit_bytes)
 }
 
+/// Where in the outputs the pieces are ([`piece_bytes`]) that so many bytes are cut
+/// into.
+pub(super) fn pieces(bytes: u64, wanted_bytes: u64, unit_bytes: u64) -> impl Iterator<Item = Span> {
+    let each = piece_bytes(bytes, wanted_bytes, unit_bytes, MOST_PIECES);
+    (0..bytes.div_ceil(each)).map(move |index| {
+        let begin = index * each;
+        Span::output(begin, each.min(bytes - begin))
+    })
+}
+
 /// The other ranks, from the one after this on, round to the one before it: if
 /// all go through them in step, no two are at the same one.
 pub(super) fn others(call: &Call) -> impl Iterator<Item = u32> + use<> {
