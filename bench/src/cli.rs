@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::config::ConfigArgs;
+use crate::contention::ContentionArgs;
 use crate::error::BenchError;
 use crate::explain::ExplainArgs;
 use crate::memory::Memory;
+use crate::model::ModelArgs;
 use crate::mpirun_env::MpirunEnvArgs;
 use crate::patterns::{DEFINITIONS, Pattern};
 use crate::peers::args::PeersArgs;
@@ -48,6 +50,12 @@ pub enum Command {
     /// Measures which mechanism is the fastest for which messages on this machine, and writes
     /// that down for every endpoint to use.
     Tune(TuneArgs),
+    /// Measures what it costs to copy out of another process's memory, and how much those who
+    /// read one process at once hold each other up.
+    Contention(ContentionArgs),
+    /// Prints what collective operations are predicted to take, by each algorithm and with the best
+    /// throttle, on this machine or on one that is described.
+    Model(Box<ModelArgs>),
     /// Prints the environment in which an MPI's programs run over lmt, for eval in a shell.
     MpirunEnv(MpirunEnvArgs),
     /// Starts a group of ranks that know each other, and ends them together.
@@ -67,6 +75,9 @@ pub enum Command {
     /// One rank while peers are compared; started by lmt itself.
     #[command(name = crate::peers::rank::RANK_COMMAND, hide = true)]
     PeersRank,
+    /// One process while contention is measured; started by lmt itself.
+    #[command(name = crate::contention::rank::RANK_COMMAND, hide = true)]
+    ContentionRank,
     /// One rank while a machine is tuned; started by lmt itself.
     #[command(name = crate::tune::rank::RANK_COMMAND, hide = true)]
     TuneRank,

@@ -1,6 +1,8 @@
 //! Which algorithm a call takes where none is named.
 #![forbid(unsafe_code)]
 
+use std::borrow::Cow;
+
 use crate::algorithm::{Algorithm, Kind};
 use crate::algorithms::Unsuitable;
 use crate::call::{Blocks, Call};
@@ -12,42 +14,51 @@ pub(crate) struct Chooser {
     pub single_copy: bool,
 }
 
+/// What was chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub algorithm: Algorithm,
+    /// Why, in words.
+    pub reason: Cow<'static, str>,
+}
+
+impl Choice {
+    const fn new(algorithm: Algorithm, reason: &'static str) -> Self {
+        Self { algorithm, reason: Cow::Borrowed(reason) }
+    }
+}
+
 impl Chooser {
     /// Whether an algorithm can be run in this group at all.
     ///
     /// # Errors
     /// The sentence says why not.
     pub fn check(&self, algorithm: Algorithm, kind: Kind) -> Result<(), Unsuitable> {
-        let reason = if !algorithm.does(kind) {
-            let able: Vec<String> = Algorithm::of(kind).map(|one| one.to_string()).collect();
-            format!("it does not do {kind}; {} do", able.join(", "))
-        } else if algorithm.needs_single_copy() && !self.single_copy {
-            let able: Vec<String> = Algorithm::of(kind)
-                .filter(|one| !one.needs_single_copy())
-                .map(|one| one.to_string())
-                .collect();
-            format!("some ranks may not reach into others' memory; {} need not", able.join(", "))
-        } else {
+        if !algorithm.does(kind) {
+            return Err(Unsuitable::kind(algorithm, kind));
+        }
+        if !algorithm.needs_single_copy() || self.single_copy {
             return Ok(());
-        };
+        }
+        let able = Algorithm::of(kind).filter(|one| !one.needs_single_copy());
+        let able: Vec<String> = able.map(|one| one.to_string()).collect();
+        let reason = format!("some ranks may not reach into others' memory; {} need not", able.join(", "));
         Err(Unsuitable { algorithm, reason })
     }
 
     /// The algorithm for a call, and why. All ranks must come to the same: only what
     /// they all know counts.
-    pub fn choose(&self, call: &Call, is_listed: bool) -> (Algorithm, String) {
+    pub fn choose(&mut self, call: &Call, is_listed: bool) -> Choice {
         if call.kind == Kind::Barrier {
-            return (Algorithm::Slots, "the meeting that every call begins with is a barrier".into());
+            return Choice::new(Algorithm::Slots, "the meeting that every call begins with is a barrier");
         }
-        let posted = most_posted(call);
-        if !is_listed && posted <= call.slot_bytes {
-            let reason = format!("{posted} bytes fit into a slot of {} in shared memory", call.slot_bytes);
-            return (Algorithm::Slots, reason);
+        if !is_listed && most_posted(call) <= call.slot_bytes {
+            return Choice::new(Algorithm::Slots, "what each rank posts fits into its slot of shared memory");
         }
         if !self.single_copy {
-            return (Algorithm::Messages, "some ranks may not reach into others' memory".into());
+            return Choice::new(Algorithm::Messages, "some ranks may not reach into others' memory");
         }
-        (native(call), "by size and number of ranks".into())
+        Choice::new(native(call), "the built-in choice for so many ranks")
     }
 }
 

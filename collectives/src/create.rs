@@ -1,6 +1,7 @@
 //! How a group comes into being.
 #![forbid(unsafe_code)]
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -137,7 +138,7 @@ impl<'e> Group<'e> {
         let board = board
             .ok_or_else(|| GroupError::Members("rank 0 has given no board of this group's shape".into()))?;
         let tag = mix(key.handle() ^ mix_id(key.owner())) & 0x7f_ffff_ffff;
-        let team = Team { rank, size, domains: Vec::new(), slot_bytes: layout.slot_bytes };
+        let team = Team { rank, size, domains: Rc::from([]), slot_bytes: layout.slot_bytes };
         let group = Self::new(endpoint, board, members, team, tag, Chooser { single_copy: false });
         if rank == 0 {
             group.keep_board(*key);

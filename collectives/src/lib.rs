@@ -19,6 +19,7 @@ mod error;
 mod group;
 mod layout;
 mod lent;
+pub mod model;
 mod operation;
 mod patience;
 pub mod program;

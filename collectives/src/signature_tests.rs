@@ -11,7 +11,7 @@ fn call(kind: Kind, bytes: u64) -> Call {
         input_blocks: Blocks::Equal(bytes),
         in_place: false,
         element_bytes: 1,
-        domains: vec![0; 3],
+        domains: [0; 3].into(),
         slot_bytes: 4096,
     }
 }

@@ -53,7 +53,7 @@ fn lengths_that_differ() {
 #[test]
 fn operations_that_differ() {
     for_sizes(test_name!(), |group| {
-        let mut data = vec![0; 64];
+        let mut data = [0; 64];
         let result = if group.rank() == 0 {
             group.run(Operation::barrier())
         } else {
@@ -80,7 +80,7 @@ fn reductions_that_differ() {
     for_sizes(test_name!(), |group| {
         let operator = if group.rank() == 0 { Operator::Sum } else { Operator::Max };
         let with = Reduction::new(operator, Element::U64).expect("defined");
-        let mut data = vec![0; 64];
+        let mut data = [0; 64];
         mismatch(group.run(Operation::allreduce_in_place(&mut data[..], &with)), &["allreduce"]);
     });
 }

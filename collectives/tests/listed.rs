@@ -69,7 +69,7 @@ fn allgatherv(group: &Group<'_>, round: u32, algorithm: Option<Algorithm>) -> Re
     let (blocks, total) = scattered_blocks(&lengths, 2, (round + group.rank()) as usize);
     let mut into = vec![0xa5; total as usize];
     let from = bytes(round, group.rank(), 0, lengths[group.rank() as usize]);
-    if round % 2 == 0 {
+    if round.is_multiple_of(2) {
         fill(&mut into, blocks[group.rank() as usize], round, group.rank(), 0);
         group.run(Operation::allgatherv_in_place(&mut into[..], &blocks).by(algorithm))?;
     } else {

@@ -58,7 +58,7 @@ fn blocks_that_do_not_fit_are_refused() {
 
 #[test]
 fn domains_that_are_none_are_refused() {
-    let of = |domains: &[u32]| Call { domains: domains.to_vec(), ..call(Kind::Broadcast) };
+    let of = |domains: &[u32]| Call { domains: domains.into(), ..call(Kind::Broadcast) };
     let hierarchical = Algorithm::Hierarchical(64);
     refused(&of(&[0, 0]), hierarchical, "of 2 ranks are known, and must be of all 4");
     refused(&of(&[0, 2, 2, 0]), hierarchical, "rank 1's domain is named after rank 2");

@@ -130,7 +130,7 @@ impl Case {
             input_blocks: Blocks::Equal(0),
             in_place,
             element_bytes: self.element_bytes,
-            domains: self.domains.clone(),
+            domains: self.domains.as_slice().into(),
             slot_bytes: self.slot_bytes,
         };
         let is_root = rank == self.root;

@@ -16,6 +16,7 @@ mod lengths;
 mod load;
 mod problem;
 mod read;
+mod read_contention;
 mod read_rule;
 mod reader;
 mod sources;
