@@ -68,11 +68,6 @@ impl Reach {
         }
     }
 
-    /// Whether a rank takes part.
-    pub const fn has(self, rank: u32) -> bool {
-        rank >= 1 && rank <= self.at_once
-    }
-
     /// Its name in tables.
     pub fn name(self) -> String {
         let what = if self.writes { "write" } else { "read" };
