@@ -308,7 +308,7 @@ pub(crate) fn job(
 }
 
 /// The CPU of each rank; none at all when they are not pinned.
-fn place(pin: Option<&Pin>, ranks: u32) -> Result<Vec<usize>, BenchError> {
+pub(crate) fn place(pin: Option<&Pin>, ranks: u32) -> Result<Vec<usize>, BenchError> {
     let ranks = ranks as usize;
     if pin == Some(&Pin::None) {
         return Ok(Vec::new());
