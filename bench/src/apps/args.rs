@@ -1,8 +1,9 @@
 //! What `lmt app` takes.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use lmt_collectives::{Algorithm, Kind};
 
+use super::asp::SERIAL_VERTICES;
 use super::is::Class;
 use super::job::Problem;
 use crate::cli::{Format, Pin, parse_count, parse_pin, parse_repetitions};
@@ -49,14 +50,23 @@ pub enum App {
         /// Vertices of the graph; messages are four bytes for each.
         #[arg(long, default_value = "1024", value_name = "N", value_parser = parse_vertices)]
         vertices: u32,
-        /// Compare all paths with a serial run also of more than 2048 vertices, where else some paths of each
-        /// rank are found another way.
-        #[arg(long)]
-        serial: bool,
+        /// What the paths are compared with: all of them with a serial run, or some of each rank with those that
+        /// are found another way [default: serial up to 2048 vertices, else sample].
+        #[arg(long, value_enum, value_name = "HOW")]
+        check: Option<Check>,
         /// How it is run.
         #[command(flatten)]
         running: RunningArgs,
     },
+}
+
+/// What paths are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Check {
+    /// All, with a serial run.
+    Serial,
+    /// Some, with another algorithm's.
+    Sample,
 }
 
 /// What both have.
@@ -98,12 +108,15 @@ impl App {
     pub fn parts(&self) -> Result<(Problem, &RunningArgs), BenchError> {
         match *self {
             Self::Is { class, ref running } => Ok((Problem::Is(class), running)),
-            Self::Asp { vertices, serial: true, .. } if vertices > MOST_SERIAL_VERTICES => {
+            Self::Asp { vertices, check: Some(Check::Serial), .. } if vertices > MOST_SERIAL_VERTICES => {
                 Err(BenchError::Usage(format!(
-                    "a serial run with {vertices} vertices takes too long; leave --serial out, or take {MOST_SERIAL_VERTICES} at most"
+                    "a serial run with {vertices} vertices takes too long; take --check sample, or {MOST_SERIAL_VERTICES} at most"
                 )))
             }
-            Self::Asp { vertices, serial, ref running } => Ok((Problem::Asp { vertices, serial }, running)),
+            Self::Asp { vertices, check, ref running } => {
+                let serial = check.map_or(vertices <= SERIAL_VERTICES, |check| check == Check::Serial);
+                Ok((Problem::Asp { vertices, serial }, running))
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ pub enum Problem {
     Asp {
         /// In the graph.
         vertices: u32,
-        /// Whether all paths are compared with a serial run, whatever their number.
+        /// Whether all paths are compared with a serial run, else some with others.
         serial: bool,
     },
 }
@@ -124,7 +124,7 @@ impl Problem {
     /// The memory that all ranks need together, in bytes, about.
     pub fn bytes(self, ranks: u32) -> u64 {
         match self {
-            Self::Is(class) => Sort::bytes(class, ranks).saturating_mul(ranks.into()),
+            Self::Is(class) => Sort::bytes(class),
             Self::Asp { vertices, serial } => Paths::bytes(vertices, ranks, serial),
         }
     }

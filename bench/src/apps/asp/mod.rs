@@ -17,7 +17,7 @@ use super::words::{from_words, words, words_mut};
 use crate::error::BenchError;
 use crate::memory::{Held, Memory};
 
-/// Up to so many vertices all paths are checked against a serial run, unless one is
+/// Up to so many vertices all paths are compared with a serial run if nothing else is
 /// asked for.
 pub const SERIAL_VERTICES: u32 = 2048;
 /// Rows of each rank that are checked where there is no serial run.
@@ -58,14 +58,13 @@ impl Paths {
     ) -> Result<Self, BenchError> {
         let own = part(vertices.into(), rank, ranks);
         let row = memory.filled(vertices as usize * 4, 0)?;
-        let serial = serial || vertices <= SERIAL_VERTICES;
         Ok(Self { vertices, own, ranks, lengths: Vec::new(), row, serial, known: None, fault })
     }
 
     /// Bytes that all ranks need together, about.
     pub fn bytes(vertices: u32, ranks: u32, serial: bool) -> u64 {
         let row = u64::from(vertices) * 4;
-        let matrices = if serial || vertices <= SERIAL_VERTICES { 2 } else { 1 };
+        let matrices = if serial { 2 } else { 1 };
         row.saturating_mul(u64::from(vertices)).saturating_mul(matrices) + 2 * row * u64::from(ranks)
     }
 

@@ -66,12 +66,12 @@ impl Sort {
         Ok(Self { sizes, memory, own, keys, bucketed, received, counts: Vec::new(), fault })
     }
 
-    /// Bytes that a rank needs, about.
-    pub fn bytes(class: Class, ranks: u32) -> u64 {
+    /// Bytes that all ranks need together, about.
+    pub const fn bytes(class: Class) -> u64 {
         let sizes = class.sizes();
-        let keys = sizes.keys() / u64::from(ranks) + 1;
-        // The keys, the same by buckets, those received and those sorted.
-        4 * (4 * keys + u64::from(sizes.max_key()))
+        // The keys, the same by buckets, those received and those sorted; how many there
+        // are of each value.
+        4 * (4 * sizes.keys() + sizes.max_key() as u64)
     }
 
     /// Makes the changed keys what they were.
