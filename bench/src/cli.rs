@@ -4,6 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::apps::args::AppArgs;
+use crate::collectives::access::Access;
+use crate::collectives::args::CollectiveArgs;
+use crate::collectives::workload::Workload;
 use crate::config::ConfigArgs;
 use crate::contention::ContentionArgs;
 use crate::error::BenchError;
@@ -11,7 +15,7 @@ use crate::explain::ExplainArgs;
 use crate::memory::Memory;
 use crate::model::ModelArgs;
 use crate::mpirun_env::MpirunEnvArgs;
-use crate::patterns::{DEFINITIONS, Pattern};
+use crate::patterns::DEFINITIONS;
 use crate::peers::args::PeersArgs;
 use crate::sizes::{parse_size, parse_sizes};
 
@@ -58,6 +62,8 @@ pub enum Command {
     Model(Box<ModelArgs>),
     /// Prints the environment in which an MPI's programs run over lmt, for eval in a shell.
     MpirunEnv(MpirunEnvArgs),
+    /// Runs an application that uses collective operations, with each mechanism, and verifies it.
+    App(AppArgs),
     /// Starts a group of ranks that know each other, and ends them together.
     Run(RunArgs),
     /// The other process when mechanisms are probed; started by lmt itself.
@@ -72,6 +78,9 @@ pub enum Command {
     /// One rank of a benchmark; started by lmt itself.
     #[command(name = crate::group::RANK_COMMAND, hide = true)]
     Rank,
+    /// One rank of an application; started by lmt itself.
+    #[command(name = crate::apps::rank::RANK_COMMAND, hide = true)]
+    AppRank,
     /// One rank while peers are compared; started by lmt itself.
     #[command(name = crate::peers::rank::RANK_COMMAND, hide = true)]
     PeersRank,
@@ -81,14 +90,19 @@ pub enum Command {
     /// One rank while a machine is tuned; started by lmt itself.
     #[command(name = crate::tune::rank::RANK_COMMAND, hide = true)]
     TuneRank,
+    /// One rank of a collective benchmark; started by lmt itself.
+    #[command(name = crate::collectives::rank::RANK_COMMAND, hide = true)]
+    CollectivesRank,
 }
 
 /// `lmt bench`.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
-    /// latency, pingpong, pingping, exchange, bw, bibw, alltoall, limits, overlap, pollution or regions.
-    #[arg(value_parser = str::parse::<Pattern>)]
-    pub pattern: Pattern,
+    /// latency, pingpong, pingping, exchange, bw, bibw, limits, overlap, pollution or regions; a collective
+    /// operation: barrier, bcast, scatter, gather, allgather, alltoall (with --mechanism by messages), reduce,
+    /// allreduce, reduce_scatter, scan or exscan; or one-to-all, all-to-one or all-to-all.
+    #[arg(value_parser = str::parse::<Workload>)]
+    pub pattern: Workload,
     /// A mechanism's name, perhaps with who copies (cma:put), auto, all that work here, or several of
     /// these with commas; eager: all messages up to 1 MiB in cells; announced (all), announced:NAME: a
     /// mechanism for messages of any length, none in cells [default: auto, or all where there is no auto].
@@ -106,6 +120,9 @@ pub struct BenchArgs {
     /// How the results are written.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+    /// Collective operations.
+    #[command(flatten)]
+    pub collectives: CollectiveArgs,
     /// How it is measured.
     #[command(flatten)]
     pub measuring: MeasuringArgs,
@@ -283,6 +300,9 @@ fn pattern_help() -> String {
             definition.name, definition.text, definition.default_sizes
         ));
     }
+    for access in Access::ALL {
+        text.push_str(&format!("  {:10} {}\n", access.name(), access.text()));
+    }
     text
 }
 
@@ -310,7 +330,7 @@ fn parse_working_set(text: &str) -> Result<u64, String> {
     }
 }
 
-fn parse_count(text: &str, what: &str, least: u64, most: u64) -> Result<u64, String> {
+pub(crate) fn parse_count(text: &str, what: &str, least: u64, most: u64) -> Result<u64, String> {
     let rule = || format!("{what} must be a whole number from {least} to {most}");
     let number = text.parse().map_err(|_| rule())?;
     if (least..=most).contains(&number) { Ok(number) } else { Err(rule()) }
@@ -327,7 +347,7 @@ fn parse_group(text: &str) -> Result<u32, String> {
     u32::try_from(ranks).map_err(|error| error.to_string())
 }
 
-fn parse_repetitions(text: &str) -> Result<u32, String> {
+pub(crate) fn parse_repetitions(text: &str) -> Result<u32, String> {
     let repetitions = parse_count(text, "repetitions", 1, MOST_REPETITIONS.into())?;
     u32::try_from(repetitions).map_err(|error| error.to_string())
 }
@@ -336,7 +356,7 @@ fn parse_iterations(text: &str) -> Result<u64, String> {
     parse_count(text, "iterations", 1, 1_000_000_000)
 }
 
-fn parse_pin(text: &str) -> Result<Pin, String> {
+pub(crate) fn parse_pin(text: &str) -> Result<Pin, String> {
     if text == "none" {
         return Ok(Pin::None);
     }

@@ -2,9 +2,11 @@
 //! how their results are shown.
 #![deny(unsafe_code)]
 
+pub mod apps;
 pub mod cache;
 mod choice;
 pub mod cli;
+pub mod collectives;
 pub mod commands;
 pub mod config;
 pub mod contention;

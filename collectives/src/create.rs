@@ -55,7 +55,10 @@ impl<'e> Group<'e> {
                 hear(engine, members[0], tag)
             }
         })?;
-        Self::on_board(endpoint, &key, layout, members, rank)
+        let configuration =
+            lmt::configuration::load().map_err(|failure| GroupError::Configuration(failure.to_string()))?;
+        let chooser = Chooser::new(configuration.contention);
+        Self::on_board(endpoint, &key, layout, members, rank, chooser)
     }
 
     /// Makes the group of all ranks of a launched job, in its order.
@@ -120,7 +123,7 @@ impl<'e> Group<'e> {
         if key.owner() != members[0].id || key.total_bytes() != layout.total_bytes() {
             return Err(GroupError::Members(format!("rank {first} has given no board for the new group")));
         }
-        Self::on_board(endpoint, &key, layout, members, rank as u32).map(Some)
+        Self::on_board(endpoint, &key, layout, members, rank as u32, self.chooser()).map(Some)
     }
 
     /// A group whose board is this region of rank 0's; returns when all ranks have it.
@@ -130,6 +133,7 @@ impl<'e> Group<'e> {
         layout: Layout,
         members: Vec<Member>,
         rank: u32,
+        chooser: Chooser,
     ) -> Result<Self, GroupError> {
         let size = members.len() as u32;
         let single_copy = with_engine(endpoint, |engine| may_reach(engine, &members, rank))?;
@@ -139,7 +143,7 @@ impl<'e> Group<'e> {
             .ok_or_else(|| GroupError::Members("rank 0 has given no board of this group's shape".into()))?;
         let tag = mix(key.handle() ^ mix_id(key.owner())) & 0x7f_ffff_ffff;
         let team = Team { rank, size, domains: Rc::from([]), slot_bytes: layout.slot_bytes };
-        let group = Self::new(endpoint, board, members, team, tag, Chooser { single_copy: false });
+        let group = Self::new(endpoint, board, members, team, tag, chooser.before_all_have_met());
         if rank == 0 {
             group.keep_board(*key);
         }

@@ -154,6 +154,11 @@ impl<'e> Group<'e> {
         self.inner.borrow_mut().own_board = Some(key);
     }
 
+    /// What a part of this group chooses by.
+    pub(crate) fn chooser(&self) -> Chooser {
+        self.inner.borrow().chooser.clone()
+    }
+
     pub(crate) fn member(&self, rank: u32) -> Option<Member> {
         self.inner.borrow().members.get(rank as usize).copied()
     }

@@ -88,12 +88,6 @@ fn what_is_no_figure_is_refused() {
 }
 
 #[test]
-fn without_a_calibration_it_says_what_to_do() {
-    let error = machine(&parsed("--config /dev/null").unwrap()).map(|machine| machine.name).unwrap_err();
-    assert!(error.to_string().contains("run lmt tune"), "{error}");
-}
-
-#[test]
 fn pictures_mark_where_the_choice_changes() {
     let shown = predictions("--machine broadwell --sizes 1KiB..16MiB");
     let svg = shown.svg().unwrap();

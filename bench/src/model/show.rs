@@ -170,7 +170,7 @@ impl Predictions {
     }
 
     /// Where the fastest changes, whatever its number.
-    fn marks(&self) -> Vec<Crossover> {
+    pub fn marks(&self) -> Vec<Crossover> {
         let chosen = |row: &Row| row.choice.as_ref().map(|choice| name(Shown::Best(choice.algorithm)));
         let pairs = self.rows.iter().zip(self.rows.iter().skip(1));
         let changed = pairs.filter_map(|(row, next)| {

@@ -231,7 +231,8 @@ fn bruck(call: &Call, algorithm: Algorithm) -> Program {
     program.exposed.work = native && size > 1;
     // How long the blocks of so many ranks from one on are.
     let length = |first: u32, count: u32| -> u64 {
-        (0..count).map(|j| call.blocks.of(after(first, j, size)).bytes).sum()
+        let lengths = (0..count).map(|j| call.blocks.of(after(first, j, size)).bytes);
+        lengths.fold(0, u64::saturating_add)
     };
     program.work_bytes = length(rank, size);
     program.before.extend(copy(own(call), Span::work(0, length(rank, 1))));
@@ -266,11 +267,12 @@ fn turned(call: &Call) -> Vec<Option<Action>> {
         let first = copy(Span::work(0, ours), Span::output(wrapped, ours));
         return vec![first, copy(Span::work(ours, wrapped), Span::output(0, wrapped))];
     }
-    let mut at = 0;
+    let mut end = 0_u64;
     let copies = (0..size).map(|j| {
         let into = output_block(call, after(rank, j, size));
-        at += into.bytes;
-        copy(Span::work(at - into.bytes, into.bytes), into)
+        let from = Span::work(end, into.bytes);
+        end = end.saturating_add(into.bytes);
+        copy(from, into)
     });
     copies.collect()
 }

@@ -45,7 +45,7 @@ fn set_aside(call: &Call, program: &mut Program, asked: impl Fn(u32) -> bool) ->
         let mut span = source(call, to);
         if call.in_place && to != call.rank && asked(to) {
             let aside = Span::work(program.work_bytes, span.bytes);
-            program.work_bytes += span.bytes;
+            program.work_bytes = program.work_bytes.saturating_add(span.bytes);
             program.before.extend(copy(span, aside));
             span = aside;
         }
@@ -172,7 +172,7 @@ fn pairwise_in_place(call: &Call) -> Program {
         let (_, from) = partners(call, number);
         let into = output_block(call, from);
         let aside = Span::work(program.work_bytes, into.bytes);
-        program.work_bytes += into.bytes;
+        program.work_bytes = program.work_bytes.saturating_add(into.bytes);
         let remote = block_of(&call.blocks, Place::Output, call.rank);
         step(&mut program, [get(from, remote, aside)]);
         back.push(copy(aside, into));
@@ -208,7 +208,11 @@ fn bruck(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
         let moved: Vec<u32> = (1..size).filter(|j| j & distance != 0).collect();
         let packed = Span::work(program.work_bytes, moved.len() as u64 * bytes);
         let arrived = within(packed, packed.bytes, packed.bytes);
-        program.work_bytes += 2 * packed.bytes;
+        let Some(end) = arrived.offset.checked_add(arrived.bytes) else {
+            let reason = "it needs more than 2^64 bytes of scratch memory; pairwise needs less".to_owned();
+            return Err(Unsuitable { algorithm, reason });
+        };
+        program.work_bytes = end;
         let mut packing = Vec::new();
         for (&j, index) in moved.iter().zip(0..) {
             packing.push(copy(held[j as usize], within(packed, index * bytes, bytes)));

@@ -4,16 +4,12 @@ use crate::call::Call;
 use crate::program::{Action, Program, Span};
 
 use super::broadcast::whole;
-use super::common::step;
+use super::common::{pieces, step};
 use super::rooted::{at, from_root};
 
 /// How much of a long message is passed on at a time: long enough that a message's
 /// own cost is small against it, short enough to stay in a cache meanwhile.
 const PIECE_BYTES: u64 = 128 << 10;
-
-/// With more pieces than that a program would grow long, and what the last one adds
-/// to the time is nothing against the whole.
-const MOST_PIECES: u64 = 1 << 14;
 
 /// What this rank does. In the tree the root sends the whole message ceil(log2 p)
 /// times, one after the other. In the chain each rank receives it once and sends it
@@ -55,7 +51,7 @@ fn chain(call: &Call) -> Program {
     let send = |from| Action::Send { rank: at(call, own + 1), from };
     let (receives, sends) = (own > 0, own + 1 < call.size);
     let mut arrived: Option<Span> = None;
-    for piece in pieces(call.bytes, PIECE_BYTES) {
+    for piece in pieces(call.bytes, PIECE_BYTES, 1024) {
         let before = arrived.replace(piece).filter(|_| receives);
         match (receives, sends) {
             (true, true) => {
@@ -72,16 +68,4 @@ fn chain(call: &Call) -> Program {
     let last = arrived.filter(|_| receives && sends);
     step(&mut program, [last.map(send)]);
     program
-}
-
-/// The message in pieces of so many bytes; in larger ones, of whole pages, if there
-/// were more than [`MOST_PIECES`].
-pub fn pieces(bytes: u64, piece_bytes: u64) -> impl Iterator<Item = Span> {
-    let too_many = bytes.div_ceil(piece_bytes) > MOST_PIECES;
-    let piece_bytes = if too_many { bytes.div_ceil(MOST_PIECES).next_multiple_of(4096) } else { piece_bytes };
-    let count = bytes.div_ceil(piece_bytes);
-    (0..count).map(move |index| {
-        let begin = index * piece_bytes;
-        Span::output(begin, piece_bytes.min(bytes - begin))
-    })
 }

@@ -4,8 +4,7 @@ use crate::call::Call;
 use crate::program::{Action, Program, Span};
 
 use super::broadcast::{read, whole};
-use super::broadcast_messages::pieces;
-use super::common::{await_all, step};
+use super::common::{await_all, pieces, step};
 use super::rooted::{MOVED, at, from_root};
 
 /// In each round everybody who has the message is read from by `readers` others at
@@ -71,7 +70,7 @@ fn last_at(source: u64, place: u64, first: u64, size: u64, grow: impl Fn(u64) ->
 pub fn hierarchical(call: &Call, piece_bytes: u64) -> Program {
     let mut program = Program::default();
     let leader = leader(call, call.rank);
-    let pieces: Vec<_> = pieces(call.bytes, piece_bytes).collect();
+    let pieces: Vec<_> = pieces(call.bytes, piece_bytes, 1024).collect();
     // Points are pieces that have come; the last one is that of the end.
     let last = pieces.len().max(1) as u32;
     let reads_from_me = |&other: &u32| other != call.root && source(call, other) == call.rank;

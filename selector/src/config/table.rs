@@ -78,6 +78,11 @@ pub const fn max_readers_key() -> &'static Key {
     const { &MAX_READERS }
 }
 
+/// The keys of `[contention]`.
+pub fn contention_keys() -> Vec<&'static str> {
+    names(CONTENTION)
+}
+
 const DMA_MIN: Field = Field {
     name: "dma_min",
     kind: "word or size",
