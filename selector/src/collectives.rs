@@ -3,7 +3,11 @@
 //! Operations and algorithms are texts here: whoever carries them out knows their
 //! names, and says so by [`Known::collectives`](crate::config::Known::collectives).
 
+use std::fmt;
+
 use lmt_core::selection::Source;
+
+use crate::size::written;
 
 /// What stands for all operations that an algorithm can do.
 pub const ANY_OPERATION: &str = "*";
@@ -63,6 +67,27 @@ impl CollectiveRule {
             && self.up_to.is_none_or(|up_to| bytes <= up_to)
             && self.min_ranks.is_none_or(|least| ranks >= least)
             && self.max_ranks.is_none_or(|most| ranks <= most)
+    }
+}
+
+/// In one line: `spread above 64 KiB on 2 ranks: tree:4`.
+impl fmt::Display for CollectiveRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.operation)?;
+        if let Some(above) = self.above {
+            write!(f, " above {}", written(above))?;
+        }
+        if let Some(up_to) = self.up_to {
+            write!(f, " up to {}", written(up_to))?;
+        }
+        match (self.min_ranks, self.max_ranks) {
+            (None, None) => {}
+            (Some(least), Some(most)) if least == most => write!(f, " on {least} ranks")?,
+            (Some(least), Some(most)) => write!(f, " on {least} to {most} ranks")?,
+            (Some(least), None) => write!(f, " on {least} ranks or more")?,
+            (None, Some(most)) => write!(f, " on {most} ranks or fewer")?,
+        }
+        write!(f, ": {}", self.algorithm)
     }
 }
 

@@ -31,6 +31,7 @@ fn a_rule_has_all_that_it_says_and_where_it_stands() {
         ..CollectiveRule::new("spread", "tree:4", source)
     };
     assert_eq!(one(&format!("\n\n{WHOLE}")), expected);
+    assert_eq!(expected.to_string(), "spread above 64 KiB up to 1 MiB on 3 to 64 ranks: tree:4");
     assert!(expected.fits(65537, 3) && expected.fits(1 << 20, 64));
     assert!(!expected.fits(65536, 3) && !expected.fits((1 << 20) + 1, 3));
     assert!(!expected.fits(65537, 2) && !expected.fits(65537, 65));

@@ -216,7 +216,7 @@ pub(super) const COLLECTIVE: &[Field] = &[
     },
     Field {
         kind: "size",
-        meaning: "calls of more bytes than this: of a broadcast the message, of reductions the vector, else one rank's block; a rule with bounds fits no call whose ranks have blocks of different lengths",
+        meaning: "calls of more bytes than this: of a broadcast the message, one rank's block of what is divided among the ranks, else the vector of a reduction; a rule with bounds fits no call whose ranks have blocks of different lengths",
         ..ABOVE
     },
     Field { kind: "size", meaning: "calls of up to so many bytes, which fits", ..UP_TO },
