@@ -18,8 +18,8 @@ const ALL: &str = "all";
 const MOST_RANKS: u32 = 1024;
 /// The most vertices.
 const MOST_VERTICES: u32 = 65_536;
-/// Beyond, a serial run takes minutes.
-const MOST_SERIAL_VERTICES: u32 = 8192;
+/// Beyond, a serial run takes minutes, in which nothing is heard from the ranks.
+const MOST_SERIAL_VERTICES: u32 = 4096;
 
 /// `lmt app`.
 #[derive(Debug, Args)]
