@@ -5,12 +5,17 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::apps::args::AppArgs;
+use crate::collectives::access::Access;
+use crate::collectives::args::CollectiveArgs;
+use crate::collectives::workload::Workload;
 use crate::config::ConfigArgs;
+use crate::contention::ContentionArgs;
 use crate::error::BenchError;
 use crate::explain::ExplainArgs;
 use crate::memory::Memory;
+use crate::model::ModelArgs;
 use crate::mpirun_env::MpirunEnvArgs;
-use crate::patterns::{DEFINITIONS, Pattern};
+use crate::patterns::DEFINITIONS;
 use crate::peers::args::PeersArgs;
 use crate::sizes::{parse_size, parse_sizes};
 
@@ -49,6 +54,12 @@ pub enum Command {
     /// Measures which mechanism is the fastest for which messages on this machine, and writes
     /// that down for every endpoint to use.
     Tune(TuneArgs),
+    /// Measures what it costs to copy out of another process's memory, and how much those who
+    /// read one process at once hold each other up.
+    Contention(ContentionArgs),
+    /// Prints what collective operations are predicted to take, by each algorithm and with the best
+    /// throttle, on this machine or on one that is described.
+    Model(Box<ModelArgs>),
     /// Prints the environment in which an MPI's programs run over lmt, for eval in a shell.
     MpirunEnv(MpirunEnvArgs),
     /// Runs an application that uses collective operations, with each mechanism, and verifies it.
@@ -73,17 +84,25 @@ pub enum Command {
     /// One rank while peers are compared; started by lmt itself.
     #[command(name = crate::peers::rank::RANK_COMMAND, hide = true)]
     PeersRank,
+    /// One process while contention is measured; started by lmt itself.
+    #[command(name = crate::contention::rank::RANK_COMMAND, hide = true)]
+    ContentionRank,
     /// One rank while a machine is tuned; started by lmt itself.
     #[command(name = crate::tune::rank::RANK_COMMAND, hide = true)]
     TuneRank,
+    /// One rank of a collective benchmark; started by lmt itself.
+    #[command(name = crate::collectives::rank::RANK_COMMAND, hide = true)]
+    CollectivesRank,
 }
 
 /// `lmt bench`.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
-    /// latency, pingpong, pingping, exchange, bw, bibw, alltoall, limits, overlap, pollution or regions.
-    #[arg(value_parser = str::parse::<Pattern>)]
-    pub pattern: Pattern,
+    /// latency, pingpong, pingping, exchange, bw, bibw, limits, overlap, pollution or regions; a collective
+    /// operation: barrier, bcast, scatter, gather, allgather, alltoall (with --mechanism by messages), reduce,
+    /// allreduce, reduce_scatter, scan or exscan; or one-to-all, all-to-one or all-to-all.
+    #[arg(value_parser = str::parse::<Workload>)]
+    pub pattern: Workload,
     /// A mechanism's name, perhaps with who copies (cma:put), auto, all that work here, or several of
     /// these with commas; eager: all messages up to 1 MiB in cells; announced (all), announced:NAME: a
     /// mechanism for messages of any length, none in cells [default: auto, or all where there is no auto].
@@ -101,6 +120,9 @@ pub struct BenchArgs {
     /// How the results are written.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+    /// Collective operations.
+    #[command(flatten)]
+    pub collectives: CollectiveArgs,
     /// How it is measured.
     #[command(flatten)]
     pub measuring: MeasuringArgs,
@@ -277,6 +299,9 @@ fn pattern_help() -> String {
             "  {:9} {} Sizes by default: {}.\n",
             definition.name, definition.text, definition.default_sizes
         ));
+    }
+    for access in Access::ALL {
+        text.push_str(&format!("  {:10} {}\n", access.name(), access.text()));
     }
     text
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::cache;
 use crate::error::BenchError;
 use crate::job::Job;
+use crate::memory::Memory;
 use crate::sizes::human;
 
 /// The machine and the settings behind a set of figures.
@@ -40,7 +41,7 @@ pub struct Environment {
 impl Environment {
     /// Records this machine and the settings of `job`.
     pub fn record(job: &Job) -> Self {
-        Self::of(&job.cpus, buffers(job))
+        Self::of(&job.cpus, buffers(job.buffers, job.touch, job.rotation_bytes, job.ranks))
     }
 
     /// Records this machine, where ranks run, and how their buffers are used.
@@ -129,16 +130,17 @@ fn pinning(cpus: &[usize]) -> String {
     places.join(", ")
 }
 
-fn buffers(job: &Job) -> String {
-    let rotation = job.rotation_bytes.map_or_else(
+/// How buffers are used, in words.
+pub fn buffers(memory: Memory, touch: bool, rotation_bytes: Option<u64>, ranks: u32) -> String {
+    let rotation = rotation_bytes.map_or_else(
         || "reused".to_owned(),
         |bytes| {
-            let all = bytes.saturating_mul(2 * u64::from(job.ranks));
+            let all = bytes.saturating_mul(2 * u64::from(ranks));
             format!("off cache: each rotates through {} ({} in all)", human(bytes), human(all))
         },
     );
-    let touch = if job.touch { "written before sending and read after receiving" } else { "not touched" };
-    format!("{}, every page used before; {rotation}; {touch}", job.buffers.source())
+    let touch = if touch { "written before sending and read after receiving" } else { "not touched" };
+    format!("{}, every page used before; {rotation}; {touch}", memory.source())
 }
 
 fn huge_pages() -> String {

@@ -5,13 +5,16 @@ use std::process::ExitCode;
 
 use lmt_bench::apps;
 use lmt_bench::cli::{self, Command, Parsed};
+use lmt_bench::collectives;
 use lmt_bench::commands;
 use lmt_bench::config;
+use lmt_bench::contention;
 use lmt_bench::doctor;
 use lmt_bench::engine::endpoint::{self, Endpoints};
 use lmt_bench::error::BenchError;
 use lmt_bench::explain;
 use lmt_bench::group;
+use lmt_bench::model;
 use lmt_bench::mpirun_env;
 use lmt_bench::peers;
 use lmt_bench::tune;
@@ -37,14 +40,18 @@ fn main() -> ExitCode {
         Parsed::Command(Command::Explain(args)) => explain::run(&args),
         Parsed::Command(Command::Config(args)) => config::run(&args),
         Parsed::Command(Command::Tune(args)) => tune::tune(&engine, &args),
+        Parsed::Command(Command::Contention(args)) => contention::run(&args),
+        Parsed::Command(Command::Model(args)) => model::run(&args),
         Parsed::Command(Command::MpirunEnv(args)) => mpirun_env::run(&args),
         Parsed::Command(Command::App(args)) => apps::run(&engine, &args),
         Parsed::Command(Command::Run(_)) => Ok(()),
         Parsed::Command(Command::Probe { group }) => endpoint::probe_main(&group),
         Parsed::Command(Command::Meet) => endpoint::meet_main(),
+        Parsed::Command(Command::ContentionRank) => contention::rank::rank_main(),
         Parsed::Command(Command::Rank) => group::rank_main(&engine),
         Parsed::Command(Command::AppRank) => apps::rank::rank_main(&engine),
         Parsed::Command(Command::PeersRank) => peers::rank::rank_main(&engine),
+        Parsed::Command(Command::CollectivesRank) => collectives::rank::rank_main(),
         Parsed::Command(Command::TuneRank) => tune::rank::rank_main(&engine),
     });
     match result {

@@ -47,6 +47,12 @@ impl Kind {
         Self::Exscan,
     ];
 
+    /// Whether it combines the ranks' elements.
+    pub const fn combines(self) -> bool {
+        use Kind as K;
+        matches!(self, K::Reduce | K::Allreduce | K::ReduceScatter | K::Scan | K::Exscan)
+    }
+
     /// As it is written in commands and messages.
     pub const fn name(self) -> &'static str {
         match self {

@@ -2,6 +2,8 @@
 //! with it.
 #![forbid(unsafe_code)]
 
+use std::rc::Rc;
+
 use crate::algorithm::Kind;
 use crate::call::{Block, Blocks, Call};
 use crate::operation::Operation;
@@ -11,7 +13,7 @@ use crate::operation::Operation;
 pub(crate) struct Team {
     pub rank: u32,
     pub size: u32,
-    pub domains: Vec<u32>,
+    pub domains: Rc<[u32]>,
     pub slot_bytes: u64,
 }
 
@@ -42,7 +44,7 @@ pub(crate) fn call_of(operation: &Operation<'_>, team: &Team) -> Result<Call, Wr
         input_blocks,
         in_place: operation.in_place,
         element_bytes,
-        domains: team.domains.clone(),
+        domains: Rc::clone(&team.domains),
         slot_bytes: team.slot_bytes,
     };
     check_elements(&call)?;

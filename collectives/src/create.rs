@@ -1,11 +1,13 @@
 //! How a group comes into being.
 #![forbid(unsafe_code)]
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lmt::launch;
 use lmt::{Address, Endpoint, EndpointId};
+use lmt_core::cpu_set::CpuSet;
 use lmt_core::engine::{Engine, Label, SendMode, Source, TagMatch, Wanted};
 use lmt_core::region::{Direction, Protection, RegionKey};
 use lmt_core::shared_memory::SharedMemory;
@@ -13,6 +15,7 @@ use lmt_core::shared_memory::SharedMemory;
 use crate::board::Board;
 use crate::check::Team;
 use crate::choice::Chooser;
+use crate::domains::{self, NOWHERE};
 use crate::engine::with_engine;
 use crate::error::GroupError;
 use crate::group::Group;
@@ -52,7 +55,10 @@ impl<'e> Group<'e> {
                 hear(engine, members[0], tag)
             }
         })?;
-        Self::on_board(endpoint, &key, layout, members, rank)
+        let configuration =
+            lmt::configuration::load().map_err(|failure| GroupError::Configuration(failure.to_string()))?;
+        let chooser = Chooser::new(configuration.contention);
+        Self::on_board(endpoint, &key, layout, members, rank, chooser)
     }
 
     /// Makes the group of all ranks of a launched job, in its order.
@@ -117,7 +123,7 @@ impl<'e> Group<'e> {
         if key.owner() != members[0].id || key.total_bytes() != layout.total_bytes() {
             return Err(GroupError::Members(format!("rank {first} has given no board for the new group")));
         }
-        Self::on_board(endpoint, &key, layout, members, rank as u32).map(Some)
+        Self::on_board(endpoint, &key, layout, members, rank as u32, self.chooser()).map(Some)
     }
 
     /// A group whose board is this region of rank 0's; returns when all ranks have it.
@@ -127,6 +133,7 @@ impl<'e> Group<'e> {
         layout: Layout,
         members: Vec<Member>,
         rank: u32,
+        chooser: Chooser,
     ) -> Result<Self, GroupError> {
         let size = members.len() as u32;
         let single_copy = with_engine(endpoint, |engine| may_reach(engine, &members, rank))?;
@@ -135,18 +142,32 @@ impl<'e> Group<'e> {
         let board = board
             .ok_or_else(|| GroupError::Members("rank 0 has given no board of this group's shape".into()))?;
         let tag = mix(key.handle() ^ mix_id(key.owner())) & 0x7f_ffff_ffff;
-        let domains = vec![0; size as usize];
-        let team = Team { rank, size, domains, slot_bytes: layout.slot_bytes };
-        let group = Self::new(endpoint, board, members, team, tag, Chooser { single_copy: false });
+        let team = Team { rank, size, domains: Rc::from([]), slot_bytes: layout.slot_bytes };
+        let group = Self::new(endpoint, board, members, team, tag, chooser.before_all_have_met());
         if rank == 0 {
             group.keep_board(*key);
         }
-        // The first call: all ranks have the board, and what each may do.
-        let own = [u8::from(single_copy)];
-        let mut all = vec![0; size as usize];
-        group.run(Operation::allgather(&own[..], &mut all[..]))?;
-        group.allow_single_copy(all.iter().all(|&may| may == 1));
+        group.introduce(single_copy)?;
         Ok(group)
+    }
+
+    /// The first call: all ranks have the board, and hear what each may do and where
+    /// it runs.
+    fn introduce(&self, single_copy: bool) -> Result<(), GroupError> {
+        let size = self.size();
+        // Nothing is told apart among two.
+        let machine = if size > 2 { lmt::configuration::machine().ok() } else { None };
+        let [node, cache] =
+            machine.map_or([NOWHERE; 2], |machine| domains::place(&machine, &CpuSet::of_this_thread()));
+        let (node, cache) = (node.to_ne_bytes(), cache.to_ne_bytes());
+        let own = [u8::from(single_copy), node[0], node[1], cache[0], cache[1]];
+        let mut all = vec![0; own.len() * size as usize];
+        self.run(Operation::allgather(&own[..], &mut all[..]))?;
+        let said = all.as_chunks::<5>().0;
+        let place = |[_, a, b, c, d]: &[u8; 5]| [u16::from_ne_bytes([*a, *b]), u16::from_ne_bytes([*c, *d])];
+        let places: Vec<domains::Place> = said.iter().map(place).collect();
+        self.settle(said.iter().all(|said| said[0] == 1), domains::domains(&places));
+        Ok(())
     }
 }
 

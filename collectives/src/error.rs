@@ -66,6 +66,9 @@ pub enum GroupError {
     /// The list of members is no group.
     #[error("{0}")]
     Members(String),
+    /// A configuration file, or a variable, is wrong.
+    #[error("{0}")]
+    Configuration(String),
     /// The endpoint refused something.
     #[error(transparent)]
     Endpoint(#[from] OperationError),

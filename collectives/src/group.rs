@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -63,7 +63,8 @@ struct Inner {
     ended_by_all: u32,
     /// Calls under way, oldest first, and those that have ended and are not fetched.
     calls: VecDeque<Slot>,
-    programs: HashMap<(Rc<Call>, Algorithm), Rc<Program>>,
+    /// Programs of calls that may come again, the latest first.
+    programs: VecDeque<(Rc<Call>, Algorithm, Rc<Program>)>,
     spare_work: Vec<u8>,
     error: Option<GroupError>,
     /// Calls of `progress` since deaths were looked for.
@@ -105,7 +106,7 @@ struct Lent {
 }
 
 /// Programs that are kept for calls that come again.
-const KEPT_PROGRAMS: usize = 64;
+const KEPT_PROGRAMS: usize = 16;
 /// Scratch memory that is kept for the next call.
 const KEPT_WORK_BYTES: usize = 16 << 20;
 /// How long a failed call waits for others to leave this rank's memory.
@@ -131,7 +132,7 @@ impl<'e> Group<'e> {
             next: 0,
             ended_by_all: 0,
             calls: VecDeque::new(),
-            programs: HashMap::new(),
+            programs: VecDeque::new(),
             spare_work: Vec::new(),
             error: None,
             looks: 0,
@@ -140,14 +141,22 @@ impl<'e> Group<'e> {
         Self { endpoint, inner: RefCell::new(inner) }
     }
 
-    /// Whether algorithms may be chosen in which ranks reach into each other's memory.
-    pub(crate) fn allow_single_copy(&self, allowed: bool) {
-        self.inner.borrow_mut().chooser.single_copy = allowed;
+    /// What the ranks have told each other: whether all may reach into each other's
+    /// memory, and their domains.
+    pub(crate) fn settle(&self, single_copy: bool, domains: Vec<u32>) {
+        let mut inner = self.inner.borrow_mut();
+        inner.chooser.single_copy = single_copy;
+        inner.team.domains = domains.into();
     }
 
     /// The board is this region of this endpoint's.
     pub(crate) fn keep_board(&self, key: RegionKey) {
         self.inner.borrow_mut().own_board = Some(key);
+    }
+
+    /// What a part of this group chooses by.
+    pub(crate) fn chooser(&self) -> Chooser {
+        self.inner.borrow().chooser.clone()
     }
 
     pub(crate) fn member(&self, rank: u32) -> Option<Member> {
@@ -200,9 +209,10 @@ impl<'e> Group<'e> {
     /// # Errors
     /// What the call would end with at once.
     pub fn explain(&self, operation: &Operation<'_>) -> Result<(Algorithm, String), GroupError> {
-        let inner = self.inner.borrow();
+        let inner = &mut *self.inner.borrow_mut();
         let call = call_of(operation, &inner.team).map_err(GroupError::Arguments)?;
-        Ok(inner.chooser.choose(&call, operation.is_listed))
+        let choice = inner.chooser.choose(&call, operation.is_listed);
+        Ok((choice.algorithm, choice.reason.to_string()))
     }
 
     /// Moves calls that are under way forward, without waiting; so do [`Scope`]'s
@@ -294,13 +304,10 @@ impl Inner {
     /// is like, so that the others hear of it.
     fn prepare(&mut self, operation: Operation<'_>) -> Prepared {
         let made = call_of(&operation, &self.team).map_err(GroupError::Arguments).and_then(|call| {
-            let (chosen, _) = match operation.algorithm {
-                Some(named) => (named, String::new()),
-                None => self.chooser.choose(&call, operation.is_listed),
-            };
+            let named = operation.algorithm;
+            let chosen = named.unwrap_or_else(|| self.chooser.choose(&call, operation.is_listed).algorithm);
             self.chooser.check(chosen, call.kind)?;
-            let call = Rc::new(call);
-            let program = self.program(&call, chosen)?;
+            let (call, program) = self.program(call, chosen)?;
             Ok((call, program, chosen))
         });
         let lent = |operation: Operation<'_>| Lent {
@@ -324,16 +331,19 @@ impl Inner {
         }
     }
 
-    fn program(&mut self, call: &Rc<Call>, algorithm: Algorithm) -> Result<Rc<Program>, Unsuitable> {
-        if let Some(program) = self.programs.get(&(Rc::clone(call), algorithm)) {
-            return Ok(Rc::clone(program));
+    /// A call's program, and the call; both of the last time if there was one like it.
+    fn program(&mut self, call: Call, algorithm: Algorithm) -> Result<(Rc<Call>, Rc<Program>), Unsuitable> {
+        let same = |kept: &(Rc<Call>, Algorithm, Rc<Program>)| kept.1 == algorithm && *kept.0 == call;
+        if let Some(at) = self.programs.iter().position(same) {
+            self.programs.swap(0, at);
+            let (call, _, program) = &self.programs[0];
+            return Ok((Rc::clone(call), Rc::clone(program)));
         }
-        let program = Rc::new(algorithms::program(call, algorithm)?);
-        if self.programs.len() >= KEPT_PROGRAMS {
-            self.programs.clear();
-        }
-        self.programs.insert((Rc::clone(call), algorithm), Rc::clone(&program));
-        Ok(program)
+        let program = Rc::new(algorithms::program(&call, algorithm)?);
+        let call = Rc::new(call);
+        self.programs.truncate(KEPT_PROGRAMS - 1);
+        self.programs.push_front((Rc::clone(&call), algorithm, Rc::clone(&program)));
+        Ok((call, program))
     }
 
     /// Moves all calls forward as far as possible. Returns whether anything moved.
@@ -415,8 +425,7 @@ impl Inner {
                 self.calls[at].state = State::Running(Box::new(running));
                 true
             }
-            Err((error, places)) => {
-                self.spare_work = places.into_work();
+            Err(error) => {
                 self.calls[at].state = State::Ended(Err(error.clone()));
                 self.fail(error, Broken::Failed(self.team.rank), engine);
                 false
@@ -563,7 +572,7 @@ fn empty_call(team: &Team) -> Call {
         input_blocks: crate::call::Blocks::Equal(0),
         in_place: false,
         element_bytes: 1,
-        domains: Vec::new(),
+        domains: Rc::from([]),
         slot_bytes: 0,
     }
 }

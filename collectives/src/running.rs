@@ -105,7 +105,7 @@ impl Running {
         reduction: Option<Reduction>,
         signature: Signature,
         context: &mut Context<'_>,
-    ) -> Result<Self, (GroupError, Places)> {
+    ) -> Result<Self, GroupError> {
         let mut running = Self {
             number,
             call,
@@ -128,7 +128,7 @@ impl Running {
             Ok(()) => Ok(running),
             Err(error) => {
                 running.take_back(context);
-                Err((error, running.places))
+                Err(error)
             }
         }
     }

@@ -6,6 +6,7 @@ use lmt_core::config::Config;
 use lmt_core::keys::Value;
 use lmt_core::selection::Source;
 
+use crate::contention::Parameters;
 use crate::rules::Layer;
 
 /// How DMAmin is found.
@@ -61,6 +62,8 @@ pub struct Configuration {
     pub selection: SelectionSettings,
     /// What is set of mechanisms; each key once.
     pub mechanisms: Vec<MechanismSetting>,
+    /// What single copy costs here, where a file tells it: a calibration does.
+    pub contention: Option<Parameters>,
     /// Rules, in order of authority.
     pub layers: Vec<Layer>,
     /// What a user should know though nothing is wrong, a sentence each: for

@@ -7,6 +7,7 @@
 pub mod calibration;
 pub mod config;
 pub mod configuration;
+pub mod contention;
 pub mod dma_min;
 pub mod nearest;
 pub mod policy;

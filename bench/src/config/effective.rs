@@ -5,8 +5,9 @@ use std::fmt;
 use lmt_core::config::KEYS;
 use lmt_core::keys::{Key, Value};
 use lmt_core::selection::{Reuse, Source, Warmth};
-use lmt_selector::config::{Known, dma_min_key, max_readers_key, shown};
+use lmt_selector::config::{Known, contention_keys, dma_min_key, max_readers_key, shown};
 use lmt_selector::configuration::{Configuration, DmaMinSetting};
+use lmt_selector::contention::write_contention;
 use lmt_selector::rules::{Authority, Bound, Rule, Take};
 use lmt_selector::size;
 
@@ -73,8 +74,20 @@ impl<'c> Effective<'c> {
             });
             tables.push(Table { name: format!("mechanism.{}", facts.name), lines: lines.collect() });
         }
+        tables.extend(contention(configuration));
         Self { tables, configuration }
     }
+}
+
+/// What single copy costs, if a file tells it: all from the same one.
+fn contention(configuration: &Configuration) -> Option<Table> {
+    let text = write_contention(configuration.contention.as_ref()?);
+    let source = configuration.sources.get("contention").cloned().unwrap_or(Source::Default { line: None });
+    let line = |key: &&'static str| {
+        let written = text.lines().find_map(|line| line.strip_prefix(*key)?.strip_prefix(" = "))?;
+        Some(Line { key, shown: written.to_owned(), source: source.clone() })
+    };
+    Some(Table { name: "contention".to_owned(), lines: contention_keys().iter().filter_map(line).collect() })
 }
 
 /// Whose rules they are, for people.

@@ -102,7 +102,7 @@ fn explain(
 
 /// As an endpoint reads it, but with this file in place of those that
 /// LMT_CONFIG names.
-fn configuration(file: Option<&Path>) -> Result<Configuration, BenchError> {
+pub(crate) fn configuration(file: Option<&Path>) -> Result<Configuration, BenchError> {
     let mut mechanisms = Mechanisms::new();
     lmt::list::register_all(&mut mechanisms);
     let mut sources = Sources::of_this_process(configuration::DEFAULTS, Known::of(&mechanisms));

@@ -15,7 +15,8 @@ mod sys;
 mod transfer;
 
 pub use copy::Stores;
-pub use pair::{LimitError, Pair};
+pub use pair::{LimitError, Pair, PairMemory};
+pub(crate) use sys::{admit_siblings, read_peer};
 
 use crate::patterns::Pattern;
 

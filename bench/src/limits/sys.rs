@@ -202,7 +202,7 @@ impl SharedArea {
 }
 
 /// Reads all of `data` from the other process's memory.
-pub(super) fn read_peer(pid: Pid, address: u64, data: &mut [u8]) -> io::Result<()> {
+pub(crate) fn read_peer(pid: Pid, address: u64, data: &mut [u8]) -> io::Result<()> {
     let mut done = 0;
     while done < data.len() {
         let remote = RemoteIoVec { base: place(address)? + done, len: data.len() - done };
@@ -239,7 +239,7 @@ pub(super) fn system_call() {
 
 /// Lets the processes that `parent` started read and write this process's
 /// memory where Yama restricts that to descendants (prctl(2), PR_SET_PTRACER).
-pub(super) fn admit_siblings(parent: Pid) {
+pub(crate) fn admit_siblings(parent: Pid) {
     let parent = libc::c_ulong::try_from(parent.as_raw()).unwrap_or(0);
     // SAFETY: PR_SET_PTRACER takes one number and touches no memory. Without
     // Yama it answers EINVAL, and then nothing is restricted.

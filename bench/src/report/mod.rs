@@ -4,7 +4,7 @@ mod html;
 mod plot;
 
 pub(crate) use html::{COLOUR_STYLE, PAGE_STYLE, colours, escaped, page};
-pub(crate) use plot::SERIES_COLOURS;
+pub(crate) use plot::{Chart, SERIES_COLOURS};
 
 use crate::engine::LeftOut;
 use crate::environment::Environment;

@@ -10,14 +10,17 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Point, Report, Series};
+use super::html::{COLOUR_STYLE, colours, escaped};
+use super::{Crossover, Point, Report, Series};
 use crate::error::BenchError;
 use crate::sizes::human;
 
 const WIDTH: u32 = 920;
 const HEIGHT: u32 = 440;
 /// Room on the right for the lines' names.
-const NAMES_WIDTH: i32 = 110;
+const NAMES_WIDTH: i32 = 130;
+/// Where a picture's own title begins.
+const TITLE_X: i32 = 80;
 /// Least distance of two names, in pixels.
 const NAME_STEP: i32 = 15;
 
@@ -42,10 +45,10 @@ pub(super) enum Quantity {
 }
 
 impl Quantity {
-    fn of(self, point: &Point) -> f64 {
+    fn value(self) -> fn(&Point) -> f64 {
         match self {
-            Self::Throughput => point.mb_per_s,
-            Self::Time => point.usec,
+            Self::Throughput => |point| point.mb_per_s,
+            Self::Time => |point| point.usec,
         }
     }
 
@@ -93,86 +96,134 @@ impl ValueFormatter<f64> for LogAxis {
     }
 }
 
+/// Lines against message size, both logarithmic.
+pub(crate) struct Chart<'a> {
+    /// The lines.
+    pub lines: &'a [Series],
+    /// Thin ones below them.
+    pub thin: &'a [Series],
+    /// Where a dashed line stands, and what is written above it.
+    pub marks: &'a [Crossover],
+    /// What is plotted: a word and its unit.
+    pub axis: &'a str,
+    /// Its value at a point.
+    pub value: fn(&Point) -> f64,
+}
+
 /// An SVG of one quantity against message size, with the page's colours.
 ///
 /// # Errors
 /// There is nothing to plot, or the drawing library fails.
 pub(super) fn draw(report: &Report, quantity: Quantity) -> Result<String, BenchError> {
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
-        draw_on(&area, report, quantity)
-            .and_then(|()| area.present().map_err(|error| error.to_string()))
-            .map_err(|error| BenchError::Failure(format!("the report's plot cannot be drawn: {error}")))?;
-    }
-    Ok(with_page_colours(&svg))
+    let thin = report.plotted_limits();
+    let (axis, value) = (quantity.axis(), quantity.value());
+    Chart { lines: &report.mechanisms, thin: &thin, marks: &report.crossovers, axis, value }.draw()
 }
 
-fn draw_on(
-    area: &DrawingArea<SVGBackend<'_>, Shift>,
-    report: &Report,
-    quantity: Quantity,
-) -> Result<(), String> {
-    let limits = report.plotted_limits();
-    let all = || report.mechanisms.iter().chain(&limits);
-    let x = size_axis(all()).ok_or("no sizes were measured")?;
-    let y = value_axis(all(), quantity).ok_or("no times were measured")?;
-    let say = |error: &dyn std::fmt::Display| error.to_string();
-    let mut chart = ChartBuilder::on(area)
-        .margin(8)
-        .margin_right(NAMES_WIDTH)
-        .margin_top(26)
-        .x_label_area_size(44)
-        .y_label_area_size(72)
-        .build_cartesian_2d(x, y)
-        .map_err(|error| say(&error))?;
-    chart
-        .configure_mesh()
-        .bold_line_style(GRID)
-        .light_line_style(FAINT)
-        .axis_style(INK)
-        .label_style(("sans-serif", 13).into_font().color(&INK))
-        .axis_desc_style(("sans-serif", 14).into_font().color(&INK))
-        .x_desc("message size")
-        .y_desc(quantity.axis())
-        .draw()
-        .map_err(|error| say(&error))?;
-    let top = chart.as_coord_spec().get_y_range().end;
-    let bottom = chart.as_coord_spec().get_y_range().start;
-    for crossover in &report.crossovers {
-        let at = log2(crossover.bytes);
-        let (place, foot) = (chart.backend_coord(&(at, top)), chart.backend_coord(&(at, bottom)));
-        for dash in (place.1..foot.1).step_by(9) {
-            let line = PathElement::new([(place.0, dash), (place.0, foot.1.min(dash + 5))], MARK);
-            area.draw(&line).map_err(|error| say(&error))?;
+impl Chart<'_> {
+    /// As SVG, with the page's variables for colours.
+    ///
+    /// # Errors
+    /// There is nothing to plot, or the drawing library fails.
+    pub fn draw(&self) -> Result<String, BenchError> {
+        let mut svg = String::new();
+        {
+            let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
+            self.draw_on(&area)
+                .and_then(|()| area.present().map_err(|error| error.to_string()))
+                .map_err(|error| BenchError::Failure(format!("the plot cannot be drawn: {error}")))?;
         }
-        let style = ("sans-serif", 12).into_font().color(&MARK).pos(Pos::new(HPos::Center, VPos::Bottom));
-        area.draw_text(&crossover.to, &style, (place.0, place.1 - 4)).map_err(|error| say(&error))?;
+        Ok(with_page_colours(&svg))
     }
-    let mut names = Vec::new();
-    for (thin, index, series) in lines(report, &limits) {
-        let colour = if thin { limit_colour(index) } else { colour(index) };
-        let points = positions(series, quantity);
-        chart
-            .draw_series(LineSeries::new(points.clone(), colour.stroke_width(if thin { 1 } else { 2 })))
+
+    /// As an SVG that stands by itself, with a title and a text for those who
+    /// cannot see it.
+    ///
+    /// # Errors
+    /// As [`Self::draw`].
+    pub fn draw_alone(&self, title: &str, text: &str) -> Result<String, BenchError> {
+        let (title, text) = (escaped(title), escaped(text));
+        let style = format!("{}{COLOUR_STYLE}svg{{background:var(--paper)}}", colours());
+        let drawn = self.draw()?;
+        // Behind the element's own `>`, in front of all that is drawn.
+        let (element, rest) = drawn.split_once('>').unwrap_or((&drawn, ""));
+        Ok(format!(
+            "{element} role=\"img\" aria-label=\"{text}\" font-family=\"system-ui,sans-serif\">\
+             <style>{style}</style><text x=\"{TITLE_X}\" y=\"18\" class=\"title\">{title}</text>{rest}"
+        ))
+    }
+
+    fn draw_on(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), String> {
+        let all = || self.lines.iter().chain(self.thin);
+        let x = size_axis(all()).ok_or("no sizes were measured")?;
+        let y = value_axis(all(), self.value).ok_or("no times were measured")?;
+        let say = |error: &dyn std::fmt::Display| error.to_string();
+        let mut chart = ChartBuilder::on(area)
+            .margin(8)
+            .margin_right(NAMES_WIDTH)
+            .margin_top(26)
+            .x_label_area_size(44)
+            .y_label_area_size(72)
+            .build_cartesian_2d(x, y)
             .map_err(|error| say(&error))?;
-        if !thin {
-            let dots = points.iter().map(|&point| Circle::new(point, 3, colour.filled()));
-            chart.draw_series(dots).map_err(|error| say(&error))?;
+        chart
+            .configure_mesh()
+            .bold_line_style(GRID)
+            .light_line_style(FAINT)
+            .axis_style(INK)
+            .label_style(("sans-serif", 13).into_font().color(&INK))
+            .axis_desc_style(("sans-serif", 14).into_font().color(&INK))
+            .x_desc("message size")
+            .y_desc(self.axis)
+            .draw()
+            .map_err(|error| say(&error))?;
+        let top = chart.as_coord_spec().get_y_range().end;
+        let bottom = chart.as_coord_spec().get_y_range().start;
+        for mark in self.marks {
+            let at = log2(mark.bytes);
+            let (place, foot) = (chart.backend_coord(&(at, top)), chart.backend_coord(&(at, bottom)));
+            draw_mark(area, &mark.to, place, foot.1)?;
         }
-        if let Some(last) = points.last() {
-            let place = chart.backend_coord(last);
-            names.push((place.1, place.0, series.name.as_str(), colour));
+        let mut names = Vec::new();
+        for (thin, index, series) in lines(self.lines, self.thin) {
+            let colour = if thin { limit_colour(index) } else { colour(index) };
+            let points = positions(series, self.value);
+            chart
+                .draw_series(LineSeries::new(points.clone(), colour.stroke_width(if thin { 1 } else { 2 })))
+                .map_err(|error| say(&error))?;
+            if !thin {
+                let dots = points.iter().map(|&point| Circle::new(point, 3, colour.filled()));
+                chart.draw_series(dots).map_err(|error| say(&error))?;
+            }
+            if let Some(last) = points.last() {
+                let place = chart.backend_coord(last);
+                names.push((place.1, place.0, series.name.as_str(), colour));
+            }
         }
+        write_names(area, names)
     }
-    write_names(area, names)
 }
 
-/// Every line with whether it is thin and its number: the limits below the
-/// mechanisms.
-fn lines<'a>(report: &'a Report, limits: &'a [Series]) -> impl Iterator<Item = (bool, usize, &'a Series)> {
-    let thin = limits.iter().enumerate().map(|(index, series)| (true, index, series));
-    thin.chain(report.mechanisms.iter().enumerate().map(|(index, series)| (false, index, series)))
+/// A dashed line downwards from a place, with a word above it.
+fn draw_mark(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    word: &str,
+    place: (i32, i32),
+    foot: i32,
+) -> Result<(), String> {
+    let say = |error: &dyn std::fmt::Display| error.to_string();
+    for dash in (place.1..foot).step_by(9) {
+        let line = PathElement::new([(place.0, dash), (place.0, foot.min(dash + 5))], MARK);
+        area.draw(&line).map_err(|error| say(&error))?;
+    }
+    let style = ("sans-serif", 12).into_font().color(&MARK).pos(Pos::new(HPos::Center, VPos::Bottom));
+    area.draw_text(word, &style, (place.0, place.1 - 4)).map_err(|error| say(&error))
+}
+
+/// Every line with whether it is thin and its number: the thin ones below.
+fn lines<'a>(lines: &'a [Series], thin: &'a [Series]) -> impl Iterator<Item = (bool, usize, &'a Series)> {
+    let thin = thin.iter().enumerate().map(|(index, series)| (true, index, series));
+    thin.chain(lines.iter().enumerate().map(|(index, series)| (false, index, series)))
 }
 
 /// Writes each line's name at its end, moved apart where they would overlap.
@@ -210,9 +261,9 @@ fn limit_colour(index: usize) -> RGBColor {
 }
 
 /// The points that a logarithmic plot can show.
-fn positions(series: &Series, quantity: Quantity) -> Vec<(f64, f64)> {
-    let shown = series.points.iter().filter(|point| point.bytes > 0 && quantity.of(point) > 0.0);
-    shown.map(|point| (log2(point.bytes), quantity.of(point).log10())).collect()
+fn positions(series: &Series, value: fn(&Point) -> f64) -> Vec<(f64, f64)> {
+    let shown = series.points.iter().filter(|point| point.bytes > 0 && value(point) > 0.0);
+    shown.map(|point| (log2(point.bytes), value(point).log10())).collect()
 }
 
 fn log2(bytes: u64) -> f64 {
@@ -234,9 +285,8 @@ fn size_axis<'a>(all: impl Iterator<Item = &'a Series>) -> Option<LogAxis> {
     Some(LogAxis { inner: padded(start, end, 0.01).into(), marks, light, label })
 }
 
-fn value_axis<'a>(all: impl Iterator<Item = &'a Series>, quantity: Quantity) -> Option<LogAxis> {
-    let values: Vec<f64> =
-        all.flat_map(|series| positions(series, quantity)).map(|(_, value)| value).collect();
+fn value_axis<'a>(all: impl Iterator<Item = &'a Series>, value: fn(&Point) -> f64) -> Option<LogAxis> {
+    let values: Vec<f64> = all.flat_map(|series| positions(series, value)).map(|(_, value)| value).collect();
     let (start, end) = bounds(&values)?;
     let inside = |value: &f64| (start - 0.05..=end + 0.05).contains(value);
     let decades = start.floor() as i32..=end.ceil() as i32;

@@ -1,6 +1,7 @@
 //! `lmt tune`: measures this machine, and writes what follows from it as a
 //! calibration.
 
+mod copying;
 mod machine;
 pub mod measuring;
 mod memory;
@@ -25,7 +26,7 @@ use crate::interrupt::Interrupt;
 use crate::processes::Word;
 use machine::Here;
 use measuring::{End, Measuring, Outcome, Task};
-use outputs::Outputs;
+use outputs::{Copying, Outputs};
 use plan::Effort;
 use rank::Answer;
 
@@ -35,9 +36,9 @@ impl Word for Answer {
     }
 }
 
-/// Copies are measured where there is so much time for everything, in seconds:
+/// Copies, within a process and out of another, are measured where there is so much time for everything, in seconds:
 /// they take a tenth of it at most.
-const COPIES_FROM_S: u64 = 60;
+pub(crate) const COPIES_FROM_S: u64 = 60;
 /// How they are.
 const COPIES: lmt_copy::Effort = lmt_copy::Effort::FULL;
 
@@ -65,7 +66,9 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
         effort,
         deadline: begin + Duration::from_secs(effort.time_s),
     };
-    let copy_routine = (effort.time_s >= COPIES_FROM_S).then(|| lmt_copy::measure(COPIES).0.to_string());
+    let has_time = effort.time_s >= COPIES_FROM_S;
+    let copy_routine = has_time.then(|| lmt_copy::measure(COPIES).0.to_string());
+    let contention = copying::contention(has_time.then_some(&here.cpus[..]), &interrupt);
     let mut shown = progress::Course::new();
     let measured = Measuring::new(task, &interrupt, &mut shown).run();
     shown.end();
@@ -80,13 +83,20 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
             "by what bytes are copied: that is measured where there are {COPIES_FROM_S} s or more"
         ));
     }
+    let contention = match contention {
+        Ok(parameters) => Some(copying::with_messages(parameters, &outcome.courses)),
+        Err(sentence) => {
+            skipped.push(sentence);
+            None
+        }
+    };
     let provenance = Provenance {
         options: format!("{}in {} s", options(args), begin.elapsed().as_secs()),
         complete,
         skipped,
         ..here.provenance()
     };
-    outputs.write(provenance, &outcome, copy_routine)?;
+    outputs.write(provenance, &outcome, Copying { copy_routine, contention })?;
     let kept = format!("what was measured by then is in {}", output.display());
     match (&outcome.end, interrupt.signal()) {
         (End::Interrupted, Some(signal)) => Err(BenchError::Interrupted {

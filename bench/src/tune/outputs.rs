@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use lmt_selector::calibration::{Calibration, Provenance, rules};
+use lmt_selector::contention::Parameters;
 
 use super::measuring::Outcome;
 use super::previous::Previous;
@@ -13,6 +14,14 @@ use crate::cli::TuneArgs;
 use crate::commands::{complain, print};
 use crate::error::BenchError;
 use crate::whole_file::WholeFile;
+
+/// What was found of copies by themselves.
+pub struct Copying {
+    /// By what bytes are best copied, as the key `copy_routine` has it.
+    pub copy_routine: Option<String>,
+    /// What single copy costs.
+    pub contention: Option<Parameters>,
+}
 
 /// All files, known to be writable.
 pub struct Outputs {
@@ -58,12 +67,13 @@ impl Outputs {
         self,
         provenance: Provenance,
         outcome: &Outcome,
-        copy_routine: Option<String>,
+        copying: Copying,
     ) -> Result<(), BenchError> {
         let of_courses = rules(&outcome.courses, &outcome.ways);
         let kept = keep(&self.previous, &self.output, provenance.complete)?;
         let calibration = Calibration::new(provenance, &outcome.courses, &outcome.ways);
-        let calibration = match copy_routine {
+        let calibration = calibration.with_contention(copying.contention);
+        let calibration = match copying.copy_routine {
             Some(copy_routine) => calibration.with_copy_routine(copy_routine),
             None => calibration,
         };

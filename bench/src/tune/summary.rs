@@ -5,6 +5,7 @@ use std::path::Path;
 
 use lmt_selector::calibration::{Calibration, Chosen, CourseRules, LARGEST_BYTES, Load};
 
+use crate::contention::show::parameters_text;
 use crate::sizes::human;
 
 /// What was found, for people.
@@ -96,6 +97,12 @@ impl Summary<'_> {
         }
         if let Some(copy_routine) = &self.calibration.copy_routine {
             writeln!(text, "copies within a process: {copy_routine}")?;
+        }
+        if let Some(contention) = &self.calibration.contention {
+            writeln!(text, "copies out of another process:")?;
+            for line in parameters_text(contention).lines() {
+                writeln!(text, "  {line}")?;
+            }
         }
         let provenance = &self.calibration.provenance;
         if !provenance.skipped.is_empty() {

@@ -10,7 +10,7 @@ use super::common::{
 use super::{Unsuitable, suits};
 use crate::algorithm::Algorithm;
 use crate::call::{Blocks, Call};
-use crate::program::{Action, Exposed, Place, Program, Remote, Span};
+use crate::program::{Action, Exposed, Lists, Place, Program, Remote, Span};
 
 /// This rank's program.
 pub(super) fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
@@ -40,13 +40,13 @@ fn own_copy(call: &Call) -> Option<Action> {
     copy(own(call), output_block(call, call.rank))
 }
 
-/// A program whose outputs are read or written by others, this rank's block in it
-/// before they come.
-fn open_output(call: &Call) -> Program {
+/// A program in which others read this rank's block where it comes from, if
+/// `sources`, and reach into its output, if `outputs`. In place these are one.
+fn open(call: &Call, sources: bool, outputs: bool) -> Program {
+    let output = outputs || (sources && call.in_place);
     Program {
-        before: own_copy(call).into_iter().collect(),
-        exposed: Exposed { output: true, ..Exposed::default() },
-        lists: output_lists(&call.blocks),
+        exposed: Exposed { input: sources && !call.in_place, output, work: false },
+        lists: if output { output_lists(&call.blocks) } else { Lists::default() },
         ..Program::default()
     }
 }
@@ -59,6 +59,14 @@ fn there(call: &Call, of: u32) -> Remote {
 /// A block read out of another rank's output into this one's.
 fn fetch(call: &Call, from: u32, of: u32) -> Option<Action> {
     get(from, there(call, of), output_block(call, of))
+}
+
+/// A rank's block read where it comes from. The inputs are as before the call, so
+/// nobody waits for a copy, and who calls again with the same ones finds them in
+/// its cache.
+fn fetch_source(call: &Call, from: u32) -> Option<Action> {
+    let source = if call.in_place { there(call, from) } else { Remote::At(Place::Input, 0) };
+    get(from, source, output_block(call, from))
 }
 
 /// All post, all take.
@@ -111,40 +119,47 @@ fn ring_neighbor(call: &Call, j: u32) -> Result<Program, Unsuitable> {
         );
         return Err(Unsuitable { algorithm: Algorithm::RingNeighbor(j), reason });
     }
-    let mut program = open_output(call);
+    let mut program = open(call, size > 1, size > 2);
     let (mut of, left) = (rank, before(rank, j % size, size));
     for number in 0..size - 1 {
-        if number > 0 {
-            meet(&mut program, number, [(left, number)]);
-        }
         of = before(of, j % size, size);
-        step(&mut program, [fetch(call, left, of)]);
+        if number == 0 {
+            step(&mut program, [fetch_source(call, left)]);
+        } else {
+            meet(&mut program, number, [(left, number)]);
+            step(&mut program, [fetch(call, left, of)]);
+        }
     }
     let right = after(rank, j, size);
-    meet(&mut program, size, (size > 1).then_some((right, size)));
+    end(call, &mut program, size, (size > 1).then_some((right, size)));
     Ok(program)
+}
+
+/// Says that this rank has all but its own block, which it copies last, and waits
+/// for these ranks and points.
+fn end(call: &Call, program: &mut Program, point: u32, points: impl IntoIterator<Item = (u32, u32)>) {
+    step(program, [Some(Action::Publish(point)), own_copy(call)]);
+    await_all(program, points);
 }
 
 /// Each rank reads each block where it comes from.
 fn ring_source_read(call: &Call) -> Program {
     let (rank, size) = (call.rank, call.size);
-    let mut program = open_output(call);
+    let mut program = open(call, size > 1, false);
     for number in 1..size {
-        let from = before(rank, number, size);
-        step(&mut program, [fetch(call, from, from)]);
+        step(&mut program, [fetch_source(call, before(rank, number, size))]);
     }
-    meet(&mut program, 1, all_others(call));
+    end(call, &mut program, 1, all_others(call));
     program
 }
 
 /// Each rank writes its block to all.
 fn ring_source_write(call: &Call) -> Program {
-    let mut program = Program { before: Vec::new(), ..open_output(call) };
+    let mut program = open(call, false, call.size > 1);
     for to in others(call) {
         step(&mut program, [put(to, own(call), there(call, call.rank))]);
     }
-    step(&mut program, [Some(Action::Publish(1)), own_copy(call)]);
-    await_all(&mut program, all_others(call));
+    end(call, &mut program, 1, all_others(call));
     program
 }
 
@@ -171,28 +186,35 @@ fn recursive_doubling(call: &Call) -> Program {
     let main = 1 << size.ilog2();
     let rest = size - main;
     let all = main.ilog2() + 1;
-    let mut program = open_output(call);
     if rank >= main {
+        let mut program = open(call, true, false);
         let partner = rank - main;
         await_all(&mut program, [(partner, all)]);
         let (lower, higher) =
             (fetch_range(call, partner, 0..rank), fetch_range(call, partner, rank + 1..size));
         step(&mut program, lower.into_iter().chain(higher));
-        program.then(Action::Publish(1));
+        end(call, &mut program, 1, None);
         return program;
     }
-    if rank < rest {
-        step(&mut program, [fetch(call, main + rank, main + rank)]);
+    let mut program = open(call, rest == 0 && main > 1, rest > 0 || main > 2);
+    if rest > 0 {
+        let left = (rank < rest).then(|| fetch_source(call, main + rank)).flatten();
+        step(&mut program, [left, own_copy(call)]);
     }
     for (distance, point) in doublings(main).zip(1..) {
         let peer = rank ^ distance;
-        if rest > 0 || point > 1 {
-            meet(&mut program, point, [(peer, point)]);
+        if rest == 0 && point == 1 {
+            step(&mut program, [fetch_source(call, peer), own_copy(call)]);
+            continue;
         }
+        meet(&mut program, point, [(peer, point)]);
         let first = peer & !(distance - 1);
         let moved = fetch_range(call, peer, first..first + distance);
         let left = fetch_range(call, peer, main + first.min(rest)..main + (first + distance).min(rest));
         step(&mut program, moved.into_iter().chain(left));
+    }
+    if size == 1 {
+        step(&mut program, [own_copy(call)]);
     }
     let readers = doublings(main).zip(2..).map(|(distance, point)| (rank ^ distance, point));
     meet(&mut program, all, readers.chain((rank < rest).then_some((main + rank, 1))));
@@ -206,10 +228,11 @@ fn bruck(call: &Call, algorithm: Algorithm) -> Program {
     let native = algorithm == Algorithm::Bruck;
     let (rank, size) = (call.rank, call.size);
     let mut program = Program::default();
-    program.exposed.work = native;
+    program.exposed.work = native && size > 1;
     // How long the blocks of so many ranks from one on are.
     let length = |first: u32, count: u32| -> u64 {
-        (0..count).map(|j| call.blocks.of(after(first, j, size)).bytes).sum()
+        let lengths = (0..count).map(|j| call.blocks.of(after(first, j, size)).bytes);
+        lengths.fold(0, u64::saturating_add)
     };
     program.work_bytes = length(rank, size);
     program.before.extend(copy(own(call), Span::work(0, length(rank, 1))));
@@ -244,11 +267,12 @@ fn turned(call: &Call) -> Vec<Option<Action>> {
         let first = copy(Span::work(0, ours), Span::output(wrapped, ours));
         return vec![first, copy(Span::work(ours, wrapped), Span::output(0, wrapped))];
     }
-    let mut at = 0;
+    let mut end = 0_u64;
     let copies = (0..size).map(|j| {
         let into = output_block(call, after(rank, j, size));
-        at += into.bytes;
-        copy(Span::work(at - into.bytes, into.bytes), into)
+        let from = Span::work(end, into.bytes);
+        end = end.saturating_add(into.bytes);
+        copy(from, into)
     });
     copies.collect()
 }

@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use super::common::{
-    after, before, block_of, copy, doublings, get, meet, others, output_block, post, receive, send, step,
-    take, within,
+    after, await_all, before, block_of, copy, doublings, get, meet, others, output_block, output_lists, post,
+    receive, send, step, take, within,
 };
 use super::{Unsuitable, suits};
 use crate::algorithm::Algorithm;
@@ -45,7 +45,7 @@ fn set_aside(call: &Call, program: &mut Program, asked: impl Fn(u32) -> bool) ->
         let mut span = source(call, to);
         if call.in_place && to != call.rank && asked(to) {
             let aside = Span::work(program.work_bytes, span.bytes);
-            program.work_bytes += span.bytes;
+            program.work_bytes = program.work_bytes.saturating_add(span.bytes);
             program.before.extend(copy(span, aside));
             span = aside;
         }
@@ -60,28 +60,36 @@ fn set_aside(call: &Call, program: &mut Program, asked: impl Fn(u32) -> bool) ->
 /// length but nobody all of them: each has an equal share of the slot for itself,
 /// and a block that is longer than that goes by a message.
 fn slots(call: &Call) -> Result<Program, Unsuitable> {
+    let Blocks::Equal(bytes) = call.blocks else { return Ok(listed_slots(call)) };
+    let all = bytes.saturating_mul(u64::from(call.size));
+    suits::fits_slot(call, all)?;
     let mut program = Program::default();
-    let share = match call.blocks {
-        Blocks::Equal(bytes) => {
-            suits::fits_slot(call, bytes.saturating_mul(u64::from(call.size)))?;
-            bytes
-        }
-        Blocks::Listed(_) => call.slot_bytes / u64::from(call.size),
-    };
+    program.before.extend(post(Span { bytes: all, ..source(call, 0) }, 0).filter(|_| call.size > 1));
+    let takes = others(call).map(|from| take(from, u64::from(call.rank) * bytes, output_block(call, from)));
+    step(&mut program, takes.chain([own_copy(call)]));
+    Ok(program)
+}
+
+fn listed_slots(call: &Call) -> Program {
+    let mut program = Program::default();
+    let share = call.slot_bytes / u64::from(call.size);
     let at = |rank: u32| u64::from(rank) * share;
     let sources = set_aside(call, &mut program, |to| source(call, to).bytes > share);
+    let mut exchange = vec![own_copy(call)];
     for to in others(call) {
         let from = sources[to as usize];
-        program.before.extend(post(from, at(to)).filter(|_| from.bytes <= share));
+        if from.bytes <= share {
+            program.before.extend(post(from, at(to)));
+        } else {
+            exchange.push(send(to, from));
+        }
     }
-    let arriving = others(call).map(|from| {
+    exchange.extend(others(call).map(|from| {
         let into = output_block(call, from);
         if into.bytes <= share { take(from, at(call.rank), into) } else { receive(from, into) }
-    });
-    let leaving =
-        others(call).map(|to| send(to, sources[to as usize]).filter(|_| sources[to as usize].bytes > share));
-    step(&mut program, arriving.chain(leaving).chain([own_copy(call)]));
-    Ok(program)
+    }));
+    step(&mut program, exchange);
+    program
 }
 
 /// With whom a rank is in a step: to whom it sends, and from whom it receives.
@@ -138,11 +146,10 @@ fn message_from(call: &Call, from: u32) -> Option<Action> {
 fn pairwise(call: &Call) -> Program {
     let listed = matches!(call.input_blocks, Blocks::Listed(_));
     let mut program = Program {
-        exposed: Exposed { input: true, ..Exposed::default() },
+        exposed: Exposed { input: call.size > 1, ..Exposed::default() },
         lists: Lists { input: listed, output: false },
         ..Program::default()
     };
-    step(&mut program, [own_copy(call)]);
     for number in 1..call.size {
         let (_, from) = partners(call, number);
         let remote = block_of(&call.input_blocks, Place::Input, call.rank);
@@ -156,8 +163,8 @@ fn pairwise(call: &Call) -> Program {
 /// aside until all have read.
 fn pairwise_in_place(call: &Call) -> Program {
     let mut program = Program {
-        exposed: Exposed { output: true, ..Exposed::default() },
-        lists: super::common::output_lists(&call.blocks),
+        exposed: Exposed { output: call.size > 1, ..Exposed::default() },
+        lists: output_lists(&call.blocks),
         ..Program::default()
     };
     let mut back = Vec::new();
@@ -165,7 +172,7 @@ fn pairwise_in_place(call: &Call) -> Program {
         let (_, from) = partners(call, number);
         let into = output_block(call, from);
         let aside = Span::work(program.work_bytes, into.bytes);
-        program.work_bytes += into.bytes;
+        program.work_bytes = program.work_bytes.saturating_add(into.bytes);
         let remote = block_of(&call.blocks, Place::Output, call.rank);
         step(&mut program, [get(from, remote, aside)]);
         back.push(copy(aside, into));
@@ -175,10 +182,12 @@ fn pairwise_in_place(call: &Call) -> Program {
     program
 }
 
-/// Waits until all who read from this rank have done so.
+/// Says that this rank has read all, copies its own block, which keeps nobody
+/// waiting then, and waits until all who read from this rank have done so.
 fn end_of_reads(call: &Call, program: &mut Program) {
+    step(program, [Some(Action::Publish(1)), own_copy(call)]);
     let readers = others(call).filter(|&to| source(call, to).bytes > 0);
-    meet(program, 1, readers.map(|reader| (reader, 1)));
+    await_all(program, readers.map(|reader| (reader, 1)));
 }
 
 /// Bruck's: in the step of distance `d`, a block that has to go `j` ranks further
@@ -192,14 +201,18 @@ fn bruck(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
     let native = algorithm == Algorithm::Bruck;
     let (rank, size) = (call.rank, call.size);
     let mut program = Program::default();
-    program.exposed.work = native;
+    program.exposed.work = native && size > 1;
     // Where the block is now that has to go so many ranks further.
     let mut held: Vec<Span> = (0..size).map(|j| source(call, after(rank, j, size))).collect();
     for (number, distance) in (0..).zip(doublings(size)) {
         let moved: Vec<u32> = (1..size).filter(|j| j & distance != 0).collect();
         let packed = Span::work(program.work_bytes, moved.len() as u64 * bytes);
         let arrived = within(packed, packed.bytes, packed.bytes);
-        program.work_bytes += 2 * packed.bytes;
+        let Some(end) = arrived.offset.checked_add(arrived.bytes) else {
+            let reason = "it needs more than 2^64 bytes of scratch memory; pairwise needs less".to_owned();
+            return Err(Unsuitable { algorithm, reason });
+        };
+        program.work_bytes = end;
         let mut packing = Vec::new();
         for (&j, index) in moved.iter().zip(0..) {
             packing.push(copy(held[j as usize], within(packed, index * bytes, bytes)));
@@ -226,7 +239,7 @@ fn bruck(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
     step(&mut program, [published].into_iter().chain(unpacking));
     if native {
         let readers = doublings(size).zip(1..).map(|(distance, point)| (after(rank, distance, size), point));
-        super::common::await_all(&mut program, readers);
+        await_all(&mut program, readers);
     }
     Ok(program)
 }

@@ -4,6 +4,8 @@ use crate::algorithm::Algorithm;
 use crate::call::Call;
 use crate::program::{Action, Program, Span};
 
+use super::common::{after, before, doublings};
+
 /// Of slots nothing is left to do: the meeting before the steps is the barrier.
 /// Of messages it is the dissemination barrier: in round `i` each rank tells the
 /// one `2^i` after it, and hears from the one `2^i` before it, so that after
@@ -13,16 +15,12 @@ pub fn program(call: &Call, algorithm: Algorithm) -> Program {
     if algorithm == Algorithm::Slots {
         return program;
     }
-    let size = u64::from(call.size);
     let nothing = Span::output(0, 0);
-    let mut distance = 1;
-    while distance < size {
-        let at = |far: u64| ((u64::from(call.rank) + far) % size) as u32;
+    for distance in doublings(call.size) {
         program.then_all(vec![
-            Action::Send { rank: at(distance), from: nothing },
-            Action::Receive { rank: at(size - distance), into: nothing },
+            Action::Send { rank: after(call.rank, distance, call.size), from: nothing },
+            Action::Receive { rank: before(call.rank, distance, call.size), into: nothing },
         ]);
-        distance *= 2;
     }
     program
 }

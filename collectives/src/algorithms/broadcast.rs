@@ -2,8 +2,9 @@
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
-use crate::program::{Action, Place, Program, Remote, Span};
+use crate::program::{Action, Program, Remote, Span};
 
+use super::common::{get, post, put, step, take};
 use super::rooted::{at, from_root, others_move, root_moves};
 use super::{Unsuitable, broadcast_trees, suits};
 
@@ -28,27 +29,22 @@ pub fn whole(call: &Call) -> Span {
 
 /// Reads a stretch where another rank has it, unless it is empty.
 pub fn read(from: u32, span: Span) -> Option<Action> {
-    let get = Action::Get { rank: from, from: Remote::At(span.place, span.offset), into: span };
-    (span.bytes > 0).then_some(get)
+    get(from, Remote::At(span.place, span.offset), span)
 }
 
 /// The root's write of a stretch to another rank, unless it is empty.
 fn write(to: u32, span: Span) -> Option<Action> {
-    let put = Action::Put { rank: to, from: span, into: Remote::At(Place::Output, span.offset) };
-    (span.bytes > 0).then_some(put)
+    put(to, span, Remote::At(span.place, span.offset))
 }
 
 /// The root posts, all take.
 fn slots(call: &Call) -> Result<Program, Unsuitable> {
     suits::fits_slot(call, call.bytes)?;
     let mut program = Program::default();
-    if call.bytes == 0 || call.size == 1 {
-        return Ok(program);
-    }
     if from_root(call) == 0 {
-        program.before = vec![Action::Post { from: whole(call), at: 0 }];
+        program.before = post(whole(call), 0).into_iter().collect();
     } else {
-        program.then(Action::Take { rank: call.root, at: 0, into: whole(call) });
+        step(&mut program, [take(call.root, 0, whole(call))]);
     }
     Ok(program)
 }
@@ -73,7 +69,8 @@ fn direct_write(call: &Call) -> Program {
 /// each rank reads the others where they are, in step `i` from the rank `i` before
 /// it, so that no two read from the same one if all go at the same pace (V.B.3,
 /// with the sequential write and the ring-source-read of VI). Nobody reads from the
-/// root but its own chunk.
+/// root but its own chunk, and that the first rank does while the root still writes:
+/// two ranks move half of the message each, at the same time.
 fn scatter_allgather(call: &Call) -> Program {
     let mut program = Program::default();
     program.exposed.output = true;
@@ -82,15 +79,20 @@ fn scatter_allgather(call: &Call) -> Program {
     let arrived = |other: u32| Action::Await { rank: rank(other), point: 1 };
     if own == 0 {
         for other in 1..call.size {
-            program.then_all(write(rank(other), chunk(call, other)).into_iter().collect());
+            step(&mut program, [write(rank(other), chunk(call, other))]);
         }
         program.then(Action::Publish(1));
     } else {
-        program.then(arrived(0));
+        // The root's own chunk is there from the beginning.
+        let mut scattered = Some(arrived(0));
         for back in 1..call.size {
             let from = (own + (call.size - back)) % call.size;
-            program.then_all(read(rank(from), chunk(call, from)).into_iter().collect());
+            if from > 0 {
+                step(&mut program, [scattered.take()]);
+            }
+            step(&mut program, [read(rank(from), chunk(call, from))]);
         }
+        step(&mut program, [scattered]);
         program.then(Action::Publish(1));
     }
     program.then_all((1..call.size).filter(|&other| other != own).map(arrived).collect());

@@ -4,6 +4,7 @@ use crate::call::Call;
 use crate::program::{Action, Program, Span};
 
 use super::broadcast::whole;
+use super::common::{pieces, step};
 use super::rooted::{at, from_root};
 
 /// How much of a long message is passed on at a time: long enough that a message's
@@ -50,12 +51,11 @@ fn chain(call: &Call) -> Program {
     let send = |from| Action::Send { rank: at(call, own + 1), from };
     let (receives, sends) = (own > 0, own + 1 < call.size);
     let mut arrived: Option<Span> = None;
-    for piece in pieces(call.bytes, PIECE_BYTES) {
+    for piece in pieces(call.bytes, PIECE_BYTES, 1024) {
         let before = arrived.replace(piece).filter(|_| receives);
         match (receives, sends) {
             (true, true) => {
-                let both = [before.map(send), Some(receive(piece))];
-                program.then_all(both.into_iter().flatten().collect());
+                step(&mut program, [before.map(send), Some(receive(piece))]);
             }
             (true, false) => {
                 program.then(receive(piece));
@@ -66,15 +66,6 @@ fn chain(call: &Call) -> Program {
         }
     }
     let last = arrived.filter(|_| receives && sends);
-    program.then_all(last.map(send).into_iter().collect());
+    step(&mut program, [last.map(send)]);
     program
-}
-
-/// The message in pieces of so many bytes.
-pub fn pieces(bytes: u64, piece_bytes: u64) -> impl Iterator<Item = Span> {
-    let count = bytes.div_ceil(piece_bytes);
-    (0..count).map(move |index| {
-        let begin = index * piece_bytes;
-        Span::output(begin, piece_bytes.min(bytes - begin))
-    })
 }

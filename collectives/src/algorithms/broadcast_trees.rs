@@ -1,10 +1,10 @@
 //! Broadcast by reads along a tree, so that not all read from the root.
 
 use crate::call::Call;
-use crate::program::{Action, Program};
+use crate::program::{Action, Program, Span};
 
 use super::broadcast::{read, whole};
-use super::broadcast_messages::pieces;
+use super::common::{await_all, pieces, step};
 use super::rooted::{MOVED, at, from_root};
 
 /// In each round everybody who has the message is read from by `readers` others at
@@ -21,7 +21,6 @@ use super::rooted::{MOVED, at, from_root};
 /// at each place of its line has read.
 pub fn knomial(call: &Call, readers: u32) -> Program {
     let mut program = Program::default();
-    program.exposed.output = true;
     let (own, size) = (u64::from(from_root(call)), u64::from(call.size));
     let moved = |other: u64| Action::Await { rank: at(call, other as u32), point: MOVED };
     let grow = |wide: u64| wide * (u64::from(readers) + 1);
@@ -39,13 +38,15 @@ pub fn knomial(call: &Call, readers: u32) -> Program {
         if before > 0 {
             program.then(moved(before));
         }
-        program.then_all(read(at(call, source as u32), whole(call)).into_iter().collect());
+        step(&mut program, [read(at(call, source as u32), whole(call))]);
         program.then(Action::Publish(MOVED));
         wide = grow(wide);
     }
 
     let places = (1..=u64::from(readers)).map_while(|place| last_at(own, place, wide, size, grow));
-    program.then_all(places.map(moved).collect());
+    let lasts: Vec<Action> = places.map(moved).collect();
+    program.exposed.output = !lasts.is_empty();
+    program.then_all(lasts);
     program
 }
 
@@ -64,44 +65,40 @@ fn last_at(source: u64, place: u64, first: u64, size: u64, grow: impl Fn(u64) ->
 /// One rank of each domain, its leader, reads from the root, piece by piece; the
 /// others of the domain read each piece from the leader as soon as it is there, out
 /// of the cache that they share, while the leader reads the next (knem-jpdc2013,
-/// 3.3, figure 3, and 5.5). The root leads its own domain, which reads in one piece.
+/// 3.3, figure 3, and 5.5). The root leads its own domain. Who reads from the root
+/// and is read by nobody reads all in one piece.
 pub fn hierarchical(call: &Call, piece_bytes: u64) -> Program {
     let mut program = Program::default();
     let leader = leader(call, call.rank);
-    let pieces: Vec<_> = pieces(call.bytes, piece_bytes).collect();
+    let pieces: Vec<_> = pieces(call.bytes, piece_bytes, 1024).collect();
     // Points are pieces that have come; the last one is that of the end.
     let last = pieces.len().max(1) as u32;
-    let leads = leader == call.rank;
-    program.exposed.output = leads;
+    let reads_from_me = |&other: &u32| other != call.root && source(call, other) == call.rank;
+    let readers: Vec<u32> = (0..call.size).filter(reads_from_me).collect();
+    program.exposed.output = !readers.is_empty();
     if call.rank != call.root {
-        if leads || leader == call.root {
-            follow_root(&mut program, call, &pieces, leads);
+        if readers.is_empty() && (leader == call.rank || leader == call.root) {
+            step(&mut program, [read(call.root, whole(call))]);
+        } else if leader == call.rank {
+            lead(&mut program, call, &pieces);
         } else {
             for (point, piece) in (1..).zip(&pieces) {
                 program.then(Action::Await { rank: leader, point });
-                program.then_all(read(leader, *piece).into_iter().collect());
+                step(&mut program, [read(leader, *piece)]);
             }
         }
         program.then(Action::Publish(last));
     }
-    if leads {
-        let reads_from_me = |&other: &u32| other != call.rank && source(call, other) == call.rank;
-        let ended = |rank| Action::Await { rank, point: last };
-        program.then_all((0..call.size).filter(reads_from_me).map(ended).collect());
-    }
+    await_all(&mut program, readers.into_iter().map(|rank| (rank, last)));
     program
 }
 
-/// Reads from the root, which has everything from the beginning: a leader piece by
-/// piece, saying of each that it has come while it reads the next; but of the last.
-fn follow_root(program: &mut Program, call: &Call, pieces: &[crate::program::Span], leads: bool) {
-    if !leads {
-        program.then_all(read(call.root, whole(call)).into_iter().collect());
-        return;
-    }
+/// Reads from the root, which has everything from the beginning, piece by piece,
+/// saying of each but the last that it has come while it reads the next.
+fn lead(program: &mut Program, call: &Call, pieces: &[Span]) {
     for (come, piece) in (0..).zip(pieces) {
         let said = (come > 0).then_some(Action::Publish(come));
-        program.then_all(said.into_iter().chain(read(call.root, *piece)).collect());
+        step(program, [said, read(call.root, *piece)]);
     }
 }
 

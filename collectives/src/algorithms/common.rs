@@ -6,7 +6,29 @@ use crate::program::{Action, Lists, Place, Program, Remote, Span};
 
 /// A piece of a span.
 pub(super) const fn within(span: Span, offset: u64, bytes: u64) -> Span {
-    Span { place: span.place, offset: span.offset + offset, bytes }
+    Span { place: span.place, offset: span.offset.saturating_add(offset), bytes }
+}
+
+/// With more pieces than that a program would grow long, and what the last one adds
+/// to the time is nothing against the whole.
+pub(super) const MOST_PIECES: u64 = 1 << 14;
+
+/// How long the pieces are that so many bytes are cut into: as long as wanted but of
+/// whole units, at least one, and longer if there were more than `most`.
+pub(super) fn piece_bytes(bytes: u64, wanted_bytes: u64, unit_bytes: u64, most: u64) -> u64 {
+    let unit_bytes = unit_bytes.max(1);
+    let least = bytes.div_ceil(unit_bytes).div_ceil(most);
+    (wanted_bytes / unit_bytes).max(least).max(1).saturating_mul(unit_bytes)
+}
+
+/// Where in the outputs the pieces are ([`piece_bytes`]) that so many bytes are cut
+/// into.
+pub(super) fn pieces(bytes: u64, wanted_bytes: u64, unit_bytes: u64) -> impl Iterator<Item = Span> {
+    let each = piece_bytes(bytes, wanted_bytes, unit_bytes, MOST_PIECES);
+    (0..bytes.div_ceil(each)).map(move |index| {
+        let begin = index * each;
+        Span::output(begin, each.min(bytes - begin))
+    })
 }
 
 /// The other ranks, from the one after this on, round to the one before it: if

@@ -1,10 +1,11 @@
 //! One block of each rank's to the root: scatter the other way (IV.B).
 
 use crate::algorithm::{Algorithm, Kind};
-use crate::call::{Blocks, Call};
-use crate::program::{Action, Exposed, Lists, Place, Program, Remote, Span};
+use crate::call::Call;
+use crate::program::{Action, Exposed, Place, Program, Remote, Span};
 
-use super::rooted::{at, block_at_root, from_root, others_move, root_moves};
+use super::common::{block_of, copy, get, output_block, output_lists, post, put, step, take};
+use super::rooted::{at, from_root, others_move, root_moves};
 use super::{Unsuitable, suits};
 
 /// What this rank does.
@@ -21,8 +22,7 @@ pub fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable>
 
 /// Where the root wants the bytes of the rank that many after it.
 fn block(call: &Call, from_root: u32) -> Span {
-    let block = call.blocks.of(at(call, from_root));
-    Span::output(block.offset, block.bytes)
+    output_block(call, at(call, from_root))
 }
 
 /// This rank's input.
@@ -32,8 +32,8 @@ fn own(call: &Call) -> Span {
 
 /// The root's copy of its own block, unless it is there already.
 fn root_copy(call: &Call) -> Option<Action> {
-    let wanted = from_root(call) == 0 && !call.in_place && call.bytes > 0;
-    wanted.then(|| Action::Copy { from: own(call), into: block(call, 0) })
+    let wanted = from_root(call) == 0 && !call.in_place;
+    if wanted { copy(own(call), block(call, 0)) } else { None }
 }
 
 /// Each posts its block, the root takes them all.
@@ -41,20 +41,13 @@ fn slots(call: &Call) -> Result<Program, Unsuitable> {
     let mut program = Program::default();
     if from_root(call) > 0 {
         suits::fits_slot(call, call.bytes)?;
-        if call.bytes > 0 {
-            program.before = vec![Action::Post { from: own(call), at: 0 }];
-        }
+        program.before = post(own(call), 0).into_iter().collect();
         return Ok(program);
     }
-    let mut takes: Vec<Action> = root_copy(call).into_iter().collect();
-    for other in 1..call.size {
-        let into = block(call, other);
-        suits::fits_slot(call, into.bytes)?;
-        if into.bytes > 0 {
-            takes.push(Action::Take { rank: at(call, other), at: 0, into });
-        }
-    }
-    program.then_all(takes);
+    let others = || (1..call.size).map(|other| (at(call, other), block(call, other)));
+    others().try_for_each(|(_, into)| suits::fits_slot(call, into.bytes))?;
+    let takes = others().map(|(rank, into)| take(rank, 0, into));
+    step(&mut program, takes.chain([root_copy(call)]));
     Ok(program)
 }
 
@@ -75,13 +68,9 @@ fn writes(call: &Call, at_a_time: u32) -> Program {
     let mut program = Program::default();
     if from_root(call) == 0 {
         program.exposed = Exposed { output: true, ..Exposed::default() };
-        program.lists = Lists { input: false, output: matches!(call.blocks, Blocks::Listed(_)) };
+        program.lists = output_lists(&call.blocks);
     }
-    let write = (call.bytes > 0).then(|| Action::Put {
-        rank: call.root,
-        from: own(call),
-        into: block_at_root(call, Place::Output),
-    });
+    let write = put(call.root, own(call), block_of(&call.blocks, Place::Output, call.rank));
     others_move(&mut program, call, at_a_time, write, root_copy(call));
     program
 }
@@ -90,15 +79,7 @@ fn writes(call: &Call, at_a_time: u32) -> Program {
 fn sequential_read(call: &Call) -> Program {
     let mut program = Program::default();
     program.exposed.input = from_root(call) > 0;
-    let read = |other| {
-        let into = block(call, other);
-        let from = Remote::At(Place::Input, 0);
-        (into.bytes > 0).then(|| Action::Get { rank: at(call, other), from, into })
-    };
+    let read = |other| get(at(call, other), Remote::At(Place::Input, 0), block(call, other));
     root_moves(&mut program, call, read, root_copy(call));
     program
 }
-
-#[cfg(test)]
-#[path = "gather_tests.rs"]
-mod tests;

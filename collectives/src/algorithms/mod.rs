@@ -39,7 +39,7 @@ use crate::program::Program;
 ///     input_blocks: Blocks::Equal(0),
 ///     in_place: false,
 ///     element_bytes: 1,
-///     domains: vec![0, 0],
+///     domains: [0, 0].into(),
 ///     slot_bytes: 4096,
 /// };
 /// assert_eq!(program(&call, Algorithm::DirectRead)?.steps.len(), 2); // reads, and says so
@@ -77,7 +77,7 @@ pub struct Unsuitable {
 
 impl Unsuitable {
     /// Of an algorithm that [`Algorithm::does`] not do an operation.
-    fn kind(algorithm: Algorithm, kind: Kind) -> Self {
+    pub(crate) fn kind(algorithm: Algorithm, kind: Kind) -> Self {
         let those: Vec<String> = Algorithm::of(kind).map(|algorithm| algorithm.to_string()).collect();
         Self { algorithm, reason: format!("{kind} is done by {}", those.join(", ")) }
     }

@@ -6,8 +6,8 @@
 #![forbid(unsafe_code)]
 
 use super::common::{
-    after, await_all, before, combine_after, combine_before, copy, get, meet, others, post, receive, send,
-    step, take, within,
+    MOST_PIECES, after, await_all, before, combine_after, combine_before, copy, get, meet, others,
+    piece_bytes, post, receive, send, step, take, within,
 };
 use super::{Unsuitable, suits};
 use crate::algorithm::{Algorithm, Kind};
@@ -140,9 +140,9 @@ impl<'a> Parts<'a> {
             Kind::ReduceScatter => in_place(call),
             _ => false,
         };
-        let element = call.element_bytes.max(1);
         let longest_bytes = of.iter().map(|part| part.bytes).max().unwrap_or(0);
-        let piece_bytes = (PIECE_BYTES / element).max(1) * element;
+        let most = (MOST_PIECES / u64::from(call.size)).max(1);
+        let piece_bytes = piece_bytes(longest_bytes, PIECE_BYTES, call.element_bytes, most);
         Self {
             call,
             vector: input(call, &of),
@@ -152,6 +152,12 @@ impl<'a> Parts<'a> {
             longest_bytes,
             of,
         }
+    }
+
+    /// Where in scratch memory what comes from one rank goes, behind what is kept and
+    /// what is combined of lower ranks.
+    fn other(&self) -> u64 {
+        self.kept_bytes.saturating_add(self.piece_bytes)
     }
 
     /// Where this rank's part of the result is put together.
@@ -165,14 +171,14 @@ impl<'a> Parts<'a> {
 
     fn program(&self, way: Way) -> Program {
         let mut program =
-            Program { work_bytes: self.kept_bytes + 2 * self.piece_bytes, ..Program::default() };
-        if way == Way::Direct {
+            Program { work_bytes: self.other().saturating_add(self.piece_bytes), ..Program::default() };
+        if way == Way::Direct && self.call.size > 1 {
             program.exposed = self.exposed();
         }
         let mut at = 0;
         while at < self.longest_bytes {
             self.combine_piece(&mut program, way, at);
-            at += self.piece_bytes;
+            at = at.saturating_add(self.piece_bytes);
         }
         match way {
             Way::Direct => self.collect(&mut program),
@@ -206,7 +212,7 @@ impl<'a> Parts<'a> {
     fn piece(&self, of: u32, at: u64) -> Part {
         let part = self.of[of as usize];
         let at = at.min(part.bytes);
-        Part { offset: part.offset + at, bytes: self.piece_bytes.min(part.bytes - at) }
+        Part { offset: part.offset.saturating_add(at), bytes: self.piece_bytes.min(part.bytes - at) }
     }
 
     /// Combines one piece: first with those of higher ranks, from the next one on,
@@ -217,7 +223,7 @@ impl<'a> Parts<'a> {
         let Part { offset, bytes } = self.piece(rank, at);
         let result = within(self.target(), at.min(self.mine.bytes), bytes);
         let lower = Span::work(self.kept_bytes, bytes);
-        let other = Span::work(self.kept_bytes + self.piece_bytes, bytes);
+        let other = Span::work(self.other(), bytes);
         step(program, [copy(within(self.vector, offset, bytes), result)]);
         for number in 1..size {
             let from = after(rank, number, size);

@@ -39,7 +39,7 @@ fn each_does_blocks_of_any_length() {
 #[test]
 fn random_cases_are_as_the_serial_model_says() {
     for kind in KINDS {
-        sweep(kind, prop::sample::select(&ALL), 150);
+        sweep(kind, prop::sample::select(&ALL), 60);
     }
 }
 

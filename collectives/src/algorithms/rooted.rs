@@ -3,30 +3,22 @@
 //!
 //! Ranks count from the root here: the root is 0, who comes after it 1.
 
-use crate::call::{Blocks, Call};
-use crate::program::{Action, Place, Program, Remote};
+use crate::call::Call;
+use crate::program::{Action, Program};
+
+use super::common::{after, before, step};
 
 /// The point that a rank comes to when it has moved what it moves.
 pub const MOVED: u32 = 1;
 
 /// This rank, counted from the root.
 pub fn from_root(call: &Call) -> u32 {
-    let (rank, size) = (u64::from(call.rank), u64::from(call.size));
-    ((rank + size - u64::from(call.root)) % size) as u32
+    before(call.rank, call.root, call.size)
 }
 
 /// Which rank is the one that many after the root.
 pub fn at(call: &Call, from_root: u32) -> u32 {
-    ((u64::from(call.root) + u64::from(from_root)) % u64::from(call.size)) as u32
-}
-
-/// Where the root keeps this rank's block: computed in the plain form, in its table
-/// in the v form, which no other rank knows.
-pub fn block_at_root(call: &Call, place: Place) -> Remote {
-    match call.blocks {
-        Blocks::Equal(_) => Remote::At(place, u64::from(call.rank) * call.bytes),
-        Blocks::Listed(_) => Remote::Listed { place, of: call.rank },
-    }
+    after(call.root, from_root, call.size)
 }
 
 /// Adds the steps of a rank of which all but the root move something, so many at a
@@ -53,7 +45,7 @@ pub fn others_move(
             if own > at_a_time {
                 program.then(moved(own - at_a_time));
             }
-            program.then_all(moves.into_iter().collect());
+            step(program, [moves]);
             program.then(Action::Publish(MOVED));
         }
     }
@@ -80,3 +72,7 @@ pub fn root_moves(
     }
     program.then_all(served(call.size - 1).into_iter().chain(alone).collect());
 }
+
+#[cfg(test)]
+#[path = "rooted_tests.rs"]
+mod tests;

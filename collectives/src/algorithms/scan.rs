@@ -3,15 +3,12 @@
 #![forbid(unsafe_code)]
 
 use super::common::{
-    combine_after, combine_before, copy, doublings, get, post, receive, send, step, take, within,
+    combine_after, combine_before, copy, doublings, get, pieces, post, receive, send, step, take, within,
 };
 use super::{Unsuitable, suits};
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
 use crate::program::{Action, Exposed, Place, Program, Remote, Span};
-
-/// Into no more pieces is a vector cut, so that programs stay short: 1 GiB by 64 KiB.
-const MOST_PIECES: u64 = 16_384;
 
 /// This rank's program.
 pub(super) fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
@@ -92,34 +89,27 @@ fn doubled(call: &Call, program: &mut Program, first: u32) {
 }
 
 /// The pieces of so many KiB, but of whole elements, that a vector is of.
-fn pieces(call: &Call, kib: u32) -> Vec<(u64, u64)> {
-    let element = call.element_bytes.max(1);
-    let least = call.bytes.div_ceil(element).div_ceil(MOST_PIECES);
-    let bytes = (u64::from(kib) * 1024 / element).max(least).max(1) * element;
-    (0..call.bytes.div_ceil(bytes))
-        .map(|number| (number * bytes, bytes.min(call.bytes - number * bytes)))
-        .collect()
+fn chain_pieces(call: &Call, kib: u32) -> Vec<Span> {
+    pieces(call.bytes, u64::from(kib) * 1024, call.element_bytes).collect()
 }
 
 /// Each rank gets what the one before it has put together, piece by piece, while
 /// that works on the next one.
 fn chain(call: &Call, kib: u32) -> Program {
-    let pieces = pieces(call, kib);
-    let longest = pieces.first().map_or(0, |piece| piece.1);
-    let output = Span::output(0, call.bytes);
+    let pieces = chain_pieces(call, kib);
+    let longest = pieces.first().map_or(0, |piece| piece.bytes);
     let mut program = Program {
-        exposed: Exposed { output: true, ..Exposed::default() },
+        exposed: Exposed { output: call.rank + 1 < call.size, ..Exposed::default() },
         work_bytes: longest,
         ..Program::default()
     };
-    for (&(offset, bytes), point) in pieces.iter().zip(1..) {
-        let own = copy(within(input(call), offset, bytes), within(output, offset, bytes));
-        step(&mut program, [own]);
+    for (&piece, point) in pieces.iter().zip(1..) {
+        step(&mut program, [copy(within(input(call), piece.offset, piece.bytes), piece)]);
         if let Some(from) = call.rank.checked_sub(1) {
-            let arrived = Span::work(0, bytes);
+            let arrived = Span::work(0, piece.bytes);
             program.then(Action::Await { rank: from, point });
-            step(&mut program, [get(from, Remote::At(Place::Output, offset), arrived)]);
-            step(&mut program, [combine_before(arrived, within(output, offset, bytes))]);
+            step(&mut program, [get(from, Remote::At(Place::Output, piece.offset), arrived)]);
+            step(&mut program, [combine_before(arrived, piece)]);
         }
         program.then(Action::Publish(point));
     }
@@ -138,15 +128,16 @@ fn end_of_chain(call: &Call, program: &mut Program, pieces: usize) {
 /// The same where what a rank gets is its result, and what it puts together with
 /// its own, in scratch memory, is for the next one.
 fn exclusive_chain(call: &Call, kib: u32) -> Program {
-    let pieces = pieces(call, kib);
+    let pieces = chain_pieces(call, kib);
     let last = call.rank + 1 == call.size;
     let mut program = Program {
         exposed: Exposed { work: !last, ..Exposed::default() },
         work_bytes: if last { 0 } else { call.bytes },
         ..Program::default()
     };
-    for (&(offset, bytes), point) in pieces.iter().zip(1..) {
-        let (result, next) = (Span::output(offset, bytes), Span::work(offset, bytes));
+    for (&result, point) in pieces.iter().zip(1..) {
+        let Span { offset, bytes, .. } = result;
+        let next = Span::work(offset, bytes);
         step(&mut program, [copy(within(input(call), offset, bytes), next).filter(|_| !last)]);
         if let Some(from) = call.rank.checked_sub(1) {
             program.then(Action::Await { rank: from, point });

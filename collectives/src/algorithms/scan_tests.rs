@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::algorithms::common::MOST_PIECES;
 use crate::algorithms::tried;
 use crate::simulation::{Case, check, sweep};
 
@@ -44,11 +45,12 @@ fn pieces_are_whole_elements() {
         }
     }
     let call = &tried::calls(&Case { element_bytes: 24, ..Case::new(Kind::Scan, 2, 2400) })[0];
-    assert_eq!(pieces(call, 1), [(0, 1008), (1008, 1008), (2016, 384)]);
-    let long = Call { bytes: 1 << 50, element_bytes: 3, ..call.clone() };
-    let pieces = pieces(&long, 1);
-    assert!(pieces.len() <= 16_384 && pieces.iter().rev().skip(1).all(|piece| piece.1 % 3 == 0));
-    assert_eq!(pieces.iter().map(|piece| piece.1).sum::<u64>(), 1 << 50);
+    let expected = [(0, 1008), (1008, 1008), (2016, 384)];
+    assert_eq!(chain_pieces(call, 1), expected.map(|(offset, bytes)| Span::output(offset, bytes)));
+    let long = Call { bytes: 3 << 50, element_bytes: 3, ..call.clone() };
+    let pieces = chain_pieces(&long, 1);
+    assert!(pieces.len() as u64 <= MOST_PIECES && pieces.iter().all(|piece| piece.bytes % 3 == 0));
+    assert_eq!(pieces.iter().map(|piece| piece.bytes).sum::<u64>(), long.bytes);
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! One block of the root's to each rank (IV.A).
 
 use crate::algorithm::{Algorithm, Kind};
-use crate::call::{Blocks, Call};
+use crate::call::{Block, Blocks, Call};
 use crate::program::{Action, Exposed, Lists, Place, Program, Remote, Span};
 
-use super::rooted::{at, block_at_root, from_root, others_move, root_moves};
+use super::common::{block_of, copy, get, post, put, step, take};
+use super::rooted::{at, from_root, others_move, root_moves};
 use super::{Unsuitable, suits};
 
 /// What this rank does.
@@ -32,8 +33,8 @@ fn own(call: &Call) -> Span {
 
 /// The root's copy of its own block, unless it is to stay where it is.
 fn root_copy(call: &Call) -> Option<Action> {
-    let wanted = from_root(call) == 0 && !call.in_place && call.bytes > 0;
-    wanted.then(|| Action::Copy { from: block(call, 0), into: own(call) })
+    let wanted = from_root(call) == 0 && !call.in_place;
+    if wanted { copy(block(call, 0), own(call)) } else { None }
 }
 
 /// The root posts all blocks, each takes its own: one after the other in the plain
@@ -41,42 +42,32 @@ fn root_copy(call: &Call) -> Option<Action> {
 fn slots(call: &Call) -> Result<Program, Unsuitable> {
     let mut program = Program::default();
     let distance = call.slot_bytes / u64::from(call.size);
-    let place = match call.blocks {
+    let at = match call.blocks {
         Blocks::Equal(_) => u64::from(call.rank) * call.bytes,
         Blocks::Listed(_) => u64::from(call.rank) * distance,
     };
-    let largest = |list: &[crate::call::Block]| list.iter().map(|block| block.bytes).max().unwrap_or(0);
-    match &call.blocks {
-        Blocks::Equal(_) => suits::fits_slot(call, call.bytes.saturating_mul(call.size.into()))?,
-        Blocks::Listed(list) => {
-            let most = largest(list).max(call.bytes);
-            if most > distance {
-                suits::fits_slot(call, most.saturating_mul(call.size.into()))?;
-            }
-        }
-    }
+    let longest = match &call.blocks {
+        Blocks::Equal(_) => call.bytes,
+        Blocks::Listed(list) => list.iter().fold(call.bytes, |longest, block| longest.max(block.bytes)),
+    };
+    suits::fits_slot(call, longest.saturating_mul(call.size.into()))?;
     if from_root(call) > 0 {
-        program.then_all(take(call, place).into_iter().collect());
+        step(&mut program, [take(call.root, at, own(call))]);
         return Ok(program);
     }
     program.before = match &call.blocks {
         Blocks::Equal(bytes) => {
-            vec![Action::Post { from: Span::input(0, bytes * u64::from(call.size)), at: 0 }]
+            let all = Span::input(0, bytes * u64::from(call.size));
+            post(all, 0).into_iter().collect()
         }
         Blocks::Listed(list) => {
-            let post = |(rank, block): (u64, &crate::call::Block)| Action::Post {
-                from: Span::input(block.offset, block.bytes),
-                at: rank * distance,
-            };
-            (0..).zip(list).filter(|(_, block)| block.bytes > 0).map(post).collect()
+            let one =
+                |(rank, block): (u64, &Block)| post(Span::input(block.offset, block.bytes), rank * distance);
+            (0..).zip(list).filter_map(one).collect()
         }
     };
-    program.then_all(root_copy(call).into_iter().collect());
+    step(&mut program, [root_copy(call)]);
     Ok(program)
-}
-
-fn take(call: &Call, at: u64) -> Option<Action> {
-    (call.bytes > 0).then(|| Action::Take { rank: call.root, at, into: own(call) })
 }
 
 /// A message to each rank, all at once.
@@ -98,11 +89,7 @@ fn reads(call: &Call, at_a_time: u32) -> Program {
         program.exposed = Exposed { input: true, ..Exposed::default() };
         program.lists = Lists { input: matches!(call.blocks, Blocks::Listed(_)), output: false };
     }
-    let read = (call.bytes > 0).then(|| Action::Get {
-        rank: call.root,
-        from: block_at_root(call, Place::Input),
-        into: own(call),
-    });
+    let read = get(call.root, block_of(&call.blocks, Place::Input, call.rank), own(call));
     others_move(&mut program, call, at_a_time, read, root_copy(call));
     program
 }
@@ -111,15 +98,7 @@ fn reads(call: &Call, at_a_time: u32) -> Program {
 fn sequential_write(call: &Call) -> Program {
     let mut program = Program::default();
     program.exposed.output = from_root(call) > 0;
-    let write = |other| {
-        let from = block(call, other);
-        let into = Remote::At(Place::Output, 0);
-        (from.bytes > 0).then(|| Action::Put { rank: at(call, other), from, into })
-    };
+    let write = |other| put(at(call, other), block(call, other), Remote::At(Place::Output, 0));
     root_moves(&mut program, call, write, root_copy(call));
     program
 }
-
-#[cfg(test)]
-#[path = "scatter_tests.rs"]
-mod tests;

@@ -66,7 +66,19 @@ fn domains(call: &Call, algorithm: Algorithm) -> Result<(), String> {
     }
 }
 
+/// Whether there can be so many bytes: addresses have at most 57 bits, and what
+/// algorithms make of lengths stays far within 64 then.
+fn exist(bytes: Option<u64>) -> Result<(), String> {
+    match bytes {
+        Some(0..=MOST_BYTES) => Ok(()),
+        _ => Err("its data would end beyond 2^57 bytes, which is more than any memory".to_owned()),
+    }
+}
+
+const MOST_BYTES: u64 = 1 << 57;
+
 fn memory(call: &Call) -> Result<(), String> {
+    exist(Some(call.bytes))?;
     let is_root = call.rank == call.root;
     let own = |block: Block| match block.bytes == call.bytes {
         true => Ok(()),
@@ -76,7 +88,14 @@ fn memory(call: &Call) -> Result<(), String> {
         return Err(format!("{} bytes are no whole elements of {}", call.bytes, call.element_bytes));
     }
     match call.kind {
-        Kind::Scatter | Kind::Gather if !is_root => Ok(()),
+        Kind::Scatter | Kind::Gather if !is_root => match call.blocks {
+            // In the v form it has none.
+            Blocks::Listed(_) => Ok(()),
+            Blocks::Equal(bytes) => {
+                blocks(call, &call.blocks)?;
+                own(Block { offset: 0, bytes })
+            }
+        },
         Kind::Scatter | Kind::Gather | Kind::Allgather => {
             blocks(call, &call.blocks)?;
             own(call.blocks.of(call.rank))
@@ -93,12 +112,11 @@ fn memory(call: &Call) -> Result<(), String> {
     }
 }
 
-/// One for each rank, each of which ends within 64 bits and is of whole elements.
+/// One for each rank, each of which can exist and is of whole elements.
 fn blocks(call: &Call, blocks: &Blocks) -> Result<(), String> {
-    let too_large = || "its blocks end beyond 2^64 bytes, which is more than any memory".to_owned();
     let element = call.element_bytes.max(1);
     match blocks {
-        Blocks::Equal(bytes) => bytes.checked_mul(u64::from(call.size)).map(|_| ()).ok_or_else(too_large),
+        Blocks::Equal(bytes) => exist(bytes.checked_mul(u64::from(call.size))),
         Blocks::Listed(list) if list.len() != call.size as usize => {
             Err(format!("{} blocks are listed, and must be one for each of {} ranks", list.len(), call.size))
         }
@@ -106,7 +124,11 @@ fn blocks(call: &Call, blocks: &Blocks) -> Result<(), String> {
             if !block.bytes.is_multiple_of(element) {
                 return Err(format!("a block of {} bytes is no whole elements of {element}", block.bytes));
             }
-            block.offset.checked_add(block.bytes).map(|_| ()).ok_or_else(too_large)
+            exist(block.offset.checked_add(block.bytes))
         }),
     }
 }
+
+#[cfg(test)]
+#[path = "suits_tests.rs"]
+mod tests;

@@ -4,7 +4,7 @@
 use crate::algorithm::{Algorithm, Kind};
 use crate::algorithms::{Unsuitable, program};
 use crate::call::Call;
-use crate::program::{Action, Program};
+use crate::program::{Action, Exposed, Place, Program, Remote};
 use crate::simulation::{Case, Lengths, Random, attempt, check};
 
 /// The plain form for 1 to 17 ranks, in place and not.
@@ -12,7 +12,11 @@ pub fn equal(kind: Kind, algorithm: Algorithm, bytes: u64) {
     for size in 1..=17 {
         for in_place in [false, true] {
             let root = size / 2;
-            check(&Case { in_place, root, ..Case::new(kind, size, bytes) }, algorithm, u64::from(size));
+            let case = Case { in_place, root, ..Case::new(kind, size, bytes) };
+            check(&case, algorithm, u64::from(size));
+            if bytes >= 17 * case.element_bytes {
+                assert_exposed_is_reached(&case, algorithm);
+            }
         }
     }
 }
@@ -50,6 +54,25 @@ pub fn assert_too_long_for_slots(case: &Case, bytes: u64) {
     let sentence = format!("slots cannot do this call: {bytes} bytes do not fit into a slot of 4096 bytes; ");
     let refused = refused(case, Algorithm::Slots);
     assert!(refused.starts_with(&sentence), "{refused}");
+}
+
+/// What ranks expose is what others reach.
+pub fn assert_exposed_is_reached(case: &Case, algorithm: Algorithm) {
+    let programs = programs(case, algorithm);
+    let mut reached = vec![Exposed::default(); programs.len()];
+    for action in programs.iter().flat_map(|program| program.steps.iter().flatten()) {
+        let (Action::Get { rank, from: remote, .. } | Action::Put { rank, into: remote, .. }) = action else {
+            continue;
+        };
+        let (Remote::At(place, _) | Remote::Listed { place, .. }) = remote;
+        match place {
+            Place::Input => reached[*rank as usize].input = true,
+            Place::Output => reached[*rank as usize].output = true,
+            Place::Work => reached[*rank as usize].work = true,
+        }
+    }
+    let exposed: Vec<Exposed> = programs.iter().map(|program| program.exposed).collect();
+    assert_eq!(exposed, reached, "{algorithm}, {case:?}");
 }
 
 /// From whom each rank reads, in the order of its steps.

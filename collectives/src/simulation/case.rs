@@ -43,15 +43,13 @@ pub struct Case {
 impl Case {
     /// The plain form with root 0, not in place, in one domain.
     pub fn new(kind: Kind, size: u32, bytes: u64) -> Self {
-        let reduces =
-            matches!(kind, Kind::Reduce | Kind::Allreduce | Kind::ReduceScatter | Kind::Scan | Kind::Exscan);
         Self {
             kind,
             size,
             root: 0,
             lengths: Lengths::Equal(bytes),
             in_place: false,
-            element_bytes: if reduces { 8 } else { 1 },
+            element_bytes: if kind.combines() { 8 } else { 1 },
             domains: vec![0; size as usize],
             slot_bytes: 4096,
         }
@@ -111,12 +109,16 @@ impl Case {
 
     /// What each rank calls with, its input and its output, all bytes random.
     pub fn scene(&self, random: &mut Random) -> Scene {
-        let ranks = (0..self.size).map(|rank| self.rank(rank, random));
+        let ranks = (0..self.size).map(|rank| {
+            let (call, input, output) = self.call(rank, random);
+            (call, Memory { input: random.bytes(input), output: random.bytes(output) })
+        });
         let (calls, memory) = ranks.unzip();
         Scene { calls, memory }
     }
 
-    fn rank(&self, rank: u32, random: &mut Random) -> (Call, Memory) {
+    /// What a rank calls with, and how long its input and its output are.
+    pub fn call(&self, rank: u32, random: &mut Random) -> (Call, u64, u64) {
         let in_place = self.is_in_place(rank);
         let mut call = Call {
             kind: self.kind,
@@ -128,7 +130,7 @@ impl Case {
             input_blocks: Blocks::Equal(0),
             in_place,
             element_bytes: self.element_bytes,
-            domains: self.domains.clone(),
+            domains: self.domains.as_slice().into(),
             slot_bytes: self.slot_bytes,
         };
         let is_root = rank == self.root;
@@ -158,12 +160,11 @@ impl Case {
             Kind::Reduce => (call.bytes, if is_root { call.bytes } else { 0 }),
             Kind::Allreduce | Kind::Scan | Kind::Exscan => (call.bytes, call.bytes),
         };
-        let (input, output) = match (in_place, self.kind) {
-            (true, Kind::Scatter) => (input, 0),
-            (true, _) => (0, output),
-            (false, _) => (input, output),
-        };
-        (call, Memory { input: random.bytes(input), output: random.bytes(output) })
+        match (in_place, self.kind) {
+            (true, Kind::Scatter) => (call, input, 0),
+            (true, _) => (call, 0, output),
+            (false, _) => (call, input, output),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! All ranks' programs run side by side, in tests, and compared with what a
 //! serial run gives.
+#![forbid(unsafe_code)]
 
 pub mod case;
 mod race;
@@ -14,6 +15,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::algorithms::{Unsuitable, program};
+use crate::call::Call;
 use crate::program::Program;
 
 pub use case::{Case, Lengths};
@@ -23,7 +25,10 @@ pub use random::Random;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// All ranks have what the serial model says.
-    Same,
+    Same {
+        /// How many ranks reached into one rank's memory at a time, at most.
+        most_at_once: usize,
+    },
     /// At least one rank says that the algorithm cannot do it.
     Unsuitable(Unsuitable),
 }
@@ -39,28 +44,28 @@ pub fn attempt(case: &Case, algorithm: Algorithm, seed: u64) -> Result<Outcome, 
     };
     // A barrier of messages needs no meeting, which is one.
     let meets = case.kind != Kind::Barrier || algorithm == Algorithm::Slots;
-    let ended = world::run(&scene, programs, meets, seed)?;
-    for (rank, (memory, expected)) in ended.iter().zip(serial::expected(&scene)).enumerate() {
+    let ran = world::run(&scene, programs, meets, seed)?;
+    for (rank, (memory, expected)) in ran.memory.iter().zip(serial::expected(&scene)).enumerate() {
         let output = &memory.output[..expected.len()];
         if let Some(at) = output.iter().zip(&expected).position(|(found, right)| found != right) {
             return Err(format!("rank {rank}'s output is wrong from byte {at} of {} on", expected.len()));
         }
     }
-    Ok(Outcome::Same)
+    Ok(Outcome::Same { most_at_once: ran.most_at_once })
 }
 
-/// Runs a case in a few orders.
+/// Runs a case in a few orders, and says how many ranks reached into one rank's
+/// memory at a time, at most.
 ///
 /// # Panics
 /// It fails, or the algorithm cannot do it.
-pub fn check(case: &Case, algorithm: Algorithm, seed: u64) {
-    for seed in seed..seed + 4 {
-        match attempt(case, algorithm, seed) {
-            Ok(Outcome::Same) => {}
-            Ok(Outcome::Unsuitable(unsuitable)) => panic!("{case:?}: {unsuitable}"),
-            Err(failure) => panic!("{algorithm}, seed {seed}, {case:?}: {failure}"),
-        }
-    }
+pub fn check(case: &Case, algorithm: Algorithm, seed: u64) -> usize {
+    let one = |seed| match attempt(case, algorithm, seed) {
+        Ok(Outcome::Same { most_at_once }) => most_at_once,
+        Ok(Outcome::Unsuitable(unsuitable)) => panic!("{case:?}: {unsuitable}"),
+        Err(failure) => panic!("{algorithm}, seed {seed}, {case:?}: {failure}"),
+    };
+    (seed..seed + 4).map(one).fold(0, usize::max)
 }
 
 /// Runs random cases of a kind, small ones where one fails.
@@ -73,7 +78,7 @@ pub fn sweep(kind: Kind, algorithm: impl Strategy<Value = Algorithm>, cases: u32
     let outcome =
         TestRunner::new(config).run(&(any_case(kind), algorithm, any::<u64>()), |(case, algorithm, seed)| {
             match attempt(&case, algorithm, seed) {
-                Ok(Outcome::Same) => done.set(done.get() + 1),
+                Ok(Outcome::Same { .. }) => done.set(done.get() + 1),
                 Ok(Outcome::Unsuitable(_)) => {}
                 Err(failure) => return Err(TestCaseError::fail(failure)),
             }
@@ -133,4 +138,9 @@ fn mirrored(kind: Kind, size: u32, in_place: bool, lengths: Lengths) -> Lengths 
 fn domains(size: u32, count: u32, in_turn: bool) -> Vec<u32> {
     let each = size.div_ceil(count);
     (0..size).map(|rank| if in_turn { rank % count } else { rank / each * each }).collect()
+}
+
+/// What a rank calls with in a case, however much memory it were.
+pub fn any_call(case: &Case, rank: u32) -> Call {
+    case.call(rank, &mut Random(1)).0
 }

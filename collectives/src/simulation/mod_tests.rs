@@ -11,8 +11,8 @@ fn pair(root: Program, other: Program, seed: u64) -> Result<(), String> {
 
 fn of(case: Case, programs: [Program; 2], seed: u64) -> Result<(), String> {
     let scene = case.scene(&mut Random(seed));
-    let ended = run(&scene, programs.to_vec(), true, seed)?;
-    for (memory, expected) in ended.iter().zip(serial::expected(&scene)) {
+    let ran = run(&scene, programs.to_vec(), true, seed)?;
+    for (memory, expected) in ran.memory.iter().zip(serial::expected(&scene)) {
         if memory.output != expected {
             return Err("wrong bytes".to_owned());
         }

@@ -9,12 +9,14 @@ use super::case::Scene;
 /// odd, one after the other. Associative, and not commutative.
 pub fn combine(left: &[u8], right: &[u8]) -> Vec<u8> {
     let number = |bytes: &[u8]| u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-    let one = |(left, right): (&[u8], &[u8])| {
+    let mut result = Vec::with_capacity(left.len());
+    for (left, right) in left.chunks_exact(8).zip(right.chunks_exact(8)) {
         let slope = (number(left) | 1).wrapping_mul(number(right) | 1);
         let shift = (number(left) | 1).wrapping_mul(number(&right[4..])).wrapping_add(number(&left[4..]));
-        [slope.to_ne_bytes(), shift.to_ne_bytes()].concat()
-    };
-    left.chunks_exact(8).zip(right.chunks_exact(8)).flat_map(one).collect()
+        result.extend_from_slice(&slope.to_ne_bytes());
+        result.extend_from_slice(&shift.to_ne_bytes());
+    }
+    result
 }
 
 /// How all outputs look at the end: as before where nothing is to be written.

@@ -64,11 +64,20 @@ struct World {
     random: Random,
     /// Whether the ranks meet between `before` and the steps.
     meets: bool,
+    most_at_once: usize,
 }
 
-/// How the ranks' memory is at the end. Without `meets` the ranks do not meet
+/// What came of a run.
+pub struct Ran {
+    /// The memory of all ranks at the end.
+    pub memory: Vec<Memory>,
+    /// How many ranks reached into one rank's memory at a time, at most.
+    pub most_at_once: usize,
+}
+
+/// Runs the programs to their end. Without `meets` the ranks do not meet
 /// first, and it is a failure if one ends before all have begun: for barriers.
-pub fn run(scene: &Scene, programs: Vec<Program>, meets: bool, seed: u64) -> Result<Vec<Memory>, Failure> {
+pub fn run(scene: &Scene, programs: Vec<Program>, meets: bool, seed: u64) -> Result<Ran, Failure> {
     let mut world = World::new(scene, programs, meets, seed);
     for rank in 0..world.ranks.len() {
         world.begin_step(rank)?;
@@ -81,7 +90,8 @@ pub fn run(scene: &Scene, programs: Vec<Program>, meets: bool, seed: u64) -> Res
         let [input, output, _] = rank.memory;
         Memory { input, output }
     };
-    Ok(world.ranks.into_iter().map(memory).collect())
+    let most_at_once = world.most_at_once;
+    Ok(Ran { memory: world.ranks.into_iter().map(memory).collect(), most_at_once })
 }
 
 impl World {
@@ -108,7 +118,7 @@ impl World {
             ended: false,
         };
         let ranks = programs.into_iter().enumerate().map(&mut rank).collect();
-        Self { ranks, mail: HashMap::new(), random, meets }
+        Self { ranks, mail: HashMap::new(), random, meets, most_at_once: 0 }
     }
 
     /// Moves one action of one rank on.
@@ -207,6 +217,7 @@ impl World {
     fn begin(&mut self, number: usize, step: u32, action: Action) -> Result<(), Failure> {
         self.check_when(number, step, &action)?;
         self.touch(number, step, &action)?;
+        self.count_at_once(&action);
         let ticket = match &action {
             Action::Send { rank, from } => self.send(number, *rank, *from),
             Action::Receive { rank, .. } => {
@@ -218,6 +229,19 @@ impl World {
         };
         self.ranks[number].under_way.push(UnderWay { action, done_bytes: 0, ticket });
         Ok(())
+    }
+
+    /// With those that are under way, how many reach where this one does.
+    fn count_at_once(&mut self, action: &Action) {
+        let reached = |action: &Action| match action {
+            Action::Get { rank, .. } | Action::Put { rank, .. } => Some(*rank),
+            _ => None,
+        };
+        if let Some(peer) = reached(action) {
+            let under_way = self.ranks.iter().flat_map(|rank| &rank.under_way);
+            let others = under_way.filter(|other| reached(&other.action) == Some(peer)).count();
+            self.most_at_once = self.most_at_once.max(others + 1);
+        }
     }
 
     fn check_when(&self, number: usize, step: u32, action: &Action) -> Result<(), Failure> {

@@ -21,16 +21,17 @@ pub fn group<'e>(endpoint: &'e Endpoint, ranks: &Ranks) -> Group<'e> {
     Group::from_launch(endpoint, ranks.launch()).expect("a group can be made")
 }
 
-/// The byte at `at` of what rank `from` has for rank `to` in a round.
-pub fn byte(round: u32, from: u32, to: u32, at: u64) -> u8 {
-    let seed = u64::from(round) << 48 ^ u64::from(from) << 24 ^ u64::from(to);
-    let mixed = (seed ^ (at / 8).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (mixed >> (8 * (at % 8))) as u8 ^ (mixed >> 59) as u8
-}
-
-/// What rank `from` has for rank `to`.
+/// What rank `from` has for rank `to` in a round: every eighth byte depends on all of
+/// that and on its place.
 pub fn bytes(round: u32, from: u32, to: u32, length: u64) -> Vec<u8> {
-    (0..length).map(|at| byte(round, from, to, at)).collect()
+    let seed = u64::from(round) << 48 ^ u64::from(from) << 24 ^ u64::from(to);
+    let word = |at: u64| {
+        let mixed = (seed ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed ^ mixed >> 31).to_le_bytes()
+    };
+    let mut bytes: Vec<u8> = (0..length.div_ceil(8)).flat_map(word).collect();
+    bytes.truncate(length as usize);
+    bytes
 }
 
 /// The composition of affine maps modulo 2^32: associative, not commutative. An element

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::samples::{Course, Load};
 use crate::config::{quoted, write_figure, write_rule};
+use crate::contention::{Parameters, write_contention};
 use crate::rules::{Figure, Rule};
 
 /// Where, when and how a calibration was made.
@@ -43,6 +44,8 @@ pub struct Calibration {
     pub figures: Vec<Figure>,
     /// What is best copied by, as the key `copy_routine` has it.
     pub copy_routine: Option<String>,
+    /// What single copy costs, where it is allowed.
+    pub contention: Option<Parameters>,
 }
 
 impl Calibration {
@@ -54,13 +57,19 @@ impl Calibration {
             course.rules.into_iter().map(move |rule| (load, rule))
         });
         let figures = courses.iter().flat_map(Course::figures).collect();
-        Self { provenance, rules: rules.collect(), figures, copy_routine: None }
+        Self { provenance, rules: rules.collect(), figures, copy_routine: None, contention: None }
     }
 
     /// The same with what bytes are best copied by.
     #[must_use]
     pub fn with_copy_routine(self, copy_routine: String) -> Self {
         Self { copy_routine: Some(copy_routine), ..self }
+    }
+
+    /// The same with what single copy costs.
+    #[must_use]
+    pub fn with_contention(self, contention: Option<Parameters>) -> Self {
+        Self { contention, ..self }
     }
 
     /// The file's text.
@@ -97,6 +106,9 @@ impl Calibration {
         if let Some(copy_routine) = &self.copy_routine {
             writeln!(text, "\n# By what bytes are copied in user space.\n[endpoint]")?;
             writeln!(text, "copy_routine = {}", quoted(copy_routine))?;
+        }
+        if let Some(contention) = &self.contention {
+            write!(text, "\n{}", write_contention(contention))?;
         }
         let mut last: Option<Load> = None;
         for (load, rule) in &self.rules {

@@ -6,6 +6,7 @@ use lmt_core::mechanism::Model;
 use super::*;
 use crate::calibration::testing::{Line, MACHINE, measured, order};
 use crate::config::{Known, MechanismFacts, parse_file};
+use crate::contention::BROADWELL;
 use crate::rules::Authority;
 use crate::topology::Place;
 
@@ -52,7 +53,8 @@ fn courses() -> Vec<Course> {
 #[test]
 fn what_is_written_is_read_back_without_a_problem() {
     let calibration = Calibration::new(provenance(), &courses(), &order(&MACHINE))
-        .with_copy_routine("portable aliased 2KiB-".to_owned());
+        .with_copy_routine("portable aliased 2KiB-".to_owned())
+        .with_contention(Some(BROADWELL.parameters.clone()));
     let text = calibration.to_toml();
     let parsed = parse_file(Path::new("c.toml"), &text, Authority::Calibration, &known());
     let parsed = parsed.unwrap_or_else(|problems| panic!("{problems:#?}\n{text}"));
@@ -66,6 +68,7 @@ fn what_is_written_is_read_back_without_a_problem() {
     }
     assert_eq!(parsed.layer.rules, rules);
     assert_eq!(parsed.layer.figures, calibration.figures);
+    assert_eq!(parsed.contention.map(|(contention, _)| contention), Some(BROADWELL.parameters.clone()));
     let copies = parsed.endpoint.iter().map(|(key, value, _)| (*key, value.clone()));
     let written = Value::Text("portable aliased 2KiB-".to_owned());
     assert_eq!(copies.collect::<Vec<_>>(), [("copy_routine", written)]);

@@ -232,6 +232,10 @@ fn apply_file(configuration: &mut Configuration, file: &Parsed, known: &Known) {
         configuration.selection.max_readers = readers;
         note(configuration, "max_readers", source(file, line));
     }
+    if let Some((contention, line)) = &file.contention {
+        configuration.contention = Some(contention.clone());
+        note(configuration, "contention", source(file, *line));
+    }
     // The longer name is the narrower one: what is said of a mechanism stands
     // above what is said of its family.
     let mut entries: Vec<_> = file.mechanisms.iter().collect();

@@ -14,6 +14,7 @@ use super::reader::{Field, Places, Reader, RulePlace, meant, way};
 use super::table::{self, BY_CORES, BY_PROCESSES, MAX_READERS};
 use super::value::{Wrong, from_toml, is_plain_number, type_of, whole};
 use crate::configuration::DmaMinSetting;
+use crate::contention::Parameters;
 use crate::rules::{Authority, Layer, MechanismRange};
 use crate::size::{self, QuantityError};
 
@@ -56,10 +57,13 @@ pub struct Parsed {
     pub layer: Layer,
     /// What it tells of itself, if it is a calibration.
     pub calibration: Option<Provenance>,
+    /// What single copy costs, and the line.
+    pub contention: Option<(Parameters, u32)>,
 }
 
 /// The tables of a file.
-const TABLES: [&str; 6] = ["endpoint", "selection", "mechanism", "rule", "calibration", "figure"];
+const TABLES: [&str; 7] =
+    ["endpoint", "selection", "mechanism", "rule", "calibration", "contention", "figure"];
 
 /// Reads one file's text and checks it. A user's file that holds a table
 /// `[calibration]` is a calibration.
@@ -103,6 +107,7 @@ pub fn parse_file(
         mechanisms: Vec::new(),
         layer,
         calibration: None,
+        contention: None,
     };
     for field in root.get_ref() {
         top_level(&mut reader, &mut parsed, field);
@@ -152,6 +157,7 @@ fn top_level(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>)
         "rule" => parsed.layer.rules = super::read_rule::rules(reader, field),
         "figure" => parsed.layer.figures = super::read_rule::figures(reader, field),
         "calibration" => calibration(reader, parsed, field),
+        "contention" => parsed.contention = super::read_contention::contention(reader, field),
         _ => {
             let is_of = |keys: &[&str]| keys.contains(&name);
             let help = if KEYS.iter().any(|key| key.name == name) {

@@ -315,6 +315,8 @@ mod properties {
         "mechanism",
         "rule",
         "calibration",
+        "contention",
+        "gamma",
         "figure",
         ".",
         " = ",

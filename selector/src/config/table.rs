@@ -76,6 +76,11 @@ pub const fn max_readers_key() -> &'static Key {
     const { &MAX_READERS }
 }
 
+/// The keys of `[contention]`.
+pub fn contention_keys() -> Vec<&'static str> {
+    names(CONTENTION)
+}
+
 const DMA_MIN: Field = Field {
     name: "dma_min",
     kind: "word or size",
@@ -252,6 +257,67 @@ pub(super) const FIGURE: &[Field] = &[
     measured("median_ns", "whole number", "nanoseconds", "the median time of one transfer"),
 ];
 
+/// The keys of `[contention]`.
+pub(super) const CONTENTION: &[Field] = &[
+    measured("alpha_us", "number", "microseconds", "alpha: the start of a copy out of another process"),
+    measured("byte_ns", "number", "nanoseconds", "beta: each byte of such a copy"),
+    measured(
+        "lock_us",
+        "number",
+        "microseconds",
+        "l: locking and pinning a page of a process that nobody else reads",
+    ),
+    measured(
+        "line_us",
+        "number",
+        "microseconds",
+        "a cache line from one core to another, a step of collective operations without bytes",
+    ),
+    measured("copy_ns", "number", "nanoseconds", "each byte of a copy within a process"),
+    measured("combine_ns", "number", "nanoseconds", "each byte that a reduction combines with another"),
+    Field {
+        bounds: "at least 1",
+        ..measured("page_bytes", "whole number", "bytes", "s: the length of a page")
+    },
+    Field {
+        default: "not known",
+        ..measured("message_us", "number", "microseconds", "the shortest message through shared memory")
+    },
+    Field {
+        default: "not known",
+        ..measured(
+            "message_byte_ns",
+            "number",
+            "nanoseconds",
+            "each byte of a long message, by the fastest way",
+        )
+    },
+    Field {
+        default: "one for each process",
+        bounds: "at least 1",
+        ..measured("cpus", "whole number", "CPUs", "how many processes run at a time")
+    },
+    Field {
+        default: "none",
+        ..measured(
+            "gamma",
+            "list of numbers",
+            "",
+            "how many times as long locking and pinning a page takes with 1, 2, ... readers of one process at once",
+        )
+    },
+    Field {
+        default: "no curve",
+        bounds: "two numbers",
+        ..measured(
+            "gamma_fit",
+            "list of numbers",
+            "",
+            "of the curve through gamma the factors of the square and of the number of readers",
+        )
+    },
+];
+
 /// Names of the keys of a table.
 pub(super) fn names(fields: &[Field]) -> Vec<&'static str> {
     fields.iter().map(|field| field.name).collect()
@@ -284,6 +350,11 @@ pub fn all_keys(known: &Known) -> Vec<Section> {
         sections.push(section(&title, "what can be set of this mechanism", keys.collect()));
     }
     sections.push(section("[calibration]", "makes the file a calibration of a machine", fields(CALIBRATION)));
+    sections.push(section(
+        "[contention]",
+        "what it costs to copy out of another process, and how much many that do so hold each other up (contention.md)",
+        fields(CONTENTION),
+    ));
     sections.push(section("[[figure]]", "one measurement of a calibration", fields(FIGURE)));
     sections
 }

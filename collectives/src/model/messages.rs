@@ -1,0 +1,79 @@
+//! What goes through shared memory: slots and messages. The paper has no formulas
+//! of them; these count what is copied.
+
+use super::formulas::{Model, log_ceil};
+use crate::algorithm::Kind;
+
+impl Model<'_> {
+    /// What is copied into slots, all meet, and what is copied out of them.
+    pub(super) fn slots_us(&self, kind: Kind, ranks: u32, bytes: u64) -> f64 {
+        let others = u64::from(ranks - 1);
+        // By the busiest rank: into its slot, out of others', and combined.
+        let (posted, taken, combined) = match kind {
+            Kind::Barrier => (0, 0, 0),
+            Kind::Broadcast => (bytes, bytes, 0),
+            Kind::Scatter => (bytes * others, bytes, 0),
+            Kind::Gather | Kind::Allgather => (bytes, bytes * others, 0),
+            Kind::Alltoall => (bytes * others, bytes * others, 0),
+            Kind::ReduceScatter => (bytes * others, bytes * others, bytes * others),
+            Kind::Reduce | Kind::Allreduce | Kind::Scan | Kind::Exscan => {
+                (bytes, bytes * others, bytes * others)
+            }
+        };
+        // With a root, and in the scans, not all have this to do at once.
+        let busy = match kind {
+            Kind::Gather | Kind::Reduce => 1,
+            _ => ranks,
+        };
+        let work = self.own_copy_us(posted + taken) + self.combine_us(combined);
+        self.shared_us(ranks) + work * self.parameters.sharing(busy)
+    }
+
+    /// A message, where messages were measured.
+    fn message_us(&self, bytes: u64) -> Option<f64> {
+        let cost = self.parameters.message?;
+        Some(cost.start_us + bytes as f64 * cost.byte_ns / 1e3)
+    }
+
+    /// The usual algorithms by messages alone (Thakur et al., 2005): binomial trees
+    /// where there is a root, of which the longest way is counted; a ring; pairwise
+    /// exchange; recursive doubling of reductions.
+    pub(super) fn messages_us(&self, kind: Kind, ranks: u32, bytes: u64) -> Option<f64> {
+        let steps = f64::from(log_ceil(2, ranks));
+        let others = f64::from(ranks - 1);
+        let sharing = self.parameters.sharing(ranks);
+        let (start, whole) = (self.message_us(0)?, self.message_us(bytes)?);
+        // What a subtree needs goes through its first rank.
+        let tree = start * steps + others * (whole - start);
+        Some(match kind {
+            Kind::Barrier => steps * start * sharing,
+            Kind::Broadcast => steps * whole,
+            Kind::Scatter | Kind::Gather => tree,
+            Kind::Allgather | Kind::Alltoall => others * whole * sharing,
+            Kind::Reduce => steps * (whole + self.combine_us(bytes)),
+            Kind::Allreduce | Kind::Scan | Kind::Exscan => steps * (whole + self.combine_us(bytes)) * sharing,
+            Kind::ReduceScatter => others * (whole + self.combine_us(bytes)) * sharing,
+        })
+    }
+
+    /// In each step a message to one rank and one from another.
+    pub(super) fn pairwise_messages_us(&self, ranks: u32, bytes: u64) -> Option<f64> {
+        self.messages_us(Kind::Alltoall, ranks, bytes)
+    }
+
+    /// Bruck's, by messages.
+    pub(super) fn bruck_messages_us(&self, kind: Kind, ranks: u32, bytes: u64) -> Option<f64> {
+        let steps = f64::from(log_ceil(2, ranks));
+        let (start, whole) = (self.message_us(0)?, self.message_us(bytes)?);
+        let moved = match kind {
+            Kind::Alltoall => steps * f64::from(ranks / 2),
+            _ => f64::from(ranks - 1),
+        };
+        let copied = match kind {
+            Kind::Alltoall => 2.0 * moved + 2.0 * f64::from(ranks),
+            _ => moved,
+        };
+        let time = start * steps + moved * (whole - start) + copied * self.own_copy_us(bytes);
+        Some(time * self.parameters.sharing(ranks))
+    }
+}
