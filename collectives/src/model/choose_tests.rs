@@ -54,7 +54,10 @@ fn exact_steps_move_the_throttle_to_the_nearest_divisor() {
     let knl = throttles(&KNL, Counting::Readers, Kind::Scatter);
     assert!(knl.iter().all(|k| (7..=9).contains(k)) && knl[4..].iter().all(|k| *k == 7), "{knl:?}");
     let broadwell = throttles(&BROADWELL, Counting::Readers, Kind::Scatter);
-    assert!(broadwell[..4] == [9; 4] && broadwell[4..7] == [7, 4, 4] && broadwell[7..] == [3; 8], "{broadwell:?}");
+    assert!(
+        broadwell[..4] == [9; 4] && broadwell[4..7] == [7, 4, 4] && broadwell[7..] == [3; 8],
+        "{broadwell:?}"
+    );
     let model = Model::new(&BROADWELL.parameters, Counting::Readers);
     let of = |k| model.predict_us(Kind::Scatter, Algorithm::ThrottledRead(k), 28, 1 << 20).unwrap();
     assert!((1.0..1.02).contains(&(of(4) / of(3))), "{}", of(4) / of(3));
