@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::collectives::access::Access;
+use crate::collectives::args::CollectiveArgs;
+use crate::collectives::workload::Workload;
 use crate::config::ConfigArgs;
 use crate::contention::ContentionArgs;
 use crate::error::BenchError;
@@ -11,7 +14,7 @@ use crate::explain::ExplainArgs;
 use crate::memory::Memory;
 use crate::model::ModelArgs;
 use crate::mpirun_env::MpirunEnvArgs;
-use crate::patterns::{DEFINITIONS, Pattern};
+use crate::patterns::DEFINITIONS;
 use crate::peers::args::PeersArgs;
 use crate::sizes::{parse_size, parse_sizes};
 
@@ -81,14 +84,19 @@ pub enum Command {
     /// One rank while a machine is tuned; started by lmt itself.
     #[command(name = crate::tune::rank::RANK_COMMAND, hide = true)]
     TuneRank,
+    /// One rank of a collective benchmark; started by lmt itself.
+    #[command(name = crate::collectives::rank::RANK_COMMAND, hide = true)]
+    CollectivesRank,
 }
 
 /// `lmt bench`.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
-    /// latency, pingpong, pingping, exchange, bw, bibw, alltoall, limits, overlap, pollution or regions.
-    #[arg(value_parser = str::parse::<Pattern>)]
-    pub pattern: Pattern,
+    /// latency, pingpong, pingping, exchange, bw, bibw, limits, overlap, pollution or regions; a collective
+    /// operation: barrier, bcast, scatter, gather, allgather, alltoall (with --mechanism by messages), reduce,
+    /// allreduce, reduce_scatter, scan or exscan; or one-to-all, all-to-one or all-to-all.
+    #[arg(value_parser = str::parse::<Workload>)]
+    pub pattern: Workload,
     /// A mechanism's name, perhaps with who copies (cma:put), auto, all that work here, or several of
     /// these with commas; eager: all messages up to 1 MiB in cells; announced (all), announced:NAME: a
     /// mechanism for messages of any length, none in cells [default: auto, or all where there is no auto].
@@ -106,6 +114,9 @@ pub struct BenchArgs {
     /// How the results are written.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+    /// Collective operations.
+    #[command(flatten)]
+    pub collectives: CollectiveArgs,
     /// How it is measured.
     #[command(flatten)]
     pub measuring: MeasuringArgs,
@@ -282,6 +293,9 @@ fn pattern_help() -> String {
             "  {:9} {} Sizes by default: {}.\n",
             definition.name, definition.text, definition.default_sizes
         ));
+    }
+    for access in Access::ALL {
+        text.push_str(&format!("  {:10} {}\n", access.name(), access.text()));
     }
     text
 }

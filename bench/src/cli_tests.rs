@@ -44,7 +44,10 @@ fn a_full_command_line() {
     let Ok(Parsed::Command(Command::Bench(args))) = parse(line.split(' ').map(Into::into)) else {
         panic!("{line}")
     };
-    assert_eq!((args.pattern, args.ranks, args.format), (Pattern::Bw, 3, Format::Csv));
+    assert_eq!(
+        (args.pattern, args.ranks, args.format),
+        (Workload::Pattern(crate::patterns::Pattern::Bw), 3, Format::Csv)
+    );
     assert_eq!(args.measuring.sizes, Some(SizeList(vec![1, 2, 4])));
     assert_eq!(args.measuring.pin, Some(Pin::Cpus(vec![0, 2, 3])));
 }

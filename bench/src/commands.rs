@@ -5,10 +5,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use lmt::launch::{RunOptions, run_command};
+use lmt_collectives::Kind;
 
 use crate::cache;
 use crate::choice::{ALL, Choice, choose};
 use crate::cli::{BenchArgs, CompareArgs, Format, MeasuringArgs, Pin, RunArgs};
+use crate::collectives;
+use crate::collectives::workload::{Work, Workload};
 use crate::engine::{Engine, LeftOut};
 use crate::environment::{Environment, allowed_cpus};
 use crate::error::BenchError;
@@ -29,18 +32,35 @@ use crate::whole_file::WholeFile;
 /// # Errors
 /// What was asked for does not exist, or a rank failed.
 pub fn bench<E: Engine>(engine: &E, args: &BenchArgs) -> Result<(), BenchError> {
-    let mechanisms = if args.pattern == Pattern::Limits {
+    let pattern = match args.pattern {
+        Workload::Pattern(pattern) => pattern,
+        // By messages, where it is said how these go.
+        Workload::Collective(Kind::Alltoall) if args.mechanism.is_some() => Pattern::Alltoall,
+        Workload::Collective(kind) => return collectives::bench(Work::Collective(kind), args),
+        Workload::Contention(access) => return collectives::bench(Work::Contention(access), args),
+    };
+    if let Some(option) = args.collectives.stray() {
+        let name = pattern.name();
+        return Err(BenchError::Usage(format!(
+            "{option} is for collective operations such as lmt bench bcast; leave it out with {name}"
+        )));
+    }
+    bench_pattern(engine, pattern, args)
+}
+
+fn bench_pattern<E: Engine>(engine: &E, pattern: Pattern, args: &BenchArgs) -> Result<(), BenchError> {
+    let mechanisms = if pattern == Pattern::Limits {
         without_limits_conflicts(args)?;
         Vec::new()
     } else {
         choose(engine, args.mechanism.as_deref(), args.measuring.buffers)?.mechanisms
     };
-    without_figures_conflicts(args)?;
-    let mut job = job(args.pattern, mechanisms, args.ranks, &args.measuring, args.verify)?;
-    if args.pattern == Pattern::Pollution {
+    without_figures_conflicts(pattern, args)?;
+    let mut job = job(pattern, mechanisms, args.ranks, &args.measuring, args.verify)?;
+    if pattern == Pattern::Pollution {
         job.working_set_bytes = Some(working_set_bytes(args.working_set, &job)?);
     }
-    let mut results: Box<dyn Results> = match (args.format, args.pattern) {
+    let mut results: Box<dyn Results> = match (args.format, pattern) {
         (Format::Table, Pattern::Limits) => Box::new(LimitsTable),
         (Format::Table, pattern) if !pattern.figures().is_empty() => Box::new(FiguresTable::default()),
         (Format::Table, _) => Box::new(Table::default()),
@@ -216,13 +236,13 @@ fn without_limits_conflicts(args: &BenchArgs) -> Result<(), BenchError> {
 }
 
 /// What the patterns with figures of their own cannot be combined with.
-fn without_figures_conflicts(args: &BenchArgs) -> Result<(), BenchError> {
-    let name = args.pattern.name();
+fn without_figures_conflicts(pattern: Pattern, args: &BenchArgs) -> Result<(), BenchError> {
+    let name = pattern.name();
     let refused = |sentence: String| Err(BenchError::Usage(sentence));
-    if args.working_set.is_some() && args.pattern != Pattern::Pollution {
+    if args.working_set.is_some() && pattern != Pattern::Pollution {
         return refused(format!("--working-set is for pollution; leave it out with {name}"));
     }
-    if args.pattern.figures().is_empty() {
+    if pattern.figures().is_empty() {
         return Ok(());
     }
     if args.ranks != 2 {
@@ -308,7 +328,7 @@ pub(crate) fn job(
 }
 
 /// The CPU of each rank; none at all when they are not pinned.
-fn place(pin: Option<&Pin>, ranks: u32) -> Result<Vec<usize>, BenchError> {
+pub(crate) fn place(pin: Option<&Pin>, ranks: u32) -> Result<Vec<usize>, BenchError> {
     let ranks = ranks as usize;
     if pin == Some(&Pin::None) {
         return Ok(Vec::new());

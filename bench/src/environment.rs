@@ -41,17 +41,22 @@ pub struct Environment {
 impl Environment {
     /// Records this machine and the settings of `job`.
     pub fn record(job: &Job) -> Self {
+        Self::of(&job.cpus, job.buffers, job.touch, job.rotation_bytes, job.ranks)
+    }
+
+    /// Records this machine, where so many ranks run, and how their buffers are used.
+    pub fn of(cpus: &[usize], memory: Memory, touch: bool, rotation_bytes: Option<u64>, ranks: u32) -> Self {
         Self {
             lmt: env!("CARGO_PKG_VERSION").to_owned(),
             date: utc(now_s()),
             kernel: kernel(),
             cpu: cpu_model(),
             cpus_allowed: allowed_cpus().map_or_else(|_| "unknown".to_owned(), |cpus| join(&cpus)),
-            pinning: pinning(job),
+            pinning: pinning(cpus),
             page_bytes: page_bytes(),
             huge_pages: huge_pages(),
             last_cache_bytes: cache::last_level_bytes(),
-            buffers: buffers(job),
+            buffers: buffers(memory, touch, rotation_bytes, ranks),
         }
     }
 
@@ -116,25 +121,25 @@ pub fn page_bytes() -> u64 {
     sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(4096)
 }
 
-fn pinning(job: &Job) -> String {
-    if job.cpus.is_empty() {
+fn pinning(cpus: &[usize]) -> String {
+    if cpus.is_empty() {
         return "none".to_owned();
     }
     let places: Vec<String> =
-        job.cpus.iter().enumerate().map(|(rank, cpu)| format!("rank {rank} on CPU {cpu}")).collect();
+        cpus.iter().enumerate().map(|(rank, cpu)| format!("rank {rank} on CPU {cpu}")).collect();
     places.join(", ")
 }
 
-fn buffers(job: &Job) -> String {
-    let rotation = job.rotation_bytes.map_or_else(
+fn buffers(memory: Memory, touch: bool, rotation_bytes: Option<u64>, ranks: u32) -> String {
+    let rotation = rotation_bytes.map_or_else(
         || "reused".to_owned(),
         |bytes| {
-            let all = bytes.saturating_mul(2 * u64::from(job.ranks));
+            let all = bytes.saturating_mul(2 * u64::from(ranks));
             format!("off cache: each rotates through {} ({} in all)", human(bytes), human(all))
         },
     );
-    let touch = if job.touch { "written before sending and read after receiving" } else { "not touched" };
-    let source = match job.buffers {
+    let touch = if touch { "written before sending and read after receiving" } else { "not touched" };
+    let source = match memory {
         Memory::Private => "from malloc",
         Memory::Shared => "memory that other ranks can map",
     };

@@ -5,6 +5,7 @@
 pub mod cache;
 mod choice;
 pub mod cli;
+pub mod collectives;
 pub mod commands;
 pub mod config;
 pub mod contention;

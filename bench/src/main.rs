@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use lmt_bench::cli::{self, Command, Parsed};
+use lmt_bench::collectives;
 use lmt_bench::commands;
 use lmt_bench::config;
 use lmt_bench::contention;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Parsed::Command(Command::ContentionRank) => contention::rank::rank_main(),
         Parsed::Command(Command::Rank) => group::rank_main(&engine),
         Parsed::Command(Command::PeersRank) => peers::rank::rank_main(&engine),
+        Parsed::Command(Command::CollectivesRank) => collectives::rank::rank_main(),
         Parsed::Command(Command::TuneRank) => tune::rank::rank_main(&engine),
     });
     match result {

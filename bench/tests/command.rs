@@ -431,6 +431,9 @@ fn every_pattern_runs_between_processes() {
             "--iterations",
             "5",
             "--verify",
+            // Without one, alltoall is the collective operation.
+            "--mechanism",
+            "auto",
             "--format",
             "csv",
         ]);

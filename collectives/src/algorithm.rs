@@ -47,6 +47,12 @@ impl Kind {
         Self::Exscan,
     ];
 
+    /// Whether it combines the ranks' elements.
+    pub const fn combines(self) -> bool {
+        use Kind as K;
+        matches!(self, K::Reduce | K::Allreduce | K::ReduceScatter | K::Scan | K::Exscan)
+    }
+
     /// As it is written in commands and messages.
     pub const fn name(self) -> &'static str {
         match self {
@@ -273,6 +279,11 @@ impl FromStr for Algorithm {
 }
 
 impl Algorithm {
+    /// Its number, if it has one.
+    pub fn number(self) -> Option<u32> {
+        parts(self).1
+    }
+
     /// The same with another number, if it has one.
     pub const fn with_number(self, number: u32) -> Self {
         match self {
@@ -284,5 +295,19 @@ impl Algorithm {
             Self::Chain(_) => Self::Chain(number),
             other => other,
         }
+    }
+}
+
+impl Algorithm {
+    /// Its place among all and its number, as ranks compare them.
+    pub(crate) fn code(self) -> (u8, u32) {
+        let (name, number) = parts(self);
+        let at = Self::ALL.iter().position(|&one| parts(one).0 == name);
+        (at.unwrap_or(0) as u8, number.unwrap_or(0))
+    }
+
+    /// The one with this code; the number may be cut.
+    pub(crate) fn from_code(code: u8, number: u32) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).map(|one| one.with_number(number))
     }
 }

@@ -2,6 +2,8 @@
 //! make programs from.
 #![forbid(unsafe_code)]
 
+use std::rc::Rc;
+
 use crate::algorithm::Kind;
 
 /// A stretch of a rank's input or output that belongs to one rank.
@@ -72,7 +74,7 @@ pub struct Call {
     pub element_bytes: u64,
     /// The ranks by caches or NUMA nodes that they share, the largest such domain
     /// that is not all of them: for each rank the lowest rank of its domain.
-    pub domains: Vec<u32>,
+    pub domains: Rc<[u32]>,
     /// How much fits into a rank's slot.
     pub slot_bytes: u64,
 }

@@ -8,8 +8,36 @@
 
 mod algorithm;
 pub mod algorithms;
+mod board;
 pub mod call;
+mod check;
+mod choice;
+mod create;
+mod domains;
+mod engine;
+mod error;
+mod group;
+mod layout;
+mod lent;
 pub mod model;
+mod operation;
+mod patience;
 pub mod program;
+mod reduction;
+mod running;
+mod scope;
+mod signature;
+#[cfg(test)]
+mod simulation;
+mod sync;
 
 pub use algorithm::{Algorithm, Kind, UnknownAlgorithm};
+pub use algorithms::Unsuitable;
+pub use call::Block;
+pub use create::{MOST_RANKS, SLOT_BYTES};
+pub use error::GroupError;
+pub use group::Group;
+pub use lent::Memory;
+pub use operation::Operation;
+pub use reduction::{Element, Operator, Reduction, Undefined};
+pub use scope::{Pending, Scope};

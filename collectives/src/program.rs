@@ -7,7 +7,9 @@
 /// Memory of one rank that a call works on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Place {
-    /// What the caller gives; never written.
+    /// What the caller gives; never written. In place there is none, but that of
+    /// reduce's root: others, who do not know that it is in place, reach its output
+    /// as its input ([`Exposed::input`]).
     Input,
     /// What the caller gets.
     Output,

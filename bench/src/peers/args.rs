@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Search;
 use crate::cli::{Format, parse_ranks};
 use crate::patterns::Pattern;
 
@@ -84,6 +85,11 @@ impl PeersArgs {
     /// Whether peers are compared with.
     pub fn wanted(&self) -> bool {
         self.peers || self.only()
+    }
+
+    /// Where they are looked for.
+    pub fn search(&self) -> Search<'_> {
+        Search { folders: &self.mpi_folders, cache: self.cache.as_deref(), fetch: self.fetch }
     }
 
     /// Whether MPIs take part in any way.

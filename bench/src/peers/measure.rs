@@ -1,7 +1,8 @@
 //! Ours, the peers and the bare methods in turns: round by round each of them has
 //! one short turn, so that what the machine does meanwhile meets all of them.
 
-use super::group::{MpiGroup, Setup, Turn};
+use super::contenders::Contenders;
+use super::group::{Setup, Turn};
 use super::installation::{Installation, Variables};
 use super::ours::Ours;
 use super::rank::Who;
@@ -23,7 +24,7 @@ const TRIALS: usize = 3;
 const FINALISTS: usize = 3;
 /// Passes over all sizes among which the rounds are shared out: the machine's
 /// speed changes within seconds, and a size is to meet more than one of them.
-const PASSES: u32 = 3;
+pub(crate) const PASSES: u32 = 3;
 /// What fits into one cache line with a flag: there the hop is a limit.
 const LINE_BYTES: u64 = 56;
 
@@ -81,9 +82,8 @@ pub struct Measuring<'a> {
     job: &'a Job,
     /// None where only MPIs are compared.
     ours: Option<Ours>,
-    /// A peer that has failed is gone.
-    peers: Vec<Option<MpiGroup>>,
-    names: Vec<(String, Role)>,
+    peers: Contenders,
+    roles: Vec<Role>,
     listener: &'a mut dyn Listener,
     interrupt: &'a Interrupt,
     done: u64,
@@ -111,22 +111,9 @@ impl<'a> Measuring<'a> {
             cores,
             buffer_bytes: (job.buffer_bytes() / 2).max(64),
         };
-        let mut groups = Vec::new();
-        for peer in peers {
-            let group = MpiGroup::start(&peer.mpi, &peer.program, &peer.variables, &setup);
-            groups.push(match group {
-                Ok(group) => Some(group),
-                Err(sentence) => {
-                    listener.note(&format!("{} is left out: {sentence}", peer.name));
-                    None
-                }
-            });
-        }
-        if groups.iter().all(Option::is_none) {
-            return Err(BenchError::Failure("none of the MPIs could be started".into()));
-        }
-        let names = peers.iter().map(|peer| (peer.name.clone(), peer.role)).collect();
-        Ok(Self { job, ours, peers: groups, names, listener, interrupt, done: 0 })
+        let contenders = Contenders::start(peers, &setup, &mut |sentence| listener.note(sentence))?;
+        let roles = peers.iter().map(|peer| peer.role).collect();
+        Ok(Self { job, ours, peers: contenders, roles, listener, interrupt, done: 0 })
     }
 
     /// Measures every size.
@@ -164,10 +151,8 @@ impl<'a> Measuring<'a> {
         let links = self.job.mechanisms.iter().enumerate();
         let mut contenders: Vec<Contender> =
             links.map(|(index, name)| new(Whose::Ours(Who::Link(index)), name, Role::Ours)).collect();
-        for (index, (name, role)) in self.names.iter().enumerate() {
-            if self.peers[index].is_some() {
-                contenders.push(new(Whose::Peer(index), name, *role));
-            }
+        for (index, name) in self.peers.names() {
+            contenders.push(new(Whose::Peer(index), &name, self.roles[index]));
         }
         let iterations = match (self.job.iterations, contenders.first()) {
             (Some(iterations), _) => iterations,
@@ -232,7 +217,7 @@ impl<'a> Measuring<'a> {
             // One that has failed has nothing to compare.
             let peers = &self.peers;
             course.contenders.retain(|contender| match contender.who {
-                Whose::Peer(index) => peers[index].is_some(),
+                Whose::Peer(index) => peers.is_there(index),
                 Whose::Ours(_) => true,
             });
             course.rounds += 1;
@@ -262,9 +247,8 @@ impl<'a> Measuring<'a> {
             (Whose::Ours(_), None) => return Ok(None),
             (Whose::Peer(index), _) => *index,
         };
-        let Some(group) = &mut self.peers[index] else { return Ok(None) };
         let pattern = self.job.pattern;
-        let turned = group.turn(&Turn {
+        let turn = Turn {
             pattern: pattern.name(),
             bytes,
             window: pattern.window(bytes, self.job.ranks),
@@ -272,13 +256,12 @@ impl<'a> Measuring<'a> {
             warm_up,
             touch: self.job.touch,
             rotate: self.job.rotation_bytes.is_some(),
-        });
-        match turned {
+        };
+        match self.peers.turn(index, &turn) {
             Ok(seconds) if pattern.times_slowest() => Ok(seconds.into_iter().reduce(f64::max)),
             Ok(seconds) => Ok(seconds.first().copied()),
             Err(sentence) => {
-                self.listener.note(&format!("{} is left out from now on: {sentence}", self.names[index].0));
-                self.peers[index] = None;
+                self.listener.note(&sentence);
                 Ok(None)
             }
         }
@@ -312,7 +295,7 @@ impl<'a> Measuring<'a> {
 }
 
 /// At least two: the first finds cold caches, and so does the other side's.
-fn warm_up(iterations: u64) -> u64 {
+pub(crate) fn warm_up(iterations: u64) -> u64 {
     (iterations / WARM_UP_PART).max(2)
 }
 

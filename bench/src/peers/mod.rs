@@ -8,6 +8,7 @@
 pub mod args;
 mod cache;
 pub mod command;
+mod contenders;
 pub mod figures;
 mod group;
 mod html;
@@ -23,7 +24,7 @@ pub mod show;
 pub mod transport;
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::choice::choose;
 use crate::cli::{Format, MeasuringArgs};
@@ -36,8 +37,11 @@ use crate::job::Job;
 use crate::progress::Progress;
 use args::PeersArgs;
 use cache::Cache;
+pub(crate) use contenders::Contenders;
 use figures::Figure;
-use measure::{Listener, Measuring, Peer};
+pub(crate) use group::{Setup, Turn as MpiTurn};
+use measure::{Listener, Measuring};
+pub(crate) use measure::{PASSES, Peer, warm_up};
 use result::{Role, Row, SizeTimes};
 use show::{PeerCard, Scene};
 
@@ -61,7 +65,7 @@ pub fn prepare<E: Engine>(
 ) -> Result<Prepared, BenchError> {
     let mechanisms = choose(engine, args.mechanism.as_deref(), measuring.buffers)?.mechanisms;
     let interrupt = Interrupt::watch()?;
-    let peers = peers(args, &interrupt)?;
+    let peers = peers(args.search(), &interrupt)?;
     let jobs = jobs::jobs(jobs::wanted(args, measuring), &mechanisms, args, measuring, peers.len())?;
     Ok(Prepared { peers, jobs, interrupt })
 }
@@ -137,21 +141,32 @@ fn lacks_programs(folder: &Path) -> bool {
     ["mpicc", "mpiexec"].iter().any(|name| !folder.join(name).is_file())
 }
 
+/// Where MPIs are looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    /// Folders of MPIs that were named.
+    pub folders: &'a [PathBuf],
+    /// Where fetched ones are kept, if that was named.
+    pub cache: Option<&'a Path>,
+    /// Whether those that are not there are fetched.
+    pub fetch: bool,
+}
+
 /// The MPIs to compare with, each with the benchmark built for it.
 ///
 /// # Errors
 /// There is none.
-pub fn peers(args: &PeersArgs, interrupt: &Interrupt) -> Result<Vec<Peer>, BenchError> {
-    let named = args.mpi_folders.iter().map(|folder| folder.join("bin"));
+pub fn peers(search: Search<'_>, interrupt: &Interrupt) -> Result<Vec<Peer>, BenchError> {
+    let named = search.folders.iter().map(|folder| folder.join("bin"));
     if let Some(folder) = named.clone().find(|folder| lacks_programs(folder)) {
         return Err(BenchError::Failure(format!(
             "{} lacks mpicc or mpiexec; --mpi-folder wants the folder of an MPI, in which bin/mpicc and bin/mpiexec are",
             folder.display()
         )));
     }
-    let cache = Cache::new(args.cache.as_deref(), |name| std::env::var_os(name))?;
+    let cache = Cache::new(search.cache, |name| std::env::var_os(name))?;
     let mut left_out = Vec::new();
-    if args.fetch {
+    if search.fetch {
         left_out.extend(cache.fetch(interrupt, &mut |sentence| complain(sentence))?);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();

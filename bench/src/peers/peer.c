@@ -7,7 +7,9 @@
  *   setup CPU BYTES SECONDS      pin this rank (-1: not), get two buffers of so
  *                                many bytes ready; no later line may take longer
  *   turn PATTERN BYTES WINDOW ITERATIONS WARM_UP TOUCH ROTATE
- *                                measure; the answer is "ok SECONDS"
+ *                                measure; the answer is "ok SECONDS". A pattern
+ *                                collective:OPERATION has a barrier before each
+ *                                iteration, outside the time
  *   end                          finish
  *
  * In between a rank sleeps in read(2), so that it takes no time from whoever has
@@ -28,6 +30,7 @@
 #include <unistd.h>
 
 enum { DATA_TAG = 1, RIGHT_TAG = 2, LEFT_TAG = 3, ANSWER_TAG = 4 };
+#define COLLECTIVE "collective:"
 enum { LINE_BYTES = 256, SHOWN_VERSION_BYTES = 80 };
 
 /* A buffer cut into groups of `window` messages, used one group after the other;
@@ -254,6 +257,104 @@ static int repeat(const char *pattern, unsigned long iterations)
     return 1;
 }
 
+/* The collective operations, rooted in rank 0: how many blocks a call has on either
+ * side on each rank, where `all` stands for one for each rank, and which ranks have
+ * the side. */
+enum side { all, one };
+enum who { everybody, root_only, others_only };
+struct operation {
+    const char *name;
+    enum side in, out;
+    enum who reads, writes;
+};
+
+static const struct operation operations[] = {
+    {"barrier", one, one, root_only, root_only},
+    {"bcast", one, one, root_only, others_only},
+    {"scatter", all, one, root_only, everybody},
+    {"gather", one, all, everybody, root_only},
+    {"allgather", one, all, everybody, everybody},
+    {"alltoall", all, all, everybody, everybody},
+    {"reduce", one, one, everybody, root_only},
+    {"allreduce", one, one, everybody, everybody},
+    {"reduce_scatter", all, one, everybody, everybody},
+    {"scan", one, one, everybody, everybody},
+    {"exscan", one, one, everybody, everybody},
+};
+
+static int has(enum who who)
+{
+    return who == everybody || (rank == 0) == (who == root_only);
+}
+
+/* Sizes are those of a block; reductions are sums of floats. */
+static void call(const char *name, char *in, char *out, int bytes)
+{
+    MPI_Comm world = MPI_COMM_WORLD;
+    int floats = bytes / (int)sizeof(float);
+    if (strcmp(name, "barrier") == 0)
+        MPI_Barrier(world);
+    else if (strcmp(name, "bcast") == 0)
+        MPI_Bcast(rank == 0 ? in : out, bytes, MPI_BYTE, 0, world);
+    else if (strcmp(name, "scatter") == 0)
+        MPI_Scatter(in, bytes, MPI_BYTE, out, bytes, MPI_BYTE, 0, world);
+    else if (strcmp(name, "gather") == 0)
+        MPI_Gather(in, bytes, MPI_BYTE, out, bytes, MPI_BYTE, 0, world);
+    else if (strcmp(name, "allgather") == 0)
+        MPI_Allgather(in, bytes, MPI_BYTE, out, bytes, MPI_BYTE, world);
+    else if (strcmp(name, "alltoall") == 0)
+        MPI_Alltoall(in, bytes, MPI_BYTE, out, bytes, MPI_BYTE, world);
+    else if (strcmp(name, "reduce") == 0)
+        MPI_Reduce(in, out, floats, MPI_FLOAT, MPI_SUM, 0, world);
+    else if (strcmp(name, "allreduce") == 0)
+        MPI_Allreduce(in, out, floats, MPI_FLOAT, MPI_SUM, world);
+    else if (strcmp(name, "reduce_scatter") == 0)
+        MPI_Reduce_scatter_block(in, out, floats, MPI_FLOAT, MPI_SUM, world);
+    else if (strcmp(name, "scan") == 0)
+        MPI_Scan(in, out, floats, MPI_FLOAT, MPI_SUM, world);
+    else
+        MPI_Exscan(in, out, floats, MPI_FLOAT, MPI_SUM, world);
+}
+
+/* The seconds of so many calls on this rank, each behind a barrier. */
+static double calls(const struct operation *operation, size_t bytes, unsigned long iterations)
+{
+    double seconds = 0;
+    for (unsigned long number = 0; number < iterations; number++) {
+        char *in = next_group(&outgoing), *out = next_group(&incoming);
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = now_s();
+        if (has(operation->reads))
+            before_send(in, outgoing.bytes, number);
+        call(operation->name, in, out, (int)bytes);
+        if (has(operation->writes))
+            after_receive(out, incoming.bytes);
+        seconds += now_s() - start;
+    }
+    return seconds;
+}
+
+/* A turn of a collective operation. */
+static double collective(const char *name, size_t bytes, unsigned long iterations, unsigned long warm_up,
+                         int rotate)
+{
+    size_t number = sizeof operations / sizeof *operations, at = 0;
+    while (at < number && strcmp(operations[at].name, name) != 0)
+        at++;
+    if (at == number)
+        give_up("there is no such operation");
+    const struct operation *operation = &operations[at];
+    size_t everyone = bytes * (size_t)ranks;
+    if (!cut(&outgoing, operation->in == all ? everyone : bytes, 1, rotate)
+        || !cut(&incoming, operation->out == all ? everyone : bytes, 1, rotate))
+        give_up("the buffers are too short for this size");
+    calls(operation, bytes, warm_up);
+    double seconds = calls(operation, bytes, iterations);
+    leave(&outgoing);
+    leave(&incoming);
+    return seconds;
+}
+
 static void turn(const char *line)
 {
     char pattern[32], text[LINE_BYTES];
@@ -262,6 +363,12 @@ static void turn(const char *line)
     if (sscanf(line, "turn %31s %lu %lu %lu %lu %d %d", pattern, &bytes, &window, &iterations, &warm_up, &touch,
                &rotate) != 7)
         give_up("the turn cannot be read");
+    if (strncmp(pattern, COLLECTIVE, strlen(COLLECTIVE)) == 0) {
+        const char *name = pattern + strlen(COLLECTIVE);
+        snprintf(text, sizeof text, "ok %.9f\n", collective(name, bytes, iterations, warm_up, rotate));
+        answer(text);
+        return;
+    }
     if (window == 0 || !list_ranks(pattern, window) || !cut(&outgoing, bytes, window, rotate)
         || !cut(&incoming, bytes, window, rotate))
         give_up("the buffers are too short for this size");

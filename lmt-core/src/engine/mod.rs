@@ -6,6 +6,7 @@
 //! plain numbers.
 
 mod adapting;
+mod beside;
 mod create;
 mod direct;
 mod doorbell;

@@ -107,6 +107,11 @@ impl PeerRegions {
         mapped.push_back((key, memory));
         true
     }
+
+    /// A shared region that is mapped here.
+    pub fn mapped(&mut self, key: &RegionKey) -> Option<Arc<SharedMemory>> {
+        self.mapped.find(key)?.ok()
+    }
 }
 
 impl Mapped {

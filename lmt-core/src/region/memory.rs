@@ -69,7 +69,7 @@ pub fn attach_shared(fd: OwnedFd, key: &RegionKey) -> Result<SharedMemory, Attac
 /// Copies up to `bytes` between shared memory, from `offset` on, and `local`,
 /// from `local_offset` on; what lies past the end of the shared memory is left
 /// out. Returns how many bytes.
-pub(super) fn copy_shared(
+pub fn copy_shared(
     memory: &SharedMemory,
     direction: Direction,
     offset: u64,

@@ -46,7 +46,7 @@ pub fn compare(args: &PeersArgs, measuring: &MeasuringArgs) -> Result<Comparison
     let provider = Provider::find(args.provider.as_deref()).map_err(BenchError::Failure)?;
     nothing_chosen(|name| std::env::var_os(name).is_some())?;
     let interrupt = Interrupt::watch()?;
-    let found = super::peers(args, &interrupt)?;
+    let found = super::peers(args.search(), &interrupt)?;
     let job = job(args, measuring)?;
     let progress = Progress::new();
     let mut comparison = Comparison { peers: Vec::new(), scenes: Vec::new(), figures: Vec::new() };

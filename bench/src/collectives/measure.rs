@@ -1,0 +1,220 @@
+//! Ours and the peers in turns: round by round each has one short turn, so that what
+//! the machine does meanwhile meets all of them.
+#![forbid(unsafe_code)]
+
+use super::plan::Plan;
+use super::ranks::{Ranks, Turned};
+use super::result::{Row, Times};
+use crate::error::BenchError;
+use crate::interrupt::Interrupt;
+use crate::peers::{Contenders, MpiTurn, PASSES, Peer, warm_up};
+use crate::warm_up::{Next, WarmUp};
+
+/// Who hears how it goes.
+pub(super) trait Listener {
+    /// So many of all rounds are done.
+    fn progress(&mut self, done: u64, total: u64);
+    /// Something worth a line.
+    fn note(&mut self, sentence: &str);
+    /// A size is done.
+    ///
+    /// # Errors
+    /// It cannot be shown.
+    fn size(&mut self, row: &Row) -> Result<(), BenchError>;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Ours(usize),
+    Peer(usize),
+}
+
+/// One size, over all passes.
+struct Course {
+    iterations: u64,
+    contenders: Vec<(Whose, Times)>,
+    rounds: u32,
+}
+
+/// All of it.
+pub(super) struct Measuring<'a> {
+    plan: &'a Plan,
+    ranks: Ranks,
+    peers: Contenders,
+    listener: &'a mut dyn Listener,
+    interrupt: &'a Interrupt,
+    done: u64,
+    /// Where each contender of ours is unsuitable: its name and why.
+    unsuitable: Vec<(String, u64, String)>,
+}
+
+impl<'a> Measuring<'a> {
+    /// Starts everybody.
+    ///
+    /// # Errors
+    /// Our own ranks fail, or all peers do. One peer that does is left out.
+    pub fn start(
+        plan: &'a Plan,
+        peers: &[Peer],
+        cores: usize,
+        interrupt: &'a Interrupt,
+        listener: &'a mut dyn Listener,
+    ) -> Result<Self, BenchError> {
+        let ranks = Ranks::start(plan)?;
+        let setup = crate::peers::Setup {
+            ranks: plan.ranks,
+            cpus: &plan.cpus,
+            cores,
+            buffer_bytes: plan.buffer_bytes(),
+        };
+        let peers = Contenders::start(peers, &setup, &mut |sentence| listener.note(sentence))?;
+        Ok(Self { plan, ranks, peers, listener, interrupt, done: 0, unsuitable: Vec::new() })
+    }
+
+    /// Measures every size.
+    ///
+    /// # Errors
+    /// One of our ranks fails, no algorithm suits, or a signal came.
+    pub fn run(mut self) -> Result<Vec<Row>, BenchError> {
+        let (mut courses, mut rows) = (Vec::new(), Vec::new());
+        let passes = PASSES.min(self.plan.repetitions);
+        for pass in 0..passes {
+            for (index, &bytes) in self.plan.sizes.iter().enumerate() {
+                if pass == 0 {
+                    courses.push(self.course(bytes)?);
+                }
+                self.rounds(&mut courses[index], bytes, self.plan.repetitions * (pass + 1) / passes)?;
+                if pass + 1 == passes {
+                    rows.extend(self.over(&courses[index], bytes)?);
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    fn course(&mut self, bytes: u64) -> Result<Course, BenchError> {
+        let mut contenders = Vec::new();
+        for (index, turns) in self.plan.contenders.iter().enumerate() {
+            // Whether it suits is found out by a call.
+            match self.ranks.turn(index, bytes, 1, 0)? {
+                Turned::Slowest(_) => {
+                    let times = Times { name: turns.name(), is_peer: false, usec: Vec::new() };
+                    contenders.push((Whose::Ours(index), times));
+                }
+                Turned::Unsuitable(reason) => self.unsuitable.push((turns.name(), bytes, reason)),
+            }
+        }
+        if contenders.is_empty() {
+            let all =
+                self.unsuitable.iter().map(|(name, _, reason)| format!("{name} cannot do this: {reason}"));
+            let sentences: Vec<String> = all.collect();
+            return Err(BenchError::Failure(sentences.join("; ")));
+        }
+        for (index, name) in self.peers.names() {
+            contenders.push((Whose::Peer(index), Times { name, is_peer: true, usec: Vec::new() }));
+        }
+        let iterations = match self.plan.iterations {
+            Some(iterations) => iterations,
+            None => self.find_iterations(contenders[0].0, bytes)?,
+        };
+        Ok(Course { iterations, contenders, rounds: 0 })
+    }
+
+    fn find_iterations(&mut self, first: Whose, bytes: u64) -> Result<u64, BenchError> {
+        let (mut warm_up, mut iterations) = (WarmUp::default(), 1);
+        loop {
+            let Some(seconds) = self.turn(first, bytes, iterations, 0)? else { return Ok(iterations) };
+            match warm_up.took(seconds) {
+                Next::Try(number) => iterations = number,
+                Next::Chosen(number) => return Ok(number),
+            }
+        }
+    }
+
+    /// Rounds up to number `until`: each round, everybody has one turn, and each round
+    /// another one begins.
+    fn rounds(&mut self, course: &mut Course, bytes: u64, until: u32) -> Result<(), BenchError> {
+        let iterations = course.iterations;
+        while course.rounds < until {
+            let number = course.contenders.len();
+            for step in 0..number {
+                if let Some(signal) = self.interrupt.signal() {
+                    let sentence = "it was interrupted; what has been shown until then holds".to_owned();
+                    return Err(BenchError::Interrupted { signal: signal as u8, sentence });
+                }
+                let (whose, times) = &mut course.contenders[(step + course.rounds as usize) % number];
+                if let Some(seconds) = self.turn(*whose, bytes, iterations, warm_up(iterations))? {
+                    times.usec.push(seconds * 1e6 / iterations as f64);
+                }
+            }
+            let peers = &self.peers;
+            course.contenders.retain(|(whose, _)| match whose {
+                Whose::Peer(index) => peers.is_there(*index),
+                Whose::Ours(_) => true,
+            });
+            course.rounds += 1;
+            self.done += 1;
+            let total = u64::from(self.plan.repetitions) * self.plan.sizes.len() as u64;
+            self.listener.progress(self.done, total);
+        }
+        Ok(())
+    }
+
+    /// The seconds of the slowest rank; none of a peer that fails, which is gone then.
+    fn turn(
+        &mut self,
+        whose: Whose,
+        bytes: u64,
+        iterations: u64,
+        warm_up: u64,
+    ) -> Result<Option<f64>, BenchError> {
+        let index = match whose {
+            Whose::Peer(index) => index,
+            Whose::Ours(index) => {
+                return match self.ranks.turn(index, bytes, iterations, warm_up)? {
+                    Turned::Slowest(seconds) => Ok(Some(seconds)),
+                    Turned::Unsuitable(reason) => Err(BenchError::Failure(reason)),
+                };
+            }
+        };
+        let turn = MpiTurn {
+            pattern: &format!("collective:{}", self.plan.work),
+            bytes,
+            window: 1,
+            iterations,
+            warm_up,
+            touch: self.plan.touch,
+            rotate: self.plan.rotation_bytes.is_some(),
+        };
+        match self.peers.turn(index, &turn) {
+            Ok(seconds) => Ok(seconds.into_iter().reduce(f64::max)),
+            Err(sentence) => {
+                self.listener.note(&sentence);
+                Ok(None)
+            }
+        }
+    }
+
+    fn over(&mut self, course: &Course, bytes: u64) -> Result<Option<Row>, BenchError> {
+        let is_chosen = course.contenders.iter().any(|(_, times)| times.name == super::args::AUTO);
+        let auto = match is_chosen {
+            true => self.ranks.explain(bytes)?,
+            false => None,
+        };
+        let mut verified_calls = 0;
+        if self.plan.verify {
+            for (whose, _) in &course.contenders {
+                if let Whose::Ours(index) = whose {
+                    self.ranks.verify(*index, bytes)?;
+                    verified_calls += 1;
+                }
+            }
+        }
+        let times: Vec<&Times> = course.contenders.iter().map(|(_, times)| times).collect();
+        let row = Row::of(bytes, course.iterations, &times, auto, verified_calls);
+        if let Some(row) = &row {
+            self.listener.size(row)?;
+        }
+        Ok(row)
+    }
+}

@@ -1,0 +1,134 @@
+//! What is checked of every call, before a program is made of it.
+
+use crate::algorithm::{Algorithm, Kind};
+use crate::call::{Block, Blocks, Call};
+
+use super::Unsuitable;
+
+/// Whether a call makes sense, and the algorithm does its kind.
+pub fn check(call: &Call, algorithm: Algorithm) -> Result<(), Unsuitable> {
+    if !algorithm.does(call.kind) {
+        return Err(Unsuitable::kind(algorithm, call.kind));
+    }
+    let ranks = ranks(call);
+    let rest = || numbers(algorithm).and_then(|()| domains(call, algorithm)).and_then(|()| memory(call));
+    ranks.and_then(|()| rest()).map_err(|reason| Unsuitable { algorithm, reason })
+}
+
+/// Whether what a rank posts fits into its slot.
+pub fn fits_slot(call: &Call, bytes: u64) -> Result<(), Unsuitable> {
+    if bytes <= call.slot_bytes {
+        return Ok(());
+    }
+    let reason = format!(
+        "{bytes} bytes do not fit into a slot of {} bytes; all other algorithms of {} take any length",
+        call.slot_bytes, call.kind
+    );
+    Err(Unsuitable { algorithm: Algorithm::Slots, reason })
+}
+
+fn ranks(call: &Call) -> Result<(), String> {
+    let Call { rank, size, root, .. } = *call;
+    if rank >= size {
+        return Err(format!("there is no rank {rank} among {size}; ranks count from 0"));
+    }
+    if root >= size {
+        return Err(format!("there is no root {root} among {size} ranks, which count from 0"));
+    }
+    Ok(())
+}
+
+fn numbers(algorithm: Algorithm) -> Result<(), String> {
+    match algorithm.number() {
+        Some(0) => Err("its number is 0, and must be at least 1".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+fn domains(call: &Call, algorithm: Algorithm) -> Result<(), String> {
+    if !matches!(algorithm, Algorithm::Hierarchical(_)) {
+        return Ok(());
+    }
+    let domains = &call.domains;
+    if domains.len() != call.size as usize {
+        return Err(format!(
+            "the domains of {} ranks are known, and must be of all {}",
+            domains.len(),
+            call.size
+        ));
+    }
+    let lowest = |(rank, &first): (usize, &u32)| first as usize <= rank && domains[first as usize] == first;
+    match domains.iter().enumerate().find(|&domain| !lowest(domain)) {
+        Some((rank, first)) => Err(format!(
+            "rank {rank}'s domain is named after rank {first}, and must be after its lowest rank"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Whether there can be so many bytes: addresses have at most 57 bits, and what
+/// algorithms make of lengths stays far within 64 then.
+fn exist(bytes: Option<u64>) -> Result<(), String> {
+    match bytes {
+        Some(0..=MOST_BYTES) => Ok(()),
+        _ => Err("its data would end beyond 2^57 bytes, which is more than any memory".to_owned()),
+    }
+}
+
+const MOST_BYTES: u64 = 1 << 57;
+
+fn memory(call: &Call) -> Result<(), String> {
+    exist(Some(call.bytes))?;
+    let is_root = call.rank == call.root;
+    let own = |block: Block| match block.bytes == call.bytes {
+        true => Ok(()),
+        false => Err(format!("its own block has {} bytes, and must have {}", block.bytes, call.bytes)),
+    };
+    if !call.bytes.is_multiple_of(call.element_bytes.max(1)) {
+        return Err(format!("{} bytes are no whole elements of {}", call.bytes, call.element_bytes));
+    }
+    match call.kind {
+        Kind::Scatter | Kind::Gather if !is_root => match call.blocks {
+            // In the v form it has none.
+            Blocks::Listed(_) => Ok(()),
+            Blocks::Equal(bytes) => {
+                blocks(call, &call.blocks)?;
+                own(Block { offset: 0, bytes })
+            }
+        },
+        Kind::Scatter | Kind::Gather | Kind::Allgather => {
+            blocks(call, &call.blocks)?;
+            own(call.blocks.of(call.rank))
+        }
+        Kind::ReduceScatter => blocks(call, &call.blocks),
+        Kind::Alltoall if call.in_place => blocks(call, &call.blocks),
+        Kind::Alltoall => {
+            blocks(call, &call.blocks)?;
+            blocks(call, &call.input_blocks)
+        }
+        Kind::Barrier | Kind::Broadcast | Kind::Reduce | Kind::Allreduce | Kind::Scan | Kind::Exscan => {
+            Ok(())
+        }
+    }
+}
+
+/// One for each rank, each of which can exist and is of whole elements.
+fn blocks(call: &Call, blocks: &Blocks) -> Result<(), String> {
+    let element = call.element_bytes.max(1);
+    match blocks {
+        Blocks::Equal(bytes) => exist(bytes.checked_mul(u64::from(call.size))),
+        Blocks::Listed(list) if list.len() != call.size as usize => {
+            Err(format!("{} blocks are listed, and must be one for each of {} ranks", list.len(), call.size))
+        }
+        Blocks::Listed(list) => list.iter().try_for_each(|block| {
+            if !block.bytes.is_multiple_of(element) {
+                return Err(format!("a block of {} bytes is no whole elements of {element}", block.bytes));
+            }
+            exist(block.offset.checked_add(block.bytes))
+        }),
+    }
+}
+
+#[cfg(test)]
+#[path = "suits_tests.rs"]
+mod tests;

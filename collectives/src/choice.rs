@@ -1,0 +1,152 @@
+//! Which algorithm a call takes where none is named.
+#![forbid(unsafe_code)]
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use lmt_selector::contention::Parameters;
+
+use crate::algorithm::{Algorithm, Kind};
+use crate::algorithms::Unsuitable;
+use crate::call::{Blocks, Call};
+use crate::model;
+
+/// What a group chooses by; the same on all its ranks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chooser {
+    /// Whether every rank may reach into every other's memory.
+    pub single_copy: bool,
+    /// What a calibration of this machine has measured, if there is one.
+    figures: Option<Arc<Parameters>>,
+    /// What was chosen for the latest calls, by what it depends on.
+    kept: VecDeque<((Kind, u32, u64), Choice)>,
+}
+
+/// So many choices are kept; working one out takes microseconds.
+const KEPT: usize = 16;
+
+/// What was chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub algorithm: Algorithm,
+    /// Why, in words.
+    pub reason: Cow<'static, str>,
+}
+
+impl Choice {
+    const fn new(algorithm: Algorithm, reason: &'static str) -> Self {
+        Self { algorithm, reason: Cow::Borrowed(reason) }
+    }
+}
+
+impl Chooser {
+    /// By this machine's figures, if they are known.
+    pub fn new(figures: Option<Parameters>) -> Self {
+        Self { figures: figures.map(Arc::new), ..Self::default() }
+    }
+
+    /// Before the ranks have told each other what they may do.
+    pub fn before_all_have_met(mut self) -> Self {
+        self.single_copy = false;
+        self
+    }
+
+    /// Whether an algorithm can be run in this group at all.
+    ///
+    /// # Errors
+    /// The sentence says why not.
+    pub fn check(&self, algorithm: Algorithm, kind: Kind) -> Result<(), Unsuitable> {
+        if !algorithm.does(kind) {
+            return Err(Unsuitable::kind(algorithm, kind));
+        }
+        if !algorithm.needs_single_copy() || self.single_copy {
+            return Ok(());
+        }
+        let able = Algorithm::of(kind).filter(|one| !one.needs_single_copy());
+        let able: Vec<String> = able.map(|one| one.to_string()).collect();
+        let reason = format!("some ranks may not reach into others' memory; {} need not", able.join(", "));
+        Err(Unsuitable { algorithm, reason })
+    }
+
+    /// The algorithm for a call, and why. All ranks must come to the same: only what
+    /// they all know counts.
+    pub fn choose(&mut self, call: &Call, is_listed: bool) -> Choice {
+        if call.kind == Kind::Barrier {
+            return Choice::new(Algorithm::Slots, "the meeting that every call begins with is a barrier");
+        }
+        if !is_listed && most_posted(call) <= call.slot_bytes {
+            return Choice::new(Algorithm::Slots, "what each rank posts fits into its slot of shared memory");
+        }
+        if !self.single_copy {
+            return Choice::new(Algorithm::Messages, "some ranks may not reach into others' memory");
+        }
+        let Some(figures) = self.figures.clone() else {
+            return Choice::new(
+                native(call),
+                "the built-in choice for so many ranks; `lmt tune` would measure",
+            );
+        };
+        // Of the forms with lists not all ranks know the lengths; they are taken to be long.
+        let bytes = if is_listed { LONG_BYTES } else { bytes_of(call) };
+        let key = (call.kind, call.size, bytes);
+        if let Some((_, choice)) = self.kept.iter().find(|(kept, _)| *kept == key) {
+            return choice.clone();
+        }
+        let choice = by_model(call, bytes, &figures);
+        self.kept.truncate(KEPT - 1);
+        self.kept.push_front((key, choice.clone()));
+        choice
+    }
+}
+
+const LONG_BYTES: u64 = 1 << 20;
+
+/// The length by which the model predicts.
+fn bytes_of(call: &Call) -> u64 {
+    match (call.kind, &call.blocks) {
+        (Kind::Alltoall | Kind::ReduceScatter, Blocks::Equal(bytes)) => *bytes,
+        (Kind::ReduceScatter, Blocks::Listed(_)) => call.bytes / u64::from(call.size),
+        _ => call.bytes,
+    }
+}
+
+fn by_model(call: &Call, bytes: u64, figures: &Parameters) -> Choice {
+    let candidates: Vec<Algorithm> =
+        Algorithm::of(call.kind).filter(|one| *one != Algorithm::Slots).collect();
+    match model::choose(call.kind, call.size, bytes, &candidates, figures) {
+        Some(choice) => Choice {
+            algorithm: choice.algorithm,
+            reason: Cow::Owned(format!("by the model with this machine's figures, {}", choice.reason)),
+        },
+        None => Choice::new(native(call), "the built-in choice, since the model predicts none"),
+    }
+}
+
+/// The most that a rank posts if the call goes through slots.
+fn most_posted(call: &Call) -> u64 {
+    match (call.kind, &call.blocks) {
+        (Kind::Scatter | Kind::Gather, _) => call.bytes.saturating_mul(call.size.into()),
+        (Kind::Alltoall, Blocks::Equal(bytes)) => bytes.saturating_mul(call.size.into()),
+        _ => call.bytes,
+    }
+}
+
+fn native(call: &Call) -> Algorithm {
+    let two = call.size == 2;
+    match call.kind {
+        Kind::Barrier => Algorithm::Slots,
+        Kind::Broadcast | Kind::Scatter | Kind::Gather if two => Algorithm::Messages,
+        Kind::Broadcast => Algorithm::Knomial(4),
+        Kind::Scatter => Algorithm::ThrottledRead(4),
+        Kind::Gather => Algorithm::ThrottledWrite(4),
+        Kind::Allgather => Algorithm::RingSourceRead,
+        Kind::Alltoall => Algorithm::Pairwise,
+        Kind::Reduce | Kind::Allreduce | Kind::ReduceScatter => Algorithm::DirectReduce,
+        Kind::Scan | Kind::Exscan => Algorithm::Chain(64),
+    }
+}
+
+#[cfg(test)]
+#[path = "choice_tests.rs"]
+mod tests;

@@ -1,0 +1,85 @@
+use lmt_selector::contention::{BROADWELL, KNL};
+
+use super::*;
+
+fn call(kind: Kind, size: u32, bytes: u64) -> Call {
+    Call {
+        kind,
+        rank: 0,
+        size,
+        root: 0,
+        bytes,
+        blocks: Blocks::Equal(bytes),
+        input_blocks: Blocks::Equal(bytes),
+        in_place: false,
+        element_bytes: 1,
+        domains: vec![0; size as usize].into(),
+        slot_bytes: 4096,
+    }
+}
+
+fn chooser(figures: Option<&Parameters>) -> Chooser {
+    Chooser { single_copy: true, ..Chooser::new(figures.cloned()) }
+}
+
+#[test]
+fn what_fits_into_slots_takes_them() {
+    let mut chooser = chooser(Some(&KNL.parameters));
+    for kind in Kind::ALL {
+        let bytes = 4096 / 8;
+        assert_eq!(chooser.choose(&call(kind, 8, bytes), false).algorithm, Algorithm::Slots, "{kind}");
+        let beyond = chooser.choose(&call(kind, 8, 4097), false);
+        assert_eq!(beyond.algorithm == Algorithm::Slots, kind == Kind::Barrier, "{kind}");
+    }
+}
+
+#[test]
+fn where_single_copy_is_denied_all_is_messages() {
+    let mut chooser = Chooser::new(Some(KNL.parameters.clone()));
+    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Barrier) {
+        let choice = chooser.choose(&call(kind, 5, 1 << 20), false);
+        assert_eq!(choice.algorithm, Algorithm::Messages);
+        assert!(chooser.check(choice.algorithm, kind).is_ok());
+        let reaching = Algorithm::of(kind).find(|one| one.needs_single_copy()).expect("there is one");
+        let sentence = chooser.check(reaching, kind).expect_err("denied").to_string();
+        assert!(sentence.contains("may not reach") && sentence.contains("messages"), "{sentence}");
+    }
+}
+
+#[test]
+fn a_calibration_has_the_model_choose() {
+    for (machine, ranks) in [(&KNL, 64), (&BROADWELL, 28)] {
+        let mut chooser = chooser(Some(&machine.parameters));
+        let choice = chooser.choose(&call(Kind::Broadcast, ranks, 4 << 20), false);
+        assert_eq!(choice.algorithm, Algorithm::ScatterAllgather, "{}", machine.name);
+        assert!(choice.reason.contains("predicted to take"), "{}", choice.reason);
+        // The same again, from what is kept.
+        assert_eq!(chooser.choose(&call(Kind::Broadcast, ranks, 4 << 20), false), choice);
+        assert_eq!(chooser.kept.len(), 1);
+    }
+}
+
+#[test]
+fn no_more_is_kept_than_it_should() {
+    let mut chooser = chooser(Some(&KNL.parameters));
+    for bytes in 5000..5100 {
+        chooser.choose(&call(Kind::Scatter, 7, bytes), false);
+    }
+    assert_eq!(chooser.kept.len(), KEPT);
+}
+
+#[test]
+fn every_choice_can_do_what_it_is_chosen_for() {
+    for figures in [None, Some(&KNL.parameters)] {
+        let mut chooser = chooser(figures);
+        for (kind, size) in Kind::ALL.into_iter().flat_map(|kind| [2, 3, 8, 9].map(|size| (kind, size))) {
+            for is_listed in [false, true] {
+                let call = call(kind, size, 72 << 10);
+                let choice = chooser.choose(&call, is_listed);
+                assert!(chooser.check(choice.algorithm, kind).is_ok());
+                assert!(crate::algorithms::program(&call, choice.algorithm).is_ok(), "{kind}: {choice:?}");
+                assert!(!choice.reason.is_empty());
+            }
+        }
+    }
+}

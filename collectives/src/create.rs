@@ -1,0 +1,288 @@
+//! How a group comes into being.
+#![forbid(unsafe_code)]
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lmt::launch;
+use lmt::{Address, Endpoint, EndpointId};
+use lmt_core::cpu_set::CpuSet;
+use lmt_core::engine::{Engine, Label, SendMode, Source, TagMatch, Wanted};
+use lmt_core::region::{Direction, Protection, RegionKey};
+use lmt_core::shared_memory::SharedMemory;
+
+use crate::board::Board;
+use crate::check::Team;
+use crate::choice::Chooser;
+use crate::domains::{self, NOWHERE};
+use crate::engine::with_engine;
+use crate::error::GroupError;
+use crate::group::Group;
+use crate::layout::Layout;
+use crate::lent::Memory;
+use crate::operation::Operation;
+use crate::running::{Member, SPACE};
+use crate::signature::mix;
+
+/// What a rank can post in a call: bytes. Small calls go through it.
+pub const SLOT_BYTES: u64 = 4096;
+
+/// The most ranks of a group.
+pub const MOST_RANKS: u32 = 4096;
+
+impl<'e> Group<'e> {
+    /// Makes a group of the endpoints at these addresses, in this order of ranks; this
+    /// endpoint's own is among them. All members call it at once, with the same list;
+    /// it returns when all have.
+    ///
+    /// # Errors
+    /// The list is no group, a member cannot be reached, or memory is short.
+    pub fn create(endpoint: &'e Endpoint, addresses: &[Address]) -> Result<Self, GroupError> {
+        let ids: Vec<EndpointId> = addresses.iter().map(Address::id).collect();
+        let rank = own_rank(endpoint, &ids)?;
+        let peers = addresses.iter().map(|address| endpoint.insert_peer(address));
+        let members = ids.iter().zip(peers).map(|(&id, peer)| Ok(Member { peer: peer?, id }));
+        let members: Vec<Member> = members.collect::<Result<_, GroupError>>()?;
+        let layout = Layout::new(members.len() as u32, SLOT_BYTES);
+        let tag = tag_of_members(&ids);
+        let key = with_engine(endpoint, |engine| {
+            if rank == 0 {
+                let key = allocate(engine, &layout)?;
+                tell(engine, &members[1..], &key, tag)?;
+                Ok::<_, GroupError>(key)
+            } else {
+                hear(engine, members[0], tag)
+            }
+        })?;
+        let configuration =
+            lmt::configuration::load().map_err(|failure| GroupError::Configuration(failure.to_string()))?;
+        let chooser = Chooser::new(configuration.contention);
+        Self::on_board(endpoint, &key, layout, members, rank, chooser)
+    }
+
+    /// Makes the group of all ranks of a launched job, in its order.
+    ///
+    /// # Errors
+    /// As [`Group::create`].
+    pub fn from_launch(endpoint: &'e Endpoint, group: &launch::Group) -> Result<Self, GroupError> {
+        let addresses: Vec<Address> = (0..group.size).map(|rank| group.address(rank)).collect();
+        Self::create(endpoint, &addresses)
+    }
+
+    /// Makes groups of those ranks that name the same colour, in the order of `key`,
+    /// and of ranks where keys are equal; none for a rank that names no colour. All
+    /// ranks call it.
+    ///
+    /// # Errors
+    /// As [`Group::run`] and [`Group::create`].
+    pub fn split(&self, colour: Option<u32>, key: i32) -> Result<Option<Group<'e>>, GroupError> {
+        let mut own = [0; WISH_BYTES];
+        own[..8].copy_from_slice(&colour.map_or(u64::MAX, u64::from).to_ne_bytes());
+        own[8..].copy_from_slice(&i64::from(key).to_ne_bytes());
+        let mut all = vec![0; WISH_BYTES * self.size() as usize];
+        self.run(Operation::allgather(&own[..], &mut all[..]))?;
+        let mut chosen: Vec<(i64, u32)> = Vec::new();
+        for (rank, wish) in all.as_chunks::<WISH_BYTES>().0.iter().enumerate() {
+            let (theirs, key) = wish.split_at(8);
+            let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
+            if colour.map(u64::from) == Some(word(theirs)) {
+                chosen.push((word(key) as i64, rank as u32));
+            }
+        }
+        chosen.sort_unstable();
+        let ranks: Vec<u32> = chosen.into_iter().map(|(_, rank)| rank).collect();
+        self.begin_part(&ranks)
+    }
+
+    /// Makes a second group of the same ranks, whose calls are apart from this one's.
+    ///
+    /// # Errors
+    /// As [`Group::split`].
+    pub fn duplicate(&self) -> Result<Group<'e>, GroupError> {
+        let copy = self.split(Some(0), 0)?;
+        copy.ok_or_else(|| GroupError::Members("a group of all ranks has this one".into()))
+    }
+
+    /// A group of these ranks of this one, if this rank is among them; all take part in
+    /// telling where the boards are.
+    fn begin_part(&self, ranks: &[u32]) -> Result<Option<Group<'e>>, GroupError> {
+        let endpoint = self.endpoint();
+        let layout = Layout::new(ranks.len().max(1) as u32, SLOT_BYTES);
+        let mut own = [0; RegionKey::BYTES];
+        let is_first = ranks.first() == Some(&self.rank());
+        if is_first {
+            own = with_engine(endpoint, |engine| allocate(engine, &layout))?.to_bytes();
+        }
+        let mut all = vec![0; RegionKey::BYTES * self.size() as usize];
+        self.run(Operation::allgather(&own[..], &mut all[..]))?;
+        let Some(rank) = ranks.iter().position(|&rank| rank == self.rank()) else { return Ok(None) };
+        let first = ranks[0] as usize;
+        let key = RegionKey::from_bytes(all.as_chunks::<{ RegionKey::BYTES }>().0[first]);
+        let members: Vec<Member> = ranks.iter().filter_map(|&rank| self.member(rank)).collect();
+        if key.owner() != members[0].id || key.total_bytes() != layout.total_bytes() {
+            return Err(GroupError::Members(format!("rank {first} has given no board for the new group")));
+        }
+        Self::on_board(endpoint, &key, layout, members, rank as u32, self.chooser()).map(Some)
+    }
+
+    /// A group whose board is this region of rank 0's; returns when all ranks have it.
+    fn on_board(
+        endpoint: &'e Endpoint,
+        key: &RegionKey,
+        layout: Layout,
+        members: Vec<Member>,
+        rank: u32,
+        chooser: Chooser,
+    ) -> Result<Self, GroupError> {
+        let size = members.len() as u32;
+        let single_copy = with_engine(endpoint, |engine| may_reach(engine, &members, rank))?;
+        let memory = with_engine(endpoint, |engine| map(engine, key))?;
+        let board = Board::new(memory, layout, rank).filter(|board| board.is_sound());
+        let board = board
+            .ok_or_else(|| GroupError::Members("rank 0 has given no board of this group's shape".into()))?;
+        let tag = mix(key.handle() ^ mix_id(key.owner())) & 0x7f_ffff_ffff;
+        let team = Team { rank, size, domains: Rc::from([]), slot_bytes: layout.slot_bytes };
+        let group = Self::new(endpoint, board, members, team, tag, chooser.before_all_have_met());
+        if rank == 0 {
+            group.keep_board(*key);
+        }
+        group.introduce(single_copy)?;
+        Ok(group)
+    }
+
+    /// The first call: all ranks have the board, and hear what each may do and where
+    /// it runs.
+    fn introduce(&self, single_copy: bool) -> Result<(), GroupError> {
+        let size = self.size();
+        // Nothing is told apart among two.
+        let machine = if size > 2 { lmt::configuration::machine().ok() } else { None };
+        let [node, cache] =
+            machine.map_or([NOWHERE; 2], |machine| domains::place(&machine, &CpuSet::of_this_thread()));
+        let (node, cache) = (node.to_ne_bytes(), cache.to_ne_bytes());
+        let own = [u8::from(single_copy), node[0], node[1], cache[0], cache[1]];
+        let mut all = vec![0; own.len() * size as usize];
+        self.run(Operation::allgather(&own[..], &mut all[..]))?;
+        let said = all.as_chunks::<5>().0;
+        let place = |[_, a, b, c, d]: &[u8; 5]| [u16::from_ne_bytes([*a, *b]), u16::from_ne_bytes([*c, *d])];
+        let places: Vec<domains::Place> = said.iter().map(place).collect();
+        self.settle(said.iter().all(|said| said[0] == 1), domains::domains(&places));
+        Ok(())
+    }
+}
+
+const WISH_BYTES: usize = 16;
+
+fn own_rank(endpoint: &Endpoint, ids: &[EndpointId]) -> Result<u32, GroupError> {
+    let wrong = |sentence: String| Err(GroupError::Members(sentence));
+    if ids.len() > MOST_RANKS as usize {
+        return wrong(format!("{} members are more than the {MOST_RANKS} that a group may have", ids.len()));
+    }
+    let mut sorted = ids.to_vec();
+    sorted.sort_unstable_by_key(|id| id.to_bytes());
+    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        return wrong("an endpoint is in the list twice; each member has one rank".into());
+    }
+    match ids.iter().position(|id| *id == endpoint.id()) {
+        Some(rank) => Ok(rank as u32),
+        None => wrong("this endpoint is not in the list of the group's members; add its address".into()),
+    }
+}
+
+fn allocate(engine: &mut Engine, layout: &Layout) -> Result<RegionKey, GroupError> {
+    let key = engine.allocate_region(layout.total_bytes() as usize, Protection::READ_WRITE)?;
+    if let Some(memory) = engine.mapped_region(&key)?
+        && let Some(board) = Board::new(memory, *layout, 0)
+    {
+        board.begin();
+    }
+    Ok(key)
+}
+
+/// Rank 0 says where the board is.
+fn tell(engine: &mut Engine, others: &[Member], key: &RegionKey, tag: u64) -> Result<(), GroupError> {
+    let bytes = key.to_bytes();
+    for member in others {
+        let label = Label { tag, space: SPACE, immediate: None };
+        let data = Memory::from(&bytes[..]).into_buffer();
+        let request = engine.send(member.peer, label, data, SendMode::Standard)?;
+        engine.wait(request)?;
+    }
+    Ok(())
+}
+
+/// The others hear it.
+fn hear(engine: &mut Engine, first: Member, tag: u64) -> Result<RegionKey, GroupError> {
+    let mut bytes = [0; RegionKey::BYTES];
+    let wanted = Wanted { space: SPACE, tags: TagMatch::exactly(tag) };
+    let data = Memory::from(&mut bytes[..]).into_buffer();
+    let request = engine.receive(Source::Peer(first.peer), wanted, data)?;
+    engine.wait(request)?;
+    let key = RegionKey::from_bytes(bytes);
+    if key.owner() == first.id {
+        Ok(key)
+    } else {
+        Err(GroupError::Members("rank 0 has given no board of its own".into()))
+    }
+}
+
+/// Maps the board: the first byte that is got has it mapped.
+fn map(engine: &mut Engine, key: &RegionKey) -> Result<Arc<SharedMemory>, GroupError> {
+    let mut byte = [0];
+    let into = Memory::from(&mut byte[..]).into_buffer();
+    let request = engine.get(key, 0, into)?;
+    engine.wait(request)?;
+    let memory = engine.mapped_region(key)?;
+    memory.ok_or_else(|| {
+        GroupError::Members("the board was mapped and is not there; make the group again".into())
+    })
+}
+
+/// How long connecting with those that a rank reaches into may take.
+const CONNECTING: Duration = Duration::from_secs(10);
+
+/// Whether this rank may reach into the memory of its neighbours and of rank 0. Rights
+/// differ between machines, hardly between the ranks of one; where they do, a call fails
+/// and says so.
+fn may_reach(engine: &mut Engine, members: &[Member], rank: u32) -> Result<bool, GroupError> {
+    let size = members.len() as u32;
+    let others: Vec<u32> = if size <= 16 {
+        (0..size).filter(|&other| other != rank).collect()
+    } else {
+        [0, (rank + 1) % size, (rank + size - 1) % size].into_iter().filter(|&other| other != rank).collect()
+    };
+    for &other in &others {
+        engine.connect(members[other as usize].peer)?;
+    }
+    let until = Instant::now() + CONNECTING;
+    let mut answers = others.iter().map(|&other| members[other as usize].peer).collect::<Vec<_>>();
+    let mut may = true;
+    while !answers.is_empty() {
+        answers.retain(|&peer| {
+            let both = [Direction::Get, Direction::Put].map(|direction| engine.reaches(peer, direction));
+            may &= both.iter().all(|answer| *answer != Some(false));
+            both.iter().any(Option::is_none)
+        });
+        if let Some(error) = answers.iter().find_map(|&peer| engine.peer_error(peer)) {
+            return Err(lmt::OperationError::Peer(error.clone()).into());
+        }
+        if answers.is_empty() || Instant::now() > until {
+            break;
+        }
+        engine.wait_for_progress(Some(Instant::now() + Duration::from_millis(1)))?;
+    }
+    Ok(may && answers.is_empty())
+}
+
+/// Tells creations of groups with different members apart; those of the same members
+/// come in the same order everywhere.
+fn tag_of_members(ids: &[EndpointId]) -> u64 {
+    ids.iter().fold(1, |sum, &id| mix(sum ^ mix_id(id))) | 1 << 63
+}
+
+fn mix_id(id: EndpointId) -> u64 {
+    let bytes = id.to_bytes();
+    let (low, high) = bytes.split_at(8);
+    let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
+    mix(word(low) ^ mix(word(high)))
+}

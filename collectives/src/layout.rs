@@ -1,0 +1,94 @@
+//! Where what is on the board. Pure arithmetic, in lines of 64 bytes.
+#![forbid(unsafe_code)]
+
+/// What the board begins with; another layout has another.
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"lmtgrp\x01\0");
+
+/// How many calls a rank may have under way: cards and slots of later ones take the
+/// places of earlier ones, once all ranks have ended those.
+pub(crate) const DEPTH: u32 = 4;
+
+/// Ranks of a round of meeting: each looks at so many less one. On few ranks a
+/// meeting is one look at all; on many it takes as many rounds as the power of this.
+pub(crate) const RADIX: u32 = 8;
+
+const LINE_BYTES: u64 = 64;
+const HEAD_LINES: u64 = 3;
+const CARD_LINES: u64 = 2;
+const ENTRIES_A_LINE: u64 = 4;
+
+/// The shape of a board.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Layout {
+    /// How many ranks.
+    pub size: u32,
+    /// How much each may post in a call, whole lines.
+    pub slot_bytes: u64,
+}
+
+impl Layout {
+    pub fn new(size: u32, slot_bytes: u64) -> Self {
+        Self { size, slot_bytes: slot_bytes.div_ceil(LINE_BYTES).max(1) * LINE_BYTES }
+    }
+
+    fn table_lines(&self) -> u64 {
+        u64::from(self.size).div_ceil(ENTRIES_A_LINE)
+    }
+
+    /// Lines of one rank: its own, then its cards, then its tables, then its slots.
+    fn rank_lines(&self) -> u64 {
+        let each = CARD_LINES + self.table_lines() + self.slot_bytes / LINE_BYTES;
+        1 + u64::from(DEPTH) * each
+    }
+
+    /// A rank's own line.
+    pub fn rank_line(&self, rank: u32) -> u64 {
+        HEAD_LINES + u64::from(rank) * self.rank_lines()
+    }
+
+    /// The first line of a rank's card of a call.
+    pub fn card(&self, rank: u32, call: u32) -> u64 {
+        self.rank_line(rank) + 1 + u64::from(call % DEPTH) * CARD_LINES
+    }
+
+    /// The line, and the first of two words in it, of an entry of a rank's table.
+    pub fn table_entry(&self, rank: u32, call: u32, of: u32) -> (u64, usize) {
+        let tables = self.rank_line(rank) + 1 + u64::from(DEPTH) * CARD_LINES;
+        let table = tables + u64::from(call % DEPTH) * self.table_lines();
+        let of = u64::from(of);
+        (table + of / ENTRIES_A_LINE, (of % ENTRIES_A_LINE) as usize * 2)
+    }
+
+    /// Where a rank's slot of a call begins, in bytes.
+    pub fn slot(&self, rank: u32, call: u32) -> u64 {
+        let slots = self.rank_line(rank) + 1 + u64::from(DEPTH) * (CARD_LINES + self.table_lines());
+        slots * LINE_BYTES + u64::from(call % DEPTH) * self.slot_bytes
+    }
+
+    pub fn total_bytes(&self) -> u64 {
+        self.rank_line(self.size) * LINE_BYTES
+    }
+
+    /// Rounds of a meeting.
+    pub fn rounds(&self) -> u32 {
+        let (mut rounds, mut reached) = (0, 1u64);
+        while reached < self.size.into() {
+            reached *= u64::from(RADIX);
+            rounds += 1;
+        }
+        rounds
+    }
+
+    /// The ranks that `rank` looks at in a round.
+    pub fn met_in(&self, rank: u32, round: u32) -> impl Iterator<Item = u32> + use<> {
+        let (size, rank) = (u64::from(self.size), u64::from(rank));
+        let stride = u64::from(RADIX).pow(round);
+        let steps = (1..u64::from(RADIX)).map(move |step| step * stride);
+        // Further round there are those that were met already.
+        steps.take_while(move |&back| back < size).map(move |back| ((rank + size - back) % size) as u32)
+    }
+}
+
+#[cfg(test)]
+#[path = "layout_tests.rs"]
+mod tests;

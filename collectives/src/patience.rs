@@ -1,0 +1,103 @@
+//! Waiting for others: spin, yield, sleep.
+#![forbid(unsafe_code)]
+
+use std::time::Duration;
+
+use lmt_core::cpu_set::CpuSet;
+use lmt_core::engine::Engine;
+
+use crate::board::Board;
+use crate::error::GroupError;
+
+/// What is waited on beside the endpoint.
+pub(crate) trait Watched {
+    /// The board on which others tell.
+    fn board(&self) -> &Board;
+
+    /// Looks for news, and takes them in; whether there were any.
+    fn has_news(&mut self, engine: &mut Engine) -> bool;
+
+    /// Looks for the deaths of those that are waited for.
+    fn look_for_deaths(&mut self, engine: &mut Engine);
+}
+
+/// How long somebody has waited without anything having moved.
+pub(crate) struct Patience {
+    looks: u32,
+    spins: u32,
+}
+
+/// So many yields before a sleep: a millisecond or more where nobody else wants the
+/// core, and the time slices of some others where they do.
+const YIELDS: u32 = 2000;
+/// Looks in a row where there is a core for each rank: some 100 us.
+const SPINS: u32 = 4000;
+/// The same where there is none: others have the core sooner.
+const CROWDED_SPINS: u32 = 2;
+/// After so many looks deaths are looked for.
+const DEATHS_EVERY: u32 = 512;
+/// The longest sleep: a rank that is not connected with a sleeper cannot wake it.
+const LONGEST_NAP: Duration = Duration::from_millis(1);
+
+impl Patience {
+    /// Of a wait among `ranks` ranks.
+    pub fn new(engine: &Engine, ranks: u32) -> Self {
+        let crowded = engine.is_crowded() || ranks > cpus();
+        Self { looks: 0, spins: if crowded { CROWDED_SPINS } else { SPINS } }
+    }
+
+    /// Waits a little, longer and longer while nothing moves.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn wait(
+        &mut self,
+        moved: bool,
+        watched: &mut impl Watched,
+        engine: &mut Engine,
+    ) -> Result<(), GroupError> {
+        if moved {
+            self.looks = 0;
+            return Ok(());
+        }
+        self.looks = self.looks.saturating_add(1);
+        if self.looks.is_multiple_of(DEATHS_EVERY) || self.looks > self.spins + YIELDS {
+            watched.look_for_deaths(engine);
+        }
+        if self.looks <= self.spins {
+            std::hint::spin_loop();
+        } else if self.looks <= self.spins + YIELDS {
+            std::thread::yield_now();
+        } else {
+            watched.board().fall_asleep();
+            let news = watched.has_news(engine);
+            let slept = if news { Ok(()) } else { engine.nap(LONGEST_NAP) };
+            watched.board().wake_up();
+            slept?;
+        }
+        Ok(())
+    }
+}
+
+/// CPUs that this machine lets its processes have; ranks that are pinned have one each.
+fn cpus() -> u32 {
+    static CPUS: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    *CPUS.get_or_init(|| {
+        let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
+        let count = online.as_deref().and_then(count_list);
+        count.unwrap_or_else(|| CpuSet::of_this_thread().count().max(1))
+    })
+}
+
+/// How many numbers a list like `0-3,8` has.
+fn count_list(list: &str) -> Option<u32> {
+    list.trim().split(',').try_fold(0, |sum, part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        Some(sum + last.checked_sub(first)? + 1)
+    })
+}
+
+#[cfg(test)]
+#[path = "patience_tests.rs"]
+mod tests;

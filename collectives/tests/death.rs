@@ -1,0 +1,139 @@
+//! A rank that is killed in the middle of a call: the others end in an error that names
+//! it, within a second.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use lmt_collectives::{Algorithm, Group, GroupError, Kind, Operation};
+use lmt_conformance::group::{Parent, Test};
+use lmt_conformance::test_name;
+
+use common::{Case, LIMIT, endpoint, group, try_case};
+
+/// How soon the others must know.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Calls all operations by all algorithms, in an order of the round's own, until one
+/// fails.
+fn call_until_broken(group: &Group<'_>, first: usize) -> GroupError {
+    let cases: Vec<(Kind, Option<Algorithm>)> = Kind::ALL
+        .into_iter()
+        .flat_map(|kind| std::iter::once(None).chain(Algorithm::of(kind).map(Some)).map(move |by| (kind, by)))
+        .collect();
+    for round in first.. {
+        let (kind, algorithm) = cases[round % cases.len()];
+        let length = [100, 30_000, 400_000][round % 3];
+        let (root, round) = (round as u32 % group.size(), round as u32);
+        match try_case(group, &Case { kind, algorithm, length, root, in_place: false, round }) {
+            Ok(()) | Err(GroupError::Unsuitable(_)) => {}
+            Err(error) => return error,
+        }
+    }
+    unreachable!("rounds have no end")
+}
+
+/// Kills `victim` after a while; the others must have told of it soon after.
+fn kill_one(parent: &mut Parent, size: u32, victim: u32, after: Duration) {
+    for rank in 0..size {
+        assert_eq!(parent.next_report(rank).as_deref(), Some("ready"));
+    }
+    std::thread::sleep(after);
+    let killed = Instant::now();
+    parent.kill(victim, libc_sigkill());
+    for rank in (0..size).filter(|&rank| rank != victim) {
+        let report = parent.next_report(rank).expect("a living rank tells its error");
+        assert!(report.contains("rank"), "{report}");
+    }
+    let took = killed.elapsed();
+    assert!(took < SOON, "the others knew after {took:?}");
+}
+
+const fn libc_sigkill() -> i32 {
+    9
+}
+
+fn killed(name: &str, size: u32, round: u32) {
+    let victim = round % size;
+    // 5 to 150 ms: in some other call each time.
+    let after = Duration::from_millis(5 + u64::from(round) * 29 % 145);
+    let test = Test::new(name, size).time_limit(LIMIT).may_die(victim);
+    test.run_with(
+        |parent| kill_one(parent, size, victim, after),
+        |ranks| {
+            let endpoint = endpoint(ranks, |_| {});
+            let group = group(&endpoint, ranks);
+            ranks.report("ready");
+            let error = call_until_broken(&group, round as usize * 17);
+            ranks.report(&error);
+            let names_the_victim = match &error {
+                GroupError::Died { rank } => *rank == victim,
+                // Somebody was just copying from or to it.
+                GroupError::Transfer { rank, .. } => *rank == victim,
+                GroupError::Failed { rank } => *rank != group.rank(),
+                _ => false,
+            };
+            assert!(names_the_victim, "{error}");
+            // Once broken it is for good, and at once.
+            let again = Instant::now();
+            let error = group.run(Operation::barrier()).expect_err("the group is broken");
+            assert!(again.elapsed() < Duration::from_millis(100), "{error}");
+        },
+    );
+}
+
+#[test]
+fn of_two() {
+    (0..6).for_each(|round| killed(test_name!(), 2, round));
+}
+
+#[test]
+fn of_four() {
+    (0..8).for_each(|round| killed(test_name!(), 4, round));
+}
+
+#[test]
+fn of_nine() {
+    (0..4).for_each(|round| killed(test_name!(), 9, round * 2));
+}
+
+/// One that leaves in order when all is done harms nobody.
+#[test]
+fn leaving_in_order() {
+    Test::new(test_name!(), 4).time_limit(LIMIT).run(|ranks| {
+        let endpoint = endpoint(ranks, |_| {});
+        let group = group(&endpoint, ranks);
+        for round in 0..40 {
+            let kind = Kind::ALL[round as usize % Kind::ALL.len()];
+            let case = Case { kind, algorithm: None, length: 50_000, root: 0, in_place: false, round };
+            try_case(&group, &case).unwrap_or_else(|error| panic!("{case:?}: {error}"));
+        }
+        // Each leaves as soon as it has ended the last call; the others may still be in it.
+    });
+}
+
+/// A rank that panics in the middle of a call takes no memory away from others, and
+/// they end.
+#[test]
+fn panicking() {
+    Test::new(test_name!(), 3).time_limit(LIMIT).run(|ranks| {
+        let endpoint = endpoint(ranks, |_| {});
+        let group = group(&endpoint, ranks);
+        let mut data = vec![0; 100_000];
+        if group.rank() == 2 {
+            let left = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                group.scope(|scope| {
+                    let _open = scope.start(Operation::broadcast(0, &mut data[..]));
+                    panic!("in the middle");
+                })
+            }));
+            assert!(left.is_err());
+        } else {
+            // It may be done with the broadcast, but not with what comes after.
+            let first = group.run(Operation::broadcast(0, &mut data[..]));
+            let error = first.and_then(|()| group.run(Operation::barrier())).expect_err("rank 2 has left");
+            assert!(matches!(error, GroupError::Failed { rank: 2 }), "{error}");
+        }
+        ranks.barrier();
+    });
+}

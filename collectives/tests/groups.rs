@@ -1,0 +1,129 @@
+//! Groups of groups, and calls that run side by side.
+
+mod common;
+
+use lmt_collectives::{Algorithm, Element, Kind, Operation, Operator, Reduction};
+use lmt_conformance::group::Test;
+use lmt_conformance::test_name;
+
+use common::{Case, LIMIT, bytes, endpoint, group, try_case};
+
+#[test]
+fn parts_in_any_order() {
+    Test::new(test_name!(), 6).time_limit(LIMIT).run(|ranks| {
+        let endpoint = endpoint(ranks, |_| {});
+        let whole = group(&endpoint, ranks);
+        // Odd and even ranks, the highest first; rank 5 in none.
+        let colour = (whole.rank() != 5).then_some(whole.rank() % 2);
+        let part = whole.split(colour, -(whole.rank() as i32)).expect("it can be split");
+        assert_eq!(part.is_some(), whole.rank() != 5);
+        if let Some(part) = &part {
+            let expected = [(4, vec![4, 2, 0]), (3, vec![3, 1])][(whole.rank() % 2) as usize].1.clone();
+            assert_eq!(part.size() as usize, expected.len());
+            let own = whole.rank().to_ne_bytes();
+            let mut all = vec![0; 4 * expected.len()];
+            part.run(Operation::allgather(&own[..], &mut all[..])).expect("a call");
+            let found: Vec<u32> =
+                all.as_chunks::<4>().0.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect();
+            assert_eq!(found, expected);
+        }
+        // Calls of a part, of its copy and of the whole do not meet.
+        let copy = part.as_ref().map(|part| part.duplicate().expect("a copy"));
+        for round in 0..20 {
+            for part in part.iter().chain(copy.iter()).chain(std::iter::once(&whole)) {
+                let case = Case {
+                    kind: Kind::ALL[round as usize % Kind::ALL.len()],
+                    algorithm: None,
+                    length: 20_000,
+                    root: round % part.size(),
+                    in_place: false,
+                    round,
+                };
+                try_case(part, &case).unwrap_or_else(|error| panic!("{case:?}: {error}"));
+            }
+        }
+    });
+}
+
+#[test]
+fn many_calls_at_once() {
+    Test::new(test_name!(), 4).time_limit(LIMIT).run(|ranks| {
+        let endpoint = endpoint(ranks, |_| {});
+        let group = group(&endpoint, ranks);
+        let (own, size) = (group.rank(), group.size());
+        for round in 0..10 {
+            // More than may be under way: the others begin when there is room.
+            let mut copies: Vec<Vec<u8>> = (0..12)
+                .map(|call| if call % size == own { bytes(round, call, 0, 50_000) } else { vec![0; 50_000] })
+                .collect();
+            let mut sums: Vec<[u8; 8]> = vec![u64::from(own).to_ne_bytes(); 12];
+            let with = Reduction::new(Operator::Sum, Element::U64).expect("defined");
+            group.scope(|scope| {
+                let mut open = Vec::new();
+                for (call, (copy, sum)) in copies.iter_mut().zip(&mut sums).enumerate() {
+                    let by = [None, Some(Algorithm::Messages), Some(Algorithm::DirectRead)][call % 3];
+                    let root = call as u32 % size;
+                    open.push(scope.start(Operation::broadcast(root, &mut copy[..]).by(by)).expect("begun"));
+                    open.push(
+                        scope.start(Operation::allreduce_in_place(&mut sum[..], &with)).expect("begun"),
+                    );
+                }
+                // Each rank fetches them in an order of its own; some it leaves to the scope.
+                open.rotate_left(own as usize * 5);
+                open.truncate(20);
+                for pending in open {
+                    let mut waited = pending;
+                    let result = loop {
+                        match waited.test() {
+                            Ok(result) => break result,
+                            Err(pending) => waited = pending,
+                        }
+                    };
+                    result.expect("a call");
+                }
+            });
+            for (call, copy) in copies.iter().enumerate() {
+                assert!(*copy == bytes(round, call as u32, 0, 50_000), "call {call} of round {round}");
+            }
+            assert!(sums.iter().all(|sum| u64::from_ne_bytes(*sum) == 6), "{sums:?}");
+        }
+    });
+}
+
+#[test]
+fn seventeen_ranks() {
+    Test::new(test_name!(), 17).time_limit(LIMIT).run(|ranks| {
+        let endpoint = endpoint(ranks, |_| {});
+        let group = group(&endpoint, ranks);
+        for (round, kind) in Kind::ALL.into_iter().enumerate() {
+            for length in [3, 40_000] {
+                let case =
+                    Case { kind, algorithm: None, length, root: 16, in_place: false, round: round as u32 };
+                try_case(&group, &case).unwrap_or_else(|error| panic!("{case:?}: {error}"));
+            }
+        }
+    });
+}
+
+#[test]
+fn where_single_copy_is_denied() {
+    Test::new(test_name!(), 3).time_limit(LIMIT).run(|ranks| {
+        // One rank only; the others may.
+        let alone = ranks.rank() == 1;
+        let endpoint = endpoint(ranks, move |config| {
+            config.mechanisms = alone.then(|| vec!["shm".to_owned()]);
+        });
+        let group = group(&endpoint, ranks);
+        for (round, kind) in Kind::ALL.into_iter().enumerate() {
+            for length in [5, 100_000] {
+                let round = round as u32;
+                let case = Case { kind, algorithm: None, length, root: 1, in_place: false, round };
+                try_case(&group, &case).unwrap_or_else(|error| panic!("{case:?}: {error}"));
+            }
+        }
+        let mut data = vec![0; 100_000];
+        let named = group.run(Operation::broadcast(0, &mut data[..]).by(Algorithm::DirectRead));
+        let sentence = named.expect_err("it reaches into others' memory").to_string();
+        assert!(sentence.contains("may not reach") && sentence.contains("messages"), "{sentence}");
+    });
+}

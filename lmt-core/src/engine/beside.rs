@@ -1,0 +1,95 @@
+//! For layers that have shared memory of their own beside the inboxes, as
+//! collective operations do: how to get it, to hear of deaths while waiting on it,
+//! and to sleep and be woken.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::Engine;
+use super::peer::Connection;
+use super::requests::{OperationError, PeerId};
+use crate::error::PeerError;
+use crate::region::{Direction, RegionKey, attach_shared};
+use crate::shared_memory::SharedMemory;
+
+impl Engine {
+    /// Begins to connect to a peer without a message; progress does the rest.
+    ///
+    /// # Errors
+    /// The peer is unknown or dead, or this is a forked child.
+    pub fn connect(&mut self, peer: PeerId) -> Result<(), OperationError> {
+        self.check_fork()?;
+        let key = self.traffic.key_named(peer)?;
+        self.reach(key)
+    }
+
+    /// Whether a get or a put reaches memory that a peer declares, by a single copy;
+    /// nothing while the two are not connected.
+    pub fn reaches(&self, peer: PeerId, direction: Direction) -> Option<bool> {
+        let key = self.traffic.key_named(peer).ok()?;
+        let Connection::Up(_) = self.traffic.peers[key as usize].connection else { return None };
+        let only = self.traffic.config.mechanisms.as_deref();
+        Some(self.traffic.transfers.standings().reaches(key, only, direction))
+    }
+
+    /// Why there is nothing to be heard from a peer any more, if its connection has
+    /// ended. That is noticed in progress.
+    pub fn peer_error(&self, peer: PeerId) -> Option<&PeerError> {
+        let key = self.traffic.key_named(peer).ok()?;
+        match &self.traffic.peers[key as usize].connection {
+            Connection::Gone(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// The memory of an allocated region: of this endpoint, or of a peer's from which
+    /// something was got, or into which something was put, and which this endpoint has
+    /// mapped for that. It stays mapped while the value lives; all that have it may
+    /// write it at any time.
+    ///
+    /// # Errors
+    /// Memory of this endpoint's cannot be mapped again, or this is a forked child.
+    pub fn mapped_region(&mut self, key: &RegionKey) -> Result<Option<Arc<SharedMemory>>, OperationError> {
+        self.check_fork()?;
+        let traffic = &mut self.traffic;
+        if key.owner() == traffic.id {
+            let Some(descriptor) = traffic.regions.shared_descriptor(key) else { return Ok(None) };
+            let failed = |error: &dyn std::fmt::Display| OperationError::System(format!("dup: {error}"));
+            let descriptor = descriptor.try_clone().map_err(|e| failed(&e))?;
+            let memory = attach_shared(descriptor, key)
+                .map_err(|error| OperationError::System(format!("a region of this endpoint: {error}")))?;
+            return Ok(Some(Arc::new(memory)));
+        }
+        let peer = traffic.by_id.get(&key.owner()).copied();
+        let link = peer.and_then(|peer| traffic.peers.get_mut(peer as usize)?.link());
+        Ok(link.and_then(|link| link.regions.mapped(key)))
+    }
+
+    /// Whether more processes are connected than there are CPUs for them: who waits
+    /// then had better not spin.
+    pub fn is_crowded(&self) -> bool {
+        self.traffic.crowded
+    }
+
+    /// Wakes a peer that sleeps in [`Engine::nap`] or in its wait descriptor; costs a
+    /// system call. One that is not connected is not woken, and connected for the next
+    /// time.
+    pub fn ring(&mut self, peer: PeerId) {
+        let Ok(key) = self.traffic.key_named(peer) else { return };
+        match self.traffic.peers[key as usize].link() {
+            Some(link) => super::doorbell::ring(&link.doorbell),
+            // A peer that is gone needs no bell.
+            None => drop(self.reach(key)),
+        }
+    }
+
+    /// Sleeps until there may be something to do: a message, a ring, a connection or a
+    /// death, or `at_most` has passed.
+    ///
+    /// # Errors
+    /// This is a forked child.
+    pub fn nap(&mut self, at_most: Duration) -> Result<(), OperationError> {
+        self.check_fork()?;
+        self.doze(Instant::now().checked_add(at_most))
+    }
+}
