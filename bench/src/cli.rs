@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::apps::args::AppArgs;
 use crate::collectives::access::Access;
 use crate::collectives::args::CollectiveArgs;
 use crate::collectives::workload::Workload;
@@ -61,6 +62,8 @@ pub enum Command {
     Model(Box<ModelArgs>),
     /// Prints the environment in which an MPI's programs run over lmt, for eval in a shell.
     MpirunEnv(MpirunEnvArgs),
+    /// Runs an application that uses collective operations, with each mechanism, and verifies it.
+    App(AppArgs),
     /// Starts a group of ranks that know each other, and ends them together.
     Run(RunArgs),
     /// The other process when mechanisms are probed; started by lmt itself.
@@ -75,6 +78,9 @@ pub enum Command {
     /// One rank of a benchmark; started by lmt itself.
     #[command(name = crate::group::RANK_COMMAND, hide = true)]
     Rank,
+    /// One rank of an application; started by lmt itself.
+    #[command(name = crate::apps::rank::RANK_COMMAND, hide = true)]
+    AppRank,
     /// One rank while peers are compared; started by lmt itself.
     #[command(name = crate::peers::rank::RANK_COMMAND, hide = true)]
     PeersRank,
@@ -324,7 +330,7 @@ fn parse_working_set(text: &str) -> Result<u64, String> {
     }
 }
 
-fn parse_count(text: &str, what: &str, least: u64, most: u64) -> Result<u64, String> {
+pub(crate) fn parse_count(text: &str, what: &str, least: u64, most: u64) -> Result<u64, String> {
     let rule = || format!("{what} must be a whole number from {least} to {most}");
     let number = text.parse().map_err(|_| rule())?;
     if (least..=most).contains(&number) { Ok(number) } else { Err(rule()) }
@@ -341,7 +347,7 @@ fn parse_group(text: &str) -> Result<u32, String> {
     u32::try_from(ranks).map_err(|error| error.to_string())
 }
 
-fn parse_repetitions(text: &str) -> Result<u32, String> {
+pub(crate) fn parse_repetitions(text: &str) -> Result<u32, String> {
     let repetitions = parse_count(text, "repetitions", 1, MOST_REPETITIONS.into())?;
     u32::try_from(repetitions).map_err(|error| error.to_string())
 }
@@ -350,7 +356,7 @@ fn parse_iterations(text: &str) -> Result<u64, String> {
     parse_count(text, "iterations", 1, 1_000_000_000)
 }
 
-fn parse_pin(text: &str) -> Result<Pin, String> {
+pub(crate) fn parse_pin(text: &str) -> Result<Pin, String> {
     if text == "none" {
         return Ok(Pin::None);
     }

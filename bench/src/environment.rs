@@ -41,11 +41,11 @@ pub struct Environment {
 impl Environment {
     /// Records this machine and the settings of `job`.
     pub fn record(job: &Job) -> Self {
-        Self::of(&job.cpus, job.buffers, job.touch, job.rotation_bytes, job.ranks)
+        Self::of(&job.cpus, buffers(job.buffers, job.touch, job.rotation_bytes, job.ranks))
     }
 
-    /// Records this machine, where so many ranks run, and how their buffers are used.
-    pub fn of(cpus: &[usize], memory: Memory, touch: bool, rotation_bytes: Option<u64>, ranks: u32) -> Self {
+    /// Records this machine, where ranks run, and how their buffers are used.
+    pub fn of(cpus: &[usize], buffers: String) -> Self {
         Self {
             lmt: env!("CARGO_PKG_VERSION").to_owned(),
             date: utc(now_s()),
@@ -56,7 +56,7 @@ impl Environment {
             page_bytes: page_bytes(),
             huge_pages: huge_pages(),
             last_cache_bytes: cache::last_level_bytes(),
-            buffers: buffers(memory, touch, rotation_bytes, ranks),
+            buffers,
         }
     }
 
@@ -130,7 +130,8 @@ fn pinning(cpus: &[usize]) -> String {
     places.join(", ")
 }
 
-fn buffers(memory: Memory, touch: bool, rotation_bytes: Option<u64>, ranks: u32) -> String {
+/// How buffers are used, in words.
+pub fn buffers(memory: Memory, touch: bool, rotation_bytes: Option<u64>, ranks: u32) -> String {
     let rotation = rotation_bytes.map_or_else(
         || "reused".to_owned(),
         |bytes| {
@@ -139,11 +140,7 @@ fn buffers(memory: Memory, touch: bool, rotation_bytes: Option<u64>, ranks: u32)
         },
     );
     let touch = if touch { "written before sending and read after receiving" } else { "not touched" };
-    let source = match memory {
-        Memory::Private => "from malloc",
-        Memory::Shared => "memory that other ranks can map",
-    };
-    format!("{source}, every page used before; {rotation}; {touch}")
+    format!("{}, every page used before; {rotation}; {touch}", memory.source())
 }
 
 fn huge_pages() -> String {

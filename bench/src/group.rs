@@ -47,9 +47,21 @@ impl Word for Event {
 /// all ranks have ended then.
 pub fn run(job: &Job, hear: &mut dyn FnMut(Event) -> Result<(), BenchError>) -> Result<(), BenchError> {
     let mut group = start(RANK_COMMAND, job, hear)?;
-    let mut working = job.ranks;
+    hear_all(&mut group, job.ranks, hear)
+}
+
+/// Hands on what the ranks tell, until all are done.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn hear_all(
+    group: &mut Group,
+    ranks: u32,
+    hear: &mut dyn FnMut(Event) -> Result<(), BenchError>,
+) -> Result<(), BenchError> {
+    let mut working = ranks;
     while working > 0 {
-        match next(&mut group)? {
+        match next(group)? {
             (_, Event::Done) => working -= 1,
             (_, event) => hear(event)?,
         }
@@ -91,7 +103,11 @@ pub(crate) fn next(group: &mut Group) -> Result<(usize, Event), BenchError> {
     }
 }
 
-fn cards(
+/// What the others need to reach each rank.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn cards(
     group: &mut Group,
     ranks: usize,
     hear: &mut dyn FnMut(Event) -> Result<(), BenchError>,
@@ -171,11 +187,7 @@ pub(crate) fn join<E: Engine>(
     if let Some(&cpu) = job.cpus.get(rank as usize) {
         pin(rank, cpu)?;
     }
-    let open = |name: &String| match way_of(name) {
-        Some(way) => engine.open_way(way, rank, job.ranks),
-        None => engine.open(name, rank, job.ranks),
-    };
-    let opened: Vec<E::Opened> = job.mechanisms.iter().map(open).collect::<Result<_, _>>()?;
+    let opened = open_all(engine, &job.mechanisms, rank, job.ranks)?;
     let memory = (job.limits && rank == 0).then(Pair::memory).transpose().map_err(limits_failed)?;
     let has_bell = !job.pattern.figures().is_empty();
     let bell = (has_bell && rank == 0).then(Bell::new).transpose().map_err(|error| bell_failed(&error))?;
@@ -206,6 +218,23 @@ pub(crate) fn join<E: Engine>(
         links.push(engine.join(opened, &addresses)?);
     }
     Ok((assignment, Joined { links, pair, bell }))
+}
+
+/// Opens this rank's end for each of these mechanisms.
+///
+/// # Errors
+/// What is missing.
+pub(crate) fn open_all<E: Engine>(
+    engine: &E,
+    mechanisms: &[String],
+    rank: u32,
+    ranks: u32,
+) -> Result<Vec<E::Opened>, BenchError> {
+    let open = |name: &String| match way_of(name) {
+        Some(way) => engine.open_way(way, rank, ranks),
+        None => engine.open(name, rank, ranks),
+    };
+    mechanisms.iter().map(open).collect()
 }
 
 fn bell_failed(error: &io::Error) -> BenchError {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::apps::job::Outcome;
 use crate::memory::Memory;
 use crate::patterns::Pattern;
 
@@ -166,6 +167,8 @@ pub enum Event {
     Ways(Vec<WayCount>),
     /// Messages whose every byte was checked, from rank 0.
     Verified(u64),
+    /// A run of an application has ended, from rank 0.
+    Outcome(Outcome),
     /// This rank has nothing left to do.
     Done,
     /// It cannot go on; one sentence.

@@ -2,6 +2,7 @@
 //! how their results are shown.
 #![deny(unsafe_code)]
 
+pub mod apps;
 pub mod cache;
 mod choice;
 pub mod cli;

@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use lmt_bench::apps;
 use lmt_bench::cli::{self, Command, Parsed};
 use lmt_bench::collectives;
 use lmt_bench::commands;
@@ -42,11 +43,13 @@ fn main() -> ExitCode {
         Parsed::Command(Command::Contention(args)) => contention::run(&args),
         Parsed::Command(Command::Model(args)) => model::run(&args),
         Parsed::Command(Command::MpirunEnv(args)) => mpirun_env::run(&args),
+        Parsed::Command(Command::App(args)) => apps::run(&engine, &args),
         Parsed::Command(Command::Run(_)) => Ok(()),
         Parsed::Command(Command::Probe { group }) => endpoint::probe_main(&group),
         Parsed::Command(Command::Meet) => endpoint::meet_main(),
         Parsed::Command(Command::ContentionRank) => contention::rank::rank_main(),
         Parsed::Command(Command::Rank) => group::rank_main(&engine),
+        Parsed::Command(Command::AppRank) => apps::rank::rank_main(&engine),
         Parsed::Command(Command::PeersRank) => peers::rank::rank_main(&engine),
         Parsed::Command(Command::CollectivesRank) => collectives::rank::rank_main(),
         Parsed::Command(Command::TuneRank) => tune::rank::rank_main(&engine),

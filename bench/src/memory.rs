@@ -28,6 +28,14 @@ pub enum Held {
 }
 
 impl Memory {
+    /// In words.
+    pub const fn source(self) -> &'static str {
+        match self {
+            Self::Private => "from malloc",
+            Self::Shared => "memory that other ranks can map",
+        }
+    }
+
     /// A buffer of it, every byte of which is `byte`.
     ///
     /// # Errors

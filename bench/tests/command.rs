@@ -1,48 +1,19 @@
 //! The command itself, as users start it.
 
-use std::io::{BufRead, BufReader, Read};
+mod common;
+
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-fn lmt(arguments: &[&str]) -> Output {
-    outcome(Command::new(env!("CARGO_BIN_EXE_lmt")).args(arguments), arguments)
-}
+use common::{children, lmt, outcome, text};
 
 /// The same behind `ulimit` with these arguments.
 fn limited_lmt(limit: &str, arguments: &[&str]) -> Output {
     let script = format!("ulimit {limit} && exec \"$0\" \"$@\"");
     let mut shell = Command::new("sh");
     outcome(shell.args(["-c", &script, env!("CARGO_BIN_EXE_lmt")]).args(arguments), arguments)
-}
-
-fn outcome(command: &mut Command, arguments: &[&str]) -> Output {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-    let readers =
-        (std::thread::spawn(move || read(&mut stdout)), std::thread::spawn(move || read(&mut stderr)));
-    let deadline = Instant::now() + Duration::from_secs(120);
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        if Instant::now() > deadline {
-            child.kill().unwrap();
-            panic!("{arguments:?} did not end");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    Output { status, stdout: readers.0.join().unwrap(), stderr: readers.1.join().unwrap() }
-}
-
-fn read(from: &mut impl Read) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    from.read_to_end(&mut bytes).unwrap();
-    bytes
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
 }
 
 fn rows(output: &Output) -> Vec<Vec<String>> {
@@ -637,12 +608,6 @@ fn ranks_end_with_the_command() {
         assert!(Instant::now() < deadline, "a rank outlives the command: {ranks:?}");
         std::thread::sleep(Duration::from_millis(10));
     }
-}
-
-/// The children of a process's main thread, which is the one that starts ranks.
-fn children(pid: u32) -> Vec<u32> {
-    let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// Whether a process runs; one that has ended and waits for its new parent to

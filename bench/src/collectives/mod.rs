@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use crate::cache;
 use crate::cli::{BenchArgs, Format};
 use crate::commands::{complain, place, print};
-use crate::environment::{Environment, allowed_cpus};
+use crate::environment::{Environment, allowed_cpus, buffers};
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
 use crate::peers;
@@ -54,7 +54,8 @@ pub fn bench(work: Work, args: &BenchArgs) -> Result<(), BenchError> {
     };
     fit(&mut plan, args, found.len() as u64)?;
     let cards: Vec<PeerCard> = found.iter().map(PeerCard::of).collect();
-    let environment = Environment::of(&plan.cpus, plan.buffers, plan.touch, plan.rotation_bytes, plan.ranks);
+    let environment =
+        Environment::of(&plan.cpus, buffers(plan.buffers, plan.touch, plan.rotation_bytes, plan.ranks));
     let progress = Progress::new();
     let mut shown = Shown { plan: &plan, progress: &progress, as_table: args.format == Format::Table };
     shown.write(|out| show::begin_table(out, &plan, &environment, &cards))?;

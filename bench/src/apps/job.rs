@@ -1,0 +1,199 @@
+//! What the ranks of an application are asked to do, and what each does.
+
+use lmt_collectives::{Algorithm, GroupError};
+use serde::{Deserialize, Serialize};
+
+use super::asp::Paths;
+use super::comm::Comm;
+use super::is::{Class, ITERATIONS, Sort};
+use crate::error::BenchError;
+use crate::memory::Memory;
+
+/// An application and its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Problem {
+    /// The integer sort.
+    Is(Class),
+    /// All-pairs shortest paths.
+    Asp {
+        /// In the graph.
+        vertices: u32,
+        /// Whether all paths are compared with a serial run, else some with others.
+        serial: bool,
+    },
+}
+
+/// Data, handed to every rank.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AppJob {
+    /// What they do.
+    pub problem: Problem,
+    /// The mechanisms that take turns.
+    pub mechanisms: Vec<String>,
+    /// The algorithms that take turns with each, as users name them.
+    pub algorithms: Vec<String>,
+    /// Processes in the group.
+    pub ranks: u32,
+    /// Runs of each mechanism with each algorithm.
+    pub repetitions: u32,
+    /// What the messages lie in.
+    pub buffers: Memory,
+    /// The CPU of each rank; empty when they are not pinned.
+    pub cpus: Vec<usize>,
+    /// Whether a mistake is made before the verification.
+    pub fault: bool,
+}
+
+/// A mechanism of a job and an algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Its place in the job.
+    pub mechanism: usize,
+    /// The same.
+    pub algorithm: usize,
+}
+
+/// A run that has ended, from rank 0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Whose: its place in [`AppJob::turns`].
+    pub turn: usize,
+    /// By what the data was moved.
+    pub algorithm: String,
+    /// Of the slowest rank.
+    pub seconds: f64,
+    /// In collective operations: the mean over the ranks.
+    pub communication_seconds: f64,
+    /// What was compared with known results.
+    pub checks: u64,
+    /// Whether all was right.
+    pub verified: bool,
+}
+
+impl AppJob {
+    /// All that take turns, in order.
+    pub fn turns(&self) -> Vec<Turn> {
+        let of = |mechanism| (0..self.algorithms.len()).map(move |algorithm| Turn { mechanism, algorithm });
+        (0..self.mechanisms.len()).flat_map(of).collect()
+    }
+}
+
+impl Problem {
+    /// The application's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Is(_) => "is",
+            Self::Asp { .. } => "asp",
+        }
+    }
+
+    /// Its size, in a word.
+    pub fn size(self) -> String {
+        match self {
+            Self::Is(class) => format!("{class:?}"),
+            Self::Asp { vertices, .. } => vertices.to_string(),
+        }
+    }
+
+    /// In words.
+    pub fn text(self) -> String {
+        match self {
+            Self::Is(class) => format!(
+                "the integer sort of the NAS Parallel Benchmarks, class {class:?}: {} keys below {}, {ITERATIONS} iterations",
+                class.sizes().keys(),
+                class.sizes().max_key()
+            ),
+            Self::Asp { vertices, .. } => {
+                format!(
+                    "all-pairs shortest paths of {vertices} vertices: {vertices} broadcasts of {} bytes",
+                    4 * vertices
+                )
+            }
+        }
+    }
+
+    /// What is counted as an operation: a key ranked, a path compared.
+    pub fn operations(self) -> f64 {
+        match self {
+            Self::Is(class) => (class.sizes().keys() * u64::from(ITERATIONS)) as f64,
+            Self::Asp { vertices, .. } => f64::from(vertices).powi(3),
+        }
+    }
+
+    /// The memory that all ranks need together, in bytes, about.
+    pub fn bytes(self, ranks: u32) -> u64 {
+        match self {
+            Self::Is(class) => Sort::bytes(class),
+            Self::Asp { vertices, serial } => Paths::bytes(vertices, ranks, serial),
+        }
+    }
+
+    /// A rank's part.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn start(self, rank: u32, job: &AppJob) -> Result<Box<dyn Application>, BenchError> {
+        let AppJob { ranks, buffers, fault, .. } = *job;
+        Ok(match self {
+            Self::Is(class) => Box::new(Sort::new(class, rank, ranks, buffers, fault)?),
+            Self::Asp { vertices, serial } => {
+                Box::new(Paths::new(vertices, rank, ranks, buffers, serial, fault)?)
+            }
+        })
+    }
+}
+
+/// One rank's part of an application.
+pub trait Application {
+    /// Does it once, and verifies what came of it. `watch` is told how much of how much
+    /// is done.
+    ///
+    /// # Errors
+    /// A call failed, or memory is short.
+    fn run(&mut self, comm: &Comm<'_>, watch: Watch<'_>) -> Result<Round, AppError>;
+
+    /// How many known results all ranks together must find; `None` where it is enough
+    /// that none is wrong.
+    fn checks(&self) -> Option<u64>;
+
+    /// By what the data is moved.
+    ///
+    /// # Errors
+    /// The call would fail.
+    fn algorithm(&mut self, comm: &Comm<'_>) -> Result<Algorithm, GroupError>;
+}
+
+/// Who is told how far a run has come.
+pub type Watch<'a> = &'a mut dyn FnMut(u32, u32) -> Result<(), BenchError>;
+
+/// What a rank has of one run.
+#[derive(Clone, Debug)]
+pub struct Round {
+    /// From the first rank's start on.
+    pub seconds: f64,
+    /// Of these, in collective operations.
+    pub communication_seconds: f64,
+    /// The verification.
+    pub finding: Finding,
+}
+
+/// What a rank's verification found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Known results that came out.
+    pub checks: u64,
+    /// What is wrong, in a sentence.
+    pub fault: Option<String>,
+}
+
+/// Why a run ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// A call.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// Something else.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
+}
