@@ -1,4 +1,5 @@
 //! The forms with blocks of any lengths, anywhere, in segments too.
+#![cfg(not(loom))]
 
 mod common;
 
