@@ -46,18 +46,19 @@ impl Board {
     /// Copies bytes of `from` into this rank's slot of a call; what does not fit is left
     /// out. Returns how many.
     pub fn post(&self, call: u32, at: u64, from: &mut Buffer) -> u64 {
-        let bytes = from.total_bytes().min(self.layout.slot_bytes.saturating_sub(at));
-        let offset = self.layout.slot(self.rank, call) + at;
-        copy_shared(&self.lines.0, Direction::Put, offset, from, 0, bytes)
+        self.copy(Direction::Put, self.rank, call, at, from)
     }
 
     /// Fills `into` from a rank's slot of a call; returns how many bytes there were.
     pub fn take(&self, rank: u32, call: u32, at: u64, into: &mut Buffer) -> u64 {
-        let bytes = into.total_bytes().min(self.layout.slot_bytes.saturating_sub(at));
-        let offset = self.layout.slot(rank, call) + at;
-        copy_shared(&self.lines.0, Direction::Get, offset, into, 0, bytes)
+        self.copy(Direction::Get, rank, call, at, into)
     }
 
+    fn copy(&self, direction: Direction, rank: u32, call: u32, at: u64, local: &mut Buffer) -> u64 {
+        let at = at.min(self.layout.slot_bytes);
+        let bytes = local.total_bytes().min(self.layout.slot_bytes - at);
+        copy_shared(&self.lines.0, direction, self.layout.slot(rank, call) + at, local, 0, bytes)
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::layout::{LINE_BYTES, Layout, RADIX};
+use crate::layout::{DEPTH, LINE_BYTES, Layout, RADIX};
 use crate::words::Line;
 
 /// A board on the heap.
@@ -59,7 +59,10 @@ fn all_hear_that_one_calls_something_else() {
     for size in SIZES.into_iter().filter(|&size| size > 1) {
         for other in [0, size / 2, size - 1] {
             let heard = hear(size, 1, |rank| u64::from(rank == other));
-            assert!(heard.iter().all(|&differs| differs), "{size} ranks, of which {other} differs: {heard:?}");
+            assert!(
+                heard.iter().all(|&differs| differs),
+                "{size} ranks, of which {other} differs: {heard:?}"
+            );
         }
     }
 }
@@ -88,4 +91,29 @@ fn who_is_missing_is_waited_for() {
     assert!(!meeting.is_round_met(&board(0)), "it has shown, and not come");
     board(1).publish(0, 1);
     assert!(meeting.is_round_met(&board(0)) && !meeting.begin_next_round(&board(0)) && !meeting.differs());
+}
+
+/// Words of the call that had the place before are none of the next one.
+#[test]
+fn a_meeting_is_not_taken_for_that_of_the_call_before() {
+    let layout = Layout::new(RADIX + 1, 0);
+    assert_eq!(layout.rounds(), 2);
+    let heap = Heap((0..layout.total_bytes() / LINE_BYTES).map(|_| Line::new()).collect());
+    let board = |rank| Words { lines: &heap, layout, rank };
+    for call in [0, DEPTH] {
+        let mut meetings: Vec<_> = (0..layout.size).map(|rank| Meeting::new(&board(rank), call, 5)).collect();
+        for rank in 0..layout.size {
+            let first = &mut meetings[0];
+            assert!(!first.is_round_met(&board(0)), "call {call}: only those before {rank} have come");
+            board(rank).show(call, 5, &Default::default());
+            board(rank).publish(call, 1);
+        }
+        for (rank, meeting) in (0..).zip(&mut meetings) {
+            assert!(meeting.is_round_met(&board(rank)) && meeting.begin_next_round(&board(rank)));
+            assert_eq!(meeting.is_round_met(&board(rank)), rank == RADIX, "call {call}, rank {rank}");
+        }
+        for (rank, meeting) in (0..).zip(&mut meetings) {
+            assert!(meeting.is_round_met(&board(rank)) && !meeting.begin_next_round(&board(rank)));
+        }
+    }
 }
