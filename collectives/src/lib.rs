@@ -59,7 +59,7 @@ pub use algorithm::{Algorithm, Kind, UnknownAlgorithm};
 pub use algorithms::Unsuitable;
 pub use call::Block;
 #[cfg(not(loom))]
-pub use create::{MOST_RANKS, SLOT_BYTES};
+pub use create::{MOST_RANKS, slot_bytes};
 #[cfg(not(loom))]
 pub use error::GroupError;
 #[cfg(not(loom))]
