@@ -20,7 +20,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 export XDG_CONFIG_HOME := $(TARGET)/no-configuration
 unexport LMT_CONFIG LMT_MECHANISM LMT_EAGER_MAX LMT_MAX_READERS LMT_DMA_MIN LMT_STATS LMT_ADAPT
 # Crates with loom models, and tests of one process that sanitizers can follow.
-LOOM_CRATES ?= lmt-core lmt-shm lmt-knem lmt-ioat lmt-ring
+LOOM_CRATES ?= lmt-core lmt-shm lmt-knem lmt-ioat lmt-ring lmt-collectives
 ASAN_CRATES ?= lmt-copy lmt-core lmt-shm lmt-cma lmt-ring lmt-capi
 ASAN_TESTS ?= semantics scope shared regions binding
 # Not lmt-capi: its handles ask which process they are in, by a page of madvise(2)

@@ -67,7 +67,7 @@ fn check_sides(operation: &Operation<'_>, team: &Team) -> Result<(), Wrong> {
     };
     if takes_root_form != is_root {
         let (form, who) = if is_root { (root, "is") } else { (other, "is not") };
-        return Err(format!("rank {} {who} the root and calls `{form}` or one of its forms", team.rank));
+        return Err(format!("rank {} {who} the root and must call `{form}` or one of its forms", team.rank));
     }
     if operation.output.as_ref().is_some_and(|output| !output.is_for_writing()) {
         return Err("what a call writes must be lent for writing".into());

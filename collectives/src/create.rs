@@ -25,8 +25,19 @@ use crate::operation::Operation;
 use crate::running::{Member, SPACE};
 use crate::signature::mix;
 
-/// What a rank can post in a call: bytes. Small calls go through it.
-pub const SLOT_BYTES: u64 = 4096;
+/// What each of so many ranks can post in a call, in bytes. Small calls go through it.
+///
+/// 64 KiB of few ranks and 4 KiB of many, so that all slots of a group together take
+/// about a MiB up to 64 ranks; they are allocated when the group is made.
+pub const fn slot_bytes(ranks: u32) -> u64 {
+    let share = ALL_SLOTS_BYTES / if ranks == 0 { 1 } else { ranks as u64 };
+    let share = if share < LEAST_SLOT_BYTES { LEAST_SLOT_BYTES } else { share };
+    if share > MOST_SLOT_BYTES { MOST_SLOT_BYTES } else { share }
+}
+
+const ALL_SLOTS_BYTES: u64 = 256 << 10;
+const LEAST_SLOT_BYTES: u64 = 4 << 10;
+const MOST_SLOT_BYTES: u64 = 64 << 10;
 
 /// The most ranks of a group.
 pub const MOST_RANKS: u32 = 4096;
@@ -44,7 +55,7 @@ impl<'e> Group<'e> {
         let peers = addresses.iter().map(|address| endpoint.insert_peer(address));
         let members = ids.iter().zip(peers).map(|(&id, peer)| Ok(Member { peer: peer?, id }));
         let members: Vec<Member> = members.collect::<Result<_, GroupError>>()?;
-        let layout = Layout::new(members.len() as u32, SLOT_BYTES);
+        let layout = Layout::new(members.len() as u32, slot_bytes(members.len() as u32));
         let tag = tag_of_members(&ids);
         let key = with_engine(endpoint, |engine| {
             if rank == 0 {
@@ -105,7 +116,7 @@ impl<'e> Group<'e> {
     /// telling where the boards are.
     fn begin_part(&self, ranks: &[u32]) -> Result<Option<Group<'e>>, GroupError> {
         let endpoint = self.endpoint();
-        let layout = Layout::new(ranks.len().max(1) as u32, SLOT_BYTES);
+        let layout = Layout::new(ranks.len().max(1) as u32, slot_bytes(ranks.len() as u32));
         let mut own = [0; RegionKey::BYTES];
         let is_first = ranks.first() == Some(&self.rank());
         if is_first {

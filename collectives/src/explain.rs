@@ -6,7 +6,7 @@ use lmt_selector::configuration::Configuration;
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::{Blocks, Call};
 use crate::choice::{Choice, Chooser};
-use crate::create::SLOT_BYTES;
+use crate::create::slot_bytes;
 use crate::error::GroupError;
 
 /// A call that is to be explained: one of the forms whose blocks have one length.
@@ -89,6 +89,6 @@ pub(crate) fn call(question: Question) -> Call {
         in_place: false,
         element_bytes: 1,
         domains: (0..size).map(|_| 0).collect(),
-        slot_bytes: SLOT_BYTES,
+        slot_bytes: slot_bytes(size),
     }
 }

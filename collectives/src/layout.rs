@@ -6,13 +6,14 @@ pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"lmtgrp\x01\0");
 
 /// How many calls a rank may have under way: cards and slots of later ones take the
 /// places of earlier ones, once all ranks have ended those.
-pub(crate) const DEPTH: u32 = 4;
+pub(crate) const DEPTH: u32 = if cfg!(loom) { 1 } else { 4 };
 
 /// Ranks of a round of meeting: each looks at so many less one. On few ranks a
 /// meeting is one look at all; on many it takes as many rounds as the power of this.
-pub(crate) const RADIX: u32 = 8;
+pub(crate) const RADIX: u32 = if cfg!(loom) { 2 } else { 8 };
 
-const LINE_BYTES: u64 = 64;
+/// The bytes of a cache line.
+pub(crate) const LINE_BYTES: u64 = 64;
 const HEAD_LINES: u64 = 3;
 const CARD_LINES: u64 = 2;
 const ENTRIES_A_LINE: u64 = 4;
@@ -89,6 +90,6 @@ impl Layout {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 #[path = "layout_tests.rs"]
 mod tests;

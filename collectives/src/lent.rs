@@ -39,9 +39,25 @@ impl<'a> Memory<'a> {
         Self::new(&list, Access::Read)
     }
 
-    /// Several stretches, one after the other, to be written.
-    pub fn segments_mut(segments: &mut [&'a mut [u8]]) -> Self {
-        let list: Vec<Segment> = segments.iter_mut().map(|slice| Segment::of_mut(slice)).collect();
+    /// Several stretches, one after the other, to be written. They are given away for as
+    /// long as the memory is lent:
+    ///
+    /// ```
+    /// use lmt_collectives::Memory;
+    /// let (mut head, mut body) = ([0u8; 4], vec![0u8; 100]);
+    /// assert_eq!(Memory::segments_mut([&mut head[..], &mut body[..]]).bytes(), 104);
+    /// ```
+    ///
+    /// ```compile_fail,E0382
+    /// use lmt_collectives::Memory;
+    /// let mut data = [0u8; 4];
+    /// let list = [&mut data[..]];
+    /// let lent = Memory::segments_mut(list);
+    /// list[0][0] = 1;
+    /// drop(lent);
+    /// ```
+    pub fn segments_mut(segments: impl IntoIterator<Item = &'a mut [u8]>) -> Self {
+        let list: Vec<Segment> = segments.into_iter().map(Segment::of_mut).collect();
         Self::new(&list, Access::Write)
     }
 
@@ -175,7 +191,7 @@ impl Places {
 }
 
 const fn overlap(a: Span, b: Span) -> bool {
-    a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes
+    a.offset < b.offset.saturating_add(b.bytes) && b.offset < a.offset.saturating_add(a.bytes)
 }
 
 #[cfg(test)]

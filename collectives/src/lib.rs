@@ -6,41 +6,75 @@
 //! Kernel-Assisted MPI Collectives for Multi-/Many-core Systems, CLUSTER 2017).
 #![deny(unsafe_code)]
 
+#[cfg_attr(loom, allow(dead_code))] // Codes are for signatures.
 mod algorithm;
+#[cfg(not(loom))]
 pub mod algorithms;
+#[cfg(not(loom))]
 mod board;
 pub mod call;
+#[cfg(not(loom))]
 mod check;
+#[cfg(not(loom))]
 mod choice;
+#[cfg(not(loom))]
 mod create;
+#[cfg(not(loom))]
 mod domains;
+#[cfg(not(loom))]
 mod engine;
+#[cfg(not(loom))]
 mod error;
+#[cfg(not(loom))]
 pub mod explain;
+#[cfg(not(loom))]
 mod group;
+#[cfg_attr(loom, allow(dead_code))] // Slots are the mapping's.
 mod layout;
+#[cfg(not(loom))]
 mod lent;
+mod meeting;
+#[cfg(not(loom))]
 pub mod model;
+#[cfg(not(loom))]
 mod operation;
+#[cfg(not(loom))]
 mod patience;
+#[cfg(not(loom))]
 pub mod program;
+#[cfg(not(loom))]
 mod reduction;
+#[cfg(not(loom))]
 mod rules;
+#[cfg(not(loom))]
 mod running;
+#[cfg(not(loom))]
 mod scope;
+#[cfg(not(loom))]
 mod signature;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod simulation;
 mod sync;
+#[cfg_attr(loom, allow(dead_code))] // The head is written before anybody else is there.
+mod words;
 
 pub use algorithm::{Algorithm, Kind, UnknownAlgorithm};
+#[cfg(not(loom))]
 pub use algorithms::Unsuitable;
 pub use call::Block;
-pub use create::{MOST_RANKS, SLOT_BYTES};
+#[cfg(not(loom))]
+pub use create::{MOST_RANKS, slot_bytes};
+#[cfg(not(loom))]
 pub use error::GroupError;
+#[cfg(not(loom))]
 pub use group::Group;
+#[cfg(not(loom))]
 pub use lent::Memory;
+#[cfg(not(loom))]
 pub use operation::Operation;
+#[cfg(not(loom))]
 pub use reduction::{Element, Operator, Reduction, Undefined};
+#[cfg(not(loom))]
 pub use rules::check_names;
+#[cfg(not(loom))]
 pub use scope::{Pending, Scope};

@@ -11,13 +11,15 @@ use lmt_core::identity::EndpointId;
 use lmt_core::region::{Protection, RegionKey};
 
 use crate::algorithm::Kind;
-use crate::board::{Board, Notice};
+use crate::board::Board;
 use crate::call::{Block, Call};
 use crate::error::GroupError;
 use crate::lent::Places;
+use crate::meeting::Meeting;
 use crate::program::{Action, Place, Program, Remote, Span};
 use crate::reduction::Reduction;
 use crate::signature::{Said, Signature};
+use crate::words::Notice;
 
 /// Points of a call on the board: a rank has arrived, then come the program's own,
 /// counted from there, and it has ended.
@@ -51,8 +53,8 @@ pub(crate) struct Context<'a> {
 /// Where a call stands.
 #[derive(Debug)]
 enum Stage {
-    /// It meets the others, in this round; these are not there yet.
-    Meeting { round: u32, missing: Vec<u32> },
+    /// It meets the others.
+    Meeting(Meeting),
     /// In this step of the program.
     Step(usize),
     /// At its end.
@@ -78,14 +80,14 @@ pub(crate) struct Running {
     places: Places,
     reduction: Option<Reduction>,
     signature: Signature,
-    /// Whether a meeting of this call found others that call something else.
-    differs: bool,
     stage: Stage,
     regions: Vec<RegionKey>,
     open: Vec<Open>,
     awaited: Vec<(u32, u32)>,
     /// Actions of this step for which there was no room.
     put_off: Vec<usize>,
+    /// Whether others were told something since the last look, which is news to them.
+    told: bool,
     /// What this rank's result is, though the call went its way: its own arguments
     /// were wrong.
     pub wrong: Option<GroupError>,
@@ -113,11 +115,8 @@ impl Running {
             places,
             reduction,
             signature,
-            differs: false,
-            stage: Stage::Meeting {
-                round: 0,
-                missing: context.board.layout().met_in(context.rank, 0).collect(),
-            },
+            stage: Stage::Meeting(Meeting::new(context.board, number, signature.hash)),
+            told: false,
             regions: Vec::new(),
             open: Vec::new(),
             awaited: Vec::new(),
@@ -142,6 +141,7 @@ impl Running {
         let notice = Notice { call: self.signature.words, regions: self.expose(context.engine)? };
         context.board.show(self.number, self.signature.hash, &notice);
         context.board.publish(self.number, ARRIVED);
+        self.told = true;
         Ok(())
     }
 
@@ -194,7 +194,8 @@ impl Running {
         GroupError::Arguments(format!("this rank's memory does not fit what {} does with it", self.call.kind))
     }
 
-    /// Goes on as far as possible without waiting. Returns whether anything moved.
+    /// Goes on as far as possible without waiting. Returns whether anything moved, or
+    /// others were told something.
     ///
     /// # Errors
     /// The call has failed; it must be given up ([`Running::give_up`]), unless it is
@@ -203,49 +204,27 @@ impl Running {
         let mut moved = false;
         loop {
             let is_done = match &mut self.stage {
-                Stage::Over => return Ok(moved),
-                Stage::Meeting { .. } => self.meet(context),
+                Stage::Over => return Ok(moved | std::mem::take(&mut self.told)),
+                Stage::Meeting(meeting) => meeting.is_round_met(context.board),
                 Stage::Step(_) => self.is_step_done(context)?,
             };
             if !is_done {
-                return Ok(moved);
+                return Ok(moved | std::mem::take(&mut self.told));
             }
             moved = true;
             self.next(context)?;
         }
     }
 
-    /// Whether all of this round have come.
-    fn meet(&mut self, context: &Context<'_>) -> bool {
-        let Stage::Meeting { round, missing } = &mut self.stage else { return true };
-        let (round, number, board) = (*round, self.number, context.board);
-        let (own, differs) = (self.signature.hash, &mut self.differs);
-        missing.retain(|&rank| {
-            let met = if round == 0 {
-                let point = board.point_of(rank, number);
-                point.filter(|&point| point >= ARRIVED).map(|_| board.signature_of(rank, number) != own)
-            } else {
-                board.meeting_of(rank, number, round)
-            };
-            *differs |= met == Some(true);
-            met.is_none()
-        });
-        missing.is_empty()
-    }
-
     /// From what is done to what comes next.
     fn next(&mut self, context: &mut Context<'_>) -> Result<(), GroupError> {
         let next_step = match &mut self.stage {
             Stage::Over => return Ok(()),
-            Stage::Meeting { round, missing } => {
-                *round += 1;
-                let round = *round;
-                if round < context.board.layout().rounds() {
-                    missing.extend(context.board.layout().met_in(context.rank, round));
-                    context.board.publish_meeting(self.number, round, self.differs);
+            Stage::Meeting(meeting) => {
+                if meeting.begin_next_round(context.board) {
                     return Ok(());
                 }
-                if self.differs {
+                if meeting.differs() {
                     let error = self.mismatch(context);
                     self.end(context);
                     return Err(error);
@@ -287,7 +266,10 @@ impl Running {
     /// Begins, or does, one action; false if there is no room for it now.
     fn begin_action(&mut self, action: &Action, context: &mut Context<'_>) -> Result<bool, GroupError> {
         match action {
-            Action::Publish(point) => context.board.publish(self.number, ARRIVED + 1 + point),
+            Action::Publish(point) => {
+                context.board.publish(self.number, ARRIVED + 1 + point);
+                self.told = true;
+            }
             Action::Await { rank, point } => self.awaited.push((*rank, ARRIVED + 1 + point)),
             Action::Copy { from, into } => self.copy(*from, *into)?,
             Action::CombineBefore { from, into } => self.combine(*from, *into, true)?,
@@ -371,6 +353,8 @@ impl Running {
             context.engine.get(&key, offset, into)
         } else {
             let from = self.part(local, Access::Read)?;
+            // That this rank has come was said; now the engine looks at the region.
+            context.board.fence_of_leaving();
             context.engine.put(&key, offset, from)
         };
         self.keep(begun, rank, what, None)
@@ -486,8 +470,10 @@ impl Running {
     }
 
     /// Whether a rank may still be reading or writing this rank's memory for this call,
-    /// as far as the board says.
+    /// as far as the board says; once this call was given up.
     pub fn may_be_used_by(&self, rank: u32, board: &Board) -> bool {
+        // The regions were taken back; now this rank looks who has come.
+        board.fence_of_leaving();
         board.point_of(rank, self.number).is_some_and(|point| point != ENDED)
     }
 

@@ -1,5 +1,6 @@
 //! A rank that is killed in the middle of a call: the others end in an error that names
 //! it, within a second.
+#![cfg(not(loom))]
 
 mod common;
 

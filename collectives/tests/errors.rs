@@ -1,5 +1,6 @@
 //! Arguments that are wrong, or differ between ranks: an error on every rank, within
 //! time, and a group that goes on.
+#![cfg(not(loom))]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Groups of groups, and calls that run side by side.
+#![cfg(not(loom))]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Every operation by every algorithm, by real processes, against a serial model.
+#![cfg(not(loom))]
 
 mod common;
 

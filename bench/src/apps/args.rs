@@ -1,25 +1,22 @@
 //! What `lmt app` takes.
 
 use clap::{Args, Subcommand, ValueEnum};
-use lmt_collectives::{Algorithm, Kind};
+use lmt_collectives::Kind;
 
 use super::asp::SERIAL_VERTICES;
 use super::is::Class;
 use super::job::Problem;
 use crate::cli::{Format, Pin, parse_count, parse_pin, parse_repetitions};
+use crate::collectives::{self, args::name_of};
 use crate::error::BenchError;
 use crate::memory::Memory;
 
-/// What stands for the group's own choice.
-pub const AUTO: &str = "auto";
-/// What stands for every algorithm of an operation.
-const ALL: &str = "all";
 /// The most ranks of an application.
 const MOST_RANKS: u32 = 1024;
 /// The most vertices.
 const MOST_VERTICES: u32 = 65_536;
-/// Beyond, a serial run takes minutes.
-const MOST_SERIAL_VERTICES: u32 = 8192;
+/// Beyond, a serial run takes minutes, in which nothing is heard from the ranks.
+const MOST_SERIAL_VERTICES: u32 = 4096;
 
 /// `lmt app`.
 #[derive(Debug, Args)]
@@ -129,39 +126,13 @@ const fn operation(problem: Problem) -> Kind {
     }
 }
 
-/// The algorithms that a list with commas means, each once.
+/// The names of the algorithms that a list with commas means, each once.
 ///
 /// # Errors
 /// There is no such algorithm, or it does not do the application's operation.
 pub fn algorithms(problem: Problem, asked: Option<&str>) -> Result<Vec<String>, BenchError> {
-    let kind = operation(problem);
-    let mut meant: Vec<String> = Vec::new();
-    for part in asked.unwrap_or(AUTO).split(',').map(str::trim) {
-        match part {
-            AUTO => meant.push(AUTO.to_owned()),
-            ALL => meant.extend(Algorithm::of(kind).map(|algorithm| algorithm.to_string())),
-            name => {
-                let named: Result<Algorithm, _> = name.parse();
-                let named = named.map_err(|error| BenchError::Usage(error.to_string()))?;
-                if !named.does(kind) {
-                    let able: Vec<String> = Algorithm::of(kind).map(|able| able.to_string()).collect();
-                    let able = able.join(", ");
-                    return Err(BenchError::Usage(format!(
-                        "{} moves its data by {kind}, which {named} does not do; {able} do",
-                        problem.name()
-                    )));
-                }
-                meant.push(named.to_string());
-            }
-        }
-    }
-    let mut once: Vec<String> = Vec::with_capacity(meant.len());
-    meant.into_iter().for_each(|name| {
-        if !once.contains(&name) {
-            once.push(name);
-        }
-    });
-    Ok(once)
+    let meant = collectives::args::algorithms(operation(problem), asked)?;
+    Ok(meant.into_iter().map(name_of).collect())
 }
 
 fn parse_app_ranks(text: &str) -> Result<u32, String> {

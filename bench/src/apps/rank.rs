@@ -8,9 +8,9 @@ use lmt::{Address, Endpoint};
 use lmt_collectives::{Algorithm, Group, GroupError};
 use serde::{Deserialize, Serialize};
 
-use super::args::AUTO;
 use super::comm::Comm;
 use super::job::{AppError, AppJob, Application, Outcome, Round, Turn};
+use crate::collectives::args::AUTO;
 use crate::engine::Engine;
 use crate::error::BenchError;
 use crate::group::{self, Tell};

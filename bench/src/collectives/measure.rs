@@ -131,18 +131,17 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Rounds up to number `until`: each round, everybody has one turn, and each round
-    /// another one begins.
+    /// Rounds up to number `until`: each round, everybody has one turn.
     fn rounds(&mut self, course: &mut Course, bytes: u64, until: u32) -> Result<(), BenchError> {
         let iterations = course.iterations;
         while course.rounds < until {
             let number = course.contenders.len();
-            for step in 0..number {
+            for at in order(number, course.rounds as usize) {
                 if let Some(signal) = self.interrupt.signal() {
                     let sentence = "it was interrupted; what has been shown until then holds".to_owned();
                     return Err(BenchError::Interrupted { signal: signal as u8, sentence });
                 }
-                let (whose, times) = &mut course.contenders[(step + course.rounds as usize) % number];
+                let (whose, times) = &mut course.contenders[at];
                 if let Some(seconds) = self.turn(*whose, bytes, iterations, warm_up(iterations))? {
                     times.usec.push(seconds * 1e6 / iterations as f64);
                 }
@@ -218,3 +217,20 @@ impl<'a> Measuring<'a> {
         Ok(row)
     }
 }
+
+/// The order of a round: another one begins each time, and after another one each
+/// time, since caches are left in the state that suits the next one more or less.
+fn order(number: usize, round: usize) -> impl Iterator<Item = usize> {
+    let strides: Vec<usize> = (1..=number).filter(|&stride| gcd(number, stride) == 1).collect();
+    // One has no common divisor with any number.
+    let stride = strides.get(round % strides.len().max(1)).copied().unwrap_or(1);
+    (0..number).map(move |step| (round + step * stride) % number)
+}
+
+const fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+#[path = "measure_tests.rs"]
+mod tests;

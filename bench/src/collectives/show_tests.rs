@@ -3,6 +3,7 @@ use lmt_collectives::Kind;
 use super::super::access::Access;
 use super::super::result::Times;
 use super::*;
+use crate::environment::buffers;
 use crate::memory::Memory;
 
 fn plan(work: Work, contenders: Vec<Turns>) -> Plan {

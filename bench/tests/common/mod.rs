@@ -33,7 +33,8 @@ pub fn outcome(command: &mut Command, arguments: &[&str]) -> Output {
     Output { status, stdout: readers.0.join().unwrap(), stderr: readers.1.join().unwrap() }
 }
 
-fn read(from: &mut impl Read) -> Vec<u8> {
+/// All that comes, until the end.
+pub fn read(from: &mut impl Read) -> Vec<u8> {
     let mut bytes = Vec::new();
     from.read_to_end(&mut bytes).unwrap();
     bytes

@@ -144,6 +144,30 @@ fn what_was_not_measured_is_not_predicted() {
     assert!(near(of(Kind::Scatter), 0.6 + 0.7));
 }
 
+/// The ranks beyond the largest power of two come late to everything.
+#[test]
+fn doubling_serves_powers_of_two() {
+    let model = Model::new(&KNL.parameters, Counting::Readers);
+    let of = |algorithm, ranks| model.predict_us(Kind::Allgather, algorithm, ranks, 65536).unwrap();
+    assert!(of(Algorithm::RecursiveDoubling, 16) < of(Algorithm::RingSourceRead, 16));
+    assert!(of(Algorithm::RecursiveDoubling, 17) > of(Algorithm::RingSourceRead, 17));
+}
+
+/// Lengths that no memory has are refused elsewhere; here they only take long.
+#[test]
+fn no_length_is_too_long_to_count() {
+    let message = Some(MessageCost { start_us: 0.2, byte_ns: 0.1 });
+    let parameters = Parameters { message, ..KNL.parameters.clone() };
+    let model = Model::new(&parameters, Counting::Readers);
+    for kind in Kind::ALL {
+        for algorithm in Algorithm::of(kind) {
+            if let Some(time) = model.predict_us(kind, algorithm, u32::MAX, u64::MAX) {
+                assert!(time > 1.0, "{kind} {algorithm}");
+            }
+        }
+    }
+}
+
 /// Nothing is predicted to take no time, less time with more bytes, or no number.
 #[test]
 fn all_times_are_sane() {

@@ -8,24 +8,23 @@ impl Model<'_> {
     /// What is copied into slots, all meet, and what is copied out of them.
     pub(super) fn slots_us(&self, kind: Kind, ranks: u32, bytes: u64) -> f64 {
         let others = u64::from(ranks - 1);
+        let all = bytes.saturating_mul(others);
         // By the busiest rank: into its slot, out of others', and combined.
         let (posted, taken, combined) = match kind {
             Kind::Barrier => (0, 0, 0),
             Kind::Broadcast => (bytes, bytes, 0),
-            Kind::Scatter => (bytes * others, bytes, 0),
-            Kind::Gather | Kind::Allgather => (bytes, bytes * others, 0),
-            Kind::Alltoall => (bytes * others, bytes * others, 0),
-            Kind::ReduceScatter => (bytes * others, bytes * others, bytes * others),
-            Kind::Reduce | Kind::Allreduce | Kind::Scan | Kind::Exscan => {
-                (bytes, bytes * others, bytes * others)
-            }
+            Kind::Scatter => (all, bytes, 0),
+            Kind::Gather | Kind::Allgather => (bytes, all, 0),
+            Kind::Alltoall => (all, all, 0),
+            Kind::ReduceScatter => (all, all, all),
+            Kind::Reduce | Kind::Allreduce | Kind::Scan | Kind::Exscan => (bytes, all, all),
         };
         // With a root, and in the scans, not all have this to do at once.
         let busy = match kind {
             Kind::Gather | Kind::Reduce => 1,
             _ => ranks,
         };
-        let work = self.own_copy_us(posted + taken) + self.combine_us(combined);
+        let work = self.own_copy_us(posted) + self.own_copy_us(taken) + self.combine_us(combined);
         self.shared_us(ranks) + work * self.parameters.sharing(busy)
     }
 

@@ -1,6 +1,6 @@
 //! Alltoall and allgather (contention-aware-cma, IV.C, V.A).
 
-use super::formulas::{Model, log_ceil};
+use super::formulas::{Counting, Model, log_ceil};
 
 impl Model<'_> {
     /// T^sm + (p-1) (alpha + n beta + l ceil(n/s)): nobody reads where another does.
@@ -14,9 +14,9 @@ impl Model<'_> {
     /// al., 1997).
     pub(super) fn bruck_alltoall_us(&self, ranks: u32, bytes: u64) -> f64 {
         let steps = f64::from(log_ceil(2, ranks));
-        let half = bytes * u64::from(ranks / 2);
+        let half = bytes.saturating_mul(u64::from(ranks / 2));
         let step = self.copies_us(ranks, 1, half) + self.shared_us(ranks);
-        let copies = self.own_copy_us(2 * bytes * u64::from(ranks)) + steps * self.own_copy_us(2 * half);
+        let copies = 2.0 * f64::from(ranks) * self.own_copy_us(bytes) + steps * 2.0 * self.own_copy_us(half);
         self.shared_us(ranks) + steps * step + copies * self.parameters.sharing(ranks)
     }
 
@@ -34,29 +34,34 @@ impl Model<'_> {
     }
 
     /// T_memcpy + T^sm + lg p alpha + (p-1) (n beta + l ceil(n/s)) + T^sm. For ranks
-    /// that are no power of two the steps are 2 floor(lg p) (Thakur et al., 2005,
-    /// section 3).
+    /// that are no power of two the paper says only that there are additional steps:
+    /// 2 floor(lg p) in all, as Thakur et al. (2005, section 3) have it. Groups leave
+    /// the blocks of the ranks beyond the power of two with others first, and hand
+    /// all blocks to them at the end.
     pub(super) fn recursive_doubling_us(&self, ranks: u32, bytes: u64) -> f64 {
-        let steps = match ranks.is_power_of_two() {
-            true => ranks.ilog2(),
-            false => 2 * ranks.ilog2(),
+        let doublings = ranks.ilog2();
+        let others = f64::from(ranks - 1);
+        let (steps, blocks) = match (ranks.is_power_of_two(), self.counting) {
+            (true, _) => (doublings, others),
+            (false, Counting::Ranks) => (2 * doublings, others),
+            (false, Counting::Readers) => (doublings + 2, 2.0 * others),
         };
-        self.own_copy_us(bytes) + self.by_steps_us(steps, ranks, bytes)
+        self.own_copy_us(bytes) + self.by_steps_us(steps, blocks, ranks, bytes)
     }
 
     /// T^sm + ceil(lg p) alpha + (p-1) (2 n beta + l ceil(n/s)) + T^sm: all blocks are
     /// moved within the rank at the end.
     pub(super) fn bruck_allgather_us(&self, ranks: u32, bytes: u64) -> f64 {
-        let moved = self.own_copy_us(bytes * u64::from(ranks - 1)) * self.parameters.sharing(ranks);
-        self.by_steps_us(log_ceil(2, ranks), ranks, bytes) + moved
+        let moved = f64::from(ranks - 1) * self.own_copy_us(bytes) * self.parameters.sharing(ranks);
+        self.by_steps_us(log_ceil(2, ranks), f64::from(ranks - 1), ranks, bytes) + moved
     }
 
-    /// All blocks but the own in so many steps.
-    fn by_steps_us(&self, steps: u32, ranks: u32, bytes: u64) -> f64 {
+    /// So many blocks in so many steps.
+    fn by_steps_us(&self, steps: u32, blocks: f64, ranks: u32, bytes: u64) -> f64 {
         let start = self.parameters.alpha_us * self.parameters.sharing(ranks);
         let block = self.copies_us(ranks, 1, bytes) - start;
         let turns = f64::from(steps) * (start + self.turn_us());
-        2.0 * self.shared_us(ranks) + turns + f64::from(ranks - 1) * block
+        2.0 * self.shared_us(ranks) + turns + blocks * block
     }
 }
 

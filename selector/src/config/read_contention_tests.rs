@@ -15,7 +15,7 @@ fn problem(text: &str) -> String {
 
 fn measured() -> Parameters {
     Parameters {
-        gamma: Gamma { measured: vec![1.0, 1.6180339887498949].into(), fit: None },
+        gamma: Gamma { measured: vec![1.0, 1.618_033_988_749_895].into(), fit: None },
         cpus: Some(2),
         message: Some(MessageCost { start_us: 0.21, byte_ns: 0.093 }),
         ..KNL.parameters.clone()

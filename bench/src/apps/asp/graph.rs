@@ -21,7 +21,7 @@ pub fn rows(vertices: u32, wanted: Range<u64>) -> Vec<u32> {
     pairs
         .map(|(from, to)| {
             // The upper bits: the lower ones of such numbers have short periods.
-            let number = randoms.draw() * (EDGE_EVERY * LONGEST) >> MODULUS_LOG2;
+            let number = (randoms.draw() * (EDGE_EVERY * LONGEST)) >> MODULUS_LOG2;
             match number {
                 _ if from == to => 0,
                 number if number < LONGEST => number as u32 + 1,

@@ -27,8 +27,8 @@ pub fn changed(sizes: &Sizes, iteration: u32) -> [(u64, u32); 2] {
     [(iteration.into(), iteration), ((iteration + ITERATIONS).into(), sizes.max_key() - iteration)]
 }
 
-/// The keys that any iteration changes.
-pub const CHANGED: Range<u64> = 0..2 * ITERATIONS as u64 + 1;
+/// The keys that iterations change are before this one.
+pub const CHANGED_END: u64 = 2 * ITERATIONS as u64 + 1;
 
 /// A rank's part of so many, all parts as equal as can be.
 pub fn part(all: u64, rank: u32, size: u32) -> Range<u64> {

@@ -20,7 +20,7 @@ use super::words::{Word, from_words, to_words, words, words_mut};
 use crate::error::BenchError;
 use crate::memory::{Held, Memory};
 use class::{Sizes, TEST_KEYS};
-use keys::{CHANGED, Shares, blocks, changed, generate, part};
+use keys::{CHANGED_END, Shares, blocks, changed, generate, part};
 use order::Digest;
 
 /// One rank's keys and the memory that it works in.
@@ -76,10 +76,9 @@ impl Sort {
 
     /// Makes the changed keys what they were.
     fn restore(&mut self) {
-        let first = self.own.start.max(CHANGED.start);
-        let last = self.own.end.min(CHANGED.end);
-        for (index, key) in (first..last).zip(generate(self.sizes, first..last.max(first))) {
-            self.keys[(index - self.own.start) as usize] = key;
+        let changed = self.own.start..self.own.end.min(CHANGED_END);
+        for (place, key) in generate(self.sizes, changed).enumerate() {
+            self.keys[place] = key;
         }
     }
 
@@ -175,7 +174,7 @@ impl Sort {
             let bucket = totals.iter().max().map_or(0, |&most| most as usize);
             self.received = self.memory.filled(0, 0)?;
             self.received =
-                self.memory.filled(bytes + (bucket + CHANGED.end as usize) * size_of::<Word>(), 0)?;
+                self.memory.filled(bytes + (bucket + CHANGED_END as usize) * size_of::<Word>(), 0)?;
         }
         Ok(())
     }
