@@ -13,7 +13,7 @@ use crate::algorithms::Unsuitable;
 use crate::call::{Blocks, Call};
 use crate::error::GroupError;
 use crate::model;
-use crate::rules::Rules;
+use crate::rules::{Rules, Situation};
 
 /// What a group chooses by; the same on all its ranks.
 #[derive(Clone, Debug, Default)]
@@ -94,11 +94,12 @@ impl Chooser {
         if call.kind == Kind::Barrier {
             return Choice::new(Algorithm::Slots, "the meeting that every call begins with is a barrier");
         }
-        if !is_listed && most_posted(call) <= call.slot_bytes {
-            return Choice::new(Algorithm::Slots, "what each rank posts fits into its slot of shared memory");
-        }
-        if let Some(rule) = self.rules.ruled(call, is_listed, self.single_copy) {
+        let situation = self.situation(call, is_listed);
+        if let Some(rule) = self.rules.ruled(call, situation) {
             return Choice { algorithm: rule.algorithm, reason: Cow::Owned(rule.to_string()) };
+        }
+        if situation.fits_slot {
+            return Choice::new(Algorithm::Slots, "what each rank posts fits into its slot of shared memory");
         }
         if !self.single_copy {
             return Choice::new(Algorithm::Messages, "some ranks may not reach into others' memory");
@@ -126,12 +127,17 @@ impl Chooser {
     /// The algorithm for a call and why, and a sentence on each rule that is passed over.
     pub fn explain(&mut self, call: &Call, is_listed: bool) -> (Choice, Vec<String>) {
         let choice = self.choose(call, is_listed);
-        let passed_over = match choice.algorithm {
-            // Slots come before all rules.
-            Algorithm::Slots => Vec::new(),
-            _ => self.rules.passed_over(call, is_listed, self.single_copy),
+        let passed_over = match call.kind {
+            Kind::Barrier => Vec::new(),
+            _ => self.rules.passed_over(call, self.situation(call, is_listed)),
         };
         (choice, passed_over)
+    }
+
+    /// What rules are asked with.
+    pub(crate) fn situation(&self, call: &Call, is_listed: bool) -> Situation {
+        let fits_slot = !is_listed && most_posted(call) <= call.slot_bytes;
+        Situation { is_listed, fits_slot, single_copy: self.single_copy }
     }
 
     /// What each algorithm of an operation is predicted to take, in microseconds, the

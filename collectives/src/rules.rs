@@ -25,6 +25,17 @@ pub(crate) struct Rule {
     written: CollectiveRule,
 }
 
+/// What beside a call itself decides which rules fit it; the same on all ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Situation {
+    /// Whether it is one of the forms with lists.
+    pub is_listed: bool,
+    /// Whether what each rank posts is known to fit into its slot.
+    pub fits_slot: bool,
+    /// Whether all ranks may reach into each other's memory.
+    pub single_copy: bool,
+}
+
 /// Why a rule that fits cannot be followed. All ranks come to the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Unfit {
@@ -57,16 +68,16 @@ impl Rules {
     }
 
     /// The first rule that fits a call and can do it.
-    pub fn ruled(&self, call: &Call, is_listed: bool, single_copy: bool) -> Option<&Rule> {
-        let mut fitting = self.0.iter().filter(|rule| rule.fits(call, is_listed));
-        fitting.find(|rule| unfit(rule.algorithm, call, is_listed, single_copy).is_none())
+    pub fn ruled(&self, call: &Call, situation: Situation) -> Option<&Rule> {
+        let mut fitting = self.0.iter().filter(|rule| rule.fits(call, situation));
+        fitting.find(|rule| unfit(rule.algorithm, call, situation).is_none())
     }
 
     /// A sentence on each rule that fits and is passed over before that one.
-    pub fn passed_over(&self, call: &Call, is_listed: bool, single_copy: bool) -> Vec<String> {
-        let fitting = self.0.iter().filter(|rule| rule.fits(call, is_listed));
+    pub fn passed_over(&self, call: &Call, situation: Situation) -> Vec<String> {
+        let fitting = self.0.iter().filter(|rule| rule.fits(call, situation));
         let unfit = fitting.map_while(|rule| {
-            let why = unfit(rule.algorithm, call, is_listed, single_copy)?;
+            let why = unfit(rule.algorithm, call, situation)?;
             Some(format!("{rule} is passed over: {why}"))
         });
         unfit.collect()
@@ -75,13 +86,15 @@ impl Rules {
 
 impl Rule {
     /// Of the forms with lists not all ranks know the lengths, so no rule with bounds
-    /// fits them.
-    fn fits(&self, call: &Call, is_listed: bool) -> bool {
+    /// fits them. What fits into slots is left to them where a rule has no bounds.
+    fn fits(&self, call: &Call, situation: Situation) -> bool {
         let is_meant = match self.kind {
             Some(kind) => kind == call.kind,
             None => self.algorithm.does(call.kind),
         };
-        is_meant && !(is_listed && self.written.has_bounds()) && self.written.fits(bytes_of(call), call.size)
+        is_meant
+            && !(if self.written.has_bounds() { situation.is_listed } else { situation.fits_slot })
+            && self.written.fits(bytes_of(call), call.size)
     }
 }
 
@@ -93,14 +106,14 @@ impl fmt::Display for Rule {
 }
 
 /// Why an algorithm cannot do a call of an operation that it does.
-fn unfit(algorithm: Algorithm, call: &Call, is_listed: bool, single_copy: bool) -> Option<Unfit> {
+fn unfit(algorithm: Algorithm, call: &Call, situation: Situation) -> Option<Unfit> {
+    let Situation { is_listed, fits_slot, single_copy } = situation;
     if algorithm.needs_single_copy() && !single_copy {
         return Some(Unfit::Denied);
     }
     match algorithm {
-        // Rules are asked for what does not fit, or is listed. Of listed blocks alltoall
-        // sends by messages what does not fit.
-        Algorithm::Slots if !(is_listed && call.kind == Kind::Alltoall) => Some(Unfit::Slot),
+        // Of listed blocks alltoall sends by messages what does not fit.
+        Algorithm::Slots if !(fits_slot || is_listed && call.kind == Kind::Alltoall) => Some(Unfit::Slot),
         Algorithm::RingNeighbor(j) if !goes_round(call.size, j) => Some(Unfit::Ring { size: call.size }),
         Algorithm::Bruck | Algorithm::BruckMessages if is_listed && call.kind == Kind::Alltoall => {
             Some(Unfit::Lists)

@@ -25,6 +25,10 @@ fn told(chooser: &mut Chooser, call: &Call) -> (Algorithm, String) {
     (choice.algorithm, told.join("; "))
 }
 
+fn situation(call: &Call, is_listed: bool) -> Situation {
+    chooser(&[]).situation(call, is_listed)
+}
+
 fn chooser(rules: &[CollectiveRule]) -> Chooser {
     let rules = Rules::read(rules).expect("names that there are");
     let mut chooser = Chooser::default().with_rules(rules);
@@ -55,13 +59,26 @@ fn the_first_that_fits_is_taken_with_its_place() {
 }
 
 #[test]
+fn what_fits_into_slots_is_for_rules_with_bounds() {
+    let bounded = CollectiveRule { above: Some(1024), ..rule(1, "bcast", "knomial:2") };
+    let mut chooser = chooser(&[bounded, rule(4, "bcast", "messages")]);
+    for (bytes, algorithm) in
+        [(1024, Algorithm::Slots), (1025, Algorithm::Knomial(2)), (1 << 20, Algorithm::Knomial(2))]
+    {
+        assert_eq!(told(&mut chooser, &question(Kind::Broadcast, 4, bytes)).0, algorithm, "{bytes}");
+    }
+    assert_eq!(told(&mut chooser, &question(Kind::Barrier, 4, 0)).0, Algorithm::Slots);
+}
+
+#[test]
 fn bounds_are_of_a_rank_s_block() {
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Barrier) {
         let bounds =
             CollectiveRule { above: Some(65535), up_to: Some(65536), ..rule(1, kind.name(), "messages") };
         let rules = Rules::read(&[bounds]).expect("messages do all");
         for (bytes, fits) in [(65535, false), (65536, true), (65537, false)] {
-            assert_eq!(rules.ruled(&question(kind, 4, bytes), false, true).is_some(), fits, "{kind} {bytes}");
+            let call = question(kind, 4, bytes);
+            assert_eq!(rules.ruled(&call, situation(&call, false)).is_some(), fits, "{kind} {bytes}");
         }
     }
 }
@@ -115,7 +132,7 @@ fn what_is_not_passed_over_can_do_the_call() {
                 let plain = question(kind, size, bytes);
                 let call = if is_listed { listed(plain, bytes) } else { plain };
                 let can = program(&call, algorithm);
-                let unfit = unfit(algorithm, &call, is_listed, true);
+                let unfit = unfit(algorithm, &call, situation(&call, is_listed));
                 count[usize::from(unfit.is_some())] += 1;
                 // A single rank posts nothing.
                 if algorithm != Algorithm::Slots {
@@ -141,8 +158,14 @@ fn of_calls_with_lists_only_rules_without_bounds_speak() {
     ];
     let rules = Rules::read(&rules).expect("names");
     let call = listed(question(Kind::Scatter, 3, 65536), 65536);
-    assert_eq!(rules.ruled(&call, true, true).map(|rule| rule.algorithm), Some(Algorithm::Messages));
-    assert_eq!(rules.ruled(&call, false, true).map(|rule| rule.algorithm), Some(Algorithm::ParallelRead));
+    assert_eq!(
+        rules.ruled(&call, situation(&call, true)).map(|rule| rule.algorithm),
+        Some(Algorithm::Messages)
+    );
+    assert_eq!(
+        rules.ruled(&call, situation(&call, false)).map(|rule| rule.algorithm),
+        Some(Algorithm::ParallelRead)
+    );
 }
 
 #[test]

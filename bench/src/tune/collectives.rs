@@ -68,8 +68,11 @@ struct Case {
     /// The library's choice.
     default: Option<Algorithm>,
     /// Microseconds of the slowest rank, one for each round.
-    times: Vec<(Algorithm, Vec<f64>)>,
+    times: Vec<Times>,
 }
+
+/// One algorithm's times.
+type Times = (Algorithm, Vec<f64>);
 
 /// The time that this takes of all.
 pub fn share(effort: Effort) -> Duration {
@@ -173,7 +176,7 @@ fn algorithms(kind: Kind, ranks: u32) -> Vec<Algorithm> {
             .collect(),
         other => vec![other],
     };
-    Algorithm::of(kind).filter(|one| *one != Algorithm::Slots).flat_map(with_numbers).collect()
+    Algorithm::of(kind).flat_map(with_numbers).collect()
 }
 
 /// What the library chooses with these figures: where ranks may reach into each other's
@@ -194,7 +197,7 @@ fn case(
     bytes: u64,
     rounds: u32,
     is_over: &dyn Fn() -> bool,
-) -> Result<Option<Vec<(Algorithm, Vec<f64>)>>, BenchError> {
+) -> Result<Option<Vec<Times>>, BenchError> {
     let mut contenders: Vec<(usize, u64)> = Vec::new();
     for index in 0..all.len() {
         if is_over() {
@@ -204,8 +207,7 @@ fn case(
             contenders.push((index, iterations));
         }
     }
-    let mut times: Vec<(Algorithm, Vec<f64>)> =
-        contenders.iter().map(|&(index, _)| (all[index], Vec::new())).collect();
+    let mut times: Vec<Times> = contenders.iter().map(|&(index, _)| (all[index], Vec::new())).collect();
     let number = contenders.len();
     for round in 0..rounds as usize {
         for step in 0..number {
@@ -241,9 +243,7 @@ fn iterations(group: &mut Ranks, index: usize, bytes: u64) -> Result<Option<u64>
 fn winner(case: &Case) -> Option<Algorithm> {
     let default = case.default?;
     let (_, of_default) = case.times.iter().find(|(one, _)| *one == default)?;
-    let ratio = |(one, times): &(Algorithm, Vec<f64>)| {
-        Spread::of(&ratios(times, of_default)).map(|spread| (*one, spread))
-    };
+    let ratio = |(one, times): &Times| Spread::of(&ratios(times, of_default)).map(|spread| (*one, spread));
     let others = case.times.iter().filter(|(one, _)| *one != default).filter_map(ratio);
     let clear = others.filter(|(_, spread)| spread.median * CLEARLY < 1.0 && spread.upper < 1.0);
     clear.min_by(|(_, one), (_, other)| one.median.total_cmp(&other.median)).map(|(one, _)| one)
