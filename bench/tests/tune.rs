@@ -151,8 +151,7 @@ fn a_run_writes_a_calibration_that_covers_what_was_measured() {
 fn collective_operations_are_measured_and_left_out_on_request() {
     let folder = Folder::new("collectives");
     let file = folder.file("here.toml");
-    let arguments = ["--quick", "--time", "120", "--sizes", "64KiB"];
-    let output = tune(&arguments, &file);
+    let output = tune(&["--quick", "--time", "60", "--sizes", "64KiB"], &file);
     is_complete(&output, &file);
     let summary = text(&output.stdout);
     let told = parsed(&file).calibration.unwrap().told;
@@ -168,7 +167,7 @@ fn collective_operations_are_measured_and_left_out_on_request() {
         assert!(rule.min_ranks == rule.max_ranks && rule.min_ranks.is_some(), "{rule}");
     }
 
-    let output = tune(&[&arguments[..], &["--no-collectives"]].concat(), &file);
+    let output = tune(&["--quick", "--time", "60", "--sizes", "1", "--no-collectives"], &file);
     is_complete(&output, &file);
     assert!(parsed(&file).collectives.is_empty());
     let summary = text(&output.stdout);
