@@ -188,6 +188,9 @@ pub struct TuneArgs {
     /// The time for measuring at most [default: 1200, with --quick 150].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub time: Option<u64>,
+    /// Leave collective operations out: the library chooses their algorithms by the model.
+    #[arg(long)]
+    pub no_collectives: bool,
     /// Only these sizes: powers of two.
     #[arg(long, value_name = "LIST", value_parser = parse_size_list, hide = true)]
     pub sizes: Option<SizeList>,

@@ -4,7 +4,7 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -75,15 +75,27 @@ impl<E: Word> Processes<E> {
     /// # Errors
     /// One cannot be started.
     pub fn start(subcommand: &str, assignments: &[impl Serialize]) -> Result<Self, BenchError> {
-        let program = std::env::current_exe()
-            .map_err(|error| failure("the path of this program cannot be found", &error))?;
-        Self::start_program(&program, subcommand, assignments)
+        let program = this_program()?;
+        Self::start_program(&program, subcommand, assignments, |_| {})
+    }
+
+    /// The same, of processes that find none of the user's settings.
+    ///
+    /// # Errors
+    /// One cannot be started.
+    pub fn start_without_settings(
+        subcommand: &str,
+        assignments: &[impl Serialize],
+    ) -> Result<Self, BenchError> {
+        let program = this_program()?;
+        Self::start_program(&program, subcommand, assignments, without_settings)
     }
 
     fn start_program(
         program: &Path,
         subcommand: &str,
         assignments: &[impl Serialize],
+        prepare: fn(&mut Command),
     ) -> Result<Self, BenchError> {
         let (sender, events) = channel();
         let (children, inputs) = (Vec::new(), Vec::new());
@@ -91,9 +103,7 @@ impl<E: Word> Processes<E> {
         for (rank, assignment) in assignments.iter().enumerate() {
             let mut command = Command::new(program);
             command.arg(subcommand);
-            if subcommand == crate::tune::rank::RANK_COMMAND {
-                without_settings(&mut command);
-            }
+            prepare(&mut command);
             let mut child = command
                 // Where Yama rules, the ranks admit whom this process starts.
                 .env(lmt::launch::ENV_LAUNCHER_PID, std::process::id().to_string())
@@ -255,6 +265,10 @@ fn is_stopped(pid: u32) -> bool {
     // The state follows the name, in which there may be anything.
     let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
     state.is_some_and(|state| state.starts_with(['T', 't']))
+}
+
+fn this_program() -> Result<PathBuf, BenchError> {
+    std::env::current_exe().map_err(|error| failure("the path of this program cannot be found", &error))
 }
 
 /// Lets a process find none of the user's settings: neither files nor variables,

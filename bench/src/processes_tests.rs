@@ -26,7 +26,7 @@ impl Script {
 
     fn start(&self, ranks: u32) -> Processes<Said> {
         let path = self.0.to_str().unwrap();
-        Processes::start_program(Path::new("/bin/sh"), path, &(0..ranks).collect::<Vec<_>>()).unwrap()
+        Processes::start_program(Path::new("/bin/sh"), path, &(0..ranks).collect::<Vec<_>>(), |_| {}).unwrap()
     }
 }
 

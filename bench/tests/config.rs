@@ -165,6 +165,13 @@ fn the_examples_of_the_page_are_right() {
     let parsed = parse_file(Path::new("example"), &example, Authority::User, &known);
     let parsed = parsed.unwrap_or_else(|problems| panic!("{}", problems[0].render()));
     assert_eq!((parsed.layer.rules.len(), parsed.layer.ranges.len()), (4, 1));
+    let (_, collectives) = page.split_once("## Collective operations\n").unwrap();
+    let (collectives, _) = collectives.split_once("`operation` is a name").unwrap();
+    let example =
+        collectives.lines().filter_map(|line| line.strip_prefix("    ")).collect::<Vec<_>>().join("\n");
+    let checked = known.clone().with_collectives(lmt_collectives::check_names);
+    let parsed = parse_file(Path::new("example"), &example, Authority::User, &checked);
+    assert_eq!(parsed.unwrap_or_else(|problems| panic!("{}", problems[0].render())).collectives.len(), 2);
     // The report that it shows is the one that there is.
     let (_, report) = page.split_once("shown at once:\n\n").unwrap();
     let report = report.lines().map_while(|line| line.strip_prefix("    ")).collect::<Vec<_>>().join("\n");
@@ -198,6 +205,41 @@ fn the_command_says_where_each_value_comes_from() {
     assert_eq!(json["tables"]["endpoint"]["spins"]["source"]["file"]["line"], 2);
     assert_eq!(json["layers"][0]["rules"][0]["line"], 6);
     assert_eq!(json["layers"][1]["authority"], "built in");
+}
+
+/// The lines behind `#` that could be taken out of the comment.
+#[test]
+fn the_example_of_the_default_file_is_right() {
+    let (_, example) = lmt::configuration::DEFAULTS.split_once("#   [[collective]]").unwrap();
+    let lines = example.lines().map(|line| line.trim_start_matches('#'));
+    let example = format!("[[collective]]\n{}", lines.collect::<Vec<_>>().join("\n"));
+    let known = lmt::configuration::sources().known.with_collectives(lmt_collectives::check_names);
+    let parsed = parse_file(Path::new("example"), &example, Authority::User, &known);
+    assert_eq!(parsed.unwrap_or_else(|problems| panic!("{}", problems[0].render())).collectives.len(), 1);
+}
+
+#[test]
+fn rules_of_collective_operations_are_shown_and_checked() {
+    let folder = Folder::new("collectives");
+    let rule = "[[collective]]\noperation = \"bcast\"\nup_to = \"1 MiB\"\nalgorithm = \"knomial:2\"\n";
+    let file = folder.write("lmt.toml", rule);
+    let variables = [("LMT_CONFIG", file.as_str()), ("LMT_COLLECTIVES", "gather=messages")];
+    let output = lmt(&[], &variables);
+    let shown = text(&output.stdout);
+    let lines: Vec<&str> =
+        shown.lines().skip_while(|line| !line.starts_with("Rules of collective")).collect();
+    assert_eq!(lines[1], "  gather: messages  # LMT_COLLECTIVES in the environment", "{shown}");
+    assert_eq!(lines[2], format!("  bcast up to 1 MiB: knomial:2  # {file}:1"), "{shown}");
+    assert!(!shown.contains("Note:"), "{shown}");
+    let json: serde_json::Value =
+        serde_json::from_slice(&lmt(&["--format", "json"], &variables).stdout).unwrap();
+    assert_eq!(json["collectives"][1]["up_to"], 1 << 20);
+    assert_eq!(json["collectives"][0]["from"], "LMT_COLLECTIVES in the environment");
+    let wrong = folder.write("wrong.toml", &rule.replace("knomial:2", "pairwise"));
+    let output = lmt(&["--check", &wrong], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let report = text(&output.stderr);
+    assert!(report.contains("pairwise does not do bcast") && report.contains("wrong.toml:4:13"), "{report}");
 }
 
 #[test]

@@ -253,3 +253,67 @@ fn a_file_that_is_given_takes_the_place_of_a_broken_one() {
     let said = succeed(&with_file);
     assert!(said.contains("found out with a second process") && said.contains("good.toml"), "{said}");
 }
+
+#[test]
+fn a_collective_operation_by_a_rule_by_the_model_and_by_what_is_built_in() {
+    let rule = "[[collective]]\noperation = \"allgather\"\nalgorithm = \"ring-neighbor:2\"\n\n\
+                [[collective]]\noperation = \"bcast\"\nabove = \"64 KiB\"\nalgorithm = \"knomial:2\"\n";
+    let file = config("collective", rule);
+    let explain = |arguments: &[&str]| {
+        let fixed = ["explain", "--config", &file, "-n", "4", "--format", "json"];
+        command(&[&fixed[..], arguments].concat()).output().unwrap()
+    };
+    let told = json(&explain(&["--collective", "bcast", "--bytes", "1KiB,64KiB,65KiB"]));
+    let algorithms: Vec<&str> =
+        told["calls"].as_array().unwrap().iter().map(|call| call["algorithm"].as_str().unwrap()).collect();
+    assert_eq!(algorithms, ["slots", "knomial:4", "knomial:2"], "{told:#}");
+    assert_eq!(told["calls"][2]["reason"], format!("bcast by knomial:2 at {file}:5"));
+    let told = json(&explain(&["--collective", "allgather", "--bytes", "1MiB"]));
+    assert_eq!(told["calls"][0]["algorithm"], "ring-source-read");
+    let passed_over = told["calls"][0]["passed_over"][0].as_str().unwrap();
+    assert!(passed_over.contains(&format!("{file}:1 is passed over: its number")), "{passed_over}");
+    let told = json(&explain(&["--collective", "bcast", "--bytes", "1MiB", "--denied"]));
+    assert_eq!(told["calls"][0]["algorithm"], "messages");
+
+    let mut by_variable = command(&["explain", "--collective", "bcast", "--bytes", "1MiB", "-n", "4"]);
+    let output = by_variable.env("LMT_COLLECTIVES", "bcast=direct-read").output().unwrap();
+    let text = succeed(&output);
+    assert!(text.contains("by    bcast by direct-read at LMT_COLLECTIVES in the environment"), "{text}");
+    let table = command(&["explain", "--collective", "bcast", "--table", "-n", "4"]).output().unwrap();
+    assert!(succeed(&table).lines().count() > 24);
+}
+
+#[test]
+fn a_calibrations_figures_have_the_model_speak() {
+    let figures = "[calibration]\ncomplete = true\n[contention]\nalpha_us = 1.4\nbyte_ns = 0.3\nlock_us = 0.25\n\
+                   line_us = 0.2\ncopy_ns = 0.1\ncombine_ns = 0.1\npage_bytes = 4096\ngamma = [1.0, 2.0]\n";
+    let file = config("figures", figures);
+    let output =
+        command(&["explain", "--collective", "scatter", "--bytes", "1MiB", "-n", "8", "--config", &file])
+            .output();
+    let output = output.unwrap();
+    let text = succeed(&output);
+    assert!(text.contains("by the model with this machine's figures, "), "{text}");
+    assert!(text.lines().filter(|line| line.starts_with("  model ")).count() > 2, "{text}");
+}
+
+#[test]
+fn names_of_collective_operations_that_mean_nothing_are_refused() {
+    let explain = |variable: &str| {
+        let mut command = command(&["explain", "--collective", "bcast", "--bytes", "1MiB", "-n", "4"]);
+        let output = command.env("LMT_COLLECTIVES", variable).output().unwrap();
+        assert!(!output.status.success());
+        text(&output.stderr).to_owned()
+    };
+    let said = explain("bcast=pairwise");
+    assert!(
+        said.contains("the variable LMT_COLLECTIVES has `bcast=pairwise`: pairwise does not do bcast"),
+        "{said}"
+    );
+    assert!(explain("bcst=messages").contains("there is no operation bcst"));
+    let output =
+        command(&["explain", "--collective", "bcst", "--bytes", "1MiB", "-n", "4"]).output().unwrap();
+    assert!(text(&output.stderr).contains("'bcst' is no collective operation"));
+    let output = command(&["explain", "--collective", "bcast", "--bytes", "1MiB"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "the ranks are missing");
+}

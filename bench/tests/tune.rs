@@ -145,6 +145,36 @@ fn a_run_writes_a_calibration_that_covers_what_was_measured() {
     assert_eq!(folder.names(), ["here.html", "here.toml", "picture.svg"], "nothing else is left behind");
 }
 
+/// Collective operations at one length; what is faster than the library's choice is
+/// read back as rules.
+#[test]
+fn collective_operations_are_measured_and_left_out_on_request() {
+    let folder = Folder::new("collectives");
+    let file = folder.file("here.toml");
+    let arguments = ["--quick", "--time", "120", "--sizes", "64KiB"];
+    let output = tune(&arguments, &file);
+    is_complete(&output, &file);
+    let summary = text(&output.stdout);
+    let told = parsed(&file).calibration.unwrap().told;
+    let skipped = told.iter().find(|(name, _)| *name == "skipped").map(|(_, text)| text.clone()).unwrap();
+    // On a machine with other work time may be over before the first is done.
+    let is_measured = summary.contains("collective operations, ");
+    assert!(is_measured || skipped.contains("collective operations: bcast on"), "{summary}");
+    let known = lmt::configuration::sources().known.with_collectives(lmt_collectives::check_names);
+    let read = parse_file(&file, &std::fs::read_to_string(&file).unwrap(), Authority::Calibration, &known);
+    for rule in read.unwrap_or_else(|problems| panic!("{problems:#?}")).collectives {
+        assert!(summary.contains(&rule.to_string()), "{rule} is missing in {summary}");
+        assert_eq!((rule.above, rule.up_to), (Some(16 << 10), Some(64 << 10)), "{rule}");
+        assert!(rule.min_ranks == rule.max_ranks && rule.min_ranks.is_some(), "{rule}");
+    }
+
+    let output = tune(&[&arguments[..], &["--no-collectives"]].concat(), &file);
+    is_complete(&output, &file);
+    assert!(parsed(&file).collectives.is_empty());
+    let summary = text(&output.stdout);
+    assert!(summary.contains("faster than those chosen: --no-collectives"), "{summary}");
+}
+
 #[test]
 fn what_changed_is_told() {
     let folder = Folder::new("again");

@@ -5,12 +5,15 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use lmt_selector::configuration::Configuration;
 use lmt_selector::contention::Parameters;
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::algorithms::Unsuitable;
 use crate::call::{Blocks, Call};
+use crate::error::GroupError;
 use crate::model;
+use crate::rules::Rules;
 
 /// What a group chooses by; the same on all its ranks.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +22,8 @@ pub(crate) struct Chooser {
     pub single_copy: bool,
     /// What a calibration of this machine has measured, if there is one.
     figures: Option<Arc<Parameters>>,
+    /// What users and a calibration name.
+    rules: Rules,
     /// What was chosen for the latest calls, by what it depends on.
     kept: VecDeque<((Kind, u32, u64), Choice)>,
 }
@@ -44,6 +49,20 @@ impl Chooser {
     /// By this machine's figures, if they are known.
     pub fn new(figures: Option<Parameters>) -> Self {
         Self { figures: figures.map(Arc::new), ..Self::default() }
+    }
+
+    /// By a configuration.
+    ///
+    /// # Errors
+    /// A rule names what is not there.
+    pub fn of(configuration: &Configuration) -> Result<Self, GroupError> {
+        let rules = Rules::read(&configuration.collectives)?;
+        Ok(Self::new(configuration.contention.clone()).with_rules(rules))
+    }
+
+    /// With rules, which come before the figures.
+    pub fn with_rules(self, rules: Rules) -> Self {
+        Self { rules, ..self }
     }
 
     /// Before the ranks have told each other what they may do.
@@ -78,6 +97,9 @@ impl Chooser {
         if !is_listed && suits_slots(call) {
             return Choice::new(Algorithm::Slots, "what each rank posts fits into its slot of shared memory");
         }
+        if let Some(rule) = self.rules.ruled(call, is_listed, self.single_copy) {
+            return Choice { algorithm: rule.algorithm, reason: Cow::Owned(rule.to_string()) };
+        }
         if !self.single_copy {
             return Choice::new(Algorithm::Messages, "some ranks may not reach into others' memory");
         }
@@ -100,10 +122,39 @@ impl Chooser {
     }
 }
 
+impl Chooser {
+    /// The algorithm for a call and why, and a sentence on each rule that is passed over.
+    pub fn explain(&mut self, call: &Call, is_listed: bool) -> (Choice, Vec<String>) {
+        let choice = self.choose(call, is_listed);
+        let passed_over = match choice.algorithm {
+            // Slots come before all rules.
+            Algorithm::Slots => Vec::new(),
+            _ => self.rules.passed_over(call, is_listed, self.single_copy),
+        };
+        (choice, passed_over)
+    }
+
+    /// What each algorithm of an operation is predicted to take, in microseconds, the
+    /// fastest first; nothing without figures.
+    pub fn predictions(&self, call: &Call) -> Vec<(Algorithm, f64)> {
+        let Some(figures) = &self.figures else { return Vec::new() };
+        let model = model::Model::new(figures, model::Counting::Readers);
+        let best = |one| model.best_of(call.kind, one, call.size, bytes_of(call));
+        let mut times: Vec<(Algorithm, f64)> = candidates(call.kind).filter_map(best).collect();
+        times.sort_by(|one, other| one.1.total_cmp(&other.1));
+        times
+    }
+}
+
 const LONG_BYTES: u64 = 1 << 20;
 
-/// The length by which the model predicts.
-fn bytes_of(call: &Call) -> u64 {
+/// What the model chooses among.
+fn candidates(kind: Kind) -> impl Iterator<Item = Algorithm> {
+    Algorithm::of(kind).filter(|one| *one != Algorithm::Slots)
+}
+
+/// The length by which the model predicts, and of which rules speak.
+pub(crate) fn bytes_of(call: &Call) -> u64 {
     match (call.kind, &call.blocks) {
         (Kind::Alltoall | Kind::ReduceScatter, Blocks::Equal(bytes)) => *bytes,
         (Kind::ReduceScatter, Blocks::Listed(_)) => call.bytes / u64::from(call.size),
@@ -112,8 +163,7 @@ fn bytes_of(call: &Call) -> u64 {
 }
 
 fn by_model(call: &Call, bytes: u64, figures: &Parameters) -> Choice {
-    let candidates: Vec<Algorithm> =
-        Algorithm::of(call.kind).filter(|one| *one != Algorithm::Slots).collect();
+    let candidates: Vec<Algorithm> = candidates(call.kind).collect();
     match model::choose(call.kind, call.size, bytes, &candidates, figures) {
         Some(choice) => Choice {
             algorithm: choice.algorithm,

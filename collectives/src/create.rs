@@ -66,10 +66,7 @@ impl<'e> Group<'e> {
                 hear(engine, members[0], tag)
             }
         })?;
-        let configuration =
-            lmt::configuration::load().map_err(|failure| GroupError::Configuration(failure.to_string()))?;
-        let chooser = Chooser::new(configuration.contention);
-        Self::on_board(endpoint, &key, layout, members, rank, chooser)
+        Self::on_board(endpoint, &key, layout, members, rank, chooser(endpoint))
     }
 
     /// Makes the group of all ranks of a launched job, in its order.
@@ -134,7 +131,7 @@ impl<'e> Group<'e> {
         if key.owner() != members[0].id || key.total_bytes() != layout.total_bytes() {
             return Err(GroupError::Members(format!("rank {first} has given no board for the new group")));
         }
-        Self::on_board(endpoint, &key, layout, members, rank as u32, self.chooser()).map(Some)
+        Self::on_board(endpoint, &key, layout, members, rank as u32, Ok(self.chooser())).map(Some)
     }
 
     /// A group whose board is this region of rank 0's; returns when all ranks have it.
@@ -144,7 +141,7 @@ impl<'e> Group<'e> {
         layout: Layout,
         members: Vec<Member>,
         rank: u32,
-        chooser: Chooser,
+        chooser: Result<Chooser, GroupError>,
     ) -> Result<Self, GroupError> {
         let size = members.len() as u32;
         let single_copy = with_engine(endpoint, |engine| may_reach(engine, &members, rank))?;
@@ -154,35 +151,57 @@ impl<'e> Group<'e> {
             .ok_or_else(|| GroupError::Members("rank 0 has given no board of this group's shape".into()))?;
         let tag = mix(key.handle() ^ mix_id(key.owner())) & 0x7f_ffff_ffff;
         let team = Team { rank, size, domains: Rc::from([]), slot_bytes: layout.slot_bytes };
+        let (chooser, wrong) = chooser.map_or_else(|e| (Chooser::default(), Some(e)), |c| (c, None));
         let group = Self::new(endpoint, board, members, team, tag, chooser.before_all_have_met());
         if rank == 0 {
             group.keep_board(*key);
         }
-        group.introduce(single_copy)?;
+        group.introduce(single_copy, wrong)?;
         Ok(group)
     }
 
     /// The first call: all ranks have the board, and hear what each may do and where
-    /// it runs.
-    fn introduce(&self, single_copy: bool) -> Result<(), GroupError> {
+    /// it runs, and whether its configuration is wrong.
+    fn introduce(&self, single_copy: bool, wrong: Option<GroupError>) -> Result<(), GroupError> {
         let size = self.size();
         // Nothing is told apart among two.
         let machine = if size > 2 { lmt::configuration::machine().ok() } else { None };
         let [node, cache] =
             machine.map_or([NOWHERE; 2], |machine| domains::place(&machine, &CpuSet::of_this_thread()));
         let (node, cache) = (node.to_ne_bytes(), cache.to_ne_bytes());
-        let own = [u8::from(single_copy), node[0], node[1], cache[0], cache[1]];
+        let own =
+            [u8::from(single_copy) | u8::from(wrong.is_some()) << 1, node[0], node[1], cache[0], cache[1]];
         let mut all = vec![0; own.len() * size as usize];
         self.run(Operation::allgather(&own[..], &mut all[..]))?;
         let said = all.as_chunks::<5>().0;
         let place = |[_, a, b, c, d]: &[u8; 5]| [u16::from_ne_bytes([*a, *b]), u16::from_ne_bytes([*c, *d])];
         let places: Vec<domains::Place> = said.iter().map(place).collect();
+        if let Some(wrong) = wrong {
+            return Err(wrong);
+        }
+        if let Some(rank) = said.iter().position(|said| said[0] & 2 != 0) {
+            return Err(GroupError::Configuration(format!(
+                "rank {rank}'s configuration is wrong, and its own error says why; correct it there and make the group again"
+            )));
+        }
         self.settle(said.iter().all(|said| said[0] == 1), domains::domains(&places));
         Ok(())
     }
 }
 
 const WISH_BYTES: usize = 16;
+
+/// What a group of this endpoint chooses by: its configuration, or that of this process
+/// where its engine is the embedder's.
+fn chooser(endpoint: &Endpoint) -> Result<Chooser, GroupError> {
+    match endpoint.configuration() {
+        Some(configuration) => Chooser::of(configuration),
+        None => {
+            let loaded = lmt::configuration::load();
+            Chooser::of(&loaded.map_err(|failure| GroupError::Configuration(failure.to_string()))?)
+        }
+    }
+}
 
 fn own_rank(endpoint: &Endpoint, ids: &[EndpointId]) -> Result<u32, GroupError> {
     let wrong = |sentence: String| Err(GroupError::Members(sentence));

@@ -211,8 +211,9 @@ impl<'e> Group<'e> {
     pub fn explain(&self, operation: &Operation<'_>) -> Result<(Algorithm, String), GroupError> {
         let inner = &mut *self.inner.borrow_mut();
         let call = call_of(operation, &inner.team).map_err(GroupError::Arguments)?;
-        let choice = inner.chooser.choose(&call, operation.is_listed);
-        Ok((choice.algorithm, choice.reason.to_string()))
+        let (choice, passed_over) = inner.chooser.explain(&call, operation.is_listed);
+        let told: Vec<String> = [choice.reason.into_owned()].into_iter().chain(passed_over).collect();
+        Ok((choice.algorithm, told.join("; ")))
     }
 
     /// Moves calls that are under way forward, without waiting; so do [`Scope`]'s

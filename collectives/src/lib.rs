@@ -26,6 +26,8 @@ mod engine;
 #[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
+pub mod explain;
+#[cfg(not(loom))]
 mod group;
 #[cfg_attr(loom, allow(dead_code))] // Slots are the mapping's.
 mod layout;
@@ -42,6 +44,8 @@ mod patience;
 pub mod program;
 #[cfg(not(loom))]
 mod reduction;
+#[cfg(not(loom))]
+mod rules;
 #[cfg(not(loom))]
 mod running;
 #[cfg(not(loom))]
@@ -70,5 +74,7 @@ pub use lent::Memory;
 pub use operation::Operation;
 #[cfg(not(loom))]
 pub use reduction::{Element, Operator, Reduction, Undefined};
+#[cfg(not(loom))]
+pub use rules::check_names;
 #[cfg(not(loom))]
 pub use scope::{Pending, Scope};

@@ -1,5 +1,7 @@
 //! How an endpoint is set up: identity, configuration, mechanisms.
 
+use std::sync::Arc;
+
 use lmt_core::config::{Config, ConfigError};
 use lmt_core::door::Door;
 use lmt_core::engine::{CreateError, Engine};
@@ -7,6 +9,7 @@ use lmt_core::identity::EndpointId;
 use lmt_core::keys::Value;
 use lmt_core::mechanism::Lmt;
 use lmt_core::mechanisms::Mechanisms;
+use lmt_selector::configuration::Configuration;
 
 use crate::configuration::{Change, Made, Request, changing, setting, setting_to};
 use crate::{Endpoint, stats};
@@ -125,15 +128,20 @@ impl EndpointBuilder {
     /// # Errors
     /// [`CreateError`].
     pub fn build_engine(self) -> Result<Engine, CreateError> {
+        self.build_both().map(|(engine, _)| engine)
+    }
+
+    /// The engine, and what it is configured by.
+    fn build_both(self) -> Result<(Engine, Arc<Configuration>), CreateError> {
         let told_at = self.told_at()?;
-        let (id, Made { config, mechanisms, policy }) = self.parts()?;
+        let (id, Made { config, mechanisms, policy, configuration }) = self.parts()?;
         let mut engine = Engine::with_policy(id, config, mechanisms, Box::new(policy))?;
         if let Some(place) = told_at {
             engine.at_end(move |eager, mechanisms, streams| {
                 stats::write(&place, id, Some(eager), mechanisms, streams);
             });
         }
-        Ok(engine)
+        Ok((engine, configuration))
     }
 
     /// The endpoint.
@@ -141,7 +149,7 @@ impl EndpointBuilder {
     /// # Errors
     /// [`CreateError`].
     pub fn build(self) -> Result<Endpoint, CreateError> {
-        self.build_engine().map(Endpoint::from_engine)
+        self.build_both().map(|(engine, configuration)| Endpoint::configured(engine, configuration))
     }
 
     /// The second door, for device layers that have their own packets and
@@ -151,7 +159,7 @@ impl EndpointBuilder {
     /// [`CreateError`].
     pub fn build_door(self) -> Result<Door, CreateError> {
         let told_at = self.told_at()?;
-        let (id, Made { config, mechanisms, policy }) = self.parts()?;
+        let (id, Made { config, mechanisms, policy, .. }) = self.parts()?;
         let mut door = Door::with_policy(id, config, mechanisms, Box::new(policy.without_eager()))?;
         if let Some(place) = told_at {
             door.at_end(move |mechanisms| stats::write(&place, id, None, mechanisms, &[]));

@@ -135,6 +135,7 @@ pub(crate) struct Made {
     pub config: Config,
     pub mechanisms: Mechanisms,
     pub policy: RulePolicy,
+    pub configuration: Arc<Configuration>,
 }
 
 impl Request {
@@ -161,10 +162,11 @@ impl Request {
         }
         let config = configuration.config.clone();
         let existing = mechanisms.names();
-        let policy = RulePolicy::new(Arc::new(configuration), MachineSource::Lazy(machine))
+        let configuration = Arc::new(configuration);
+        let policy = RulePolicy::new(Arc::clone(&configuration), MachineSource::Lazy(machine))
             .with_own_mechanisms(own)
             .with_existing_mechanisms(existing);
-        Ok(Made { config, mechanisms, policy })
+        Ok(Made { config, mechanisms, policy, configuration })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lmt_core::config::Config;
@@ -15,6 +16,7 @@ use lmt_core::mechanisms::{Counters, Standing};
 use lmt_core::region::{RegionKey, RegionOptions};
 use lmt_core::selection::adaptive::StreamReport;
 use lmt_core::selection::{self, Explanation};
+use lmt_selector::configuration::Configuration;
 
 use crate::access::{Access, Token};
 use crate::lent;
@@ -47,6 +49,8 @@ pub struct Endpoint {
     /// Whether senders were asked to ring and not yet told that they need not.
     sleeping: Cell<bool>,
     spares: Spares,
+    /// What it was made of, unless the embedder has made its engine.
+    configuration: Option<Arc<Configuration>>,
 }
 
 impl Endpoint {
@@ -68,7 +72,16 @@ impl Endpoint {
     /// The safe interface over an engine that the embedder has set up, for
     /// instance with mechanisms of its own.
     pub fn from_engine(engine: Engine) -> Self {
-        Self { engine: RefCell::new(engine), sleeping: Cell::new(false), spares: Spares::default() }
+        Self {
+            engine: RefCell::new(engine),
+            sleeping: Cell::new(false),
+            spares: Spares::default(),
+            configuration: None,
+        }
+    }
+
+    pub(crate) fn configured(engine: Engine, configuration: Arc<Configuration>) -> Self {
+        Self { configuration: Some(configuration), ..Self::from_engine(engine) }
     }
 
     /// The engine, for embedders that own their buffers.
@@ -104,6 +117,13 @@ impl Endpoint {
     /// Its configuration.
     pub fn config(&self) -> Config {
         self.engine.borrow().config().clone()
+    }
+
+    /// All that it was configured by when it was made: files, environment and calls,
+    /// each part with where it comes from. Nothing for an engine of the embedder's
+    /// ([`Endpoint::from_engine`]).
+    pub fn configuration(&self) -> Option<&Configuration> {
+        self.configuration.as_deref()
     }
 
     /// Names a peer by its address; does no I/O. The connection is made with

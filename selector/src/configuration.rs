@@ -6,6 +6,7 @@ use lmt_core::config::Config;
 use lmt_core::keys::Value;
 use lmt_core::selection::Source;
 
+use crate::collectives::CollectiveRule;
 use crate::contention::Parameters;
 use crate::rules::Layer;
 
@@ -66,6 +67,9 @@ pub struct Configuration {
     pub contention: Option<Parameters>,
     /// Rules, in order of authority.
     pub layers: Vec<Layer>,
+    /// Rules of collective operations, in order of authority: the environment, the
+    /// user's files, a calibration; within each as they stand there.
+    pub collectives: Vec<CollectiveRule>,
     /// What a user should know though nothing is wrong, a sentence each: for
     /// instance that a calibration was made on another machine.
     pub remarks: Vec<String>,

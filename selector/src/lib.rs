@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 pub mod calibration;
+pub mod collectives;
 pub mod config;
 pub mod configuration;
 pub mod contention;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use lmt_core::selection::{Reuse, Warmth, WayName};
+use lmt_core::selection::{Reuse, Source, Warmth, WayName};
 
 use crate::topology::Place;
 
@@ -88,6 +88,18 @@ pub struct Layer {
     pub ranges: Vec<MechanismRange>,
     /// What was measured, in a calibration.
     pub figures: Vec<Figure>,
+}
+
+impl Layer {
+    /// What stands on a line of its file, as who set something.
+    pub fn source(&self, line: u32) -> Source {
+        let path = self.path.display().to_string();
+        match self.authority {
+            Authority::User => Source::File { path, line },
+            Authority::Calibration => Source::Calibration { path, line },
+            Authority::Default => Source::Default { line: Some(line) },
+        }
+    }
 }
 
 /// One median that a calibration has measured.

@@ -10,7 +10,7 @@ mod contention;
 mod measure;
 pub mod plan;
 pub mod rank;
-mod ranks;
+pub(crate) mod ranks;
 pub mod result;
 mod show;
 mod words;

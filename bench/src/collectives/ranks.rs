@@ -19,7 +19,7 @@ const SILENCE: Duration = Duration::from_secs(120);
 const END_LIMIT: Duration = Duration::from_secs(2);
 
 /// The ranks; they end with it.
-pub(super) struct Ranks {
+pub struct Ranks {
     /// None once they have ended.
     processes: Option<Processes<Answer>>,
     number: u32,
@@ -27,7 +27,7 @@ pub(super) struct Ranks {
 
 /// What a turn came to.
 #[derive(Debug)]
-pub(super) enum Turned {
+pub enum Turned {
     /// The seconds of the slowest rank.
     Slowest(f64),
     /// The algorithm cannot do it: why.
@@ -40,13 +40,28 @@ impl Ranks {
     /// # Errors
     /// One fails or ends.
     pub fn start(plan: &Plan) -> Result<Self, BenchError> {
+        Self::started(plan, Processes::start)
+    }
+
+    /// The same, of processes that find none of the user's settings.
+    ///
+    /// # Errors
+    /// One fails or ends.
+    pub fn start_without_settings(plan: &Plan) -> Result<Self, BenchError> {
+        Self::started(plan, Processes::start_without_settings)
+    }
+
+    fn started(
+        plan: &Plan,
+        start: impl FnOnce(&str, &[Assignment]) -> Result<Processes<Answer>, BenchError>,
+    ) -> Result<Self, BenchError> {
         let id = random::bytes()
             .map(EndpointId::from_bytes)
             .map_err(|error| failure("no group can be named", &error.into()))?;
         let parent = Pid::this().as_raw();
         let assignment = |rank| Assignment { rank, parent, group: id.to_string(), plan: plan.clone() };
         let assignments: Vec<Assignment> = (0..plan.ranks).map(assignment).collect();
-        let processes = Processes::start(RANK_COMMAND, &assignments)?;
+        let processes = start(RANK_COMMAND, &assignments)?;
         let mut ranks = Self { processes: Some(processes), number: plan.ranks };
         ranks.answers()?;
         Ok(ranks)

@@ -160,6 +160,12 @@ impl fmt::Display for Effective<'_> {
                 writeln!(f, "    no rules")?;
             }
         }
+        if !self.configuration.collectives.is_empty() {
+            writeln!(f, "Rules of collective operations, of which the first that fits and can speaks:")?;
+            for rule in &self.configuration.collectives {
+                writeln!(f, "  {rule}  # {}", rule.source)?;
+            }
+        }
         for remark in &self.configuration.remarks {
             writeln!(f, "Note: {remark}.")?;
         }

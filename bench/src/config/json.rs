@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use lmt_selector::collectives::CollectiveRule;
 use lmt_selector::rules::Layer;
 
 use super::effective::{Effective, in_words, whose};
@@ -21,7 +22,21 @@ pub fn of(effective: &Effective<'_>) -> Json {
         })
         .collect();
     let layers: Vec<Json> = effective.configuration.layers.iter().map(layer).collect();
-    json!({ "tables": tables, "layers": layers, "remarks": effective.configuration.remarks })
+    let collectives: Vec<Json> = effective.configuration.collectives.iter().map(collective).collect();
+    json!({ "tables": tables, "layers": layers, "collectives": collectives, "remarks": effective.configuration.remarks })
+}
+
+fn collective(rule: &CollectiveRule) -> Json {
+    json!({
+        "operation": rule.operation,
+        "algorithm": rule.algorithm,
+        "above": rule.above,
+        "up_to": rule.up_to,
+        "min_ranks": rule.min_ranks,
+        "max_ranks": rule.max_ranks,
+        "source": rule.source,
+        "from": rule.source.to_string(),
+    })
 }
 
 fn layer(layer: &Layer) -> Json {

@@ -5,6 +5,7 @@ mod effective;
 mod json;
 
 use clap::{Args, ValueEnum};
+use lmt_selector::config::Sources;
 
 use crate::commands::print;
 use crate::error::BenchError;
@@ -32,12 +33,24 @@ pub enum ConfigFormat {
     Json,
 }
 
+/// Where this process's configuration is read from, with the names of collective
+/// operations checked.
+pub(crate) fn sources() -> Sources {
+    with_collectives(lmt::configuration::sources())
+}
+
+/// The same with the names of collective operations checked.
+pub(crate) fn with_collectives(sources: Sources) -> Sources {
+    let known = sources.known.with_collectives(lmt_collectives::check_names);
+    Sources { known, ..sources }
+}
+
 /// Carries out `lmt config`.
 ///
 /// # Errors
 /// Files are wrong, or nothing can be written.
 pub fn run(args: &ConfigArgs) -> Result<(), BenchError> {
-    let sources = lmt::configuration::sources();
+    let sources = sources();
     if args.document {
         return print(&lmt_selector::config::document(&sources.known));
     }

@@ -9,7 +9,7 @@ use lmt_selector::config::{ConfigFailure, Known, Parsed, Provenance, Sources, ch
 use lmt_selector::rules::Authority;
 
 pub(super) fn findings() -> Vec<Finding> {
-    of(&lmt::configuration::sources())
+    of(&crate::config::sources())
 }
 
 fn of(sources: &Sources) -> Vec<Finding> {

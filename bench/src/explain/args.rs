@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use lmt::mechanism::SharedEnds;
 use lmt::{Hints, Reuse, Warmth};
+use lmt_collectives::{Kind, MOST_RANKS};
 
 use crate::cli::{SizeList, parse_cpus, parse_size_list};
+use crate::model::parse_kind;
 
 /// The longest message of the table, as a power of two: 16 MiB.
 const TABLE_LAST_SHIFT: u32 = 24;
@@ -47,6 +49,18 @@ pub struct ExplainArgs {
     /// Mechanisms that are taken to work, whatever this machine says: shm,cma.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub assume: Vec<String>,
+    /// A collective operation in place of a message: which algorithm it takes. bcast, scatter, gather,
+    /// allgather, alltoall, reduce, allreduce, reduce_scatter, scan, exscan or barrier; --bytes is the
+    /// message, one rank's block or the vector.
+    #[arg(long, value_name = "OPERATION", value_parser = parse_kind, requires = "ranks",
+          conflicts_with_all = ["from", "to", "segments", "shared", "sender", "reuse", "readers", "processes", "assume"])]
+    pub collective: Option<Kind>,
+    /// With --collective: the ranks of the group.
+    #[arg(short = 'n', long, value_name = "N", requires = "collective", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RANKS)))]
+    pub ranks: Option<u32>,
+    /// With --collective: some rank may not reach into another's memory.
+    #[arg(long, requires = "collective")]
+    pub denied: bool,
     /// One line for each length [default lengths: the powers of two up to 16 MiB].
     #[arg(long)]
     pub table: bool,

@@ -1,7 +1,9 @@
-//! `lmt explain`: which way messages between two places take, and why.
+//! `lmt explain`: which way messages between two places take, or which algorithm a
+//! collective operation, and why.
 
 mod args;
 mod availability;
+mod collective;
 mod show;
 
 use std::ffi::OsString;
@@ -12,7 +14,6 @@ use lmt::configuration;
 use lmt::cpu_set::CpuSet;
 use lmt::mechanisms::Mechanisms;
 use lmt::selection::{Explanation, KnownMechanism, Message, Policy, Situation};
-use lmt_selector::config::{Known, Sources};
 use lmt_selector::configuration::Configuration;
 use lmt_selector::policy::RulePolicy;
 use lmt_selector::topology::Machine;
@@ -43,6 +44,9 @@ struct Answer {
 /// The configuration or the topology cannot be read, or a CPU or mechanism that
 /// was named does not exist.
 pub fn run(args: &ExplainArgs) -> Result<(), BenchError> {
+    if let Some(kind) = args.collective {
+        return collective::run(kind, args);
+    }
     let machine = configuration::machine().map_err(BenchError::Failure)?;
     let (here, there) = places(args, &machine)?;
     let configuration = configuration(args.config.as_deref())?;
@@ -103,9 +107,7 @@ fn explain(
 /// As an endpoint reads it, but with this file in place of those that
 /// LMT_CONFIG names.
 pub(crate) fn configuration(file: Option<&Path>) -> Result<Configuration, BenchError> {
-    let mut mechanisms = Mechanisms::new();
-    lmt::list::register_all(&mut mechanisms);
-    let mut sources = Sources::of_this_process(configuration::DEFAULTS, Known::of(&mechanisms));
+    let mut sources = crate::config::sources();
     if let Some(file) = file {
         sources.environment.retain(|(name, _)| name != "LMT_CONFIG");
         sources.environment.push(("LMT_CONFIG".to_owned(), OsString::from(file)));

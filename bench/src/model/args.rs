@@ -148,7 +148,7 @@ impl ModelArgs {
     }
 }
 
-fn parse_kind(text: &str) -> Result<Kind, String> {
+pub(crate) fn parse_kind(text: &str) -> Result<Kind, String> {
     let names = || Kind::ALL.map(Kind::name).join(", ");
     let found = Kind::ALL.into_iter().find(|kind| kind.name() == text);
     found.ok_or_else(|| format!("'{text}' is no collective operation; there are {}", names()))

@@ -9,6 +9,7 @@ use lmt_collectives::{Algorithm, Kind};
 use lmt_selector::contention::{BROADWELL, KNL, POWER8, Parameters};
 
 pub use args::ModelArgs;
+pub(crate) use args::parse_kind;
 use args::{MachineName, Shown};
 use show::Predictions;
 

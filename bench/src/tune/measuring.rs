@@ -227,7 +227,7 @@ impl<'a> Measuring<'a> {
             rotation_bytes,
         };
         let assignments: Vec<Assignment> = (0..).zip(&cpus).map(assignment).collect();
-        let mut group = Processes::start(RANK_COMMAND, &assignments)?;
+        let mut group = Processes::start_without_settings(RANK_COMMAND, &assignments)?;
         let mut cards = vec![None; cpus.len()];
         while cards.iter().any(Option::is_none) {
             match self.next(&mut group, pass)? {

@@ -1,6 +1,7 @@
 //! `lmt tune`: measures this machine, and writes what follows from it as a
 //! calibration.
 
+mod collectives;
 mod copying;
 mod machine;
 pub mod measuring;
@@ -24,6 +25,7 @@ use crate::engine::{Engine, LeftOut};
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
 use crate::processes::Word;
+use collectives::Found;
 use machine::Here;
 use measuring::{End, Measuring, Outcome, Task};
 use outputs::{Copying, Outputs};
@@ -55,6 +57,9 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
     let outputs = Outputs::prepare(args, &here.fingerprint)?;
     let output = outputs.output.clone();
     let effort = effort(args);
+    let with_collectives = !args.no_collectives && effort.time_s >= COPIES_FROM_S;
+    let of_collectives = if with_collectives { collectives::share(effort) } else { Duration::ZERO };
+    let effort = effort.without(of_collectives);
     let ways = engine.ways()?;
     let sizes = sizes(args)?;
     let settings =
@@ -66,7 +71,7 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
         effort,
         deadline: begin + Duration::from_secs(effort.time_s),
     };
-    let has_time = effort.time_s >= COPIES_FROM_S;
+    let has_time = effort.time_s + of_collectives.as_secs() >= COPIES_FROM_S;
     let copy_routine = has_time.then(|| lmt_copy::measure(COPIES).0.to_string());
     let contention = copying::contention(has_time.then_some(&here.cpus[..]), &interrupt);
     let mut shown = progress::Course::new();
@@ -76,7 +81,7 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
     if outcome.courses.iter().all(|course| course.classes().next().is_none()) {
         return Err(nothing(&interrupt, &output, effort));
     }
-    let complete = matches!(outcome.end, End::Done | End::Deadline(_)) && outcome.whole_passes > 0;
+    let mut complete = matches!(outcome.end, End::Done | End::Deadline(_)) && outcome.whole_passes > 0;
     let mut skipped = skipped(&here, settings.skipped, &ways.left_out, &outcome, effort);
     if copy_routine.is_none() {
         skipped.push(format!(
@@ -90,15 +95,28 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
             None
         }
     };
+    let mut end = outcome.end.clone();
+    let mut collectives = Found::default();
+    if with_collectives && matches!(end, End::Done | End::Deadline(_)) {
+        let deadline = begin + Duration::from_secs(effort.time_s) + of_collectives;
+        let sizes = args.sizes.as_ref().map(|sizes| &sizes.0[..]);
+        let task =
+            collectives::Task { cpus: &here.cpus, figures: contention.clone(), sizes, effort, deadline };
+        collectives = collectives::measure(&task, &interrupt);
+        if interrupt.signal().is_some() {
+            (end, complete) = (End::Interrupted, false);
+        }
+    }
+    skipped.extend(without_collectives(args, &collectives));
     let provenance = Provenance {
         options: format!("{}in {} s", options(args), begin.elapsed().as_secs()),
         complete,
         skipped,
         ..here.provenance()
     };
-    outputs.write(provenance, &outcome, Copying { copy_routine, contention })?;
+    outputs.write(provenance, &outcome, Copying { copy_routine, contention, collectives })?;
     let kept = format!("what was measured by then is in {}", output.display());
-    match (&outcome.end, interrupt.signal()) {
+    match (&end, interrupt.signal()) {
         (End::Interrupted, Some(signal)) => Err(BenchError::Interrupted {
             signal: signal as u8,
             sentence: format!("{signal} ended it early; {kept}"),
@@ -125,11 +143,26 @@ fn sizes(args: &TuneArgs) -> Result<Vec<u64>, BenchError> {
     }
 }
 
+/// What was not measured of collective operations and why.
+fn without_collectives(args: &TuneArgs, found: &Found) -> Vec<String> {
+    let why = match args.no_collectives {
+        true => "--no-collectives".to_owned(),
+        false => format!("that is done where there are {COPIES_FROM_S} s or more, after all else"),
+    };
+    let nothing = format!("which algorithms of collective operations are faster than those chosen: {why}");
+    let nothing = (found.cases == 0 && found.skipped.is_empty()).then_some(nothing);
+    let skipped = found.skipped.iter().map(|sentence| format!("collective operations: {sentence}"));
+    skipped.chain(nothing).collect()
+}
+
 /// The options as they could be given again, each with a space behind it.
 fn options(args: &TuneArgs) -> String {
     let mut options = String::new();
     if args.quick {
         options.push_str("--quick ");
+    }
+    if args.no_collectives {
+        options.push_str("--no-collectives ");
     }
     if let Some(seconds) = args.time {
         options.push_str(&format!("--time {seconds} "));

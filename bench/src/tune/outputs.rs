@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use lmt_selector::calibration::{Calibration, Provenance, rules};
 use lmt_selector::contention::Parameters;
 
+use super::collectives::Found;
 use super::measuring::Outcome;
 use super::previous::Previous;
 use super::report::Page;
@@ -15,12 +16,14 @@ use crate::commands::{complain, print};
 use crate::error::BenchError;
 use crate::whole_file::WholeFile;
 
-/// What was found of copies by themselves.
+/// What was found beside messages.
 pub struct Copying {
     /// By what bytes are best copied, as the key `copy_routine` has it.
     pub copy_routine: Option<String>,
     /// What single copy costs.
     pub contention: Option<Parameters>,
+    /// What collective operations are best done by.
+    pub collectives: Found,
 }
 
 /// All files, known to be writable.
@@ -72,7 +75,8 @@ impl Outputs {
         let of_courses = rules(&outcome.courses, &outcome.ways);
         let kept = keep(&self.previous, &self.output, provenance.complete)?;
         let calibration = Calibration::new(provenance, &outcome.courses, &outcome.ways);
-        let calibration = calibration.with_contention(copying.contention);
+        let Found { rules: of_collectives, cases, .. } = copying.collectives;
+        let calibration = calibration.with_contention(copying.contention).with_collectives(of_collectives);
         let calibration = match copying.copy_routine {
             Some(copy_routine) => calibration.with_copy_routine(copy_routine),
             None => calibration,
@@ -88,6 +92,7 @@ impl Outputs {
             calibration: &calibration,
             courses: &of_courses,
             changes: &changes,
+            collective_cases: cases,
             is_found: self.is_found,
         };
         print(&summary.text(&self.output, &self.report, kept.as_deref()))

@@ -43,6 +43,16 @@ impl Effort {
     pub const QUICK: Self =
         Self { passes: 3, repetitions: 7, further_passes: 16, time_s: 150, further_percent: 60 };
 
+    /// With so much less time; no further pass begins later for it, nor sooner.
+    pub const fn without(self, time: Duration) -> Self {
+        let time_s = self.time_s.saturating_sub(time.as_secs());
+        let further_s = self.time_s * self.further_percent as u64 / 100;
+        // At most 100.
+        let further_percent = if time_s == 0 { 0 } else { (further_s * 100 / time_s) as u32 };
+        let further_percent = if further_percent > 100 { 100 } else { further_percent };
+        Self { time_s, further_percent, ..self }
+    }
+
     /// How long before everything has to be over no further pass begins.
     pub fn without_further(self) -> Duration {
         let percent = 100 - self.further_percent.min(100);

@@ -16,6 +16,8 @@ pub struct Summary<'a> {
     pub courses: &'a [CourseRules],
     /// What changed against the calibration before.
     pub changes: &'a [String],
+    /// In how many cases collective operations were measured.
+    pub collective_cases: usize,
     /// Whether endpoints find the calibration by themselves.
     pub is_found: bool,
 }
@@ -102,6 +104,18 @@ impl Summary<'_> {
             writeln!(text, "copies out of another process:")?;
             for line in parameters_text(contention).lines() {
                 writeln!(text, "  {line}")?;
+            }
+        }
+        if self.collective_cases > 0 {
+            let rules = &self.calibration.collectives;
+            let what = if rules.is_empty() {
+                "the library's choice is as good as any"
+            } else {
+                "otherwise than chosen"
+            };
+            writeln!(text, "collective operations, {} cases: {what}", self.collective_cases)?;
+            for rule in rules {
+                writeln!(text, "  {rule}")?;
             }
         }
         let provenance = &self.calibration.provenance;

@@ -26,13 +26,11 @@ fn ranges_are_said_in_words() {
 #[test]
 fn what_is_advised_finds_the_calibration() {
     let calibration = Calibration::default();
-    let text = |is_found, output: &str| {
-        Summary { calibration: &calibration, courses: &[], changes: &[], is_found }.text(
-            Path::new(output),
-            Path::new("a.html"),
-            None,
-        )
-    };
+    let text =
+        |is_found, output: &str| {
+            Summary { calibration: &calibration, courses: &[], changes: &[], collective_cases: 0, is_found }
+                .text(Path::new(output), Path::new("a.html"), None)
+        };
     assert!(text(true, "a.toml").ends_with("lmt explain --bytes 1MiB\n"));
     assert!(text(false, "a.toml").contains("lmt explain --bytes 1MiB --config a.toml\n"));
     assert!(text(false, "my file's.toml").contains("LMT_CONFIG='my file'\\''s.toml'\n"));

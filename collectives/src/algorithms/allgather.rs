@@ -100,6 +100,11 @@ const fn common_divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
+/// Whether a ring in steps of `j` comes by all ranks (V.A.1).
+pub(crate) const fn goes_round(size: u32, j: u32) -> bool {
+    size <= 1 || common_divisor(size, j) == 1
+}
+
 /// The distances at which a ring comes by all ranks, as they are told to a user.
 fn distances(size: u32) -> String {
     const SHOWN: usize = 8;
@@ -112,7 +117,7 @@ fn distances(size: u32) -> String {
 /// Each rank reads from the one `j` before it what that has read last.
 fn ring_neighbor(call: &Call, j: u32) -> Result<Program, Unsuitable> {
     let (rank, size) = (call.rank, call.size);
-    if size > 1 && common_divisor(size, j) != 1 {
+    if !goes_round(size, j) {
         let reason = format!(
             "in steps of {j} a ring does not come by all of {size} ranks; those without a common divisor do: {}",
             distances(size)

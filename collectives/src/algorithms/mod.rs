@@ -17,6 +17,8 @@ mod suits;
 #[cfg(test)]
 mod tried;
 
+pub(crate) use allgather::goes_round;
+
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
 use crate::program::Program;

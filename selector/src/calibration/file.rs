@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::samples::{Course, Load};
-use crate::config::{quoted, write_figure, write_rule};
+use crate::collectives::CollectiveRule;
+use crate::config::{quoted, write_collective, write_figure, write_rule};
 use crate::contention::{Parameters, write_contention};
 use crate::rules::{Figure, Rule};
 
@@ -46,6 +47,8 @@ pub struct Calibration {
     pub copy_routine: Option<String>,
     /// What single copy costs, where it is allowed.
     pub contention: Option<Parameters>,
+    /// What collective operations are done by, where that gains.
+    pub collectives: Vec<CollectiveRule>,
 }
 
 impl Calibration {
@@ -57,7 +60,7 @@ impl Calibration {
             course.rules.into_iter().map(move |rule| (load, rule))
         });
         let figures = courses.iter().flat_map(Course::figures).collect();
-        Self { provenance, rules: rules.collect(), figures, copy_routine: None, contention: None }
+        Self { provenance, rules: rules.collect(), figures, ..Self::default() }
     }
 
     /// The same with what bytes are best copied by.
@@ -70,6 +73,12 @@ impl Calibration {
     #[must_use]
     pub fn with_contention(self, contention: Option<Parameters>) -> Self {
         Self { contention, ..self }
+    }
+
+    /// The same with rules of collective operations, whose sources do not count.
+    #[must_use]
+    pub fn with_collectives(self, collectives: Vec<CollectiveRule>) -> Self {
+        Self { collectives, ..self }
     }
 
     /// The file's text.
@@ -119,6 +128,10 @@ impl Calibration {
                 writeln!(text)?;
             }
             text.push_str(&write_rule(rule));
+        }
+        for (at, rule) in self.collectives.iter().enumerate() {
+            let title = if at == 0 { "# Collective operations.\n" } else { "" };
+            write!(text, "\n{title}{}", write_collective(rule))?;
         }
         writeln!(text, "\n# What was measured: the median time of one transfer.")?;
         for figure in &self.figures {

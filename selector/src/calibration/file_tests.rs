@@ -2,6 +2,7 @@ use std::path::Path;
 
 use lmt_core::keys::Value;
 use lmt_core::mechanism::Model;
+use lmt_core::selection::Source;
 
 use super::*;
 use crate::calibration::testing::{Line, MACHINE, measured, order};
@@ -27,7 +28,7 @@ fn provenance() -> Provenance {
 
 fn known() -> Known {
     let facts = |name| MechanismFacts { name, models: &Model::ALL, keys: &[], defaults: Vec::new() };
-    Known { mechanisms: ["read", "driver", "ring"].map(facts).to_vec() }
+    Known { mechanisms: ["read", "driver", "ring"].map(facts).to_vec(), collectives: None }
 }
 
 /// Every kind of load, each with a choice of its own.
@@ -50,11 +51,23 @@ fn courses() -> Vec<Course> {
     all
 }
 
+/// As they are read from line to line of the file.
+fn collectives() -> Vec<CollectiveRule> {
+    let rule = CollectiveRule::new("spread", "tree:4", Source::Call);
+    let measured = CollectiveRule { min_ranks: Some(2), max_ranks: Some(2), ..rule.clone() };
+    vec![
+        CollectiveRule { above: Some(65536), up_to: Some(1 << 20), ..measured.clone() },
+        CollectiveRule { above: Some(1 << 20), ..measured },
+        CollectiveRule { up_to: Some(1000), ..rule },
+    ]
+}
+
 #[test]
 fn what_is_written_is_read_back_without_a_problem() {
     let calibration = Calibration::new(provenance(), &courses(), &order(&MACHINE))
         .with_copy_routine("portable aliased 2KiB-".to_owned())
-        .with_contention(Some(BROADWELL.parameters.clone()));
+        .with_contention(Some(BROADWELL.parameters.clone()))
+        .with_collectives(collectives());
     let text = calibration.to_toml();
     let parsed = parse_file(Path::new("c.toml"), &text, Authority::Calibration, &known());
     let parsed = parsed.unwrap_or_else(|problems| panic!("{problems:#?}\n{text}"));
@@ -69,6 +82,12 @@ fn what_is_written_is_read_back_without_a_problem() {
     assert_eq!(parsed.layer.rules, rules);
     assert_eq!(parsed.layer.figures, calibration.figures);
     assert_eq!(parsed.contention.map(|(contention, _)| contention), Some(BROADWELL.parameters.clone()));
+    let mut collectives = collectives();
+    for (rule, read) in collectives.iter_mut().zip(&parsed.collectives) {
+        assert!(matches!(read.source, Source::Calibration { .. }));
+        rule.source = read.source.clone();
+    }
+    assert_eq!(parsed.collectives, collectives);
     let copies = parsed.endpoint.iter().map(|(key, value, _)| (*key, value.clone()));
     let written = Value::Text("portable aliased 2KiB-".to_owned());
     assert_eq!(copies.collect::<Vec<_>>(), [("copy_routine", written)]);

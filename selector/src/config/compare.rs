@@ -133,7 +133,7 @@ fn short(reader: &mut Reader<'_>, rules: &[Rule], rule: usize, eager: &[usize]) 
 }
 
 /// Notes that a range holds no length.
-fn empty_range(reader: &mut Reader<'_>, bounds: &[Range<usize>]) {
+pub(super) fn empty_range(reader: &mut Reader<'_>, bounds: &[Range<usize>]) {
     let label = |span: &Range<usize>| Mark { span: span.clone(), label: "bound of the range".to_owned() };
     let message = "no length is in this range".to_owned();
     reader.problem(

@@ -11,8 +11,9 @@ use super::known::Known;
 use super::problem::{Mark, Problem};
 use super::read::dma_min_of_variable;
 use super::reader::way;
-use super::table::{DMA_MIN_VARIABLE, MAX_READERS};
+use super::table::{COLLECTIVES_VARIABLE, DMA_MIN_VARIABLE, MAX_READERS};
 use super::value::{Wrong, from_text};
+use crate::collectives::CollectiveRule;
 use crate::configuration::DmaMinSetting;
 use crate::nearest::nearest;
 
@@ -22,6 +23,8 @@ pub(super) struct FromEnvironment {
     pub endpoint: Vec<(&'static str, Value, &'static str)>,
     pub dma_min: Option<DmaMinSetting>,
     pub max_readers: Option<u32>,
+    /// Rules of collective operations.
+    pub collectives: Vec<CollectiveRule>,
     /// Mechanism, key, value and variable.
     pub mechanisms: Vec<(&'static str, &'static str, Value, String)>,
 }
@@ -35,7 +38,10 @@ const OTHERS: &[&str] = &["LMT_CONFIG", "LMT_STATS", "LMT_FI", "LMT_FI_ATOMIC", 
 /// All variables that lmt looks at, for whoever looks for slips of the pen.
 pub fn known_variables(known: &Known) -> Vec<String> {
     let endpoint = KEYS.iter().filter_map(|key| key.variable);
-    let own = endpoint.chain([DMA_MIN_VARIABLE]).chain(MAX_READERS.variable).chain(OTHERS.iter().copied());
+    let own = endpoint
+        .chain([DMA_MIN_VARIABLE, COLLECTIVES_VARIABLE])
+        .chain(MAX_READERS.variable)
+        .chain(OTHERS.iter().copied());
     let mut all: Vec<String> = own.map(str::to_owned).collect();
     for facts in &known.mechanisms {
         all.extend(facts.keys.iter().map(|key| facts.variable(key.name)));
@@ -126,6 +132,10 @@ pub(super) fn read(
     }
     each(DMA_MIN_VARIABLE, &mut |text| {
         read.dma_min = Some(dma_min_of_variable(text)?);
+        Ok(())
+    });
+    each(COLLECTIVES_VARIABLE, &mut |text| {
+        read.collectives = super::read_collective::of_variable(known, text)?;
         Ok(())
     });
     if let Some(variable) = MAX_READERS.variable {

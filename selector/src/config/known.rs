@@ -1,9 +1,12 @@
-//! The mechanisms that there are, as far as a configuration speaks of them.
+//! The mechanisms that there are, and who knows the names of collective operations,
+//! as far as a configuration speaks of them.
 
 use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::Model;
 use lmt_core::mechanisms::Mechanisms;
 use lmt_core::selection::WayName;
+
+use crate::collectives::CheckNames;
 
 /// What a configuration may say of one mechanism.
 #[derive(Clone, Debug)]
@@ -18,11 +21,14 @@ pub struct MechanismFacts {
     pub defaults: Vec<Value>,
 }
 
-/// All mechanisms of a process.
+/// What a process has.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// They, in order.
     pub mechanisms: Vec<MechanismFacts>,
+    /// Who knows the operations and algorithms of `[[collective]]`. Where nobody does,
+    /// any names are taken, and refused by who makes a group.
+    pub collectives: Option<CheckNames>,
 }
 
 impl Known {
@@ -37,6 +43,12 @@ impl Known {
             MechanismFacts { name: known.name, models: known.models, keys, defaults }
         });
         Self::default().and(facts)
+    }
+
+    /// The same, with names of collective operations checked.
+    #[must_use]
+    pub fn with_collectives(self, check: CheckNames) -> Self {
+        Self { collectives: Some(check), ..self }
     }
 
     /// With those of `others` whose name is not among these, behind them.

@@ -42,6 +42,8 @@ pub fn load(sources: &Sources) -> Result<Configuration, ConfigFailure> {
     for file in files.iter().rev() {
         apply_file(&mut configuration, file, &sources.known);
     }
+    configuration.collectives = from_environment.collectives.clone();
+    configuration.collectives.extend(files.iter().flat_map(|file| file.collectives.iter().cloned()));
     apply_environment(&mut configuration, from_environment);
     configuration.layers = files.into_iter().map(|file| file.layer).collect();
     Ok(configuration)
@@ -209,32 +211,23 @@ fn read_file(path: &Path) -> Result<String, Unreadable> {
     })
 }
 
-fn source(file: &Parsed, line: u32) -> Source {
-    let path = file.layer.path.display().to_string();
-    match file.layer.authority {
-        Authority::User => Source::File { path, line },
-        Authority::Calibration => Source::Calibration { path, line },
-        Authority::Default => Source::Default { line: Some(line) },
-    }
-}
-
 /// Sets what a file sets, over what those below it have set.
 fn apply_file(configuration: &mut Configuration, file: &Parsed, known: &Known) {
     for (key, value, line) in &file.endpoint {
         set(&mut configuration.config, key, value.clone());
-        note(configuration, key, source(file, *line));
+        note(configuration, key, file.layer.source(*line));
     }
     if let Some((setting, line)) = file.dma_min {
         configuration.selection.dma_min = setting;
-        note(configuration, "dma_min", source(file, line));
+        note(configuration, "dma_min", file.layer.source(line));
     }
     if let Some((readers, line)) = file.max_readers {
         configuration.selection.max_readers = readers;
-        note(configuration, "max_readers", source(file, line));
+        note(configuration, "max_readers", file.layer.source(line));
     }
     if let Some((contention, line)) = &file.contention {
         configuration.contention = Some(contention.clone());
-        note(configuration, "contention", source(file, *line));
+        note(configuration, "contention", file.layer.source(*line));
     }
     // The longer name is the narrower one: what is said of a mechanism stands
     // above what is said of its family.
@@ -244,7 +237,7 @@ fn apply_file(configuration: &mut Configuration, file: &Parsed, known: &Known) {
         let has_it =
             known.meant(&entry.mechanism).filter(|facts| facts.keys.iter().any(|k| k.name == entry.key));
         for facts in has_it {
-            set_mechanism(configuration, facts.name, entry.key, &entry.value, source(file, entry.line));
+            set_mechanism(configuration, facts.name, entry.key, &entry.value, file.layer.source(entry.line));
         }
     }
 }

@@ -230,3 +230,24 @@ fn the_users_folder_is_where_xdg_says() {
     assert_eq!(folder(&[("HOME", "/h")]), Some("/h/.config/lmt".into()));
     assert_eq!(folder(&[("HOME", "")]), None);
 }
+
+#[test]
+fn rules_of_collective_operations_stand_in_order_of_authority() {
+    let folder = Folder::new("collectives");
+    let rule =
+        |operation: &str| format!("[[collective]]\noperation = \"{operation}\"\nalgorithm = \"tree:2\"\n");
+    let user = folder.write("lmt.toml", &rule("spread"));
+    let calibration = folder
+        .write("calibration/this-machine.toml", &format!("[calibration]\ncomplete = true\n{}", rule("*")));
+    let loaded = folder.load(&[("LMT_COLLECTIVES", "*=all-at-once")]).unwrap();
+    let sources: Vec<Source> = loaded.collectives.into_iter().map(|rule| rule.source).collect();
+    let path = calibration.display().to_string();
+    let expected = [
+        Source::Environment { variable: "LMT_COLLECTIVES".to_owned() },
+        file(&user, 1),
+        Source::Calibration { path, line: 3 },
+    ];
+    assert_eq!(sources, expected);
+    let failure = folder.load(&[("LMT_COLLECTIVES", "spread:tree")]).unwrap_err().to_string();
+    assert!(failure.contains("the variable LMT_COLLECTIVES has `spread:tree`"), "{failure}");
+}

@@ -13,6 +13,7 @@ use super::problem::Problem;
 use super::reader::{Field, Places, Reader, RulePlace, meant, way};
 use super::table::{self, BY_CORES, BY_PROCESSES, MAX_READERS};
 use super::value::{Wrong, from_toml, is_plain_number, type_of, whole};
+use crate::collectives::CollectiveRule;
 use crate::configuration::DmaMinSetting;
 use crate::contention::Parameters;
 use crate::rules::{Authority, Layer, MechanismRange};
@@ -59,11 +60,13 @@ pub struct Parsed {
     pub calibration: Option<Provenance>,
     /// What single copy costs, and the line.
     pub contention: Option<(Parameters, u32)>,
+    /// Its rules of collective operations.
+    pub collectives: Vec<CollectiveRule>,
 }
 
 /// The tables of a file.
-const TABLES: [&str; 7] =
-    ["endpoint", "selection", "mechanism", "rule", "calibration", "contention", "figure"];
+const TABLES: [&str; 8] =
+    ["endpoint", "selection", "mechanism", "rule", "collective", "calibration", "contention", "figure"];
 
 /// Reads one file's text and checks it. A user's file that holds a table
 /// `[calibration]` is a calibration.
@@ -93,6 +96,11 @@ pub fn parse_file(
     if !errors.iter().all(is_of_a_key_twice) {
         return Err(in_order(reader.problems));
     }
+    let is_calibration = root.get_ref().iter().any(|field| field.0.get_ref() == "calibration");
+    let authority = match authority {
+        Authority::User if is_calibration => Authority::Calibration,
+        other => other,
+    };
     let layer = Layer {
         authority,
         path: path.to_owned(),
@@ -108,22 +116,15 @@ pub fn parse_file(
         layer,
         calibration: None,
         contention: None,
+        collectives: Vec::new(),
     };
     for field in root.get_ref() {
         top_level(&mut reader, &mut parsed, field);
     }
     super::compare::compare(&mut reader, &parsed);
-    match (&parsed.calibration, authority) {
-        (Some(_), Authority::User) => parsed.layer.authority = Authority::Calibration,
-        (None, _) if !parsed.layer.figures.is_empty() => {
-            let problem = "it has figures and no table [calibration] that says where they come from";
-            reader.problems.push(Problem::of_file(
-                path,
-                problem.to_owned(),
-                "run `lmt tune` to write it anew",
-            ));
-        }
-        _ => {}
+    if parsed.calibration.is_none() && !parsed.layer.figures.is_empty() {
+        let problem = "it has figures and no table [calibration] that says where they come from";
+        reader.problems.push(Problem::of_file(path, problem.to_owned(), "run `lmt tune` to write it anew"));
     }
     if reader.problems.is_empty() { Ok(parsed) } else { Err(in_order(reader.problems)) }
 }
@@ -155,6 +156,9 @@ fn top_level(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>)
         "selection" => selection(reader, parsed, field),
         "mechanism" => mechanisms(reader, parsed, field),
         "rule" => parsed.layer.rules = super::read_rule::rules(reader, field),
+        "collective" => {
+            parsed.collectives = super::read_collective::collectives(reader, &parsed.layer, field)
+        }
         "figure" => parsed.layer.figures = super::read_rule::figures(reader, field),
         "calibration" => calibration(reader, parsed, field),
         "contention" => parsed.contention = super::read_contention::contention(reader, field),

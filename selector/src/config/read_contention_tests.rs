@@ -5,7 +5,7 @@ use crate::contention::{Gamma, KNL, MessageCost, POWER8, Parameters, Quadratic, 
 use crate::rules::Authority;
 
 fn parse(text: &str) -> Result<Parsed, Vec<Problem>> {
-    parse_file(Path::new("c.toml"), text, Authority::User, &Known { mechanisms: Vec::new() })
+    parse_file(Path::new("c.toml"), text, Authority::User, &Known::default())
 }
 
 fn problem(text: &str) -> String {

@@ -15,7 +15,7 @@ use crate::topology::Place;
 
 /// The most rules of one file: they are compared with each other whenever it is
 /// read.
-const MOST_RULES: usize = 1024;
+pub(super) const MOST_RULES: usize = 1024;
 
 /// A rule and where it stands.
 struct Placed {
@@ -92,8 +92,8 @@ fn rule_key(reader: &mut Reader<'_>, placed: &mut Placed, field: Field<'_, '_>) 
         "segments" => rule.contiguous = reader.word(field, &[("one", true), ("many", false)]),
         "sender" => rule.warmth = reader.word(field, &[("warm", Warmth::Warm), ("cold", Warmth::Cold)]),
         "reuse" => rule.reuse = reader.word(field, &[("again", Reuse::Again), ("once", Reuse::Once)]),
-        "min_processes" => rule.min_processes = count(reader, field, 2, 65536),
-        "max_readers" => rule.max_readers = count(reader, field, 1, u32::MAX),
+        "min_processes" => rule.min_processes = reader.count(field, 2, 65536),
+        "max_readers" => rule.max_readers = reader.count(field, 1, u32::MAX),
         "take" => rule.take = take(reader, field).unwrap_or(Take::Eager),
         _ => reader.unknown_key(field.0, "[[rule]]", &table::names(table::RULE)),
     }
@@ -212,21 +212,6 @@ fn take(reader: &mut Reader<'_>, field: Field<'_, '_>) -> Option<Take> {
     (!ways.is_empty()).then_some(Take::Ways(ways))
 }
 
-/// A whole number within bounds.
-fn count(reader: &mut Reader<'_>, field: Field<'_, '_>, least: u32, most: u32) -> Option<u32> {
-    let rule = format!("a whole number from {least} to {most}");
-    let value = field.1.get_ref();
-    let wrong = match whole(value) {
-        Some(number) => match u32::try_from(number) {
-            Ok(number) if (least..=most).contains(&number) => return Some(number),
-            _ => Wrong::new(format!("is {number}"), format!("it must be {rule}")),
-        },
-        None => not_whole(value, &rule),
-    };
-    reader.wrong_value(field, &wrong);
-    None
-}
-
 /// The figures of a calibration.
 pub(super) fn figures(reader: &mut Reader<'_>, field: Field<'_, '_>) -> Vec<Figure> {
     let tables = reader.tables(field, "[[figure]]");
@@ -245,15 +230,9 @@ fn figure(reader: &mut Reader<'_>, header: Range<usize>, table: &DeTable<'_>) ->
                 let text = reader.text(field, "a place");
                 place_of = text.and_then(|text| place(reader, field.1.span(), text));
             }
-            "pairs" => pairs = count(reader, field, 1, u32::MAX),
+            "pairs" => pairs = reader.count(field, 1, u32::MAX),
             "off_cache" => off_cache = flag(reader, field),
-            "bytes" => match reader.bound(field) {
-                Some(Bound::Bytes(size)) => bytes = Some(size),
-                Some(Bound::DmaMin) => {
-                    reader.wrong_value(field, &Wrong::new("is `DMAmin`", "it must be a size"))
-                }
-                None => {}
-            },
+            "bytes" => bytes = reader.size(field),
             // What a mechanism was called when it was measured need not be
             // known any more.
             "way" => {

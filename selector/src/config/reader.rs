@@ -12,7 +12,7 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use super::known::Known;
 use super::problem::{Mark, Problem, line_and_column};
-use super::value::{Wrong, type_of};
+use super::value::{Wrong, not_whole, type_of, whole};
 use crate::nearest::nearest;
 use crate::rules::{Authority, Bound};
 use crate::size;
@@ -155,11 +155,37 @@ impl Reader<'_> {
                 Ok(bytes) => return Some(Bound::Bytes(bytes)),
                 Err(error) => Wrong::quantity(error),
             },
-            DeValue::Integer(_) => match super::value::whole(value) {
+            DeValue::Integer(_) => match whole(value) {
                 Some(bytes) => return Some(Bound::Bytes(bytes)),
-                None => super::value::not_whole(value, rule),
+                None => not_whole(value, rule),
             },
             other => Wrong::new(format!("is {}", type_of(other)), format!("it must be {rule}")),
+        };
+        self.wrong_value(field, &wrong);
+        None
+    }
+
+    /// The value as a size; DMAmin is none.
+    pub fn size(&mut self, field: Field<'_, '_>) -> Option<u64> {
+        match self.bound(field)? {
+            Bound::Bytes(bytes) => Some(bytes),
+            Bound::DmaMin => {
+                self.wrong_value(field, &Wrong::new("is `DMAmin`", "it must be a size"));
+                None
+            }
+        }
+    }
+
+    /// The value as a whole number within bounds.
+    pub fn count(&mut self, field: Field<'_, '_>, least: u32, most: u32) -> Option<u32> {
+        let rule = format!("a whole number from {least} to {most}");
+        let value = field.1.get_ref();
+        let wrong = match whole(value) {
+            Some(number) => match u32::try_from(number) {
+                Ok(number) if (least..=most).contains(&number) => return Some(number),
+                _ => Wrong::new(format!("is {number}"), format!("it must be {rule}")),
+            },
+            None => not_whole(value, &rule),
         };
         self.wrong_value(field, &wrong);
         None

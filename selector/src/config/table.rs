@@ -53,6 +53,8 @@ pub(super) struct Field {
 
 /// The variable that sets how DMAmin is found.
 pub(super) const DMA_MIN_VARIABLE: &str = "LMT_DMA_MIN";
+/// The variable that sets algorithms of collective operations.
+pub(super) const COLLECTIVES_VARIABLE: &str = "LMT_COLLECTIVES";
 /// The words that say how DMAmin is found.
 pub(super) const BY_CORES: &str = "by-cores";
 pub(super) const BY_PROCESSES: &str = "by-processes";
@@ -189,6 +191,56 @@ const UP_TO: Field = Field {
     meaning: "messages up to this length, which fits",
     reason: "what has no upper bound holds for all that is longer",
 };
+
+/// The keys of `[[collective]]`.
+pub(super) const COLLECTIVE: &[Field] = &[
+    Field {
+        name: "operation",
+        kind: "text",
+        unit: "",
+        default: "must be there",
+        bounds: "a name of collectives.md, or * for all that the algorithm can do",
+        variable: Some(COLLECTIVES_VARIABLE),
+        meaning: "the collective operation; the variable has OPERATION=ALGORITHM, with commas between several, for all lengths and groups",
+        reason: "operations differ in what is fast",
+    },
+    Field {
+        name: "algorithm",
+        kind: "text",
+        unit: "",
+        default: "must be there",
+        bounds: "a name of collectives.md, with a colon and a number where it has one",
+        variable: Some(COLLECTIVES_VARIABLE),
+        meaning: "what the operation is done by; where it cannot do a call, the next rule that fits speaks",
+        reason: "a rule that says nothing would be of no use",
+    },
+    Field {
+        kind: "size",
+        meaning: "calls of more bytes than this: of a broadcast the message, one rank's block of what is divided among the ranks, else the vector of a reduction; a rule with bounds fits no call whose ranks have blocks of different lengths",
+        ..ABOVE
+    },
+    Field { kind: "size", meaning: "calls of up to so many bytes, which fits", ..UP_TO },
+    Field {
+        name: "min_ranks",
+        kind: "whole number",
+        unit: "ranks",
+        default: "any",
+        bounds: "from 1 to 65536",
+        variable: None,
+        meaning: "groups of at least so many ranks",
+        reason: "what is fast depends on how many read one process at once",
+    },
+    Field {
+        name: "max_ranks",
+        kind: "whole number",
+        unit: "ranks",
+        default: "any",
+        bounds: "at least `min_ranks`, at most 65536",
+        variable: None,
+        meaning: "groups of at most so many ranks",
+        reason: "`lmt tune` writes rules for just the groups that it has measured",
+    },
+];
 
 /// The keys that every `[mechanism.NAME]` has.
 pub(super) const RANGE: &[Field] = &[
@@ -341,6 +393,11 @@ pub fn all_keys(known: &Known) -> Vec<Section> {
             vec![DMA_MIN.entry(), readers],
         ),
         section("[[rule]]", "which ways messages take; in order, the first that fits speaks", fields(RULE)),
+        section(
+            "[[collective]]",
+            "which algorithms collective operations take (collectives.md); in order, the first that fits and can do the call speaks",
+            fields(COLLECTIVE),
+        ),
         section("[mechanism.NAME]", "bounds of any mechanism or family", fields(RANGE)),
     ];
     for facts in known.mechanisms.iter().filter(|facts| !facts.keys.is_empty()) {

@@ -12,6 +12,7 @@ use proptest::sample::{select, subsequence};
 use super::known::{Known, MechanismFacts};
 use super::problem::Problem;
 use super::read::{Parsed, parse_file};
+use crate::collectives::Misnamed;
 use crate::rules::{Authority, Bound, Rule, Take};
 use crate::topology::Place;
 
@@ -32,6 +33,20 @@ const KEYS: &[Key] = &[
     },
 ];
 
+/// Two operations, one of them with an algorithm of its own.
+fn names(operation: &str, algorithm: &str) -> Result<(), Misnamed> {
+    match (operation, algorithm) {
+        ("*" | "spread" | "collect", "all-at-once") | ("*" | "spread", "tree:2" | "tree:4") => Ok(()),
+        ("*" | "spread" | "collect", other) => {
+            let sentence = format!("{operation} is not done by {other}; all-at-once does it");
+            Err(Misnamed::Algorithm(sentence))
+        }
+        (other, _) => {
+            Err(Misnamed::Operation(format!("there is no operation {other}; there are spread and collect")))
+        }
+    }
+}
+
 /// A few mechanisms, one of them with keys, two of one family.
 pub(super) fn known() -> Known {
     let facts = |name, models, keys: &'static [Key]| MechanismFacts {
@@ -47,7 +62,7 @@ pub(super) fn known() -> Known {
         facts("net-slow", &[Model::Get], KEYS),
         facts("shm", &[Model::Cooperative], KEYS),
     ];
-    Known { mechanisms }
+    Known { mechanisms, collectives: Some(names) }
 }
 
 /// Reads a user's file `lmt.toml` with these mechanisms.

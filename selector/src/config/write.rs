@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use lmt_core::selection::{Reuse, Warmth};
 
+use crate::collectives::CollectiveRule;
 use crate::rules::{Bound, Figure, MechanismRange, Rule, Take};
 
 /// The text of a rule: what [`parse_file`](super::parse_file) reads back as the
@@ -71,6 +72,31 @@ pub fn write_rule(rule: &Rule) -> String {
 pub fn write_range(range_of: &MechanismRange) -> String {
     let mut text = format!("[mechanism.{}]\n", range_of.mechanism);
     range(&mut text, range_of.above, range_of.up_to);
+    text
+}
+
+/// The text of a rule of a collective operation, read back as the same one.
+///
+/// ```
+/// use lmt_core::selection::Source;
+/// use lmt_selector::collectives::CollectiveRule;
+/// use lmt_selector::config::write_collective;
+///
+/// let rule = CollectiveRule::new("spread", "tree:4", Source::Call);
+/// let rule = CollectiveRule { above: Some(65536), ..rule };
+/// let text = "[[collective]]\noperation = \"spread\"\nabove = \"64 KiB\"\nalgorithm = \"tree:4\"\n";
+/// assert_eq!(write_collective(&rule), text);
+/// ```
+pub fn write_collective(rule: &CollectiveRule) -> String {
+    let mut text = "[[collective]]\n".to_owned();
+    line(&mut text, "operation", &quoted(&rule.operation));
+    range(&mut text, rule.above.map(Bound::Bytes), rule.up_to.map(Bound::Bytes));
+    for (key, ranks) in [("min_ranks", rule.min_ranks), ("max_ranks", rule.max_ranks)] {
+        if let Some(ranks) = ranks {
+            line(&mut text, key, &ranks.to_string());
+        }
+    }
+    line(&mut text, "algorithm", &quoted(&rule.algorithm));
     text
 }
 

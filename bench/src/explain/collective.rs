@@ -1,0 +1,130 @@
+//! Which algorithm a collective operation takes. No process is started.
+
+use std::fmt::Write;
+
+use lmt_collectives::Kind;
+use lmt_collectives::explain::{Explanation, Question, explain};
+use serde::Serialize;
+
+use super::args::{ExplainArgs, ExplainFormat};
+use crate::commands::print;
+use crate::error::BenchError;
+use crate::sizes::human;
+
+/// How many predictions are shown.
+const SHOWN: usize = 6;
+
+/// What is told, for programs.
+#[derive(Debug, Serialize)]
+struct Answer {
+    operation: &'static str,
+    ranks: u32,
+    /// Whether all ranks may reach into each other's memory.
+    single_copy: bool,
+    /// One for each length.
+    calls: Vec<Told>,
+    /// Remarks of the configuration.
+    remarks: Vec<String>,
+}
+
+/// One call.
+#[derive(Debug, Serialize)]
+struct Told {
+    /// The message, one rank's block or the vector.
+    bytes: u64,
+    algorithm: String,
+    /// Who has spoken and why.
+    reason: String,
+    /// Rules that cannot do the call, a sentence each.
+    passed_over: Vec<String>,
+    /// The fastest first.
+    predicted: Vec<Prediction>,
+}
+
+/// What the model says of one algorithm.
+#[derive(Debug, Serialize)]
+struct Prediction {
+    algorithm: String,
+    usec: f64,
+}
+
+/// `lmt explain --collective`.
+///
+/// # Errors
+/// The configuration is wrong.
+pub fn run(kind: Kind, args: &ExplainArgs) -> Result<(), BenchError> {
+    let configuration = super::configuration(args.config.as_deref())?;
+    let ranks = args.ranks.unwrap_or(1);
+    // A barrier has no bytes.
+    let lengths = if kind == Kind::Barrier { vec![0] } else { args.lengths() };
+    let told = |bytes| {
+        let question = Question { kind, ranks, bytes, single_copy: !args.denied };
+        let explained = explain(&configuration, question);
+        explained.map(|one| Told::of(bytes, one)).map_err(|error| BenchError::Failure(error.to_string()))
+    };
+    let answer = Answer {
+        operation: kind.name(),
+        ranks,
+        single_copy: !args.denied,
+        calls: lengths.into_iter().map(told).collect::<Result<_, _>>()?,
+        remarks: configuration.remarks.clone(),
+    };
+    print(&match args.format {
+        ExplainFormat::Json => serde_json::to_string_pretty(&answer)
+            .map(|text| text + "\n")
+            .map_err(|error| BenchError::Failure(format!("the explanations cannot be written: {error}")))?,
+        ExplainFormat::Text if args.table => answer.table(),
+        ExplainFormat::Text => answer.text(),
+    })
+}
+
+impl Told {
+    fn of(bytes: u64, explanation: Explanation) -> Self {
+        let Explanation { algorithm, reason, passed_over, predicted_us } = explanation;
+        let predicted = predicted_us
+            .into_iter()
+            .map(|(algorithm, usec)| Prediction { algorithm: algorithm.to_string(), usec })
+            .collect();
+        Self { bytes, algorithm: algorithm.to_string(), reason, passed_over, predicted }
+    }
+}
+
+impl Answer {
+    /// What holds for all lengths, above them.
+    fn preamble(&self) -> String {
+        let single_copy = match self.single_copy {
+            true => "taken to work between all ranks; --denied tells of those where it does not",
+            false => "denied between some ranks",
+        };
+        format!("operation    {} on {} ranks\nsingle copy  {single_copy}\n", self.operation, self.ranks)
+    }
+
+    fn text(&self) -> String {
+        let mut text = self.preamble();
+        for call in &self.calls {
+            // Writing into a String cannot fail.
+            let _ = writeln!(text, "\n{} bytes: {}\n  by    {}", call.bytes, call.algorithm, call.reason);
+            for sentence in &call.passed_over {
+                let _ = writeln!(text, "  note  {sentence}");
+            }
+            for Prediction { algorithm, usec } in call.predicted.iter().take(SHOWN) {
+                let _ = writeln!(text, "  model {usec:>12.2} us  {algorithm}");
+            }
+        }
+        for remark in &self.remarks {
+            let _ = writeln!(text, "\nNote: {remark}.");
+        }
+        text
+    }
+
+    /// One line for each length.
+    fn table(&self) -> String {
+        let width = self.calls.iter().map(|call| call.algorithm.len()).max().unwrap_or_default().max(9);
+        let mut text = self.preamble();
+        let _ = writeln!(text, "\n{:>9}  {:width$}  by", "bytes", "algorithm");
+        for call in &self.calls {
+            let _ = writeln!(text, "{:>9}  {:width$}  {}", human(call.bytes), call.algorithm, call.reason);
+        }
+        text
+    }
+}

@@ -1,0 +1,176 @@
+//! Which algorithms users and calibrations name for collective operations.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::sync::Arc;
+
+use lmt_selector::collectives::{ANY_OPERATION, CollectiveRule, Misnamed};
+
+use crate::algorithm::{Algorithm, Kind};
+use crate::algorithms::goes_round;
+use crate::call::Call;
+use crate::choice::bytes_of;
+use crate::error::GroupError;
+
+/// The rules of a configuration, by authority, with their names understood.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules(Arc<[Rule]>);
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    /// The operation; none where it is any.
+    kind: Option<Kind>,
+    pub algorithm: Algorithm,
+    written: CollectiveRule,
+}
+
+/// Why a rule that fits cannot be followed. All ranks come to the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Unfit {
+    Denied,
+    Slot,
+    Ring { size: u32 },
+    Lists,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self(Arc::new([]))
+    }
+}
+
+impl Rules {
+    /// Reads the names.
+    ///
+    /// # Errors
+    /// A name means nothing, or the algorithm does not do the operation; the sentence
+    /// begins with the rule's place.
+    pub fn read(rules: &[CollectiveRule]) -> Result<Self, GroupError> {
+        let read = |written: &CollectiveRule| {
+            let (kind, algorithm) = named(&written.operation, &written.algorithm).map_err(|misnamed| {
+                GroupError::Configuration(format!("{}: {}", written.source, misnamed.sentence()))
+            })?;
+            Ok(Rule { kind, algorithm, written: written.clone() })
+        };
+        rules.iter().map(read).collect::<Result<Arc<[Rule]>, _>>().map(Self)
+    }
+
+    /// The first rule that fits a call and can do it.
+    pub fn ruled(&self, call: &Call, is_listed: bool, single_copy: bool) -> Option<&Rule> {
+        let mut fitting = self.0.iter().filter(|rule| rule.fits(call, is_listed));
+        fitting.find(|rule| unfit(rule.algorithm, call, is_listed, single_copy).is_none())
+    }
+
+    /// A sentence on each rule that fits and is passed over before that one.
+    pub fn passed_over(&self, call: &Call, is_listed: bool, single_copy: bool) -> Vec<String> {
+        let fitting = self.0.iter().filter(|rule| rule.fits(call, is_listed));
+        let unfit = fitting.map_while(|rule| {
+            let why = unfit(rule.algorithm, call, is_listed, single_copy)?;
+            Some(format!("{rule} is passed over: {why}"))
+        });
+        unfit.collect()
+    }
+}
+
+impl Rule {
+    /// Of the forms with lists not all ranks know the lengths, so no rule with bounds
+    /// fits them.
+    fn fits(&self, call: &Call, is_listed: bool) -> bool {
+        let is_meant = match self.kind {
+            Some(kind) => kind == call.kind,
+            None => self.algorithm.does(call.kind),
+        };
+        is_meant && !(is_listed && self.written.has_bounds()) && self.written.fits(bytes_of(call), call.size)
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CollectiveRule { operation, source, .. } = &self.written;
+        write!(f, "{operation} by {} at {source}", self.algorithm)
+    }
+}
+
+/// Why an algorithm cannot do a call of an operation that it does.
+fn unfit(algorithm: Algorithm, call: &Call, is_listed: bool, single_copy: bool) -> Option<Unfit> {
+    if algorithm.needs_single_copy() && !single_copy {
+        return Some(Unfit::Denied);
+    }
+    match algorithm {
+        // Rules are asked for what does not fit, or is listed. Of listed blocks alltoall
+        // sends by messages what does not fit.
+        Algorithm::Slots if !(is_listed && call.kind == Kind::Alltoall) => Some(Unfit::Slot),
+        Algorithm::RingNeighbor(j) if !goes_round(call.size, j) => Some(Unfit::Ring { size: call.size }),
+        Algorithm::Bruck | Algorithm::BruckMessages if is_listed && call.kind == Kind::Alltoall => {
+            Some(Unfit::Lists)
+        }
+        _ => None,
+    }
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Denied => f.write_str("some ranks may not reach into others' memory"),
+            Self::Slot => {
+                f.write_str("what a rank posts does not fit into its slot, or not all know that it does")
+            }
+            Self::Ring { size } => {
+                write!(f, "its number and the {size} ranks have a common divisor")
+            }
+            Self::Lists => f.write_str("it needs blocks of one length"),
+        }
+    }
+}
+
+/// Whether an operation and an algorithm are those of a rule in a file or variable, for
+/// [`lmt_selector::config::Known::with_collectives`].
+///
+/// ```
+/// use lmt_collectives::check_names;
+///
+/// assert!(check_names("bcast", "knomial:4").is_ok());
+/// assert!(check_names("*", "messages").is_ok());
+/// let misnamed = check_names("bcast", "pairwise").unwrap_err();
+/// assert!(misnamed.sentence().starts_with("pairwise does not do bcast; it is done by slots, messages"));
+/// ```
+///
+/// # Errors
+/// One of them means nothing, or the algorithm does not do the operation.
+pub fn check_names(operation: &str, algorithm: &str) -> Result<(), Misnamed> {
+    named(operation, algorithm).map(drop)
+}
+
+/// What the names mean.
+fn named(operation: &str, algorithm: &str) -> Result<(Option<Kind>, Algorithm), Misnamed> {
+    let kind = match operation {
+        ANY_OPERATION => None,
+        name => Some(Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            let names = Kind::ALL.map(Kind::name).join(", ");
+            Misnamed::Operation(format!(
+                "there is no operation {name}; there are {names}, and * for all that an algorithm can do"
+            ))
+        })?),
+    };
+    let able = |kind: Kind| {
+        let names: Vec<String> = Algorithm::of(kind).map(|one| one.to_string()).collect();
+        format!("it is done by {}", names.join(", "))
+    };
+    match (algorithm.parse::<Algorithm>(), kind) {
+        (Ok(algorithm), None) => Ok((None, algorithm)),
+        (Ok(algorithm), Some(kind)) if algorithm.does(kind) => Ok((Some(kind), algorithm)),
+        (Ok(algorithm), Some(kind)) => {
+            Err(Misnamed::Algorithm(format!("{algorithm} does not do {kind}; {}", able(kind))))
+        }
+        (Err(_), Some(kind)) => Err(Misnamed::Algorithm(format!(
+            "there is no algorithm {algorithm} of {kind}; {}, with a number of at least 1 behind a colon where one stands here",
+            able(kind)
+        ))),
+        (Err(unknown), None) => Err(Misnamed::Algorithm(unknown.to_string())),
+    }
+}
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod tests;
