@@ -98,7 +98,7 @@ impl Chooser {
         if let Some(rule) = self.rules.ruled(call, situation) {
             return Choice { algorithm: rule.algorithm, reason: Cow::Owned(rule.to_string()) };
         }
-        if situation.fits_slot {
+        if situation.suits_slots {
             return Choice::new(Algorithm::Slots, "what each rank posts fits into its slot of shared memory");
         }
         if !self.single_copy {
@@ -137,7 +137,8 @@ impl Chooser {
     /// What rules are asked with.
     pub(crate) fn situation(&self, call: &Call, is_listed: bool) -> Situation {
         let fits_slot = !is_listed && most_posted(call) <= call.slot_bytes;
-        Situation { is_listed, fits_slot, single_copy: self.single_copy }
+        let suits_slots = !is_listed && suits_slots(call);
+        Situation { is_listed, fits_slot, suits_slots, single_copy: self.single_copy }
     }
 
     /// What each algorithm of an operation is predicted to take, in microseconds, the
@@ -182,23 +183,40 @@ fn by_model(call: &Call, bytes: u64, figures: &Parameters) -> Choice {
 /// The most that a rank posts if the call goes through slots.
 fn most_posted(call: &Call) -> u64 {
     match (call.kind, &call.blocks) {
-        (Kind::Scatter | Kind::Gather, _) => call.bytes.saturating_mul(call.size.into()),
+        (Kind::Scatter, _) => call.bytes.saturating_mul(call.size.into()),
         (Kind::Alltoall, Blocks::Equal(bytes)) => bytes.saturating_mul(call.size.into()),
         _ => call.bytes,
     }
 }
 
+/// Of two ranks, up to so many bytes in a slot cost less than a message: its cells
+/// come back from the other core, those of a slot after three calls more.
+const SLOT_OF_TWO_BYTES: u64 = 8 << 10;
+/// The same where each rank would combine what it takes anyway.
+const COMBINED_SLOT_OF_TWO_BYTES: u64 = 16 << 10;
 /// Up to so many bytes a message costs less than what a single copy begins with.
 const MESSAGE_BYTES: u64 = 128 << 10;
 
-/// As measured on two CPUs, with 2 to 8 ranks; `lmt tune` measures the machine at hand.
+/// Whether a call had better go through slots.
+fn suits_slots(call: &Call) -> bool {
+    let most = match (call.size, call.kind.combines()) {
+        (1 | 2, false) => SLOT_OF_TWO_BYTES,
+        (1 | 2, true) => COMBINED_SLOT_OF_TWO_BYTES,
+        _ => u64::MAX,
+    };
+    most_posted(call) <= call.slot_bytes.min(most)
+}
+
+/// As measured on two CPUs that share a cache, with 2 to 8 ranks
+/// (docs/performance.md); `lmt tune` measures the machine at hand.
 fn native(call: &Call) -> Algorithm {
-    let (two, short) = (call.size == 2, bytes_of(call) <= MESSAGE_BYTES);
+    let (two, short) = (call.size <= 2, bytes_of(call) <= MESSAGE_BYTES);
     match call.kind {
         Kind::Barrier => Algorithm::Slots,
-        // Both ends copy a message, and only one a get.
+        // Each of two copies one half.
         Kind::Broadcast if two && !short => Algorithm::ScatterAllgather,
         Kind::Scatter if two && !short => Algorithm::ParallelRead,
+        // Both ends copy a message, and only one what is got or put.
         Kind::Broadcast | Kind::Scatter | Kind::Gather | Kind::Allgather | Kind::Alltoall if two => {
             Algorithm::Messages
         }
@@ -208,7 +226,8 @@ fn native(call: &Call) -> Algorithm {
         Kind::Gather => Algorithm::ThrottledWrite(4),
         Kind::Allgather => Algorithm::RingSourceRead,
         Kind::Alltoall => Algorithm::Pairwise,
-        Kind::Reduce | Kind::Allreduce | Kind::ReduceScatter => Algorithm::DirectReduce,
+        Kind::Reduce | Kind::Allreduce | Kind::ReduceScatter => Algorithm::Messages,
+        Kind::Scan | Kind::Exscan if two && short => Algorithm::Messages,
         Kind::Scan | Kind::Exscan => Algorithm::Chain(64),
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Situation {
     pub is_listed: bool,
     /// Whether what each rank posts is known to fit into its slot.
     pub fits_slot: bool,
+    /// Whether it goes through slots where no rule speaks.
+    pub suits_slots: bool,
     /// Whether all ranks may reach into each other's memory.
     pub single_copy: bool,
 }
@@ -86,14 +88,15 @@ impl Rules {
 
 impl Rule {
     /// Of the forms with lists not all ranks know the lengths, so no rule with bounds
-    /// fits them. What fits into slots is left to them where a rule has no bounds.
+    /// fits them. What had better go through slots is left to them where a rule has no
+    /// bounds.
     fn fits(&self, call: &Call, situation: Situation) -> bool {
         let is_meant = match self.kind {
             Some(kind) => kind == call.kind,
             None => self.algorithm.does(call.kind),
         };
         is_meant
-            && !(if self.written.has_bounds() { situation.is_listed } else { situation.fits_slot })
+            && !(if self.written.has_bounds() { situation.is_listed } else { situation.suits_slots })
             && self.written.fits(bytes_of(call), call.size)
     }
 }
@@ -107,7 +110,7 @@ impl fmt::Display for Rule {
 
 /// Why an algorithm cannot do a call of an operation that it does.
 fn unfit(algorithm: Algorithm, call: &Call, situation: Situation) -> Option<Unfit> {
-    let Situation { is_listed, fits_slot, single_copy } = situation;
+    let Situation { is_listed, fits_slot, single_copy, .. } = situation;
     if algorithm.needs_single_copy() && !single_copy {
         return Some(Unfit::Denied);
     }
