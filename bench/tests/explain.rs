@@ -257,13 +257,13 @@ fn a_file_that_is_given_takes_the_place_of_a_broken_one() {
 #[test]
 fn a_collective_operation_by_a_rule_by_the_model_and_by_what_is_built_in() {
     let rule = "[[collective]]\noperation = \"allgather\"\nalgorithm = \"ring-neighbor:2\"\n\n\
-                [[collective]]\noperation = \"bcast\"\nabove = \"128 KiB\"\nalgorithm = \"knomial:2\"\n";
+                [[collective]]\noperation = \"bcast\"\nabove = \"512 KiB\"\nalgorithm = \"knomial:2\"\n";
     let file = config("collective", rule);
     let explain = |arguments: &[&str]| {
         let fixed = ["explain", "--config", &file, "-n", "4", "--format", "json"];
         command(&[&fixed[..], arguments].concat()).output().unwrap()
     };
-    let told = json(&explain(&["--collective", "bcast", "--bytes", "1KiB,65KiB,129KiB"]));
+    let told = json(&explain(&["--collective", "bcast", "--bytes", "1KiB,512KiB,513KiB"]));
     let algorithms: Vec<&str> =
         told["calls"].as_array().unwrap().iter().map(|call| call["algorithm"].as_str().unwrap()).collect();
     assert_eq!(algorithms, ["slots", "knomial:4", "knomial:2"], "{told:#}");

@@ -22,11 +22,11 @@ fn folder(name: &str, rules: &str) -> PathBuf {
 }
 
 fn broadcast_is(group: &Group<'_>, algorithm: Algorithm, words: &str) {
-    let mut data = vec![0; 100_000];
+    let mut data = vec![0; 300_000];
     let told = group.explain(&Operation::broadcast(0, &mut data[..])).expect("it can be done");
     assert!(told.0 == algorithm && told.1.contains(words), "{told:?}");
     let case =
-        Case { kind: Kind::Broadcast, algorithm: None, length: 100_000, root: 1, in_place: false, round: 3 };
+        Case { kind: Kind::Broadcast, algorithm: None, length: 300_000, root: 1, in_place: false, round: 3 };
     try_case(group, &case).unwrap_or_else(|error| panic!("{case:?}: {error}"));
 }
 
@@ -40,7 +40,7 @@ fn a_file_s_rules_hold_behind_those_of_the_environment_and_in_parts() {
         let endpoint = endpoint(ranks, |_| {});
         let group = group(&endpoint, ranks);
         broadcast_is(&group, Algorithm::Messages, "bcast by messages at rules.toml:1");
-        let (own, mut all) = (vec![1; 100_000], vec![0; 300_000]);
+        let (own, mut all) = (vec![1; 300_000], vec![0; 900_000]);
         let told = group.explain(&Operation::allgather(&own[..], &mut all[..])).expect("it can be done");
         let by_environment = told.1.contains("ring-source-write at LMT_COLLECTIVES in the environment");
         let denied = told.1.contains("passed over: some ranks may not reach into others' memory");
@@ -60,7 +60,7 @@ fn ranks_whose_rules_differ_all_hear_of_it() {
         std::env::set_current_dir(folder(&format!("differ-{algorithm}"), &rule)).expect("a folder");
         let endpoint = endpoint(ranks, |_| {});
         let group = group(&endpoint, ranks);
-        let (own, mut all) = (vec![1; 100_000], vec![0; 300_000]);
+        let (own, mut all) = (vec![1; 300_000], vec![0; 900_000]);
         let error = group.run(Operation::allgather(&own[..], &mut all[..])).expect_err("they differ");
         assert!(matches!(error, GroupError::Mismatch { .. }), "{error}");
         assert!(error.to_string().contains("bruck-messages"), "{error}");
@@ -70,7 +70,7 @@ fn ranks_whose_rules_differ_all_hear_of_it() {
 
 /// What the group takes for long broadcasts without rules.
 fn group_default(group: &Group<'_>) -> Algorithm {
-    let mut data = vec![0; 100_000];
+    let mut data = vec![0; 300_000];
     group.explain(&Operation::broadcast(0, &mut data[..])).expect("it can be done").0
 }
 
