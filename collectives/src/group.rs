@@ -235,15 +235,12 @@ impl<'e> Group<'e> {
 
     /// Begins an operation whose memory the caller keeps lent until it has ended.
     pub(crate) fn start(&self, operation: Operation<'_>) -> Result<u32, GroupError> {
+        let number = self.inner.borrow_mut().enter(operation)?;
+        // A reduction of the caller's may panic in what follows, here as in `run`.
+        let guard = DrainOnUnwind { group: self, number };
         let inner = &mut *self.inner.borrow_mut();
-        if let Some(error) = &inner.error {
-            return Err(error.clone());
-        }
-        let prepared = inner.prepare(operation);
-        let number = inner.next;
-        inner.next = number.wrapping_add(1);
-        inner.calls.push_back(Slot { number, state: State::Waiting(Box::new(prepared)) });
         with_engine(self.endpoint, |engine| inner.advance(engine));
+        std::mem::forget(guard);
         Ok(number)
     }
 
@@ -330,6 +327,18 @@ impl Inner {
                 wrong: Some(wrong),
             },
         }
+    }
+
+    /// Puts a call at the end of the list, to be begun.
+    fn enter(&mut self, operation: Operation<'_>) -> Result<u32, GroupError> {
+        if let Some(error) = &self.error {
+            return Err(error.clone());
+        }
+        let prepared = self.prepare(operation);
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        self.calls.push_back(Slot { number, state: State::Waiting(Box::new(prepared)) });
+        Ok(number)
     }
 
     /// A call's program, and the call; both of the last time if there was one like it.

@@ -6,7 +6,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use lmt_collectives::{Algorithm, Group, GroupError, Kind, Operation};
+use lmt_collectives::{Algorithm, Group, GroupError, Kind, Operation, Reduction};
 use lmt_conformance::group::{Parent, Test};
 use lmt_conformance::test_name;
 
@@ -134,6 +134,33 @@ fn panicking() {
             let first = group.run(Operation::broadcast(0, &mut data[..]));
             let error = first.and_then(|()| group.run(Operation::barrier())).expect_err("rank 2 has left");
             assert!(matches!(error, GroupError::Failed { rank: 2 }), "{error}");
+        }
+        ranks.barrier();
+    });
+}
+
+/// A reduction of the caller's that panics: its call is left without memory in use, and
+/// the others end.
+#[test]
+fn a_reduction_that_panics() {
+    Test::new(test_name!(), 3).time_limit(LIMIT).run(|ranks| {
+        let endpoint = endpoint(ranks, |_| {});
+        let group = group(&endpoint, ranks);
+        let own = group.rank();
+        let with = Reduction::custom(5, 8, true, move |_, _| assert!(own != 1, "it has had enough"));
+        for bytes in [64, 1 << 20] {
+            let part = group.duplicate().expect("a group of its own");
+            let run = || {
+                let mut data = vec![0; bytes];
+                part.run(Operation::allreduce_in_place(&mut data[..], &with))
+            };
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+            match (own, result) {
+                (1, result) => assert!(result.is_err(), "rank 1 has panicked"),
+                // It may have had from rank 1 all that it needed.
+                (_, Ok(Ok(()) | Err(GroupError::Failed { rank: 1 }))) => {}
+                (_, other) => panic!("{:?}", other.expect("no panic here")),
+            }
         }
         ranks.barrier();
     });
