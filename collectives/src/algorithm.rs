@@ -53,6 +53,11 @@ impl Kind {
         matches!(self, K::Reduce | K::Allreduce | K::ReduceScatter | K::Scan | K::Exscan)
     }
 
+    /// Whether one rank is the root.
+    pub const fn has_root(self) -> bool {
+        matches!(self, Self::Broadcast | Self::Scatter | Self::Gather | Self::Reduce)
+    }
+
     /// As it is written in commands and messages.
     pub const fn name(self) -> &'static str {
         match self {

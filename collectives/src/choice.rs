@@ -104,14 +104,14 @@ impl Chooser {
         if !self.single_copy {
             return Choice::new(Algorithm::Messages, "some ranks may not reach into others' memory");
         }
+        // Of the forms with lists not all ranks know the lengths; they are taken to be long.
+        let bytes = if is_listed { LONG_BYTES } else { bytes_of(call) };
         let Some(figures) = self.figures.clone() else {
             return Choice::new(
-                native(call),
+                native(call, bytes),
                 "the built-in choice for so many ranks; `lmt tune` would measure",
             );
         };
-        // Of the forms with lists not all ranks know the lengths; they are taken to be long.
-        let bytes = if is_listed { LONG_BYTES } else { bytes_of(call) };
         let key = (call.kind, call.size, bytes);
         if let Some((_, choice)) = self.kept.iter().find(|(kept, _)| *kept == key) {
             return choice.clone();
@@ -170,14 +170,21 @@ pub(crate) fn bytes_of(call: &Call) -> u64 {
 }
 
 fn by_model(call: &Call, bytes: u64, figures: &Parameters) -> Choice {
-    let candidates: Vec<Algorithm> = candidates(call.kind).collect();
+    let takes_lists =
+        |one: &Algorithm| !is_listed(call) || !matches!(one, Algorithm::Bruck | Algorithm::BruckMessages);
+    let candidates: Vec<Algorithm> = candidates(call.kind).filter(takes_lists).collect();
     match model::choose(call.kind, call.size, bytes, &candidates, figures) {
         Some(choice) => Choice {
             algorithm: choice.algorithm,
             reason: Cow::Owned(format!("by the model with this machine's figures, {}", choice.reason)),
         },
-        None => Choice::new(native(call), "the built-in choice, since the model predicts none"),
+        None => Choice::new(native(call, bytes), "the built-in choice, since the model predicts none"),
     }
+}
+
+/// Whether this is an alltoall of listed blocks, which all ranks know that it is.
+fn is_listed(call: &Call) -> bool {
+    call.kind == Kind::Alltoall && matches!(call.blocks, Blocks::Listed(_))
 }
 
 /// The most that a rank posts if the call goes through slots.
@@ -209,8 +216,8 @@ fn suits_slots(call: &Call) -> bool {
 
 /// As measured on two CPUs that share a cache, with 2 to 8 ranks
 /// (docs/performance.md); `lmt tune` measures the machine at hand.
-fn native(call: &Call) -> Algorithm {
-    let (two, short) = (call.size <= 2, bytes_of(call) <= MESSAGE_BYTES);
+fn native(call: &Call, bytes: u64) -> Algorithm {
+    let (two, short) = (call.size <= 2, bytes <= MESSAGE_BYTES);
     match call.kind {
         Kind::Barrier => Algorithm::Slots,
         // Each of two copies one half.

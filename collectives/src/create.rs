@@ -17,7 +17,7 @@ use crate::check::Team;
 use crate::choice::Chooser;
 use crate::domains::{self, NOWHERE};
 use crate::engine::with_engine;
-use crate::error::GroupError;
+use crate::error::{Broken, GroupError};
 use crate::group::Group;
 use crate::layout::Layout;
 use crate::lent::Memory;
@@ -40,7 +40,7 @@ const LEAST_SLOT_BYTES: u64 = 4 << 10;
 const MOST_SLOT_BYTES: u64 = 128 << 10;
 
 /// The most ranks of a group.
-pub const MOST_RANKS: u32 = 4096;
+pub const MOST_RANKS: u32 = 1024;
 
 impl<'e> Group<'e> {
     /// Makes a group of the endpoints at these addresses, in this order of ranks; this
@@ -59,9 +59,7 @@ impl<'e> Group<'e> {
         let tag = tag_of_members(&ids);
         let key = with_engine(endpoint, |engine| {
             if rank == 0 {
-                let key = allocate(engine, &layout)?;
-                tell(engine, &members[1..], &key, tag)?;
-                Ok::<_, GroupError>(key)
+                give_board(engine, &layout, &members[1..], tag)
             } else {
                 hear(engine, members[0], tag)
             }
@@ -119,11 +117,19 @@ impl<'e> Group<'e> {
         let layout = Layout::new(ranks.len().max(1) as u32, slot_bytes(ranks.len() as u32));
         let mut own = [0; RegionKey::BYTES];
         let is_first = ranks.first() == Some(&self.rank());
+        // A board that cannot be is told by a key of nobody's, so that none waits for it.
+        let mut short = None;
         if is_first {
-            own = with_engine(endpoint, |engine| allocate(engine, &layout))?.to_bytes();
+            match with_engine(endpoint, |engine| allocate(engine, &layout)) {
+                Ok(key) => own = key.to_bytes(),
+                Err(error) => short = Some(error),
+            }
         }
         let mut all = vec![0; RegionKey::BYTES * self.size() as usize];
         self.run(Operation::allgather(&own[..], &mut all[..]))?;
+        if let Some(error) = short {
+            return Err(error);
+        }
         let Some(rank) = ranks.iter().position(|&rank| rank == self.rank()) else { return Ok(None) };
         let first = ranks[0] as usize;
         let key = RegionKey::from_bytes(all.as_chunks::<{ RegionKey::BYTES }>().0[first]);
@@ -144,7 +150,6 @@ impl<'e> Group<'e> {
         chooser: Result<Chooser, GroupError>,
     ) -> Result<Self, GroupError> {
         let size = members.len() as u32;
-        let single_copy = with_engine(endpoint, |engine| may_reach(engine, &members, rank))?;
         let memory = with_engine(endpoint, |engine| map(engine, key))?;
         let board = Board::new(memory, layout, rank).filter(|board| board.is_sound());
         let board = board
@@ -156,7 +161,14 @@ impl<'e> Group<'e> {
         if rank == 0 {
             group.keep_board(*key);
         }
-        group.introduce(single_copy, wrong)?;
+        // From here on what fails breaks the group, so that none waits for this rank.
+        match with_engine(endpoint, |engine| may_reach(engine, &group.members(), rank)) {
+            Ok(single_copy) => group.introduce(single_copy, wrong)?,
+            Err(error) => {
+                group.abandon();
+                return Err(error);
+            }
+        }
         Ok(group)
     }
 
@@ -229,16 +241,45 @@ fn allocate(engine: &mut Engine, layout: &Layout) -> Result<RegionKey, GroupErro
     Ok(key)
 }
 
-/// Rank 0 says where the board is.
-fn tell(engine: &mut Engine, others: &[Member], key: &RegionKey, tag: u64) -> Result<(), GroupError> {
-    let bytes = key.to_bytes();
-    for member in others {
-        let label = Label { tag, space: SPACE, immediate: None };
-        let data = Memory::from(&bytes[..]).into_buffer();
-        let request = engine.send(member.peer, label, data, SendMode::Standard)?;
-        engine.wait(request)?;
+/// Rank 0 makes the board and says where it is. If it cannot be, the others are told that
+/// there is none; if one of them cannot be reached, the rest find the group broken.
+fn give_board(
+    engine: &mut Engine,
+    layout: &Layout,
+    others: &[Member],
+    tag: u64,
+) -> Result<RegionKey, GroupError> {
+    let made = allocate(engine, layout);
+    let bytes = made.as_ref().map_or([0; RegionKey::BYTES], RegionKey::to_bytes);
+    let told = tell(engine, others, &bytes, tag);
+    let key = made?;
+    let Err(error) = told else { return Ok(key) };
+    if let Ok(Some(memory)) = engine.mapped_region(&key)
+        && let Some(board) = Board::new(memory, *layout, 0)
+    {
+        board.break_for(Broken::Failed(0).word());
     }
-    Ok(())
+    // Those that have it mapped keep it.
+    let _destroyed = engine.destroy_region(&key);
+    Err(error)
+}
+
+/// Tells all, whichever of them cannot be reached; the first error.
+fn tell(
+    engine: &mut Engine,
+    others: &[Member],
+    key: &[u8; RegionKey::BYTES],
+    tag: u64,
+) -> Result<(), GroupError> {
+    let label = Label { tag, space: SPACE, immediate: None };
+    let sends = others.iter().map(|member| {
+        let data = Memory::from(&key[..]).into_buffer();
+        engine.send(member.peer, label, data, SendMode::Standard)
+    });
+    let sends: Vec<_> = sends.collect();
+    let results: Vec<_> =
+        sends.into_iter().map(|sent| sent.and_then(|request| engine.wait(request))).collect();
+    results.into_iter().try_for_each(|result| result.map(|_| ())).map_err(Into::into)
 }
 
 /// The others hear it.
@@ -268,15 +309,19 @@ fn map(engine: &mut Engine, key: &RegionKey) -> Result<Arc<SharedMemory>, GroupE
     })
 }
 
-/// How long connecting with those that a rank reaches into may take.
-const CONNECTING: Duration = Duration::from_secs(10);
+/// In a group of up to so many ranks all connect with all when it is made: each hears at
+/// once of the death of any, and knows what it may do with each. Of more, a rank connects
+/// with rank 0 and its neighbours, and with others as it needs them.
+const ALL_CONNECT: u32 = 64;
+/// How long to wait between looks at connections that are being made.
+const CONNECTION_LOOK: Duration = Duration::from_millis(1);
 
-/// Whether this rank may reach into the memory of its neighbours and of rank 0. Rights
-/// differ between machines, hardly between the ranks of one; where they do, a call fails
-/// and says so.
+/// Whether this rank may reach into the memory of those that it connects with, up to
+/// [`ALL_CONNECT`] ranks all. Beyond, where rights differ between ranks, a call fails and
+/// says so.
 fn may_reach(engine: &mut Engine, members: &[Member], rank: u32) -> Result<bool, GroupError> {
     let size = members.len() as u32;
-    let others: Vec<u32> = if size <= 16 {
+    let others: Vec<u32> = if size <= ALL_CONNECT {
         (0..size).filter(|&other| other != rank).collect()
     } else {
         [0, (rank + 1) % size, (rank + size - 1) % size].into_iter().filter(|&other| other != rank).collect()
@@ -284,7 +329,6 @@ fn may_reach(engine: &mut Engine, members: &[Member], rank: u32) -> Result<bool,
     for &other in &others {
         engine.connect(members[other as usize].peer)?;
     }
-    let until = Instant::now() + CONNECTING;
     let mut answers = others.iter().map(|&other| members[other as usize].peer).collect::<Vec<_>>();
     let mut may = true;
     while !answers.is_empty() {
@@ -296,12 +340,11 @@ fn may_reach(engine: &mut Engine, members: &[Member], rank: u32) -> Result<bool,
         if let Some(error) = answers.iter().find_map(|&peer| engine.peer_error(peer)) {
             return Err(lmt::OperationError::Peer(error.clone()).into());
         }
-        if answers.is_empty() || Instant::now() > until {
-            break;
+        if !answers.is_empty() {
+            engine.wait_for_progress(Some(Instant::now() + CONNECTION_LOOK))?;
         }
-        engine.wait_for_progress(Some(Instant::now() + Duration::from_millis(1)))?;
     }
-    Ok(may && answers.is_empty())
+    Ok(may)
 }
 
 /// Tells creations of groups with different members apart; those of the same members

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use lmt_core::buffer::{Access, Buffer, Segment};
 
 use crate::program::{Place, Span};
-use crate::reduction::Reduction;
+use crate::reduction::{Panic, Reduction};
 
 /// Memory that a call reads or writes, contiguous or in segments.
 ///
@@ -94,15 +94,18 @@ pub(crate) struct Places {
     output: Buffer,
     /// Never resized while the call runs.
     work: Vec<u8>,
+    /// Where it is.
+    work_address: usize,
 }
 
 impl Places {
     /// What was lent, and scratch memory. The lender keeps it lent until the call has
     /// ended.
-    pub fn new(input: Option<Buffer>, output: Option<Buffer>, work: Vec<u8>) -> Self {
+    pub fn new(input: Option<Buffer>, output: Option<Buffer>, mut work: Vec<u8>) -> Self {
         let input = input.unwrap_or(Buffer::empty(Access::Read));
         let output = output.unwrap_or(Buffer::empty(Access::Write));
-        Self { input, output, work }
+        let work_address = work.as_mut_ptr().expose_provenance();
+        Self { input, output, work, work_address }
     }
 
     /// The scratch memory, to be used again.
@@ -129,13 +132,16 @@ impl Places {
             Place::Input => &self.input,
             Place::Output => &self.output,
             Place::Work => {
-                let slice = &mut self.work[span.offset as usize..end as usize];
+                // From one pointer for all parts: a new reference to the whole would end
+                // those before it.
+                let address = self.work_address + span.offset as usize;
+                let part = Segment { address, bytes: span.bytes as usize };
                 // SAFETY: the scratch memory lives, unmoved, until `into_work`, which
                 // comes after the end of all that was begun in the call. That no two
                 // operations under way use the same bytes otherwise than for reading is
                 // what programs see to (their simulation finds those that do not); two
                 // that did would mix bytes, which any are valid.
-                return unsafe { Buffer::new(&[Segment::of_mut(slice)], access) }.ok();
+                return unsafe { Buffer::new(&[part], access) }.ok();
             }
         };
         if access == Access::Write && whole.access() == Access::Read {
@@ -158,13 +164,22 @@ impl Places {
     }
 
     /// Combines two stretches of the same length; false if they are none, or overlap.
-    pub fn combine(&mut self, from: Span, into: Span, from_is_left: bool, with: &Reduction) -> bool {
+    ///
+    /// # Errors
+    /// As [`Reduction::combine`].
+    pub fn combine(
+        &mut self,
+        from: Span,
+        into: Span,
+        from_is_left: bool,
+        with: &Reduction,
+    ) -> Result<bool, Panic> {
         if from.bytes != into.bytes || (from.place == into.place && overlap(from, into)) {
-            return false;
+            return Ok(false);
         }
         let (Some(left), Some(mut right)) = (self.part(from, Access::Read), self.part(into, Access::Write))
         else {
-            return false;
+            return Ok(false);
         };
         if let ([one], [two]) = (left.segments(), right.segments())
             && one.bytes > 0
@@ -177,16 +192,16 @@ impl Places {
             // SAFETY: the same, lent for writing, and apart from `from`: other places are
             // other memory, and stretches of one place were compared above.
             let into = unsafe { std::slice::from_raw_parts_mut(target, two.bytes) };
-            with.combine(from, into, from_is_left);
-            return true;
+            with.combine(from, into, from_is_left)?;
+            return Ok(true);
         }
         let mut bounce = [vec![0; from.bytes as usize], vec![0; into.bytes as usize]];
         let [source, target] = &mut bounce;
         left.read_at(0, source);
         right.read_at(0, target);
-        with.combine(source, target, from_is_left);
+        with.combine(source, target, from_is_left)?;
         right.write_at(0, target);
-        true
+        Ok(true)
     }
 }
 

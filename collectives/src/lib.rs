@@ -14,6 +14,8 @@ pub mod algorithms;
 mod board;
 pub mod call;
 #[cfg(not(loom))]
+mod calls;
+#[cfg(not(loom))]
 mod check;
 #[cfg(not(loom))]
 mod choice;
@@ -38,6 +40,8 @@ mod meeting;
 pub mod model;
 #[cfg(not(loom))]
 mod operation;
+#[cfg(not(loom))]
+mod others;
 #[cfg(not(loom))]
 mod patience;
 #[cfg(not(loom))]

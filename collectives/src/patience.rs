@@ -25,6 +25,8 @@ pub(crate) trait Watched {
 pub(crate) struct Patience {
     looks: u32,
     spins: u32,
+    /// Looks in all, whether anything moved or not.
+    all: u32,
 }
 
 /// So many yields before a sleep: a millisecond or more where nobody else wants the
@@ -36,6 +38,8 @@ const SPINS: u32 = 4000;
 const CROWDED_SPINS: u32 = 2;
 /// After so many looks deaths are looked for.
 const DEATHS_EVERY: u32 = 512;
+/// After so many looks those of other groups are moved.
+const OTHERS_EVERY: u32 = 64;
 /// The longest sleep: a rank that is not connected with a sleeper cannot wake it.
 const LONGEST_NAP: Duration = Duration::from_millis(1);
 
@@ -43,7 +47,13 @@ impl Patience {
     /// Of a wait among `ranks` ranks.
     pub fn new(engine: &Engine, ranks: u32) -> Self {
         let crowded = engine.is_crowded() || ranks > cpus();
-        Self { looks: 0, spins: if crowded { CROWDED_SPINS } else { SPINS } }
+        Self { looks: 0, spins: if crowded { CROWDED_SPINS } else { SPINS }, all: 0 }
+    }
+
+    /// Whether it is time to look at other groups' calls: now and then while it waits, and
+    /// each time once it has waited long.
+    pub fn is_time_for_others(&self) -> bool {
+        self.looks > self.spins || self.looks.is_multiple_of(OTHERS_EVERY)
     }
 
     /// Waits a little, longer and longer while nothing moves.
@@ -56,14 +66,16 @@ impl Patience {
         watched: &mut impl Watched,
         engine: &mut Engine,
     ) -> Result<(), GroupError> {
+        // Also while other things move, so that these do not hide a death.
+        self.all = self.all.wrapping_add(1);
+        if self.all.is_multiple_of(DEATHS_EVERY) || self.looks > self.spins + YIELDS {
+            watched.look_for_deaths(engine);
+        }
         if moved {
             self.looks = 0;
             return Ok(());
         }
         self.looks = self.looks.saturating_add(1);
-        if self.looks.is_multiple_of(DEATHS_EVERY) || self.looks > self.spins + YIELDS {
-            watched.look_for_deaths(engine);
-        }
         if self.looks <= self.spins {
             std::hint::spin_loop();
         } else if self.looks <= self.spins + YIELDS {

@@ -2,7 +2,9 @@
 //! caller's own (MPI-4.1, 6.9.2 to 6.9.5).
 #![forbid(unsafe_code)]
 
+use std::any::Any;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 /// What a vector consists of, in the machine's byte order.
@@ -73,6 +75,9 @@ pub enum Operator {
 /// A function of the caller's: `right[i] = left[i] op right[i]` for all elements of two
 /// stretches of the same length.
 type Custom = Rc<dyn Fn(&[u8], &mut [u8])>;
+
+/// What a panic carries.
+pub(crate) type Panic = Box<dyn Any + Send>;
 
 type Builtin = fn(&[u8], &mut [u8]);
 
@@ -157,16 +162,27 @@ impl Reduction {
     }
 
     /// `into = from op into` where `from_is_left`, else `into = into op from`.
-    pub(crate) fn combine(&self, from: &[u8], into: &mut [u8], from_is_left: bool) {
-        match &self.how {
-            How::Builtin(combine) => combine(from, into),
-            How::Custom(combine) if from_is_left || self.is_commutative => combine(from, into),
-            How::Custom(combine) => {
-                let mut result = from.to_vec();
-                combine(into, &mut result);
-                into.copy_from_slice(&result);
+    ///
+    /// # Errors
+    /// The caller's function has panicked; to be resumed once nothing is borrowed.
+    pub(crate) fn combine(&self, from: &[u8], into: &mut [u8], from_is_left: bool) -> Result<(), Panic> {
+        let custom = match &self.how {
+            How::Builtin(combine) => {
+                combine(from, into);
+                return Ok(());
             }
-        }
+            How::Custom(custom) => custom,
+        };
+        // What it leaves behind in its own state is the caller's business, as with a
+        // panic that goes through the caller's own code.
+        catch_unwind(AssertUnwindSafe(|| {
+            if from_is_left || self.is_commutative {
+                return custom(from, into);
+            }
+            let mut result = from.to_vec();
+            custom(into, &mut result);
+            into.copy_from_slice(&result);
+        }))
     }
 }
 

@@ -12,12 +12,12 @@ use lmt_core::region::{Protection, RegionKey};
 
 use crate::algorithm::Kind;
 use crate::board::Board;
-use crate::call::{Block, Call};
+use crate::call::{Block, Blocks, Call};
 use crate::error::GroupError;
 use crate::lent::Places;
 use crate::meeting::Meeting;
 use crate::program::{Action, Place, Program, Remote, Span};
-use crate::reduction::Reduction;
+use crate::reduction::{Panic, Reduction};
 use crate::signature::{Said, Signature};
 use crate::words::Notice;
 
@@ -91,6 +91,8 @@ pub(crate) struct Running {
     /// What this rank's result is, though the call went its way: its own arguments
     /// were wrong.
     pub wrong: Option<GroupError>,
+    /// What the caller's own reduction has panicked with.
+    pub panic: Option<Panic>,
 }
 
 impl Running {
@@ -122,6 +124,7 @@ impl Running {
             awaited: Vec::new(),
             put_off: Vec::new(),
             wrong: None,
+            panic: None,
         };
         match running.arrive(context) {
             Ok(()) => Ok(running),
@@ -145,15 +148,41 @@ impl Running {
         Ok(())
     }
 
+    /// Shows where this rank's blocks are and how long: the forms with lists compare
+    /// lengths even where a program needs no table.
     fn list_blocks(&self, board: &Board) {
-        let lists = self.program.lists;
-        let blocks = match (lists.input, lists.output, self.call.kind) {
-            (true, _, Kind::Alltoall) => &self.call.input_blocks,
-            (true, ..) | (_, true, _) => &self.call.blocks,
+        let Call { kind, rank, root, .. } = *self.call;
+        let blocks = match kind {
+            Kind::Alltoall if !self.call.in_place => &self.call.input_blocks,
+            Kind::Scatter | Kind::Gather if rank != root => return,
+            Kind::Alltoall | Kind::Allgather | Kind::Scatter | Kind::Gather => &self.call.blocks,
             _ => return,
         };
+        if matches!(blocks, Blocks::Equal(_)) {
+            return;
+        }
         for rank in 0..self.call.size {
             board.list(self.number, rank, blocks.of(rank));
+        }
+    }
+
+    /// Whether what others list for this rank is as long as this rank says.
+    fn check_lists(&self, context: &Context<'_>) -> Result<(), GroupError> {
+        let Call { kind, rank, root, .. } = *self.call;
+        let of = |other: u32, ours_bytes: u64| {
+            let theirs_bytes = context.board.listed(other, self.number, rank).bytes;
+            if theirs_bytes == ours_bytes {
+                return Ok(());
+            }
+            Err(GroupError::Length { rank: other, theirs_bytes, ours_bytes })
+        };
+        match (&self.call.blocks, kind) {
+            (Blocks::Equal(_), _) => Ok(()),
+            (Blocks::Listed(_), Kind::Scatter | Kind::Gather) if rank != root => of(root, self.call.bytes),
+            (Blocks::Listed(_), Kind::Alltoall) => {
+                (0..self.call.size).try_for_each(|other| of(other, self.call.blocks.of(other).bytes))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -229,6 +258,7 @@ impl Running {
                     self.end(context);
                     return Err(error);
                 }
+                self.check_lists(context)?;
                 0
             }
             Stage::Step(at) => *at + 1,
@@ -305,7 +335,14 @@ impl Running {
 
     fn combine(&mut self, from: Span, into: Span, from_is_left: bool) -> Result<(), GroupError> {
         let Some(reduction) = &self.reduction else { return Err(self.no_memory()) };
-        if self.places.combine(from, into, from_is_left, reduction) { Ok(()) } else { Err(self.no_memory()) }
+        match self.places.combine(from, into, from_is_left, reduction) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.no_memory()),
+            Err(panic) => {
+                self.panic = Some(panic);
+                Err(GroupError::Failed { rank: self.call.rank })
+            }
+        }
     }
 
     /// Where in a rank's memory: its region, and the offset there.

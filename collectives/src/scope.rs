@@ -39,9 +39,7 @@ impl Drop for Leave<'_, '_> {
         if std::thread::panicking() && !self.open.borrow().is_empty() {
             self.group.abandon();
         }
-        for number in self.open.take() {
-            let _dropped = self.group.wait(number);
-        }
+        self.group.wait_all(self.open.take());
     }
 }
 

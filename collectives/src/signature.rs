@@ -34,6 +34,9 @@ impl Signature {
         let bytes = if is_listed { 0 } else { common_bytes(call) };
         let mut hash = Mixer(0);
         [first, bytes, reduction.into(), number.into()].into_iter().for_each(|word| hash.add(word));
+        hash.add(call.element_bytes);
+        // A root's own affair where there is one; else all are or none is.
+        hash.add(u64::from(call.in_place && !call.kind.has_root()));
         if is_listed && matches!(call.kind, Kind::Allgather | Kind::ReduceScatter) {
             (0..call.size).for_each(|rank| hash.add(call.blocks.of(rank).bytes));
         }
@@ -79,7 +82,7 @@ impl fmt::Display for Said {
         };
         let listed = if first >> 6 & 1 == 1 { "v" } else { "" };
         write!(f, "{kind}{listed}")?;
-        if matches!(kind, Kind::Broadcast | Kind::Scatter | Kind::Gather | Kind::Reduce) {
+        if kind.has_root() {
             write!(f, " with root {}", first >> 16 & 0xffff_ffff)?;
         }
         if listed.is_empty() {

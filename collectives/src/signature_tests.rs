@@ -36,10 +36,15 @@ fn all_kinds_and_algorithms_are_told_apart() {
 
 #[test]
 fn what_ranks_may_differ_in_does_not_count() {
-    let mut other = call(Kind::Broadcast, 100);
-    let own = Signature::of(&other, Algorithm::Knomial(4), 0, false);
+    let mut other = call(Kind::Gather, 100);
+    let own = Signature::of(&other, Algorithm::ThrottledWrite(4), 0, false);
     (other.rank, other.in_place) = (0, true);
-    assert_eq!(own, Signature::of(&other, Algorithm::Knomial(4), 0, false));
+    assert_eq!(own, Signature::of(&other, Algorithm::ThrottledWrite(4), 0, false));
+    // Where there is no root all are in place or none is.
+    let mut other = call(Kind::Allreduce, 100);
+    let own = Signature::of(&other, Algorithm::DirectReduce, 0, false);
+    other.in_place = true;
+    assert_ne!(own, Signature::of(&other, Algorithm::DirectReduce, 0, false));
     // In the forms with lists each rank of a gather has its own length.
     let lengths = [5, 6].map(|bytes| Signature::of(&call(Kind::Gather, bytes), Algorithm::Messages, 0, true));
     assert_eq!(lengths[0], lengths[1]);

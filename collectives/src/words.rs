@@ -61,6 +61,8 @@ mod rank {
     pub const ENDED: usize = 0;
     /// Not 0 while it sleeps.
     pub const ASLEEP: usize = 1;
+    /// Not 0 once it has left the group.
+    pub const LEFT: usize = 2;
 }
 
 /// Words of a card's first line.
@@ -200,6 +202,18 @@ impl<L: Lines> Words<L> {
         // Release: who takes the ended calls' cards and slots anew comes after what was
         // read from them.
         self.rank_line(self.rank).0[rank::ENDED].store(call.into(), Ordering::Release);
+    }
+
+    /// Says that this rank has left the group and begins no further call.
+    pub fn leave(&self) {
+        // Release: who sees it sees the calls that this rank has ended.
+        self.rank_line(self.rank).0[rank::LEFT].store(1, Ordering::Release);
+    }
+
+    /// Whether a rank has left the group.
+    pub fn has_left(&self, rank: u32) -> bool {
+        // Acquire: see `leave`.
+        self.rank_line(rank).0[rank::LEFT].load(Ordering::Acquire) != 0
     }
 
     /// Before which call a rank has ended all.

@@ -98,6 +98,32 @@ fn of_nine() {
     (0..4).for_each(|round| killed(test_name!(), 9, round * 2));
 }
 
+/// More ranks than look at each other in one round of a meeting.
+#[test]
+fn of_twenty_four() {
+    killed(test_name!(), 24, 20);
+}
+
+/// One that leaves the group while others are in a call, or come to it: they end.
+#[test]
+fn leaving_too_early() {
+    Test::new(test_name!(), 3).time_limit(LIMIT).run(|ranks| {
+        let endpoint = endpoint(ranks, |_| {});
+        let group = group(&endpoint, ranks);
+        group.run(Operation::barrier()).expect("all are there");
+        if group.rank() == 1 {
+            drop(group);
+        } else {
+            let begun = Instant::now();
+            let error = group.run(Operation::barrier()).expect_err("rank 1 has left");
+            assert!(matches!(error, GroupError::Failed { rank: 1 }), "{error}");
+            assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+        }
+        // The endpoint lives on.
+        ranks.barrier();
+    });
+}
+
 /// One that leaves in order when all is done harms nobody.
 #[test]
 fn leaving_in_order() {

@@ -175,3 +175,52 @@ fn members_that_are_none() {
 fn endpoint_of_its_own() -> lmt::Endpoint {
     lmt::Endpoint::new().expect("an endpoint")
 }
+
+#[test]
+fn in_place_on_some_ranks_only() {
+    for_sizes(test_name!(), |group| {
+        let with = Reduction::new(Operator::Sum, Element::U64).expect("defined");
+        for bytes in [64, 1 << 20] {
+            let (from, mut into) = (vec![1; bytes], vec![2; bytes]);
+            let result = if group.rank() == 0 {
+                group.run(Operation::allreduce_in_place(&mut into[..], &with))
+            } else {
+                group.run(Operation::allreduce(&from[..], &mut into[..], &with))
+            };
+            mismatch(result, &["allreduce"]);
+        }
+    });
+}
+
+/// Lengths of listed blocks that differ between two ranks, none of them 0 or one of them,
+/// by every algorithm: the one that sees it says so, and nobody waits.
+#[test]
+fn listed_lengths_that_differ() {
+    with_group(test_name!(), 3, |group, _| {
+        let own = group.rank();
+        for (algorithm, theirs) in
+            Algorithm::of(Kind::Alltoall).flat_map(|by| [(by, 0), (by, 10), (by, 200_000)])
+        {
+            let part = group.duplicate().expect("a group of its own");
+            // Rank 0 sends rank 1 another length than that expects.
+            let outgoing = |to: u32| if (own, to) == (0, 1) { theirs } else { 64 };
+            let incoming = |from: u32| if (from, own) == (0, 1) { 77 } else { 64 };
+            let blocks = |length: &dyn Fn(u32) -> u64| {
+                (0..3)
+                    .map(|rank| Block { offset: u64::from(rank) * 200_000, bytes: length(rank) })
+                    .collect::<Vec<_>>()
+            };
+            let (from, mut into) = (vec![1; 600_000], vec![0; 600_000]);
+            let (from_blocks, into_blocks) = (blocks(&outgoing), blocks(&incoming));
+            let operation = Operation::alltoallv(&from[..], &from_blocks, &mut into[..], &into_blocks);
+            match (own, part.run(operation.by(algorithm))) {
+                (_, Err(GroupError::Unsuitable(_))) => {}
+                (1, Err(GroupError::Length { rank: 0, theirs_bytes, ours_bytes: 77 })) => {
+                    assert_eq!(theirs_bytes, theirs, "{algorithm}");
+                }
+                (0 | 2, Ok(()) | Err(GroupError::Failed { rank: 1 })) => {}
+                other => panic!("{algorithm}: {other:?}"),
+            }
+        }
+    });
+}

@@ -3,7 +3,7 @@
 
 mod common;
 
-use lmt_collectives::{Algorithm, Element, Kind, Operation, Operator, Reduction};
+use lmt_collectives::{Algorithm, Block, Element, Kind, Operation, Operator, Reduction};
 use lmt_conformance::group::Test;
 use lmt_conformance::test_name;
 
@@ -126,5 +126,55 @@ fn where_single_copy_is_denied() {
         let named = group.run(Operation::broadcast(0, &mut data[..]).by(Algorithm::DirectRead));
         let sentence = named.expect_err("it reaches into others' memory").to_string();
         assert!(sentence.contains("may not reach") && sentence.contains("messages"), "{sentence}");
+    });
+}
+
+/// Two ranks wait in two groups for what each has begun in the other.
+#[test]
+fn waits_that_cross() {
+    Test::new(test_name!(), 2).time_limit(LIMIT).run(|ranks| {
+        let endpoint = endpoint(ranks, |_| {});
+        let one = group(&endpoint, ranks);
+        let other = one.duplicate().expect("a copy");
+        for round in 0..50 {
+            let own = bytes(round, one.rank(), 0, 30_000);
+            let mut all = vec![0; 60_000];
+            if one.rank() == 0 {
+                other.scope(|scope| {
+                    let pending = scope.start(Operation::allgather(&own[..], &mut all[..])).expect("begun");
+                    one.run(Operation::barrier()).expect("a barrier");
+                    pending.wait().expect("an allgather");
+                });
+            } else {
+                other.run(Operation::allgather(&own[..], &mut all[..])).expect("an allgather");
+                one.run(Operation::barrier()).expect("a barrier");
+            }
+            assert!(all == [bytes(round, 0, 0, 30_000), bytes(round, 1, 0, 30_000)].concat());
+        }
+    });
+}
+
+/// Blocks on both sides of all thresholds, chosen by what no rank knows alone.
+#[test]
+fn uneven_blocks_without_a_name() {
+    Test::new(test_name!(), 2).time_limit(LIMIT).run(|ranks| {
+        let endpoint = endpoint(ranks, |_| {});
+        let group = group(&endpoint, ranks);
+        for (round, lengths) in
+            [[300_000, 10], [10, 300_000], [8192, 131_073], [0, 1 << 20]].iter().enumerate()
+        {
+            let round = round as u32;
+            let own = lengths[group.rank() as usize];
+            let mut into = vec![0; own as usize];
+            if group.rank() == 0 {
+                let blocks =
+                    [Block { offset: 0, bytes: lengths[0] }, Block { offset: lengths[0], bytes: lengths[1] }];
+                let from = [bytes(round, 0, 0, lengths[0]), bytes(round, 0, 1, lengths[1])].concat();
+                group.run(Operation::scatterv(0, &from[..], &blocks, &mut into[..])).expect("a scatter");
+            } else {
+                group.run(Operation::scatteredv(0, &mut into[..])).expect("a scatter");
+            }
+            assert!(into == bytes(round, 0, group.rank(), own), "round {round}");
+        }
     });
 }
