@@ -2,6 +2,9 @@
 
 use std::fs;
 
+use crate::error::BenchError;
+use crate::sizes::human;
+
 /// The most memory that all rotating buffers take together, in bytes.
 const ROTATION_BOUND_BYTES: u64 = 1 << 30;
 /// What is assumed where the kernel tells no cache size.
@@ -21,6 +24,21 @@ pub fn last_level_bytes() -> Option<u64> {
         }
     }
     last.map(|(_, bytes)| bytes)
+}
+
+/// Whether so much memory is there.
+///
+/// # Errors
+/// One sentence: `what` needs it (with its verb), what is available, and what to do.
+pub fn check_memory(what: &str, needed_bytes: u64, advice: &str) -> Result<(), BenchError> {
+    match available_memory_bytes() {
+        Some(available) if needed_bytes > available => Err(BenchError::Failure(format!(
+            "{what} {} and {} are available; {advice}",
+            human(needed_bytes >> 20 << 20),
+            human(available >> 20 << 20)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Memory that can still be had, in bytes, as /proc/meminfo tells it.

@@ -317,14 +317,8 @@ pub(crate) fn job(
     // A verifying pass has a second set of buffers.
     let sets = if job.verify { 2 } else { 1 };
     let needed = job.buffer_bytes().saturating_mul(u64::from(ranks)).saturating_mul(sets);
-    match available {
-        Some(available) if needed > available => Err(BenchError::Failure(format!(
-            "the buffers need {} and {} are available; take smaller --sizes or fewer ranks",
-            human(needed >> 20 << 20),
-            human(available >> 20 << 20)
-        ))),
-        _ => Ok(job),
-    }
+    cache::check_memory("the buffers need", needed, "take smaller --sizes or fewer ranks")?;
+    Ok(job)
 }
 
 /// The CPU of each rank; none at all when they are not pinned.

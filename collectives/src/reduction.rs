@@ -136,8 +136,8 @@ impl Reduction {
     }
 
     /// The caller's own: `combine(left, right)` sets each element of `right` to what
-    /// the operation gives of that of `left` and its own. `name` tells the ranks' own
-    /// operations apart: all must give the same.
+    /// the operation gives of that of `left` and its own. `name`, of 30 bits,
+    /// tells the ranks' own operations apart: all must give the same.
     ///
     /// # Panics
     /// Elements of no bytes.
@@ -148,7 +148,7 @@ impl Reduction {
         combine: impl Fn(&[u8], &mut [u8]) + 'static,
     ) -> Self {
         assert!(element_bytes > 0, "an element must have at least one byte");
-        let code = 1 << 31 | name;
+        let code = 1 << 31 | u32::from(is_commutative) << 30 | name & !(3 << 30);
         Self { element_bytes, is_commutative, code, how: How::Custom(Rc::new(combine)) }
     }
 

@@ -285,12 +285,12 @@ impl Running {
                 rank != context.rank && context.board.signature_of(rank, self.number) != self.signature.hash
             })
             .unwrap_or(context.rank);
-        GroupError::Mismatch {
-            rank: other,
-            theirs: Said(context.board.notice_of(other, self.number).call).to_string(),
-            own_rank: context.rank,
-            ours: Said(self.signature.words).to_string(),
+        let mut theirs = Said(context.board.notice_of(other, self.number).call).to_string();
+        let ours = Said(self.signature.words).to_string();
+        if theirs == ours {
+            theirs += " with another reduction, other lengths in its list, or in place where this one is not";
         }
+        GroupError::Mismatch { rank: other, theirs, own_rank: context.rank, ours }
     }
 
     /// Begins, or does, one action; false if there is no room for it now.

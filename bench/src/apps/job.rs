@@ -24,6 +24,20 @@ pub enum Problem {
     },
 }
 
+impl Problem {
+    /// What all ranks together hold at a time, about.
+    pub fn memory_bytes(self) -> u64 {
+        match self {
+            // The keys, sorted into buckets, received, and counted.
+            Self::Is(class) => 4 * (4 * class.sizes().keys() + u64::from(class.sizes().max_key())),
+            Self::Asp { vertices, serial } => {
+                let matrix = 4 * u64::from(vertices) * u64::from(vertices);
+                if serial { 2 * matrix } else { matrix }
+            }
+        }
+    }
+}
+
 /// Data, handed to every rank.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AppJob {

@@ -38,6 +38,7 @@ use show::Shown;
 pub fn run<E: Engine>(engine: &E, args: &AppArgs) -> Result<(), BenchError> {
     let (problem, running) = args.app.parts()?;
     let algorithms = algorithms(problem, running.algorithm.as_deref())?;
+    cache::check_memory("the ranks need", problem.memory_bytes(), "take a smaller problem")?;
     let job = AppJob {
         problem,
         algorithms,

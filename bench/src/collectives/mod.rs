@@ -188,14 +188,7 @@ fn fit(plan: &mut Plan, args: &BenchArgs, peers: u64) -> Result<(), BenchError> 
     }
     let sets = peers + 1 + u64::from(plan.verify);
     let needed = plan.buffer_bytes().saturating_mul(2 * u64::from(plan.ranks)).saturating_mul(sets);
-    match available {
-        Some(available) if needed > available => Err(BenchError::Failure(format!(
-            "the buffers need {} and {} are available; take smaller --sizes or fewer ranks",
-            human(needed >> 20 << 20),
-            human(available >> 20 << 20)
-        ))),
-        _ => Ok(()),
-    }
+    cache::check_memory("the buffers need", needed, "take smaller --sizes or fewer ranks")
 }
 
 /// Rows as they come.

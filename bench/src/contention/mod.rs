@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cache;
 use crate::cli::{Format, SizeList, parse_size_list};
 use crate::commands::print;
 use crate::environment::{allowed_cpus, now_rfc3339};
@@ -130,6 +131,12 @@ fn findings(
     // No more than the kernel has.
     let at_once = cpus.len() as u32;
     let most = counts.iter().copied().max().unwrap_or(1).max(at_once);
+    let needed = (bytes as u64).saturating_mul(u64::from(most) + 1);
+    cache::check_memory(
+        "the readers and the process that they read need",
+        needed,
+        "take smaller --sizes or fewer --readers",
+    )?;
     let mut group = Readers::start(most, cpus, bytes, interrupt)?;
     let figures = measure(&mut group, at_once)?;
     let mut throughput = Vec::new();
