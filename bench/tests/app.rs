@@ -136,7 +136,7 @@ fn shortest_paths_by_every_mechanism() {
 /// Rows too long for a slot; and paths found another way.
 #[test]
 fn shortest_paths_by_long_rows() {
-    let rows = rows(&["asp", "--vertices", "1030", "-n", "2", "--check", "sample"]);
+    let rows = rows(&["asp", "--vertices", "2060", "-n", "2", "--check", "sample"]);
     is_plausible(&rows[0]);
     assert_eq!(rows[0]["checks"], 8);
     assert_ne!(rows[0]["algorithm"], "slots");
