@@ -102,6 +102,9 @@ pub enum Algorithm {
     /// By messages alone, where no single copy is allowed, and where both ends of
     /// a message share its copy. All operations.
     Messages,
+    /// Through the slots piece by piece of so many KiB, of any length: one rank's next
+    /// piece goes in while others take the last one out. What is not a reduction.
+    Pipelined(u32),
     /// Every rank reads from the root at once: scatter (IV.A.1).
     ParallelRead,
     /// The root writes to one rank after the other: scatter (IV.A.2).
@@ -155,6 +158,7 @@ fn parts(algorithm: Algorithm) -> (&'static str, Option<u32>) {
     match algorithm {
         A::Slots => ("slots", None),
         A::Messages => ("messages", None),
+        A::Pipelined(kib) => ("pipelined", Some(kib)),
         A::ParallelRead => ("parallel-read", None),
         A::SequentialWrite => ("sequential-write", None),
         A::ThrottledRead(k) => ("throttled-read", Some(k)),
@@ -181,9 +185,10 @@ fn parts(algorithm: Algorithm) -> (&'static str, Option<u32>) {
 
 impl Algorithm {
     /// All of them, with the numbers that are taken where none is given.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Slots,
         Self::Messages,
+        Self::Pipelined(64),
         Self::ParallelRead,
         Self::SequentialWrite,
         Self::ThrottledRead(4),
@@ -216,6 +221,7 @@ impl Algorithm {
     pub const fn does(self, kind: Kind) -> bool {
         match self {
             Self::Slots | Self::Messages => true,
+            Self::Pipelined(_) => !kind.combines() && !matches!(kind, Kind::Barrier),
             Self::ParallelRead | Self::SequentialWrite | Self::ThrottledRead(_) => {
                 matches!(kind, Kind::Scatter)
             }
@@ -242,7 +248,8 @@ impl Algorithm {
 
     /// Whether ranks reach into each other's memory, which must be allowed then.
     pub const fn needs_single_copy(self) -> bool {
-        !matches!(self, Self::Slots | Self::Messages | Self::PairwiseMessages | Self::BruckMessages)
+        use Algorithm as A;
+        !matches!(self, A::Slots | A::Messages | A::Pipelined(_) | A::PairwiseMessages | A::BruckMessages)
     }
 }
 
@@ -298,6 +305,7 @@ impl Algorithm {
             Self::Knomial(_) => Self::Knomial(number),
             Self::Hierarchical(_) => Self::Hierarchical(number),
             Self::Chain(_) => Self::Chain(number),
+            Self::Pipelined(_) => Self::Pipelined(number),
             other => other,
         }
     }

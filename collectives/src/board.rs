@@ -55,9 +55,12 @@ impl Board {
     }
 
     fn copy(&self, direction: Direction, rank: u32, call: u32, at: u64, local: &mut Buffer) -> u64 {
-        let at = at.min(self.layout.slot_bytes);
-        let bytes = local.total_bytes().min(self.layout.slot_bytes - at);
-        copy_shared(&self.lines.0, direction, self.layout.slot(rank, call) + at, local, 0, bytes)
+        // Wherever another rank says that its slot begins, it ends within its memory.
+        let begin = self.slot_of(rank, call).min(self.layout.ring_bytes());
+        let slot_bytes = self.layout.slot_bytes.min(self.layout.ring_bytes() - begin);
+        let at = at.min(slot_bytes);
+        let bytes = local.total_bytes().min(slot_bytes - at);
+        copy_shared(&self.lines.0, direction, self.layout.ring(rank) + begin + at, local, 0, bytes)
     }
 }
 

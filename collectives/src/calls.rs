@@ -22,6 +22,7 @@ use crate::operation::Operation;
 use crate::patience::Watched;
 use crate::program::Program;
 use crate::reduction::{Panic, Reduction};
+use crate::ring::Ring;
 use crate::running::{Context, Member, Running};
 use crate::signature::Signature;
 
@@ -37,6 +38,8 @@ pub(crate) struct Calls {
     next: u32,
     /// Before which number all ranks have ended all, when last looked at.
     ended_by_all: u32,
+    /// Where this rank's slots are.
+    ring: Ring,
     /// Calls under way, oldest first, and those that have ended and are not fetched.
     calls: VecDeque<Slot>,
     /// Programs of calls that may come again, the latest first.
@@ -97,6 +100,7 @@ const DEATHS_EVERY: u32 = 64;
 impl Calls {
     pub fn new(board: Board, members: Vec<Member>, team: Team, tag: u64, chooser: Chooser) -> Self {
         Self {
+            ring: Ring::new(board.layout().ring_bytes()),
             board,
             members,
             team,
@@ -311,6 +315,8 @@ impl Calls {
         {
             return false;
         }
+        let State::Waiting(prepared) = &self.calls[at].state else { return false };
+        let Some(slot) = self.claim(number, prepared.program.slot_bytes) else { return false };
         let State::Waiting(prepared) = std::mem::replace(&mut self.calls[at].state, State::Fetched) else {
             return false;
         };
@@ -325,7 +331,16 @@ impl Calls {
             rank: self.team.rank,
             tag: self.tag,
         };
-        match Running::begin(number, call, program, places, operation.reduction, signature, &mut context) {
+        match Running::begin(
+            number,
+            call,
+            program,
+            places,
+            operation.reduction,
+            signature,
+            slot,
+            &mut context,
+        ) {
             Ok(mut running) => {
                 running.wrong = wrong;
                 self.calls[at].state = State::Running(Box::new(running));
@@ -345,10 +360,25 @@ impl Calls {
         if ahead(self.ended_by_all) < crate::layout::DEPTH {
             return true;
         }
+        self.look_who_has_ended(number);
+        ahead(self.ended_by_all) < crate::layout::DEPTH
+    }
+
+    /// Looks which calls before this one all ranks have ended.
+    fn look_who_has_ended(&mut self, number: u32) {
+        let ahead = |ended: u32| number.wrapping_sub(ended);
         let board = &self.board;
         let furthest = (0..self.team.size).map(|rank| board.ended_of(rank)).max_by_key(|&ended| ahead(ended));
         self.ended_by_all = furthest.unwrap_or(number);
-        ahead(self.ended_by_all) < crate::layout::DEPTH
+    }
+
+    /// Where this rank's slot of a call begins, if there is room.
+    fn claim(&mut self, number: u32, bytes: u64) -> Option<u64> {
+        if let Some(begin) = self.ring.claim(number, bytes, self.ended_by_all) {
+            return Some(begin);
+        }
+        self.look_who_has_ended(number);
+        self.ring.claim(number, bytes, self.ended_by_all)
     }
 
     /// A call has ended on this rank.

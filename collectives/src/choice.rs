@@ -25,7 +25,7 @@ pub(crate) struct Chooser {
     /// What users and a calibration name.
     rules: Rules,
     /// What was chosen for the latest calls, by what it depends on.
-    kept: VecDeque<((Kind, u32, u64), Choice)>,
+    kept: VecDeque<((Kind, u32, bool, u64), Choice)>,
 }
 
 /// So many choices are kept; working one out takes microseconds.
@@ -101,22 +101,24 @@ impl Chooser {
         if situation.suits_slots {
             return Choice::new(Algorithm::Slots, "what each rank posts fits into its slot of shared memory");
         }
-        if !self.single_copy {
-            return Choice::new(Algorithm::Messages, "some ranks may not reach into others' memory");
-        }
         // Of the forms with lists not all ranks know the lengths; they are taken to be long.
         let bytes = if is_listed { LONG_BYTES } else { bytes_of(call) };
+        if !self.single_copy {
+            let slots = through_slots(call, bytes).filter(|_| !is_listed);
+            let algorithm = slots.unwrap_or(Algorithm::Messages);
+            return Choice::new(algorithm, "some ranks may not reach into others' memory");
+        }
         let Some(figures) = self.figures.clone() else {
             return Choice::new(
-                native(call, bytes),
+                native(call, bytes, is_listed),
                 "the built-in choice for so many ranks; `lmt tune` would measure",
             );
         };
-        let key = (call.kind, call.size, bytes);
+        let key = (call.kind, call.size, is_listed, bytes);
         if let Some((_, choice)) = self.kept.iter().find(|(kept, _)| *kept == key) {
             return choice.clone();
         }
-        let choice = by_model(call, bytes, &figures);
+        let choice = by_model(call, bytes, is_listed, &figures);
         self.kept.truncate(KEPT - 1);
         self.kept.push_front((key, choice.clone()));
         choice
@@ -169,16 +171,21 @@ pub(crate) fn bytes_of(call: &Call) -> u64 {
     }
 }
 
-fn by_model(call: &Call, bytes: u64, figures: &Parameters) -> Choice {
-    let takes_lists =
-        |one: &Algorithm| !is_listed(call) || !matches!(one, Algorithm::Bruck | Algorithm::BruckMessages);
+fn by_model(call: &Call, bytes: u64, in_lists: bool, figures: &Parameters) -> Choice {
+    let takes_lists = |one: &Algorithm| match one {
+        Algorithm::Bruck | Algorithm::BruckMessages => !is_listed(call),
+        Algorithm::Pipelined(_) => !in_lists,
+        _ => true,
+    };
     let candidates: Vec<Algorithm> = candidates(call.kind).filter(takes_lists).collect();
     match model::choose(call.kind, call.size, bytes, &candidates, figures) {
         Some(choice) => Choice {
             algorithm: choice.algorithm,
             reason: Cow::Owned(format!("by the model with this machine's figures, {}", choice.reason)),
         },
-        None => Choice::new(native(call, bytes), "the built-in choice, since the model predicts none"),
+        None => {
+            Choice::new(native(call, bytes, in_lists), "the built-in choice, since the model predicts none")
+        }
     }
 }
 
@@ -190,8 +197,8 @@ fn is_listed(call: &Call) -> bool {
 /// The most that a rank posts if the call goes through slots.
 fn most_posted(call: &Call) -> u64 {
     match (call.kind, &call.blocks) {
-        (Kind::Scatter, _) => call.bytes.saturating_mul(call.size.into()),
-        (Kind::Alltoall, Blocks::Equal(bytes)) => bytes.saturating_mul(call.size.into()),
+        (Kind::Scatter, _) => call.bytes.saturating_mul(u64::from(call.size - 1)),
+        (Kind::Alltoall, Blocks::Equal(bytes)) => bytes.saturating_mul(u64::from(call.size - 1)),
         _ => call.bytes,
     }
 }
@@ -201,32 +208,35 @@ fn most_posted(call: &Call) -> u64 {
 const SLOT_OF_TWO_BYTES: u64 = 8 << 10;
 /// The same where each rank would combine what it takes anyway.
 const COMBINED_SLOT_OF_TWO_BYTES: u64 = 16 << 10;
+/// Of more ranks, what all of them post.
+const SLOTS_OF_ALL_BYTES: u64 = 512 << 10;
 /// Up to so many bytes a message costs less than what a single copy begins with.
 const MESSAGE_BYTES: u64 = 128 << 10;
 
-/// Whether a call had better go through slots.
+/// Whether a call is so short that it goes through slots, whatever a rule says that
+/// names no lengths.
 fn suits_slots(call: &Call) -> bool {
     let most = match (call.size, call.kind.combines()) {
         (1 | 2, false) => SLOT_OF_TWO_BYTES,
         (1 | 2, true) => COMBINED_SLOT_OF_TWO_BYTES,
-        _ => u64::MAX,
+        (ranks, _) => (SLOTS_OF_ALL_BYTES / u64::from(ranks)).clamp(4 << 10, 128 << 10),
     };
     most_posted(call) <= call.slot_bytes.min(most)
 }
 
 /// As measured on two CPUs that share a cache, with 2 to 8 ranks
 /// (docs/performance.md); `lmt tune` measures the machine at hand.
-fn native(call: &Call, bytes: u64) -> Algorithm {
+fn native(call: &Call, bytes: u64, in_lists: bool) -> Algorithm {
     let (two, short) = (call.size <= 2, bytes <= MESSAGE_BYTES);
+    if let Some(algorithm) = through_slots(call, bytes).filter(|_| !in_lists) {
+        return algorithm;
+    }
     match call.kind {
         Kind::Barrier => Algorithm::Slots,
         // Each of two copies one half.
-        Kind::Broadcast if two && !short => Algorithm::ScatterAllgather,
-        Kind::Scatter if two && !short => Algorithm::ParallelRead,
+        Kind::Broadcast if two => Algorithm::ScatterAllgather,
         // Both ends copy a message, and only one what is got or put.
-        Kind::Broadcast | Kind::Scatter | Kind::Gather | Kind::Allgather | Kind::Alltoall if two => {
-            Algorithm::Messages
-        }
+        Kind::Scatter | Kind::Gather | Kind::Allgather | Kind::Alltoall if two => Algorithm::Messages,
         Kind::Alltoall if short => Algorithm::Messages,
         Kind::Broadcast => Algorithm::Knomial(4),
         Kind::Scatter => Algorithm::ThrottledRead(4),
@@ -236,6 +246,39 @@ fn native(call: &Call, bytes: u64) -> Algorithm {
         Kind::Reduce | Kind::Allreduce | Kind::ReduceScatter => Algorithm::Messages,
         Kind::Scan | Kind::Exscan if two && short => Algorithm::Messages,
         Kind::Scan | Kind::Exscan => Algorithm::Chain(64),
+    }
+}
+
+/// Up to so many bytes of a block two copies by the processor, through slots that a
+/// cache holds, cost less than a single copy, whose pages the kernel pins.
+const CACHED_BYTES: u64 = 4 << 20;
+/// Of two ranks that both send and receive, more than so much is first posted whole:
+/// what was just written moves more slowly than what has left its writer's own cache.
+const OVERLAPPED_BYTES: u64 = 512 << 10;
+
+/// Up to so many bytes for each rank a root copies all of them itself.
+const ROOTED_BYTES: u64 = 64 << 10;
+
+/// How a call goes through slots, if it had better do so.
+fn through_slots(call: &Call, bytes: u64) -> Option<Algorithm> {
+    if call.kind.combines() {
+        return None;
+    }
+    let fits = most_posted(call) <= call.slot_bytes;
+    let is_cached = bytes <= CACHED_BYTES;
+    match (call.kind, call.size) {
+        (Kind::Broadcast | Kind::Scatter | Kind::Gather, 0..=2) => {
+            is_cached.then_some(Algorithm::Pipelined(32))
+        }
+        (Kind::Allgather | Kind::Alltoall, 0..=2) => match bytes {
+            0..=OVERLAPPED_BYTES => Some(Algorithm::Pipelined(128)),
+            _ => fits.then_some(Algorithm::Slots),
+        },
+        (Kind::Broadcast, _) => is_cached.then_some(Algorithm::Pipelined(64)),
+        (Kind::Allgather, _) if is_cached && !fits => Some(Algorithm::Pipelined(256)),
+        // One rank has the bytes of all to copy; single copies are made by several.
+        (Kind::Scatter | Kind::Gather, _) => (fits && bytes <= ROOTED_BYTES).then_some(Algorithm::Slots),
+        _ => fits.then_some(Algorithm::Slots),
     }
 }
 

@@ -34,11 +34,13 @@ fn what_fits_into_slots_takes_them() {
 }
 
 #[test]
-fn where_single_copy_is_denied_all_is_messages() {
+fn where_single_copy_is_denied_nothing_needs_it() {
     let mut chooser = Chooser::new(Some(KNL.parameters.clone()));
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Barrier) {
         let choice = chooser.choose(&call(kind, 5, 1 << 20), false);
-        assert_eq!(choice.algorithm, Algorithm::Messages);
+        assert!(!choice.algorithm.needs_single_copy(), "{choice:?}");
+        let listed = chooser.choose(&call(kind, 5, 1 << 20), true);
+        assert_eq!(listed.algorithm, Algorithm::Messages);
         assert!(chooser.check(choice.algorithm, kind).is_ok());
         let reaching = Algorithm::of(kind).find(|one| one.needs_single_copy()).expect("there is one");
         let sentence = chooser.check(reaching, kind).expect_err("denied").to_string();

@@ -27,17 +27,17 @@ use crate::signature::mix;
 
 /// What each of so many ranks can post in a call, in bytes. Small calls go through it.
 ///
-/// 128 KiB of few ranks and 4 KiB of many, so that all slots of a group together take
-/// 2 MiB up to 128 ranks; they are allocated when the group is made.
+/// 1 MiB of few ranks and 8 KiB of many. A group has twice as much for each rank, 16 MiB
+/// from 8 ranks on; it is allocated when the group is made.
 pub const fn slot_bytes(ranks: u32) -> u64 {
     let share = ALL_SLOTS_BYTES / if ranks == 0 { 1 } else { ranks as u64 };
     let share = if share < LEAST_SLOT_BYTES { LEAST_SLOT_BYTES } else { share };
     if share > MOST_SLOT_BYTES { MOST_SLOT_BYTES } else { share }
 }
 
-const ALL_SLOTS_BYTES: u64 = 512 << 10;
-const LEAST_SLOT_BYTES: u64 = 4 << 10;
-const MOST_SLOT_BYTES: u64 = 128 << 10;
+const ALL_SLOTS_BYTES: u64 = 8 << 20;
+const LEAST_SLOT_BYTES: u64 = 8 << 10;
+const MOST_SLOT_BYTES: u64 = 1 << 20;
 
 /// The most ranks of a group.
 pub const MOST_RANKS: u32 = 1024;

@@ -2,10 +2,10 @@
 #![forbid(unsafe_code)]
 
 /// What the board begins with; another layout has another.
-pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"lmtgrp\x01\0");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"lmtgrp\x02\0");
 
-/// How many calls a rank may have under way: cards and slots of later ones take the
-/// places of earlier ones, once all ranks have ended those.
+/// How many calls a rank may have under way: cards of later ones take the places of
+/// earlier ones, once all ranks have ended those.
 pub(crate) const DEPTH: u32 = if cfg!(loom) { 1 } else { 4 };
 
 /// Ranks of a round of meeting: each looks at so many less one. On few ranks a
@@ -17,6 +17,12 @@ pub(crate) const LINE_BYTES: u64 = 64;
 const HEAD_LINES: u64 = 3;
 const CARD_LINES: u64 = 2;
 const ENTRIES_A_LINE: u64 = 4;
+
+/// The longest slots that a rank has at a time. Slots of calls follow each other
+/// through all of this memory (`ring`): what a rank writes next was last read so long
+/// ago that the readers' caches have let go of it. A line that one of them still holds
+/// costs its writer as much as a transfer.
+const SLOTS: u64 = 2;
 
 /// The shape of a board.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,8 +44,12 @@ impl Layout {
 
     /// Lines of one rank: its own, then its cards, then its tables, then its slots.
     fn rank_lines(&self) -> u64 {
-        let each = CARD_LINES + self.table_lines() + self.slot_bytes / LINE_BYTES;
-        1 + u64::from(DEPTH) * each
+        1 + u64::from(DEPTH) * (CARD_LINES + self.table_lines()) + self.ring_bytes() / LINE_BYTES
+    }
+
+    /// How much memory a rank's slots share.
+    pub fn ring_bytes(&self) -> u64 {
+        SLOTS * self.slot_bytes
     }
 
     /// A rank's own line.
@@ -60,10 +70,9 @@ impl Layout {
         (table + of / ENTRIES_A_LINE, (of % ENTRIES_A_LINE) as usize * 2)
     }
 
-    /// Where a rank's slot of a call begins, in bytes.
-    pub fn slot(&self, rank: u32, call: u32) -> u64 {
-        let slots = self.rank_line(rank) + 1 + u64::from(DEPTH) * (CARD_LINES + self.table_lines());
-        slots * LINE_BYTES + u64::from(call % DEPTH) * self.slot_bytes
+    /// Where the memory of a rank's slots begins, in bytes.
+    pub fn ring(&self, rank: u32) -> u64 {
+        (self.rank_line(rank) + 1 + u64::from(DEPTH) * (CARD_LINES + self.table_lines())) * LINE_BYTES
     }
 
     pub fn total_bytes(&self) -> u64 {

@@ -14,10 +14,10 @@ fn nothing_lies_on_anything_else() {
                 (0..CARD_LINES).for_each(|line| take(layout.card(rank, call) + line));
                 let lines: HashSet<u64> = (0..size).map(|of| layout.table_entry(rank, call, of).0).collect();
                 lines.into_iter().for_each(&mut take);
-                assert!(layout.slot(rank, call).is_multiple_of(LINE_BYTES));
-                let first = layout.slot(rank, call) / LINE_BYTES;
-                (0..layout.slot_bytes / LINE_BYTES).for_each(|line| take(first + line));
             }
+            assert!(layout.ring(rank).is_multiple_of(LINE_BYTES));
+            let first = layout.ring(rank) / LINE_BYTES;
+            (0..layout.ring_bytes() / LINE_BYTES).for_each(|line| take(first + line));
         }
         assert_eq!(taken.iter().max().map(|last| (last + 1) * LINE_BYTES), Some(layout.total_bytes()));
     }
@@ -36,7 +36,6 @@ fn a_call_has_the_place_of_the_one_that_many_before() {
     let layout = Layout::new(5, 4096);
     for call in [0, 1, 77, u32::MAX - 3] {
         assert_eq!(layout.card(2, call), layout.card(2, call.wrapping_add(DEPTH)));
-        assert_eq!(layout.slot(2, call), layout.slot(2, call.wrapping_add(DEPTH)));
         assert_ne!(layout.card(2, call), layout.card(2, call.wrapping_add(1)));
     }
 }

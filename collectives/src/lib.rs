@@ -48,6 +48,7 @@ mod patience;
 pub mod program;
 #[cfg(not(loom))]
 mod reduction;
+mod ring;
 #[cfg(not(loom))]
 mod rules;
 #[cfg(not(loom))]

@@ -128,7 +128,8 @@ pub enum Action {
         into: Span,
     },
     /// Shows a stretch to all ranks in this rank's slot of shared memory, from
-    /// `at` on. Only before the meeting ([`Program::before`]).
+    /// `at` on. Those that come after the meeting have seen what comes before it;
+    /// for the rest they await a point.
     Post {
         /// What.
         from: Span,
@@ -171,19 +172,24 @@ pub type Step = Vec<Action>;
 
 /// What one rank does in one call.
 ///
-/// A call begins with `before` (local copies and posts only), then all ranks
-/// meet, which makes their posts, addresses and tables known to each other, and
-/// then the steps follow. A rank's memory may be reached by others from the
+/// A call begins with `before` (local copies and posts only), then the rank has
+/// come and goes on with what is `early`, then all ranks meet, which makes their first
+/// posts, addresses and tables known to each other, and then the steps follow. A rank's memory may be reached by others from the
 /// meeting on until it has ended: an algorithm whose ranks reach into each other
 /// awaits, at its end, the last point of those that do.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Program {
     /// Local work before the meeting.
     pub before: Step,
+    /// What this rank does as soon as it has come, whether it has met the others or
+    /// not: posts, each followed by a point, and local copies.
+    pub early: Vec<Step>,
     /// What follows.
     pub steps: Vec<Step>,
     /// How much scratch memory it needs.
     pub work_bytes: u64,
+    /// How much of its slot it uses.
+    pub slot_bytes: u64,
     /// What others may reach.
     pub exposed: Exposed,
     /// Which tables of blocks this rank shows, for [`Remote::Listed`].
@@ -191,6 +197,17 @@ pub struct Program {
 }
 
 impl Program {
+    /// With [`Program::slot_bytes`] as its posts need it.
+    pub(crate) fn with_slot(mut self) -> Self {
+        let actions = self.before.iter().chain(self.early.iter().chain(&self.steps).flatten());
+        let ends = actions.filter_map(|action| match action {
+            Action::Post { from, at } => Some(at.saturating_add(from.bytes)),
+            _ => None,
+        });
+        self.slot_bytes = ends.max().unwrap_or(0);
+        self
+    }
+
     /// Adds a step of one action.
     pub fn then(&mut self, action: Action) -> &mut Self {
         self.steps.push(vec![action]);

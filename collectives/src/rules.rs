@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lmt_selector::collectives::{ANY_OPERATION, CollectiveRule, Misnamed};
 
 use crate::algorithm::{Algorithm, Kind};
-use crate::algorithms::goes_round;
+use crate::algorithms::{goes_round, has_too_many_pieces};
 use crate::call::Call;
 use crate::choice::bytes_of;
 use crate::error::GroupError;
@@ -45,6 +45,7 @@ enum Unfit {
     Slot,
     Ring { size: u32 },
     Lists,
+    Pieces,
 }
 
 impl Default for Rules {
@@ -121,6 +122,8 @@ fn unfit(algorithm: Algorithm, call: &Call, situation: Situation) -> Option<Unfi
         Algorithm::Bruck | Algorithm::BruckMessages if is_listed && call.kind == Kind::Alltoall => {
             Some(Unfit::Lists)
         }
+        Algorithm::Pipelined(_) if is_listed => Some(Unfit::Lists),
+        Algorithm::Pipelined(kib) if has_too_many_pieces(call, kib) => Some(Unfit::Pieces),
         _ => None,
     }
 }
@@ -135,6 +138,7 @@ impl fmt::Display for Unfit {
             Self::Ring { size } => {
                 write!(f, "its number and the {size} ranks have a common divisor")
             }
+            Self::Pieces => f.write_str("it would be of too many pieces"),
             Self::Lists => f.write_str("it needs blocks of one length"),
         }
     }

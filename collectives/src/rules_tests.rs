@@ -50,7 +50,7 @@ fn the_first_that_fits_is_taken_with_its_place() {
     assert_eq!(of(Kind::Broadcast, 8, (1 << 20) + 1), long);
     let few = by(Algorithm::Knomial(2), "bcast by knomial:2 at lmt.toml:5");
     assert_eq!(of(Kind::Broadcast, 4, 1 << 20), few);
-    assert_eq!(of(Kind::Broadcast, 5, 1 << 20).0, Algorithm::Knomial(4), "no rule fits");
+    assert_eq!(of(Kind::Broadcast, 5, 1 << 20).0, Algorithm::Pipelined(64), "no rule fits");
     // Any operation is any that it does.
     assert_eq!(of(Kind::Allgather, 5, 1 << 20), by(Algorithm::Bruck, "* by bruck at lmt.toml:9"));
     assert_eq!(of(Kind::Scatter, 5, 1 << 20).0, Algorithm::ThrottledRead(4));
@@ -88,7 +88,7 @@ fn what_cannot_do_the_call_is_passed_over_with_a_reason() {
     let rules =
         [rule(1, "allgather", "slots"), rule(2, "allgather", "ring-neighbor:2"), rule(3, "*", "messages")];
     let mut chooser = chooser(&rules);
-    let (algorithm, reason) = told(&mut chooser, &question(Kind::Allgather, 4, 1 << 20));
+    let (algorithm, reason) = told(&mut chooser, &question(Kind::Allgather, 4, 2 << 20));
     assert_eq!(algorithm, Algorithm::Messages);
     assert!(
         reason.starts_with("* by messages at lmt.toml:3; allgather by slots at lmt.toml:1 is passed over: ")
@@ -96,16 +96,16 @@ fn what_cannot_do_the_call_is_passed_over_with_a_reason() {
     let ring =
         "ring-neighbor:2 at lmt.toml:2 is passed over: its number and the 4 ranks have a common divisor";
     assert!(reason.contains(ring), "{reason}");
-    let (algorithm, reason) = told(&mut chooser, &question(Kind::Allgather, 5, 1 << 20));
+    let (algorithm, reason) = told(&mut chooser, &question(Kind::Allgather, 5, 2 << 20));
     assert_eq!(algorithm, Algorithm::RingNeighbor(2), "{reason}");
     chooser.single_copy = false;
-    let (algorithm, reason) = told(&mut chooser, &question(Kind::Allgather, 5, 1 << 20));
+    let (algorithm, reason) = told(&mut chooser, &question(Kind::Allgather, 5, 2 << 20));
     assert_eq!(algorithm, Algorithm::Messages);
     assert!(reason.contains("passed over: some ranks may not reach into others' memory"), "{reason}");
     let mut only = self::chooser(&rules[1..2]);
     only.single_copy = false;
     let (algorithm, reason) = told(&mut only, &question(Kind::Allgather, 5, 1 << 20));
-    assert_eq!(algorithm, Algorithm::Messages);
+    assert_eq!(algorithm, Algorithm::Pipelined(256));
     assert!(reason.contains("lmt.toml:2 is passed over"), "{reason}");
 }
 
@@ -175,7 +175,7 @@ fn a_name_that_means_nothing_is_told_with_its_place_and_what_there_is() {
         (
             "bcast",
             "pairwise",
-            "lmt.toml:7: pairwise does not do bcast; it is done by slots, messages, direct-read",
+            "lmt.toml:7: pairwise does not do bcast; it is done by slots, messages, pipelined:64, direct-read",
         ),
         ("bcast", "knomal", "there is no algorithm knomal of bcast; it is done by slots, "),
         ("bcast", "knomial:0", "there is no algorithm knomial:0 of bcast"),

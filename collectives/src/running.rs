@@ -96,8 +96,8 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Begins a call: what comes before the meeting is done, and others can see that
-    /// this rank has come.
+    /// Begins a call, whose slot of this rank's is at `slot`: what comes before the
+    /// meeting is done, and others can see that this rank has come.
     ///
     /// # Errors
     /// The endpoint refuses, or the program does not fit the memory.
@@ -108,8 +108,10 @@ impl Running {
         places: Places,
         reduction: Option<Reduction>,
         signature: Signature,
+        slot: u64,
         context: &mut Context<'_>,
     ) -> Result<Self, GroupError> {
+        context.board.place_slot(number, slot);
         let mut running = Self {
             number,
             call,
@@ -145,6 +147,9 @@ impl Running {
         context.board.show(self.number, self.signature.hash, &notice);
         context.board.publish(self.number, ARRIVED);
         self.told = true;
+        for action in program.early.iter().flatten() {
+            self.begin_action(action, context)?;
+        }
         Ok(())
     }
 

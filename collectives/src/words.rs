@@ -74,8 +74,10 @@ mod card {
     /// By rounds of meeting, from the second on: the call's number, and in the lowest
     /// bit whether signatures differ.
     pub const MET: usize = 2;
-    /// The most rounds: 8 to the power of them and one more ranks.
-    pub const ROUNDS: usize = 6;
+    /// The most rounds after the first: 8 to the power of them and one more ranks.
+    pub const ROUNDS: usize = 5;
+    /// Where in the memory of this rank's slots that of the call begins, in bytes.
+    pub const SLOT: usize = 7;
 }
 
 /// What a rank shows of its call beside its signature, as the second line of its card
@@ -159,6 +161,19 @@ impl<L: Lines> Words<L> {
         for (word, value) in line.0.iter().zip(notice.call.into_iter().chain(regions)) {
             word.store(value, Ordering::Relaxed);
         }
+    }
+
+    /// Says where this rank's slot of a call begins; before it posts or publishes.
+    pub fn place_slot(&self, call: u32, begin: u64) {
+        // Relaxed: `publish` comes after it.
+        self.card(self.rank, call).0[card::SLOT].store(begin, Ordering::Relaxed);
+    }
+
+    /// Where a rank says that its slot of a call begins; only once its point was seen,
+    /// or its own.
+    pub fn slot_of(&self, rank: u32, call: u32) -> u64 {
+        // Relaxed: written before the point that was seen.
+        self.card(rank, call).0[card::SLOT].load(Ordering::Relaxed)
     }
 
     /// What a rank's call is; only once its point was seen.

@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use super::common::{
-    after, await_all, before, block_of, copy, doublings, get, meet, others, output_block, output_lists, post,
-    receive, send, step, take, within,
+    after, await_all, before, block_of, copy, doublings, get, index_of, meet, others, output_block,
+    output_lists, post, post_others, receive, send, step, take, within,
 };
 use super::{Unsuitable, suits};
 use crate::algorithm::Algorithm;
@@ -56,16 +56,16 @@ fn set_aside(call: &Call, program: &mut Program, asked: impl Fn(u32) -> bool) ->
 
 /// Everything is posted, then each takes its blocks out of all slots.
 ///
-/// Equal blocks lie in a slot as in the input. Of listed ones both ends know the
+/// Equal blocks lie in a slot as in the input, without the rank's own. Of listed ones both ends know the
 /// length but nobody all of them: each has an equal share of the slot for itself,
 /// and a block that is longer than that goes by a message.
 fn slots(call: &Call) -> Result<Program, Unsuitable> {
     let Blocks::Equal(bytes) = call.blocks else { return Ok(listed_slots(call)) };
-    let all = bytes.saturating_mul(u64::from(call.size));
-    suits::fits_slot(call, all)?;
+    suits::fits_slot(call, bytes.saturating_mul(u64::from(call.size - 1)))?;
     let mut program = Program::default();
-    program.before.extend(post(Span { bytes: all, ..source(call, 0) }, 0).filter(|_| call.size > 1));
-    let takes = others(call).map(|from| take(from, u64::from(call.rank) * bytes, output_block(call, from)));
+    program.before.extend(post_others(source(call, 0), call.size, call.rank));
+    let takes =
+        others(call).map(|from| take(from, index_of(call.rank, from) * bytes, output_block(call, from)));
     step(&mut program, takes.chain([own_copy(call)]));
     Ok(program)
 }

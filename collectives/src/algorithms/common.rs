@@ -38,6 +38,21 @@ pub(super) fn others(call: &Call) -> impl Iterator<Item = u32> + use<> {
     (1..size).map(move |step| after(rank, step, size))
 }
 
+/// Where a rank's block is among those that another has for all but itself.
+pub(super) const fn index_of(of: u32, owner: u32) -> u64 {
+    (if of > owner { of - 1 } else { of }) as u64
+}
+
+/// Posts equal blocks of all ranks but its owner's, which follow each other from
+/// `first` on, without a gap.
+pub(super) fn post_others(first: Span, size: u32, owner: u32) -> impl Iterator<Item = Action> {
+    let (bytes, before) = (first.bytes, u64::from(owner) * first.bytes);
+    let after = u64::from(size - owner - 1) * bytes;
+    let lower = post(Span { bytes: before, ..first }, 0);
+    let higher = post(Span { bytes: after, ..within(first, before.saturating_add(bytes), 0) }, before);
+    lower.into_iter().chain(higher)
+}
+
 /// The rank that many after one.
 pub(super) const fn after(rank: u32, step: u32, size: u32) -> u32 {
     ((rank as u64 + step as u64) % size as u64) as u32

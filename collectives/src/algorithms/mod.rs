@@ -9,6 +9,7 @@ mod broadcast_messages;
 mod broadcast_trees;
 mod common;
 mod gather;
+mod pipelined;
 mod reduce;
 mod rooted;
 mod scan;
@@ -18,6 +19,7 @@ mod suits;
 mod tried;
 
 pub(crate) use allgather::goes_round;
+pub(crate) use pipelined::has_too_many_pieces;
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
@@ -55,6 +57,13 @@ use crate::program::Program;
 /// of scatter and gather only some ranks may find that out: those know the lengths.
 pub fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
     suits::check(call, algorithm)?;
+    made(call, algorithm).map(Program::with_slot)
+}
+
+fn made(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
+    if let Algorithm::Pipelined(kib) = algorithm {
+        return pipelined::program(call, kib);
+    }
     match call.kind {
         Kind::Barrier => Ok(barrier::program(call, algorithm)),
         Kind::Broadcast => broadcast::program(call, algorithm),

@@ -4,7 +4,7 @@ use crate::algorithm::{Algorithm, Kind};
 use crate::call::{Block, Blocks, Call};
 use crate::program::{Action, Exposed, Lists, Place, Program, Remote, Span};
 
-use super::common::{block_of, copy, get, post, put, step, take};
+use super::common::{block_of, copy, get, index_of, post, post_others, put, step, take};
 use super::rooted::{at, from_root, others_move, root_moves};
 use super::{Unsuitable, suits};
 
@@ -37,29 +37,30 @@ fn root_copy(call: &Call) -> Option<Action> {
     if wanted { copy(block(call, 0), own(call)) } else { None }
 }
 
-/// The root posts all blocks, each takes its own: one after the other in the plain
+/// The root posts all blocks but its own, each takes its own: one after the other in the plain
 /// form; in the v form, where nobody knows the others' lengths, at equal distances.
 fn slots(call: &Call) -> Result<Program, Unsuitable> {
     let mut program = Program::default();
     let distance = call.slot_bytes / u64::from(call.size);
     let at = match call.blocks {
-        Blocks::Equal(_) => u64::from(call.rank) * call.bytes,
+        Blocks::Equal(_) => index_of(call.rank, call.root) * call.bytes,
         Blocks::Listed(_) => u64::from(call.rank) * distance,
     };
     let longest = match &call.blocks {
         Blocks::Equal(_) => call.bytes,
         Blocks::Listed(list) => list.iter().fold(call.bytes, |longest, block| longest.max(block.bytes)),
     };
-    suits::fits_slot(call, longest.saturating_mul(call.size.into()))?;
+    let posted = match &call.blocks {
+        Blocks::Equal(_) => call.size - 1,
+        Blocks::Listed(_) => call.size,
+    };
+    suits::fits_slot(call, longest.saturating_mul(posted.into()))?;
     if from_root(call) > 0 {
         step(&mut program, [take(call.root, at, own(call))]);
         return Ok(program);
     }
     program.before = match &call.blocks {
-        Blocks::Equal(bytes) => {
-            let all = Span::input(0, bytes * u64::from(call.size));
-            post(all, 0).into_iter().collect()
-        }
+        Blocks::Equal(bytes) => post_others(Span::input(0, *bytes), call.size, call.root).collect(),
         Blocks::Listed(list) => {
             let one =
                 |(rank, block): (u64, &Block)| post(Span::input(block.offset, block.bytes), rank * distance);

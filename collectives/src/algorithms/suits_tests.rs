@@ -76,8 +76,8 @@ fn what_does_not_fit_into_a_slot_says_what_does() {
         Algorithm::Slots,
         "4097 bytes do not fit into a slot of 4096 bytes; all other algorithms",
     );
-    let scattered = Call { bytes: 1025, blocks: Blocks::Equal(1025), ..call(Kind::Scatter) };
-    refused(&scattered, Algorithm::Slots, "4100 bytes");
+    let scattered = Call { bytes: 1366, blocks: Blocks::Equal(1366), ..call(Kind::Scatter) };
+    refused(&scattered, Algorithm::Slots, "4098 bytes");
 }
 
 /// However large the numbers are that pass the checks: but for the reductions and

@@ -187,7 +187,8 @@ fn all_times_are_sane() {
                         "{kind} {algorithm} {ranks}"
                     );
                     for bytes in [1, 64, 4096, 100_000, 1 << 20, 1 << 30] {
-                        let time = of(bytes).unwrap();
+                        // Of what caches hold only.
+                        let Some(time) = of(bytes) else { break };
                         assert!(time.is_finite() && time >= before, "{kind} {algorithm} {ranks} {bytes}");
                         before = time;
                     }

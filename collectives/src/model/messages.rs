@@ -34,6 +34,26 @@ impl Model<'_> {
         Some(cost.start_us + bytes as f64 * cost.byte_ns / 1e3)
     }
 
+    /// Piece by piece through slots, where messages were measured, whose bytes go the
+    /// same way: what the busiest rank copies, and the first piece, for which the others
+    /// wait. Nothing beyond what caches hold.
+    pub(super) fn pipelined_us(&self, kind: Kind, piece_kib: u32, ranks: u32, bytes: u64) -> Option<f64> {
+        const MOST_BYTES: u64 = 4 << 20;
+        let byte_us = self.parameters.message?.byte_ns / 1e3;
+        let through = |bytes: u64| bytes as f64 * byte_us;
+        let all = bytes.saturating_mul(u64::from(ranks - 1));
+        let first = through(bytes.min(u64::from(piece_kib) << 10));
+        let busy = match kind {
+            Kind::Broadcast => first + through(bytes) * self.parameters.sharing(ranks),
+            Kind::Scatter | Kind::Gather => first + through(all),
+            Kind::Allgather | Kind::Alltoall => {
+                first + (through(all) + self.own_copy_us(bytes)) * self.parameters.sharing(ranks)
+            }
+            _ => return None,
+        };
+        (bytes <= MOST_BYTES).then(|| self.shared_us(ranks) + busy)
+    }
+
     /// The usual algorithms by messages alone (Thakur et al., 2005): binomial trees
     /// where there is a root, of which the longest way is counted; a ring; pairwise
     /// exchange; recursive doubling of reductions.

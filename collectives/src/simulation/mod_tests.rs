@@ -118,7 +118,10 @@ fn inputs_are_not_written_and_the_meeting_is_kept() {
     assert!(written.unwrap_err().contains("input is written"));
     let early = Program { before: vec![get(8)], ..Program::default() };
     assert!(pair(steps(vec![]), early, 1).unwrap_err().contains("before the meeting"));
-    fails(vec![], vec![vec![Action::Post { from: Span::output(0, 8), at: 0 }]], "too late");
+    // What is posted after the meeting is there once a point says so.
+    let post = Action::Post { from: Span::output(0, 8), at: 0 };
+    let take = Action::Take { rank: 1, at: 0, into: Span::output(0, 8) };
+    fails(vec![vec![take]], vec![vec![post]], "cannot know");
 }
 
 #[test]

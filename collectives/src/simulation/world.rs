@@ -44,7 +44,8 @@ struct Rank {
     memory: [Vec<u8>; 3],
     logs: [Log; 3],
     slot: Vec<u8>,
-    /// How many have begun; the first is what comes before the meeting.
+    slot_log: Log,
+    /// How many have begun; the first is what it does before it has come.
     steps_begun: u32,
     under_way: Vec<UnderWay>,
     /// What it knew when the step began.
@@ -53,8 +54,16 @@ struct Rank {
     learned: Clock,
     points: Vec<(u32, Clock)>,
     receives: HashMap<u32, usize>,
+    has_come: bool,
     waits_to_meet: bool,
     ended: bool,
+}
+
+impl Rank {
+    /// The steps that it begins without having met the others.
+    fn unmet(&self) -> u32 {
+        1 + self.program.early.len() as u32
+    }
 }
 
 struct World {
@@ -99,6 +108,7 @@ impl World {
         let mut random = Random(seed);
         let size = programs.len();
         let mut rank = |(at, program): (usize, Program)| Rank {
+            slot_log: Log::default(),
             call: scene.calls[at].clone(),
             memory: [
                 scene.memory[at].input.clone(),
@@ -107,13 +117,14 @@ impl World {
             ],
             logs: Default::default(),
             slot: random.bytes(scene.calls[at].slot_bytes),
-            program,
+            program: program.with_slot(),
             steps_begun: 0,
             under_way: Vec::new(),
             clock: vec![0; size],
             learned: vec![0; size],
             points: Vec::new(),
             receives: HashMap::new(),
+            has_come: false,
             waits_to_meet: false,
             ended: false,
         };
@@ -158,24 +169,32 @@ impl World {
             rank.clock = rank.learned.clone();
             rank.steps_begun
         };
-        if begun == 1 && self.meets {
-            return self.meet(rank);
+        let is_to_meet = self.meets && begun == self.ranks[rank].unmet();
+        self.ranks[rank].waits_to_meet = is_to_meet;
+        if self.meets && begun == 1 {
+            self.ranks[rank].has_come = true;
+            self.meet()?;
+        } else if is_to_meet {
+            return self.meet();
         }
-        self.begin_step(rank)
+        if is_to_meet { Ok(()) } else { self.begin_step(rank) }
     }
 
-    fn meet(&mut self, rank: usize) -> Result<(), Failure> {
-        self.ranks[rank].waits_to_meet = true;
-        if !self.ranks.iter().all(|rank| rank.waits_to_meet) {
+    /// Once all have come, those that wait for that go on.
+    fn meet(&mut self) -> Result<(), Failure> {
+        if !self.ranks.iter().all(|rank| rank.has_come) {
             return Ok(());
         }
         let all = vec![1; self.ranks.len()];
-        for rank in &mut self.ranks {
-            rank.waits_to_meet = false;
-            rank.clock.clone_from(&all);
-            rank.learned.clone_from(&all);
+        for number in 0..self.ranks.len() {
+            let rank = &mut self.ranks[number];
+            if std::mem::take(&mut rank.waits_to_meet) {
+                join(&mut rank.clock, &all);
+                join(&mut rank.learned, &all);
+                self.begin_step(number)?;
+            }
         }
-        (0..self.ranks.len()).try_for_each(|rank| self.begin_step(rank))
+        Ok(())
     }
 
     fn begin_step(&mut self, number: usize) -> Result<(), Failure> {
@@ -184,10 +203,13 @@ impl World {
         rank.steps_begun += 1;
         let actions = match step {
             0 => std::mem::take(&mut rank.program.before),
-            _ => match rank.program.steps.get_mut(step as usize - 1) {
-                Some(actions) => std::mem::take(actions),
-                None => return self.end(number),
-            },
+            _ => {
+                let program = &mut rank.program;
+                match program.early.iter_mut().chain(&mut program.steps).nth(step as usize - 1) {
+                    Some(actions) => std::mem::take(actions),
+                    None => return self.end(number),
+                }
+            }
         };
         for action in actions {
             self.begin(number, step, action)
@@ -250,8 +272,8 @@ impl World {
         if step == 0 && !local {
             return Err(format!("only copies and posts come before the meeting, not {action:?}"));
         }
-        if step > 0 && matches!(action, A::Post { .. }) {
-            return Err(format!("after the meeting it is too late for {action:?}"));
+        if step < self.ranks[number].unmet() && !local && !matches!(action, A::Publish(_)) {
+            return Err(format!("only copies, posts and points are early, not {action:?}"));
         }
         let reaches = matches!(action, A::Get { .. } | A::Put { .. } | A::Take { .. });
         if reaches && !self.meets {
@@ -326,22 +348,37 @@ impl World {
                 self.touch_local(number, step, into, true)
             }
             A::Post { from, at } => {
-                self.check_slot(number, at, from.bytes)?;
+                self.touch_slot(number, step, number, at..at + from.bytes, true)?;
                 self.touch_local(number, step, from, false)
             }
             A::Take { rank, at, into } => {
-                self.check_slot(rank as usize, at, into.bytes)?;
+                self.touch_slot(number, step, rank as usize, at..at + into.bytes, false)?;
                 self.touch_local(number, step, into, true)
             }
         }
     }
 
-    fn check_slot(&self, rank: usize, at: u64, bytes: u64) -> Result<(), Failure> {
-        let has = self.ranks[rank].slot.len();
-        if at + bytes > has as u64 {
-            return Err(format!("{bytes} bytes at {at} are outside of rank {rank}'s slot of {has} bytes"));
+    fn touch_slot(
+        &mut self,
+        number: usize,
+        step: u32,
+        owner: usize,
+        range: std::ops::Range<u64>,
+        writes: bool,
+    ) -> Result<(), Failure> {
+        let claimed = self.ranks[owner].program.slot_bytes;
+        let has = (self.ranks[owner].slot.len() as u64).min(claimed);
+        if range.end > has {
+            return Err(format!("{range:?} is outside of rank {owner}'s slot of {has} bytes"));
         }
-        Ok(())
+        let clock = self.ranks[number].clock.clone();
+        let access = Access { rank: number as u32, step, range: range.clone(), writes };
+        self.ranks[owner].slot_log.add(access, &clock).map_err(|other| {
+            format!(
+                "it uses {range:?} of rank {owner}'s slot, and cannot know that rank {}'s step {}, which uses {:?}, has ended",
+                other.rank, other.step, other.range
+            )
+        })
     }
 
     fn touch_local(&mut self, number: usize, step: u32, span: Span, writes: bool) -> Result<(), Failure> {

@@ -1,0 +1,42 @@
+use super::*;
+
+#[test]
+fn slots_follow_each_other_and_begin_again_at_the_end() {
+    let mut ring = Ring::new(1024);
+    let begins: Vec<_> = (0..6).map(|call| ring.claim(call, 250, call)).collect();
+    assert_eq!(begins, [0, 256, 512, 768, 0, 256].map(Some));
+    assert_eq!(ring.claim(6, 600, 6), Some(0), "what does not fit up to the end is not cut");
+}
+
+#[test]
+fn a_slot_waits_for_those_it_would_lie_on() {
+    let mut ring = Ring::new(1024);
+    assert_eq!((ring.claim(0, 512, 0), ring.claim(1, 512, 0)), (Some(0), Some(512)));
+    assert_eq!(ring.claim(2, 64, 0), None, "nobody has ended anything");
+    assert_eq!(ring.claim(2, 64, 1), Some(0));
+    assert_eq!(ring.claim(3, 512, 1), None, "the second is in use, and so is the begin");
+    assert_eq!(ring.claim(3, 512, 3), Some(64));
+}
+
+#[test]
+fn what_posts_nothing_has_no_slot() {
+    let mut ring = Ring::new(64);
+    assert_eq!(ring.claim(0, 1, 0), Some(0));
+    assert_eq!(ring.claim(1, 0, 0), Some(0));
+    assert_eq!(ring.claim(2, 64, 0), None);
+}
+
+#[test]
+fn what_is_longer_than_all_is_never_placed() {
+    let mut ring = Ring::new(128);
+    assert_eq!(ring.claim(0, 129, 0), None);
+    assert_eq!(ring.claim(0, 128, 0), Some(0));
+}
+
+#[test]
+fn numbers_of_calls_go_round() {
+    let mut ring = Ring::new(128);
+    assert_eq!(ring.claim(u32::MAX, 128, u32::MAX), Some(0));
+    assert_eq!(ring.claim(0, 128, u32::MAX), None);
+    assert_eq!(ring.claim(0, 128, 0), Some(0));
+}
