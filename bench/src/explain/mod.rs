@@ -93,6 +93,7 @@ fn explain(
         config,
         is_connected: true,
         has_box: true,
+        is_one_sided: false,
     };
     let message = |bytes| Message {
         contiguous: args.contiguous(),

@@ -47,6 +47,7 @@ use crate::cpu_set::CpuSet;
 use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Geometry, InboxReceiver};
+use crate::mechanism::Direction;
 use crate::mechanisms::{Counters, Mechanisms, Standing};
 use crate::selection::adaptive::StreamReport;
 use crate::selection::{ByOrder, Explanation, Message as Question, Policy, Selection};
@@ -333,6 +334,23 @@ impl Engine {
     pub fn explain(&self, peer: PeerId, message: &Question) -> Result<Explanation, OperationError> {
         let key = self.traffic.key_named(peer)?;
         Ok(self.traffic.explain(key, message))
+    }
+
+    /// By which mechanism gets of a peer's declared memory or puts into it would go now,
+    /// and why.
+    ///
+    /// # Errors
+    /// The peer is unknown.
+    pub fn explain_one_sided(
+        &self,
+        peer: PeerId,
+        direction: Direction,
+        bytes: u64,
+    ) -> Result<Explanation, OperationError> {
+        let key = self.traffic.key_named(peer)?;
+        let traffic = &self.traffic;
+        let known = traffic.transfers.standings();
+        Ok(traffic.selection.explain_one_sided(key, direction, known, &traffic.config, bytes))
     }
 
     /// The names of the mechanisms of this endpoint.

@@ -95,6 +95,7 @@ fn order(all: &Mechanisms, peer: PeerKey, only: &[String]) -> Vec<&'static str> 
         config: &config,
         is_connected: true,
         has_box: true,
+        is_one_sided: false,
     };
     let decisions = ByOrder::default().decide(&situation);
     let candidates = decisions.candidates(&Message::of_bytes(1 << 20));
