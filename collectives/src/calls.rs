@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lmt_core::buffer::Buffer;
 use lmt_core::engine::{Engine, OperationError};
 use lmt_core::fork_guard::Origin;
-use lmt_core::region::RegionKey;
+use lmt_core::region::{Direction, RegionKey};
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::algorithms::{self, Unsuitable};
@@ -16,6 +16,7 @@ use crate::board::Board;
 use crate::call::{Blocks, Call};
 use crate::check::{Team, call_of};
 use crate::choice::{Choice, Chooser};
+use crate::copies;
 use crate::error::{Broken, GroupError};
 use crate::lent::{Memory, Places};
 use crate::operation::Operation;
@@ -153,6 +154,18 @@ impl Calls {
     pub fn explain(&mut self, operation: &Operation<'_>) -> Result<(Choice, Vec<String>), GroupError> {
         let call = call_of(operation, &self.team).map_err(GroupError::Arguments)?;
         Ok(self.chooser.explain(&call, operation.is_listed))
+    }
+
+    /// What this rank would copy out of, and into, the memory of others in a call.
+    pub fn copies(
+        &self,
+        operation: &Operation<'_>,
+        algorithm: Algorithm,
+    ) -> Result<Vec<(Member, Direction, u64)>, GroupError> {
+        let call = call_of(operation, &self.team).map_err(GroupError::Arguments)?;
+        let program = algorithms::program(&call, algorithm)?;
+        let of_member = |(rank, direction, bytes)| Some((self.member(rank)?, direction, bytes));
+        Ok(copies::of_program(&program).filter_map(of_member).collect())
     }
 
     /// As [`Self::advance`], with a look for deaths now and then.

@@ -13,6 +13,7 @@ use crate::board::Board;
 use crate::calls::Calls;
 use crate::check::Team;
 use crate::choice::Chooser;
+use crate::copies;
 use crate::engine::with_engine;
 use crate::error::GroupError;
 use crate::operation::Operation;
@@ -128,13 +129,17 @@ impl<'e> Group<'e> {
         crate::scope::with_scope(self, body)
     }
 
-    /// Which algorithm a call would take if none is named, and why, in words.
+    /// Which algorithm a call would take if none is named, and why, in words; where it
+    /// copies out of or into others' memory, by which mechanism, too.
     ///
     /// # Errors
     /// What the call would end with at once.
     pub fn explain(&self, operation: &Operation<'_>) -> Result<(Algorithm, String), GroupError> {
         let (choice, passed_over) = self.inner.borrow_mut().explain(operation)?;
-        let told: Vec<String> = [choice.reason.into_owned()].into_iter().chain(passed_over).collect();
+        let copies = self.inner.borrow().copies(operation, choice.algorithm)?;
+        let ways = with_engine(self.endpoint, |engine| copies::ways(&copies, engine));
+        let reason = [choice.reason.into_owned()];
+        let told: Vec<String> = reason.into_iter().chain(passed_over).chain(ways).collect();
         Ok((choice.algorithm, told.join("; ")))
     }
 

@@ -33,7 +33,7 @@ pub(crate) const SPACE: Space = match Space::new(3) {
 };
 
 /// One rank of a group, as this endpoint knows it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub peer: PeerId,
     pub id: EndpointId,

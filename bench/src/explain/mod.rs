@@ -4,6 +4,7 @@
 mod args;
 mod availability;
 mod collective;
+mod copies;
 mod show;
 
 use std::ffi::OsString;

@@ -122,7 +122,10 @@ impl Mechanisms {
                 continue;
             }
             match mechanism.copy_declared(peer, local, copy) {
-                Ok(bytes) => return Ok(bytes),
+                Ok(bytes) => {
+                    self.count(peer, at, |c| c.bytes = c.bytes.saturating_add(bytes));
+                    return Ok(bytes);
+                }
                 Err(Fault::PeerDead) => return Err(Fault::PeerDead),
                 Err(fault) => {
                     if let Fault::Demote { errno, .. } = fault

@@ -130,7 +130,8 @@ impl Orders {
             let order = |ways: &Candidates| {
                 mechanisms.one_sided_order(ways.as_slice().iter().map(|way| way.mechanism), only)
             };
-            let mut list: Vec<_> = decisions.ranges(variant).map(|(bytes, ways)| (bytes, order(ways))).collect();
+            let mut list: Vec<_> =
+                decisions.ranges(variant).map(|(bytes, ways)| (bytes, order(ways))).collect();
             if list.is_empty() {
                 list.push((u64::MAX, order(&Candidates::NONE)));
             }

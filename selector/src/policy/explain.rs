@@ -42,7 +42,9 @@ pub(super) fn explain(pair: &Pair<'_>, message: &Message) -> Explanation {
 
 fn place(pair: &Pair<'_>) -> String {
     match &pair.machine {
-        Some(Ok(_)) if pair.situation.here.is_empty() || pair.situation.there.is_empty() => "place of the peer not known".to_owned(),
+        Some(Ok(_)) if pair.situation.here.is_empty() || pair.situation.there.is_empty() => {
+            "place of the peer not known".to_owned()
+        }
         Some(Ok(_)) => heading(pair.place),
         _ => "topology not known".to_owned(),
     }
