@@ -42,7 +42,8 @@ impl Asked {
             mechanisms.restrict(names);
         }
         let mut known = mechanisms.known(0);
-        let availability = Availability::find(&mut known, &[], None, args.config.as_deref())?.sentence;
+        let cpus = machine.is_this_system().then_some(place);
+        let availability = Availability::find(&mut known, &[], cpus, args.config.as_deref())?.sentence;
         let policy = RulePolicy::new(Arc::new(configuration.clone()), machine.into())
             .with_existing_mechanisms(existing);
         let processes = vec![place; ranks as usize];
