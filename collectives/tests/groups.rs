@@ -59,6 +59,7 @@ fn many_calls_at_once() {
                 .collect();
             let mut sums: Vec<[u8; 8]> = vec![u64::from(own).to_ne_bytes(); 12];
             let with = Reduction::new(Operator::Sum, Element::U64).expect("defined");
+            let mut parts = vec![u64::from(own).to_ne_bytes().repeat(4 * size as usize); 3];
             group.scope(|scope| {
                 let mut open = Vec::new();
                 for (call, (copy, sum)) in copies.iter_mut().zip(&mut sums).enumerate() {
@@ -68,6 +69,12 @@ fn many_calls_at_once() {
                     open.push(
                         scope.start(Operation::allreduce_in_place(&mut sum[..], &with)).expect("begun"),
                     );
+                }
+                for (part, by) in
+                    parts.iter_mut().zip([None, Some(Algorithm::Messages), Some(Algorithm::Slots)])
+                {
+                    let operation = Operation::reduce_scatter_block_in_place(&mut part[..], &with);
+                    open.push(scope.start(operation.by(by)).expect("begun"));
                 }
                 // Each rank fetches them in an order of its own; some it leaves to the scope.
                 open.rotate_left(own as usize * 5);
@@ -86,6 +93,7 @@ fn many_calls_at_once() {
             for (call, copy) in copies.iter().enumerate() {
                 assert!(*copy == bytes(round, call as u32, 0, 50_000), "call {call} of round {round}");
             }
+            assert!(parts.iter().all(|part| part[..32] == 6_u64.to_ne_bytes().repeat(4)), "{parts:?}");
             assert!(sums.iter().all(|sum| u64::from_ne_bytes(*sum) == 6), "{sums:?}");
         }
     });

@@ -176,8 +176,11 @@ pub fn try_case(group: &Group<'_>, case: &Case) -> Result<(), GroupError> {
             check(&into, &wanted);
         }
         Kind::ReduceScatter => {
-            // Blocks of different lengths, so that the last are the longest.
-            let lengths: Vec<u64> = (0..size).map(|rank| (case.length + u64::from(rank)) * 8).collect();
+            // In turns blocks of one length, and of different ones, of which the last are
+            // the longest.
+            let is_listed = (round / 2).is_multiple_of(2);
+            let more = |rank| if is_listed { u64::from(rank) } else { 0 };
+            let lengths: Vec<u64> = (0..size).map(|rank| (case.length + more(rank)) * 8).collect();
             let total = lengths.iter().sum();
             let at: u64 = lengths[..rank as usize].iter().sum();
             let vector = bytes(round, rank, 0, total);
@@ -185,11 +188,17 @@ pub fn try_case(group: &Group<'_>, case: &Case) -> Result<(), GroupError> {
             let wanted = &combined(round, 0..size, total)[part.clone()];
             if in_place {
                 let mut data = vector;
-                run(Operation::reduce_scatter_in_place(&mut data[..], &lengths, &affine))?;
+                run(match is_listed {
+                    true => Operation::reduce_scatter_in_place(&mut data[..], &lengths, &affine),
+                    false => Operation::reduce_scatter_block_in_place(&mut data[..], &affine),
+                })?;
                 check(&data[..part.len()], wanted);
             } else {
                 let mut into = garbage(part.len());
-                run(Operation::reduce_scatter(&vector[..], &mut into[..], &lengths, &affine))?;
+                run(match is_listed {
+                    true => Operation::reduce_scatter(&vector[..], &mut into[..], &lengths, &affine),
+                    false => Operation::reduce_scatter_block(&vector[..], &mut into[..], &affine),
+                })?;
                 check(&into, wanted);
             }
         }
