@@ -13,7 +13,7 @@ use lmt_core::region::{Direction, RegionKey};
 use crate::algorithm::{Algorithm, Kind};
 use crate::algorithms::{self, Unsuitable};
 use crate::board::Board;
-use crate::call::{Blocks, Call};
+use crate::call::{Blocks, Call, Domain};
 use crate::check::{Team, call_of};
 use crate::choice::{Choice, Chooser};
 use crate::copies;
@@ -137,7 +137,7 @@ impl Calls {
     }
 
     /// What the ranks have told each other when the group was made.
-    pub fn settle(&mut self, single_copy: bool, domains: Vec<u32>) {
+    pub fn settle(&mut self, single_copy: bool, domains: Vec<Domain>) {
         self.chooser.single_copy = single_copy;
         self.team.domains = domains.into();
     }

@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use crate::algorithm::Kind;
-use crate::call::{Block, Blocks, Call};
+use crate::call::{Block, Blocks, Call, Domain};
 use crate::operation::Operation;
 
 /// What all calls of a group have in common.
@@ -13,7 +13,7 @@ use crate::operation::Operation;
 pub(crate) struct Team {
     pub rank: u32,
     pub size: u32,
-    pub domains: Rc<[u32]>,
+    pub domains: Rc<[Domain]>,
     pub slot_bytes: u64,
 }
 

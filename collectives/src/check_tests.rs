@@ -3,7 +3,7 @@ use crate::reduction::{Element, Operator, Reduction};
 
 /// Of three ranks, this one.
 fn team(rank: u32) -> Team {
-    Team { rank, size: 3, domains: vec![0; 3].into(), slot_bytes: 4096 }
+    Team { rank, size: 3, domains: vec![Domain::ALL; 3].into(), slot_bytes: 4096 }
 }
 
 fn ok(rank: u32, operation: Operation<'_>) -> Call {

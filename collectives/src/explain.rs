@@ -5,7 +5,7 @@ use lmt_selector::configuration::Configuration;
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::algorithms;
-use crate::call::{Blocks, Call};
+use crate::call::{Blocks, Call, Domain};
 use crate::choice::{Choice, Chooser};
 use crate::copies::{self, Copies};
 use crate::create::slot_bytes;
@@ -106,7 +106,7 @@ pub(crate) fn call(question: Question) -> Call {
         input_blocks: Blocks::Equal(bytes),
         in_place: false,
         element_bytes: 1,
-        domains: (0..size).map(|_| 0).collect(),
+        domains: (0..size).map(|_| Domain::ALL).collect(),
         slot_bytes: slot_bytes(size),
     }
 }

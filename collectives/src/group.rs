@@ -10,6 +10,7 @@ use lmt_core::region::RegionKey;
 
 use crate::algorithm::Algorithm;
 use crate::board::Board;
+use crate::call::Domain;
 use crate::calls::Calls;
 use crate::check::Team;
 use crate::choice::Chooser;
@@ -66,7 +67,7 @@ impl<'e> Group<'e> {
 
     /// What the ranks have told each other: whether all may reach into each other's
     /// memory, and their domains.
-    pub(crate) fn settle(&self, single_copy: bool, domains: Vec<u32>) {
+    pub(crate) fn settle(&self, single_copy: bool, domains: Vec<Domain>) {
         self.inner.borrow_mut().settle(single_copy, domains);
     }
 

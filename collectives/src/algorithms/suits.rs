@@ -1,7 +1,7 @@
 //! What is checked of every call, before a program is made of it.
 
 use crate::algorithm::{Algorithm, Kind};
-use crate::call::{Block, Blocks, Call};
+use crate::call::{Block, Blocks, Call, Domain};
 
 use super::Unsuitable;
 
@@ -57,10 +57,14 @@ fn domains(call: &Call, algorithm: Algorithm) -> Result<(), String> {
             call.size
         ));
     }
-    let lowest = |(rank, &first): (usize, &u32)| first as usize <= rank && domains[first as usize] == first;
-    match domains.iter().enumerate().find(|&domain| !lowest(domain)) {
-        Some((rank, first)) => Err(format!(
-            "rank {rank}'s domain is named after rank {first}, and must be after its lowest rank"
+    let is_lowest = |(rank, domain): (usize, &Domain)| {
+        let of = |first: u32| (first as usize <= rank).then(|| domains[first as usize]);
+        of(domain.node).is_some_and(|first| first.node == domain.node)
+            && of(domain.cache).is_some_and(|first| first == *domain)
+    };
+    match domains.iter().enumerate().find(|&domain| !is_lowest(domain)) {
+        Some((rank, Domain { node, cache })) => Err(format!(
+            "rank {rank}'s domains are named after rank {node} and rank {cache}, and must be after the lowest of the node and of the cache on it"
         )),
         None => Ok(()),
     }

@@ -58,13 +58,20 @@ fn blocks_that_do_not_fit_are_refused() {
 
 #[test]
 fn domains_that_are_none_are_refused() {
-    let of = |domains: &[u32]| Call { domains: domains.into(), ..call(Kind::Broadcast) };
+    let of = |domains: &[[u32; 2]]| Call {
+        domains: domains.iter().map(|&[node, cache]| Domain { node, cache }).collect(),
+        ..call(Kind::Broadcast)
+    };
+    let same = |domains: [u32; 4]| of(&domains.map(|domain| [domain; 2]));
     let hierarchical = Algorithm::Hierarchical(64);
-    refused(&of(&[0, 0]), hierarchical, "of 2 ranks are known, and must be of all 4");
-    refused(&of(&[0, 2, 2, 0]), hierarchical, "rank 1's domain is named after rank 2");
-    refused(&of(&[0, 0, 1, 0]), hierarchical, "rank 2's domain is named after rank 1");
-    refused(&of(&[0, 0, 0, 77]), hierarchical, "rank 3's domain is named after rank 77");
-    assert!(program(&of(&[0, 1, 0, 1]), hierarchical).is_ok());
+    refused(&of(&[[0, 0]; 2]), hierarchical, "of 2 ranks are known, and must be of all 4");
+    refused(&same([0, 2, 2, 0]), hierarchical, "rank 1's domains are named after rank 2");
+    refused(&same([0, 0, 1, 0]), hierarchical, "rank 2's domains are named after rank 1");
+    refused(&same([0, 0, 0, 77]), hierarchical, "rank 3's domains are named after rank 77");
+    assert!(program(&same([0, 1, 0, 1]), hierarchical).is_ok());
+    let across = of(&[[0, 0], [1, 1], [0, 2], [1, 2]]);
+    refused(&across, hierarchical, "rank 3's domains are named after rank 1 and rank 2, and must");
+    assert!(program(&of(&[[0, 0], [1, 1], [0, 2], [1, 1]]), hierarchical).is_ok());
     assert!(program(&of(&[]), Algorithm::DirectRead).is_ok(), "who needs none does not look");
 }
 
