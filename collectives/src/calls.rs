@@ -90,7 +90,8 @@ struct Lent {
 const KEPT_PROGRAMS: usize = 16;
 /// Scratch memory that is kept for the next call.
 const KEPT_WORK_BYTES: usize = 16 << 20;
-/// How long a failed call waits for others to leave this rank's memory.
+/// How long a failed call waits for others to end messages with this rank and to leave
+/// its memory.
 const PARTING: Duration = Duration::from_secs(1);
 /// Deaths are looked for in so many calls of `progress` once.
 const DEATHS_EVERY: u32 = 64;
@@ -414,13 +415,14 @@ impl Calls {
         self.board.break_for(reason.word());
         self.publish(engine);
         self.error = Some(error.clone());
+        let until = Instant::now() + PARTING;
         let mut calls = std::mem::take(&mut self.calls);
         for slot in &mut calls {
             if let State::Running(running) = &mut slot.state {
-                running.give_up(&mut self.context(engine));
+                running.give_up(&mut self.context(engine), until);
             }
         }
-        self.part(&calls, engine);
+        self.part(&calls, until, engine);
         for slot in &mut calls {
             if matches!(slot.state, State::Running(_) | State::Waiting(_)) {
                 slot.state = State::Ended(Err(error.clone()));
@@ -430,9 +432,8 @@ impl Calls {
     }
 
     /// Waits until no living rank can be using this rank's memory for one of the calls,
-    /// at most a second in all.
-    fn part(&self, calls: &VecDeque<Slot>, engine: &mut Engine) {
-        let until = Instant::now() + PARTING;
+    /// but no longer than that.
+    fn part(&self, calls: &VecDeque<Slot>, until: Instant, engine: &mut Engine) {
         let uses = |running: &Running, rank: u32, engine: &Engine| {
             let peer = self.members[rank as usize].peer;
             running.may_be_used_by(rank, &self.board) && engine.peer_error(peer).is_none()

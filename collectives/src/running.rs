@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::rc::Rc;
+use std::time::Instant;
 
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::engine::{
@@ -489,14 +490,21 @@ impl Running {
         }
     }
 
-    /// Ends the call without its result: what this rank has begun is waited for, and the
-    /// others can see that it is done with their memory.
-    pub fn give_up(&mut self, context: &mut Context<'_>) {
+    /// Ends the call without its result: what this rank has begun is waited for until
+    /// then, and the others can see that it is done with their memory. Ranks that have not
+    /// ended a matched message with this one by then, because they are stopped, are given
+    /// up.
+    pub fn give_up(&mut self, context: &mut Context<'_>, until: Instant) {
         for open in &self.open {
             let _forked = context.engine.cancel(open.request);
         }
         for open in self.open.drain(..) {
-            let _ended = context.engine.wait(open.request);
+            if context.engine.wait_until(open.request, Some(until)).is_none() {
+                let peer = context.members[open.rank as usize].peer;
+                // Refused where it was given up for a message before.
+                let _known = context.engine.give_up_peer(peer);
+                let _ended = context.engine.wait(open.request);
+            }
         }
         self.end(context);
     }

@@ -3,9 +3,12 @@
 
 mod common;
 
-use lmt_collectives::{Algorithm, Block, Element, Kind, Operation, Operator, Reduction};
+use std::time::{Duration, Instant};
+
+use lmt_collectives::{Algorithm, Block, Element, GroupError, Kind, Operation, Operator, Reduction};
 use lmt_conformance::group::Test;
 use lmt_conformance::test_name;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use common::{Case, LIMIT, bytes, endpoint, group, try_case};
 
@@ -183,6 +186,41 @@ fn uneven_blocks_without_a_name() {
                 group.run(Operation::scatteredv(0, &mut into[..])).expect("a scatter");
             }
             assert!(into == bytes(round, 0, group.rank(), own), "round {round}");
+        }
+    });
+}
+
+/// One that may open no more files cannot map the board: it says why, and the others that
+/// it is the reason.
+#[test]
+fn a_member_that_cannot_map_the_board_leaves_nobody_waiting() {
+    Test::new(test_name!(), 4).time_limit(LIMIT).run(|ranks| {
+        let endpoint = endpoint(ranks, |_| {});
+        let group = group(&endpoint, ranks);
+        for short in [2, 0] {
+            let rank = group.rank();
+            let (before, _) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
+            let limit =
+                |files| setrlimit(Resource::RLIMIT_NOFILE, files, before).expect("lowering is allowed");
+            ranks.barrier();
+            if rank == short {
+                limit(0);
+            }
+            let begun = Instant::now();
+            let made = group.duplicate().map(drop);
+            let took = begun.elapsed();
+            limit(before);
+            let error = made.expect_err("no group without its board");
+            match rank == short {
+                true => assert!(!matches!(error, GroupError::Failed { .. }), "{error}"),
+                // Who should have made the board has told before there was one.
+                false if short == 0 => assert!(matches!(error, GroupError::Members(_)), "{error}"),
+                false => assert_eq!(error, GroupError::Failed { rank: short }),
+            }
+            assert!(took < Duration::from_secs(1), "{took:?}");
+            // The group itself goes on.
+            ranks.barrier();
+            group.duplicate().expect("all may open files again").run(Operation::barrier()).expect("a call");
         }
     });
 }

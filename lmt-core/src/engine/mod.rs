@@ -243,11 +243,31 @@ impl Engine {
     /// [`OperationError::Forked`].
     pub fn remove_peer(&mut self, peer: PeerId) -> Result<(), OperationError> {
         let key = self.removable(peer)?;
+        self.forget_peer(key);
+        Ok(())
+    }
+
+    /// Forgets a living peer that does not answer, as [`Engine::remove_peer`] does, though
+    /// operations with it are under way: they end as if it were dead. One that was only
+    /// stopped may go on to write into a buffer that was lent for a receive which it has
+    /// matched; so this is for layers whose callers are told so. A message of which both
+    /// ends copy parts, and of which the peer has begun one, is waited for still.
+    ///
+    /// # Errors
+    /// [`OperationError::UnknownPeer`] when it was removed before, or
+    /// [`OperationError::Forked`].
+    pub fn give_up_peer(&mut self, peer: PeerId) -> Result<(), OperationError> {
+        self.check_fork()?;
+        let key = self.traffic.key_named(peer)?;
+        self.forget_peer(key);
+        Ok(())
+    }
+
+    fn forget_peer(&mut self, key: crate::rendezvous::PeerKey) {
         self.connector.goodbye(self.traffic.peers[key as usize].id);
         self.traffic.drain(&mut self.inbox);
         self.inbox.close_box(key as u16);
         self.traffic.remove(key);
-        Ok(())
     }
 
     /// Whether [`Engine::remove_peer`] would forget a peer now.
