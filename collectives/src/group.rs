@@ -37,6 +37,8 @@ use crate::scope::Scope;
 /// does every later call. A new group of the living takes its place. A call that has
 /// failed returns when the other ranks are known to have left this rank's memory; one
 /// that does not say so for a second, because it is stopped, may be writing to it still.
+/// If a message with it is under way then, the endpoint forgets it as
+/// [`lmt::Endpoint::remove_peer`] does.
 ///
 /// # Threads
 /// Whoever uses the endpoint uses the group: one thread at a time. Calls that are under
