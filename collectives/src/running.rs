@@ -163,15 +163,15 @@ impl Running {
             return;
         }
         for rank in 0..self.call.size {
-            board.list(self.number, rank, blocks.of(rank));
+            board.show_block(self.number, rank, blocks.of(rank));
         }
     }
 
     /// Whether what others list for this rank is as long as this rank says.
-    fn check_lists(&self, context: &Context<'_>) -> Result<(), GroupError> {
+    fn check_tables(&self, context: &Context<'_>) -> Result<(), GroupError> {
         let Call { kind, rank, root, .. } = *self.call;
         let of = |other: u32, ours_bytes: u64| {
-            let theirs_bytes = context.board.listed(other, self.number, rank).bytes;
+            let theirs_bytes = context.board.shown_block(other, self.number, rank).bytes;
             if theirs_bytes == ours_bytes {
                 return Ok(());
             }
@@ -259,7 +259,7 @@ impl Running {
                     self.end(context);
                     return Err(error);
                 }
-                self.check_lists(context)?;
+                self.check_tables(context)?;
                 0
             }
             Stage::Step(at) => *at + 1,
@@ -357,7 +357,7 @@ impl Running {
         let (place, offset) = match remote {
             Remote::At(place, offset) => (place, offset),
             Remote::Listed { place, of } => {
-                let Block { offset, bytes: theirs_bytes } = context.board.listed(rank, self.number, of);
+                let Block { offset, bytes: theirs_bytes } = context.board.shown_block(rank, self.number, of);
                 if theirs_bytes != bytes {
                     return Err(GroupError::Length { rank, theirs_bytes, ours_bytes: bytes });
                 }

@@ -14,7 +14,7 @@ mod reduce;
 mod rooted;
 mod scan;
 mod scatter;
-mod suits;
+pub(crate) mod suits;
 #[cfg(test)]
 mod tried;
 

@@ -32,10 +32,37 @@ fn ranks(call: &Call) -> Result<(), String> {
     if rank >= size {
         return Err(format!("there is no rank {rank} among {size}; ranks count from 0"));
     }
-    if root >= size {
-        return Err(format!("there is no root {root} among {size} ranks, which count from 0"));
+    self::root(root, size)
+}
+
+/// Whether a root is one of the ranks.
+pub(crate) fn root(root: u32, size: u32) -> Result<(), String> {
+    if root < size {
+        return Ok(());
     }
-    Ok(())
+    Err(format!("rank {root} is to be the root of {size} ranks; ranks count from 0"))
+}
+
+/// Whether a list of blocks has one for each rank.
+pub(crate) fn one_for_each(side: &str, blocks: usize, ranks: u32) -> Result<(), String> {
+    if blocks == ranks as usize {
+        return Ok(());
+    }
+    Err(format!("the {side} has {blocks} blocks and must have one for each of {ranks} ranks"))
+}
+
+/// Whether a vector, and each block of one that is divided, consists of whole elements.
+pub(crate) fn elements(call: &Call) -> Result<(), String> {
+    let element = call.element_bytes.max(1);
+    let whole = |bytes: u64| bytes.is_multiple_of(element);
+    let parts_whole = match &call.blocks {
+        Blocks::Equal(bytes) => call.kind != Kind::ReduceScatter || whole(*bytes),
+        Blocks::Listed(list) => list.iter().all(|block| whole(block.bytes)),
+    };
+    if whole(call.bytes) && parts_whole {
+        return Ok(());
+    }
+    Err(format!("{} bytes, or a part of them, are no whole elements of {element} bytes", call.bytes))
 }
 
 fn numbers(algorithm: Algorithm) -> Result<(), String> {
@@ -88,9 +115,7 @@ fn memory(call: &Call) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("its own block has {} bytes, and must have {}", block.bytes, call.bytes)),
     };
-    if !call.bytes.is_multiple_of(call.element_bytes.max(1)) {
-        return Err(format!("{} bytes are no whole elements of {}", call.bytes, call.element_bytes));
-    }
+    elements(call)?;
     match call.kind {
         Kind::Scatter | Kind::Gather if !is_root => match call.blocks {
             // In the v form it has none.
@@ -116,20 +141,14 @@ fn memory(call: &Call) -> Result<(), String> {
     }
 }
 
-/// One for each rank, each of which can exist and is of whole elements.
+/// One for each rank, each of which can exist.
 fn blocks(call: &Call, blocks: &Blocks) -> Result<(), String> {
-    let element = call.element_bytes.max(1);
     match blocks {
         Blocks::Equal(bytes) => exist(bytes.checked_mul(u64::from(call.size))),
-        Blocks::Listed(list) if list.len() != call.size as usize => {
-            Err(format!("{} blocks are listed, and must be one for each of {} ranks", list.len(), call.size))
+        Blocks::Listed(list) => {
+            one_for_each("list", list.len(), call.size)?;
+            list.iter().try_for_each(|block| exist(block.offset.checked_add(block.bytes)))
         }
-        Blocks::Listed(list) => list.iter().try_for_each(|block| {
-            if !block.bytes.is_multiple_of(element) {
-                return Err(format!("a block of {} bytes is no whole elements of {element}", block.bytes));
-            }
-            exist(block.offset.checked_add(block.bytes))
-        }),
     }
 }
 

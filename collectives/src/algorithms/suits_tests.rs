@@ -15,7 +15,11 @@ fn refused(call: &Call, algorithm: Algorithm, part: &str) {
 #[test]
 fn who_is_not_there_is_refused() {
     refused(&Call { rank: 4, ..call(Kind::Scatter) }, Algorithm::ParallelRead, "no rank 4 among 4");
-    refused(&Call { root: 9, ..call(Kind::Scatter) }, Algorithm::ParallelRead, "no root 9 among 4");
+    refused(
+        &Call { root: 9, ..call(Kind::Scatter) },
+        Algorithm::ParallelRead,
+        "rank 9 is to be the root of 4",
+    );
     refused(&Call { rank: 0, size: 0, ..call(Kind::Barrier) }, Algorithm::Messages, "no rank 0 among 0");
 }
 
@@ -43,7 +47,7 @@ fn blocks_that_do_not_fit_are_refused() {
         let block = |&bytes: &u64| Block { offset: 0, bytes };
         Call { blocks: Blocks::Listed(list.iter().map(block).collect()), ..call(Kind::Gather) }
     };
-    refused(&listed(&[8, 8]), Algorithm::Messages, "2 blocks are listed, and must be one for each of 4");
+    refused(&listed(&[8, 8]), Algorithm::Messages, "2 blocks and must have one for each of 4");
     refused(&listed(&[7, 8, 8, 8]), Algorithm::Messages, "7 bytes, and must have 8");
     let far = Block { offset: u64::MAX, bytes: 8 };
     let listed = Call { blocks: Blocks::Listed(vec![far; 4]), ..call(Kind::Gather) };
@@ -53,7 +57,7 @@ fn blocks_that_do_not_fit_are_refused() {
         refused(&large, Algorithm::Messages, "2^57");
     }
     let parts = Call { bytes: 12, element_bytes: 8, ..call(Kind::Reduce) };
-    refused(&parts, Algorithm::Messages, "12 bytes are no whole elements of 8");
+    refused(&parts, Algorithm::Messages, "12 bytes, or a part of them, are no whole elements of 8");
 }
 
 #[test]
