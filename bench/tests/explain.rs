@@ -274,6 +274,7 @@ fn a_collective_operation_by_a_rule_by_the_model_and_by_what_is_built_in() {
     assert!(passed_over.contains(&format!("{file}:1 is passed over: its number")), "{passed_over}");
     let told = json(&explain(&["--collective", "bcast", "--bytes", "1MiB", "--denied"]));
     assert_eq!(told["calls"][0]["algorithm"], "messages");
+    assert_eq!(told["calls"][0]["copies"].as_array().map(Vec::len), Some(0));
 
     let mut by_variable = command(&["explain", "--collective", "bcast", "--bytes", "1MiB", "-n", "4"]);
     let output = by_variable.env("LMT_COLLECTIVES", "bcast=direct-read").output().unwrap();
@@ -281,6 +282,26 @@ fn a_collective_operation_by_a_rule_by_the_model_and_by_what_is_built_in() {
     assert!(text.contains("by    bcast by direct-read at LMT_COLLECTIVES in the environment"), "{text}");
     let table = command(&["explain", "--collective", "bcast", "--table", "-n", "4"]).output().unwrap();
     assert!(succeed(&table).lines().count() > 24);
+}
+
+#[test]
+fn of_what_ranks_copy_the_mechanism_is_told_by_the_rules_for_their_number() {
+    let rule = "[[rule]]\nmin_processes = 4\ntake = [\"ioat-software\", \"knem-user\"]\n";
+    let file = config("copies", rule);
+    let told = |ranks: &str| {
+        let what = ["explain", "--config", &file, "--format", "json", "--collective", "bcast"];
+        json(&command(&[&what[..], &["--bytes", "1KiB,1MiB", "-n", ranks]].concat()).output().unwrap())
+    };
+    let (few, many) = (told("3"), told("4"));
+    assert_eq!(few["calls"][0]["copies"].as_array().map(Vec::len), Some(0), "{few:#}");
+    let [few, many] = [&few, &many].map(|told| &told["calls"][1]["copies"][0]);
+    assert_eq!(few["what"], "gets of 1048576 bytes");
+    if many["mechanism"].is_null() {
+        eprintln!("skipped: no mechanism reaches another process's memory here");
+        return;
+    }
+    assert!(few["mechanism"] != "ioat-software" && few["source"]["default"].is_object(), "{few:#}");
+    assert_eq!((&many["mechanism"], &many["source"]["file"]["line"]), (&"ioat-software".into(), &1.into()));
 }
 
 #[test]

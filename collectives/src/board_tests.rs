@@ -158,9 +158,9 @@ fn tables_say_what_each_rank_listed_in_each_call() {
         let of = |rank, call| (0..3).map(move |of| (rank, call, of));
         (0..3).flat_map(move |rank| (5..5 + DEPTH).flat_map(move |call| of(rank, call)))
     };
-    each().for_each(|(rank, call, of)| boards[rank as usize].list(call, of, block(rank, call, of)));
+    each().for_each(|(rank, call, of)| boards[rank as usize].show_block(call, of, block(rank, call, of)));
     for (rank, call, of) in each() {
-        assert_eq!(boards[0].listed(rank, call, of), block(rank, call, of));
+        assert_eq!(boards[0].shown_block(rank, call, of), block(rank, call, of));
     }
 }
 
@@ -178,7 +178,7 @@ fn garbage_is_read_without_a_panic() {
                 let _any = [1, 2, 7, 100].map(|round| board.meeting_of(rank, call, round));
                 assert_eq!(board.signature_of(rank, call), word);
                 assert_eq!(board.notice_of(rank, call).regions, [(word, word); 3]);
-                assert_eq!(board.listed(rank, call, 2), Block { offset: word, bytes: word });
+                assert_eq!(board.shown_block(rank, call, 2), Block { offset: word, bytes: word });
                 assert_eq!(board.ended_of(rank), word as u32);
             }
         }

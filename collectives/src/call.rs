@@ -37,6 +37,21 @@ impl Blocks {
     }
 }
 
+/// Where a rank is, as far as it matters what it shares with others: the lowest rank of
+/// those on its NUMA node, and of those that use its cache on that node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Domain {
+    /// The lowest rank of its node.
+    pub node: u32,
+    /// The lowest rank of its cache, which is of the same node.
+    pub cache: u32,
+}
+
+impl Domain {
+    /// That of all ranks where nothing tells them apart.
+    pub const ALL: Self = Self { node: 0, cache: 0 };
+}
+
 /// A collective call as one rank sees it.
 ///
 /// What the places hold, by kind (`n` is the number of ranks; in place means that
@@ -72,9 +87,8 @@ pub struct Call {
     pub in_place: bool,
     /// Of reductions: the length of an element; parts are whole elements. Else 1.
     pub element_bytes: u64,
-    /// The ranks by caches or NUMA nodes that they share, the largest such domain
-    /// that is not all of them: for each rank the lowest rank of its domain.
-    pub domains: Rc<[u32]>,
+    /// The ranks by NUMA nodes and caches that they share.
+    pub domains: Rc<[Domain]>,
     /// How much fits into a rank's slot.
     pub slot_bytes: u64,
 }

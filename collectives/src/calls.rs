@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use lmt_core::buffer::Buffer;
 use lmt_core::engine::{Engine, OperationError};
 use lmt_core::fork_guard::Origin;
-use lmt_core::region::RegionKey;
+use lmt_core::region::{Direction, RegionKey};
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::algorithms::{self, Unsuitable};
 use crate::board::Board;
-use crate::call::{Blocks, Call};
+use crate::call::{Blocks, Call, Domain};
 use crate::check::{Team, call_of};
 use crate::choice::{Choice, Chooser};
+use crate::copies;
 use crate::error::{Broken, GroupError};
 use crate::lent::{Memory, Places};
 use crate::operation::Operation;
@@ -92,7 +93,8 @@ struct Lent {
 const KEPT_PROGRAMS: usize = 16;
 /// Scratch memory that is kept for the next call.
 const KEPT_WORK_BYTES: usize = 16 << 20;
-/// How long a failed call waits for others to leave this rank's memory.
+/// How long a failed call waits for others to end messages with this rank and to leave
+/// its memory.
 const PARTING: Duration = Duration::from_secs(1);
 /// Deaths are looked for in so many calls of `progress` once.
 const DEATHS_EVERY: u32 = 64;
@@ -140,7 +142,7 @@ impl Calls {
     }
 
     /// What the ranks have told each other when the group was made.
-    pub fn settle(&mut self, single_copy: bool, domains: Vec<u32>) {
+    pub fn settle(&mut self, single_copy: bool, domains: Vec<Domain>) {
         self.chooser.single_copy = single_copy;
         self.team.domains = domains.into();
     }
@@ -157,6 +159,18 @@ impl Calls {
     pub fn explain(&mut self, operation: &Operation<'_>) -> Result<(Choice, Vec<String>), GroupError> {
         let call = call_of(operation, &self.team).map_err(GroupError::Arguments)?;
         Ok(self.chooser.explain(&call, operation.is_listed))
+    }
+
+    /// What this rank would copy out of, and into, the memory of others in a call.
+    pub fn copies(
+        &self,
+        operation: &Operation<'_>,
+        algorithm: Algorithm,
+    ) -> Result<Vec<(Member, Direction, u64)>, GroupError> {
+        let call = call_of(operation, &self.team).map_err(GroupError::Arguments)?;
+        let program = algorithms::program(&call, algorithm)?;
+        let of_member = |(rank, direction, bytes)| Some((self.member(rank)?, direction, bytes));
+        Ok(copies::of_program(&program).filter_map(of_member).collect())
     }
 
     /// As [`Self::advance`], with a look for deaths now and then.
@@ -431,13 +445,14 @@ impl Calls {
         self.board.break_for(reason.word());
         self.publish(engine);
         self.error = Some(error.clone());
+        let until = Instant::now() + PARTING;
         let mut calls = std::mem::take(&mut self.calls);
         for slot in &mut calls {
             if let State::Running(running) = &mut slot.state {
-                running.give_up(&mut self.context(engine));
+                running.give_up(&mut self.context(engine), until);
             }
         }
-        self.part(&calls, engine);
+        self.part(&calls, until, engine);
         for slot in &mut calls {
             if matches!(slot.state, State::Running(_) | State::Waiting(_)) {
                 slot.state = State::Ended(Err(error.clone()));
@@ -447,9 +462,8 @@ impl Calls {
     }
 
     /// Waits until no living rank can be using this rank's memory for one of the calls,
-    /// at most a second in all.
-    fn part(&self, calls: &VecDeque<Slot>, engine: &mut Engine) {
-        let until = Instant::now() + PARTING;
+    /// but no longer than that.
+    fn part(&self, calls: &VecDeque<Slot>, until: Instant, engine: &mut Engine) {
         let uses = |running: &Running, rank: u32, engine: &Engine| {
             let peer = self.members[rank as usize].peer;
             running.may_be_used_by(rank, &self.board) && engine.peer_error(peer).is_none()

@@ -1,11 +1,12 @@
 //! An operation's memory against the group: what makes it a [`Call`], or is wrong
-//! with it.
+//! with it. What can be asked of any call is in `algorithms/suits`.
 #![forbid(unsafe_code)]
 
 use std::rc::Rc;
 
 use crate::algorithm::Kind;
-use crate::call::{Block, Blocks, Call};
+use crate::algorithms::suits;
+use crate::call::{Block, Blocks, Call, Domain};
 use crate::operation::Operation;
 
 /// What all calls of a group have in common.
@@ -13,7 +14,7 @@ use crate::operation::Operation;
 pub(crate) struct Team {
     pub rank: u32,
     pub size: u32,
-    pub domains: Rc<[u32]>,
+    pub domains: Rc<[Domain]>,
     pub slot_bytes: u64,
 }
 
@@ -25,12 +26,7 @@ type Wrong = String;
 /// # Errors
 /// One sentence.
 pub(crate) fn call_of(operation: &Operation<'_>, team: &Team) -> Result<Call, Wrong> {
-    if operation.root >= team.size {
-        return Err(format!(
-            "rank {} is to be the root of {} ranks; ranks count from 0",
-            operation.root, team.size
-        ));
-    }
+    suits::root(operation.root, team.size)?;
     check_sides(operation, team)?;
     let (bytes, blocks, input_blocks) = lengths(operation, team)?;
     let element_bytes = operation.reduction.as_ref().map_or(1, |r| r.element_bytes());
@@ -47,7 +43,7 @@ pub(crate) fn call_of(operation: &Operation<'_>, team: &Team) -> Result<Call, Wr
         domains: Rc::clone(&team.domains),
         slot_bytes: team.slot_bytes,
     };
-    check_elements(&call)?;
+    suits::elements(&call)?;
     Ok(call)
 }
 
@@ -165,13 +161,7 @@ fn divided(operation: &Operation<'_>, team: &Team, bytes: u64, side: &str) -> Re
 }
 
 fn checked(list: &[Block], team: &Team, bytes: u64, side: &str) -> Result<Vec<Block>, Wrong> {
-    if list.len() != team.size as usize {
-        return Err(format!(
-            "the {side} has {} blocks and must have one for each of {} ranks",
-            list.len(),
-            team.size
-        ));
-    }
+    suits::one_for_each(side, list.len(), team.size)?;
     for (rank, block) in list.iter().enumerate() {
         if block.offset.checked_add(block.bytes).is_none_or(|end| end > bytes) {
             let Block { offset, bytes: length } = block;
@@ -181,22 +171,6 @@ fn checked(list: &[Block], team: &Team, bytes: u64, side: &str) -> Result<Vec<Bl
         }
     }
     Ok(list.to_vec())
-}
-
-/// Whether vectors and parts consist of whole elements.
-fn check_elements(call: &Call) -> Result<(), Wrong> {
-    let element = call.element_bytes;
-    let whole = |bytes: u64| bytes.is_multiple_of(element);
-    let parts_whole = match &call.blocks {
-        Blocks::Equal(bytes) => call.kind != Kind::ReduceScatter || whole(*bytes),
-        Blocks::Listed(list) => {
-            call.kind != Kind::ReduceScatter || list.iter().all(|block| whole(block.bytes))
-        }
-    };
-    if whole(call.bytes) && parts_whole {
-        return Ok(());
-    }
-    Err(format!("{} bytes, or a part of them, are no whole elements of {element} bytes", call.bytes))
 }
 
 #[cfg(test)]

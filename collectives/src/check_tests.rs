@@ -3,7 +3,7 @@ use crate::reduction::{Element, Operator, Reduction};
 
 /// Of three ranks, this one.
 fn team(rank: u32) -> Team {
-    Team { rank, size: 3, domains: vec![0; 3].into(), slot_bytes: 4096 }
+    Team { rank, size: 3, domains: vec![Domain::ALL; 3].into(), slot_bytes: 4096 }
 }
 
 fn ok(rank: u32, operation: Operation<'_>) -> Call {
@@ -180,6 +180,10 @@ fn a_vector_s_lengths() {
 fn a_reduce_scatter_s_lengths() {
     let equal = (24, Blocks::Equal(8), NONE);
     assert_eq!(lengths_of(&ok(1, Operation::reduce_scatter_block(read(24), write(8), &sum()))), equal);
+    let in_place = ok(1, Operation::reduce_scatter_block_in_place(write(24), &sum()));
+    assert!(in_place.in_place && lengths_of(&in_place) == equal);
+    let uneven = wrong(1, Operation::reduce_scatter_block_in_place(write(20), &sum()));
+    assert!(uneven.starts_with("the vector has 20 bytes, which 3 ranks cannot share equally"), "{uneven}");
     let sentence = "the output has 4 bytes and must have 8";
     assert_eq!(wrong(1, Operation::reduce_scatter_block(read(24), write(4), &sum())), sentence);
     let listed = (16, Blocks::Listed(vec![block(0, 4), block(4, 8), block(12, 4)]), NONE);

@@ -147,7 +147,7 @@ impl Chooser {
     /// fastest first; nothing without figures.
     pub fn predictions(&self, call: &Call) -> Vec<(Algorithm, f64)> {
         let Some(figures) = &self.figures else { return Vec::new() };
-        let model = model::Model::new(figures, model::Counting::Readers);
+        let model = model_of(call, figures);
         let best = |one| model.best_of(call.kind, one, call.size, bytes_of(call));
         let mut times: Vec<(Algorithm, f64)> = candidates(call.kind).filter_map(best).collect();
         times.sort_by(|one, other| one.1.total_cmp(&other.1));
@@ -171,6 +171,12 @@ pub(crate) fn bytes_of(call: &Call) -> u64 {
     }
 }
 
+/// The model of a group on this machine.
+fn model_of<'p>(call: &Call, figures: &'p Parameters) -> model::Model<'p> {
+    let model = model::Model::new(figures, model::Counting::Readers);
+    model.with_hierarchy(model::Hierarchy::of(&call.domains))
+}
+
 fn by_model(call: &Call, bytes: u64, in_lists: bool, figures: &Parameters) -> Choice {
     let takes_lists = |one: &Algorithm| match one {
         Algorithm::Bruck | Algorithm::BruckMessages => !is_listed(call),
@@ -178,7 +184,7 @@ fn by_model(call: &Call, bytes: u64, in_lists: bool, figures: &Parameters) -> Ch
         _ => true,
     };
     let candidates: Vec<Algorithm> = candidates(call.kind).filter(takes_lists).collect();
-    match model::choose(call.kind, call.size, bytes, &candidates, figures) {
+    match model_of(call, figures).choose(call.kind, call.size, bytes, &candidates) {
         Some(choice) => Choice {
             algorithm: choice.algorithm,
             reason: Cow::Owned(format!("by the model with this machine's figures, {}", choice.reason)),

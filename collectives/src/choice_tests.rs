@@ -1,6 +1,7 @@
 use lmt_selector::contention::{BROADWELL, KNL};
 
 use super::*;
+use crate::call::Domain;
 
 fn call(kind: Kind, size: u32, bytes: u64) -> Call {
     Call {
@@ -13,7 +14,7 @@ fn call(kind: Kind, size: u32, bytes: u64) -> Call {
         input_blocks: Blocks::Equal(bytes),
         in_place: false,
         element_bytes: 1,
-        domains: vec![0; size as usize].into(),
+        domains: vec![Domain::ALL; size as usize].into(),
         slot_bytes: 4096,
     }
 }

@@ -22,6 +22,7 @@ use crate::group::Group;
 use crate::layout::Layout;
 use crate::lent::Memory;
 use crate::operation::Operation;
+use crate::others;
 use crate::running::{Member, SPACE};
 use crate::signature::mix;
 
@@ -150,11 +151,15 @@ impl<'e> Group<'e> {
         chooser: Result<Chooser, GroupError>,
     ) -> Result<Self, GroupError> {
         let size = members.len() as u32;
-        let memory = with_engine(endpoint, |engine| map(engine, key))?;
-        let board = Board::new(memory, layout, rank).filter(|board| board.is_sound());
-        let board = board
-            .ok_or_else(|| GroupError::Members("rank 0 has given no board of this group's shape".into()))?;
         let tag = mix(key.handle() ^ mix_id(key.owner())) & 0x7f_ffff_ffff;
+        let board = with_engine(endpoint, |engine| {
+            let board = map(engine, key).and_then(|memory| {
+                let board = Board::new(memory, layout, rank).filter(|board| board.is_sound());
+                let shape = "rank 0 has given no board of this group's shape";
+                board.ok_or_else(|| GroupError::Members(shape.into()))
+            });
+            confirm(engine, &members, rank, tag | CONFIRMING, board)
+        })?;
         let team = Team { rank, size, domains: Rc::from([]), slot_bytes: layout.slot_bytes };
         let (chooser, wrong) = chooser.map_or_else(|e| (Chooser::default(), Some(e)), |c| (c, None));
         let group = Self::new(endpoint, board, members, team, tag, chooser.before_all_have_met());
@@ -202,6 +207,10 @@ impl<'e> Group<'e> {
 }
 
 const WISH_BYTES: usize = 16;
+
+/// Tells the message by which a rank says that it has the board from those of calls,
+/// whose tags have 63 bits.
+const CONFIRMING: u64 = 1 << 63;
 
 /// What a group of this endpoint chooses by: its configuration, or that of this process
 /// where its engine is the embedder's.
@@ -307,6 +316,56 @@ fn map(engine: &mut Engine, key: &RegionKey) -> Result<Arc<SharedMemory>, GroupE
     memory.ok_or_else(|| {
         GroupError::Members("the board was mapped and is not there; make the group again".into())
     })
+}
+
+/// Every rank tells rank 0 whether it has the board. One that has not cannot say so on it:
+/// there rank 0 breaks the group in its place, so that none waits for it.
+fn confirm(
+    engine: &mut Engine,
+    members: &[Member],
+    rank: u32,
+    tag: u64,
+    board: Result<Board, GroupError>,
+) -> Result<Board, GroupError> {
+    if rank > 0 {
+        let said = [u8::from(board.is_ok())];
+        let label = Label { tag, space: SPACE, immediate: None };
+        let data = Memory::from(&said[..]).into_buffer();
+        let sent = engine.send(members[0].peer, label, data, SendMode::Standard)?;
+        let sent = engine.wait(sent);
+        return board.and_then(|board| sent.map(|_| board).map_err(GroupError::from));
+    }
+    let board = board?;
+    for (other, member) in (1..).zip(&members[1..]) {
+        match hear_whether_it_has_the_board(engine, members[0].id, *member, tag) {
+            Ok(true) => {}
+            Ok(false) => board.break_for(Broken::Failed(other).word()),
+            Err(_) => board.break_for(Broken::Died(other).word()),
+        }
+    }
+    Ok(board)
+}
+
+/// Calls of this endpoint's other groups go on meanwhile: the member may be waiting for
+/// one of them.
+fn hear_whether_it_has_the_board(
+    engine: &mut Engine,
+    own: EndpointId,
+    member: Member,
+    tag: u64,
+) -> Result<bool, GroupError> {
+    let mut said = [0];
+    let wanted = Wanted { space: SPACE, tags: TagMatch::exactly(tag) };
+    let data = Memory::from(&mut said[..]).into_buffer();
+    let request = engine.receive(Source::Peer(member.peer), wanted, data)?;
+    while !engine.is_done(request) {
+        let moved = engine.progress()?;
+        if !others::advance_all(own, engine) && !moved {
+            engine.nap(CONNECTION_LOOK)?;
+        }
+    }
+    engine.wait(request)?;
+    Ok(said == [1])
 }
 
 /// In a group of up to so many ranks all connect with all when it is made: each hears at

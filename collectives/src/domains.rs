@@ -5,6 +5,8 @@
 use lmt_core::cpu_set::CpuSet;
 use lmt_selector::topology::Machine;
 
+use crate::call::Domain;
+
 /// What a rank says of its place: the lowest CPU of the NUMA node, and of the largest
 /// cache, in which all its CPUs are; [`NOWHERE`] where there is none.
 pub(crate) type Place = [u16; 2];
@@ -24,22 +26,36 @@ pub(crate) fn place(machine: &Machine, cpus: &CpuSet) -> Place {
     [node, first_of(&mut widest.map(|cache| &cache.cpus))]
 }
 
-/// For each rank the lowest one of its domain: of its NUMA node if the ranks are on
-/// several, else of its cache if they use several, else all are in one.
-pub(crate) fn domains(places: &[Place]) -> Vec<u32> {
-    let by = |kind: usize| {
-        let lowest = |rank: usize| {
-            let own = places[rank][kind];
-            let same = |other: &Place| own != NOWHERE && other[kind] == own;
-            places.iter().position(same).unwrap_or(rank) as u32
-        };
-        (0..places.len()).map(lowest).collect::<Vec<u32>>()
+/// The domain of each rank: by NUMA nodes if the ranks are on several, and on each node
+/// by caches if that tells more of them apart; else all are in one.
+pub(crate) fn domains(places: &[Place]) -> Vec<Domain> {
+    let all = vec![0; places.len()];
+    let nodes = by(places, &all, 0);
+    let nodes = if tells_apart(&nodes, &all) { nodes } else { all };
+    let caches = by(places, &nodes, 1);
+    let caches = if tells_apart(&caches, &nodes) { caches } else { nodes.clone() };
+    nodes.into_iter().zip(caches).map(|(node, cache)| Domain { node, cache }).collect()
+}
+
+/// For each rank the lowest one of the same domain that says the same of its place; who
+/// says that it is nowhere is alone.
+fn by(places: &[Place], within: &[u32], kind: usize) -> Vec<u32> {
+    let lowest = |rank: usize| {
+        let own = places[rank][kind];
+        let same =
+            |&other: &usize| own != NOWHERE && places[other][kind] == own && within[other] == within[rank];
+        (0..rank).find(same).unwrap_or(rank) as u32
     };
-    let tells_apart = |domains: &Vec<u32>| {
-        let count = domains.iter().enumerate().filter(|&(rank, &lowest)| rank as u32 == lowest).count();
-        count > 1 && count < domains.len()
-    };
-    [0, 1].into_iter().map(by).find(tells_apart).unwrap_or_else(|| vec![0; places.len()])
+    (0..places.len()).map(lowest).collect()
+}
+
+/// Whether there are more domains than before, and not each rank is its own.
+fn tells_apart(domains: &[u32], before: &[u32]) -> bool {
+    count(domains) > count(before) && count(domains) < domains.len()
+}
+
+fn count(domains: &[u32]) -> usize {
+    domains.iter().enumerate().filter(|&(rank, &lowest)| rank as u32 == lowest).count()
 }
 
 #[cfg(test)]

@@ -9,24 +9,32 @@ fn at(cpu: usize) -> Place {
     place(&machine(), &[cpu].into_iter().collect())
 }
 
+/// The nodes' and the caches' lowest ranks.
+fn both(places: &[Place]) -> (Vec<u32>, Vec<u32>) {
+    domains(places).into_iter().map(|domain| (domain.node, domain.cache)).unzip()
+}
+
 #[test]
-fn by_nodes_where_there_are_several() {
+fn by_nodes_where_there_are_several_and_by_their_caches() {
     let places = [0, 4, 1, 5, 3].map(at);
-    assert_eq!(domains(&places), [0, 1, 0, 1, 0]);
+    assert_eq!(both(&places), ([0, 1, 0, 1, 0].into(), [0, 1, 0, 1, 4].into()));
+    // Each cache its own rank would be no help.
+    let places = [0, 4].map(at).repeat(2);
+    assert_eq!(both(&places), ([0, 1, 0, 1].into(), [0, 1, 0, 1].into()));
 }
 
 #[test]
 fn by_caches_within_one_node() {
     let places = [2, 0, 3, 1].map(at);
-    assert_eq!(domains(&places), [0, 1, 0, 1]);
+    assert_eq!(both(&places), ([0; 4].into(), [0, 1, 0, 1].into()));
 }
 
 #[test]
 fn one_domain_where_nothing_tells_ranks_apart() {
-    assert_eq!(domains(&[0, 1].map(at)), [0, 0]);
+    assert_eq!(domains(&[0, 1].map(at)), [Domain::ALL; 2]);
     // Each its own would be no help either.
-    assert_eq!(domains(&[0, 2].map(at)), [0, 0]);
-    assert_eq!(domains(&[[NOWHERE; 2]; 3]), [0, 0, 0]);
+    assert_eq!(domains(&[0, 2].map(at)), [Domain::ALL; 2]);
+    assert_eq!(domains(&[[NOWHERE; 2]; 3]), [Domain::ALL; 3]);
     assert!(domains(&[]).is_empty());
 }
 
@@ -37,5 +45,5 @@ fn a_process_that_may_run_anywhere_is_nowhere() {
     // All of a node, but no one cache.
     assert_eq!(place(&machine(), &(4..8).collect()), [4, NOWHERE]);
     let places = [at(0), [NOWHERE; 2], at(1), at(4)];
-    assert_eq!(domains(&places), [0, 1, 0, 3]);
+    assert_eq!(both(&places).0, [0, 1, 0, 3]);
 }

@@ -4,8 +4,10 @@
 use lmt_selector::configuration::Configuration;
 
 use crate::algorithm::{Algorithm, Kind};
-use crate::call::{Blocks, Call};
+use crate::algorithms;
+use crate::call::{Blocks, Call, Domain};
 use crate::choice::{Choice, Chooser};
+use crate::copies::{self, Copies};
 use crate::create::slot_bytes;
 use crate::error::GroupError;
 
@@ -35,6 +37,9 @@ pub struct Explanation {
     /// What each algorithm is predicted to take, in microseconds, the fastest first;
     /// nothing where no figures of the machine are known.
     pub predicted_us: Vec<(Algorithm, f64)>,
+    /// What ranks copy out of and into each other's memory, for which a mechanism is
+    /// chosen; nothing where all goes through slots or as messages.
+    pub copies: Vec<Copies>,
 }
 
 /// What a group of ranks with this configuration chooses for a call that names no
@@ -70,7 +75,20 @@ pub fn explain(configuration: &Configuration, question: Question) -> Result<Expl
         reason: reason.into_owned(),
         passed_over,
         predicted_us: chooser.predictions(&call),
+        copies: copies_of(&call, algorithm),
     })
+}
+
+/// The copies of the first ranks and the last; those between copy as their neighbours.
+fn copies_of(call: &Call, algorithm: Algorithm) -> Vec<Copies> {
+    let program = |rank| algorithms::program(&Call { rank, ..call.clone() }, algorithm).ok();
+    let last = call.size - 1;
+    let mut ranks = vec![0, last.min(1), last];
+    ranks.dedup();
+    let programs: Vec<_> = ranks.into_iter().filter_map(program).collect();
+    let all =
+        programs.iter().flat_map(copies::of_program).map(|(_, direction, bytes)| (direction, bytes, ()));
+    copies::gathered(all).into_iter().map(|(copies, ())| copies).collect()
 }
 
 /// Rank 0's call; all ranks choose the same.
@@ -88,7 +106,7 @@ pub(crate) fn call(question: Question) -> Call {
         input_blocks: Blocks::Equal(bytes),
         in_place: false,
         element_bytes: 1,
-        domains: (0..size).map(|_| 0).collect(),
+        domains: (0..size).map(|_| Domain::ALL).collect(),
         slot_bytes: slot_bytes(size),
     }
 }

@@ -10,9 +10,11 @@ use lmt_core::region::RegionKey;
 
 use crate::algorithm::Algorithm;
 use crate::board::Board;
+use crate::call::Domain;
 use crate::calls::Calls;
 use crate::check::Team;
 use crate::choice::Chooser;
+use crate::copies;
 use crate::engine::with_engine;
 use crate::error::GroupError;
 use crate::operation::Operation;
@@ -35,6 +37,8 @@ use crate::scope::Scope;
 /// does every later call. A new group of the living takes its place. A call that has
 /// failed returns when the other ranks are known to have left this rank's memory; one
 /// that does not say so for a second, because it is stopped, may be writing to it still.
+/// If a message with it is under way then, the endpoint forgets it as
+/// [`lmt::Endpoint::remove_peer`] does.
 ///
 /// # Threads
 /// Whoever uses the endpoint uses the group: one thread at a time. Calls that are under
@@ -65,7 +69,7 @@ impl<'e> Group<'e> {
 
     /// What the ranks have told each other: whether all may reach into each other's
     /// memory, and their domains.
-    pub(crate) fn settle(&self, single_copy: bool, domains: Vec<u32>) {
+    pub(crate) fn settle(&self, single_copy: bool, domains: Vec<Domain>) {
         self.inner.borrow_mut().settle(single_copy, domains);
     }
 
@@ -128,13 +132,17 @@ impl<'e> Group<'e> {
         crate::scope::with_scope(self, body)
     }
 
-    /// Which algorithm a call would take if none is named, and why, in words.
+    /// Which algorithm a call would take if none is named, and why, in words; where it
+    /// copies out of or into others' memory, by which mechanism, too.
     ///
     /// # Errors
     /// What the call would end with at once.
     pub fn explain(&self, operation: &Operation<'_>) -> Result<(Algorithm, String), GroupError> {
         let (choice, passed_over) = self.inner.borrow_mut().explain(operation)?;
-        let told: Vec<String> = [choice.reason.into_owned()].into_iter().chain(passed_over).collect();
+        let copies = self.inner.borrow().copies(operation, choice.algorithm)?;
+        let ways = with_engine(self.endpoint, |engine| copies::ways(&copies, engine));
+        let reason = [choice.reason.into_owned()];
+        let told: Vec<String> = reason.into_iter().chain(passed_over).chain(ways).collect();
         Ok((choice.algorithm, told.join("; ")))
     }
 

@@ -20,6 +20,8 @@ mod check;
 #[cfg(not(loom))]
 mod choice;
 #[cfg(not(loom))]
+mod copies;
+#[cfg(not(loom))]
 mod create;
 #[cfg(not(loom))]
 mod domains;
@@ -67,6 +69,8 @@ pub use algorithm::{Algorithm, Kind, UnknownAlgorithm};
 #[cfg(not(loom))]
 pub use algorithms::Unsuitable;
 pub use call::Block;
+#[cfg(not(loom))]
+pub use copies::Copies;
 #[cfg(not(loom))]
 pub use create::{MOST_RANKS, slot_bytes};
 #[cfg(not(loom))]

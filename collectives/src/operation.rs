@@ -260,6 +260,23 @@ impl<'a> Operation<'a> {
         Self::new(Kind::ReduceScatter, 0).reads(from).writes(into).combining(with)
     }
 
+    /// The same; the vector is `data`, whose beginning becomes the result, as with MPI's
+    /// `MPI_IN_PLACE`.
+    ///
+    /// ```no_run
+    /// use lmt_collectives::{Element, Group, GroupError, Operation, Operator, Reduction};
+    /// # fn doc(group: &Group<'_>) -> Result<(), GroupError> {
+    /// let sum = Reduction::new(Operator::Sum, Element::U8).expect("defined");
+    /// let mut data = vec![1; 4 * group.size() as usize];
+    /// group.run(Operation::reduce_scatter_block_in_place(&mut data[..], &sum))?;
+    /// assert_eq!(data[..4], [group.size() as u8; 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn reduce_scatter_block_in_place(data: impl Into<Memory<'a>>, with: &Reduction) -> Self {
+        Self::new(Kind::ReduceScatter, 0).writes(data).in_place().combining(with)
+    }
+
     /// The same with blocks of any lengths, in bytes, which all ranks know.
     pub fn reduce_scatter(
         from: impl Into<Memory<'a>>,
@@ -276,8 +293,7 @@ impl<'a> Operation<'a> {
         block_bytes: &[u64],
         with: &Reduction,
     ) -> Self {
-        let operation = Self::new(Kind::ReduceScatter, 0).writes(data).in_place();
-        operation.listed(one_after_the_other(block_bytes)).combining(with)
+        Self::reduce_scatter_block_in_place(data, with).listed(one_after_the_other(block_bytes))
     }
 
     /// To each rank what it and those before it have, combined.

@@ -26,8 +26,14 @@ pub(crate) fn enter(endpoint: EndpointId, calls: &Rc<RefCell<Calls>>) {
 /// Moves the calls of all groups of an endpoint but those that are in use, which are
 /// being moved; whether any moved.
 pub(crate) fn advance(endpoint: EndpointId, engine: &mut Engine) -> bool {
+    // That of the only one is in use where this is called.
+    GROUPS.with_borrow(Vec::len) > 1 && advance_all(endpoint, engine)
+}
+
+/// The same for who waits for something else than a call.
+pub(crate) fn advance_all(endpoint: EndpointId, engine: &mut Engine) -> bool {
     GROUPS.with_borrow(|groups| {
-        let of_endpoint = groups.iter().filter(|(other, _)| groups.len() > 1 && *other == endpoint);
+        let of_endpoint = groups.iter().filter(|(other, _)| *other == endpoint);
         let mut moved = false;
         for calls in of_endpoint.filter_map(|(_, calls)| calls.upgrade()) {
             if let Ok(mut calls) = calls.try_borrow_mut() {

@@ -160,7 +160,7 @@ pub struct Exposed {
 
 /// Which tables of blocks a rank shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Lists {
+pub struct Tables {
     /// That of its input.
     pub input: bool,
     /// That of its output.
@@ -193,7 +193,7 @@ pub struct Program {
     /// What others may reach.
     pub exposed: Exposed,
     /// Which tables of blocks this rank shows, for [`Remote::Listed`].
-    pub lists: Lists,
+    pub tables: Tables,
 }
 
 impl Program {

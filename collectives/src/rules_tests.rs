@@ -105,7 +105,7 @@ fn what_cannot_do_the_call_is_passed_over_with_a_reason() {
     let mut only = self::chooser(&rules[1..2]);
     only.single_copy = false;
     let (algorithm, reason) = told(&mut only, &question(Kind::Allgather, 5, 1 << 20));
-    assert_eq!(algorithm, Algorithm::Pipelined(256));
+    assert_eq!(algorithm, Algorithm::Slots);
     assert!(reason.contains("lmt.toml:2 is passed over"), "{reason}");
 }
 

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::rc::Rc;
+use std::time::Instant;
 
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::engine::{
@@ -33,7 +34,7 @@ pub(crate) const SPACE: Space = match Space::new(3) {
 };
 
 /// One rank of a group, as this endpoint knows it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub peer: PeerId,
     pub id: EndpointId,
@@ -167,15 +168,15 @@ impl Running {
             return;
         }
         for rank in 0..self.call.size {
-            board.list(self.number, rank, blocks.of(rank));
+            board.show_block(self.number, rank, blocks.of(rank));
         }
     }
 
     /// Whether what others list for this rank is as long as this rank says.
-    fn check_lists(&self, context: &Context<'_>) -> Result<(), GroupError> {
+    fn check_tables(&self, context: &Context<'_>) -> Result<(), GroupError> {
         let Call { kind, rank, root, .. } = *self.call;
         let of = |other: u32, ours_bytes: u64| {
-            let theirs_bytes = context.board.listed(other, self.number, rank).bytes;
+            let theirs_bytes = context.board.shown_block(other, self.number, rank).bytes;
             if theirs_bytes == ours_bytes {
                 return Ok(());
             }
@@ -263,7 +264,7 @@ impl Running {
                     self.end(context);
                     return Err(error);
                 }
-                self.check_lists(context)?;
+                self.check_tables(context)?;
                 0
             }
             Stage::Step(at) => *at + 1,
@@ -361,7 +362,7 @@ impl Running {
         let (place, offset) = match remote {
             Remote::At(place, offset) => (place, offset),
             Remote::Listed { place, of } => {
-                let Block { offset, bytes: theirs_bytes } = context.board.listed(rank, self.number, of);
+                let Block { offset, bytes: theirs_bytes } = context.board.shown_block(rank, self.number, of);
                 if theirs_bytes != bytes {
                     return Err(GroupError::Length { rank, theirs_bytes, ours_bytes: bytes });
                 }
@@ -494,14 +495,21 @@ impl Running {
         }
     }
 
-    /// Ends the call without its result: what this rank has begun is waited for, and the
-    /// others can see that it is done with their memory.
-    pub fn give_up(&mut self, context: &mut Context<'_>) {
+    /// Ends the call without its result: what this rank has begun is waited for until
+    /// then, and the others can see that it is done with their memory. Ranks that have not
+    /// ended a matched message with this one by then, because they are stopped, are given
+    /// up.
+    pub fn give_up(&mut self, context: &mut Context<'_>, until: Instant) {
         for open in &self.open {
             let _forked = context.engine.cancel(open.request);
         }
         for open in self.open.drain(..) {
-            let _ended = context.engine.wait(open.request);
+            if context.engine.wait_until(open.request, Some(until)).is_none() {
+                let peer = context.members[open.rank as usize].peer;
+                // Refused where it was given up for a message before.
+                let _known = context.engine.give_up_peer(peer);
+                let _ended = context.engine.wait(open.request);
+            }
         }
         self.end(context);
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::call::Domain;
 
 fn call(kind: Kind, bytes: u64) -> Call {
     Call {
@@ -11,7 +12,7 @@ fn call(kind: Kind, bytes: u64) -> Call {
         input_blocks: Blocks::Equal(bytes),
         in_place: false,
         element_bytes: 1,
-        domains: [0; 3].into(),
+        domains: [Domain::ALL; 3].into(),
         slot_bytes: 4096,
     }
 }

@@ -304,7 +304,7 @@ impl<L: Lines> Words<L> {
     // Tables.
 
     /// Shows where in this rank's memory a rank's block is.
-    pub fn list(&self, call: u32, of: u32, block: Block) {
+    pub fn show_block(&self, call: u32, of: u32, block: Block) {
         let (line, word) = self.layout.table_entry(self.rank, call, of);
         let line = self.lines.line(line);
         // Relaxed: `publish` comes after them.
@@ -313,7 +313,7 @@ impl<L: Lines> Words<L> {
     }
 
     /// Where in a rank's memory another's block is; only once it was met.
-    pub fn listed(&self, rank: u32, call: u32, of: u32) -> Block {
+    pub fn shown_block(&self, rank: u32, call: u32, of: u32) -> Block {
         let (line, word) = self.layout.table_entry(rank, call, of);
         let line = self.lines.line(line);
         // Relaxed: written before the meeting.

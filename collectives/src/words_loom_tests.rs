@@ -110,13 +110,13 @@ fn loom_what_was_shown_is_seen_with_the_point() {
     model(3, || {
         on_ranks(2, |board| {
             if board.rank == 0 {
-                (0..2).for_each(|of| board.list(0, of, block(0, 0, of)));
+                (0..2).for_each(|of| board.show_block(0, of, block(0, 0, of)));
                 arrive(&board, 0, 7);
             } else if let Some(point) = board.point_of(0, 0) {
                 assert_eq!(point, 1);
                 assert_sees(&board, 0, 0, 7);
                 assert_eq!(board.notice_of(0, 0), notice(0, 0));
-                (0..2).for_each(|of| assert_eq!(board.listed(0, 0, of), block(0, 0, of)));
+                (0..2).for_each(|of| assert_eq!(board.shown_block(0, 0, of), block(0, 0, of)));
             }
         });
     });

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use lmt_collectives::{Algorithm, Group, GroupError, Kind, Operation, Reduction};
 use lmt_conformance::group::{Parent, Test};
 use lmt_conformance::test_name;
+use nix::sys::signal::Signal;
 
 use common::{Case, LIMIT, endpoint, group, try_case};
 
@@ -24,7 +25,9 @@ fn call_until_broken(group: &Group<'_>, first: usize) -> GroupError {
         .collect();
     for round in first.. {
         let (kind, algorithm) = cases[round % cases.len()];
-        let length = [100, 30_000, 400_000][round % 3];
+        // What many ranks check after a call keeps them from the next one.
+        let share = if group.size() > 24 { 20 } else { 1 };
+        let length = [100, 30_000, 400_000][round % 3] / share;
         let (root, round) = (round as u32 % group.size(), round as u32);
         match try_case(group, &Case { kind, algorithm, length, root, in_place: false, round }) {
             Ok(()) | Err(GroupError::Unsuitable(_)) => {}
@@ -41,17 +44,13 @@ fn kill_one(parent: &mut Parent, size: u32, victim: u32, after: Duration) {
     }
     std::thread::sleep(after);
     let killed = Instant::now();
-    parent.kill(victim, libc_sigkill());
+    parent.kill(victim, Signal::SIGKILL as i32);
     for rank in (0..size).filter(|&rank| rank != victim) {
         let report = parent.next_report(rank).expect("a living rank tells its error");
         assert!(report.contains("rank"), "{report}");
     }
     let took = killed.elapsed();
     assert!(took < SOON, "the others knew after {took:?}");
-}
-
-const fn libc_sigkill() -> i32 {
-    9
 }
 
 fn killed(name: &str, size: u32, round: u32) {
@@ -102,6 +101,56 @@ fn of_nine() {
 #[test]
 fn of_twenty_four() {
     killed(test_name!(), 24, 20);
+}
+
+/// More than are all connected with each other: most hear of it from others.
+#[test]
+fn of_eighty() {
+    killed(test_name!(), 80, 43);
+}
+
+/// A call is left while a message to or from a stopped rank is under way: it ends within
+/// the second for which that rank is waited for.
+#[test]
+fn beside_one_that_is_stopped() {
+    for round in 0..4 {
+        Test::new(test_name!(), 2).time_limit(LIMIT).may_die(1).run_with(
+            |parent| {
+                (0..2).for_each(|rank| assert_eq!(parent.next_report(rank).as_deref(), Some("ready")));
+                std::thread::sleep(Duration::from_millis(4 * u64::from(round)));
+                parent.kill(1, Signal::SIGSTOP as i32);
+                let took_ms = parent.next_report(0).expect("rank 0 tells how long it took");
+                assert!(took_ms.parse().is_ok_and(|ms: u64| ms < 1500), "{took_ms} ms");
+                parent.kill(1, Signal::SIGKILL as i32);
+            },
+            |ranks| {
+                let endpoint = endpoint(ranks, |_| {});
+                let group = group(&endpoint, ranks);
+                let mut data = vec![1; 96 << 20];
+                group.run(Operation::barrier()).expect("all are there");
+                ranks.report("ready");
+                let call = Operation::broadcast(round % 2, &mut data[..]).by(Algorithm::Messages);
+                if group.rank() == 1 {
+                    let _stopped = group.run(call).and_then(|()| group.run(Operation::barrier()));
+                    return;
+                }
+                let mut left = Instant::now();
+                let body = || {
+                    group.scope(|scope| {
+                        let _open = scope.start(call).expect("begun");
+                        while left.elapsed() < Duration::from_millis(40) {
+                            group.progress().expect("no fork");
+                        }
+                        left = Instant::now();
+                        panic!("in the middle");
+                    })
+                };
+                let result: Result<(), _> = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+                assert!(result.is_err());
+                ranks.report(left.elapsed().as_millis());
+            },
+        );
+    }
 }
 
 /// One that leaves the group while others are in a call, or come to it: they end.

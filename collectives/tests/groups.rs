@@ -3,9 +3,12 @@
 
 mod common;
 
-use lmt_collectives::{Algorithm, Block, Element, Kind, Operation, Operator, Reduction};
+use std::time::{Duration, Instant};
+
+use lmt_collectives::{Algorithm, Block, Element, GroupError, Kind, Operation, Operator, Reduction};
 use lmt_conformance::group::Test;
 use lmt_conformance::test_name;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use common::{Case, LIMIT, bytes, endpoint, group, try_case};
 
@@ -59,6 +62,7 @@ fn many_calls_at_once() {
                 .collect();
             let mut sums: Vec<[u8; 8]> = vec![u64::from(own).to_ne_bytes(); 12];
             let with = Reduction::new(Operator::Sum, Element::U64).expect("defined");
+            let mut parts = vec![u64::from(own).to_ne_bytes().repeat(4 * size as usize); 3];
             group.scope(|scope| {
                 let mut open = Vec::new();
                 for (call, (copy, sum)) in copies.iter_mut().zip(&mut sums).enumerate() {
@@ -68,6 +72,12 @@ fn many_calls_at_once() {
                     open.push(
                         scope.start(Operation::allreduce_in_place(&mut sum[..], &with)).expect("begun"),
                     );
+                }
+                for (part, by) in
+                    parts.iter_mut().zip([None, Some(Algorithm::Messages), Some(Algorithm::Slots)])
+                {
+                    let operation = Operation::reduce_scatter_block_in_place(&mut part[..], &with);
+                    open.push(scope.start(operation.by(by)).expect("begun"));
                 }
                 // Each rank fetches them in an order of its own; some it leaves to the scope.
                 open.rotate_left(own as usize * 5);
@@ -86,6 +96,7 @@ fn many_calls_at_once() {
             for (call, copy) in copies.iter().enumerate() {
                 assert!(*copy == bytes(round, call as u32, 0, 50_000), "call {call} of round {round}");
             }
+            assert!(parts.iter().all(|part| part[..32] == 6_u64.to_ne_bytes().repeat(4)), "{parts:?}");
             assert!(sums.iter().all(|sum| u64::from_ne_bytes(*sum) == 6), "{sums:?}");
         }
     });
@@ -175,6 +186,41 @@ fn uneven_blocks_without_a_name() {
                 group.run(Operation::scatteredv(0, &mut into[..])).expect("a scatter");
             }
             assert!(into == bytes(round, 0, group.rank(), own), "round {round}");
+        }
+    });
+}
+
+/// One that may open no more files cannot map the board: it says why, and the others that
+/// it is the reason.
+#[test]
+fn a_member_that_cannot_map_the_board_leaves_nobody_waiting() {
+    Test::new(test_name!(), 4).time_limit(LIMIT).run(|ranks| {
+        let endpoint = endpoint(ranks, |_| {});
+        let group = group(&endpoint, ranks);
+        for short in [2, 0] {
+            let rank = group.rank();
+            let (before, _) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
+            let limit =
+                |files| setrlimit(Resource::RLIMIT_NOFILE, files, before).expect("lowering is allowed");
+            ranks.barrier();
+            if rank == short {
+                limit(0);
+            }
+            let begun = Instant::now();
+            let made = group.duplicate().map(drop);
+            let took = begun.elapsed();
+            limit(before);
+            let error = made.expect_err("no group without its board");
+            match rank == short {
+                true => assert!(!matches!(error, GroupError::Failed { .. }), "{error}"),
+                // Who should have made the board has told before there was one.
+                false if short == 0 => assert!(matches!(error, GroupError::Members(_)), "{error}"),
+                false => assert_eq!(error, GroupError::Failed { rank: short }),
+            }
+            assert!(took < Duration::from_secs(1), "{took:?}");
+            // The group itself goes on.
+            ranks.barrier();
+            group.duplicate().expect("all may open files again").run(Operation::barrier()).expect("a call");
         }
     });
 }

@@ -91,3 +91,39 @@ fn a_rule_that_means_nothing_on_one_rank_is_told_to_all() {
         assert!(error.to_string().contains(words), "{error}");
     });
 }
+
+#[test]
+fn copies_go_by_the_mechanism_of_the_rule_for_their_length_and_the_number_of_processes() {
+    Test::new(test_name!(), 3).time_limit(LIMIT).env("LMT_CONFIG", "rules.toml").run(|ranks| {
+        let rules = "[[rule]]\nabove = \"200 KiB\"\nmin_processes = 3\ntake = [\"ioat-software:put\"]\n\n\
+                     [[rule]]\nabove = \"64 KiB\"\ntake = [\"knem-user\"]\n\n\
+                     [[collective]]\noperation = \"bcast\"\nalgorithm = \"direct-read\"\n";
+        std::env::set_current_dir(folder("copies", rules)).expect("a folder");
+        let endpoint = endpoint(ranks, |_| {});
+        let group = group(&endpoint, ranks);
+        let root = group.peer(1).expect("there are three");
+        let bytes_by = |name| {
+            let counters = endpoint.counters(root);
+            counters.iter().find(|(known, _)| *known == name).map_or(0, |(_, counters)| counters.bytes)
+        };
+        for (length, name, at) in
+            [(300_000, "ioat-software", "rules.toml:1)"), (150_000, "knem-user", "rules.toml:6)")]
+        {
+            let mut data = vec![0; length as usize];
+            let told = group.explain(&Operation::broadcast(1, &mut data[..])).expect("it can be done").1;
+            if told.contains("some ranks may not reach into others' memory") {
+                eprintln!("skipped: no mechanism reaches another process's memory here");
+                return;
+            }
+            let before = bytes_by(name);
+            let case =
+                Case { kind: Kind::Broadcast, algorithm: None, length, root: 1, in_place: false, round: 3 };
+            try_case(&group, &case).unwrap_or_else(|error| panic!("{case:?}: {error}"));
+            if ranks.rank() != 1 {
+                assert!(told.contains(&format!("gets of {length} bytes by {name} (")), "{told}");
+                assert!(told.ends_with(at), "{told}");
+                assert_eq!(bytes_by(name) - before, length, "{name}: {:?}", endpoint.counters(root));
+            }
+        }
+    });
+}

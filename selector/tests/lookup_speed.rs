@@ -48,7 +48,7 @@ fn decisions() -> Decisions {
     let known = |name, models| {
         let standing = Standing { ours: able, theirs: able, reason: None };
         let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
-        KnownMechanism { name, tag, models, reach, shows_in_time: true, standing }
+        KnownMechanism { name, tag, models, reach, shows_in_time: true, copies_declared: false, standing }
     };
     let mechanisms = [
         known("a", &[Model::Get, Model::Put]),
@@ -75,6 +75,7 @@ fn decisions() -> Decisions {
         config: &config,
         is_connected: true,
         has_box: true,
+        is_one_sided: false,
     })
 }
 

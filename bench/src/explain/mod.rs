@@ -4,6 +4,7 @@
 mod args;
 mod availability;
 mod collective;
+mod copies;
 mod show;
 
 use std::ffi::OsString;
@@ -93,6 +94,7 @@ fn explain(
         config,
         is_connected: true,
         has_box: true,
+        is_one_sided: false,
     };
     let message = |bytes| Message {
         contiguous: args.contiguous(),

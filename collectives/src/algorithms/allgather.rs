@@ -4,13 +4,13 @@
 use std::ops::Range;
 
 use super::common::{
-    after, await_all, before, block_of, copy, doublings, get, meet, others, output_block, output_lists, post,
-    put, receive, send, step, take, within,
+    after, await_all, before, block_of, copy, doublings, get, meet, others, output_block, output_tables,
+    post, put, receive, send, step, take, within,
 };
 use super::{Unsuitable, suits};
 use crate::algorithm::Algorithm;
 use crate::call::{Blocks, Call};
-use crate::program::{Action, Exposed, Lists, Place, Program, Remote, Span};
+use crate::program::{Action, Exposed, Place, Program, Remote, Span, Tables};
 
 /// This rank's program.
 pub(super) fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
@@ -46,7 +46,7 @@ fn open(call: &Call, sources: bool, outputs: bool) -> Program {
     let output = outputs || (sources && call.in_place);
     Program {
         exposed: Exposed { input: sources && !call.in_place, output, work: false },
-        lists: if output { output_lists(&call.blocks) } else { Lists::default() },
+        tables: if output { output_tables(&call.blocks) } else { Tables::default() },
         ..Program::default()
     }
 }

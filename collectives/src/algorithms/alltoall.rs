@@ -3,12 +3,12 @@
 
 use super::common::{
     after, await_all, before, block_of, copy, doublings, get, index_of, meet, others, output_block,
-    output_lists, post, post_others, receive, send, step, take, within,
+    output_tables, post, post_others, receive, send, step, take, within,
 };
 use super::{Unsuitable, suits};
 use crate::algorithm::Algorithm;
 use crate::call::{Blocks, Call};
-use crate::program::{Action, Exposed, Lists, Place, Program, Remote, Span};
+use crate::program::{Action, Exposed, Place, Program, Remote, Span, Tables};
 
 /// This rank's program.
 pub(super) fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
@@ -147,7 +147,7 @@ fn pairwise(call: &Call) -> Program {
     let listed = matches!(call.input_blocks, Blocks::Listed(_));
     let mut program = Program {
         exposed: Exposed { input: call.size > 1, ..Exposed::default() },
-        lists: Lists { input: listed, output: false },
+        tables: Tables { input: listed, output: false },
         ..Program::default()
     };
     for number in 1..call.size {
@@ -164,7 +164,7 @@ fn pairwise(call: &Call) -> Program {
 fn pairwise_in_place(call: &Call) -> Program {
     let mut program = Program {
         exposed: Exposed { output: call.size > 1, ..Exposed::default() },
-        lists: output_lists(&call.blocks),
+        tables: output_tables(&call.blocks),
         ..Program::default()
     };
     let mut back = Vec::new();

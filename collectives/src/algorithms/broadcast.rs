@@ -6,7 +6,7 @@ use crate::program::{Action, Program, Remote, Span};
 
 use super::common::{get, post, put, step, take};
 use super::rooted::{at, from_root, others_move, root_moves};
-use super::{Unsuitable, broadcast_trees, suits};
+use super::{Unsuitable, broadcast_trees, hierarchical, suits};
 
 /// What this rank does.
 pub fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
@@ -16,7 +16,7 @@ pub fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable>
         Algorithm::DirectRead => Ok(direct_read(call)),
         Algorithm::DirectWrite => Ok(direct_write(call)),
         Algorithm::Knomial(readers) => Ok(broadcast_trees::knomial(call, readers)),
-        Algorithm::Hierarchical(kib) => Ok(broadcast_trees::hierarchical(call, u64::from(kib) << 10)),
+        Algorithm::Hierarchical(kib) => Ok(hierarchical::hierarchical(call, u64::from(kib) << 10)),
         Algorithm::ScatterAllgather => Ok(scatter_allgather(call)),
         _ => Err(Unsuitable::kind(algorithm, Kind::Broadcast)),
     }

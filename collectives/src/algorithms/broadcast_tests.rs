@@ -1,7 +1,7 @@
 use super::*;
 use crate::algorithms;
 use crate::program::Step;
-use crate::simulation::{Case, Outcome, any_call, attempt, check, sweep};
+use crate::simulation::{Case, Outcome, any_call, attempt, check, domains, sweep};
 use proptest::prelude::*;
 
 #[test]
@@ -15,7 +15,7 @@ fn every_algorithm_agrees_with_the_serial_model() {
 fn long_messages_agree_too() {
     for algorithm in Algorithm::of(Kind::Broadcast).filter(|&algorithm| algorithm != Algorithm::Slots) {
         for size in [2, 3, 6, 9] {
-            let domains = (0..size).map(|rank| rank / 3 * 3).collect();
+            let domains = domains(size, 2, 2, false);
             let case = Case { root: size / 2, domains, ..Case::new(Kind::Broadcast, size, (1 << 20) + 1) };
             assert!(
                 matches!(attempt(&case, algorithm, 1), Ok(Outcome::Same { .. })),
@@ -121,23 +121,4 @@ fn chunks_cover_the_message_and_begin_at_pages_where_they_can() {
         let (least, most) = (chunks.iter().min_by_key(|c| c.bytes), chunks.iter().max_by_key(|c| c.bytes));
         assert!(most.unwrap().bytes - least.unwrap().bytes < 2 * 4096, "{chunks:?}");
     }
-}
-
-#[test]
-fn one_rank_of_each_domain_reads_from_the_root() {
-    let domains = vec![0, 0, 0, 3, 3, 3, 6, 6, 6];
-    let case = Case { root: 4, domains, ..Case::new(Kind::Broadcast, 9, 10_000) };
-    // Ranks 0, 6 and the two of the root's own domain.
-    assert!(check(&case, Algorithm::Hierarchical(1), 3) <= 4);
-    let reads = |rank| {
-        let program = algorithms::program(&any_call(&case, rank), Algorithm::Hierarchical(1)).unwrap();
-        let from = |action: &Action| match action {
-            Action::Get { rank, .. } => Some(*rank),
-            _ => None,
-        };
-        program.steps.iter().flatten().filter_map(from).collect::<Vec<u32>>()
-    };
-    assert_eq!([reads(3), reads(5)], [vec![4], vec![4]]);
-    assert_eq!([reads(0), reads(6)], [vec![4; 10], vec![4; 10]]);
-    assert_eq!([reads(1), reads(8)], [vec![0; 10], vec![6; 10]]);
 }

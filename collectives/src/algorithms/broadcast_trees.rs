@@ -1,10 +1,10 @@
 //! Broadcast by reads along a tree, so that not all read from the root.
 
 use crate::call::Call;
-use crate::program::{Action, Program, Span};
+use crate::program::{Action, Program};
 
 use super::broadcast::{read, whole};
-use super::common::{await_all, pieces, step};
+use super::common::step;
 use super::rooted::{MOVED, at, from_root};
 
 /// In each round everybody who has the message is read from by `readers` others at
@@ -60,56 +60,4 @@ fn last_at(source: u64, place: u64, first: u64, size: u64, grow: impl Fn(u64) ->
         wide = grow(wide);
     }
     Some(last)
-}
-
-/// One rank of each domain, its leader, reads from the root, piece by piece; the
-/// others of the domain read each piece from the leader as soon as it is there, out
-/// of the cache that they share, while the leader reads the next (knem-jpdc2013,
-/// 3.3, figure 3, and 5.5). The root leads its own domain. Who reads from the root
-/// and is read by nobody reads all in one piece.
-pub fn hierarchical(call: &Call, piece_bytes: u64) -> Program {
-    let mut program = Program::default();
-    let leader = leader(call, call.rank);
-    let pieces: Vec<_> = pieces(call.bytes, piece_bytes, 1024).collect();
-    // Points are pieces that have come; the last one is that of the end.
-    let last = pieces.len().max(1) as u32;
-    let reads_from_me = |&other: &u32| other != call.root && source(call, other) == call.rank;
-    let readers: Vec<u32> = (0..call.size).filter(reads_from_me).collect();
-    program.exposed.output = !readers.is_empty();
-    if call.rank != call.root {
-        if readers.is_empty() && (leader == call.rank || leader == call.root) {
-            step(&mut program, [read(call.root, whole(call))]);
-        } else if leader == call.rank {
-            lead(&mut program, call, &pieces);
-        } else {
-            for (point, piece) in (1..).zip(&pieces) {
-                program.then(Action::Await { rank: leader, point });
-                step(&mut program, [read(leader, *piece)]);
-            }
-        }
-        program.then(Action::Publish(last));
-    }
-    await_all(&mut program, readers.into_iter().map(|rank| (rank, last)));
-    program
-}
-
-/// Reads from the root, which has everything from the beginning, piece by piece,
-/// saying of each but the last that it has come while it reads the next.
-fn lead(program: &mut Program, call: &Call, pieces: &[Span]) {
-    for (come, piece) in (0..).zip(pieces) {
-        let said = (come > 0).then_some(Action::Publish(come));
-        step(program, [said, read(call.root, *piece)]);
-    }
-}
-
-/// Who reads from the root for a rank's domain.
-fn leader(call: &Call, rank: u32) -> u32 {
-    let domain = |rank: u32| call.domains[rank as usize];
-    if domain(rank) == domain(call.root) { call.root } else { domain(rank) }
-}
-
-/// From whom a rank that is not the root reads.
-fn source(call: &Call, rank: u32) -> u32 {
-    let leader = leader(call, rank);
-    if leader == rank { call.root } else { leader }
 }

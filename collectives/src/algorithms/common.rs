@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::call::{Blocks, Call};
-use crate::program::{Action, Lists, Place, Program, Remote, Span};
+use crate::program::{Action, Place, Program, Remote, Span, Tables};
 
 /// A piece of a span.
 pub(super) const fn within(span: Span, offset: u64, bytes: u64) -> Span {
@@ -138,8 +138,8 @@ pub(super) fn block_of(blocks: &Blocks, place: Place, of: u32) -> Remote {
 }
 
 /// The tables that [`block_of`] needs of the output.
-pub(super) const fn output_lists(blocks: &Blocks) -> Lists {
-    Lists { input: false, output: matches!(blocks, Blocks::Listed(_)) }
+pub(super) const fn output_tables(blocks: &Blocks) -> Tables {
+    Tables { input: false, output: matches!(blocks, Blocks::Listed(_)) }
 }
 
 /// A rank's block of the output.

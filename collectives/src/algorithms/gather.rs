@@ -4,7 +4,7 @@ use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
 use crate::program::{Action, Exposed, Place, Program, Remote, Span};
 
-use super::common::{block_of, copy, get, output_block, output_lists, post, put, step, take};
+use super::common::{block_of, copy, get, output_block, output_tables, post, put, step, take};
 use super::rooted::{at, from_root, others_move, root_moves};
 use super::{Unsuitable, suits};
 
@@ -68,7 +68,7 @@ fn writes(call: &Call, at_a_time: u32) -> Program {
     let mut program = Program::default();
     if from_root(call) == 0 {
         program.exposed = Exposed { output: true, ..Exposed::default() };
-        program.lists = output_lists(&call.blocks);
+        program.tables = output_tables(&call.blocks);
     }
     let write = put(call.root, own(call), block_of(&call.blocks, Place::Output, call.rank));
     others_move(&mut program, call, at_a_time, write, root_copy(call));

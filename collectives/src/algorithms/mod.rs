@@ -9,12 +9,13 @@ mod broadcast_messages;
 mod broadcast_trees;
 mod common;
 mod gather;
+mod hierarchical;
 mod pipelined;
 mod reduce;
 mod rooted;
 mod scan;
 mod scatter;
-mod suits;
+pub(crate) mod suits;
 #[cfg(test)]
 mod tried;
 
@@ -31,7 +32,7 @@ use crate::program::Program;
 ///
 /// ```
 /// use lmt_collectives::algorithms::program;
-/// use lmt_collectives::call::{Blocks, Call};
+/// use lmt_collectives::call::{Blocks, Call, Domain};
 /// use lmt_collectives::{Algorithm, Kind};
 /// let call = Call {
 ///     kind: Kind::Broadcast,
@@ -43,7 +44,7 @@ use crate::program::Program;
 ///     input_blocks: Blocks::Equal(0),
 ///     in_place: false,
 ///     element_bytes: 1,
-///     domains: [0, 0].into(),
+///     domains: [Domain::ALL; 2].into(),
 ///     slot_bytes: 4096,
 /// };
 /// assert_eq!(program(&call, Algorithm::DirectRead)?.steps.len(), 2); // reads, and says so

@@ -2,7 +2,7 @@
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::{Block, Blocks, Call};
-use crate::program::{Action, Exposed, Lists, Place, Program, Remote, Span};
+use crate::program::{Action, Exposed, Place, Program, Remote, Span, Tables};
 
 use super::common::{block_of, copy, get, index_of, post, post_others, put, step, take};
 use super::rooted::{at, from_root, others_move, root_moves};
@@ -88,7 +88,7 @@ fn reads(call: &Call, at_a_time: u32) -> Program {
     let mut program = Program::default();
     if from_root(call) == 0 {
         program.exposed = Exposed { input: true, ..Exposed::default() };
-        program.lists = Lists { input: matches!(call.blocks, Blocks::Listed(_)), output: false };
+        program.tables = Tables { input: matches!(call.blocks, Blocks::Listed(_)), output: false };
     }
     let read = get(call.root, block_of(&call.blocks, Place::Input, call.rank), own(call));
     others_move(&mut program, call, at_a_time, read, root_copy(call));

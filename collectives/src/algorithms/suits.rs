@@ -1,7 +1,7 @@
 //! What is checked of every call, before a program is made of it.
 
 use crate::algorithm::{Algorithm, Kind};
-use crate::call::{Block, Blocks, Call};
+use crate::call::{Block, Blocks, Call, Domain};
 
 use super::Unsuitable;
 
@@ -32,10 +32,37 @@ fn ranks(call: &Call) -> Result<(), String> {
     if rank >= size {
         return Err(format!("there is no rank {rank} among {size}; ranks count from 0"));
     }
-    if root >= size {
-        return Err(format!("there is no root {root} among {size} ranks, which count from 0"));
+    self::root(root, size)
+}
+
+/// Whether a root is one of the ranks.
+pub(crate) fn root(root: u32, size: u32) -> Result<(), String> {
+    if root < size {
+        return Ok(());
     }
-    Ok(())
+    Err(format!("rank {root} is to be the root of {size} ranks; ranks count from 0"))
+}
+
+/// Whether a list of blocks has one for each rank.
+pub(crate) fn one_for_each(side: &str, blocks: usize, ranks: u32) -> Result<(), String> {
+    if blocks == ranks as usize {
+        return Ok(());
+    }
+    Err(format!("the {side} has {blocks} blocks and must have one for each of {ranks} ranks"))
+}
+
+/// Whether a vector, and each block of one that is divided, consists of whole elements.
+pub(crate) fn elements(call: &Call) -> Result<(), String> {
+    let element = call.element_bytes.max(1);
+    let whole = |bytes: u64| bytes.is_multiple_of(element);
+    let parts_whole = match &call.blocks {
+        Blocks::Equal(bytes) => call.kind != Kind::ReduceScatter || whole(*bytes),
+        Blocks::Listed(list) => list.iter().all(|block| whole(block.bytes)),
+    };
+    if whole(call.bytes) && parts_whole {
+        return Ok(());
+    }
+    Err(format!("{} bytes, or a part of them, are no whole elements of {element} bytes", call.bytes))
 }
 
 fn numbers(algorithm: Algorithm) -> Result<(), String> {
@@ -57,10 +84,14 @@ fn domains(call: &Call, algorithm: Algorithm) -> Result<(), String> {
             call.size
         ));
     }
-    let lowest = |(rank, &first): (usize, &u32)| first as usize <= rank && domains[first as usize] == first;
-    match domains.iter().enumerate().find(|&domain| !lowest(domain)) {
-        Some((rank, first)) => Err(format!(
-            "rank {rank}'s domain is named after rank {first}, and must be after its lowest rank"
+    let is_lowest = |(rank, domain): (usize, &Domain)| {
+        let of = |first: u32| (first as usize <= rank).then(|| domains[first as usize]);
+        of(domain.node).is_some_and(|first| first.node == domain.node)
+            && of(domain.cache).is_some_and(|first| first == *domain)
+    };
+    match domains.iter().enumerate().find(|&domain| !is_lowest(domain)) {
+        Some((rank, Domain { node, cache })) => Err(format!(
+            "rank {rank}'s domains are named after rank {node} and rank {cache}, and must be after the lowest of the node and of the cache on it"
         )),
         None => Ok(()),
     }
@@ -84,9 +115,7 @@ fn memory(call: &Call) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("its own block has {} bytes, and must have {}", block.bytes, call.bytes)),
     };
-    if !call.bytes.is_multiple_of(call.element_bytes.max(1)) {
-        return Err(format!("{} bytes are no whole elements of {}", call.bytes, call.element_bytes));
-    }
+    elements(call)?;
     match call.kind {
         Kind::Scatter | Kind::Gather if !is_root => match call.blocks {
             // In the v form it has none.
@@ -112,20 +141,14 @@ fn memory(call: &Call) -> Result<(), String> {
     }
 }
 
-/// One for each rank, each of which can exist and is of whole elements.
+/// One for each rank, each of which can exist.
 fn blocks(call: &Call, blocks: &Blocks) -> Result<(), String> {
-    let element = call.element_bytes.max(1);
     match blocks {
         Blocks::Equal(bytes) => exist(bytes.checked_mul(u64::from(call.size))),
-        Blocks::Listed(list) if list.len() != call.size as usize => {
-            Err(format!("{} blocks are listed, and must be one for each of {} ranks", list.len(), call.size))
+        Blocks::Listed(list) => {
+            one_for_each("list", list.len(), call.size)?;
+            list.iter().try_for_each(|block| exist(block.offset.checked_add(block.bytes)))
         }
-        Blocks::Listed(list) => list.iter().try_for_each(|block| {
-            if !block.bytes.is_multiple_of(element) {
-                return Err(format!("a block of {} bytes is no whole elements of {element}", block.bytes));
-            }
-            exist(block.offset.checked_add(block.bytes))
-        }),
     }
 }
 

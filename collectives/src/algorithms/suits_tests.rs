@@ -15,7 +15,11 @@ fn refused(call: &Call, algorithm: Algorithm, part: &str) {
 #[test]
 fn who_is_not_there_is_refused() {
     refused(&Call { rank: 4, ..call(Kind::Scatter) }, Algorithm::ParallelRead, "no rank 4 among 4");
-    refused(&Call { root: 9, ..call(Kind::Scatter) }, Algorithm::ParallelRead, "no root 9 among 4");
+    refused(
+        &Call { root: 9, ..call(Kind::Scatter) },
+        Algorithm::ParallelRead,
+        "rank 9 is to be the root of 4",
+    );
     refused(&Call { rank: 0, size: 0, ..call(Kind::Barrier) }, Algorithm::Messages, "no rank 0 among 0");
 }
 
@@ -43,7 +47,7 @@ fn blocks_that_do_not_fit_are_refused() {
         let block = |&bytes: &u64| Block { offset: 0, bytes };
         Call { blocks: Blocks::Listed(list.iter().map(block).collect()), ..call(Kind::Gather) }
     };
-    refused(&listed(&[8, 8]), Algorithm::Messages, "2 blocks are listed, and must be one for each of 4");
+    refused(&listed(&[8, 8]), Algorithm::Messages, "2 blocks and must have one for each of 4");
     refused(&listed(&[7, 8, 8, 8]), Algorithm::Messages, "7 bytes, and must have 8");
     let far = Block { offset: u64::MAX, bytes: 8 };
     let listed = Call { blocks: Blocks::Listed(vec![far; 4]), ..call(Kind::Gather) };
@@ -53,18 +57,25 @@ fn blocks_that_do_not_fit_are_refused() {
         refused(&large, Algorithm::Messages, "2^57");
     }
     let parts = Call { bytes: 12, element_bytes: 8, ..call(Kind::Reduce) };
-    refused(&parts, Algorithm::Messages, "12 bytes are no whole elements of 8");
+    refused(&parts, Algorithm::Messages, "12 bytes, or a part of them, are no whole elements of 8");
 }
 
 #[test]
 fn domains_that_are_none_are_refused() {
-    let of = |domains: &[u32]| Call { domains: domains.into(), ..call(Kind::Broadcast) };
+    let of = |domains: &[[u32; 2]]| Call {
+        domains: domains.iter().map(|&[node, cache]| Domain { node, cache }).collect(),
+        ..call(Kind::Broadcast)
+    };
+    let same = |domains: [u32; 4]| of(&domains.map(|domain| [domain; 2]));
     let hierarchical = Algorithm::Hierarchical(64);
-    refused(&of(&[0, 0]), hierarchical, "of 2 ranks are known, and must be of all 4");
-    refused(&of(&[0, 2, 2, 0]), hierarchical, "rank 1's domain is named after rank 2");
-    refused(&of(&[0, 0, 1, 0]), hierarchical, "rank 2's domain is named after rank 1");
-    refused(&of(&[0, 0, 0, 77]), hierarchical, "rank 3's domain is named after rank 77");
-    assert!(program(&of(&[0, 1, 0, 1]), hierarchical).is_ok());
+    refused(&of(&[[0, 0]; 2]), hierarchical, "of 2 ranks are known, and must be of all 4");
+    refused(&same([0, 2, 2, 0]), hierarchical, "rank 1's domains are named after rank 2");
+    refused(&same([0, 0, 1, 0]), hierarchical, "rank 2's domains are named after rank 1");
+    refused(&same([0, 0, 0, 77]), hierarchical, "rank 3's domains are named after rank 77");
+    assert!(program(&same([0, 1, 0, 1]), hierarchical).is_ok());
+    let across = of(&[[0, 0], [1, 1], [0, 2], [1, 2]]);
+    refused(&across, hierarchical, "rank 3's domains are named after rank 1 and rank 2, and must");
+    assert!(program(&of(&[[0, 0], [1, 1], [0, 2], [1, 1]]), hierarchical).is_ok());
     assert!(program(&of(&[]), Algorithm::DirectRead).is_ok(), "who needs none does not look");
 }
 

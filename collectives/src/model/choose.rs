@@ -85,7 +85,9 @@ impl Model<'_> {
             Algorithm::ThrottledRead(_) | Algorithm::ThrottledWrite(_) | Algorithm::Knomial(_) => {
                 (1..=self.readers(ranks.max(2))).map(with).collect()
             }
-            Algorithm::Chain(_) => (2..=12).map(|power| with(1 << power)).collect(),
+            Algorithm::Chain(_) | Algorithm::Hierarchical(_) => {
+                (2..=12).map(|power| with(1 << power)).collect()
+            }
             other => vec![other],
         };
         let times = all.into_iter().filter_map(|one| Some((one, self.predict_us(kind, one, ranks, bytes)?)));

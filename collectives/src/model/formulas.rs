@@ -2,6 +2,7 @@
 
 use lmt_selector::contention::Parameters;
 
+use super::hierarchy::Hierarchy;
 use crate::algorithm::{Algorithm, Kind};
 
 /// How formulas count those that copy in operations with a root.
@@ -23,19 +24,27 @@ pub enum Counting {
 pub struct Model<'p> {
     pub(super) parameters: &'p Parameters,
     pub(super) counting: Counting,
+    pub(super) hierarchy: Option<Hierarchy>,
 }
 
 impl<'p> Model<'p> {
     /// The model of a machine with these figures.
     pub const fn new(parameters: &'p Parameters, counting: Counting) -> Self {
-        Self { parameters, counting }
+        Self { parameters, counting, hierarchy: None }
+    }
+
+    /// The same where the group's nodes and caches are known, by which
+    /// [`Algorithm::Hierarchical`] goes.
+    #[must_use]
+    pub const fn with_hierarchy(self, hierarchy: Hierarchy) -> Self {
+        Self { hierarchy: Some(hierarchy), ..self }
     }
 
     /// What an operation takes by an algorithm, in microseconds, until the last
     /// rank has ended; nothing where there is no formula: the algorithm cannot do
     /// the operation (a ring whose step and ranks have a common divisor among
-    /// them), it depends on the machine's caches ([`Algorithm::Hierarchical`]), or
-    /// the machine's messages were not measured.
+    /// them), the group's nodes and caches are not known ([`Algorithm::Hierarchical`]),
+    /// or the machine's messages were not measured.
     pub fn predict_us(&self, kind: Kind, algorithm: Algorithm, ranks: u32, bytes: u64) -> Option<f64> {
         use Algorithm as A;
         if !algorithm.does(kind) {
@@ -67,7 +76,7 @@ impl<'p> Model<'p> {
             A::DirectWrite => Some(self.sequential_us(ranks, bytes)),
             A::Knomial(k) => self.knomial_us(k, ranks, bytes),
             A::ScatterAllgather => Some(self.scatter_allgather_us(ranks, bytes)),
-            A::Hierarchical(_) => None,
+            A::Hierarchical(piece_kib) => self.hierarchical_us(piece_kib, ranks, bytes),
             A::DirectReduce => Some(self.direct_reduce_us(kind, ranks, bytes)),
             A::Chain(piece_kib) => Some(self.chain_us(piece_kib, ranks, bytes)),
         }

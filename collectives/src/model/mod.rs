@@ -22,6 +22,7 @@
 
 mod choose;
 mod formulas;
+mod hierarchy;
 mod messages;
 mod reductions;
 mod rooted;
@@ -29,3 +30,4 @@ mod symmetric;
 
 pub use choose::{Choice, choose};
 pub use formulas::{Counting, Model};
+pub use hierarchy::Hierarchy;

@@ -2,7 +2,7 @@
 //! what each rank calls with and the memory it does so with.
 
 use crate::algorithm::Kind;
-use crate::call::{Block, Blocks, Call};
+use crate::call::{Block, Blocks, Call, Domain};
 
 use super::random::Random;
 
@@ -36,7 +36,7 @@ pub struct Case {
     pub in_place: bool,
     /// Of reductions, a multiple of 8.
     pub element_bytes: u64,
-    pub domains: Vec<u32>,
+    pub domains: Vec<Domain>,
     pub slot_bytes: u64,
 }
 
@@ -50,7 +50,7 @@ impl Case {
             lengths: Lengths::Equal(bytes),
             in_place: false,
             element_bytes: if kind.combines() { 8 } else { 1 },
-            domains: vec![0; size as usize],
+            domains: vec![Domain::ALL; size as usize],
             slot_bytes: 4096,
         }
     }

@@ -15,7 +15,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::algorithms::{Unsuitable, program};
-use crate::call::Call;
+use crate::call::{Call, Domain};
 use crate::program::Program;
 
 pub use case::{Case, Lengths};
@@ -71,7 +71,7 @@ pub fn check(case: &Case, algorithm: Algorithm, seed: u64) -> usize {
 /// Runs random cases of a kind, small ones where one fails.
 ///
 /// # Panics
-/// One fails, or fewer than a third are such that the algorithm can do them.
+/// One fails, or fewer than a quarter are such that the algorithm can do them.
 pub fn sweep(kind: Kind, algorithm: impl Strategy<Value = Algorithm>, cases: u32) {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let done = std::cell::Cell::new(0);
@@ -87,7 +87,8 @@ pub fn sweep(kind: Kind, algorithm: impl Strategy<Value = Algorithm>, cases: u32
     if let Err(failure) = outcome {
         panic!("{failure}");
     }
-    assert!(done.get() >= cases / 3, "only {} of {cases} cases of {kind} could be done", done.get());
+    // Of scatter by slots about two in five are, so that chance alone stays above this.
+    assert!(done.get() >= cases / 4, "only {} of {cases} cases of {kind} could be done", done.get());
 }
 
 /// Lengths around the thresholds: none, a byte, a cache line, a page, what fits
@@ -109,13 +110,13 @@ pub fn any_case(kind: Kind) -> impl Strategy<Value = Case> {
         let equal = any_length(kind).prop_map(Lengths::Equal).boxed();
         let listed = prop::collection::vec(any_length(kind), count).prop_map(Lengths::Listed).boxed();
         let lengths = if Case::has_blocks(kind) { prop_oneof![equal, listed].boxed() } else { equal };
-        let domain = 1..=size;
+        let domain = (1..=size, 1..=4_u32);
         (0..size, lengths, any::<bool>(), domain, any::<bool>()).prop_map(
-            move |(root, lengths, in_place, domain, in_turn)| Case {
+            move |(root, lengths, in_place, (nodes, caches), in_turn)| Case {
                 root,
                 lengths: mirrored(kind, size, in_place, lengths),
                 in_place,
-                domains: domains(size, domain, in_turn),
+                domains: domains(size, nodes, caches, in_turn),
                 ..Case::new(kind, size, 0)
             },
         )
@@ -134,10 +135,19 @@ fn mirrored(kind: Kind, size: u32, in_place: bool, lengths: Lengths) -> Lengths 
     Lengths::Listed(list)
 }
 
-/// So many domains, of neighbours or in turn.
-fn domains(size: u32, count: u32, in_turn: bool) -> Vec<u32> {
-    let each = size.div_ceil(count);
-    (0..size).map(|rank| if in_turn { rank % count } else { rank / each * each }).collect()
+/// So many nodes with so many caches each, of neighbours or in turn.
+pub fn domains(size: u32, nodes: u32, caches: u32, in_turn: bool) -> Vec<Domain> {
+    let parts = (nodes * caches).min(size);
+    let part = |rank: u32| if in_turn { rank % parts } else { rank / size.div_ceil(parts) };
+    let domain = |rank: u32| {
+        let node = |rank: u32| part(rank) / caches;
+        let lowest = |same: &dyn Fn(u32) -> bool| (0..rank).find(|&other| same(other)).unwrap_or(rank);
+        Domain {
+            node: lowest(&|other| node(other) == node(rank)),
+            cache: lowest(&|other| part(other) == part(rank)),
+        }
+    };
+    (0..size).map(domain).collect()
 }
 
 /// What a rank calls with in a case, however much memory it were.

@@ -2,7 +2,7 @@
 
 use super::world::run;
 use super::*;
-use crate::program::{Action, Exposed, Lists, Place, Remote, Span};
+use crate::program::{Action, Exposed, Place, Remote, Span, Tables};
 
 /// Two ranks in a broadcast of 8 bytes from rank 0.
 fn pair(root: Program, other: Program, seed: u64) -> Result<(), String> {
@@ -101,7 +101,7 @@ fn what_is_not_exposed_or_listed_is_not_reached() {
     let case = || Case { lengths: Lengths::Listed(vec![3, 5]), ..Case::new(Kind::Scatter, 2, 0) };
     let root = |input| Program {
         exposed: Exposed { input: true, ..Exposed::default() },
-        lists: Lists { input, output: false },
+        tables: Tables { input, output: false },
         ..steps(vec![vec![awaits(1)]])
     };
     let run = |root, bytes| of(case(), [root, steps(vec![vec![listed(bytes)], vec![Action::Publish(1)]])], 1);

@@ -473,14 +473,25 @@ fn same_length(from: Span, into: Span) -> Result<(), Failure> {
 
 /// An entry of a table that a rank shows.
 fn table(rank: &Rank, place: Place, of: u32) -> Option<Block> {
-    let (call, lists) = (&rank.call, rank.program.lists);
+    let (call, tables) = (&rank.call, rank.program.tables);
     let blocks = match (place, call.kind) {
-        (Place::Input, Kind::Scatter | Kind::ReduceScatter) if lists.input => &call.blocks,
-        (Place::Input, Kind::Alltoall) if lists.input => &call.input_blocks,
-        (Place::Output, Kind::Gather | Kind::Allgather | Kind::Alltoall) if lists.output => &call.blocks,
+        (Place::Input, Kind::Scatter | Kind::ReduceScatter) if tables.input => &call.blocks,
+        (Place::Input, Kind::Alltoall) if tables.input => &call.input_blocks,
+        (Place::Output, Kind::Gather | Kind::Allgather | Kind::Alltoall) if tables.output => &call.blocks,
         _ => return None,
     };
     (of < call.size).then(|| blocks.of(of))
+}
+
+/// How far an action has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moved {
+    /// It waits for others.
+    Nothing,
+    /// A part of it is done.
+    Some,
+    /// It has ended.
+    All,
 }
 
 /// Moving bytes.
@@ -499,76 +510,73 @@ impl World {
     fn advance(&mut self, number: usize, at: usize) -> Result<bool, Failure> {
         use Action as A;
         let action = self.ranks[number].under_way[at].action.clone();
-        let ended = match action {
-            A::Get { rank, from, into } => {
-                let (place, offset) = self.resolve(rank, from, into.bytes)?;
-                self.piece(
-                    number,
-                    at,
-                    (rank as usize, place, offset),
-                    (number, into.place, into.offset),
-                    into.bytes,
-                )
-            }
-            A::Put { rank, from, into } => {
-                let (place, offset) = self.resolve(rank, into, from.bytes)?;
-                self.piece(
-                    number,
-                    at,
-                    (number, from.place, from.offset),
-                    (rank as usize, place, offset),
-                    from.bytes,
-                )
-            }
-            A::Copy { from, into } => self.piece(
-                number,
-                at,
-                (number, from.place, from.offset),
-                (number, into.place, into.offset),
-                into.bytes,
-            ),
+        let moved = match action {
+            A::Get { .. } | A::Put { .. } | A::Copy { .. } => self.advance_copy(number, at, &action)?,
             A::Publish(point) => self.publish(number, point)?,
-            A::Await { rank, point } => {
-                let points = &self.ranks[rank as usize].points;
-                let Some(clock) = points.iter().find(|(come_to, _)| *come_to >= point) else {
-                    return Ok(false);
-                };
-                let clock = clock.1.clone();
-                join(&mut self.ranks[number].learned, &clock);
-                true
-            }
-            A::Send { rank, .. } => {
-                let message = &self.mail[&(number as u32, rank)][self.ranks[number].under_way[at].ticket];
-                if message.rendezvous && !message.received {
-                    return Ok(false);
-                }
-                true
-            }
-            A::Receive { rank, into } => match self.receive(number, at, rank, into)? {
-                true => true,
-                false => return Ok(false),
-            },
+            A::Await { rank, point } => self.learn(number, rank, point),
+            A::Send { rank, .. } => self.advance_send(number, at, rank),
+            A::Receive { rank, into } => self.receive(number, at, rank, into)?,
             A::CombineBefore { from, into } => self.combine(number, from, into, true),
             A::CombineAfter { from, into } => self.combine(number, from, into, false),
-            A::Post { from, at } => {
-                let bytes = self.read(number, from.place, from.offset, from.bytes);
-                self.ranks[number].slot[at as usize..at as usize + bytes.len()].copy_from_slice(&bytes);
-                true
-            }
-            A::Take { rank, at, into } => {
-                let (at, end) = (at as usize, (at + into.bytes) as usize);
-                let bytes = self.ranks[rank as usize].slot[at..end].to_vec();
-                self.write(number, into.place, into.offset, &bytes);
-                true
-            }
+            A::Post { from, at } => self.post(number, from, at),
+            A::Take { rank, at, into } => self.take(number, rank, at, into),
         };
-        if ended {
+        if moved == Moved::All {
             self.ranks[number].under_way.swap_remove(at);
         }
-        Ok(true)
+        Ok(moved != Moved::Nothing)
     }
 
-    /// Copies some of what is left, and says whether that was all.
+    /// A copy out of, into or within a rank's memory.
+    fn advance_copy(&mut self, number: usize, at: usize, action: &Action) -> Result<Moved, Failure> {
+        let here = |span: Span| (number, span.place, span.offset);
+        let there = |world: &Self, rank: u32, remote, bytes| {
+            let (place, offset) = world.resolve(rank, remote, bytes)?;
+            Ok::<_, Failure>((rank as usize, place, offset))
+        };
+        let (from, into, bytes) = match *action {
+            Action::Get { rank, from, into } => {
+                (there(self, rank, from, into.bytes)?, here(into), into.bytes)
+            }
+            Action::Put { rank, from, into } => {
+                (here(from), there(self, rank, into, from.bytes)?, from.bytes)
+            }
+            Action::Copy { from, into } => (here(from), here(into), into.bytes),
+            _ => return Ok(Moved::Nothing),
+        };
+        Ok(self.piece(number, at, from, into, bytes))
+    }
+
+    /// That a rank has come to a point, with what it knew there.
+    fn learn(&mut self, number: usize, rank: u32, point: u32) -> Moved {
+        let points = &self.ranks[rank as usize].points;
+        let Some((_, clock)) = points.iter().find(|(come_to, _)| *come_to >= point) else {
+            return Moved::Nothing;
+        };
+        let clock = clock.clone();
+        join(&mut self.ranks[number].learned, &clock);
+        Moved::All
+    }
+
+    fn advance_send(&self, number: usize, at: usize, to: u32) -> Moved {
+        let message = &self.mail[&(number as u32, to)][self.ranks[number].under_way[at].ticket];
+        if message.rendezvous && !message.received { Moved::Nothing } else { Moved::All }
+    }
+
+    fn post(&mut self, number: usize, from: Span, at: u64) -> Moved {
+        let bytes = self.read(number, from.place, from.offset, from.bytes);
+        self.ranks[number].slot[at as usize..at as usize + bytes.len()].copy_from_slice(&bytes);
+        Moved::All
+    }
+
+    fn take(&mut self, number: usize, rank: u32, at: u64, into: Span) -> Moved {
+        let (at, end) = (at as usize, (at + into.bytes) as usize);
+        let bytes = self.ranks[rank as usize].slot[at..end].to_vec();
+        self.write(number, into.place, into.offset, &bytes);
+        Moved::All
+    }
+
+    /// Copies some of what is left.
     fn piece(
         &mut self,
         number: usize,
@@ -576,29 +584,29 @@ impl World {
         (source, from, from_offset): (usize, Place, u64),
         (target, into, into_offset): (usize, Place, u64),
         bytes: u64,
-    ) -> bool {
+    ) -> Moved {
         let done = self.ranks[number].under_way[at].done_bytes;
         let left = bytes - done;
         let now = if left == 0 || self.random.coin() { left } else { 1 + self.random.below(left) };
         let moved = self.read(source, from, from_offset + done, now);
         self.write(target, into, into_offset + done, &moved);
         self.ranks[number].under_way[at].done_bytes += now;
-        done + now == bytes
+        if done + now == bytes { Moved::All } else { Moved::Some }
     }
 
-    fn publish(&mut self, number: usize, point: u32) -> Result<bool, Failure> {
+    fn publish(&mut self, number: usize, point: u32) -> Result<Moved, Failure> {
         let rank = &mut self.ranks[number];
         if let Some((last, _)) = rank.points.last().filter(|(last, _)| *last >= point) {
             return Err(format!("rank {number} comes to point {point} after {last}: points grow"));
         }
         rank.points.push((point, rank.clock.clone()));
-        Ok(true)
+        Ok(Moved::All)
     }
 
-    fn receive(&mut self, number: usize, at: usize, from: u32, into: Span) -> Result<bool, Failure> {
+    fn receive(&mut self, number: usize, at: usize, from: u32, into: Span) -> Result<Moved, Failure> {
         let ticket = self.ranks[number].under_way[at].ticket;
         let mail = self.mail.get_mut(&(from, number as u32)).map(|mail| mail.get_mut(ticket));
-        let Some(Some(message)) = mail else { return Ok(false) };
+        let Some(Some(message)) = mail else { return Ok(Moved::Nothing) };
         message.received = true;
         let (bytes, clock) = (std::mem::take(&mut message.bytes), message.clock.clone());
         if bytes.len() as u64 != into.bytes {
@@ -610,14 +618,14 @@ impl World {
         }
         join(&mut self.ranks[number].learned, &clock);
         self.write(number, into.place, into.offset, &bytes);
-        Ok(true)
+        Ok(Moved::All)
     }
 
-    fn combine(&mut self, number: usize, from: Span, into: Span, before: bool) -> bool {
+    fn combine(&mut self, number: usize, from: Span, into: Span, before: bool) -> Moved {
         let from = self.read(number, from.place, from.offset, from.bytes);
         let to = self.read(number, into.place, into.offset, into.bytes);
         let result = if before { combine(&from, &to) } else { combine(&to, &from) };
         self.write(number, into.place, into.offset, &result);
-        true
+        Moved::All
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use lmt::{Config, Endpoint};
-use lmt_collectives::{Algorithm, Block, Group, GroupError, Kind, Operation, Reduction};
+use lmt_collectives::{Algorithm, Block, Group, GroupError, Kind, Memory, Operation, Reduction};
 use lmt_conformance::group::Group as Ranks;
 
 /// The time limit of most tests; they take far less on an idle machine.
@@ -97,29 +97,31 @@ pub fn try_case(group: &Group<'_>, case: &Case) -> Result<(), GroupError> {
         Kind::Broadcast => {
             let wanted = bytes(round, case.root, 0, length);
             let mut data = if is_root { wanted.clone() } else { garbage(length as usize) };
-            run(Operation::broadcast(case.root, &mut data[..]))?;
+            run(Operation::broadcast(case.root, writing(case, &mut data)))?;
             check(&data, &wanted);
         }
         Kind::Scatter => {
             let from: Vec<u8> = (0..size).flat_map(|to| bytes(round, case.root, to, length)).collect();
             let mut into = garbage(length as usize);
             match (is_root, in_place) {
-                (true, true) => return run(Operation::scatter_in_place(case.root, &from[..])),
-                (true, false) => run(Operation::scatter(case.root, &from[..], &mut into[..]))?,
-                (false, _) => run(Operation::scattered(case.root, &mut into[..]))?,
+                (true, true) => return run(Operation::scatter_in_place(case.root, reading(case, &from))),
+                (true, false) => {
+                    run(Operation::scatter(case.root, reading(case, &from), writing(case, &mut into)))?
+                }
+                (false, _) => run(Operation::scattered(case.root, writing(case, &mut into)))?,
             }
             check(&into, &bytes(round, case.root, rank, length));
         }
         Kind::Gather => {
             if !is_root {
-                return run(Operation::gathered(case.root, &own[..]));
+                return run(Operation::gathered(case.root, reading(case, &own)));
             }
             let mut into = garbage(whole);
             if in_place {
                 into[rank as usize * length as usize..][..length as usize].copy_from_slice(&own);
-                run(Operation::gather_in_place(case.root, &mut into[..]))?;
+                run(Operation::gather_in_place(case.root, writing(case, &mut into)))?;
             } else {
-                run(Operation::gather(case.root, &own[..], &mut into[..]))?;
+                run(Operation::gather(case.root, reading(case, &own), writing(case, &mut into)))?;
             }
             check(&into, &all(0));
         }
@@ -127,9 +129,9 @@ pub fn try_case(group: &Group<'_>, case: &Case) -> Result<(), GroupError> {
             let mut into = garbage(whole);
             if in_place {
                 into[rank as usize * length as usize..][..length as usize].copy_from_slice(&own);
-                run(Operation::allgather_in_place(&mut into[..]))?;
+                run(Operation::allgather_in_place(writing(case, &mut into)))?;
             } else {
-                run(Operation::allgather(&own[..], &mut into[..]))?;
+                run(Operation::allgather(reading(case, &own), writing(case, &mut into)))?;
             }
             check(&into, &all(0));
         }
@@ -137,35 +139,39 @@ pub fn try_case(group: &Group<'_>, case: &Case) -> Result<(), GroupError> {
             let from: Vec<u8> = (0..size).flat_map(|to| bytes(round, rank, to, length)).collect();
             let mut into = if in_place { from.clone() } else { garbage(whole) };
             if in_place {
-                run(Operation::alltoall_in_place(&mut into[..]))?;
+                run(Operation::alltoall_in_place(writing(case, &mut into)))?;
             } else {
-                run(Operation::alltoall(&from[..], &mut into[..]))?;
+                run(Operation::alltoall(reading(case, &from), writing(case, &mut into)))?;
             }
             check(&into, &all(rank));
         }
         Kind::Reduce => {
             if !is_root {
-                return run(Operation::reduced(case.root, &own[..], &affine));
+                return run(Operation::reduced(case.root, reading(case, &own), &affine));
             }
             let mut into = if in_place { own.clone() } else { garbage(length as usize) };
             if in_place {
-                run(Operation::reduce_in_place(case.root, &mut into[..], &affine))?;
+                run(Operation::reduce_in_place(case.root, writing(case, &mut into), &affine))?;
             } else {
-                run(Operation::reduce(case.root, &own[..], &mut into[..], &affine))?;
+                run(Operation::reduce(case.root, reading(case, &own), writing(case, &mut into), &affine))?;
             }
             check(&into, &combined(round, 0..size, length));
         }
         Kind::Allreduce | Kind::Scan | Kind::Exscan => {
             let mut into = if in_place { own.clone() } else { garbage(length as usize) };
             let before = into.clone();
-            let from = &own[..];
+            let from = &own;
             run(match (case.kind, in_place) {
-                (Kind::Allreduce, true) => Operation::allreduce_in_place(&mut into[..], &affine),
-                (Kind::Allreduce, false) => Operation::allreduce(from, &mut into[..], &affine),
-                (Kind::Scan, true) => Operation::scan_in_place(&mut into[..], &affine),
-                (Kind::Scan, false) => Operation::scan(from, &mut into[..], &affine),
-                (_, true) => Operation::exscan_in_place(&mut into[..], &affine),
-                (_, false) => Operation::exscan(from, &mut into[..], &affine),
+                (Kind::Allreduce, true) => Operation::allreduce_in_place(writing(case, &mut into), &affine),
+                (Kind::Allreduce, false) => {
+                    Operation::allreduce(reading(case, from), writing(case, &mut into), &affine)
+                }
+                (Kind::Scan, true) => Operation::scan_in_place(writing(case, &mut into), &affine),
+                (Kind::Scan, false) => {
+                    Operation::scan(reading(case, from), writing(case, &mut into), &affine)
+                }
+                (_, true) => Operation::exscan_in_place(writing(case, &mut into), &affine),
+                (_, false) => Operation::exscan(reading(case, from), writing(case, &mut into), &affine),
             })?;
             let wanted = match case.kind {
                 Kind::Allreduce => combined(round, 0..size, length),
@@ -176,8 +182,11 @@ pub fn try_case(group: &Group<'_>, case: &Case) -> Result<(), GroupError> {
             check(&into, &wanted);
         }
         Kind::ReduceScatter => {
-            // Blocks of different lengths, so that the last are the longest.
-            let lengths: Vec<u64> = (0..size).map(|rank| (case.length + u64::from(rank)) * 8).collect();
+            // In turns blocks of one length, and of different ones, of which the last are
+            // the longest.
+            let is_listed = (round / 2).is_multiple_of(2);
+            let more = |rank| if is_listed { u64::from(rank) } else { 0 };
+            let lengths: Vec<u64> = (0..size).map(|rank| (case.length + more(rank)) * 8).collect();
             let total = lengths.iter().sum();
             let at: u64 = lengths[..rank as usize].iter().sum();
             let vector = bytes(round, rank, 0, total);
@@ -185,16 +194,80 @@ pub fn try_case(group: &Group<'_>, case: &Case) -> Result<(), GroupError> {
             let wanted = &combined(round, 0..size, total)[part.clone()];
             if in_place {
                 let mut data = vector;
-                run(Operation::reduce_scatter_in_place(&mut data[..], &lengths, &affine))?;
+                run(match is_listed {
+                    true => Operation::reduce_scatter_in_place(writing(case, &mut data), &lengths, &affine),
+                    false => Operation::reduce_scatter_block_in_place(writing(case, &mut data), &affine),
+                })?;
                 check(&data[..part.len()], wanted);
             } else {
                 let mut into = garbage(part.len());
-                run(Operation::reduce_scatter(&vector[..], &mut into[..], &lengths, &affine))?;
+                run(match is_listed {
+                    true => Operation::reduce_scatter(
+                        reading(case, &vector),
+                        writing(case, &mut into),
+                        &lengths,
+                        &affine,
+                    ),
+                    false => Operation::reduce_scatter_block(
+                        reading(case, &vector),
+                        writing(case, &mut into),
+                        &affine,
+                    ),
+                })?;
                 check(&into, wanted);
             }
         }
     }
     Ok(())
+}
+
+/// The memory of a call that reads it: in some rounds in segments, cut anywhere.
+fn reading<'a>(case: &Case, mut bytes: &'a [u8]) -> Memory<'a> {
+    let mut parts = Vec::new();
+    for at in cuts(case, bytes.len()) {
+        let (part, rest) = bytes.split_at(at);
+        parts.push(part);
+        bytes = rest;
+    }
+    parts.push(bytes);
+    Memory::segments(&parts)
+}
+
+/// The memory of a call that writes it.
+fn writing<'a>(case: &Case, mut bytes: &'a mut [u8]) -> Memory<'a> {
+    let mut parts = Vec::new();
+    for at in cuts(case, bytes.len()) {
+        let (part, rest) = bytes.split_at_mut(at);
+        parts.push(part);
+        bytes = rest;
+    }
+    parts.push(bytes);
+    Memory::segments_mut(parts)
+}
+
+/// How long the segments are, but for the last: none, one or two in turns.
+fn cuts(case: &Case, length: usize) -> Vec<usize> {
+    let mut random = Random(u64::from(case.round) << 32 | length as u64);
+    let mut left = length;
+    let cut = |_| {
+        let at = random.below(left as u64 + 1) as usize;
+        left -= at;
+        at
+    };
+    (0..case.round % 3).map(cut).collect()
+}
+
+/// Numbers without a pattern: splitmix64 (Steele, Lea and Flood 2014).
+pub struct Random(pub u64);
+
+impl Random {
+    /// A number below another, which is not 0.
+    pub fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ mixed >> 31) % most
+    }
 }
 
 pub const fn is_reduction(kind: Kind) -> bool {

@@ -47,6 +47,7 @@ use crate::cpu_set::CpuSet;
 use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Geometry, InboxReceiver};
+use crate::mechanism::Direction;
 use crate::mechanisms::{Counters, Mechanisms, Standing};
 use crate::selection::adaptive::StreamReport;
 use crate::selection::{ByOrder, Explanation, Message as Question, Policy, Selection};
@@ -242,11 +243,31 @@ impl Engine {
     /// [`OperationError::Forked`].
     pub fn remove_peer(&mut self, peer: PeerId) -> Result<(), OperationError> {
         let key = self.removable(peer)?;
+        self.forget_peer(key);
+        Ok(())
+    }
+
+    /// Forgets a living peer that does not answer, as [`Engine::remove_peer`] does, though
+    /// operations with it are under way: they end as if it were dead. One that was only
+    /// stopped may go on to write into a buffer that was lent for a receive which it has
+    /// matched; so this is for layers whose callers are told so. A message of which both
+    /// ends copy parts, and of which the peer has begun one, is waited for still.
+    ///
+    /// # Errors
+    /// [`OperationError::UnknownPeer`] when it was removed before, or
+    /// [`OperationError::Forked`].
+    pub fn give_up_peer(&mut self, peer: PeerId) -> Result<(), OperationError> {
+        self.check_fork()?;
+        let key = self.traffic.key_named(peer)?;
+        self.forget_peer(key);
+        Ok(())
+    }
+
+    fn forget_peer(&mut self, key: crate::rendezvous::PeerKey) {
         self.connector.goodbye(self.traffic.peers[key as usize].id);
         self.traffic.drain(&mut self.inbox);
         self.inbox.close_box(key as u16);
         self.traffic.remove(key);
-        Ok(())
     }
 
     /// Whether [`Engine::remove_peer`] would forget a peer now.
@@ -333,6 +354,23 @@ impl Engine {
     pub fn explain(&self, peer: PeerId, message: &Question) -> Result<Explanation, OperationError> {
         let key = self.traffic.key_named(peer)?;
         Ok(self.traffic.explain(key, message))
+    }
+
+    /// By which mechanism gets of a peer's declared memory or puts into it would go now,
+    /// and why.
+    ///
+    /// # Errors
+    /// The peer is unknown.
+    pub fn explain_one_sided(
+        &self,
+        peer: PeerId,
+        direction: Direction,
+        bytes: u64,
+    ) -> Result<Explanation, OperationError> {
+        let key = self.traffic.key_named(peer)?;
+        let traffic = &self.traffic;
+        let known = traffic.transfers.standings();
+        Ok(traffic.selection.explain_one_sided(key, direction, known, &traffic.config, bytes))
     }
 
     /// The names of the mechanisms of this endpoint.

@@ -179,6 +179,8 @@ impl OneSided {
 struct Way<'a> {
     mechanisms: &'a mut Mechanisms,
     only: Option<&'a [String]>,
+    /// In which order mechanisms are tried.
+    order: &'a [usize],
     mapped: &'a mut Mapped,
     peer: PeerKey,
     owner: EndpointId,
@@ -212,7 +214,7 @@ impl Ways for Way<'_> {
     type Error = OperationError;
 
     fn copy(&mut self, local: &mut Buffer, copy: &DeclaredCopy<'_>) -> Result<u64, OperationError> {
-        match self.mechanisms.copy_declared(self.peer, self.only, local, copy) {
+        match self.mechanisms.copy_declared(self.peer, self.order, local, copy) {
             Ok(bytes) => Ok(bytes),
             Err(Fault::PeerDead) => Err(PeerError::Dead { id: self.owner }.into()),
             Err(fault) => {
@@ -293,9 +295,13 @@ impl Traffic {
             Connection::None | Connection::Pending | Connection::Met(_) => return Some(Ok(Turn::Dormant)),
         };
         let PeerRegions { table, mapped, .. } = &mut link.regions;
+        let kind = (buffer.total_bytes(), buffer.segments().len() <= 1);
+        let known = self.transfers.standings();
+        let order = self.selection.one_sided(op.peer, op.direction, known, &self.config, kind);
         let mut way = Way {
             mechanisms: self.transfers.mechanisms(),
             only: self.config.mechanisms.as_deref(),
+            order,
             mapped,
             peer: op.peer,
             owner: op.key.owner(),

@@ -72,8 +72,29 @@ impl Mechanisms {
         }
     }
 
-    /// Copies by the first mechanism that reaches the peer's memory; `only`
-    /// restricts and orders them by name. See [`Lmt::copy_declared`].
+    /// In which order mechanisms are tried for gets or puts: these first, then the
+    /// others that `only` names, or all.
+    pub(crate) fn one_sided_order(
+        &self,
+        first: impl Iterator<Item = MechanismTag>,
+        only: Option<&[String]>,
+    ) -> Box<[usize]> {
+        let mut order: Vec<usize> = Vec::with_capacity(self.list.len());
+        let mut add = |at: usize| {
+            if !order.contains(&at) {
+                order.push(at);
+            }
+        };
+        first.filter_map(|tag| self.position(tag)).for_each(&mut add);
+        match only {
+            None => (0..self.list.len()).for_each(add),
+            Some(names) => self.meant_by(names).for_each(add),
+        }
+        order.into()
+    }
+
+    /// Copies by the first mechanism, in this order, that reaches the peer's memory. See
+    /// [`Lmt::copy_declared`].
     ///
     /// # Errors
     /// [`Fault::PeerDead`], or one sentence that says why each of them cannot,
@@ -81,16 +102,12 @@ impl Mechanisms {
     pub(crate) fn copy_declared(
         &mut self,
         peer: PeerKey,
-        only: Option<&[String]>,
+        order: &[usize],
         local: &mut Buffer,
         copy: &DeclaredCopy<'_>,
     ) -> Result<u64, Fault> {
         let (mut reasons, mut refused_by) = (Vec::new(), 0);
-        let order: Vec<usize> = match only {
-            None => (0..self.list.len()).collect(),
-            Some(names) => self.meant_by(names).collect(),
-        };
-        for at in order {
+        for &at in order {
             let standing = self.standings.get(peer as usize).and_then(|s| s.get(at));
             let refusal = standing.and_then(|s| {
                 let able = match copy.direction {
@@ -99,13 +116,16 @@ impl Mechanisms {
                 };
                 s.reason.as_ref().filter(|_| !able)
             });
-            let mechanism = &mut self.list[at];
+            let Some(mechanism) = self.list.get_mut(at) else { continue };
             if let Some(refusal) = refusal {
                 reasons.push(format!("{}: {refusal}", mechanism.name()));
                 continue;
             }
             match mechanism.copy_declared(peer, local, copy) {
-                Ok(bytes) => return Ok(bytes),
+                Ok(bytes) => {
+                    self.count(peer, at, |c| c.bytes = c.bytes.saturating_add(bytes));
+                    return Ok(bytes);
+                }
                 Err(Fault::PeerDead) => return Err(Fault::PeerDead),
                 Err(fault) => {
                     if let Fault::Demote { errno, .. } = fault

@@ -12,7 +12,7 @@ pub struct Counters {
     pub messages: u64,
     /// Bytes that this process's own steps moved: in the Get model what was
     /// received, in Put what was sent, in Cooperative both, in Both its own
-    /// share of either.
+    /// share of either; and what its gets and puts of declared memory moved.
     pub bytes: u64,
     /// Bytes of messages received in the Both model that the sender copied.
     pub peer_bytes: u64,

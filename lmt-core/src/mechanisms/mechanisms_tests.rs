@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::cpu_set::CpuSet;
 use crate::engine::{CreateError, check_config};
 use crate::identity::EndpointId;
-use crate::mechanism::{Cookie, Fault, Interval, Plan, Step};
+use crate::mechanism::{Cookie, DeclaredCopy, Direction, Fault, Interval, Plan, Step};
 use crate::process::PeerProcess;
 use crate::selection::{ByOrder, Message, Policy, Situation};
 use std::sync::{Arc, Mutex};
@@ -57,6 +57,18 @@ impl Lmt for Courier {
         *due = due.checked_sub(1)?;
         Some(Hello { bytes: vec![*due], descriptors: Vec::new() })
     }
+    fn copies_declared(&self) -> bool {
+        true
+    }
+    fn copy_declared(&mut self, _: &mut u8, _: &mut Buffer, copy: &DeclaredCopy<'_>) -> Result<u64, Fault> {
+        self.taken.lock().unwrap().push(self.name.into());
+        match self.name {
+            "refused" => {
+                Err(Fault::Demote { errno: 1, for_good: true, sentence: "the kernel said no".into() })
+            }
+            _ => Ok(copy.max_bytes),
+        }
+    }
     fn take_parcel(&mut self, _: &mut u8, parcel: Hello) {
         self.taken.lock().unwrap().push(parcel.bytes);
     }
@@ -95,6 +107,7 @@ fn order(all: &Mechanisms, peer: PeerKey, only: &[String]) -> Vec<&'static str> 
         config: &config,
         is_connected: true,
         has_box: true,
+        is_one_sided: false,
     };
     let decisions = ByOrder::default().decide(&situation);
     let candidates = decisions.candidates(&Message::of_bytes(1 << 20));
@@ -115,6 +128,26 @@ fn a_name_without_its_last_part_means_a_family() {
     assert_eq!(order(&all, 0, &asked(&["b:put", "a-1:get"])), ["a-1"], "b cannot put");
     all.restrict(&asked(&["a", "a-1", "ab"]));
     assert_eq!(all.names(), ["a-1", "a-2", "ab"]);
+}
+
+#[test]
+fn declared_memory_is_copied_in_the_order_that_was_decided_and_by_the_next_where_one_is_refused() {
+    let (mut all, asked) = mechanisms(&["a", "refused", "b", "c"]);
+    meet(&mut all, 0);
+    let tags = ["refused", "c"].map(MechanismTag::of);
+    let order = all.one_sided_order(tags.into_iter(), None);
+    assert_eq!(*order, [1, 3, 0, 2]);
+    let only = ["b".to_owned(), "c".to_owned()];
+    assert_eq!(*all.one_sided_order(tags[1..].iter().copied(), Some(&only)), [3, 2]);
+    let mut copy = |direction| {
+        let mut local = Buffer::empty(crate::buffer::Access::Write);
+        let copy = DeclaredCopy { direction, remote: &[], remote_offset: 0, local_offset: 0, max_bytes: 7 };
+        all.copy_declared(0, &order, &mut local, &copy)
+    };
+    assert_eq!(copy(Direction::Get).ok(), Some(7));
+    assert_eq!(*asked.lock().unwrap(), [b"refused".to_vec(), b"c".to_vec()]);
+    let bytes: Vec<u64> = all.counters(0).map(|(_, counters)| counters.bytes).collect();
+    assert_eq!(bytes, [0, 0, 0, 7]);
 }
 
 #[test]

@@ -233,7 +233,8 @@ impl Mechanisms {
             let name = known.name();
             let (models, reach) = (known.models(), known.reach());
             let (tag, shows_in_time) = (MechanismTag::of(name), known.shows_in_time());
-            KnownMechanism { name, tag, models, reach, shows_in_time, standing }
+            let copies_declared = known.copies_declared();
+            KnownMechanism { name, tag, models, reach, shows_in_time, copies_declared, standing }
         };
         (0..self.list.len()).map(known).collect()
     }

@@ -25,7 +25,8 @@ impl ByOrder {
 
     /// The longest message that travels in cells, if any does.
     fn eager_max_bytes(self, situation: &Situation<'_>) -> Option<u64> {
-        (!self.has_no_cells).then(|| situation.most_eager_bytes().min(situation.config.eager_max_bytes))
+        let has_cells = !self.has_no_cells && !situation.is_one_sided;
+        has_cells.then(|| situation.most_eager_bytes().min(situation.config.eager_max_bytes))
     }
 }
 

@@ -16,7 +16,7 @@ fn known(name: &'static str, models: &'static [Model], refusal: Option<i32>) -> 
         }
     };
     let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
-    KnownMechanism { name, tag, models, reach, shows_in_time: true, standing }
+    KnownMechanism { name, tag, models, reach, shows_in_time: true, copies_declared: false, standing }
 }
 
 fn explain(config: &Config, bytes: u64) -> Explanation {
@@ -34,6 +34,7 @@ fn explain(config: &Config, bytes: u64) -> Explanation {
         config,
         is_connected: true,
         has_box: true,
+        is_one_sided: false,
     };
     ByOrder::default().explain(&situation, &Message::of_bytes(bytes))
 }

@@ -110,6 +110,12 @@ impl Decisions {
         }
     }
 
+    /// The ranges of lengths of a case, each up to so many bytes, with the ways.
+    pub fn ranges(&self, variant: Variant) -> impl Iterator<Item = (u64, &Candidates)> {
+        let list = &self.lists[usize::from(self.of_variant[variant.index()])];
+        list.iter().map(|row| (row.up_to_bytes, &row.usual))
+    }
+
     #[inline]
     fn row(&self, message: &Message) -> (usize, Option<&Row>) {
         let list = &self.lists[usize::from(self.of_variant[message.variant().index()])];

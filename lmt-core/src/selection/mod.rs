@@ -12,6 +12,7 @@ mod by_order;
 mod decisions;
 mod explanation;
 mod message;
+mod one_sided;
 mod table;
 mod way;
 
@@ -20,6 +21,8 @@ pub use by_order::ByOrder;
 pub use decisions::{Decisions, Range};
 pub use explanation::{Explanation, NOT_SHARED, NotTaken, Source, Taken, Why};
 pub use message::{Hints, Message, Reuse, Variant, Warmth};
+pub use one_sided::OneSided;
+pub(crate) use one_sided::Orders;
 pub(crate) use table::Selection;
 pub use way::{WayName, WayNameError};
 
@@ -48,6 +51,8 @@ pub struct KnownMechanism {
     /// Whether its worth shows in the time that messages take
     /// ([`crate::mechanism::Lmt::shows_in_time`]).
     pub shows_in_time: bool,
+    /// Whether it copies declared memory ([`crate::mechanism::Lmt::copies_declared`]).
+    pub copies_declared: bool,
     /// What the two processes found out by trying; nothing before they met.
     pub standing: Standing,
 }
@@ -88,6 +93,9 @@ pub struct Situation<'a> {
     /// Whether the peer gives this endpoint a fast box for its messages, or may do
     /// so when they meet.
     pub has_box: bool,
+    /// Whether it is asked for gets or puts ([`OneSided`]): none of them goes in cells,
+    /// and who copies is given.
+    pub is_one_sided: bool,
 }
 
 impl Situation<'_> {

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Alternatives, Decisions, Explanation, KnownMechanism, Message, Policy, Situation, Taken};
+use super::{
+    Alternatives, Decisions, Explanation, KnownMechanism, Message, OneSided, Orders, Policy, Situation, Taken,
+};
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
+use crate::mechanism::Direction;
 use crate::mechanisms::Mechanisms;
 use crate::rendezvous::{Candidates, PeerKey};
 
@@ -48,12 +51,15 @@ struct Table {
     versions: Option<(u32, u32)>,
     /// Shared with peers for which the same was decided, as it is for most.
     decisions: Arc<Decisions>,
+    /// What is decided for gets and for puts, and for which versions.
+    one_sided: [Option<((u32, u32), Orders)>; 2],
 }
 
 impl Table {
     fn new() -> Self {
         let decisions = Arc::new(Decisions::new(0, |_| Vec::new()));
-        Self { there: CpuSet::EMPTY, has_box: true, member: None, versions: None, decisions }
+        let there = CpuSet::EMPTY;
+        Self { there, has_box: true, member: None, versions: None, decisions, one_sided: [None, None] }
     }
 }
 
@@ -194,6 +200,49 @@ impl Selection {
         decisions.map_or(0, |decisions| number_of_range(decisions.alternatives(message).0))
     }
 
+    /// In which order mechanisms are tried for a get or a put of so many bytes; decided
+    /// once for each peer and direction.
+    pub fn one_sided(
+        &mut self,
+        peer: PeerKey,
+        direction: Direction,
+        mechanisms: &Mechanisms,
+        config: &Config,
+        (bytes, contiguous): (u64, bool),
+    ) -> &[usize] {
+        let (index, versions) = (peer as usize, self.versions(peer, mechanisms));
+        if self.tables.len() <= index {
+            self.tables.resize_with(index + 1, Table::new);
+        }
+        let Self { policy, here, tables, processes, .. } = self;
+        let table = &mut tables[index];
+        let which = direction as usize;
+        if !matches!(&table.one_sided[which], Some((of, _)) if *of == versions) {
+            let known = mechanisms.known(peer);
+            let copies = OneSided::new(&situation(here, table, processes, &known, config), direction);
+            let decisions = copies.decide(&mut **policy);
+            let orders = Orders::new(&decisions, mechanisms, config.mechanisms.as_deref());
+            table.one_sided[which] = Some((versions, orders));
+        }
+        table.one_sided[which].as_ref().map_or(&[], |(_, orders)| orders.of(bytes, contiguous))
+    }
+
+    /// Why gets or puts of so many bytes go as they go.
+    pub fn explain_one_sided(
+        &self,
+        peer: PeerKey,
+        direction: Direction,
+        mechanisms: &Mechanisms,
+        config: &Config,
+        bytes: u64,
+    ) -> Explanation {
+        let unknown = Table::new();
+        let table = self.tables.get(peer as usize).unwrap_or(&unknown);
+        let known = mechanisms.known(peer);
+        let situation = situation(&self.here, table, &self.processes, &known, config);
+        OneSided::new(&situation, direction).explain(&*self.policy, bytes)
+    }
+
     pub fn explain(
         &self,
         peer: PeerKey,
@@ -243,7 +292,8 @@ fn situation<'a>(
     config: &'a Config,
 ) -> Situation<'a> {
     let (there, has_box, is_connected) = (&table.there, table.has_box, table.member.is_some());
-    Situation { here, there, processes, mechanisms, config, is_connected, has_box }
+    let is_one_sided = false;
+    Situation { here, there, processes, mechanisms, config, is_connected, has_box, is_one_sided }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ fn note(ours: Abilities, theirs: Abilities, reason: Option<Unavailable>) -> Opti
         models,
         reach: Reach::AnyMemory,
         shows_in_time: true,
+        copies_declared: true,
         standing,
     })
 }

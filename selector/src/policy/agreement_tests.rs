@@ -118,7 +118,7 @@ fn mechanisms() -> impl Strategy<Value = Vec<KnownMechanism>> {
         let known = |((name, models), (ours, theirs, reach)): ((&'static str, &'static [Model]), _)| {
             let standing = Standing { ours, theirs, reason: None };
             let tag = MechanismTag::of(name);
-            KnownMechanism { name, tag, models, reach, shows_in_time: true, standing }
+            KnownMechanism { name, tag, models, reach, shows_in_time: true, copies_declared: false, standing }
         };
         list.into_iter().zip(standings).map(known).collect()
     })

@@ -108,7 +108,8 @@ impl<'a> Pair<'a> {
     /// peer without a fast box would get more than its inbox is good for.
     pub(super) fn eager(&self) -> Option<Eager<'a>> {
         let most_bytes = self.situation.most_eager_bytes();
-        self.policy.has_eager.then(|| self.eager_in_a_box().within(most_bytes))
+        let has_cells = self.policy.has_eager && !self.situation.is_one_sided;
+        has_cells.then(|| self.eager_in_a_box().within(most_bytes))
     }
 
     fn eager_in_a_box(&self) -> Eager<'a> {

@@ -42,7 +42,9 @@ pub(super) fn explain(pair: &Pair<'_>, message: &Message) -> Explanation {
 
 fn place(pair: &Pair<'_>) -> String {
     match &pair.machine {
-        Some(Ok(_)) if pair.situation.there.is_empty() => "place of the peer not known".to_owned(),
+        Some(Ok(_)) if pair.situation.here.is_empty() || pair.situation.there.is_empty() => {
+            "place of the peer not known".to_owned()
+        }
         Some(Ok(_)) => heading(pair.place),
         _ => "topology not known".to_owned(),
     }
@@ -160,7 +162,8 @@ impl Case<'_, '_> {
 
     fn cap(&self) -> Option<String> {
         let Plan { max_readers, cap_source, .. } = &self.plan;
-        if self.eager.is_some() || *max_readers == u32::MAX {
+        // How many copy at once is up to who calls gets and puts.
+        if self.eager.is_some() || *max_readers == u32::MAX || self.pair.situation.is_one_sided {
             return None;
         }
         let readers = self.message.readers;

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use lmt_core::config::Config;
 use lmt_core::cpu_set::CpuSet;
-use lmt_core::mechanism::Model;
+use lmt_core::mechanism::{Direction, Model};
 use lmt_core::selection::{Hints, Message, Reuse, Source, Taken, Warmth, Why};
 
 use super::test_support::*;
@@ -397,4 +397,29 @@ fn a_rule_in_words() {
          of one segment, just written by the sender, from a buffer that is used again, \
          when at least 2 processes are known: copy:put, ring in this order"
     );
+}
+
+#[test]
+fn gets_and_puts_go_by_the_rule_for_their_length_and_so_many_processes() {
+    let for_many = Rule { min_processes: Some(3), ..rule(4, None, Some(MIB), &["other:both"]) };
+    let rules = vec![for_many, rule(7, None, Some(MIB), &["copy:put"]), rule(9, None, None, &["other"])];
+    let mut world = World::new(configuration(vec![layer(Authority::User, rules)]));
+    let copies = |name| KnownMechanism { copies_declared: true, ..known(name, &[Model::Put]) };
+    world.mechanisms = vec![known("ring", &[Model::Cooperative]), copies("copy"), copies("other")];
+    let told = |world: &World, bytes| world.one_sided(Direction::Get).explain(&world.policy, bytes);
+    let taken = |world: &World, bytes| (told(world, bytes).taken, told(world, bytes).source);
+    let by = |name: &str| Taken::By { mechanism: name.into(), model: Model::Get };
+    let at = |line| Source::File { path: "/home/user/lmt.toml".into(), line };
+    assert_eq!(taken(&world, MIB), (by("copy"), at(7)));
+    assert_eq!(taken(&world, MIB + 1), (by("other"), at(9)));
+    let explanation = told(&world, 1);
+    assert_eq!(explanation.then, ["other:get"], "no cells and no models that are not asked for");
+    let sentence = "it moves messages and cannot reach a peer's declared memory".to_owned();
+    assert_eq!(not(&explanation, "ring"), (Why::Unavailable, sentence));
+    world.processes.push(cpu(2));
+    assert_eq!(taken(&world, MIB), (by("other"), at(4)));
+    // What is decided is what is told.
+    let decisions = world.one_sided(Direction::Get).decide(&mut world.policy.clone());
+    let first = |bytes| decisions.candidates(&Message::of_bytes(bytes)).as_slice()[0].mechanism;
+    assert_eq!([first(MIB), first(MIB + 1)], [copies("other").tag; 2]);
 }

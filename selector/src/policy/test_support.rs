@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use lmt_core::config::Config;
 use lmt_core::cpu_set::CpuSet;
-use lmt_core::mechanism::{Abilities, Model, Reach, Unavailable};
+use lmt_core::mechanism::{Abilities, Direction, Model, Reach, Unavailable};
 use lmt_core::mechanisms::Standing;
 use lmt_core::rendezvous::MechanismTag;
-use lmt_core::selection::{Decisions, Explanation, KnownMechanism, Message, Policy, Situation, Taken};
+use lmt_core::selection::{
+    Decisions, Explanation, KnownMechanism, Message, OneSided, Policy, Situation, Taken,
+};
 
 use super::RulePolicy;
 use crate::configuration::Configuration;
@@ -24,7 +26,7 @@ const ABLE: Abilities = Abilities { read: true, write: true, cooperate: true };
 pub fn known(name: &'static str, models: &'static [Model]) -> KnownMechanism {
     let standing = Standing { ours: ABLE, theirs: ABLE, reason: None };
     let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
-    KnownMechanism { name, tag, models, reach, shows_in_time: true, standing }
+    KnownMechanism { name, tag, models, reach, shows_in_time: true, copies_declared: false, standing }
 }
 
 pub fn denied(name: &'static str) -> KnownMechanism {
@@ -131,7 +133,13 @@ impl World {
             config: &self.config,
             is_connected: self.is_connected,
             has_box: self.has_box,
+            is_one_sided: false,
         }
+    }
+
+    /// Gets or puts between the two.
+    pub fn one_sided(&self, direction: Direction) -> OneSided<'_> {
+        OneSided::new(&self.situation(), direction)
     }
 
     pub fn decide(&self) -> Decisions {
