@@ -609,10 +609,3 @@ fn ranks_end_with_the_command() {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
-
-/// Whether a process runs; one that has ended and waits for its new parent to
-/// notice does not.
-fn lives(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
-}

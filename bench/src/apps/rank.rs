@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 use super::comm::Comm;
 use super::job::{AppError, AppJob, Application, Outcome, Round, Turn};
 use crate::collectives::args::AUTO;
+use crate::ending::end_with;
 use crate::engine::Engine;
 use crate::error::BenchError;
 use crate::group::{self, Tell};
 use crate::job::{Event, RankCard};
-use crate::processes::{end_with, pin, read_line};
+use crate::processes::{pin, read_line};
 
 /// The hidden subcommand.
 pub const RANK_COMMAND: &str = "app-rank";
