@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -130,15 +131,15 @@ impl<E: Word> Processes<E> {
                 // What a terminal sends to a whole group (Ctrl-C) is for the command.
                 .process_group(0)
                 .spawn()
-                .map_err(|error| failure(&format!("rank {rank} cannot be started"), &error))?;
+                .map_err(|error| not_begun(&format!("rank {rank} cannot be started"), &error))?;
             let (input, output) = (child.stdin.take(), child.stdout.take());
             group.children.push(child);
             if let (Some(input), Some(output)) = (input, output) {
                 listen(rank, output, sender.clone())
-                    .map_err(|error| failure(&format!("rank {rank} cannot be listened to"), &error))?;
+                    .map_err(|error| not_begun(&format!("rank {rank} cannot be listened to"), &error))?;
                 let input = talk(input)
                     .and_then(|input| say(&input, assignment).map(|()| input))
-                    .map_err(|error| failure(&format!("rank {rank} cannot be told its job"), &error))?;
+                    .map_err(|error| not_begun(&format!("rank {rank} cannot be told its job"), &error))?;
                 group.inputs.push(input);
             }
         }
@@ -374,6 +375,20 @@ pub fn read_line<T: DeserializeOwned>(input: &mut impl BufRead) -> Result<T, Ben
     input.read_line(&mut line).map_err(|error| failure("the job cannot be read", &error))?;
     serde_json::from_str(&line)
         .map_err(|_| BenchError::Failure("this subcommand is for lmt itself; use lmt bench".into()))
+}
+
+/// The same where a process or thread does not begin, with the limits that end that.
+fn not_begun(what: &str, error: &io::Error) -> BenchError {
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    let limits = match errno {
+        Some(Errno::EMFILE) => "; raise the limit on open files (RLIMIT_NOFILE, ulimit -n)",
+        // A thread whose stack does not fit is refused by EAGAIN too (pthread_create(3)).
+        Some(Errno::EAGAIN | Errno::ENOMEM) => {
+            "; take fewer ranks, or raise the limits on processes (RLIMIT_NPROC, ulimit -u; pids.max of the cgroup) and on address space (RLIMIT_AS, ulimit -v)"
+        }
+        _ => "",
+    };
+    BenchError::Failure(format!("{what}: {error}{limits}"))
 }
 
 /// What failed, and what the kernel says of it.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{children, lmt, outcome, read, text};
+use common::{children, lives, lmt, outcome, read, text};
 
 /// The same behind `ulimit` with these arguments.
 fn limited_lmt(limit: &str, arguments: &[&str]) -> Output {

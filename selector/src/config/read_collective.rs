@@ -15,8 +15,8 @@ use super::value::Wrong;
 use crate::collectives::{ANY_OPERATION, CollectiveRule, Misnamed};
 use crate::rules::Layer;
 
-/// The most ranks that a rule may name.
-pub(super) const MOST_RANKS: u32 = 65536;
+/// The most ranks that a rule may name, which is the most that a group has.
+pub(super) const MOST_RANKS: u32 = 1024;
 
 /// The rules of collective operations, checked one by one.
 pub(super) fn collectives(
@@ -92,14 +92,15 @@ fn rule(
         reader.problem(ranks.iter().map(label).collect(), message, help);
     }
     if let Some(check) = reader.known.collectives
-        && let Err(misnamed) = check(&rule.operation, &rule.algorithm)
+        && let Err(misnamed) = check(&rule)
     {
-        let span = match misnamed {
-            Misnamed::Operation(_) => operation,
-            Misnamed::Algorithm(_) => algorithm,
+        let (span, label) = match misnamed {
+            Misnamed::Operation(_) => (operation, "this name"),
+            Misnamed::Algorithm(_) => (algorithm, "this name"),
+            Misnamed::Lengths(_) => (lengths.first().unwrap_or(operation), "this bound"),
         };
         let (message, help) = misnamed.parts();
-        reader.wrong(span.clone(), "this name", message.to_owned(), help);
+        reader.wrong(span.clone(), label, message.to_owned(), help);
     }
     (reader.problems.len() == problems).then_some(rule)
 }
@@ -137,14 +138,15 @@ fn one_of_variable(known: &Known, part: &str) -> Result<CollectiveRule, Wrong> {
             ));
         }
     };
+    let source = Source::Environment { variable: COLLECTIVES_VARIABLE.to_owned() };
+    let rule = CollectiveRule::new(operation, algorithm, source);
     if let Some(check) = known.collectives {
-        check(operation, algorithm).map_err(|misnamed| {
+        check(&rule).map_err(|misnamed| {
             let (message, help) = misnamed.parts();
             Wrong::new(format!("has `{}`: {message}", part.trim()), help)
         })?;
     }
-    let source = Source::Environment { variable: COLLECTIVES_VARIABLE.to_owned() };
-    Ok(CollectiveRule::new(operation, algorithm, source))
+    Ok(rule)
 }
 
 #[cfg(test)]
