@@ -41,39 +41,12 @@ fn rule(
 ) -> Option<CollectiveRule> {
     let problems = reader.problems.len();
     let mut rule = CollectiveRule::new("", "", layer.source(reader.line(header.start)));
-    let (mut lengths, mut ranks): (Vec<Range<usize>>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
-    let [mut operation, mut algorithm] = [None, None];
+    let mut places = RulePlaces::default();
     for field in table {
-        match field.0.get_ref().as_ref() {
-            "operation" => {
-                operation = Some(field.1.span());
-                rule.operation = name(reader, field, "the name of an operation, or \"*\"");
-            }
-            "algorithm" => {
-                algorithm = Some(field.1.span());
-                rule.algorithm = name(reader, field, "the name of an algorithm");
-            }
-            "above" => {
-                lengths.push(field.1.span());
-                rule.above = reader.size(field);
-            }
-            "up_to" => {
-                lengths.push(field.1.span());
-                rule.up_to = reader.size(field);
-            }
-            "min_ranks" => {
-                ranks.push(field.1.span());
-                rule.min_ranks = reader.count(field, 1, MOST_RANKS);
-            }
-            "max_ranks" => {
-                ranks.push(field.1.span());
-                rule.max_ranks = reader.count(field, 1, MOST_RANKS);
-            }
-            _ => reader.unknown_key(field.0, "[[collective]]", &table::names(table::COLLECTIVE)),
-        }
+        one_key(reader, &mut rule, &mut places, field);
     }
-    let (Some(operation), Some(algorithm)) = (&operation, &algorithm) else {
-        let missing = if operation.is_none() { "operation" } else { "algorithm" };
+    let (Some(operation), Some(algorithm)) = (&places.operation, &places.algorithm) else {
+        let missing = if places.operation.is_none() { "operation" } else { "algorithm" };
         let message = format!("this rule has no `{missing}`");
         let help = format!("write {missing} = \"NAME\"; docs/collectives.md has the names");
         reader.wrong(header, &format!("`{missing}` is missing"), message, help);
@@ -82,27 +55,78 @@ fn rule(
     if reader.problems.len() > problems {
         return None;
     }
-    if matches!((rule.above, rule.up_to), (Some(above), Some(up_to)) if above >= up_to) {
-        empty_range(reader, &lengths);
-    }
-    if matches!((rule.min_ranks, rule.max_ranks), (Some(least), Some(most)) if least > most) {
-        let label = |span: &Range<usize>| Mark { span: span.clone(), label: "bound of the range".to_owned() };
-        let message = "no number of ranks is in this range".to_owned();
-        let help = "`max_ranks` must be at least `min_ranks`".to_owned();
-        reader.problem(ranks.iter().map(label).collect(), message, help);
-    }
+    ranges(reader, &rule, &places);
     if let Some(check) = reader.known.collectives
         && let Err(misnamed) = check(&rule)
     {
         let (span, label) = match misnamed {
             Misnamed::Operation(_) => (operation, "this name"),
             Misnamed::Algorithm(_) => (algorithm, "this name"),
-            Misnamed::Lengths(_) => (lengths.first().unwrap_or(operation), "this bound"),
+            Misnamed::Lengths(_) => (places.lengths.first().unwrap_or(operation), "this bound"),
         };
         let (message, help) = misnamed.parts();
         reader.wrong(span.clone(), label, message.to_owned(), help);
     }
     (reader.problems.len() == problems).then_some(rule)
+}
+
+/// Where the values of a rule stand.
+#[derive(Default)]
+struct RulePlaces {
+    operation: Option<Range<usize>>,
+    algorithm: Option<Range<usize>>,
+    lengths: Vec<Range<usize>>,
+    ranks: Vec<Range<usize>>,
+}
+
+/// Reads a key of a rule.
+fn one_key(
+    reader: &mut Reader<'_>,
+    rule: &mut CollectiveRule,
+    places: &mut RulePlaces,
+    field: Field<'_, '_>,
+) {
+    let span = field.1.span();
+    match field.0.get_ref().as_ref() {
+        "operation" => {
+            places.operation = Some(span);
+            rule.operation = name(reader, field, "the name of an operation, or \"*\"");
+        }
+        "algorithm" => {
+            places.algorithm = Some(span);
+            rule.algorithm = name(reader, field, "the name of an algorithm");
+        }
+        "above" => {
+            places.lengths.push(span);
+            rule.above = reader.size(field);
+        }
+        "up_to" => {
+            places.lengths.push(span);
+            rule.up_to = reader.size(field);
+        }
+        "min_ranks" => {
+            places.ranks.push(span);
+            rule.min_ranks = reader.count(field, 1, MOST_RANKS);
+        }
+        "max_ranks" => {
+            places.ranks.push(span);
+            rule.max_ranks = reader.count(field, 1, MOST_RANKS);
+        }
+        _ => reader.unknown_key(field.0, "[[collective]]", &table::names(table::COLLECTIVE)),
+    }
+}
+
+/// Whether anything is in its ranges.
+fn ranges(reader: &mut Reader<'_>, rule: &CollectiveRule, places: &RulePlaces) {
+    if matches!((rule.above, rule.up_to), (Some(above), Some(up_to)) if above >= up_to) {
+        empty_range(reader, &places.lengths);
+    }
+    if matches!((rule.min_ranks, rule.max_ranks), (Some(least), Some(most)) if least > most) {
+        let label = |span: &Range<usize>| Mark { span: span.clone(), label: "bound of the range".to_owned() };
+        let message = "no number of ranks is in this range".to_owned();
+        let help = "`max_ranks` must be at least `min_ranks`".to_owned();
+        reader.problem(places.ranks.iter().map(label).collect(), message, help);
+    }
 }
 
 /// A name, without blanks around it.
