@@ -7,12 +7,13 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::way_of;
+use crate::ending::end_with;
 use crate::engine::Engine;
 use crate::error::BenchError;
 use crate::job::{Event, Job, RankCard};
 use crate::limits::{self, Pair};
 use crate::measures::{self, Bell};
-use crate::processes::{Processes, Word, end_with, failure, pin, read_line, write_line};
+use crate::processes::{Processes, Word, failure, pin, read_line, write_line};
 use crate::runner::Runner;
 
 /// The hidden subcommand.

@@ -6,6 +6,7 @@ use std::thread;
 
 use nix::sys::signal::{SigSet, Signal};
 
+use crate::ending::REQUESTS;
 use crate::error::BenchError;
 use crate::own_folder;
 
@@ -19,12 +20,13 @@ pub struct Interrupt {
 impl Interrupt {
     /// From now on SIGINT, SIGTERM and SIGHUP are requests; a second one ends
     /// this process at once. Processes that are started inherit the signals
-    /// blocked, so that Ctrl-C, which reaches a whole group, leaves them alone.
+    /// blocked: those of MPIs are left alone by Ctrl-C, which reaches a whole group;
+    /// ranks of ours wait for them ([`crate::ending`]).
     ///
     /// # Errors
     /// The signals cannot be blocked.
     pub fn watch() -> Result<Self, BenchError> {
-        let set = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+        let set = SigSet::from_iter(REQUESTS);
         let failed = |what: &dyn std::fmt::Display| {
             BenchError::Failure(format!("the signals that end this command cannot be waited for: {what}"))
         };

@@ -11,6 +11,7 @@ pub mod commands;
 pub mod config;
 pub mod contention;
 pub mod doctor;
+pub mod ending;
 pub mod engine;
 pub mod environment;
 pub mod error;

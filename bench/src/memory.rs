@@ -7,6 +7,7 @@ use lmt::SharedBuffer;
 use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
+use crate::sizes::human;
 
 /// A kind of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -27,6 +28,20 @@ pub enum Held {
     Shared(SharedBuffer),
 }
 
+/// Room for so many bytes of malloc's memory.
+///
+/// # Errors
+/// There is none: this process may not have so much, or the machine has not.
+pub fn room(bytes: usize) -> Result<Vec<u8>, BenchError> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(bytes).map(|()| room).map_err(|_| {
+        BenchError::Failure(format!(
+            "{} of memory cannot be had; take smaller sizes or fewer ranks, or raise the limit on address space (RLIMIT_AS, ulimit -v)",
+            human(bytes as u64)
+        ))
+    })
+}
+
 impl Memory {
     /// In words.
     pub const fn source(self) -> &'static str {
@@ -42,7 +57,11 @@ impl Memory {
     /// There is no memory for it.
     pub fn filled(self, bytes: usize, byte: u8) -> Result<Held, BenchError> {
         match self {
-            Self::Private => Ok(Held::Private(vec![byte; bytes])),
+            Self::Private => {
+                let mut buffer = room(bytes)?;
+                buffer.resize(bytes, byte);
+                Ok(Held::Private(buffer))
+            }
             Self::Shared => {
                 let mut buffer = lmt::alloc(bytes).map_err(|short| BenchError::Failure(short.to_string()))?;
                 buffer.fill(byte);

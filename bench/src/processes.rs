@@ -3,17 +3,17 @@
 //! goes to their standard input, what they say comes from their standard output.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::Signal;
-use nix::unistd::{Pid, getppid};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -29,6 +29,8 @@ const ENDING: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_millis(500);
 /// How often it is looked whether a process has ended.
 const GLANCE: Duration = Duration::from_millis(2);
+/// How long ranks have to clean up before they are killed.
+const CLEANING: Duration = Duration::from_millis(200);
 /// What is shown of a line that nobody understands.
 const SHOWN_LETTERS: usize = 80;
 
@@ -62,9 +64,26 @@ pub struct Processes<E> {
 impl<E> Drop for Processes<E> {
     fn drop(&mut self) {
         for child in &mut self.children {
+            if is_running(child) {
+                // An error means that it has ended since.
+                let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
+            }
+        }
+        self.wait_for(CLEANING);
+        for child in &mut self.children {
             // An error means that it has ended already.
             let _ = child.kill();
             let _ = child.wait();
+        }
+    }
+}
+
+impl<E> Processes<E> {
+    /// Until all have ended, but no longer than that.
+    fn wait_for(&mut self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        while self.children.iter_mut().any(is_running) && Instant::now() < deadline {
+            thread::sleep(GLANCE);
         }
     }
 }
@@ -109,16 +128,18 @@ impl<E: Word> Processes<E> {
                 .env(lmt::launch::ENV_LAUNCHER_PID, std::process::id().to_string())
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
+                // What a terminal sends to a whole group (Ctrl-C) is for the command.
+                .process_group(0)
                 .spawn()
-                .map_err(|error| failure(&format!("rank {rank} cannot be started"), &error))?;
+                .map_err(|error| not_begun(&format!("rank {rank} cannot be started"), &error))?;
             let (input, output) = (child.stdin.take(), child.stdout.take());
             group.children.push(child);
             if let (Some(input), Some(output)) = (input, output) {
                 listen(rank, output, sender.clone())
-                    .map_err(|error| failure(&format!("rank {rank} cannot be listened to"), &error))?;
+                    .map_err(|error| not_begun(&format!("rank {rank} cannot be listened to"), &error))?;
                 let input = talk(input)
                     .and_then(|input| say(&input, assignment).map(|()| input))
-                    .map_err(|error| failure(&format!("rank {rank} cannot be told its job"), &error))?;
+                    .map_err(|error| not_begun(&format!("rank {rank} cannot be told its job"), &error))?;
                 group.inputs.push(input);
             }
         }
@@ -173,11 +194,7 @@ impl<E: Word> Processes<E> {
     pub fn end(mut self, limit: Duration) {
         // The end of its input tells a rank that there is nothing more to do.
         self.inputs.clear();
-        let deadline = Instant::now() + limit;
-        let is_running = |child: &mut Child| matches!(child.try_wait(), Ok(None));
-        while self.children.iter_mut().any(is_running) && Instant::now() < deadline {
-            thread::sleep(GLANCE);
-        }
+        self.wait_for(limit);
     }
 
     /// A rank's output is over: fine after its last word, which the caller has
@@ -249,6 +266,10 @@ impl<E: Word> Processes<E> {
         // An error means that it has ended already; Drop waits for it.
         let _ = self.children[rank].kill();
     }
+}
+
+fn is_running(child: &mut Child) -> bool {
+    matches!(child.try_wait(), Ok(None))
 }
 
 fn unexpected(rank: usize, status: ExitStatus) -> BenchError {
@@ -328,17 +349,6 @@ fn listen<E: Word>(
     thread::Builder::new().spawn(listening).map(drop)
 }
 
-/// Ends this process when the command ends, however it ends.
-pub fn end_with(parent: i32) -> Result<(), BenchError> {
-    set_pdeathsig(Signal::SIGKILL)
-        .map_err(|errno| failure("the kernel refuses PR_SET_PDEATHSIG", &errno.into()))?;
-    if getppid().as_raw() == parent {
-        Ok(())
-    } else {
-        Err(BenchError::Failure("the command that started this rank has ended".into()))
-    }
-}
-
 /// Lets this process run on one CPU only.
 pub fn pin(rank: u32, cpu: usize) -> Result<(), BenchError> {
     let mut set = CpuSet::new();
@@ -365,6 +375,20 @@ pub fn read_line<T: DeserializeOwned>(input: &mut impl BufRead) -> Result<T, Ben
     input.read_line(&mut line).map_err(|error| failure("the job cannot be read", &error))?;
     serde_json::from_str(&line)
         .map_err(|_| BenchError::Failure("this subcommand is for lmt itself; use lmt bench".into()))
+}
+
+/// The same where a process or thread does not begin, with the limits that end that.
+fn not_begun(what: &str, error: &io::Error) -> BenchError {
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    let limits = match errno {
+        Some(Errno::EMFILE) => "; raise the limit on open files (RLIMIT_NOFILE, ulimit -n)",
+        // A thread whose stack does not fit is refused by EAGAIN too (pthread_create(3)).
+        Some(Errno::EAGAIN | Errno::ENOMEM) => {
+            "; take fewer ranks, or raise the limits on processes (RLIMIT_NPROC, ulimit -u; pids.max of the cgroup) and on address space (RLIMIT_AS, ulimit -v)"
+        }
+        _ => "",
+    };
+    BenchError::Failure(format!("{what}: {error}{limits}"))
 }
 
 /// What failed, and what the kernel says of it.

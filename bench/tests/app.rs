@@ -101,9 +101,16 @@ fn algorithms_take_turns() {
         let asked = names(&rows, "asked_algorithm");
         assert_eq!(asked[0], "auto");
         assert!(operation.iter().all(|name| asked.iter().any(|asked| asked == name)), "{asked:?}");
-        for line in text(&output.stderr).lines() {
-            assert!(line.contains("is left out: ") && line.contains("cannot do this call"), "{line}");
+        let said: Vec<&str> = text(&output.stderr).lines().collect();
+        for line in &said {
+            assert!(line.contains("is left out: it cannot do this call: "), "{line}");
         }
+        // Of one mechanism, each reason once.
+        let mut reasons: Vec<&str> =
+            said.iter().filter_map(|line| line.rsplit_once(": ")).map(|line| line.1).collect();
+        reasons.sort_unstable();
+        reasons.dedup();
+        assert_eq!(reasons.len(), said.len(), "{said:?}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{children, lmt, outcome, read, text};
+use common::{children, lives, lmt, outcome, read, text};
 
 /// The same behind `ulimit` with these arguments.
 fn limited_lmt(limit: &str, arguments: &[&str]) -> Output {
@@ -47,6 +47,12 @@ fn mistakes_are_one_line_and_status_2() {
         (&["run", "-n", "2"], "PROGRAM"),
         (&["run", "-n", "2", "--"], "PROGRAM"),
         (&["run", "--", "true"], "RANKS"),
+        (&["contention", "--readers", "0"], "numbers from 1 to 1024 with commas, such as 1,2,4"),
+        (&["contention", "--readers", "1,,2"], "'' is no number of readers"),
+        (&["model", "--alpha-us", "1e300"], "microseconds from 0 to 1000000000"),
+        (&["model", "--beta-gbps", "1e-300"], "10^9 bytes a second from 0.000001 to 1000000"),
+        (&["model", "--gamma", "1e300,1"], "from 0 to 1000000 each"),
+        (&["model", "--machine", "knl", "--config", "some.toml"], "--config would not be read"),
         (&["bench"], "PATTERN"),
         (&[], "subcommand"),
     ] {
@@ -73,6 +79,21 @@ fn failures_are_one_line_and_status_1() {
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
         assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
         assert!(error.contains(part), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn a_limit_that_is_why_is_named() {
+    for (limit, arguments, name) in [
+        ("-n 8", &["bench", "bcast", "--sizes", "8"][..], "RLIMIT_NOFILE, ulimit -n"),
+        ("-n 16", &["bench", "bcast", "--sizes", "8"], "RLIMIT_NOFILE, ulimit -n"),
+        ("-v 200000", &["app", "is", "--class", "C", "-n", "2"], "RLIMIT_AS, ulimit -v"),
+        ("-f 100", &["bench", "bcast", "--sizes", "8"], "RLIMIT_FSIZE, ulimit -f"),
+    ] {
+        let output = limited_lmt(limit, arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{limit}: {error}");
+        assert!(error.contains(name), "{limit}: {error}");
     }
 }
 
@@ -608,11 +629,4 @@ fn ranks_end_with_the_command() {
         assert!(Instant::now() < deadline, "a rank outlives the command: {ranks:?}");
         std::thread::sleep(Duration::from_millis(10));
     }
-}
-
-/// Whether a process runs; one that has ended and waits for its new parent to
-/// notice does not.
-fn lives(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }

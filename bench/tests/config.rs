@@ -169,7 +169,7 @@ fn the_examples_of_the_page_are_right() {
     let (collectives, _) = collectives.split_once("`operation` is a name").unwrap();
     let example =
         collectives.lines().filter_map(|line| line.strip_prefix("    ")).collect::<Vec<_>>().join("\n");
-    let checked = known.clone().with_collectives(lmt_collectives::check_names);
+    let checked = known.clone().with_collectives(lmt_collectives::check_rule);
     let parsed = parse_file(Path::new("example"), &example, Authority::User, &checked);
     assert_eq!(parsed.unwrap_or_else(|problems| panic!("{}", problems[0].render())).collectives.len(), 2);
     // The report that it shows is the one that there is.
@@ -213,7 +213,7 @@ fn the_example_of_the_default_file_is_right() {
     let (_, example) = lmt::configuration::DEFAULTS.split_once("#   [[collective]]").unwrap();
     let lines = example.lines().map(|line| line.trim_start_matches('#'));
     let example = format!("[[collective]]\n{}", lines.collect::<Vec<_>>().join("\n"));
-    let known = lmt::configuration::sources().known.with_collectives(lmt_collectives::check_names);
+    let known = lmt::configuration::sources().known.with_collectives(lmt_collectives::check_rule);
     let parsed = parse_file(Path::new("example"), &example, Authority::User, &known);
     assert_eq!(parsed.unwrap_or_else(|problems| panic!("{}", problems[0].render())).collectives.len(), 1);
 }

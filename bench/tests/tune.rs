@@ -159,7 +159,7 @@ fn collective_operations_are_measured_and_left_out_on_request() {
     // On a machine with other work time may be over before the first is done.
     let is_measured = summary.contains("collective operations, ");
     assert!(is_measured || skipped.contains("collective operations: bcast on"), "{summary}");
-    let known = lmt::configuration::sources().known.with_collectives(lmt_collectives::check_names);
+    let known = lmt::configuration::sources().known.with_collectives(lmt_collectives::check_rule);
     let read = parse_file(&file, &std::fs::read_to_string(&file).unwrap(), Authority::Calibration, &known);
     for rule in read.unwrap_or_else(|problems| panic!("{problems:#?}")).collectives {
         assert!(summary.contains(&rule.to_string()), "{rule} is missing in {summary}");

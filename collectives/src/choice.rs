@@ -54,8 +54,11 @@ impl Chooser {
     /// By a configuration.
     ///
     /// # Errors
-    /// A rule names what is not there.
+    /// A rule cannot be read, or names what is not there.
     pub fn of(configuration: &Configuration) -> Result<Self, GroupError> {
+        if let Some(failure) = &configuration.collective_failure {
+            return Err(GroupError::Configuration(failure.to_string()));
+        }
         let rules = Rules::read(&configuration.collectives)?;
         Ok(Self::new(configuration.contention.clone()).with_rules(rules))
     }

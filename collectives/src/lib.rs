@@ -84,6 +84,6 @@ pub use operation::Operation;
 #[cfg(not(loom))]
 pub use reduction::{Element, Operator, Reduction, Undefined};
 #[cfg(not(loom))]
-pub use rules::check_names;
+pub use rules::check_rule;
 #[cfg(not(loom))]
 pub use scope::{Pending, Scope};

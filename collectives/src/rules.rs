@@ -62,7 +62,7 @@ impl Rules {
     /// begins with the rule's place.
     pub fn read(rules: &[CollectiveRule]) -> Result<Self, GroupError> {
         let read = |written: &CollectiveRule| {
-            let (kind, algorithm) = named(&written.operation, &written.algorithm).map_err(|misnamed| {
+            let (kind, algorithm) = checked(written).map_err(|misnamed| {
                 GroupError::Configuration(format!("{}: {}", written.source, misnamed.sentence()))
             })?;
             Ok(Rule { kind, algorithm, written: written.clone() })
@@ -144,22 +144,38 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Whether an operation and an algorithm are those of a rule in a file or variable, for
+/// Whether a group can follow a rule of a file or variable, for
 /// [`lmt_selector::config::Known::with_collectives`].
 ///
 /// ```
-/// use lmt_collectives::check_names;
+/// use lmt_collectives::check_rule;
+/// use lmt_core::selection::Source;
+/// use lmt_selector::collectives::CollectiveRule;
 ///
-/// assert!(check_names("bcast", "knomial:4").is_ok());
-/// assert!(check_names("*", "messages").is_ok());
-/// let misnamed = check_names("bcast", "pairwise").unwrap_err();
+/// let rule = |operation, algorithm| CollectiveRule::new(operation, algorithm, Source::Call);
+/// assert!(check_rule(&rule("bcast", "knomial:4")).is_ok());
+/// assert!(check_rule(&rule("*", "messages")).is_ok());
+/// let misnamed = check_rule(&rule("bcast", "pairwise")).unwrap_err();
 /// assert!(misnamed.sentence().starts_with("pairwise does not do bcast; it is done by slots, messages"));
+/// let bounded = CollectiveRule { up_to: Some(8), ..rule("barrier", "slots") };
+/// assert!(check_rule(&bounded).is_err());
 /// ```
 ///
 /// # Errors
-/// One of them means nothing, or the algorithm does not do the operation.
-pub fn check_names(operation: &str, algorithm: &str) -> Result<(), Misnamed> {
-    named(operation, algorithm).map(drop)
+/// A name means nothing, the algorithm does not do the operation, or the rule has bounds
+/// of length for a barrier.
+pub fn check_rule(rule: &CollectiveRule) -> Result<(), Misnamed> {
+    checked(rule).map(drop)
+}
+
+/// What a rule's names mean.
+fn checked(rule: &CollectiveRule) -> Result<(Option<Kind>, Algorithm), Misnamed> {
+    let (kind, algorithm) = named(&rule.operation, &rule.algorithm)?;
+    if kind == Some(Kind::Barrier) && rule.has_bounds() {
+        let sentence = "a barrier has no bytes; leave `above` and `up_to` out";
+        return Err(Misnamed::Lengths(sentence.to_owned()));
+    }
+    Ok((kind, algorithm))
 }
 
 /// What the names mean.

@@ -3,9 +3,10 @@
 mod common;
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use lmt_collectives::{Algorithm, Group, GroupError, Kind, Operation};
-use lmt_conformance::group::Test;
+use lmt_conformance::group::{Group as Ranks, Test};
 use lmt_conformance::test_name;
 
 use common::{Case, LIMIT, endpoint, group, try_case};
@@ -72,6 +73,41 @@ fn ranks_whose_rules_differ_all_hear_of_it() {
 fn group_default(group: &Group<'_>) -> Algorithm {
     let mut data = vec![0; 300_000];
     group.explain(&Operation::broadcast(0, &mut data[..])).expect("it can be done").0
+}
+
+/// All hear of it at once: nobody waits until a connection is given up.
+fn is_told_at_once(ranks: &Ranks, words: &str) {
+    let begin = Instant::now();
+    let endpoint = endpoint(ranks, |_| {});
+    let error =
+        Group::from_launch(&endpoint, ranks.launch()).map(drop).expect_err("a rank's rules are wrong");
+    assert!(begin.elapsed() < Duration::from_secs(2), "after {:?}", begin.elapsed());
+    assert!(matches!(error, GroupError::Configuration(_)), "{error}");
+    assert!(error.to_string().contains(words), "{error}");
+}
+
+#[test]
+fn a_rule_that_cannot_be_read_on_one_rank_is_told_to_all() {
+    Test::new(test_name!(), 3).time_limit(LIMIT).env("LMT_CONFIG", "rules.toml").run(|ranks| {
+        let is_wrong = ranks.rank() == 1;
+        let operation = if is_wrong { "3" } else { "\"bcast\"" };
+        let rule = format!("\n[[collective]]\noperation = {operation}\nalgorithm = \"messages\"\n");
+        std::env::set_current_dir(folder(&format!("unread-{is_wrong}"), &rule)).expect("a folder");
+        is_told_at_once(
+            ranks,
+            match is_wrong {
+                true => "rules.toml:3:13: `operation` is a whole number",
+                false => "rank 1's configuration is wrong, and its own error says why",
+            },
+        );
+    });
+}
+
+#[test]
+fn a_variable_that_cannot_be_read_is_told_when_a_group_is_made() {
+    Test::new(test_name!(), 2).time_limit(LIMIT).env("LMT_COLLECTIVES", "bcast:messages").run(|ranks| {
+        is_told_at_once(ranks, "the variable LMT_COLLECTIVES has `bcast:messages`, which names no operation");
+    });
 }
 
 #[test]

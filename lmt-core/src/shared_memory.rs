@@ -54,13 +54,24 @@ pub enum AttachError {
         what: &'static str,
     },
     /// A system call failed.
-    #[error("{call} on the peer's shared memory failed: {errno}")]
+    #[error("{call} on the peer's shared memory failed: {errno}{}", limit_of(*errno))]
     System {
         /// Which call.
         call: &'static str,
         /// What the kernel said.
         errno: Errno,
     },
+}
+
+/// What would do where a limit of this process is why.
+fn limit_of(errno: Errno) -> &'static str {
+    match errno {
+        Errno::ENOMEM => {
+            "; free memory, or raise the limit on address space (RLIMIT_AS, ulimit -v) or on mappings (vm.max_map_count)"
+        }
+        Errno::EMFILE => "; raise the limit on open files (RLIMIT_NOFILE, ulimit -n)",
+        _ => "",
+    }
 }
 
 /// A shared mapping, unmapped when dropped. A forked child does not have it:

@@ -236,7 +236,7 @@ impl Mapped {
                 SharedMemory::attach(descriptor, HEAD_BYTES, usize::MAX).map_err(|error| error.to_string())
             }
             None => Err(
-                "no descriptor of the peer's buffer came: one of the two may have no more open files (ulimit -n)"
+                "no descriptor of the peer's buffer came: one of the two may have no more open files (RLIMIT_NOFILE, ulimit -n)"
                     .to_owned(),
             ),
         };

@@ -341,7 +341,7 @@ fn a_pool_without_a_ring_left_is_asked_once_for_each_peer() {
 
 /// The sentence says what is short, whichever call ran out of it.
 fn assert_says_descriptors(sentence: &str) {
-    let short = ["EMFILE", "Too many open files", "open files (ulimit -n)"];
+    let short = ["EMFILE", "Too many open files", "open files (RLIMIT_NOFILE, ulimit -n)"];
     assert!(short.iter().any(|part| sentence.contains(part)), "{sentence}");
 }
 

@@ -91,21 +91,23 @@ impl fmt::Display for CollectiveRule {
     }
 }
 
-/// A name that means nothing to whoever carries operations out: one sentence, with what
-/// would be right behind a semicolon, and without the name's place.
+/// What of a rule means nothing to whoever carries operations out: one sentence, with what
+/// would be right behind a semicolon, and without the rule's place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Misnamed {
     /// There is no such operation.
     Operation(String),
     /// There is no such algorithm, or it does not do the operation.
     Algorithm(String),
+    /// The operation has no bytes, and the rule asks for lengths.
+    Lengths(String),
 }
 
 impl Misnamed {
     /// The sentence.
     pub fn sentence(&self) -> &str {
         match self {
-            Self::Operation(sentence) | Self::Algorithm(sentence) => sentence,
+            Self::Operation(sentence) | Self::Algorithm(sentence) | Self::Lengths(sentence) => sentence,
         }
     }
 
@@ -115,5 +117,5 @@ impl Misnamed {
     }
 }
 
-/// Whether an operation and an algorithm are those of a rule.
-pub type CheckNames = fn(operation: &str, algorithm: &str) -> Result<(), Misnamed>;
+/// Whether whoever carries operations out can follow a rule.
+pub type CheckRule = fn(rule: &CollectiveRule) -> Result<(), Misnamed>;

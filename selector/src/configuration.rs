@@ -7,6 +7,7 @@ use lmt_core::keys::Value;
 use lmt_core::selection::Source;
 
 use crate::collectives::CollectiveRule;
+use crate::config::ConfigFailure;
 use crate::contention::Parameters;
 use crate::rules::Layer;
 
@@ -70,6 +71,9 @@ pub struct Configuration {
     /// Rules of collective operations, in order of authority: the environment, the
     /// user's files, a calibration; within each as they stand there.
     pub collectives: Vec<CollectiveRule>,
+    /// What is wrong with such rules, where it was left to those who make groups to
+    /// refuse them ([`Known::collectives`](crate::config::Known::collectives)).
+    pub collective_failure: Option<ConfigFailure>,
     /// What a user should know though nothing is wrong, a sentence each: for
     /// instance that a calibration was made on another machine.
     pub remarks: Vec<String>,

@@ -7,7 +7,7 @@ use super::asp::Paths;
 use super::comm::Comm;
 use super::is::{Class, ITERATIONS, Sort};
 use crate::error::BenchError;
-use crate::memory::Memory;
+use crate::memory::{Memory, room};
 
 /// An application and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,6 +149,8 @@ impl Problem {
     /// There is no memory for it.
     pub fn start(self, rank: u32, job: &AppJob) -> Result<Box<dyn Application>, BenchError> {
         let AppJob { ranks, buffers, fault, .. } = *job;
+        // Found out before anything is taken, of which a part may be had.
+        room(usize::try_from(self.bytes(ranks) / u64::from(ranks)).unwrap_or(usize::MAX))?;
         Ok(match self {
             Self::Is(class) => Box::new(Sort::new(class, rank, ranks, buffers, fault)?),
             Self::Asp { vertices, serial } => {

@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 use super::comm::Comm;
 use super::job::{AppError, AppJob, Application, Outcome, Round, Turn};
 use crate::collectives::args::AUTO;
+use crate::ending::end_with;
 use crate::engine::Engine;
 use crate::error::BenchError;
 use crate::group::{self, Tell};
 use crate::job::{Event, RankCard};
-use crate::processes::{end_with, pin, read_line};
+use crate::processes::{pin, read_line};
 
 /// The hidden subcommand.
 pub const RANK_COMMAND: &str = "app-rank";
@@ -51,7 +52,17 @@ pub fn rank_main<E: Engine<Opened = Endpoint>>(engine: &E) -> Result<(), BenchEr
         let endpoints = group::open_all(engine, &job.mechanisms, rank, job.ranks)?;
         let groups = meet(engine, &job, &endpoints, input, tell)?;
         let application = job.problem.start(rank, &job)?;
-        Course { job: &job, rank, groups: &groups, application, tell, done: 0, total: 0 }.run()
+        Course {
+            job: &job,
+            rank,
+            groups: &groups,
+            application,
+            tell,
+            left_out: Vec::new(),
+            done: 0,
+            total: 0,
+        }
+        .run()
     })
 }
 
@@ -80,6 +91,15 @@ fn failed(job: &AppJob, mechanism: usize, error: &dyn std::fmt::Display) -> Benc
     BenchError::Mechanism { name: job.mechanisms[mechanism].clone(), sentence: error.to_string() }
 }
 
+/// An algorithm that cannot do the application's operation with a mechanism.
+#[derive(Clone, Debug)]
+struct LeftOut {
+    /// The mechanism's place in the job.
+    mechanism: usize,
+    algorithm: String,
+    reason: String,
+}
+
 /// A rank at work.
 struct Course<'a> {
     job: &'a AppJob,
@@ -87,6 +107,8 @@ struct Course<'a> {
     groups: &'a [Group<'a>],
     application: Box<dyn Application>,
     tell: Tell<'a>,
+    /// What cannot do it, in the order of turns.
+    left_out: Vec<LeftOut>,
     /// Runs that are over.
     done: u64,
     total: u64,
@@ -106,6 +128,20 @@ impl Course<'_> {
                 self.tell(Event::Progress { done: self.done * PARTS, total: self.total * PARTS })?;
             }
             turns = left;
+            self.tell_left_out()?;
+        }
+        Ok(())
+    }
+
+    /// One sentence for those of a mechanism that are left out for the same reason.
+    fn tell_left_out(&mut self) -> Result<(), BenchError> {
+        let mut left = std::mem::take(&mut self.left_out);
+        while let Some(LeftOut { mechanism, reason, .. }) = left.first().cloned() {
+            let alike = left.extract_if(.., |one| one.mechanism == mechanism && one.reason == reason);
+            let names: Vec<String> = alike.map(|one| one.algorithm).collect();
+            let (name, names) = (&self.job.mechanisms[mechanism], names.join(" and by "));
+            let sentence = format!("{name} by {names} is left out: it cannot do this call: {reason}");
+            self.tell(Event::Note(sentence))?;
         }
         Ok(())
     }
@@ -126,8 +162,8 @@ impl Course<'_> {
             }
             Err(AppError::Group(GroupError::Unsuitable(why))) => {
                 drop(watch);
-                let name = self.name(turn);
-                self.tell(Event::Note(format!("{name} is left out: {why}")))?;
+                let algorithm = self.job.algorithms[turn.algorithm].clone();
+                self.left_out.push(LeftOut { mechanism, algorithm, reason: why.reason });
                 Ok(false)
             }
             Err(AppError::Group(error)) => Err(of_mechanism(&error)),

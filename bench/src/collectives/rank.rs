@@ -13,11 +13,12 @@ use super::contention;
 use super::plan::{Plan, Turns};
 use super::words::{Answer, Ask, Assignment};
 use super::workload::Work;
+use crate::ending::end_with;
 use crate::error::BenchError;
 use crate::memory::Held;
 use crate::patterns::arena::Arena;
 use crate::patterns::guarded::{Against, Guarded};
-use crate::processes::{end_with, failure, pin, read_line, write_line};
+use crate::processes::{failure, pin, read_line, write_line};
 
 /// The hidden subcommand.
 pub const RANK_COMMAND: &str = "collectives-rank";

@@ -41,7 +41,7 @@ pub(crate) fn sources() -> Sources {
 
 /// The same with the names of collective operations checked.
 pub(crate) fn with_collectives(sources: Sources) -> Sources {
-    let known = sources.known.with_collectives(lmt_collectives::check_names);
+    let known = sources.known.with_collectives(lmt_collectives::check_rule);
     Sources { known, ..sources }
 }
 

@@ -39,7 +39,7 @@ const ROUNDS: usize = 5;
 pub struct ContentionArgs {
     /// How many read at once: 1,2,4; more than there are CPUs share them
     /// [default: 1, 2, 4, ... up to the CPUs that may be used].
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_READERS)))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_readers)]
     pub readers: Vec<u32>,
     /// Message lengths: 8,64KiB,1MiB or a range of powers of two [default: 4KiB..4MiB].
     #[arg(long, value_name = "LIST", value_parser = parse_size_list)]
@@ -50,6 +50,13 @@ pub struct ContentionArgs {
     /// Where a picture of throughput against message length goes, as SVG.
     #[arg(long, value_name = "FILE")]
     pub picture: Option<PathBuf>,
+}
+
+fn parse_readers(text: &str) -> Result<u32, String> {
+    let number = text.trim().parse().ok().filter(|number| (1..=MOST_READERS).contains(number));
+    number.ok_or_else(|| {
+        format!("'{text}' is no number of readers; write numbers from 1 to {MOST_READERS} with commas, such as 1,2,4")
+    })
 }
 
 /// `lmt contention`.

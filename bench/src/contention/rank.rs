@@ -11,11 +11,12 @@ use nix::unistd::{Pid, getppid};
 use serde::{Deserialize, Serialize};
 
 use super::sys::Sink;
+use crate::ending::end_with;
 use crate::environment::page_bytes;
 use crate::error::BenchError;
 use crate::limits::{METHODS, Method, Pair, PairMemory, Work as Bare, admit_siblings, read_peer};
 use crate::patterns::arena::Arena;
-use crate::processes::{Word, end_with, failure, pin, read_line, write_line};
+use crate::processes::{Word, failure, pin, read_line, write_line};
 
 /// The hidden subcommand behind which such a process starts.
 pub const RANK_COMMAND: &str = "contention-rank";

@@ -1,17 +1,20 @@
 //! The options of `lmt model`.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use lmt_collectives::model::Counting;
 use lmt_collectives::{Algorithm, Kind};
-use lmt_selector::contention::{Gamma, Parameters, Quadratic};
+use lmt_selector::contention::{Gamma, MOST_FACTOR, MOST_TIME, Parameters, Quadratic};
 
 use crate::cli::{Format, SizeList, parse_size_list};
 
 /// The most ranks of a prediction.
 const MOST_RANKS: u32 = 1024;
+/// The fastest copies, and one by the slowest, in 10^9 bytes a second.
+const MOST_GBPS: f64 = 1e6;
 
 /// `lmt model`.
 #[derive(Debug, Args)]
@@ -159,22 +162,30 @@ fn parse_shown(text: &str) -> Result<Shown, String> {
     Ok(if text.contains(':') { Shown::Exactly(algorithm) } else { Shown::Best(algorithm) })
 }
 
-fn parse_number(text: &str) -> Option<f64> {
-    text.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
+fn parse_number(text: &str, range: RangeInclusive<f64>) -> Option<f64> {
+    text.trim().parse().ok().filter(|number| range.contains(number))
 }
 
 fn parse_time(text: &str) -> Result<f64, String> {
-    parse_number(text).ok_or_else(|| format!("'{text}' is no time; write microseconds, such as 0.25"))
+    parse_number(text, 0.0..=MOST_TIME)
+        .ok_or_else(|| format!("'{text}' is no time; write microseconds from 0 to {MOST_TIME}, such as 0.25"))
 }
 
 fn parse_speed(text: &str) -> Result<f64, String> {
-    let speed = parse_number(text).filter(|speed| *speed > 0.0);
-    speed.ok_or_else(|| format!("'{text}' is no speed; write 10^9 bytes a second, such as 3.29"))
+    let least = MOST_GBPS.recip();
+    parse_number(text, least..=MOST_GBPS).ok_or_else(|| {
+        format!("'{text}' is no speed; write 10^9 bytes a second from {least} to {MOST_GBPS}, such as 3.29")
+    })
 }
 
 fn parse_gamma(text: &str) -> Result<Quadratic, String> {
     let numbers = text.split_once(',').and_then(|(squared, linear)| {
-        Some(Quadratic { squared: parse_number(squared)?, linear: parse_number(linear)? })
+        let number = |text| parse_number(text, 0.0..=MOST_FACTOR);
+        Some(Quadratic { squared: number(squared)?, linear: number(linear)? })
     });
-    numbers.ok_or_else(|| format!("'{text}' is no curve; write a2,a1 of a2 c^2 + a1 c, such as 0.11,1.6"))
+    numbers.ok_or_else(|| {
+        format!(
+            "'{text}' is no curve; write a2,a1 of a2 c^2 + a1 c, from 0 to {MOST_FACTOR} each, such as 0.11,1.6"
+        )
+    })
 }

@@ -46,6 +46,7 @@ pub struct Row {
 /// # Errors
 /// There is no calibration with such figures, or the picture cannot be written.
 pub fn run(args: &ModelArgs) -> Result<(), BenchError> {
+    without_stray_file(args)?;
     let machine = machine(args)?;
     machine.parameters.check().map_err(|wrong| BenchError::Usage(wrong.to_string()))?;
     let ranks = args.ranks.unwrap_or(machine.ranks);
@@ -69,6 +70,17 @@ pub fn run(args: &ModelArgs) -> Result<(), BenchError> {
         Format::Csv => shown.csv(),
         Format::Json => shown.json()?,
     })
+}
+
+/// Refuses a file that would not be read.
+fn without_stray_file(args: &ModelArgs) -> Result<(), BenchError> {
+    let why = match args.machine {
+        _ if args.config.is_none() => return Ok(()),
+        MachineName::This if args.described().is_none() => return Ok(()),
+        MachineName::This => "the other options describe the machine wholly",
+        _ => "--machine names a machine of the paper",
+    };
+    Err(BenchError::Usage(format!("--config would not be read, since {why}; leave one of the two out")))
 }
 
 fn machine(args: &ModelArgs) -> Result<Machine, BenchError> {

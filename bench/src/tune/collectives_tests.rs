@@ -33,8 +33,10 @@ fn lengths_with_the_same_winner_have_one_rule() {
     let faster = |bytes, algorithm| case(bytes, &slow, algorithm, &[50.0; 5]);
     let same = |bytes| case(bytes, &slow, one, &slow);
     let [a, b, c, d, e] = SIZES;
-    let said =
-        |cases: &[Case]| rules(Kind::Broadcast, 2, cases).iter().map(ToString::to_string).collect::<Vec<_>>();
+    let said = |cases: &[Case]| {
+        let winners: Vec<Winner> = cases.iter().map(|case| (case.bytes, winner(case))).collect();
+        rules(Kind::Broadcast, 2, &winners).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
     assert_eq!(
         said(&[faster(a, one), faster(b, one), same(c), faster(d, other), faster(e, other)]),
         [

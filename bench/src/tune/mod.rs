@@ -19,6 +19,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use lmt_selector::calibration::Provenance;
+use lmt_selector::contention::Parameters;
 
 use crate::cli::TuneArgs;
 use crate::engine::{Engine, LeftOut};
@@ -81,32 +82,21 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
     if outcome.courses.iter().all(|course| course.classes().next().is_none()) {
         return Err(nothing(&interrupt, &output, effort));
     }
-    let mut complete = matches!(outcome.end, End::Done | End::Deadline(_)) && outcome.whole_passes > 0;
     let mut skipped = skipped(&here, settings.skipped, &ways.left_out, &outcome, effort);
-    if copy_routine.is_none() {
-        skipped.push(format!(
-            "by what bytes are copied: that is measured where there are {COPIES_FROM_S} s or more"
-        ));
-    }
-    let contention = match contention {
-        Ok(parameters) => Some(copying::with_messages(parameters, &outcome.courses)),
-        Err(sentence) => {
-            skipped.push(sentence);
-            None
-        }
-    };
+    let copying = copies(copy_routine, contention, &outcome, &mut skipped);
     let mut end = outcome.end.clone();
     let mut collectives = Found::default();
     if with_collectives && matches!(end, End::Done | End::Deadline(_)) {
         let deadline = begin + Duration::from_secs(effort.time_s) + of_collectives;
         let sizes = args.sizes.as_ref().map(|sizes| &sizes.0[..]);
-        let task =
-            collectives::Task { cpus: &here.cpus, figures: contention.clone(), sizes, effort, deadline };
+        let figures = copying.1.clone();
+        let task = collectives::Task { cpus: &here.cpus, figures, sizes, effort, deadline };
         collectives = collectives::measure(&task, &interrupt);
         if interrupt.signal().is_some() {
-            (end, complete) = (End::Interrupted, false);
+            end = End::Interrupted;
         }
     }
+    let complete = matches!(end, End::Done | End::Deadline(_)) && outcome.whole_passes > 0;
     skipped.extend(without_collectives(args, &collectives));
     let provenance = Provenance {
         options: format!("{}in {} s", options(args), begin.elapsed().as_secs()),
@@ -114,9 +104,37 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
         skipped,
         ..here.provenance()
     };
+    let (copy_routine, contention) = copying;
     outputs.write(provenance, &outcome, Copying { copy_routine, contention, collectives })?;
+    ended(&end, complete, &interrupt, &output, effort)
+}
+
+/// What copies cost, and why not where that is not known.
+fn copies(
+    copy_routine: Option<String>,
+    contention: Result<Parameters, String>,
+    outcome: &Outcome,
+    skipped: &mut Vec<String>,
+) -> (Option<String>, Option<Parameters>) {
+    if copy_routine.is_none() {
+        skipped.push(format!(
+            "by what bytes are copied: that is measured where there are {COPIES_FROM_S} s or more"
+        ));
+    }
+    let contention = contention.map(|parameters| copying::with_messages(parameters, &outcome.courses));
+    (copy_routine, contention.map_err(|sentence| skipped.push(sentence)).ok())
+}
+
+/// How the command ends once all is written.
+fn ended(
+    end: &End,
+    complete: bool,
+    interrupt: &Interrupt,
+    output: &Path,
+    effort: Effort,
+) -> Result<(), BenchError> {
     let kept = format!("what was measured by then is in {}", output.display());
-    match (&end, interrupt.signal()) {
+    match (end, interrupt.signal()) {
         (End::Interrupted, Some(signal)) => Err(BenchError::Interrupted {
             signal: signal as u8,
             sentence: format!("{signal} ended it early; {kept}"),

@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ending::end_with;
 use crate::engine::Engine;
 use crate::error::BenchError;
 use crate::patterns::arena::Arena;
 use crate::patterns::link::{Link, LinkError};
 use crate::patterns::round::share;
-use crate::processes::{end_with, failure, pin, read_line, write_line};
+use crate::processes::{failure, pin, read_line, write_line};
 use crate::warm_up::{Next, WarmUp};
 
 /// The hidden subcommand.

@@ -91,45 +91,15 @@ impl Summary<'_> {
         report: &Path,
         kept: Option<&Path>,
     ) -> std::fmt::Result {
-        for course in self.courses.iter().rev().filter(|course| !course.chosen.is_empty()) {
-            writeln!(text, "{}:", load_in_words(course.load))?;
-            for run in runs(&course.chosen) {
-                writeln!(text, "  {run}")?;
-            }
-        }
-        if let Some(copy_routine) = &self.calibration.copy_routine {
-            writeln!(text, "copies within a process: {copy_routine}")?;
-        }
-        if let Some(contention) = &self.calibration.contention {
-            writeln!(text, "copies out of another process:")?;
-            for line in parameters_text(contention).lines() {
-                writeln!(text, "  {line}")?;
-            }
-        }
-        if self.collective_cases > 0 {
-            let rules = &self.calibration.collectives;
-            let what = if rules.is_empty() {
-                "the library's choice is as good as any"
-            } else {
-                "otherwise than chosen"
-            };
-            writeln!(text, "collective operations, {} cases: {what}", self.collective_cases)?;
-            for rule in rules {
-                writeln!(text, "  {rule}")?;
-            }
-        }
+        self.write_ways(text)?;
+        self.write_copies(text)?;
+        self.write_collectives(text)?;
         let provenance = &self.calibration.provenance;
         if !provenance.skipped.is_empty() {
-            writeln!(text, "not measured:")?;
-            for sentence in &provenance.skipped {
-                writeln!(text, "  {sentence}")?;
-            }
+            write_list(text, "not measured:", &provenance.skipped)?;
         }
         if let Some((first, changes)) = self.changes.split_first() {
-            writeln!(text, "{first}")?;
-            for change in changes {
-                writeln!(text, "  {change}")?;
-            }
+            write_list(text, first, changes)?;
         }
         if let Some(kept) = kept {
             writeln!(text, "the complete calibration that was there is kept as {}", kept.display())?;
@@ -145,6 +115,45 @@ impl Summary<'_> {
             }
         }
     }
+
+    fn write_ways(&self, text: &mut String) -> std::fmt::Result {
+        let mut measured = self.courses.iter().rev().filter(|course| !course.chosen.is_empty());
+        measured.try_for_each(|course| {
+            write_list(text, &format!("{}:", load_in_words(course.load)), runs(&course.chosen))
+        })
+    }
+
+    fn write_copies(&self, text: &mut String) -> std::fmt::Result {
+        if let Some(copy_routine) = &self.calibration.copy_routine {
+            writeln!(text, "copies within a process: {copy_routine}")?;
+        }
+        if let Some(contention) = &self.calibration.contention {
+            write_list(text, "copies out of another process:", parameters_text(contention).lines())?;
+        }
+        Ok(())
+    }
+
+    fn write_collectives(&self, text: &mut String) -> std::fmt::Result {
+        if self.collective_cases == 0 {
+            return Ok(());
+        }
+        let rules = &self.calibration.collectives;
+        let what = match rules.is_empty() {
+            true => "the library's choice is as good as any",
+            false => "otherwise than chosen",
+        };
+        write_list(text, &format!("collective operations, {} cases: {what}", self.collective_cases), rules)
+    }
+}
+
+/// A line, and others below it.
+fn write_list<T: std::fmt::Display>(
+    text: &mut String,
+    first: &str,
+    others: impl IntoIterator<Item = T>,
+) -> std::fmt::Result {
+    writeln!(text, "{first}")?;
+    others.into_iter().try_for_each(|line| writeln!(text, "  {line}"))
 }
 
 #[cfg(test)]

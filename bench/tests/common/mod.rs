@@ -51,3 +51,10 @@ pub fn children(pid: u32) -> Vec<u32> {
     let children = std::fs::read_to_string(path).unwrap_or_default();
     children.split_whitespace().filter_map(|child| child.parse().ok()).collect()
 }
+
+/// Whether a process runs; one that has ended and waits for its new parent to
+/// notice does not.
+pub fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+}

@@ -494,7 +494,7 @@ impl Connector {
             Some(errno) => PeerError::Refused {
                 id,
                 reason: format!(
-                    "connecting needs a descriptor and memory, and the system answered {errno}; raise the limit on open files (ulimit -n) or close some"
+                    "connecting needs a descriptor and memory, and the system answered {errno}; raise the limit on open files (RLIMIT_NOFILE, ulimit -n) or close some"
                 ),
             },
             None => PeerError::Unreachable {

@@ -64,7 +64,7 @@ pub(crate) enum Malformed {
     #[error("the greeting of the peer is malformed: {0}; both sides must use the same version of lmt")]
     Wrong(&'static str),
     #[error(
-        "{0} descriptors of the greeting were lost on the way; raise the limit on open files (ulimit -n)"
+        "{0} descriptors of the greeting were lost on the way; raise the limit on open files (RLIMIT_NOFILE, ulimit -n)"
     )]
     Lost(usize),
 }

@@ -34,7 +34,9 @@ impl Traffic {
             peer.connection = Connection::Pending;
         }
         let no_descriptor = |e: std::io::Error| {
-            format!("it cannot pass a descriptor on: {e}; raise the limit on open files (ulimit -n)")
+            format!(
+                "it cannot pass a descriptor on: {e}; raise the limit on open files (RLIMIT_NOFILE, ulimit -n)"
+            )
         };
         let copy = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(no_descriptor);
         let greeting = Greeting {

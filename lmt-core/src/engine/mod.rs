@@ -116,8 +116,8 @@ impl Engine {
         let (mut inbox, inbox_fd) = InboxReceiver::create(geometry)?;
         inbox.allow_boxes(config.fast_boxes as usize);
         let system = |what, advice| move |source| CreateError::System { what, source, advice };
-        let doorbell =
-            doorbell::create().map_err(system("eventfd", "raise the limit on open files (ulimit -n)"))?;
+        let doorbell = doorbell::create()
+            .map_err(system("eventfd", "raise the limit on open files (RLIMIT_NOFILE, ulimit -n)"))?;
         let doorbell = Bell::new(doorbell);
         mechanisms.give_bell(&doorbell);
         let mut connector = Connector::new(id, &config)?;

@@ -96,7 +96,7 @@ impl PeerRegions {
         self.asked = None;
         let memory = match descriptors.into_iter().next() {
             Some(fd) => attach_shared(fd, &key).map(Arc::new).map_err(|e| e.to_string()),
-            None => Err("no descriptor of it came: its owner has not allocated it, or this process may have no more open files (ulimit -n)".into()),
+            None => Err("no descriptor of it came: its owner has not allocated it, or this process may have no more open files (RLIMIT_NOFILE, ulimit -n)".into()),
         };
         let (table, Mapped(mapped)) = (&self.table, &mut self.mapped);
         // One that is used up may still be in use here.

@@ -25,6 +25,8 @@ pub(super) struct FromEnvironment {
     pub max_readers: Option<u32>,
     /// Rules of collective operations.
     pub collectives: Vec<CollectiveRule>,
+    /// What is wrong with these, where that stops only those who make groups.
+    pub collective_problems: Vec<Problem>,
     /// Mechanism, key, value and variable.
     pub mechanisms: Vec<(&'static str, &'static str, Value, String)>,
 }
@@ -134,10 +136,6 @@ pub(super) fn read(
         read.dma_min = Some(dma_min_of_variable(text)?);
         Ok(())
     });
-    each(COLLECTIVES_VARIABLE, &mut |text| {
-        read.collectives = super::read_collective::of_variable(known, text)?;
-        Ok(())
-    });
     if let Some(variable) = MAX_READERS.variable {
         each(variable, &mut |text| {
             if let Value::Number(readers) = from_text(MAX_READERS.kind, text)? {
@@ -160,7 +158,24 @@ pub(super) fn read(
             });
         }
     }
+    let problems = if known.collectives.is_some() { problems } else { &mut read.collective_problems };
+    read.collectives = collectives(environment, known, problems);
     read
+}
+
+/// The rules of collective operations that the variable has.
+fn collectives(
+    environment: &[(String, OsString)],
+    known: &Known,
+    problems: &mut Vec<Problem>,
+) -> Vec<CollectiveRule> {
+    let Some(value) = find(environment, COLLECTIVES_VARIABLE) else { return Vec::new() };
+    let read = value.to_str().ok_or_else(|| Wrong::new("is no UTF-8", "write plain text"));
+    let rules = read.and_then(|text| super::read_collective::of_variable(known, text));
+    rules.unwrap_or_else(|wrong| {
+        problems.push(problem(COLLECTIVES_VARIABLE, &value.to_string_lossy(), &wrong));
+        Vec::new()
+    })
 }
 
 fn check_names(known: &Known, value: &Value) -> Result<(), Wrong> {

@@ -6,7 +6,7 @@ use lmt_core::mechanism::Model;
 use lmt_core::mechanisms::Mechanisms;
 use lmt_core::selection::WayName;
 
-use crate::collectives::CheckNames;
+use crate::collectives::CheckRule;
 
 /// What a configuration may say of one mechanism.
 #[derive(Clone, Debug)]
@@ -27,8 +27,9 @@ pub struct Known {
     /// They, in order.
     pub mechanisms: Vec<MechanismFacts>,
     /// Who knows the operations and algorithms of `[[collective]]`. Where nobody does,
-    /// any names are taken, and refused by who makes a group.
-    pub collectives: Option<CheckNames>,
+    /// any names are taken, and refused by who makes a group, as is what is wrong with
+    /// such rules otherwise: the whole group hears of it then.
+    pub collectives: Option<CheckRule>,
 }
 
 impl Known {
@@ -45,9 +46,9 @@ impl Known {
         Self::default().and(facts)
     }
 
-    /// The same, with names of collective operations checked.
+    /// The same, with rules of collective operations checked.
     #[must_use]
-    pub fn with_collectives(self, check: CheckNames) -> Self {
+    pub fn with_collectives(self, check: CheckRule) -> Self {
         Self { collectives: Some(check), ..self }
     }
 

@@ -42,6 +42,10 @@ pub fn load(sources: &Sources) -> Result<Configuration, ConfigFailure> {
     for file in files.iter().rev() {
         apply_file(&mut configuration, file, &sources.known);
     }
+    let of_files = files.iter().flat_map(|file| &file.collective_problems);
+    let problems: Vec<Problem> =
+        from_environment.collective_problems.iter().chain(of_files).cloned().collect();
+    configuration.collective_failure = ConfigFailure::of(problems).err();
     configuration.collectives = from_environment.collectives.clone();
     configuration.collectives.extend(files.iter().flat_map(|file| file.collectives.iter().cloned()));
     apply_environment(&mut configuration, from_environment);

@@ -251,3 +251,34 @@ fn rules_of_collective_operations_stand_in_order_of_authority() {
     let failure = folder.load(&[("LMT_COLLECTIVES", "spread:tree")]).unwrap_err().to_string();
     assert!(failure.contains("the variable LMT_COLLECTIVES has `spread:tree`"), "{failure}");
 }
+
+/// Whoever makes a group refuses it then, and the others hear of it.
+#[test]
+fn where_nobody_knows_collective_operations_their_rules_stop_nobody_yet() {
+    let folder = Folder::new("collective-failure");
+    let path = folder.write("lmt.toml", "[[collective]]\noperation = 3\nalgorithm = \"tree:2\"\n");
+    let variables = [("LMT_COLLECTIVES", "spread:tree")];
+    let load = |collectives| {
+        let mut sources = folder.sources(&variables);
+        sources.known.collectives = collectives;
+        Configuration::load(&sources)
+    };
+    let refused = load(known().collectives).unwrap_err();
+    let loaded = load(None).unwrap();
+    assert!(loaded.collectives.is_empty());
+    let failure = loaded.collective_failure.expect("it is kept");
+    assert_eq!(failure, refused);
+    let sentences: Vec<String> = failure.problems().iter().map(ToString::to_string).collect();
+    assert_eq!(sentences.len(), 2, "{sentences:?}");
+    assert!(sentences[0].contains("LMT_COLLECTIVES has `spread:tree`"), "{sentences:?}");
+    assert!(sentences[1].starts_with(&format!("{}:2:13: ", path.display())), "{sentences:?}");
+    // What is wrong with a calibration leaves that out, as ever.
+    let calibration = "[calibration]\ncomplete = true\n[[collective]]\noperation = 3\nalgorithm = \"t\"\n";
+    folder.write("lmt.toml", "");
+    folder.write("calibration/this-machine.toml", calibration);
+    let mut sources = folder.sources(&[]);
+    sources.known.collectives = None;
+    let loaded = Configuration::load(&sources).unwrap();
+    assert_eq!(loaded.collective_failure, None);
+    assert!(loaded.remarks.iter().any(|remark| remark.contains("left out")), "{:?}", loaded.remarks);
+}

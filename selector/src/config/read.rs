@@ -62,6 +62,8 @@ pub struct Parsed {
     pub contention: Option<(Parameters, u32)>,
     /// Its rules of collective operations.
     pub collectives: Vec<CollectiveRule>,
+    /// What is wrong with these, where that stops only those who make groups.
+    pub collective_problems: Vec<Problem>,
 }
 
 /// The tables of a file.
@@ -117,6 +119,7 @@ pub fn parse_file(
         calibration: None,
         contention: None,
         collectives: Vec::new(),
+        collective_problems: Vec::new(),
     };
     for field in root.get_ref() {
         top_level(&mut reader, &mut parsed, field);
@@ -156,9 +159,7 @@ fn top_level(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>)
         "selection" => selection(reader, parsed, field),
         "mechanism" => mechanisms(reader, parsed, field),
         "rule" => parsed.layer.rules = super::read_rule::rules(reader, field),
-        "collective" => {
-            parsed.collectives = super::read_collective::collectives(reader, &parsed.layer, field)
-        }
+        "collective" => collectives(reader, parsed, field),
         "figure" => parsed.layer.figures = super::read_rule::figures(reader, field),
         "calibration" => calibration(reader, parsed, field),
         "contention" => parsed.contention = super::read_contention::contention(reader, field),
@@ -173,6 +174,16 @@ fn top_level(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>)
             };
             reader.wrong(field.0.span(), "unknown", format!("there is no table or key `{name}`"), help);
         }
+    }
+}
+
+/// A user's rules stop only those who make groups, where these are the ones to refuse
+/// them.
+fn collectives(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>) {
+    let before = reader.problems.len();
+    parsed.collectives = super::read_collective::collectives(reader, &parsed.layer, field);
+    if reader.known.collectives.is_none() && parsed.layer.authority == Authority::User {
+        parsed.collective_problems = reader.problems.split_off(before);
     }
 }
 

@@ -15,8 +15,8 @@ use super::value::Wrong;
 use crate::collectives::{ANY_OPERATION, CollectiveRule, Misnamed};
 use crate::rules::Layer;
 
-/// The most ranks that a rule may name.
-pub(super) const MOST_RANKS: u32 = 65536;
+/// The most ranks that a rule may name, which is the most that a group has.
+pub(super) const MOST_RANKS: u32 = 1024;
 
 /// The rules of collective operations, checked one by one.
 pub(super) fn collectives(
@@ -41,39 +41,12 @@ fn rule(
 ) -> Option<CollectiveRule> {
     let problems = reader.problems.len();
     let mut rule = CollectiveRule::new("", "", layer.source(reader.line(header.start)));
-    let (mut lengths, mut ranks): (Vec<Range<usize>>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
-    let [mut operation, mut algorithm] = [None, None];
+    let mut places = RulePlaces::default();
     for field in table {
-        match field.0.get_ref().as_ref() {
-            "operation" => {
-                operation = Some(field.1.span());
-                rule.operation = name(reader, field, "the name of an operation, or \"*\"");
-            }
-            "algorithm" => {
-                algorithm = Some(field.1.span());
-                rule.algorithm = name(reader, field, "the name of an algorithm");
-            }
-            "above" => {
-                lengths.push(field.1.span());
-                rule.above = reader.size(field);
-            }
-            "up_to" => {
-                lengths.push(field.1.span());
-                rule.up_to = reader.size(field);
-            }
-            "min_ranks" => {
-                ranks.push(field.1.span());
-                rule.min_ranks = reader.count(field, 1, MOST_RANKS);
-            }
-            "max_ranks" => {
-                ranks.push(field.1.span());
-                rule.max_ranks = reader.count(field, 1, MOST_RANKS);
-            }
-            _ => reader.unknown_key(field.0, "[[collective]]", &table::names(table::COLLECTIVE)),
-        }
+        one_key(reader, &mut rule, &mut places, field);
     }
-    let (Some(operation), Some(algorithm)) = (&operation, &algorithm) else {
-        let missing = if operation.is_none() { "operation" } else { "algorithm" };
+    let (Some(operation), Some(algorithm)) = (&places.operation, &places.algorithm) else {
+        let missing = if places.operation.is_none() { "operation" } else { "algorithm" };
         let message = format!("this rule has no `{missing}`");
         let help = format!("write {missing} = \"NAME\"; docs/collectives.md has the names");
         reader.wrong(header, &format!("`{missing}` is missing"), message, help);
@@ -82,26 +55,78 @@ fn rule(
     if reader.problems.len() > problems {
         return None;
     }
+    ranges(reader, &rule, &places);
+    if let Some(check) = reader.known.collectives
+        && let Err(misnamed) = check(&rule)
+    {
+        let (span, label) = match misnamed {
+            Misnamed::Operation(_) => (operation, "this name"),
+            Misnamed::Algorithm(_) => (algorithm, "this name"),
+            Misnamed::Lengths(_) => (places.lengths.first().unwrap_or(operation), "this bound"),
+        };
+        let (message, help) = misnamed.parts();
+        reader.wrong(span.clone(), label, message.to_owned(), help);
+    }
+    (reader.problems.len() == problems).then_some(rule)
+}
+
+/// Where the values of a rule stand.
+#[derive(Default)]
+struct RulePlaces {
+    operation: Option<Range<usize>>,
+    algorithm: Option<Range<usize>>,
+    lengths: Vec<Range<usize>>,
+    ranks: Vec<Range<usize>>,
+}
+
+/// Reads a key of a rule.
+fn one_key(
+    reader: &mut Reader<'_>,
+    rule: &mut CollectiveRule,
+    places: &mut RulePlaces,
+    field: Field<'_, '_>,
+) {
+    let span = field.1.span();
+    match field.0.get_ref().as_ref() {
+        "operation" => {
+            places.operation = Some(span);
+            rule.operation = name(reader, field, "the name of an operation, or \"*\"");
+        }
+        "algorithm" => {
+            places.algorithm = Some(span);
+            rule.algorithm = name(reader, field, "the name of an algorithm");
+        }
+        "above" => {
+            places.lengths.push(span);
+            rule.above = reader.size(field);
+        }
+        "up_to" => {
+            places.lengths.push(span);
+            rule.up_to = reader.size(field);
+        }
+        "min_ranks" => {
+            places.ranks.push(span);
+            rule.min_ranks = reader.count(field, 1, MOST_RANKS);
+        }
+        "max_ranks" => {
+            places.ranks.push(span);
+            rule.max_ranks = reader.count(field, 1, MOST_RANKS);
+        }
+        _ => reader.unknown_key(field.0, "[[collective]]", &table::names(table::COLLECTIVE)),
+    }
+}
+
+/// Whether anything is in its ranges.
+fn ranges(reader: &mut Reader<'_>, rule: &CollectiveRule, places: &RulePlaces) {
     if matches!((rule.above, rule.up_to), (Some(above), Some(up_to)) if above >= up_to) {
-        empty_range(reader, &lengths);
+        empty_range(reader, &places.lengths);
     }
     if matches!((rule.min_ranks, rule.max_ranks), (Some(least), Some(most)) if least > most) {
         let label = |span: &Range<usize>| Mark { span: span.clone(), label: "bound of the range".to_owned() };
         let message = "no number of ranks is in this range".to_owned();
         let help = "`max_ranks` must be at least `min_ranks`".to_owned();
-        reader.problem(ranks.iter().map(label).collect(), message, help);
+        reader.problem(places.ranks.iter().map(label).collect(), message, help);
     }
-    if let Some(check) = reader.known.collectives
-        && let Err(misnamed) = check(&rule.operation, &rule.algorithm)
-    {
-        let span = match misnamed {
-            Misnamed::Operation(_) => operation,
-            Misnamed::Algorithm(_) => algorithm,
-        };
-        let (message, help) = misnamed.parts();
-        reader.wrong(span.clone(), "this name", message.to_owned(), help);
-    }
-    (reader.problems.len() == problems).then_some(rule)
 }
 
 /// A name, without blanks around it.
@@ -137,14 +162,15 @@ fn one_of_variable(known: &Known, part: &str) -> Result<CollectiveRule, Wrong> {
             ));
         }
     };
+    let source = Source::Environment { variable: COLLECTIVES_VARIABLE.to_owned() };
+    let rule = CollectiveRule::new(operation, algorithm, source);
     if let Some(check) = known.collectives {
-        check(operation, algorithm).map_err(|misnamed| {
+        check(&rule).map_err(|misnamed| {
             let (message, help) = misnamed.parts();
             Wrong::new(format!("has `{}`: {message}", part.trim()), help)
         })?;
     }
-    let source = Source::Environment { variable: COLLECTIVES_VARIABLE.to_owned() };
-    Ok(CollectiveRule::new(operation, algorithm, source))
+    Ok(rule)
 }
 
 #[cfg(test)]

@@ -64,10 +64,24 @@ fn what_is_wrong_is_told_with_what_would_be_right() {
     let told = with("\"tree:4\"", "\"ring\"");
     assert_eq!(told, "lmt.toml:7:13: spread is not done by ring; all-at-once does it");
     assert!(with("min_ranks", "min_rank").contains("did you mean `min_ranks`?"));
-    assert!(with("= 3", "= 0").contains("`min_ranks` is 0; it must be a whole number from 1 to 65536"));
+    assert!(with("= 3", "= 0").contains("`min_ranks` is 0; it must be a whole number from 1 to 1024"));
     assert!(with("max_ranks = 64", "max_ranks = 2").contains("`max_ranks` must be at least `min_ranks`"));
     assert!(with("\"64 KiB\"", "\"64 kB\"").contains("write \"64 KiB\""));
-    assert!(with("\"64 KiB\"", "\"DMAmin\"").contains("`above` is `DMAmin`; it must be a size"));
+    for text in ["DMAmin", "dma_min"] {
+        let told = with("\"64 KiB\"", &format!("\"{text}\""));
+        assert!(
+            told.ends_with(&format!("`above` is `{text}`; it must be a size such as \"64 KiB\"")),
+            "{told}"
+        );
+    }
+    let told = with("\"64 KiB\"", "1.5");
+    assert!(
+        told.ends_with("`above` is a number with a point; it must be a size such as \"64 KiB\""),
+        "{told}"
+    );
+    let told =
+        complaints("[[collective]]\noperation = \"collect\"\nup_to = 8\nalgorithm = \"all-at-once\"\n");
+    assert_eq!(told, ["lmt.toml:3:9: collect has no lengths; leave them out"]);
     assert!(with("1048576", "65536").contains("no length is in this range"));
     assert!(complaints("[collective]\noperation = 1\n")[0].contains("begin each with [[collective]]"));
 }

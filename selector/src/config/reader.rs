@@ -17,6 +17,9 @@ use crate::nearest::nearest;
 use crate::rules::{Authority, Bound};
 use crate::size;
 
+/// The bound that is no number.
+const DMA_MIN: &str = "DMAmin";
+
 /// A key and its value, each with its place.
 pub(super) type Field<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
 
@@ -48,6 +51,11 @@ pub(super) struct RulePlace {
     pub header: Range<usize>,
     /// Its bounds; of none, nothing.
     pub bounds: Vec<Range<usize>>,
+}
+
+/// Whether a text means that bound, however it is written.
+fn is_like_dma_min(text: &str) -> bool {
+    text.replace(['_', '-'], "").eq_ignore_ascii_case(DMA_MIN)
 }
 
 impl Reader<'_> {
@@ -144,36 +152,43 @@ impl Reader<'_> {
 
     /// The value as a bound of lengths.
     pub fn bound(&mut self, field: Field<'_, '_>) -> Option<Bound> {
-        let rule = "a size such as \"64 KiB\", or \"DMAmin\"";
+        match field.1.get_ref() {
+            DeValue::String(text) if text == DMA_MIN => Some(Bound::DmaMin),
+            DeValue::String(text) if is_like_dma_min(text) => {
+                self.wrong_value(field, &Wrong::new(format!("is `{text}`"), "it is written \"DMAmin\""));
+                None
+            }
+            _ => self.bytes(field, "a size such as \"64 KiB\", or \"DMAmin\"").map(Bound::Bytes),
+        }
+    }
+
+    /// The value as a size; DMAmin is none.
+    pub fn size(&mut self, field: Field<'_, '_>) -> Option<u64> {
+        let rule = "a size such as \"64 KiB\"";
+        match field.1.get_ref() {
+            DeValue::String(text) if is_like_dma_min(text) => {
+                self.wrong_value(field, &Wrong::new(format!("is `{text}`"), format!("it must be {rule}")));
+                None
+            }
+            _ => self.bytes(field, rule),
+        }
+    }
+
+    fn bytes(&mut self, field: Field<'_, '_>, rule: &str) -> Option<u64> {
         let value = field.1.get_ref();
         let wrong = match value {
-            DeValue::String(text) if text == "DMAmin" => return Some(Bound::DmaMin),
-            DeValue::String(text) if text.replace(['_', '-'], "").eq_ignore_ascii_case("dmamin") => {
-                Wrong::new(format!("is `{text}`"), "it is written \"DMAmin\"")
-            }
             DeValue::String(text) => match size::parse(text) {
-                Ok(bytes) => return Some(Bound::Bytes(bytes)),
+                Ok(bytes) => return Some(bytes),
                 Err(error) => Wrong::quantity(error),
             },
             DeValue::Integer(_) => match whole(value) {
-                Some(bytes) => return Some(Bound::Bytes(bytes)),
+                Some(bytes) => return Some(bytes),
                 None => not_whole(value, rule),
             },
             other => Wrong::new(format!("is {}", type_of(other)), format!("it must be {rule}")),
         };
         self.wrong_value(field, &wrong);
         None
-    }
-
-    /// The value as a size; DMAmin is none.
-    pub fn size(&mut self, field: Field<'_, '_>) -> Option<u64> {
-        match self.bound(field)? {
-            Bound::Bytes(bytes) => Some(bytes),
-            Bound::DmaMin => {
-                self.wrong_value(field, &Wrong::new("is `DMAmin`", "it must be a size"));
-                None
-            }
-        }
     }
 
     /// The value as a whole number within bounds.

@@ -12,7 +12,7 @@ use proptest::sample::{select, subsequence};
 use super::known::{Known, MechanismFacts};
 use super::problem::Problem;
 use super::read::{Parsed, parse_file};
-use crate::collectives::Misnamed;
+use crate::collectives::{CollectiveRule, Misnamed};
 use crate::rules::{Authority, Bound, Rule, Take};
 use crate::topology::Place;
 
@@ -34,11 +34,14 @@ const KEYS: &[Key] = &[
 ];
 
 /// Two operations, one of them with an algorithm of its own.
-fn names(operation: &str, algorithm: &str) -> Result<(), Misnamed> {
-    match (operation, algorithm) {
+fn names(rule: &CollectiveRule) -> Result<(), Misnamed> {
+    match (rule.operation.as_str(), rule.algorithm.as_str()) {
+        ("collect", _) if rule.has_bounds() => {
+            Err(Misnamed::Lengths("collect has no lengths; leave them out".into()))
+        }
         ("*" | "spread" | "collect", "all-at-once") | ("*" | "spread", "tree:2" | "tree:4") => Ok(()),
         ("*" | "spread" | "collect", other) => {
-            let sentence = format!("{operation} is not done by {other}; all-at-once does it");
+            let sentence = format!("{} is not done by {other}; all-at-once does it", rule.operation);
             Err(Misnamed::Algorithm(sentence))
         }
         (other, _) => {

@@ -2,6 +2,11 @@
 
 use super::Gamma;
 
+/// No figure of time is more, in its unit: with it every prediction is a number.
+pub const MOST_TIME: f64 = 1e9;
+/// No factor of gamma is more, and no coefficient of its curve.
+pub const MOST_FACTOR: f64 = 1e6;
+
 /// What a message through shared memory costs, which the paper's model leaves out.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MessageCost {
@@ -78,13 +83,20 @@ impl Parameters {
             ("message_us", message.start_us),
             ("message_byte_ns", message.byte_ns),
         ];
-        let is_time = |time: f64| time.is_finite() && time >= 0.0;
-        if let Some((key, time)) = times.into_iter().find(|(_, time)| !is_time(*time)) {
-            return Err(Wrong(format!("`{key}` is {time}; it must be a number of at least 0")));
+        let is_time = |time: &f64| (0.0..=MOST_TIME).contains(time);
+        if let Some((key, time)) = times.into_iter().find(|(_, time)| !is_time(time)) {
+            return Err(Wrong(format!(
+                "`{key}` is {}; it must be a number from 0 to {MOST_TIME}",
+                shown(time)
+            )));
         }
+        let is_factor = |factor: &&f64| (0.0..=MOST_FACTOR).contains(*factor);
         let fit = self.gamma.fit.map_or([1.0, 1.0], |fit| [fit.squared, fit.linear]);
-        if let Some(factor) = self.gamma.measured.iter().chain(&fit).find(|factor| !is_time(**factor)) {
-            return Err(Wrong(format!("a factor of gamma is {factor}; it must be a number of at least 0")));
+        if let Some(factor) = self.gamma.measured.iter().chain(&fit).find(|factor| !is_factor(factor)) {
+            return Err(Wrong(format!(
+                "a factor of gamma is {}; it must be a number from 0 to {MOST_FACTOR}",
+                shown(*factor)
+            )));
         }
         if self.page_bytes == 0 {
             return Err(Wrong("`page_bytes` is 0; it must be at least 1".to_owned()));
@@ -94,6 +106,11 @@ impl Parameters {
         }
         Ok(())
     }
+}
+
+/// A number in few letters.
+fn shown(number: f64) -> String {
+    if number.abs() < 1e15 { number.to_string() } else { format!("{number:e}") }
 }
 
 #[cfg(test)]

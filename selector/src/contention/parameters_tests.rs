@@ -37,7 +37,25 @@ fn figures_that_mean_nothing_are_named() {
     let wrong = |parameters: Parameters| parameters.check().unwrap_err().to_string();
     assert!(wrong(Parameters { lock_us: f64::NAN, ..knl() }).contains("`lock_us`"));
     assert!(wrong(Parameters { alpha_us: -1.0, ..knl() }).contains("`alpha_us` is -1"));
+    let told = wrong(Parameters { byte_ns: 1e300, ..knl() });
+    assert_eq!(told, "`byte_ns` is 1e300; it must be a number from 0 to 1000000000");
+    assert!(wrong(Parameters { gamma: Gamma::curve(1e7, 1.0), ..knl() }).contains("from 0 to 1000000"));
     assert!(wrong(Parameters { page_bytes: 0, ..knl() }).contains("`page_bytes`"));
     assert!(wrong(Parameters { cpus: Some(0), ..knl() }).contains("`cpus`"));
     assert!(wrong(Parameters { gamma: Gamma::curve(-0.1, 1.0), ..knl() }).contains("gamma is -0.1"));
+}
+
+#[test]
+fn the_most_that_figures_may_be_predicts_a_number() {
+    let most = Parameters {
+        alpha_us: MOST_TIME,
+        byte_ns: MOST_TIME,
+        lock_us: MOST_TIME,
+        page_bytes: 1,
+        gamma: Gamma::curve(MOST_FACTOR, MOST_FACTOR),
+        ..KNL.parameters.clone()
+    };
+    assert_eq!(most.check(), Ok(()));
+    // A thousand of the longest calls of a thousand ranks.
+    assert!((most.copy_us(u64::MAX, 1024) * 1e6).is_finite());
 }
