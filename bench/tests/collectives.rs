@@ -116,7 +116,7 @@ fn an_algorithm_that_does_not_suit_is_one_sentence() {
     for (arguments, status, part) in [
         (&["bcast", "--algorithm", "kmonial"][..], 2, "there is no algorithm 'kmonial'"),
         (&["bcast", "--algorithm", "pairwise"], 2, "pairwise does not do bcast"),
-        (&["bcast", "--algorithm", "slots", "--sizes", "256KiB"], 1, "slots cannot do this"),
+        (&["bcast", "--algorithm", "slots", "--sizes", "2MiB"], 1, "slots cannot do this"),
         (&["pingpong", "--algorithm", "slots"], 2, "--algorithm is for collective operations"),
         (&["bcast", "--mechanism", "shm"], 2, "has no --mechanism"),
         (&["bcast", "--fetch"], 2, "--peers"),
@@ -131,7 +131,7 @@ fn an_algorithm_that_does_not_suit_is_one_sentence() {
 #[test]
 fn what_suits_some_sizes_is_left_out_at_the_others() {
     let found =
-        json(&lmt(&["bcast", "--algorithm", "slots,messages", "--sizes", "8,256KiB", "--format", "json"]));
+        json(&lmt(&["bcast", "--algorithm", "slots,messages", "--sizes", "8,2MiB", "--format", "json"]));
     let names = |row: usize| -> Vec<String> {
         let contenders = found["rows"][row]["contenders"].as_array().unwrap();
         contenders.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()

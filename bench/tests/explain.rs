@@ -266,13 +266,13 @@ fn a_collective_operation_by_a_rule_by_the_model_and_by_what_is_built_in() {
     let told = json(&explain(&["--collective", "bcast", "--bytes", "1KiB,512KiB,513KiB"]));
     let algorithms: Vec<&str> =
         told["calls"].as_array().unwrap().iter().map(|call| call["algorithm"].as_str().unwrap()).collect();
-    assert_eq!(algorithms, ["slots", "knomial:4", "knomial:2"], "{told:#}");
+    assert_eq!(algorithms, ["slots", "pipelined:64", "knomial:2"], "{told:#}");
     assert_eq!(told["calls"][2]["reason"], format!("bcast by knomial:2 at {file}:5"));
-    let told = json(&explain(&["--collective", "allgather", "--bytes", "1MiB"]));
+    let told = json(&explain(&["--collective", "allgather", "--bytes", "8MiB"]));
     assert_eq!(told["calls"][0]["algorithm"], "ring-source-read");
     let passed_over = told["calls"][0]["passed_over"][0].as_str().unwrap();
     assert!(passed_over.contains(&format!("{file}:1 is passed over: its number")), "{passed_over}");
-    let told = json(&explain(&["--collective", "bcast", "--bytes", "1MiB", "--denied"]));
+    let told = json(&explain(&["--collective", "bcast", "--bytes", "8MiB", "--denied"]));
     assert_eq!(told["calls"][0]["algorithm"], "messages");
     assert_eq!(told["calls"][0]["copies"].as_array().map(Vec::len), Some(0));
 

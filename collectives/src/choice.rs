@@ -283,12 +283,20 @@ fn through_slots(call: &Call, bytes: u64) -> Option<Algorithm> {
             0..=OVERLAPPED_BYTES => Some(Algorithm::Pipelined(128)),
             _ => fits.then_some(Algorithm::Slots),
         },
+        // What one has written into a cache others take from memory where they have another.
+        _ if !is_one_cache(call) => None,
         (Kind::Broadcast, _) => is_cached.then_some(Algorithm::Pipelined(64)),
+        (Kind::Alltoall, _) => fits.then_some(Algorithm::Pipelined(64)),
         (Kind::Allgather, _) if is_cached && !fits => Some(Algorithm::Pipelined(256)),
         // One rank has the bytes of all to copy; single copies are made by several.
         (Kind::Scatter | Kind::Gather, _) => (fits && bytes <= ROOTED_BYTES).then_some(Algorithm::Slots),
         _ => fits.then_some(Algorithm::Slots),
     }
+}
+
+/// Whether all ranks share a cache, as far as they have told each other.
+fn is_one_cache(call: &Call) -> bool {
+    call.domains.windows(2).all(|pair| pair[0] == pair[1])
 }
 
 #[cfg(test)]
