@@ -118,20 +118,20 @@ fn slots_end_where_they_end() {
     for (call, begin) in [(0, 0), (1, 128), (2, 64), (3, 120)] {
         let data: Vec<u8> = data.iter().map(|byte| byte ^ (call as u8) << 4).collect();
         boards.iter().for_each(|board| board.place_slot(call, begin));
-        assert_eq!(boards[1].post(call, 0, &mut reading(&data)), 128, "what does not fit is left out");
-        assert_eq!(boards[0].post(call, 0, &mut reading(&[0xff; 200])), 128);
-        assert_eq!(boards[2].post(call, 0, &mut reading(&[0xff; 200])), 128);
+        assert_eq!(boards[1].post(call, 0, &reading(&data)), 128, "what does not fit is left out");
+        assert_eq!(boards[0].post(call, 0, &reading(&[0xff; 200])), 128);
+        assert_eq!(boards[2].post(call, 0, &reading(&[0xff; 200])), 128);
         let mut taken = [0; 200];
         assert_eq!(boards[2].take(1, call, 0, &mut writing(&mut taken)), 128);
         assert_eq!((&taken[..128], &taken[128..]), (&data[..128], &[0; 72][..]));
     }
     boards[1].place_slot(0, 64);
-    assert_eq!(boards[1].post(0, 100, &mut reading(&data)), 28);
+    assert_eq!(boards[1].post(0, 100, &reading(&data)), 28);
     let mut taken = [0; 200];
     assert_eq!(boards[0].take(1, 0, 90, &mut writing(&mut taken)), 38);
     assert_eq!((&taken[10..38], taken[38]), (&data[..28], 0));
     for at in [128, 129, 1 << 40, u64::MAX] {
-        assert_eq!(boards[1].post(0, at, &mut reading(&data)), 0, "at {at}");
+        assert_eq!(boards[1].post(0, at, &reading(&data)), 0, "at {at}");
         assert_eq!(boards[0].take(1, 0, at, &mut writing(&mut taken)), 0, "at {at}");
     }
 }

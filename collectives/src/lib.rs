@@ -45,6 +45,7 @@ mod operation;
 #[cfg(not(loom))]
 mod others;
 #[cfg(not(loom))]
+mod pace;
 mod patience;
 #[cfg(not(loom))]
 pub mod program;

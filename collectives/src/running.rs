@@ -311,8 +311,8 @@ impl Running {
             Action::CombineBefore { from, into } => self.combine(*from, *into, true)?,
             Action::CombineAfter { from, into } => self.combine(*from, *into, false)?,
             Action::Post { from, at } => {
-                let mut from = self.part(*from, Access::Read)?;
-                if context.board.post(self.number, *at, &mut from) < from.total_bytes() {
+                let from = self.part(*from, Access::Read)?;
+                if context.board.post(self.number, *at, &from) < from.total_bytes() {
                     return Err(self.no_memory());
                 }
             }

@@ -47,6 +47,15 @@ pub(crate) enum Taking {
     Over,
 }
 
+/// Where a copy leaves what it writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Leaving {
+    /// In this core's cache, or wherever the routine for that distance does.
+    For(Distance),
+    /// In memory, past the caches.
+    PastCaches,
+}
+
 /// Memory lent to an operation: a list of segments, contiguous being the case
 /// of one.
 ///
@@ -159,7 +168,7 @@ impl Buffer {
     pub fn read_at(&self, offset: u64, target: &mut [u8]) -> usize {
         // SAFETY: a live slice of just that length, which cannot overlap the
         // segments, since nobody else holds a reference into those.
-        unsafe { self.read_raw(offset, target.as_mut_ptr(), target.len(), Distance::Near) }
+        unsafe { self.read_raw(offset, target.as_mut_ptr(), target.len(), Leaving::For(Distance::Near)) }
     }
 
     /// Copies up to `bytes` message bytes from `offset` on to `target`, which is
@@ -173,7 +182,7 @@ impl Buffer {
         offset: u64,
         target: *mut u8,
         bytes: usize,
-        distance: Distance,
+        leaving: Leaving,
     ) -> usize {
         let mut done = 0;
         for piece in self.pieces(offset..offset.saturating_add(bytes as u64)) {
@@ -181,10 +190,16 @@ impl Buffer {
             // SAFETY: the pieces together have at most `bytes` bytes, so
             // `done` is within what the caller promised.
             let into = unsafe { target.add(done) };
-            // SAFETY: `new`'s caller promised `piece.bytes` readable bytes at
-            // `source`; this method's caller as many writable ones at `into`,
-            // apart from the segments.
-            unsafe { lmt_copy::copy_toward(into, source, piece.bytes, distance) };
+            match leaving {
+                // SAFETY: `new`'s caller promised `piece.bytes` readable bytes at
+                // `source`; this method's caller as many writable ones at `into`,
+                // apart from the segments.
+                Leaving::For(distance) => unsafe {
+                    lmt_copy::copy_toward(into, source, piece.bytes, distance);
+                },
+                // SAFETY: the same.
+                Leaving::PastCaches => unsafe { lmt_copy::copy_streaming(into, source, piece.bytes) },
+            }
             done += piece.bytes;
         }
         done

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lmt_copy::Distance;
 
 use super::ring::{LINE_WORDS, Line, Ring};
-use crate::buffer::{Buffer, Taking};
+use crate::buffer::{Buffer, Leaving, Taking};
 use crate::error::MemoryShort;
 use crate::shared_memory::{AttachError, SharedMemory};
 
@@ -340,7 +340,7 @@ impl InboxMemory {
         let (target, room) = self.cell(slot, 0);
         let length = range.end.saturating_sub(range.start).min(room as u64) as usize;
         // SAFETY: `target` has `room >= length` writable bytes, see `write_cell`.
-        unsafe { buffer.read_raw(range.start, target, length, Distance::Peer) };
+        unsafe { buffer.read_raw(range.start, target, length, Leaving::For(Distance::Peer)) };
     }
 
     /// Copies the first bytes of a published cell that is not consumed yet.

@@ -8,7 +8,7 @@ use lmt_copy::Distance;
 
 use super::entry::{Entry, Place, Words};
 use super::{Direction, ENTRY_BYTES, RegionError, RegionKey};
-use crate::buffer::{Access, Buffer, Segment, Taking};
+use crate::buffer::{Access, Buffer, Leaving, Segment, Taking};
 use crate::shared_memory::{AttachError, SharedMemory};
 use crate::sync::AtomicU64;
 
@@ -83,6 +83,30 @@ pub fn copy_shared(
     }
 }
 
+/// As [`copy_shared`] into the shared memory, out of a buffer that is only read.
+pub fn put_shared(memory: &SharedMemory, offset: u64, local: &Buffer, local_offset: u64, bytes: u64) -> u64 {
+    match shared_piece(memory, offset, bytes) {
+        Some(piece) => put_piece(piece, local, local_offset, Leaving::For(Distance::Peer)),
+        None => 0,
+    }
+}
+
+/// As [`put_shared`], but past the caches, where the CPU has
+/// such stores: for lines that other cores hold so far away that to take them back
+/// takes longer than memory does.
+pub fn put_past_caches(
+    memory: &SharedMemory,
+    offset: u64,
+    local: &Buffer,
+    local_offset: u64,
+    bytes: u64,
+) -> u64 {
+    match shared_piece(memory, offset, bytes) {
+        Some(piece) => put_piece(piece, local, local_offset, Leaving::PastCaches),
+        None => 0,
+    }
+}
+
 fn shared_piece(memory: &SharedMemory, offset: u64, bytes: u64) -> Option<Segment> {
     // Where it was mapped by a parent process there is nothing here.
     if !memory.is_usable_here() {
@@ -129,7 +153,7 @@ pub(super) fn copy_apart(source: &Buffer, target: &mut Buffer) -> Option<u64> {
 /// `local_offset` on. The piece must have been checked to lie in a mapping or a
 /// lent buffer, one lent for writing if it is to be written.
 fn local_copy(piece: Segment, direction: Direction, local: &mut Buffer, local_offset: u64) -> u64 {
-    let copied = match direction {
+    match direction {
         Direction::Get => {
             let from = std::ptr::with_exposed_provenance::<u8>(piece.address);
             // SAFETY: the callers cut the piece out of memory that is mapped
@@ -137,16 +161,19 @@ fn local_copy(piece: Segment, direction: Direction, local: &mut Buffer, local_of
             // lent to that operation only, or `copy_apart` has compared the
             // addresses. Peers may write shared memory
             // meanwhile; any bytes are valid, and no reference is made.
-            unsafe { local.write_raw(local_offset, from, piece.bytes, Taking::Copies) }
+            unsafe { local.write_raw(local_offset, from, piece.bytes, Taking::Copies) as u64 }
         }
-        Direction::Put => {
-            let to = std::ptr::with_exposed_provenance_mut::<u8>(piece.address);
-            // SAFETY: as above, and writable: the callers have checked that it
-            // was lent for writing, or it is shared memory.
-            unsafe { local.read_raw(local_offset, to, piece.bytes, Distance::Peer) }
-        }
-    };
-    copied as u64
+        Direction::Put => put_piece(piece, local, local_offset, Leaving::For(Distance::Peer)),
+    }
+}
+
+/// The same for one direction: into the piece, which is shared memory or was lent for
+/// writing.
+fn put_piece(piece: Segment, local: &Buffer, local_offset: u64, leaving: Leaving) -> u64 {
+    let to = std::ptr::with_exposed_provenance_mut::<u8>(piece.address);
+    // SAFETY: the callers cut the piece out of memory that is mapped and writable
+    // here, and that `local` does not overlap: see `local_copy`.
+    unsafe { local.read_raw(local_offset, to, piece.bytes, leaving) as u64 }
 }
 
 /// A part of memory that is reachable here, as the other side of a copy with

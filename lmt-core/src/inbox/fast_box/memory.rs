@@ -30,7 +30,7 @@ use super::place::{PAIR_CELL_BYTES, Part};
 use super::ring::{Progress, Words};
 use lmt_copy::Distance;
 
-use crate::buffer::{Buffer, Taking};
+use crate::buffer::{Buffer, Leaving, Taking};
 use crate::error::MemoryShort;
 use crate::shared_memory::{AttachError, SharedMemory};
 
@@ -164,7 +164,7 @@ impl BoxMemory {
         let (first, room) = self.part(part);
         let length = range.end.saturating_sub(range.start).min(room as u64) as usize;
         // SAFETY: `first` has `room` writable bytes, at least `length`.
-        unsafe { buffer.read_raw(range.start, first, length, Distance::Peer) };
+        unsafe { buffer.read_raw(range.start, first, length, Leaving::For(Distance::Peer)) };
     }
 
     /// Copies the first bytes of a published part of a pair's cell, and takes
@@ -206,7 +206,7 @@ impl BoxMemory {
     pub(super) fn write_from(&self, cell: u64, buffer: &Buffer, range: Range<u64>) {
         let length = range.end.saturating_sub(range.start).min(PIECE_BYTES as u64) as usize;
         // SAFETY: the cell has PIECE_BYTES writable bytes, see `write`.
-        unsafe { buffer.read_raw(range.start, self.cell(cell), length, Distance::Peer) };
+        unsafe { buffer.read_raw(range.start, self.cell(cell), length, Leaving::For(Distance::Peer)) };
     }
 
     /// Copies the first bytes of a published cell that is not consumed yet.
