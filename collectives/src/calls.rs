@@ -24,7 +24,7 @@ use crate::patience::Watched;
 use crate::program::Program;
 use crate::reduction::{Panic, Reduction};
 use crate::ring::Ring;
-use crate::running::{Context, Member, Running};
+use crate::running::{Context, Member, Running, Turn};
 use crate::signature::Signature;
 
 /// The calls of a group on this rank, and what they need.
@@ -346,13 +346,12 @@ impl Calls {
             tag: self.tag,
         };
         match Running::begin(
-            number,
+            Turn { number, slot },
             call,
             program,
             places,
             operation.reduction,
             signature,
-            slot,
             &mut context,
         ) {
             Ok(mut running) => {

@@ -72,6 +72,15 @@ struct Open {
     exactly: Option<u64>,
 }
 
+/// A call's place on the board.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// Its number in its group.
+    pub number: u32,
+    /// Where this rank's slot of it begins.
+    pub slot: u64,
+}
+
 /// One call under way.
 pub(crate) struct Running {
     /// The call's number in its group.
@@ -97,21 +106,21 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Begins a call, whose slot of this rank's is at `slot`: what comes before the
-    /// meeting is done, and others can see that this rank has come.
+    /// Begins a call: what comes before the meeting is done, and others can see that
+    /// this rank has come.
     ///
     /// # Errors
     /// The endpoint refuses, or the program does not fit the memory.
     pub fn begin(
-        number: u32,
+        turn: Turn,
         call: Rc<Call>,
         program: Rc<Program>,
         places: Places,
         reduction: Option<Reduction>,
         signature: Signature,
-        slot: u64,
         context: &mut Context<'_>,
     ) -> Result<Self, GroupError> {
+        let Turn { number, slot } = turn;
         context.board.place_slot(number, slot);
         let mut running = Self {
             number,
