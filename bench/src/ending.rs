@@ -61,13 +61,20 @@ fn remove_own_sockets() {
     }
 }
 
-/// By their names: what an endpoint accepts has that of its own socket, and what it
-/// connects has none.
+/// By their names, which are those of endpoints' files (`lmt-` and an id): what an endpoint
+/// accepts has that of its own socket, and what it connects has none. What this process
+/// was started with is not its own.
 fn own_sockets() -> Vec<PathBuf> {
     let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    let numbers = open.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
+    let numbers = open
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok())
+        .filter(|number| *number > 2);
     let names = numbers.filter_map(|number| getsockname::<UnixAddr>(number).ok());
-    let mut paths: Vec<PathBuf> = names.filter_map(|name| name.path().map(Path::to_owned)).collect();
+    let paths = names.filter_map(|name| name.path().map(Path::to_owned));
+    let is_endpoint = |path: &PathBuf| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("lmt-"))
+    };
+    let mut paths: Vec<PathBuf> = paths.filter(is_endpoint).collect();
     paths.dedup();
     paths
 }

@@ -290,12 +290,12 @@ fn of_what_ranks_copy_the_mechanism_is_told_by_the_rules_for_their_number() {
     let file = config("copies", rule);
     let told = |ranks: &str| {
         let what = ["explain", "--config", &file, "--format", "json", "--collective", "bcast"];
-        json(&command(&[&what[..], &["--bytes", "1KiB,1MiB", "-n", ranks]].concat()).output().unwrap())
+        json(&command(&[&what[..], &["--bytes", "1KiB,8MiB", "-n", ranks]].concat()).output().unwrap())
     };
     let (few, many) = (told("3"), told("4"));
     assert_eq!(few["calls"][0]["copies"].as_array().map(Vec::len), Some(0), "{few:#}");
     let [few, many] = [&few, &many].map(|told| &told["calls"][1]["copies"][0]);
-    assert_eq!(few["what"], "gets of 1048576 bytes");
+    assert_eq!(few["what"], "gets of 8388608 bytes");
     if many["mechanism"].is_null() {
         eprintln!("skipped: no mechanism reaches another process's memory here");
         return;

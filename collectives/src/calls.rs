@@ -13,10 +13,11 @@ use lmt_core::region::{Direction, RegionKey};
 use crate::algorithm::{Algorithm, Kind};
 use crate::algorithms::{self, Unsuitable};
 use crate::board::Board;
-use crate::call::{Blocks, Call, Domain};
+use crate::call::{Blocks, Call};
 use crate::check::{Team, call_of};
 use crate::choice::{Choice, Chooser};
 use crate::copies;
+use crate::domains::{Place, domains, share_a_cache};
 use crate::error::{Broken, GroupError};
 use crate::lent::{Memory, Places};
 use crate::operation::Operation;
@@ -64,7 +65,8 @@ struct Slot {
 }
 
 enum State {
-    /// It cannot begin: too many calls before it have not ended everywhere.
+    /// It cannot begin: too many calls before it have not ended everywhere, or their slots
+    /// leave no room for its own.
     Waiting(Box<Prepared>),
     Running(Box<Running>),
     Ended(Result<(), GroupError>),
@@ -96,6 +98,8 @@ const KEPT_WORK_BYTES: usize = 16 << 20;
 /// How long a failed call waits for others to end messages with this rank and to leave
 /// its memory.
 const PARTING: Duration = Duration::from_secs(1);
+/// Of that, at least so long once this rank has nothing under way itself.
+const LEAST_PARTING: Duration = Duration::from_millis(200);
 /// Deaths are looked for in so many calls of `progress` once.
 const DEATHS_EVERY: u32 = 64;
 
@@ -142,8 +146,10 @@ impl Calls {
     }
 
     /// What the ranks have told each other when the group was made.
-    pub fn settle(&mut self, single_copy: bool, domains: Vec<Domain>) {
+    pub fn settle(&mut self, single_copy: bool, places: &[Place]) {
         self.chooser.single_copy = single_copy;
+        self.chooser.one_cache = share_a_cache(places);
+        let domains = domains(places);
         self.team.domains = domains.into();
     }
 
@@ -446,12 +452,15 @@ impl Calls {
         self.error = Some(error.clone());
         let until = Instant::now() + PARTING;
         let mut calls = std::mem::take(&mut self.calls);
-        for slot in &mut calls {
-            if let State::Running(running) = &mut slot.state {
-                running.give_up(&mut self.context(engine), until);
-            }
+        let mut own = Vec::new();
+        for running in running(&mut calls) {
+            running.cancel(&mut self.context(engine));
+            own.extend(running.requests());
         }
-        self.part(&calls, until, engine);
+        for running in running(&mut calls) {
+            running.give_up(&mut self.context(engine), until, &own);
+        }
+        self.part(&calls, until.max(Instant::now() + LEAST_PARTING), engine);
         for slot in &mut calls {
             if matches!(slot.state, State::Running(_) | State::Waiting(_)) {
                 slot.state = State::Ended(Err(error.clone()));
@@ -521,6 +530,13 @@ impl Watched for Calls {
             self.fail(why.into(), why, engine);
         }
     }
+}
+
+fn running(calls: &mut VecDeque<Slot>) -> impl Iterator<Item = &mut Running> {
+    calls.iter_mut().filter_map(|slot| match &mut slot.state {
+        State::Running(running) => Some(&mut **running),
+        State::Waiting(_) | State::Ended(_) | State::Fetched => None,
+    })
 }
 
 fn empty_call(team: &Team) -> Call {

@@ -9,23 +9,40 @@ use lmt_selector::configuration::Configuration;
 use lmt_selector::contention::Parameters;
 
 use crate::algorithm::{Algorithm, Kind};
-use crate::algorithms::Unsuitable;
+use crate::algorithms::{Unsuitable, has_too_many_pieces};
 use crate::call::{Blocks, Call};
 use crate::error::GroupError;
 use crate::model;
 use crate::rules::{Rules, Situation};
 
 /// What a group chooses by; the same on all its ranks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Chooser {
     /// Whether every rank may reach into every other's memory.
     pub single_copy: bool,
+    /// Whether all ranks share a cache, as far as is known.
+    pub one_cache: bool,
     /// What a calibration of this machine has measured, if there is one.
     figures: Option<Arc<Parameters>>,
     /// What users and a calibration name.
     rules: Rules,
     /// What was chosen for the latest calls, by what it depends on.
     kept: VecDeque<((Kind, u32, bool, u64), Choice)>,
+}
+
+impl Default for Chooser {
+    fn default() -> Self {
+        let (figures, rules, kept) = (None, Rules::default(), VecDeque::new());
+        Self { single_copy: false, one_cache: true, figures, rules, kept }
+    }
+}
+
+/// What of a call and its group its lengths do not say.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    /// Its blocks are listed: not all ranks know the lengths.
+    in_lists: bool,
+    one_cache: bool,
 }
 
 /// So many choices are kept; working one out takes microseconds.
@@ -106,14 +123,14 @@ impl Chooser {
         }
         // Of the forms with lists not all ranks know the lengths; they are taken to be long.
         let bytes = if is_listed { LONG_BYTES } else { bytes_of(call) };
+        let form = Form { in_lists: is_listed, one_cache: self.one_cache };
         if !self.single_copy {
-            let slots = through_slots(call, bytes).filter(|_| !is_listed);
-            let algorithm = slots.unwrap_or(Algorithm::Messages);
+            let algorithm = through_slots(call, bytes, form).unwrap_or(Algorithm::Messages);
             return Choice::new(algorithm, "some ranks may not reach into others' memory");
         }
         let Some(figures) = self.figures.clone() else {
             return Choice::new(
-                native(call, bytes, is_listed),
+                native(call, bytes, form),
                 "the built-in choice for so many ranks; `lmt tune` would measure",
             );
         };
@@ -121,7 +138,7 @@ impl Chooser {
         if let Some((_, choice)) = self.kept.iter().find(|(kept, _)| *kept == key) {
             return choice.clone();
         }
-        let choice = by_model(call, bytes, is_listed, &figures);
+        let choice = by_model(call, bytes, form, &figures);
         self.kept.truncate(KEPT - 1);
         self.kept.push_front((key, choice.clone()));
         choice
@@ -180,10 +197,10 @@ fn model_of<'p>(call: &Call, figures: &'p Parameters) -> model::Model<'p> {
     model.with_hierarchy(model::Hierarchy::of(&call.domains))
 }
 
-fn by_model(call: &Call, bytes: u64, in_lists: bool, figures: &Parameters) -> Choice {
+fn by_model(call: &Call, bytes: u64, form: Form, figures: &Parameters) -> Choice {
     let takes_lists = |one: &Algorithm| match one {
         Algorithm::Bruck | Algorithm::BruckMessages => !is_listed(call),
-        Algorithm::Pipelined(_) => !in_lists,
+        Algorithm::Pipelined(kib) => !form.in_lists && !has_too_many_pieces(call, *kib),
         _ => true,
     };
     let candidates: Vec<Algorithm> = candidates(call.kind).filter(takes_lists).collect();
@@ -192,9 +209,7 @@ fn by_model(call: &Call, bytes: u64, in_lists: bool, figures: &Parameters) -> Ch
             algorithm: choice.algorithm,
             reason: Cow::Owned(format!("by the model with this machine's figures, {}", choice.reason)),
         },
-        None => {
-            Choice::new(native(call, bytes, in_lists), "the built-in choice, since the model predicts none")
-        }
+        None => Choice::new(native(call, bytes, form), "the built-in choice, since the model predicts none"),
     }
 }
 
@@ -212,8 +227,7 @@ fn most_posted(call: &Call) -> u64 {
     }
 }
 
-/// Of two ranks, up to so many bytes in a slot cost less than a message: its cells
-/// come back from the other core, those of a slot after three calls more.
+/// Of two ranks, up to so many bytes go through slots whole.
 const SLOT_OF_TWO_BYTES: u64 = 8 << 10;
 /// The same where each rank would combine what it takes anyway.
 const COMBINED_SLOT_OF_TWO_BYTES: u64 = 16 << 10;
@@ -235,9 +249,9 @@ fn suits_slots(call: &Call) -> bool {
 
 /// As measured on two CPUs that share a cache, with 2 to 8 ranks
 /// (docs/performance.md); `lmt tune` measures the machine at hand.
-fn native(call: &Call, bytes: u64, in_lists: bool) -> Algorithm {
+fn native(call: &Call, bytes: u64, form: Form) -> Algorithm {
     let (two, short) = (call.size <= 2, bytes <= MESSAGE_BYTES);
-    if let Some(algorithm) = through_slots(call, bytes).filter(|_| !in_lists) {
+    if let Some(algorithm) = through_slots(call, bytes, form) {
         return algorithm;
     }
     match call.kind {
@@ -269,8 +283,8 @@ const OVERLAPPED_BYTES: u64 = 512 << 10;
 const ROOTED_BYTES: u64 = 64 << 10;
 
 /// How a call goes through slots, if it had better do so.
-fn through_slots(call: &Call, bytes: u64) -> Option<Algorithm> {
-    if call.kind.combines() {
+fn through_slots(call: &Call, bytes: u64, form: Form) -> Option<Algorithm> {
+    if call.kind.combines() || form.in_lists {
         return None;
     }
     let fits = most_posted(call) <= call.slot_bytes;
@@ -284,19 +298,16 @@ fn through_slots(call: &Call, bytes: u64) -> Option<Algorithm> {
             _ => fits.then_some(Algorithm::Slots),
         },
         // What one has written into a cache others take from memory where they have another.
-        _ if !is_one_cache(call) => None,
+        _ if !form.one_cache => None,
         (Kind::Broadcast, _) => is_cached.then_some(Algorithm::Pipelined(64)),
         (Kind::Alltoall, _) => fits.then_some(Algorithm::Pipelined(64)),
-        (Kind::Allgather, _) if is_cached && !fits => Some(Algorithm::Pipelined(256)),
+        (Kind::Allgather, _) if is_cached && !fits => {
+            Some(Algorithm::Pipelined(256)).filter(|_| !has_too_many_pieces(call, 256))
+        }
         // One rank has the bytes of all to copy; single copies are made by several.
         (Kind::Scatter | Kind::Gather, _) => (fits && bytes <= ROOTED_BYTES).then_some(Algorithm::Slots),
         _ => fits.then_some(Algorithm::Slots),
     }
-}
-
-/// Whether all ranks share a cache, as far as they have told each other.
-fn is_one_cache(call: &Call) -> bool {
-    call.domains.windows(2).all(|pair| pair[0] == pair[1])
 }
 
 #[cfg(test)]

@@ -62,6 +62,37 @@ fn a_calibration_has_the_model_choose() {
     }
 }
 
+/// What a message costs lets the model speak of pieces too; it chooses none of which there
+/// would be too many.
+#[test]
+fn of_many_ranks_the_model_chooses_what_can_be_done() {
+    let message = Some(lmt_selector::contention::MessageCost { start_us: 0.2, byte_ns: 0.01 });
+    let mut chooser = chooser(Some(&Parameters { message, ..KNL.parameters.clone() }));
+    for (kind, size) in Kind::ALL.into_iter().flat_map(|kind| [2, 16, 256, 1024].map(|size| (kind, size))) {
+        for bytes in [32 << 10, 1 << 20, 4 << 20] {
+            let slot_bytes = crate::create::slot_bytes(size);
+            let call = Call { slot_bytes, ..call(kind, size, bytes) };
+            let choice = chooser.choose(&call, false);
+            let made = crate::algorithms::program(&call, choice.algorithm);
+            assert!(made.is_ok(), "{kind} of {size} ranks and {bytes} bytes: {choice:?}");
+        }
+    }
+}
+
+/// Ranks that share no cache leave long blocks to single copies.
+#[test]
+fn caches_that_are_not_shared_hold_no_pieces() {
+    let mut apart = Chooser { one_cache: false, ..chooser(None) };
+    let mut together = chooser(None);
+    let slot_bytes = 1 << 20;
+    for kind in [Kind::Broadcast, Kind::Allgather, Kind::Alltoall, Kind::Scatter, Kind::Gather] {
+        let call = Call { slot_bytes, ..call(kind, 4, 64 << 10) };
+        assert!(!together.choose(&call, false).algorithm.needs_single_copy(), "{kind}");
+        let long = Call { bytes: 256 << 10, blocks: Blocks::Equal(256 << 10), ..call };
+        assert!(apart.choose(&long, false).algorithm.needs_single_copy(), "{kind}");
+    }
+}
+
 #[test]
 fn no_more_is_kept_than_it_should() {
     let mut chooser = chooser(Some(&KNL.parameters));

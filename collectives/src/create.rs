@@ -201,7 +201,7 @@ impl<'e> Group<'e> {
                 "rank {rank}'s configuration is wrong, and its own error says why; correct it there and make the group again"
             )));
         }
-        self.settle(said.iter().all(|said| said[0] == 1), domains::domains(&places));
+        self.settle(said.iter().all(|said| said[0] == 1), &places);
         Ok(())
     }
 }

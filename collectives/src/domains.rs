@@ -26,6 +26,12 @@ pub(crate) fn place(machine: &Machine, cpus: &CpuSet) -> Place {
     [node, first_of(&mut widest.map(|cache| &cache.cpus))]
 }
 
+/// Whether all ranks are known to use one cache. Two are not asked.
+pub(crate) fn share_a_cache(places: &[Place]) -> bool {
+    let same = |pair: &[Place]| pair[0][1] == pair[1][1] && pair[0][1] != NOWHERE;
+    places.len() <= 2 || places.windows(2).all(same)
+}
+
 /// The domain of each rank: by NUMA nodes if the ranks are on several, and on each node
 /// by caches if that tells more of them apart; else all are in one.
 pub(crate) fn domains(places: &[Place]) -> Vec<Domain> {

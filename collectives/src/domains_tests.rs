@@ -39,6 +39,15 @@ fn one_domain_where_nothing_tells_ranks_apart() {
 }
 
 #[test]
+fn a_cache_is_shared_where_all_say_the_same_one() {
+    assert!(share_a_cache(&[0, 1, 0].map(at)));
+    assert!(!share_a_cache(&[0, 2, 4].map(at)), "each has its own");
+    assert!(!share_a_cache(&[0, 1, 2].map(at)));
+    assert!(!share_a_cache(&[[NOWHERE; 2]; 3]), "nobody knows");
+    assert!(share_a_cache(&[[NOWHERE; 2]; 2]), "nobody asks");
+}
+
+#[test]
 fn a_process_that_may_run_anywhere_is_nowhere() {
     assert_eq!(place(&machine(), &(0..8).collect()), [NOWHERE; 2]);
     assert_eq!(place(&machine(), &CpuSet::EMPTY), [NOWHERE; 2]);

@@ -10,11 +10,11 @@ use lmt_core::region::RegionKey;
 
 use crate::algorithm::Algorithm;
 use crate::board::Board;
-use crate::call::Domain;
 use crate::calls::Calls;
 use crate::check::Team;
 use crate::choice::Chooser;
 use crate::copies;
+use crate::domains::Place;
 use crate::engine::with_engine;
 use crate::error::GroupError;
 use crate::operation::Operation;
@@ -68,9 +68,9 @@ impl<'e> Group<'e> {
     }
 
     /// What the ranks have told each other: whether all may reach into each other's
-    /// memory, and their domains.
-    pub(crate) fn settle(&self, single_copy: bool, domains: Vec<Domain>) {
-        self.inner.borrow_mut().settle(single_copy, domains);
+    /// memory, and where they are.
+    pub(crate) fn settle(&self, single_copy: bool, places: &[Place]) {
+        self.inner.borrow_mut().settle(single_copy, places);
     }
 
     /// The board is this region of this endpoint's.

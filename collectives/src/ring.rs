@@ -25,12 +25,12 @@ impl Ring {
     /// Where the slot of a call of so many bytes begins; nothing while it would lie on
     /// one of a call that not all have ended. All calls before `ended_by_all` are ended.
     pub fn claim(&mut self, call: u32, bytes: u64, ended_by_all: u32) -> Option<u64> {
-        if bytes == 0 {
-            return Some(0);
-        }
         let is_over = |call: u32| ended_by_all.wrapping_sub(call).cast_signed() > 0;
         while self.claimed.front().is_some_and(|(call, _)| is_over(*call)) {
             self.claimed.pop_front();
+        }
+        if bytes == 0 {
+            return Some(0);
         }
         let bytes = bytes.div_ceil(LINE_BYTES) * LINE_BYTES;
         let begin = if self.next + bytes <= self.bytes { self.next } else { 0 };

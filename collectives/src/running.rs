@@ -328,7 +328,8 @@ impl Running {
             Action::Take { rank, at, into } => {
                 let mut into = self.part(*into, Access::Write)?;
                 if context.board.take(*rank, self.number, *at, &mut into) < into.total_bytes() {
-                    return Err(self.no_memory());
+                    // It has not told the truth about where its slot is.
+                    return Err(GroupError::Failed { rank: *rank });
                 }
             }
             Action::Get { rank, from, into } => return self.get_or_put(*rank, *from, *into, true, context),
@@ -504,19 +505,29 @@ impl Running {
         }
     }
 
-    /// Ends the call without its result: what this rank has begun is waited for until
-    /// then, and the others can see that it is done with their memory. Ranks that have not
-    /// ended a matched message with this one by then, because they are stopped, are given
-    /// up.
-    pub fn give_up(&mut self, context: &mut Context<'_>, until: Instant) {
+    /// Has what this rank has begun end as soon as it can, and no copy of others begin.
+    pub fn cancel(&mut self, context: &mut Context<'_>) {
         for open in &self.open {
             let _forked = context.engine.cancel(open.request);
         }
+        self.take_back(context);
+    }
+
+    /// What this rank has begun and not ended.
+    pub fn requests(&self) -> impl Iterator<Item = RequestId> + '_ {
+        self.open.iter().map(|open| open.request)
+    }
+
+    /// Ends a call that was cancelled without its result: what this rank has begun is
+    /// waited for until then, and the others can see that it is done with their memory.
+    /// Ranks that have not ended a matched message with this one by then, because they are
+    /// stopped, are given up, if nothing but the group's `own` requests names them.
+    pub fn give_up(&mut self, context: &mut Context<'_>, until: Instant, own: &[RequestId]) {
         for open in self.open.drain(..) {
             if context.engine.wait_until(open.request, Some(until)).is_none() {
                 let peer = context.members[open.rank as usize].peer;
-                // Refused where it was given up for a message before.
-                let _known = context.engine.give_up_peer(peer);
+                // Refused where it was given up for a message before, or is needed.
+                let _known = context.engine.give_up_peer(peer, own);
                 let _ended = context.engine.wait(open.request);
             }
         }

@@ -80,6 +80,7 @@ fn block(rank: u32, call: u32, of: u32) -> Block {
 /// Shows what a call is, and comes to its first point.
 fn arrive(board: &Board, call: u32, signature: u64) {
     board.lines.write(board.rank, signature);
+    board.place_slot(call, slot(board.rank, call));
     board.show(call, signature, &notice(board.rank, call));
     board.publish(call, 1);
 }
@@ -88,6 +89,12 @@ fn assert_sees(board: &Board, rank: u32, call: u32, signature: u64) {
     assert_eq!(board.signature_of(rank, call), signature);
     assert_eq!(board.notice_of(rank, call).call, notice(rank, call).call);
     assert_eq!(board.lines.read(rank), signature);
+    assert_eq!(board.slot_of(rank, call), slot(rank, call));
+}
+
+/// Where a rank says that its slot is.
+fn slot(rank: u32, call: u32) -> u64 {
+    u64::from(call * 1000 + rank * 64)
 }
 
 /// Meets all, whether calls differ; nothing if some do not come within a few looks, as

@@ -197,7 +197,7 @@ impl Buffer {
                 Leaving::For(distance) => unsafe {
                     lmt_copy::copy_toward(into, source, piece.bytes, distance);
                 },
-                // SAFETY: the same.
+                // SAFETY: the same bytes, by another routine, which asks for the same.
                 Leaving::PastCaches => unsafe { lmt_copy::copy_streaming(into, source, piece.bytes) },
             }
             done += piece.bytes;

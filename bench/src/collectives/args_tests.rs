@@ -20,7 +20,10 @@ fn lists_mean_each_once() {
 #[test]
 fn what_cannot_be_is_one_sentence_with_what_could() {
     for (asked, part) in [
-        ("kmonial", "there is no algorithm 'kmonial'; bcast is done by slots, messages, direct-read"),
+        (
+            "kmonial",
+            "there is no algorithm 'kmonial'; bcast is done by slots, messages, pipelined:64, direct-read",
+        ),
         ("pairwise", "pairwise does not do bcast; bcast is done by"),
         ("knomial:0", "there is no algorithm"),
         ("", "there is no algorithm"),

@@ -24,7 +24,7 @@ pub(super) fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsu
 }
 
 /// What this rank sends to another: in place out of the output.
-fn source(call: &Call, to: u32) -> Span {
+pub(super) fn source(call: &Call, to: u32) -> Span {
     if call.in_place {
         return output_block(call, to);
     }

@@ -20,7 +20,7 @@ pub(crate) mod suits;
 mod tried;
 
 pub(crate) use allgather::goes_round;
-pub(crate) use pipelined::has_too_many_pieces;
+pub(crate) use pipelined::{has_too_many_pieces, piece_bytes};
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;

@@ -8,9 +8,11 @@
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::{Blocks, Call};
+use crate::layout::LINE_BYTES;
 use crate::program::{Action, Program, Span};
 
 use super::Unsuitable;
+use super::alltoall::source;
 use super::common::{MOST_PIECES, index_of, others, output_block, within};
 use super::rooted::{at, from_root};
 
@@ -25,8 +27,9 @@ pub(super) fn program(call: &Call, kib: u32) -> Result<Program, Unsuitable> {
     }
     let cells = Cells::new(call, u64::from(kib) << 10);
     if has_too_many_pieces(call, kib) {
-        let reason =
-            format!("it would be of more than {MOST_PIECES} pieces; longer ones, or messages, do it");
+        let reason = format!(
+            "it would be of more than {MOST_PIECES} pieces for all ranks; longer ones, or messages, do it"
+        );
         return Err(unsuitable(reason));
     }
     Ok(match call.kind {
@@ -37,9 +40,28 @@ pub(super) fn program(call: &Call, kib: u32) -> Result<Program, Unsuitable> {
     })
 }
 
-/// Whether a program of them would be longer than any should be.
+/// Whether a rank's program of them would be longer than any should be.
 pub(crate) fn has_too_many_pieces(call: &Call, kib: u32) -> bool {
-    Cells::new(call, u64::from(kib) << 10).pieces > MOST_PIECES
+    let pieces = Cells::new(call, u64::from(kib) << 10).pieces;
+    let partners = if call.kind == Kind::Broadcast { 1 } else { u64::from(call.size - 1) };
+    pieces.saturating_mul(partners) > MOST_PIECES
+}
+
+/// How much of a slot one rank's cells have: of alltoall each other rank has its own.
+fn share_bytes(kind: Kind, size: u32, slot_bytes: u64) -> u64 {
+    match kind {
+        Kind::Alltoall => slot_bytes / u64::from(size - 1).max(1),
+        _ => slot_bytes,
+    }
+}
+
+/// How long pieces are that were wanted so long.
+pub(crate) fn piece_bytes(kind: Kind, size: u32, slot_bytes: u64, wanted_bytes: u64) -> u64 {
+    let share = share_bytes(kind, size, slot_bytes);
+    let most = share / LEAST_CELLS / LINE_BYTES * LINE_BYTES;
+    // Of slots of less than a line for each rank.
+    let most = if most == 0 { (share / LEAST_CELLS).max(1) } else { most };
+    wanted_bytes.clamp(1, most)
 }
 
 /// How blocks are cut into pieces, and where in a slot these go.
@@ -54,7 +76,6 @@ struct Cells {
 
 /// Two at least: while one is taken the next is filled.
 const LEAST_CELLS: u64 = 2;
-const LINE_BYTES: u64 = 64;
 
 impl Cells {
     fn new(call: &Call, wanted_bytes: u64) -> Self {
@@ -62,16 +83,12 @@ impl Cells {
             (Kind::Alltoall, Blocks::Equal(bytes)) => *bytes,
             _ => call.bytes,
         };
-        let share = match call.kind {
-            Kind::Alltoall => call.slot_bytes / u64::from(call.size - 1).max(1),
-            _ => call.slot_bytes,
-        };
-        let most = share / LEAST_CELLS / LINE_BYTES * LINE_BYTES;
-        // Of slots of less than a line for each rank.
-        let most = if most == 0 { (share / LEAST_CELLS).max(1) } else { most };
-        let piece_bytes = wanted_bytes.clamp(1, most);
+        let share = share_bytes(call.kind, call.size, call.slot_bytes);
+        let piece_bytes = piece_bytes(call.kind, call.size, call.slot_bytes, wanted_bytes);
         let pieces = block_bytes.div_ceil(piece_bytes);
-        let count = (share / piece_bytes).clamp(LEAST_CELLS, pieces.max(LEAST_CELLS));
+        // The cells of a scatter's root are for the pieces of all.
+        let posted = if call.kind == Kind::Scatter { pieces * u64::from(call.size - 1) } else { pieces };
+        let count = (share / piece_bytes).clamp(LEAST_CELLS, posted.max(LEAST_CELLS));
         Self { piece_bytes, block_bytes, pieces, count }
     }
 
@@ -249,15 +266,6 @@ fn targets(call: &Call) -> impl Iterator<Item = (u32, Span)> {
     let each = others(call).filter(move |_| is_alltoall).map(|to| (to, source(call, to)));
     let one = (!is_alltoall && call.size > 1).then(|| (0, own_block(call)));
     each.chain(one)
-}
-
-/// Alltoall: what is for a rank; in place out of the output.
-fn source(call: &Call, to: u32) -> Span {
-    if call.in_place {
-        return output_block(call, to);
-    }
-    let block = call.input_blocks.of(to);
-    Span::input(block.offset, block.bytes)
 }
 
 fn own_block(call: &Call) -> Span {

@@ -44,7 +44,7 @@ fn what_it_cannot_do_says_what_can() {
     let listed = Case { lengths, ..Case::new(Kind::Allgather, 3, 0) };
     assert!(refused(&listed, Algorithm::Pipelined(1)).contains("messages do others"));
     let long = Case::new(Kind::Broadcast, 2, 40 << 20);
-    assert!(refused(&long, Algorithm::Pipelined(1)).contains("more than 16384 pieces"));
+    assert!(refused(&long, Algorithm::Pipelined(1)).contains("more than 16384 pieces for all ranks"));
 }
 
 /// Before it has met anybody a root posts what its slot holds.
@@ -56,4 +56,8 @@ fn the_first_pieces_wait_for_nobody() {
     assert_eq!(programs[0].early.iter().flatten().filter(is_post).count(), 4);
     assert_eq!(programs[0].steps.iter().flatten().filter(is_post).count(), 6);
     assert_eq!((programs[0].slot_bytes, programs[1].slot_bytes), (4096, 0));
+    // Of a scatter those of all ranks.
+    let case = Case::new(Kind::Scatter, 5, 1000);
+    let programs = crate::algorithms::tried::programs(&case, Algorithm::Pipelined(1));
+    assert_eq!(programs[0].early.iter().flatten().filter(is_post).count(), 4);
 }

@@ -3,6 +3,7 @@
 
 use super::formulas::{Model, log_ceil};
 use crate::algorithm::Kind;
+use crate::algorithms::piece_bytes;
 
 impl Model<'_> {
     /// What is copied into slots, all meet, and what is copied out of them.
@@ -42,12 +43,18 @@ impl Model<'_> {
         let byte_us = self.parameters.message?.byte_ns / 1e3;
         let through = |bytes: u64| bytes as f64 * byte_us;
         let all = bytes.saturating_mul(u64::from(ranks - 1));
-        let first = through(bytes.min(u64::from(piece_kib) << 10));
+        let slot_bytes = crate::create::slot_bytes(ranks);
+        let piece_bytes = piece_bytes(kind, ranks, slot_bytes, u64::from(piece_kib) << 10);
+        let first = through(bytes.min(piece_bytes));
+        let pieces = bytes.div_ceil(piece_bytes) as f64;
+        // Each is told by a line of its own.
+        let told = |partners: u32| pieces * f64::from(partners) * self.parameters.line_us;
         let busy = match kind {
-            Kind::Broadcast => first + through(bytes) * self.parameters.sharing(ranks),
-            Kind::Scatter | Kind::Gather => first + through(all),
+            Kind::Broadcast => first + (through(bytes) + told(1)) * self.parameters.sharing(ranks),
+            Kind::Scatter | Kind::Gather => first + through(all) + told(ranks - 1),
             Kind::Allgather | Kind::Alltoall => {
-                first + (through(all) + self.own_copy_us(bytes)) * self.parameters.sharing(ranks)
+                let copied = through(all) + self.own_copy_us(bytes) + told(ranks - 1);
+                first + copied * self.parameters.sharing(ranks)
             }
             _ => return None,
         };

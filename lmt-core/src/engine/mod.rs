@@ -248,17 +248,24 @@ impl Engine {
     }
 
     /// Forgets a living peer that does not answer, as [`Engine::remove_peer`] does, though
-    /// operations with it are under way: they end as if it were dead. One that was only
+    /// `own` operations of the caller's with it are under way: they end as if it were dead.
+    /// While others than those name it, it is not forgotten. One that was only
     /// stopped may go on to write into a buffer that was lent for a receive which it has
     /// matched; so this is for layers whose callers are told so. A message of which both
     /// ends copy parts, and of which the peer has begun one, is waited for still.
     ///
     /// # Errors
-    /// [`OperationError::UnknownPeer`] when it was removed before, or
+    /// [`OperationError::UnknownPeer`] when it was removed before,
+    /// [`OperationError::PeerBusy`] when other operations name it, or
     /// [`OperationError::Forked`].
-    pub fn give_up_peer(&mut self, peer: PeerId) -> Result<(), OperationError> {
+    pub fn give_up_peer(&mut self, peer: PeerId, own: &[RequestId]) -> Result<(), OperationError> {
         self.check_fork()?;
         let key = self.traffic.key_named(peer)?;
+        let named = self.traffic.requests.naming(key);
+        let operations = named.iter().filter(|request| !own.contains(request)).count();
+        if operations > 0 {
+            return Err(OperationError::PeerBusy { id: self.traffic.peers[key as usize].id, operations });
+        }
         self.forget_peer(key);
         Ok(())
     }

@@ -85,10 +85,7 @@ pub fn copy_shared(
 
 /// As [`copy_shared`] into the shared memory, out of a buffer that is only read.
 pub fn put_shared(memory: &SharedMemory, offset: u64, local: &Buffer, local_offset: u64, bytes: u64) -> u64 {
-    match shared_piece(memory, offset, bytes) {
-        Some(piece) => put_piece(piece, local, local_offset, Leaving::For(Distance::Peer)),
-        None => 0,
-    }
+    put_into(memory, offset, (local, local_offset), bytes, Leaving::For(Distance::Peer))
 }
 
 /// As [`put_shared`], but past the caches, where the CPU has
@@ -101,10 +98,7 @@ pub fn put_past_caches(
     local_offset: u64,
     bytes: u64,
 ) -> u64 {
-    match shared_piece(memory, offset, bytes) {
-        Some(piece) => put_piece(piece, local, local_offset, Leaving::PastCaches),
-        None => 0,
-    }
+    put_into(memory, offset, (local, local_offset), bytes, Leaving::PastCaches)
 }
 
 fn shared_piece(memory: &SharedMemory, offset: u64, bytes: u64) -> Option<Segment> {
@@ -163,17 +157,36 @@ fn local_copy(piece: Segment, direction: Direction, local: &mut Buffer, local_of
             // meanwhile; any bytes are valid, and no reference is made.
             unsafe { local.write_raw(local_offset, from, piece.bytes, Taking::Copies) as u64 }
         }
-        Direction::Put => put_piece(piece, local, local_offset, Leaving::For(Distance::Peer)),
+        // SAFETY: as above, and writable: the callers have checked that it was lent for
+        // writing, or it is shared memory.
+        Direction::Put => unsafe { put_piece(piece, local, local_offset, Leaving::For(Distance::Peer)) },
     }
 }
 
-/// The same for one direction: into the piece, which is shared memory or was lent for
-/// writing.
-fn put_piece(piece: Segment, local: &Buffer, local_offset: u64, leaving: Leaving) -> u64 {
+/// The same for one direction.
+///
+/// # Safety
+/// The piece must be mapped and writable here, and apart from `local`'s segments.
+unsafe fn put_piece(piece: Segment, local: &Buffer, local_offset: u64, leaving: Leaving) -> u64 {
     let to = std::ptr::with_exposed_provenance_mut::<u8>(piece.address);
-    // SAFETY: the callers cut the piece out of memory that is mapped and writable
-    // here, and that `local` does not overlap: see `local_copy`.
+    // SAFETY: the caller's promise.
     unsafe { local.read_raw(local_offset, to, piece.bytes, leaving) as u64 }
+}
+
+/// Copies out of a buffer into a part of shared memory; what lies past its end is left
+/// out. Returns how many bytes.
+fn put_into(
+    memory: &SharedMemory,
+    offset: u64,
+    (local, local_offset): (&Buffer, u64),
+    bytes: u64,
+    leaving: Leaving,
+) -> u64 {
+    let Some(piece) = shared_piece(memory, offset, bytes) else { return 0 };
+    // SAFETY: a piece of a mapping that is in this process, which all that have it may
+    // write. `local` is apart from it: `Buffer::new`'s caller has promised that nobody
+    // else writes its segments while it lives, and peers may write this mapping.
+    unsafe { put_piece(piece, local, local_offset, leaving) }
 }
 
 /// A part of memory that is reachable here, as the other side of a copy with
