@@ -36,8 +36,11 @@ pub(crate) struct Assignment {
 pub(crate) type Group = Processes<Event>;
 
 impl Word for Event {
-    fn is_failure(&self) -> bool {
-        matches!(self, Self::Failed(_) | Self::MechanismFailed { .. })
+    fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Failed(sentence) | Self::MechanismFailed { sentence, .. } => Some(sentence),
+            _ => None,
+        }
     }
 }
 

@@ -27,6 +27,8 @@ const ENDING: Duration = Duration::from_secs(5);
 /// How long it is looked for a rank that has died, once another says that it
 /// failed: it may tell so sooner than the kernel tells of the death.
 const GRACE: Duration = Duration::from_millis(500);
+/// What a rank's sentence has in it that misses another one.
+const MISSED: &str = "has died or closed its endpoint";
 /// How often it is looked whether a process has ended.
 const GLANCE: Duration = Duration::from_millis(2);
 /// How long ranks have to clean up before they are killed.
@@ -36,8 +38,8 @@ const SHOWN_LETTERS: usize = 80;
 
 /// What ranks say.
 pub trait Word: DeserializeOwned + Send + 'static {
-    /// Whether the rank gives up with it: the cause may be another rank's death.
-    fn is_failure(&self) -> bool;
+    /// Why the rank gives up with it, if it does: the cause may be another rank's death.
+    fn failure(&self) -> Option<&str>;
 }
 
 /// What was heard of a rank.
@@ -168,10 +170,11 @@ impl<E: Word> Processes<E> {
                     self.heard = Instant::now();
                     match heard {
                         Heard::Said(word) => {
-                            if word.is_failure() {
-                                self.find_dead()?;
+                            if word.failure().is_none() {
+                                return Ok(Some((rank, word)));
                             }
-                            return Ok(Some((rank, word)));
+                            self.find_dead()?;
+                            return Ok(Some(self.cause_of((rank, word))));
                         }
                         Heard::Strange(line) => return Err(self.strange(rank, &line)),
                         Heard::Over => self.ended(rank)?,
@@ -238,6 +241,21 @@ impl<E: Word> Processes<E> {
             }
             thread::sleep(GLANCE);
         }
+    }
+
+    /// What another rank has said meanwhile that is why this one has missed it; else what
+    /// this one says.
+    fn cause_of(&self, (rank, word): (usize, E)) -> (usize, E) {
+        let misses_another = |word: &E| word.failure().is_some_and(|sentence| sentence.contains(MISSED));
+        if !misses_another(&word) {
+            return (rank, word);
+        }
+        let others = self.events.try_iter().filter_map(|(rank, heard)| match heard {
+            Heard::Said(word) if word.failure().is_some() && !misses_another(&word) => Some((rank, word)),
+            _ => None,
+        });
+        let mut others = others.collect::<Vec<_>>().into_iter();
+        others.next().unwrap_or((rank, word))
     }
 
     fn strange(&mut self, rank: usize, line: &str) -> BenchError {

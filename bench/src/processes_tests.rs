@@ -6,11 +6,16 @@ use super::*;
 enum Said {
     Here(u32),
     Failed,
+    Missing(String),
 }
 
 impl Word for Said {
-    fn is_failure(&self) -> bool {
-        *self == Self::Failed
+    fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Here(_) => None,
+            Self::Failed => Some("failed"),
+            Self::Missing(sentence) => Some(sentence),
+        }
     }
 }
 
@@ -100,6 +105,22 @@ fn a_death_is_the_cause_of_anothers_failure() {
     let script = Script::new("gives-up", "echo '\"Failed\"'; exit 1");
     let mut group = script.start(2);
     assert_eq!(group.next_within(Duration::from_secs(40)).unwrap().unwrap().1, Said::Failed);
+}
+
+/// Who misses a rank that gives up may say so before that one has said why.
+#[test]
+fn what_one_gives_up_for_is_told_not_that_it_is_missed() {
+    let missed = r#"echo '{"Missing":"peer 1 has died or closed its endpoint; go on"}'; exit 1"#;
+    let script = Script::new(
+        "missed",
+        &format!("if [ $rank = 0 ]; then {missed}; fi; sleep 0.1; echo '\"Failed\"'; exit 1"),
+    );
+    let mut group = script.start(2);
+    assert_eq!(group.next_within(Duration::from_secs(40)).unwrap(), Some((1, Said::Failed)));
+    // If nobody says why, that is all that is known.
+    let script = Script::new("missing", missed);
+    let mut group = script.start(1);
+    assert!(matches!(group.next_within(Duration::from_secs(40)), Ok(Some((0, Said::Missing(_))))));
 }
 
 #[test]

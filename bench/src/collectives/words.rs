@@ -75,7 +75,10 @@ pub(super) enum Answer {
 }
 
 impl Word for Answer {
-    fn is_failure(&self) -> bool {
-        matches!(self, Self::Failed(_))
+    fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Failed(sentence) => Some(sentence),
+            _ => None,
+        }
     }
 }

@@ -102,8 +102,11 @@ pub enum Answer {
 }
 
 impl Word for Answer {
-    fn is_failure(&self) -> bool {
-        matches!(self, Self::Failed(_))
+    fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Failed(sentence) => Some(sentence),
+            _ => None,
+        }
     }
 }
 

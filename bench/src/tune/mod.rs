@@ -34,8 +34,11 @@ use plan::Effort;
 use rank::Answer;
 
 impl Word for Answer {
-    fn is_failure(&self) -> bool {
-        matches!(self, Self::Failed { .. })
+    fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Failed { sentence, .. } => Some(sentence),
+            _ => None,
+        }
     }
 }
 
