@@ -46,11 +46,13 @@ mod operation;
 mod others;
 #[cfg(not(loom))]
 mod pace;
+#[cfg(not(loom))]
 mod patience;
 #[cfg(not(loom))]
 pub mod program;
 #[cfg(not(loom))]
 mod reduction;
+#[cfg(not(loom))]
 mod ring;
 #[cfg(not(loom))]
 mod rules;
