@@ -1,5 +1,5 @@
-//! Copies into and out of cells that two cores fill and empty by turns: a few
-//! KiB each, which stay in the caches.
+//! Copies into and out of memory that two cores fill and empty by turns, and that
+//! stays in the caches.
 #![allow(unsafe_code)] // Follows the addresses that its callers vouch for.
 
 use crate::copy::copy_nonoverlapping;
@@ -10,7 +10,7 @@ const LINE_BYTES: usize = 64;
 const AHEAD_BYTES: usize = 4096;
 
 /// As [`copy_nonoverlapping`], but by moves of 32 bytes where the CPU has them
-/// (AVX2), whatever the process copies by: for a few KiB in the caches. There a C
+/// (AVX2), whatever the process copies by: for what is in the caches. There a C
 /// library may choose a string instruction, which takes longer to begin than to
 /// copy.
 ///
@@ -29,6 +29,26 @@ pub unsafe fn copy_by_vectors(target: *mut u8, source: *const u8, bytes: usize) 
     unsafe { copy_nonoverlapping(target, source, bytes) };
 }
 
+/// As [`copy_nonoverlapping`], of what another core has just written: by vectors, as long
+/// as it is short enough to be in a cache. A string instruction, by which a C library may
+/// copy, reads such lines one after the other: 64 KiB took it 5.0 us, and vectors 2.7.
+///
+/// # Safety
+/// As for [`copy_nonoverlapping`].
+#[inline]
+pub unsafe fn copy_from_peer(target: *mut u8, source: *const u8, bytes: usize) {
+    if bytes <= CACHED_BYTES {
+        // SAFETY: the caller's promise.
+        unsafe { copy_by_vectors(target, source, bytes) };
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { copy_nonoverlapping(target, source, bytes) };
+    }
+}
+
+/// Longer pieces are not taken to be in a cache.
+const CACHED_BYTES: usize = 1 << 20;
+
 /// As [`copy_by_vectors`], and takes the source's cache lines over for writing,
 /// where the processor can be asked to (prefetchw): of memory that another core
 /// has just written and this one writes next, each line then crosses once.
@@ -37,6 +57,13 @@ pub unsafe fn copy_by_vectors(target: *mut u8, source: *const u8, bytes: usize) 
 /// As for [`copy_nonoverlapping`].
 #[inline]
 pub unsafe fn copy_taking_over(target: *mut u8, source: *const u8, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if bytes >= LONG_BYTES && std::arch::is_x86_feature_detected!("avx512f") {
+        // SAFETY: the caller's promise; the CPU has the instructions, which the kernel
+        // supports if they are detected.
+        unsafe { long(target, source, bytes) };
+        return;
+    }
     take_over(source, bytes.min(AHEAD_BYTES));
     let mut done = 0;
     while done < bytes {
@@ -49,6 +76,29 @@ pub unsafe fn copy_taking_over(target: *mut u8, source: *const u8, bytes: usize)
         unsafe { copy_by_vectors(to, from, block) };
         done = next;
     }
+}
+
+/// From here on lines are asked for one by one, beside the copy: asked for by the thousand
+/// bytes they wait for each other. (A tenth of the time of 64 KiB.)
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const LONG_BYTES: usize = 8 << 10;
+
+/// What has [`LONG_BYTES`] or more.
+///
+/// # Safety
+/// As for [`copy_nonoverlapping`], of so many bytes; the CPU has AVX-512F.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+unsafe fn long(target: *mut u8, source: *const u8, bytes: usize) {
+    use crate::x86::{ASKED_AHEAD_BYTES, avx512, avx512_taking_over};
+    const { assert!(LONG_BYTES >= ASKED_AHEAD_BYTES + 256) };
+    // Up to the line with which the copy begins, which is the first aligned one.
+    take_over(source, ASKED_AHEAD_BYTES + LINE_BYTES);
+    // No lines beyond the end are asked for: another core uses those.
+    let asking = bytes - ASKED_AHEAD_BYTES;
+    // SAFETY: the caller's promise for a part of it, which is of more than 256 bytes.
+    unsafe { avx512_taking_over(target, source, asking) };
+    // SAFETY: the same for the rest.
+    unsafe { avx512(target.wrapping_add(asking), source.wrapping_add(asking), ASKED_AHEAD_BYTES) };
 }
 
 /// Asks for the lines of `bytes` bytes from `place` on. (AMD64 manual volume 3,

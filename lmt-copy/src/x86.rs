@@ -39,8 +39,9 @@ pub(crate) unsafe fn rep_movsb(target: *mut u8, source: *const u8, bytes: usize)
     }
 }
 
-/// Blocks of 64 bytes, in assembly: the compiler's AVX-512 is younger than the
-/// oldest compiler that builds lmt.
+/// Copies by blocks of 64 bytes, in assembly: the compiler's AVX-512 is younger than the
+/// oldest compiler that builds lmt. With further instructions at the begin of each round
+/// of four.
 ///
 /// As [`blocks::copy`] does it: the first block and the last four are read at
 /// the beginning, which lie within at least 256 bytes. Rounds of four go from
@@ -50,15 +51,12 @@ pub(crate) unsafe fn rep_movsb(target: *mut u8, source: *const u8, bytes: usize)
 /// last four are written. `source` becomes the distance from target to source,
 /// modulo 2^64, so `source + at` is where `at`'s bytes come from.
 ///
-/// # Safety
-/// As for [`blocks::copy`], with at least 256 bytes; the CPU has AVX-512F, and
-/// the kernel saves its registers.
-pub(crate) unsafe fn avx512(target: *mut u8, source: *const u8, bytes: usize) {
-    // SAFETY: all loads and stores are within what the caller vouches for, as
-    // shown above, and aligned where the instruction asks for it. Registers 0 to
-    // 7 and the flags are declared as changed; so is what `vzeroupper` changes,
-    // the upper halves of 0 to 15; the stack is not used.
-    unsafe {
+/// All loads and stores are within what the caller of [`avx512`] vouches for, and aligned
+/// where the instruction asks for it. Registers 0 to 7 and the flags are declared as
+/// changed; so is what `vzeroupper` changes, the upper halves of 0 to 15; the stack is not
+/// used.
+macro_rules! by_lines {
+    ($target:ident, $source:ident, $bytes:ident $(, $also:literal)*) => {
         asm!(
             "vmovdqu64 zmm0, [{source}]",
             "vmovdqu64 zmm4, [{source} + {bytes} - 256]",
@@ -75,6 +73,7 @@ pub(crate) unsafe fn avx512(target: *mut u8, source: *const u8, bytes: usize) {
             "jae 3f",
             ".p2align 5",
             "2:",
+            $($also,)*
             "vmovdqu64 zmm0, [{source} + {at}]",
             "vmovdqu64 zmm1, [{source} + {at} + 64]",
             "vmovdqu64 zmm2, [{source} + {at} + 128]",
@@ -92,9 +91,9 @@ pub(crate) unsafe fn avx512(target: *mut u8, source: *const u8, bytes: usize) {
             "vmovdqu64 [{last} + 128], zmm6",
             "vmovdqu64 [{last} + 192], zmm7",
             "vzeroupper",
-            source = inout(reg) source => _,
-            target = in(reg) target,
-            bytes = in(reg) bytes,
+            source = inout(reg) $source => _,
+            target = in(reg) $target,
+            bytes = in(reg) $bytes,
             at = out(reg) _,
             last = out(reg) _,
             out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
@@ -102,7 +101,43 @@ pub(crate) unsafe fn avx512(target: *mut u8, source: *const u8, bytes: usize) {
             out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
             out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
             options(nostack),
-        );
+        )
+    };
+}
+
+/// Blocks of 64 bytes.
+///
+/// # Safety
+/// As for [`blocks::copy`], with at least 256 bytes; the CPU has AVX-512F, and
+/// the kernel saves its registers.
+pub(crate) unsafe fn avx512(target: *mut u8, source: *const u8, bytes: usize) {
+    // SAFETY: the caller's promise, see `by_lines`.
+    unsafe { by_lines!(target, source, bytes) }
+}
+
+/// How far ahead [`avx512_taking_over`] asks for lines.
+pub(crate) const ASKED_AHEAD_BYTES: usize = 1024;
+
+/// The same, which asks for the source's lines [`ASKED_AHEAD_BYTES`] before it comes to
+/// them, for writing; so far beyond the end too, but for the last four. (AMD64 manual volume 3, PREFETCHW:
+/// a hint, which changes nothing that a program sees and faults at no address; processors
+/// without it do nothing.)
+///
+/// # Safety
+/// As for [`avx512`].
+pub(crate) unsafe fn avx512_taking_over(target: *mut u8, source: *const u8, bytes: usize) {
+    const { assert!(ASKED_AHEAD_BYTES == 1024) };
+    // SAFETY: the caller's promise, see `by_lines`; the hints do no more.
+    unsafe {
+        by_lines!(
+            target,
+            source,
+            bytes,
+            "prefetchw [{source} + {at} + 1024]",
+            "prefetchw [{source} + {at} + 1088]",
+            "prefetchw [{source} + {at} + 1152]",
+            "prefetchw [{source} + {at} + 1216]"
+        )
     }
 }
 
