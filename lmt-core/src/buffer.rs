@@ -37,14 +37,19 @@ pub enum Access {
     Write,
 }
 
-/// What a copy out of shared memory does with the cache lines that it reads.
+/// What a copy does with the cache lines that it reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Taking {
-    /// Their other owner writes them next.
-    Copies,
+    /// They are this process's own.
+    Near,
+    /// Another process has written them, and writes them next.
+    FromPeer,
     /// This process writes them next, and takes them over.
     #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
     Over,
+    /// Their other owner writes them next, and what is written goes past the caches.
+    #[cfg_attr(loom, allow(dead_code))] // The same.
+    PastCaches,
 }
 
 /// Where a copy leaves what it writes.
@@ -208,9 +213,13 @@ impl Buffer {
     /// Copies `source` to the message bytes from `offset` on; returns how many
     /// fitted. Writes nothing to a buffer that is lent for reading.
     pub fn write_at(&mut self, offset: u64, source: &[u8]) -> usize {
+        self.write_slice(offset, source, Taking::Near)
+    }
+
+    fn write_slice(&mut self, offset: u64, source: &[u8], taking: Taking) -> usize {
         // SAFETY: a live slice of just that length, which cannot overlap the
         // segments, since nobody else holds a reference into those.
-        unsafe { self.write_raw(offset, source.as_ptr(), source.len(), Taking::Copies) }
+        unsafe { self.write_raw(offset, source.as_ptr(), source.len(), taking) }
     }
 
     /// Copies `bytes` bytes from `source` to the message bytes from `offset`
@@ -240,9 +249,13 @@ impl Buffer {
                 // SAFETY: `new`'s caller promised `piece.bytes` writable bytes at
                 // `target` that nobody else uses; this method's caller as many
                 // readable ones at `from`, apart from the segments.
-                Taking::Copies => unsafe { lmt_copy::copy_nonoverlapping(target, from, piece.bytes) },
+                Taking::Near => unsafe { lmt_copy::copy_nonoverlapping(target, from, piece.bytes) },
+                // SAFETY: the same.
+                Taking::FromPeer => unsafe { lmt_copy::copy_from_peer(target, from, piece.bytes) },
                 // SAFETY: the same.
                 Taking::Over => unsafe { lmt_copy::copy_taking_over(target, from, piece.bytes) },
+                // SAFETY: the same.
+                Taking::PastCaches => unsafe { lmt_copy::copy_streaming(target, from, piece.bytes) },
             }
             done += piece.bytes;
         }
@@ -272,13 +285,23 @@ impl Buffer {
 /// Copies the bytes of `source` to `target`, as many as both have; returns how
 /// many. One copy, piece by piece, whatever the segments of the two.
 pub fn copy_between(source: &Buffer, target: &mut Buffer) -> u64 {
+    copy_pieces(source, target, Taking::Near)
+}
+
+/// The same past the caches into `target`, where the CPU has such stores: for more than
+/// the caches hold.
+pub fn copy_between_past_caches(source: &Buffer, target: &mut Buffer) -> u64 {
+    copy_pieces(source, target, Taking::PastCaches)
+}
+
+fn copy_pieces(source: &Buffer, target: &mut Buffer, taking: Taking) -> u64 {
     let mut offset = 0;
     for piece in source.pieces(0..source.total_bytes()) {
         let from = std::ptr::with_exposed_provenance::<u8>(piece.address);
         // SAFETY: the lender of `source` promised `piece.bytes` readable bytes
         // at this address that nobody writes while the buffer is lent.
         let bytes = unsafe { std::slice::from_raw_parts(from, piece.bytes) };
-        let written = target.write_at(offset, bytes) as u64;
+        let written = target.write_slice(offset, bytes, taking) as u64;
         offset += written;
         if written < piece.bytes as u64 {
             break;

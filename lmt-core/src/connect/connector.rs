@@ -153,7 +153,8 @@ impl Connector {
     /// Wishes to be connected with the endpoint at `address`. Only notes the
     /// wish; [`Self::progress`] does the rest and tells the outcome, within
     /// `connect_timeout_ms` or, of a peer that was seen to listen, within
-    /// `answer_timeout_ms` of that if it is longer. A wish that stands already is not changed.
+    /// `answer_timeout_ms` of that if it is longer. A wish that stands already is not
+    /// changed.
     pub fn connect(&mut self, address: &Address) {
         if self.in_forked_child() {
             return;
@@ -174,6 +175,13 @@ impl Connector {
             peer.retry_at = Some(self.now);
         }
         self.retime(id);
+    }
+
+    /// Whether a peer is wished for, and nobody listened at its address when a connection
+    /// was last tried.
+    pub fn has_found_nobody(&self, peer: EndpointId) -> bool {
+        // It may have come to this one meanwhile.
+        self.peers.get(&peer).is_some_and(|peer| peer.found_nobody && peer.state == State::Wanted)
     }
 
     /// Whether the connection with this peer is established.
@@ -329,7 +337,9 @@ impl Connector {
             let cargo = Cargo::saying("an endpoint does not connect to itself".to_owned());
             return self.happen(id, Event::Unwilling, cargo, handler);
         }
-        match socket::try_connect(&address) {
+        let tried = socket::try_connect(&address);
+        peer.found_nobody = matches!(tried, Err(Miss::Nobody));
+        match tried {
             Ok(fd) => self.on_connected(id, fd, handler),
             Err(Miss::Full) => {
                 // Once only: a listener that accepts nobody for so long is hung.

@@ -142,8 +142,28 @@ fn nobody_there_is_unreachable_and_a_late_one_is_reached() {
         one.step();
         one.connector.wait(Some(Duration::from_millis(5)));
     }
+    assert!(one.connector.has_found_nobody(b));
     let mut two = Party::new(b);
     until(&mut [&mut one, &mut two], |p| p[0].connector.is_established(b));
+    assert!(!one.connector.has_found_nobody(b));
+}
+
+#[test]
+fn who_was_not_there_and_comes_by_itself_is_there() {
+    let (a, b) = two_ids();
+    let mut one = Party::new(a);
+    one.connector.connect(&Address::abstract_socket(b));
+    // Until its next attempt is far off.
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(60) {
+        one.step();
+        one.connector.wait(Some(Duration::from_millis(5)));
+    }
+    assert!(one.connector.has_found_nobody(b));
+    let mut two = Party::new(b);
+    two.connector.connect(one.connector.address());
+    until(&mut [&mut one, &mut two], |p| p[0].connector.is_established(b));
+    assert!(!one.connector.has_found_nobody(b));
 }
 
 #[test]

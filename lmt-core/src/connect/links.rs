@@ -86,6 +86,8 @@ pub(super) struct Peer {
     pub flush_at: Option<Instant>,
     /// What this process lacked at the last attempt.
     pub shortage: Option<Errno>,
+    /// Whether nobody listened at its address when last tried.
+    pub found_nobody: bool,
     pub link: Option<Link>,
     /// The process whose pidfd is in the epoll, under this serial number. It
     /// stays there between a connection given up and the next.
@@ -128,6 +130,7 @@ impl Peer {
             pause: RETRY_MIN,
             flush_at: None,
             shortage: None,
+            found_nobody: false,
             link: None,
             watch: None,
             timer: None,

@@ -42,6 +42,14 @@ impl Engine {
         }
     }
 
+    /// Whether this endpoint waits to be connected with a peer at whose address nobody
+    /// listened when last tried: one that is known to have listened is gone. Connecting
+    /// goes on, for one that is not there yet.
+    pub fn has_found_nobody(&self, peer: PeerId) -> bool {
+        let Ok(key) = self.traffic.key_named(peer) else { return false };
+        self.connector.has_found_nobody(self.traffic.peers[key as usize].id)
+    }
+
     /// The memory of an allocated region: of this endpoint, or of a peer's from which
     /// something was got, or into which something was put, and which this endpoint has
     /// mapped for that. It stays mapped while the value lives; all that have it may

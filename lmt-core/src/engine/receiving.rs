@@ -45,9 +45,8 @@ impl TagMatch {
 }
 
 /// A message taken out of matching by [`Engine::matched_probe`] or
-/// [`Engine::take_arrival`]: only a receive
-/// that names it gets it. Dropped, it is discarded: its sender's operation ends
-/// as if the message had been received.
+/// [`Engine::take_arrival`]: only a receive that names it gets it. Dropped, it is
+/// discarded: its sender's operation ends as if the message had been received.
 #[derive(Debug)]
 #[must_use = "a message that was taken and is not received is discarded"]
 pub struct Message {

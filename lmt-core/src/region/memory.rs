@@ -78,27 +78,48 @@ pub fn copy_shared(
     bytes: u64,
 ) -> u64 {
     match shared_piece(memory, offset, bytes) {
-        Some(piece) => local_copy(piece, direction, local, local_offset),
+        Some(piece) => local_copy(piece, direction, local, local_offset, Taking::FromPeer),
         None => 0,
     }
 }
 
-/// As [`copy_shared`] into the shared memory, out of a buffer that is only read.
-pub fn put_shared(memory: &SharedMemory, offset: u64, local: &Buffer, local_offset: u64, bytes: u64) -> u64 {
-    put_into(memory, offset, (local, local_offset), bytes, Leaving::For(Distance::Peer))
+/// Copies up to `bytes` out of shared memory, from `offset` on, into `local`, and takes
+/// the cache lines over: of memory that another core has written and this one writes next.
+/// Returns how many bytes.
+pub fn take_over_shared(memory: &SharedMemory, offset: u64, local: &mut Buffer, bytes: u64) -> u64 {
+    take_shared(memory, offset, local, bytes, Taking::Over)
 }
 
-/// As [`put_shared`], but past the caches, where the CPU has
-/// such stores: for lines that other cores hold so far away that to take them back
-/// takes longer than memory does.
-pub fn put_past_caches(
+/// The same without taking them over, and past the caches into `local`, where the CPU has
+/// such stores: for more than the caches hold, which need not read then what is written.
+pub fn take_shared_past_caches(memory: &SharedMemory, offset: u64, local: &mut Buffer, bytes: u64) -> u64 {
+    take_shared(memory, offset, local, bytes, Taking::PastCaches)
+}
+
+fn take_shared(memory: &SharedMemory, offset: u64, local: &mut Buffer, bytes: u64, taking: Taking) -> u64 {
+    let Some(piece) = shared_piece(memory, offset, bytes) else { return 0 };
+    // SAFETY: a piece of a mapping that is in this process, apart from `local` as in
+    // `put_shared`.
+    unsafe { take_piece(piece, local, 0, taking) }
+}
+
+/// As [`copy_shared`] into the shared memory, out of a buffer that is only read; or past
+/// the caches, where the CPU has such stores: for lines that other cores hold so far away
+/// that to take them back takes longer than memory does.
+pub fn put_shared(
     memory: &SharedMemory,
     offset: u64,
     local: &Buffer,
     local_offset: u64,
     bytes: u64,
+    past_caches: bool,
 ) -> u64 {
-    put_into(memory, offset, (local, local_offset), bytes, Leaving::PastCaches)
+    let Some(piece) = shared_piece(memory, offset, bytes) else { return 0 };
+    let leaving = if past_caches { Leaving::PastCaches } else { Leaving::For(Distance::Peer) };
+    // SAFETY: a piece of a mapping that is in this process, which all that have it may
+    // write. `local` is apart from it: `Buffer::new`'s caller has promised that nobody
+    // else writes its segments while it lives, and peers may write this mapping.
+    unsafe { put_piece(piece, local, local_offset, leaving) }
 }
 
 fn shared_piece(memory: &SharedMemory, offset: u64, bytes: u64) -> Option<Segment> {
@@ -126,7 +147,7 @@ pub(super) fn copy_lent(
     }
     let mut done = 0;
     for piece in lent.pieces(offset..offset.saturating_add(bytes)) {
-        done += local_copy(piece, direction, local, local_offset.saturating_add(done));
+        done += local_copy(piece, direction, local, local_offset.saturating_add(done), Taking::Near);
     }
     done
 }
@@ -146,24 +167,37 @@ pub(super) fn copy_apart(source: &Buffer, target: &mut Buffer) -> Option<u64> {
 /// Copies between one piece of memory that is reachable here and `local`, from
 /// `local_offset` on. The piece must have been checked to lie in a mapping or a
 /// lent buffer, one lent for writing if it is to be written.
-fn local_copy(piece: Segment, direction: Direction, local: &mut Buffer, local_offset: u64) -> u64 {
+fn local_copy(
+    piece: Segment,
+    direction: Direction,
+    local: &mut Buffer,
+    local_offset: u64,
+    taking: Taking,
+) -> u64 {
     match direction {
-        Direction::Get => {
-            let from = std::ptr::with_exposed_provenance::<u8>(piece.address);
-            // SAFETY: the callers cut the piece out of memory that is mapped
-            // and readable here, and that `local` does not overlap: it is
-            // lent to that operation only, or `copy_apart` has compared the
-            // addresses. Peers may write shared memory
-            // meanwhile; any bytes are valid, and no reference is made.
-            unsafe { local.write_raw(local_offset, from, piece.bytes, Taking::Copies) as u64 }
-        }
+        // SAFETY: the callers cut the piece out of memory that is mapped
+        // and readable here, and that `local` does not overlap: it is
+        // lent to that operation only, or `copy_apart` has compared the
+        // addresses.
+        Direction::Get => unsafe { take_piece(piece, local, local_offset, taking) },
         // SAFETY: as above, and writable: the callers have checked that it was lent for
         // writing, or it is shared memory.
         Direction::Put => unsafe { put_piece(piece, local, local_offset, Leaving::For(Distance::Peer)) },
     }
 }
 
-/// The same for one direction.
+/// The same out of the piece.
+///
+/// # Safety
+/// The piece must be mapped here, and apart from `local`'s segments.
+unsafe fn take_piece(piece: Segment, local: &mut Buffer, local_offset: u64, taking: Taking) -> u64 {
+    let from = std::ptr::with_exposed_provenance::<u8>(piece.address);
+    // SAFETY: the caller's promise. Peers may write shared memory meanwhile; any bytes are
+    // valid, and no reference is made.
+    unsafe { local.write_raw(local_offset, from, piece.bytes, taking) as u64 }
+}
+
+/// The same into the piece.
 ///
 /// # Safety
 /// The piece must be mapped and writable here, and apart from `local`'s segments.
@@ -171,22 +205,6 @@ unsafe fn put_piece(piece: Segment, local: &Buffer, local_offset: u64, leaving: 
     let to = std::ptr::with_exposed_provenance_mut::<u8>(piece.address);
     // SAFETY: the caller's promise.
     unsafe { local.read_raw(local_offset, to, piece.bytes, leaving) as u64 }
-}
-
-/// Copies out of a buffer into a part of shared memory; what lies past its end is left
-/// out. Returns how many bytes.
-fn put_into(
-    memory: &SharedMemory,
-    offset: u64,
-    (local, local_offset): (&Buffer, u64),
-    bytes: u64,
-    leaving: Leaving,
-) -> u64 {
-    let Some(piece) = shared_piece(memory, offset, bytes) else { return 0 };
-    // SAFETY: a piece of a mapping that is in this process, which all that have it may
-    // write. `local` is apart from it: `Buffer::new`'s caller has promised that nobody
-    // else writes its segments while it lives, and peers may write this mapping.
-    unsafe { put_piece(piece, local, local_offset, leaving) }
 }
 
 /// A part of memory that is reachable here, as the other side of a copy with

@@ -224,6 +224,6 @@ impl BoxMemory {
     pub(super) fn read_to(&self, cell: u64, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
         // SAFETY: as in `read`; a buffer's segments are memory lent by this
         // process's application, not this mapping.
-        unsafe { buffer.write_raw(offset, self.cell(cell), bytes.min(PIECE_BYTES), Taking::Copies) }
+        unsafe { buffer.write_raw(offset, self.cell(cell), bytes.min(PIECE_BYTES), Taking::FromPeer) }
     }
 }
