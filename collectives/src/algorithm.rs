@@ -105,6 +105,9 @@ pub enum Algorithm {
     /// Through the slots piece by piece of so many KiB, of any length: one rank's next
     /// piece goes in while others take the last one out. What is not a reduction.
     Pipelined(u32),
+    /// Two ranks hand each other pieces in cells of shared memory that change their owner
+    /// each time: allgather and alltoall, up to 192 KiB.
+    Swap,
     /// Every rank reads from the root at once: scatter (IV.A.1).
     ParallelRead,
     /// The root writes to one rank after the other: scatter (IV.A.2).
@@ -159,6 +162,7 @@ fn parts(algorithm: Algorithm) -> (&'static str, Option<u32>) {
         A::Slots => ("slots", None),
         A::Messages => ("messages", None),
         A::Pipelined(kib) => ("pipelined", Some(kib)),
+        A::Swap => ("swap", None),
         A::ParallelRead => ("parallel-read", None),
         A::SequentialWrite => ("sequential-write", None),
         A::ThrottledRead(k) => ("throttled-read", Some(k)),
@@ -185,10 +189,11 @@ fn parts(algorithm: Algorithm) -> (&'static str, Option<u32>) {
 
 impl Algorithm {
     /// All of them, with the numbers that are taken where none is given.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Slots,
         Self::Messages,
         Self::Pipelined(64),
+        Self::Swap,
         Self::ParallelRead,
         Self::SequentialWrite,
         Self::ThrottledRead(4),
@@ -222,6 +227,7 @@ impl Algorithm {
         match self {
             Self::Slots | Self::Messages => true,
             Self::Pipelined(_) => !kind.combines() && !matches!(kind, Kind::Barrier),
+            Self::Swap => matches!(kind, Kind::Allgather | Kind::Alltoall),
             Self::ParallelRead | Self::SequentialWrite | Self::ThrottledRead(_) => {
                 matches!(kind, Kind::Scatter)
             }
@@ -249,7 +255,10 @@ impl Algorithm {
     /// Whether ranks reach into each other's memory, which must be allowed then.
     pub const fn needs_single_copy(self) -> bool {
         use Algorithm as A;
-        !matches!(self, A::Slots | A::Messages | A::Pipelined(_) | A::PairwiseMessages | A::BruckMessages)
+        !matches!(
+            self,
+            A::Slots | A::Messages | A::Pipelined(_) | A::Swap | A::PairwiseMessages | A::BruckMessages
+        )
     }
 }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
-use lmt_core::region::{Direction, copy_shared, put_past_caches, put_shared};
+use lmt_core::region::{Direction, copy_shared, put_shared, take_over_shared, take_shared_past_caches};
 use lmt_core::shared_memory::SharedMemory;
 
 use crate::layout::{LINE_BYTES, Layout};
@@ -52,20 +52,20 @@ impl Board {
         (fits && rank < layout.size).then_some(Self { lines, layout, rank })
     }
 
-    /// Copies bytes of `from` into this rank's slot of a call; what does not fit is left
-    /// out. Returns how many.
-    pub fn post(&self, call: u32, at: u64, from: &Buffer) -> u64 {
-        let (begin, bytes) = self.stretch(self.rank, call, at, from.total_bytes());
-        let memory = &self.lines.memory;
+    /// Copies bytes of `from` into this rank's slot that begins at `slot`, from `at` on;
+    /// what does not fit is left out. Returns how many.
+    pub fn post(&self, slot: u64, at: u64, from: &Buffer) -> u64 {
+        let (begin, bytes) = self.stretch(self.rank, slot, at, from.total_bytes());
+        let Mapping { memory, pace } = &self.lines;
         // Bytes gathered from here and there take their time anyway.
-        let untimed = Pace::default();
-        let pace = if from.segments().len() == 1 { &self.lines.pace } else { &untimed };
+        if from.segments().len() > 1 {
+            return put_shared(memory, begin, from, 0, bytes, false);
+        }
         let mut done = 0;
         while done < bytes {
             let piece_bytes = PIECE_BYTES.min(bytes - done);
-            let copied = pace.copy(piece_bytes, |goes_past| match goes_past {
-                true => put_past_caches(memory, begin + done, from, done, piece_bytes),
-                false => put_shared(memory, begin + done, from, done, piece_bytes),
+            let copied = pace.copy(piece_bytes, |goes_past| {
+                put_shared(memory, begin + done, from, done, piece_bytes, goes_past)
             });
             done += copied;
             if copied < piece_bytes {
@@ -75,17 +75,35 @@ impl Board {
         done
     }
 
-    /// Fills `into` from a rank's slot of a call; returns how many bytes there were.
-    pub fn take(&self, rank: u32, call: u32, at: u64, into: &mut Buffer) -> u64 {
-        let (begin, bytes) = self.stretch(rank, call, at, into.total_bytes());
+    /// Fills `into` from a rank's slot of a call, past the caches if so wished; returns how
+    /// many bytes there were.
+    pub fn take(&self, rank: u32, call: u32, at: u64, into: &mut Buffer, past_caches: bool) -> u64 {
+        let (begin, bytes) = self.stretch(rank, self.slot_of(rank, call), at, into.total_bytes());
+        if past_caches {
+            return take_shared_past_caches(&self.lines.memory, begin, into, bytes);
+        }
         copy_shared(&self.lines.memory, Direction::Get, begin, into, 0, bytes)
     }
 
-    /// Where in the memory so many bytes from `at` on in a rank's slot are, and how many
-    /// of them there are.
-    fn stretch(&self, rank: u32, call: u32, at: u64, bytes: u64) -> (u64, u64) {
+    /// Copies bytes of `from` into a cell of a call; what does not fit is left out.
+    /// Returns how many.
+    pub fn hand(&self, call: u32, cell: u32, from: &Buffer) -> u64 {
+        let bytes = from.total_bytes().min(self.layout.cell_bytes());
+        put_shared(&self.lines.memory, self.layout.cell(call, cell), from, 0, bytes, false)
+    }
+
+    /// Fills `into` from a cell, whose lines this rank writes next; returns how many bytes
+    /// there were.
+    pub fn accept(&self, call: u32, cell: u32, into: &mut Buffer) -> u64 {
+        let bytes = into.total_bytes().min(self.layout.cell_bytes());
+        take_over_shared(&self.lines.memory, self.layout.cell(call, cell), into, bytes)
+    }
+
+    /// Where in the memory so many bytes from `at` on in a rank's slot are that begins at
+    /// `slot`, and how many of them there are.
+    fn stretch(&self, rank: u32, slot: u64, at: u64, bytes: u64) -> (u64, u64) {
         // Wherever another rank says that its slot begins, it ends within its memory.
-        let begin = self.slot_of(rank, call).min(self.layout.ring_bytes());
+        let begin = slot.min(self.layout.ring_bytes());
         let slot_bytes = self.layout.slot_bytes.min(self.layout.ring_bytes() - begin);
         let at = at.min(slot_bytes);
         (self.layout.ring(rank) + begin + at, bytes.min(slot_bytes - at))

@@ -55,7 +55,7 @@ fn a_head_of_another_shape_is_not_sound() {
     assert!(!board(LAYOUT).is_sound(), "nobody wrote it");
     board(LAYOUT).begin();
     assert!(board(LAYOUT).is_sound());
-    assert!(!board(Layout { size: 2, ..LAYOUT }).is_sound());
+    assert!(!board(Layout { size: 4, ..LAYOUT }).is_sound());
     assert!(!board(Layout { slot_bytes: 64, ..LAYOUT }).is_sound());
 }
 
@@ -116,23 +116,24 @@ fn slots_end_where_they_end() {
     let boards = boards();
     let data: Vec<u8> = (1..=200).collect();
     for (call, begin) in [(0, 0), (1, 128), (2, 64), (3, 120)] {
+        let past_caches = call % 2 == 0;
         let data: Vec<u8> = data.iter().map(|byte| byte ^ (call as u8) << 4).collect();
         boards.iter().for_each(|board| board.place_slot(call, begin));
-        assert_eq!(boards[1].post(call, 0, &reading(&data)), 128, "what does not fit is left out");
-        assert_eq!(boards[0].post(call, 0, &reading(&[0xff; 200])), 128);
-        assert_eq!(boards[2].post(call, 0, &reading(&[0xff; 200])), 128);
+        assert_eq!(boards[1].post(begin, 0, &reading(&data)), 128, "what does not fit is left out");
+        assert_eq!(boards[0].post(begin, 0, &reading(&[0xff; 200])), 128);
+        assert_eq!(boards[2].post(begin, 0, &reading(&[0xff; 200])), 128);
         let mut taken = [0; 200];
-        assert_eq!(boards[2].take(1, call, 0, &mut writing(&mut taken)), 128);
+        assert_eq!(boards[2].take(1, call, 0, &mut writing(&mut taken), past_caches), 128);
         assert_eq!((&taken[..128], &taken[128..]), (&data[..128], &[0; 72][..]));
     }
     boards[1].place_slot(0, 64);
-    assert_eq!(boards[1].post(0, 100, &reading(&data)), 28);
+    assert_eq!(boards[1].post(64, 100, &reading(&data)), 28);
     let mut taken = [0; 200];
-    assert_eq!(boards[0].take(1, 0, 90, &mut writing(&mut taken)), 38);
+    assert_eq!(boards[0].take(1, 0, 90, &mut writing(&mut taken), false), 38);
     assert_eq!((&taken[10..38], taken[38]), (&data[..28], 0));
     for at in [128, 129, 1 << 40, u64::MAX] {
-        assert_eq!(boards[1].post(0, at, &reading(&data)), 0, "at {at}");
-        assert_eq!(boards[0].take(1, 0, at, &mut writing(&mut taken)), 0, "at {at}");
+        assert_eq!(boards[1].post(64, at, &reading(&data)), 0, "at {at}");
+        assert_eq!(boards[0].take(1, 0, at, &mut writing(&mut taken), false), 0, "at {at}");
     }
 }
 
@@ -143,7 +144,7 @@ fn slots_that_begin_beyond_the_memory_are_empty() {
     for (begin, bytes) in [(0, 128), (128, 128), (129, 127), (255, 1), (256, 0), (257, 0), (u64::MAX, 0)] {
         boards[1].place_slot(7, begin);
         let mut taken = [0; 200];
-        assert_eq!(boards[0].take(1, 7, 0, &mut writing(&mut taken)), bytes, "from {begin} on");
+        assert_eq!(boards[0].take(1, 7, 0, &mut writing(&mut taken), true), bytes, "from {begin} on");
     }
 }
 

@@ -92,3 +92,14 @@ pub struct Call {
     /// How much fits into a rank's slot.
     pub slot_bytes: u64,
 }
+
+impl Call {
+    /// The length that all ranks know in the plain forms: that of a block where there are
+    /// blocks for each rank, else `bytes`.
+    pub(crate) const fn block_bytes(&self) -> u64 {
+        match (self.kind, &self.blocks) {
+            (Kind::Alltoall, Blocks::Equal(bytes)) => *bytes,
+            _ => self.bytes,
+        }
+    }
+}

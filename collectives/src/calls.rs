@@ -5,27 +5,25 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use lmt_core::buffer::Buffer;
-use lmt_core::engine::{Engine, OperationError};
+use lmt_core::engine::{Engine, OperationError, PeerId};
 use lmt_core::fork_guard::Origin;
 use lmt_core::region::{Direction, RegionKey};
 
-use crate::algorithm::{Algorithm, Kind};
-use crate::algorithms::{self, Unsuitable};
+use crate::algorithm::Algorithm;
+use crate::algorithms;
 use crate::board::Board;
-use crate::call::{Blocks, Call};
 use crate::check::{Team, call_of};
 use crate::choice::{Choice, Chooser};
 use crate::copies;
 use crate::domains::{Place, domains, share_a_cache};
 use crate::error::{Broken, GroupError};
-use crate::lent::{Memory, Places};
+use crate::layout::DEPTH;
 use crate::operation::Operation;
 use crate::patience::Watched;
-use crate::program::Program;
-use crate::reduction::{Panic, Reduction};
+use crate::plan::{Asked, Plan, Plans};
+use crate::reduction::Panic;
 use crate::ring::Ring;
-use crate::running::{Context, Member, Running, Turn};
+use crate::running::{Context, Member, Running};
 use crate::signature::Signature;
 
 /// The calls of a group on this rank, and what they need.
@@ -36,6 +34,8 @@ pub(crate) struct Calls {
     /// 39 bits that tell this group's messages from those of others.
     tag: u64,
     chooser: Chooser,
+    /// Calls that write so many bytes on a rank do so past the caches.
+    streams_from_bytes: u64,
     /// The number of the next call.
     next: u32,
     /// Before which number all ranks have ended all, when last looked at.
@@ -44,8 +44,10 @@ pub(crate) struct Calls {
     ring: Ring,
     /// Calls under way, oldest first, and those that have ended and are not fetched.
     calls: VecDeque<Slot>,
-    /// Programs of calls that may come again, the latest first.
-    programs: VecDeque<(Rc<Call>, Algorithm, Rc<Program>)>,
+    plans: Plans,
+    /// What ended calls leave for later ones.
+    #[allow(clippy::vec_box)] // They are moved in and out as they are.
+    spare: Vec<Box<Running>>,
     spare_work: Vec<u8>,
     error: Option<GroupError>,
     /// Calls of `progress` since deaths were looked for.
@@ -67,32 +69,14 @@ struct Slot {
 enum State {
     /// It cannot begin: too many calls before it have not ended everywhere, or their slots
     /// leave no room for its own.
-    Waiting(Box<Prepared>),
+    Waiting(Box<Running>),
     Running(Box<Running>),
-    Ended(Result<(), GroupError>),
+    /// Errors are long, and what is moved about in the list had better be short.
+    Ended(Result<(), Box<GroupError>>),
     /// Its result was fetched.
     Fetched,
 }
 
-/// A call that has not begun.
-struct Prepared {
-    call: Rc<Call>,
-    program: Rc<Program>,
-    signature: Signature,
-    operation: Lent,
-    /// What this rank has to say once all have met.
-    wrong: Option<GroupError>,
-}
-
-/// An operation's memory.
-struct Lent {
-    input: Option<Buffer>,
-    output: Option<Buffer>,
-    reduction: Option<Reduction>,
-}
-
-/// Programs that are kept for calls that come again.
-const KEPT_PROGRAMS: usize = 16;
 /// Scratch memory that is kept for the next call.
 const KEPT_WORK_BYTES: usize = 16 << 20;
 /// How long a failed call waits for others to end messages with this rank and to leave
@@ -100,6 +84,11 @@ const KEPT_WORK_BYTES: usize = 16 << 20;
 const PARTING: Duration = Duration::from_secs(1);
 /// Of that, at least so long once this rank has nothing under way itself.
 const LEAST_PARTING: Duration = Duration::from_millis(200);
+/// After so long they are connected with this one, where they are not yet: of those that
+/// cannot be it is known then that they are dead.
+const UNASKED: Duration = Duration::from_millis(10);
+/// So many of them at most: all with all would be too many connections of a large group.
+const MOST_ASKED: usize = 32;
 /// Deaths are looked for in so many calls of `progress` once.
 const DEATHS_EVERY: u32 = 64;
 
@@ -112,10 +101,12 @@ impl Calls {
             team,
             tag,
             chooser,
+            streams_from_bytes: u64::MAX,
             next: 0,
             ended_by_all: 0,
             calls: VecDeque::new(),
-            programs: VecDeque::new(),
+            plans: Plans::default(),
+            spare: Vec::new(),
             spare_work: Vec::new(),
             error: None,
             looks: 0,
@@ -146,11 +137,13 @@ impl Calls {
     }
 
     /// What the ranks have told each other when the group was made.
-    pub fn settle(&mut self, single_copy: bool, places: &[Place]) {
+    pub fn settle(&mut self, single_copy: bool, places: &[Place], streams_from_bytes: u64) {
+        self.streams_from_bytes = streams_from_bytes;
         self.chooser.single_copy = single_copy;
         self.chooser.one_cache = share_a_cache(places);
         let domains = domains(places);
         self.team.domains = domains.into();
+        self.plans.forget();
     }
 
     pub fn keep_board(&mut self, key: RegionKey) {
@@ -211,35 +204,21 @@ impl Calls {
         Context { engine, board: &self.board, members: &self.members, rank: self.team.rank, tag: self.tag }
     }
 
-    /// What an operation is in this group. Wrong arguments become a call that no other
-    /// is like, so that the others hear of it.
-    fn prepare(&mut self, operation: Operation<'_>) -> Prepared {
-        let made = call_of(&operation, &self.team).map_err(GroupError::Arguments).and_then(|call| {
-            let named = operation.algorithm;
-            let chosen = named.unwrap_or_else(|| self.chooser.choose(&call, operation.is_listed).algorithm);
-            self.chooser.check(chosen, call.kind)?;
-            let (call, program) = self.program(call, chosen)?;
-            Ok((call, program, chosen))
-        });
-        let lent = |operation: Operation<'_>| Lent {
-            input: operation.input.map(Memory::into_buffer),
-            output: operation.output.map(Memory::into_buffer),
-            reduction: operation.reduction,
-        };
-        match made {
-            Ok((call, program, chosen)) => {
-                let code = operation.reduction.as_ref().map_or(0, |reduction| reduction.code());
-                let signature = Signature::of(&call, chosen, code, operation.is_listed);
-                Prepared { call, program, signature, operation: lent(operation), wrong: None }
-            }
-            Err(wrong) => Prepared {
-                call: Rc::new(empty_call(&self.team)),
-                program: Rc::default(),
-                signature: Signature::of_wrong(self.team.rank),
-                operation: Lent { input: None, output: None, reduction: None },
-                wrong: Some(wrong),
-            },
+    /// How an operation goes in this group.
+    fn plan(&mut self, operation: &Operation<'_>) -> Result<Rc<Plan>, GroupError> {
+        let call = call_of(operation, &self.team).map_err(GroupError::Arguments)?;
+        let asked = Asked::of(operation);
+        if let Some(plan) = self.plans.find(&call, asked) {
+            return Ok(plan);
         }
+        let algorithm = match asked.algorithm {
+            Some(algorithm) => algorithm,
+            None => self.chooser.choose(&call, asked.is_listed).algorithm,
+        };
+        self.chooser.check(algorithm, call.kind)?;
+        let program = algorithms::program(&call, algorithm)?;
+        let signature = Signature::of(&call, algorithm, asked.reduction, asked.is_listed);
+        Ok(self.plans.keep(asked, Plan { call, program, signature }))
     }
 
     /// Puts a call at the end of the list, to be begun.
@@ -250,26 +229,25 @@ impl Calls {
         if let Some(error) = &self.error {
             return Err(error.clone());
         }
-        let prepared = self.prepare(operation);
         let number = self.next;
         self.next = number.wrapping_add(1);
-        self.calls.push_back(Slot { number, state: State::Waiting(Box::new(prepared)) });
+        let (plan, wrong) = match self.plan(&operation) {
+            Ok(plan) => (plan, None),
+            Err(wrong) => (Rc::new(Plan::of_wrong(&self.team)), Some(Box::new(wrong))),
+        };
+        let mut waiting = self.prepared(number, plan);
+        waiting.stream_from(self.streams_from_bytes);
+        waiting.lend(operation);
+        waiting.wrong = wrong;
+        self.calls.push_back(Slot { number, state: State::Waiting(waiting) });
         Ok(number)
     }
 
-    /// A call's program, and the call; both of the last time if there was one like it.
-    fn program(&mut self, call: Call, algorithm: Algorithm) -> Result<(Rc<Call>, Rc<Program>), Unsuitable> {
-        let same = |kept: &(Rc<Call>, Algorithm, Rc<Program>)| kept.1 == algorithm && *kept.0 == call;
-        if let Some(at) = self.programs.iter().position(same) {
-            self.programs.make_contiguous()[..=at].rotate_right(1);
-            let (call, _, program) = &self.programs[0];
-            return Ok((Rc::clone(call), Rc::clone(program)));
-        }
-        let program = Rc::new(algorithms::program(&call, algorithm)?);
-        let call = Rc::new(call);
-        self.programs.truncate(KEPT_PROGRAMS - 1);
-        self.programs.push_front((Rc::clone(&call), algorithm, Rc::clone(&program)));
-        Ok((call, program))
+    /// A call that has not begun, in the place of one that has ended.
+    fn prepared(&mut self, number: u32, plan: Rc<Plan>) -> Box<Running> {
+        let Some(mut spare) = self.spare.pop() else { return Box::new(Running::new(number, plan)) };
+        spare.renew(number, plan);
+        spare
     }
 
     /// Moves all calls forward as far as possible. Returns whether anything moved.
@@ -335,38 +313,19 @@ impl Calls {
         {
             return false;
         }
-        let State::Waiting(prepared) = &self.calls[at].state else { return false };
-        let Some(slot) = self.claim(number, prepared.program.slot_bytes) else { return false };
-        let State::Waiting(prepared) = std::mem::replace(&mut self.calls[at].state, State::Fetched) else {
+        let State::Waiting(waiting) = &self.calls[at].state else { return false };
+        let Some(slot) = self.claim(number, waiting.slot_bytes()) else { return false };
+        let State::Waiting(mut running) = std::mem::replace(&mut self.calls[at].state, State::Fetched) else {
             return false;
         };
-        let Prepared { call, program, signature, operation, wrong } = *prepared;
-        let mut work = std::mem::take(&mut self.spare_work);
-        work.resize(program.work_bytes as usize, 0);
-        let places = Places::new(operation.input, operation.output, work);
-        let mut context = Context {
-            engine,
-            board: &self.board,
-            members: &self.members,
-            rank: self.team.rank,
-            tag: self.tag,
-        };
-        match Running::begin(
-            Turn { number, slot },
-            call,
-            program,
-            places,
-            operation.reduction,
-            signature,
-            &mut context,
-        ) {
-            Ok(mut running) => {
-                running.wrong = wrong;
-                self.calls[at].state = State::Running(Box::new(running));
+        let work = std::mem::take(&mut self.spare_work);
+        match running.begin(slot, work, &mut self.context(engine)) {
+            Ok(()) => {
+                self.calls[at].state = State::Running(running);
                 true
             }
             Err(error) => {
-                self.calls[at].state = State::Ended(Err(error.clone()));
+                self.calls[at].state = State::Ended(Err(Box::new(error.clone())));
                 self.fail(error, Broken::Failed(self.team.rank), engine);
                 false
             }
@@ -376,11 +335,11 @@ impl Calls {
     /// Whether all ranks have ended the call that had this one's place before.
     fn is_free(&mut self, number: u32) -> bool {
         let ahead = |ended: u32| number.wrapping_sub(ended);
-        if ahead(self.ended_by_all) < crate::layout::DEPTH {
+        if ahead(self.ended_by_all) < DEPTH {
             return true;
         }
         self.look_who_has_ended(number);
-        ahead(self.ended_by_all) < crate::layout::DEPTH
+        ahead(self.ended_by_all) < DEPTH
     }
 
     /// Looks which calls before this one all ranks have ended.
@@ -402,12 +361,16 @@ impl Calls {
 
     /// A call has ended on this rank.
     fn end(&mut self, at: usize, result: Result<(), GroupError>) {
+        let result = result.map_err(Box::new);
         let ended = std::mem::replace(&mut self.calls[at].state, State::Ended(result));
-        if let State::Running(running) = ended {
-            if let Some(wrong) = running.wrong.clone() {
+        if let State::Running(mut running) = ended {
+            if let Some(wrong) = running.wrong.take() {
                 self.calls[at].state = State::Ended(Err(wrong));
             }
-            self.keep_work(running.into_work());
+            self.keep_work(running.take_memory());
+            if self.spare.len() < DEPTH as usize {
+                self.spare.push(running);
+            }
         }
         let is_under_way = |slot: &&Slot| matches!(slot.state, State::Waiting(_) | State::Running(_));
         let first = self.calls.iter().find(is_under_way).map_or(self.next, |slot| slot.number);
@@ -435,7 +398,7 @@ impl Calls {
         while self.calls.front().is_some_and(|slot| matches!(slot.state, State::Fetched)) {
             self.calls.pop_front();
         }
-        Some(result)
+        Some(result.map_err(|error| *error))
     }
 
     /// Wakes those that sleep: there is something new on the board.
@@ -463,7 +426,7 @@ impl Calls {
         self.part(&calls, until.max(Instant::now() + LEAST_PARTING), engine);
         for slot in &mut calls {
             if matches!(slot.state, State::Running(_) | State::Waiting(_)) {
-                slot.state = State::Ended(Err(error.clone()));
+                slot.state = State::Ended(Err(Box::new(error.clone())));
             }
         }
         self.calls = calls;
@@ -472,24 +435,41 @@ impl Calls {
     /// Waits until no living rank can be using this rank's memory for one of the calls,
     /// but no longer than that.
     fn part(&self, calls: &VecDeque<Slot>, until: Instant, engine: &mut Engine) {
-        let uses = |running: &Running, rank: u32, engine: &Engine| {
-            let peer = self.members[rank as usize].peer;
-            running.may_be_used_by(rank, &self.board) && engine.peer_error(peer).is_none()
-        };
-        let others = || (0..self.team.size).filter(|&rank| rank != self.team.rank);
-        let in_use = |engine: &Engine| {
-            calls.iter().any(|slot| match &slot.state {
-                State::Running(running) => {
-                    running.is_exposed() && others().any(|rank| uses(running, rank, engine))
+        let ask_at = Instant::now() + UNASKED;
+        let mut asked: Vec<PeerId> = Vec::new();
+        while Instant::now() < until {
+            let users = self.users(calls, engine);
+            if users.is_empty() {
+                return;
+            }
+            if asked.len() < MOST_ASKED && Instant::now() > ask_at {
+                // One with which there is no connection may be dead: now there will be
+                // one, or nobody is found where it was.
+                if let Some(peer) = users.into_iter().find(|peer| !asked.contains(peer)) {
+                    engine.ring(peer);
+                    asked.push(peer);
                 }
-                _ => false,
-            })
-        };
-        while in_use(engine) && Instant::now() < until {
+            }
             // What it says does not matter: a forked child has nothing to part with.
             let _slept = engine.nap(Duration::from_micros(200));
             let _moved = engine.progress();
         }
+    }
+
+    /// The ranks that may be using this rank's memory for one of the calls and are not
+    /// known to be dead.
+    fn users(&self, calls: &VecDeque<Slot>, engine: &Engine) -> Vec<PeerId> {
+        let exposed = calls.iter().filter_map(|slot| match &slot.state {
+            State::Running(running) if running.is_exposed() => Some(&**running),
+            _ => None,
+        });
+        let of_one = |running: &'_ Running| {
+            let others = (0..self.team.size).filter(|&rank| rank != self.team.rank);
+            let users = others.filter(|&rank| running.may_be_used_by(rank, &self.board));
+            users.map(|rank| self.members[rank as usize].peer).collect::<Vec<_>>()
+        };
+        let is_gone = |peer| engine.peer_error(peer).is_some() || engine.has_found_nobody(peer);
+        exposed.flat_map(of_one).filter(|&peer| !is_gone(peer)).collect()
     }
 
     /// A rank from which a call still needs something, or that has not begun it, and that
@@ -537,20 +517,4 @@ fn running(calls: &mut VecDeque<Slot>) -> impl Iterator<Item = &mut Running> {
         State::Running(running) => Some(&mut **running),
         State::Waiting(_) | State::Ended(_) | State::Fetched => None,
     })
-}
-
-fn empty_call(team: &Team) -> Call {
-    Call {
-        kind: Kind::Barrier,
-        rank: team.rank,
-        size: team.size,
-        root: 0,
-        bytes: 0,
-        blocks: Blocks::Equal(0),
-        input_blocks: Blocks::Equal(0),
-        in_place: false,
-        element_bytes: 1,
-        domains: Rc::from([]),
-        slot_bytes: 0,
-    }
 }

@@ -9,7 +9,7 @@ use lmt_selector::configuration::Configuration;
 use lmt_selector::contention::Parameters;
 
 use crate::algorithm::{Algorithm, Kind};
-use crate::algorithms::{Unsuitable, has_too_many_pieces};
+use crate::algorithms::{MOST_SWAPPED_BYTES, Unsuitable, has_too_many_pieces, is_swap, piece_bytes};
 use crate::call::{Blocks, Call};
 use crate::error::GroupError;
 use crate::model;
@@ -119,7 +119,15 @@ impl Chooser {
             return Choice { algorithm: rule.algorithm, reason: Cow::Owned(rule.to_string()) };
         }
         if situation.suits_slots {
-            return Choice::new(Algorithm::Slots, "what each rank posts fits into its slot of shared memory");
+            return match is_swap(call) {
+                true => {
+                    Choice::new(Algorithm::Swap, "two ranks hand each other what is short in shared memory")
+                }
+                false => Choice::new(
+                    Algorithm::Slots,
+                    "what each rank posts is short and goes through its slot of shared memory",
+                ),
+            };
         }
         // Of the forms with lists not all ranks know the lengths; they are taken to be long.
         let bytes = if is_listed { LONG_BYTES } else { bytes_of(call) };
@@ -169,7 +177,7 @@ impl Chooser {
         let Some(figures) = &self.figures else { return Vec::new() };
         let model = model_of(call, figures);
         let best = |one| model.best_of(call.kind, one, call.size, bytes_of(call));
-        let mut times: Vec<(Algorithm, f64)> = candidates(call.kind).filter_map(best).collect();
+        let mut times: Vec<(Algorithm, f64)> = candidates(call, false).filter_map(best).collect();
         times.sort_by(|one, other| one.1.total_cmp(&other.1));
         times
     }
@@ -178,8 +186,15 @@ impl Chooser {
 const LONG_BYTES: u64 = 1 << 20;
 
 /// What the model chooses among.
-fn candidates(kind: Kind) -> impl Iterator<Item = Algorithm> {
-    Algorithm::of(kind).filter(|one| *one != Algorithm::Slots)
+fn candidates(call: &Call, in_lists: bool) -> impl Iterator<Item = Algorithm> {
+    let can = move |one: &Algorithm| match one {
+        Algorithm::Slots => false,
+        Algorithm::Bruck | Algorithm::BruckMessages => !in_lists || call.kind != Kind::Alltoall,
+        Algorithm::Swap => !in_lists && is_swap(call),
+        Algorithm::Pipelined(kib) => !in_lists && !has_too_many_pieces(call, *kib),
+        _ => true,
+    };
+    Algorithm::of(call.kind).filter(can)
 }
 
 /// The length by which the model predicts, and of which rules speak.
@@ -198,12 +213,7 @@ fn model_of<'p>(call: &Call, figures: &'p Parameters) -> model::Model<'p> {
 }
 
 fn by_model(call: &Call, bytes: u64, form: Form, figures: &Parameters) -> Choice {
-    let takes_lists = |one: &Algorithm| match one {
-        Algorithm::Bruck | Algorithm::BruckMessages => !is_listed(call),
-        Algorithm::Pipelined(kib) => !form.in_lists && !has_too_many_pieces(call, *kib),
-        _ => true,
-    };
-    let candidates: Vec<Algorithm> = candidates(call.kind).filter(takes_lists).collect();
+    let candidates: Vec<Algorithm> = candidates(call, form.in_lists).collect();
     match model_of(call, figures).choose(call.kind, call.size, bytes, &candidates) {
         Some(choice) => Choice {
             algorithm: choice.algorithm,
@@ -211,11 +221,6 @@ fn by_model(call: &Call, bytes: u64, form: Form, figures: &Parameters) -> Choice
         },
         None => Choice::new(native(call, bytes, form), "the built-in choice, since the model predicts none"),
     }
-}
-
-/// Whether this is an alltoall of listed blocks, which all ranks know that it is.
-fn is_listed(call: &Call) -> bool {
-    call.kind == Kind::Alltoall && matches!(call.blocks, Blocks::Listed(_))
 }
 
 /// The most that a rank posts if the call goes through slots.
@@ -274,10 +279,18 @@ fn native(call: &Call, bytes: u64, form: Form) -> Algorithm {
 
 /// Up to so many bytes of a block two copies by the processor, through slots that a
 /// cache holds, cost less than a single copy, whose pages the kernel pins.
-const CACHED_BYTES: u64 = 4 << 20;
+pub(crate) const CACHED_BYTES: u64 = 4 << 20;
 /// Of two ranks that both send and receive, more than so much is first posted whole:
 /// what was just written moves more slowly than what has left its writer's own cache.
 const OVERLAPPED_BYTES: u64 = 512 << 10;
+
+/// Between two ranks, up to so many bytes go in pieces so short that the first is there
+/// soon; of more there are more pieces, each of which costs a look.
+const SHORT_PIECES_BYTES: u64 = 512 << 10;
+
+/// Of many ranks each has little of another's slot for itself; in pieces shorter than this
+/// what all have for each other takes longer than single copies do.
+const LEAST_PIECE_BYTES: u64 = 32 << 10;
 
 /// Up to so many bytes for each rank a root copies all of them itself.
 const ROOTED_BYTES: u64 = 64 << 10;
@@ -291,16 +304,23 @@ fn through_slots(call: &Call, bytes: u64, form: Form) -> Option<Algorithm> {
     let is_cached = bytes <= CACHED_BYTES;
     match (call.kind, call.size) {
         (Kind::Broadcast | Kind::Scatter | Kind::Gather, 0..=2) => {
-            is_cached.then_some(Algorithm::Pipelined(32))
+            is_cached.then_some(Algorithm::Pipelined(if bytes <= SHORT_PIECES_BYTES { 32 } else { 64 }))
         }
         (Kind::Allgather | Kind::Alltoall, 0..=2) => match bytes {
+            0..=MOST_SWAPPED_BYTES if call.size == 2 => Some(Algorithm::Swap),
             0..=OVERLAPPED_BYTES => Some(Algorithm::Pipelined(128)),
             _ => fits.then_some(Algorithm::Slots),
         },
         // What one has written into a cache others take from memory where they have another.
         _ if !form.one_cache => None,
         (Kind::Broadcast, _) => is_cached.then_some(Algorithm::Pipelined(64)),
-        (Kind::Alltoall, _) => fits.then_some(Algorithm::Pipelined(64)),
+        (Kind::Alltoall, _) if fits => Some(Algorithm::Pipelined(64)),
+        (Kind::Alltoall, _) if is_cached => {
+            let piece_bytes = piece_bytes(call.kind, call.size, call.slot_bytes, 128 << 10);
+            let does = piece_bytes >= LEAST_PIECE_BYTES && !has_too_many_pieces(call, 128);
+            does.then_some(Algorithm::Pipelined(128))
+        }
+        (Kind::Alltoall, _) => None,
         (Kind::Allgather, _) if is_cached && !fits => {
             Some(Algorithm::Pipelined(256)).filter(|_| !has_too_many_pieces(call, 256))
         }

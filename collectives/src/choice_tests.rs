@@ -35,6 +35,51 @@ fn what_fits_into_slots_takes_them() {
 }
 
 #[test]
+fn two_ranks_swap_what_is_short() {
+    let mut chooser = chooser(None);
+    for kind in [Kind::Allgather, Kind::Alltoall] {
+        let mut of = |size, bytes| {
+            let slot_bytes = 1 << 20;
+            chooser.choose(&Call { slot_bytes, ..call(kind, size, bytes) }, false).algorithm
+        };
+        for bytes in [0, 1, 8 << 10, (8 << 10) + 1, 64 << 10, 192 << 10] {
+            assert_eq!(of(2, bytes), Algorithm::Swap, "{kind} of {bytes}");
+            assert_ne!(of(3, bytes), Algorithm::Swap, "{kind} of {bytes}");
+        }
+        assert_eq!(of(2, (192 << 10) + 1), Algorithm::Pipelined(128));
+    }
+}
+
+#[test]
+fn roots_of_two_ranks_send_long_blocks_in_longer_pieces() {
+    let mut chooser = chooser(None);
+    for kind in [Kind::Broadcast, Kind::Scatter, Kind::Gather] {
+        let mut of = |bytes| chooser.choose(&call(kind, 2, bytes), false).algorithm;
+        assert_eq!((of(64 << 10), of(512 << 10)), (Algorithm::Pipelined(32), Algorithm::Pipelined(32)));
+        assert_eq!(
+            (of((512 << 10) + 1), of(CACHED_BYTES)),
+            (Algorithm::Pipelined(64), Algorithm::Pipelined(64))
+        );
+        assert!(!matches!(of(CACHED_BYTES + 1), Algorithm::Pipelined(_)), "{kind}");
+    }
+}
+
+#[test]
+fn alltoall_of_more_goes_through_slots_in_pieces_as_long_as_caches_hold_it() {
+    let mut chooser = chooser(None);
+    let mut of = |size, bytes, slot_bytes| {
+        chooser.choose(&Call { slot_bytes, ..call(Kind::Alltoall, size, bytes) }, false).algorithm
+    };
+    assert_eq!(of(8, 100 << 10, 1 << 20), Algorithm::Pipelined(64), "it fits");
+    assert_eq!(of(8, 1 << 20, 1 << 20), Algorithm::Pipelined(128));
+    assert_eq!(of(8, CACHED_BYTES, 1 << 20), Algorithm::Pipelined(128));
+    assert_eq!(of(8, CACHED_BYTES + 1, 1 << 20), Algorithm::Pairwise);
+    let mut of_many = |size| of(size, 256 << 10, crate::create::slot_bytes(size));
+    assert_eq!((of_many(11), of_many(12)), (Algorithm::Pipelined(128), Algorithm::Pairwise));
+    assert_eq!((of_many(64), of_many(1000)), (Algorithm::Pairwise, Algorithm::Pairwise), "too short pieces");
+}
+
+#[test]
 fn where_single_copy_is_denied_nothing_needs_it() {
     let mut chooser = Chooser::new(Some(KNL.parameters.clone()));
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Barrier) {

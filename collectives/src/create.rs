@@ -183,8 +183,8 @@ impl<'e> Group<'e> {
         let size = self.size();
         // Nothing is told apart among two.
         let machine = if size > 2 { lmt::configuration::machine().ok() } else { None };
-        let [node, cache] =
-            machine.map_or([NOWHERE; 2], |machine| domains::place(&machine, &CpuSet::of_this_thread()));
+        let cpus = CpuSet::of_this_thread();
+        let [node, cache] = machine.as_ref().map_or([NOWHERE; 2], |machine| domains::place(machine, &cpus));
         let (node, cache) = (node.to_ne_bytes(), cache.to_ne_bytes());
         let own =
             [u8::from(single_copy) | u8::from(wrong.is_some()) << 1, node[0], node[1], cache[0], cache[1]];
@@ -201,7 +201,9 @@ impl<'e> Group<'e> {
                 "rank {rank}'s configuration is wrong, and its own error says why; correct it there and make the group again"
             )));
         }
-        self.settle(said.iter().all(|said| said[0] == 1), &places);
+        let streams_from_bytes =
+            machine.map_or(u64::MAX, |machine| domains::streams_from_bytes(&machine, &cpus, &places));
+        self.settle(said.iter().all(|said| said[0] == 1), &places, streams_from_bytes);
         Ok(())
     }
 }

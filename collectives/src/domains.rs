@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use lmt_core::cpu_set::CpuSet;
+use lmt_selector::dma_min::DmaMin;
 use lmt_selector::topology::Machine;
 
 use crate::call::Domain;
@@ -24,6 +25,15 @@ pub(crate) fn place(machine: &Machine, cpus: &CpuSet) -> Place {
     let level = machine.caches().iter().map(|cache| cache.level).max();
     let widest = machine.caches().iter().filter(|cache| Some(cache.level) == level);
     [node, first_of(&mut widest.map(|cache| &cache.cpus))]
+}
+
+/// From how many bytes on a rank had better write past its cache what it copies
+/// ([`DmaMin`]), by the ranks that use the cache; all of them copy at once.
+pub(crate) fn streams_from_bytes(machine: &Machine, cpus: &CpuSet, places: &[Place]) -> u64 {
+    // Of a rank's cache its first CPU is known; of one that is nowhere nothing is.
+    let of_cache = |place: &Place| Some(place[1]).filter(|&cpu| cpu != NOWHERE).map(usize::from);
+    let users: Vec<CpuSet> = places.iter().map(|place| of_cache(place).into_iter().collect()).collect();
+    DmaMin::by_processes(machine, cpus, &users).map_or(u64::MAX, |dma_min| dma_min.bytes)
 }
 
 /// Whether all ranks are known to use one cache. Two are not asked.

@@ -24,6 +24,19 @@ fn by_nodes_where_there_are_several_and_by_their_caches() {
 }
 
 #[test]
+fn half_a_cache_is_shared_among_those_that_use_it() {
+    let of = |cpus: &[usize], places: &[Place]| {
+        streams_from_bytes(&machine(), &cpus.iter().copied().collect(), places)
+    };
+    let places = [0, 1, 2, 1].map(at);
+    assert_eq!(of(&[0], &places), (2 << 20) / 3);
+    assert_eq!(of(&[2], &places), 2 << 20);
+    assert_eq!(of(&[0, 2], &places), (2 << 20) / 3, "wherever it runs");
+    assert_eq!(of(&[2], &[at(2), [NOWHERE; 2]]), 1 << 20, "who is nowhere may use any");
+    assert_eq!(of(&[], &places), u64::MAX);
+}
+
+#[test]
 fn by_caches_within_one_node() {
     let places = [2, 0, 3, 1].map(at);
     assert_eq!(both(&places), ([0; 4].into(), [0, 1, 0, 1].into()));

@@ -69,8 +69,8 @@ impl<'e> Group<'e> {
 
     /// What the ranks have told each other: whether all may reach into each other's
     /// memory, and where they are.
-    pub(crate) fn settle(&self, single_copy: bool, places: &[Place]) {
-        self.inner.borrow_mut().settle(single_copy, places);
+    pub(crate) fn settle(&self, single_copy: bool, places: &[Place], streams_from_bytes: u64) {
+        self.inner.borrow_mut().settle(single_copy, places, streams_from_bytes);
     }
 
     /// The board is this region of this endpoint's.

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 /// What the board begins with; another layout has another.
-pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"lmtgrp\x02\0");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"lmtgrp\x03\0");
 
 /// How many calls a rank may have under way: cards of later ones take the places of
 /// earlier ones, once all ranks have ended those.
@@ -23,6 +23,11 @@ const ENTRIES_A_LINE: u64 = 4;
 /// ago that the readers' caches have let go of it. A line that one of them still holds
 /// costs its writer as much as a transfer.
 const SLOTS: u64 = 2;
+
+/// A cell of two ranks. Both of a call and what is copied stay in a core's own cache.
+pub(crate) const CELL_BYTES: u64 = 64 << 10;
+/// So many has each call that may be under way, in groups of as many ranks.
+pub(crate) const CELLS: u32 = 2;
 
 /// The shape of a board.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,8 +80,22 @@ impl Layout {
         (self.rank_line(rank) + 1 + u64::from(DEPTH) * (CARD_LINES + self.table_lines())) * LINE_BYTES
     }
 
+    /// How long each cell is: only two ranks have cells.
+    pub fn cell_bytes(&self) -> u64 {
+        // No model has any: its memory is lines of words.
+        if self.size == CELLS && !cfg!(loom) { CELL_BYTES } else { 0 }
+    }
+
+    /// Where a cell of a call begins, in bytes. In the next call that has the same cells
+    /// each is in the other's place.
+    pub fn cell(&self, call: u32, cell: u32) -> u64 {
+        let place = cell.wrapping_add(call / DEPTH) % CELLS;
+        let cells = self.rank_line(self.size) * LINE_BYTES;
+        cells + u64::from(call % DEPTH * CELLS + place) * self.cell_bytes()
+    }
+
     pub fn total_bytes(&self) -> u64 {
-        self.rank_line(self.size) * LINE_BYTES
+        self.rank_line(self.size) * LINE_BYTES + u64::from(DEPTH * CELLS) * self.cell_bytes()
     }
 
     /// Rounds of a meeting.

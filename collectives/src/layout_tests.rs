@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn nothing_lies_on_anything_else() {
-    for (size, slot_bytes) in [(1, 64), (3, 100), (9, 4096)] {
+    for (size, slot_bytes) in [(1, 64), (2, 128), (3, 100), (9, 4096)] {
         let layout = Layout::new(size, slot_bytes);
         let mut taken: HashSet<u64> = (0..HEAD_LINES).collect();
         let mut take = |line: u64| assert!(taken.insert(line), "line {line} is taken twice");
@@ -18,6 +18,11 @@ fn nothing_lies_on_anything_else() {
             assert!(layout.ring(rank).is_multiple_of(LINE_BYTES));
             let first = layout.ring(rank) / LINE_BYTES;
             (0..layout.ring_bytes() / LINE_BYTES).for_each(|line| take(first + line));
+        }
+        for (call, cell) in (0..DEPTH).flat_map(|call| [(call, 0), (call, 1)]) {
+            assert!(layout.cell(call, cell).is_multiple_of(LINE_BYTES));
+            let first = layout.cell(call, cell) / LINE_BYTES;
+            (0..layout.cell_bytes() / LINE_BYTES).for_each(|line| take(first + line));
         }
         assert_eq!(taken.iter().max().map(|last| (last + 1) * LINE_BYTES), Some(layout.total_bytes()));
     }
@@ -38,6 +43,16 @@ fn a_call_has_the_place_of_the_one_that_many_before() {
         assert_eq!(layout.card(2, call), layout.card(2, call.wrapping_add(DEPTH)));
         assert_ne!(layout.card(2, call), layout.card(2, call.wrapping_add(1)));
     }
+}
+
+#[test]
+fn cells_change_places_from_call_to_call() {
+    let layout = Layout::new(2, 4096);
+    for call in [0, 1, 77, u32::MAX - 7] {
+        assert_eq!(layout.cell(call, 0), layout.cell(call + DEPTH, 1));
+        assert_eq!(layout.cell(call, 1), layout.cell(call + DEPTH, 2));
+    }
+    assert_eq!(Layout::new(3, 4096).cell_bytes(), 0, "only two ranks have cells");
 }
 
 /// After all rounds each rank has heard of all, whatever their number.

@@ -98,14 +98,25 @@ pub(crate) struct Places {
     work_address: usize,
 }
 
+impl Default for Places {
+    /// Nothing.
+    fn default() -> Self {
+        let (input, output) = (Buffer::empty(Access::Read), Buffer::empty(Access::Write));
+        Self { input, output, work: Vec::new(), work_address: 0 }
+    }
+}
+
 impl Places {
-    /// What was lent, and scratch memory. The lender keeps it lent until the call has
-    /// ended.
-    pub fn new(input: Option<Buffer>, output: Option<Buffer>, mut work: Vec<u8>) -> Self {
-        let input = input.unwrap_or(Buffer::empty(Access::Read));
-        let output = output.unwrap_or(Buffer::empty(Access::Write));
-        let work_address = work.as_mut_ptr().expose_provenance();
-        Self { input, output, work, work_address }
+    /// What was lent. The lender keeps it lent until the call has ended.
+    pub fn lend(&mut self, input: Option<Buffer>, output: Option<Buffer>) {
+        self.input = input.unwrap_or(Buffer::empty(Access::Read));
+        self.output = output.unwrap_or(Buffer::empty(Access::Write));
+    }
+
+    /// Scratch memory, of which there was none.
+    pub fn lend_work(&mut self, mut work: Vec<u8>) {
+        self.work_address = work.as_mut_ptr().expose_provenance();
+        self.work = work;
     }
 
     /// The scratch memory, to be used again.

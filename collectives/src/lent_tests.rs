@@ -18,6 +18,13 @@ fn lend(bytes: &mut [u8], lengths: &[usize], access: Access) -> Option<Buffer> {
     Some(memory.into_buffer())
 }
 
+fn places(input: Option<Buffer>, output: Option<Buffer>, work: Vec<u8>) -> Places {
+    let mut places = Places::default();
+    places.lend(input, output);
+    places.lend_work(work);
+    places
+}
+
 fn bytes_of(part: &Buffer) -> Vec<u8> {
     let mut bytes = vec![0; part.total_bytes() as usize];
     assert_eq!(part.read_at(0, &mut bytes), bytes.len());
@@ -33,7 +40,7 @@ fn parts_are_the_bytes_of_all_segments() {
     let mut input = counted(20);
     let expected = input.clone();
     for lengths in [&[20][..], &[5, 15], &[1, 2, 0, 3, 14], &[0, 20, 0]] {
-        let mut places = Places::new(lend(&mut input, lengths, Access::Read), None, Vec::new());
+        let mut places = places(lend(&mut input, lengths, Access::Read), None, Vec::new());
         for offset in 0..=20 {
             for bytes in 0..=20 - offset {
                 let part = places.part(Span::input(offset, bytes), Access::Read).expect("it is there");
@@ -53,7 +60,7 @@ fn a_part_lies_within_its_place() {
     let mut output = counted(9);
     let input = lend(&mut input, &[3, 5], Access::Read);
     let output = lend(&mut output, &[9], Access::Write);
-    let mut places = Places::new(input, output, vec![0; 10]);
+    let mut places = places(input, output, vec![0; 10]);
     for (place, bytes) in [(Place::Input, 8), (Place::Output, 9), (Place::Work, 10)] {
         assert_eq!(places.bytes_of(place), bytes);
         let mut is_part = |offset, bytes| places.part(Span { place, offset, bytes }, Access::Read).is_some();
@@ -65,7 +72,7 @@ fn a_part_lies_within_its_place() {
 
 #[test]
 fn a_place_that_was_not_given_is_empty() {
-    let mut places = Places::new(None, None, Vec::new());
+    let mut places = places(None, None, Vec::new());
     for place in [Place::Input, Place::Output, Place::Work] {
         assert_eq!(places.bytes_of(place), 0);
         assert!(places.part(Span { place, offset: 0, bytes: 0 }, Access::Read).is_some());
@@ -79,7 +86,7 @@ fn what_is_lent_for_reading_is_not_written() {
     let mut output = counted(8);
     let input = lend(&mut input, &[8], Access::Read);
     let output = lend(&mut output, &[4, 4], Access::Write);
-    let mut places = Places::new(input, output, vec![0; 8]);
+    let mut places = places(input, output, vec![0; 8]);
     let mut may_write = |place| places.part(Span { place, offset: 0, bytes: 8 }, Access::Write).is_some();
     assert_eq!([Place::Input, Place::Output, Place::Work].map(&mut may_write), [false, true, true]);
     let sum = Reduction::new(Operator::Sum, Element::U8).expect("bytes have sums");
@@ -90,7 +97,7 @@ fn what_is_lent_for_reading_is_not_written() {
 fn a_part_that_is_written_is_the_place() {
     let mut output = vec![0; 10];
     let lent = lend(&mut output, &[3, 0, 4, 3], Access::Write);
-    let mut places = Places::new(None, lent, vec![0; 4]);
+    let mut places = places(None, lent, vec![0; 4]);
     let mut part = places.part(Span::output(2, 6), Access::Write).expect("it is there");
     assert_eq!(part.write_at(0, &[1, 2, 3, 4, 5, 6]), 6);
     let mut part = places.part(Span::work(1, 2), Access::Write).expect("it is there");
@@ -103,7 +110,7 @@ fn a_part_that_is_written_is_the_place() {
 fn combined(input: &[usize], output: &[usize], from_is_left: bool, with: &Reduction) -> Vec<u8> {
     let (mut from, mut into) = (counted(12), counted(12));
     let lent = lend(&mut from, input, Access::Read);
-    let mut places = Places::new(lent, lend(&mut into, output, Access::Write), Vec::new());
+    let mut places = places(lent, lend(&mut into, output, Access::Write), Vec::new());
     assert!(places.combine(Span::input(2, 8), Span::output(4, 8), from_is_left, with).expect("no panic"));
     into
 }
@@ -134,7 +141,7 @@ fn the_order_of_operands_is_kept() {
 #[test]
 fn stretches_that_overlap_or_differ_are_not_combined() {
     let sum = Reduction::new(Operator::Sum, Element::U8).expect("bytes have sums");
-    let mut places = Places::new(None, None, counted(10));
+    let mut places = places(None, None, counted(10));
     let mut combine = |from, into| places.combine(from, into, true, &sum).expect("no panic");
     assert!(!combine(Span::work(0, 4), Span::work(3, 4)), "they overlap");
     assert!(!combine(Span::work(3, 4), Span::work(0, 4)), "they overlap");

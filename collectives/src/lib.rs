@@ -49,6 +49,8 @@ mod pace;
 #[cfg(not(loom))]
 mod patience;
 #[cfg(not(loom))]
+mod plan;
+#[cfg(not(loom))]
 pub mod program;
 #[cfg(not(loom))]
 mod reduction;

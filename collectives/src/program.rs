@@ -145,6 +145,24 @@ pub enum Action {
         /// Where it goes, and how much.
         into: Span,
     },
+    /// Copies a stretch into a cell of the memory that two ranks have in common, to be
+    /// taken by the other ([`Action::Accept`]). Of two cells, by even and odd numbers.
+    /// From each call to the next that has the same cells they change places, so that
+    /// what a rank has taken last it writes first.
+    Hand {
+        /// What; no longer than a cell.
+        from: Span,
+        /// Which cell.
+        cell: u32,
+    },
+    /// Takes over what the other rank has handed, by the cache lines. Only after the
+    /// meeting.
+    Accept {
+        /// Which cell.
+        cell: u32,
+        /// Where it goes, and how much.
+        into: Span,
+    },
 }
 
 /// Which of a rank's memory others may reach in a call.
@@ -172,11 +190,11 @@ pub type Step = Vec<Action>;
 
 /// What one rank does in one call.
 ///
-/// A call begins with `before` (local copies and posts only), then the rank has
-/// come and goes on with what is `early`, then all ranks meet, which makes their first
-/// posts, addresses and tables known to each other, and then the steps follow. A rank's memory may be reached by others from the
-/// meeting on until it has ended: an algorithm whose ranks reach into each other
-/// awaits, at its end, the last point of those that do.
+/// A call begins with `before` (local copies, posts and what is handed only), then the
+/// rank has come and goes on with what is `early`, then all ranks meet, which makes their
+/// first posts, addresses and tables known to each other, and then the steps follow. A rank's
+/// memory may be reached by others from the meeting on until it has ended: an algorithm
+/// whose ranks reach into each other awaits, at its end, the last point of those that do.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Program {
     /// Local work before the meeting.
@@ -190,6 +208,9 @@ pub struct Program {
     pub work_bytes: u64,
     /// How much of its slot it uses.
     pub slot_bytes: u64,
+    /// How much of its output it copies itself: what it takes out of slots and what it has
+    /// already.
+    pub written_bytes: u64,
     /// What others may reach.
     pub exposed: Exposed,
     /// Which tables of blocks this rank shows, for [`Remote::Listed`].
@@ -197,14 +218,21 @@ pub struct Program {
 }
 
 impl Program {
-    /// With [`Program::slot_bytes`] as its posts need it.
+    /// With [`Program::slot_bytes`] and [`Program::written_bytes`] as its actions have them.
     pub(crate) fn with_slot(mut self) -> Self {
-        let actions = self.before.iter().chain(self.early.iter().chain(&self.steps).flatten());
-        let ends = actions.filter_map(|action| match action {
+        let actions = || self.before.iter().chain(self.early.iter().chain(&self.steps).flatten());
+        let written = actions().map(|action| match action {
+            Action::Take { into, .. } | Action::Copy { into, .. } if into.place == Place::Output => {
+                into.bytes
+            }
+            _ => 0,
+        });
+        let written_bytes = written.fold(0, u64::saturating_add);
+        let ends = actions().filter_map(|action| match action {
             Action::Post { from, at } => Some(at.saturating_add(from.bytes)),
             _ => None,
         });
-        self.slot_bytes = ends.max().unwrap_or(0);
+        (self.slot_bytes, self.written_bytes) = (ends.max().unwrap_or(0), written_bytes);
         self
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lmt_selector::collectives::{ANY_OPERATION, CollectiveRule, Misnamed};
 
 use crate::algorithm::{Algorithm, Kind};
-use crate::algorithms::{goes_round, has_too_many_pieces};
+use crate::algorithms::{goes_round, has_too_many_pieces, is_swap};
 use crate::call::Call;
 use crate::choice::bytes_of;
 use crate::error::GroupError;
@@ -43,8 +43,12 @@ pub(crate) struct Situation {
 enum Unfit {
     Denied,
     Slot,
-    Ring { size: u32 },
+    Ring {
+        size: u32,
+    },
     Lists,
+    /// Not two ranks, or not short blocks of one length.
+    Swap,
     Pieces,
 }
 
@@ -122,6 +126,7 @@ fn unfit(algorithm: Algorithm, call: &Call, situation: Situation) -> Option<Unfi
         Algorithm::Bruck | Algorithm::BruckMessages if is_listed && call.kind == Kind::Alltoall => {
             Some(Unfit::Lists)
         }
+        Algorithm::Swap if !is_swap(call) => Some(Unfit::Swap),
         Algorithm::Pipelined(_) if is_listed => Some(Unfit::Lists),
         Algorithm::Pipelined(kib) if has_too_many_pieces(call, kib) => Some(Unfit::Pieces),
         _ => None,
@@ -138,6 +143,7 @@ impl fmt::Display for Unfit {
             Self::Ring { size } => {
                 write!(f, "its number and the {size} ranks have a common divisor")
             }
+            Self::Swap => f.write_str("it is for two ranks and blocks of one length up to 192 KiB"),
             Self::Pieces => f.write_str("it would be of too many pieces"),
             Self::Lists => f.write_str("it needs blocks of one length"),
         }

@@ -1,37 +1,36 @@
-//! One call under way: its program, and how far this rank is in it.
+//! One call, about to begin or under way: its program, and how far this rank is in it.
 #![forbid(unsafe_code)]
 
 use std::rc::Rc;
 use std::time::Instant;
 
-use lmt_core::buffer::{Access, Buffer};
-use lmt_core::engine::{
-    Engine, Label, OperationError, PeerId, RequestId, SendMode, Source, Space, TagMatch, Wanted,
-};
+use lmt_core::buffer::{Access, Buffer, copy_between, copy_between_past_caches};
+use lmt_core::engine::{Engine, PeerId, RequestId};
 use lmt_core::identity::EndpointId;
 use lmt_core::region::{Protection, RegionKey};
 
 use crate::algorithm::Kind;
 use crate::board::Board;
-use crate::call::{Block, Blocks, Call};
+use crate::call::{Blocks, Call};
 use crate::error::GroupError;
-use crate::lent::Places;
+use crate::lent::{Memory, Places};
 use crate::meeting::Meeting;
-use crate::program::{Action, Place, Program, Remote, Span};
+use crate::operation::Operation;
+use crate::plan::Plan;
+use crate::program::{Action, Place, Span};
 use crate::reduction::{Panic, Reduction};
-use crate::signature::{Said, Signature};
+use crate::signature::Said;
 use crate::words::Notice;
+
+mod transfers;
+
+pub(crate) use transfers::SPACE;
+use transfers::{Open, finish};
 
 /// Points of a call on the board: a rank has arrived, then come the program's own,
 /// counted from there, and it has ended.
 const ARRIVED: u32 = 1;
 const ENDED: u32 = u32::MAX;
-
-/// Messages of collective calls meet no others.
-pub(crate) const SPACE: Space = match Space::new(3) {
-    Some(space) => space,
-    None => panic!("there are four spaces"),
-};
 
 /// One rank of a group, as this endpoint knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +53,8 @@ pub(crate) struct Context<'a> {
 /// Where a call stands.
 #[derive(Debug)]
 enum Stage {
+    /// It has not begun.
+    Waiting,
     /// It meets the others.
     Meeting(Meeting),
     /// In this step of the program.
@@ -62,34 +63,15 @@ enum Stage {
     Over,
 }
 
-/// A copy or a message under way.
-#[derive(Debug)]
-struct Open {
-    request: RequestId,
-    rank: u32,
-    what: &'static str,
-    /// Of a receive: how long the message must be.
-    exactly: Option<u64>,
-}
-
-/// A call's place on the board.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn {
-    /// Its number in its group.
-    pub number: u32,
-    /// Where this rank's slot of it begins.
-    pub slot: u64,
-}
-
-/// One call under way.
+/// One call, about to begin or under way.
 pub(crate) struct Running {
     /// The call's number in its group.
     pub number: u32,
-    call: Rc<Call>,
-    program: Rc<Program>,
+    plan: Rc<Plan>,
+    /// Where this rank's slot begins.
+    slot: u64,
     places: Places,
     reduction: Option<Reduction>,
-    signature: Signature,
     stage: Stage,
     regions: Vec<RegionKey>,
     open: Vec<Open>,
@@ -98,66 +80,103 @@ pub(crate) struct Running {
     put_off: Vec<usize>,
     /// Whether others were told something since the last look, which is news to them.
     told: bool,
+    /// Whether what it copies into its output goes past the caches.
+    past_caches: bool,
     /// What this rank's result is, though the call went its way: its own arguments
     /// were wrong.
-    pub wrong: Option<GroupError>,
+    pub wrong: Option<Box<GroupError>>,
     /// What the caller's own reduction has panicked with.
     pub panic: Option<Panic>,
 }
 
 impl Running {
-    /// Begins a call: what comes before the meeting is done, and others can see that
-    /// this rank has come.
-    ///
-    /// # Errors
-    /// The endpoint refuses, or the program does not fit the memory.
-    pub fn begin(
-        turn: Turn,
-        call: Rc<Call>,
-        program: Rc<Program>,
-        places: Places,
-        reduction: Option<Reduction>,
-        signature: Signature,
-        context: &mut Context<'_>,
-    ) -> Result<Self, GroupError> {
-        let Turn { number, slot } = turn;
-        context.board.place_slot(number, slot);
-        let mut running = Self {
+    /// A call that has not begun, and has no memory yet.
+    pub fn new(number: u32, plan: Rc<Plan>) -> Self {
+        Self {
             number,
-            call,
-            program,
-            places,
-            reduction,
-            signature,
-            stage: Stage::Meeting(Meeting::new(context.board, number, signature.hash)),
+            plan,
+            slot: 0,
+            places: Places::default(),
+            reduction: None,
+            stage: Stage::Waiting,
             told: false,
             regions: Vec::new(),
             open: Vec::new(),
             awaited: Vec::new(),
             put_off: Vec::new(),
+            past_caches: false,
             wrong: None,
             panic: None,
-        };
-        match running.arrive(context) {
-            Ok(()) => Ok(running),
-            Err(error) => {
-                running.take_back(context);
-                Err(error)
-            }
         }
     }
 
+    /// Makes of a call that has ended another that has not begun, with the memory of its
+    /// lists.
+    pub fn renew(&mut self, number: u32, plan: Rc<Plan>) {
+        (self.number, self.plan, self.stage, self.told) = (number, plan, Stage::Waiting, false);
+        self.past_caches = false;
+        (self.reduction, self.wrong, self.panic) = (None, None, None);
+        self.regions.clear();
+        self.open.clear();
+        self.awaited.clear();
+        self.put_off.clear();
+    }
+
+    /// Gives it the operation's memory.
+    pub fn lend(&mut self, operation: Operation<'_>) {
+        self.places.lend(operation.input.map(Memory::into_buffer), operation.output.map(Memory::into_buffer));
+        self.reduction = operation.reduction;
+    }
+
+    /// Has what this rank copies into its output go past the caches if it is that much;
+    /// never what is combined next.
+    pub fn stream_from(&mut self, bytes: u64) {
+        let Plan { call, program, .. } = &*self.plan;
+        self.past_caches = !call.kind.combines() && program.written_bytes >= bytes;
+    }
+
+    /// How much of its slot this rank uses.
+    pub fn slot_bytes(&self) -> u64 {
+        self.plan.program.slot_bytes
+    }
+
+    /// Begins the call, with this rank's slot from `slot` on and memory to be used as
+    /// scratch: what comes before the meeting is done, and others can see that this rank
+    /// has come.
+    ///
+    /// # Errors
+    /// The endpoint refuses, or the program does not fit the memory.
+    pub fn begin(
+        &mut self,
+        slot: u64,
+        mut work: Vec<u8>,
+        context: &mut Context<'_>,
+    ) -> Result<(), GroupError> {
+        work.resize(self.plan.program.work_bytes as usize, 0);
+        self.places.lend_work(work);
+        self.slot = slot;
+        self.stage = Stage::Meeting(Meeting::new(context.board, self.number, self.plan.signature.hash));
+        let arrived = self.arrive(context);
+        if arrived.is_err() {
+            self.take_back(context);
+        }
+        arrived
+    }
+
     fn arrive(&mut self, context: &mut Context<'_>) -> Result<(), GroupError> {
-        let program = Rc::clone(&self.program);
-        for action in &program.before {
+        let plan = Rc::clone(&self.plan);
+        for action in &plan.program.before {
             self.begin_action(action, context)?;
         }
         self.list_blocks(context.board);
-        let notice = Notice { call: self.signature.words, regions: self.expose(context.engine)? };
-        context.board.show(self.number, self.signature.hash, &notice);
+        let notice = Notice { call: self.plan.signature.words, regions: self.expose(context.engine)? };
+        // All words of a line at once: others look at it all the time, and each look takes
+        // it away.
+        context.board.place_slot(self.number, self.slot);
+        context.board.show(self.number, self.plan.signature.hash, &notice);
         context.board.publish(self.number, ARRIVED);
         self.told = true;
-        for action in program.early.iter().flatten() {
+        for action in plan.program.early.iter().flatten() {
             self.begin_action(action, context)?;
         }
         Ok(())
@@ -166,24 +185,24 @@ impl Running {
     /// Shows where this rank's blocks are and how long: the forms with lists compare
     /// lengths even where a program needs no table.
     fn list_blocks(&self, board: &Board) {
-        let Call { kind, rank, root, .. } = *self.call;
+        let Call { kind, rank, root, .. } = self.plan.call;
         let blocks = match kind {
-            Kind::Alltoall if !self.call.in_place => &self.call.input_blocks,
+            Kind::Alltoall if !self.plan.call.in_place => &self.plan.call.input_blocks,
             Kind::Scatter | Kind::Gather if rank != root => return,
-            Kind::Alltoall | Kind::Allgather | Kind::Scatter | Kind::Gather => &self.call.blocks,
+            Kind::Alltoall | Kind::Allgather | Kind::Scatter | Kind::Gather => &self.plan.call.blocks,
             _ => return,
         };
         if matches!(blocks, Blocks::Equal(_)) {
             return;
         }
-        for rank in 0..self.call.size {
+        for rank in 0..self.plan.call.size {
             board.show_block(self.number, rank, blocks.of(rank));
         }
     }
 
     /// Whether what others list for this rank is as long as this rank says.
     fn check_tables(&self, context: &Context<'_>) -> Result<(), GroupError> {
-        let Call { kind, rank, root, .. } = *self.call;
+        let Call { kind, rank, root, .. } = self.plan.call;
         let of = |other: u32, ours_bytes: u64| {
             let theirs_bytes = context.board.shown_block(other, self.number, rank).bytes;
             if theirs_bytes == ours_bytes {
@@ -191,19 +210,20 @@ impl Running {
             }
             Err(GroupError::Length { rank: other, theirs_bytes, ours_bytes })
         };
-        match (&self.call.blocks, kind) {
+        match (&self.plan.call.blocks, kind) {
             (Blocks::Equal(_), _) => Ok(()),
-            (Blocks::Listed(_), Kind::Scatter | Kind::Gather) if rank != root => of(root, self.call.bytes),
-            (Blocks::Listed(_), Kind::Alltoall) => {
-                (0..self.call.size).try_for_each(|other| of(other, self.call.blocks.of(other).bytes))
+            (Blocks::Listed(_), Kind::Scatter | Kind::Gather) if rank != root => {
+                of(root, self.plan.call.bytes)
             }
+            (Blocks::Listed(_), Kind::Alltoall) => (0..self.plan.call.size)
+                .try_for_each(|other| of(other, self.plan.call.blocks.of(other).bytes)),
             _ => Ok(()),
         }
     }
 
     /// Declares what others may reach.
     fn expose(&mut self, engine: &mut Engine) -> Result<[(u64, u64); 3], GroupError> {
-        let exposed = self.program.exposed;
+        let exposed = self.plan.program.exposed;
         let mut regions = [(0, 0); 3];
         for (at, (wanted, place)) in
             [(exposed.input, Place::Input), (exposed.output, Place::Output), (exposed.work, Place::Work)]
@@ -212,7 +232,7 @@ impl Running {
         {
             // The input of a reduction's root that is in place is its output; the others
             // need not know that it is.
-            let is_output = self.call.in_place && self.call.kind == Kind::Reduce;
+            let is_output = self.plan.call.in_place && self.plan.call.kind == Kind::Reduce;
             let place = if place == Place::Input && is_output { Place::Output } else { place };
             let bytes = self.places.bytes_of(place);
             if !wanted || bytes == 0 {
@@ -235,7 +255,10 @@ impl Running {
     }
 
     fn no_memory(&self) -> GroupError {
-        GroupError::Arguments(format!("this rank's memory does not fit what {} does with it", self.call.kind))
+        GroupError::Arguments(format!(
+            "this rank's memory does not fit what {} does with it",
+            self.plan.call.kind
+        ))
     }
 
     /// Goes on as far as possible without waiting. Returns whether anything moved, or
@@ -248,7 +271,7 @@ impl Running {
         let mut moved = false;
         loop {
             let is_done = match &mut self.stage {
-                Stage::Over => return Ok(moved | std::mem::take(&mut self.told)),
+                Stage::Waiting | Stage::Over => return Ok(moved | std::mem::take(&mut self.told)),
                 Stage::Meeting(meeting) => meeting.is_round_met(context.board),
                 Stage::Step(_) => self.is_step_done(context)?,
             };
@@ -263,7 +286,7 @@ impl Running {
     /// From what is done to what comes next.
     fn next(&mut self, context: &mut Context<'_>) -> Result<(), GroupError> {
         let next_step = match &mut self.stage {
-            Stage::Over => return Ok(()),
+            Stage::Waiting | Stage::Over => return Ok(()),
             Stage::Meeting(meeting) => {
                 if meeting.begin_next_round(context.board) {
                     return Ok(());
@@ -278,8 +301,8 @@ impl Running {
             }
             Stage::Step(at) => *at + 1,
         };
-        let program = Rc::clone(&self.program);
-        let Some(step) = program.steps.get(next_step) else {
+        let plan = Rc::clone(&self.plan);
+        let Some(step) = plan.program.steps.get(next_step) else {
             self.end(context);
             return Ok(());
         };
@@ -295,13 +318,14 @@ impl Running {
     }
 
     fn mismatch(&self, context: &Context<'_>) -> GroupError {
-        let other = (0..self.call.size)
+        let other = (0..self.plan.call.size)
             .find(|&rank| {
-                rank != context.rank && context.board.signature_of(rank, self.number) != self.signature.hash
+                rank != context.rank
+                    && context.board.signature_of(rank, self.number) != self.plan.signature.hash
             })
             .unwrap_or(context.rank);
         let mut theirs = Said(context.board.notice_of(other, self.number).call).to_string();
-        let ours = Said(self.signature.words).to_string();
+        let ours = Said(self.plan.signature.words).to_string();
         if theirs == ours {
             theirs += " with another reduction, other lengths in its list, or in place where this one is not";
         }
@@ -321,15 +345,29 @@ impl Running {
             Action::CombineAfter { from, into } => self.combine(*from, *into, false)?,
             Action::Post { from, at } => {
                 let from = self.part(*from, Access::Read)?;
-                if context.board.post(self.number, *at, &from) < from.total_bytes() {
+                if context.board.post(self.slot, *at, &from) < from.total_bytes() {
                     return Err(self.no_memory());
                 }
             }
             Action::Take { rank, at, into } => {
+                let past_caches = self.past_caches && into.place == Place::Output;
                 let mut into = self.part(*into, Access::Write)?;
-                if context.board.take(*rank, self.number, *at, &mut into) < into.total_bytes() {
+                let taken = context.board.take(*rank, self.number, *at, &mut into, past_caches);
+                if taken < into.total_bytes() {
                     // It has not told the truth about where its slot is.
                     return Err(GroupError::Failed { rank: *rank });
+                }
+            }
+            Action::Hand { from, cell } => {
+                let from = self.part(*from, Access::Read)?;
+                if context.board.hand(self.number, *cell, &from) < from.total_bytes() {
+                    return Err(self.no_memory());
+                }
+            }
+            Action::Accept { cell, into } => {
+                let mut into = self.part(*into, Access::Write)?;
+                if context.board.accept(self.number, *cell, &mut into) < into.total_bytes() {
+                    return Err(self.no_memory());
                 }
             }
             Action::Get { rank, from, into } => return self.get_or_put(*rank, *from, *into, true, context),
@@ -341,9 +379,11 @@ impl Running {
     }
 
     fn copy(&mut self, from: Span, into: Span) -> Result<(), GroupError> {
+        let past_caches = self.past_caches && into.place == Place::Output;
         let from = self.part(from, Access::Read)?;
         let mut into = self.part(into, Access::Write)?;
-        if lmt_core::buffer::copy_between(&from, &mut into) == into.total_bytes() {
+        let copy = if past_caches { copy_between_past_caches } else { copy_between };
+        if copy(&from, &mut into) == into.total_bytes() {
             return Ok(());
         }
         Err(self.no_memory())
@@ -356,99 +396,8 @@ impl Running {
             Ok(false) => Err(self.no_memory()),
             Err(panic) => {
                 self.panic = Some(panic);
-                Err(GroupError::Failed { rank: self.call.rank })
+                Err(GroupError::Failed { rank: self.plan.call.rank })
             }
-        }
-    }
-
-    /// Where in a rank's memory: its region, and the offset there.
-    fn locate(
-        &self,
-        rank: u32,
-        remote: Remote,
-        bytes: u64,
-        context: &Context<'_>,
-    ) -> Result<(RegionKey, u64), GroupError> {
-        let (place, offset) = match remote {
-            Remote::At(place, offset) => (place, offset),
-            Remote::Listed { place, of } => {
-                let Block { offset, bytes: theirs_bytes } = context.board.shown_block(rank, self.number, of);
-                if theirs_bytes != bytes {
-                    return Err(GroupError::Length { rank, theirs_bytes, ours_bytes: bytes });
-                }
-                (place, offset)
-            }
-        };
-        let notice = context.board.notice_of(rank, self.number);
-        let (handle, region_bytes) = notice.regions[match place {
-            Place::Input => 0,
-            Place::Output => 1,
-            Place::Work => 2,
-        }];
-        Ok((RegionKey::new(context.members[rank as usize].id, handle, region_bytes), offset))
-    }
-
-    fn get_or_put(
-        &mut self,
-        rank: u32,
-        remote: Remote,
-        local: Span,
-        is_get: bool,
-        context: &mut Context<'_>,
-    ) -> Result<bool, GroupError> {
-        let (key, offset) = self.locate(rank, remote, local.bytes, context)?;
-        if local.bytes == 0 {
-            return Ok(true);
-        }
-        let what = if is_get { "reading from" } else { "writing to" };
-        let begun = if is_get {
-            let into = self.part(local, Access::Write)?;
-            context.engine.get(&key, offset, into)
-        } else {
-            let from = self.part(local, Access::Read)?;
-            // That this rank has come was said; now the engine looks at the region.
-            context.board.fence_of_leaving();
-            context.engine.put(&key, offset, from)
-        };
-        self.keep(begun, rank, what, None)
-    }
-
-    fn send(&mut self, rank: u32, from: Span, context: &mut Context<'_>) -> Result<bool, GroupError> {
-        let buffer = self.part(from, Access::Read)?;
-        let label = Label { tag: self.tag(context), space: SPACE, immediate: None };
-        let peer = context.members[rank as usize].peer;
-        let begun = context.engine.send(peer, label, buffer, SendMode::Standard);
-        self.keep(begun, rank, "sending to", None)
-    }
-
-    fn receive(&mut self, rank: u32, into: Span, context: &mut Context<'_>) -> Result<bool, GroupError> {
-        let buffer = self.part(into, Access::Write)?;
-        let wanted = Wanted { space: SPACE, tags: TagMatch::exactly(self.tag(context)) };
-        let peer = context.members[rank as usize].peer;
-        let begun = context.engine.receive(Source::Peer(peer), wanted, buffer);
-        self.keep(begun, rank, "receiving from", Some(into.bytes))
-    }
-
-    /// The messages of one call between two ranks are told from those of others.
-    fn tag(&self, context: &Context<'_>) -> u64 {
-        context.tag << 24 | u64::from(self.number & 0xff_ffff)
-    }
-
-    /// Notes what has begun; false if there was no room.
-    fn keep(
-        &mut self,
-        begun: Result<RequestId, OperationError>,
-        rank: u32,
-        what: &'static str,
-        exactly: Option<u64>,
-    ) -> Result<bool, GroupError> {
-        match begun {
-            Ok(request) => {
-                self.open.push(Open { request, rank, what, exactly });
-                Ok(true)
-            }
-            Err(OperationError::WouldBlock { .. }) => Ok(false),
-            Err(source) => Err(GroupError::Transfer { what, rank, source }),
         }
     }
 
@@ -474,11 +423,11 @@ impl Running {
 
     fn begin_put_off(&mut self, context: &mut Context<'_>) -> Result<(), GroupError> {
         let Stage::Step(step) = self.stage else { return Ok(()) };
-        let program = Rc::clone(&self.program);
+        let plan = Rc::clone(&self.plan);
         let mut put_off = std::mem::take(&mut self.put_off);
         // In their order: messages between two ranks must not overtake each other.
         while let Some(&first) = put_off.first() {
-            if !self.begin_action(&program.steps[step][first], context)? {
+            if !self.begin_action(&plan.program.steps[step][first], context)? {
                 break;
             }
             put_off.remove(0);
@@ -549,29 +498,13 @@ impl Running {
 
     /// Whether others were ever allowed to.
     pub fn is_exposed(&self) -> bool {
-        let exposed = self.program.exposed;
+        let exposed = self.plan.program.exposed;
         exposed.output || exposed.work
     }
 
-    /// Its scratch memory, for the next.
-    pub fn into_work(self) -> Vec<u8> {
-        self.places.into_work()
-    }
-}
-
-/// Takes the result of what has ended.
-fn finish(open: &Open, engine: &mut Engine) -> Result<(), GroupError> {
-    let (what, rank) = (open.what, open.rank);
-    match engine.wait(open.request) {
-        Ok(status) => match open.exactly {
-            Some(ours_bytes) if status.bytes != ours_bytes => {
-                Err(GroupError::Length { rank, theirs_bytes: status.bytes, ours_bytes })
-            }
-            _ => Ok(()),
-        },
-        Err(OperationError::Truncated { message_bytes, received_bytes, .. }) => {
-            Err(GroupError::Length { rank, theirs_bytes: message_bytes, ours_bytes: received_bytes })
-        }
-        Err(source) => Err(GroupError::Transfer { what, rank, source }),
+    /// Its memory and reduction are not lent any more. Returns what was scratch, for the next.
+    pub fn take_memory(&mut self) -> Vec<u8> {
+        (self.reduction, self.panic) = (None, None);
+        std::mem::take(&mut self.places).into_work()
     }
 }

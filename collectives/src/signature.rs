@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::algorithm::{Algorithm, Kind};
-use crate::call::{Blocks, Call};
+use crate::call::Call;
 
 /// What a call is, in a hash and in two words that say it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,7 +31,7 @@ impl Signature {
             | u64::from(code) << 8
             | root << 16
             | u64::from(number.min(0xffff)) << 48;
-        let bytes = if is_listed { 0 } else { common_bytes(call) };
+        let bytes = if is_listed { 0 } else { call.block_bytes() };
         let mut hash = Mixer(0);
         [first, bytes, reduction.into(), number.into()].into_iter().for_each(|word| hash.add(word));
         hash.add(call.element_bytes);
@@ -41,14 +41,6 @@ impl Signature {
             (0..call.size).for_each(|rank| hash.add(call.blocks.of(rank).bytes));
         }
         Self { hash: hash.0, words: [first, bytes] }
-    }
-}
-
-/// The length that all ranks know in the plain forms.
-fn common_bytes(call: &Call) -> u64 {
-    match (&call.blocks, call.kind) {
-        (Blocks::Equal(bytes), Kind::Alltoall) => *bytes,
-        _ => call.bytes,
     }
 }
 

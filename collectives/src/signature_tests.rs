@@ -1,4 +1,5 @@
 use super::*;
+use crate::call::Blocks;
 use crate::call::Domain;
 
 fn call(kind: Kind, bytes: u64) -> Call {

@@ -163,14 +163,13 @@ impl<L: Lines> Words<L> {
         }
     }
 
-    /// Says where this rank's slot of a call begins; before it posts or publishes.
+    /// Says where this rank's slot of a call begins; before it publishes.
     pub fn place_slot(&self, call: u32, begin: u64) {
         // Relaxed: `publish` comes after it.
         self.card(self.rank, call).0[card::SLOT].store(begin, Ordering::Relaxed);
     }
 
-    /// Where a rank says that its slot of a call begins; only once its point was seen,
-    /// or its own.
+    /// Where a rank says that its slot of a call begins; only once its point was seen.
     pub fn slot_of(&self, rank: u32, call: u32) -> u64 {
         // Relaxed: written before the point that was seen.
         self.card(rank, call).0[card::SLOT].load(Ordering::Relaxed)

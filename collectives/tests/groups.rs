@@ -49,6 +49,39 @@ fn parts_in_any_order() {
     });
 }
 
+/// Calls of two ranks have cells again that calls before them had, whatever came between.
+#[test]
+fn cells_are_used_again_and_again() {
+    Test::new(test_name!(), 2).time_limit(LIMIT).run(|ranks| {
+        let endpoint = endpoint(ranks, |_| {});
+        let group = group(&endpoint, ranks);
+        let own = group.rank();
+        for round in 0..30 {
+            let lengths: Vec<u64> =
+                (0..11).map(|call| (u64::from(round) * 37 + call * 20_011) % 196_609).collect();
+            let given: Vec<Vec<u8>> =
+                lengths.iter().zip(0..).map(|(&length, call)| bytes(round, call, own, length)).collect();
+            let mut all: Vec<Vec<u8>> = lengths.iter().map(|length| vec![0; 2 * *length as usize]).collect();
+            group.scope(|scope| {
+                for ((given, all), call) in given.iter().zip(&mut all).zip(0..11) {
+                    let operation = Operation::allgather(&given[..], &mut all[..]).by(Algorithm::Swap);
+                    let _left_to_the_scope = scope.start(operation).expect("begun");
+                    if call == round % 11 {
+                        // No call at all: each says something else.
+                        let wrong = Operation::broadcast(own, &mut [][..]);
+                        let error = scope.start(wrong).expect("begun").wait().expect_err("another root");
+                        assert!(matches!(error, GroupError::Mismatch { .. }), "{error}");
+                    }
+                }
+            });
+            for ((all, &length), call) in all.iter().zip(&lengths).zip(0..) {
+                let expected = [bytes(round, call, 0, length), bytes(round, call, 1, length)].concat();
+                assert!(*all == expected, "call {call} of {length} bytes, round {round}");
+            }
+        }
+    });
+}
+
 #[test]
 fn many_calls_at_once() {
     Test::new(test_name!(), 4).time_limit(LIMIT).run(|ranks| {

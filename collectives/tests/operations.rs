@@ -47,7 +47,8 @@ fn everything(name: &str, size: u32, lengths: &[u64]) {
             for (algorithm, count) in all_cases(&group, kind, lengths, &mut round) {
                 // Recursive doubling and rings with other numbers of ranks have their
                 // own tests; what is in the list at all does something.
-                assert!(count > 0, "{kind} by {algorithm} did nothing on {size} ranks");
+                let is_for_others = algorithm == Algorithm::Swap && size != 2;
+                assert_eq!(count > 0, !is_for_others, "{kind} by {algorithm} did nothing on {size} ranks");
             }
         }
     });

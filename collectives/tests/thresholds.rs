@@ -1,8 +1,9 @@
 //! Every operation with lengths one element below, at and above those at which groups do
 //! something else, by real processes, against a serial model: what fits into a slot, alone
 //! or shared among the ranks, what goes through slots whatever rules say, where roots leave
-//! slots, where two ranks post a block whole, and where messages end. (Where pieces through
-//! slots end, at 4 MiB, is left to the choice's own tests.)
+//! slots, where two ranks swap a block whole, in pieces, or post it instead, and where
+//! messages end. (Where pieces through slots end, at 4 MiB, is left to the choice's own
+//! tests.)
 #![cfg(not(loom))]
 
 mod common;
@@ -17,7 +18,7 @@ const KIB: u64 = 1 << 10;
 
 /// In bytes of what a rank posts, or of a block.
 fn thresholds(size: u32) -> Vec<u64> {
-    let whole = [slot_bytes(size), 8 * KIB, 16 * KIB, 64 * KIB, 128 * KIB, 512 * KIB];
+    let whole = [slot_bytes(size), 8 * KIB, 16 * KIB, 64 * KIB, 128 * KIB, 192 * KIB, 512 * KIB];
     let shared = whole.map(|bytes| bytes / u64::from(size));
     let mut all = [whole, shared].concat();
     all.sort_unstable();

@@ -27,7 +27,7 @@ pub(super) fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsu
 }
 
 /// Where this rank's block comes from.
-fn own(call: &Call) -> Span {
+pub(super) fn own(call: &Call) -> Span {
     if call.in_place {
         output_block(call, call.rank)
     } else {

@@ -56,9 +56,9 @@ fn set_aside(call: &Call, program: &mut Program, asked: impl Fn(u32) -> bool) ->
 
 /// Everything is posted, then each takes its blocks out of all slots.
 ///
-/// Equal blocks lie in a slot as in the input, without the rank's own. Of listed ones both ends know the
-/// length but nobody all of them: each has an equal share of the slot for itself,
-/// and a block that is longer than that goes by a message.
+/// Equal blocks lie in a slot as in the input, without the rank's own. Of listed ones
+/// both ends know the length but nobody all of them: each has an equal share of the slot
+/// for itself, and a block that is longer than that goes by a message.
 fn slots(call: &Call) -> Result<Program, Unsuitable> {
     let Blocks::Equal(bytes) = call.blocks else { return Ok(listed_slots(call)) };
     suits::fits_slot(call, bytes.saturating_mul(u64::from(call.size - 1)))?;

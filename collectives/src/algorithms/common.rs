@@ -1,6 +1,7 @@
 //! What programs are put together from.
 #![forbid(unsafe_code)]
 
+use crate::algorithm::Kind;
 use crate::call::{Blocks, Call};
 use crate::program::{Action, Place, Program, Remote, Span, Tables};
 
@@ -71,6 +72,13 @@ pub(super) fn doublings(size: u32) -> impl Iterator<Item = u32> {
 /// A copy within this rank, if there is anything to copy.
 pub(super) fn copy(from: Span, into: Span) -> Option<Action> {
     (into.bytes > 0 && from != into).then_some(Action::Copy { from, into })
+}
+
+/// Whether its blocks are listed, so that they may be of different lengths.
+pub(super) fn has_lists(call: &Call) -> bool {
+    let is_listed = |blocks: &Blocks| matches!(blocks, Blocks::Listed(_));
+    let reads_input_blocks = call.kind == Kind::Alltoall && !call.in_place;
+    is_listed(&call.blocks) || (reads_input_blocks && is_listed(&call.input_blocks))
 }
 
 /// A copy out of a rank's memory, if there is anything to copy.

@@ -31,7 +31,7 @@ fn own(call: &Call) -> Span {
 }
 
 /// The root's copy of its own block, unless it is there already.
-fn root_copy(call: &Call) -> Option<Action> {
+pub(super) fn root_copy(call: &Call) -> Option<Action> {
     let wanted = from_root(call) == 0 && !call.in_place;
     if wanted { copy(own(call), block(call, 0)) } else { None }
 }

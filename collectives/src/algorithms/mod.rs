@@ -16,11 +16,13 @@ mod rooted;
 mod scan;
 mod scatter;
 pub(crate) mod suits;
+mod swap;
 #[cfg(test)]
 mod tried;
 
 pub(crate) use allgather::goes_round;
 pub(crate) use pipelined::{has_too_many_pieces, piece_bytes};
+pub(crate) use swap::{MOST_BYTES as MOST_SWAPPED_BYTES, is_swap, is_swap_of};
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
@@ -62,8 +64,10 @@ pub fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable>
 }
 
 fn made(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable> {
-    if let Algorithm::Pipelined(kib) = algorithm {
-        return pipelined::program(call, kib);
+    match algorithm {
+        Algorithm::Pipelined(kib) => return pipelined::program(call, kib),
+        Algorithm::Swap => return swap::program(call),
+        _ => {}
     }
     match call.kind {
         Kind::Barrier => Ok(barrier::program(call, algorithm)),

@@ -7,26 +7,23 @@
 //! taken.
 
 use crate::algorithm::{Algorithm, Kind};
-use crate::call::{Blocks, Call};
+use crate::call::Call;
 use crate::layout::LINE_BYTES;
 use crate::program::{Action, Program, Span};
 
-use super::Unsuitable;
-use super::alltoall::source;
-use super::common::{MOST_PIECES, index_of, others, output_block, within};
+use super::broadcast::whole;
+use super::common::{MOST_PIECES, copy, has_lists, index_of, others, output_block, step, within};
 use super::rooted::{at, from_root};
+use super::{Unsuitable, allgather, alltoall, gather, scatter};
 
 /// What this rank does, with pieces of so many KiB.
 pub(super) fn program(call: &Call, kib: u32) -> Result<Program, Unsuitable> {
     let unsuitable = |reason: String| Unsuitable { algorithm: Algorithm::Pipelined(kib), reason };
-    let is_listed = |blocks: &Blocks| matches!(blocks, Blocks::Listed(_));
-    let reads_input_blocks = call.kind == Kind::Alltoall && !call.in_place;
-    let listed = is_listed(&call.blocks) || (reads_input_blocks && is_listed(&call.input_blocks));
-    if listed && call.kind != Kind::Broadcast {
+    if has_lists(call) && call.kind != Kind::Broadcast {
         return Err(unsuitable("it needs blocks of one length; messages do others".to_owned()));
     }
     let cells = Cells::new(call, u64::from(kib) << 10);
-    if has_too_many_pieces(call, kib) {
+    if cells.are_too_many(call) {
         let reason = format!(
             "it would be of more than {MOST_PIECES} pieces for all ranks; longer ones, or messages, do it"
         );
@@ -34,17 +31,15 @@ pub(super) fn program(call: &Call, kib: u32) -> Result<Program, Unsuitable> {
     }
     Ok(match call.kind {
         Kind::Broadcast => broadcast(call, &cells),
-        Kind::Scatter => scatter(call, &cells),
-        Kind::Gather => gather(call, &cells),
+        Kind::Scatter => from_one(call, &cells),
+        Kind::Gather => to_one(call, &cells),
         _ => exchange(call, &cells),
     })
 }
 
 /// Whether a rank's program of them would be longer than any should be.
 pub(crate) fn has_too_many_pieces(call: &Call, kib: u32) -> bool {
-    let pieces = Cells::new(call, u64::from(kib) << 10).pieces;
-    let partners = if call.kind == Kind::Broadcast { 1 } else { u64::from(call.size - 1) };
-    pieces.saturating_mul(partners) > MOST_PIECES
+    Cells::new(call, u64::from(kib) << 10).are_too_many(call)
 }
 
 /// How much of a slot one rank's cells have: of alltoall each other rank has its own.
@@ -79,10 +74,7 @@ const LEAST_CELLS: u64 = 2;
 
 impl Cells {
     fn new(call: &Call, wanted_bytes: u64) -> Self {
-        let block_bytes = match (call.kind, &call.blocks) {
-            (Kind::Alltoall, Blocks::Equal(bytes)) => *bytes,
-            _ => call.bytes,
-        };
+        let block_bytes = call.block_bytes();
         let share = share_bytes(call.kind, call.size, call.slot_bytes);
         let piece_bytes = piece_bytes(call.kind, call.size, call.slot_bytes, wanted_bytes);
         let pieces = block_bytes.div_ceil(piece_bytes);
@@ -90,6 +82,12 @@ impl Cells {
         let posted = if call.kind == Kind::Scatter { pieces * u64::from(call.size - 1) } else { pieces };
         let count = (share / piece_bytes).clamp(LEAST_CELLS, posted.max(LEAST_CELLS));
         Self { piece_bytes, block_bytes, pieces, count }
+    }
+
+    /// Whether one rank would have more pieces to post or take than [`MOST_PIECES`].
+    fn are_too_many(&self, call: &Call) -> bool {
+        let partners = if call.kind == Kind::Broadcast { 1 } else { u64::from(call.size - 1) };
+        self.pieces.saturating_mul(partners) > MOST_PIECES
     }
 
     /// A piece of a block.
@@ -131,7 +129,7 @@ const fn awaited(rank: u32, count: u64) -> Action {
 
 fn broadcast(call: &Call, cells: &Cells) -> Program {
     let mut program = Program::default();
-    let whole = Span::output(0, call.bytes);
+    let whole = whole(call);
     if from_root(call) == 0 {
         if call.size == 1 {
             return program;
@@ -152,39 +150,34 @@ fn broadcast(call: &Call, cells: &Cells) -> Program {
     program
 }
 
-/// The root posts the first piece of each rank's, then the second, and so on.
-fn scatter(call: &Call, cells: &Cells) -> Program {
+/// Scatter: the root posts the first piece of each rank's, then the second, and so on.
+fn from_one(call: &Call, cells: &Cells) -> Program {
     let mut program = Program::default();
     let readers = u64::from(call.size) - 1;
     let all = cells.pieces * readers;
     if from_root(call) == 0 {
         let one = |number: u64| {
-            let rank = at(call, (number % readers) as u32 + 1);
-            let block = call.blocks.of(rank);
-            let from = cells.piece(Span::input(block.offset, block.bytes), number / readers);
+            let from = cells.piece(scatter::block(call, (number % readers) as u32 + 1), number / readers);
             let before = number.checked_sub(cells.count);
             let read =
                 before.map(|before| awaited(at(call, (before % readers) as u32 + 1), before / readers + 1));
             (from, read.into_iter().collect())
         };
         posts(&mut program, cells, (0..all).map(one));
-        let block = call.blocks.of(call.rank);
-        let own = Span::input(block.offset, block.bytes);
-        let own_copy = super::common::copy(own, Span::output(0, call.bytes)).filter(|_| !call.in_place);
-        super::common::step(&mut program, [own_copy]);
+        step(&mut program, [scatter::root_copy(call)]);
         return program;
     }
     for piece in 0..cells.pieces {
         let number = piece * readers + u64::from(from_root(call)) - 1;
         let said = (number + cells.count < all).then_some(piece + 1);
-        let into = cells.piece(Span::output(0, call.bytes), piece);
+        let into = cells.piece(whole(call), piece);
         taken(&mut program, (call.root, number + 1), cells.cell(number), into, said);
     }
     program
 }
 
-/// The root takes the first piece of each rank's, then the second, and so on.
-fn gather(call: &Call, cells: &Cells) -> Program {
+/// Gather: the root takes the first piece of each rank's, then the second, and so on.
+fn to_one(call: &Call, cells: &Cells) -> Program {
     let mut program = Program::default();
     let writers = u64::from(call.size) - 1;
     if from_root(call) > 0 {
@@ -198,8 +191,7 @@ fn gather(call: &Call, cells: &Cells) -> Program {
         posts(&mut program, cells, pieces);
         return program;
     }
-    let own_copy = super::common::copy(Span::input(0, call.bytes), output_block(call, call.rank));
-    program.early.extend(own_copy.filter(|_| !call.in_place).map(|copy| vec![copy]));
+    program.early.extend(gather::root_copy(call).map(|copy| vec![copy]));
     for piece in 0..cells.pieces {
         for writer in 1..=writers {
             let rank = at(call, writer as u32);
@@ -241,12 +233,10 @@ fn post_all(program: &mut Program, call: &Call, cells: &Cells, number: u64) {
         from: cells.piece(block, number),
         at: cell_of(call, cells, (call.rank, to), number),
     });
-    let own = own_block(call);
-    let into = output_block(call, call.rank);
-    let copy = super::common::copy(cells.piece(own, number), cells.piece(into, number));
+    let own = cells.piece(own_block(call), number);
+    let copy = copy(own, cells.piece(output_block(call, call.rank), number));
     let said = Action::Publish(point_of_posted(number) as u32);
-    let steps: [Vec<Action>; 2] =
-        [posts.collect(), [said].into_iter().chain(copy.filter(|_| own != into)).collect()];
+    let steps: [Vec<Action>; 2] = [posts.collect(), [said].into_iter().chain(copy).collect()];
     // Before the first two nothing is taken.
     if number < LEAST_CELLS {
         return program.early.extend(steps);
@@ -263,16 +253,15 @@ fn post_all(program: &mut Program, call: &Call, cells: &Cells, number: u64) {
 /// To whom this rank posts: alltoall each block for its rank, allgather one for all.
 fn targets(call: &Call) -> impl Iterator<Item = (u32, Span)> {
     let is_alltoall = call.kind == Kind::Alltoall;
-    let each = others(call).filter(move |_| is_alltoall).map(|to| (to, source(call, to)));
+    let each = others(call).filter(move |_| is_alltoall).map(|to| (to, alltoall::source(call, to)));
     let one = (!is_alltoall && call.size > 1).then(|| (0, own_block(call)));
     each.chain(one)
 }
 
 fn own_block(call: &Call) -> Span {
     match call.kind {
-        Kind::Alltoall => source(call, call.rank),
-        _ if call.in_place => output_block(call, call.rank),
-        _ => Span::input(0, call.bytes),
+        Kind::Alltoall => alltoall::source(call, call.rank),
+        _ => allgather::own(call),
     }
 }
 

@@ -9,7 +9,7 @@ const KINDS: [Kind; 5] = [Kind::Broadcast, Kind::Scatter, Kind::Gather, Kind::Al
 fn pieces_agree_with_the_serial_model() {
     for kind in KINDS {
         let pipelined = (1..=3_u32).prop_map(Algorithm::Pipelined);
-        sweep(kind, pipelined, 150);
+        sweep(kind, pipelined, 300);
     }
 }
 

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 fn every_algorithm_agrees_with_the_serial_model() {
     for kind in [Kind::Scatter, Kind::Gather] {
         for algorithm in Algorithm::of(kind) {
-            sweep(kind, (1..=18_u32).prop_map(move |number| algorithm.with_number(number)), 400);
+            // Two in five fit into slots; of so many, chance leaves a third no less.
+            sweep(kind, (1..=18_u32).prop_map(move |number| algorithm.with_number(number)), 1000);
         }
     }
 }

@@ -21,7 +21,7 @@ pub fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable>
 }
 
 /// What the root has for the rank that many after it.
-fn block(call: &Call, from_root: u32) -> Span {
+pub(super) fn block(call: &Call, from_root: u32) -> Span {
     let block = call.blocks.of(at(call, from_root));
     Span::input(block.offset, block.bytes)
 }
@@ -32,13 +32,13 @@ fn own(call: &Call) -> Span {
 }
 
 /// The root's copy of its own block, unless it is to stay where it is.
-fn root_copy(call: &Call) -> Option<Action> {
+pub(super) fn root_copy(call: &Call) -> Option<Action> {
     let wanted = from_root(call) == 0 && !call.in_place;
     if wanted { copy(block(call, 0), own(call)) } else { None }
 }
 
-/// The root posts all blocks but its own, each takes its own: one after the other in the plain
-/// form; in the v form, where nobody knows the others' lengths, at equal distances.
+/// The root posts all blocks but its own, each takes its own: one after the other in the
+/// plain form; in the v form, where nobody knows the others' lengths, at equal distances.
 fn slots(call: &Call) -> Result<Program, Unsuitable> {
     let mut program = Program::default();
     let distance = call.slot_bytes / u64::from(call.size);

@@ -1,8 +1,6 @@
 //! The fastest of several algorithms, by the model.
 
-use lmt_selector::contention::Parameters;
-
-use super::formulas::{Counting, Model};
+use super::formulas::Model;
 use crate::algorithm::{Algorithm, Kind};
 
 /// What was chosen.
@@ -16,36 +14,25 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// The fastest of the candidates for a group of this machine
-/// ([`Counting::Readers`]).
-///
-/// `bytes` is as in [the module](super). Of a candidate with a throttle, or the
-/// length of a piece, every useful one is tried, whatever stands there.
-///
-/// ```
-/// use lmt_collectives::model::choose;
-/// use lmt_collectives::{Algorithm, Kind};
-/// use lmt_selector::contention::KNL;
-///
-/// let candidates = [Algorithm::ParallelRead, Algorithm::ThrottledRead(1)];
-/// let choice = choose(Kind::Scatter, 2, 4096, &candidates, &KNL.parameters).expect("a way");
-/// // With one reader there is nothing to hold back.
-/// assert_eq!(choice.algorithm, Algorithm::ParallelRead);
-/// assert!(choice.reason.contains("throttled-read:1, the next best"), "{}", choice.reason);
-/// ```
-pub fn choose(
-    kind: Kind,
-    ranks: u32,
-    bytes: u64,
-    candidates: &[Algorithm],
-    parameters: &Parameters,
-) -> Option<Choice> {
-    Model::new(parameters, Counting::Readers).choose(kind, ranks, bytes, candidates)
-}
-
 impl Model<'_> {
     /// The fastest of the candidates, the earlier and the lower number where two are
     /// equal; nothing if there is a formula of none.
+    ///
+    /// `bytes` is as in [the module](super). Of a candidate with a throttle, or the
+    /// length of a piece, every useful one is tried, whatever stands there.
+    ///
+    /// ```
+    /// use lmt_collectives::model::{Counting, Model};
+    /// use lmt_collectives::{Algorithm, Kind};
+    /// use lmt_selector::contention::KNL;
+    ///
+    /// let model = Model::new(&KNL.parameters, Counting::Readers);
+    /// let candidates = [Algorithm::ParallelRead, Algorithm::ThrottledRead(1)];
+    /// let choice = model.choose(Kind::Scatter, 2, 4096, &candidates).expect("a way");
+    /// // With one reader there is nothing to hold back.
+    /// assert_eq!(choice.algorithm, Algorithm::ParallelRead);
+    /// assert!(choice.reason.contains("throttled-read:1, the next best"), "{}", choice.reason);
+    /// ```
     pub fn choose(&self, kind: Kind, ranks: u32, bytes: u64, candidates: &[Algorithm]) -> Option<Choice> {
         let tried = candidates.iter().filter_map(|&candidate| self.best_of(kind, candidate, ranks, bytes));
         self.fastest(ranks, tried.collect())

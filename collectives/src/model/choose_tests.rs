@@ -1,5 +1,6 @@
 use lmt_selector::contention::{BROADWELL, KNL, POWER8, Published};
 
+use super::super::formulas::Counting;
 use super::*;
 
 const KIB: u64 = 1024;
@@ -105,21 +106,18 @@ fn the_reason_names_the_next_best_and_the_contention() {
 
 #[test]
 fn without_a_formula_there_is_no_choice() {
-    let parameters = &KNL.parameters;
-    assert_eq!(choose(Kind::Broadcast, 8, 64, &[], parameters), None);
-    assert_eq!(
-        choose(Kind::Broadcast, 8, 64, &[Algorithm::Hierarchical(256), Algorithm::Bruck], parameters),
-        None
-    );
-    let one = choose(Kind::Barrier, 8, 0, &[Algorithm::Slots, Algorithm::Messages], parameters).unwrap();
+    let model = Model::new(&KNL.parameters, Counting::Readers);
+    assert_eq!(model.choose(Kind::Broadcast, 8, 64, &[]), None);
+    assert_eq!(model.choose(Kind::Broadcast, 8, 64, &[Algorithm::Hierarchical(256), Algorithm::Bruck]), None);
+    let one = model.choose(Kind::Barrier, 8, 0, &[Algorithm::Slots, Algorithm::Messages]).unwrap();
     assert!(one.reason.ends_with("and nothing else can be predicted"), "{}", one.reason);
 }
 
 #[test]
 fn one_rank_has_nothing_to_do() {
+    let model = Model::new(&KNL.parameters, Counting::Readers);
     for kind in Kind::ALL {
-        let choice =
-            choose(kind, 1, 1 << 20, &Algorithm::of(kind).collect::<Vec<_>>(), &KNL.parameters).unwrap();
+        let choice = model.choose(kind, 1, 1 << 20, &Algorithm::of(kind).collect::<Vec<_>>()).unwrap();
         assert_eq!(choice.predicted_us, 0.0, "{kind}");
     }
 }

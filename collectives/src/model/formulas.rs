@@ -57,6 +57,7 @@ impl<'p> Model<'p> {
             A::Slots => Some(self.slots_us(kind, ranks, bytes)),
             A::Messages => self.messages_us(kind, ranks, bytes),
             A::Pipelined(piece_kib) => self.pipelined_us(kind, piece_kib, ranks, bytes),
+            A::Swap => self.swap_us(kind, ranks, bytes),
             A::ParallelRead | A::ParallelWrite => Some(self.parallel_us(ranks, bytes)),
             A::SequentialWrite | A::SequentialRead => {
                 Some(self.own_copy_us(bytes) + self.sequential_us(ranks, bytes))

@@ -3,7 +3,8 @@
 
 use super::formulas::{Model, log_ceil};
 use crate::algorithm::Kind;
-use crate::algorithms::piece_bytes;
+use crate::algorithms::{is_swap_of, piece_bytes};
+use crate::choice::CACHED_BYTES;
 
 impl Model<'_> {
     /// What is copied into slots, all meet, and what is copied out of them.
@@ -39,7 +40,6 @@ impl Model<'_> {
     /// same way: what the busiest rank copies, and the first piece, for which the others
     /// wait. Nothing beyond what caches hold.
     pub(super) fn pipelined_us(&self, kind: Kind, piece_kib: u32, ranks: u32, bytes: u64) -> Option<f64> {
-        const MOST_BYTES: u64 = 4 << 20;
         let byte_us = self.parameters.message?.byte_ns / 1e3;
         let through = |bytes: u64| bytes as f64 * byte_us;
         let all = bytes.saturating_mul(u64::from(ranks - 1));
@@ -58,7 +58,15 @@ impl Model<'_> {
             }
             _ => return None,
         };
-        (bytes <= MOST_BYTES).then(|| self.shared_us(ranks) + busy)
+        (bytes <= CACHED_BYTES).then(|| self.shared_us(ranks) + busy)
+    }
+
+    /// What two ranks hand each other in cells, where messages were measured, whose bytes
+    /// go the same way. Nothing where it is not for that.
+    pub(super) fn swap_us(&self, kind: Kind, ranks: u32, bytes: u64) -> Option<f64> {
+        let through_us = bytes as f64 * self.parameters.message?.byte_ns / 1e3;
+        let copied_us = (through_us + self.own_copy_us(bytes)) * self.parameters.sharing(ranks);
+        is_swap_of(kind, ranks, bytes).then(|| self.shared_us(ranks) + copied_us)
     }
 
     /// The usual algorithms by messages alone (Thakur et al., 2005): binomial trees

@@ -28,6 +28,6 @@ mod reductions;
 mod rooted;
 mod symmetric;
 
-pub use choose::{Choice, choose};
+pub use choose::Choice;
 pub use formulas::{Counting, Model};
 pub use hierarchy::Hierarchy;

@@ -6,6 +6,7 @@ pub mod case;
 mod race;
 mod random;
 pub mod serial;
+mod shared;
 pub mod world;
 
 mod mod_tests;
@@ -71,7 +72,7 @@ pub fn check(case: &Case, algorithm: Algorithm, seed: u64) -> usize {
 /// Runs random cases of a kind, small ones where one fails.
 ///
 /// # Panics
-/// One fails, or fewer than a quarter are such that the algorithm can do them.
+/// One fails, or fewer than a third are such that the algorithm can do them.
 pub fn sweep(kind: Kind, algorithm: impl Strategy<Value = Algorithm>, cases: u32) {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let done = std::cell::Cell::new(0);
@@ -87,8 +88,7 @@ pub fn sweep(kind: Kind, algorithm: impl Strategy<Value = Algorithm>, cases: u32
     if let Err(failure) = outcome {
         panic!("{failure}");
     }
-    // Of scatter by slots about two in five are, so that chance alone stays above this.
-    assert!(done.get() >= cases / 4, "only {} of {cases} cases of {kind} could be done", done.get());
+    assert!(done.get() >= cases / 3, "only {} of {cases} cases of {kind} could be done", done.get());
 }
 
 /// Lengths around the thresholds: none, a byte, a cache line, a page, what fits

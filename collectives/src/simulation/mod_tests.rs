@@ -2,6 +2,7 @@
 
 use super::world::run;
 use super::*;
+use crate::layout::CELL_BYTES;
 use crate::program::{Action, Exposed, Place, Remote, Span, Tables};
 
 /// Two ranks in a broadcast of 8 bytes from rank 0.
@@ -146,4 +147,20 @@ fn the_order_of_operands_matters() {
     let combine = serial::combine;
     assert_eq!(combine(&combine(&a, &b), &c), combine(&a, &combine(&b, &c)));
     assert_ne!(combine(&a, &b), combine(&b, &a));
+}
+
+#[test]
+fn cells_are_written_by_who_knows_that_they_were_read() {
+    let hand = |cell, bytes| Action::Hand { from: Span::output(0, bytes), cell };
+    let accept = |cell| Action::Accept { cell, into: Span::output(0, 8) };
+    fails(vec![vec![accept(1)]], vec![vec![hand(1, 8)]], "cell 1, and cannot know");
+    fails(vec![vec![hand(0, 8)]], vec![vec![hand(2, 8)]], "and cannot know");
+    fails(vec![vec![hand(0, CELL_BYTES + 1)]], vec![], "do not fit into a cell");
+    let early = Program { before: vec![accept(0)], ..Program::default() };
+    assert!(pair(steps(vec![]), early, 1).unwrap_err().contains("before the meeting"));
+    let three = Case::new(Kind::Allgather, 3, 8);
+    let programs = vec![steps(vec![vec![hand(0, 8)]]), Program::default(), Program::default()];
+    let scene = three.scene(&mut Random(1));
+    let failure = run(&scene, programs, true, 1).map(drop).unwrap_err();
+    assert!(failure.contains("only two ranks have cells"), "{failure}");
 }

@@ -14,6 +14,7 @@ use super::case::{Memory, Scene};
 use super::race::{Access, Clock, Log, join};
 use super::random::Random;
 use super::serial::combine;
+use super::shared::Cells;
 
 /// Why a run failed, in a sentence.
 pub type Failure = String;
@@ -37,19 +38,19 @@ struct UnderWay {
     ticket: usize,
 }
 
-struct Rank {
+pub(super) struct Rank {
     call: Call,
-    program: Program,
+    pub(super) program: Program,
     /// By [`Place`].
     memory: [Vec<u8>; 3],
     logs: [Log; 3],
-    slot: Vec<u8>,
-    slot_log: Log,
+    pub(super) slot: Vec<u8>,
+    pub(super) slot_log: Log,
     /// How many have begun; the first is what it does before it has come.
     steps_begun: u32,
     under_way: Vec<UnderWay>,
     /// What it knew when the step began.
-    clock: Clock,
+    pub(super) clock: Clock,
     /// What it has learned since.
     learned: Clock,
     points: Vec<(u32, Clock)>,
@@ -66,8 +67,9 @@ impl Rank {
     }
 }
 
-struct World {
-    ranks: Vec<Rank>,
+pub(super) struct World {
+    pub(super) ranks: Vec<Rank>,
+    pub(super) cells: Cells,
     /// By sender and receiver.
     mail: HashMap<(u32, u32), Vec<Message>>,
     random: Random,
@@ -129,7 +131,8 @@ impl World {
             ended: false,
         };
         let ranks = programs.into_iter().enumerate().map(&mut rank).collect();
-        Self { ranks, mail: HashMap::new(), random, meets, most_at_once: 0 }
+        let cells = Cells::new(if size == 2 { random.bytes(Cells::BYTES) } else { Vec::new() });
+        Self { ranks, cells, mail: HashMap::new(), random, meets, most_at_once: 0 }
     }
 
     /// Moves one action of one rank on.
@@ -268,14 +271,14 @@ impl World {
 
     fn check_when(&self, number: usize, step: u32, action: &Action) -> Result<(), Failure> {
         use Action as A;
-        let local = matches!(action, A::Copy { .. } | A::Post { .. });
+        let local = matches!(action, A::Copy { .. } | A::Post { .. } | A::Hand { .. });
         if step == 0 && !local {
             return Err(format!("only copies and posts come before the meeting, not {action:?}"));
         }
         if step < self.ranks[number].unmet() && !local && !matches!(action, A::Publish(_)) {
             return Err(format!("only copies, posts and points are early, not {action:?}"));
         }
-        let reaches = matches!(action, A::Get { .. } | A::Put { .. } | A::Take { .. });
+        let reaches = matches!(action, A::Get { .. } | A::Put { .. } | A::Take { .. } | A::Accept { .. });
         if reaches && !self.meets {
             return Err(format!("without a meeting nobody knows where others' memory is: {action:?}"));
         }
@@ -351,34 +354,19 @@ impl World {
                 self.touch_slot(number, step, number, at..at + from.bytes, true)?;
                 self.touch_local(number, step, from, false)
             }
+            A::Hand { from, cell } => {
+                self.touch_cell(number, step, cell, from.bytes, true)?;
+                self.touch_local(number, step, from, false)
+            }
+            A::Accept { cell, into } => {
+                self.touch_cell(number, step, cell, into.bytes, false)?;
+                self.touch_local(number, step, into, true)
+            }
             A::Take { rank, at, into } => {
                 self.touch_slot(number, step, rank as usize, at..at + into.bytes, false)?;
                 self.touch_local(number, step, into, true)
             }
         }
-    }
-
-    fn touch_slot(
-        &mut self,
-        number: usize,
-        step: u32,
-        owner: usize,
-        range: std::ops::Range<u64>,
-        writes: bool,
-    ) -> Result<(), Failure> {
-        let claimed = self.ranks[owner].program.slot_bytes;
-        let has = (self.ranks[owner].slot.len() as u64).min(claimed);
-        if range.end > has {
-            return Err(format!("{range:?} is outside of rank {owner}'s slot of {has} bytes"));
-        }
-        let clock = self.ranks[number].clock.clone();
-        let access = Access { rank: number as u32, step, range: range.clone(), writes };
-        self.ranks[owner].slot_log.add(access, &clock).map_err(|other| {
-            format!(
-                "it uses {range:?} of rank {owner}'s slot, and cannot know that rank {}'s step {}, which uses {:?}, has ended",
-                other.rank, other.step, other.range
-            )
-        })
     }
 
     fn touch_local(&mut self, number: usize, step: u32, span: Span, writes: bool) -> Result<(), Failure> {
@@ -485,7 +473,7 @@ fn table(rank: &Rank, place: Place, of: u32) -> Option<Block> {
 
 /// How far an action has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Moved {
+pub(super) enum Moved {
     /// It waits for others.
     Nothing,
     /// A part of it is done.
@@ -496,11 +484,11 @@ enum Moved {
 
 /// Moving bytes.
 impl World {
-    fn read(&self, rank: usize, place: Place, offset: u64, bytes: u64) -> Vec<u8> {
+    pub(super) fn read(&self, rank: usize, place: Place, offset: u64, bytes: u64) -> Vec<u8> {
         self.ranks[rank].memory[place as usize][offset as usize..(offset + bytes) as usize].to_vec()
     }
 
-    fn write(&mut self, rank: usize, place: Place, offset: u64, bytes: &[u8]) {
+    pub(super) fn write(&mut self, rank: usize, place: Place, offset: u64, bytes: &[u8]) {
         let offset = offset as usize;
         self.ranks[rank].memory[place as usize][offset..offset + bytes.len()].copy_from_slice(bytes);
     }
@@ -520,6 +508,8 @@ impl World {
             A::CombineAfter { from, into } => self.combine(number, from, into, false),
             A::Post { from, at } => self.post(number, from, at),
             A::Take { rank, at, into } => self.take(number, rank, at, into),
+            A::Hand { from, cell } => self.hand(number, from, cell),
+            A::Accept { cell, into } => self.accept(number, cell, into),
         };
         if moved == Moved::All {
             self.ranks[number].under_way.swap_remove(at);
@@ -561,19 +551,6 @@ impl World {
     fn advance_send(&self, number: usize, at: usize, to: u32) -> Moved {
         let message = &self.mail[&(number as u32, to)][self.ranks[number].under_way[at].ticket];
         if message.rendezvous && !message.received { Moved::Nothing } else { Moved::All }
-    }
-
-    fn post(&mut self, number: usize, from: Span, at: u64) -> Moved {
-        let bytes = self.read(number, from.place, from.offset, from.bytes);
-        self.ranks[number].slot[at as usize..at as usize + bytes.len()].copy_from_slice(&bytes);
-        Moved::All
-    }
-
-    fn take(&mut self, number: usize, rank: u32, at: u64, into: Span) -> Moved {
-        let (at, end) = (at as usize, (at + into.bytes) as usize);
-        let bytes = self.ranks[rank as usize].slot[at..end].to_vec();
-        self.write(number, into.place, into.offset, &bytes);
-        Moved::All
     }
 
     /// Copies some of what is left.

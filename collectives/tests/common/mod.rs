@@ -1,11 +1,16 @@
 //! What the tests of several processes share.
 #![allow(dead_code)] // Each test uses a part.
 
+#[path = "../../src/simulation/random.rs"]
+mod random;
+
 use std::time::Duration;
 
 use lmt::{Config, Endpoint};
 use lmt_collectives::{Algorithm, Block, Group, GroupError, Kind, Memory, Operation, Reduction};
 use lmt_conformance::group::Group as Ranks;
+
+pub use random::Random;
 
 /// The time limit of most tests; they take far less on an idle machine.
 pub const LIMIT: Duration = Duration::from_secs(90);
@@ -255,19 +260,6 @@ fn cuts(case: &Case, length: usize) -> Vec<usize> {
         at
     };
     (0..case.round % 3).map(cut).collect()
-}
-
-/// Numbers without a pattern: splitmix64 (Steele, Lea and Flood 2014).
-pub struct Random(pub u64);
-
-impl Random {
-    /// A number below another, which is not 0.
-    pub fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ mixed >> 31) % most
-    }
 }
 
 pub const fn is_reduction(kind: Kind) -> bool {
