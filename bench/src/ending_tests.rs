@@ -17,4 +17,5 @@ fn sockets_with_files_are_found() {
     fs::remove_dir_all(&folder).unwrap();
     assert!(found.contains(&path), "{found:?}");
     assert!(!found.contains(&folder.join("other")), "no endpoint's name: {found:?}");
+    assert!(found.iter().all(|found| found.starts_with(&folder)), "{found:?}");
 }

@@ -250,12 +250,11 @@ impl<E: Word> Processes<E> {
         if !misses_another(&word) {
             return (rank, word);
         }
-        let others = self.events.try_iter().filter_map(|(rank, heard)| match heard {
+        let cause = self.events.try_iter().find_map(|(rank, heard)| match heard {
             Heard::Said(word) if word.failure().is_some() && !misses_another(&word) => Some((rank, word)),
             _ => None,
         });
-        let mut others = others.collect::<Vec<_>>().into_iter();
-        others.next().unwrap_or((rank, word))
+        cause.unwrap_or((rank, word))
     }
 
     fn strange(&mut self, rank: usize, line: &str) -> BenchError {
