@@ -1,11 +1,14 @@
 //! That what is denied to processes of tests is denied, and leaves nothing.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod common;
+
 use std::time::{Duration, Instant};
 
 use lmt_conformance::denials::{Confinement, UNPRIVILEGED, possible};
 use lmt_conformance::group::{Parent, Test};
 use lmt_conformance::test_name;
+
+use common::{panic_of, processes_with};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -14,13 +17,6 @@ fn status(key: &str) -> String {
     let text = std::fs::read_to_string("/proc/self/status").expect("procfs");
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).expect("it is there");
     line.trim().to_owned()
-}
-
-/// Processes, zombies aside, whose environment holds `NAME=VALUE`.
-fn processes_with(variable: &str) -> usize {
-    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
-    let environments = entries.filter_map(|entry| std::fs::read(entry.path().join("environ")).ok());
-    environments.filter(|all| all.split(|byte| *byte == 0).any(|one| one == variable.as_bytes())).count()
 }
 
 #[test]
@@ -68,7 +64,7 @@ fn ends_with_its_test(name: &str, requirement: &str, confined: &Confinement) {
     }
     let mark = format!("{}-{requirement}", std::process::id());
     let mut was_there = 0;
-    let ran = catch_unwind(AssertUnwindSafe(|| {
+    let said = panic_of(|| {
         let drive = |parent: &mut Parent| {
             assert_eq!(parent.next_report(0).as_deref(), Some("here"));
             was_there = processes_with(&format!("{VARIABLE}={mark}"));
@@ -78,9 +74,7 @@ fn ends_with_its_test(name: &str, requirement: &str, confined: &Confinement) {
             group.report("here");
             std::thread::sleep(Duration::from_secs(1000));
         });
-    }));
-    let panic = ran.expect_err("the time limit passes");
-    let said = panic.downcast_ref::<String>().expect("a sentence");
+    });
     assert!(said.contains("had not ended"), "{said}");
     // The rank itself and its confined copy.
     assert_eq!(was_there, 2);

@@ -1,5 +1,7 @@
 //! The helper for tests of several processes, tested on itself.
 
+mod common;
+
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
@@ -8,22 +10,10 @@ use std::time::{Duration, Instant};
 use lmt_conformance::group::{self, Test, allowed_cpus};
 use lmt_conformance::test_name;
 
+use common::{panic_of, processes_with};
+
 const LIMIT: Duration = Duration::from_secs(20);
 const SIGKILL: i32 = 9;
-
-/// The message of the panic that `run` in the parent ends with. In a rank, the
-/// closure within ends the process.
-fn panic_of(run: impl FnOnce()) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("the test must fail");
-    panic.downcast_ref::<String>().cloned().expect("a message in words")
-}
-
-/// Processes, zombies aside, whose environment holds `NAME=VALUE`.
-fn processes_with(variable: &str) -> usize {
-    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
-    let environments = entries.filter_map(|entry| std::fs::read(entry.path().join("environ")).ok());
-    environments.filter(|all| all.split(|byte| *byte == 0).any(|one| one == variable.as_bytes())).count()
-}
 
 fn sleeper() -> Command {
     let mut command = Command::new("setsid");

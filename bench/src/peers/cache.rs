@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use super::again::{PAUSE, tried};
 use super::command::{Finished, run_within};
 use super::installation::Installation;
 use crate::engine::LeftOut;
@@ -150,10 +152,13 @@ fn install(python: &Path, folder: &Path, packages: &[&str], interrupt: &Interrup
         .and_then(Finished::successful)
         .map_err(|sentence| format!("no virtual environment can be made: {sentence}"))?;
     let pip = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
-    let arguments = pip.iter().chain(packages);
-    run_within(&folder.join("bin/python3"), arguments, &none, FETCH_LIMIT_S, interrupt)
-        .and_then(Finished::successful)
-        .map_err(|sentence| format!("pip cannot install it; is there a network? {sentence}"))?;
+    let python = folder.join("bin/python3");
+    let wanted = || interrupt.signal().is_none();
+    tried(Duration::from_secs(FETCH_LIMIT_S), PAUSE, wanted, |left_s| {
+        let arguments = pip.iter().chain(packages);
+        run_within(&python, arguments, &none, left_s, interrupt).and_then(Finished::successful)
+    })
+    .map_err(|sentence| format!("pip cannot install it; is there a network? {sentence}"))?;
     Ok(())
 }
 

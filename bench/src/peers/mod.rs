@@ -5,6 +5,7 @@
 //! one short turn, so that whatever the machine does meanwhile meets all alike,
 //! and every ratio is taken within a round.
 
+pub mod again;
 pub mod args;
 mod cache;
 pub mod command;

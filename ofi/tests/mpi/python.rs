@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
+use lmt_bench::peers::again::{PAUSE, tried};
 use lmt_conformance::require;
 
 use crate::installation::{Kind, Mpi, Transport, output, text_of, within};
@@ -44,6 +46,13 @@ fn succeed(command: &mut Command) -> Result<(), String> {
     if ended.status.success() { Ok(()) } else { Err(format!("{command:?}: {}", text_of(&ended))) }
 }
 
+/// As [`succeed`], of what fetches something: tried again, in all within
+/// `BUILD_LIMIT_S`.
+fn fetch(mut command: impl FnMut(u32) -> Command) -> Result<(), String> {
+    let limit = Duration::from_secs(BUILD_LIMIT_S.into());
+    tried(limit, PAUSE, || true, |left_s| succeed(&mut command(left_s as u32)))
+}
+
 /// Fetches and builds it, unless it is there.
 fn build(mpi: &Mpi, cache: &Path) -> Result<Built, String> {
     let folder = cache.join(format!("mpi4py-{VERSION}-{:?}", mpi.kind));
@@ -59,14 +68,21 @@ fn build(mpi: &Mpi, cache: &Path) -> Result<Built, String> {
     succeed(within(BUILD_LIMIT_S, Path::new("python3")).args(["-m", "venv"]).arg(&folder))?;
     let pip = ["-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"];
     let wanted = format!("mpi4py=={VERSION}");
-    let mut download = within(BUILD_LIMIT_S, &python);
-    download.args(pip).args(["download", "--no-deps", "--no-binary", "mpi4py", "--dest"]);
-    succeed(download.arg(&folder).arg(&wanted))?;
+    fetch(|left_s| {
+        let mut download = within(left_s, &python);
+        download.args(pip).args(["download", "--no-deps", "--no-binary", "mpi4py", "--dest"]);
+        download.arg(&folder).arg(&wanted);
+        download
+    })?;
     let archive = folder.join(format!("mpi4py-{VERSION}.tar.gz"));
     succeed(within(BUILD_LIMIT_S, Path::new("tar")).arg("-xf").arg(&archive).arg("-C").arg(&folder))?;
-    let mut install = within(BUILD_LIMIT_S, &python);
-    install.env("MPICC", mpi.path("bin/mpicc")).env("CFLAGS", "-O0");
-    succeed(install.args(pip).arg("install").arg(&archive))?;
+    // What it is built with comes from PyPI too.
+    fetch(|left_s| {
+        let mut install = within(left_s, &python);
+        install.env("MPICC", mpi.path("bin/mpicc")).env("CFLAGS", "-O0");
+        install.args(pip).arg("install").arg(&archive);
+        install
+    })?;
     std::fs::write(&complete, "").map_err(|error| error.to_string())?;
     Ok(built)
 }
