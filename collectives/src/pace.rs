@@ -18,6 +18,8 @@ pub(crate) struct Pace {
     left: Cell<u32>,
     /// So many will if that one is slow.
     next: Cell<u32>,
+    /// So many pieces go through the caches before the next is timed.
+    untimed: Cell<u32>,
 }
 
 /// Shorter ones are not timed: a look at the clock costs what they do.
@@ -27,10 +29,12 @@ const SLOW: u64 = 8;
 /// Of pieces that go past the caches: those between two that are tried through them.
 const LEAST: u32 = 16;
 const MOST: u32 = 1024;
+/// After a fast piece so many are not timed: a look at the clock costs a twentieth of one.
+const UNTIMED: u32 = 6;
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { left: Cell::new(0), next: Cell::new(LEAST) }
+        Self { left: Cell::new(0), next: Cell::new(LEAST), untimed: Cell::new(0) }
     }
 }
 
@@ -42,6 +46,11 @@ impl Pace {
         }
         if self.goes_past() {
             return copy(true);
+        }
+        let untimed = self.untimed.get();
+        if untimed > 0 {
+            self.untimed.set(untimed - 1);
+            return copy(false);
         }
         let begin = Instant::now();
         let copied = copy(false);
@@ -60,6 +69,7 @@ impl Pace {
     fn took(&self, bytes: u64, time: Duration) {
         if u128::from(bytes) >= time.as_nanos() * u128::from(SLOW) {
             self.next.set(LEAST);
+            self.untimed.set(UNTIMED);
             return;
         }
         let next = self.next.get();

@@ -34,6 +34,21 @@ fn what_is_slow_goes_past_them_longer_and_longer() {
 }
 
 #[test]
+fn after_a_fast_piece_some_are_not_timed() {
+    let pace = Pace::default();
+    pace.took(PIECE_BYTES, FAST);
+    let sleepy = |_| std::thread::sleep(Duration::from_millis(1));
+    for _ in 0..UNTIMED {
+        pace.copy(PIECE_BYTES, sleepy);
+        assert!(!pace.goes_past(), "nobody has looked");
+    }
+    pace.copy(PIECE_BYTES, sleepy);
+    assert_eq!(past(&pace), 16);
+    pace.copy(PIECE_BYTES, sleepy);
+    assert_eq!(past(&pace), 32, "after a slow one the next is");
+}
+
+#[test]
 fn short_pieces_are_not_timed() {
     let pace = Pace::default();
     let sleepy = |_| std::thread::sleep(Duration::from_millis(1));

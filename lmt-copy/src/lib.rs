@@ -23,6 +23,7 @@
 mod blocks;
 mod copier;
 mod copy;
+mod from_peer;
 mod measure;
 mod routine;
 mod short;
@@ -36,9 +37,10 @@ pub use copier::{Alignment, Copier, Distance, LARGEST_CLASS_BYTES, LEAST_TABLE_B
 pub use copy::{
     AlreadyInstalled, copy_nonoverlapping, copy_overlapping, copy_slice, copy_toward, install, installed,
 };
+pub use from_peer::copy_from_peer;
 pub use measure::{Effort, Measurement, measure, paired_ratio, probe};
 pub use routine::Routine;
 pub use short::SHORT_MOST_BYTES;
 pub use string::{copy_streaming, copy_string, is_string_fast};
-pub use take_over::{copy_by_vectors, copy_from_peer, copy_taking_over};
+pub use take_over::{copy_by_vectors, copy_taking_over};
 pub use text::{Plan, TextError};

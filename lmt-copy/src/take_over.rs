@@ -29,26 +29,6 @@ pub unsafe fn copy_by_vectors(target: *mut u8, source: *const u8, bytes: usize) 
     unsafe { copy_nonoverlapping(target, source, bytes) };
 }
 
-/// As [`copy_nonoverlapping`], of what another core has just written: by vectors, as long
-/// as it is short enough to be in a cache. A string instruction, by which a C library may
-/// copy, reads such lines one after the other: 64 KiB took it 5.0 us, and vectors 2.7.
-///
-/// # Safety
-/// As for [`copy_nonoverlapping`].
-#[inline]
-pub unsafe fn copy_from_peer(target: *mut u8, source: *const u8, bytes: usize) {
-    if bytes <= CACHED_BYTES {
-        // SAFETY: the caller's promise.
-        unsafe { copy_by_vectors(target, source, bytes) };
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { copy_nonoverlapping(target, source, bytes) };
-    }
-}
-
-/// Longer pieces are not taken to be in a cache.
-const CACHED_BYTES: usize = 1 << 20;
-
 /// As [`copy_by_vectors`], and takes the source's cache lines over for writing,
 /// where the processor can be asked to (prefetchw): of memory that another core
 /// has just written and this one writes next, each line then crosses once.

@@ -11,7 +11,7 @@ use crate::scratch::library;
 use crate::statistics;
 
 /// No program takes longer, in seconds.
-const LIMIT_S: u32 = 180;
+const LIMIT_S: u32 = 300;
 /// 0 B to 2 MiB, at most 30 rounds and 50 ms a size: all of it in minutes.
 const SETTINGS: [&str; 6] = ["-msglog", "0:21", "-iter", "30", "-time", "0.05"];
 
