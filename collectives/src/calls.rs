@@ -15,7 +15,7 @@ use crate::board::Board;
 use crate::check::{Team, call_of};
 use crate::choice::{Choice, Chooser};
 use crate::copies;
-use crate::domains::{Place, domains, share_a_cache};
+use crate::domains::{Place, StreamsFrom, domains, share_a_cache};
 use crate::error::{Broken, GroupError};
 use crate::layout::DEPTH;
 use crate::operation::Operation;
@@ -34,8 +34,8 @@ pub(crate) struct Calls {
     /// 39 bits that tell this group's messages from those of others.
     tag: u64,
     chooser: Chooser,
-    /// Calls that write so many bytes on a rank do so past the caches.
-    streams_from_bytes: u64,
+    /// Calls that write so many bytes on this rank do so past the caches.
+    streams_from: StreamsFrom,
     /// The number of the next call.
     next: u32,
     /// Before which number all ranks have ended all, when last looked at.
@@ -95,13 +95,13 @@ const DEATHS_EVERY: u32 = 64;
 impl Calls {
     pub fn new(board: Board, members: Vec<Member>, team: Team, tag: u64, chooser: Chooser) -> Self {
         Self {
-            ring: Ring::new(board.layout().ring_bytes()),
+            ring: Ring::new(board.layout().ring_bytes(), u64::from(team.size).saturating_sub(1)),
             board,
             members,
             team,
             tag,
             chooser,
-            streams_from_bytes: u64::MAX,
+            streams_from: StreamsFrom::NEVER,
             next: 0,
             ended_by_all: 0,
             calls: VecDeque::new(),
@@ -137,8 +137,8 @@ impl Calls {
     }
 
     /// What the ranks have told each other when the group was made.
-    pub fn settle(&mut self, single_copy: bool, places: &[Place], streams_from_bytes: u64) {
-        self.streams_from_bytes = streams_from_bytes;
+    pub fn settle(&mut self, single_copy: bool, places: &[Place], streams_from: StreamsFrom) {
+        self.streams_from = streams_from;
         self.chooser.single_copy = single_copy;
         self.chooser.one_cache = share_a_cache(places);
         let domains = domains(places);
@@ -236,7 +236,7 @@ impl Calls {
             Err(wrong) => (Rc::new(Plan::of_wrong(&self.team)), Some(Box::new(wrong))),
         };
         let mut waiting = self.prepared(number, plan);
-        waiting.stream_from(self.streams_from_bytes);
+        waiting.stream_from(self.streams_from);
         waiting.lend(operation);
         waiting.wrong = wrong;
         self.calls.push_back(Slot { number, state: State::Waiting(waiting) });
@@ -260,16 +260,19 @@ impl Calls {
             self.fail(broken.into(), broken, engine);
         }
         let mut moved = false;
+        let mut told = false;
         for at in 0..self.calls.len() {
-            moved |= self.advance_one(at, engine);
+            moved |= self.advance_one(at, engine, &mut told);
         }
-        if moved {
+        // Only then: to look for sleepers is to wait until all that was copied is written.
+        if told {
             self.publish(engine);
         }
         moved
     }
 
-    fn advance_one(&mut self, at: usize, engine: &mut Engine) -> bool {
+    /// Moves one call; notes whether others were told something.
+    fn advance_one(&mut self, at: usize, engine: &mut Engine, told: &mut bool) -> bool {
         if self.error.is_some() {
             return false;
         }
@@ -284,16 +287,18 @@ impl Calls {
             rank: self.team.rank,
             tag: self.tag,
         };
-        match running.advance(&mut context) {
+        let advanced = running.advance(&mut context);
+        let (has_told, is_over) = (running.has_told(), running.is_over());
+        *told |= has_told;
+        match advanced {
             Ok(moved) => {
-                let is_over = running.is_over();
                 if is_over {
                     self.end(at, Ok(()));
                 }
-                moved
+                moved || has_told
             }
             // The others have the same error.
-            Err(error) if running.is_over() => {
+            Err(error) if is_over => {
                 self.end(at, Err(error));
                 true
             }

@@ -292,8 +292,12 @@ const SHORT_PIECES_BYTES: u64 = 512 << 10;
 /// what all have for each other takes longer than single copies do.
 const LEAST_PIECE_BYTES: u64 = 32 << 10;
 
-/// Up to so many bytes for each rank a root copies all of them itself.
-const ROOTED_BYTES: u64 = 64 << 10;
+/// Up to so many bytes for each rank all of them are posted at once; of more the first are
+/// taken while the last are posted.
+const ROOTED_BYTES: u64 = 128 << 10;
+/// Among so many ranks a root copies the bytes of all itself in less time than they take
+/// for single copies, which wait for each other; among more, single copies are made by many.
+const ROOTED_RANKS: u32 = 8;
 
 /// How a call goes through slots, if it had better do so.
 fn through_slots(call: &Call, bytes: u64, form: Form) -> Option<Algorithm> {
@@ -315,19 +319,23 @@ fn through_slots(call: &Call, bytes: u64, form: Form) -> Option<Algorithm> {
         _ if !form.one_cache => None,
         (Kind::Broadcast, _) => is_cached.then_some(Algorithm::Pipelined(64)),
         (Kind::Alltoall, _) if fits => Some(Algorithm::Pipelined(64)),
-        (Kind::Alltoall, _) if is_cached => {
-            let piece_bytes = piece_bytes(call.kind, call.size, call.slot_bytes, 128 << 10);
-            let does = piece_bytes >= LEAST_PIECE_BYTES && !has_too_many_pieces(call, 128);
-            does.then_some(Algorithm::Pipelined(128))
-        }
+        (Kind::Alltoall, _) if is_cached => long_pieces(call),
         (Kind::Alltoall, _) => None,
         (Kind::Allgather, _) if is_cached && !fits => {
             Some(Algorithm::Pipelined(256)).filter(|_| !has_too_many_pieces(call, 256))
         }
-        // One rank has the bytes of all to copy; single copies are made by several.
-        (Kind::Scatter | Kind::Gather, _) => (fits && bytes <= ROOTED_BYTES).then_some(Algorithm::Slots),
+        (Kind::Scatter | Kind::Gather, _) if fits && bytes <= ROOTED_BYTES => Some(Algorithm::Slots),
+        (Kind::Scatter | Kind::Gather, ..=ROOTED_RANKS) if is_cached => long_pieces(call),
+        (Kind::Scatter | Kind::Gather, _) => None,
         _ => fits.then_some(Algorithm::Slots),
     }
+}
+
+/// In long pieces, if slots have room for such, and not too many are needed.
+fn long_pieces(call: &Call) -> Option<Algorithm> {
+    let piece_bytes = piece_bytes(call.kind, call.size, call.slot_bytes, 128 << 10);
+    let does = piece_bytes >= LEAST_PIECE_BYTES && !has_too_many_pieces(call, 128);
+    does.then_some(Algorithm::Pipelined(128))
 }
 
 #[cfg(test)]

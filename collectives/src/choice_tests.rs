@@ -80,6 +80,24 @@ fn alltoall_of_more_goes_through_slots_in_pieces_as_long_as_caches_hold_it() {
 }
 
 #[test]
+fn roots_of_few_ranks_copy_for_all_what_caches_hold() {
+    let mut chooser = chooser(None);
+    for (kind, beyond) in
+        [(Kind::Scatter, Algorithm::ThrottledRead(4)), (Kind::Gather, Algorithm::ThrottledWrite(4))]
+    {
+        let mut of = |size, bytes, slot_bytes| {
+            chooser.choose(&Call { slot_bytes, ..call(kind, size, bytes) }, false).algorithm
+        };
+        assert_eq!(of(8, 128 << 10, 1 << 20), Algorithm::Slots);
+        assert_eq!(of(8, (128 << 10) + 1, 1 << 20), Algorithm::Pipelined(128));
+        assert_eq!(of(3, CACHED_BYTES, 1 << 20), Algorithm::Pipelined(128));
+        assert_eq!(of(3, CACHED_BYTES + 1, 1 << 20), beyond);
+        assert_eq!(of(9, 1 << 20, 1 << 20), beyond, "single copies are made by many");
+        assert_eq!(of(8, 1 << 20, 32 << 10), beyond, "too short pieces");
+    }
+}
+
+#[test]
 fn where_single_copy_is_denied_nothing_needs_it() {
     let mut chooser = Chooser::new(Some(KNL.parameters.clone()));
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Barrier) {

@@ -15,7 +15,7 @@ use lmt_core::shared_memory::SharedMemory;
 use crate::board::Board;
 use crate::check::Team;
 use crate::choice::Chooser;
-use crate::domains::{self, NOWHERE};
+use crate::domains::{self, NOWHERE, StreamsFrom};
 use crate::engine::with_engine;
 use crate::error::{Broken, GroupError};
 use crate::group::Group;
@@ -201,9 +201,9 @@ impl<'e> Group<'e> {
                 "rank {rank}'s configuration is wrong, and its own error says why; correct it there and make the group again"
             )));
         }
-        let streams_from_bytes =
-            machine.map_or(u64::MAX, |machine| domains::streams_from_bytes(&machine, &cpus, &places));
-        self.settle(said.iter().all(|said| said[0] == 1), &places, streams_from_bytes);
+        let streams_from =
+            machine.map_or(StreamsFrom::NEVER, |machine| StreamsFrom::of(&machine, &cpus, &places));
+        self.settle(said.iter().all(|said| said[0] == 1), &places, streams_from);
         Ok(())
     }
 }

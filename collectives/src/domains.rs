@@ -28,12 +28,29 @@ pub(crate) fn place(machine: &Machine, cpus: &CpuSet) -> Place {
 }
 
 /// From how many bytes on a rank had better write past its cache what it copies
-/// ([`DmaMin`]), by the ranks that use the cache; all of them copy at once.
-pub(crate) fn streams_from_bytes(machine: &Machine, cpus: &CpuSet, places: &[Place]) -> u64 {
-    // Of a rank's cache its first CPU is known; of one that is nowhere nothing is.
-    let of_cache = |place: &Place| Some(place[1]).filter(|&cpu| cpu != NOWHERE).map(usize::from);
-    let users: Vec<CpuSet> = places.iter().map(|place| of_cache(place).into_iter().collect()).collect();
-    DmaMin::by_processes(machine, cpus, &users).map_or(u64::MAX, |dma_min| dma_min.bytes)
+/// ([`DmaMin`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct StreamsFrom {
+    /// Where all ranks that use the cache copy as much.
+    pub together_bytes: u64,
+    /// Where it alone does.
+    pub alone_bytes: u64,
+}
+
+impl StreamsFrom {
+    /// Nothing is known of its caches.
+    pub const NEVER: Self = Self { together_bytes: u64::MAX, alone_bytes: u64::MAX };
+
+    /// A rank that runs on these CPUs, among the ranks at these places.
+    pub fn of(machine: &Machine, cpus: &CpuSet, places: &[Place]) -> Self {
+        // Of a rank's cache its first CPU is known; of one that is nowhere nothing is.
+        let of_cache = |place: &Place| Some(place[1]).filter(|&cpu| cpu != NOWHERE).map(usize::from);
+        let users: Vec<CpuSet> = places.iter().map(|place| of_cache(place).into_iter().collect()).collect();
+        let among = |users: &[CpuSet]| {
+            DmaMin::by_processes(machine, cpus, users).map_or(u64::MAX, |dma_min| dma_min.bytes)
+        };
+        Self { together_bytes: among(&users), alone_bytes: among(&[]) }
+    }
 }
 
 /// Whether all ranks are known to use one cache. Two are not asked.

@@ -26,7 +26,7 @@ fn by_nodes_where_there_are_several_and_by_their_caches() {
 #[test]
 fn half_a_cache_is_shared_among_those_that_use_it() {
     let of = |cpus: &[usize], places: &[Place]| {
-        streams_from_bytes(&machine(), &cpus.iter().copied().collect(), places)
+        StreamsFrom::of(&machine(), &cpus.iter().copied().collect(), places).together_bytes
     };
     let places = [0, 1, 2, 1].map(at);
     assert_eq!(of(&[0], &places), (2 << 20) / 3);
@@ -34,6 +34,8 @@ fn half_a_cache_is_shared_among_those_that_use_it() {
     assert_eq!(of(&[0, 2], &places), (2 << 20) / 3, "wherever it runs");
     assert_eq!(of(&[2], &[at(2), [NOWHERE; 2]]), 1 << 20, "who is nowhere may use any");
     assert_eq!(of(&[], &places), u64::MAX);
+    let alone = |cpu| StreamsFrom::of(&machine(), &CpuSet::from_iter([cpu]), &places).alone_bytes;
+    assert_eq!([0, 2].map(alone), [2 << 20; 2]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::calls::Calls;
 use crate::check::Team;
 use crate::choice::Chooser;
 use crate::copies;
-use crate::domains::Place;
+use crate::domains::{Place, StreamsFrom};
 use crate::engine::with_engine;
 use crate::error::GroupError;
 use crate::operation::Operation;
@@ -69,8 +69,8 @@ impl<'e> Group<'e> {
 
     /// What the ranks have told each other: whether all may reach into each other's
     /// memory, and where they are.
-    pub(crate) fn settle(&self, single_copy: bool, places: &[Place], streams_from_bytes: u64) {
-        self.inner.borrow_mut().settle(single_copy, places, streams_from_bytes);
+    pub(crate) fn settle(&self, single_copy: bool, places: &[Place], streams_from: StreamsFrom) {
+        self.inner.borrow_mut().settle(single_copy, places, streams_from);
     }
 
     /// The board is this region of this endpoint's.

@@ -11,6 +11,8 @@ use crate::layout::LINE_BYTES;
 #[derive(Debug)]
 pub(crate) struct Ring {
     bytes: u64,
+    /// How many other ranks there are.
+    others: u64,
     /// Where the next slot begins, if there is room up to the end.
     next: u64,
     /// Of calls that some rank may not have ended, oldest first.
@@ -18,8 +20,9 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    pub fn new(bytes: u64) -> Self {
-        Self { bytes, next: 0, claimed: VecDeque::new() }
+    /// Of a rank that has so many others.
+    pub fn new(bytes: u64, others: u64) -> Self {
+        Self { bytes, others, next: 0, claimed: VecDeque::new() }
     }
 
     /// Where the slot of a call of so many bytes begins; nothing while it would lie on
@@ -33,7 +36,10 @@ impl Ring {
             return Some(0);
         }
         let bytes = bytes.div_ceil(LINE_BYTES) * LINE_BYTES;
-        let begin = if self.next + bytes <= self.bytes { self.next } else { 0 };
+        // What all ranks post in such a call is more than a reader's own cache holds: it has
+        // let go of these lines, and the same ones again are more likely in a shared cache.
+        let again = self.claimed.is_empty() && bytes.saturating_mul(self.others) > self.bytes / 2;
+        let begin = if self.next + bytes <= self.bytes && !again { self.next } else { 0 };
         let slot = begin..begin + bytes;
         if slot.end > self.bytes || self.claimed.iter().any(|(_, other)| meet(other, &slot)) {
             return None;

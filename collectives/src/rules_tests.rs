@@ -53,7 +53,7 @@ fn the_first_that_fits_is_taken_with_its_place() {
     assert_eq!(of(Kind::Broadcast, 5, 1 << 20).0, Algorithm::Pipelined(64), "no rule fits");
     // Any operation is any that it does.
     assert_eq!(of(Kind::Allgather, 5, 1 << 20), by(Algorithm::Bruck, "* by bruck at lmt.toml:9"));
-    assert_eq!(of(Kind::Scatter, 5, 1 << 20).0, Algorithm::ThrottledRead(4));
+    assert_eq!(of(Kind::Scatter, 9, 1 << 20).0, Algorithm::ThrottledRead(4));
     // What fits into slots goes through them, whatever rules say.
     assert_eq!(of(Kind::Allgather, 5, 64).0, Algorithm::Slots);
 }

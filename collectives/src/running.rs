@@ -12,6 +12,7 @@ use lmt_core::region::{Protection, RegionKey};
 use crate::algorithm::Kind;
 use crate::board::Board;
 use crate::call::{Blocks, Call};
+use crate::domains::StreamsFrom;
 use crate::error::GroupError;
 use crate::lent::{Memory, Places};
 use crate::meeting::Meeting;
@@ -78,7 +79,7 @@ pub(crate) struct Running {
     awaited: Vec<(u32, u32)>,
     /// Actions of this step for which there was no room.
     put_off: Vec<usize>,
-    /// Whether others were told something since the last look, which is news to them.
+    /// Whether others were told something since [`Self::has_told`] was asked.
     told: bool,
     /// Whether what it copies into its output goes past the caches.
     past_caches: bool,
@@ -130,8 +131,10 @@ impl Running {
 
     /// Has what this rank copies into its output go past the caches if it is that much;
     /// never what is combined next.
-    pub fn stream_from(&mut self, bytes: u64) {
+    pub fn stream_from(&mut self, from: StreamsFrom) {
         let Plan { call, program, .. } = &*self.plan;
+        // All write as much at once, but in a gather the root.
+        let bytes = if call.kind == Kind::Gather { from.alone_bytes } else { from.together_bytes };
         self.past_caches = !call.kind.combines() && program.written_bytes >= bytes;
     }
 
@@ -261,8 +264,13 @@ impl Running {
         ))
     }
 
-    /// Goes on as far as possible without waiting. Returns whether anything moved, or
-    /// others were told something.
+    /// Whether others were told something since the last time that it was asked: those
+    /// that sleep are to be woken.
+    pub fn has_told(&mut self) -> bool {
+        std::mem::take(&mut self.told)
+    }
+
+    /// Goes on as far as possible without waiting. Returns whether anything moved.
     ///
     /// # Errors
     /// The call has failed; it must be given up ([`Running::give_up`]), unless it is
@@ -271,12 +279,12 @@ impl Running {
         let mut moved = false;
         loop {
             let is_done = match &mut self.stage {
-                Stage::Waiting | Stage::Over => return Ok(moved | std::mem::take(&mut self.told)),
+                Stage::Waiting | Stage::Over => return Ok(moved),
                 Stage::Meeting(meeting) => meeting.is_round_met(context.board),
                 Stage::Step(_) => self.is_step_done(context)?,
             };
             if !is_done {
-                return Ok(moved | std::mem::take(&mut self.told));
+                return Ok(moved);
             }
             moved = true;
             self.next(context)?;
@@ -289,6 +297,7 @@ impl Running {
             Stage::Waiting | Stage::Over => return Ok(()),
             Stage::Meeting(meeting) => {
                 if meeting.begin_next_round(context.board) {
+                    self.told = true;
                     return Ok(());
                 }
                 if meeting.differs() {
@@ -443,6 +452,7 @@ impl Running {
     fn end(&mut self, context: &mut Context<'_>) {
         self.take_back(context);
         context.board.publish(self.number, ENDED);
+        self.told = true;
         self.stage = Stage::Over;
     }
 

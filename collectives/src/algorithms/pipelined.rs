@@ -150,17 +150,18 @@ fn broadcast(call: &Call, cells: &Cells) -> Program {
     program
 }
 
-/// Scatter: the root posts the first piece of each rank's, then the second, and so on.
+/// Scatter: the root posts all pieces of one rank, then those of the next, so that on a
+/// CPU of several ranks each has to come once.
 fn from_one(call: &Call, cells: &Cells) -> Program {
     let mut program = Program::default();
-    let readers = u64::from(call.size) - 1;
-    let all = cells.pieces * readers;
+    let pieces = cells.pieces.max(1);
+    let all = cells.pieces * (u64::from(call.size) - 1);
     if from_root(call) == 0 {
+        let reader = |number: u64| (number / pieces) as u32 + 1;
         let one = |number: u64| {
-            let from = cells.piece(scatter::block(call, (number % readers) as u32 + 1), number / readers);
+            let from = cells.piece(scatter::block(call, reader(number)), number % pieces);
             let before = number.checked_sub(cells.count);
-            let read =
-                before.map(|before| awaited(at(call, (before % readers) as u32 + 1), before / readers + 1));
+            let read = before.map(|before| awaited(at(call, reader(before)), before % pieces + 1));
             (from, read.into_iter().collect())
         };
         posts(&mut program, cells, (0..all).map(one));
@@ -168,7 +169,7 @@ fn from_one(call: &Call, cells: &Cells) -> Program {
         return program;
     }
     for piece in 0..cells.pieces {
-        let number = piece * readers + u64::from(from_root(call)) - 1;
+        let number = (u64::from(from_root(call)) - 1) * pieces + piece;
         let said = (number + cells.count < all).then_some(piece + 1);
         let into = cells.piece(whole(call), piece);
         taken(&mut program, (call.root, number + 1), cells.cell(number), into, said);
@@ -176,14 +177,15 @@ fn from_one(call: &Call, cells: &Cells) -> Program {
     program
 }
 
-/// Gather: the root takes the first piece of each rank's, then the second, and so on.
+/// Gather: the root takes all pieces of one rank, then those of the next.
 fn to_one(call: &Call, cells: &Cells) -> Program {
     let mut program = Program::default();
-    let writers = u64::from(call.size) - 1;
+    // How far the root is once it has taken so many of a writer's.
+    let point = |writer: u64, taken: u64| (writer - 1) * cells.pieces + taken;
     if from_root(call) > 0 {
         let own = u64::from(from_root(call));
         let read = |number: u64| match number.checked_sub(cells.count) {
-            Some(before) => vec![awaited(call.root, before * writers + own)],
+            Some(before) => vec![awaited(call.root, point(own, before + 1))],
             None => Vec::new(),
         };
         let block = Span::input(0, call.bytes);
@@ -192,10 +194,10 @@ fn to_one(call: &Call, cells: &Cells) -> Program {
         return program;
     }
     program.early.extend(gather::root_copy(call).map(|copy| vec![copy]));
-    for piece in 0..cells.pieces {
-        for writer in 1..=writers {
-            let rank = at(call, writer as u32);
-            let said = (piece + cells.count < cells.pieces).then_some(piece * writers + writer);
+    for writer in 1..u64::from(call.size) {
+        let rank = at(call, writer as u32);
+        for piece in 0..cells.pieces {
+            let said = (piece + cells.count < cells.pieces).then_some(point(writer, piece + 1));
             let into = cells.piece(output_block(call, rank), piece);
             taken(&mut program, (rank, piece + 1), cells.cell(piece), into, said);
         }
