@@ -67,15 +67,10 @@ struct Cells {
     pieces: u64,
     /// So many cells a slot has; of alltoall so many for each other rank.
     count: u64,
-    /// Whether the first and the last piece are cut in two.
-    tapers: bool,
 }
 
 /// Two at least: while one is taken the next is filled.
 const LEAST_CELLS: u64 = 2;
-/// Of a piece that is cut in two the shorter part is one of so many: nobody copies beside
-/// who posts the first one, nor beside who takes the last.
-const TAPER: u64 = 4;
 
 impl Cells {
     fn new(call: &Call, wanted_bytes: u64) -> Self {
@@ -86,14 +81,7 @@ impl Cells {
         // The cells of a scatter's root are for the pieces of all.
         let posted = if call.kind == Kind::Scatter { pieces * u64::from(call.size - 1) } else { pieces };
         let count = (share / piece_bytes).clamp(LEAST_CELLS, posted.max(LEAST_CELLS));
-        let is_one_way = matches!(call.kind, Kind::Broadcast | Kind::Scatter | Kind::Gather);
-        let tapers = call.size == 2 && is_one_way && (LEAST_CELLS..=count).contains(&pieces);
-        let tapers = tapers && piece_bytes >= TAPER * LINE_BYTES;
-        if !tapers {
-            return Self { piece_bytes, block_bytes, pieces, count, tapers };
-        }
-        // None is filled twice.
-        Self { piece_bytes, block_bytes, pieces: pieces + 2, count: pieces + 2, tapers }
+        Self { piece_bytes, block_bytes, pieces, count }
     }
 
     /// Whether one rank would have more pieces to post or take than [`MOST_PIECES`].
@@ -102,30 +90,15 @@ impl Cells {
         self.pieces.saturating_mul(partners) > MOST_PIECES
     }
 
-    /// Where in a block a piece begins, or where the block ends.
-    fn begin(&self, number: u64) -> u64 {
-        let whole = |number: u64| (number * self.piece_bytes).min(self.block_bytes);
-        if !self.tapers {
-            return whole(number);
-        }
-        let short = |bytes: u64| bytes / TAPER / LINE_BYTES * LINE_BYTES;
-        let last = self.pieces - 1;
-        match number {
-            0 => 0,
-            1 => short(self.piece_bytes),
-            _ if number == last => self.block_bytes - short(self.block_bytes - whole(last - 2)),
-            _ => whole(number - 1),
-        }
-    }
-
     /// A piece of a block.
     fn piece(&self, block: Span, number: u64) -> Span {
-        within(block, self.begin(number), self.begin(number + 1) - self.begin(number))
+        let begin = number * self.piece_bytes;
+        within(block, begin, self.piece_bytes.min(self.block_bytes - begin))
     }
 
     /// The cell of a piece that is so many after the first.
-    fn cell(&self, number: u64) -> u64 {
-        if self.tapers { self.begin(number) } else { number % self.count * self.piece_bytes }
+    const fn cell(&self, number: u64) -> u64 {
+        number % self.count * self.piece_bytes
     }
 }
 

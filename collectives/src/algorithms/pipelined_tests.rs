@@ -61,28 +61,3 @@ fn the_first_pieces_wait_for_nobody() {
     let programs = crate::algorithms::tried::programs(&case, Algorithm::Pipelined(1));
     assert_eq!(programs[0].early.iter().flatten().filter(is_post).count(), 4);
 }
-
-/// Between two ranks, one way: the first and the last piece are in two parts.
-#[test]
-fn two_ranks_begin_and_end_with_short_pieces() {
-    let posted = |bytes| {
-        let case = Case { slot_bytes: 1 << 20, ..Case::new(Kind::Broadcast, 2, bytes) };
-        let programs = crate::algorithms::tried::programs(&case, Algorithm::Pipelined(4));
-        let all = programs[0].early.iter().chain(&programs[0].steps).flatten();
-        let places = all.filter_map(|action| match action {
-            Action::Post { from, at } => Some((from.offset, *at, from.bytes)),
-            _ => None,
-        });
-        places.map(|(from, at, bytes)| (from == at).then_some(bytes).expect("each in its place")).collect()
-    };
-    let lengths: Vec<Vec<u64>> = [4096, 8192, 10_000, 12_345].map(posted).into();
-    assert_eq!(lengths[0], [4096]);
-    assert_eq!(lengths[1], [1024, 3072, 3072, 1024]);
-    assert_eq!(lengths[2], [1024, 3072, 4096, 1808 - 448, 448]);
-    assert_eq!(lengths[3].iter().sum::<u64>(), 12_345);
-    for kind in [Kind::Broadcast, Kind::Scatter, Kind::Gather] {
-        for bytes in [511, 512, 513, 1025, 2047, 4096] {
-            check(&Case::new(kind, 2, bytes), Algorithm::Pipelined(1), 3);
-        }
-    }
-}
