@@ -357,7 +357,9 @@ impl Calls {
 
     /// Where this rank's slot of a call begins, if there is room.
     fn claim(&mut self, number: u32, bytes: u64) -> Option<u64> {
-        if let Some(begin) = self.ring.claim(number, bytes, self.ended_by_all) {
+        if !self.ring.fills_caches(bytes)
+            && let Some(begin) = self.ring.claim(number, bytes, self.ended_by_all)
+        {
             return Some(begin);
         }
         self.look_who_has_ended(number);

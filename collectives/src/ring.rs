@@ -25,6 +25,13 @@ impl Ring {
         Self { bytes, others, next: 0, claimed: VecDeque::new() }
     }
 
+    /// Whether what all ranks post in a call of so many bytes is more than a reader's own
+    /// cache holds: it has let go of these lines soon, and the same ones again are more
+    /// likely in a shared cache than others.
+    pub fn fills_caches(&self, bytes: u64) -> bool {
+        bytes.saturating_mul(self.others) > self.bytes / 2
+    }
+
     /// Where the slot of a call of so many bytes begins; nothing while it would lie on
     /// one of a call that not all have ended. All calls before `ended_by_all` are ended.
     pub fn claim(&mut self, call: u32, bytes: u64, ended_by_all: u32) -> Option<u64> {
@@ -36,9 +43,7 @@ impl Ring {
             return Some(0);
         }
         let bytes = bytes.div_ceil(LINE_BYTES) * LINE_BYTES;
-        // What all ranks post in such a call is more than a reader's own cache holds: it has
-        // let go of these lines, and the same ones again are more likely in a shared cache.
-        let again = self.claimed.is_empty() && bytes.saturating_mul(self.others) > self.bytes / 2;
+        let again = self.claimed.is_empty() && self.fills_caches(bytes);
         let begin = if self.next + bytes <= self.bytes && !again { self.next } else { 0 };
         let slot = begin..begin + bytes;
         if slot.end > self.bytes || self.claimed.iter().any(|(_, other)| meet(other, &slot)) {

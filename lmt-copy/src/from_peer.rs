@@ -109,8 +109,8 @@ impl Class {
 /// Whether the copy of this turn is timed, and then whether it goes by vectors.
 const fn timed(turn: u32) -> Option<bool> {
     match turn {
-        0..FIRST => Some(turn % 2 == 0),
-        _ if turn.is_multiple_of(TIMED_EVERY) => Some(turn / TIMED_EVERY % 2 == 0),
+        0..FIRST => Some(turn.is_multiple_of(2)),
+        _ if turn.is_multiple_of(TIMED_EVERY) => Some((turn / TIMED_EVERY).is_multiple_of(2)),
         _ => None,
     }
 }
