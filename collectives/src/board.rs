@@ -23,7 +23,7 @@ pub(crate) struct Mapping {
     pace: Pace,
 }
 
-/// What is posted at a time, and timed.
+/// What is posted at a time, and timed now and then.
 const PIECE_BYTES: u64 = 32 << 10;
 
 /// What a forked child sees of any board, since it has none: there it alone writes.

@@ -95,7 +95,7 @@ const DEATHS_EVERY: u32 = 64;
 impl Calls {
     pub fn new(board: Board, members: Vec<Member>, team: Team, tag: u64, chooser: Chooser) -> Self {
         Self {
-            ring: Ring::new(board.layout().ring_bytes(), u64::from(team.size).saturating_sub(1)),
+            ring: Ring::new(board.layout().ring_bytes()),
             board,
             members,
             team,
@@ -288,7 +288,7 @@ impl Calls {
             tag: self.tag,
         };
         let advanced = running.advance(&mut context);
-        let (has_told, is_over) = (running.has_told(), running.is_over());
+        let (has_told, is_over) = (running.take_told(), running.is_over());
         *told |= has_told;
         match advanced {
             Ok(moved) => {
@@ -319,7 +319,9 @@ impl Calls {
             return false;
         }
         let State::Waiting(waiting) = &self.calls[at].state else { return false };
-        let Some(slot) = self.claim(number, waiting.slot_bytes()) else { return false };
+        let Some(slot) = self.claim(number, waiting.slot_bytes(), waiting.fills_caches()) else {
+            return false;
+        };
         let State::Waiting(mut running) = std::mem::replace(&mut self.calls[at].state, State::Fetched) else {
             return false;
         };
@@ -356,14 +358,13 @@ impl Calls {
     }
 
     /// Where this rank's slot of a call begins, if there is room.
-    fn claim(&mut self, number: u32, bytes: u64) -> Option<u64> {
-        if !self.ring.fills_caches(bytes)
-            && let Some(begin) = self.ring.claim(number, bytes, self.ended_by_all)
-        {
+    fn claim(&mut self, number: u32, bytes: u64, again: bool) -> Option<u64> {
+        // To begin again it has to be known that all before have ended.
+        if !again && let Some(begin) = self.ring.claim(number, bytes, self.ended_by_all, false) {
             return Some(begin);
         }
         self.look_who_has_ended(number);
-        self.ring.claim(number, bytes, self.ended_by_all)
+        self.ring.claim(number, bytes, self.ended_by_all, again)
     }
 
     /// A call has ended on this rank.

@@ -295,6 +295,8 @@ const LEAST_PIECE_BYTES: u64 = 32 << 10;
 /// Up to so many bytes for each rank all of them are posted at once; of more the first are
 /// taken while the last are posted.
 const ROOTED_BYTES: u64 = 128 << 10;
+/// The same among more ranks than [`ROOTED_RANKS`].
+const ROOTED_OF_MANY_BYTES: u64 = 64 << 10;
 /// Among so many ranks a root copies the bytes of all itself in less time than they take
 /// for single copies, which wait for each other; among more, single copies are made by many.
 const ROOTED_RANKS: u32 = 8;
@@ -324,9 +326,13 @@ fn through_slots(call: &Call, bytes: u64, form: Form) -> Option<Algorithm> {
         (Kind::Allgather, _) if is_cached && !fits => {
             Some(Algorithm::Pipelined(256)).filter(|_| !has_too_many_pieces(call, 256))
         }
-        (Kind::Scatter | Kind::Gather, _) if fits && bytes <= ROOTED_BYTES => Some(Algorithm::Slots),
-        (Kind::Scatter | Kind::Gather, ..=ROOTED_RANKS) if is_cached => long_pieces(call),
-        (Kind::Scatter | Kind::Gather, _) => None,
+        (Kind::Scatter | Kind::Gather, ..=ROOTED_RANKS) => match bytes {
+            0..=ROOTED_BYTES if fits => Some(Algorithm::Slots),
+            _ => long_pieces(call).filter(|_| is_cached),
+        },
+        (Kind::Scatter | Kind::Gather, _) => {
+            (fits && bytes <= ROOTED_OF_MANY_BYTES).then_some(Algorithm::Slots)
+        }
         _ => fits.then_some(Algorithm::Slots),
     }
 }

@@ -92,7 +92,10 @@ fn roots_of_few_ranks_copy_for_all_what_caches_hold() {
         assert_eq!(of(8, (128 << 10) + 1, 1 << 20), Algorithm::Pipelined(128));
         assert_eq!(of(3, CACHED_BYTES, 1 << 20), Algorithm::Pipelined(128));
         assert_eq!(of(3, CACHED_BYTES + 1, 1 << 20), beyond);
-        assert_eq!(of(9, 1 << 20, 1 << 20), beyond, "single copies are made by many");
+        assert_eq!(of(9, 64 << 10, 1 << 20), Algorithm::Slots);
+        for bytes in [(64 << 10) + 1, 128 << 10, 1 << 20] {
+            assert_eq!(of(9, bytes, 1 << 20), beyond, "single copies are made by many");
+        }
         assert_eq!(of(8, 1 << 20, 32 << 10), beyond, "too short pieces");
     }
 }

@@ -5,7 +5,8 @@
 //! Where they do not, each line crosses the machine, one after the other, since stores
 //! become visible in their order: 2 GB/s have been measured where stores past the caches,
 //! which wait for nothing, do 25 (docs/performance.md). Nobody says beforehand which it
-//! is, in a virtual machine least of all, and it changes: so posts are timed.
+//! is, in a virtual machine least of all, and it changes: so posts are timed, of fast ones one
+//! in a few.
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;

@@ -11,8 +11,6 @@ use crate::layout::LINE_BYTES;
 #[derive(Debug)]
 pub(crate) struct Ring {
     bytes: u64,
-    /// How many other ranks there are.
-    others: u64,
     /// Where the next slot begins, if there is room up to the end.
     next: u64,
     /// Of calls that some rank may not have ended, oldest first.
@@ -20,21 +18,14 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// Of a rank that has so many others.
-    pub fn new(bytes: u64, others: u64) -> Self {
-        Self { bytes, others, next: 0, claimed: VecDeque::new() }
-    }
-
-    /// Whether what all ranks post in a call of so many bytes is more than a reader's own
-    /// cache holds: it has let go of these lines soon, and the same ones again are more
-    /// likely in a shared cache than others.
-    pub fn fills_caches(&self, bytes: u64) -> bool {
-        bytes.saturating_mul(self.others) > self.bytes / 2
+    pub fn new(bytes: u64) -> Self {
+        Self { bytes, next: 0, claimed: VecDeque::new() }
     }
 
     /// Where the slot of a call of so many bytes begins; nothing while it would lie on
-    /// one of a call that not all have ended. All calls before `ended_by_all` are ended.
-    pub fn claim(&mut self, call: u32, bytes: u64, ended_by_all: u32) -> Option<u64> {
+    /// one of a call that not all have ended. All calls before `ended_by_all` are ended;
+    /// if those are all with slots, and `again`, it begins where the first one did.
+    pub fn claim(&mut self, call: u32, bytes: u64, ended_by_all: u32, again: bool) -> Option<u64> {
         let is_over = |call: u32| ended_by_all.wrapping_sub(call).cast_signed() > 0;
         while self.claimed.front().is_some_and(|(call, _)| is_over(*call)) {
             self.claimed.pop_front();
@@ -43,7 +34,7 @@ impl Ring {
             return Some(0);
         }
         let bytes = bytes.div_ceil(LINE_BYTES) * LINE_BYTES;
-        let again = self.claimed.is_empty() && self.fills_caches(bytes);
+        let again = again && self.claimed.is_empty();
         let begin = if self.next + bytes <= self.bytes && !again { self.next } else { 0 };
         let slot = begin..begin + bytes;
         if slot.end > self.bytes || self.claimed.iter().any(|(_, other)| meet(other, &slot)) {

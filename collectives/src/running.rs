@@ -33,6 +33,9 @@ use transfers::{Open, finish};
 const ARRIVED: u32 = 1;
 const ENDED: u32 = u32::MAX;
 
+/// A half of what a core's own cache has: with as much written as read it is full.
+const HALF_CACHE_BYTES: u64 = 512 << 10;
+
 /// One rank of a group, as this endpoint knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
@@ -79,7 +82,7 @@ pub(crate) struct Running {
     awaited: Vec<(u32, u32)>,
     /// Actions of this step for which there was no room.
     put_off: Vec<usize>,
-    /// Whether others were told something since [`Self::has_told`] was asked.
+    /// Whether others were told something since [`Self::take_told`].
     told: bool,
     /// Whether what it copies into its output goes past the caches.
     past_caches: bool,
@@ -141,6 +144,20 @@ impl Running {
     /// How much of its slot this rank uses.
     pub fn slot_bytes(&self) -> u64 {
         self.plan.program.slot_bytes
+    }
+
+    /// Whether so much is taken out of slots in this call that who reads them has let go of
+    /// their lines by the next one: then the same lines again leave more of a shared cache to
+    /// the rest. Where one rank posts, or two do, slots take little of it.
+    pub fn fills_caches(&self) -> bool {
+        let Call { kind, size, .. } = self.plan.call;
+        let others = match kind {
+            Kind::Broadcast | Kind::Scatter => return false,
+            // Each reader takes its own part of what each rank posts.
+            Kind::Alltoall => 1,
+            _ => u64::from(size) - 1,
+        };
+        size > 2 && self.slot_bytes().saturating_mul(others) >= HALF_CACHE_BYTES
     }
 
     /// Begins the call, with this rank's slot from `slot` on and memory to be used as
@@ -264,9 +281,9 @@ impl Running {
         ))
     }
 
-    /// Whether others were told something since the last time that it was asked: those
-    /// that sleep are to be woken.
-    pub fn has_told(&mut self) -> bool {
+    /// Whether others were told something since this was last taken: then those that sleep
+    /// are to be woken.
+    pub fn take_told(&mut self) -> bool {
         std::mem::take(&mut self.told)
     }
 

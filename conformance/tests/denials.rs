@@ -1,6 +1,9 @@
 //! That what is denied to processes of tests is denied, and leaves nothing.
 
-mod common;
+#[path = "common/panics.rs"]
+mod panics;
+#[path = "common/processes.rs"]
+mod processes;
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +11,8 @@ use lmt_conformance::denials::{Confinement, UNPRIVILEGED, possible};
 use lmt_conformance::group::{Parent, Test};
 use lmt_conformance::test_name;
 
-use common::{panic_of, processes_with};
+use panics::panic_of;
+use processes::processes_with;
 
 const LIMIT: Duration = Duration::from_secs(30);
 

@@ -1,6 +1,9 @@
 //! The helper for tests of several processes, tested on itself.
 
-mod common;
+#[path = "common/panics.rs"]
+mod panics;
+#[path = "common/processes.rs"]
+mod processes;
 
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +13,8 @@ use std::time::{Duration, Instant};
 use lmt_conformance::group::{self, Test, allowed_cpus};
 use lmt_conformance::test_name;
 
-use common::{panic_of, processes_with};
+use panics::panic_of;
+use processes::processes_with;
 
 const LIMIT: Duration = Duration::from_secs(20);
 const SIGKILL: i32 = 9;

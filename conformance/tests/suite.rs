@@ -1,6 +1,9 @@
 //! The suite, tested on mechanisms that must not pass it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+#[path = "common/panics.rs"]
+mod panics;
+
+use std::panic::catch_unwind;
 
 use lmt_conformance::suite::{self, Under};
 use lmt_conformance::{require, test_name};
@@ -8,6 +11,8 @@ use lmt_core::buffer::Buffer;
 use lmt_core::mechanism::{
     Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
 };
+
+use panics::panic_of;
 
 /// Says that it has moved everything, and moves nothing; or, refused, says that
 /// it cannot.
@@ -52,11 +57,6 @@ impl Lmt for Liar {
     }
 
     fn finish(&mut self, (): &mut (), _: Interval) {}
-}
-
-fn panic_of(run: impl FnOnce()) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("the case must fail");
-    panic.downcast_ref::<String>().cloned().expect("a message in words")
 }
 
 #[test]

@@ -7,10 +7,8 @@ const BYTES: usize = 64 << 10;
 fn by_vectors(class: &Class, copies: u32, vectors_ns: u64, others_ns: u64) -> u32 {
     let mut count = 0;
     for _ in 0..copies {
-        // What `copy` does, with times that are given.
-        let turn = class.turn.fetch_add(1, Ordering::Relaxed);
-        let vectors = timed(turn).unwrap_or_else(|| class.prefers_vectors());
-        if timed(turn).is_some() {
+        let (vectors, is_timed) = class.next();
+        if is_timed {
             class.took(vectors, BYTES, Duration::from_nanos(if vectors { vectors_ns } else { others_ns }));
         }
         count += u32::from(vectors);
@@ -74,11 +72,27 @@ fn each_power_of_two_has_a_class() {
 }
 
 #[test]
-fn trials_are_of_both_kinds_and_of_all_pieces_of_a_message() {
-    let turns = (0..31 * 32).filter_map(|turn| Some((turn % 16, timed(turn)?)));
-    let kinds: std::collections::BTreeSet<_> = turns.collect();
-    assert!((0..16).all(|piece| kinds.iter().any(|(of, _)| *of == piece)));
-    assert!([true, false].iter().all(|by| kinds.iter().filter(|(_, vectors)| vectors == by).count() > 7));
+fn both_ways_are_tried_with_all_pieces_of_messages() {
+    for pieces in 1..=16 {
+        let turns = (0..31 * 256).filter_map(|turn| Some((turn % pieces, timed(turn)?)));
+        let tried: std::collections::BTreeSet<_> = turns.collect();
+        assert_eq!(tried.len(), 2 * pieces as usize, "of {pieces}");
+    }
+}
+
+#[test]
+fn copies_are_timed_as_they_go() {
+    let class = Class::new();
+    let mut seen = [0; 2];
+    for _ in 0..200 {
+        class.copy(BYTES, |by_vectors| {
+            seen[usize::from(by_vectors)] += 1;
+            if by_vectors {
+                std::thread::sleep(Duration::from_micros(500));
+            }
+        });
+    }
+    assert!(seen[1] < 20 && !class.prefers_vectors(), "{seen:?}");
 }
 
 #[test]

@@ -35,7 +35,11 @@ pub fn tried<T, E>(
             break;
         }
         std::thread::sleep(pause);
-        last = attempt(end.saturating_duration_since(Instant::now()).as_secs().max(1));
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        last = attempt(left.as_secs().max(1));
     }
     last
 }

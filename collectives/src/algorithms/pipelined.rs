@@ -154,8 +154,8 @@ fn broadcast(call: &Call, cells: &Cells) -> Program {
 /// CPU of several ranks each has to come once.
 fn from_one(call: &Call, cells: &Cells) -> Program {
     let mut program = Program::default();
-    let pieces = cells.pieces.max(1);
-    let all = cells.pieces * (u64::from(call.size) - 1);
+    let pieces = cells.pieces;
+    let all = pieces * (u64::from(call.size) - 1);
     if from_root(call) == 0 {
         let reader = |number: u64| (number / pieces) as u32 + 1;
         let one = |number: u64| {
@@ -168,7 +168,7 @@ fn from_one(call: &Call, cells: &Cells) -> Program {
         step(&mut program, [scatter::root_copy(call)]);
         return program;
     }
-    for piece in 0..cells.pieces {
+    for piece in 0..pieces {
         let number = (u64::from(from_root(call)) - 1) * pieces + piece;
         let said = (number + cells.count < all).then_some(piece + 1);
         let into = cells.piece(whole(call), piece);

@@ -1,4 +1,4 @@
-//! What tests of the tests share.
+//! Panics that tests of the tests wait for.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,11 +34,4 @@ pub fn panic_of(run: impl FnOnce()) -> String {
     AWAITED.set(false);
     let panic = ran.expect_err("the test must fail");
     panic.downcast_ref::<String>().cloned().expect("a message in words")
-}
-
-/// Processes, zombies aside, whose environment holds `NAME=VALUE`.
-pub fn processes_with(variable: &str) -> usize {
-    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
-    let environments = entries.filter_map(|entry| std::fs::read(entry.path().join("environ")).ok());
-    environments.filter(|all| all.split(|byte| *byte == 0).any(|one| one == variable.as_bytes())).count()
 }
