@@ -8,7 +8,7 @@ use lmt::buffer::{Access, Buffer, Segment};
 
 use super::endpoint;
 use super::messages::{check, reports};
-use super::remote::There;
+use super::remote::{There, only};
 use crate::abi::atomic::{AtomicAttr, COMPARE_ATOMIC, FETCH_ATOMIC, Ioc, MsgAtomic, OpsAtomic};
 use crate::abi::domain::FidDomain;
 use crate::abi::endpoint::FidEp;
@@ -16,6 +16,8 @@ use crate::abi::{Errno, FiAddr, flags};
 use crate::atomic::{Action, Family, MOST_BYTES};
 use crate::border::{self, IOV_LIMIT};
 use crate::lend;
+use crate::log::Subsystem;
+use crate::refuse::because;
 use crate::state::endpoint::check_injected;
 use crate::state::service::asking::Atomic;
 use crate::state::service::wire::HEAD_BYTES;
@@ -52,6 +54,11 @@ enum Elements {
     List(*const Ioc, usize),
 }
 
+#[cold]
+fn refused(why: std::fmt::Arguments<'_>) -> Errno {
+    because(Subsystem::EpData, Errno::INVAL, why)
+}
+
 impl Elements {
     const fn one(pointer: In, count: usize) -> Self {
         Self::One(Ioc { addr: pointer.cast_mut(), count })
@@ -73,14 +80,19 @@ impl Elements {
                 one = [piece];
                 &one[..]
             }
-            Self::List(_, count) if count > IOV_LIMIT => return Err(Errno::INVAL),
+            Self::List(_, count) if count > IOV_LIMIT => {
+                return Err(refused(format_args!("{count} pieces are given; there may be {IOV_LIMIT}")));
+            }
             // SAFETY: the caller's promise.
             Self::List(list, count) => unsafe { border::values(list, count) }?,
         };
         let mut elements = 0_usize;
         for piece in list {
             let within = |count: &usize| *count <= MOST_BYTES / element_bytes;
-            elements = elements.checked_add(piece.count).filter(within).ok_or(Errno::MSGSIZE)?;
+            elements = elements.checked_add(piece.count).filter(within).ok_or_else(|| {
+                let why = format_args!("an atomic operation is of {MOST_BYTES} bytes at most");
+                because(Subsystem::EpData, Errno::MSGSIZE, why)
+            })?;
             f(piece.addr, piece.count * element_bytes)?;
         }
         Ok(elements)
@@ -179,13 +191,17 @@ impl Call {
             // SAFETY: the caller's promise.
             let compared = unsafe { self.compare.gather(element_bytes, &mut message) }?;
             if compared != count {
-                return Err(Errno::INVAL);
+                return Err(refused(format_args!(
+                    "{count} elements are compared with {compared}; let them be as many"
+                )));
             }
         }
         // SAFETY: the caller's promise.
         let result = unsafe { self.result.room(element_bytes) }?;
-        if self.target_count.is_some_and(|target| target != count) {
-            return Err(Errno::INVAL);
+        if let Some(target) = self.target_count.filter(|&target| target != count) {
+            return Err(refused(format_args!(
+                "{count} elements here are for {target} there; let them be as many"
+            )));
         }
         let has_context = self.context.is_some();
         let operand_bytes = message.len() - HEAD_BYTES;
@@ -388,12 +404,13 @@ unsafe fn by_message(
         Err(error) => return error.returned(),
     };
     if flags & (flags::TAGGED | flags::REMOTE_CQ_DATA) != 0 {
-        return Errno::OPNOTSUPP.returned();
+        let why = format_args!("atomic operations have no tags, and tell the peer nothing");
+        return because(Subsystem::EpData, Errno::OPNOTSUPP, why).returned();
     }
     // SAFETY: the caller's promise.
-    let (there, target_count) = match unsafe { border::values(msg.rma_iov, msg.rma_iov_count) } {
-        Ok([one]) => (There { peer: msg.addr, offset: one.addr, key: one.key }, one.count),
-        _ => return Errno::INVAL.returned(),
+    let (there, target_count) = match unsafe { only(msg.rma_iov, msg.rma_iov_count) } {
+        Ok(one) => (There { peer: msg.addr, offset: one.addr, key: one.key }, one.count),
+        Err(error) => return error.returned(),
     };
     let call = Call {
         ep,
@@ -486,8 +503,15 @@ pub(super) unsafe extern "C" fn query(
         0 => Ok(Family::Base),
         FETCH_ATOMIC => Ok(Family::Fetch),
         COMPARE_ATOMIC => Ok(Family::Compare),
-        tagged if tagged & flags::TAGGED != 0 => Err(Errno::OPNOTSUPP),
-        _ => Err(Errno::BADFLAGS),
+        tagged if tagged & flags::TAGGED != 0 => {
+            let why = format_args!("no atomic operation's target is a tagged receive");
+            Err(because(Subsystem::Domain, Errno::OPNOTSUPP, why))
+        }
+        other => {
+            let why =
+                format_args!("flags {other:#x} are given; give 0, FI_FETCH_ATOMIC or FI_COMPARE_ATOMIC");
+            Err(because(Subsystem::Domain, Errno::BADFLAGS, why))
+        }
     };
     // SAFETY: C's promise: a domain of ours.
     let found = unsafe { super::domain::shared(domain) }.and_then(|_| {

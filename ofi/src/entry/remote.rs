@@ -129,6 +129,23 @@ unsafe extern "C" fn writev(
     unsafe { begin(ep, Direction::Put, pieces, There { peer, offset, key }, context, None, None) }
 }
 
+/// The one piece of the peer's memory that a call names.
+///
+/// # Safety
+/// The list is null or has so many pieces, which stay as they are.
+pub(super) unsafe fn only<'a, T>(list: *const T, count: usize) -> Result<&'a T, Errno> {
+    // SAFETY: the caller's promise.
+    match unsafe { border::values(list, count) }? {
+        [one] => Ok(one),
+        _ => {
+            let why = format_args!(
+                "{count} pieces of the peer's memory are named; name one, as rma_iov_limit says"
+            );
+            Err(because(Subsystem::EpData, Errno::INVAL, why))
+        }
+    }
+}
+
 /// The memory here and there has to be of the same length.
 fn same_length(pieces: &Pieces<'_>, there_bytes: usize) -> Result<(), Errno> {
     let here_bytes = pieces.buffer.total_bytes();
@@ -151,12 +168,13 @@ unsafe fn by_message(ep: *mut FidEp, msg: *const MsgRma, flags: u64, direction: 
     };
     let has_data = flags & flags::REMOTE_CQ_DATA != 0;
     if has_data && direction == Direction::Get {
-        return Errno::BADFLAGS.returned();
+        let why = format_args!("a read tells the peer nothing; FI_REMOTE_CQ_DATA is for writes");
+        return because(Subsystem::EpData, Errno::BADFLAGS, why).returned();
     }
     // SAFETY: the caller's promise.
-    let (there, bytes) = match unsafe { border::values(msg.rma_iov, msg.rma_iov_count) } {
-        Ok([one]) => (There { peer: msg.addr, offset: one.addr, key: one.key }, one.len),
-        _ => return Errno::INVAL.returned(),
+    let (there, bytes) = match unsafe { only(msg.rma_iov, msg.rma_iov_count) } {
+        Ok(one) => (There { peer: msg.addr, offset: one.addr, key: one.key }, one.len),
+        Err(error) => return error.returned(),
     };
     let access = match direction {
         Direction::Get => Access::Write,

@@ -279,6 +279,18 @@ fn the_log_says_in_a_sentence_what_is_wrong() {
         ("misuse::wrong_attributes_are_refused", "there is no queue of format 77"),
         ("misuse::wrong_attributes_are_refused", "a message has 17 pieces; it may have 16"),
         ("misuse::wrong_attributes_are_refused", "FI_FENCE and FI_TRIGGER are not offered"),
+        (
+            "atomics::lists_messages_and_injected_operations",
+            "2 pieces of the peer's memory are named; name one",
+        ),
+        ("atomics::lists_messages_and_injected_operations", "atomic operations have no tags"),
+        ("atomics::lists_messages_and_injected_operations", "1 elements here are for 3 there"),
+        (
+            "atomics::what_cannot_be_done_is_refused_or_ends_with_the_target_s_error",
+            "an atomic operation is of 8192 bytes at most",
+        ),
+        ("atomics::what_there_is_can_be_asked", "no atomic operation's target is a tagged receive"),
+        ("atomics::what_there_is_can_be_asked", "give 0, FI_FETCH_ATOMIC or FI_COMPARE_ATOMIC"),
     ];
     for (test, sentence) in sentences {
         let said = log_of(test);
