@@ -7,6 +7,7 @@ use crate::abi::fabric::{self, DomainAttr, EpAttr, RxAttr, TxAttr};
 use crate::abi::{flags, provider};
 use crate::atomic::MOST_BYTES;
 use crate::border::IOV_LIMIT;
+use crate::info::Chosen;
 use crate::state::endpoint::INJECT_MAX_BYTES;
 
 /// What it can do at all, and what an endpoint has of which nothing was said.
@@ -164,6 +165,29 @@ pub fn offer(hints: &Hints) -> Result<Offer, Refusal> {
         ep: ep(hints.ep.as_ref(), caps)?,
         domain: domain(hints.domain.as_ref(), hints.caps)?,
     })
+}
+
+/// Whether an endpoint can be what it is made with: as `fi_getinfo` gave it, or as the
+/// caller has changed it within the offer.
+///
+/// # Errors
+/// A sentence for the log.
+pub fn check_endpoint(chosen: &Chosen) -> Result<(), Refusal> {
+    let caps = chosen.caps;
+    bits("capabilities", caps, WITH_OWNER)?;
+    ep(chosen.ep.as_ref(), caps)?;
+    tx(chosen.tx.as_ref(), caps)?;
+    rx(chosen.rx.as_ref(), caps)?;
+    Ok(())
+}
+
+/// The same of a domain, for endpoints of these capabilities.
+///
+/// # Errors
+/// A sentence for the log.
+pub fn check_domain(asked: &DomainAttr, caps: u64) -> Result<(), Refusal> {
+    domain(Some(asked), caps)?;
+    Ok(())
 }
 
 /// Who names neither direction means both; what is no more than where peers may

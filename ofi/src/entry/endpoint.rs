@@ -14,13 +14,13 @@ use super::{absent, atomic, cm, counter, owner_receives, plain, queue, remote, t
 use crate::abi::endpoint::{self, FidEp, OpsEp};
 use crate::abi::fabric::{
     CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, CLASS_EQ, CLASS_SRX_CTX, CONTROL_ENABLE, CONTROL_GETOPSFLAG,
-    CONTROL_SETOPSFLAG, EP_RDM, EP_UNSPEC, Fid, Ops, RxAttr, TxAttr,
+    CONTROL_SETOPSFLAG, Fid, Ops, RxAttr, TxAttr,
 };
 use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
 use crate::info::Chosen;
 use crate::log::{self, Subsystem};
-use crate::offer::{QUEUE_SIZE, WITH_OWNER};
+use crate::offer::{QUEUE_SIZE, check_endpoint};
 use crate::refuse::because;
 use crate::state::Surroundings;
 use crate::state::counter::Counted;
@@ -67,15 +67,11 @@ pub(super) unsafe fn open(
     out: *mut *mut FidEp,
     context: *mut c_void,
 ) -> Result<(), Errno> {
-    let kind = chosen.ep.map_or(EP_UNSPEC, |ep| ep.ep_type);
     border::place(out)?;
-    if ![EP_UNSPEC, EP_RDM].contains(&kind) || chosen.caps & !WITH_OWNER != 0 {
-        let why = format_args!(
-            "an endpoint of type {kind} with capabilities {:#x} is asked for; give fi_endpoint what fi_getinfo gave",
-            chosen.caps
-        );
-        return Err(because(Subsystem::EpCtrl, Errno::INVAL, why));
-    }
+    check_endpoint(chosen).map_err(|why| {
+        let why = format_args!("{why}; give fi_endpoint what fi_getinfo gave");
+        because(Subsystem::EpCtrl, Errno::INVAL, why)
+    })?;
     let does = |kinds| chosen.caps & DIRECTIONS == 0 || chosen.caps & kinds != 0;
     let settings = Settings {
         sends: does(flags::SEND | flags::READ | flags::WRITE),

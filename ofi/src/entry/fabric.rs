@@ -12,6 +12,7 @@ use crate::abi::fabric::{CLASS_FABRIC, FabricAttr, Fid, FidFabric, Info, Ops, Op
 use crate::abi::{Errno, domain::FidDomain};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
+use crate::offer::check_domain;
 use crate::refuse::because;
 
 /// What a fabric's domains share with it.
@@ -103,6 +104,10 @@ unsafe extern "C" fn domain(
         // SAFETY: the same of its parts.
         let attr = unsafe { border::read(info.domain_attr) }?;
         border::place(out)?;
+        check_domain(&attr, info.caps).map_err(|why| {
+            let why = format_args!("{why}; give fi_domain what fi_getinfo gave");
+            because(Subsystem::Domain, Errno::INVAL, why)
+        })?;
         let is_serialized = attr.threading == THREAD_DOMAIN;
         // SAFETY: that is what a user promises who chooses this threading.
         let domain = unsafe { domain::open(Arc::clone(&fabric.inner), is_serialized, context) };

@@ -6,7 +6,7 @@ use std::ptr;
 use lmt_fi::abi::domain::{AvAttr, FidAv, FidDomain};
 use lmt_fi::abi::endpoint::{FidEp, Msg};
 use lmt_fi::abi::eq::{CntrAttr, CqAttr, EqAttr, FidCq, WAIT_SET};
-use lmt_fi::abi::fabric::{CONTROL_ENABLE, TxAttr};
+use lmt_fi::abi::fabric::{CONTROL_ENABLE, Info, TxAttr};
 use lmt_fi::abi::{ADDR_UNSPEC, Errno, flags};
 
 use crate::harness::{
@@ -43,6 +43,64 @@ fn nothing_is_offered_to_who_has_not_asked_for_it() {
     let asked =
         ["LMT_FI", "FI_PROVIDER", "I_MPI_OFI_PROVIDER"].iter().any(|name| std::env::var_os(name).is_some());
     assert!(got == Errno::NODATA.returned_int() || asked);
+}
+
+/// Calls `with` with an offer that `change` has made one of something else.
+fn changed_offer(change: impl FnOnce(&mut Info), with: impl FnOnce(*mut Info)) {
+    let info = getinfo(|_| {}).expect("an offer");
+    // SAFETY: what `getinfo` gave.
+    change(unsafe { &mut *info });
+    with(info);
+    free(info);
+}
+
+#[test]
+fn an_endpoint_is_not_more_than_what_was_offered() {
+    let info = getinfo(|_| {}).expect("an offer");
+    let (fabric, domain) = open_domain(info);
+    free(info);
+    let refused = |what: &str, change: fn(&mut Info)| {
+        changed_offer(change, |info| {
+            let mut ep = ptr::null_mut();
+            // SAFETY: a domain, an offer with changes and room for a pointer.
+            let opened = unsafe { ((*(*domain).ops).endpoint)(domain, info, &raw mut ep, ptr::null_mut()) };
+            assert_eq!(opened, Errno::INVAL.returned_int(), "{what}");
+            assert!(ep.is_null(), "{what}");
+        });
+    };
+    // SAFETY, of all: the attributes of an offer.
+    refused("multicast", |info| info.caps |= 1 << 5);
+    refused("stream", |info| unsafe { (*info.ep_attr).ep_type = 1 });
+    refused("protocol", |info| unsafe { (*info.ep_attr).protocol = 7 });
+    refused("two sending contexts", |info| unsafe { (*info.ep_attr).tx_ctx_cnt = 2 });
+    refused("long injects", |info| unsafe { (*info.tx_attr).inject_size = 1 << 20 });
+    refused("ordered reads", |info| unsafe { (*info.tx_attr).msg_order = 1 });
+    refused("fences", |info| unsafe { (*info.tx_attr).op_flags = flags::FENCE });
+    refused("ordered completions", |info| unsafe { (*info.rx_attr).comp_order = 1 });
+    refused("many pieces", |info| unsafe { (*info.rx_attr).iov_limit = 1000 });
+    assert_eq!((close(domain), close(fabric)), (0, 0));
+}
+
+#[test]
+fn a_domain_is_not_more_than_what_was_offered() {
+    let info = getinfo(|_| {}).expect("an offer");
+    let (fabric, domain) = open_domain(info);
+    free(info);
+    let refused = |what: &str, change: fn(&mut Info)| {
+        changed_offer(change, |info| {
+            let mut other = ptr::null_mut();
+            // SAFETY: a fabric, an offer with changes and room for a pointer.
+            let opened = unsafe { ((*(*fabric).ops).domain)(fabric, info, &raw mut other, ptr::null_mut()) };
+            assert_eq!(opened, Errno::INVAL.returned_int(), "{what}");
+            assert!(other.is_null(), "{what}");
+        });
+    };
+    // SAFETY, of all: the attributes of an offer.
+    refused("progress by itself", |info| unsafe { (*info.domain_attr).data_progress = 1 });
+    refused("keys of its user", |info| unsafe { (*info.domain_attr).mr_mode = 0 });
+    refused("long numbers", |info| unsafe { (*info.domain_attr).cq_data_size = 8 });
+    refused("shared contexts", |info| unsafe { (*info.domain_attr).max_ep_stx_ctx = 1 });
+    assert_eq!((close(domain), close(fabric)), (0, 0));
 }
 
 #[test]
