@@ -118,19 +118,36 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Takes an entry out.
+    #[inline]
     pub(crate) fn remove(&mut self, id: u64) -> Option<T> {
+        let (content, free) = self.vacate(id)?;
+        match std::mem::replace(content, free) {
+            Content::Used(entry) => Some(entry),
+            Content::Free(_) => None,
+        }
+    }
+
+    /// Drops an entry where it lies, which moves nothing.
+    #[inline]
+    pub(crate) fn discard(&mut self, id: u64) {
+        if let Some((content, free)) = self.vacate(id) {
+            *content = free;
+        }
+    }
+
+    /// Gives an entry's slot back: where it lies, and what is to be there from now on.
+    #[inline]
+    fn vacate(&mut self, id: u64) -> Option<(&mut Content<T>, Content<T>)> {
         self.get(id)?;
         let index = id as u32;
         let slot = self.slots.get_mut(index as usize)?;
         // Never 0, so that 0 stays nobody's name.
         slot.generation = slot.generation.wrapping_add(1).max(1);
-        let content = std::mem::replace(&mut slot.content, Content::Free(self.free));
+        let free = Content::Free(self.free);
         self.free = index;
         self.used -= 1;
-        match content {
-            Content::Used(entry) => Some(entry),
-            Content::Free(_) => None,
-        }
+        Some((&mut slot.content, free))
     }
 
     /// What `id`, which may be anything, names.

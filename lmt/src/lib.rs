@@ -30,7 +30,7 @@ pub use list::mechanism_names;
 pub use lmt_core::config::{Config, ConfigError};
 pub use lmt_core::engine::{
     Completion, CreateError, EagerCounters, Engine, Label, Message, OperationError, Outcome, PeerId,
-    RequestId, SendMode, SendOptions, Source, Space, Status, TagMatch, Wanted,
+    Reported, RequestId, SendMode, SendOptions, Source, Space, Status, TagMatch, Wanted,
 };
 pub use lmt_core::error::PeerError;
 pub use lmt_core::identity::{Address, AddressError, EndpointId};

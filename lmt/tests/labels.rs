@@ -76,7 +76,7 @@ fn a_message_is_received_in_its_space_with_its_number() {
         }
         two.cancel(elsewhere).expect("this is no child");
         let taken_back = next(&mut two, &mut one);
-        assert_eq!(taken_back.result, Err(OperationError::Cancelled));
+        assert_eq!(taken_back.result, Err(Box::new(OperationError::Cancelled)));
     }
 }
 

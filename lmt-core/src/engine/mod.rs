@@ -36,7 +36,7 @@ pub use outgoing::{SendMode, SendOptions};
 pub use peer::EagerCounters;
 use receiving::Discards;
 pub use receiving::{Message, Source, TagMatch};
-pub use requests::{Completion, OperationError, Outcome, PeerId, RequestId, Status};
+pub use requests::{Completion, OperationError, Outcome, PeerId, Reported, RequestId, Status};
 
 use crate::bell::Bell;
 use crate::buffer::Buffer;
@@ -453,7 +453,7 @@ impl Engine {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn report(&mut self, request: RequestId, token: u64) -> Option<Outcome> {
+    pub fn report(&mut self, request: RequestId, token: u64) -> Option<Reported> {
         self.traffic.requests.report(request, token)
     }
 

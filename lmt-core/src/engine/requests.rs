@@ -81,8 +81,12 @@ pub struct Completion {
     /// What the embedder named it by.
     pub token: u64,
     /// What became of it.
-    pub result: Outcome,
+    pub result: Reported,
 }
+
+/// What became of an operation whose end is reported. Errors are long and rare, and what
+/// goes from hand to hand had better be short.
+pub type Reported = Result<Status, Box<OperationError>>;
 
 /// What became of an operation.
 pub type Outcome = Result<Status, OperationError>;
@@ -260,15 +264,15 @@ impl Requests {
     }
 
     /// Ends an operation; its memory is no longer in use from here on.
-    #[inline]
+    #[inline(always)] // The path of a short message: the result is written once, where it stays.
     pub fn complete(&mut self, id: RequestId, result: Result<Status, OperationError>) {
         if let Some(request) = self.get_mut(id) {
             request.buffer = None;
             match request.token {
                 None => request.state = State::Done(result),
                 Some(token) => {
-                    self.slab.remove(id.0);
-                    self.completions.push_back(Completion { token, result });
+                    self.slab.discard(id.0);
+                    self.completions.push_back(Completion { token, result: result.map_err(Box::new) });
                 }
             }
         }
@@ -277,12 +281,12 @@ impl Requests {
     /// From now on the end of an operation is reported. The result, if it has
     /// ended already.
     #[inline]
-    pub fn report(&mut self, id: RequestId, token: u64) -> Option<Outcome> {
+    pub fn report(&mut self, id: RequestId, token: u64) -> Option<Reported> {
         if let Some(request @ Request { state: State::Waiting(_), .. }) = self.get_mut(id) {
             request.token = Some(token);
             return None;
         }
-        self.take_result(id)
+        self.take_result(id).map(|result| result.map_err(Box::new))
     }
 
     /// Whether something is to be reported.

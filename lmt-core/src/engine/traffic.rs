@@ -614,6 +614,7 @@ impl Traffic {
 }
 
 /// The result of a receive of which `copied` bytes were written.
+#[inline(always)] // The path of a short message.
 pub(crate) fn received(
     peer: PeerId,
     label: &Label,

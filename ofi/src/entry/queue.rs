@@ -10,7 +10,7 @@ use super::domain::Shared;
 use super::owner_queue;
 use super::vector::give_text;
 use super::waiting::{self, WaitObject};
-use crate::abi::eq::{self, CqAttr, CqErrEntry, CqTaggedEntry, FidCq, OpsCq};
+use crate::abi::eq::{self, CqAttr, CqErrEntry, FidCq, OpsCq};
 use crate::abi::fabric::{CLASS_CQ, Fid, Ops};
 use crate::abi::{Errno, FiAddr, flags, provider};
 use crate::border::{self, Object};
@@ -188,19 +188,29 @@ impl Output {
     /// is null or has room for as many.
     #[inline]
     unsafe fn put(&self, at: usize, format: Format, entry: &Entry) {
-        let whole = CqTaggedEntry {
-            op_context: ptr::with_exposed_provenance_mut(entry.context),
-            flags: entry.flags,
-            len: entry.bytes,
-            buf: ptr::with_exposed_provenance_mut(entry.buffer),
-            data: entry.data,
-            tag: entry.tag,
-        };
-        let bytes = format.bytes();
+        let Entry { context, flags, bytes, buffer, data, tag, .. } = *entry;
         // SAFETY: there is room for entry `at` behind those before it.
-        let place = unsafe { self.entries.add(at * bytes) };
-        // SAFETY: room for one entry, which is the first part of the whole one.
-        unsafe { ptr::copy_nonoverlapping((&raw const whole).cast::<u8>(), place, bytes) };
+        let place = unsafe { self.entries.add(at * format.bytes()) }.cast::<u64>();
+        // Word by word, each where it lies in `CqTaggedEntry`: a copy of the whole would wait
+        // until its parts are written.
+        let put = |word: usize, value: u64| {
+            // SAFETY: called for the words of 8 bytes that an entry of this format has; they
+            // need not be aligned.
+            unsafe { place.wrapping_add(word).write_unaligned(value) };
+        };
+        // Addresses are handed back as they came.
+        put(0, context as u64);
+        if format >= Format::Msg {
+            put(1, flags);
+            put(2, bytes as u64);
+        }
+        if format >= Format::Data {
+            put(3, buffer as u64);
+            put(4, data);
+        }
+        if format == Format::Tagged {
+            put(5, tag);
+        }
         if !self.sources.is_null() {
             // SAFETY: there is room for as many sources.
             let place = unsafe { self.sources.add(at) };
@@ -225,12 +235,9 @@ impl Output {
         let Some(queue) = state.around.queues.get_mut(cq.number) else { return Errno::INVAL.returned() };
         let mut at = 0;
         while at < self.count {
-            match queue.read() {
-                Read::Entry(entry) => {
-                    // SAFETY: `at` is below `count`.
-                    unsafe { self.put(at, cq.format, &entry) };
-                    at += 1;
-                }
+            // SAFETY: `at` is below `count`.
+            match queue.read(|entry| unsafe { self.put(at, cq.format, entry) }) {
+                Read::Entry => at += 1,
                 Read::Failure if at == 0 => return Errno::AVAIL.returned(),
                 Read::Failure | Read::Nothing => break,
             }

@@ -1,6 +1,6 @@
 //! The ends of operations: what their queue is told, and their counter.
 
-use lmt::{Direction, OperationError, Outcome, RegionError, Status};
+use lmt::{Direction, OperationError, RegionError, Reported, Status};
 
 use super::Surroundings;
 use super::completion::{Entry, Failure, Item};
@@ -52,7 +52,7 @@ impl Endpoint {
         }
     }
 
-    #[inline]
+    #[inline(always)] // The path of a short message: what is told is written once, where it stays.
     pub fn push(&self, around: &mut Surroundings, outlet: Outlet, item: Item) {
         let binding = match outlet {
             Outlet::Send | Outlet::Remote(_) => self.send_queue,
@@ -72,7 +72,16 @@ impl Endpoint {
     }
 
     /// An operation has ended.
-    pub(super) fn ended(&mut self, around: &mut Surroundings, op: Op, result: Outcome) {
+    #[inline]
+    pub(super) fn ended(&mut self, around: &mut Surroundings, op: Op, result: Reported) {
+        match op.kind {
+            Kind::Receive { buffer } => self.ended_receive(around, &op, buffer, result),
+            _ => self.ended_otherwise(around, op, result),
+        }
+    }
+
+    /// The same of one that need not be the path of a short message.
+    fn ended_otherwise(&mut self, around: &mut Surroundings, op: Op, result: Reported) {
         match op.kind {
             Kind::Send => self.ended_here(around, Outlet::Send, &op, result, true),
             Kind::Injected { has_context, .. } => {
@@ -110,8 +119,8 @@ impl Endpoint {
     }
 
     /// A receive has ended.
-    #[inline]
-    fn ended_receive(&mut self, around: &mut Surroundings, op: &Op, buffer: usize, result: Outcome) {
+    #[inline(always)] // The path of a short message.
+    fn ended_receive(&mut self, around: &mut Surroundings, op: &Op, buffer: usize, result: Reported) {
         let entry = Entry { buffer, ..Entry::bare(op.context, op.flags) };
         match result {
             Ok(status) => self.received(around, with_status(entry, &status), &status, op.reports),
@@ -126,7 +135,7 @@ impl Endpoint {
         around: &mut Surroundings,
         outlet: Outlet,
         op: &Op,
-        result: Outcome,
+        result: Reported,
         has_context: bool,
     ) {
         match result {
@@ -142,8 +151,8 @@ impl Endpoint {
     }
 
     /// A read or a write has ended, or cannot be done from here.
-    fn ended_there(&mut self, around: &mut Surroundings, errand: Errand, result: Outcome) {
-        match result {
+    fn ended_there(&mut self, around: &mut Surroundings, errand: Errand, result: Reported) {
+        match result.map_err(|error| *error) {
             Ok(_) => self.copied(around, errand),
             Err(OperationError::Region(RegionError::Unreachable(_))) => {
                 self.carry_by_messages(around, errand);
@@ -180,7 +189,7 @@ impl Endpoint {
     }
 
     /// A message has been received.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub(super) fn received(
         &mut self,
         around: &mut Surroundings,
@@ -227,7 +236,7 @@ impl Endpoint {
 }
 
 /// A receive's completion with what the message's status tells.
-#[inline]
+#[inline(always)] // The path of a short message.
 pub(super) fn with_status(entry: Entry, status: &Status) -> Entry {
     let has_data = if status.immediate.is_some() { flags::REMOTE_CQ_DATA } else { 0 };
     Entry {

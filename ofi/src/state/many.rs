@@ -1,6 +1,6 @@
 //! Receives into multi-receive buffers, one after the other.
 
-use lmt::{OperationError, Outcome, PeerId, TagMatch, Wanted};
+use lmt::{OperationError, PeerId, Reported, TagMatch, Wanted};
 
 use super::Surroundings;
 use super::completion::{Entry, Failure, Item};
@@ -19,7 +19,7 @@ pub struct EndedReceive {
     /// Its place among those that are told in order.
     pub ticket: u64,
     /// How it ended.
-    pub result: Outcome,
+    pub result: Reported,
 }
 
 /// What is to be told of a multi-receive buffer.
@@ -33,14 +33,14 @@ pub struct MultiEnd {
 #[derive(Debug)]
 enum What {
     /// Of a receive.
-    Ended(Outcome),
+    Ended(Reported),
     /// That none could be posted.
     NotPosted(Errno),
 }
 
 /// Whose message a receive has got, whole or in part, and how much of it.
-const fn message_of(result: &Outcome) -> Option<(PeerId, u64)> {
-    match result {
+fn message_of(result: &Reported) -> Option<(PeerId, u64)> {
+    match result.as_ref().map_err(|error| &**error) {
         Ok(status) => Some((status.peer, status.bytes)),
         Err(OperationError::Truncated { peer, received_bytes, .. }) => Some((*peer, *received_bytes)),
         Err(_) => None,

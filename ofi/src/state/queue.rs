@@ -7,7 +7,7 @@ use super::watch::Watch;
 
 /// Which part of a completion the reader gets: the first so many bytes of
 /// `struct fi_cq_tagged_entry`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Format {
     /// The context.
     Context,
@@ -61,8 +61,8 @@ pub struct DoneWith {
 /// What reading came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Read {
-    /// The oldest completion.
-    Entry(Entry),
+    /// The oldest completion was handed over.
+    Entry,
     /// It is a failure, which [`Queue::take_failure`] tells.
     Failure,
     /// There is none.
@@ -76,7 +76,7 @@ impl Queue {
     }
 
     /// Puts a completion behind the others.
-    #[inline]
+    #[inline(always)] // The path of a short message: written once, where it stays.
     pub fn push(&mut self, item: Item) {
         self.items.push_back(item);
         self.watch.ring();
@@ -99,16 +99,18 @@ impl Queue {
         self.items.push_front(item);
     }
 
-    /// Takes the oldest completion, if it is none of a failure.
+    /// Takes the oldest completion, if it is none of a failure, and hands it to `take`: where
+    /// it lies, since what has just been written there in small parts is slow to copy as a
+    /// whole.
     #[inline]
-    pub fn read(&mut self) -> Read {
+    pub fn read(&mut self, take: impl FnOnce(&Entry)) -> Read {
         match self.items.front() {
             None => Read::Nothing,
             Some(Item::Failed(_)) => Read::Failure,
             Some(Item::Done(entry)) => {
-                let entry = *entry;
+                take(entry);
                 self.items.pop_front();
-                Read::Entry(entry)
+                Read::Entry
             }
         }
     }

@@ -10,10 +10,14 @@ fn a_failure_stands_in_the_way_until_it_is_taken() {
     assert_eq!(queue.take_failure(), None, "the oldest has not failed");
     queue.push(Item::Failed(failure));
     queue.push(Item::Done(last));
-    assert_eq!(queue.read(), Read::Entry(first));
-    assert_eq!((queue.read(), queue.read()), (Read::Failure, Read::Failure));
+    let mut read = Vec::new();
+    assert_eq!(queue.read(|entry| read.push(*entry)), Read::Entry);
+    assert_eq!(queue.read(|_| panic!("it has failed")), Read::Failure);
+    assert_eq!(queue.read(|_| panic!("it has failed")), Read::Failure);
     assert_eq!(queue.take_failure(), Some(failure));
-    assert_eq!((queue.read(), queue.read()), (Read::Entry(last), Read::Nothing));
+    assert_eq!(queue.read(|entry| read.push(*entry)), Read::Entry);
+    assert_eq!(queue.read(|_| panic!("nothing is left")), Read::Nothing);
+    assert_eq!(read, [first, last]);
 }
 
 #[test]

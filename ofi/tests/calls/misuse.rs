@@ -6,7 +6,7 @@ use std::ptr;
 use lmt_fi::abi::domain::{AvAttr, FidAv, FidDomain};
 use lmt_fi::abi::endpoint::{FidEp, Msg};
 use lmt_fi::abi::eq::{CntrAttr, CqAttr, EqAttr, FidCq, WAIT_SET};
-use lmt_fi::abi::fabric::{CONTROL_ENABLE, Info, TxAttr};
+use lmt_fi::abi::fabric::{CONTROL_ENABLE, DomainAttr, EpAttr, Info, RxAttr, TxAttr};
 use lmt_fi::abi::{ADDR_UNSPEC, Errno, flags};
 
 use crate::harness::{
@@ -45,11 +45,31 @@ fn nothing_is_offered_to_who_has_not_asked_for_it() {
     assert!(got == Errno::NODATA.returned_int() || asked);
 }
 
+/// The parts of an offer.
+struct Parts<'a> {
+    caps: &'a mut u64,
+    tx: &'a mut TxAttr,
+    rx: &'a mut RxAttr,
+    ep: &'a mut EpAttr,
+    domain: &'a mut DomainAttr,
+}
+
 /// Calls `with` with an offer that `change` has made one of something else.
-fn changed_offer(change: impl FnOnce(&mut Info), with: impl FnOnce(*mut Info)) {
+fn changed_offer(change: fn(Parts<'_>), with: impl FnOnce(*mut Info)) {
     let info = getinfo(|_| {}).expect("an offer");
-    // SAFETY: what `getinfo` gave.
-    change(unsafe { &mut *info });
+    // SAFETY: what `getinfo` gave, here and below; nobody else has it.
+    let offer = unsafe { &mut *info };
+    change(Parts {
+        caps: &mut offer.caps,
+        // SAFETY: as above.
+        tx: unsafe { &mut *offer.tx_attr },
+        // SAFETY: as above.
+        rx: unsafe { &mut *offer.rx_attr },
+        // SAFETY: as above.
+        ep: unsafe { &mut *offer.ep_attr },
+        // SAFETY: as above.
+        domain: unsafe { &mut *offer.domain_attr },
+    });
     with(info);
     free(info);
 }
@@ -59,7 +79,7 @@ fn an_endpoint_is_not_more_than_what_was_offered() {
     let info = getinfo(|_| {}).expect("an offer");
     let (fabric, domain) = open_domain(info);
     free(info);
-    let refused = |what: &str, change: fn(&mut Info)| {
+    let refused = |what: &str, change: fn(Parts<'_>)| {
         changed_offer(change, |info| {
             let mut ep = ptr::null_mut();
             // SAFETY: a domain, an offer with changes and room for a pointer.
@@ -68,16 +88,15 @@ fn an_endpoint_is_not_more_than_what_was_offered() {
             assert!(ep.is_null(), "{what}");
         });
     };
-    // SAFETY, of all: the attributes of an offer.
-    refused("multicast", |info| info.caps |= 1 << 5);
-    refused("stream", |info| unsafe { (*info.ep_attr).ep_type = 1 });
-    refused("protocol", |info| unsafe { (*info.ep_attr).protocol = 7 });
-    refused("two sending contexts", |info| unsafe { (*info.ep_attr).tx_ctx_cnt = 2 });
-    refused("long injects", |info| unsafe { (*info.tx_attr).inject_size = 1 << 20 });
-    refused("ordered reads", |info| unsafe { (*info.tx_attr).msg_order = 1 });
-    refused("fences", |info| unsafe { (*info.tx_attr).op_flags = flags::FENCE });
-    refused("ordered completions", |info| unsafe { (*info.rx_attr).comp_order = 1 });
-    refused("many pieces", |info| unsafe { (*info.rx_attr).iov_limit = 1000 });
+    refused("multicast", |of| *of.caps |= 1 << 5);
+    refused("stream", |of| of.ep.ep_type = 1);
+    refused("protocol", |of| of.ep.protocol = 7);
+    refused("two sending contexts", |of| of.ep.tx_ctx_cnt = 2);
+    refused("long injects", |of| of.tx.inject_size = 1 << 20);
+    refused("ordered reads", |of| of.tx.msg_order = 1);
+    refused("fences", |of| of.tx.op_flags = flags::FENCE);
+    refused("ordered completions", |of| of.rx.comp_order = 1);
+    refused("many pieces", |of| of.rx.iov_limit = 1000);
     assert_eq!((close(domain), close(fabric)), (0, 0));
 }
 
@@ -86,7 +105,7 @@ fn a_domain_is_not_more_than_what_was_offered() {
     let info = getinfo(|_| {}).expect("an offer");
     let (fabric, domain) = open_domain(info);
     free(info);
-    let refused = |what: &str, change: fn(&mut Info)| {
+    let refused = |what: &str, change: fn(Parts<'_>)| {
         changed_offer(change, |info| {
             let mut other = ptr::null_mut();
             // SAFETY: a fabric, an offer with changes and room for a pointer.
@@ -95,11 +114,10 @@ fn a_domain_is_not_more_than_what_was_offered() {
             assert!(other.is_null(), "{what}");
         });
     };
-    // SAFETY, of all: the attributes of an offer.
-    refused("progress by itself", |info| unsafe { (*info.domain_attr).data_progress = 1 });
-    refused("keys of its user", |info| unsafe { (*info.domain_attr).mr_mode = 0 });
-    refused("long numbers", |info| unsafe { (*info.domain_attr).cq_data_size = 8 });
-    refused("shared contexts", |info| unsafe { (*info.domain_attr).max_ep_stx_ctx = 1 });
+    refused("progress by itself", |of| of.domain.data_progress = 1);
+    refused("keys of its user", |of| of.domain.mr_mode = 0);
+    refused("long numbers", |of| of.domain.cq_data_size = 8);
+    refused("shared contexts", |of| of.domain.max_ep_stx_ctx = 1);
     assert_eq!((close(domain), close(fabric)), (0, 0));
 }
 

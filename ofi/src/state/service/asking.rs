@@ -1,7 +1,7 @@
 //! The side that asks.
 
 use lmt::buffer::Buffer;
-use lmt::{Direction, Label, Outcome, PeerId, Source, TagMatch, Wanted};
+use lmt::{Direction, Label, PeerId, Reported, Source, TagMatch, Wanted};
 
 use super::super::Surroundings;
 use super::super::completion::Entry;
@@ -205,7 +205,7 @@ impl Endpoint {
         entry: Entry,
         reports: bool,
         asked: &Asked,
-        result: Outcome,
+        result: Reported,
     ) {
         self.service.asked = self.service.asked.saturating_sub(1);
         let done = match result {

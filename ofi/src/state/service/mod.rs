@@ -18,7 +18,7 @@ pub mod wire;
 
 use std::collections::{HashSet, VecDeque};
 
-use lmt::{Label, Outcome, PeerId, Space};
+use lmt::{Label, PeerId, Reported, Space};
 
 use super::in_order::InOrder;
 use super::table::Table;
@@ -48,7 +48,7 @@ const MOST_LATE: usize = 16 << 10;
 #[derive(Debug)]
 pub(super) struct Arrived {
     room: Room,
-    result: Outcome,
+    result: Reported,
 }
 
 /// An answer that waits for room.

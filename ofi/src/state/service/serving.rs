@@ -1,6 +1,6 @@
 //! The side that is asked.
 
-use lmt::{Label, OperationError, Outcome, PeerId, SendMode, Source, TagMatch, Wanted};
+use lmt::{Label, OperationError, PeerId, Reported, SendMode, Source, TagMatch, Wanted};
 
 use super::super::Surroundings;
 use super::super::completion::{Entry, Item};
@@ -32,7 +32,7 @@ impl Endpoint {
     }
 
     /// A receive of a request has ended.
-    pub(in super::super) fn arrived(&mut self, ticket: u64, room: Room, result: Outcome) {
+    pub(in super::super) fn arrived(&mut self, ticket: u64, room: Room, result: Reported) {
         self.service.arrived.end(ticket, Arrived { room, result });
     }
 
@@ -46,7 +46,7 @@ impl Endpoint {
             self.listen_again(around, room);
         }
         while let Some(Arrived { room, result }) = self.service.arrived.next() {
-            match result {
+            match result.map_err(|error| *error) {
                 Ok(status) => self.do_for(around, status.peer, room.received(status.bytes as usize)),
                 Err(OperationError::Truncated { .. }) => {
                     log::warn(Subsystem::EpData, format_args!("a peer's request is too long; it is ignored"));
