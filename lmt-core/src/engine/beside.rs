@@ -23,6 +23,16 @@ impl Engine {
         self.reach(key)
     }
 
+    /// Whether nothing can leave for a peer yet since the two are not connected, though
+    /// they may be; progress on both sides connects them once a message or
+    /// [`Engine::connect`] asks for it.
+    pub fn is_connecting(&self, peer: PeerId) -> bool {
+        let Ok(key) = self.traffic.key_named(peer) else { return false };
+        let peer = &self.traffic.peers[key as usize];
+        let is_open = matches!(peer.connection, Connection::None | Connection::Pending | Connection::Met(_));
+        is_open && peer.id != self.traffic.id
+    }
+
     /// Whether a get or a put reaches memory that a peer declares, by a single copy;
     /// nothing while the two are not connected.
     pub fn reaches(&self, peer: PeerId, direction: Direction) -> Option<bool> {

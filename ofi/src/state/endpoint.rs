@@ -15,6 +15,7 @@ use super::multi_order::MultiOrder;
 use super::ops::{Kind, Op, Ops};
 use super::owner::Owner;
 use super::peers::Peers;
+use super::reach::Awaited;
 use super::service::Service;
 use super::table::Table;
 use super::vector::AddressVector;
@@ -71,6 +72,7 @@ pub struct Endpoint {
     /// Messages that were found and kept, by the context that names them.
     pub(super) claimed: HashMap<usize, Message>,
     pub(super) peers: Peers,
+    pub(super) awaited: Awaited,
     /// What peers are asked to do, and ask for.
     pub(super) service: Service,
     /// Who matches its receives, if that is somebody else.
@@ -145,6 +147,7 @@ impl Endpoint {
             multi_ends: MultiOrder::default(),
             claimed: HashMap::new(),
             peers: Peers::default(),
+            awaited: Awaited::default(),
             service: Service::default(),
             owner: None,
             send_queue: None,
@@ -341,6 +344,9 @@ impl Endpoint {
         if !sending.synchronous && self.engine.send_directly(to, label, bytes).is_some() {
             self.told(around, Outlet::Send, context, flags, reports);
             return Ok(());
+        }
+        if !reports {
+            self.reach_first(around, to)?;
         }
         let (owned, buffer) = Owned::for_an_operation(bytes)?;
         let request = self.begin_send(to, label, buffer, sending.mode())?;

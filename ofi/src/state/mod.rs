@@ -19,6 +19,7 @@ pub mod owner;
 pub mod peers;
 pub mod probing;
 pub mod queue;
+mod reach;
 pub mod region;
 pub mod remote;
 pub mod service;

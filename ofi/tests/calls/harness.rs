@@ -290,6 +290,21 @@ impl Side {
     }
 }
 
+/// Calls until it is not asked to try again, as long as `other`, which makes progress, is
+/// not connected.
+pub fn until_taken(other: &Side, mut call: impl FnMut() -> isize) -> isize {
+    let start = Instant::now();
+    loop {
+        let returned = call();
+        if returned != Errno::AGAIN.returned() {
+            return returned;
+        }
+        // SAFETY: a queue; it is asked for nothing, but makes progress.
+        unsafe { ((*(*other.cq).ops).read)(other.cq, ptr::null_mut(), 0) };
+        assert!(start.elapsed() < TIME_LIMIT, "it was never taken");
+    }
+}
+
 /// Two endpoints that know each other and themselves.
 pub fn pair() -> Pair {
     pair_with(0, |_| {})

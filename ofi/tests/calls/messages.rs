@@ -9,7 +9,8 @@ use lmt_fi::abi::endpoint::{Msg, OPT_MIN_MULTI_RECV};
 use lmt_fi::abi::tagged::MsgTagged;
 use lmt_fi::abi::{ADDR_UNSPEC, Errno, FiAddr, flags};
 
-use crate::harness::{Pair, Side, context, pair, pair_with};
+use crate::harness::{Pair, Side, context, pair, pair_with, until_taken};
+use crate::others::TIME_LIMIT;
 
 const TAGGED_RECEIVE: u64 = flags::TAGGED | flags::RECV;
 const TAGGED_SEND: u64 = flags::TAGGED | flags::SEND;
@@ -63,9 +64,13 @@ impl Side {
         }
     }
 
-    pub fn tinject(&self, from: &[u8], tag: u64) -> isize {
+    /// To another, which makes progress meanwhile.
+    pub fn tinject(&self, other: &Self, from: &[u8], tag: u64) -> isize {
+        let (address, bytes) = (from.as_ptr().cast(), from.len());
         // SAFETY: an endpoint, and bytes for the call.
-        unsafe { ((*(*self.ep).tagged).inject)(self.ep, from.as_ptr().cast(), from.len(), self.peer, tag) }
+        until_taken(other, || unsafe {
+            ((*(*self.ep).tagged).inject)(self.ep, address, bytes, self.peer, tag)
+        })
     }
 
     fn trecvmsg(&self, into: &mut [u8], tag: u64, number: usize, with: u64) -> isize {
@@ -161,9 +166,9 @@ fn a_tag_s_ignored_bits_do_not_matter_and_all_others_do() {
     let (mut any, mut exact) = ([0; 4], [0; 4]);
     assert_eq!(two.trecv(&mut exact, ADDR_UNSPEC, 1 << 63 | 1, 0, 1), 0);
     assert_eq!(two.trecv(&mut any, ADDR_UNSPEC, 1 << 62, 0xffff, 2), 0);
-    assert_eq!(one.tinject(b"any!", 1 << 62 | 77), 0);
+    assert_eq!(one.tinject(two, b"any!", 1 << 62 | 77), 0);
     assert_eq!(two.wait(one).0.op_context, context(2));
-    assert_eq!(one.tinject(b"this", 1 << 63 | 1), 0);
+    assert_eq!(one.tinject(two, b"this", 1 << 63 | 1), 0);
     assert_eq!(two.wait(one).0.op_context, context(1));
     assert_eq!((&any, &exact), (b"any!", b"this"));
     // What was injected is not told of.
@@ -181,12 +186,10 @@ fn plain_and_tagged_messages_do_not_match_each_other() {
         ((*(*two.ep).msg).recv)(two.ep, address, bytes, ptr::null_mut(), ADDR_UNSPEC, context(2))
     };
     assert_eq!(posted, 0);
-    // SAFETY: an endpoint, and bytes for the call.
-    let sent = unsafe { ((*(*one.ep).msg).inject)(one.ep, b"plain".as_ptr().cast(), 5, one.peer) };
-    assert_eq!(sent, 0);
+    assert_eq!(until_taken(two, || one.inject(b"plain")), 0);
     let (received, _) = two.wait(one);
     assert_eq!((received.op_context, received.flags), (context(2), flags::MSG | flags::RECV));
-    assert_eq!(one.tinject(b"tagged", 3), 0);
+    assert_eq!(one.tinject(two, b"tagged", 3), 0);
     assert_eq!(two.wait(one).0.op_context, context(1));
     assert_eq!((&plain, &tagged), (b"plain", b"tagged"));
 }
@@ -197,7 +200,7 @@ fn a_directed_receive_takes_messages_of_its_source_only() {
     let (mut of_self, mut of_peer) = ([0; 4], [0; 4]);
     assert_eq!(two.trecv(&mut of_self, two.own, 1, 0, 1), 0);
     assert_eq!(two.trecv(&mut of_peer, two.peer, 1, 0, 2), 0);
-    assert_eq!(one.tinject(b"peer", 1), 0);
+    assert_eq!(one.tinject(two, b"peer", 1), 0);
     assert_eq!(two.wait(one).0.op_context, context(2));
     // SAFETY: an endpoint, and bytes for the call.
     let sent = unsafe { ((*(*two.ep).tagged).inject)(two.ep, b"self".as_ptr().cast(), 4, two.own, 1) };
@@ -232,7 +235,7 @@ fn a_receive_that_is_taken_back_takes_no_message() {
     assert_eq!((failure.op_context, failure.err), (context(1), Errno::CANCELED.0));
     assert_eq!(two.cancel(1), Errno::NOENT.returned());
     assert_eq!(two.trecv(&mut into, ADDR_UNSPEC, 8, 0, 2), 0);
-    assert_eq!(one.tinject(b"late", 8), 0);
+    assert_eq!(one.tinject(two, b"late", 8), 0);
     assert_eq!(two.wait(one).0.op_context, context(2));
     assert_eq!((&never, &into), (&[0; 4], b"late"));
 }
@@ -266,7 +269,7 @@ fn a_message_is_found_kept_received_or_dropped() {
     assert_eq!((received.op_context, received.len, source), (context(2), 6000, two.peer));
     assert!(into == text);
     for with in [flags::PEEK | flags::DISCARD, flags::PEEK | flags::CLAIM] {
-        assert_eq!(one.tinject(b"never received", 4), 0);
+        assert_eq!(one.tinject(two, b"never received", 4), 0);
         loop {
             assert_eq!(two.trecvmsg(&mut [], 4, 5, with), 0);
             match two.read() {
@@ -294,7 +297,7 @@ fn a_multi_receive_buffer_takes_messages_until_it_is_full() {
     assert_eq!(two.recv_many(&mut room, ADDR_UNSPEC, 6), 0);
     let mut seen = Vec::new();
     for text in [&b"first"[..], b"", b"second message, which is longer than a few"] {
-        assert_eq!(one.inject(text), 0);
+        assert_eq!(until_taken(two, || one.inject(text)), 0);
         let (entry, _) = two.wait(one);
         assert_eq!(entry.op_context, context(6));
         let at = entry.buf as usize - room.as_ptr() as usize;
@@ -319,10 +322,29 @@ fn selective_queues_tell_of_what_asks_for_it_and_counters_of_everything() {
     assert_eq!((Side::count(two.sends), Side::count(one.receives)), (0, 0));
 }
 
+/// Nobody hears of the end of an injected message, so its sender may make no progress any
+/// more: then it must have left.
+#[test]
+fn what_is_injected_leaves_though_its_sender_does_nothing_after_it() {
+    let Pair { one, two, .. } = &pair();
+    let mut into = [0; 5];
+    assert_eq!(two.trecv(&mut into, ADDR_UNSPEC, 1, 0, 1), 0);
+    assert_eq!(one.tinject(two, b"alone", 1), 0);
+    let start = Instant::now();
+    let received = loop {
+        // Of the one that receives only.
+        if let Ok(received) = two.read() {
+            break received;
+        }
+        assert!(start.elapsed() < TIME_LIMIT, "it has not left");
+    };
+    assert_eq!((received.0.op_context, &into), (context(1), b"alone"));
+}
+
 #[test]
 fn everything_closes_in_order() {
     let pair = pair();
-    assert_eq!(pair.one.tinject(b"nobody receives this", 1), 0);
+    assert_eq!(pair.one.tinject(&pair.two, b"nobody receives this", 1), 0);
     pair.close();
 }
 
@@ -337,12 +359,12 @@ fn messages_into_multi_receive_buffers_are_told_in_the_order_in_which_they_were_
     }
     let bytes = vec![3_u8; 2 << 20];
     // SAFETY: an endpoint, and memory that is kept until it is sent.
-    let sent = unsafe {
+    let announced = unsafe {
         let (msg, from, null) = (&*(*pair.one.ep).msg, bytes.as_ptr().cast(), ptr::null_mut());
-        let announced = (msg.send)(pair.one.ep, from, bytes.len(), null, pair.one.peer, context(10));
-        (announced, (msg.inject)(pair.one.ep, from, 8, pair.one.peer))
+        (msg.send)(pair.one.ep, from, bytes.len(), null, pair.one.peer, context(10))
     };
-    assert_eq!(sent, (0, 0));
+    let injected = until_taken(&pair.two, || pair.one.inject(&bytes[..8]));
+    assert_eq!((announced, injected), (0, 0));
     let lengths = [0; 2].map(|_| pair.two.wait(&pair.one).0.len);
     assert_eq!(lengths, [bytes.len(), 8]);
     // One that has no message is told of at once, whichever it is.
@@ -414,7 +436,7 @@ fn injected_bytes_may_be_changed_at_once_whatever_the_send_waits_for() {
 fn a_context_that_keeps_a_message_claims_no_other() {
     let Pair { one, two, .. } = &pair();
     let mut into = [0; 5];
-    assert_eq!((one.tinject(b"first", 4), one.tinject(b"other", 4)), (0, 0));
+    assert_eq!((one.tinject(two, b"first", 4), one.tinject(two, b"other", 4)), (0, 0));
     loop {
         assert_eq!(two.trecvmsg(&mut [], 4, 5, flags::PEEK | flags::CLAIM), 0);
         match two.read() {

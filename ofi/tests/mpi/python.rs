@@ -30,11 +30,6 @@ const TOPOLOGIES: &str = "test_comm_topo";
 /// With this at 0 MPICH matches all messages itself, in one place.
 const MATCHED_BY_LIBFABRIC: &str = "MPIR_CVAR_CH4_OFI_ENABLE_TAGGED";
 
-/// Left out under Open MPI: both ranks start processes at once, and over lmt all of
-/// them wait in PMIx_Connect for ever, over its own transport in some runs
-/// (docs/libfabric.md, known faults).
-const SPAWNING: &str = "test_spawn";
-
 /// mpi4py for one MPI.
 struct Built {
     python: PathBuf,
@@ -118,9 +113,8 @@ fn run_by(mut command: Command, mpi: &Mpi, built: &Built, only: &BTreeSet<&str>)
     for module in only {
         command.args(["-i", module]);
     }
-    if only.is_empty() {
-        let apart = if mpi.kind == Kind::OpenMpi { SPAWNING } else { TOPOLOGIES };
-        command.args(["-e", apart]);
+    if only.is_empty() && mpi.kind == Kind::Mpich {
+        command.args(["-e", TOPOLOGIES]);
     }
     read(text_of(&output(&mut command)))
 }
