@@ -37,3 +37,20 @@ fn slots_are_reused_before_the_table_grows() {
     }
     assert_eq!((slab.slots(), slab.len()), (10, 0));
 }
+
+#[test]
+fn what_is_discarded_is_dropped_and_its_name_names_nothing() {
+    let shared = std::rc::Rc::new(());
+    let mut slab = Slab::new();
+    let (first, second) = (slab.insert(shared.clone()), slab.insert(shared.clone()));
+    slab.discard(first);
+    slab.discard(first);
+    assert_eq!((slab.len(), std::rc::Rc::strong_count(&shared)), (1, 2));
+    assert!(slab.get(first).is_none() && slab.get(second).is_some());
+    assert_eq!(slab.standing(first), Standing::Stale);
+    let third = slab.insert(shared.clone());
+    assert_ne!(third, first);
+    assert_eq!(third as u32, first as u32, "the slot is used again");
+    assert_eq!(slab.remove(first), None);
+    assert_eq!(slab.len(), 2);
+}

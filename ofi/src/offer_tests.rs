@@ -44,6 +44,28 @@ fn what_is_offered_can_be_asked_for() {
     assert_eq!((second.caps, second.domain.threading), (first.caps, first.domain.threading));
 }
 
+/// Whatever was asked for, without any capability too.
+#[test]
+fn what_is_offered_can_be_opened() {
+    let all = offer(&Hints::default()).unwrap();
+    let modes = [0, flags::MR_BASIC, flags::MR_SCALABLE, flags::MR_PROV_KEY];
+    for caps in
+        [0, flags::MSG, flags::TAGGED | flags::RMA, flags::MSG | flags::ATOMIC, flags::PEER | flags::MSG]
+    {
+        for mr_mode in modes {
+            let asked = hints_for(|h| {
+                h.caps = caps;
+                h.domain = Some(DomainAttr { mr_mode, caps: 0, ..all.domain });
+            });
+            let Ok(offer) = offer(&asked) else { continue };
+            assert_eq!(check_domain(&offer.domain, offer.caps), Ok(()), "{caps:#x} {mr_mode:#x}");
+            let chosen =
+                Chosen { caps: offer.caps, tx: Some(offer.tx), rx: Some(offer.rx), ep: Some(offer.ep) };
+            assert_eq!(check_endpoint(&chosen), Ok(()), "{caps:#x} {mr_mode:#x}");
+        }
+    }
+}
+
 #[test]
 fn threading_and_vectors_are_as_asked() {
     let mut domain = offer(&Hints::default()).unwrap().domain;

@@ -23,10 +23,10 @@ impl Engine {
         self.reach(key)
     }
 
-    /// Whether nothing can leave for a peer yet since the two are not connected, though
-    /// they may be; progress on both sides connects them once a message or
+    /// Whether nothing can leave for a peer since the two are not connected, while no attempt
+    /// to connect them has failed. Progress on both sides connects them once a message or
     /// [`Engine::connect`] asks for it.
-    pub fn is_connecting(&self, peer: PeerId) -> bool {
+    pub fn is_unconnected(&self, peer: PeerId) -> bool {
         let Ok(key) = self.traffic.key_named(peer) else { return false };
         let peer = &self.traffic.peers[key as usize];
         let is_open = matches!(peer.connection, Connection::None | Connection::Pending | Connection::Met(_));

@@ -10,7 +10,7 @@ use super::domain::Shared;
 use super::owner_queue;
 use super::vector::give_text;
 use super::waiting::{self, WaitObject};
-use crate::abi::eq::{self, CqAttr, CqErrEntry, FidCq, OpsCq};
+use crate::abi::eq::{self, CqAttr, CqErrEntry, CqTaggedEntry, FidCq, OpsCq};
 use crate::abi::fabric::{CLASS_CQ, Fid, Ops};
 use crate::abi::{Errno, FiAddr, flags, provider};
 use crate::border::{self, Object};
@@ -172,6 +172,15 @@ impl Cq {
         self.has_something(&mut state).then_some(self.context)
     }
 }
+
+// The words of 8 bytes as which an entry is written.
+const _: () = {
+    use std::mem::offset_of;
+    assert!(offset_of!(CqTaggedEntry, op_context) == 0 && size_of::<*mut c_void>() == 8);
+    assert!(offset_of!(CqTaggedEntry, flags) == 8 && offset_of!(CqTaggedEntry, len) == 16);
+    assert!(offset_of!(CqTaggedEntry, buf) == 24 && offset_of!(CqTaggedEntry, data) == 32);
+    assert!(offset_of!(CqTaggedEntry, tag) == 40 && size_of::<CqTaggedEntry>() == 48);
+};
 
 /// Where completions are written.
 struct Output {

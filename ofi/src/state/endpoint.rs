@@ -15,7 +15,7 @@ use super::multi_order::MultiOrder;
 use super::ops::{Kind, Op, Ops};
 use super::owner::Owner;
 use super::peers::Peers;
-use super::reach::Awaited;
+use super::reach::Unanswered;
 use super::service::Service;
 use super::table::Table;
 use super::vector::AddressVector;
@@ -72,7 +72,7 @@ pub struct Endpoint {
     /// Messages that were found and kept, by the context that names them.
     pub(super) claimed: HashMap<usize, Message>,
     pub(super) peers: Peers,
-    pub(super) awaited: Awaited,
+    pub(super) unanswered: Unanswered,
     /// What peers are asked to do, and ask for.
     pub(super) service: Service,
     /// Who matches its receives, if that is somebody else.
@@ -147,7 +147,7 @@ impl Endpoint {
             multi_ends: MultiOrder::default(),
             claimed: HashMap::new(),
             peers: Peers::default(),
-            awaited: Awaited::default(),
+            unanswered: Unanswered::default(),
             service: Service::default(),
             owner: None,
             send_queue: None,
@@ -426,6 +426,7 @@ impl Endpoint {
         for id in ids {
             if let Some(peer) = self.engine.peer_with_id(*id) {
                 self.service.forget_peer(peer);
+                self.unanswered.forget(peer);
                 // Said; the peer's number in the engine stays in use.
                 let _removed = self.engine.remove_peer(peer).map_err(not_removed);
             }

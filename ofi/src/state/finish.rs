@@ -80,7 +80,7 @@ impl Endpoint {
         }
     }
 
-    /// The same of one that need not be the path of a short message.
+    /// The same, of whatever it is.
     fn ended_otherwise(&mut self, around: &mut Surroundings, op: Op, result: Reported) {
         match op.kind {
             Kind::Send => self.ended_here(around, Outlet::Send, &op, result, true),

@@ -18,13 +18,13 @@ use crate::abi::Errno;
 use crate::{log, refuse};
 
 /// So long a caller is asked to try again; after that messages are kept.
-const TRIES_FOR: Duration = Duration::from_secs(10);
+const TRIES_FOR: Duration = Duration::from_secs(5);
 
 /// Since when callers have been asked to try again, for each peer.
 #[derive(Debug, Default)]
-pub struct Awaited(Vec<(PeerId, Instant)>);
+pub struct Unanswered(Vec<(PeerId, Instant)>);
 
-impl Awaited {
+impl Unanswered {
     /// Whether to ask once more.
     fn goes_on(&mut self, peer: PeerId, now: Instant) -> bool {
         match self.0.iter().find(|(known, _)| *known == peer) {
@@ -36,25 +36,37 @@ impl Awaited {
         }
     }
 
-    /// The peer is connected, or gone.
-    fn forget(&mut self, peer: PeerId) {
+    /// Keeps those of whom `is_open` says that they have not answered yet; whether `peer` was
+    /// among those that go.
+    fn retain(&mut self, peer: PeerId, is_open: impl Fn(PeerId) -> bool) -> bool {
+        let was_there = self.0.iter().any(|(known, _)| *known == peer);
+        self.0.retain(|(known, _)| is_open(*known));
+        was_there && !is_open(peer)
+    }
+
+    /// The endpoint has this peer no more.
+    pub fn forget(&mut self, peer: PeerId) {
         self.0.retain(|(known, _)| *known != peer);
     }
 }
 
 impl Endpoint {
-    /// Lets a message through of which nobody hears, if its peer is connected.
+    /// Lets a message of which nobody hears go on to be sent or kept, unless its peer is
+    /// still to be connected.
     ///
     /// # Errors
-    /// [`Errno::AGAIN`]: it is not yet. Or the peer is dead.
+    /// [`Errno::AGAIN`]: it is. Or the attempt for which the caller was asked to try again has
+    /// failed.
     #[cold]
     pub(super) fn reach_first(&mut self, around: &mut Surroundings, to: PeerId) -> Result<(), Errno> {
-        if !self.engine.is_connecting(to) {
-            self.awaited.forget(to);
-            return Ok(());
+        let engine = &self.engine;
+        let has_ended = self.unanswered.retain(to, |peer| engine.is_unconnected(peer));
+        if !engine.is_unconnected(to) {
+            let failure = engine.peer_error(to).filter(|_| has_ended).cloned();
+            return failure.map_or(Ok(()), |error| Err(refuse::errno_of(&error.into())));
         }
         self.engine.connect(to).map_err(|error| refuse::errno_of(&error))?;
-        if self.awaited.goes_on(to, Instant::now()) {
+        if self.unanswered.goes_on(to, Instant::now()) {
             self.progress(around);
             return Err(Errno::AGAIN);
         }

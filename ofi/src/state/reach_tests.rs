@@ -4,12 +4,16 @@ use super::*;
 fn each_peer_is_awaited_for_a_while() {
     let (one, two) = (PeerId::from_raw(1), PeerId::from_raw(2));
     let start = Instant::now();
-    let mut awaited = Awaited::default();
-    assert!(awaited.goes_on(one, start));
+    let mut unanswered = Unanswered::default();
+    assert!(unanswered.goes_on(one, start));
     let late = start + TRIES_FOR - Duration::from_millis(1);
-    assert!(awaited.goes_on(one, late) && awaited.goes_on(two, late));
+    assert!(unanswered.goes_on(one, late) && unanswered.goes_on(two, late));
     let later = start + TRIES_FOR;
-    assert!(!awaited.goes_on(one, later) && awaited.goes_on(two, later));
-    awaited.forget(one);
-    assert!(awaited.goes_on(one, later), "it is awaited anew");
+    assert!(!unanswered.goes_on(one, later) && unanswered.goes_on(two, later));
+    assert!(!unanswered.retain(one, |_| true), "it is still to answer");
+    assert!(!unanswered.retain(PeerId::from_raw(3), |_| true), "it was never asked");
+    assert!(unanswered.retain(one, |peer| peer != one), "its attempt has ended");
+    assert!(unanswered.goes_on(one, later), "it is awaited anew");
+    unanswered.forget(two);
+    assert!(unanswered.goes_on(two, later), "and so is one that was removed");
 }

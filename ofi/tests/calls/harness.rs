@@ -290,9 +290,9 @@ impl Side {
     }
 }
 
-/// Calls until it is not asked to try again, as long as `other`, which makes progress, is
-/// not connected.
-pub fn until_taken(other: &Side, mut call: impl FnMut() -> isize) -> isize {
+/// Calls until it is not asked to try again, with progress of `side` in between: of the other
+/// side, if that is in this process.
+pub fn until_taken(side: &Side, mut call: impl FnMut() -> isize) -> isize {
     let start = Instant::now();
     loop {
         let returned = call();
@@ -300,7 +300,7 @@ pub fn until_taken(other: &Side, mut call: impl FnMut() -> isize) -> isize {
             return returned;
         }
         // SAFETY: a queue; it is asked for nothing, but makes progress.
-        unsafe { ((*(*other.cq).ops).read)(other.cq, ptr::null_mut(), 0) };
+        unsafe { ((*(*side.cq).ops).read)(side.cq, ptr::null_mut(), 0) };
         assert!(start.elapsed() < TIME_LIMIT, "it was never taken");
     }
 }

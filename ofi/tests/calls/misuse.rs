@@ -115,7 +115,6 @@ fn a_domain_is_not_more_than_what_was_offered() {
         });
     };
     refused("progress by itself", |of| of.domain.data_progress = 1);
-    refused("keys of its user", |of| of.domain.mr_mode = 0);
     refused("long numbers", |of| of.domain.cq_data_size = 8);
     refused("shared contexts", |of| of.domain.max_ep_stx_ctx = 1);
     assert_eq!((close(domain), close(fabric)), (0, 0));
