@@ -48,6 +48,7 @@ fn what_is_offered_can_be_asked_for() {
 #[test]
 fn what_is_offered_can_be_opened() {
     let all = offer(&Hints::default()).unwrap();
+    let mut opened = 0;
     let modes = [0, flags::MR_BASIC, flags::MR_SCALABLE, flags::MR_PROV_KEY];
     for caps in
         [0, flags::MSG, flags::TAGGED | flags::RMA, flags::MSG | flags::ATOMIC, flags::PEER | flags::MSG]
@@ -62,8 +63,11 @@ fn what_is_offered_can_be_opened() {
             let chosen =
                 Chosen { caps: offer.caps, tx: Some(offer.tx), rx: Some(offer.rx), ep: Some(offer.ep) };
             assert_eq!(check_endpoint(&chosen), Ok(()), "{caps:#x} {mr_mode:#x}");
+            opened += 1;
         }
     }
+    // All modes without memory regions or any capability, and the provider's keys with them.
+    assert_eq!(opened, 3 * 4 + 2);
 }
 
 #[test]

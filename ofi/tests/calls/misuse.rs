@@ -1,6 +1,7 @@
 //! What cannot be done is refused with the error that the man pages give for it.
 #![allow(unsafe_code)] // Calls C functions.
 
+use std::ffi::c_int;
 use std::ptr;
 
 use lmt_fi::abi::domain::{AvAttr, FidAv, FidDomain};
@@ -54,8 +55,12 @@ struct Parts<'a> {
     domain: &'a mut DomainAttr,
 }
 
-/// Calls `with` with an offer that `change` has made one of something else.
-fn changed_offer(change: fn(Parts<'_>), with: impl FnOnce(*mut Info)) {
+/// An offer that `change` has made one of something else opens nothing.
+fn opens_nothing<T>(
+    what: &str,
+    open: impl FnOnce(*mut Info, *mut *mut T) -> c_int,
+    change: impl FnOnce(Parts<'_>),
+) {
     let info = getinfo(|_| {}).expect("an offer");
     // SAFETY: what `getinfo` gave, here and below; nobody else has it.
     let offer = unsafe { &mut *info };
@@ -70,53 +75,33 @@ fn changed_offer(change: fn(Parts<'_>), with: impl FnOnce(*mut Info)) {
         // SAFETY: as above.
         domain: unsafe { &mut *offer.domain_attr },
     });
-    with(info);
+    let mut opened = ptr::null_mut();
+    assert_eq!(open(info, &raw mut opened), Errno::INVAL.returned_int(), "{what}");
+    assert!(opened.is_null(), "{what}");
     free(info);
 }
 
 #[test]
-fn an_endpoint_is_not_more_than_what_was_offered() {
+fn nothing_is_opened_that_was_not_offered() {
     let info = getinfo(|_| {}).expect("an offer");
     let (fabric, domain) = open_domain(info);
     free(info);
-    let refused = |what: &str, change: fn(Parts<'_>)| {
-        changed_offer(change, |info| {
-            let mut ep = ptr::null_mut();
-            // SAFETY: a domain, an offer with changes and room for a pointer.
-            let opened = unsafe { ((*(*domain).ops).endpoint)(domain, info, &raw mut ep, ptr::null_mut()) };
-            assert_eq!(opened, Errno::INVAL.returned_int(), "{what}");
-            assert!(ep.is_null(), "{what}");
-        });
-    };
-    refused("multicast", |of| *of.caps |= 1 << 5);
-    refused("stream", |of| of.ep.ep_type = 1);
-    refused("protocol", |of| of.ep.protocol = 7);
-    refused("two sending contexts", |of| of.ep.tx_ctx_cnt = 2);
-    refused("long injects", |of| of.tx.inject_size = 1 << 20);
-    refused("ordered reads", |of| of.tx.msg_order = 1);
-    refused("fences", |of| of.tx.op_flags = flags::FENCE);
-    refused("ordered completions", |of| of.rx.comp_order = 1);
-    refused("many pieces", |of| of.rx.iov_limit = 1000);
-    assert_eq!((close(domain), close(fabric)), (0, 0));
-}
-
-#[test]
-fn a_domain_is_not_more_than_what_was_offered() {
-    let info = getinfo(|_| {}).expect("an offer");
-    let (fabric, domain) = open_domain(info);
-    free(info);
-    let refused = |what: &str, change: fn(Parts<'_>)| {
-        changed_offer(change, |info| {
-            let mut other = ptr::null_mut();
-            // SAFETY: a fabric, an offer with changes and room for a pointer.
-            let opened = unsafe { ((*(*fabric).ops).domain)(fabric, info, &raw mut other, ptr::null_mut()) };
-            assert_eq!(opened, Errno::INVAL.returned_int(), "{what}");
-            assert!(other.is_null(), "{what}");
-        });
-    };
-    refused("progress by itself", |of| of.domain.data_progress = 1);
-    refused("long numbers", |of| of.domain.cq_data_size = 8);
-    refused("shared contexts", |of| of.domain.max_ep_stx_ctx = 1);
+    // SAFETY: a domain, an offer with changes and room for a pointer.
+    let ep = |info, out| unsafe { ((*(*domain).ops).endpoint)(domain, info, out, ptr::null_mut()) };
+    opens_nothing("multicast", ep, |of| *of.caps |= 1 << 5);
+    opens_nothing("stream", ep, |of| of.ep.ep_type = 1);
+    opens_nothing("protocol", ep, |of| of.ep.protocol = 7);
+    opens_nothing("two sending contexts", ep, |of| of.ep.tx_ctx_cnt = 2);
+    opens_nothing("long injects", ep, |of| of.tx.inject_size = 1 << 20);
+    opens_nothing("ordered reads", ep, |of| of.tx.msg_order = 1);
+    opens_nothing("fences", ep, |of| of.tx.op_flags = flags::FENCE);
+    opens_nothing("ordered completions", ep, |of| of.rx.comp_order = 1);
+    opens_nothing("many pieces", ep, |of| of.rx.iov_limit = 1000);
+    // SAFETY: a fabric, an offer with changes and room for a pointer.
+    let other = |info, out| unsafe { ((*(*fabric).ops).domain)(fabric, info, out, ptr::null_mut()) };
+    opens_nothing("progress by itself", other, |of| of.domain.data_progress = 1);
+    opens_nothing("long numbers", other, |of| of.domain.cq_data_size = 8);
+    opens_nothing("shared contexts", other, |of| of.domain.max_ep_stx_ctx = 1);
     assert_eq!((close(domain), close(fabric)), (0, 0));
 }
 
