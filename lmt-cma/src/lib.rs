@@ -18,6 +18,8 @@ mod probe;
 mod refusal;
 pub mod remote;
 pub mod segments;
+#[cfg(not(loom))]
+mod speed;
 mod sys;
 pub mod vm;
 

@@ -78,6 +78,10 @@ impl Lmt for Cma {
         crate::checkups(host)
     }
 
+    fn times_plain_copy(&self) -> Option<f32> {
+        crate::speed::times_plain_copy()
+    }
+
     fn hello(&mut self) -> Result<Hello, Unavailable> {
         Ok(Hello::default())
     }

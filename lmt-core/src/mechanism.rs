@@ -406,6 +406,14 @@ pub trait Lmt: Send + 'static {
         Reach::AnyMemory
     }
 
+    /// How many times as long as a plain copy within this process a copy of its of
+    /// some 100 KiB takes on this machine, both in the caches: found out by a short
+    /// look, once in a process, when it is first asked. Nothing by default, where a
+    /// policy is to know nothing of that.
+    fn times_plain_copy(&self) -> Option<f32> {
+        None
+    }
+
     /// What there is to look at on a machine when it does not work, or works
     /// less well than it could: nothing by default. It changes nothing, and it
     /// may be asked of an instance that is not used otherwise.

@@ -9,7 +9,7 @@ use lmt_core::selection::Source;
 use crate::collectives::CollectiveRule;
 use crate::config::ConfigFailure;
 use crate::contention::Parameters;
-use crate::rules::Layer;
+use crate::rules::{Layer, SingleCopy};
 
 /// How DMAmin is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -31,11 +31,13 @@ pub struct SelectionSettings {
     /// How many messages of one process may be read at once where no rule says
     /// otherwise.
     pub max_readers: u32,
+    /// How fast single copies are taken to be; `None` where a look says it.
+    pub single_copy: Option<SingleCopy>,
 }
 
 impl Default for SelectionSettings {
     fn default() -> Self {
-        Self { dma_min: DmaMinSetting::default(), max_readers: 8 }
+        Self { dma_min: DmaMinSetting::default(), max_readers: 8, single_copy: None }
     }
 }
 

@@ -36,6 +36,7 @@ fn rules() -> Vec<Rule> {
         warmth: (step == 2).then_some(Warmth::Warm),
         reuse: (step == 3).then_some(Reuse::Again),
         min_processes: None,
+        single_copy: None,
         take: Take::Ways(vec![["a", "b", "c"][step as usize % 3].parse().expect("a way")]),
         max_readers: Some(4),
         line: step,
@@ -48,7 +49,16 @@ fn decisions() -> Decisions {
     let known = |name, models| {
         let standing = Standing { ours: able, theirs: able, reason: None };
         let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
-        KnownMechanism { name, tag, models, reach, shows_in_time: true, copies_declared: false, standing }
+        KnownMechanism {
+            name,
+            tag,
+            models,
+            reach,
+            shows_in_time: true,
+            copies_declared: false,
+            times_plain_copy: None,
+            standing,
+        }
     };
     let mechanisms = [
         known("a", &[Model::Get, Model::Put]),

@@ -5,7 +5,9 @@ use std::fmt;
 use lmt_core::config::KEYS;
 use lmt_core::keys::{Key, Value};
 use lmt_core::selection::{Reuse, Source, Warmth};
-use lmt_selector::config::{Known, contention_keys, dma_min_key, max_readers_key, shown};
+use lmt_selector::config::{
+    Known, contention_keys, dma_min_key, max_readers_key, shown, single_copy_key, single_copy_value,
+};
 use lmt_selector::configuration::{Configuration, DmaMinSetting};
 use lmt_selector::contention::write_contention;
 use lmt_selector::rules::{Authority, Bound, Rule, Take};
@@ -59,9 +61,10 @@ impl<'c> Effective<'c> {
             source: source(dma_min_key()),
         };
         let readers = line(max_readers_key(), &Value::Number(configuration.selection.max_readers.into()));
+        let single_copy = line(single_copy_key(), &single_copy_value(&configuration.selection));
         let mut tables = vec![
             Table { name: "endpoint".to_owned(), lines: endpoint.collect() },
-            Table { name: "selection".to_owned(), lines: vec![dma_min, readers] },
+            Table { name: "selection".to_owned(), lines: vec![dma_min, readers, single_copy] },
         ];
         for facts in known.mechanisms.iter().filter(|facts| !facts.keys.is_empty()) {
             let lines = facts.keys.iter().zip(&facts.defaults).map(|(key, default)| {
@@ -119,6 +122,7 @@ pub fn in_words(rule: &Rule) -> String {
         Reuse::Unknown => "a buffer of which nothing is said".to_owned(),
     }));
     conditions.extend(rule.min_processes.map(|least| format!("{least} processes or more")));
+    conditions.extend(rule.single_copy.map(|speed| format!("{} single copies", speed.name())));
     let take = match &rule.take {
         Take::Eager => "eager".to_owned(),
         Take::Ways(ways) => ways.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),

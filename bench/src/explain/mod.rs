@@ -62,6 +62,9 @@ pub fn run(args: &ExplainArgs) -> Result<(), BenchError> {
     let cpus = here.union(&there);
     let cpus = machine.is_this_system().then_some(cpus);
     let availability = Availability::find(&mut known, &args.assume, cpus, args.config.as_deref())?;
+    for known in known.iter_mut().filter(|known| known.is_available()) {
+        known.times_plain_copy = mechanisms.times_plain_copy(known.name);
+    }
     let policy = RulePolicy::new(Arc::new(configuration), Arc::clone(&machine).into())
         .with_existing_mechanisms(existing);
     let answer = Answer {

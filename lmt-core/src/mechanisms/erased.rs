@@ -20,6 +20,7 @@ pub(super) trait AnyLmt: Send {
     fn needs(&self) -> Needs;
     fn shows_in_time(&self) -> bool;
     fn reach(&self) -> Reach;
+    fn times_plain_copy(&self) -> Option<f32>;
     fn checkups(&self, host: &Host) -> Vec<Finding>;
     fn hello(&mut self) -> Result<Hello, Unavailable>;
     fn probe(&mut self, peer: PeerKey, facts: &PeerFacts, hello: Hello) -> Result<Abilities, Unavailable>;
@@ -87,6 +88,10 @@ impl<M: Lmt> AnyLmt for Table<M> {
 
     fn reach(&self) -> Reach {
         self.lmt.reach()
+    }
+
+    fn times_plain_copy(&self) -> Option<f32> {
+        self.lmt.times_plain_copy()
     }
 
     fn checkups(&self, host: &Host) -> Vec<Finding> {

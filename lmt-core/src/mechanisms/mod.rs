@@ -234,9 +234,28 @@ impl Mechanisms {
             let (models, reach) = (known.models(), known.reach());
             let (tag, shows_in_time) = (MechanismTag::of(name), known.shows_in_time());
             let copies_declared = known.copies_declared();
-            KnownMechanism { name, tag, models, reach, shows_in_time, copies_declared, standing }
+            // Who does not work with the peer need not look.
+            let works = standing.ours != Abilities::default();
+            let times_plain_copy = if works { known.times_plain_copy() } else { None };
+            KnownMechanism {
+                name,
+                tag,
+                models,
+                reach,
+                shows_in_time,
+                copies_declared,
+                times_plain_copy,
+                standing,
+            }
         };
         (0..self.list.len()).map(known).collect()
+    }
+
+    /// How many times as long as a plain copy the mechanism's copies take
+    /// ([`crate::mechanism::Lmt::times_plain_copy`]); nothing where there is none of this
+    /// name, or it does not say.
+    pub fn times_plain_copy(&self, name: &str) -> Option<f32> {
+        self.list.iter().find(|mechanism| mechanism.name() == name)?.times_plain_copy()
     }
 
     /// Changes with all that [`Self::known`] tells of this peer.

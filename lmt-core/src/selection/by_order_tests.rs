@@ -16,7 +16,16 @@ fn known(name: &'static str, models: &'static [Model], refusal: Option<i32>) -> 
         }
     };
     let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
-    KnownMechanism { name, tag, models, reach, shows_in_time: true, copies_declared: false, standing }
+    KnownMechanism {
+        name,
+        tag,
+        models,
+        reach,
+        shows_in_time: true,
+        copies_declared: false,
+        times_plain_copy: None,
+        standing,
+    }
 }
 
 fn explain(config: &Config, bytes: u64) -> Explanation {

@@ -53,6 +53,10 @@ pub struct KnownMechanism {
     pub shows_in_time: bool,
     /// Whether it copies declared memory ([`crate::mechanism::Lmt::copies_declared`]).
     pub copies_declared: bool,
+    /// How many times as long as a plain copy its copies take on this machine
+    /// ([`crate::mechanism::Lmt::times_plain_copy`]); nothing where it does not say, or
+    /// does not work with the peer.
+    pub times_plain_copy: Option<f32>,
     /// What the two processes found out by trying; nothing before they met.
     pub standing: Standing,
 }

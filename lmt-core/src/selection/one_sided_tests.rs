@@ -12,7 +12,16 @@ fn known(name: &'static str, ours: Abilities, copies_declared: bool) -> KnownMec
     let standing = Standing { ours, theirs: Abilities::default(), reason: None };
     let models: &[Model] = &[Model::Both, Model::Put];
     let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
-    KnownMechanism { name, tag, models, reach, shows_in_time: true, copies_declared, standing }
+    KnownMechanism {
+        name,
+        tag,
+        models,
+        reach,
+        shows_in_time: true,
+        copies_declared,
+        times_plain_copy: None,
+        standing,
+    }
 }
 
 /// The way of a get or a put, and those behind it.

@@ -16,6 +16,7 @@ fn note(ours: Abilities, theirs: Abilities, reason: Option<Unavailable>) -> Opti
         reach: Reach::AnyMemory,
         shows_in_time: true,
         copies_declared: true,
+        times_plain_copy: None,
         standing,
     })
 }

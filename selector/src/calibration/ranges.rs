@@ -150,6 +150,8 @@ fn rule(course: &Course, run: &[Chosen]) -> Option<Rule> {
         warmth: load.off_cache.then_some(Warmth::Cold),
         reuse: None,
         min_processes: (load.pairs > 1).then_some(MANY_PROCESSES),
+        // It has measured what the look is to guess.
+        single_copy: None,
         take,
         max_readers: None,
         line: 0,

@@ -10,7 +10,7 @@ use lmt_core::selection::{Reuse, Warmth};
 
 use super::known::Known;
 use super::lengths::{Lengths, common, covers, dma_mins, lengths};
-use crate::rules::{Bound, MechanismRange, Rule, Take};
+use crate::rules::{Bound, MechanismRange, Rule, SingleCopy, Take};
 use crate::topology::Place;
 
 /// Something that is wrong; rules are told by their index.
@@ -72,6 +72,7 @@ pub(super) struct Subject<'a> {
 struct Pair {
     place: Place,
     processes: u32,
+    single_copy: SingleCopy,
 }
 
 /// Everything that is wrong.
@@ -147,8 +148,16 @@ impl Subject<'_> {
             counts.sort_unstable();
             counts.dedup();
         }
-        let each = |place| counts.iter().map(move |processes| Pair { place, processes: *processes });
-        places(rule).into_iter().flat_map(each).collect()
+        let told_apart = self.rules.iter().any(|rule| rule.single_copy.is_some());
+        let speeds = values(rule.single_copy, told_apart, &[SingleCopy::Slow, SingleCopy::Fast]);
+        let mut pairs = Vec::new();
+        for place in places(rule) {
+            for &processes in &counts {
+                let pair = |single_copy: &SingleCopy| Pair { place, processes, single_copy: *single_copy };
+                pairs.extend(speeds.iter().map(pair));
+            }
+        }
+        pairs
     }
 
     /// The rule that says what travels in cells between two processes.
@@ -267,7 +276,7 @@ impl Subject<'_> {
         let dma_mins = self.all_dma_mins();
         let mut eager = Vec::new();
         // Of more processes more rules hold.
-        for pair in Place::ALL.map(|place| Pair { place, processes: 1 }) {
+        for pair in all_places_and_speeds() {
             let rule = self.eager_rule(pair)?;
             if dma_mins.iter().any(|dma_min| self.eager_lengths(rule, pair, *dma_min).is_none()) {
                 return None;
@@ -284,6 +293,7 @@ impl Pair {
     fn fits(self, rule: &Rule) -> bool {
         (rule.places.is_empty() || rule.places.contains(&self.place))
             && rule.min_processes.is_none_or(|least| self.processes >= least)
+            && rule.single_copy.is_none_or(|wanted| wanted == self.single_copy)
     }
 }
 
@@ -316,6 +326,7 @@ fn conditions_meet(one: &Rule, other: &Rule) -> bool {
         && agree(&one.contiguous, &other.contiguous)
         && agree(&one.warmth, &other.warmth)
         && agree(&one.reuse, &other.reuse)
+        && agree(&one.single_copy, &other.single_copy)
 }
 
 /// Whether the ranges have lengths in common; `None` where one is empty, which
@@ -346,6 +357,7 @@ fn is_exception(earlier: &Rule, later: &Rule) -> bool {
         narrows(&earlier.contiguous, &later.contiguous),
         narrows(&earlier.warmth, &later.warmth),
         narrows(&earlier.reuse, &later.reuse),
+        narrows(&earlier.single_copy, &later.single_copy),
         by_processes,
     ];
     each.iter().all(Option::is_some) && each.contains(&Some(true))
@@ -354,6 +366,12 @@ fn is_exception(earlier: &Rule, later: &Rule) -> bool {
 /// The places that a rule fits, each once.
 fn places(rule: &Rule) -> Vec<Place> {
     Place::ALL.into_iter().filter(|place| rule.places.is_empty() || rule.places.contains(place)).collect()
+}
+
+/// Every pair of two processes that know no others.
+fn all_places_and_speeds() -> impl Iterator<Item = Pair> {
+    let each = |single_copy| Place::ALL.map(|place| Pair { place, processes: 1, single_copy });
+    [SingleCopy::Slow, SingleCopy::Fast].into_iter().flat_map(each)
 }
 
 /// What a message is, apart from its length.

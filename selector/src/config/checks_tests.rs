@@ -5,7 +5,7 @@ use proptest::sample::{select, subsequence};
 
 use super::{Finding, Subject, check};
 use crate::config::test_support::known;
-use crate::rules::{Bound, MechanismRange, Rule, Take};
+use crate::rules::{Bound, MechanismRange, Rule, SingleCopy, Take};
 use crate::topology::Place;
 
 /// The least that two processes are told apart by: two places, and one that no
@@ -34,6 +34,7 @@ struct Case {
     warmth: Warmth,
     reuse: Reuse,
     processes: u32,
+    single_copy: SingleCopy,
 }
 
 fn bytes_of(bound: Bound, dma_min: u64) -> u64 {
@@ -52,6 +53,7 @@ fn is_within(above: Option<Bound>, up_to: Option<Bound>, bytes: u64, dma_min: u6
 fn holds(rule: &Rule, case: &Case) -> bool {
     (rule.places.is_empty() || rule.places.contains(&case.place))
         && rule.min_processes.is_none_or(|least| case.processes >= least)
+        && rule.single_copy.is_none_or(|speed| speed == case.single_copy)
 }
 
 /// Whether a rule fits a message: the plain meaning of its fields.
@@ -75,8 +77,18 @@ fn cases() -> Vec<Case> {
             for contiguous in [false, true] {
                 for warmth in [Warmth::Unknown, Warmth::Warm, Warmth::Cold] {
                     for reuse in [Reuse::Unknown, Reuse::Once, Reuse::Again] {
-                        let of = |processes| Case { bytes, place, contiguous, warmth, reuse, processes };
-                        cases.extend((1..4).map(of));
+                        for single_copy in [SingleCopy::Fast, SingleCopy::Slow] {
+                            let of = |processes| Case {
+                                bytes,
+                                place,
+                                contiguous,
+                                warmth,
+                                reuse,
+                                processes,
+                                single_copy,
+                            };
+                            cases.extend((1..4).map(of));
+                        }
                     }
                 }
             }
@@ -223,8 +235,20 @@ fn any_rule() -> impl Strategy<Value = Rule> {
     let hints = prop::option::weighted(0.4, hints).prop_map(Option::unwrap_or_default);
     let ways = subsequence(vec!["cma", "net", "net-slow", "shm"], 1..=2);
     let processes = prop::option::weighted(0.4, 2u32..4);
-    (of(any_bound()), of(any_bound()), places, rare, hints, processes, ways, 0u8..3, 0..7u64).prop_map(
-        |(above, up_to, places, contiguous, (warmth, reuse), min_processes, ways, kind, end)| {
+    let speed = prop::sample::select(vec![SingleCopy::Fast, SingleCopy::Slow]);
+    let pair = (processes, prop::option::weighted(0.3, speed));
+    (of(any_bound()), of(any_bound()), places, rare, hints, pair, ways, 0u8..3, 0..7u64).prop_map(
+        |(
+            above,
+            up_to,
+            places,
+            contiguous,
+            (warmth, reuse),
+            (min_processes, single_copy),
+            ways,
+            kind,
+            end,
+        )| {
             let take = Take::Ways(ways.into_iter().map(|way| way.parse().unwrap()).collect());
             let (max_readers, line) = (None, 1);
             let rule = Rule {
@@ -235,6 +259,7 @@ fn any_rule() -> impl Strategy<Value = Rule> {
                 warmth,
                 reuse,
                 min_processes,
+                single_copy,
                 take,
                 max_readers,
                 line,
@@ -355,13 +380,17 @@ proptest! {
     fn the_key_is_unused_where_rules_hold_for_all(file in any_file(1..4)) {
         let found = findings(&file);
         let told = found.iter().any(|finding| matches!(finding, Finding::KeyUnused { .. }));
-        let holds_for_all = PLACES.into_iter().all(|place| {
+        let holds_for = |place, speed| {
             file.rules.iter().any(|rule| {
                 rule.take == Take::Eager
                     && rule.min_processes.is_none()
+                    && rule.single_copy.is_none_or(|asked| asked == speed)
                     && (rule.places.is_empty() || rule.places.contains(&place))
             })
-        });
+        };
+        let speeds = [SingleCopy::Fast, SingleCopy::Slow];
+        let holds_for_all =
+            PLACES.into_iter().all(|place| speeds.into_iter().all(|speed| holds_for(place, speed)));
         let has_ways_before = file.rules.iter().any(|rule| rule.take != Take::Eager && is_unconditional(rule));
         if file.eager_max_bytes.is_some() && !has_ways_before {
             prop_assert_eq!(told, holds_for_all, "{:#?}", file);
@@ -380,6 +409,7 @@ fn every_value_of_dma_min_counts() {
         warmth: None,
         reuse: None,
         min_processes: None,
+        single_copy: None,
         take: Take::Ways(vec!["shm".parse().unwrap()]),
         max_readers: None,
         line: 1,

@@ -102,7 +102,7 @@ fn overlap(reader: &mut Reader<'_>, rules: &[Rule], earlier: usize, later: usize
         "this rule and the one on line {} fit the same messages, and neither is an exception of the other",
         rules[earlier].line
     );
-    let help = "let one begin where the other ends, or give the earlier one conditions (place, segments, sender, reuse, min_processes) that the later one leaves open";
+    let help = "let one begin where the other ends, or give the earlier one conditions (place, segments, sender, reuse, min_processes, single_copy) that the later one leaves open";
     let marks = vec![
         rule_mark(reader, later, "overlaps"),
         rule_mark(reader, earlier, "with this one, which would speak"),

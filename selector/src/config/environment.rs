@@ -11,11 +11,12 @@ use super::known::Known;
 use super::problem::{Mark, Problem};
 use super::read::dma_min_of_variable;
 use super::reader::way;
-use super::table::{COLLECTIVES_VARIABLE, DMA_MIN_VARIABLE, MAX_READERS};
+use super::table::{COLLECTIVES_VARIABLE, DMA_MIN_VARIABLE, MAX_READERS, SINGLE_COPY};
 use super::value::{Wrong, from_text};
 use crate::collectives::CollectiveRule;
 use crate::configuration::DmaMinSetting;
 use crate::nearest::nearest;
+use crate::rules::SingleCopy;
 
 /// What the environment sets; each with the variable that does.
 #[derive(Debug, Default)]
@@ -23,6 +24,7 @@ pub(super) struct FromEnvironment {
     pub endpoint: Vec<(&'static str, Value, &'static str)>,
     pub dma_min: Option<DmaMinSetting>,
     pub max_readers: Option<u32>,
+    pub single_copy: Option<Option<SingleCopy>>,
     /// Rules of collective operations.
     pub collectives: Vec<CollectiveRule>,
     /// What is wrong with these, where that stops only those who make groups.
@@ -43,6 +45,7 @@ pub fn known_variables(known: &Known) -> Vec<String> {
     let own = endpoint
         .chain([DMA_MIN_VARIABLE, COLLECTIVES_VARIABLE])
         .chain(MAX_READERS.variable)
+        .chain(SINGLE_COPY.variable)
         .chain(OTHERS.iter().copied());
     let mut all: Vec<String> = own.map(str::to_owned).collect();
     for facts in &known.mechanisms {
@@ -141,6 +144,14 @@ pub(super) fn read(
             if let Value::Number(readers) = from_text(MAX_READERS.kind, text)? {
                 // Within the key's bounds it fits 32 bits.
                 read.max_readers = Some(readers as u32);
+            }
+            Ok(())
+        });
+    }
+    if let Some(variable) = SINGLE_COPY.variable {
+        each(variable, &mut |text| {
+            if let Value::Text(word) = from_text(SINGLE_COPY.kind, text)? {
+                read.single_copy = Some(SingleCopy::from_name(&word));
             }
             Ok(())
         });

@@ -12,6 +12,7 @@ use super::known::Known;
 use super::problem::{ConfigFailure, Problem};
 use super::read::{Parsed, parse_file};
 use super::sources::{Sources, named_files};
+use super::table::SINGLE_COPY;
 use crate::configuration::{Configuration, MechanismSetting};
 use crate::rules::Authority;
 
@@ -229,6 +230,10 @@ fn apply_file(configuration: &mut Configuration, file: &Parsed, known: &Known) {
         configuration.selection.max_readers = readers;
         note(configuration, "max_readers", file.layer.source(line));
     }
+    if let Some((setting, line)) = file.single_copy {
+        configuration.selection.single_copy = setting;
+        note(configuration, SINGLE_COPY.name, file.layer.source(line));
+    }
     if let Some((contention, line)) = &file.contention {
         configuration.contention = Some(contention.clone());
         note(configuration, "contention", file.layer.source(*line));
@@ -259,6 +264,10 @@ fn apply_environment(configuration: &mut Configuration, read: FromEnvironment) {
     if let Some(readers) = read.max_readers {
         configuration.selection.max_readers = readers;
         note(configuration, "max_readers", by(super::table::MAX_READERS.variable.unwrap_or_default()));
+    }
+    if let Some(setting) = read.single_copy {
+        configuration.selection.single_copy = setting;
+        note(configuration, SINGLE_COPY.name, by(SINGLE_COPY.variable.unwrap_or_default()));
     }
     for (mechanism, key, value, variable) in read.mechanisms {
         set_mechanism(configuration, mechanism, key, &value, by(&variable));

@@ -35,7 +35,10 @@ pub use load::{check_file, load};
 pub use problem::{ConfigFailure, Mark, Problem};
 pub use read::{MechanismEntry, Parsed, Provenance, parse_file};
 pub use sources::Sources;
-pub use table::{Entry, Section, all_keys, contention_keys, dma_min_key, max_readers_key};
+pub use table::{
+    Entry, Section, all_keys, contention_keys, dma_min_key, max_readers_key, single_copy_key,
+    single_copy_value,
+};
 pub use value::{shown, value_of};
 pub(crate) use write::quoted;
 pub use write::{write_collective, write_figure, write_range, write_rule};

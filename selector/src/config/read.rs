@@ -11,12 +11,12 @@ use toml::de::{DeTable, DeValue};
 use super::known::Known;
 use super::problem::Problem;
 use super::reader::{Field, Places, Reader, RulePlace, meant, way};
-use super::table::{self, BY_CORES, BY_PROCESSES, MAX_READERS};
+use super::table::{self, BY_CORES, BY_PROCESSES, MAX_READERS, SINGLE_COPY};
 use super::value::{Wrong, from_toml, is_plain_number, type_of, whole};
 use crate::collectives::CollectiveRule;
 use crate::configuration::DmaMinSetting;
 use crate::contention::Parameters;
-use crate::rules::{Authority, Layer, MechanismRange};
+use crate::rules::{Authority, Layer, MechanismRange, SingleCopy};
 use crate::size::{self, QuantityError};
 
 /// Something of a mechanism that a file sets.
@@ -52,6 +52,8 @@ pub struct Parsed {
     pub dma_min: Option<(DmaMinSetting, u32)>,
     /// The cap on readers, and the line.
     pub max_readers: Option<(u32, u32)>,
+    /// How fast single copies are, `None` where a look says so, and the line.
+    pub single_copy: Option<(Option<SingleCopy>, u32)>,
     /// What it sets of mechanisms.
     pub mechanisms: Vec<MechanismEntry>,
     /// Its rules, ranges and figures.
@@ -114,6 +116,7 @@ pub fn parse_file(
         endpoint: Vec::new(),
         dma_min: None,
         max_readers: None,
+        single_copy: None,
         mechanisms: Vec::new(),
         layer,
         calibration: None,
@@ -167,7 +170,7 @@ fn top_level(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>)
             let is_of = |keys: &[&str]| keys.contains(&name);
             let help = if KEYS.iter().any(|key| key.name == name) {
                 format!("`{name}` stands in [endpoint]")
-            } else if is_of(&["dma_min", "max_readers"]) {
+            } else if is_of(&SELECTION_KEYS) {
                 format!("`{name}` stands in [selection]")
             } else {
                 meant(name, &TABLES, &format!("one of {}", TABLES.join(", ")))
@@ -218,6 +221,8 @@ fn ways(reader: &mut Reader<'_>, field: Field<'_, '_>, names: &[String]) {
     }
 }
 
+const SELECTION_KEYS: [&str; 3] = ["dma_min", MAX_READERS.name, SINGLE_COPY.name];
+
 fn selection(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>) {
     let Some(table) = reader.table(field, "[selection] on a line of its own, and keys below it") else {
         return;
@@ -235,7 +240,12 @@ fn selection(reader: &mut Reader<'_>, parsed: &mut Parsed, field: Field<'_, '_>)
                 Ok(_) => {}
                 Err(wrong) => reader.wrong_value(field, &wrong),
             },
-            _ => reader.unknown_key(field.0, "[selection]", &["dma_min", "max_readers"]),
+            "single_copy" => match from_toml(SINGLE_COPY.kind, field.1.get_ref()) {
+                Ok(Value::Text(word)) => parsed.single_copy = Some((SingleCopy::from_name(&word), line)),
+                Ok(_) => {}
+                Err(wrong) => reader.wrong_value(field, &wrong),
+            },
+            _ => reader.unknown_key(field.0, "[selection]", &SELECTION_KEYS),
         }
     }
 }

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::reader::{Field, Reader, RulePlace};
 use super::table;
 use super::value::{Wrong, not_whole, type_of, whole};
-use crate::rules::{Bound, Figure, Rule, Take};
+use crate::rules::{Bound, Figure, Rule, SingleCopy, Take};
 use crate::size;
 use crate::topology::Place;
 
@@ -50,6 +50,7 @@ fn rule(reader: &mut Reader<'_>, header: Range<usize>, table: &DeTable<'_>) -> O
         warmth: None,
         reuse: None,
         min_processes: None,
+        single_copy: None,
         take: Take::Eager,
         max_readers: None,
         line: reader.line(header.start),
@@ -93,6 +94,10 @@ fn rule_key(reader: &mut Reader<'_>, placed: &mut Placed, field: Field<'_, '_>) 
         "sender" => rule.warmth = reader.word(field, &[("warm", Warmth::Warm), ("cold", Warmth::Cold)]),
         "reuse" => rule.reuse = reader.word(field, &[("again", Reuse::Again), ("once", Reuse::Once)]),
         "min_processes" => rule.min_processes = reader.count(field, 2, 65536),
+        "single_copy" => {
+            let words = [SingleCopy::Fast, SingleCopy::Slow].map(|speed| (speed.name(), speed));
+            rule.single_copy = reader.word(field, &words);
+        }
         "max_readers" => rule.max_readers = reader.count(field, 1, u32::MAX),
         "take" => rule.take = take(reader, field).unwrap_or(Take::Eager),
         _ => reader.unknown_key(field.0, "[[rule]]", &table::names(table::RULE)),

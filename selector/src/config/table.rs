@@ -68,6 +68,18 @@ pub(super) const MAX_READERS: Key = Key {
     reason: "readers of one process share its page-table locks: on the machines of contention-aware-cma 4 to 8 at once were best; of these the most, since a cap that is too low leaves cores idle on every machine",
 };
 
+/// The word that says that a look at the machine finds out how fast single copies are.
+pub(super) const BY_LOOK: &str = "by-look";
+
+/// How fast single copies are taken to be.
+pub(super) const SINGLE_COPY: Key = Key {
+    name: "single_copy",
+    kind: Kind::Word(&[BY_LOOK, "fast", "slow"]),
+    variable: Some("LMT_SINGLE_COPY"),
+    meaning: "what rules with `single_copy` go by: whether the kernel copies between processes in at most 2.5 times the time of a plain copy, found by a look of a tenth of a millisecond when an endpoint of a process meets its first peer, or as set",
+    reason: "kernels and processors differ by a multiple in this; set it where every run is to decide alike, or where another machine is explained",
+};
+
 /// The key that says how DMAmin is found.
 pub const fn dma_min_key() -> &'static str {
     DMA_MIN.name
@@ -76,6 +88,16 @@ pub const fn dma_min_key() -> &'static str {
 /// The key of the cap on readers.
 pub const fn max_readers_key() -> &'static Key {
     const { &MAX_READERS }
+}
+
+/// The key that says how fast single copies are.
+pub const fn single_copy_key() -> &'static Key {
+    const { &SINGLE_COPY }
+}
+
+/// The value of [`single_copy_key`], as a file has it.
+pub fn single_copy_value(selection: &crate::configuration::SelectionSettings) -> Value {
+    Value::Text(selection.single_copy.map_or(BY_LOOK, crate::rules::SingleCopy::name).to_owned())
 }
 
 /// The keys of `[contention]`.
@@ -147,6 +169,16 @@ pub(super) const RULE: &[Field] = &[
         variable: None,
         meaning: "the endpoint knows at least so many processes, itself included",
         reason: "most rules hold for two processes as for many",
+    },
+    Field {
+        name: "single_copy",
+        kind: "word",
+        unit: "",
+        default: "any",
+        bounds: "fast, slow",
+        variable: None,
+        meaning: "whether the kernel copies between the two processes in at most 2.5 times the time of a plain copy, by a short look when the first two meet (fast), or takes longer or may not (slow)",
+        reason: "most rules hold whatever the kernel's copies cost",
     },
     Field {
         name: "take",
@@ -383,14 +415,16 @@ pub fn all_keys(known: &Known) -> Vec<Section> {
     let endpoint = KEYS.iter().map(|key| {
         entry(key, key.variable.map(str::to_owned), &config.get(key.name).unwrap_or(Value::Absent))
     });
-    let readers = Value::Number(crate::configuration::SelectionSettings::default().max_readers.into());
-    let readers = entry(&MAX_READERS, MAX_READERS.variable.map(str::to_owned), &readers);
+    let selection = crate::configuration::SelectionSettings::default();
+    let of_selection = |key: &Key, value: &Value| entry(key, key.variable.map(str::to_owned), value);
+    let readers = of_selection(&MAX_READERS, &Value::Number(selection.max_readers.into()));
+    let single_copy = of_selection(&SINGLE_COPY, &single_copy_value(&selection));
     let mut sections = vec![
         section("[endpoint]", "sizes, bounds and times of an endpoint", endpoint.collect()),
         section(
             "[selection]",
             "what the choice of ways needs apart from rules",
-            vec![DMA_MIN.entry(), readers],
+            vec![DMA_MIN.entry(), readers, single_copy],
         ),
         section("[[rule]]", "which ways messages take; in order, the first that fits speaks", fields(RULE)),
         section(

@@ -13,7 +13,7 @@ use super::known::{Known, MechanismFacts};
 use super::problem::Problem;
 use super::read::{Parsed, parse_file};
 use crate::collectives::{CollectiveRule, Misnamed};
-use crate::rules::{Authority, Bound, Rule, Take};
+use crate::rules::{Authority, Bound, Rule, SingleCopy, Take};
 use crate::topology::Place;
 
 const KEYS: &[Key] = &[
@@ -85,7 +85,8 @@ pub(super) fn any_rule() -> impl Strategy<Value = Rule> {
     let bounds = (of(bound.clone()), of(bound));
     let places = prop_oneof![1 => Just(Vec::new()), 1 => subsequence(Place::ALL.to_vec(), 1..=7)];
     let hints = (of(select(vec![Warmth::Warm, Warmth::Cold])), of(select(vec![Reuse::Again, Reuse::Once])));
-    let counts = (of(2u32..4), of(1u32..5));
+    let speed = of(select(vec![SingleCopy::Fast, SingleCopy::Slow]));
+    let counts = (of(2u32..4), of(1u32..5), speed);
     let ways = subsequence(vec!["cma", "cma:put", "net", "net:get", "net-slow", "shm"], 1..=6).prop_shuffle();
     // One rule in five takes cells, with the range that such a rule has.
     (bounds, places, of(any::<bool>()), hints, counts, ways, 0u8..5, 0u64..=1 << 20).prop_map(
@@ -94,7 +95,7 @@ pub(super) fn any_rule() -> impl Strategy<Value = Rule> {
             places,
             contiguous,
             (warmth, reuse),
-            (min_processes, max_readers),
+            (min_processes, max_readers, single_copy),
             ways,
             kind,
             end,
@@ -108,6 +109,7 @@ pub(super) fn any_rule() -> impl Strategy<Value = Rule> {
                 warmth,
                 reuse,
                 min_processes,
+                single_copy,
                 take: Take::Ways(ways),
                 max_readers,
                 line: 1,

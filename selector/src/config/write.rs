@@ -22,6 +22,7 @@ use crate::rules::{Bound, Figure, MechanismRange, Rule, Take};
 ///     warmth: None,
 ///     reuse: None,
 ///     min_processes: None,
+///     single_copy: None,
 ///     take: Take::Eager,
 ///     max_readers: None,
 ///     line: 1,
@@ -54,6 +55,9 @@ pub fn write_rule(rule: &Rule) -> String {
     }
     if let Some(processes) = rule.min_processes {
         line(&mut text, "min_processes", &processes.to_string());
+    }
+    if let Some(single_copy) = rule.single_copy {
+        line(&mut text, "single_copy", &quoted(single_copy.name()));
     }
     match &rule.take {
         Take::Eager => line(&mut text, "take", "\"eager\""),

@@ -16,7 +16,7 @@ use proptest::sample::select;
 use super::RulePolicy;
 use super::test_support::*;
 use crate::configuration::{Configuration, DmaMinSetting, SelectionSettings};
-use crate::rules::{Authority, Bound, Layer, MechanismRange, Rule, Take};
+use crate::rules::{Authority, Bound, Layer, MechanismRange, Rule, SingleCopy, Take};
 use crate::topology::Machine;
 
 const MACHINES: [&str; 4] = [
@@ -27,6 +27,7 @@ const MACHINES: [&str; 4] = [
 ];
 const NAMES: [&str; 7] = ["a", "a:get", "a:put", "a-far", "b", "c:cooperative", "nobody"];
 const WARMTHS: [Warmth; 3] = [Warmth::Unknown, Warmth::Warm, Warmth::Cold];
+const SPEEDS: [SingleCopy; 2] = [SingleCopy::Fast, SingleCopy::Slow];
 const REUSES: [Reuse; 3] = [Reuse::Unknown, Reuse::Once, Reuse::Again];
 
 fn bound() -> impl Strategy<Value = Bound> {
@@ -44,9 +45,28 @@ fn rule() -> impl Strategy<Value = Rule> {
     let bounds = (of(bound()), of(bound()));
     let hints = (of(any::<bool>()), of(select(&WARMTHS[1..])), of(select(&REUSES[1..])));
     let counts = (of(0..4u32), of(0..4u32), 1..100u32);
-    (bounds, vec(select(&PLACES[..]), 0..3), hints, take(), counts).prop_map(
-        |((above, up_to), places, (contiguous, warmth, reuse), take, (min_processes, max_readers, line))| {
-            Rule { above, up_to, places, contiguous, warmth, reuse, min_processes, take, max_readers, line }
+    let rest = (take(), of(select(&SPEEDS[..])));
+    (bounds, vec(select(&PLACES[..]), 0..3), hints, rest, counts).prop_map(
+        |(
+            (above, up_to),
+            places,
+            (contiguous, warmth, reuse),
+            (take, single_copy),
+            (min_processes, max_readers, line),
+        )| {
+            Rule {
+                above,
+                up_to,
+                places,
+                contiguous,
+                warmth,
+                reuse,
+                min_processes,
+                single_copy,
+                take,
+                max_readers,
+                line,
+            }
         },
     )
 }
@@ -90,7 +110,9 @@ fn settings() -> impl Strategy<Value = Configuration> {
         (0..1u64 << 22).prop_map(DmaMinSetting::Bytes)
     ];
     let selection =
-        (dma_min, 0..4u32).prop_map(|(dma_min, max_readers)| SelectionSettings { dma_min, max_readers });
+        (dma_min, 0..4u32, of(select(&SPEEDS[..]))).prop_map(|(dma_min, max_readers, single_copy)| {
+            SelectionSettings { dma_min, max_readers, single_copy }
+        });
     let keys = select(vec!["eager_max_bytes", "max_readers", "mechanisms"]);
     let sources = vec((keys, source()), 0..3).prop_map(BTreeMap::from_iter);
     let names = of(vec(select(&NAMES[..]), 1..4));
@@ -114,11 +136,22 @@ fn mechanisms() -> impl Strategy<Value = Vec<KnownMechanism>> {
     ];
     let abilities = || (0..8u8).prop_map(Abilities::from_bits);
     let reach = || select(vec![Reach::AnyMemory, Reach::SharedBuffers]);
-    vec((abilities(), abilities(), reach()), list.len()).prop_map(move |standings| {
-        let known = |((name, models), (ours, theirs, reach)): ((&'static str, &'static [Model]), _)| {
+    let times = || of(select(vec![1.0, SingleCopy::FAST_UP_TO, 4.0]));
+    vec((abilities(), abilities(), reach(), times()), list.len()).prop_map(move |standings| {
+        let known = |((name, models), found): ((&'static str, &'static [Model]), _)| {
+            let (ours, theirs, reach, times_plain_copy) = found;
             let standing = Standing { ours, theirs, reason: None };
             let tag = MechanismTag::of(name);
-            KnownMechanism { name, tag, models, reach, shows_in_time: true, copies_declared: false, standing }
+            KnownMechanism {
+                name,
+                tag,
+                models,
+                reach,
+                shows_in_time: true,
+                copies_declared: false,
+                times_plain_copy,
+                standing,
+            }
         };
         list.into_iter().zip(standings).map(known).collect()
     })

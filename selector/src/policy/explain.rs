@@ -126,6 +126,7 @@ impl Case<'_, '_> {
         notes.extend(self.unusual());
         notes.extend(self.out_of_range());
         notes.extend(self.window());
+        notes.extend(self.single_copy());
         notes.extend(self.cap());
         notes.extend(self.direction());
         notes.extend(self.passed_over());

@@ -5,9 +5,10 @@ use lmt_core::mechanism::Model;
 use lmt_core::selection::STREAMS_AT_ONCE;
 
 use super::explain::Case;
+use super::pair::fastest_single_copy;
 use super::ways::{Origin, Spoke, Way};
 use super::words::{self, in_order, length};
-use crate::rules::Take;
+use crate::rules::{SingleCopy, Take};
 
 /// What bounds cells where a peer gives no fast box.
 pub(super) const BOXLESS_KEY: &str = "boxless_eager_max_bytes";
@@ -118,6 +119,27 @@ impl Case<'_, '_> {
             taken.known.name,
             self.pair.range_lengths(range),
             words::source(layer, range.line)
+        ))
+    }
+
+    /// How fast single copies are, where a rule asks for it.
+    pub(super) fn single_copy(&self) -> Option<String> {
+        let mut rules = self.pair.layers().iter().flat_map(|layer| &layer.rules);
+        let asks = rules.any(|rule| rule.single_copy.is_some());
+        if !asks || !self.pair.situation.is_connected {
+            return None;
+        }
+        if let Some(set) = self.pair.policy.configuration.selection.single_copy {
+            let source = self.pair.source_of("single_copy");
+            return Some(format!("single copies are {}, as set by {source}", set.name()));
+        }
+        let Some(times) = fastest_single_copy(self.pair.situation) else {
+            return Some("single copies are slow: none works here that was looked at".to_owned());
+        };
+        Some(format!(
+            "single copies are {}: one takes {times:.1} times a plain copy's time here, and up to {} is fast",
+            self.pair.single_copy.name(),
+            SingleCopy::FAST_UP_TO
         ))
     }
 

@@ -7,7 +7,7 @@ use lmt_core::selection::{Situation, Source, Variant, Warmth, WayName};
 use super::RulePolicy;
 use crate::configuration::DmaMinSetting;
 use crate::dma_min::DmaMin;
-use crate::rules::{Bound, Layer, MechanismRange, Rule, Take};
+use crate::rules::{Bound, Layer, MechanismRange, Rule, SingleCopy, Take};
 use crate::topology::{Machine, Place};
 
 /// What DMAmin is taken to be where no cache is known: that of the machine for
@@ -41,6 +41,8 @@ pub(super) struct Pair<'a> {
     pub situation: &'a Situation<'a>,
     pub place: Place,
     pub threshold: Threshold,
+    /// How fast the kernel's copies are, of the fastest mechanism that works.
+    pub single_copy: SingleCopy,
     /// The machine, or why it is not known; `None` where nobody asked.
     pub machine: Option<Result<Arc<Machine>, String>>,
 }
@@ -67,7 +69,9 @@ impl<'a> Pair<'a> {
         let known = machine.as_ref().and_then(|machine| machine.as_ref().ok());
         let place = known.map_or(Place::Other, |machine| machine.place(situation.here, situation.there));
         let threshold = threshold(policy, situation, known.map(Arc::as_ref));
-        Self { policy, situation, place, threshold, machine }
+        let set = policy.configuration.selection.single_copy;
+        let single_copy = set.unwrap_or_else(|| SingleCopy::of(fastest_single_copy(situation)));
+        Self { policy, situation, place, threshold, single_copy, machine }
     }
 
     pub(super) fn layers(&self) -> &'a [Layer] {
@@ -96,6 +100,7 @@ impl<'a> Pair<'a> {
         let processes = self.situation.processes.len() as u64;
         (rule.places.is_empty() || rule.places.contains(&self.place))
             && rule.min_processes.is_none_or(|least| processes >= u64::from(least))
+            && rule.single_copy.is_none_or(|wanted| wanted == self.single_copy)
     }
 
     /// Whether a rule holds for such messages, apart from their length.
@@ -151,6 +156,13 @@ impl<'a> Pair<'a> {
             Warmth::Cold => Some(false),
         }
     }
+}
+
+/// How many times a plain copy's time single copies take, of the fastest mechanism
+/// that works between the two and has looked.
+pub(super) fn fastest_single_copy(situation: &Situation<'_>) -> Option<f32> {
+    let works = situation.mechanisms.iter().filter(|known| known.is_available());
+    works.filter_map(|known| known.times_plain_copy).min_by(f32::total_cmp)
 }
 
 /// Whether a rule asks for nothing of a message but its length.

@@ -26,7 +26,16 @@ const ABLE: Abilities = Abilities { read: true, write: true, cooperate: true };
 pub fn known(name: &'static str, models: &'static [Model]) -> KnownMechanism {
     let standing = Standing { ours: ABLE, theirs: ABLE, reason: None };
     let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
-    KnownMechanism { name, tag, models, reach, shows_in_time: true, copies_declared: false, standing }
+    KnownMechanism {
+        name,
+        tag,
+        models,
+        reach,
+        shows_in_time: true,
+        copies_declared: false,
+        times_plain_copy: None,
+        standing,
+    }
 }
 
 pub fn denied(name: &'static str) -> KnownMechanism {
@@ -61,6 +70,7 @@ pub fn rule(line: u32, above: Option<u64>, up_to: Option<u64>, take: &[&str]) ->
         warmth: None,
         reuse: None,
         min_processes: None,
+        single_copy: None,
         take,
         max_readers: None,
         line,

@@ -3,7 +3,7 @@
 use lmt_core::selection::{Reuse, Source, Warmth};
 
 use super::pair::Pair;
-use crate::rules::{Authority, Bound, Layer, MechanismRange, Rule, Take};
+use crate::rules::{Authority, Bound, Layer, MechanismRange, Rule, SingleCopy, Take};
 use crate::size;
 use crate::topology::Place;
 
@@ -116,6 +116,11 @@ impl Pair<'_> {
         if let Some(least) = rule.min_processes {
             words += &format!(", when at least {least} processes are known");
         }
+        words += match rule.single_copy {
+            None => "",
+            Some(SingleCopy::Fast) => ", where single copies are fast",
+            Some(SingleCopy::Slow) => ", where single copies are slow",
+        };
         match &rule.take {
             Take::Eager => words + ": in cells",
             Take::Ways(ways) => {

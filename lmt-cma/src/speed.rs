@@ -1,0 +1,60 @@
+//! How fast the kernel copies between processes, beside a plain copy.
+
+use std::hint::black_box;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use lmt_core::cursor::Cursor;
+
+use crate::segments::RemoteSegment;
+use crate::sys;
+use crate::vm::Local;
+
+/// Of the order of messages for which single copies begin to pay; both ends of it are
+/// in any second-level cache. The look takes a tenth of a millisecond.
+const BYTES: usize = 128 << 10;
+/// The fastest of so many counts: what interrupts some of them says nothing.
+const TRIALS: usize = 5;
+
+/// How many times as long as a plain copy process_vm_readv(2) of this process's own
+/// memory takes, in the caches; looked at when first asked, and kept for the process.
+/// `None` where the call is refused.
+///
+/// What it costs beyond the copy, to look pages up and to hold them, is the same
+/// whosever memory it is; what it costs to fetch lines from another core is not in it.
+pub(crate) fn times_plain_copy() -> Option<f32> {
+    static FOUND: OnceLock<Option<f32>> = OnceLock::new();
+    *FOUND.get_or_init(look)
+}
+
+fn look() -> Option<f32> {
+    let source = vec![1; BYTES];
+    let mut target = vec![0; BYTES];
+    let (mut plain, mut single) = (Duration::MAX, Duration::MAX);
+    for _ in 0..TRIALS {
+        let begin = Instant::now();
+        target.copy_from_slice(black_box(&source));
+        black_box(&mut target);
+        plain = plain.min(begin.elapsed());
+        single = single.min(time_of_read(&source, &mut target)?);
+    }
+    Some(single.as_secs_f32() / plain.as_secs_f32().max(f32::MIN_POSITIVE))
+}
+
+/// The time of one call that reads all of `source`, if it did.
+fn time_of_read(source: &[u8], target: &mut [u8]) -> Option<Duration> {
+    let own = nix::unistd::getpid().as_raw();
+    let remote = [RemoteSegment { address: source.as_ptr().addr() as u64, bytes: source.len() as u64 }];
+    sys::with_lent(target, |buffer| {
+        let begin = Instant::now();
+        let (from, to) = (Cursor::default(), Cursor::default());
+        let mut local = Local::Into(buffer);
+        let read = sys::copy_once::<1>(own, &mut local, to, &remote, from, source.len() as u64);
+        let took = begin.elapsed();
+        (read == Ok(source.len() as u64)).then_some(took)
+    })
+}
+
+#[cfg(test)]
+#[path = "speed_tests.rs"]
+mod tests;
