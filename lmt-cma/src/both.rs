@@ -1,6 +1,8 @@
 //! The Both model: the receiver reads from the front, the sender writes from
 //! the back ([`lmt_core::claims`]).
 
+use std::time::Instant;
+
 use lmt_core::buffer::Buffer;
 use lmt_core::claims::{Claims, CopiedPart, Help, Side};
 use lmt_core::cursor::Cursor;
@@ -56,6 +58,10 @@ pub(crate) fn step(
         return Err(demote("a transfer was stepped before it was started"));
     };
     let process = peer.claims.process();
+    let message_bytes = data.total_bytes();
+    let is_timed =
+        plan.may_give_up && plan.role == Role::Sender && peer.crossing.is_of_interest(message_bytes);
+    let mut timed = None;
     let step = side.step(claims, &peer.claims, max_bytes, |part| {
         if let Some(cookie) = described.take() {
             match RemoteList::resolve(process, &cookie, plan.interval) {
@@ -65,8 +71,16 @@ pub(crate) fn step(
         }
         let local = if plan.role == Role::Receiver { Local::Into(data) } else { Local::OutOf(data) };
         let there = There { list: remote.as_slice(), from: *remote_at, start: plan.interval.start };
-        copy(process, local, &there, part)
+        let begin = is_timed.then(Instant::now);
+        let copied = copy(process, local, &there, part);
+        timed = begin.map(|begin| (copied.bytes, begin.elapsed()));
+        copied
     })?;
+    if let Some((bytes, took)) = timed
+        && let Some(in_caches) = crate::speed::time_of_call(bytes)
+    {
+        peer.crossing.note(message_bytes, took, in_caches);
+    }
     // Nothing that was read counts before this: see `Look::ByCaller`.
     if step.done && plan.role == Role::Receiver && !process.holds_pid() {
         return Err(Fault::PeerDead);

@@ -13,6 +13,8 @@
 mod both;
 mod checkups;
 #[cfg(not(loom))]
+mod crossing;
+#[cfg(not(loom))]
 mod mechanism;
 mod probe;
 mod refusal;

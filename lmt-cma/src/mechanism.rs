@@ -13,6 +13,7 @@ use lmt_core::mechanism::{
 use lmt_core::process::PeerProcess;
 
 use crate::both;
+use crate::crossing::Crossing;
 use crate::remote::RemoteList;
 use crate::segments::{KeptList, demote, describe};
 use crate::vm::{self, Local, fault_of};
@@ -37,9 +38,25 @@ pub struct CmaPeer {
     pub(crate) claims: PeerClaims,
     /// Whether its nonce was read: its pid names it here, and no stranger.
     reachable: bool,
+    pub(crate) crossing: Crossing,
+    /// How many times a plain copy's time a single copy takes, as both ends say.
+    times_plain_copy: Option<f32>,
+}
+
+/// What both ends take single copies to cost: the lesser of what each has found, since
+/// what disturbs a look makes it more. The peer's word is untrusted: of one that says
+/// nothing sensible this end's counts.
+fn agreed(ours: Option<f32>, hello: &Hello) -> Option<f32> {
+    let said = <[u8; 4]>::try_from(&hello.bytes[..]).map(f32::from_le_bytes).ok();
+    let theirs = said.filter(|times| times.is_finite() && *times > 0.0);
+    ours.into_iter().chain(theirs).min_by(f32::total_cmp)
 }
 
 impl CmaPeer {
+    fn new(claims: PeerClaims, reachable: bool) -> Self {
+        Self { claims, reachable, crossing: Crossing::default(), times_plain_copy: None }
+    }
+
     /// The peer's process, for [`vm`]'s copies.
     pub fn process(&self) -> &PeerProcess {
         self.claims.process()
@@ -78,24 +95,31 @@ impl Lmt for Cma {
         crate::checkups(host)
     }
 
-    fn times_plain_copy(&self) -> Option<f32> {
-        crate::speed::times_plain_copy()
+    fn times_plain_copy(&self, peer: Option<&CmaPeer>) -> Option<f32> {
+        match peer {
+            Some(peer) => peer.times_plain_copy,
+            None => crate::speed::times_plain_copy(),
+        }
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
-        Ok(Hello::default())
+        // As the peer's probe takes it in: see `agreed`.
+        let times = crate::speed::times_plain_copy().unwrap_or(f32::MAX);
+        Ok(Hello { bytes: times.to_le_bytes().to_vec(), descriptors: Vec::new() })
     }
 
-    fn probe(&mut self, facts: &PeerFacts, _: Hello) -> Result<(CmaPeer, Abilities), Unavailable> {
+    fn probe(&mut self, facts: &PeerFacts, hello: Hello) -> Result<(CmaPeer, Abilities), Unavailable> {
         let abilities = crate::probe::probe(facts)?;
         let claims = PeerClaims::new(Arc::clone(&facts.process));
-        Ok((CmaPeer { claims, reachable: true }, abilities))
+        let mut peer = CmaPeer::new(claims, true);
+        peer.times_plain_copy = agreed(crate::speed::times_plain_copy(), &hello);
+        Ok((peer, abilities))
     }
 
     /// What the peer copies needs nothing of this process but addresses.
     fn passive(&mut self, facts: &PeerFacts) -> Option<CmaPeer> {
         let claims = PeerClaims::new(Arc::clone(&facts.process));
-        Some(CmaPeer { claims, reachable: false })
+        Some(CmaPeer::new(claims, false))
     }
 
     fn prepare(
@@ -105,6 +129,11 @@ impl Lmt for Cma {
         data: &Buffer,
     ) -> Result<(CmaTransfer, Cookie), Fault> {
         let (cookie, kept, side) = match (plan.model, plan.role) {
+            (Model::Both, Role::Sender)
+                if plan.may_give_up && peer.crossing.is_passed(data.total_bytes()) =>
+            {
+                return Err(Fault::Pass);
+            }
             (Model::Both, Role::Receiver) => both::prepare(&mut self.claims, peer, plan.interval, data)?,
             _ => {
                 let (cookie, kept) = describe(data, plan.interval)?;
@@ -231,3 +260,7 @@ impl Lmt for Cma {
         copied.error.map_or(Ok(copied.bytes), |error| Err(fault_of(error, peer.process())))
     }
 }
+
+#[cfg(test)]
+#[path = "mechanism_tests.rs"]
+mod tests;

@@ -13,8 +13,12 @@ use crate::vm::Local;
 /// Of the order of messages for which single copies begin to pay; both ends of it are
 /// in any second-level cache. The look takes a tenth of a millisecond.
 const BYTES: usize = 128 << 10;
+/// What one call costs, whatever it moves, is told by a short one.
+const PAGE_BYTES: usize = 4096;
+/// Beyond this nobody asks; it keeps the sum a duration.
+const MOST_BYTES: f32 = 1e12;
 /// The fastest of so many counts: what interrupts some of them says nothing.
-const TRIALS: usize = 5;
+const TRIALS: usize = 10;
 
 /// How many times as long as a plain copy process_vm_readv(2) of this process's own
 /// memory takes, in the caches; looked at when first asked, and kept for the process.
@@ -23,22 +27,44 @@ const TRIALS: usize = 5;
 /// What it costs beyond the copy, to look pages up and to hold them, is the same
 /// whosever memory it is; what it costs to fetch lines from another core is not in it.
 pub(crate) fn times_plain_copy() -> Option<f32> {
-    static FOUND: OnceLock<Option<f32>> = OnceLock::new();
+    found().map(|found| found.single.as_secs_f32() / found.plain.as_secs_f32().max(f32::MIN_POSITIVE))
+}
+
+/// How long a call that moves so many bytes takes, all of them in the caches.
+pub(crate) fn time_of_call(bytes: u64) -> Option<Duration> {
+    let Found { single, page, .. } = found()?;
+    let each = single.saturating_sub(page).as_secs_f32() / (BYTES - PAGE_BYTES) as f32;
+    let more = bytes.saturating_sub(PAGE_BYTES as u64) as f32;
+    Some(page + Duration::from_secs_f32(each * more.min(MOST_BYTES)))
+}
+
+/// The fastest of each.
+#[derive(Clone, Copy)]
+struct Found {
+    plain: Duration,
+    single: Duration,
+    /// Of a call that moves a page.
+    page: Duration,
+}
+
+fn found() -> Option<Found> {
+    static FOUND: OnceLock<Option<Found>> = OnceLock::new();
     *FOUND.get_or_init(look)
 }
 
-fn look() -> Option<f32> {
+fn look() -> Option<Found> {
     let source = vec![1; BYTES];
     let mut target = vec![0; BYTES];
-    let (mut plain, mut single) = (Duration::MAX, Duration::MAX);
+    let (mut plain, mut single, mut page) = (Duration::MAX, Duration::MAX, Duration::MAX);
     for _ in 0..TRIALS {
         let begin = Instant::now();
         target.copy_from_slice(black_box(&source));
         black_box(&mut target);
         plain = plain.min(begin.elapsed());
         single = single.min(time_of_read(&source, &mut target)?);
+        page = page.min(time_of_read(&source[..PAGE_BYTES], &mut target[..PAGE_BYTES])?);
     }
-    Some(single.as_secs_f32() / plain.as_secs_f32().max(f32::MIN_POSITIVE))
+    Some(Found { plain, single, page })
 }
 
 /// The time of one call that reads all of `source`, if it did.

@@ -217,6 +217,10 @@ pub enum Fault {
         /// One sentence on what happened.
         sentence: String,
     },
+    /// Nothing is wrong, but this message had better go the next way: from
+    /// [`Lmt::prepare`] of its sender, where [`Plan::may_give_up`] allows it.
+    #[error("the mechanism has passed the message on")]
+    Pass,
     /// The peer is dead.
     #[error("the peer has died")]
     PeerDead,
@@ -318,8 +322,8 @@ pub struct Plan {
     /// Which part of the message.
     pub interval: Interval,
     /// Whether a mechanism that finds itself slow may give the rest of the message
-    /// up ([`Fault::Demote`]): another one is next, and this one stands behind it
-    /// again, should that one not work.
+    /// up ([`Fault::Demote`]), or pass all of it on ([`Fault::Pass`]): another one is
+    /// next, and this one stands behind it again, should that one not work.
     pub may_give_up: bool,
 }
 
@@ -408,9 +412,10 @@ pub trait Lmt: Send + 'static {
 
     /// How many times as long as a plain copy within this process a copy of its of
     /// some 100 KiB takes on this machine, both in the caches: found out by a short
-    /// look, once in a process, when it is first asked. Nothing by default, where a
-    /// policy is to know nothing of that.
-    fn times_plain_copy(&self) -> Option<f32> {
+    /// look, once in a process. With a peer both processes must answer alike, since
+    /// some ways are good only where both directions take them. Nothing by default,
+    /// where a policy is to know nothing of that.
+    fn times_plain_copy(&self, _peer: Option<&Self::Peer>) -> Option<f32> {
         None
     }
 

@@ -80,6 +80,8 @@ pub struct Transfers {
     sends_to: Vec<u32>,
     /// Which peers receive into shared buffers.
     receivers: SharedReceivers,
+    /// Whether processes outnumber the CPUs.
+    crowded: bool,
 }
 
 /// Which peers may be reading this process's memory, and how many of its
@@ -167,12 +169,26 @@ impl Transfers {
         }
     }
 
+    /// Whether processes outnumber the CPUs: who would help to copy has others to
+    /// make way for.
+    pub(crate) const fn set_crowded(&mut self, crowded: bool) {
+        self.crowded = crowded;
+    }
+
+    /// Whether who receives from this process copies alone, where both ends could.
+    pub(crate) const fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
     /// Begins to send; the RTS is in the outbox when this returns.
     pub fn send(&mut self, peer: PeerKey, buffer: Buffer, candidates: &Candidates, token: u64) -> SendId {
-        let id = if self.sends_to(peer) < STREAMS_AT_ONCE {
-            self.machine.send(peer, buffer.total_bytes(), candidates)
+        let (bytes, in_window) = (buffer.total_bytes(), self.sends_to(peer) >= STREAMS_AT_ONCE);
+        let id = if !in_window && !self.crowded {
+            self.machine.send(peer, bytes, candidates)
         } else {
-            self.machine.send(peer, buffer.total_bytes(), &candidates.with_streams_last())
+            let candidates = if self.crowded { candidates.with_one_end_first() } else { *candidates };
+            let candidates = if in_window { candidates.with_streams_last() } else { candidates };
+            self.machine.send(peer, bytes, &candidates)
         };
         place(&mut self.sends, index_of(id.0), Side::new(buffer, token, peer));
         *self.under_way_to(peer) += 1;

@@ -138,6 +138,7 @@ impl Traffic {
             cpus = cpus.union(theirs);
         }
         self.crowded = processes > cpus.count().max(1);
+        self.transfers.set_crowded(self.crowded);
     }
 }
 

@@ -20,6 +20,7 @@ use crate::cpu_set::CpuSet;
 use crate::identity::EndpointId;
 use crate::inbox::Delivery;
 use crate::matching::{Matcher, UnexpectedHandle};
+use crate::mechanism::Model;
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
 use crate::rendezvous::{Choice, Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
@@ -287,6 +288,8 @@ impl Traffic {
         let message = Question { readers, ..*message };
         let mut explanation = self.selection.explain(key, self.transfers.standings(), &self.config, &message);
         self.explain_adapted(key, &message, &mut explanation);
+        self.explain_crowding(&mut explanation);
+        explanation.notes.extend(self.transfers.standings().passed_on(key, &explanation.taken));
         if self.peers[key as usize].id == self.id {
             let rule = "sender and receiver are one endpoint";
             explanation.taken = Taken::Within;
@@ -301,6 +304,20 @@ impl Traffic {
             }
         }
         explanation
+    }
+
+    /// Where processes outnumber the CPUs, who receives copies alone
+    /// ([`crate::rendezvous::Candidates::with_one_end_first`]).
+    fn explain_crowding(&self, explanation: &mut Explanation) {
+        let Taken::By { mechanism, model: Model::Both } = &explanation.taken else { return };
+        let alone = format!("{mechanism}:{}", Model::Get);
+        if !self.transfers.is_crowded() || !explanation.then.contains(&alone) {
+            return;
+        }
+        let note = "processes outnumber the CPUs, so that the receiver copies alone";
+        explanation.notes.push(note.to_owned());
+        let taken = Taken::By { mechanism: mechanism.clone(), model: Model::Get };
+        explanation.take_at_run_time(taken);
     }
 
     /// Keeps a message for a receive that is still to come.

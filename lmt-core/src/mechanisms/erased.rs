@@ -20,7 +20,7 @@ pub(super) trait AnyLmt: Send {
     fn needs(&self) -> Needs;
     fn shows_in_time(&self) -> bool;
     fn reach(&self) -> Reach;
-    fn times_plain_copy(&self) -> Option<f32>;
+    fn times_plain_copy(&self, peer: Option<PeerKey>) -> Option<f32>;
     fn checkups(&self, host: &Host) -> Vec<Finding>;
     fn hello(&mut self) -> Result<Hello, Unavailable>;
     fn probe(&mut self, peer: PeerKey, facts: &PeerFacts, hello: Hello) -> Result<Abilities, Unavailable>;
@@ -90,8 +90,9 @@ impl<M: Lmt> AnyLmt for Table<M> {
         self.lmt.reach()
     }
 
-    fn times_plain_copy(&self) -> Option<f32> {
-        self.lmt.times_plain_copy()
+    fn times_plain_copy(&self, peer: Option<PeerKey>) -> Option<f32> {
+        let peer = peer.and_then(|peer| self.peers.get(peer as usize)?.as_ref());
+        self.lmt.times_plain_copy(peer)
     }
 
     fn checkups(&self, host: &Host) -> Vec<Finding> {

@@ -236,7 +236,7 @@ impl Mechanisms {
             let copies_declared = known.copies_declared();
             // Who does not work with the peer need not look.
             let works = standing.ours != Abilities::default();
-            let times_plain_copy = if works { known.times_plain_copy() } else { None };
+            let times_plain_copy = if works { known.times_plain_copy(Some(peer)) } else { None };
             KnownMechanism {
                 name,
                 tag,
@@ -251,11 +251,11 @@ impl Mechanisms {
         (0..self.list.len()).map(known).collect()
     }
 
-    /// How many times as long as a plain copy the mechanism's copies take
-    /// ([`crate::mechanism::Lmt::times_plain_copy`]); nothing where there is none of this
-    /// name, or it does not say.
+    /// How many times as long as a plain copy the mechanism's copies take, as far as
+    /// this process has found ([`crate::mechanism::Lmt::times_plain_copy`]); nothing
+    /// where there is none of this name, or it does not say.
     pub fn times_plain_copy(&self, name: &str) -> Option<f32> {
-        self.list.iter().find(|mechanism| mechanism.name() == name)?.times_plain_copy()
+        self.list.iter().find(|mechanism| mechanism.name() == name)?.times_plain_copy(None)
     }
 
     /// Changes with all that [`Self::known`] tells of this peer.

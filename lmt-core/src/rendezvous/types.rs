@@ -56,6 +56,20 @@ impl Candidates {
         self
     }
 
+    /// The same choices; where the first is that both ends copy, the receiver alone by
+    /// the same mechanism in its place, if it can, and both ends in that one's.
+    #[must_use]
+    pub fn with_one_end_first(mut self) -> Self {
+        let choices = &mut self.choices[..self.used as usize];
+        if let Some(&first) = choices.first().filter(|first| first.model == Model::Both) {
+            let alone = Choice { model: Model::Get, ..first };
+            if let Some(at) = choices.iter().position(|choice| *choice == alone) {
+                choices.swap(0, at);
+            }
+        }
+        self
+    }
+
     /// The same choices, those of [`Model::Stream`] behind the others.
     #[must_use]
     pub fn with_streams_last(mut self) -> Self {

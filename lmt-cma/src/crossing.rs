@@ -1,0 +1,99 @@
+//! Whether a message's lines cross from one core's cache to the other's each time.
+//!
+//! Where both processes use their buffers between messages, the sender's lines are in
+//! its core's cache and those that the receiver has read in its core's. Then single
+//! copies take two to three times as long as where nobody looks at the buffers, and a
+//! pipeline of two copies is faster up to some hundred KiB: its cells stay, and each
+//! line crosses once. Nobody tells the library which it is, but its own copies do: a
+//! sender that helps its receiver sees how fast its part goes.
+
+use std::time::Duration;
+
+/// The longest message for which the next way is faster where lines cross, in bytes;
+/// measured (docs/mechanisms/cma.md).
+const MOST_BYTES: u64 = 512 << 10;
+/// The shortest, in bytes; a part of a shorter one says little.
+const ABOVE_BYTES: u64 = 32 << 10;
+/// From one power of two to the next.
+const CLASSES: usize = 4;
+
+/// A copy that takes more than the time in the caches by this has fetched its lines
+/// from elsewhere...
+const SLOW_BELOW: f32 = 0.65;
+/// ...and one that takes more than it by this from memory, where the next way is no
+/// faster. Measured, time in the caches over time: 0.75 to 1.1 where nobody used the
+/// buffers, 0.31 to 0.54 where both did, 0.16 to 0.27 out of the caches.
+const FROM_MEMORY_BELOW: f32 = 0.28;
+/// So many such copies in a row are no accident.
+const SLOW_COPIES: u8 = 2;
+/// So many messages are passed on before the next is a trial; twice as many after
+/// each trial that is slow again, so that trials cost less than one in a hundred.
+const FIRST_PASSES: u16 = 8;
+const MOST_PASSES: u16 = 128;
+
+/// What is known of messages to one peer.
+#[derive(Debug, Default)]
+pub(crate) struct Crossing {
+    classes: [Class; CLASSES],
+}
+
+#[derive(Debug, Default)]
+struct Class {
+    slow_copies: u8,
+    /// The next copy is the first after others went the next way, which has left the
+    /// lines where it reads and writes: it takes them back and says nothing.
+    takes_back: bool,
+    /// Messages that are still to be passed on.
+    left: u16,
+    /// How many were to be passed on last.
+    passes: u16,
+}
+
+impl Crossing {
+    fn class(&mut self, message_bytes: u64) -> Option<&mut Class> {
+        if message_bytes <= ABOVE_BYTES || message_bytes > MOST_BYTES {
+            return None;
+        }
+        let class = (message_bytes - 1).ilog2() - ABOVE_BYTES.ilog2();
+        self.classes.get_mut(class as usize)
+    }
+
+    /// Whether a message of so many bytes had better go the next way.
+    pub(crate) fn is_passed(&mut self, message_bytes: u64) -> bool {
+        let Some(class) = self.class(message_bytes) else { return false };
+        if class.left == 0 {
+            return false;
+        }
+        class.left -= 1;
+        class.takes_back = true;
+        true
+    }
+
+    /// Whether copies of such a message are to be timed.
+    pub(crate) fn is_of_interest(&mut self, message_bytes: u64) -> bool {
+        self.class(message_bytes).is_some()
+    }
+
+    /// Notes how long a copy of a part of a message took, and how long it would have
+    /// taken `in_caches`.
+    pub(crate) fn note(&mut self, message_bytes: u64, took: Duration, in_caches: Duration) {
+        let Some(class) = self.class(message_bytes) else { return };
+        if std::mem::take(&mut class.takes_back) {
+            return;
+        }
+        let ratio = in_caches.as_secs_f32() / took.as_secs_f32().max(f32::MIN_POSITIVE);
+        if !(FROM_MEMORY_BELOW..SLOW_BELOW).contains(&ratio) {
+            *class = Class::default();
+            return;
+        }
+        class.slow_copies = class.slow_copies.saturating_add(1);
+        if class.slow_copies >= SLOW_COPIES {
+            class.passes = (class.passes * 2).clamp(FIRST_PASSES, MOST_PASSES);
+            class.left = class.passes;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "crossing_tests.rs"]
+mod tests;

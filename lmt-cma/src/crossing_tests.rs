@@ -1,0 +1,64 @@
+use super::*;
+
+const KIB: u64 = 1 << 10;
+
+/// Notes a copy that takes so much longer than in the caches.
+fn copy(crossing: &mut Crossing, bytes: u64, in_caches_by_took: f32) {
+    let in_caches = Duration::from_micros(10);
+    crossing.note(bytes, in_caches.div_f32(in_caches_by_took), in_caches);
+}
+
+/// Messages that are passed on until the next trial.
+fn passed(crossing: &mut Crossing, bytes: u64) -> u32 {
+    (0..).take_while(|_| crossing.is_passed(bytes)).count() as u32
+}
+
+#[test]
+fn buffers_that_nobody_uses_are_copied() {
+    let mut crossing = Crossing::default();
+    for ratio in [0.75, 1.1, 2.0] {
+        (0..10).for_each(|_| copy(&mut crossing, 128 * KIB, ratio));
+        assert_eq!(passed(&mut crossing, 128 * KIB), 0);
+    }
+}
+
+#[test]
+fn two_slow_copies_pass_on_and_trials_become_fewer() {
+    let mut crossing = Crossing::default();
+    copy(&mut crossing, 256 * KIB, 0.4);
+    assert_eq!(passed(&mut crossing, 256 * KIB), 0, "one may be an accident");
+    for expected in [8, 16, 32, 64, 128, 128] {
+        copy(&mut crossing, 256 * KIB, 0.4);
+        assert_eq!(passed(&mut crossing, 256 * KIB), expected);
+        copy(&mut crossing, 256 * KIB, 0.3);
+        assert_eq!(passed(&mut crossing, 256 * KIB), 0, "the first one takes the lines back");
+    }
+    copy(&mut crossing, 256 * KIB, 0.9);
+    assert_eq!(passed(&mut crossing, 256 * KIB), 0, "the first fast trial ends it");
+    copy(&mut crossing, 256 * KIB, 0.4);
+    assert_eq!(passed(&mut crossing, 256 * KIB), 0);
+}
+
+#[test]
+fn what_comes_from_memory_is_copied() {
+    let mut crossing = Crossing::default();
+    (0..10).for_each(|_| copy(&mut crossing, 512 * KIB, 0.2));
+    assert_eq!(passed(&mut crossing, 512 * KIB), 0);
+    // A clock that stands still says nothing, and divides by nothing.
+    (0..10).for_each(|_| crossing.note(512 * KIB, Duration::ZERO, Duration::ZERO));
+    (0..10).for_each(|_| crossing.note(512 * KIB, Duration::ZERO, Duration::MAX));
+    assert_eq!(passed(&mut crossing, 512 * KIB), 0);
+}
+
+#[test]
+fn lengths_are_told_apart_and_the_longest_never_passed_on() {
+    let mut crossing = Crossing::default();
+    for bytes in [1, 32 * KIB, 512 * KIB + 1, u64::MAX] {
+        assert!(!crossing.is_of_interest(bytes));
+        (0..10).for_each(|_| copy(&mut crossing, bytes, 0.4));
+        assert_eq!(passed(&mut crossing, bytes), 0, "{bytes}");
+    }
+    (0..2).for_each(|_| copy(&mut crossing, 64 * KIB, 0.4));
+    assert_eq!(passed(&mut crossing, 64 * KIB + 1), 0);
+    assert_eq!(passed(&mut crossing, 32 * KIB + 1), 8);
+}
