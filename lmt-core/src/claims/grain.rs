@@ -7,6 +7,11 @@ use crate::mechanism::Interval;
 /// A page: less is not worth a claim.
 const LEAST_UNIT_BYTES: u64 = 4096;
 
+/// So much more than its share the receiver copies: its sender begins later, when it
+/// has heard of the receive. With 4 KiB messages of 64 and 128 KiB by `cma` took 0.95 of
+/// the time without, 256 KiB as long; with 8 KiB 0.95, 0.98 and 1.04.
+const HEAD_START_BYTES: u64 = 4096;
+
 /// A part of a message in units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grain {
@@ -37,7 +42,12 @@ impl Grain {
         }
         // At most MAX_UNITS, by the loop.
         let units = bytes.div_ceil(unit_bytes) as u32;
-        let middle = (u64::from(units) * u64::from(share_percent.min(100))).div_ceil(100) as u32;
+        let share = (u64::from(units) * u64::from(share_percent.min(100))).div_ceil(100) as u32;
+        // Who is to copy nothing, or all, has nobody to begin before.
+        let is_shared = share > 0 && share < units;
+        let head_start = if is_shared { (HEAD_START_BYTES / unit_bytes) as u32 } else { 0 };
+        // At most `units`, which is more than `share`.
+        let middle = share + head_start;
         let least_stolen = u32::try_from(steal_bytes / unit_bytes).unwrap_or(u32::MAX).max(1);
         Self { interval, unit_bytes, units, middle, least_stolen }
     }

@@ -23,17 +23,27 @@ fn units_cover_the_interval_whatever_its_length() {
 fn each_end_takes_its_side_in_one_go_and_half_of_what_is_left_of_the_other_s() {
     let grain = grain(256 << 10);
     let view = |front, back, joined| View { front, back, joined };
-    assert_eq!(grain.for_receiver(view(0, 64, false), EAGER), 32);
-    assert_eq!(grain.for_sender(view(32, 64, false), EAGER), 32);
-    assert_eq!(grain.for_receiver(view(32, 64, true), EAGER), 16);
-    assert_eq!(grain.for_receiver(view(32, 44, true), EAGER), 12, "too little to be shared");
+    // Half of 64, and one more, since its sender begins later.
+    assert_eq!(grain.for_receiver(view(0, 64, false), EAGER), 33);
+    assert_eq!(grain.for_sender(view(33, 64, false), EAGER), 31);
+    assert_eq!(grain.for_receiver(view(33, 64, true), EAGER), 15);
+    assert_eq!(grain.for_receiver(view(33, 45, true), EAGER), 12, "too little to be shared");
     assert_eq!(grain.for_sender(view(8, 32, true), EAGER), 12);
-    assert_eq!(grain.for_receiver(view(32, 64, false), EAGER), 32, "nobody has come");
+    assert_eq!(grain.for_receiver(view(33, 64, false), EAGER), 31, "nobody has come");
     assert_eq!(grain.for_receiver(view(0, 64, false), Appetite { alone: true, ..EAGER }), 64);
-    assert_eq!(grain.for_receiver(view(0, 64, true), Appetite { alone: true, ..EAGER }), 32, "somebody has");
+    assert_eq!(grain.for_receiver(view(0, 64, true), Appetite { alone: true, ..EAGER }), 33, "somebody has");
     let quota = Appetite { max_bytes: 16 << 10, alone: true };
     assert_eq!(grain.for_receiver(view(0, 64, false), quota), 4);
     assert_eq!(grain.for_sender(view(0, 64, false), quota), 4);
     assert_eq!(grain.for_sender(view(0, 64, false), Appetite { max_bytes: 0, ..quota }), 0);
     assert_eq!(grain.for_receiver(view(0, 64, false), Appetite { max_bytes: 0, ..quota }), 1);
+}
+
+#[test]
+fn who_copies_nothing_or_all_has_no_head_start() {
+    let middle = |bytes, percent| Grain::new(Interval { start: 0, end: bytes }, percent, 32 << 10).middle;
+    assert_eq!((middle(256 << 10, 0), middle(256 << 10, 100)), (0, 64));
+    assert_eq!(middle(4096, 50), 1, "one unit is nobody's to share");
+    assert_eq!(middle(8192, 50), 2, "the whole of the least that could be shared");
+    assert_eq!(middle(1 << 40, 50), MAX_UNITS.div_ceil(4), "units of 8 MiB, and no head start");
 }
