@@ -9,6 +9,7 @@ use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Cookie, Fault, Interval, Role, Step};
 use lmt_core::process::PeerProcess;
 
+use crate::crossing::LEAST_PART_BYTES;
 use crate::mechanism::{CmaPeer, CmaTransfer};
 use crate::remote::RemoteList;
 use crate::segments::{KeptList, demote, describe_behind, split};
@@ -53,14 +54,11 @@ pub(crate) fn step(
     data: &mut Buffer,
     max_bytes: u64,
 ) -> Result<Step, Fault> {
-    let CmaTransfer { plan, remote, remote_at, side, described, .. } = transfer;
+    let CmaTransfer { plan, remote, remote_at, side, described, is_timed, .. } = transfer;
     let Some(side) = side else {
         return Err(demote("a transfer was stepped before it was started"));
     };
     let process = peer.claims.process();
-    let message_bytes = data.total_bytes();
-    let is_timed =
-        plan.may_give_up && plan.role == Role::Sender && peer.crossing.is_of_interest(message_bytes);
     let mut timed = None;
     let step = side.step(claims, &peer.claims, max_bytes, |part| {
         if let Some(cookie) = described.take() {
@@ -71,15 +69,20 @@ pub(crate) fn step(
         }
         let local = if plan.role == Role::Receiver { Local::Into(data) } else { Local::OutOf(data) };
         let there = There { list: remote.as_slice(), from: *remote_at, start: plan.interval.start };
-        let begin = is_timed.then(Instant::now);
+        // One piece on either side, as what it is compared with.
+        let is_like = std::mem::take(is_timed)
+            && part.bytes() >= LEAST_PART_BYTES
+            && local.buffer().is_contiguous()
+            && there.list.len() == 1;
+        let begin = is_like.then(Instant::now);
         let copied = copy(process, local, &there, part);
-        timed = begin.map(|begin| (copied.bytes, begin.elapsed()));
+        timed = begin.filter(|_| copied.fault.is_none()).map(|begin| (copied.bytes, begin.elapsed()));
         copied
     })?;
     if let Some((bytes, took)) = timed
         && let Some(in_caches) = crate::speed::time_of_call(bytes)
     {
-        peer.crossing.note(message_bytes, took, in_caches);
+        peer.crossing.note(data.total_bytes(), took, in_caches);
     }
     // Nothing that was read counts before this: see `Look::ByCaller`.
     if step.done && plan.role == Role::Receiver && !process.holds_pid() {

@@ -17,19 +17,34 @@ const ABOVE_BYTES: u64 = 32 << 10;
 /// From one power of two to the next.
 const CLASSES: usize = 4;
 
-/// A copy that takes more than the time in the caches by this has fetched its lines
+/// Of one piece of memory on either side, whose pages are there. A copy of which the time in
+/// the caches is less than this part has fetched its lines
 /// from elsewhere...
 const SLOW_BELOW: f32 = 0.65;
-/// ...and one that takes more than it by this from memory, where the next way is no
+/// ...and one of which it is less than this part from memory, where the next way is no
 /// faster. Measured, time in the caches over time: 0.75 to 1.1 where nobody used the
 /// buffers, 0.31 to 0.54 where both did, 0.16 to 0.27 out of the caches.
 const FROM_MEMORY_BELOW: f32 = 0.28;
 /// So many such copies in a row are no accident.
 const SLOW_COPIES: u8 = 2;
 /// So many messages are passed on before the next is a trial; twice as many after
-/// each trial that is slow again, so that trials cost less than one in a hundred.
+/// each trial that is slow again: of 130 messages two are copied.
 const FIRST_PASSES: u16 = 8;
 const MOST_PASSES: u16 = 128;
+
+/// The least of a part that says something of the rest, in bytes.
+pub(crate) const LEAST_PART_BYTES: u64 = 12 << 10;
+
+/// What becomes of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Begin {
+    /// It had better go the next way.
+    PassOn,
+    /// It is copied.
+    Copy,
+    /// It is copied, and the time of the sender's first part is of interest.
+    CopyAndTime,
+}
 
 /// What is known of messages to one peer.
 #[derive(Debug, Default)]
@@ -40,7 +55,7 @@ pub(crate) struct Crossing {
 #[derive(Debug, Default)]
 struct Class {
     slow_copies: u8,
-    /// The next copy is the first after others went the next way, which has left the
+    /// The next message is the first after others went the next way, which has left the
     /// lines where it reads and writes: it takes them back and says nothing.
     takes_back: bool,
     /// Messages that are still to be passed on.
@@ -58,27 +73,23 @@ impl Crossing {
         self.classes.get_mut(class as usize)
     }
 
-    /// Whether a message of so many bytes had better go the next way.
-    pub(crate) fn is_passed(&mut self, message_bytes: u64) -> bool {
-        let Some(class) = self.class(message_bytes) else { return false };
-        if class.left == 0 {
-            return false;
+    /// What becomes of the next message of so many bytes.
+    pub(crate) fn begin(&mut self, message_bytes: u64) -> Begin {
+        let Some(class) = self.class(message_bytes) else { return Begin::Copy };
+        if class.left > 0 {
+            class.left -= 1;
+            class.takes_back = true;
+            return Begin::PassOn;
         }
-        class.left -= 1;
-        class.takes_back = true;
-        true
+        if std::mem::take(&mut class.takes_back) { Begin::Copy } else { Begin::CopyAndTime }
     }
 
-    /// Whether copies of such a message are to be timed.
-    pub(crate) fn is_of_interest(&mut self, message_bytes: u64) -> bool {
-        self.class(message_bytes).is_some()
-    }
-
-    /// Notes how long a copy of a part of a message took, and how long it would have
-    /// taken `in_caches`.
+    /// Notes how long the copy of a part of a message took, one for each message at
+    /// most, and how long it would have taken `in_caches`.
     pub(crate) fn note(&mut self, message_bytes: u64, took: Duration, in_caches: Duration) {
         let Some(class) = self.class(message_bytes) else { return };
-        if std::mem::take(&mut class.takes_back) {
+        if class.left > 0 {
+            // It was begun before others were found to be slow.
             return;
         }
         let ratio = in_caches.as_secs_f32() / took.as_secs_f32().max(f32::MIN_POSITIVE);

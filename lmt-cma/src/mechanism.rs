@@ -6,6 +6,7 @@ use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
 use lmt_core::claims::{Claims, PeerClaims, Side};
 use lmt_core::cursor::Cursor;
+use lmt_core::keys::{Key, Kind, Value};
 use lmt_core::mechanism::{
     Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step,
     Unavailable,
@@ -13,16 +14,33 @@ use lmt_core::mechanism::{
 use lmt_core::process::PeerProcess;
 
 use crate::both;
-use crate::crossing::Crossing;
+use crate::crossing::{Begin, Crossing};
 use crate::remote::RemoteList;
 use crate::segments::{KeptList, demote, describe};
 use crate::vm::{self, Local, fault_of};
 
 /// The mechanism.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Cma {
     pub(crate) claims: Claims,
+    /// Whether messages are passed on whose lines cross between the caches.
+    passes_on: bool,
 }
+
+impl Default for Cma {
+    fn default() -> Self {
+        Self { claims: Claims::default(), passes_on: true }
+    }
+}
+
+/// What can be set.
+const KEYS: &[Key] = &[Key {
+    name: "pass_on",
+    kind: Kind::Flag,
+    variable: None,
+    meaning: "whether senders pass messages of above 32 KiB and up to 512 KiB on to the next way while these take lines that the other core has changed, as they see by the time of their own copies",
+    reason: "up to there two copies are faster between buffers that both processes use; set it to false where every run is to take the same ways",
+}];
 
 impl Cma {
     /// A new instance.
@@ -44,12 +62,14 @@ pub struct CmaPeer {
 }
 
 /// What both ends take single copies to cost: the lesser of what each has found, since
-/// what disturbs a look makes it more. The peer's word is untrusted: of one that says
-/// nothing sensible this end's counts.
+/// what disturbs a look mostly makes it more. A system call that is much faster than a
+/// plain copy is none that was timed well (a program under a debugger of memory copies
+/// slowly by itself). The peer's word is untrusted besides: of one that says nothing
+/// sensible this end's counts.
 fn agreed(ours: Option<f32>, hello: &Hello) -> Option<f32> {
     let said = <[u8; 4]>::try_from(&hello.bytes[..]).map(f32::from_le_bytes).ok();
-    let theirs = said.filter(|times| times.is_finite() && *times > 0.0);
-    ours.into_iter().chain(theirs).min_by(f32::total_cmp)
+    let is_sensible = |times: &f32| (0.5..1000.0).contains(times);
+    ours.into_iter().chain(said).filter(is_sensible).min_by(f32::total_cmp)
 }
 
 impl CmaPeer {
@@ -77,6 +97,8 @@ pub struct CmaTransfer {
     /// until its sender looks at that.
     pub(crate) side: Option<Side>,
     pub(crate) described: Option<Cookie>,
+    /// Whether the time of this end's next part is of interest.
+    pub(crate) is_timed: bool,
 }
 
 impl Lmt for Cma {
@@ -102,10 +124,29 @@ impl Lmt for Cma {
         }
     }
 
+    fn keys(&self) -> &'static [Key] {
+        KEYS
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        (key == KEYS[0].name).then_some(Value::Flag(self.passes_on))
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        match (key, value) {
+            ("pass_on", Value::Flag(passes_on)) => {
+                self.passes_on = passes_on;
+                Ok(())
+            }
+            (key, value) => Err(format!("there is no key {key} that could be {value:?}")),
+        }
+    }
+
     fn hello(&mut self) -> Result<Hello, Unavailable> {
         // As the peer's probe takes it in: see `agreed`.
-        let times = crate::speed::times_plain_copy().unwrap_or(f32::MAX);
-        Ok(Hello { bytes: times.to_le_bytes().to_vec(), descriptors: Vec::new() })
+        let found = crate::speed::times_plain_copy();
+        let bytes = found.map_or_else(Vec::new, |times| times.to_le_bytes().to_vec());
+        Ok(Hello { bytes, descriptors: Vec::new() })
     }
 
     fn probe(&mut self, facts: &PeerFacts, hello: Hello) -> Result<(CmaPeer, Abilities), Unavailable> {
@@ -128,12 +169,15 @@ impl Lmt for Cma {
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(CmaTransfer, Cookie), Fault> {
+        let helps = (plan.model, plan.role) == (Model::Both, Role::Sender);
+        let begin = match helps && plan.may_give_up && self.passes_on {
+            true => peer.crossing.begin(data.total_bytes()),
+            false => Begin::Copy,
+        };
+        if begin == Begin::PassOn {
+            return Err(Fault::Pass);
+        }
         let (cookie, kept, side) = match (plan.model, plan.role) {
-            (Model::Both, Role::Sender)
-                if plan.may_give_up && peer.crossing.is_passed(data.total_bytes()) =>
-            {
-                return Err(Fault::Pass);
-            }
             (Model::Both, Role::Receiver) => both::prepare(&mut self.claims, peer, plan.interval, data)?,
             _ => {
                 let (cookie, kept) = describe(data, plan.interval)?;
@@ -149,6 +193,7 @@ impl Lmt for Cma {
             left_bytes: 0,
             side,
             described: None,
+            is_timed: begin == Begin::CopyAndTime,
         };
         Ok((transfer, cookie))
     }

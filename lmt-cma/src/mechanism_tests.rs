@@ -22,8 +22,11 @@ fn what_a_peer_says_amiss_does_not_count() {
         &f32::NEG_INFINITY.to_le_bytes(),
         &0.0_f32.to_le_bytes(),
         &(-1.0_f32).to_le_bytes(),
+        &0.2_f32.to_le_bytes(),
+        &f32::MAX.to_le_bytes(),
     ] {
         assert_eq!(agreed(Some(2.0), &hello(bytes)), Some(2.0), "{bytes:?}");
         assert_eq!(agreed(None, &hello(bytes)), None, "{bytes:?}");
+        assert_eq!(agreed(Some(0.1), &hello(bytes)), None, "{bytes:?}");
     }
 }

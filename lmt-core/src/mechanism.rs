@@ -412,8 +412,8 @@ pub trait Lmt: Send + 'static {
 
     /// How many times as long as a plain copy within this process a copy of its of
     /// some 100 KiB takes on this machine, both in the caches: found out by a short
-    /// look, once in a process. With a peer both processes must answer alike, since
-    /// some ways are good only where both directions take them. Nothing by default,
+    /// look, once in a process. With a peer both processes must answer alike, if both
+    /// can copy, since some ways are good only where both directions take them. Nothing by default,
     /// where a policy is to know nothing of that.
     fn times_plain_copy(&self, _peer: Option<&Self::Peer>) -> Option<f32> {
         None

@@ -46,8 +46,7 @@ impl Grain {
         // Who is to copy nothing, or all, has nobody to begin before.
         let is_shared = share > 0 && share < units;
         let head_start = if is_shared { (HEAD_START_BYTES / unit_bytes) as u32 } else { 0 };
-        // At most `units`, which is more than `share`.
-        let middle = share + head_start;
+        let middle = (share + head_start).min(units);
         let least_stolen = u32::try_from(steal_bytes / unit_bytes).unwrap_or(u32::MAX).max(1);
         Self { interval, unit_bytes, units, middle, least_stolen }
     }

@@ -311,7 +311,8 @@ impl Traffic {
     fn explain_crowding(&self, explanation: &mut Explanation) {
         let Taken::By { mechanism, model: Model::Both } = &explanation.taken else { return };
         let alone = format!("{mechanism}:{}", Model::Get);
-        if !self.transfers.is_crowded() || !explanation.then.contains(&alone) {
+        let is_next = explanation.then.first().is_some_and(|next| next.split(':').next() == Some(mechanism));
+        if !self.transfers.is_crowded() || is_next || !explanation.then.contains(&alone) {
             return;
         }
         let note = "processes outnumber the CPUs, so that the receiver copies alone";

@@ -175,16 +175,12 @@ fn breach(sentence: String) -> Fault {
     Fault::Demote { errno: libc::EPROTO, for_good: true, sentence }
 }
 
-/// Only a sender that prepares may pass a message on.
-fn unless_passed(key: TransferKey, fault: Fault) -> Fault {
-    match (key, fault) {
-        (TransferKey::Receive(_), Fault::Pass) => passed_late(),
-        (_, fault) => fault,
+/// A sender that prepares may pass a message on, where its plan allows it; nobody else.
+fn unless_passed(fault: Fault) -> Fault {
+    match fault {
+        Fault::Pass => breach("it has passed a message on that it was to move".to_owned()),
+        fault => fault,
     }
-}
-
-fn passed_late() -> Fault {
-    breach("it has passed a message on that was announced already".to_owned())
 }
 
 impl Machine {
@@ -231,15 +227,19 @@ impl Machine {
         if let Some(doom) = side.doom.take() {
             return self.end(key, doom);
         }
-        match (key, result.map_err(|fault| unless_passed(key, fault))) {
+        let passes = matches!(result, Err(Fault::Pass));
+        if let TransferKey::Send(id) = key
+            && passes
+            && self.passed(id)
+        {
+            return;
+        }
+        match (key, result.map_err(unless_passed)) {
             (TransferKey::Send(id), Ok(cookie)) => self.announce(id, cookie),
             (TransferKey::Receive(id), Ok(cookie)) => self.answer(id, cookie),
             (_, Err(Fault::PeerDead)) => self.end(key, TransferError::PeerDead),
-            (_, Err(Fault::Pass)) => {
-                if let TransferKey::Send(id) = key {
-                    self.prepare_next(id);
-                }
-            }
+            // Not there any more.
+            (_, Err(Fault::Pass)) => {}
             (_, Err(Fault::Demote { errno, for_good, sentence })) => {
                 self.note(key, key.role(), errno, for_good, sentence);
                 match key {
@@ -513,7 +513,7 @@ impl Machine {
     fn failed(&mut self, key: TransferKey, fault: Fault) {
         match fault {
             Fault::PeerDead => self.end(key, TransferError::PeerDead),
-            Fault::Pass => self.failed(key, passed_late()),
+            Fault::Pass => self.failed(key, unless_passed(fault)),
             Fault::Demote { errno, for_good, sentence } => {
                 self.note(key, key.role(), errno, for_good, sentence);
                 match key {

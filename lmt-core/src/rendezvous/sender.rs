@@ -23,6 +23,8 @@ pub(super) struct Outgoing {
     /// The receiver's name for it, once CTS or DEMOTE has said it.
     remote: Option<ReceiveId>,
     cancel_sent: bool,
+    /// Whether the mechanism that prepares may pass the message on.
+    may_pass: bool,
 }
 
 impl Outgoing {
@@ -52,6 +54,7 @@ impl Machine {
             announced: false,
             remote: None,
             cancel_sent: false,
+            may_pass: false,
         }));
         if total_bytes == 0 {
             self.announce(id, Cookie::empty());
@@ -76,6 +79,7 @@ impl Machine {
             announced: true,
             remote: None,
             cancel_sent: false,
+            may_pass: false,
         }))
     }
 
@@ -111,6 +115,7 @@ impl Machine {
             let mut later = outgoing.candidates.as_slice()[outgoing.next_candidate..].iter();
             let is_other_next = later.next().is_some_and(|next| next.mechanism != choice.mechanism);
             let may_give_up = is_other_next && later.any(|last| last.mechanism == choice.mechanism);
+            outgoing.may_pass = may_give_up;
             let (key, mechanism, plan) = (TransferKey::Send(id), side.mechanism, side.plan(may_give_up));
             self.actions.push_back(Action::Prepare { key, peer, mechanism, plan });
             return;
@@ -152,6 +157,15 @@ impl Machine {
             self.enter(key, Phase::Starting);
             self.actions.push_back(Action::Start { key, remote: Cookie::empty(), interval });
         }
+    }
+
+    /// The mechanism has passed the message on; only who may is believed.
+    pub(super) fn passed(&mut self, id: SendId) -> bool {
+        let may_pass = self.sends.get(id.0).is_some_and(|outgoing| outgoing.may_pass);
+        if may_pass {
+            self.prepare_next(id);
+        }
+        may_pass
     }
 
     pub(super) fn on_cts(&mut self, peer: PeerKey, cts: &Cts) -> Result<(), ProtocolError> {

@@ -56,12 +56,15 @@ impl Candidates {
         self
     }
 
-    /// The same choices; where the first is that both ends copy, the receiver alone by
-    /// the same mechanism in its place, if it can, and both ends in that one's.
+    /// The same choices; where the first is that both ends copy and another mechanism is
+    /// next, the receiver alone by the first one in its place, if it can, and both ends
+    /// in that one's. Who names both ends of a mechanism and nothing else before its
+    /// other models wants just that.
     #[must_use]
     pub fn with_one_end_first(mut self) -> Self {
         let choices = &mut self.choices[..self.used as usize];
-        if let Some(&first) = choices.first().filter(|first| first.model == Model::Both) {
+        let [first, second, ..] = *choices else { return self };
+        if first.model == Model::Both && second.mechanism != first.mechanism {
             let alone = Choice { model: Model::Get, ..first };
             if let Some(at) = choices.iter().position(|choice| *choice == alone) {
                 choices.swap(0, at);

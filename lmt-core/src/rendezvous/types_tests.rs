@@ -28,7 +28,8 @@ fn one_end_goes_first_only_where_both_did() {
     let changed: Candidates = order.into_iter().collect();
     let expected = [order[3], order[1], order[2], order[0]];
     assert_eq!(changed.with_one_end_first().as_slice(), expected);
-    for rest in [&order[1..], &order[..3], &[]] {
+    let just_both = [order[0], order[3], order[1]];
+    for rest in [&order[1..], &order[..3], &order[..1], &just_both, &[]] {
         let other: Candidates = rest.iter().copied().collect();
         assert_eq!(other.with_one_end_first().as_slice(), rest);
     }
