@@ -38,9 +38,10 @@ impl SingleCopy {
     /// Two copies through shared memory cost each core a plain copy of the whole
     /// message, a single copy by both ends costs it half a single copy: at twice a
     /// plain copy's time they cost cores the same, and the single copy moves each
-    /// line between the caches once less. On a virtual machine of Intel's it was 1.9 to 2.1;
-    /// on one of AMD's, where two copies were faster by far, a single copy of 1 MiB took
-    /// four times as long as a plain one.
+    /// line between the caches once less. The bound stands between the two machines that
+    /// were measured: on a virtual machine of Intel's the look found 1.9 to 2.1; on one of
+    /// AMD's, where two copies were faster by far, a message of 1 MiB took four times a
+    /// plain copy's time by a single copy.
     pub const FAST_UP_TO: f32 = 3.0;
 
     /// What it is where a single copy takes so many times a plain copy's time.
