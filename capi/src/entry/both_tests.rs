@@ -16,13 +16,17 @@ use crate::types::lmt_endpoint;
 
 const NOBODY: lmt_peer = lmt_peer { owner: 0, number: 0 };
 
-/// An endpoint whose end waits for long if something is under way.
+/// An endpoint whose end waits for long if something is under way, and whose messages
+/// nobody can move alone.
 fn endpoint() -> *mut lmt_endpoint {
     let (mut options, mut made) = (null_mut(), null_mut());
     // SAFETY: memory for a pointer.
     assert_eq!(unsafe { lmt_options_create(&mut options) }, LMT_OK);
     // SAFETY: both texts end with a zero.
     let set = unsafe { lmt_options_set(options, c"close_timeout_ms".as_ptr(), c"30000".as_ptr()) };
+    assert_eq!(set, LMT_OK);
+    // SAFETY: both texts end with a zero.
+    let set = unsafe { lmt_options_set(options, c"mechanisms".as_ptr(), c"shm".as_ptr()) };
     assert_eq!(set, LMT_OK);
     // SAFETY: memory for a pointer.
     assert_eq!(unsafe { lmt_endpoint_create(options, &mut made) }, LMT_OK);
