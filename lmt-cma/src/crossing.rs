@@ -17,13 +17,13 @@ const ABOVE_BYTES: u64 = 32 << 10;
 /// From one power of two to the next.
 const CLASSES: usize = 4;
 
-/// Of one piece of memory on either side, whose pages are there. A copy of which the time in
-/// the caches is less than this part has fetched its lines
+/// Of copies of one piece of memory on either side, whose pages are there. Where the time
+/// in the caches is less than this part of what a copy took, it has fetched its lines
 /// from elsewhere...
 const SLOW_BELOW: f32 = 0.65;
-/// ...and one of which it is less than this part from memory, where the next way is no
-/// faster. Measured, time in the caches over time: 0.75 to 1.1 where nobody used the
-/// buffers, 0.31 to 0.54 where both did, 0.16 to 0.27 out of the caches.
+/// ...and where it is less than this part, from memory, and the next way is no faster.
+/// Measured: 0.75 to 1.1 where nobody used the buffers, 0.31 to 0.54 where both did, 0.16
+/// to 0.27 out of the caches.
 const FROM_MEMORY_BELOW: f32 = 0.28;
 /// So many such copies in a row are no accident.
 const SLOW_COPIES: u8 = 2;
