@@ -11,9 +11,9 @@ use std::time::Instant;
 
 use lmt_core::config::Config;
 use lmt_core::cpu_set::CpuSet;
-use lmt_core::mechanism::{Abilities, Model, Reach};
+use lmt_core::mechanism::{Abilities, Model};
 use lmt_core::mechanisms::Standing;
-use lmt_core::rendezvous::{Candidates, MechanismTag};
+use lmt_core::rendezvous::Candidates;
 use lmt_core::selection::{
     Decisions, Hints, KnownMechanism, Message, Policy, Reuse, Situation, Variant, Warmth,
 };
@@ -48,17 +48,7 @@ fn decisions() -> Decisions {
     let able = Abilities { read: true, write: true, cooperate: true };
     let known = |name, models| {
         let standing = Standing { ours: able, theirs: able, reason: None };
-        let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
-        KnownMechanism {
-            name,
-            tag,
-            models,
-            reach,
-            shows_in_time: true,
-            copies_declared: false,
-            times_plain_copy: None,
-            standing,
-        }
+        KnownMechanism::new(name, models, standing)
     };
     let mechanisms = [
         known("a", &[Model::Get, Model::Put]),

@@ -82,7 +82,7 @@ impl Traffic {
     /// holds.
     fn choose(&mut self, key: PeerKey, message: &Message) -> Option<Way> {
         // Where processes outnumber the CPUs, the scheduler is what is timed.
-        if !self.adaptive.is_on() || self.crowded {
+        if !self.adaptive.is_on() || self.transfers.is_crowded() {
             return None;
         }
         let peer = self.peers.get(key as usize)?;
@@ -146,7 +146,7 @@ impl Traffic {
 
     /// Adds to the explanation of a message what was timed of such messages.
     pub(super) fn explain_adapted(&self, key: PeerKey, message: &Message, explanation: &mut Explanation) {
-        if self.crowded || matches!(explanation.taken, Taken::Within | Taken::Eager) {
+        if self.transfers.is_crowded() || matches!(explanation.taken, Taken::Within | Taken::Eager) {
             return;
         }
         let range = self.selection.range_of(key, message);

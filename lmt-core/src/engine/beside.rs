@@ -86,7 +86,7 @@ impl Engine {
     /// Whether more processes are connected than there are CPUs for them: who waits
     /// then had better not spin.
     pub fn is_crowded(&self) -> bool {
-        self.traffic.crowded
+        self.traffic.transfers.is_crowded()
     }
 
     /// Wakes a peer that sleeps in [`Engine::nap`] or in its wait descriptor; costs a

@@ -158,7 +158,6 @@ impl Traffic {
             eager: EagerCounters::default(),
             events: 0,
             in_pieces: false,
-            crowded: false,
             adaptive: Adaptive::new(config.adapt),
             decided: None,
             clock: Clock::new(),

@@ -137,8 +137,7 @@ impl Traffic {
             processes += 1;
             cpus = cpus.union(theirs);
         }
-        self.crowded = processes > cpus.count().max(1);
-        self.transfers.set_crowded(self.crowded);
+        self.transfers.set_crowded(processes > cpus.count().max(1));
     }
 }
 

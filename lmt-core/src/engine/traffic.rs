@@ -119,8 +119,6 @@ pub(crate) struct Traffic {
     /// The cell taken last was a piece of a message whose next piece is about to
     /// come.
     pub in_pieces: bool,
-    /// Whether processes outnumber the CPUs they may use.
-    pub crowded: bool,
     /// This endpoint's declared memory.
     pub regions: RegionTable,
     /// Gets and puts under way; the front one is next.

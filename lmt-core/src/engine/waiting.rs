@@ -236,7 +236,7 @@ impl Engine {
     #[inline]
     pub(super) fn spins_and_yields(&self) -> (u32, u32) {
         let config = &self.traffic.config;
-        if self.traffic.crowded || self.shared_waits > 0 {
+        if self.traffic.transfers.is_crowded() || self.shared_waits > 0 {
             (config.spins.min(CROWDED_SPINS), config.yields.min(4))
         } else {
             (config.spins, config.yields)
@@ -273,7 +273,7 @@ impl Engine {
         let traffic = &self.traffic;
         // The other half of a pipeline, and room in a peer's inbox, come without
         // a bell.
-        let look_again = Duration::from_micros(if traffic.crowded { 200 } else { 500 });
+        let look_again = Duration::from_micros(if traffic.transfers.is_crowded() { 200 } else { 500 });
         let limit = if traffic.transfers.is_active() || traffic.regions_restless() {
             look_again
         } else if traffic.is_writing() {

@@ -175,11 +175,14 @@ fn breach(sentence: String) -> Fault {
     Fault::Demote { errno: libc::EPROTO, for_good: true, sentence }
 }
 
-/// A sender that prepares may pass a message on, where its plan allows it; nobody else.
-fn unless_passed(fault: Fault) -> Fault {
+/// What a fault says of its mechanism; nothing where the peer is dead. A sender that
+/// prepares may pass a message on, where its plan allows it, and nobody else: that is
+/// asked before.
+fn demotion(fault: Fault) -> Option<(i32, bool, String)> {
     match fault {
-        Fault::Pass => breach("it has passed a message on that it was to move".to_owned()),
-        fault => fault,
+        Fault::PeerDead => None,
+        Fault::Demote { errno, for_good, sentence } => Some((errno, for_good, sentence)),
+        Fault::Pass => demotion(breach("it has passed a message on that it was to move".to_owned())),
     }
 }
 
@@ -227,20 +230,14 @@ impl Machine {
         if let Some(doom) = side.doom.take() {
             return self.end(key, doom);
         }
-        let passes = matches!(result, Err(Fault::Pass));
-        if let TransferKey::Send(id) = key
-            && passes
-            && self.passed(id)
-        {
-            return;
-        }
-        match (key, result.map_err(unless_passed)) {
+        match (key, result) {
             (TransferKey::Send(id), Ok(cookie)) => self.announce(id, cookie),
             (TransferKey::Receive(id), Ok(cookie)) => self.answer(id, cookie),
-            (_, Err(Fault::PeerDead)) => self.end(key, TransferError::PeerDead),
-            // Not there any more.
-            (_, Err(Fault::Pass)) => {}
-            (_, Err(Fault::Demote { errno, for_good, sentence })) => {
+            (TransferKey::Send(id), Err(Fault::Pass)) if self.may_pass(id) => self.prepare_next(id),
+            (_, Err(fault)) => {
+                let Some((errno, for_good, sentence)) = demotion(fault) else {
+                    return self.end(key, TransferError::PeerDead);
+                };
                 self.note(key, key.role(), errno, for_good, sentence);
                 match key {
                     TransferKey::Send(id) => self.prepare_next(id),
@@ -511,23 +508,20 @@ impl Machine {
 
     /// A mechanism failed on this side, in `start` or `step`.
     fn failed(&mut self, key: TransferKey, fault: Fault) {
-        match fault {
-            Fault::PeerDead => self.end(key, TransferError::PeerDead),
-            Fault::Pass => self.failed(key, unless_passed(fault)),
-            Fault::Demote { errno, for_good, sentence } => {
-                self.note(key, key.role(), errno, for_good, sentence);
-                match key {
-                    TransferKey::Send(_) if self.side(key).is_some_and(|side| side.model.is_left()) => {
-                        // It may be too late to fail: the receiver may have all.
-                        if let Some(side) = self.side_mut(key) {
-                            side.leaving_for = Some((errno, for_good));
-                        }
-                        self.leave(key);
-                    }
-                    TransferKey::Send(id) => self.fail(id, errno, for_good),
-                    TransferKey::Receive(id) => self.demote(id, errno, for_good),
+        let Some((errno, for_good, sentence)) = demotion(fault) else {
+            return self.end(key, TransferError::PeerDead);
+        };
+        self.note(key, key.role(), errno, for_good, sentence);
+        match key {
+            TransferKey::Send(_) if self.side(key).is_some_and(|side| side.model.is_left()) => {
+                // It may be too late to fail: the receiver may have all.
+                if let Some(side) = self.side_mut(key) {
+                    side.leaving_for = Some((errno, for_good));
                 }
+                self.leave(key);
             }
+            TransferKey::Send(id) => self.fail(id, errno, for_good),
+            TransferKey::Receive(id) => self.demote(id, errno, for_good),
         }
     }
 

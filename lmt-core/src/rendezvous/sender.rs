@@ -23,11 +23,19 @@ pub(super) struct Outgoing {
     /// The receiver's name for it, once CTS or DEMOTE has said it.
     remote: Option<ReceiveId>,
     cancel_sent: bool,
-    /// Whether the mechanism that prepares may pass the message on.
-    may_pass: bool,
 }
 
 impl Outgoing {
+    /// Whether the candidate that was asked last may give the message up: another
+    /// mechanism is next, and it comes behind that again.
+    fn may_give_up(&self) -> bool {
+        let asked = self.candidates.as_slice().get(..self.next_candidate).and_then(<[_]>::last);
+        let Some(asked) = asked else { return false };
+        let mut later = self.candidates.as_slice()[self.next_candidate..].iter();
+        let is_other_next = later.next().is_some_and(|next| next.mechanism != asked.mechanism);
+        is_other_next && later.any(|last| last.mechanism == asked.mechanism)
+    }
+
     /// Whether it is announced, and nothing is known of a receive that matched.
     fn is_unanswered(&self) -> bool {
         let waits = match self.side.model {
@@ -54,7 +62,6 @@ impl Machine {
             announced: false,
             remote: None,
             cancel_sent: false,
-            may_pass: false,
         }));
         if total_bytes == 0 {
             self.announce(id, Cookie::empty());
@@ -79,7 +86,6 @@ impl Machine {
             announced: true,
             remote: None,
             cancel_sent: false,
-            may_pass: false,
         }))
     }
 
@@ -112,11 +118,9 @@ impl Machine {
             outgoing.next_candidate += 1;
             (side.mechanism, side.model) = (choice.mechanism, choice.model);
             side.phase = Phase::Preparing;
-            let mut later = outgoing.candidates.as_slice()[outgoing.next_candidate..].iter();
-            let is_other_next = later.next().is_some_and(|next| next.mechanism != choice.mechanism);
-            let may_give_up = is_other_next && later.any(|last| last.mechanism == choice.mechanism);
-            outgoing.may_pass = may_give_up;
-            let (key, mechanism, plan) = (TransferKey::Send(id), side.mechanism, side.plan(may_give_up));
+            let mechanism = choice.mechanism;
+            let may_give_up = outgoing.may_give_up();
+            let (key, plan) = (TransferKey::Send(id), outgoing.side.plan(may_give_up));
             self.actions.push_back(Action::Prepare { key, peer, mechanism, plan });
             return;
         }
@@ -159,13 +163,9 @@ impl Machine {
         }
     }
 
-    /// The mechanism has passed the message on; only who may is believed.
-    pub(super) fn passed(&mut self, id: SendId) -> bool {
-        let may_pass = self.sends.get(id.0).is_some_and(|outgoing| outgoing.may_pass);
-        if may_pass {
-            self.prepare_next(id);
-        }
-        may_pass
+    /// Whether the mechanism that was asked last may pass the message on.
+    pub(super) fn may_pass(&self, id: SendId) -> bool {
+        self.sends.get(id.0).is_some_and(Outgoing::may_give_up)
     }
 
     pub(super) fn on_cts(&mut self, peer: PeerKey, cts: &Cts) -> Result<(), ProtocolError> {

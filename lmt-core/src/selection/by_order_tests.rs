@@ -1,9 +1,8 @@
 use super::*;
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
-use crate::mechanism::{Abilities, Reach, Unavailable};
+use crate::mechanism::{Abilities, Unavailable};
 use crate::mechanisms::Standing;
-use crate::rendezvous::MechanismTag;
 
 const ABLE: Abilities = Abilities { read: true, write: true, cooperate: true };
 
@@ -15,17 +14,7 @@ fn known(name: &'static str, models: &'static [Model], refusal: Option<i32>) -> 
             Standing { reason: Some(reason), ..Standing::default() }
         }
     };
-    let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
-    KnownMechanism {
-        name,
-        tag,
-        models,
-        reach,
-        shows_in_time: true,
-        copies_declared: false,
-        times_plain_copy: None,
-        standing,
-    }
+    KnownMechanism::new(name, models, standing)
 }
 
 fn explain(config: &Config, bytes: u64) -> Explanation {

@@ -62,6 +62,21 @@ pub struct KnownMechanism {
 }
 
 impl KnownMechanism {
+    /// One that says nothing else of itself: it copies any memory, and none that is
+    /// only declared.
+    pub const fn new(name: &'static str, models: &'static [Model], standing: Standing) -> Self {
+        Self {
+            name,
+            tag: MechanismTag::of(name),
+            models,
+            reach: Reach::AnyMemory,
+            shows_in_time: true,
+            copies_declared: false,
+            times_plain_copy: None,
+            standing,
+        }
+    }
+
     /// Whether a message can go to the peer in this model.
     pub fn allows(&self, model: Model) -> bool {
         self.models.contains(&model) && self.standing.ours.allow_sending(self.standing.theirs, model)

@@ -1,8 +1,6 @@
 use super::*;
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
-use crate::mechanism::Reach;
-use crate::rendezvous::MechanismTag;
 use crate::selection::ByOrder;
 
 const ABLE: Abilities = Abilities { read: true, write: true, cooperate: true };
@@ -11,17 +9,7 @@ const READS: Abilities = Abilities { read: true, write: false, cooperate: false 
 fn known(name: &'static str, ours: Abilities, copies_declared: bool) -> KnownMechanism {
     let standing = Standing { ours, theirs: Abilities::default(), reason: None };
     let models: &[Model] = &[Model::Both, Model::Put];
-    let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
-    KnownMechanism {
-        name,
-        tag,
-        models,
-        reach,
-        shows_in_time: true,
-        copies_declared,
-        times_plain_copy: None,
-        standing,
-    }
+    KnownMechanism { copies_declared, ..KnownMechanism::new(name, models, standing) }
 }
 
 /// The way of a get or a put, and those behind it.

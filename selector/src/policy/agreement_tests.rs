@@ -6,7 +6,6 @@ use std::sync::Arc;
 use lmt_core::cpu_set::CpuSet;
 use lmt_core::mechanism::{Abilities, Model, Reach, SharedEnds};
 use lmt_core::mechanisms::Standing;
-use lmt_core::rendezvous::MechanismTag;
 use lmt_core::selection::{Hints, KnownMechanism, Message, Reuse, Source, Warmth};
 use proptest::collection::vec;
 use proptest::option::of;
@@ -141,17 +140,7 @@ fn mechanisms() -> impl Strategy<Value = Vec<KnownMechanism>> {
         let known = |((name, models), found): ((&'static str, &'static [Model]), _)| {
             let (ours, theirs, reach, times_plain_copy) = found;
             let standing = Standing { ours, theirs, reason: None };
-            let tag = MechanismTag::of(name);
-            KnownMechanism {
-                name,
-                tag,
-                models,
-                reach,
-                shows_in_time: true,
-                copies_declared: false,
-                times_plain_copy,
-                standing,
-            }
+            KnownMechanism { reach, times_plain_copy, ..KnownMechanism::new(name, models, standing) }
         };
         list.into_iter().zip(standings).map(known).collect()
     })

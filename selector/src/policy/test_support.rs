@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use lmt_core::config::Config;
 use lmt_core::cpu_set::CpuSet;
-use lmt_core::mechanism::{Abilities, Direction, Model, Reach, Unavailable};
+use lmt_core::mechanism::{Abilities, Direction, Model, Unavailable};
 use lmt_core::mechanisms::Standing;
-use lmt_core::rendezvous::MechanismTag;
 use lmt_core::selection::{
     Decisions, Explanation, KnownMechanism, Message, OneSided, Policy, Situation, Taken,
 };
@@ -25,17 +24,7 @@ const ABLE: Abilities = Abilities { read: true, write: true, cooperate: true };
 
 pub fn known(name: &'static str, models: &'static [Model]) -> KnownMechanism {
     let standing = Standing { ours: ABLE, theirs: ABLE, reason: None };
-    let (tag, reach) = (MechanismTag::of(name), Reach::AnyMemory);
-    KnownMechanism {
-        name,
-        tag,
-        models,
-        reach,
-        shows_in_time: true,
-        copies_declared: false,
-        times_plain_copy: None,
-        standing,
-    }
+    KnownMechanism::new(name, models, standing)
 }
 
 pub fn denied(name: &'static str) -> KnownMechanism {
