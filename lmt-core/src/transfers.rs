@@ -68,7 +68,6 @@ pub struct Transfers {
     mechanisms: Mechanisms,
     sends: Vec<Option<Side>>,
     receives: Vec<Option<Side>>,
-    outbox: VecDeque<(PeerKey, Packet)>,
     ended: VecDeque<Ended>,
     /// Receives whose buffers are being faulted in.
     faulting: VecDeque<ReceiveId>,
@@ -238,7 +237,7 @@ impl Transfers {
     pub fn peer_dead(&mut self, peer: PeerKey) {
         self.machine.peer_dead(peer);
         self.pump();
-        self.outbox.retain(|(to, _)| *to != peer);
+        self.machine.drop_packets_to(peer);
         self.receivers.forget(peer);
         self.mechanisms.forget(peer);
     }
@@ -360,7 +359,7 @@ impl Transfers {
 
     /// The next packet to send, in the order in which they must arrive.
     pub fn pop_packet(&mut self) -> Option<(PeerKey, Packet)> {
-        self.outbox.pop_front()
+        self.machine.pop_packet()
     }
 
     /// The next transfer that has ended.
@@ -380,7 +379,6 @@ impl Transfers {
     fn pump(&mut self) {
         while let Some(action) = self.machine.pop_action() {
             match action {
-                Action::Send { peer, packet } => self.outbox.push_back((peer, packet)),
                 Action::Prepare { key, peer, mechanism, plan } => {
                     let (side, mechanisms) = self.side(key);
                     let Some(side) = side else { continue };

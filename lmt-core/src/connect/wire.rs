@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use crate::identity::EndpointId;
 
 /// The version of the connection protocol that this crate speaks.
-pub const PROTOCOL_VERSION: u16 = 1;
+pub const PROTOCOL_VERSION: u16 = 2;
 
 /// The most bytes of a greeting, a report, or what goes with descriptors.
 pub const MAX_BLOB_BYTES: usize = 4096;

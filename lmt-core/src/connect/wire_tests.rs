@@ -33,7 +33,10 @@ fn another_version_is_named_and_its_refusal_read() {
     let mut bytes = encode(ID, Kind::Hello, 0, Some(&HelloBody::default()), b"");
     bytes[4..6].copy_from_slice(&77u16.to_ne_bytes());
     let sentence = parse(&bytes, 0).unwrap_err().to_string();
-    assert!(sentence.contains("version 1 ") && sentence.contains("version 77"), "{sentence}");
+    assert!(
+        sentence.contains(&format!("version {PROTOCOL_VERSION} ")) && sentence.contains("version 77"),
+        "{sentence}"
+    );
     let mut refusal = encode_refusal(ID, "because\n");
     refusal[4..6].copy_from_slice(&77u16.to_ne_bytes());
     assert_eq!(parse(&refusal, 0).unwrap().reason(), "because ");

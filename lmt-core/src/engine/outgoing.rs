@@ -7,7 +7,7 @@ use super::peer::{Connection, Outgoing, Peer};
 use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
 use super::traffic::{Arrived, OVERHEAD_BYTES, Traffic, Unexpected, kind, received};
 use crate::buffer::{Buffer, copy_between};
-use crate::identity::Address;
+use crate::identity::{Address, EndpointId};
 use crate::inbox::{Envelope, InboxReceiver, Payload, Piece, SendError};
 use crate::matching::Matcher;
 use crate::rendezvous::{Candidates, Packet, PeerKey, SendId};
@@ -120,8 +120,10 @@ impl Traffic {
         let id = self.requests.insert(request(buffer));
         if let Some(Route::Announced(candidates)) = route {
             self.announce_by(key, id, &candidates);
-            self.settle();
-            self.flush(key, credits);
+            self.settle_by(Some(credits));
+            if self.peers[key as usize].has_output() {
+                self.flush(key, credits);
+            }
         } else {
             // Which mechanisms there are is known once the peer is connected.
             self.queue(key, Outgoing::Eager { request: id, sent_bytes: 0, hints, by_choice: false });
@@ -179,15 +181,22 @@ impl Traffic {
         }
     }
 
-    /// Queues a packet of the rendezvous protocol: an RTS in order with the
-    /// application's messages, all others ahead of them.
-    pub fn queue_packet(&mut self, key: PeerKey, packet: Packet) {
+    /// Writes or queues a packet of the rendezvous protocol: an RTS in order with the
+    /// application's messages, all others ahead of them. Without `credits` an RTS is
+    /// queued.
+    pub fn queue_packet(&mut self, key: PeerKey, packet: Packet, credits: Option<&InboxReceiver>) {
         match packet {
             Packet::Rts(rts) => {
                 let entry = self.transfers.token_of(rts.send_id);
                 let request = entry.and_then(|t| self.requests.get(RequestId::from_raw(t)));
                 let label = request.map_or_else(Label::default, |r| r.label);
-                self.queue(key, Outgoing::Rts { packet, label, send_id: rts.send_id });
+                let peer = &mut self.peers[key as usize];
+                let is_next = peer.control.is_empty() && peer.ordered.is_empty();
+                let is_written =
+                    is_next && credits.is_some_and(|all| write_rts(key, peer, &packet, &label, all));
+                if !is_written {
+                    self.queue(key, Outgoing::Rts { packet, label, send_id: rts.send_id });
+                }
             }
             Packet::Cancel { send_id } if self.unqueue_rts(key, send_id) => {
                 // The RTS never left: the peer cannot have matched it.
@@ -197,8 +206,12 @@ impl Traffic {
                 }
             }
             other => {
-                self.peers[key as usize].control.push_back(other);
-                self.mark_busy(key);
+                let Peer { id, connection, control, .. } = &mut self.peers[key as usize];
+                // At once where there is room: what it waits for there costs as much.
+                if !(control.is_empty() && write_control(*id, connection, &other)) {
+                    control.push_back(other);
+                    self.mark_busy(key);
+                }
             }
         }
     }
@@ -256,20 +269,12 @@ impl Traffic {
     }
 
     fn flush_control(&mut self, key: PeerKey) -> bool {
-        let peer = &mut self.peers[key as usize];
-        let Connection::Up(link) = &mut peer.connection else { return false };
-        let Some(packet) = peer.control.front() else { return false };
-        let mut bytes = [0; Packet::MAX_BYTES];
-        let length = packet.encode(&mut bytes);
-        let envelope = Envelope { kind: kind::CONTROL, aux: 0, tag: 0 };
-        match link.write(envelope, Payload::Bytes(&bytes[..length]), 0) {
-            Ok(()) => {
-                tracing::trace!(peer = %peer.id, ?packet, "sent a packet");
-                peer.control.pop_front();
-                true
-            }
-            Err(_) => false,
+        let Peer { id, connection, control, .. } = &mut self.peers[key as usize];
+        let is_written = control.front().is_some_and(|packet| write_control(*id, connection, packet));
+        if is_written {
+            control.pop_front();
         }
+        is_written
     }
 
     fn flush_ordered(&mut self, key: PeerKey, credits: &InboxReceiver) -> bool {
@@ -282,21 +287,12 @@ impl Traffic {
         let eager_max_bytes = peer.eager_max_bytes;
         match peer.ordered.front() {
             None => false,
-            Some(Outgoing::Rts { packet, label, .. }) => {
-                let Connection::Up(link) = &mut peer.connection else { return false };
-                let mut bytes = [0; Packet::MAX_BYTES];
-                let length = packet.encode(&mut bytes);
-                let envelope = envelope_with(label, kind::RTS, label.immediate.unwrap_or_default());
-                // It takes a cell and no room among the unexpected bytes: were
-                // it held back for those, a receive that waits for this very
-                // message would never see it.
-                let sent = link.may_write(credits, key)
-                    && link.write(envelope, Payload::Bytes(&bytes[..length]), OVERHEAD_BYTES).is_ok();
-                if sent {
-                    tracing::trace!(peer = %peer.id, ?packet, ?label, "announced a message");
+            Some(&Outgoing::Rts { packet, label, .. }) => {
+                let is_written = write_rts(key, peer, &packet, &label, credits);
+                if is_written {
                     peer.ordered.pop_front();
                 }
-                sent
+                is_written
             }
             Some(&Outgoing::Eager { request, sent_bytes, hints, by_choice }) => {
                 if !matches!(peer.connection, Connection::Up(_)) {
@@ -491,6 +487,36 @@ pub(crate) fn gone(peer: &Peer) -> OperationError {
         Connection::Gone(error) => error.clone().into(),
         _ => crate::error::PeerError::Dead { id: peer.id }.into(),
     }
+}
+
+/// Writes a packet that needs no room in the peer's queues, if there is a cell for it.
+fn write_control(id: EndpointId, connection: &mut Connection, packet: &Packet) -> bool {
+    let Connection::Up(link) = connection else { return false };
+    let mut bytes = [0; Packet::MAX_BYTES];
+    let length = packet.encode(&mut bytes);
+    let envelope = Envelope { kind: kind::CONTROL, aux: 0, tag: 0 };
+    let is_written = link.write(envelope, Payload::Bytes(&bytes[..length]), 0).is_ok();
+    if is_written {
+        tracing::trace!(peer = %id, ?packet, "sent a packet");
+    }
+    is_written
+}
+
+/// Writes an RTS, which takes a cell and no room among the unexpected bytes: were it held
+/// back for those, a receive that waits for this very message would never see it.
+fn write_rts(key: PeerKey, peer: &mut Peer, packet: &Packet, label: &Label, credits: &InboxReceiver) -> bool {
+    let Connection::Up(link) = &mut peer.connection else { return false };
+    if !link.may_write(credits, key) {
+        return false;
+    }
+    let mut bytes = [0; Packet::MAX_BYTES];
+    let length = packet.encode(&mut bytes);
+    let envelope = envelope_with(label, kind::RTS, label.immediate.unwrap_or_default());
+    let is_written = link.write(envelope, Payload::Bytes(&bytes[..length]), OVERHEAD_BYTES).is_ok();
+    if is_written {
+        tracing::trace!(peer = %peer.id, ?packet, ?label, "announced a message");
+    }
+    is_written
 }
 
 impl super::peer::Link {

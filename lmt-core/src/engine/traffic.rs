@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
 use crate::identity::EndpointId;
-use crate::inbox::Delivery;
+use crate::inbox::{Delivery, InboxReceiver};
 use crate::matching::{Matcher, UnexpectedHandle};
 use crate::mechanism::Model;
 use crate::process::PeerProcess;
@@ -581,8 +581,13 @@ impl Traffic {
     /// Passes on what the transfers have produced: packets to be sent, and
     /// operations that have ended.
     pub fn settle(&mut self) {
+        self.settle_by(None);
+    }
+
+    /// The same; an RTS is written at once where `credits` tell what room there is.
+    pub fn settle_by(&mut self, credits: Option<&InboxReceiver>) {
         while let Some((key, packet)) = self.transfers.pop_packet() {
-            self.queue_packet(key, packet);
+            self.queue_packet(key, packet, credits);
         }
         while let Some(ended) = self.transfers.pop_ended() {
             match ended {

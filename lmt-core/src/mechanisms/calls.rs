@@ -164,7 +164,7 @@ impl Mechanisms {
     #[inline]
     fn collect(&mut self, peer: PeerKey, at: usize) {
         while let Some(parcel) = self.list[at].parcel(peer) {
-            let mechanism = MechanismTag::of(self.list[at].name());
+            let mechanism = self.tags[at];
             self.parcels.push_back((peer, Parcel { mechanism, content: parcel }));
         }
     }

@@ -59,6 +59,8 @@ pub struct Standing {
 #[derive(Default)]
 pub struct Mechanisms {
     list: Vec<Box<dyn AnyLmt>>,
+    /// The tag of each mechanism in `list`, which every message looks for.
+    tags: Vec<MechanismTag>,
     /// Why a mechanism in `list` does not work in this process, if so.
     absent: Vec<Option<Unavailable>>,
     /// For each peer, what is known of each mechanism in `list`.
@@ -83,6 +85,7 @@ impl Mechanisms {
 
     /// Adds a mechanism behind those that are there.
     pub fn register<M: Lmt>(&mut self, lmt: M) {
+        self.tags.push(MechanismTag::of(lmt.name()));
         self.list.push(Box::new(Table::new(lmt)));
         self.absent.push(None);
     }
@@ -103,6 +106,7 @@ impl Mechanisms {
             }
         }
         self.absent = kept.iter().map(|_| None).collect();
+        self.tags = kept.iter().map(|mechanism| MechanismTag::of(mechanism.name())).collect();
         self.list = kept;
     }
 
@@ -143,7 +147,7 @@ impl Mechanisms {
     }
 
     fn position(&self, tag: MechanismTag) -> Option<usize> {
-        self.list.iter().position(|m| MechanismTag::of(m.name()) == tag)
+        self.tags.iter().position(|known| *known == tag)
     }
 
     /// The name behind a tag.
@@ -154,12 +158,12 @@ impl Mechanisms {
     /// What every mechanism that works here tells a new peer.
     pub fn hellos(&mut self) -> Vec<(MechanismTag, Hello)> {
         let mut hellos = Vec::with_capacity(self.list.len());
-        for (mechanism, absent) in self.list.iter_mut().zip(&mut self.absent) {
+        for ((mechanism, absent), tag) in self.list.iter_mut().zip(&mut self.absent).zip(&self.tags) {
             match mechanism.hello() {
                 // What was refused once may be allowed by now.
                 Ok(hello) => {
                     *absent = None;
-                    hellos.push((MechanismTag::of(mechanism.name()), hello));
+                    hellos.push((*tag, hello));
                 }
                 Err(reason) => *absent = Some(reason),
             }
@@ -176,8 +180,7 @@ impl Mechanisms {
     ) -> Vec<(MechanismTag, Abilities)> {
         let mut standings = Vec::with_capacity(self.list.len());
         let mut report = Vec::with_capacity(self.list.len());
-        for (mechanism, absent) in self.list.iter_mut().zip(&self.absent) {
-            let tag = MechanismTag::of(mechanism.name());
+        for ((mechanism, absent), &tag) in self.list.iter_mut().zip(&self.absent).zip(&self.tags) {
             let told = hellos.iter().position(|(t, _)| *t == tag).map(|at| hellos.swap_remove(at).1);
             let outcome = match (absent, told) {
                 (Some(reason), _) => Err(reason.clone()),
@@ -232,7 +235,7 @@ impl Mechanisms {
             let known = &self.list[at];
             let name = known.name();
             let (models, reach) = (known.models(), known.reach());
-            let (tag, shows_in_time) = (MechanismTag::of(name), known.shows_in_time());
+            let (tag, shows_in_time) = (self.tags[at], known.shows_in_time());
             let copies_declared = known.copies_declared();
             // Who does not work with the peer need not look.
             let works = standing.ours != Abilities::default();

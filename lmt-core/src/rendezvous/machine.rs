@@ -15,8 +15,9 @@ use super::types::{Action, Incoming, ProtocolError, TransferError};
 /// All transfers of one endpoint.
 ///
 /// The driver calls it with what happened and, after each call, takes actions
-/// with [`Machine::pop_action`] until there are none; only then may it send
-/// anything else to a peer, or a short message could overtake an RTS. Results
+/// with [`Machine::pop_action`] until there are none, and then packets with
+/// [`Machine::pop_packet`]; only then may it send anything else to a peer, or a short
+/// message could overtake an RTS. Results
 /// for transfers that are over are ignored.
 ///
 /// Memory grows to the most transfers there were at once and is then reused.
@@ -25,6 +26,8 @@ pub struct Machine {
     pub(super) sends: Slab<Outgoing>,
     pub(super) receives: Slab<Inbound>,
     pub(super) actions: VecDeque<Action>,
+    /// To be sent, in this order.
+    pub(super) packets: VecDeque<(PeerKey, Packet)>,
     /// Transfers that take turns, but for helping sends. One that is no longer active stays until its
     /// turn comes; `Side::in_ring` keeps it from standing here twice.
     ring: VecDeque<TransferKey>,
@@ -193,6 +196,7 @@ impl Machine {
             sends: Slab::new(),
             receives: Slab::new(),
             actions: VecDeque::new(),
+            packets: VecDeque::new(),
             ring: VecDeque::new(),
             helpers: VecDeque::new(),
             active: 0,
@@ -205,6 +209,11 @@ impl Machine {
     /// The next thing to do.
     pub fn pop_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
+    }
+
+    /// The next packet to send, behind all that was sent to this peer before.
+    pub fn pop_packet(&mut self) -> Option<(PeerKey, Packet)> {
+        self.packets.pop_front()
     }
 
     /// How many transfers take turns now: the number of calls of
@@ -396,8 +405,7 @@ impl Machine {
     /// The answer to [`Incoming::Withdraw`]: whether the message was among the
     /// unexpected ones, and has been taken out.
     pub fn withdrawn(&mut self, peer: PeerKey, send_id: SendId, found: bool) {
-        self.actions
-            .push_back(Action::Send { peer, packet: Packet::CancelReply { send_id, cancelled: found } });
+        self.packets.push_back((peer, Packet::CancelReply { send_id, cancelled: found }));
     }
 
     /// Ends every transfer with a peer that has died. No packet for it or from
@@ -414,6 +422,11 @@ impl Machine {
                 self.end_if_with(peer, TransferKey::Receive(ReceiveId(id)));
             }
         }
+    }
+
+    /// Forgets the packets for a peer that is dead or gone.
+    pub fn drop_packets_to(&mut self, peer: PeerKey) {
+        self.packets.retain(|(to, _)| *to != peer);
     }
 
     fn end_if_with(&mut self, peer: PeerKey, key: TransferKey) {

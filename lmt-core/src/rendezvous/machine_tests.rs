@@ -24,10 +24,10 @@ fn run(machine: &mut Machine) -> (Vec<Packet>, Vec<Action>) {
         match action {
             Action::Prepare { key, .. } => machine.prepared(key, Ok(Cookie::empty())),
             Action::Start { key, .. } => machine.started(key, Ok(())),
-            Action::Send { packet, .. } => packets.push(packet),
             other => others.push(other),
         }
     }
+    packets.extend(std::iter::from_fn(|| machine.pop_packet()).map(|(_, packet)| packet));
     (packets, others)
 }
 
@@ -282,7 +282,7 @@ fn a_dishonest_peer_changes_nothing() {
     let Packet::Cts(cts) = cts[0] else { panic!() };
     for interval in [(0, 101), (1, 80), (0, 0), (80, 0)] {
         let interval = Interval { start: interval.0, end: interval.1 };
-        let refused = two.a.packet(B, Packet::Cts(Cts { interval, ..cts }));
+        let refused = two.a.packet(B, Packet::Cts(Cts { interval: Some(interval), ..cts }));
         assert!(matches!(refused, Err(ProtocolError::BadInterval { .. })), "{interval:?}");
     }
     let cancelled = Packet::CancelReply { send_id, cancelled: true };
@@ -308,7 +308,7 @@ fn a_dishonest_peer_changes_nothing() {
         let refused = two.a.packet(B, Packet::Demote(Demote { remaining, ..demote }));
         assert!(matches!(refused, Err(ProtocolError::BadInterval { .. })), "{remaining:?}");
     }
-    let another = Demote { receive_id: ReceiveId(1), remaining: cts.interval, ..demote };
+    let another = Demote { receive_id: ReceiveId(1), remaining: Interval { start: 0, end: 80 }, ..demote };
     assert_eq!(two.a.packet(B, Packet::Demote(another)), out_of_place(id, "DEMOTE"), "another receive");
 
     let fail = |front| Packet::Fail(Fail { receive_id, attempt: 0, front, errno: 0, for_good: false });

@@ -85,8 +85,9 @@ pub struct Cts {
     pub receive_id: ReceiveId,
     /// Which attempt this answers.
     pub attempt: u8,
-    /// What the receiver has room for.
-    pub interval: Interval,
+    /// What the receiver has room for, where that is not all that the attempt is to
+    /// move.
+    pub interval: Option<Interval>,
     /// Whether the receiver's memory is in shared buffers.
     pub shared: bool,
     /// The receiver's cookie.
@@ -245,7 +246,16 @@ struct ShortBody {
     errno: I32,
 }
 
-/// CTS and DEMOTE.
+/// CTS for all that was announced. With its head and a cookie of 16 bytes it fits the
+/// 40 bytes that travel in one cache line of the inbox.
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
+#[repr(C)]
+struct GrantBody {
+    send_id: U64,
+    receive_id: U64,
+}
+
+/// CTS for a part, and DEMOTE.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
 #[repr(C)]
 struct ReplyBody {
@@ -282,6 +292,7 @@ const HEAD_BYTES: usize = size_of::<Head>();
 const _: () = assert!(HEAD_BYTES == 4 && size_of::<ShortBody>() == 20);
 const _: () = assert!(size_of::<ReplyBody>() == 36 && size_of::<OfferBody>() == 29);
 const _: () = assert!(HEAD_BYTES + size_of::<AnnounceBody>() + 8 <= 40);
+const _: () = assert!(HEAD_BYTES + size_of::<GrantBody>() + 16 <= 40);
 const _: () = assert!(Packet::MAX_BYTES < 320);
 
 const RTS: u8 = 1;
@@ -295,9 +306,11 @@ const RETRY: u8 = 6;
 const GIVE_UP: u8 = 7;
 const CANCEL: u8 = 8;
 const CANCEL_REPLY: u8 = 9;
+const CTS_PART: u8 = 10;
 
 enum Body {
     Short(ShortBody),
+    Grant(GrantBody),
     Reply(ReplyBody),
     Announce(AnnounceBody),
     Offer(OfferBody),
@@ -316,6 +329,7 @@ impl Packet {
         let (kind, attempt, flag, body, cookie) = self.parts();
         let body = match &body {
             Body::Short(body) => body.as_bytes(),
+            Body::Grant(body) => body.as_bytes(),
             Body::Reply(body) => body.as_bytes(),
             Body::Announce(body) => body.as_bytes(),
             Body::Offer(body) => body.as_bytes(),
@@ -368,13 +382,14 @@ impl Packet {
                 let body = offer(p.receive_id.0, p.interval, p.mechanism, p.model);
                 (RETRY, p.attempt, false, body, Some(&p.cookie))
             }
-            Self::Cts(p) => (
-                CTS,
-                p.attempt,
-                false,
-                reply(p.send_id, p.receive_id, p.interval, p.shared.into()),
-                Some(&p.cookie),
-            ),
+            Self::Cts(p) => {
+                let (send_id, receive_id) = (p.send_id.0.into(), p.receive_id.0.into());
+                let (kind, body) = match p.interval {
+                    None => (CTS, Body::Grant(GrantBody { send_id, receive_id })),
+                    Some(part) => (CTS_PART, reply(p.send_id, p.receive_id, part, 0)),
+                };
+                (kind, p.attempt, p.shared, body, Some(&p.cookie))
+            }
             Self::Demote(p) => {
                 let body = reply(p.send_id, p.receive_id, p.remaining, p.errno);
                 (DEMOTE, p.attempt, p.for_good, body, None)
@@ -405,7 +420,8 @@ impl Packet {
         let (body_bytes, with_cookie) = match kind {
             RTS => (size_of::<AnnounceBody>(), true),
             RETRY => (size_of::<OfferBody>(), true),
-            CTS => (size_of::<ReplyBody>(), true),
+            CTS => (size_of::<GrantBody>(), true),
+            CTS_PART => (size_of::<ReplyBody>(), true),
             DEMOTE => (size_of::<ReplyBody>(), false),
             DONE | FAIL | GIVE_UP | CANCEL | CANCEL_REPLY => (size_of::<ShortBody>(), false),
             _ => return Err(WireError::Kind(kind)),
@@ -432,7 +448,11 @@ impl Packet {
                 let body = OfferBody::read_from_bytes(body).map_err(|_| length(kind, expected))?;
                 offer(head, body, cookie)
             }
-            CTS | DEMOTE => {
+            CTS => {
+                let body = GrantBody::read_from_bytes(body).map_err(|_| length(kind, expected))?;
+                Ok(grant(head, body.send_id, body.receive_id, None, cookie))
+            }
+            CTS_PART | DEMOTE => {
                 let body = ReplyBody::read_from_bytes(body).map_err(|_| length(kind, expected))?;
                 Ok(reply(head, body, cookie))
             }
@@ -471,14 +491,19 @@ fn offer(head: Head, body: OfferBody, cookie: Cookie) -> Result<Packet, WireErro
     }))
 }
 
+fn grant(head: Head, send_id: U64, receive_id: U64, interval: Option<Interval>, cookie: Cookie) -> Packet {
+    let (send_id, receive_id) = (SendId(send_id.get()), ReceiveId(receive_id.get()));
+    let (attempt, shared) = (head.attempt, head.flag == 1);
+    Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared, cookie })
+}
+
 fn reply(head: Head, body: ReplyBody, cookie: Cookie) -> Packet {
-    let (send_id, receive_id) = (SendId(body.send_id.get()), ReceiveId(body.receive_id.get()));
     let interval = Interval { start: body.start.get(), end: body.end.get() };
-    let attempt = head.attempt;
-    if head.kind == CTS {
-        let shared = body.errno.get() != 0;
-        return Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared, cookie });
+    if head.kind == CTS_PART {
+        return grant(head, body.send_id, body.receive_id, Some(interval), cookie);
     }
+    let (send_id, receive_id) = (SendId(body.send_id.get()), ReceiveId(body.receive_id.get()));
+    let attempt = head.attempt;
     let (errno, for_good, shared) = (body.errno.get(), head.flag & 1 == 1, head.flag & FLAG_SHARED != 0);
     Packet::Demote(Demote { send_id, receive_id, attempt, remaining: interval, errno, for_good, shared })
 }

@@ -59,7 +59,7 @@ impl Machine {
     /// synchronous send: lets its sender know.
     pub fn matched_eager(&mut self, peer: PeerKey, send_id: SendId) {
         let packet = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0, shared: false });
-        self.actions.push_back(Action::Send { peer, packet });
+        self.packets.push_back((peer, packet));
     }
 
     fn prepare_receive(&mut self, id: ReceiveId) {
@@ -79,9 +79,11 @@ impl Machine {
         let remote = inbound.remote_cookie;
         if !matches!(model, Model::Get | Model::Stream) {
             let (send_id, receive_id, attempt) = (inbound.send_id, id, side.attempt);
-            let packet =
-                Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared: inbound.shared, cookie });
-            self.actions.push_back(Action::Send { peer, packet });
+            // A later attempt is at what this end has said.
+            let is_cut = attempt == 0 && inbound.received_bytes < inbound.total_bytes;
+            let (shared, interval) = (inbound.shared, is_cut.then_some(interval));
+            let packet = Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared, cookie });
+            self.packets.push_back((peer, packet));
         }
         if model == Model::Put {
             self.enter(key, Phase::Waiting);
@@ -102,7 +104,7 @@ impl Machine {
                 attempt,
                 shared: inbound.shared,
             });
-            self.actions.push_back(Action::Send { peer, packet });
+            self.packets.push_back((peer, packet));
         }
         self.complete(id);
     }
@@ -178,7 +180,7 @@ impl Machine {
         let (peer, attempt, remaining) = (side.peer, side.attempt, side.interval);
         let Inbound { send_id, shared, .. } = *inbound;
         let demote = Demote { send_id, receive_id: id, attempt, remaining, errno, for_good, shared };
-        self.actions.push_back(Action::Send { peer, packet: Packet::Demote(demote) });
+        self.packets.push_back((peer, Packet::Demote(demote)));
     }
 
     pub(super) fn on_retry(&mut self, peer: PeerKey, retry: &Retry) -> Result<(), ProtocolError> {

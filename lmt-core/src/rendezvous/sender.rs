@@ -101,7 +101,7 @@ impl Machine {
             }
             _ if outgoing.is_unanswered() && !outgoing.cancel_sent => {
                 outgoing.cancel_sent = true;
-                self.actions.push_back(Action::Send { peer, packet: Packet::Cancel { send_id: id } });
+                self.packets.push_back((peer, Packet::Cancel { send_id: id }));
             }
             _ => {}
         }
@@ -132,7 +132,7 @@ impl Machine {
         let error = side.exhausted();
         if let (Some(remote), TransferError::NoMechanism { errno, .. }) = (outgoing.remote, &error) {
             let packet = Packet::GiveUp(GiveUp { to: TransferKey::Receive(remote), errno: *errno });
-            self.actions.push_back(Action::Send { peer, packet });
+            self.packets.push_back((peer, packet));
         }
         self.end_send(id, Err(error));
     }
@@ -155,7 +155,7 @@ impl Machine {
             }
         };
         let interval = side.interval;
-        self.actions.push_back(Action::Send { peer, packet });
+        self.packets.push_back((peer, packet));
         if model == Model::Stream && interval.bytes() > 0 {
             let key = TransferKey::Send(id);
             self.enter(key, Phase::Starting);
@@ -183,15 +183,16 @@ impl Machine {
         if side.phase != Phase::Waiting || matches!(side.model, Model::Get | Model::Stream) || !same_receive {
             return Err(ProtocolError::OutOfPlace { id, packet });
         }
-        let Interval { start, end } = cts.interval;
+        let interval = cts.interval.unwrap_or(side.interval);
+        let Interval { start, end } = interval;
         // A shorter receive buffer cuts the end; nothing may move the start.
         if start != side.interval.start || end <= start || end > side.interval.end {
             return Err(ProtocolError::BadInterval { id, packet, start, end });
         }
         outgoing.remote = Some(cts.receive_id);
-        side.interval = cts.interval;
+        side.interval = interval;
         self.enter(key, Phase::Starting);
-        self.actions.push_back(Action::Start { key, remote: cts.cookie, interval: cts.interval });
+        self.actions.push_back(Action::Start { key, remote: cts.cookie, interval });
         Ok(())
     }
 
@@ -292,7 +293,7 @@ impl Machine {
             Some(remote) if model == Model::Put => {
                 self.finish(key);
                 let packet = Packet::Done(Done { to: TransferKey::Receive(remote), attempt, shared: false });
-                self.actions.push_back(Action::Send { peer, packet });
+                self.packets.push_back((peer, packet));
                 self.end_send(id, Ok(()));
             }
             _ => self.enter(key, Phase::Drained),
@@ -309,7 +310,7 @@ impl Machine {
         let Some(receive_id) = outgoing.remote else { return };
         let (peer, attempt, front) = (outgoing.side.peer, outgoing.side.attempt, outgoing.side.front());
         let packet = Packet::Fail(Fail { receive_id, attempt, front, errno, for_good });
-        self.actions.push_back(Action::Send { peer, packet });
+        self.packets.push_back((peer, packet));
     }
 
     /// Ends a send and forgets it.

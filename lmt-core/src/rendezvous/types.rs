@@ -3,7 +3,7 @@
 use crate::identity::PeerKey;
 use crate::mechanism::{Cookie, Interval, Model, Plan, Role};
 
-use super::packet::{MechanismTag, Packet, ReceiveId, Rts, SendId, TransferKey};
+use super::packet::{MechanismTag, ReceiveId, Rts, SendId, TransferKey};
 
 /// One way to move a message: a mechanism and who copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,13 +143,6 @@ pub enum Action {
     Finish {
         /// The transfer.
         key: TransferKey,
-    },
-    /// Send this packet, behind all that was sent to this peer before.
-    Send {
-        /// To whom.
-        peer: PeerKey,
-        /// What.
-        packet: Packet,
     },
     /// The send is over; its buffer is no longer used and its id is stale.
     CompleteSend {

@@ -97,7 +97,10 @@ impl World {
         let (errno, for_good) = (self.rng.below(99) as i32, self.rng.chance(10));
         match self.rng.below(9) {
             0 => Packet::Rts(Rts { send_id, total_bytes: interval.end, attempt, mechanism, model, cookie }),
-            1 => Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared: false, cookie }),
+            1 => {
+                let interval = self.rng.chance(50).then_some(interval);
+                Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared: false, cookie })
+            }
             2 => Packet::Done(Done { to, attempt, shared: false }),
             3 => {
                 let (remaining, shared) = (interval, self.rng.chance(50));

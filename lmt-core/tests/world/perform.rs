@@ -12,6 +12,9 @@ impl World {
         while let Some(action) = self.ends[end].machine.pop_action() {
             self.perform(end, action);
         }
+        while let Some((peer, packet)) = self.ends[end].machine.pop_packet() {
+            self.send_packet(end, peer as usize, packet);
+        }
     }
 
     fn perform(&mut self, end: usize, action: Action) {
@@ -34,7 +37,6 @@ impl World {
                 let handle = self.ends[end].transfers.remove(&key).expect("what finishes was prepared");
                 self.medium.finish(handle);
             }
-            Action::Send { peer, packet } => self.send_packet(end, peer as usize, packet),
             Action::CompleteSend { id, result } => {
                 assert!(!self.ends[end].transfers.contains_key(&TransferKey::Send(id)));
                 let number = self.ends[end].sends.remove(&id).expect("a send completes once");
