@@ -37,12 +37,15 @@ pub(crate) fn prepare(
 pub(crate) fn start(
     transfer: &mut CmaTransfer,
     claims: &Claims,
+    peer: &CmaPeer,
     remote: &Cookie,
     interval: Interval,
 ) -> Result<(), Fault> {
     let (name, described) = split(remote)
         .ok_or_else(|| demote("the peer's cookie names no claims; its lmt may be of another version"))?;
-    transfer.side = Some(Side::Out(Help::new(name, interval, claims.sharing().steal_bytes)));
+    let help = Help::new(name, interval, claims.sharing().steal_bytes);
+    help.approach(&peer.claims);
+    transfer.side = Some(Side::Out(help));
     transfer.described = Some(described);
     Ok(())
 }

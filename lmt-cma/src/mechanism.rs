@@ -218,7 +218,7 @@ impl Lmt for Cma {
         // Found on the first step, which knows the buffer.
         transfer.plan.interval = interval;
         if (transfer.plan.model, transfer.plan.role) == (Model::Both, Role::Sender) {
-            return both::start(transfer, &self.claims, remote, interval);
+            return both::start(transfer, &self.claims, peer, remote, interval);
         }
         let (list, at) = RemoteList::resolve(peer.process(), remote, interval)?;
         transfer.remote = list;

@@ -42,5 +42,5 @@ pub use measure::{Effort, Measurement, measure, paired_ratio, probe};
 pub use routine::Routine;
 pub use short::SHORT_MOST_BYTES;
 pub use string::{copy_streaming, copy_string, is_string_fast};
-pub use take_over::{copy_by_vectors, copy_taking_over};
+pub use take_over::{ask_for, copy_by_vectors, copy_taking_over, take_over};
 pub use text::{Plan, TextError};

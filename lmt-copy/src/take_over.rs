@@ -81,11 +81,13 @@ unsafe fn long(target: *mut u8, source: *const u8, bytes: usize) {
     unsafe { avx512(target.wrapping_add(asking), source.wrapping_add(asking), ASKED_AHEAD_BYTES) };
 }
 
-/// Asks for the lines of `bytes` bytes from `place` on. (AMD64 manual volume 3,
+/// Asks the processor for the cache lines of `bytes` bytes from `place` on, for writing,
+/// and goes on: of memory that another core has written, and that this one is about to
+/// change. (AMD64 manual volume 3,
 /// PREFETCHW: a hint, which reads nothing that the program sees and faults at no
 /// address; processors without it do nothing.)
 #[inline]
-fn take_over(place: *const u8, bytes: usize) {
+pub fn take_over(place: *const u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     for line in (0..bytes).step_by(LINE_BYTES) {
         use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
@@ -94,6 +96,19 @@ fn take_over(place: *const u8, bytes: usize) {
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (place, bytes, LINE_BYTES);
+}
+
+/// As [`take_over`], for reading. (PREFETCHT0 in the same manual.)
+#[inline]
+pub fn ask_for(place: *const u8, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    for line in (0..bytes).step_by(LINE_BYTES) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint, see `take_over`.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.wrapping_add(line).cast()) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = (place, bytes);
 }
 
 #[cfg(test)]

@@ -110,9 +110,16 @@ impl Incoming {
     }
 
     /// The sender has the receiver's cookie: what it is to help with, and where.
-    pub fn start(&self, remote: &Cookie, interval: Interval) -> Option<(Claimed, Option<Described>)> {
+    pub fn start(
+        &self,
+        peer: &MappedPeer,
+        remote: &Cookie,
+        interval: Interval,
+    ) -> Option<(Claimed, Option<Described>)> {
         let (name, described) = parse_claims(remote)?;
-        Some((Claimed::Out(Help::new(name, interval, self.helped.sharing().steal_bytes)), described))
+        let help = Help::new(name, interval, self.helped.sharing().steal_bytes);
+        help.approach(&peer.claims);
+        Some((Claimed::Out(help), described))
     }
 }
 

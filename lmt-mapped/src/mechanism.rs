@@ -139,7 +139,7 @@ impl Lmt for Mapped {
         self.incoming.agree(transfer, interval);
         let described = match (transfer.plan.model, transfer.plan.role) {
             (Model::Both, Role::Sender) => {
-                let (claimed, described) = self.incoming.start(remote, interval).ok_or_else(garbage)?;
+                let (claimed, described) = self.incoming.start(peer, remote, interval).ok_or_else(garbage)?;
                 transfer.claimed = Some(claimed);
                 described
             }

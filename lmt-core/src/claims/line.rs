@@ -201,6 +201,11 @@ impl Front {
         self.units - self.back
     }
 
+    /// Whether nothing was left to claim when this end looked last.
+    pub(super) const fn is_all_claimed(&self) -> bool {
+        self.front == self.back
+    }
+
     /// Whether all is claimed and the sender has copied what it has claimed;
     /// asked when this end has copied its own.
     pub(super) fn is_whole(&mut self, words: Words<'_>) -> Result<bool, Garbage> {

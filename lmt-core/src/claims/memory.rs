@@ -17,6 +17,16 @@ const RETIRED_OFFSET: usize = 128;
 const LINE_BYTES: usize = 256;
 const BYTES: usize = LINES as usize * LINE_BYTES;
 
+impl Words<'_> {
+    /// Asks for the shared word, which the other end has changed last, before this end
+    /// changes it: read first, its cache line would cross once to be read and once to be
+    /// written.
+    #[inline]
+    pub(super) fn take_over(self) {
+        lmt_copy::take_over(self.shared.as_ptr().cast(), size_of::<AtomicU64>());
+    }
+}
+
 /// Lines, of this endpoint or a peer's.
 #[derive(Debug)]
 pub(super) struct Lines(SharedMemory);

@@ -86,6 +86,15 @@ impl Help {
         Self { grain: Grain::new(interval, 100, 0), line: None, part: None }
     }
 
+    /// Asks for the line, for which the first claim would wait.
+    pub fn approach(&self, peer: &PeerClaims) {
+        if let Some((line, _)) = &self.line
+            && let Some(words) = peer.lines.as_ref().and_then(|lines| lines.words(*line))
+        {
+            words.take_over();
+        }
+    }
+
     /// What this end is to copy now, of at most about `max_bytes`: the same part
     /// again until [`Self::copied`] has booked all of it, which only a failure
     /// keeps from being at once. With 0 bytes it only looks.
