@@ -22,7 +22,7 @@ impl Extent for RemoteSegment {
 }
 
 /// Segments that fit into a cookie; of longer lists it holds the address.
-pub const INLINE_SEGMENTS: usize = 5;
+pub const INLINE_SEGMENTS: usize = 3;
 /// The longest list that is fetched from a peer: 16 MiB of descriptors.
 pub const MAX_SEGMENTS: u32 = 1 << 20;
 

@@ -338,7 +338,7 @@ pub struct Cookie {
 impl Cookie {
     /// The most bytes a cookie holds. It is copied with every packet and action,
     /// so it is kept small; 8 bytes or fewer let an RTS travel in one cache line.
-    pub const MAX_BYTES: usize = 96;
+    pub const MAX_BYTES: usize = 64;
 
     /// A cookie of these bytes, or `None` when there are too many.
     pub fn new(bytes: &[u8]) -> Option<Self> {

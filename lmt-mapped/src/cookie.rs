@@ -8,7 +8,7 @@ use std::sync::Arc;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Pieces that fit into a cookie; longer lists stand in a buffer of their own.
-pub(crate) const INLINE_PARTS: usize = 4;
+pub(crate) const INLINE_PARTS: usize = 2;
 /// The longest list: 16 MiB.
 pub(crate) const MAX_PARTS: u32 = 1 << 20;
 
