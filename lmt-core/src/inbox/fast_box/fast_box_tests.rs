@@ -2,13 +2,14 @@ use std::os::fd::OwnedFd;
 
 use super::PIECE_BYTES;
 use super::holdings::PAIR_CELLS;
-use super::place::{PAIR_CELL_BYTES, Part};
+use super::memory::ANNEX_BYTES;
+use super::place::{IN_ANNEX, PAIR_CELL_BYTES, Part};
 use crate::inbox::test_support::{pass_by_every_way, pattern};
 use crate::inbox::{Envelope, Geometry, INLINE_BYTES, InboxReceiver, InboxSender, Payload, Piece, SendError};
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// Of a box's memory.
-const BOX_BYTES: usize = 8192 + 512 * 4096 + 64 * PAIR_CELL_BYTES;
+const BOX_BYTES: usize = 16384 + 512 * 4096 + 64 * PAIR_CELL_BYTES;
 
 fn inbox(boxes: usize) -> (InboxReceiver, OwnedFd) {
     let (mut receiver, fd) = InboxReceiver::create(Geometry::new(8, 256, 8).unwrap()).unwrap();
@@ -347,11 +348,12 @@ fn a_peer_that_names_cells_that_are_not_there_or_not_its_own_is_not_followed() {
     line(2, 100, Part { offset: PAIR_CELL_BYTES as u32 - 99, ..part }.to_word());
     line(3, 100, Part { cell: PAIR_CELLS as u8, ..part }.to_word());
     line(4, 100, 1);
+    line(5, ANNEX_BYTES as u64 + 1, IN_ANNEX);
     assert!(receiver.poll().is_none());
-    assert_eq!(receiver.malformed_messages(), 5);
+    assert_eq!(receiver.malformed_messages(), 6);
     // A cell of this process's own, and one twice: it is held once all the same.
-    (5..8).for_each(|number| line(number, 100, Part { cell: 40 * (number as u8 % 2), ..part }.to_word()));
-    for _ in 5..8 {
+    (6..9).for_each(|number| line(number, 100, Part { cell: 40 * (number as u8 % 2), ..part }.to_word()));
+    for _ in 6..9 {
         assert_eq!(receiver.poll().expect("it is possible").bytes(), 100);
     }
     let mut peer = join(&mut receiver, &fd, 0);

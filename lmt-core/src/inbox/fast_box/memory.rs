@@ -4,7 +4,8 @@
 //! ```text
 //! 0         what this is; consumed; sent: a line each
 //! 4096      LINES x 64 B
-//! 8192      CELLS x 4096 B, of which the first PIECE_BYTES are used
+//! 8192      LINES x ANNEX_BYTES: an annex for each line
+//! 16384     CELLS x 4096 B, of which the first PIECE_BYTES are used
 //! behind    PAIR_CELLS x PAIR_CELL_BYTES, without memory until they are used
 //! ```
 //!
@@ -35,7 +36,7 @@ use crate::error::MemoryShort;
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// "lmtfbox" and the layout's version in one word; changes with the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x02");
+const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x03");
 const PAGE_BYTES: usize = 4096;
 /// Lines, a power of two: few, so that they stay in the first-level cache.
 const LINES: usize = 64;
@@ -43,8 +44,11 @@ const LINES: usize = 64;
 pub(crate) const CELLS: usize = 512;
 /// The longest message that one line and one cell hold, in bytes.
 pub(crate) const PIECE_BYTES: usize = 3072;
+/// The longest message in the annex of its line, in bytes.
+pub(crate) const ANNEX_BYTES: usize = 128;
 const LINES_OFFSET: usize = PAGE_BYTES;
-const CELLS_OFFSET: usize = 2 * PAGE_BYTES;
+const ANNEXES_OFFSET: usize = 2 * PAGE_BYTES;
+const CELLS_OFFSET: usize = ANNEXES_OFFSET + LINES * ANNEX_BYTES;
 /// What is allocated when a box is made.
 const COMMITTED_BYTES: usize = CELLS_OFFSET + CELLS * PAGE_BYTES;
 const PAIR_OFFSET: usize = COMMITTED_BYTES;
@@ -61,7 +65,8 @@ struct Control {
 
 const _: () = assert!(size_of::<Control>() == 192 && size_of::<Progress>() == 64);
 const _: () = assert!(LINES.is_power_of_two() && CELLS.is_power_of_two());
-const _: () = assert!(LINES_OFFSET + LINES * size_of::<Line>() <= CELLS_OFFSET);
+const _: () = assert!(LINES_OFFSET + LINES * size_of::<Line>() <= ANNEXES_OFFSET);
+const _: () = assert!(CELLS_OFFSET.is_multiple_of(PAGE_BYTES));
 const _: () = assert!(PIECE_BYTES <= PAGE_BYTES);
 
 /// A mapped box.
@@ -108,6 +113,59 @@ impl BoxMemory {
         // long as `self`; they are atomics, valid for any bytes, shared.
         let lines = unsafe { std::slice::from_raw_parts(first.cast::<Line>().as_ptr(), LINES) };
         Words { lines, consumed: &control.consumed, sent: &control.sent }
+    }
+
+    /// The first byte of a line's annex; `line` is taken modulo the ring. ANNEX_BYTES
+    /// bytes are valid from there on for as long as `self` lives.
+    #[inline]
+    fn annex(&self, line: u64) -> *mut u8 {
+        let offset = ANNEXES_OFFSET + (line as usize & (LINES - 1)) * ANNEX_BYTES;
+        // SAFETY: the line's number is below LINES, so the whole annex from `offset` on
+        // is within the TOTAL_BYTES bytes of the mapping.
+        unsafe { self.memory.base().as_ptr().add(offset) }
+    }
+
+    /// Asks for the lines of a line's annex, which will be read as soon as the line is
+    /// published: so they cross beside it and not after it.
+    #[inline]
+    pub(super) fn await_annex(&self, line: u64) {
+        lmt_copy::ask_for(self.annex(line), ANNEX_BYTES);
+    }
+
+    /// Copies `bytes` into a line's annex from its byte `at` on, as far as they go. The
+    /// caller has reserved the line.
+    #[inline]
+    pub(super) fn write_annex(&self, line: u64, at: usize, bytes: &[u8]) {
+        let at = at.min(ANNEX_BYTES);
+        let length = bytes.len().min(ANNEX_BYTES - at);
+        // SAFETY: `at <= ANNEX_BYTES`, within the annex.
+        let target = unsafe { self.annex(line).add(at) };
+        // SAFETY: as in `write`, with the annex of a reserved line for the cell.
+        unsafe { lmt_copy::copy_nonoverlapping(target, bytes.as_ptr(), length) };
+    }
+
+    /// The same from a buffer's bytes `range`.
+    #[inline]
+    pub(super) fn write_annex_from(&self, line: u64, buffer: &Buffer, range: Range<u64>) {
+        let length = range.end.saturating_sub(range.start).min(ANNEX_BYTES as u64) as usize;
+        // SAFETY: the annex has ANNEX_BYTES writable bytes, see `write_annex`.
+        unsafe { buffer.read_raw(range.start, self.annex(line), length, Leaving::For(Distance::Peer)) };
+    }
+
+    /// Copies the first bytes of the annex of a published line that is not consumed yet.
+    #[inline]
+    pub(super) fn read_annex(&self, line: u64, target: &mut [u8]) {
+        let length = target.len().min(ANNEX_BYTES);
+        // SAFETY: as in `read`, with the line's annex for the cell.
+        unsafe { lmt_copy::copy_nonoverlapping(target.as_mut_ptr(), self.annex(line), length) };
+    }
+
+    /// The same, `bytes` of them, to a buffer from its byte `offset` on; returns how many
+    /// fitted.
+    #[inline]
+    pub(super) fn read_annex_to(&self, line: u64, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
+        // SAFETY: as in `read_to`.
+        unsafe { buffer.write_raw(offset, self.annex(line), bytes.min(ANNEX_BYTES), Taking::FromPeer) }
     }
 
     /// The first byte of a cell; `cell` is taken modulo the ring. PIECE_BYTES

@@ -5,9 +5,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::memory::{BoxMemory, CELLS, PIECE_BYTES};
+use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, PIECE_BYTES};
 use super::pair::PairCells;
-use super::place::Part;
+use super::place::{IN_ANNEX, Part};
 use super::ring::Reader;
 use super::sender::{BoxSender, PART_WORD};
 use crate::buffer::Buffer;
@@ -36,6 +36,16 @@ impl BoxReceiver {
         Ok(Self { memory, reader, pair: None, sender, descriptor })
     }
 
+    /// Whether there is a message.
+    #[inline]
+    fn is_ready(&self) -> bool {
+        let is_ready = self.reader.find(&self.memory.words()).is_some();
+        if !is_ready {
+            self.memory.await_annex(self.reader.line_number());
+        }
+        is_ready
+    }
+
     /// The next message. What it says is still to be checked.
     #[inline]
     fn find(&self) -> Option<Header> {
@@ -55,6 +65,7 @@ impl BoxReceiver {
         match self.reader.line(&self.memory.words())[PART_WORD].load(Ordering::Relaxed) {
             0 if bytes <= PIECE_BYTES => Body::Cell,
             0 => Body::Impossible { with_cell: true },
+            IN_ANNEX if bytes <= ANNEX_BYTES => Body::Annex,
             word => match Part::from_word(word, bytes).filter(|_| self.pair.is_some()) {
                 Some(part) => Body::Part(part),
                 None => Body::Impossible { with_cell: false },
@@ -78,6 +89,8 @@ impl BoxReceiver {
 pub(crate) enum Body {
     /// In its line.
     Inline,
+    /// In its line's annex.
+    Annex,
     /// In the next cell of the box's ring.
     Cell,
     /// In a cell that changes its owner.
@@ -174,7 +187,7 @@ impl Boxes {
 
     #[inline]
     fn is_ready(&self, at: usize) -> bool {
-        self.list.get(at).is_some_and(|one| one.reader.find(&one.memory.words()).is_some())
+        self.list.get(at).is_some_and(BoxReceiver::is_ready)
     }
 
     /// The box to take a message from before the inbox is looked at.
@@ -256,6 +269,7 @@ impl Boxes {
     pub(crate) fn read(&self, at: usize, body: Body, target: &mut [u8]) {
         let Some(one) = self.list.get(at) else { return };
         match (body, &one.pair) {
+            (Body::Annex, _) => one.memory.read_annex(one.reader.line_number(), target),
             (Body::Part(part), Some(pair)) => pair.memory.read_part(part, target),
             _ => one.memory.read(one.reader.cell(), target),
         }
@@ -273,6 +287,7 @@ impl Boxes {
     ) -> usize {
         let Some(one) = self.list.get(at) else { return 0 };
         match (body, &one.pair) {
+            (Body::Annex, _) => one.memory.read_annex_to(one.reader.line_number(), bytes, buffer, offset),
             (Body::Part(part), Some(pair)) => pair.memory.read_part_to(part, bytes, buffer, offset),
             _ => one.memory.read_to(one.reader.cell(), bytes, buffer, offset),
         }

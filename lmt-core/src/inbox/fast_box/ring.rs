@@ -97,6 +97,13 @@ impl Writer {
         self.next_line != self.line_limit && (!with_cell || self.next_cell != self.cell_limit)
     }
 
+    /// The number of the line that the next message takes.
+    #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
+    pub(crate) const fn line_number(&self) -> u64 {
+        self.next_line
+    }
+
     /// Whether so many lines and as many cells are free now.
     #[inline]
     #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
@@ -183,6 +190,13 @@ impl Reader {
     #[inline]
     pub(crate) fn line<'a>(&self, words: &Words<'a>) -> &'a [AtomicU64; LINE_WORDS] {
         words.line(self.next_line)
+    }
+
+    /// The number of the next message's line.
+    #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
+    pub(crate) const fn line_number(&self) -> u64 {
+        self.next_line
     }
 
     /// The next message's cell, if it has one.

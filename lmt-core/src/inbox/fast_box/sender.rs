@@ -3,9 +3,9 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::memory::{BoxMemory, CELLS, PIECE_BYTES};
+use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, PIECE_BYTES};
 use super::pair::PairCells;
-use super::place::{PAIR_CELL_BYTES, Part};
+use super::place::{IN_ANNEX, PAIR_CELL_BYTES, Part};
 use super::ring::{BoxFull, Writer};
 use crate::buffer::Buffer;
 use crate::inbox::layout::{HEADER_WORDS, INLINE_BYTES};
@@ -121,6 +121,14 @@ impl BoxSender {
     ) -> Result<(), Refusal> {
         let shared = self.memory.words();
         self.writer.reserve(&shared, false)?;
+        if bytes <= ANNEX_BYTES && piece == Piece::Whole {
+            let (memory, line) = (&self.memory, self.writer.line_number());
+            let put_part = |buffer: &Buffer, range| memory.write_annex_from(line, buffer, range);
+            payload.write(|at, bytes| memory.write_annex(line, at, bytes), put_part);
+            words[PART_WORD - 1] = IN_ANNEX;
+            self.writer.publish(&shared, &words[..PART_WORD], kind, false);
+            return Ok(());
+        }
         if let Some((part, pair)) = self.part_for(bytes, piece) {
             let memory = &pair.memory;
             let put_part = |buffer: &Buffer, range| memory.write_part_from(part, buffer, range);
