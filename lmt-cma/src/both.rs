@@ -43,8 +43,7 @@ pub(crate) fn start(
 ) -> Result<(), Fault> {
     let (name, described) = split(remote)
         .ok_or_else(|| demote("the peer's cookie names no claims; its lmt may be of another version"))?;
-    let help = Help::new(name, interval, claims.sharing().steal_bytes);
-    help.approach(&peer.claims);
+    let help = Help::new(&peer.claims, name, interval, claims.sharing().steal_bytes);
     transfer.side = Some(Side::Out(help));
     transfer.described = Some(described);
     Ok(())

@@ -214,9 +214,9 @@ fn lying_cookies_demote_and_never_crash() {
     for round in 0..2000u64 {
         let mut bytes = [0u8; Cookie::MAX_BYTES];
         bytes.iter_mut().for_each(|byte| *byte = random.next() as u8);
-        // Forms that look right: a list in the peer, or 5 segments here.
+        // Forms that look right: a list in the peer, or as many segments here as fit.
         bytes[8..16].fill(0);
-        bytes[8] = if round % 2 == 0 { 5 } else { random.next() as u8 };
+        bytes[8] = if round % 2 == 0 { lmt_cma::INLINE_SEGMENTS as u8 } else { random.next() as u8 };
         bytes[12] = (round % 2) as u8;
         let used = if round % 2 == 0 { Cookie::MAX_BYTES } else { 32 };
         let (mut transfer, _) = side.mechanism.prepare(peer, &plan, &data).unwrap();

@@ -83,17 +83,12 @@ unsafe fn long(target: *mut u8, source: *const u8, bytes: usize) {
 
 /// Asks the processor for the cache lines of `bytes` bytes from `place` on, for writing,
 /// and goes on: of memory that another core has written, and that this one is about to
-/// change. (AMD64 manual volume 3,
-/// PREFETCHW: a hint, which reads nothing that the program sees and faults at no
-/// address; processors without it do nothing.)
+/// change. (AMD64 manual volume 3, PREFETCHW: a hint, which reads nothing that the program
+/// sees and faults at no address; processors without it do nothing.)
 #[inline]
 pub fn take_over(place: *const u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    for line in (0..bytes).step_by(LINE_BYTES) {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        // SAFETY: a hint, see above.
-        unsafe { _mm_prefetch::<_MM_HINT_ET0>(place.wrapping_add(line).cast()) };
-    }
+    hint::<{ std::arch::x86_64::_MM_HINT_ET0 }>(place, bytes);
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (place, bytes, LINE_BYTES);
 }
@@ -102,13 +97,18 @@ pub fn take_over(place: *const u8, bytes: usize) {
 #[inline]
 pub fn ask_for(place: *const u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    for line in (0..bytes).step_by(LINE_BYTES) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint, see `take_over`.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.wrapping_add(line).cast()) };
-    }
+    hint::<{ std::arch::x86_64::_MM_HINT_T0 }>(place, bytes);
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (place, bytes);
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+fn hint<const HINT: i32>(place: *const u8, bytes: usize) {
+    for line in (0..bytes).step_by(LINE_BYTES) {
+        // SAFETY: a hint faults at no address and changes nothing, see `take_over`.
+        unsafe { std::arch::x86_64::_mm_prefetch::<HINT>(place.wrapping_add(line).cast()) };
+    }
 }
 
 #[cfg(test)]

@@ -179,7 +179,7 @@ impl Transfers {
         self.crowded
     }
 
-    /// Begins to send; the RTS is in the outbox when this returns.
+    /// Begins to send; the RTS is to be sent when this returns.
     pub fn send(&mut self, peer: PeerKey, buffer: Buffer, candidates: &Candidates, token: u64) -> SendId {
         let (bytes, in_window) = (buffer.total_bytes(), self.sends_to(peer) >= STREAMS_AT_ONCE);
         let id = if !in_window && !self.crowded {

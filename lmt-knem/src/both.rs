@@ -56,10 +56,16 @@ pub(crate) fn receive(
 
 /// The sender has the receiver's cookie, which is untrusted; `None` when it is
 /// none of these.
-pub(crate) fn help(claims: &Claims, by_both: bool, cookie: &Cookie, interval: Interval) -> Option<Both> {
+pub(crate) fn help(
+    claims: &Claims,
+    peer: &PeerClaims,
+    by_both: bool,
+    cookie: &Cookie,
+    interval: Interval,
+) -> Option<Both> {
     let (name, region) = cookie.as_bytes().split_first_chunk::<NAME_BYTES>()?;
     let help = match by_both {
-        true => Help::new(u64::from_be_bytes(*name), interval, claims.sharing().steal_bytes),
+        true => Help::new(peer, u64::from_be_bytes(*name), interval, claims.sharing().steal_bytes),
         false => Help::none(interval),
     };
     Some(Both::new(Side::Out(help), Some(Cookie::new(region)?)))

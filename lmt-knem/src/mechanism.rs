@@ -420,7 +420,7 @@ impl<D: Driver> Lmt for KnemLmt<D> {
         transfer.plan.interval = interval;
         transfer.moved_bytes = 0;
         if (transfer.plan.model, transfer.plan.role) == (Model::Both, Role::Sender) {
-            let both = both::help(claims, both::is_possible(driver), remote, interval);
+            let both = both::help(claims, &peer.claims, both::is_possible(driver), remote, interval);
             transfer.both = Some(both.ok_or_else(bad_cookie)?);
             return Ok(());
         }

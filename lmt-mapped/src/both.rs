@@ -117,8 +117,7 @@ impl Incoming {
         interval: Interval,
     ) -> Option<(Claimed, Option<Described>)> {
         let (name, described) = parse_claims(remote)?;
-        let help = Help::new(name, interval, self.helped.sharing().steal_bytes);
-        help.approach(&peer.claims);
+        let help = Help::new(&peer.claims, name, interval, self.helped.sharing().steal_bytes);
         Some((Claimed::Out(help), described))
     }
 }

@@ -37,6 +37,12 @@ pub(crate) struct Head {
 
 const _: () = assert!(size_of::<Head>() + INLINE_PARTS * PART_BYTES == Cookie::MAX_BYTES);
 
+/// The name of claims, which stands before a receiver's description in the Both model.
+const NAME_BYTES: usize = size_of::<u64>();
+/// What is left of the head behind a name: without a list, which such a cookie never has.
+const SHORT_HEAD_BYTES: usize = std::mem::offset_of!(Head, list_arena);
+const _: () = assert!(NAME_BYTES + SHORT_HEAD_BYTES <= size_of::<Head>());
+
 /// A message that a peer may map.
 #[derive(Debug)]
 pub(crate) struct Offered {
@@ -53,65 +59,76 @@ impl Offered {
     }
 }
 
-/// Offers the part `interval` of `data` to a process; what describes it stands
-/// behind `front` in the cookie.
-pub(crate) fn describe(
-    front: &[u8],
+/// The pieces of an offer: how many there are, the first of them, and all where they are
+/// more than fit a cookie.
+#[derive(Default)]
+struct Pieces {
+    count: usize,
+    inline: [WirePart; INLINE_PARTS],
+    long: Vec<WirePart>,
+}
+
+impl Pieces {
+    fn add(&mut self, Part { offset, bytes }: Part) {
+        if let Some(place) = self.inline.get_mut(self.count) {
+            *place = [offset, bytes];
+        } else {
+            if self.long.is_empty() {
+                self.long.extend(&self.inline);
+            }
+            self.long.push([offset, bytes]);
+        }
+        self.count += 1;
+    }
+}
+
+/// Offers the part `interval` of `data` to a process.
+fn offer(
     data: &Buffer,
     interval: Interval,
     process: &Arc<PeerProcess>,
-) -> Result<(Cookie, Offered), Fault> {
-    let most_inline = INLINE_PARTS - front.len().div_ceil(PART_BYTES);
-    let mut inline = [[0u64; 2]; INLINE_PARTS];
-    let (mut count, mut long): (usize, Vec<WirePart>) = (0, Vec::new());
-    let offer = Offer::new(data, interval, process, |Part { offset, bytes }| {
-        if count < most_inline {
-            inline[count] = [offset, bytes];
-        } else {
-            if long.is_empty() {
-                long.extend(&inline[..count]);
-            }
-            long.push([offset, bytes]);
-        }
-        count += 1;
-    });
-    let mut offer = offer.map_err(|error| demote(&error))?;
-    if count > MAX_PARTS as usize {
+) -> Result<(Offer, Head, Pieces), Fault> {
+    let mut pieces = Pieces::default();
+    let offer =
+        Offer::new(data, interval, process, |part| pieces.add(part)).map_err(|error| demote(&error))?;
+    if pieces.count > MAX_PARTS as usize {
         return Err(demote_words("the message has more than 1048576 segments; pack it or use fewer"));
     }
-    let mut head = Head {
+    let head = Head {
         arena: offer.arena().id(),
         line: offer.line(),
         generation: offer.generation(),
-        count: count as u32,
+        count: pieces.count as u32,
         start: interval.start,
         list_arena: 0,
         zero: 0,
     };
-    let mut list = None;
-    let mut used = count;
-    if !long.is_empty() {
-        let raw = long.as_bytes();
+    Ok((offer, head, pieces))
+}
+
+/// Offers the part `interval` of `data` to a process, with what describes it.
+pub(crate) fn describe(
+    data: &Buffer,
+    interval: Interval,
+    process: &Arc<PeerProcess>,
+) -> Result<(Cookie, Offered), Fault> {
+    let (mut offer, mut head, mut pieces) = offer(data, interval, process)?;
+    let (mut list, mut used) = (None, pieces.count);
+    if !pieces.long.is_empty() {
+        let raw = pieces.long.as_bytes();
         let mut kept = alloc(raw.len()).map_err(|short| demote_words(&short.to_string()))?;
         kept.copy_from_slice(raw);
         offer.include(&kept);
         head.list_arena = kept.arena().id();
-        inline[0] = [kept.offset() as u64, raw.len() as u64];
+        pieces.inline[0] = [kept.offset() as u64, raw.len() as u64];
         (list, used) = (Some(kept), 1);
     }
-    let mut bytes = [0; Cookie::MAX_BYTES];
-    let mut end = 0;
-    for part in [front, head.as_bytes(), inline[..used].as_bytes()] {
-        // No longer than a cookie may be: see `most_inline` and the assertion.
-        bytes[end..end + part.len()].copy_from_slice(part);
-        end += part.len();
-    }
-    let cookie = Cookie::new(&bytes[..end]).unwrap_or(Cookie::empty());
-    Ok((cookie, Offered { offer, list }))
+    Ok((joined([head.as_bytes(), pieces.inline[..used].as_bytes(), &[]]), Offered { offer, list }))
 }
 
 /// A receiver's cookie in the Both model: the name of the claims on the message,
-/// and what describes its memory, where that can be mapped.
+/// and what describes its memory, where that can be mapped and is of no more pieces than
+/// fit: a list would be read by a sender after the message has ended.
 pub(crate) fn describe_claims(
     name: u64,
     data: &Buffer,
@@ -119,22 +136,41 @@ pub(crate) fn describe_claims(
     process: &Arc<PeerProcess>,
 ) -> (Cookie, Option<Offered>) {
     let name = name.to_ne_bytes();
-    match describe(&name, data, interval, process) {
-        // A list would be read by a sender after the message has ended.
-        Ok((cookie, offered)) if offered.list.is_none() => (cookie, Some(offered)),
-        _ => (Cookie::new(&name).unwrap_or(Cookie::empty()), None),
+    let is_short = data.pieces(interval.start..interval.end).take(INLINE_PARTS + 1).count() <= INLINE_PARTS;
+    let offered = if is_short { offer(data, interval, process).ok() } else { None };
+    match offered {
+        Some((offer, head, pieces)) if pieces.long.is_empty() => {
+            let head = &head.as_bytes()[..SHORT_HEAD_BYTES];
+            let cookie = joined([&name, head, pieces.inline[..pieces.count].as_bytes()]);
+            (cookie, Some(Offered { offer, list: None }))
+        }
+        _ => (joined([&name, &[], &[]]), None),
     }
+}
+
+/// A cookie of these parts, no longer than one may be: see the assertions.
+fn joined(parts: [&[u8]; 3]) -> Cookie {
+    let mut bytes = [0; Cookie::MAX_BYTES];
+    let mut end = 0;
+    for part in parts {
+        bytes[end..end + part.len()].copy_from_slice(part);
+        end += part.len();
+    }
+    Cookie::new(&bytes[..end]).unwrap_or(Cookie::empty())
 }
 
 /// Reads such a cookie, which is untrusted: the name, and what describes the
 /// memory, if the peer's can be mapped.
 pub(crate) fn parse_claims(cookie: &Cookie) -> Option<(u64, Option<Described>)> {
-    let (name, rest) = cookie.as_bytes().split_first_chunk()?;
-    let described = if rest.is_empty() { None } else { Some(parse_bytes(rest)?) };
-    if described.is_some_and(|described| described.head.list_arena != 0) {
-        return None;
+    let (name, rest) = cookie.as_bytes().split_first_chunk::<NAME_BYTES>()?;
+    let name = u64::from_ne_bytes(*name);
+    if rest.is_empty() {
+        return Some((name, None));
     }
-    Some((u64::from_ne_bytes(*name), described))
+    let (short, parts) = rest.split_at_checked(SHORT_HEAD_BYTES)?;
+    let mut head = [0; size_of::<Head>()];
+    head[..SHORT_HEAD_BYTES].copy_from_slice(short);
+    Some((name, Some(parse_parts(Head::read_from_bytes(&head).ok()?, parts)?)))
 }
 
 /// What a peer's cookie says; only its form is checked.
@@ -146,11 +182,11 @@ pub(crate) struct Described {
 
 /// Reads a cookie, which is untrusted; `None` when it cannot be one.
 pub(crate) fn parse(cookie: &Cookie) -> Option<Described> {
-    parse_bytes(cookie.as_bytes())
+    let (head, rest) = Head::read_from_prefix(cookie.as_bytes()).ok()?;
+    parse_parts(head, rest)
 }
 
-fn parse_bytes(bytes: &[u8]) -> Option<Described> {
-    let (head, rest) = Head::read_from_prefix(bytes).ok()?;
+fn parse_parts(head: Head, rest: &[u8]) -> Option<Described> {
     let mut inline = [[0u64; 2]; INLINE_PARTS];
     let used = match head.list_arena {
         0 => head.count as usize,

@@ -50,3 +50,24 @@ fn pieces_must_lie_in_the_arena_and_hold_the_interval() {
     assert!(!covers(10, &[[u64::MAX - 1, 20]], whole, end), "wraps around");
     assert!(!covers(10, &[[first, 20], [first, u64::MAX]], whole, end));
 }
+
+#[test]
+fn claims_stand_before_up_to_as_many_pieces_as_a_cookie_holds() {
+    let name = 0x1234_5678_9abc_def0_u64;
+    let parts = [[65536, 2], [70000, 4]];
+    for count in 1..=INLINE_PARTS {
+        let head = Head { count: count as u32, start: 9, ..HEAD };
+        let short = &head.as_bytes()[..SHORT_HEAD_BYTES];
+        let cookie = joined([&name.to_ne_bytes(), short, parts[..count].as_bytes()]);
+        let (read, described) = parse_claims(&cookie).unwrap();
+        let described = described.expect("it has pieces");
+        assert_eq!((read, described.head, &described.inline[..count]), (name, head, &parts[..count]));
+        // Cut anywhere, it is none.
+        for bytes in 9..cookie.as_bytes().len() {
+            assert!(parse_claims(&Cookie::new(&cookie.as_bytes()[..bytes]).unwrap()).is_none(), "{bytes}");
+        }
+    }
+    let alone = joined([&name.to_ne_bytes(), &[], &[]]);
+    assert!(matches!(parse_claims(&alone), Some((read, None)) if read == name));
+    assert!(parse_claims(&Cookie::new(&[1; 7]).unwrap()).is_none());
+}

@@ -105,7 +105,7 @@ impl Lmt for Mapped {
                 (cookie, offered, Some(claimed))
             }
             _ => {
-                let (cookie, offered) = describe(&[], data, plan.interval, peer.process())?;
+                let (cookie, offered) = describe(data, plan.interval, peer.process())?;
                 (cookie, Some(offered), None)
             }
         };

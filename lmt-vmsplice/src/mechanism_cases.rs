@@ -171,7 +171,7 @@ pub fn a_truncated_message_leaves_an_empty_pipe(mut pair: Pair<impl Giving>) {
 
 pub fn cookies_that_cannot_be_demote(mut pair: Pair<impl Giving>) {
     let mut message = pair.prepare(1);
-    for bytes in [&[][..], &[1; 7], &[1; 9], &[1; 96]] {
+    for bytes in [&[][..], &[1; 7], &[1; 9], &[1; Cookie::MAX_BYTES]] {
         let cookie = Cookie::new(bytes).unwrap();
         let started = pair.receiver.start(&mut pair.from, &mut message.into, &cookie, whole(BYTES));
         assert!(matches!(started, Err(Fault::Demote { .. })), "{started:?}");

@@ -54,7 +54,7 @@ fn receive_all(claims: &Claims, reception: &mut Reception) -> u64 {
 fn each_end_copies_its_side_and_both_know_of_the_end() {
     let (mut claims, mut sender, receiver) = pair();
     let mut reception = claims.receive(&mut sender, WHOLE);
-    let mut help = Help::new(reception.name(), WHOLE, 32 << 10);
+    let mut help = Help::new(&receiver, reception.name(), WHOLE, 32 << 10);
     assert_eq!(help.next_part(&receiver, 0), None, "it only looks");
     let first = claims.next_part(&mut reception, MIB).expect("honest").expect("its side");
     assert_eq!(first, Interval { start: 0, end: MIDDLE });
@@ -100,10 +100,12 @@ fn without_a_line_the_receiver_copies_all_and_the_sender_nothing() {
     let (mut claims, mut sender, receiver) = pair();
     let held: Vec<Reception> = (0..64).map(|_| claims.receive(&mut sender, WHOLE)).collect();
     assert!(
-        held.iter().all(|reception| Help::new(reception.name(), WHOLE, 1).next_part(&receiver, 1).is_some())
+        held.iter().all(|reception| Help::new(&receiver, reception.name(), WHOLE, 1)
+            .next_part(&receiver, 1)
+            .is_some())
     );
     let mut reception = claims.receive(&mut sender, WHOLE);
-    let mut help = Help::new(reception.name(), WHOLE, 1);
+    let mut help = Help::new(&receiver, reception.name(), WHOLE, 1);
     assert!(help.is_over());
     assert_eq!(help.next_part(&receiver, MIB), None);
     assert!(!help.leave(&receiver));
@@ -136,7 +138,7 @@ fn lines_are_used_again_when_their_senders_have_left() {
     let mut helps = Vec::new();
     for _ in 0..64 {
         let mut reception = claims.receive(&mut sender, WHOLE);
-        let mut help = Help::new(reception.name(), WHOLE, 1);
+        let mut help = Help::new(&receiver, reception.name(), WHOLE, 1);
         assert!(help.next_part(&receiver, MIB).is_some());
         help.copied(&receiver, MIB);
         receive_all(&claims, &mut reception);
@@ -170,7 +172,7 @@ fn a_claim_of_a_dead_sender_keeps_nobody() {
     let (mut claims, _, receiver) = pair();
     let mut sender = introduced(&mut claims, process_of(child.id() as i32), drop);
     let mut reception = claims.receive(&mut sender, WHOLE);
-    let mut help = Help::new(reception.name(), WHOLE, 1);
+    let mut help = Help::new(&receiver, reception.name(), WHOLE, 1);
     assert!(help.next_part(&receiver, MIB).is_some());
     receive_all(&claims, &mut reception);
     assert_eq!(claims.is_whole(&mut reception), Ok(false));
@@ -189,7 +191,7 @@ fn lying_names_are_harmless() {
     let honest = reception.name();
     for bit in 0..64 {
         for number in [honest ^ 1 << bit, !honest ^ 1 << bit, 1 << bit, u64::MAX << bit] {
-            let mut help = Help::new(number, WHOLE, 1);
+            let mut help = Help::new(&receiver, number, WHOLE, 1);
             while let Some(part) = help.next_part(&receiver, MIB) {
                 assert!(part.start < part.end && part.end <= MIB, "{number:#x}: {part:?}");
                 help.copied(&receiver, MIB);

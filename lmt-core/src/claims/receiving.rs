@@ -141,14 +141,14 @@ impl Claims {
         let Some(words) = self.pool.as_ref().and_then(|pool| pool.lines.words(*line)) else {
             return Ok(false);
         };
-        // Its end is written there next.
+        // Its end is written there next, or another claim.
         words.take_over();
-        let mut whole = front.is_whole(words).map_err(|Garbage| lies())?;
+        let mut whole = false;
         for _ in 0..LOOKS {
+            whole = front.is_whole(words).map_err(|Garbage| lies())?;
             if whole || !front.is_all_claimed() {
                 break;
             }
-            whole = front.is_whole(words).map_err(|Garbage| lies())?;
         }
         if whole {
             reception.by_sender = reception.grain.bytes(reception.front, units).bytes();

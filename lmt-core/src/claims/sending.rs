@@ -71,28 +71,22 @@ pub struct Help {
 }
 
 impl Help {
-    /// Help with `interval`, by the name that the receiver's cookie gives;
-    /// untrusted.
-    pub fn new(name: u64, interval: Interval, steal_bytes: u64) -> Self {
+    /// Help for `peer` with `interval`, by the name that its cookie gives; untrusted.
+    pub fn new(peer: &PeerClaims, name: u64, interval: Interval, steal_bytes: u64) -> Self {
         let named = Name::unpack(name).filter(|named| named.generation < GENERATIONS);
         let percent = named.map_or(100, |named| named.receiver_percent);
         let grain = Grain::new(interval, percent, steal_bytes);
         let line = named.map(|named| (named.line, Back::new(named.generation, grain.units())));
+        // The first claim would wait for it.
+        if let Some(words) = named.and_then(|named| peer.lines.as_ref()?.words(named.line)) {
+            words.take_over();
+        }
         Self { grain, line, part: None }
     }
 
     /// Of a message with which this end cannot help.
     pub fn none(interval: Interval) -> Self {
         Self { grain: Grain::new(interval, 100, 0), line: None, part: None }
-    }
-
-    /// Asks for the line, for which the first claim would wait.
-    pub fn approach(&self, peer: &PeerClaims) {
-        if let Some((line, _)) = &self.line
-            && let Some(words) = peer.lines.as_ref().and_then(|lines| lines.words(*line))
-        {
-            words.take_over();
-        }
     }
 
     /// What this end is to copy now, of at most about `max_bytes`: the same part

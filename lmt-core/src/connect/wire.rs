@@ -7,7 +7,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::identity::EndpointId;
 
-/// The version of the connection protocol that this crate speaks.
+/// The version of the connection protocol that this crate speaks, and of the packets
+/// that endpoints send each other once they are connected.
 pub const PROTOCOL_VERSION: u16 = 2;
 
 /// The most bytes of a greeting, a report, or what goes with descriptors.

@@ -207,7 +207,7 @@ impl Traffic {
             }
             other => {
                 let Peer { id, connection, control, .. } = &mut self.peers[key as usize];
-                // At once where there is room: what it waits for there costs as much.
+                // At once where there is room: the peer waits for it.
                 if !(control.is_empty() && write_control(*id, connection, &other)) {
                     control.push_back(other);
                     self.mark_busy(key);

@@ -274,6 +274,21 @@ fn a_retried_message_gets_no_second_turn() {
     assert_eq!(turns.iter().filter(|turn| turn.0 == key).count(), 3);
 }
 
+/// A receiver says how much it has room for wherever that is less than what was offered,
+/// whatever number of an attempt the announcement gives.
+#[test]
+fn a_shorter_receive_is_told_and_a_whole_one_is_not() {
+    for (attempt, capacity_bytes, told) in
+        [(0, 100, None), (0, 80, Some(80)), (3, 80, Some(80)), (3, 200, None)]
+    {
+        let (mut a, mut b) = (Machine::new(), Machine::new());
+        a.send(B, 100, &candidates(&[Model::Both]));
+        b.matched(A, &Rts { attempt, ..only_rts(&mut a) }, capacity_bytes);
+        let [Packet::Cts(cts)] = run(&mut b).0[..] else { panic!("one CTS") };
+        assert_eq!(cts.interval, told.map(|end| Interval { start: 0, end }));
+    }
+}
+
 /// Every packet that would move or end what it must not.
 #[test]
 fn a_dishonest_peer_changes_nothing() {

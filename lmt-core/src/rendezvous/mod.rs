@@ -2,7 +2,7 @@
 //! transfer of one large message (nemesis-lmt, section 2; knem-jpdc, 4.4).
 //!
 //! [`Machine`] is a pure state machine: packets and results go in, [`Action`]s
-//! come out. It makes no system call, reads no clock, starts no thread and
+//! and packets come out. It makes no system call, reads no clock, starts no thread and
 //! knows no mechanism, so that an endpoint and an embedder with its own packets
 //! drive the very same code, and tests drive it through any interleaving.
 //!

@@ -231,7 +231,7 @@ pub enum WireError {
 struct Head {
     kind: u8,
     attempt: u8,
-    /// The packet's one yes or no: which side, for good, cancelled. In DEMOTE
+    /// The packet's one yes or no: which side, for good, cancelled, in shared memory. In DEMOTE
     /// with [`FLAG_SHARED`] beside it.
     flag: u8,
     cookie_bytes: u8,

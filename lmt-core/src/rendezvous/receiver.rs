@@ -18,6 +18,8 @@ pub(super) struct Inbound {
     total_bytes: u64,
     /// How much of it the receive has room for.
     received_bytes: u64,
+    /// Where what the sender has offered for the present attempt ends.
+    offered_end: u64,
     /// The sender's cookie for the present attempt, unchecked.
     remote_cookie: Cookie,
     /// Whether this end's memory is in shared buffers.
@@ -37,6 +39,7 @@ impl Machine {
             send_id: rts.send_id,
             total_bytes: rts.total_bytes,
             received_bytes: interval.end,
+            offered_end: rts.total_bytes,
             remote_cookie: rts.cookie,
             shared: false,
         }));
@@ -79,8 +82,7 @@ impl Machine {
         let remote = inbound.remote_cookie;
         if !matches!(model, Model::Get | Model::Stream) {
             let (send_id, receive_id, attempt) = (inbound.send_id, id, side.attempt);
-            // A later attempt is at what this end has said.
-            let is_cut = attempt == 0 && inbound.received_bytes < inbound.total_bytes;
+            let is_cut = interval.end < inbound.offered_end;
             let (shared, interval) = (inbound.shared, is_cut.then_some(interval));
             let packet = Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared, cookie });
             self.packets.push_back((peer, packet));
@@ -200,6 +202,7 @@ impl Machine {
         side.attempt = retry.attempt;
         (side.mechanism, side.model) = (retry.mechanism, retry.model);
         inbound.remote_cookie = retry.cookie;
+        inbound.offered_end = end;
         self.prepare_receive(retry.receive_id);
         Ok(())
     }

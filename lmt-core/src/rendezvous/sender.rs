@@ -52,7 +52,7 @@ impl Machine {
     /// that works. A message without bytes needs none.
     ///
     /// The message counts as sent, in the order between the two endpoints, when
-    /// its RTS comes out as an action.
+    /// its RTS comes out as a packet.
     pub fn send(&mut self, peer: PeerKey, total_bytes: u64, candidates: &Candidates) -> SendId {
         let id = SendId(self.sends.insert(Outgoing {
             side: Side::new(peer, Role::Sender, Interval { start: 0, end: total_bytes }),

@@ -109,8 +109,6 @@ impl FromIterator<Choice> for Candidates {
 ///
 /// `Prepare`, `Start` and `Leave` are answered before the next action is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-// Boxing the packet would allocate for every message.
-#[allow(clippy::large_enum_variant)]
 pub enum Action {
     /// Call `Lmt::prepare` and answer with `Machine::prepared`.
     Prepare {

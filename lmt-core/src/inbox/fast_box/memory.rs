@@ -69,6 +69,15 @@ const _: () = assert!(LINES_OFFSET + LINES * size_of::<Line>() <= ANNEXES_OFFSET
 const _: () = assert!(CELLS_OFFSET.is_multiple_of(PAGE_BYTES));
 const _: () = assert!(PIECE_BYTES <= PAGE_BYTES);
 
+/// Where a message is that its line or the ring's order names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// In the annex of the line of this number.
+    Annex(u64),
+    /// In the ring's cell of this number.
+    Cell(u64),
+}
+
 /// A mapped box.
 #[derive(Debug)]
 pub(super) struct BoxMemory {
@@ -130,42 +139,6 @@ impl BoxMemory {
     #[inline]
     pub(super) fn await_annex(&self, line: u64) {
         lmt_copy::ask_for(self.annex(line), ANNEX_BYTES);
-    }
-
-    /// Copies `bytes` into a line's annex from its byte `at` on, as far as they go. The
-    /// caller has reserved the line.
-    #[inline]
-    pub(super) fn write_annex(&self, line: u64, at: usize, bytes: &[u8]) {
-        let at = at.min(ANNEX_BYTES);
-        let length = bytes.len().min(ANNEX_BYTES - at);
-        // SAFETY: `at <= ANNEX_BYTES`, within the annex.
-        let target = unsafe { self.annex(line).add(at) };
-        // SAFETY: as in `write`, with the annex of a reserved line for the cell.
-        unsafe { lmt_copy::copy_nonoverlapping(target, bytes.as_ptr(), length) };
-    }
-
-    /// The same from a buffer's bytes `range`.
-    #[inline]
-    pub(super) fn write_annex_from(&self, line: u64, buffer: &Buffer, range: Range<u64>) {
-        let length = range.end.saturating_sub(range.start).min(ANNEX_BYTES as u64) as usize;
-        // SAFETY: the annex has ANNEX_BYTES writable bytes, see `write_annex`.
-        unsafe { buffer.read_raw(range.start, self.annex(line), length, Leaving::For(Distance::Peer)) };
-    }
-
-    /// Copies the first bytes of the annex of a published line that is not consumed yet.
-    #[inline]
-    pub(super) fn read_annex(&self, line: u64, target: &mut [u8]) {
-        let length = target.len().min(ANNEX_BYTES);
-        // SAFETY: as in `read`, with the line's annex for the cell.
-        unsafe { lmt_copy::copy_nonoverlapping(target.as_mut_ptr(), self.annex(line), length) };
-    }
-
-    /// The same, `bytes` of them, to a buffer from its byte `offset` on; returns how many
-    /// fitted.
-    #[inline]
-    pub(super) fn read_annex_to(&self, line: u64, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
-        // SAFETY: as in `read_to`.
-        unsafe { buffer.write_raw(offset, self.annex(line), bytes.min(ANNEX_BYTES), Taking::FromPeer) }
     }
 
     /// The first byte of a cell; `cell` is taken modulo the ring. PIECE_BYTES
@@ -244,44 +217,57 @@ impl BoxMemory {
         unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::Over) }
     }
 
-    /// Copies `bytes` into a cell from its byte `at` on, as far as they go. The
-    /// caller has reserved the cell.
+    /// Where a place begins, and how many bytes are valid from there on.
     #[inline]
-    pub(super) fn write(&self, cell: u64, at: usize, bytes: &[u8]) {
-        let at = at.min(PIECE_BYTES);
-        let length = bytes.len().min(PIECE_BYTES - at);
-        // SAFETY: `at <= PIECE_BYTES`, within the cell.
-        let target = unsafe { self.cell(cell).add(at) };
-        // SAFETY: `length` bytes are in `bytes` and in the cell; a slice of this
+    fn room(&self, place: Place) -> (*mut u8, usize) {
+        match place {
+            Place::Annex(line) => (self.annex(line), ANNEX_BYTES),
+            Place::Cell(cell) => (self.cell(cell), PIECE_BYTES),
+        }
+    }
+
+    /// Copies `bytes` to a place from its byte `at` on, as far as they go. The caller has
+    /// reserved it.
+    #[inline]
+    pub(super) fn write(&self, place: Place, at: usize, bytes: &[u8]) {
+        let (first, room) = self.room(place);
+        let at = at.min(room);
+        let length = bytes.len().min(room - at);
+        // SAFETY: `at` is at most the bytes that are valid from `first` on.
+        let target = unsafe { first.add(at) };
+        // SAFETY: `length` bytes are in `bytes` and in the place; a slice of this
         // process does not overlap the mapping, which is reached by raw
-        // pointers only. The peer does not touch a reserved cell; if a
+        // pointers only. The peer does not touch what is reserved; if a
         // misbehaving one does, the message's bytes are wrong and nothing else.
         unsafe { lmt_copy::copy_toward(target, bytes.as_ptr(), length, Distance::Peer) };
     }
 
     /// The same from a buffer's bytes `range`.
     #[inline]
-    pub(super) fn write_from(&self, cell: u64, buffer: &Buffer, range: Range<u64>) {
-        let length = range.end.saturating_sub(range.start).min(PIECE_BYTES as u64) as usize;
-        // SAFETY: the cell has PIECE_BYTES writable bytes, see `write`.
-        unsafe { buffer.read_raw(range.start, self.cell(cell), length, Leaving::For(Distance::Peer)) };
+    pub(super) fn write_from(&self, place: Place, buffer: &Buffer, range: Range<u64>) {
+        let (first, room) = self.room(place);
+        let length = range.end.saturating_sub(range.start).min(room as u64) as usize;
+        // SAFETY: the place has `room` writable bytes, see `write`.
+        unsafe { buffer.read_raw(range.start, first, length, Leaving::For(Distance::Peer)) };
     }
 
-    /// Copies the first bytes of a published cell that is not consumed yet.
+    /// Copies the first bytes of what is published and not consumed yet.
     #[inline]
-    pub(super) fn read(&self, cell: u64, target: &mut [u8]) {
-        let length = target.len().min(PIECE_BYTES);
-        // SAFETY: `length` bytes are in the cell and in `target`, which do not
+    pub(super) fn read(&self, place: Place, target: &mut [u8]) {
+        let (first, room) = self.room(place);
+        let length = target.len().min(room);
+        // SAFETY: `length` bytes are in the place and in `target`, which do not
         // overlap (see `write`); the sender wrote them before it published.
-        unsafe { lmt_copy::copy_nonoverlapping(target.as_mut_ptr(), self.cell(cell), length) };
+        unsafe { lmt_copy::copy_nonoverlapping(target.as_mut_ptr(), first, length) };
     }
 
     /// The same, `bytes` of them, to a buffer from its byte `offset` on;
     /// returns how many fitted.
     #[inline]
-    pub(super) fn read_to(&self, cell: u64, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
+    pub(super) fn read_to(&self, place: Place, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
+        let (first, room) = self.room(place);
         // SAFETY: as in `read`; a buffer's segments are memory lent by this
         // process's application, not this mapping.
-        unsafe { buffer.write_raw(offset, self.cell(cell), bytes.min(PIECE_BYTES), Taking::FromPeer) }
+        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::FromPeer) }
     }
 }

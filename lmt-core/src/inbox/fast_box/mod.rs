@@ -10,8 +10,11 @@
 //!
 //! The name is Nemesis's; a fast box there holds one message.
 //!
-//! Where both of a pair have a box for the other, messages that are longer than a
-//! line go through cells that change their owner with them ([`holdings`]), as long
+//! Somewhat longer messages lie in the annex of their line: a reader knows where that is
+//! before it has read the line, so it can ask for both at once.
+//!
+//! Where both of a pair have a box for the other, messages that are longer still
+//! go through cells that change their owner with them ([`holdings`]), as long
 //! as the sender has one; else through the box's own ring of cells. So nothing has
 //! to be given back: who only receives ends with all those cells, and the others
 //! go through the ring.
@@ -22,8 +25,8 @@
 //!
 //! - `ring`: the algorithm, over words that it is given, so that loom runs it.
 //! - `holdings`: whose the cells are that change their owner; for loom, too.
-//! - `place`: how a line names a part of such a cell.
-//! - `memory`: where the words and cells are.
+//! - `place`: how a line says where its message's bytes are.
+//! - `memory`: where the words, annexes and cells are.
 //! - `pair`: one process's view of the cells that change their owner.
 //! - [`BoxSender`], [`Boxes`]: the ends.
 

@@ -17,11 +17,10 @@ pub(crate) struct Part {
     pub(crate) is_last: bool,
 }
 
-/// The word of a line whose bytes are in its annex.
-pub(crate) const IN_ANNEX: u64 = 1 << 61;
-
 const PRESENT: u64 = 1 << 63;
 const LAST: u64 = 1 << 62;
+/// The word of a line whose bytes are in its annex, which is no part of a cell.
+pub(crate) const IN_ANNEX: u64 = 1 << 61;
 const CELL_SHIFT: u32 = 32;
 
 impl Part {

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, PIECE_BYTES};
+use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, PIECE_BYTES, Place};
 use super::pair::PairCells;
 use super::place::{IN_ANNEX, Part};
 use super::ring::Reader;
@@ -36,9 +36,9 @@ impl BoxReceiver {
         Ok(Self { memory, reader, pair: None, sender, descriptor })
     }
 
-    /// Whether there is a message.
+    /// Whether there is a message; while there is none, its annex is asked for.
     #[inline]
-    fn is_ready(&self) -> bool {
+    fn look(&self) -> bool {
         let is_ready = self.reader.find(&self.memory.words()).is_some();
         if !is_ready {
             self.memory.await_annex(self.reader.line_number());
@@ -70,6 +70,15 @@ impl BoxReceiver {
                 Some(part) => Body::Part(part),
                 None => Body::Impossible { with_cell: false },
             },
+        }
+    }
+
+    /// Where the found message is, if it is neither in its line nor in a pair's cell.
+    #[inline]
+    fn place(&self, body: Body) -> Place {
+        match body {
+            Body::Annex => Place::Annex(self.reader.line_number()),
+            _ => Place::Cell(self.reader.cell()),
         }
     }
 
@@ -187,7 +196,7 @@ impl Boxes {
 
     #[inline]
     fn is_ready(&self, at: usize) -> bool {
-        self.list.get(at).is_some_and(BoxReceiver::is_ready)
+        self.list.get(at).is_some_and(BoxReceiver::look)
     }
 
     /// The box to take a message from before the inbox is looked at.
@@ -269,9 +278,8 @@ impl Boxes {
     pub(crate) fn read(&self, at: usize, body: Body, target: &mut [u8]) {
         let Some(one) = self.list.get(at) else { return };
         match (body, &one.pair) {
-            (Body::Annex, _) => one.memory.read_annex(one.reader.line_number(), target),
             (Body::Part(part), Some(pair)) => pair.memory.read_part(part, target),
-            _ => one.memory.read(one.reader.cell(), target),
+            _ => one.memory.read(one.place(body), target),
         }
     }
 
@@ -287,9 +295,8 @@ impl Boxes {
     ) -> usize {
         let Some(one) = self.list.get(at) else { return 0 };
         match (body, &one.pair) {
-            (Body::Annex, _) => one.memory.read_annex_to(one.reader.line_number(), bytes, buffer, offset),
             (Body::Part(part), Some(pair)) => pair.memory.read_part_to(part, bytes, buffer, offset),
-            _ => one.memory.read_to(one.reader.cell(), bytes, buffer, offset),
+            _ => one.memory.read_to(one.place(body), bytes, buffer, offset),
         }
     }
 

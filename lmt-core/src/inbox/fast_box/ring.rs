@@ -1,9 +1,9 @@
 //! The box's algorithm: one writer, one reader, a ring of lines and a ring of
 //! cells.
 //!
-//! Every message takes the next line; one that does not fit a line takes the
-//! next cell, too. So both ends know from the lengths alone which cell belongs
-//! to a line, and nothing that a peer writes says where to read.
+//! Every message takes the next line, and one that needs a cell of the ring the next
+//! cell, too. So both ends know which cell belongs to a line: a peer says only whether
+//! there is one.
 //!
 //! A line's first word holds the line's number plus one and publishes it: no
 //! earlier message in the same place has that number, and neither has zeroed

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, PIECE_BYTES};
+use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, PIECE_BYTES, Place};
 use super::pair::PairCells;
 use super::place::{IN_ANNEX, PAIR_CELL_BYTES, Part};
 use super::ring::{BoxFull, Writer};
@@ -103,7 +103,7 @@ impl BoxSender {
     ) -> Result<(), Refusal> {
         let shared = self.memory.words();
         if bytes > INLINE_BYTES {
-            return self.send_in_cell(words, bytes, kind, payload, piece);
+            return self.send_beside_line(words, bytes, kind, payload, piece);
         }
         self.writer.reserve(&shared, false)?;
         self.writer.publish(&shared, &words[..used], kind, false);
@@ -111,7 +111,7 @@ impl BoxSender {
     }
 
     #[inline]
-    fn send_in_cell(
+    fn send_beside_line(
         &mut self,
         words: &mut [u64],
         bytes: usize,
@@ -122,9 +122,7 @@ impl BoxSender {
         let shared = self.memory.words();
         self.writer.reserve(&shared, false)?;
         if bytes <= ANNEX_BYTES && piece == Piece::Whole {
-            let (memory, line) = (&self.memory, self.writer.line_number());
-            let put_part = |buffer: &Buffer, range| memory.write_annex_from(line, buffer, range);
-            payload.write(|at, bytes| memory.write_annex(line, at, bytes), put_part);
+            self.put(Place::Annex(self.writer.line_number()), payload);
             words[PART_WORD - 1] = IN_ANNEX;
             self.writer.publish(&shared, &words[..PART_WORD], kind, false);
             return Ok(());
@@ -146,12 +144,17 @@ impl BoxSender {
             return Err(Refusal::TooLong);
         }
         let cell = self.writer.reserve(&shared, true)?;
-        let memory = &self.memory;
-        let put_part = |buffer: &Buffer, range| memory.write_from(cell, buffer, range);
-        payload.write(|at, bytes| memory.write(cell, at, bytes), put_part);
+        self.put(Place::Cell(cell), payload);
         words[PART_WORD - 1] = 0;
         self.writer.publish(&shared, &words[..PART_WORD], kind, true);
         Ok(())
+    }
+
+    #[inline]
+    fn put(&self, place: Place, payload: &Payload<'_>) {
+        let memory = &self.memory;
+        let put_part = |buffer: &Buffer, range| memory.write_from(place, buffer, range);
+        payload.write(|at, bytes| memory.write(place, at, bytes), put_part);
     }
 
     /// The part of a pair's cell that so many bytes go to, if there is one.
