@@ -11,7 +11,8 @@ use crate::sys;
 use crate::vm::Local;
 
 /// Of the order of messages for which single copies begin to pay; both ends of it are
-/// in any second-level cache. The look takes about a tenth of a millisecond where nothing disturbs it.
+/// in any second-level cache. The look takes about a tenth of a millisecond where
+/// nothing disturbs it.
 const BYTES: usize = 128 << 10;
 /// What one call costs, whatever it moves, is told by a short one.
 const PAGE_BYTES: usize = 4096;

@@ -139,12 +139,12 @@ pub(crate) fn describe_claims(
     let is_short = data.pieces(interval.start..interval.end).take(INLINE_PARTS + 1).count() <= INLINE_PARTS;
     let offered = if is_short { offer(data, interval, process).ok() } else { None };
     match offered {
-        Some((offer, head, pieces)) if pieces.long.is_empty() => {
+        Some((offer, head, pieces)) => {
             let head = &head.as_bytes()[..SHORT_HEAD_BYTES];
             let cookie = joined([&name, head, pieces.inline[..pieces.count].as_bytes()]);
             (cookie, Some(Offered { offer, list: None }))
         }
-        _ => (joined([&name, &[], &[]]), None),
+        None => (joined([&name, &[], &[]]), None),
     }
 }
 

@@ -492,10 +492,7 @@ pub(crate) fn gone(peer: &Peer) -> OperationError {
 /// Writes a packet that needs no room in the peer's queues, if there is a cell for it.
 fn write_control(id: EndpointId, connection: &mut Connection, packet: &Packet) -> bool {
     let Connection::Up(link) = connection else { return false };
-    let mut bytes = [0; Packet::MAX_BYTES];
-    let length = packet.encode(&mut bytes);
-    let envelope = Envelope { kind: kind::CONTROL, aux: 0, tag: 0 };
-    let is_written = link.write(envelope, Payload::Bytes(&bytes[..length]), 0).is_ok();
+    let is_written = link.write_packet(Envelope { kind: kind::CONTROL, aux: 0, tag: 0 }, packet, 0);
     if is_written {
         tracing::trace!(peer = %id, ?packet, "sent a packet");
     }
@@ -506,13 +503,8 @@ fn write_control(id: EndpointId, connection: &mut Connection, packet: &Packet) -
 /// back for those, a receive that waits for this very message would never see it.
 fn write_rts(key: PeerKey, peer: &mut Peer, packet: &Packet, label: &Label, credits: &InboxReceiver) -> bool {
     let Connection::Up(link) = &mut peer.connection else { return false };
-    if !link.may_write(credits, key) {
-        return false;
-    }
-    let mut bytes = [0; Packet::MAX_BYTES];
-    let length = packet.encode(&mut bytes);
     let envelope = envelope_with(label, kind::RTS, label.immediate.unwrap_or_default());
-    let is_written = link.write(envelope, Payload::Bytes(&bytes[..length]), OVERHEAD_BYTES).is_ok();
+    let is_written = link.may_write(credits, key) && link.write_packet(envelope, packet, OVERHEAD_BYTES);
     if is_written {
         tracing::trace!(peer = %peer.id, ?packet, ?label, "announced a message");
     }
@@ -556,6 +548,13 @@ impl super::peer::Link {
         charge_bytes: u64,
     ) -> Result<(), SendError> {
         self.write_piece(envelope, payload, charge_bytes, Piece::Whole)
+    }
+
+    /// The same with a packet; whether there was a cell for it.
+    fn write_packet(&mut self, envelope: Envelope, packet: &Packet, charge_bytes: u64) -> bool {
+        let mut bytes = [0; Packet::MAX_BYTES];
+        let length = packet.encode(&mut bytes);
+        self.write(envelope, Payload::Bytes(&bytes[..length]), charge_bytes).is_ok()
     }
 
     /// The same with a piece; unless it ends the message the peer may sleep on.

@@ -408,10 +408,10 @@ impl Machine {
         self.packets.push_back((peer, Packet::CancelReply { send_id, cancelled: found }));
     }
 
-    /// Ends every transfer with a peer that has died. No packet from it
-    /// may follow, and none for it: when the actions have been taken, [`Self::drop_packets_to`]
-    /// forgets those that are still here. A send whose end its receiver has left in shared memory, for
-    /// this side to see, has gone well.
+    /// Ends every transfer with a peer that has died. No packet from it may follow, and
+    /// none for it: when the actions have been taken, [`Self::drop_packets_to`] forgets those
+    /// that are still here. A send whose end its receiver has left in shared memory, for this
+    /// side to see, has gone well.
     pub fn peer_dead(&mut self, peer: PeerKey) {
         for index in 0..self.sends.slots() {
             if let Some(id) = self.sends.id_at(index) {

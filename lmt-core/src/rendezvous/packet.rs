@@ -231,8 +231,8 @@ pub enum WireError {
 struct Head {
     kind: u8,
     attempt: u8,
-    /// The packet's one yes or no: which side, for good, cancelled, in shared memory. In DEMOTE
-    /// with [`FLAG_SHARED`] beside it.
+    /// The packet's one yes or no: which side, for good, cancelled, in shared memory.
+    /// In DEMOTE with [`FLAG_SHARED`] beside it.
     flag: u8,
     cookie_bytes: u8,
 }

@@ -31,8 +31,8 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn replies()(demote: bool, whole: bool, s: u64, r: u64, attempt: u8, start: u64, end: u64, errno: i32, for_good: bool,
-                 shared: bool, cookie in cookie()) -> Packet {
+    fn replies()(demote: bool, whole: bool, s: u64, r: u64, attempt: u8, start: u64, end: u64, errno: i32,
+                 for_good: bool, shared: bool, cookie in cookie()) -> Packet {
         let (send_id, receive_id, interval) = (SendId(s), ReceiveId(r), Interval { start, end });
         if demote {
             Packet::Demote(Demote { send_id, receive_id, attempt, remaining: interval, errno, for_good, shared })

@@ -69,7 +69,7 @@ const _: () = assert!(LINES_OFFSET + LINES * size_of::<Line>() <= ANNEXES_OFFSET
 const _: () = assert!(CELLS_OFFSET.is_multiple_of(PAGE_BYTES));
 const _: () = assert!(PIECE_BYTES <= PAGE_BYTES);
 
-/// Where a message is that its line or the ring's order names.
+/// A place that follows from the number of a line, or of a cell in the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     /// In the annex of the line of this number.
@@ -176,11 +176,7 @@ impl BoxMemory {
     /// as they go. The cell is this process's.
     #[inline]
     pub(super) fn write_part(&self, part: Part, at: usize, bytes: &[u8]) {
-        let (first, room) = self.part(part);
-        let at = at.min(room);
-        let length = bytes.len().min(room - at);
-        // SAFETY: `at` is at most the bytes that are valid from `first` on.
-        let target = unsafe { first.add(at) };
+        let (target, length) = fitting(self.part(part), at, bytes.len());
         // SAFETY: as in `write`; the peer does not touch a cell of this process.
         unsafe { lmt_copy::copy_by_vectors(target, bytes.as_ptr(), length) };
     }
@@ -230,11 +226,7 @@ impl BoxMemory {
     /// reserved it.
     #[inline]
     pub(super) fn write(&self, place: Place, at: usize, bytes: &[u8]) {
-        let (first, room) = self.room(place);
-        let at = at.min(room);
-        let length = bytes.len().min(room - at);
-        // SAFETY: `at` is at most the bytes that are valid from `first` on.
-        let target = unsafe { first.add(at) };
+        let (target, length) = fitting(self.room(place), at, bytes.len());
         // SAFETY: `length` bytes are in `bytes` and in the place; a slice of this
         // process does not overlap the mapping, which is reached by raw
         // pointers only. The peer does not touch what is reserved; if a
@@ -270,4 +262,12 @@ impl BoxMemory {
         // process's application, not this mapping.
         unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::FromPeer) }
     }
+}
+
+/// Where byte `at` of a room is, and how many of `bytes` bytes fit from there on; `first`
+/// has `room` valid bytes.
+#[inline]
+fn fitting((first, room): (*mut u8, usize), at: usize, bytes: usize) -> (*mut u8, usize) {
+    let at = at.min(room);
+    (first.wrapping_add(at), bytes.min(room - at))
 }
