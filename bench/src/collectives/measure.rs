@@ -1,5 +1,6 @@
 //! Ours and the peers in turns: round by round each has one short turn, so that what
-//! the machine does meanwhile meets all of them.
+//! the machine does meanwhile meets all of them. Between passes all are started anew, in
+//! another order.
 #![forbid(unsafe_code)]
 
 use super::plan::Plan;
@@ -7,7 +8,7 @@ use super::ranks::{Ranks, Turned};
 use super::result::{Row, Times};
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
-use crate::peers::{Contenders, MpiTurn, PASSES, Peer, warm_up};
+use crate::peers::{Contenders, MpiTurn, Peer, warm_up};
 use crate::warm_up::{Next, WarmUp};
 
 /// Who hears how it goes.
@@ -40,7 +41,7 @@ struct Course {
 pub(super) struct Measuring<'a> {
     plan: &'a Plan,
     ranks: Ranks,
-    peers: Contenders,
+    peers: Contenders<'a>,
     listener: &'a mut dyn Listener,
     interrupt: &'a Interrupt,
     done: u64,
@@ -60,14 +61,14 @@ impl<'a> Measuring<'a> {
         interrupt: &'a Interrupt,
         listener: &'a mut dyn Listener,
     ) -> Result<Self, BenchError> {
-        let ranks = Ranks::start(plan)?;
         let setup = crate::peers::Setup {
             ranks: plan.ranks,
             cpus: &plan.cpus,
             cores,
             buffer_bytes: plan.buffer_bytes(),
         };
-        let peers = Contenders::start(peers, &setup, &mut |sentence| listener.note(sentence))?;
+        let mut peers = Contenders::new(peers, true, setup);
+        let ranks = peers.restart(0, &mut |sentence| listener.note(sentence), |_| Ranks::start(plan))?;
         Ok(Self { plan, ranks, peers, listener, interrupt, done: 0, unsuitable: Vec::new() })
     }
 
@@ -77,8 +78,11 @@ impl<'a> Measuring<'a> {
     /// One of our ranks fails, no algorithm suits, or a signal came.
     pub fn run(mut self) -> Result<Vec<Row>, BenchError> {
         let (mut courses, mut rows) = (Vec::new(), Vec::new());
-        let passes = PASSES.min(self.plan.repetitions);
+        let passes = self.peers.passes(self.plan.repetitions);
         for pass in 0..passes {
+            if pass > 0 {
+                self.restart(pass)?;
+            }
             for (index, &bytes) in self.plan.sizes.iter().enumerate() {
                 if pass == 0 {
                     courses.push(self.course(bytes)?);
@@ -90,6 +94,15 @@ impl<'a> Measuring<'a> {
             }
         }
         Ok(rows)
+    }
+
+    /// Ends everybody, and starts them in the order of this pass.
+    fn restart(&mut self, pass: u32) -> Result<(), BenchError> {
+        self.ranks.end();
+        let (plan, listener) = (self.plan, &mut *self.listener);
+        self.ranks =
+            self.peers.restart(pass, &mut |sentence| listener.note(sentence), |_| Ranks::start(plan))?;
+        Ok(())
     }
 
     fn course(&mut self, bytes: u64) -> Result<Course, BenchError> {

@@ -67,6 +67,13 @@ impl Ranks {
         Ok(ranks)
     }
 
+    /// Ends them; they are of no more use then.
+    pub fn end(&mut self) {
+        if let Some(processes) = self.processes.take() {
+            processes.end(END_LIMIT);
+        }
+    }
+
     /// Does a turn.
     ///
     /// # Errors
@@ -143,8 +150,6 @@ impl Ranks {
 
 impl Drop for Ranks {
     fn drop(&mut self) {
-        if let Some(processes) = self.processes.take() {
-            processes.end(END_LIMIT);
-        }
+        self.end();
     }
 }

@@ -1,5 +1,6 @@
 //! Ours, the peers and the bare methods in turns: round by round each of them has
-//! one short turn, so that what the machine does meanwhile meets all of them.
+//! one short turn, so that what the machine does meanwhile meets all of them. Between
+//! passes over all sizes all are started anew, in another order.
 
 use super::contenders::Contenders;
 use super::group::{Setup, Turn};
@@ -22,9 +23,6 @@ const WARM_UP_PART: u64 = 4;
 const TRIALS: usize = 3;
 /// Bare methods that go on to the rounds.
 const FINALISTS: usize = 3;
-/// Passes over all sizes among which the rounds are shared out: the machine's
-/// speed changes within seconds, and a size is to meet more than one of them.
-pub(crate) const PASSES: u32 = 3;
 /// What fits into one cache line with a flag: there the hop is a limit.
 const LINE_BYTES: u64 = 56;
 
@@ -82,7 +80,7 @@ pub struct Measuring<'a> {
     job: &'a Job,
     /// None where only MPIs are compared.
     ours: Option<Ours>,
-    peers: Contenders,
+    peers: Contenders<'a>,
     roles: Vec<Role>,
     listener: &'a mut dyn Listener,
     interrupt: &'a Interrupt,
@@ -101,19 +99,27 @@ impl<'a> Measuring<'a> {
         interrupt: &'a Interrupt,
         listener: &'a mut dyn Listener,
     ) -> Result<Self, BenchError> {
-        let ours = match job.mechanisms.is_empty() {
-            true => None,
-            false => Some(Ours::start(job, &mut |sentence| listener.note(sentence))?),
-        };
         let setup = Setup {
             ranks: job.ranks,
             cpus: &job.cpus,
             cores,
             buffer_bytes: (job.buffer_bytes() / 2).max(64),
         };
-        let contenders = Contenders::start(peers, &setup, &mut |sentence| listener.note(sentence))?;
         let roles = peers.iter().map(|peer| peer.role).collect();
-        Ok(Self { job, ours, peers: contenders, roles, listener, interrupt, done: 0 })
+        let peers = Contenders::new(peers, !job.mechanisms.is_empty(), setup);
+        let mut measuring = Self { job, ours: None, peers, roles, listener, interrupt, done: 0 };
+        measuring.restart(0)?;
+        Ok(measuring)
+    }
+
+    /// Ends everybody, and starts them in the order of this pass.
+    fn restart(&mut self, pass: u32) -> Result<(), BenchError> {
+        self.ours = None;
+        let (job, listener) = (self.job, &mut *self.listener);
+        self.ours = self.peers.restart(pass, &mut |sentence| listener.note(sentence), |note| {
+            (!job.mechanisms.is_empty()).then(|| Ours::start(job, note)).transpose()
+        })?;
+        Ok(())
     }
 
     /// Measures every size.
@@ -122,9 +128,12 @@ impl<'a> Measuring<'a> {
     /// One of our ranks fails, or a signal came.
     pub fn run(mut self) -> Result<Vec<SizeTimes>, BenchError> {
         let mut courses = Vec::new();
-        let passes = PASSES.min(self.job.repetitions);
+        let passes = self.peers.passes(self.job.repetitions);
         let mut results = Vec::new();
         for pass in 0..passes {
+            if pass > 0 {
+                self.restart(pass)?;
+            }
             for (index, &bytes) in self.job.sizes.iter().enumerate() {
                 if pass == 0 {
                     courses.push(self.course(bytes)?);

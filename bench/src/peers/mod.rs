@@ -42,7 +42,7 @@ pub(crate) use contenders::Contenders;
 use figures::Figure;
 pub(crate) use group::{Setup, Turn as MpiTurn};
 use measure::{Listener, Measuring};
-pub(crate) use measure::{PASSES, Peer, warm_up};
+pub(crate) use measure::{Peer, warm_up};
 use result::{Role, Row, SizeTimes};
 use show::{PeerCard, Scene};
 

@@ -61,11 +61,13 @@ pub fn rank_main<E: Engine>(engine: &E) -> Result<(), BenchError> {
     group::live(|input, tell| {
         let (assignment, Joined { mut links, mut pair, .. }) = group::join(engine, input, tell)?;
         let is_first = assignment.rank == 0;
-        if is_first {
-            tell(Event::Ready { bare: bare(pair.as_ref()) })?;
-        }
+        let bare = bare(pair.as_ref());
         let mut silent = |_: Event| Ok(());
         let runner = Runner::new(&assignment.job, assignment.rank, &mut links, pair.as_mut(), &mut silent)?;
+        // With its memory: who starts after us takes it from what is left.
+        if is_first {
+            tell(Event::Ready { bare })?;
+        }
         serve(runner, is_first, input, tell)
     })
 }

@@ -2,9 +2,7 @@
 //! provider, against the same MPI over libfabric's own shared memory and over what
 //! it takes by itself.
 //!
-//! The benchmark, the turns and the rounds are those of `--peers`. How an MPI's
-//! memory happens to lie differs from start to start, so all are started several
-//! times, and the rounds of all starts count alike.
+//! The benchmark, the turns, the rounds and the passes are those of `--peers`.
 
 mod judge;
 mod show;
@@ -33,8 +31,6 @@ use crate::progress::Progress;
 use crate::sizes::parse_sizes;
 use crate::statistics::Statistics;
 
-/// How often all are started.
-const STARTS: u32 = 3;
 /// What is measured unless sizes are named: a short message, and the long ones.
 const SIZES: &str = "8,64KiB..16MiB";
 
@@ -102,7 +98,7 @@ fn nothing_chosen(is_set: impl Fn(&str) -> bool) -> Result<(), BenchError> {
     }
 }
 
-/// One start's share of the rounds.
+/// What each MPI's transports do.
 fn job(args: &PeersArgs, measuring: &MeasuringArgs) -> Result<Job, BenchError> {
     let sizes = match &measuring.sizes {
         Some(sizes) => sizes.0.clone(),
@@ -114,7 +110,7 @@ fn job(args: &PeersArgs, measuring: &MeasuringArgs) -> Result<Job, BenchError> {
     let mut jobs = jobs(vec![wanted], &[], args, measuring, ALL.len())?;
     let job = jobs.pop().ok_or_else(|| BenchError::Failure("there is nothing to measure".into()))?;
     // There are no ranks of our own that could verify, or try bare methods.
-    Ok(Job { repetitions: job.repetitions.div_ceil(STARTS), limits: false, verify: false, ..job })
+    Ok(Job { limits: false, verify: false, ..job })
 }
 
 /// One MPI under measurement.
@@ -132,19 +128,15 @@ impl Run<'_> {
         let told = folder.path().join("statistics");
         let (contenders, left_out) = contenders(self.peer, provider, &told);
         let cores = allowed_cpus()?.len();
-        let mut starts = Vec::new();
-        for number in 0..STARTS {
-            let mut listener = Starts { number, progress: self.progress };
-            let measuring = Measuring::start(self.job, &contenders, cores, self.interrupt, &mut listener)?;
-            starts.push(measuring.run()?);
-        }
-        let rows: Vec<Row> = pooled(starts).iter().filter_map(Row::of).collect();
+        let mut listener = Quiet(self.progress);
+        let measuring = Measuring::start(self.job, &contenders, cores, self.interrupt, &mut listener)?;
+        let rows: Vec<Row> = measuring.run()?.iter().filter_map(Row::of).collect();
         if rows.is_empty() {
             return Err(BenchError::Failure("it could not be measured over lmt".into()));
         }
         // Without any its messages went another way, which the figures say.
         let statistics = Statistics::read(&told).unwrap_or_default();
-        let settings = Job { repetitions: self.job.repetitions * STARTS, ..self.job.clone() };
+        let settings = self.job.clone();
         let scene = Scene { environment: Environment::record(&settings), settings, rows };
         Ok(Measured { scene, left_out, statistics })
     }
@@ -174,34 +166,16 @@ fn contenders(peer: &Peer, provider: &Provider, told: &Path) -> (Vec<Peer>, Vec<
     (contenders, left_out)
 }
 
-/// The rounds of all starts, of those who took part in all of them.
-fn pooled(starts: Vec<Vec<SizeTimes>>) -> Vec<SizeTimes> {
-    let mut starts = starts.into_iter();
-    let mut all = starts.next().unwrap_or_default();
-    for start in starts {
-        for (size, more) in all.iter_mut().zip(start) {
-            size.times.retain_mut(|times| {
-                let same = more.times.iter().find(|other| other.name == times.name);
-                same.map(|same| times.usec.extend(&same.usec)).is_some()
-            });
-        }
-    }
-    all
-}
+/// Shows how far it is; sizes are shown all at once, later.
+struct Quiet<'a>(&'a Progress);
 
-/// Hears how one start of several goes.
-struct Starts<'a> {
-    number: u32,
-    progress: &'a Progress,
-}
-
-impl Listener for Starts<'_> {
+impl Listener for Quiet<'_> {
     fn progress(&mut self, done: u64, total: u64) {
-        self.progress.show(u64::from(self.number) * total + done, u64::from(STARTS) * total);
+        self.0.show(done, total);
     }
 
     fn note(&mut self, sentence: &str) {
-        self.progress.suspend(|| complain(sentence));
+        self.0.suspend(|| complain(sentence));
     }
 
     fn size(&mut self, _: &SizeTimes) -> Result<(), BenchError> {

@@ -74,10 +74,11 @@ fn what_makes_no_sense_beside_it_is_refused() {
 }
 
 #[test]
-fn rounds_are_shared_out_among_the_starts() {
+fn short_and_long_messages_are_measured_without_ranks_of_our_own() {
     let (args, measuring) = asked(&["--pin", "none", "--repetitions", "16"]).unwrap();
     let job = job(&args, &measuring).unwrap();
-    assert_eq!((job.repetitions, job.limits, job.verify, job.sizes.len()), (6, false, false, 10));
+    assert_eq!((job.repetitions, job.limits, job.verify, job.sizes.len()), (16, false, false, 10));
+    assert!(job.mechanisms.is_empty());
     assert_eq!(job.sizes[..2], [8, 64 << 10]);
 }
 
@@ -95,16 +96,6 @@ fn each_transport_is_a_contender_where_it_can_be_had() {
     let (all, left_out) = contenders(&peer(Kind::OpenMpi), &provider, Path::new("/told"));
     assert_eq!((all.len(), left_out.len()), (2, 1));
     assert!(left_out[0].name == "openmpi/shm" && left_out[0].reason.contains("FI_REMOTE_COMM"));
-}
-
-#[test]
-fn starts_are_pooled_by_those_who_took_part_in_all() {
-    let mut second = size(8, [3.0, 4.0, 5.0]);
-    second.times.remove(1);
-    let pooled = pooled(vec![vec![size(8, [1.0, 2.0, 3.0])], vec![second]]);
-    let times: Vec<(&str, &[f64])> =
-        pooled[0].times.iter().map(|times| (times.name.as_str(), &times.usec[..])).collect();
-    assert_eq!(times, [("mpich/lmt", &[1.0, 1.0, 3.0, 3.0][..]), ("mpich/default", &[3.0, 3.0, 5.0, 5.0])]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::super::result::Row;
 use super::super::show::{PeerCard, begin_all, title};
 use super::super::transport::{ALL, Transport};
 use super::judge::{is_long, mean, over};
-use super::{Measured, STARTS, name_of};
+use super::{Measured, name_of};
 use crate::error::BenchError;
 use crate::output::usec;
 use crate::sizes::human;
@@ -36,7 +36,7 @@ fn write(out: &mut dyn Write, card: &PeerCard, measured: &Measured, is_first: bo
         writeln!(out, "# {}", job.pattern.definition().text)?;
         writeln!(
             out,
-            "# microseconds, median of {} rounds in {STARTS} starts; in a round each transport has one turn with as many iterations",
+            "# microseconds, median of {} rounds; in a round each transport has one turn with as many iterations, and all are started several times",
             job.repetitions
         )?;
         writeln!(
