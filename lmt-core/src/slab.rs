@@ -66,16 +66,25 @@ impl<T> Slab<T> {
     ///
     /// # Panics
     /// Past 2^32 - 1 entries.
+    #[inline(always)] // The entry is moved to its place at once, without a stop on the stack.
     pub(crate) fn insert(&mut self, entry: T) -> u64 {
-        self.used += 1;
         let index = self.free;
-        if let Some(slot) = self.slots.get_mut(index as usize) {
-            if let Content::Free(next) = slot.content {
-                self.free = next;
-            }
-            slot.content = Content::Used(entry);
-            return name(index, slot.generation);
+        if let Some(Slot { generation, content }) = self.slots.get_mut(index as usize)
+            && let Content::Free(next) = *content
+        {
+            *content = Content::Used(entry);
+            let generation = *generation;
+            self.used += 1;
+            self.free = next;
+            return name(index, generation);
         }
+        self.push(entry)
+    }
+
+    /// Takes an entry in where no slot is free.
+    #[cold]
+    fn push(&mut self, entry: T) -> u64 {
+        self.used += 1;
         let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 entries");
         assert_ne!(index, NONE, "fewer than 2^32 entries");
         self.slots.push(Slot { generation: 1, content: Content::Used(entry) });

@@ -12,7 +12,7 @@ use crate::buffer::Buffer;
 use crate::connect::Connector;
 use crate::fault_in::FaultIn;
 use crate::identity::EndpointId;
-use crate::mechanism::{Model, Role, SharedEnds, Step, Unavailable};
+use crate::mechanism::{Cookie, Model, Role, SharedEnds, Step, Unavailable};
 use crate::mechanisms::{Handle, Mechanisms};
 use crate::rendezvous::{
     Action, Candidates, Cts, Demote, Done, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId,
@@ -130,6 +130,23 @@ fn place(sides: &mut Vec<Option<Side>>, index: usize, side: Side) {
     sides[index] = Some(side);
 }
 
+/// What is left of one side of a transfer when that is over.
+struct Over {
+    token: u64,
+    peer: PeerKey,
+    carrier: Option<Handle>,
+    bytes: u64,
+}
+
+/// Drops a side where it lies.
+fn over(sides: &mut [Option<Side>], name: u64) -> Option<Over> {
+    let slot = sides.get_mut(index_of(name))?;
+    let Side { token, peer, carrier, ref buffer, .. } = *slot.as_ref()?;
+    let over = Over { token, peer, carrier, bytes: buffer.total_bytes() };
+    *slot = None;
+    Some(over)
+}
+
 impl Transfers {
     /// Transfers by these mechanisms.
     pub fn new(mechanisms: Mechanisms) -> Self {
@@ -209,11 +226,11 @@ impl Transfers {
     ///
     /// # Errors
     /// [`ProtocolError`]: the packet makes no sense; it was ignored.
-    pub fn packet(&mut self, peer: PeerKey, packet: Packet) -> Result<Incoming, ProtocolError> {
+    pub fn packet<'a>(&mut self, peer: PeerKey, packet: &'a Packet) -> Result<Incoming<'a>, ProtocolError> {
         match packet {
             Packet::Done(Done { to: TransferKey::Send(_), shared, .. })
             | Packet::Cts(Cts { shared, .. })
-            | Packet::Demote(Demote { shared, .. }) => self.receivers.learn(peer, shared),
+            | Packet::Demote(Demote { shared, .. }) => self.receivers.learn(peer, *shared),
             _ => {}
         }
         let incoming = self.machine.packet(peer, packet)?;
@@ -382,7 +399,8 @@ impl Transfers {
                 Action::Prepare { key, peer, mechanism, plan } => {
                     let (side, mechanisms) = self.side(key);
                     let Some(side) = side else { continue };
-                    let outcome = mechanisms.prepare(mechanism, peer, &plan, &side.buffer);
+                    let mut cookie = Cookie::empty();
+                    let outcome = mechanisms.prepare(mechanism, peer, &plan, &side.buffer, &mut cookie);
                     let is_written = plan.role == Role::Receiver && plan.model == Model::Put;
                     side.fault_in = (is_written && outcome.is_ok())
                         .then(|| FaultIn::worth_it(&side.buffer, plan.interval))
@@ -390,21 +408,22 @@ impl Transfers {
                     let is_read = plan.role == Role::Sender && plan.model.reads_sender() && outcome.is_ok();
                     let before = std::mem::replace(&mut side.reader, is_read.then_some(peer));
                     let is_faulting = side.fault_in.is_some();
-                    let cookie = outcome.map(|(handle, cookie)| {
+                    let outcome = outcome.map(|handle| {
                         side.handle = Some(handle);
                         side.carrier = Some(handle);
-                        cookie
+                        &cookie
                     });
                     if let (TransferKey::Receive(id), true) = (key, is_faulting) {
                         self.faulting.push_back(id);
                     }
                     self.readers.replace(before, is_read.then_some(peer));
-                    self.machine.prepared(key, cookie);
+                    self.machine.prepared(key, outcome);
                 }
-                Action::Start { key, remote, interval } => {
-                    let (side, mechanisms) = self.side(key);
-                    let Some(Side { handle: Some(handle), .. }) = side else { continue };
-                    let outcome = mechanisms.start(*handle, &remote, interval);
+                Action::Start { key, interval } => {
+                    let Some(Side { handle: Some(handle), .. }) = self.side(key).0 else { continue };
+                    let handle = *handle;
+                    let Some(remote) = self.machine.remote_cookie(key) else { continue };
+                    let outcome = self.mechanisms.start(handle, remote, interval);
                     self.machine.started(key, outcome);
                 }
                 Action::Leave { key } => {
@@ -426,11 +445,10 @@ impl Transfers {
                     self.mechanisms.give_up(peer, mechanism, model, role, Unavailable { errno, sentence });
                 }
                 Action::CompleteSend { id, result } => {
-                    if let Some(side) = self.sends.get_mut(index_of(id.0)).and_then(Option::take) {
-                        *self.under_way_to(side.peer) -= 1;
-                        let bytes = side.buffer.total_bytes();
-                        self.count(&side, Role::Sender, result.is_ok().then_some(bytes));
-                        self.ended.push_back(Ended::Send { token: side.token, result });
+                    if let Some(Over { token, peer, carrier, bytes }) = over(&mut self.sends, id.0) {
+                        *self.under_way_to(peer) -= 1;
+                        self.count(carrier, Role::Sender, result.is_ok().then_some(bytes));
+                        self.ended.push_back(Ended::Send { token, result });
                     }
                 }
                 Action::CompleteReceive { id, result } => self.complete_receive(id, result),
@@ -439,15 +457,15 @@ impl Transfers {
     }
 
     fn complete_receive(&mut self, id: ReceiveId, result: Result<Received, TransferError>) {
-        if let Some(side) = self.receives.get_mut(index_of(id.0)).and_then(Option::take) {
+        if let Some(Over { token, carrier, .. }) = over(&mut self.receives, id.0) {
             let arrived = result.as_ref().ok().map(|received| received.received_bytes);
-            self.count(&side, Role::Receiver, arrived);
-            self.ended.push_back(Ended::Receive { token: side.token, result });
+            self.count(carrier, Role::Receiver, arrived);
+            self.ended.push_back(Ended::Receive { token, result });
         }
     }
 
-    fn count(&mut self, side: &Side, role: Role, arrived_bytes: Option<u64>) {
-        if let (Some(handle), Some(bytes)) = (side.carrier, arrived_bytes) {
+    fn count(&mut self, carrier: Option<Handle>, role: Role, arrived_bytes: Option<u64>) {
+        if let (Some(handle), Some(bytes)) = (carrier, arrived_bytes) {
             self.mechanisms.count_message(handle, role, bytes);
         }
     }

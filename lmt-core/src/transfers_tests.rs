@@ -128,9 +128,9 @@ fn readers_are_the_peers_that_may_be_reading() {
     assert_eq!(others(&transfers), [1, 1, 2]);
     for (left, id) in first.into_iter().enumerate() {
         assert_eq!(others(&transfers), [1, 1, 2], "{left} of 16 are done");
-        transfers.packet(0, Packet::CancelReply { send_id: id, cancelled: true }).expect_err("nobody asked");
+        transfers.packet(0, &Packet::CancelReply { send_id: id, cancelled: true }).expect_err("nobody asked");
         transfers.cancel(id);
-        transfers.packet(0, Packet::CancelReply { send_id: id, cancelled: true }).expect("asked");
+        transfers.packet(0, &Packet::CancelReply { send_id: id, cancelled: true }).expect("asked");
     }
     assert_eq!(others(&transfers), [1, 0, 1]);
     transfers.peer_dead(1);

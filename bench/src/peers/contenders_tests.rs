@@ -56,7 +56,10 @@ fn peers_that_cannot_be_started_are_named_once_and_are_an_error_where_all_are_so
     assert!(error.to_string().contains("none of the MPIs"), "{error}");
     contenders.restart(1, &mut note, |_| Ok(())).unwrap();
     assert_eq!(notes.len(), 2, "{notes:?}");
-    assert!(notes[0].starts_with("one is left out: ") && notes[1].starts_with("two is left out: "), "{notes:?}");
+    assert!(
+        notes[0].starts_with("one is left out: ") && notes[1].starts_with("two is left out: "),
+        "{notes:?}"
+    );
     assert!(contenders.names().is_empty() && !contenders.is_there(0));
 }
 

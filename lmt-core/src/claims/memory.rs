@@ -25,6 +25,14 @@ impl Words<'_> {
     pub(super) fn take_over(self) {
         lmt_copy::take_over(self.shared.as_ptr().cast(), size_of::<AtomicU64>());
     }
+
+    /// Asks for both words of a line that is to be opened soon: the one that is written
+    /// then, and the one that is read.
+    #[inline]
+    pub(super) fn ask_for(self) {
+        self.take_over();
+        lmt_copy::ask_for(self.retired.as_ptr().cast_const().cast(), size_of::<AtomicU64>());
+    }
 }
 
 /// Lines, of this endpoint or a peer's.

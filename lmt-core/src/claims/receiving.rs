@@ -1,5 +1,6 @@
 //! The receiver's part: the endpoint's lines, and one message that comes in.
 
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +27,9 @@ struct Pool {
     free: Vec<u32>,
     /// The generation that each line had last.
     generations: Vec<u32>,
-    /// Lines of ended messages, from which the senders have to read that.
-    kept: Vec<Kept>,
+    /// Lines of ended messages, from which the senders have to read that; the oldest
+    /// first.
+    kept: VecDeque<Kept>,
 }
 
 #[derive(Debug)]
@@ -204,7 +206,7 @@ impl Claims {
         }
         let (Some(pool), Some((line, _))) = (&mut self.pool, reception.line) else { return };
         if reception.state == State::Ended {
-            pool.kept.push(Kept { line, sender: Arc::clone(peer.process()) });
+            pool.keep(Kept { line, sender: Arc::clone(peer.process()) });
         } else {
             pool.free.push(line);
         }
@@ -220,7 +222,7 @@ impl Pool {
             fd,
             free: (0..LINES).rev().collect(),
             generations,
-            kept: Vec::with_capacity(LINES as usize),
+            kept: VecDeque::with_capacity(LINES as usize),
         })
     }
 
@@ -233,13 +235,24 @@ impl Pool {
         Some((line, front))
     }
 
-    /// The line of the last ended message if its sender has left it, while it
-    /// is in the cache; else a free one.
+    /// Keeps the line of an ended message, and has the one that is next in the cache by
+    /// then: its sender has mostly left it by now, and was the last that wrote to it.
+    fn keep(&mut self, kept: Kept) {
+        self.kept.push_back(kept);
+        let next = self.kept.front().filter(|_| self.kept.len() > 1);
+        if let Some(words) = next.and_then(|next| self.lines.words(next.line)) {
+            words.ask_for();
+        }
+    }
+
+    /// The line of the message before the last if its sender has left it, while it is in
+    /// the cache; else a free one. That of the last its sender may be about to leave.
     fn free_line(&mut self) -> Option<u32> {
-        if let Some(last) = self.kept.last()
-            && self.has_left(last.line)
+        if let Some(oldest) = self.kept.front()
+            && self.kept.len() > 1
+            && self.has_left(oldest.line)
         {
-            return self.kept.pop().map(|kept| kept.line);
+            return self.kept.pop_front().map(|kept| kept.line);
         }
         self.free.pop().or_else(|| self.sweep())
     }
@@ -257,7 +270,7 @@ impl Pool {
         while let Some(kept) = self.kept.get(at) {
             if self.has_left(kept.line) || !kept.sender.is_alive() {
                 self.free.push(kept.line);
-                self.kept.swap_remove(at);
+                self.kept.remove(at);
             } else {
                 at += 1;
             }

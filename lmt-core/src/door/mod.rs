@@ -311,10 +311,10 @@ impl Door {
         let (envelope, body) = rest.split_at_checked(usize::from(length)).ok_or_else(too_long)?;
         let envelope = pack(envelope).map_err(|e| bad(e.to_string()))?;
         let packet = Packet::decode(body).map_err(|e| bad(e.to_string()))?;
-        let incoming = self.inner.transfers.packet(from.index(), packet).map_err(|e| bad(e.to_string()))?;
+        let incoming = self.inner.transfers.packet(from.index(), &packet).map_err(|e| bad(e.to_string()))?;
         self.inner.settle();
         Ok(match incoming {
-            Incoming::Rts(rts) => Arrival::Announced(Announcement { origin, envelope, rts }),
+            Incoming::Rts(rts) => Arrival::Announced(Announcement { origin, envelope, rts: *rts }),
             Incoming::Withdraw { send_id } => Arrival::Withdrawn(Withdrawal { origin, send_id }),
             Incoming::Handled => Arrival::Handled,
         })

@@ -84,7 +84,6 @@ impl Traffic {
             _ => None,
         };
         let bytes = buffer.total_bytes();
-        let request = |buffer| Request::new(buffer, Some(key), label, Waiting::Queued);
         let is_short = mode == SendMode::Standard && bytes <= peer.eager_max_bytes;
         let route = match is_short || !matches!(peer.connection, Connection::Up(_)) {
             true => None,
@@ -112,24 +111,25 @@ impl Traffic {
             if sent_bytes == 0 {
                 self.check_room(key)?;
             }
-            let id = self.requests.insert(request(buffer));
+            let id = self.requests.insert(Request::new(buffer, Some(key), label, Waiting::Queued));
             self.queue(key, Outgoing::Eager { request: id, sent_bytes, hints, by_choice: !is_short });
             return Ok((id, wish));
         }
         self.check_room(key)?;
-        let id = self.requests.insert(request(buffer));
-        if let Some(Route::Announced(candidates)) = route {
-            self.announce_by(key, id, &candidates);
+        if let Some(Route::Announced(candidates)) = &route {
+            let id = self.requests.insert(Request::announced(bytes, key, label));
+            self.announce_by(key, id, buffer, candidates);
             self.settle_by(Some(credits));
             if self.peers[key as usize].has_output() {
                 self.flush(key, credits);
             }
-        } else {
-            // Which mechanisms there are is known once the peer is connected.
-            self.queue(key, Outgoing::Eager { request: id, sent_bytes: 0, hints, by_choice: false });
-            if mode == SendMode::Synchronous {
-                self.synchronous.insert(id);
-            }
+            return Ok((id, wish));
+        }
+        let id = self.requests.insert(Request::new(buffer, Some(key), label, Waiting::Queued));
+        // Which mechanisms there are is known once the peer is connected.
+        self.queue(key, Outgoing::Eager { request: id, sent_bytes: 0, hints, by_choice: false });
+        if mode == SendMode::Synchronous {
+            self.synchronous.insert(id);
         }
         Ok((id, wish))
     }
@@ -146,14 +146,13 @@ impl Traffic {
         };
         let mechanisms = self.transfers.standings();
         let candidates = *self.selection.candidates(key, mechanisms, &self.config, &message);
-        self.announce_by(key, id, &candidates);
+        if let Some(buffer) = self.requests.get_mut(id).and_then(|request| request.buffer.take()) {
+            self.announce_by(key, id, buffer, &candidates);
+        }
     }
 
     /// Hands a message to the rendezvous protocol, with the ways to try.
-    fn announce_by(&mut self, key: PeerKey, id: RequestId, candidates: &Candidates) {
-        let Some(buffer) = self.requests.get_mut(id).and_then(|request| request.buffer.take()) else {
-            return;
-        };
+    fn announce_by(&mut self, key: PeerKey, id: RequestId, buffer: Buffer, candidates: &Candidates) {
         let send_id = self.transfers.send(key, buffer, candidates, id.to_raw());
         self.requests.set_waiting(id, Waiting::Sending(send_id));
     }
@@ -201,7 +200,7 @@ impl Traffic {
             Packet::Cancel { send_id } if self.unqueue_rts(key, send_id) => {
                 // The RTS never left: the peer cannot have matched it.
                 let reply = Packet::CancelReply { send_id, cancelled: true };
-                if let Err(error) = self.transfers.packet(key, reply) {
+                if let Err(error) = self.transfers.packet(key, &reply) {
                     tracing::error!(%error, "cancelling an unsent message failed");
                 }
             }

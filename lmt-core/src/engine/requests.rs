@@ -225,6 +225,13 @@ impl Request {
         Self { buffer: Some(buffer), peer, label, bytes, state: State::Waiting(waiting), token: None }
     }
 
+    /// A message whose buffer a transfer is to have at once.
+    #[inline]
+    pub fn announced(bytes: u64, peer: PeerKey, label: Label) -> Self {
+        let state = State::Waiting(Waiting::Queued);
+        Self { buffer: None, peer: Some(peer), label, bytes, state, token: None }
+    }
+
     /// An operation that is done, as its status tells.
     #[inline]
     pub fn done(result: Result<Status, OperationError>) -> Self {
@@ -247,6 +254,7 @@ impl Default for Requests {
 }
 
 impl Requests {
+    #[inline]
     pub fn insert(&mut self, request: Request) -> RequestId {
         RequestId(self.slab.insert(request))
     }

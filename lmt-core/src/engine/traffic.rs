@@ -546,7 +546,7 @@ impl Traffic {
             }
         };
         tracing::trace!(peer = %self.peers[key as usize].id, ?packet, "got a packet");
-        match self.transfers.packet(key, packet) {
+        match self.transfers.packet(key, &packet) {
             Ok(Incoming::Rts(rts)) => self.announced(key, label, rts),
             Ok(Incoming::Withdraw { send_id }) => self.withdraw(key, send_id),
             Ok(Incoming::Handled) => {}
@@ -554,13 +554,13 @@ impl Traffic {
         }
     }
 
-    fn announced(&mut self, key: PeerKey, label: Label, rts: Rts) {
+    fn announced(&mut self, key: PeerKey, label: Label, rts: &Rts) {
         let choice = Choice { mechanism: rts.mechanism, model: rts.model };
         self.heard(key, rts.total_bytes, Way::By(choice));
         let bound = self.peers[key as usize].bound;
         match bound.then(|| self.matchers.of(label.space).arrive(key, label.tag)).flatten() {
-            Some(request) => self.accept(key, label, &rts, request),
-            None => self.unexpected(key, label, Unexpected::Rts(rts)),
+            Some(request) => self.accept(key, label, rts, request),
+            None => self.unexpected(key, label, Unexpected::Rts(*rts)),
         }
     }
 

@@ -27,12 +27,13 @@ impl Mechanisms {
         peer: PeerKey,
         plan: &Plan,
         data: &Buffer,
-    ) -> Result<(Handle, Cookie), Fault> {
+        cookie: &mut Cookie,
+    ) -> Result<Handle, Fault> {
         let at = self.position(tag).ok_or_else(unknown)?;
-        let prepared = self.list[at].prepare(peer, plan, data);
+        let prepared = self.list[at].prepare(peer, plan, data, cookie);
         self.collect(peer, at);
-        let (handle, cookie) = prepared.inspect_err(|fault| self.count_fault(peer, at, fault))?;
-        Ok((Handle { mechanism: at as u32, handle, peer }, cookie))
+        let handle = prepared.inspect_err(|fault| self.count_fault(peer, at, fault))?;
+        Ok(Handle { mechanism: at as u32, handle, peer })
     }
 
     /// See [`Lmt::start`].
@@ -47,10 +48,15 @@ impl Mechanisms {
     pub(crate) fn step(&mut self, h: Handle, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault> {
         let at = h.mechanism as usize;
         let outcome = self.list[at].step(h.peer, h.handle, data, max_bytes);
-        self.collect(h.peer, at);
         match &outcome {
-            Ok(step) => self.count(h.peer, at, |c| c.bytes = c.bytes.saturating_add(step.bytes)),
-            Err(fault) => self.count_fault(h.peer, at, fault),
+            Ok(step) if step.bytes > 0 => {
+                self.count(h.peer, at, |c| c.bytes = c.bytes.saturating_add(step.bytes));
+            }
+            Ok(_) => self.collect(h.peer, at),
+            Err(fault) => {
+                self.collect(h.peer, at);
+                self.count_fault(h.peer, at, fault);
+            }
         }
         outcome
     }

@@ -24,7 +24,14 @@ pub(super) trait AnyLmt: Send {
     fn checkups(&self, host: &Host) -> Vec<Finding>;
     fn hello(&mut self) -> Result<Hello, Unavailable>;
     fn probe(&mut self, peer: PeerKey, facts: &PeerFacts, hello: Hello) -> Result<Abilities, Unavailable>;
-    fn prepare(&mut self, peer: PeerKey, plan: &Plan, data: &Buffer) -> Result<(u64, Cookie), Fault>;
+    /// The cookie is written where it is to be: it is long, and moved often enough.
+    fn prepare(
+        &mut self,
+        peer: PeerKey,
+        plan: &Plan,
+        data: &Buffer,
+        cookie: &mut Cookie,
+    ) -> Result<u64, Fault>;
     fn start(&mut self, peer: PeerKey, handle: u64, remote: &Cookie, interval: Interval)
     -> Result<(), Fault>;
     fn step(&mut self, peer: PeerKey, handle: u64, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault>;
@@ -118,10 +125,21 @@ impl<M: Lmt> AnyLmt for Table<M> {
         outcome
     }
 
-    fn prepare(&mut self, peer: PeerKey, plan: &Plan, data: &Buffer) -> Result<(u64, Cookie), Fault> {
+    fn prepare(
+        &mut self,
+        peer: PeerKey,
+        plan: &Plan,
+        data: &Buffer,
+        cookie: &mut Cookie,
+    ) -> Result<u64, Fault> {
         let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut).ok_or_else(unknown)?;
-        let (transfer, cookie) = self.lmt.prepare(state, plan, data)?;
-        Ok((self.transfers.insert(transfer), cookie))
+        match self.lmt.prepare(state, plan, data) {
+            Ok((transfer, described)) => {
+                *cookie = described;
+                Ok(self.transfers.insert(transfer))
+            }
+            Err(fault) => Err(fault),
+        }
     }
 
     fn start(

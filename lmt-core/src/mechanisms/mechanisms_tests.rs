@@ -163,7 +163,7 @@ fn parcels_wait_in_order_and_reach_the_mechanism_of_the_same_name() {
     };
     let buffer = Buffer::empty(crate::buffer::Access::Read);
     for peer in [0, 1] {
-        all.prepare(MechanismTag::of("b"), peer, &plan, &buffer).unwrap();
+        all.prepare(MechanismTag::of("b"), peer, &plan, &buffer, &mut Cookie::empty()).unwrap();
     }
     assert!(all.has_parcels());
     all.forget(1);

@@ -229,7 +229,7 @@ impl Machine {
     }
 
     /// The answer to `Action::Prepare`.
-    pub fn prepared(&mut self, key: TransferKey, result: Result<Cookie, Fault>) {
+    pub fn prepared(&mut self, key: TransferKey, result: Result<&Cookie, Fault>) {
         let Some(side) = self.side_mut(key) else { return };
         if side.phase != Phase::Preparing {
             return;
@@ -253,6 +253,14 @@ impl Machine {
                     TransferKey::Receive(id) => self.demote(id, errno, for_good),
                 }
             }
+        }
+    }
+
+    /// What the other side has said of its memory for the present attempt; unchecked.
+    pub fn remote_cookie(&self, key: TransferKey) -> Option<&Cookie> {
+        match key {
+            TransferKey::Send(id) => self.sends.get(id.0).map(|outgoing| &outgoing.remote_cookie),
+            TransferKey::Receive(id) => self.receives.get(id.0).map(|inbound| &inbound.remote_cookie),
         }
     }
 
@@ -379,15 +387,15 @@ impl Machine {
     ///
     /// # Errors
     /// [`ProtocolError`] for what no honest peer sends; nothing was changed.
-    pub fn packet(&mut self, peer: PeerKey, packet: Packet) -> Result<Incoming, ProtocolError> {
+    pub fn packet<'a>(&mut self, peer: PeerKey, packet: &'a Packet) -> Result<Incoming<'a>, ProtocolError> {
         match packet {
             Packet::Rts(rts) => return Ok(Incoming::Rts(rts)),
-            Packet::Cancel { send_id } => return Ok(Incoming::Withdraw { send_id }),
-            Packet::Cts(cts) => self.on_cts(peer, &cts)?,
-            Packet::Demote(demote) => self.on_demote(peer, &demote)?,
-            Packet::CancelReply { send_id, cancelled } => self.on_cancel_reply(peer, send_id, cancelled)?,
-            Packet::Fail(fail) => self.on_fail(peer, &fail)?,
-            Packet::Retry(retry) => self.on_retry(peer, &retry)?,
+            Packet::Cancel { send_id } => return Ok(Incoming::Withdraw { send_id: *send_id }),
+            Packet::Cts(cts) => self.on_cts(peer, cts)?,
+            Packet::Demote(demote) => self.on_demote(peer, demote)?,
+            Packet::CancelReply { send_id, cancelled } => self.on_cancel_reply(peer, *send_id, *cancelled)?,
+            Packet::Fail(fail) => self.on_fail(peer, fail)?,
+            Packet::Retry(retry) => self.on_retry(peer, retry)?,
             Packet::Done(done) => match done.to {
                 TransferKey::Send(id) => self.on_received(peer, id, done.attempt)?,
                 TransferKey::Receive(id) => self.on_sent(peer, id, done.attempt)?,
@@ -482,9 +490,16 @@ impl Machine {
         self.count(is_helper, is, was);
     }
 
-    /// Books that a transfer has left its table.
-    pub(super) fn forget(&mut self, side: &Side) {
-        self.count(side.is_helper(), false, side.phase == Phase::Active);
+    /// Takes a transfer out of its table, and drops it where it lies; whether it was there.
+    pub(super) fn forget(&mut self, key: TransferKey) -> bool {
+        let Some(side) = self.side(key) else { return false };
+        let (is_helper, was_active) = (side.is_helper(), side.phase == Phase::Active);
+        self.count(is_helper, false, was_active);
+        match key {
+            TransferKey::Send(id) => self.sends.discard(id.0),
+            TransferKey::Receive(id) => self.receives.discard(id.0),
+        }
+        true
     }
 
     fn count(&mut self, is_helper: bool, is_active: bool, was_active: bool) {

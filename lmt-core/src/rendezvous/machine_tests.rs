@@ -22,7 +22,7 @@ fn run(machine: &mut Machine) -> (Vec<Packet>, Vec<Action>) {
     let (mut packets, mut others) = (Vec::new(), Vec::new());
     while let Some(action) = machine.pop_action() {
         match action {
-            Action::Prepare { key, .. } => machine.prepared(key, Ok(Cookie::empty())),
+            Action::Prepare { key, .. } => machine.prepared(key, Ok(&Cookie::empty())),
             Action::Start { key, .. } => machine.started(key, Ok(())),
             other => others.push(other),
         }
@@ -44,7 +44,7 @@ fn begun(models: &[Model], total_bytes: u64, capacity_bytes: u64) -> (Two, Vec<P
     let (mut a, mut b) = (Machine::new(), Machine::new());
     let send = a.send(B, total_bytes, &candidates(models));
     let rts = only_rts(&mut a);
-    assert_eq!(b.packet(A, Packet::Rts(rts)), Ok(Incoming::Rts(rts)));
+    assert_eq!(b.packet(A, &Packet::Rts(rts)), Ok(Incoming::Rts(&rts)));
     let receive = b.matched(A, &rts, capacity_bytes);
     let (packets, others) = run(&mut b);
     (Two { a, b, send, receive }, packets, others)
@@ -58,7 +58,7 @@ fn only_rts(machine: &mut Machine) -> Rts {
 }
 
 fn hand(machine: &mut Machine, peer: PeerKey, packets: &[Packet]) {
-    packets.iter().for_each(|packet| assert_eq!(machine.packet(peer, *packet), Ok(Incoming::Handled)));
+    packets.iter().for_each(|packet| assert_eq!(machine.packet(peer, packet), Ok(Incoming::Handled)));
 }
 
 fn step(machine: &mut Machine, bytes: u64, done: bool) {
@@ -143,7 +143,7 @@ fn cancel_that_crosses_cts_comes_too_late() {
     two.a.cancel(two.send);
     let (cancel, _) = run(&mut two.a);
     assert_eq!(cancel, [Packet::Cancel { send_id: two.send }]);
-    assert_eq!(two.b.packet(A, cancel[0]), Ok(Incoming::Withdraw { send_id: two.send }));
+    assert_eq!(two.b.packet(A, &cancel[0]), Ok(Incoming::Withdraw { send_id: two.send }));
     two.b.withdrawn(A, two.send, false);
     let (reply, _) = run(&mut two.b);
     hand(&mut two.a, B, &cts);
@@ -201,7 +201,7 @@ fn death_while_prepare_is_unanswered_waits_for_the_answer() {
         a.peer_dead(B);
         assert_eq!(a.pop_action(), None);
         let held = answer.is_ok();
-        a.prepared(key, answer);
+        a.prepared(key, answer.as_ref().map_err(Clone::clone));
         let (packets, others) = run(&mut a);
         let complete = Action::CompleteSend { id, result: Err(TransferError::PeerDead) };
         let expected = if held { vec![Action::Finish { key }, complete] } else { vec![complete] };
@@ -244,12 +244,12 @@ fn names_of_others_are_refused_and_old_ones_ignored() {
     let to = TransferKey::Send(two.send);
     let done = Packet::Done(Done { to, attempt: 0, shared: false });
     let id = two.send.0;
-    assert_eq!(two.a.packet(B + 1, done), Err(ProtocolError::WrongPeer { id }));
+    assert_eq!(two.a.packet(B + 1, &done), Err(ProtocolError::WrongPeer { id }));
     let never = TransferKey::Send(SendId(id + 1));
     let unknown = Packet::GiveUp(GiveUp { to: never, errno: 0 });
-    assert_eq!(two.a.packet(B, unknown), Err(ProtocolError::UnknownTransfer { id: id + 1 }));
+    assert_eq!(two.a.packet(B, &unknown), Err(ProtocolError::UnknownTransfer { id: id + 1 }));
     let early = Packet::Done(Done { to, attempt: 1, shared: false });
-    assert_eq!(two.a.packet(B, early), Err(ProtocolError::OutOfPlace { id, packet: "DONE" }));
+    assert_eq!(two.a.packet(B, &early), Err(ProtocolError::OutOfPlace { id, packet: "DONE" }));
     hand(&mut two.a, B, &[done]);
     run(&mut two.a);
     hand(&mut two.a, B, &[done]);
@@ -297,18 +297,19 @@ fn a_dishonest_peer_changes_nothing() {
     let Packet::Cts(cts) = cts[0] else { panic!() };
     for interval in [(0, 101), (1, 80), (0, 0), (80, 0)] {
         let interval = Interval { start: interval.0, end: interval.1 };
-        let refused = two.a.packet(B, Packet::Cts(Cts { interval: Some(interval), ..cts }));
+        let cut = Packet::Cts(Cts { interval: Some(interval), ..cts });
+        let refused = two.a.packet(B, &cut);
         assert!(matches!(refused, Err(ProtocolError::BadInterval { .. })), "{interval:?}");
     }
     let cancelled = Packet::CancelReply { send_id, cancelled: true };
     let out_of_place = |id, packet| Err(ProtocolError::OutOfPlace { id, packet });
-    assert_eq!(two.a.packet(B, cancelled), out_of_place(id, "CANCEL_REPLY"), "never asked");
+    assert_eq!(two.a.packet(B, &cancelled), out_of_place(id, "CANCEL_REPLY"), "never asked");
     two.a.cancel(send_id);
     hand(&mut two.a, B, &[Packet::Cts(cts)]);
-    assert_eq!(two.a.packet(B, cancelled), out_of_place(id, "CANCEL_REPLY"), "matched already");
-    assert_eq!(two.a.packet(B, Packet::Cts(cts)), out_of_place(id, "CTS"), "said twice");
+    assert_eq!(two.a.packet(B, &cancelled), out_of_place(id, "CANCEL_REPLY"), "matched already");
+    assert_eq!(two.a.packet(B, &Packet::Cts(cts)), out_of_place(id, "CTS"), "said twice");
     let done = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0, shared: false });
-    assert_eq!(two.a.packet(B, done), out_of_place(id, "DONE"), "this side writes");
+    assert_eq!(two.a.packet(B, &done), out_of_place(id, "DONE"), "this side writes");
     let demote = Demote {
         send_id,
         receive_id,
@@ -320,14 +321,15 @@ fn a_dishonest_peer_changes_nothing() {
     };
     for remaining in [(0, 81), (40, 40), (50, 40)] {
         let remaining = Interval { start: remaining.0, end: remaining.1 };
-        let refused = two.a.packet(B, Packet::Demote(Demote { remaining, ..demote }));
+        let other = Packet::Demote(Demote { remaining, ..demote });
+        let refused = two.a.packet(B, &other);
         assert!(matches!(refused, Err(ProtocolError::BadInterval { .. })), "{remaining:?}");
     }
     let another = Demote { receive_id: ReceiveId(1), remaining: Interval { start: 0, end: 80 }, ..demote };
-    assert_eq!(two.a.packet(B, Packet::Demote(another)), out_of_place(id, "DEMOTE"), "another receive");
+    assert_eq!(two.a.packet(B, &Packet::Demote(another)), out_of_place(id, "DEMOTE"), "another receive");
 
     let fail = |front| Packet::Fail(Fail { receive_id, attempt: 0, front, errno: 0, for_good: false });
-    assert!(matches!(two.b.packet(A, fail(81)), Err(ProtocolError::BadInterval { .. })));
+    assert!(matches!(two.b.packet(A, &fail(81)), Err(ProtocolError::BadInterval { .. })));
     hand(&mut two.b, A, &[fail(30)]);
     let retry = |attempt, start, end| {
         let (model, mechanism, cookie) = (Model::Get, TAG, Cookie::empty());
@@ -340,10 +342,10 @@ fn a_dishonest_peer_changes_nothing() {
             cookie,
         })
     };
-    assert_eq!(two.b.packet(A, retry(0, 30, 80)), out_of_place(receive_id.0, "RETRY"));
-    assert_eq!(two.b.packet(A, retry(2, 30, 80)), out_of_place(receive_id.0, "RETRY"));
+    assert_eq!(two.b.packet(A, &retry(0, 30, 80)), out_of_place(receive_id.0, "RETRY"));
+    assert_eq!(two.b.packet(A, &retry(2, 30, 80)), out_of_place(receive_id.0, "RETRY"));
     for (start, end) in [(0, 80), (30, 100), (31, 80)] {
-        assert!(matches!(two.b.packet(A, retry(1, start, end)), Err(ProtocolError::BadInterval { .. })));
+        assert!(matches!(two.b.packet(A, &retry(1, start, end)), Err(ProtocolError::BadInterval { .. })));
     }
     hand(&mut two.b, A, &[retry(1, 30, 80)]);
 
@@ -541,7 +543,7 @@ fn who_matches_a_stream_that_failed_asks_for_the_next_way() {
     let receive = b.matched(A, &rts, 60);
     let key = TransferKey::Receive(receive);
     assert!(matches!(b.pop_action(), Some(Action::Prepare { .. })));
-    b.prepared(key, Ok(Cookie::empty()));
+    b.prepared(key, Ok(&Cookie::empty()));
     assert!(matches!(b.pop_action(), Some(Action::Start { .. })));
     b.started(key, Err(demotion()));
     let (packets, _) = run(&mut b);

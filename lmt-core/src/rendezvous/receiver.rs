@@ -21,7 +21,7 @@ pub(super) struct Inbound {
     /// Where what the sender has offered for the present attempt ends.
     offered_end: u64,
     /// The sender's cookie for the present attempt, unchecked.
-    remote_cookie: Cookie,
+    pub(super) remote_cookie: Cookie,
     /// Whether this end's memory is in shared buffers.
     shared: bool,
 }
@@ -74,24 +74,23 @@ impl Machine {
     }
 
     /// This side is prepared: starts, asks the sender to, or both.
-    pub(super) fn answer(&mut self, id: ReceiveId, cookie: Cookie) {
+    pub(super) fn answer(&mut self, id: ReceiveId, cookie: &Cookie) {
         let key = TransferKey::Receive(id);
         let Some(inbound) = self.receives.get(id.0) else { return };
         let side = &inbound.side;
         let (peer, model, interval) = (side.peer, side.model, side.interval);
-        let remote = inbound.remote_cookie;
         if !matches!(model, Model::Get | Model::Stream) {
             let (send_id, receive_id, attempt) = (inbound.send_id, id, side.attempt);
             let is_cut = interval.end < inbound.offered_end;
             let (shared, interval) = (inbound.shared, is_cut.then_some(interval));
-            let packet = Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared, cookie });
+            let packet = Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared, cookie: *cookie });
             self.packets.push_back((peer, packet));
         }
         if model == Model::Put {
             self.enter(key, Phase::Waiting);
         } else {
             self.enter(key, Phase::Starting);
-            self.actions.push_back(Action::Start { key, remote, interval });
+            self.actions.push_back(Action::Start { key, interval });
         }
     }
 
@@ -209,9 +208,9 @@ impl Machine {
 
     /// Ends a receive and forgets it.
     pub(super) fn end_receive(&mut self, id: ReceiveId, result: Result<Received, TransferError>) {
-        self.finish(TransferKey::Receive(id));
-        if let Some(inbound) = self.receives.remove(id.0) {
-            self.forget(&inbound.side);
+        let key = TransferKey::Receive(id);
+        self.finish(key);
+        if self.forget(key) {
             self.actions.push_back(Action::CompleteReceive { id, result });
         }
     }

@@ -22,6 +22,8 @@ pub(super) struct Outgoing {
     announced: bool,
     /// The receiver's name for it, once CTS or DEMOTE has said it.
     remote: Option<ReceiveId>,
+    /// The receiver's cookie for the present attempt, unchecked.
+    pub(super) remote_cookie: Cookie,
     cancel_sent: bool,
 }
 
@@ -61,10 +63,11 @@ impl Machine {
             next_candidate: 0,
             announced: false,
             remote: None,
+            remote_cookie: Cookie::empty(),
             cancel_sent: false,
         }));
         if total_bytes == 0 {
-            self.announce(id, Cookie::empty());
+            self.announce(id, &Cookie::empty());
         } else {
             self.prepare_next(id);
         }
@@ -85,6 +88,7 @@ impl Machine {
             next_candidate: 0,
             announced: true,
             remote: None,
+            remote_cookie: Cookie::empty(),
             cancel_sent: false,
         }))
     }
@@ -126,7 +130,7 @@ impl Machine {
         }
         if !outgoing.announced {
             (side.mechanism, side.model) = (MechanismTag(0), Model::Get);
-            self.announce(id, Cookie::empty());
+            self.announce(id, &Cookie::empty());
             return;
         }
         let error = side.exhausted();
@@ -138,20 +142,22 @@ impl Machine {
     }
 
     /// Tells the receiver of the message, or of the next attempt at it.
-    pub(super) fn announce(&mut self, id: SendId, cookie: Cookie) {
+    pub(super) fn announce(&mut self, id: SendId, cookie: &Cookie) {
         let Some(outgoing) = self.sends.get_mut(id.0) else { return };
         let side = &mut outgoing.side;
         side.phase = Phase::Waiting;
         outgoing.announced = true;
+        // What was said for an attempt before is not for this one.
+        outgoing.remote_cookie = Cookie::empty();
         let (peer, attempt, mechanism, model) = (side.peer, side.attempt, side.mechanism, side.model);
         let packet = match outgoing.remote {
             None => {
                 let total_bytes = outgoing.total_bytes;
-                Packet::Rts(Rts { send_id: id, total_bytes, attempt, mechanism, model, cookie })
+                Packet::Rts(Rts { send_id: id, total_bytes, attempt, mechanism, model, cookie: *cookie })
             }
             Some(receive_id) => {
                 let interval = side.interval;
-                Packet::Retry(Retry { receive_id, attempt, mechanism, model, interval, cookie })
+                Packet::Retry(Retry { receive_id, attempt, mechanism, model, interval, cookie: *cookie })
             }
         };
         let interval = side.interval;
@@ -159,7 +165,7 @@ impl Machine {
         if model == Model::Stream && interval.bytes() > 0 {
             let key = TransferKey::Send(id);
             self.enter(key, Phase::Starting);
-            self.actions.push_back(Action::Start { key, remote: Cookie::empty(), interval });
+            self.actions.push_back(Action::Start { key, interval });
         }
     }
 
@@ -190,9 +196,10 @@ impl Machine {
             return Err(ProtocolError::BadInterval { id, packet, start, end });
         }
         outgoing.remote = Some(cts.receive_id);
+        outgoing.remote_cookie = cts.cookie;
         side.interval = interval;
         self.enter(key, Phase::Starting);
-        self.actions.push_back(Action::Start { key, remote: cts.cookie, interval });
+        self.actions.push_back(Action::Start { key, interval });
         Ok(())
     }
 
@@ -315,9 +322,9 @@ impl Machine {
 
     /// Ends a send and forgets it.
     pub(super) fn end_send(&mut self, id: SendId, result: Result<(), TransferError>) {
-        self.finish(TransferKey::Send(id));
-        if let Some(outgoing) = self.sends.remove(id.0) {
-            self.forget(&outgoing.side);
+        let key = TransferKey::Send(id);
+        self.finish(key);
+        if self.forget(key) {
             self.actions.push_back(Action::CompleteSend { id, result });
         }
     }

@@ -1,7 +1,7 @@
 //! What goes into a [`super::Machine`] and what comes out.
 
 use crate::identity::PeerKey;
-use crate::mechanism::{Cookie, Interval, Model, Plan, Role};
+use crate::mechanism::{Interval, Model, Plan, Role};
 
 use super::packet::{MechanismTag, ReceiveId, Rts, SendId, TransferKey};
 
@@ -122,12 +122,11 @@ pub enum Action {
         /// What is to be moved.
         plan: Plan,
     },
-    /// Call `Lmt::start` and answer with `Machine::started`.
+    /// Call `Lmt::start`, with [`super::Machine::remote_cookie`], and answer with
+    /// `Machine::started`.
     Start {
         /// The transfer.
         key: TransferKey,
-        /// The other side's cookie, unchecked.
-        remote: Cookie,
         /// The part of the message that is to be moved.
         interval: Interval,
     },
@@ -207,11 +206,9 @@ pub enum TransferError {
 
 /// What a packet was, for the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// A returned value that is looked at once; boxing it would allocate.
-#[allow(clippy::large_enum_variant)]
-pub enum Incoming {
+pub enum Incoming<'a> {
     /// A new message: match it, then call `Machine::matched`, at once or later.
-    Rts(Rts),
+    Rts(&'a Rts),
     /// The peer wants this message back: look for it among the unexpected ones
     /// and call `Machine::withdrawn`.
     Withdraw {

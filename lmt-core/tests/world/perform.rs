@@ -22,8 +22,9 @@ impl World {
             Action::Prepare { key, peer, mechanism, plan } => {
                 self.prepare(end, key, peer as usize, mechanism, plan);
             }
-            Action::Start { key, remote, interval } => {
+            Action::Start { key, interval } => {
                 let handle = self.ends[end].transfers[&key];
+                let remote = *self.ends[end].machine.remote_cookie(key).expect("it is under way");
                 let result = self.medium.start(&mut self.rng, handle, &remote, interval);
                 self.ends[end].machine.started(key, result);
             }
@@ -90,7 +91,7 @@ impl World {
         });
         let failed = matches!(answer, Err(Fault::Demote { .. }));
         self.tally.demoted += u64::from(failed);
-        self.ends[end].machine.prepared(key, answer);
+        self.ends[end].machine.prepared(key, answer.as_ref().map_err(Clone::clone));
     }
 
     fn complete_send(&mut self, number: usize, result: Result<(), TransferError>) {
@@ -142,10 +143,10 @@ impl World {
                 return;
             }
         };
-        match self.ends[to].machine.packet(from as u32, packet) {
+        match self.ends[to].machine.packet(from as u32, &packet) {
             Ok(Incoming::Rts(rts)) => {
                 let message = message.unwrap_or_else(|| self.hostile_message(from, to));
-                self.arrive(from, to, message, Some(rts));
+                self.arrive(from, to, message, Some(*rts));
             }
             Ok(Incoming::Withdraw { send_id }) => {
                 let found = self.ends[to].matcher.withdraw(from, send_id);
