@@ -337,7 +337,7 @@ pub struct Cookie {
 
 impl Cookie {
     /// The most bytes a cookie holds. It is copied with every packet and action,
-    /// so it is kept small; 8 bytes or fewer let an RTS travel in one cache line.
+    /// so it is kept small; 16 bytes or fewer let RTS and CTS travel in one cache line.
     pub const MAX_BYTES: usize = 64;
 
     /// A cookie of these bytes, or `None` when there are too many.
@@ -355,6 +355,25 @@ impl Cookie {
     /// Its bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.used as usize]
+    }
+
+    /// Its bytes in words, the first the lowest; of the last word, zeros behind them.
+    #[inline]
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        let words = self.bytes.as_chunks::<8>().0.iter().map(|chunk| u64::from_le_bytes(*chunk));
+        words.take(usize::from(self.used).div_ceil(8))
+    }
+
+    /// Of the first `bytes` bytes of these words, at most [`Self::MAX_BYTES`].
+    #[inline]
+    pub(crate) fn from_words(words: impl Iterator<Item = u64>, bytes: usize) -> Self {
+        let used = bytes.min(Self::MAX_BYTES);
+        let mut cookie = Self { used: used as u8, bytes: [0; Self::MAX_BYTES] };
+        let chunks = cookie.bytes.as_chunks_mut::<8>().0.iter_mut();
+        chunks.zip(words).take(used.div_ceil(8)).for_each(|(chunk, word)| *chunk = word.to_le_bytes());
+        // Equal cookies have equal bytes, the unused ones among them.
+        cookie.bytes[used..used.next_multiple_of(8)].fill(0);
+        cookie
     }
 }
 

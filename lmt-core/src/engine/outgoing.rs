@@ -551,9 +551,9 @@ impl super::peer::Link {
 
     /// The same with a packet; whether there was a cell for it.
     fn write_packet(&mut self, envelope: Envelope, packet: &Packet, charge_bytes: u64) -> bool {
-        let mut bytes = [0; Packet::MAX_BYTES];
-        let length = packet.encode(&mut bytes);
-        self.write(envelope, Payload::Bytes(&bytes[..length]), charge_bytes).is_ok()
+        let packet = packet.in_words();
+        let (words, bytes) = packet.as_words();
+        self.write(envelope, Payload::Words(words, bytes), charge_bytes).is_ok()
     }
 
     /// The same with a piece; unless it ends the message the peer may sleep on.

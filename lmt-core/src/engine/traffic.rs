@@ -23,7 +23,7 @@ use crate::matching::{Matcher, UnexpectedHandle};
 use crate::mechanism::Model;
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
-use crate::rendezvous::{Choice, Incoming, Packet, PeerKey, Received, Rts, SendId, TransferError};
+use crate::rendezvous::{Choice, Incoming, PacketWords, PeerKey, Received, Rts, SendId, TransferError};
 use crate::selection::adaptive::{Adaptive, Way};
 use crate::selection::{Explanation, Message as Question, Selection, Source, Taken, Why};
 use crate::transfers::{Ended, Transfers};
@@ -536,9 +536,9 @@ impl Traffic {
 
     /// A packet of the rendezvous protocol, in a cell.
     fn packet(&mut self, key: PeerKey, label: Label, delivery: &Delivery<'_>) {
-        let mut bytes = [0; Packet::MAX_BYTES];
-        let length = delivery.copy_to(&mut bytes);
-        let packet = match Packet::decode(&bytes[..length]) {
+        let mut words = PacketWords::empty();
+        words.fill(|words| delivery.copy_to_words(words));
+        let packet = match words.decode() {
             Ok(packet) => packet,
             Err(error) => {
                 tracing::warn!(%error, "a peer sent a packet that cannot be read; it is ignored");

@@ -4,6 +4,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use zerocopy::IntoBytes;
+
 use super::drain::{Arrival, Drain};
 use super::fast_box::{Body, BoxSender, Boxes};
 use super::layout::{Credit, Geometry, HEADER_WORDS, INLINE_BYTES, InboxMemory};
@@ -308,6 +310,20 @@ impl Delivery<'_> {
             return bytes;
         }
         self.copy_from_cell(target)
+    }
+
+    /// The same to words, which are little-endian then.
+    #[inline(always)] // The path of a short message.
+    pub fn copy_to_words(&self, target: &mut [u64]) -> usize {
+        let bytes = self.header.bytes.min(size_of_val(target));
+        if self.header.bytes > INLINE_BYTES {
+            return self.copy_from_cell(&mut target.as_mut_bytes()[..bytes]);
+        }
+        // Relaxed: the Acquire of the publish word orders them after the sender's
+        // stores.
+        let words = self.line()[HEADER_WORDS..].iter().map(|word| word.load(Ordering::Relaxed));
+        target.iter_mut().zip(words).take(bytes.div_ceil(8)).for_each(|(to, word)| *to = word.to_le());
+        bytes
     }
 
     fn copy_from_cell(&self, target: &mut [u8]) -> usize {

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 
+use zerocopy::IntoBytes;
+
 use super::fast_box::{BoxSender, PIECE_BYTES, Refusal};
 use super::layout::{Credit, Geometry, HEADER_WORDS, INLINE_BYTES, InboxMemory};
 use super::receiver::InboxReceiver;
@@ -26,6 +28,8 @@ pub struct Envelope {
 pub enum Payload<'a> {
     /// As they are.
     Bytes(&'a [u8]),
+    /// So many bytes of these words, which are little-endian.
+    Words(&'a [u64], usize),
     /// The bytes of this range of a buffer; what lies past its end is left out.
     Part(&'a Buffer, Range<u64>),
     /// One after the other, as a header and a body.
@@ -256,6 +260,7 @@ impl Payload<'_> {
     pub fn bytes(&self) -> u64 {
         match self {
             Payload::Bytes(bytes) => bytes.len() as u64,
+            Payload::Words(words, bytes) => (*bytes).min(size_of_val(*words)) as u64,
             Payload::Part(buffer, range) => range.end.min(buffer.total_bytes()).saturating_sub(range.start),
             Payload::Two(first, second) => first.len() as u64 + second.len() as u64,
         }
@@ -267,6 +272,12 @@ impl Payload<'_> {
         let mut packer = Packer { words, bytes: 0 };
         match self {
             Payload::Bytes(bytes) => return pack_one(packer.words, bytes),
+            Payload::Words(all, _) => {
+                let used = (self.bytes() as usize).div_ceil(8);
+                let pairs = packer.words.iter_mut().zip(&all[..used]);
+                pairs.for_each(|(word, value)| *word = u64::from_le(*value));
+                return used;
+            }
             Payload::Two(first, second) => {
                 packer.append(first);
                 packer.append(second);
@@ -290,6 +301,7 @@ impl Payload<'_> {
     pub(super) fn write(&self, put: impl Fn(usize, &[u8]), put_part: impl Fn(&Buffer, Range<u64>)) {
         match self {
             Payload::Bytes(bytes) => put(0, bytes),
+            Payload::Words(words, _) => put(0, &words.as_bytes()[..self.bytes() as usize]),
             Payload::Part(buffer, range) => put_part(buffer, range.clone()),
             Payload::Two(first, second) => {
                 put(0, first);

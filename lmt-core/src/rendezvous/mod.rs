@@ -50,8 +50,10 @@ pub mod packet;
 mod receiver;
 mod sender;
 mod types;
+mod wire;
 
 pub use crate::identity::PeerKey;
 pub use machine::Machine;
 pub use packet::{Cts, Demote, Done, MechanismTag, Packet, ReceiveId, Rts, SendId, TransferKey};
 pub use types::{Action, Candidates, Choice, Incoming, ProtocolError, Received, TransferError};
+pub(crate) use wire::PacketWords;
