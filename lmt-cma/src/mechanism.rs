@@ -213,7 +213,7 @@ impl Lmt for Cma {
             });
         }
         if let Some(Side::In(reception)) = &mut transfer.side {
-            self.claims.agree(reception, interval);
+            self.claims.open(reception, interval);
         }
         // Found on the first step, which knows the buffer.
         transfer.plan.interval = interval;

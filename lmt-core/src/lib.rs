@@ -7,6 +7,7 @@
 //! stands. No mechanism is named here.
 #![deny(unsafe_code)]
 
+mod belief;
 pub mod bell;
 pub mod bounded_file;
 pub mod buffer;

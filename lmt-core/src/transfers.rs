@@ -8,6 +8,7 @@ mod receivers;
 
 use std::collections::VecDeque;
 
+use crate::belief::Beliefs;
 use crate::buffer::Buffer;
 use crate::connect::Connector;
 use crate::fault_in::FaultIn;
@@ -34,11 +35,16 @@ struct Side {
     peer: PeerKey,
     /// Who may be reading its memory.
     reader: Option<PeerKey>,
+    /// Who copies, at the last attempt, and whether this end has copied anything.
+    model: Model,
+    has_copied: bool,
 }
 
 impl Side {
     const fn new(buffer: Buffer, token: u64, peer: PeerKey) -> Self {
-        Self { buffer, fault_in: None, handle: None, carrier: None, token, peer, reader: None }
+        let (fault_in, handle, carrier, reader) = (None, None, None, None);
+        let (model, has_copied) = (Model::Get, false);
+        Self { buffer, fault_in, handle, carrier, token, peer, reader, model, has_copied }
     }
 }
 
@@ -79,6 +85,8 @@ pub struct Transfers {
     sends_to: Vec<u32>,
     /// Which peers receive into shared buffers.
     receivers: SharedReceivers,
+    /// For each peer, whether this end could help with messages to it, of several at once.
+    helped: Vec<Beliefs>,
     /// Whether processes outnumber the CPUs.
     crowded: bool,
 }
@@ -136,13 +144,15 @@ struct Over {
     peer: PeerKey,
     carrier: Option<Handle>,
     bytes: u64,
+    model: Model,
+    has_copied: bool,
 }
 
 /// Drops a side where it lies.
 fn over(sides: &mut [Option<Side>], name: u64) -> Option<Over> {
     let slot = sides.get_mut(index_of(name))?;
-    let Side { token, peer, carrier, ref buffer, .. } = *slot.as_ref()?;
-    let over = Over { token, peer, carrier, bytes: buffer.total_bytes() };
+    let Side { token, peer, carrier, ref buffer, model, has_copied, .. } = *slot.as_ref()?;
+    let over = Over { token, peer, carrier, bytes: buffer.total_bytes(), model, has_copied };
     *slot = None;
     Some(over)
 }
@@ -202,7 +212,8 @@ impl Transfers {
         let id = if !in_window && !self.crowded {
             self.machine.send(peer, bytes, candidates)
         } else {
-            let candidates = if self.crowded { candidates.with_one_end_first() } else { *candidates };
+            let is_alone = self.crowded || !self.helped_with(peer).of(bytes).is_worth_asking();
+            let candidates = if is_alone { candidates.with_one_end_first() } else { *candidates };
             let candidates = if in_window { candidates.with_streams_last() } else { candidates };
             self.machine.send(peer, bytes, &candidates)
         };
@@ -256,6 +267,9 @@ impl Transfers {
         self.pump();
         self.machine.drop_packets_to(peer);
         self.receivers.forget(peer);
+        if let Some(helped) = self.helped.get_mut(peer as usize) {
+            *helped = Beliefs::new();
+        }
         self.mechanisms.forget(peer);
     }
 
@@ -288,10 +302,19 @@ impl Transfers {
     fn step_next(&mut self, quota_bytes: u64) -> bool {
         let Some((key, max_bytes)) = self.machine.next_step(quota_bytes) else { return false };
         let (side, mechanisms) = self.side(key);
-        let Some(Side { buffer, handle: Some(handle), .. }) = side else { return false };
-        let outcome = mechanisms.step(*handle, buffer, max_bytes);
-        let stands_still = matches!(outcome, Ok(Step { bytes: 0, done: false }));
-        self.machine.stepped(key, outcome);
+        let Some(Side { buffer, handle: Some(handle), has_copied, .. }) = side else { return false };
+        let stands_still = match mechanisms.step(*handle, buffer, max_bytes) {
+            // Number by number: moved as one, they would wait for the copy's last stores.
+            Ok(Step { bytes, done }) => {
+                *has_copied |= bytes > 0;
+                self.machine.moved(key, bytes, done);
+                bytes == 0 && !done
+            }
+            Err(fault) => {
+                self.machine.stepped(key, Err(fault));
+                false
+            }
+        };
         self.pump();
         !stands_still
     }
@@ -362,6 +385,25 @@ impl Transfers {
         &mut self.sends_to[index]
     }
 
+    fn helped_with(&mut self, peer: PeerKey) -> &mut Beliefs {
+        let index = peer as usize;
+        if self.helped.len() <= index {
+            self.helped.resize_with(index + 1, Beliefs::new);
+        }
+        &mut self.helped[index]
+    }
+
+    /// A message has gone out: whether its sender could help tells of the next ones.
+    fn learn_of_help(&mut self, over: &Over) {
+        let Over { peer, bytes, model, has_copied, .. } = *over;
+        // Nothing is known of a peer to which one message went at a time.
+        let Some(helped) = self.helped.get_mut(peer as usize) else { return };
+        match model {
+            Model::Both => helped.of(bytes).learn(has_copied, has_copied),
+            _ => helped.of(bytes).pass(),
+        }
+    }
+
     /// Which ends of a message to this peer are in shared buffers, as far as that
     /// is known: without such buffers, none is looked for.
     #[inline]
@@ -399,6 +441,7 @@ impl Transfers {
                 Action::Prepare { key, peer, mechanism, plan } => {
                     let (side, mechanisms) = self.side(key);
                     let Some(side) = side else { continue };
+                    side.model = plan.model;
                     let mut cookie = Cookie::empty();
                     let outcome = mechanisms.prepare(mechanism, peer, &plan, &side.buffer, &mut cookie);
                     let is_written = plan.role == Role::Receiver && plan.model == Model::Put;
@@ -445,8 +488,12 @@ impl Transfers {
                     self.mechanisms.give_up(peer, mechanism, model, role, Unavailable { errno, sentence });
                 }
                 Action::CompleteSend { id, result } => {
-                    if let Some(Over { token, peer, carrier, bytes }) = over(&mut self.sends, id.0) {
+                    if let Some(over) = over(&mut self.sends, id.0) {
+                        let Over { token, peer, carrier, bytes, .. } = over;
                         *self.under_way_to(peer) -= 1;
+                        if result.is_ok() {
+                            self.learn_of_help(&over);
+                        }
                         self.count(carrier, Role::Sender, result.is_ok().then_some(bytes));
                         self.ended.push_back(Ended::Send { token, result });
                     }

@@ -426,7 +426,7 @@ impl<D: Driver> Lmt for KnemLmt<D> {
         }
         transfer.remote = Some(find(driver, *owner, peer.process(), remote, interval)?);
         if let Some(Both { side: Side::In(reception), .. }) = &mut transfer.both {
-            claims.agree(reception, interval);
+            claims.open(reception, interval);
         }
         Ok(())
     }

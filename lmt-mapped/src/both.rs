@@ -103,9 +103,9 @@ impl Incoming {
     }
 
     /// The receiver's side knows how much of the message there is room for.
-    pub fn agree(&mut self, transfer: &mut MappedTransfer, interval: Interval) {
+    pub fn open(&mut self, transfer: &mut MappedTransfer, interval: Interval) {
         if let Some(Claimed::In(reception, is_helped)) = &mut transfer.claimed {
-            self.of(*is_helped).agree(reception, interval);
+            self.of(*is_helped).open(reception, interval);
         }
     }
 

@@ -31,6 +31,13 @@ fn pair() -> (Claims, PeerClaims, PeerClaims) {
     (claims, sender, receiver)
 }
 
+/// A message that comes in, opened.
+fn received(claims: &mut Claims, sender: &mut PeerClaims) -> Reception {
+    let mut reception = claims.receive(sender, WHOLE);
+    claims.open(&mut reception, WHOLE);
+    reception
+}
+
 /// A sender in this process, which takes the descriptor.
 fn introduced(claims: &mut Claims, process: Arc<PeerProcess>, take: impl FnOnce(OwnedFd)) -> PeerClaims {
     let mut sender = PeerClaims::new(process);
@@ -53,7 +60,7 @@ fn receive_all(claims: &Claims, reception: &mut Reception) -> u64 {
 #[test]
 fn each_end_copies_its_side_and_both_know_of_the_end() {
     let (mut claims, mut sender, receiver) = pair();
-    let mut reception = claims.receive(&mut sender, WHOLE);
+    let mut reception = received(&mut claims, &mut sender);
     let mut help = Help::new(&receiver, reception.name(), WHOLE, 32 << 10);
     assert_eq!(help.next_part(&receiver, 0), None, "it only looks");
     let first = claims.next_part(&mut reception, MIB).expect("honest").expect("its side");
@@ -82,7 +89,7 @@ fn a_receiver_that_is_left_alone_soon_copies_all_at_once() {
     let (mut claims, mut sender, _receiver) = pair();
     let mut parts = Vec::new();
     for _ in 0..100 {
-        let mut reception = claims.receive(&mut sender, WHOLE);
+        let mut reception = received(&mut claims, &mut sender);
         let part = claims.next_part(&mut reception, 2 * MIB).expect("honest").expect("something");
         parts.push(part.bytes());
         assert_eq!(receive_all(&claims, &mut reception), MIB);
@@ -98,13 +105,13 @@ fn a_receiver_that_is_left_alone_soon_copies_all_at_once() {
 #[test]
 fn without_a_line_the_receiver_copies_all_and_the_sender_nothing() {
     let (mut claims, mut sender, receiver) = pair();
-    let held: Vec<Reception> = (0..64).map(|_| claims.receive(&mut sender, WHOLE)).collect();
+    let held: Vec<Reception> = (0..64).map(|_| received(&mut claims, &mut sender)).collect();
     assert!(
         held.iter().all(|reception| Help::new(&receiver, reception.name(), WHOLE, 1)
             .next_part(&receiver, 1)
             .is_some())
     );
-    let mut reception = claims.receive(&mut sender, WHOLE);
+    let mut reception = received(&mut claims, &mut sender);
     let mut help = Help::new(&receiver, reception.name(), WHOLE, 1);
     assert!(help.is_over());
     assert_eq!(help.next_part(&receiver, MIB), None);
@@ -116,7 +123,28 @@ fn without_a_line_the_receiver_copies_all_and_the_sender_nothing() {
     // A process without a pidfd may hold a claim for ever: it is not asked.
     let (mut claims, ..) = pair();
     let mut nobody = introduced(&mut claims, Arc::new(PeerProcess::new(1, None)), drop);
-    assert_eq!(claims.receive(&mut nobody, WHOLE).name(), Name::NONE);
+    assert_eq!(received(&mut claims, &mut nobody).name(), Name::NONE);
+}
+
+/// A line is named before it is opened; nobody claims anything meanwhile.
+#[test]
+fn a_line_that_is_not_open_yet_gives_nothing() {
+    let (mut claims, mut sender, receiver) = pair();
+    for is_opened_later in [false, true] {
+        let mut reception = claims.receive(&mut sender, WHOLE);
+        let mut early = Help::new(&receiver, reception.name(), WHOLE, 1);
+        assert_eq!(early.next_part(&receiver, MIB), None);
+        assert!(early.is_over() && !early.leave(&receiver));
+        if is_opened_later {
+            let half = Interval { start: 0, end: MIB / 2 };
+            claims.open(&mut reception, half);
+            let mut help = Help::new(&receiver, reception.name(), half, 1);
+            let part = help.next_part(&receiver, MIB).expect("its side, of what was agreed on");
+            assert!(part.start > 0 && part.end == MIB / 2);
+            help.copied(&receiver, MIB);
+        }
+        claims.finish(&sender, reception);
+    }
 }
 
 /// Who was not introduced knows no lines.
@@ -124,7 +152,7 @@ fn without_a_line_the_receiver_copies_all_and_the_sender_nothing() {
 fn a_stranger_is_not_expected() {
     let (mut claims, ..) = pair();
     let mut stranger = PeerClaims::new(own_process());
-    let mut reception = claims.receive(&mut stranger, WHOLE);
+    let mut reception = received(&mut claims, &mut stranger);
     assert_eq!(reception.name(), Name::NONE);
     assert_eq!(receive_all(&claims, &mut reception), MIB);
     claims.finish(&stranger, reception);
@@ -137,7 +165,7 @@ fn lines_are_used_again_when_their_senders_have_left() {
     let (mut claims, mut sender, receiver) = pair();
     let mut helps = Vec::new();
     for _ in 0..64 {
-        let mut reception = claims.receive(&mut sender, WHOLE);
+        let mut reception = received(&mut claims, &mut sender);
         let mut help = Help::new(&receiver, reception.name(), WHOLE, 1);
         assert!(help.next_part(&receiver, MIB).is_some());
         help.copied(&receiver, MIB);
@@ -148,7 +176,7 @@ fn lines_are_used_again_when_their_senders_have_left() {
         helps.push(help);
     }
     let name = |claims: &mut Claims, sender: &mut PeerClaims| {
-        let reception = claims.receive(sender, WHOLE);
+        let reception = received(claims, sender);
         let name = reception.name();
         claims.finish(sender, reception);
         name
@@ -171,7 +199,7 @@ fn a_claim_of_a_dead_sender_keeps_nobody() {
     let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("there is sleep");
     let (mut claims, _, receiver) = pair();
     let mut sender = introduced(&mut claims, process_of(child.id() as i32), drop);
-    let mut reception = claims.receive(&mut sender, WHOLE);
+    let mut reception = received(&mut claims, &mut sender);
     let mut help = Help::new(&receiver, reception.name(), WHOLE, 1);
     assert!(help.next_part(&receiver, MIB).is_some());
     receive_all(&claims, &mut reception);
@@ -187,7 +215,7 @@ fn a_claim_of_a_dead_sender_keeps_nobody() {
 #[test]
 fn lying_names_are_harmless() {
     let (mut claims, mut sender, receiver) = pair();
-    let reception = claims.receive(&mut sender, WHOLE);
+    let reception = received(&mut claims, &mut sender);
     let honest = reception.name();
     for bit in 0..64 {
         for number in [honest ^ 1 << bit, !honest ^ 1 << bit, 1 << bit, u64::MAX << bit] {

@@ -133,24 +133,18 @@ pub(super) struct Front {
 }
 
 impl Front {
-    /// Opens a line that nobody uses for a message of so many units.
-    pub(super) fn open(words: Words<'_>, generation: u32, units: u32) -> Self {
-        let fresh = Shared { generation, state: State::Open, front: 0, back: units };
-        // Relaxed: the packet that names the line to the sender publishes it;
-        // who has it by an old name fails by the generation.
-        words.shared.store(fresh.pack(), Ordering::Relaxed);
+    /// The end of a line that nobody uses, for a message of so many units.
+    pub(super) const fn new(generation: u32, units: u32) -> Self {
         Self { generation, units, front: 0, back: units, joined: false }
     }
 
-    /// The message has other units than was thought: opens the line anew, if the
-    /// sender has not come yet; else it has come for so many units, and is right.
-    pub(super) fn reopen(&mut self, words: Words<'_>, units: u32) {
-        let opened =
-            |units| Shared { generation: self.generation, state: State::Open, front: 0, back: units };
-        // Relaxed: as in `open`; the sender looks for its own number of units.
-        let (was, is) = (opened(self.units).pack(), opened(units).pack());
-        let _other = words.shared.compare_exchange(was, is, Ordering::Relaxed, Ordering::Relaxed);
-        (self.units, self.back) = (units, units);
+    /// Opens the line, before the packet that names it goes out.
+    pub(super) fn open(&self, words: Words<'_>) {
+        let Self { generation, front, back, .. } = *self;
+        let fresh = Shared { generation, state: State::Open, front, back };
+        // Relaxed: the packet that names the line to the sender publishes it;
+        // who has it by an old name fails by the generation.
+        words.shared.store(fresh.pack(), Ordering::Relaxed);
     }
 
     pub(super) const fn generation(&self) -> u32 {

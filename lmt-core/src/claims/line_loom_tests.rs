@@ -69,9 +69,15 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
+fn opened(line: &Line, generation: u32) -> Front {
+    let front = Front::new(generation, UNITS);
+    front.open(line.words());
+    front
+}
+
 /// Receives one message; returns whether the sender learns of it here.
 fn receive(line: &Line, generation: u32) -> (Front, bool) {
-    let mut front = Front::open(line.words(), generation, UNITS);
+    let mut front = opened(line, generation);
     let sender_knows = receive_rest(line, &mut front);
     (front, sender_knows)
 }
@@ -120,7 +126,7 @@ fn loom_both_ends_copy_each_part_once_and_agree_on_the_end() {
         check(move || {
             let line = Line::new();
             // The packet that names the line comes behind its opening.
-            let mut front = Front::open(line.words(), 1, UNITS);
+            let mut front = opened(&line, 1);
             let there = Arc::clone(&line);
             let sender = thread::spawn(move || help(&there, &mut Back::new(1, UNITS), looks));
             let sender_knows = receive_rest(&line, &mut front);
@@ -160,7 +166,7 @@ fn loom_a_closed_line_is_quiet_only_when_the_sender_copies_no_more() {
     for fails in [false, true] {
         check(move || {
             let line = Line::new();
-            let mut front = Front::open(line.words(), 1, UNITS);
+            let mut front = opened(&line, 1);
             let there = Arc::clone(&line);
             let sender = thread::spawn(move || {
                 let mut back = Back::new(1, UNITS);

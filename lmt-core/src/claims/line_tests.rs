@@ -15,6 +15,12 @@ impl Line {
     }
 }
 
+fn opened(line: &Line, generation: u32, units: u32) -> Front {
+    let front = Front::new(generation, units);
+    front.open(line.words());
+    front
+}
+
 #[test]
 fn words_are_taken_apart_as_they_were_put_together() {
     for generation in [0, 1, GENERATIONS - 1] {
@@ -40,7 +46,7 @@ fn a_spoilt_line_is_noticed_or_harmless() {
     for round in 0..200_000_u32 {
         let line = Line::new();
         let (generation, units) = (1 + round % 3, 64);
-        let mut front = Front::open(line.words(), generation, units);
+        let mut front = opened(&line, generation, units);
         let mut back = Back::new(generation, units);
         assert_eq!(front.claim(line.words(), |_| 8), Ok(8));
         assert_eq!(back.claim(line.words(), |_| 8), Found::Claimed(8));
@@ -71,7 +77,7 @@ fn a_spoilt_line_is_noticed_or_harmless() {
 #[test]
 fn a_sender_that_leaves_is_told_by_a_packet() {
     let line = Line::new();
-    let mut front = Front::open(line.words(), 5, 10);
+    let mut front = opened(&line, 5, 10);
     let mut back = Back::new(5, 10);
     assert_eq!(back.look(line.words()), Found::Nothing);
     assert_eq!(back.claim(line.words(), |_| 4), Found::Claimed(4));
@@ -86,7 +92,7 @@ fn a_sender_that_leaves_is_told_by_a_packet() {
 #[test]
 fn a_sender_that_is_there_sees_the_end_and_holds_the_line_until_it_leaves() {
     let line = Line::new();
-    let mut front = Front::open(line.words(), 5, 10);
+    let mut front = opened(&line, 5, 10);
     let mut back = Back::new(5, 10);
     assert_eq!(front.claim(line.words(), |view| view.left()), Ok(10));
     assert_eq!(back.claim(line.words(), |_| 4), Found::Nothing);

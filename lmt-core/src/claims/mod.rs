@@ -26,8 +26,6 @@
 
 // Models of loom are of the line alone, without what uses it.
 #[cfg_attr(loom, allow(dead_code))]
-mod belief;
-#[cfg_attr(loom, allow(dead_code))]
 mod grain;
 #[cfg_attr(loom, allow(dead_code))]
 mod line;

@@ -4,10 +4,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::Name;
-use super::belief::Beliefs;
 use super::grain::{Appetite, Grain};
 use super::line::{Back, Found, GENERATIONS};
 use super::memory::Lines;
+use crate::belief::Beliefs;
 use crate::mechanism::{Hello, Interval};
 use crate::process::PeerProcess;
 

@@ -144,6 +144,8 @@ impl Traffic {
             transfers,
             busy: Vec::new(),
             owing: Vec::new(),
+            bells: Vec::new(),
+            bells_later: false,
             free: Vec::new(),
             resting: Vec::new(),
             synchronous: HashSet::new(),

@@ -8,7 +8,7 @@ use super::requests::{OperationError, PeerId, Request, RequestId, State, Status,
 use super::traffic::{Arrived, OVERHEAD_BYTES, Traffic, Unexpected, kind, received};
 use crate::buffer::{Buffer, copy_between};
 use crate::identity::{Address, EndpointId};
-use crate::inbox::{Envelope, InboxReceiver, Payload, Piece, SendError};
+use crate::inbox::{Envelope, InboxReceiver, Payload, Piece, SendError, Sent};
 use crate::matching::Matcher;
 use crate::rendezvous::{Candidates, Packet, PeerKey, SendId};
 use crate::selection::{Hints, Message};
@@ -207,9 +207,12 @@ impl Traffic {
             other => {
                 let Peer { id, connection, control, .. } = &mut self.peers[key as usize];
                 // At once where there is room: the peer waits for it.
-                if !(control.is_empty() && write_control(*id, connection, &other)) {
+                let rings = if self.bells_later { Bell::Later } else { Bell::Now };
+                if !(control.is_empty() && write_control(*id, connection, &other, rings)) {
                     control.push_back(other);
                     self.mark_busy(key);
+                } else if self.bells_later {
+                    self.bells.push(key);
                 }
             }
         }
@@ -269,7 +272,8 @@ impl Traffic {
 
     fn flush_control(&mut self, key: PeerKey) -> bool {
         let Peer { id, connection, control, .. } = &mut self.peers[key as usize];
-        let is_written = control.front().is_some_and(|packet| write_control(*id, connection, packet));
+        let is_written =
+            control.front().is_some_and(|packet| write_control(*id, connection, packet, Bell::Now));
         if is_written {
             control.pop_front();
         }
@@ -488,10 +492,20 @@ pub(crate) fn gone(peer: &Peer) -> OperationError {
     }
 }
 
+/// When it is looked whether a peer sleeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Bell {
+    Now,
+    /// Behind a copy: the look takes a fence, which waits until the peer's core has
+    /// handed over the line that was written.
+    Later,
+}
+
 /// Writes a packet that needs no room in the peer's queues, if there is a cell for it.
-fn write_control(id: EndpointId, connection: &mut Connection, packet: &Packet) -> bool {
+fn write_control(id: EndpointId, connection: &mut Connection, packet: &Packet, bell: Bell) -> bool {
     let Connection::Up(link) = connection else { return false };
-    let is_written = link.write_packet(Envelope { kind: kind::CONTROL, aux: 0, tag: 0 }, packet, 0);
+    let envelope = Envelope { kind: kind::CONTROL, aux: 0, tag: 0 };
+    let is_written = link.write_packet(envelope, packet, 0, bell);
     if is_written {
         tracing::trace!(peer = %id, ?packet, "sent a packet");
     }
@@ -503,7 +517,8 @@ fn write_control(id: EndpointId, connection: &mut Connection, packet: &Packet) -
 fn write_rts(key: PeerKey, peer: &mut Peer, packet: &Packet, label: &Label, credits: &InboxReceiver) -> bool {
     let Connection::Up(link) = &mut peer.connection else { return false };
     let envelope = envelope_with(label, kind::RTS, label.immediate.unwrap_or_default());
-    let is_written = link.may_write(credits, key) && link.write_packet(envelope, packet, OVERHEAD_BYTES);
+    let is_written =
+        link.may_write(credits, key) && link.write_packet(envelope, packet, OVERHEAD_BYTES, Bell::Now);
     if is_written {
         tracing::trace!(peer = %peer.id, ?packet, ?label, "announced a message");
     }
@@ -550,10 +565,23 @@ impl super::peer::Link {
     }
 
     /// The same with a packet; whether there was a cell for it.
-    fn write_packet(&mut self, envelope: Envelope, packet: &Packet, charge_bytes: u64) -> bool {
+    fn write_packet(&mut self, envelope: Envelope, packet: &Packet, charge_bytes: u64, bell: Bell) -> bool {
         let packet = packet.in_words();
         let (words, bytes) = packet.as_words();
-        self.write(envelope, Payload::Words(words, bytes), charge_bytes).is_ok()
+        let payload = Payload::Words(words, bytes);
+        let sent = match bell {
+            Bell::Now => self.inbox.send(envelope, payload),
+            Bell::Later => self.inbox.send_quietly(envelope, payload),
+        };
+        self.owes_bell |= bell == Bell::Later;
+        self.note_sent(sent, charge_bytes).is_ok()
+    }
+
+    /// Wakes the peer if it sleeps, where that was left for later.
+    pub(super) fn ring_if_owed(&mut self) {
+        if std::mem::take(&mut self.owes_bell) && self.inbox.wants_doorbell() {
+            super::doorbell::ring(&self.doorbell);
+        }
     }
 
     /// The same with a piece; unless it ends the message the peer may sleep on.
@@ -565,7 +593,14 @@ impl super::peer::Link {
         charge_bytes: u64,
         piece: Piece,
     ) -> Result<(), SendError> {
-        let sent = match self.inbox.send_piece(envelope, payload, piece) {
+        let sent = self.inbox.send_piece(envelope, payload, piece);
+        self.note_sent(sent, charge_bytes)
+    }
+
+    /// Counts what was sent, and rings.
+    #[inline]
+    fn note_sent(&mut self, sent: Result<Sent, SendError>, charge_bytes: u64) -> Result<(), SendError> {
+        let sent = match sent {
             Ok(sent) => sent,
             Err(error) => {
                 // A sleeping receiver must be woken to make room.

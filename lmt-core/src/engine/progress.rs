@@ -117,7 +117,10 @@ impl Engine {
     pub(super) fn advance(&mut self) -> bool {
         let traffic = &mut self.traffic;
         let mut moved = false;
+        // A packet before a copy: who sleeps is woken behind it, unless it is seen to.
+        traffic.bells_later = traffic.transfers.is_active();
         traffic.settle();
+        traffic.bells_later = false;
         if traffic.transfers.is_active() {
             // First the packets: a peer that is to help with what is copied
             // below is not to wait for the copy.
@@ -127,6 +130,9 @@ impl Engine {
             let quota_bytes = traffic.config.quota_bytes;
             moved |= traffic.transfers.step(quota_bytes);
             traffic.settle();
+        }
+        if !traffic.bells.is_empty() {
+            traffic.ring_owed();
         }
         if traffic.transfers.is_faulting() {
             moved |= traffic.transfers.fault_in();

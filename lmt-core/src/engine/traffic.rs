@@ -108,6 +108,10 @@ pub(crate) struct Traffic {
     pub busy: Vec<PeerKey>,
     /// Peers that were not told yet what was drained of theirs.
     pub owing: Vec<PeerKey>,
+    /// Peers that may sleep and were written to before a copy.
+    pub bells: Vec<PeerKey>,
+    /// Whether a copy comes next, so that packets go before it and bells behind it.
+    pub bells_later: bool,
     /// Numbers that a new peer may have.
     pub free: Vec<PeerKey>,
     /// Numbers of removed peers that a new peer may not have yet.
@@ -218,6 +222,15 @@ impl Traffic {
             link.pay();
         } else if !std::mem::replace(&mut link.in_owing, true) {
             self.owing.push(key);
+        }
+    }
+
+    /// Wakes the peers that sleep, of those that were written to before a copy.
+    pub fn ring_owed(&mut self) {
+        while let Some(key) = self.bells.pop() {
+            if let Some(link) = self.peers.get_mut(key as usize).and_then(Peer::link) {
+                link.ring_if_owed();
+            }
         }
     }
 

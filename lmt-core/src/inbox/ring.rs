@@ -62,6 +62,14 @@ impl<'a> Ring<'a> {
         &self.lines[self.slot(position)]
     }
 
+    /// Whether the receiver seems to sleep: without a fence, so that one that is about
+    /// to may be missed. [`Self::wants_doorbell`] is to be asked then, and later anyway.
+    #[inline]
+    pub(crate) fn seems_asleep(&self) -> bool {
+        // Relaxed: a hint.
+        self.sleeping.load(Ordering::Relaxed) != 0
+    }
+
     /// Whether the receiver sleeps and this sender is the one to wake it; asked
     /// after something was published, here or in a fast box.
     #[inline]

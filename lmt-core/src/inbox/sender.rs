@@ -210,6 +210,38 @@ impl InboxSender {
         payload: Payload<'_>,
         piece: Piece,
     ) -> Result<Sent, SendError> {
+        self.put(envelope, payload, piece, piece.is_end())
+    }
+
+    /// As [`InboxSender::send`], without the fence that a sure look for a sleeping
+    /// receiver takes: a sender that has something else to do at once, which takes no
+    /// longer than it takes to be woken, asks [`InboxSender::wants_doorbell`] behind it.
+    ///
+    /// # Errors
+    /// As [`InboxSender::send`].
+    #[inline]
+    pub fn send_quietly(&mut self, envelope: Envelope, payload: Payload<'_>) -> Result<Sent, SendError> {
+        let Sent { wake } = self.put(envelope, payload, Piece::Whole, false)?;
+        let ring = self.memory.ring();
+        Ok(Sent { wake: wake || (ring.seems_asleep() && ring.wants_doorbell()) })
+    }
+
+    /// Whether the receiver sleeps, for all that was sent before, and this sender is
+    /// the one to wake it.
+    #[inline]
+    pub fn wants_doorbell(&self) -> bool {
+        self.memory.ring().wants_doorbell()
+    }
+
+    /// Sends; whether it is to be looked for a receiver that sleeps.
+    #[inline]
+    fn put(
+        &mut self,
+        envelope: Envelope,
+        payload: Payload<'_>,
+        piece: Piece,
+        looks: bool,
+    ) -> Result<Sent, SendError> {
         let bytes = payload.bytes();
         let most_bytes = self.most_bytes();
         let too_long = SendError::TooLong { bytes, most_bytes };
@@ -227,7 +259,7 @@ impl InboxSender {
         let ring = self.memory.ring();
         if let Some(fast_box) = &mut self.fast_box {
             return match fast_box.send(&mut words, used, bytes, envelope.kind, &payload, piece) {
-                Ok(()) => Ok(Sent { wake: piece.is_end() && ring.wants_doorbell() }),
+                Ok(()) => Ok(Sent { wake: looks && ring.wants_doorbell() }),
                 Err(Refusal::Full) => Err(SendError::Full { wake: ring.wants_doorbell() }),
                 Err(Refusal::TooLong) => Err(too_long),
             };

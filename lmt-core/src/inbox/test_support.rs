@@ -1,5 +1,7 @@
 //! What tests of the inbox and of fast boxes have in common.
 
+use zerocopy::IntoBytes;
+
 use super::{Envelope, InboxReceiver, InboxSender, Payload};
 use crate::buffer::{Access, Buffer, Segment};
 
@@ -24,8 +26,11 @@ pub(super) fn pass_by_every_way(
     let [whole, split] =
         [&[Segment::of(&data)][..], &halves[..]].map(|s| unsafe { Buffer::new(s, Access::Read) }.unwrap());
     let all = 0..bytes as u64;
+    let mut words: Vec<u64> = vec![0; bytes.div_ceil(8)];
+    words.as_mut_bytes()[..bytes].copy_from_slice(&data);
     let ways = [
         Payload::Bytes(&data),
+        Payload::Words(&words, bytes),
         Payload::Two(&data[..cut], &data[cut..]),
         Payload::Part(&whole, all.clone()),
         Payload::Part(&split, all),
@@ -43,6 +48,9 @@ pub(super) fn pass_by_every_way(
         assert_eq!(message.copy_to(&mut got), bytes);
         assert_eq!(&got[..bytes], data);
         assert_eq!(got[bytes..], [0xAA; 4], "written past the message");
+        let mut in_words = vec![0_u64; bytes.div_ceil(8)];
+        assert_eq!(message.copy_to_words(&mut in_words), bytes);
+        assert_eq!(&in_words.as_bytes()[..bytes], data);
         let mut short = [0; 5];
         assert_eq!(message.copy_to(&mut short), bytes.min(5));
         let mut target = vec![0xAA; bytes + 4];

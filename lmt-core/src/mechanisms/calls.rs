@@ -45,6 +45,7 @@ impl Mechanisms {
     }
 
     /// See [`Lmt::step`].
+    #[inline]
     pub(crate) fn step(&mut self, h: Handle, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault> {
         let at = h.mechanism as usize;
         let outcome = self.list[at].step(h.peer, h.handle, data, max_bytes);

@@ -137,19 +137,19 @@ impl Side {
         self.interval.start.saturating_add(self.moved_bytes)
     }
 
-    /// Books a step. `Ok(true)` when this end has done its part.
-    fn advance(&mut self, step: Step) -> Result<bool, Fault> {
+    /// Books a step.
+    fn advance(&mut self, bytes: u64, done: bool) -> Result<(), Fault> {
         let left = self.interval.bytes() - self.moved_bytes;
-        if step.bytes > left {
-            return Err(breach(format!("a step reported {} bytes where {left} were left", step.bytes)));
+        if bytes > left {
+            return Err(breach(format!("a step reported {bytes} bytes where {left} were left")));
         }
         // But for Get and Put it is the receiver who counts.
         let counts = self.role == Role::Receiver || self.model == Model::Put;
-        if step.done && counts && step.bytes != left {
-            return Err(breach(format!("it said done with {} bytes missing", left - step.bytes)));
+        if done && counts && bytes != left {
+            return Err(breach(format!("it said done with {} bytes missing", left - bytes)));
         }
-        self.moved_bytes += step.bytes;
-        Ok(step.done)
+        self.moved_bytes += bytes;
+        Ok(())
     }
 
     /// How the transfer ends when no way is left.
@@ -322,21 +322,38 @@ impl Machine {
 
     /// The result of a step.
     pub fn stepped(&mut self, key: TransferKey, result: Result<Step, Fault>) {
+        let Some(side) = self.side(key).filter(|side| side.phase == Phase::Active) else { return };
+        let is_helper = side.is_helper();
+        match result {
+            Ok(Step { bytes, done }) => self.moved(key, bytes, done),
+            Err(fault) => {
+                if !is_helper {
+                    self.idle_turns = 0;
+                }
+                self.failed(key, fault);
+            }
+        }
+    }
+
+    /// The result of a step that has moved so many bytes, and whether this end has done
+    /// its part.
+    pub fn moved(&mut self, key: TransferKey, bytes: u64, done: bool) {
         let Some(side) = self.side_mut(key) else { return };
         if side.phase != Phase::Active {
             return;
         }
         let (is_left, is_helper) = (side.model.is_left(), side.is_helper());
-        let outcome = result.and_then(|step| Ok((step.bytes, side.advance(step)?)));
-        if !is_helper {
-            self.idle_turns = if matches!(outcome, Ok((0, false))) { self.idle_turns + 1 } else { 0 };
+        if let Err(fault) = side.advance(bytes, done) {
+            return self.stepped(key, Err(fault));
         }
-        match (key, outcome) {
-            (_, Ok((_, false))) => {}
-            (_, Ok((_, true))) if is_left => self.leave(key),
-            (TransferKey::Send(id), Ok(_)) => self.has_sent(id),
-            (TransferKey::Receive(id), Ok(_)) => self.has_received(id, false),
-            (_, Err(fault)) => self.failed(key, fault),
+        if !is_helper {
+            self.idle_turns = if bytes == 0 && !done { self.idle_turns + 1 } else { 0 };
+        }
+        match key {
+            _ if !done => {}
+            _ if is_left => self.leave(key),
+            TransferKey::Send(id) => self.has_sent(id),
+            TransferKey::Receive(id) => self.has_received(id, false),
         }
     }
 

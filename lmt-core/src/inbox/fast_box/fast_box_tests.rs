@@ -2,14 +2,14 @@ use std::os::fd::OwnedFd;
 
 use super::PIECE_BYTES;
 use super::holdings::PAIR_CELLS;
-use super::memory::ANNEX_BYTES;
+use super::memory::{ANNEX_BYTES, LINES};
 use super::place::{IN_ANNEX, PAIR_CELL_BYTES, Part};
 use crate::inbox::test_support::{pass_by_every_way, pattern};
 use crate::inbox::{Envelope, Geometry, INLINE_BYTES, InboxReceiver, InboxSender, Payload, Piece, SendError};
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// Of a box's memory.
-const BOX_BYTES: usize = 16384 + 512 * 4096 + 64 * PAIR_CELL_BYTES;
+const BOX_BYTES: usize = 53248 + 512 * 4096 + 64 * PAIR_CELL_BYTES;
 
 fn inbox(boxes: usize) -> (InboxReceiver, OwnedFd) {
     let (mut receiver, fd) = InboxReceiver::create(Geometry::new(8, 256, 8).unwrap()).unwrap();
@@ -52,10 +52,10 @@ fn a_full_box_says_so_and_takes_messages_again() {
         let mut once = 0;
         while send(&mut sender, sent, &pattern(length)).is_ok() {
             (sent, once) = (sent + 1, once + 1);
-            assert!(once <= 64, "more lines than there are");
+            assert!(once <= LINES, "more lines than there are");
         }
-        assert!(once >= 16, "only {once} messages fitted, of lines that were given back");
-        let take = if round % 3 == 0 { sent - received } else { 40 };
+        assert!(once >= LINES / 4, "only {once} messages fitted, of lines that were given back");
+        let take = if round % 3 == 0 { sent - received } else { LINES as u64 * 5 / 8 };
         for _ in 0..take {
             let message = receiver.poll().expect("what was sent");
             assert_eq!(message.tag(), received);
@@ -133,6 +133,24 @@ fn a_sender_that_connects_anew_goes_on_in_the_same_box() {
     }
 }
 
+/// Before a copy a sender leaves the sure look, and so the fence, for behind it.
+#[test]
+fn a_quiet_message_wakes_who_is_seen_to_sleep_and_leaves_the_sure_look_for_later() {
+    let (mut receiver, fd) = inbox(1);
+    let mut sender = join(&mut receiver, &fd, 0);
+    let send = |sender: &mut InboxSender| {
+        sender.send_quietly(Envelope::default(), Payload::Words(&[7, 8], 11)).unwrap()
+    };
+    assert!(!send(&mut sender).wake && !sender.wants_doorbell());
+    assert!(receiver.poll().is_some() && receiver.prepare_sleep());
+    assert!(send(&mut sender).wake, "it sleeps");
+    assert!(!sender.wants_doorbell(), "and is to be woken once");
+    receiver.cancel_sleep();
+    let message = receiver.poll().expect("what was sent");
+    let mut words = [0; 2];
+    assert_eq!((message.copy_to_words(&mut words), words), (11, [7, 8]));
+}
+
 /// A peer can write anything into its box: that harms its own messages only.
 #[test]
 fn garbage_in_a_box_is_dropped_and_read_nowhere_else() {
@@ -142,8 +160,8 @@ fn garbage_in_a_box_is_dropped_and_read_nowhere_else() {
     let line = |number: u64, length_and_aux: u64| {
         let words = [(number + 1) << 8 | 1, length_and_aux, 3];
         for (at, word) in words.into_iter().enumerate() {
-            let offset = 4096 + (number as usize % 64) * 64 + at * 8;
-            // SAFETY: within the mapping, in one of the 64 lines.
+            let offset = 4096 + (number as usize % LINES) * 64 + at * 8;
+            // SAFETY: within the mapping, in one of the lines.
             #[allow(unsafe_code)]
             let target = unsafe { memory.base().add(offset) }.cast::<u64>();
             // SAFETY: as above; aligned; nobody else uses the memory meanwhile.
@@ -328,7 +346,7 @@ fn a_peer_that_names_cells_that_are_not_there_or_not_its_own_is_not_followed() {
     let line = |number: u64, bytes: u64, place: u64| {
         for (at, word) in [(number + 1) << 8 | 1, bytes, 3, place].into_iter().enumerate() {
             let offset = 4096 + number as usize * 64 + at * 8;
-            // SAFETY: within the mapping, in one of the 64 lines.
+            // SAFETY: within the mapping, in one of the lines.
             #[allow(unsafe_code)]
             let target = unsafe { memory.base().add(offset) }.cast::<u64>();
             // SAFETY: as above; aligned; nobody else uses the memory meanwhile.

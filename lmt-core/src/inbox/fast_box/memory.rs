@@ -4,8 +4,8 @@
 //! ```text
 //! 0         what this is; consumed; sent: a line each
 //! 4096      LINES x 64 B
-//! 8192      LINES x ANNEX_BYTES: an annex for each line
-//! 16384     CELLS x 4096 B, of which the first PIECE_BYTES are used
+//! 20480     LINES x ANNEX_BYTES: an annex for each line
+//! 53248     CELLS x 4096 B, of which the first PIECE_BYTES are used
 //! behind    PAIR_CELLS x PAIR_CELL_BYTES, without memory until they are used
 //! ```
 //!
@@ -36,10 +36,11 @@ use crate::error::MemoryShort;
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// "lmtfbox" and the layout's version in one word; changes with the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x03");
+const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x04");
 const PAGE_BYTES: usize = 4096;
-/// Lines, a power of two: few, so that they stay in the first-level cache.
-const LINES: usize = 64;
+/// Lines, a power of two: enough for what two processes that exchange windows of 64
+/// long messages announce and answer, so few that they stay in the second-level cache.
+pub(super) const LINES: usize = 256;
 /// Cells, a power of two: 2 MiB of them, twice a usual second-level cache.
 pub(crate) const CELLS: usize = 512;
 /// The longest message that one line and one cell hold, in bytes.
@@ -47,7 +48,7 @@ pub(crate) const PIECE_BYTES: usize = 3072;
 /// The longest message in the annex of its line, in bytes.
 pub(crate) const ANNEX_BYTES: usize = 128;
 const LINES_OFFSET: usize = PAGE_BYTES;
-const ANNEXES_OFFSET: usize = 2 * PAGE_BYTES;
+const ANNEXES_OFFSET: usize = LINES_OFFSET + LINES * size_of::<Line>();
 const CELLS_OFFSET: usize = ANNEXES_OFFSET + LINES * ANNEX_BYTES;
 /// What is allocated when a box is made.
 const COMMITTED_BYTES: usize = CELLS_OFFSET + CELLS * PAGE_BYTES;
@@ -65,7 +66,7 @@ struct Control {
 
 const _: () = assert!(size_of::<Control>() == 192 && size_of::<Progress>() == 64);
 const _: () = assert!(LINES.is_power_of_two() && CELLS.is_power_of_two());
-const _: () = assert!(LINES_OFFSET + LINES * size_of::<Line>() <= ANNEXES_OFFSET);
+const _: () = assert!(ANNEXES_OFFSET == 20480 && CELLS_OFFSET == 53248);
 const _: () = assert!(CELLS_OFFSET.is_multiple_of(PAGE_BYTES));
 const _: () = assert!(PIECE_BYTES <= PAGE_BYTES);
 

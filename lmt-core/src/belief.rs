@@ -1,10 +1,12 @@
 //! Whether a sender is expected to help, from what it did with the last
 //! messages: a receiver that expects nobody claims all at once, and saves the
-//! system calls of smaller parts.
+//! system calls of smaller parts; a sender of several at once that could not help, since
+//! it received itself, does not offer to.
+#![forbid(unsafe_code)]
 
 /// What is known of one peer's messages of one size class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Belief {
+pub(crate) struct Belief {
     /// For so many messages more nobody is expected.
     alone: u8,
     /// So many times in a row nobody came though somebody was expected.
@@ -16,13 +18,31 @@ const MOST_FAILURES: u8 = 5;
 
 impl Belief {
     /// Whether the receiver expects to be alone with the next message.
-    pub(super) const fn is_alone(self) -> bool {
+    pub(crate) const fn is_alone(self) -> bool {
         self.alone > 0
+    }
+
+    /// Whether to ask for help with the next of several messages that are under way at
+    /// once, as is first known when one of them is over: after failures one is asked for,
+    /// and for the others behind it that it fails, too.
+    pub(crate) const fn is_worth_asking(&mut self) -> bool {
+        if self.alone > 0 {
+            return false;
+        }
+        if self.failures > 0 {
+            self.alone = 1 << self.failures;
+        }
+        true
+    }
+
+    /// A message for which nobody was asked is over.
+    pub(crate) const fn pass(&mut self) {
+        self.alone = self.alone.saturating_sub(1);
     }
 
     /// What became of a message: whether the sender was there before it was
     /// whole, and whether it copied anything.
-    pub(super) const fn learn(&mut self, was_there: bool, copied: bool) {
+    pub(crate) const fn learn(&mut self, was_there: bool, copied: bool) {
         if copied {
             *self = Self { alone: 0, failures: 0 };
         } else if self.alone > 0 {
@@ -40,18 +60,18 @@ impl Belief {
 
 /// What is known of one peer, by size class.
 #[derive(Clone, Debug)]
-pub(super) struct Beliefs([Belief; Beliefs::CLASSES]);
+pub(crate) struct Beliefs([Belief; Beliefs::CLASSES]);
 
 impl Beliefs {
     /// One for each power of two.
     const CLASSES: usize = 64;
 
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self([Belief { alone: 0, failures: 0 }; Self::CLASSES])
     }
 
     /// What is known of messages of this length.
-    pub(super) const fn of(&mut self, bytes: u64) -> &mut Belief {
+    pub(crate) const fn of(&mut self, bytes: u64) -> &mut Belief {
         let class = 63 - (bytes | 1).leading_zeros() as usize;
         &mut self.0[class % Self::CLASSES]
     }

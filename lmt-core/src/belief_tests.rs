@@ -27,6 +27,24 @@ fn who_comes_too_late_is_soon_expected_and_who_copies_always() {
     assert!(belief.is_alone(), "once nobody came");
 }
 
+/// Windows of 64 messages, of which nothing is known before all have been asked for.
+#[test]
+fn of_several_at_once_one_is_asked_for_after_failures() {
+    let mut belief = Belief::default();
+    let window = |belief: &mut Belief, copied| {
+        let asked: Vec<bool> = (0..64).map(|_| belief.is_worth_asking()).collect();
+        for is_asked in &asked {
+            if *is_asked { belief.learn(copied, copied) } else { belief.pass() }
+        }
+        asked.iter().filter(|is_asked| **is_asked).count()
+    };
+    assert_eq!(window(&mut belief, false), 64, "nothing is known yet");
+    let later: usize = (0..100).map(|_| window(&mut belief, false)).sum();
+    assert!((50..250).contains(&later), "{later} of 6400");
+    assert!((0..3).any(|_| window(&mut belief, true) > 0));
+    assert_eq!(window(&mut belief, true), 64, "who has helped is asked again");
+}
+
 #[test]
 fn classes_are_powers_of_two() {
     let mut beliefs = Beliefs::new();
