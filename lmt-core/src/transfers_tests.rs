@@ -136,3 +136,84 @@ fn readers_are_the_peers_that_may_be_reading() {
     transfers.peer_dead(1);
     assert_eq!(others(&transfers), [0, 0, 0]);
 }
+
+/// Moves nothing by itself, and keeps which models were asked for.
+struct Asked(Arc<std::sync::Mutex<Vec<Model>>>);
+
+impl Lmt for Asked {
+    type Peer = ();
+    type Transfer = ();
+
+    fn name(&self) -> &'static str {
+        "asked"
+    }
+    fn models(&self) -> &'static [Model] {
+        &[Model::Both, Model::Get]
+    }
+    fn hello(&mut self) -> Result<Hello, Unavailable> {
+        Ok(Hello::default())
+    }
+    fn probe(&mut self, _: &PeerFacts, _: Hello) -> Result<((), Abilities), Unavailable> {
+        Ok(((), Abilities { read: true, write: true, ..Abilities::default() }))
+    }
+    fn prepare(&mut self, (): &mut (), plan: &Plan, _: &Buffer) -> Result<((), Cookie), Fault> {
+        self.0.lock().unwrap().push(plan.model);
+        Ok(((), Cookie::empty()))
+    }
+    fn start(&mut self, (): &mut (), (): &mut (), _: &Cookie, _: Interval) -> Result<(), Fault> {
+        Ok(())
+    }
+    fn step(&mut self, (): &mut (), (): &mut (), _: &mut Buffer, _: u64) -> Result<Step, Fault> {
+        Ok(Step { bytes: 0, done: false })
+    }
+    fn finish(&mut self, (): &mut (), (): ()) {}
+}
+
+/// Who receives as much as it sends cannot help: its messages of a window are soon
+/// announced for the receiver alone, but for one now and then; one by one they never are.
+#[test]
+fn a_sender_that_could_not_help_with_a_window_seldom_offers_to() {
+    let asked = Arc::default();
+    let mut mechanisms = Mechanisms::new();
+    mechanisms.register(Asked(Arc::clone(&asked)));
+    let facts = PeerFacts {
+        id: EndpointId::from_bytes([1; 16]),
+        process: Arc::new(PeerProcess::new(1, None)),
+        probe_address: 0,
+        nonce: [0; 16],
+    };
+    let hellos = mechanisms.hellos();
+    mechanisms.probe(0, &facts, hellos);
+    let mut transfers = Transfers::new(mechanisms);
+    let mechanism = MechanismTag::of("asked");
+    let choice = |mechanism, model| crate::rendezvous::Choice { mechanism, model };
+    let ways = [
+        choice(mechanism, Model::Both),
+        choice(MechanismTag::of("other"), Model::Stream),
+        choice(mechanism, Model::Get),
+    ];
+    let candidates: Candidates = ways.into_iter().collect();
+    let memory = [0; BYTES as usize];
+    let mut window = |messages: usize| {
+        let mut begin = || {
+            #[allow(unsafe_code)]
+            // SAFETY: the mechanism of this test touches no buffer.
+            let buffer = unsafe { Buffer::new(&[Segment::of(&memory)], Access::Read) }.unwrap();
+            transfers.send(0, buffer, &candidates, 0)
+        };
+        let sends: Vec<SendId> = (0..messages).map(|_| begin()).collect();
+        for id in sends {
+            let done = Packet::Done(Done { to: TransferKey::Send(id), attempt: 0, shared: false });
+            transfers.packet(0, &done).expect("it is over");
+        }
+        while transfers.pop_ended().is_some() {}
+        let models: Vec<Model> = std::mem::take(&mut *asked.lock().unwrap());
+        models.iter().filter(|model| **model == Model::Both).count()
+    };
+    assert_eq!(window(64), 64, "nothing is known yet");
+    let later: usize = (0..20).map(|_| window(64)).sum();
+    // The first ones of each window are no window yet.
+    let single = STREAMS_AT_ONCE as usize;
+    assert!((20 * single..20 * (single + 2)).contains(&later), "{later} of {}", 20 * 64);
+    assert!((0..50).all(|_| window(1) == 1));
+}

@@ -219,7 +219,6 @@ impl InboxSender {
     ///
     /// # Errors
     /// As [`InboxSender::send`].
-    #[inline]
     pub fn send_quietly(&mut self, envelope: Envelope, payload: Payload<'_>) -> Result<Sent, SendError> {
         let Sent { wake } = self.put(envelope, payload, Piece::Whole, false)?;
         let ring = self.memory.ring();
@@ -234,7 +233,7 @@ impl InboxSender {
     }
 
     /// Sends; whether it is to be looked for a receiver that sleeps.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     fn put(
         &mut self,
         envelope: Envelope,

@@ -91,7 +91,7 @@ impl BoxSender {
     /// bytes, or as many as [`BoxSender::piece_bytes`] has just said. `words` are
     /// the line's from 1 on; so many of them are `used`, with the payload if it
     /// is inline.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub(crate) fn send(
         &mut self,
         words: &mut [u64],
