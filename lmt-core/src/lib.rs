@@ -7,6 +7,7 @@
 //! stands. No mechanism is named here.
 #![deny(unsafe_code)]
 
+#[cfg(not(loom))]
 mod belief;
 pub mod bell;
 pub mod bounded_file;

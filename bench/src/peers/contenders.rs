@@ -37,9 +37,10 @@ impl<'a> Contenders<'a> {
     }
 
     /// Passes for so many rounds: in each, all are started anew, and each is to be
-    /// the first once.
+    /// the first as often as the others, where there are as many rounds.
     pub fn passes(&self, rounds: u32) -> u32 {
-        u32::try_from(self.number.max(LEAST_PASSES)).unwrap_or(u32::MAX).min(rounds)
+        let passes = LEAST_PASSES.next_multiple_of(self.number.max(1));
+        u32::try_from(passes.max(self.number)).unwrap_or(u32::MAX).min(rounds)
     }
 
     /// Ends the groups, and starts them and us one after the other. How fast memory is

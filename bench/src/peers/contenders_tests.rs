@@ -45,6 +45,7 @@ fn each_is_the_first_once() {
 fn there_are_passes_for_each_to_be_first_but_no_more_than_rounds() {
     let passes = |peers, rounds| contenders(&vec![peer("mpi"); peers]).passes(rounds);
     assert_eq!([passes(0, 9), passes(2, 9), passes(3, 9), passes(3, 2), passes(3, 1)], [3, 3, 4, 2, 1]);
+    assert_eq!([passes(1, 9), passes(4, 9)], [4, 5], "as often as the others");
 }
 
 #[test]

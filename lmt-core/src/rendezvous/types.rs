@@ -19,6 +19,8 @@ pub struct Choice {
 pub struct Candidates {
     choices: [Choice; Self::MAX],
     used: u8,
+    /// Whether the first was chosen for this message, by what others took.
+    is_chosen: bool,
 }
 
 impl Candidates {
@@ -31,7 +33,7 @@ impl Candidates {
     /// No choice yet.
     pub const fn new() -> Self {
         let none = Choice { mechanism: MechanismTag(0), model: Model::Get };
-        Self { choices: [none; Self::MAX], used: 0 }
+        Self { choices: [none; Self::MAX], used: 0, is_chosen: false }
     }
 
     /// Adds a choice behind the others; `false` when there are
@@ -52,6 +54,7 @@ impl Candidates {
         let used = self.used as usize;
         if let Some(at) = self.as_slice().iter().position(|choice| *choice == first) {
             self.choices[..used][..=at].rotate_right(1);
+            self.is_chosen = true;
         }
         self
     }
@@ -62,6 +65,10 @@ impl Candidates {
     /// other models wants just that.
     #[must_use]
     pub fn with_one_end_first(mut self) -> Self {
+        // What is timed is to be what was chosen.
+        if self.is_chosen {
+            return self;
+        }
         let choices = &mut self.choices[..self.used as usize];
         let [first, second, ..] = *choices else { return self };
         if first.model == Model::Both && second.mechanism != first.mechanism {
