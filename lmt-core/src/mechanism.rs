@@ -524,11 +524,10 @@ pub trait Lmt: Send + 'static {
 
     /// What is to be handed to the peer's instance of this mechanism now, if
     /// anything: bytes and descriptors made on first use. Asked after every
-    /// [`Self::prepare`], [`Self::start`] and [`Self::finish`] of a transfer with this
-    /// peer, after a [`Self::step`] that has moved nothing, and after every parcel of
-    /// the peer's, until it gives nothing. Parcels
-    /// arrive in order, but not in step with the rendezvous packets: a cookie
-    /// may be there before the parcel that it speaks of, or after.
+    /// [`Self::prepare`], [`Self::start`], [`Self::step`] and [`Self::finish`] of a
+    /// transfer with this peer and after every parcel of the peer's, until it gives
+    /// nothing. Parcels arrive in order, but not in step with the rendezvous
+    /// packets: a cookie may be there before the parcel that it speaks of, or after.
     fn parcel(&mut self, _peer: &mut Self::Peer) -> Option<Hello> {
         None
     }

@@ -49,15 +49,14 @@ impl Mechanisms {
     pub(crate) fn step(&mut self, h: Handle, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault> {
         let at = h.mechanism as usize;
         let outcome = self.list[at].step(h.peer, h.handle, data, max_bytes);
+        // Behind any step: one that moved bytes may be the last for long.
+        self.collect(h.peer, at);
         match &outcome {
             Ok(step) if step.bytes > 0 => {
                 self.count(h.peer, at, |c| c.bytes = c.bytes.saturating_add(step.bytes));
             }
-            Ok(_) => self.collect(h.peer, at),
-            Err(fault) => {
-                self.collect(h.peer, at);
-                self.count_fault(h.peer, at, fault);
-            }
+            Ok(_) => {}
+            Err(fault) => self.count_fault(h.peer, at, fault),
         }
         outcome
     }

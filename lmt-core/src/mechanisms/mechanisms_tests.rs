@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex};
 
 type Taken = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Has as many parcels for each peer as `prepare` was called.
+/// Has two parcels for a peer at each `prepare`, and one at each `step`, which
+/// moves all that it may.
 struct Courier {
     name: &'static str,
     taken: Taken,
@@ -49,8 +50,12 @@ impl Lmt for Courier {
     fn start(&mut self, _: &mut u8, (): &mut (), _: &Cookie, _: Interval) -> Result<(), Fault> {
         Ok(())
     }
-    fn step(&mut self, _: &mut u8, (): &mut (), _: &mut Buffer, _: u64) -> Result<Step, Fault> {
-        Ok(Step { bytes: 0, done: false })
+    fn step(&mut self, due: &mut u8, (): &mut (), _: &mut Buffer, bytes: u64) -> Result<Step, Fault> {
+        *due += 1;
+        match bytes {
+            u64::MAX => Err(erased::unknown()),
+            _ => Ok(Step { bytes, done: bytes > 1 }),
+        }
     }
     fn finish(&mut self, _: &mut u8, (): ()) {}
     fn parcel(&mut self, due: &mut u8) -> Option<Hello> {
@@ -179,6 +184,27 @@ fn parcels_wait_in_order_and_reach_the_mechanism_of_the_same_name() {
     meet(&mut stranger, 0);
     let parcel = Parcel { mechanism: MechanismTag::of("b"), content: Hello::default() };
     assert!(!stranger.take_parcel(0, parcel));
+}
+
+#[test]
+fn a_parcel_is_collected_behind_every_step_be_it_the_last_one() {
+    let (mut all, _) = mechanisms(&["a"]);
+    meet(&mut all, 0);
+    let mut buffer = Buffer::empty(crate::buffer::Access::Read);
+    let plan = Plan {
+        role: crate::mechanism::Role::Sender,
+        model: Model::Get,
+        interval: Interval::default(),
+        may_give_up: false,
+    };
+    let prepared = all.prepare(MechanismTag::of("a"), 0, &plan, &buffer, &mut Cookie::empty());
+    let handle = prepared.expect("it is probed");
+    for max_bytes in [0, 1, 2, u64::MAX] {
+        all.take_parcels();
+        let moved = all.step(handle, &mut buffer, max_bytes).map(|step| step.bytes);
+        assert_eq!(moved.ok(), Some(max_bytes).filter(|bytes| *bytes < u64::MAX));
+        assert!(all.has_parcels(), "the step's parcel of {max_bytes} bytes stays behind");
+    }
 }
 
 /// One peer, with one mechanism that it has said works both ways.
