@@ -51,6 +51,16 @@ impl Interrupt {
         Self { signal: Arc::new(AtomicI32::new(0)) }
     }
 
+    /// Nothing, unless a signal has come: then the end of what it interrupts.
+    ///
+    /// # Errors
+    /// [`BenchError::Interrupted`]: one came.
+    pub fn check(&self) -> Result<(), BenchError> {
+        let Some(signal) = self.signal() else { return Ok(()) };
+        let sentence = "it was interrupted; what has been shown until then holds".to_owned();
+        Err(BenchError::Interrupted { signal: signal as u8, sentence })
+    }
+
     /// The signal that came.
     pub fn signal(&self) -> Option<Signal> {
         // Relaxed: nothing else is read because of it.

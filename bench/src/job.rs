@@ -153,7 +153,7 @@ pub enum Event {
     Note(String),
     /// The rows of one size.
     Rows(Vec<Row>),
-    /// What there is to take turns, from rank 0 once all know each other.
+    /// The rank has its memory, and all know each other: it can take turns.
     Ready {
         /// The bare methods that work here.
         bare: Vec<String>,

@@ -45,6 +45,26 @@ fn of_several_at_once_one_is_asked_for_after_failures() {
     assert_eq!(window(&mut belief, true), 64, "who has helped is asked again");
 }
 
+/// A sender asks for one message in 33 and the receiver, too, leaves it something of one
+/// in 33 only: that it comes in time is what they find each other by again.
+#[test]
+fn two_that_have_given_each_other_up_work_together_again_after_some_windows() {
+    let (mut sender, mut receiver) = (Belief::default(), Belief::default());
+    let mut message = |sender_is_busy: bool| {
+        if !sender.is_worth_asking() {
+            sender.pass();
+            return false;
+        }
+        let copies = !sender_is_busy && !receiver.is_alone();
+        sender.learn(copies, copies);
+        receiver.learn(!sender_is_busy, copies);
+        copies
+    };
+    assert!((0..10_000).all(|_| !message(true)));
+    let messages = (0..10_000).take_while(|_| !message(false)).count();
+    assert!(messages < 256, "four windows of 64, not {messages} messages");
+}
+
 #[test]
 fn classes_are_powers_of_two() {
     let mut beliefs = Beliefs::new();

@@ -38,13 +38,15 @@ struct Side {
     /// Who copies, at the last attempt, and whether this end has copied anything.
     model: Model,
     has_copied: bool,
+    /// Whether it is one of several to the peer that were under way when it was sent.
+    in_window: bool,
 }
 
 impl Side {
     const fn new(buffer: Buffer, token: u64, peer: PeerKey) -> Self {
         let (fault_in, handle, carrier, reader) = (None, None, None, None);
-        let (model, has_copied) = (Model::Get, false);
-        Self { buffer, fault_in, handle, carrier, token, peer, reader, model, has_copied }
+        let (model, has_copied, in_window) = (Model::Get, false, false);
+        Self { buffer, fault_in, handle, carrier, token, peer, reader, model, has_copied, in_window }
     }
 }
 
@@ -146,13 +148,14 @@ struct Over {
     bytes: u64,
     model: Model,
     has_copied: bool,
+    in_window: bool,
 }
 
 /// Drops a side where it lies.
 fn over(sides: &mut [Option<Side>], name: u64) -> Option<Over> {
     let slot = sides.get_mut(index_of(name))?;
-    let Side { token, peer, carrier, ref buffer, model, has_copied, .. } = *slot.as_ref()?;
-    let over = Over { token, peer, carrier, bytes: buffer.total_bytes(), model, has_copied };
+    let Side { token, peer, carrier, ref buffer, model, has_copied, in_window, .. } = *slot.as_ref()?;
+    let over = Over { token, peer, carrier, bytes: buffer.total_bytes(), model, has_copied, in_window };
     *slot = None;
     Some(over)
 }
@@ -217,7 +220,8 @@ impl Transfers {
             let candidates = if in_window { candidates.with_streams_last() } else { candidates };
             self.machine.send(peer, bytes, &candidates)
         };
-        place(&mut self.sends, index_of(id.0), Side::new(buffer, token, peer));
+        let side = Side { in_window, ..Side::new(buffer, token, peer) };
+        place(&mut self.sends, index_of(id.0), side);
         *self.under_way_to(peer) += 1;
         self.pump();
         id
@@ -393,11 +397,12 @@ impl Transfers {
         &mut self.helped[index]
     }
 
-    /// A message has gone out: whether its sender could help tells of the next ones.
+    /// A message of several has gone out: whether its sender could help tells of the next
+    /// ones. The first ones of a window, behind which nothing was under way, tell nothing
+    /// of those that follow.
     fn learn_of_help(&mut self, over: &Over) {
-        let Over { peer, bytes, model, has_copied, .. } = *over;
-        // Nothing is known of a peer to which one message went at a time.
-        let Some(helped) = self.helped.get_mut(peer as usize) else { return };
+        let Over { peer, bytes, model, has_copied, in_window, .. } = *over;
+        let Some(helped) = self.helped.get_mut(peer as usize).filter(|_| in_window) else { return };
         match model {
             Model::Both => helped.of(bytes).learn(has_copied, has_copied),
             _ => helped.of(bytes).pass(),

@@ -147,3 +147,40 @@ fn a_goodbye_is_said_when_nothing_copies_any_more() {
         sender.lock().unwrap().progress().unwrap();
     }
 }
+
+/// An answer that is written before a copy wakes its peer behind that copy.
+#[test]
+fn a_peer_that_sleeps_is_woken_by_an_answer_though_something_else_is_being_copied() {
+    let (mut source, mut target) = (vec![1u8; 9000], vec![0u8; 9000]);
+    let mut sender = engine(Endless::new());
+    let mechanism = Endless::new();
+    let started = Arc::clone(&mechanism.started);
+    let mut receiver = engine(mechanism);
+    let peer = sender.insert_peer(receiver.address()).unwrap();
+    receiver.insert_peer(sender.address()).unwrap();
+    receiver.receive(Source::Any, TagMatch::exactly(1), lend(&mut target, Access::Write)).unwrap();
+    let (out, again) = (lend(&mut source, Access::Read), lend(&mut source, Access::Read));
+    sender.send(peer, 1, out, SendMode::Standard).unwrap();
+    let unmatched = sender.send(peer, 2, again, SendMode::Standard).unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    while !*started.lock().unwrap() {
+        assert!(Instant::now() < until, "the transfer never began");
+        sender.progress().unwrap();
+        receiver.progress().unwrap();
+    }
+    sender.cancel(unmatched).unwrap();
+    while !sender.prepare_to_sleep().unwrap() {
+        assert!(Instant::now() < until, "there is always something to do");
+        sender.woken();
+        sender.progress().unwrap();
+    }
+    assert!(!is_readable(&sender) && !sender.is_done(unmatched));
+    receiver.progress().unwrap();
+    assert!(is_readable(&sender), "nobody has rung");
+    sender.woken();
+    sender.progress().unwrap();
+    assert!(sender.is_done(unmatched), "the message was taken back");
+    for mut engine in [sender, receiver] {
+        engine.close().unwrap();
+    }
+}

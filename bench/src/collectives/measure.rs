@@ -68,7 +68,10 @@ impl<'a> Measuring<'a> {
             buffer_bytes: plan.buffer_bytes(),
         };
         let mut peers = Contenders::new(peers, true, setup);
-        let ranks = peers.restart(0, &mut |sentence| listener.note(sentence), |_| Ranks::start(plan))?;
+        let started = peers.restart(0, &mut |sentence| listener.note(sentence), |_| Ranks::start(plan));
+        // Ctrl-C reaches ranks that are being started, and they end.
+        interrupt.check()?;
+        let ranks = started?;
         Ok(Self { plan, ranks, peers, listener, interrupt, done: 0, unsuitable: Vec::new() })
     }
 
@@ -100,8 +103,10 @@ impl<'a> Measuring<'a> {
     fn restart(&mut self, pass: u32) -> Result<(), BenchError> {
         self.ranks.end();
         let (plan, listener) = (self.plan, &mut *self.listener);
-        self.ranks =
-            self.peers.restart(pass, &mut |sentence| listener.note(sentence), |_| Ranks::start(plan))?;
+        let restarted =
+            self.peers.restart(pass, &mut |sentence| listener.note(sentence), |_| Ranks::start(plan));
+        self.interrupt.check()?;
+        self.ranks = restarted?;
         Ok(())
     }
 
@@ -150,10 +155,7 @@ impl<'a> Measuring<'a> {
         while course.rounds < until {
             let number = course.contenders.len();
             for at in order(number, course.rounds as usize) {
-                if let Some(signal) = self.interrupt.signal() {
-                    let sentence = "it was interrupted; what has been shown until then holds".to_owned();
-                    return Err(BenchError::Interrupted { signal: signal as u8, sentence });
-                }
+                self.interrupt.check()?;
                 let (whose, times) = &mut course.contenders[at];
                 if let Some(seconds) = self.turn(*whose, bytes, iterations, warm_up(iterations))? {
                     times.usec.push(seconds * 1e6 / iterations as f64);

@@ -116,9 +116,18 @@ impl<'a> Measuring<'a> {
     fn restart(&mut self, pass: u32) -> Result<(), BenchError> {
         self.ours = None;
         let (job, listener) = (self.job, &mut *self.listener);
-        self.ours = self.peers.restart(pass, &mut |sentence| listener.note(sentence), |note| {
-            (!job.mechanisms.is_empty()).then(|| Ours::start(job, note)).transpose()
-        })?;
+        let restarted = self.peers.restart(pass, &mut |sentence| listener.note(sentence), |note| {
+            // What ranks of ours note, they note each time.
+            let mut heard = |sentence: &str| {
+                if pass == 0 {
+                    note(sentence);
+                }
+            };
+            (!job.mechanisms.is_empty()).then(|| Ours::start(job, &mut heard)).transpose()
+        });
+        // Ctrl-C reaches ranks that are being started, and they end.
+        self.interrupt.check()?;
+        self.ours = restarted?;
         Ok(())
     }
 
@@ -207,14 +216,12 @@ impl<'a> Measuring<'a> {
     /// round another one begins.
     fn rounds(&mut self, course: &mut Course, bytes: u64, until: u32) -> Result<(), BenchError> {
         let before = self.ways()?;
+        self.keep_those_there(course);
         while course.rounds < until {
             let number = course.contenders.len();
             for step in 0..number {
                 let at = (step + course.rounds as usize) % number;
-                if let Some(signal) = self.interrupt.signal() {
-                    let sentence = "it was interrupted; what has been shown until then holds".to_owned();
-                    return Err(BenchError::Interrupted { signal: signal as u8, sentence });
-                }
+                self.interrupt.check()?;
                 let contender = &mut course.contenders[at];
                 if let Some(seconds) =
                     self.turn(&contender.who, bytes, course.iterations, warm_up(course.iterations))?
@@ -223,12 +230,7 @@ impl<'a> Measuring<'a> {
                     contender.times.usec.push(usec);
                 }
             }
-            // One that has failed has nothing to compare.
-            let peers = &self.peers;
-            course.contenders.retain(|contender| match contender.who {
-                Whose::Peer(index) => peers.is_there(index),
-                Whose::Ours(_) => true,
-            });
+            self.keep_those_there(course);
             course.rounds += 1;
             self.done += 1;
             let total = u64::from(self.job.repetitions) * self.job.sizes.len() as u64;
@@ -241,6 +243,16 @@ impl<'a> Measuring<'a> {
             WayCount { messages, bytes, ..after }.add_to(&mut course.ways);
         }
         Ok(())
+    }
+
+    /// One that has failed, or works no more since a restart, has nothing to compare.
+    fn keep_those_there(&self, course: &mut Course) {
+        let bare: &[String] = self.ours.as_ref().map_or(&[], |ours| &ours.bare);
+        course.contenders.retain(|contender| match &contender.who {
+            Whose::Peer(index) => self.peers.is_there(*index),
+            Whose::Ours(Who::Bare(name)) => bare.contains(name),
+            Whose::Ours(Who::Link(_)) => true,
+        });
     }
 
     /// The seconds of a turn; none of a peer that fails in it, which is gone then.

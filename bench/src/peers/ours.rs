@@ -25,24 +25,25 @@ impl Ours {
     /// # Errors
     /// One fails or ends.
     pub fn start(job: &Job, note: &mut dyn FnMut(&str)) -> Result<Self, BenchError> {
-        let mut bare = None;
         let mut hear = |event: Event| {
-            match event {
-                Event::Note(sentence) => note(&sentence),
-                Event::Ready { bare: methods } => bare = Some(methods),
-                _ => {}
+            if let Event::Note(sentence) = event {
+                note(&sentence);
             }
             Ok(())
         };
         let mut group = group::start(RANK_COMMAND, job, &mut hear)?;
-        while bare.is_none() {
+        let (mut bare, mut ready) = (Vec::new(), 0);
+        while ready < job.ranks {
             match group::next(&mut group)? {
-                (_, Event::Note(sentence)) => note(&sentence),
-                (_, Event::Ready { bare: methods }) => bare = Some(methods),
-                _ => {}
+                (rank, Event::Ready { bare: methods }) => {
+                    ready += 1;
+                    // The first is in all pairs.
+                    bare = if rank == 0 { methods } else { bare };
+                }
+                (_, event) => hear(event)?,
             }
         }
-        Ok(Self { group: Some(group), ranks: job.ranks, bare: bare.unwrap_or_default() })
+        Ok(Self { group: Some(group), ranks: job.ranks, bare })
     }
 
     /// Does a turn; the seconds that count.

@@ -65,9 +65,7 @@ pub fn rank_main<E: Engine>(engine: &E) -> Result<(), BenchError> {
         let mut silent = |_: Event| Ok(());
         let runner = Runner::new(&assignment.job, assignment.rank, &mut links, pair.as_mut(), &mut silent)?;
         // With its memory: who starts after us takes it from what is left.
-        if is_first {
-            tell(Event::Ready { bare })?;
-        }
+        tell(Event::Ready { bare })?;
         serve(runner, is_first, input, tell)
     })
 }

@@ -246,8 +246,10 @@ impl Pool {
         }
     }
 
-    /// The line of the message before the last if its sender has left it, while it is in
-    /// the cache; else a free one. That of the last its sender may be about to leave.
+    /// The line that was kept first, if its sender has left it and it is not the last one,
+    /// which its sender may be about to leave: with few messages at once it is in the
+    /// cache. Else a free one; while a sender lingers in the line kept first, those behind
+    /// it wait until none is free.
     fn free_line(&mut self) -> Option<u32> {
         if let Some(oldest) = self.kept.front()
             && self.kept.len() > 1

@@ -92,7 +92,6 @@ impl Traffic {
             tell_cells,
             tell_bytes: (self.config.unexpected_max_bytes / 8).min(1 << 17),
             in_owing: false,
-            owes_bell: false,
         }));
         Ok(encode_report(&report))
     }

@@ -211,7 +211,7 @@ impl Traffic {
                 if !(control.is_empty() && write_control(*id, connection, &other, rings)) {
                     control.push_back(other);
                     self.mark_busy(key);
-                } else if self.bells_later {
+                } else if self.bells_later && !self.bells.contains(&key) {
                     self.bells.push(key);
                 }
             }
@@ -573,13 +573,12 @@ impl super::peer::Link {
             Bell::Now => self.inbox.send(envelope, payload),
             Bell::Later => self.inbox.send_quietly(envelope, payload),
         };
-        self.owes_bell |= bell == Bell::Later;
         self.note_sent(sent, charge_bytes).is_ok()
     }
 
     /// Wakes the peer if it sleeps, where that was left for later.
-    pub(super) fn ring_if_owed(&mut self) {
-        if std::mem::take(&mut self.owes_bell) && self.inbox.wants_doorbell() {
+    pub(super) fn ring_if_asleep(&mut self) {
+        if self.inbox.wants_doorbell() {
             super::doorbell::ring(&self.doorbell);
         }
     }

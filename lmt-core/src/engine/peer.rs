@@ -76,9 +76,6 @@ pub(crate) struct Link {
     pub tell_bytes: u64,
     /// Whether this peer stands in the list of those that are owed.
     pub in_owing: bool,
-    /// Whether it is still to be looked whether the peer sleeps, though something was
-    /// written to it.
-    pub owes_bell: bool,
 }
 
 impl Link {

@@ -108,7 +108,7 @@ pub(crate) struct Traffic {
     pub busy: Vec<PeerKey>,
     /// Peers that were not told yet what was drained of theirs.
     pub owing: Vec<PeerKey>,
-    /// Peers that may sleep and were written to before a copy.
+    /// Peers that may sleep and were written to before a copy, each once.
     pub bells: Vec<PeerKey>,
     /// Whether a copy comes next, so that packets go before it and bells behind it.
     pub bells_later: bool,
@@ -229,7 +229,7 @@ impl Traffic {
     pub fn ring_owed(&mut self) {
         while let Some(key) = self.bells.pop() {
             if let Some(link) = self.peers.get_mut(key as usize).and_then(Peer::link) {
-                link.ring_if_owed();
+                link.ring_if_asleep();
             }
         }
     }

@@ -213,9 +213,9 @@ impl InboxSender {
         self.put(envelope, payload, piece, piece.is_end())
     }
 
-    /// As [`InboxSender::send`], without the fence that a sure look for a sleeping
-    /// receiver takes: a sender that has something else to do at once, which takes no
-    /// longer than it takes to be woken, asks [`InboxSender::wants_doorbell`] behind it.
+    /// As [`InboxSender::send`], in a fast box without the fence that a sure look for a
+    /// sleeping receiver takes: a sender that has something else to do at once, which takes
+    /// no longer than it takes to be woken, asks [`InboxSender::wants_doorbell`] behind it.
     ///
     /// # Errors
     /// As [`InboxSender::send`].

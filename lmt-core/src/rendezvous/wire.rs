@@ -43,9 +43,9 @@ pub enum WireError {
 }
 
 const WORD_BYTES: usize = size_of::<u64>();
-/// Head and numbers of the longest body.
-const MOST_NUMBERS: usize = 5;
-const WORDS: usize = MOST_NUMBERS + Cookie::MAX_BYTES / WORD_BYTES;
+/// The head, and the numbers of the longest body.
+const MOST_BEFORE_COOKIE: usize = 1 + 4;
+const WORDS: usize = MOST_BEFORE_COOKIE + Cookie::MAX_BYTES / WORD_BYTES;
 // An RTS, and a CTS for all that was announced, travel with a cookie of 16 bytes in the 40
 // that a line of the inbox has.
 const _: () = assert!((3 * WORD_BYTES + 16) <= 40 && WORDS * WORD_BYTES == Packet::MAX_BYTES);
@@ -54,14 +54,15 @@ const RTS: u8 = 1;
 const CTS: u8 = 2;
 const DONE: u8 = 3;
 const DEMOTE: u8 = 4;
-/// Of DEMOTE: the receiver's buffer is in shared memory.
-const FLAG_SHARED: u8 = 2;
 const FAIL: u8 = 5;
 const RETRY: u8 = 6;
 const GIVE_UP: u8 = 7;
 const CANCEL: u8 = 8;
 const CANCEL_REPLY: u8 = 9;
 const CTS_PART: u8 = 10;
+
+/// In the flag of DEMOTE: the receiver's buffer is in shared memory.
+const FLAG_SHARED: u8 = 2;
 
 /// A packet's first word.
 #[derive(Clone, Copy)]
@@ -117,7 +118,7 @@ impl Head {
         Model::from_wire(self.flag).ok_or_else(|| self.field("model", self.flag))
     }
 
-    /// What a packet that names a model has in its place.
+    /// The packet's yes or no; a packet that names a model in its place has none.
     const fn is_yes(self) -> bool {
         self.flag & 1 == 1
     }
@@ -244,7 +245,7 @@ fn read(head: Head, at: impl Fn(usize) -> u64, cookie: impl Fn() -> Cookie) -> R
 
 impl Packet {
     /// The most bytes a packet takes.
-    pub const MAX_BYTES: usize = WORD_BYTES * MOST_NUMBERS + Cookie::MAX_BYTES;
+    pub const MAX_BYTES: usize = WORD_BYTES * MOST_BEFORE_COOKIE + Cookie::MAX_BYTES;
 
     /// The packet in words.
     #[inline]

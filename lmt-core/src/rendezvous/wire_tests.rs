@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn model() -> impl Strategy<Value = Model> {
-    prop_oneof![Just(Model::Get), Just(Model::Put), Just(Model::Cooperative)]
+    prop::sample::select(&[Model::Get, Model::Put, Model::Cooperative, Model::Both, Model::Stream][..])
 }
 
 fn cookie() -> impl Strategy<Value = Cookie> {
@@ -81,16 +81,38 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_without_panic(kind in 0u8..12, rest in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn any_bytes_are_read_without_panic(
+        head in (0u8..12, any::<u8>(), 0u8..8, 0..=Cookie::MAX_BYTES as u8 + 1),
+        rest in prop::collection::vec(any::<u8>(), 0..400),
+    ) {
         let _ = Packet::decode(&rest);
-        let bytes = [&[kind][..], &rest].concat();
-        if let Ok(packet) = Packet::decode(&bytes) {
-            let mut again = [0; Packet::MAX_BYTES];
-            prop_assert_eq!(packet.encode(&mut again), bytes.len());
+        let (kind, attempt, flag, cookie_bytes) = head;
+        let bytes = [&[kind, attempt, flag, cookie_bytes][..], &rest].concat();
+        // One of these lengths is that of the kind, with a cookie of any length.
+        for used in 0..bytes.len() {
+            if let Ok(packet) = Packet::decode(&bytes[..used]) {
+                let mut again = [0; Packet::MAX_BYTES];
+                prop_assert_eq!(packet.encode(&mut again), used);
+                prop_assert_eq!(Packet::decode(&again[..used]), Ok(packet));
+            }
         }
+    }
+
+    #[test]
+    fn what_stands_behind_a_packet_is_not_read(
+        packet in prop_oneof![offers(), replies(), shorts()],
+        garbage in any::<u8>(),
+    ) {
+        let mut words = PacketWords::empty();
+        words.fill(|words| {
+            words.as_mut_bytes().fill(garbage);
+            packet.encode(words.as_mut_bytes())
+        });
+        prop_assert_eq!(words.decode(), Ok(packet));
     }
 }
 
+#[cfg(not(loom))] // For which there are no lines with bytes.
 #[test]
 fn the_announcement_of_contiguous_memory_and_its_answer_fit_a_line() {
     let cookie = Cookie::new(&[7; 16]).unwrap();

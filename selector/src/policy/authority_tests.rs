@@ -272,6 +272,19 @@ fn a_note_says_what_windows_take() {
 
     let explanation = World::new(rules(4, &["copy:get"])).explain(&message);
     assert!(!explanation.notes.iter().any(|note| note.contains("streams")), "{explanation}");
+
+    let alone =
+        "further ones take pair:get first where the sender had no time to help with the last such ones";
+    let explained = |take: &[&str]| {
+        let mut world = World::new(rules(4, take));
+        world.mechanisms.push(known("pair", &[Model::Both, Model::Get]));
+        world.explain(&message)
+    };
+    note_of(&explained(&["pair:both", "copy:get", "pair:get"]), alone);
+    for take in [&["pair:both", "pair:get", "copy:get"][..], &["copy:get", "pair:both", "pair:get"]] {
+        let explanation = explained(take);
+        assert!(!explanation.notes.iter().any(|note| note.contains("no time to help")), "{explanation}");
+    }
 }
 
 #[test]

@@ -143,11 +143,31 @@ impl Case<'_, '_> {
         ))
     }
 
-    /// That of a window of messages only the first ones take a stream.
+    /// That of a window of messages only the first ones go this way.
     pub(super) fn window(&self) -> Option<String> {
-        self.taken_way().filter(|way| way.model == Model::Stream)?;
+        match self.taken_way()?.model {
+            Model::Stream => Some(self.streams_of_window()),
+            Model::Both => self.alone_of_window(),
+            _ => None,
+        }
+    }
+
+    /// As [`lmt_core::rendezvous::Candidates::with_one_end_first`].
+    fn alone_of_window(&self) -> Option<String> {
+        let [taken, next, behind @ ..] = self.plan.ways.as_slice() else { return None };
+        let is_same = |way: &&Way<'_>| way.known.tag == taken.known.tag;
+        let alone = behind.iter().find(|way| is_same(way) && way.model == Model::Get)?;
+        (!is_same(&next)).then(|| {
+            format!(
+                "while {STREAMS_AT_ONCE} messages to the peer are under way, further ones take {} first where the sender had no time to help with the last such ones",
+                alone.name()
+            )
+        })
+    }
+
+    fn streams_of_window(&self) -> String {
         let instead = self.plan.ways.iter().find(|way| way.model != Model::Stream);
-        Some(match instead {
+        match instead {
             Some(way) => format!(
                 "while {STREAMS_AT_ONCE} messages to the peer are under way, further ones take {} first and streams last",
                 way.name()
@@ -155,6 +175,6 @@ impl Case<'_, '_> {
             None => format!(
                 "while {STREAMS_AT_ONCE} messages to the peer are under way, further ones would take streams last, but nothing else works"
             ),
-        })
+        }
     }
 }

@@ -36,7 +36,7 @@ fn write(out: &mut dyn Write, card: &PeerCard, measured: &Measured, is_first: bo
         writeln!(out, "# {}", job.pattern.definition().text)?;
         writeln!(
             out,
-            "# microseconds, median of {} rounds; in a round each transport has one turn with as many iterations, and all are started several times",
+            "# microseconds, median of {} rounds; in a round each transport has one turn with as many iterations; between passes over the sizes all are started anew",
             job.repetitions
         )?;
         writeln!(
