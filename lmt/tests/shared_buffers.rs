@@ -91,21 +91,26 @@ fn the_memory_of_the_two_ends_decides() {
     });
 }
 
-/// Both ends copy where both are shared.
+/// Both ends copy where both are shared. Where others want the cores, too, the sender
+/// is often not there; so one series counts in which it was.
 #[test]
 fn both_ends_copy() {
+    const MESSAGES: u64 = 60;
+    const MOST_SERIES: u64 = 12;
     test(test_name!(), 2).run(|group| {
         let (endpoint, peers) = common::join_plain(group);
         let peer = peers[1 - group.rank() as usize];
         let mut memory = Memory::new(true, 4 << 20);
-        for seed in 0..60 {
-            message(&endpoint, group, peer, seed, &mut memory);
-        }
-        let counters = counters(&endpoint, peer, MAPPED);
-        assert_eq!(counters.messages, 60);
-        if group.rank() == 1 {
-            assert!(counters.peer_bytes > 0, "the sender has never helped: {counters:?}");
-        }
+        let helped = (1..=MOST_SERIES).any(|series| {
+            for seed in 0..MESSAGES {
+                message(&endpoint, group, peer, seed, &mut memory);
+            }
+            let counters = counters(&endpoint, peer, MAPPED);
+            assert_eq!(counters.messages, series * MESSAGES);
+            let verdict = (group.rank() == 1).then_some(counters.peer_bytes > 0);
+            common::verdict(&endpoint, peer, verdict)
+        });
+        assert!(helped, "the sender has never helped: {:?}", counters(&endpoint, peer, MAPPED));
         group.barrier();
     });
 }

@@ -95,6 +95,23 @@ pub fn receive_and_check(endpoint: &Endpoint, from: PeerId, tag: u64, seed: u64,
     check(seed, &into);
 }
 
+/// What one of two ranks has found, which the other is to know, too: who has none waits
+/// for the other's.
+pub fn verdict(endpoint: &Endpoint, peer: PeerId, found: Option<bool>) -> bool {
+    // Messages without bytes, whose tags' last bit it is.
+    const VERDICT: TagMatch = TagMatch { tag: 1 << 20, ignore: 1 };
+    match found {
+        Some(found) => {
+            endpoint.send(peer, VERDICT.tag + u64::from(found), &[]).expect("the peer is there");
+            found
+        }
+        None => {
+            let status = endpoint.receive(Source::Peer(peer), VERDICT, &mut []);
+            status.expect("the peer is there").tag != VERDICT.tag
+        }
+    }
+}
+
 /// Makes progress for a while.
 pub fn idle(endpoint: &Endpoint, time: Duration) {
     let end = Instant::now() + time;
