@@ -35,6 +35,21 @@ impl Belief {
         true
     }
 
+    /// What became of a message for which help was asked: whether any came. One that was
+    /// helped with tells less than several: two processes that send each other windows
+    /// help with the first ones when one of them begins a little earlier.
+    pub(crate) const fn learn_of_asked(&mut self, copied: bool) {
+        if copied {
+            self.failures /= 2;
+            self.alone = 0;
+        } else {
+            if self.failures < MOST_FAILURES {
+                self.failures += 1;
+            }
+            self.alone = 1 << self.failures;
+        }
+    }
+
     /// A message for which nobody was asked is over.
     pub(crate) const fn pass(&mut self) {
         self.alone = self.alone.saturating_sub(1);

@@ -19,7 +19,7 @@ use crate::rendezvous::{
     Action, Candidates, Cts, Demote, Done, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId,
     Received, Rts, SendId, TransferError, TransferKey,
 };
-use crate::selection::STREAMS_AT_ONCE;
+use crate::selection::{STREAM_OF_WINDOW_BYTES, STREAMS_AT_ONCE};
 use crate::shared_buffer::is_shared;
 use receivers::SharedReceivers;
 
@@ -133,6 +133,11 @@ const fn index_of(name: u64) -> usize {
     name as u32 as usize
 }
 
+/// Whether a message is long enough for a stream though several are under way.
+const fn is_long(bytes: u64) -> bool {
+    bytes >= STREAM_OF_WINDOW_BYTES
+}
+
 fn place(sides: &mut Vec<Option<Side>>, index: usize, side: Side) {
     if sides.len() <= index {
         sides.resize_with(index + 1, || None);
@@ -211,13 +216,12 @@ impl Transfers {
 
     /// Begins to send; the RTS is to be sent when this returns.
     pub fn send(&mut self, peer: PeerKey, buffer: Buffer, candidates: &Candidates, token: u64) -> SendId {
-        let (bytes, in_window) = (buffer.total_bytes(), self.sends_to(peer) >= STREAMS_AT_ONCE);
+        let bytes = buffer.total_bytes();
+        let in_window = self.sends_to(peer) >= if is_long(bytes) { 1 } else { STREAMS_AT_ONCE };
         let id = if !in_window && !self.crowded {
             self.machine.send(peer, bytes, candidates)
         } else {
-            let is_alone = self.crowded || !self.helped_with(peer).of(bytes).is_worth_asking();
-            let candidates = if is_alone { candidates.with_one_end_first() } else { *candidates };
-            let candidates = if in_window { candidates.with_streams_last() } else { candidates };
+            let candidates = self.of_several(peer, bytes, candidates);
             self.machine.send(peer, bytes, &candidates)
         };
         let side = Side { in_window, ..Side::new(buffer, token, peer) };
@@ -225,6 +229,20 @@ impl Transfers {
         *self.under_way_to(peer) += 1;
         self.pump();
         id
+    }
+
+    /// The ways to try for one of several messages to a peer, or of several processes on a
+    /// CPU. Where a sender receives as much itself, both cores are busy whoever copies:
+    /// then the receiver does, but long messages go as a stream, which may go past the
+    /// caches where the kernel's copies do not.
+    fn of_several(&mut self, peer: PeerKey, bytes: u64, ways: &Candidates) -> Candidates {
+        let is_busy = !self.crowded && !self.helped_with(peer).of(bytes).is_worth_asking();
+        let long = (is_busy && is_long(bytes)).then(|| ways.with_stream_first()).flatten();
+        if let Some(ways) = long {
+            return ways;
+        }
+        let ways = if is_busy || self.crowded { ways.with_one_end_first() } else { *ways };
+        if self.sends_to(peer) >= STREAMS_AT_ONCE { ways.with_streams_last() } else { ways }
     }
 
     /// A receive was found for an RTS: the message goes into `buffer`.
@@ -404,7 +422,7 @@ impl Transfers {
         let Over { peer, bytes, model, has_copied, in_window, .. } = *over;
         let Some(helped) = self.helped.get_mut(peer as usize).filter(|_| in_window) else { return };
         match model {
-            Model::Both => helped.of(bytes).learn(has_copied, has_copied),
+            Model::Both => helped.of(bytes).learn_of_asked(has_copied),
             _ => helped.of(bytes).pass(),
         }
     }

@@ -137,27 +137,33 @@ fn readers_are_the_peers_that_may_be_reading() {
     assert_eq!(others(&transfers), [0, 0, 0]);
 }
 
+type Log = Arc<std::sync::Mutex<Vec<Model>>>;
+
 /// Moves a byte with each step, and keeps which models were asked for.
-struct Asked(Arc<std::sync::Mutex<Vec<Model>>>);
+struct Asked {
+    name: &'static str,
+    models: &'static [Model],
+    log: Log,
+}
 
 impl Lmt for Asked {
     type Peer = ();
     type Transfer = ();
 
     fn name(&self) -> &'static str {
-        "asked"
+        self.name
     }
     fn models(&self) -> &'static [Model] {
-        &[Model::Both, Model::Get]
+        self.models
     }
     fn hello(&mut self) -> Result<Hello, Unavailable> {
         Ok(Hello::default())
     }
     fn probe(&mut self, _: &PeerFacts, _: Hello) -> Result<((), Abilities), Unavailable> {
-        Ok(((), Abilities { read: true, write: true, ..Abilities::default() }))
+        Ok(((), Abilities { read: true, write: true, cooperate: true }))
     }
     fn prepare(&mut self, (): &mut (), plan: &Plan, _: &Buffer) -> Result<((), Cookie), Fault> {
-        self.0.lock().unwrap().push(plan.model);
+        self.log.lock().unwrap().push(plan.model);
         Ok(((), Cookie::empty()))
     }
     fn start(&mut self, (): &mut (), (): &mut (), _: &Cookie, _: Interval) -> Result<(), Fault> {
@@ -169,59 +175,96 @@ impl Lmt for Asked {
     fn finish(&mut self, (): &mut (), (): ()) {}
 }
 
+/// Sends windows of messages of a length to one peer, who receives all by itself but
+/// `singles` of each window, with which this end helps.
+struct Windows {
+    transfers: Transfers,
+    memory: Vec<u8>,
+    singles: usize,
+    log: Log,
+}
+
+impl Windows {
+    fn new(bytes: usize, singles: usize) -> Self {
+        let log = Log::default();
+        let mut mechanisms = Mechanisms::new();
+        for (name, models) in [("copy", &[Model::Both, Model::Get][..]), ("flow", &[Model::Stream])] {
+            mechanisms.register(Asked { name, models, log: Arc::clone(&log) });
+        }
+        let facts = PeerFacts {
+            id: EndpointId::from_bytes([1; 16]),
+            process: Arc::new(PeerProcess::new(1, None)),
+            probe_address: 0,
+            nonce: [0; 16],
+        };
+        let hellos = mechanisms.hellos();
+        mechanisms.probe(0, &facts, hellos);
+        Self { transfers: Transfers::new(mechanisms), memory: vec![0; bytes], singles, log }
+    }
+
+    fn begin(&mut self) -> SendId {
+        let choice = |name, model| crate::rendezvous::Choice { mechanism: MechanismTag::of(name), model };
+        let ways = [choice("copy", Model::Both), choice("flow", Model::Stream), choice("copy", Model::Get)];
+        #[allow(unsafe_code)]
+        // SAFETY: the mechanisms of this test touch no buffer.
+        let buffer = unsafe { Buffer::new(&[Segment::of(&self.memory)], Access::Read) }.unwrap();
+        self.transfers.send(0, buffer, &ways.into_iter().collect(), 0)
+    }
+
+    /// Helps with a message that is under way.
+    fn help(&mut self, send_id: SendId) {
+        let receive_id = ReceiveId(send_id.0);
+        let (interval, shared, cookie) = (None, false, Cookie::empty());
+        let cts = Cts { send_id, receive_id, attempt: 0, interval, shared, cookie };
+        self.transfers.packet(0, &Packet::Cts(cts)).expect("it was announced");
+        assert!(self.transfers.step(1), "the sender copies");
+    }
+
+    /// The models of the messages of one window.
+    fn window(&mut self, messages: usize) -> Vec<Model> {
+        let sends: Vec<SendId> = (0..messages).map(|_| self.begin()).collect();
+        for (number, id) in sends.into_iter().enumerate() {
+            if number < self.singles {
+                self.help(id);
+            }
+            let done = Packet::Done(Done { to: TransferKey::Send(id), attempt: 0, shared: false });
+            self.transfers.packet(0, &done).expect("it is over");
+        }
+        while self.transfers.pop_ended().is_some() {}
+        std::mem::take(&mut *self.log.lock().unwrap())
+    }
+}
+
+fn count(models: &[Model], model: Model) -> usize {
+    models.iter().filter(|other| **other == model).count()
+}
+
 /// Who receives as much as it sends cannot help: its messages of a window are soon
 /// announced for the receiver alone, but for one now and then; one by one they never are,
 /// and that it helps with those tells nothing of a window.
 #[test]
 fn a_sender_that_could_not_help_with_a_window_seldom_offers_to() {
-    let asked = Arc::default();
-    let mut mechanisms = Mechanisms::new();
-    mechanisms.register(Asked(Arc::clone(&asked)));
-    let facts = PeerFacts {
-        id: EndpointId::from_bytes([1; 16]),
-        process: Arc::new(PeerProcess::new(1, None)),
-        probe_address: 0,
-        nonce: [0; 16],
-    };
-    let hellos = mechanisms.hellos();
-    mechanisms.probe(0, &facts, hellos);
-    let mut transfers = Transfers::new(mechanisms);
-    let mechanism = MechanismTag::of("asked");
-    let choice = |mechanism, model| crate::rendezvous::Choice { mechanism, model };
-    let ways = [
-        choice(mechanism, Model::Both),
-        choice(MechanismTag::of("other"), Model::Stream),
-        choice(mechanism, Model::Get),
-    ];
-    let candidates: Candidates = ways.into_iter().collect();
-    let memory = [0; BYTES as usize];
     // The first ones of a window are no window yet.
     let single = STREAMS_AT_ONCE as usize;
-    let mut window = |messages: usize| {
-        let mut begin = || {
-            #[allow(unsafe_code)]
-            // SAFETY: the mechanism of this test touches no buffer.
-            let buffer = unsafe { Buffer::new(&[Segment::of(&memory)], Access::Read) }.unwrap();
-            transfers.send(0, buffer, &candidates, 0)
-        };
-        let sends: Vec<SendId> = (0..messages).map(|_| begin()).collect();
-        for (number, id) in sends.into_iter().enumerate() {
-            if number < single {
-                let receive_id = ReceiveId(id.0);
-                let (interval, shared, cookie) = (None, false, Cookie::empty());
-                let cts = Cts { send_id: id, receive_id, attempt: 0, interval, shared, cookie };
-                transfers.packet(0, &Packet::Cts(cts)).expect("it was announced");
-                assert!(transfers.step(1), "the sender copies");
-            }
-            let done = Packet::Done(Done { to: TransferKey::Send(id), attempt: 0, shared: false });
-            transfers.packet(0, &done).expect("it is over");
-        }
-        while transfers.pop_ended().is_some() {}
-        let models: Vec<Model> = std::mem::take(&mut *asked.lock().unwrap());
-        models.iter().filter(|model| **model == Model::Both).count()
-    };
-    assert_eq!(window(64), 64, "nothing is known yet");
-    let later: usize = (0..20).map(|_| window(64)).sum();
-    assert!((20 * single..20 * (single + 2)).contains(&later), "{later} of {}", 20 * 64);
-    assert!((0..50).all(|_| window(1) == 1));
+    let mut windows = Windows::new(BYTES as usize, single);
+    assert_eq!(windows.window(64), [Model::Both; 64], "nothing is known yet");
+    let later: Vec<Model> = (0..20).flat_map(|_| windows.window(64)).collect();
+    let both = count(&later, Model::Both);
+    assert!((20 * single..20 * (single + 2)).contains(&both), "{both} of {}", 20 * 64);
+    assert_eq!(count(&later, Model::Get), later.len() - both, "streams are the last way");
+    assert!((0..50).all(|_| windows.window(1) == [Model::Both]));
+}
+
+/// Long ones take the stream instead, from the second one on.
+#[test]
+fn long_messages_of_a_window_take_a_stream_where_their_sender_could_not_help() {
+    let mut windows = Windows::new(STREAM_OF_WINDOW_BYTES as usize, 1);
+    assert_eq!(windows.window(16), [Model::Both; 16], "nothing is known yet");
+    let later: Vec<Model> = (0..20).flat_map(|_| windows.window(16)).collect();
+    let both = count(&later, Model::Both);
+    assert!((20..20 * 2).contains(&both), "{both} of {}", 20 * 16);
+    assert_eq!(count(&later, Model::Stream), later.len() - both);
+    windows.transfers.set_crowded(true);
+    windows.singles = 0;
+    assert_eq!(windows.window(16), [Model::Get; 16], "both ends of a stream want a core at once");
 }

@@ -14,6 +14,8 @@ pub(crate) struct Where {
     /// `None`: the sender takes one later; look for the tag.
     pub(crate) slot: Option<u8>,
     pub(crate) tag: u64,
+    /// Whether it is one of so many long messages that no cache holds them all.
+    pub(crate) past_caches: bool,
 }
 
 const TAG_BITS: u32 = 40;
@@ -26,6 +28,7 @@ impl Where {
         let word = self.tag
             | u64::from(self.slot.unwrap_or(LATER)) << TAG_BITS
             | u64::from(self.ring) << (TAG_BITS + 8)
+            | u64::from(self.past_caches) << 62
             | u64::from(self.is_senders) << 63;
         Cookie::new(&word.to_le_bytes()).unwrap_or(Cookie::empty())
     }
@@ -35,9 +38,10 @@ impl Where {
         let word = u64::from_le_bytes(cookie.as_bytes().try_into().ok()?);
         let place = Self {
             is_senders: word >> 63 == 1,
-            ring: (word << 1 >> (TAG_BITS + 9)) as u32,
+            ring: (word << 2 >> (TAG_BITS + 10)) as u32,
             slot: Some((word >> TAG_BITS & 255) as u8).filter(|slot| *slot != LATER),
             tag: word % TAGS,
+            past_caches: word >> 62 & 1 == 1,
         };
         (place.slot.is_none_or(|slot| slot < SLOTS) && u64::from(place.ring) < MAX_RINGS).then_some(place)
     }

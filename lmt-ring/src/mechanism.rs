@@ -23,7 +23,11 @@ use crate::sender::Sending;
 use crate::sys::{Emptying, Mapping};
 
 /// Version of the pool's layout; both sides must have the same.
-const LAYOUT_VERSION: u32 = 2;
+const LAYOUT_VERSION: u32 = 3;
+
+/// Of messages shorter than this part of [`Config::streaming_bytes`] none is copied out
+/// past the caches: several of these stay in the last one.
+const LONG_PART: u64 = 16;
 
 /// What an endpoint says of its pool.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -70,9 +74,18 @@ impl Ring {
         Ok(self.pool.insert(pool))
     }
 
-    /// How a message of so many bytes is copied out.
-    fn way_out(&self, interval: Interval) -> Emptying {
-        if interval.bytes() >= self.config.streaming_bytes { Emptying::Streamed } else { Emptying::Cached }
+    /// Whether a message of so many bytes is longer than the caches, or one of several
+    /// long ones that are so together: `outgoing_bytes` are on their way to the peer.
+    fn is_past_caches(&self, bytes: u64, outgoing_bytes: u64) -> bool {
+        let most = self.config.streaming_bytes;
+        bytes >= most || (bytes >= most / LONG_PART && outgoing_bytes >= most)
+    }
+
+    /// How a message is copied out.
+    fn way_out(&self, interval: Interval, past_caches: bool) -> Emptying {
+        let is_long = interval.bytes() >= self.config.streaming_bytes / LONG_PART;
+        let streams = (past_caches && is_long) || interval.bytes() >= self.config.streaming_bytes;
+        if streams { Emptying::Streamed } else { Emptying::Cached }
     }
 }
 
@@ -85,6 +98,8 @@ pub struct RingPeer {
     is_mine_first: bool,
     mine: Option<PairRing>,
     other: Option<PairRing>,
+    /// Bytes of this side's messages that are on their way.
+    outgoing_bytes: u64,
 }
 
 impl RingPeer {
@@ -113,6 +128,8 @@ pub struct RingTransfer {
     interval: Interval,
     /// Whether its ring is of this endpoint's pool.
     is_mine: bool,
+    /// What it counts among the peer's `outgoing_bytes`.
+    outgoing_bytes: u64,
     side: Side,
 }
 
@@ -126,6 +143,7 @@ enum Side {
     /// The sender has no slot yet, or had none when it announced the message.
     Looking {
         tag: u64,
+        past_caches: bool,
     },
     Receiver(Receiving),
 }
@@ -177,6 +195,7 @@ impl Lmt for Ring {
             is_mine_first: self.number < wire.number,
             mine: None,
             other: None,
+            outgoing_bytes: 0,
         };
         Ok((peer, Abilities { read: false, write: false, cooperate: true }))
     }
@@ -189,8 +208,8 @@ impl Lmt for Ring {
     ) -> Result<(RingTransfer, Cookie), Fault> {
         let interval = plan.interval;
         if plan.role == Role::Receiver {
-            let side = Side::Announced;
-            return Ok((RingTransfer { interval, is_mine: false, side }, Cookie::empty()));
+            let (side, outgoing_bytes) = (Side::Announced, 0);
+            return Ok((RingTransfer { interval, is_mine: false, outgoing_bytes, side }, Cookie::empty()));
         }
         let is_mine = match (&peer.mine, &peer.other) {
             (Some(_), Some(_)) => peer.is_mine_first,
@@ -208,8 +227,12 @@ impl Lmt for Ring {
         };
         let sending = if plan.may_give_up { sending.let_hand_over(Watch::default()) } else { sending };
         let (slot, tag) = (sending.slot(), sending.tag);
-        let place = Where { is_senders: is_mine, ring: ring.ring, slot, tag };
-        Ok((RingTransfer { interval, is_mine, side: Side::Sender(sending) }, place.cookie()))
+        let ring = ring.ring;
+        let outgoing_bytes = interval.bytes();
+        peer.outgoing_bytes = peer.outgoing_bytes.saturating_add(outgoing_bytes);
+        let past_caches = self.is_past_caches(outgoing_bytes, peer.outgoing_bytes);
+        let place = Where { is_senders: is_mine, ring, slot, tag, past_caches };
+        Ok((RingTransfer { interval, is_mine, outgoing_bytes, side: Side::Sender(sending) }, place.cookie()))
     }
 
     fn start(
@@ -226,9 +249,10 @@ impl Lmt for Ring {
             transfer.is_mine = !place.is_senders;
             transfer.side = match place.slot {
                 Some(slot) => {
-                    Side::Receiver(Receiving::start(ring, slot, place.tag, interval, self.way_out(interval))?)
+                    let way = self.way_out(interval, place.past_caches);
+                    Side::Receiver(Receiving::start(ring, slot, place.tag, interval, way)?)
                 }
-                None => Side::Looking { tag: place.tag },
+                None => Side::Looking { tag: place.tag, past_caches: place.past_caches },
             };
         } else if let Side::Sender(sending) = &mut transfer.side {
             sending.start(interval);
@@ -247,9 +271,10 @@ impl Lmt for Ring {
         match &mut transfer.side {
             Side::Sender(sending) => sending.step(ring, data, max_bytes),
             Side::Receiver(receiving) => receiving.step(ring, data, max_bytes),
-            Side::Looking { tag } => {
+            Side::Looking { tag, past_caches } => {
                 if let Some(slot) = Receiving::find(ring, *tag) {
-                    let (interval, way) = (transfer.interval, self.way_out(transfer.interval));
+                    let interval = transfer.interval;
+                    let way = self.way_out(interval, *past_caches);
                     let receiving = Receiving::start(ring, slot, *tag, interval, way)?;
                     transfer.side = Side::Receiver(receiving);
                 }
@@ -269,6 +294,7 @@ impl Lmt for Ring {
     }
 
     fn finish(&mut self, peer: &mut RingPeer, transfer: RingTransfer) {
+        peer.outgoing_bytes = peer.outgoing_bytes.saturating_sub(transfer.outgoing_bytes);
         let Some(ring) = peer.ring(transfer.is_mine) else { return };
         match transfer.side {
             Side::Sender(sending) => sending.finish(ring),
@@ -301,3 +327,7 @@ fn attach(hello: Hello) -> Result<(Mapping, WireHello), Unavailable> {
     })?;
     Ok((mapping, wire))
 }
+
+#[cfg(all(test, not(loom)))]
+#[path = "mechanism_tests.rs"]
+mod tests;

@@ -604,3 +604,47 @@ fn segments_take_their_own_rule() {
         stay(group);
     });
 }
+
+/// One window of messages each way at the same time, of which every byte is checked.
+fn windows(endpoint: &Endpoint, group: &Group, peer: PeerId, messages: u64, bytes: usize) {
+    let seed = |rank: u32, number: u64| number * 2 + u64::from(rank);
+    let out: Vec<Vec<u8>> = (0..messages).map(|n| common::pattern(seed(group.rank(), n), bytes)).collect();
+    let mut into = vec![vec![0; bytes]; messages as usize];
+    endpoint.scope(|scope| {
+        let numbered = (0..).zip(&mut into);
+        let mut requests: Vec<_> = numbered
+            .map(|(n, into)| scope.receive(Source::Peer(peer), TagMatch::exactly(n), into).expect("posts"))
+            .collect();
+        requests.extend((0..).zip(&out).map(|(n, out)| scope.send(peer, n, out).expect("sends")));
+        for result in scope.wait_all(requests) {
+            assert_eq!(result.expect("every message arrives").bytes, bytes as u64);
+        }
+    });
+    for (number, into) in (0..).zip(&into) {
+        assert!(
+            *into == common::pattern(seed(1 - group.rank(), number), bytes),
+            "message {number} is garbled"
+        );
+    }
+}
+
+/// Where both send and receive long messages at the same time neither helps the other, so
+/// that all but the first of a window take the stream. That one could not help is
+/// found out, which may take some windows where others want the cores, too.
+#[test]
+fn long_messages_of_windows_both_ways_take_the_stream() {
+    const MOST_WINDOWS: usize = 40;
+    let folder = folder(test_name!());
+    let test = test(test_name!(), &folder).env("LMT_SINGLE_COPY", "fast");
+    test.run(|group| {
+        let (endpoint, peer) = join(group);
+        let by_ring = |endpoint: &Endpoint| sent(endpoint, peer).get("ring").copied().unwrap_or_default();
+        let took_it = (0..MOST_WINDOWS).any(|_| {
+            windows(&endpoint, group, peer, 12, MIB);
+            let verdict = (group.rank() == 1).then(|| by_ring(&endpoint) >= 24);
+            common::verdict(&endpoint, peer, verdict)
+        });
+        assert!(took_it, "{:?}", sent(&endpoint, peer));
+        group.barrier();
+    });
+}

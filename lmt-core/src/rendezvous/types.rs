@@ -80,6 +80,20 @@ impl Candidates {
         self
     }
 
+    /// The same choices; where the first is that both ends copy and the next a stream,
+    /// that one first. `None` where that is not so, or the first was chosen for this
+    /// message.
+    #[must_use]
+    pub fn with_stream_first(mut self) -> Option<Self> {
+        let choices = &mut self.choices[..self.used as usize];
+        let [first, second, ..] = choices else { return None };
+        if self.is_chosen || (first.model, second.model) != (Model::Both, Model::Stream) {
+            return None;
+        }
+        std::mem::swap(first, second);
+        Some(self)
+    }
+
     /// The same choices, those of [`Model::Stream`] behind the others.
     #[must_use]
     pub fn with_streams_last(mut self) -> Self {

@@ -37,6 +37,11 @@ use crate::rendezvous::MechanismTag;
 /// more than caches hold (docs/selection.md).
 pub const STREAMS_AT_ONCE: u32 = 4;
 
+/// Of several messages at once with which a sender cannot help, those of so many bytes
+/// and more take the stream that comes next: shorter ones stay in the caches
+/// (docs/performance.md).
+pub const STREAM_OF_WINDOW_BYTES: u64 = 512 << 10;
+
 /// One mechanism of an endpoint, with what is known of it with one peer.
 #[derive(Clone, Debug)]
 pub struct KnownMechanism {

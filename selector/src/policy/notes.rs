@@ -2,7 +2,7 @@
 //! is not what was asked for first.
 
 use lmt_core::mechanism::Model;
-use lmt_core::selection::STREAMS_AT_ONCE;
+use lmt_core::selection::{STREAM_OF_WINDOW_BYTES, STREAMS_AT_ONCE};
 
 use super::explain::Case;
 use super::pair::fastest_single_copy;
@@ -147,22 +147,26 @@ impl Case<'_, '_> {
     pub(super) fn window(&self) -> Option<String> {
         match self.taken_way()?.model {
             Model::Stream => Some(self.streams_of_window()),
-            Model::Both => self.alone_of_window(),
+            Model::Both => self.busy_window(),
             _ => None,
         }
     }
 
-    /// As [`lmt_core::rendezvous::Candidates::with_one_end_first`].
-    fn alone_of_window(&self) -> Option<String> {
+    /// As [`lmt_core::transfers::Transfers::send`] has it where the sender receives as much.
+    fn busy_window(&self) -> Option<String> {
         let [taken, next, behind @ ..] = self.plan.ways.as_slice() else { return None };
-        let is_same = |way: &&Way<'_>| way.known.tag == taken.known.tag;
-        let alone = behind.iter().find(|way| is_same(way) && way.model == Model::Get)?;
-        (!is_same(&next)).then(|| {
-            format!(
-                "while {STREAMS_AT_ONCE} messages to the peer are under way, further ones take {} first where the sender had no time to help with the last such ones",
-                alone.name()
-            )
-        })
+        let (instead, others) = if self.message.bytes >= STREAM_OF_WINDOW_BYTES && next.model == Model::Stream
+        {
+            (next, "other messages".to_owned())
+        } else {
+            let is_same = |way: &&Way<'_>| way.known.tag == taken.known.tag;
+            let alone = behind.iter().find(|way| is_same(way) && way.model == Model::Get)?;
+            (Some(alone).filter(|_| !is_same(&next))?, format!("{STREAMS_AT_ONCE} messages"))
+        };
+        Some(format!(
+            "while {others} to the peer are under way, further ones take {} first where the sender had no time to help with the last such ones",
+            instead.name()
+        ))
     }
 
     fn streams_of_window(&self) -> String {

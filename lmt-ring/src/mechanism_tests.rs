@@ -1,0 +1,63 @@
+use lmt_core::buffer::{Access, Buffer};
+use lmt_core::identity::EndpointId;
+use lmt_core::process::PeerProcess;
+
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+fn facts() -> PeerFacts {
+    let process = Arc::new(PeerProcess::new(std::process::id() as i32, None));
+    PeerFacts { id: EndpointId::from_bytes([7; 16]), process, probe_address: 0, nonce: [0; 16] }
+}
+
+/// This side, and what it knows of a peer.
+fn met() -> (Ring, RingPeer) {
+    let (mut ring, mut other) = (Ring::default(), Ring::default());
+    let (peer, _) = ring.probe(&facts(), other.hello().expect("a pool")).expect("it is of this version");
+    (ring, peer)
+}
+
+fn interval(bytes: u64) -> Interval {
+    Interval { start: 0, end: bytes }
+}
+
+/// Announces a message; with what its receiver is told of the caches.
+fn announce(ring: &mut Ring, peer: &mut RingPeer, bytes: u64) -> (RingTransfer, bool) {
+    let (role, model) = (Role::Sender, Model::Stream);
+    let plan = Plan { role, model, interval: interval(bytes), may_give_up: false };
+    let (transfer, cookie) = ring.prepare(peer, &plan, &Buffer::empty(Access::Read)).expect("slots are free");
+    (transfer, Where::read(&cookie).expect("it is a ring's").past_caches)
+}
+
+/// Caches hold no eight messages of 1 MiB together, but many short ones.
+#[test]
+fn of_many_long_messages_the_receiver_is_told() {
+    let (mut ring, mut peer) = met();
+    for _ in 0..2 {
+        let messages: Vec<_> = (0..12).map(|_| announce(&mut ring, &mut peer, MIB)).collect();
+        let told: Vec<bool> = messages.iter().map(|(_, told)| *told).collect();
+        assert_eq!(told, [[false; 7].as_slice(), &[true; 5]].concat());
+        let (short, told) = announce(&mut ring, &mut peer, MIB / 4);
+        assert!(!told, "several of that length stay in the last cache");
+        messages.into_iter().for_each(|(transfer, _)| ring.finish(&mut peer, transfer));
+        ring.finish(&mut peer, short);
+        assert_eq!(peer.outgoing_bytes, 0);
+    }
+    assert!(announce(&mut ring, &mut peer, 8 * MIB).1, "it is as long alone");
+}
+
+/// What a peer says is believed within bounds.
+#[test]
+fn a_receiver_judges_by_the_length_too() {
+    let ring = Ring::default();
+    let cases = [
+        (8 * MIB, false, Emptying::Streamed),
+        (8 * MIB - 1, false, Emptying::Cached),
+        (MIB / 2, true, Emptying::Streamed),
+        (MIB / 2 - 1, true, Emptying::Cached),
+    ];
+    for (bytes, told, way) in cases {
+        assert_eq!(ring.way_out(interval(bytes), told), way, "{bytes} bytes, {told}");
+    }
+}
