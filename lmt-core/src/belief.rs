@@ -23,7 +23,7 @@ impl Belief {
     }
 
     /// Whether to ask for help with the next of several messages that are under way at
-    /// once, as is first known when one of them is over: after failures one is asked for,
+    /// once (five, or fewer long ones), as is first known when one of them is over: after failures one is asked for,
     /// and for the others behind it that it fails, too.
     pub(crate) const fn is_worth_asking(&mut self) -> bool {
         if self.alone > 0 {
@@ -35,11 +35,11 @@ impl Belief {
         true
     }
 
-    /// What became of a message for which help was asked: whether any came. One that was
-    /// helped with tells less than several: two processes that send each other windows
+    /// What became of a message for which help was asked: whether that was of use. One that
+    /// was helped with tells less than several: two processes that send each other windows
     /// help with the first ones when one of them begins a little earlier.
-    pub(crate) const fn learn_of_asked(&mut self, copied: bool) {
-        if copied {
+    pub(crate) const fn learn_of_asked(&mut self, helped: bool) {
+        if helped {
             self.failures /= 2;
             self.alone = 0;
         } else {

@@ -5,10 +5,10 @@
 //! layer with its own packets (the second door) use the same.
 
 mod receivers;
+mod windows;
 
 use std::collections::VecDeque;
 
-use crate::belief::Beliefs;
 use crate::buffer::Buffer;
 use crate::connect::Connector;
 use crate::fault_in::FaultIn;
@@ -19,9 +19,9 @@ use crate::rendezvous::{
     Action, Candidates, Cts, Demote, Done, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId,
     Received, Rts, SendId, TransferError, TransferKey,
 };
-use crate::selection::{STREAM_OF_WINDOW_BYTES, STREAMS_AT_ONCE};
 use crate::shared_buffer::is_shared;
 use receivers::SharedReceivers;
+use windows::{Among, Window};
 
 /// One side of a transfer: the memory it uses, and who waits for it.
 struct Side {
@@ -35,18 +35,18 @@ struct Side {
     peer: PeerKey,
     /// Who may be reading its memory.
     reader: Option<PeerKey>,
-    /// Who copies, at the last attempt, and whether this end has copied anything.
+    /// Who copies, at the last attempt, and how much this end has copied in it.
     model: Model,
-    has_copied: bool,
-    /// Whether it is one of several to the peer that were under way when it was sent.
-    in_window: bool,
+    copied_bytes: u64,
+    /// Where it is one of several to the peer that were under way when it was sent.
+    among: Option<Among>,
 }
 
 impl Side {
     const fn new(buffer: Buffer, token: u64, peer: PeerKey) -> Self {
         let (fault_in, handle, carrier, reader) = (None, None, None, None);
-        let (model, has_copied, in_window) = (Model::Get, false, false);
-        Self { buffer, fault_in, handle, carrier, token, peer, reader, model, has_copied, in_window }
+        let (model, copied_bytes, among) = (Model::Get, 0, None);
+        Self { buffer, fault_in, handle, carrier, token, peer, reader, model, copied_bytes, among }
     }
 }
 
@@ -83,12 +83,10 @@ pub struct Transfers {
     stood_still: usize,
     /// Who may be reading this process's memory.
     readers: Readers,
-    /// For each peer, how many sends to it are under way.
-    sends_to: Vec<u32>,
+    /// For each peer, what is under way to it.
+    windows: Vec<Window>,
     /// Which peers receive into shared buffers.
     receivers: SharedReceivers,
-    /// For each peer, whether this end could help with messages to it, of several at once.
-    helped: Vec<Beliefs>,
     /// Whether processes outnumber the CPUs.
     crowded: bool,
 }
@@ -133,11 +131,6 @@ const fn index_of(name: u64) -> usize {
     name as u32 as usize
 }
 
-/// Whether a message is long enough for a stream though several are under way.
-const fn is_long(bytes: u64) -> bool {
-    bytes >= STREAM_OF_WINDOW_BYTES
-}
-
 fn place(sides: &mut Vec<Option<Side>>, index: usize, side: Side) {
     if sides.len() <= index {
         sides.resize_with(index + 1, || None);
@@ -152,15 +145,15 @@ struct Over {
     carrier: Option<Handle>,
     bytes: u64,
     model: Model,
-    has_copied: bool,
-    in_window: bool,
+    copied_bytes: u64,
+    among: Option<Among>,
 }
 
 /// Drops a side where it lies.
 fn over(sides: &mut [Option<Side>], name: u64) -> Option<Over> {
     let slot = sides.get_mut(index_of(name))?;
-    let Side { token, peer, carrier, ref buffer, model, has_copied, in_window, .. } = *slot.as_ref()?;
-    let over = Over { token, peer, carrier, bytes: buffer.total_bytes(), model, has_copied, in_window };
+    let Side { token, peer, carrier, ref buffer, model, copied_bytes, among, .. } = *slot.as_ref()?;
+    let over = Over { token, peer, carrier, bytes: buffer.total_bytes(), model, copied_bytes, among };
     *slot = None;
     Some(over)
 }
@@ -217,32 +210,16 @@ impl Transfers {
     /// Begins to send; the RTS is to be sent when this returns.
     pub fn send(&mut self, peer: PeerKey, buffer: Buffer, candidates: &Candidates, token: u64) -> SendId {
         let bytes = buffer.total_bytes();
-        let in_window = self.sends_to(peer) >= if is_long(bytes) { 1 } else { STREAMS_AT_ONCE };
-        let id = if !in_window && !self.crowded {
-            self.machine.send(peer, bytes, candidates)
-        } else {
-            let candidates = self.of_several(peer, bytes, candidates);
-            self.machine.send(peer, bytes, &candidates)
-        };
-        let side = Side { in_window, ..Side::new(buffer, token, peer) };
+        let crowded = self.crowded;
+        let window = self.window(peer);
+        let among = window.among(bytes);
+        let several = (among.is_some() || crowded).then(|| window.ways(bytes, candidates, crowded));
+        window.begin(bytes);
+        let id = self.machine.send(peer, bytes, several.as_ref().unwrap_or(candidates));
+        let side = Side { among, ..Side::new(buffer, token, peer) };
         place(&mut self.sends, index_of(id.0), side);
-        *self.under_way_to(peer) += 1;
         self.pump();
         id
-    }
-
-    /// The ways to try for one of several messages to a peer, or of several processes on a
-    /// CPU. Where a sender receives as much itself, both cores are busy whoever copies:
-    /// then the receiver does, but long messages go as a stream, which may go past the
-    /// caches where the kernel's copies do not.
-    fn of_several(&mut self, peer: PeerKey, bytes: u64, ways: &Candidates) -> Candidates {
-        let is_busy = !self.crowded && !self.helped_with(peer).of(bytes).is_worth_asking();
-        let long = (is_busy && is_long(bytes)).then(|| ways.with_stream_first()).flatten();
-        if let Some(ways) = long {
-            return ways;
-        }
-        let ways = if is_busy || self.crowded { ways.with_one_end_first() } else { *ways };
-        if self.sends_to(peer) >= STREAMS_AT_ONCE { ways.with_streams_last() } else { ways }
     }
 
     /// A receive was found for an RTS: the message goes into `buffer`.
@@ -289,8 +266,8 @@ impl Transfers {
         self.pump();
         self.machine.drop_packets_to(peer);
         self.receivers.forget(peer);
-        if let Some(helped) = self.helped.get_mut(peer as usize) {
-            *helped = Beliefs::new();
+        if let Some(window) = self.windows.get_mut(peer as usize) {
+            window.forget();
         }
         self.mechanisms.forget(peer);
     }
@@ -324,11 +301,11 @@ impl Transfers {
     fn step_next(&mut self, quota_bytes: u64) -> bool {
         let Some((key, max_bytes)) = self.machine.next_step(quota_bytes) else { return false };
         let (side, mechanisms) = self.side(key);
-        let Some(Side { buffer, handle: Some(handle), has_copied, .. }) = side else { return false };
+        let Some(Side { buffer, handle: Some(handle), copied_bytes, .. }) = side else { return false };
         let stands_still = match mechanisms.step(*handle, buffer, max_bytes) {
             // Number by number: moved as one, they would wait for the copy's last stores.
             Ok(Step { bytes, done }) => {
-                *has_copied |= bytes > 0;
+                *copied_bytes = copied_bytes.saturating_add(bytes);
                 self.machine.moved(key, bytes, done);
                 bytes == 0 && !done
             }
@@ -396,35 +373,15 @@ impl Transfers {
     /// How many sends to this peer are under way: announced, and not done.
     #[inline]
     pub fn sends_to(&self, peer: PeerKey) -> u32 {
-        self.sends_to.get(peer as usize).copied().unwrap_or_default()
+        self.windows.get(peer as usize).map_or(0, |window| window.messages)
     }
 
-    fn under_way_to(&mut self, peer: PeerKey) -> &mut u32 {
+    fn window(&mut self, peer: PeerKey) -> &mut Window {
         let index = peer as usize;
-        if self.sends_to.len() <= index {
-            self.sends_to.resize(index + 1, 0);
+        if self.windows.len() <= index {
+            self.windows.resize_with(index + 1, Window::new);
         }
-        &mut self.sends_to[index]
-    }
-
-    fn helped_with(&mut self, peer: PeerKey) -> &mut Beliefs {
-        let index = peer as usize;
-        if self.helped.len() <= index {
-            self.helped.resize_with(index + 1, Beliefs::new);
-        }
-        &mut self.helped[index]
-    }
-
-    /// A message of several has gone out: whether its sender could help tells of the next
-    /// ones. The first ones of a window, behind which nothing was under way, tell nothing
-    /// of those that follow.
-    fn learn_of_help(&mut self, over: &Over) {
-        let Over { peer, bytes, model, has_copied, in_window, .. } = *over;
-        let Some(helped) = self.helped.get_mut(peer as usize).filter(|_| in_window) else { return };
-        match model {
-            Model::Both => helped.of(bytes).learn_of_asked(has_copied),
-            _ => helped.of(bytes).pass(),
-        }
+        &mut self.windows[index]
     }
 
     /// Which ends of a message to this peer are in shared buffers, as far as that
@@ -464,7 +421,7 @@ impl Transfers {
                 Action::Prepare { key, peer, mechanism, plan } => {
                     let (side, mechanisms) = self.side(key);
                     let Some(side) = side else { continue };
-                    side.model = plan.model;
+                    (side.model, side.copied_bytes) = (plan.model, 0);
                     let mut cookie = Cookie::empty();
                     let outcome = mechanisms.prepare(mechanism, peer, &plan, &side.buffer, &mut cookie);
                     let is_written = plan.role == Role::Receiver && plan.model == Model::Put;
@@ -512,10 +469,11 @@ impl Transfers {
                 }
                 Action::CompleteSend { id, result } => {
                     if let Some(over) = over(&mut self.sends, id.0) {
-                        let Over { token, peer, carrier, bytes, .. } = over;
-                        *self.under_way_to(peer) -= 1;
-                        if result.is_ok() {
-                            self.learn_of_help(&over);
+                        let Over { token, peer, carrier, bytes, model, copied_bytes, among } = over;
+                        let window = self.window(peer);
+                        window.end(bytes);
+                        if let (Ok(()), Some(among)) = (&result, among) {
+                            window.learn(among, bytes, model, copied_bytes);
                         }
                         self.count(carrier, Role::Sender, result.is_ok().then_some(bytes));
                         self.ended.push_back(Ended::Send { token, result });
@@ -527,8 +485,10 @@ impl Transfers {
     }
 
     fn complete_receive(&mut self, id: ReceiveId, result: Result<Received, TransferError>) {
-        if let Some(Over { token, carrier, .. }) = over(&mut self.receives, id.0) {
+        if let Some(Over { token, peer, carrier, .. }) = over(&mut self.receives, id.0) {
             let arrived = result.as_ref().ok().map(|received| received.received_bytes);
+            let window = self.window(peer);
+            window.received_bytes = window.received_bytes.wrapping_add(arrived.unwrap_or(0));
             self.count(carrier, Role::Receiver, arrived);
             self.ended.push_back(Ended::Receive { token, result });
         }

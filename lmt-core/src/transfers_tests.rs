@@ -6,6 +6,7 @@ use crate::identity::EndpointId;
 use crate::mechanism::{Abilities, Cookie, Fault, Hello, Interval, Lmt, PeerFacts, Plan, Step};
 use crate::process::PeerProcess;
 use crate::rendezvous::MechanismTag;
+use crate::selection::{LONG_WINDOW_BYTES, STREAM_OF_WINDOW_BYTES, STREAMS_AT_ONCE};
 use std::sync::Arc;
 
 const BYTES: u64 = 100;
@@ -139,7 +140,7 @@ fn readers_are_the_peers_that_may_be_reading() {
 
 type Log = Arc<std::sync::Mutex<Vec<Model>>>;
 
-/// Moves a byte with each step, and keeps which models were asked for.
+/// Moves all that it may with each step, and keeps which models were asked for.
 struct Asked {
     name: &'static str,
     models: &'static [Model],
@@ -169,18 +170,21 @@ impl Lmt for Asked {
     fn start(&mut self, (): &mut (), (): &mut (), _: &Cookie, _: Interval) -> Result<(), Fault> {
         Ok(())
     }
-    fn step(&mut self, (): &mut (), (): &mut (), _: &mut Buffer, _: u64) -> Result<Step, Fault> {
-        Ok(Step { bytes: 1, done: false })
+    fn step(&mut self, (): &mut (), (): &mut (), _: &mut Buffer, bytes: u64) -> Result<Step, Fault> {
+        Ok(Step { bytes, done: false })
     }
     fn finish(&mut self, (): &mut (), (): ()) {}
 }
 
 /// Sends windows of messages of a length to one peer, who receives all by itself but
-/// `singles` of each window, with which this end helps.
+/// `singles` of each window, of which this end copies `part_bytes`.
 struct Windows {
     transfers: Transfers,
     memory: Vec<u8>,
     singles: usize,
+    part_bytes: u64,
+    /// What comes from the peer during each.
+    received_bytes: u64,
     log: Log,
 }
 
@@ -199,7 +203,8 @@ impl Windows {
         };
         let hellos = mechanisms.hellos();
         mechanisms.probe(0, &facts, hellos);
-        Self { transfers: Transfers::new(mechanisms), memory: vec![0; bytes], singles, log }
+        let (transfers, part_bytes) = (Transfers::new(mechanisms), bytes as u64 / 2);
+        Self { transfers, memory: vec![0; bytes], singles, part_bytes, received_bytes: 0, log }
     }
 
     fn begin(&mut self) -> SendId {
@@ -217,12 +222,13 @@ impl Windows {
         let (interval, shared, cookie) = (None, false, Cookie::empty());
         let cts = Cts { send_id, receive_id, attempt: 0, interval, shared, cookie };
         self.transfers.packet(0, &Packet::Cts(cts)).expect("it was announced");
-        assert!(self.transfers.step(1), "the sender copies");
+        assert!(self.transfers.step(self.part_bytes), "the sender copies");
     }
 
     /// The models of the messages of one window.
     fn window(&mut self, messages: usize) -> Vec<Model> {
         let sends: Vec<SendId> = (0..messages).map(|_| self.begin()).collect();
+        self.transfers.window(0).received_bytes += self.received_bytes;
         for (number, id) in sends.into_iter().enumerate() {
             if number < self.singles {
                 self.help(id);
@@ -255,11 +261,16 @@ fn a_sender_that_could_not_help_with_a_window_seldom_offers_to() {
     assert!((0..50).all(|_| windows.window(1) == [Model::Both]));
 }
 
-/// Long ones take the stream instead, from the second one on.
+/// Where two send each other windows, long messages take the stream instead, from where
+/// more is under way than caches hold.
 #[test]
-fn long_messages_of_a_window_take_a_stream_where_their_sender_could_not_help() {
-    let mut windows = Windows::new(STREAM_OF_WINDOW_BYTES as usize, 1);
+fn long_messages_of_windows_both_ways_take_a_stream() {
+    let mut windows = Windows::new(LONG_WINDOW_BYTES as usize / 2, 1);
     assert_eq!(windows.window(16), [Model::Both; 16], "nothing is known yet");
+    let later: Vec<Model> = (0..20).flat_map(|_| windows.window(16)).collect();
+    assert_eq!(count(&later, Model::Stream), 0, "who receives nothing may compute: that moves no stream");
+    windows.received_bytes = 16 * LONG_WINDOW_BYTES;
+    windows.window(16);
     let later: Vec<Model> = (0..20).flat_map(|_| windows.window(16)).collect();
     let both = count(&later, Model::Both);
     assert!((20..20 * 2).contains(&both), "{both} of {}", 20 * 16);
@@ -267,4 +278,26 @@ fn long_messages_of_a_window_take_a_stream_where_their_sender_could_not_help() {
     windows.transfers.set_crowded(true);
     windows.singles = 0;
     assert_eq!(windows.window(16), [Model::Get; 16], "both ends of a stream want a core at once");
+}
+
+#[test]
+fn shorter_messages_and_the_first_ones_of_a_window_take_no_stream() {
+    for (bytes, streams) in [(STREAM_OF_WINDOW_BYTES - 1, 0), (STREAM_OF_WINDOW_BYTES, 32 - 15)] {
+        let mut windows = Windows::new(bytes as usize, 1);
+        windows.received_bytes = 32 * bytes;
+        let most = (0..4).map(|_| count(&windows.window(32), Model::Stream)).max();
+        assert_eq!(most, Some(streams), "of messages of {bytes} bytes");
+    }
+}
+
+/// A small part is what is left to a busy sender, too.
+#[test]
+fn a_sender_that_copies_little_of_its_messages_counts_as_busy() {
+    for (divisor, is_busy) in [(3, false), (5, true)] {
+        let mut windows = Windows::new(BYTES as usize, 64);
+        windows.part_bytes = BYTES / divisor;
+        windows.window(64);
+        windows.singles = 0;
+        assert_eq!(windows.window(64).contains(&Model::Get), is_busy, "a part of 1/{divisor}");
+    }
 }

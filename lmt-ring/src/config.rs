@@ -44,7 +44,7 @@ pub const KEYS: &[Key] = &[
         name: "streaming_bytes",
         kind: Kind::Bytes { least: CELL_BYTES, most: u64::MAX, multiple_of: 1 },
         variable: None,
-        meaning: "messages of so many bytes and more are copied out of the ring past the receiver's caches, and those of a sixteenth of it while their sender has so many on their way",
+        meaning: "messages of so many bytes and more are copied out of the ring past the receiver's caches, and those of a sixteenth of it and more while their sender has so many on their way",
         reason: "where a copy past the caches was the faster one in all kinds of use, on a machine with 32 MiB of last cache",
     },
     Key {

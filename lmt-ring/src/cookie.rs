@@ -20,6 +20,10 @@ pub(crate) struct Where {
 
 const TAG_BITS: u32 = 40;
 const LATER: u8 = 255;
+const SLOT_BITS: u32 = 8;
+const RING_AT: u32 = TAG_BITS + SLOT_BITS;
+const PAST_CACHES_AT: u32 = 62;
+const IS_SENDERS_AT: u32 = 63;
 /// Tags are below this.
 pub(crate) const TAGS: u64 = 1 << TAG_BITS;
 
@@ -27,9 +31,9 @@ impl Where {
     pub(crate) fn cookie(self) -> Cookie {
         let word = self.tag
             | u64::from(self.slot.unwrap_or(LATER)) << TAG_BITS
-            | u64::from(self.ring) << (TAG_BITS + 8)
-            | u64::from(self.past_caches) << 62
-            | u64::from(self.is_senders) << 63;
+            | u64::from(self.ring) << RING_AT
+            | u64::from(self.past_caches) << PAST_CACHES_AT
+            | u64::from(self.is_senders) << IS_SENDERS_AT;
         Cookie::new(&word.to_le_bytes()).unwrap_or(Cookie::empty())
     }
 
@@ -37,11 +41,11 @@ impl Where {
     pub(crate) fn read(cookie: &Cookie) -> Option<Self> {
         let word = u64::from_le_bytes(cookie.as_bytes().try_into().ok()?);
         let place = Self {
-            is_senders: word >> 63 == 1,
-            ring: (word << 2 >> (TAG_BITS + 10)) as u32,
+            is_senders: word >> IS_SENDERS_AT == 1,
+            ring: ((word % (1 << PAST_CACHES_AT)) >> RING_AT) as u32,
             slot: Some((word >> TAG_BITS & 255) as u8).filter(|slot| *slot != LATER),
             tag: word % TAGS,
-            past_caches: word >> 62 & 1 == 1,
+            past_caches: word >> PAST_CACHES_AT & 1 == 1,
         };
         (place.slot.is_none_or(|slot| slot < SLOTS) && u64::from(place.ring) < MAX_RINGS).then_some(place)
     }

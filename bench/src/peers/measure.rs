@@ -246,12 +246,17 @@ impl<'a> Measuring<'a> {
     }
 
     /// One that has failed, or works no more since a restart, has nothing to compare.
-    fn keep_those_there(&self, course: &mut Course) {
+    fn keep_those_there(&mut self, course: &mut Course) {
         let bare: &[String] = self.ours.as_ref().map_or(&[], |ours| &ours.bare);
+        let (peers, listener) = (&self.peers, &mut *self.listener);
         course.contenders.retain(|contender| match &contender.who {
-            Whose::Peer(index) => self.peers.is_there(*index),
-            Whose::Ours(Who::Bare(name)) => bare.contains(name),
-            Whose::Ours(Who::Link(_)) => true,
+            // That one has failed was said.
+            Whose::Peer(index) => peers.is_there(*index),
+            Whose::Ours(Who::Bare(name)) if !bare.contains(name) => {
+                listener.note(&format!("{name} works no more since the ranks were started anew"));
+                false
+            }
+            Whose::Ours(_) => true,
         });
     }
 

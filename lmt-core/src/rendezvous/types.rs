@@ -80,17 +80,17 @@ impl Candidates {
         self
     }
 
-    /// The same choices; where the first is that both ends copy and the next a stream,
-    /// that one first. `None` where that is not so, or the first was chosen for this
-    /// message.
+    /// The same choices with a stream first, where that comes next behind both ends'
+    /// copies; behind it the receiver copies alone ([`Self::with_one_end_first`]). `None`
+    /// where that is not so, or the first was chosen for this message.
     #[must_use]
     pub fn with_stream_first(mut self) -> Option<Self> {
-        let choices = &mut self.choices[..self.used as usize];
-        let [first, second, ..] = choices else { return None };
+        let [first, second, ..] = self.as_slice() else { return None };
         if self.is_chosen || (first.model, second.model) != (Model::Both, Model::Stream) {
             return None;
         }
-        std::mem::swap(first, second);
+        self = self.with_one_end_first();
+        self.choices.swap(0, 1);
         Some(self)
     }
 

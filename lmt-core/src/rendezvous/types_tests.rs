@@ -42,7 +42,8 @@ fn a_stream_goes_first_only_where_it_is_next_behind_both_ends() {
         let candidates: Candidates = order.iter().copied().collect();
         candidates.with_stream_first().map(|changed| changed.as_slice().to_vec())
     };
-    assert_eq!(stream_first(&order), Some(vec![order[1], order[0], order[2]]));
+    assert_eq!(stream_first(&order), Some(vec![order[1], order[2], order[0]]), "both ends are the last");
+    assert_eq!(stream_first(&order[..2]), Some(vec![order[1], order[0]]), "where that is all there is");
     let later = [order[0], order[2], order[1]];
     for other in [&order[1..], &order[..1], &later, &[]] {
         assert_eq!(stream_first(other), None);

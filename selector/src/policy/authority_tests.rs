@@ -273,17 +273,21 @@ fn a_note_says_what_windows_take() {
     let explanation = World::new(rules(4, &["copy:get"])).explain(&message);
     assert!(!explanation.notes.iter().any(|note| note.contains("streams")), "{explanation}");
 
-    let alone =
-        "further ones take pair:get first where the sender had no time to help with the last such ones";
-    let explained = |take: &[&str]| {
+    let alone = "while 4 messages to the peer are under way, further ones take pair:get first where";
+    let stream = "while 8 MiB to the peer are under way, further ones take flow:stream first where";
+    let explained = |take: &[&str], bytes| {
         let mut world = World::new(rules(4, take));
         world.mechanisms.push(known("pair", &[Model::Both, Model::Get]));
-        world.explain(&message)
+        world.mechanisms.push(known("flow", &[Model::Stream]));
+        world.explain(&Message::of_bytes(bytes))
     };
-    note_of(&explained(&["pair:both", "copy:get", "pair:get"]), alone);
+    note_of(&explained(&["pair:both", "copy:get", "pair:get"], MIB), alone);
+    let order = ["pair:both", "flow:stream", "pair:get"];
+    note_of(&explained(&order, MIB / 2), stream);
+    note_of(&explained(&order, MIB / 2 - 1), alone);
     for take in [&["pair:both", "pair:get", "copy:get"][..], &["copy:get", "pair:both", "pair:get"]] {
-        let explanation = explained(take);
-        assert!(!explanation.notes.iter().any(|note| note.contains("no time to help")), "{explanation}");
+        let explanation = explained(take, MIB);
+        assert!(!explanation.notes.iter().any(|note| note.contains("are under way")), "{explanation}");
     }
 }
 

@@ -2,7 +2,7 @@
 //! is not what was asked for first.
 
 use lmt_core::mechanism::Model;
-use lmt_core::selection::{STREAM_OF_WINDOW_BYTES, STREAMS_AT_ONCE};
+use lmt_core::selection::{LONG_WINDOW_BYTES, STREAM_OF_WINDOW_BYTES, STREAMS_AT_ONCE};
 
 use super::explain::Case;
 use super::pair::fastest_single_copy;
@@ -152,21 +152,25 @@ impl Case<'_, '_> {
         }
     }
 
-    /// As [`lmt_core::transfers::Transfers::send`] has it where the sender receives as much.
+    /// What further messages take where their sender has no time to help: that of long ones
+    /// of windows both ways, or of others.
     fn busy_window(&self) -> Option<String> {
         let [taken, next, behind @ ..] = self.plan.ways.as_slice() else { return None };
-        let (instead, others) = if self.message.bytes >= STREAM_OF_WINDOW_BYTES && next.model == Model::Stream
-        {
-            (next, "other messages".to_owned())
-        } else {
-            let is_same = |way: &&Way<'_>| way.known.tag == taken.known.tag;
-            let alone = behind.iter().find(|way| is_same(way) && way.model == Model::Get)?;
-            (Some(alone).filter(|_| !is_same(&next))?, format!("{STREAMS_AT_ONCE} messages"))
-        };
-        Some(format!(
-            "while {others} to the peer are under way, further ones take {} first where the sender had no time to help with the last such ones",
-            instead.name()
-        ))
+        if self.message.bytes >= STREAM_OF_WINDOW_BYTES && next.model == Model::Stream {
+            return Some(format!(
+                "while {} to the peer are under way, further ones take {} first where as much comes from the peer",
+                length(LONG_WINDOW_BYTES),
+                next.name()
+            ));
+        }
+        let is_same = |way: &&Way<'_>| way.known.tag == taken.known.tag;
+        let alone = behind.iter().find(|way| is_same(way) && way.model == Model::Get)?;
+        (!is_same(&next)).then(|| {
+            format!(
+                "while {STREAMS_AT_ONCE} messages to the peer are under way, further ones take {} first where the sender had no time to help with the last such ones",
+                alone.name()
+            )
+        })
     }
 
     fn streams_of_window(&self) -> String {

@@ -1,0 +1,94 @@
+//! What is under way to a peer, and which ways one of several messages to it takes.
+#![forbid(unsafe_code)]
+
+use crate::belief::Beliefs;
+use crate::mechanism::Model;
+use crate::rendezvous::Candidates;
+use crate::selection::{LONG_WINDOW_BYTES, STREAM_OF_WINDOW_BYTES, STREAMS_AT_ONCE};
+
+/// Who copies less than this part of a message is of no help: the end of one is left to
+/// its sender also where that was busy all the time.
+const HELPFUL_PART: u64 = 4;
+
+/// What is under way to one peer, and what became of what was.
+#[derive(Debug)]
+pub(super) struct Window {
+    /// Messages, announced and not done.
+    pub messages: u32,
+    /// Their bytes.
+    bytes: u64,
+    /// Bytes of announced messages that have come from the peer so far.
+    pub received_bytes: u64,
+    /// Whether this end could help with messages of several at once.
+    pub helped: Beliefs,
+    /// Whether as much has come from the peer while the last of these was under way:
+    /// then this end could not help since it received.
+    pub receives: bool,
+}
+
+/// One of several messages, as it was when it was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Among {
+    received_bytes: u64,
+}
+
+impl Window {
+    pub const fn new() -> Self {
+        Self { messages: 0, bytes: 0, received_bytes: 0, helped: Beliefs::new(), receives: false }
+    }
+
+    /// Whether a message that is sent now is one of several; `None` where it is not.
+    pub fn among(&self, bytes: u64) -> Option<Among> {
+        let is_one = self.messages >= STREAMS_AT_ONCE || (self.messages > 0 && self.is_long(bytes));
+        is_one.then_some(Among { received_bytes: self.received_bytes })
+    }
+
+    /// Whether a message is long, and with what is under way more than caches hold.
+    const fn is_long(&self, bytes: u64) -> bool {
+        bytes >= STREAM_OF_WINDOW_BYTES && self.bytes.saturating_add(bytes) >= LONG_WINDOW_BYTES
+    }
+
+    /// The ways to try for one of several messages, or of several processes on a CPU
+    /// (`crowded`). A sender that could not help with the last ones leaves it to the
+    /// receiver. Where it could not since it receives as much, both cores are busy whoever
+    /// copies: long messages go as a stream then, which may go past the caches where the
+    /// kernel's copies do not. Who computes meanwhile moves no stream.
+    pub fn ways(&mut self, bytes: u64, ways: &Candidates, crowded: bool) -> Candidates {
+        let is_busy = !crowded && !self.helped.of(bytes).is_worth_asking();
+        if is_busy
+            && self.receives
+            && self.is_long(bytes)
+            && let Some(stream) = ways.with_stream_first()
+        {
+            return stream;
+        }
+        let ways = if is_busy || crowded { ways.with_one_end_first() } else { *ways };
+        if self.messages >= STREAMS_AT_ONCE { ways.with_streams_last() } else { ways }
+    }
+
+    pub fn begin(&mut self, bytes: u64) {
+        self.messages += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    pub fn end(&mut self, bytes: u64) {
+        self.messages -= 1;
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    /// One of several messages has arrived; whether this end could help tells of the next
+    /// ones. Others tell nothing of those that are sent while they are under way.
+    pub fn learn(&mut self, among: Among, bytes: u64, model: Model, copied_bytes: u64) {
+        self.receives = self.received_bytes.wrapping_sub(among.received_bytes) >= bytes;
+        let helped = self.helped.of(bytes);
+        match model {
+            Model::Both => helped.learn_of_asked(copied_bytes >= bytes / HELPFUL_PART),
+            _ => helped.pass(),
+        }
+    }
+
+    /// The peer is gone; another may get its number.
+    pub fn forget(&mut self) {
+        (self.helped, self.receives) = (Beliefs::new(), false);
+    }
+}
