@@ -23,7 +23,7 @@ impl Belief {
     }
 
     /// Whether to ask for help with the next of several messages that are under way at
-    /// once (five, or fewer long ones), as is first known when one of them is over: after failures one is asked for,
+    /// once, as is first known when one of them is over: after failures one is asked for,
     /// and for the others behind it that it fails, too.
     pub(crate) const fn is_worth_asking(&mut self) -> bool {
         if self.alone > 0 {
