@@ -1,7 +1,7 @@
 //! Whether a sender is expected to help, from what it did with the last
 //! messages: a receiver that expects nobody claims all at once, and saves the
-//! system calls of smaller parts; a sender of several at once that could not help, since
-//! it received itself, does not offer to.
+//! system calls of smaller parts; a sender of several at once that could not help does
+//! not offer to.
 #![forbid(unsafe_code)]
 
 /// What is known of one peer's messages of one size class.
@@ -43,11 +43,16 @@ impl Belief {
             self.failures /= 2;
             self.alone = 0;
         } else {
-            if self.failures < MOST_FAILURES {
-                self.failures += 1;
-            }
-            self.alone = 1 << self.failures;
+            self.fail();
         }
+    }
+
+    /// Nobody is expected for twice as many messages as after the failure before.
+    const fn fail(&mut self) {
+        if self.failures < MOST_FAILURES {
+            self.failures += 1;
+        }
+        self.alone = 1 << self.failures;
     }
 
     /// A message for which nobody was asked is over.
@@ -65,10 +70,7 @@ impl Belief {
             // tried again.
             self.alone = if was_there { self.alone / 2 } else { self.alone - 1 };
         } else {
-            if self.failures < MOST_FAILURES {
-                self.failures += 1;
-            }
-            self.alone = 1 << self.failures;
+            self.fail();
         }
     }
 }

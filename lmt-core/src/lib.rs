@@ -54,5 +54,7 @@ pub mod shared_buffer;
 pub mod shared_memory;
 mod slab;
 pub mod sync;
+#[cfg(all(test, not(loom)))]
+mod test_peer;
 #[cfg(not(loom))]
 pub mod transfers;

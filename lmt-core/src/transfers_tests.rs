@@ -2,11 +2,10 @@
 
 use super::*;
 use crate::buffer::{Access, Segment};
-use crate::identity::EndpointId;
 use crate::mechanism::{Abilities, Cookie, Fault, Hello, Interval, Lmt, PeerFacts, Plan, Step};
-use crate::process::PeerProcess;
 use crate::rendezvous::MechanismTag;
 use crate::selection::{LONG_WINDOW_BYTES, STREAM_OF_WINDOW_BYTES, STREAMS_AT_ONCE};
+use crate::test_peer::meet;
 use std::sync::Arc;
 
 const BYTES: u64 = 100;
@@ -51,14 +50,7 @@ impl Lmt for OneMoves {
 fn under_way(receives: u64, which: usize, memory: &mut [u8]) -> Transfers {
     let mut mechanisms = Mechanisms::new();
     mechanisms.register(OneMoves { which, prepared: 0 });
-    let facts = PeerFacts {
-        id: EndpointId::from_bytes([1; 16]),
-        process: Arc::new(PeerProcess::new(1, None)),
-        probe_address: 0,
-        nonce: [0; 16],
-    };
-    let hellos = mechanisms.hellos();
-    mechanisms.probe(0, &facts, hellos);
+    meet(&mut mechanisms, 0);
     let mut transfers = Transfers::new(mechanisms);
     for number in 0..receives {
         #[allow(unsafe_code)]
@@ -104,14 +96,7 @@ fn of_very_many_each_is_looked_at_before_it_is_said_that_none_moves() {
 fn readers_are_the_peers_that_may_be_reading() {
     let mut memory = [0; BYTES as usize];
     let mut transfers = under_way(0, 0, &mut memory);
-    let facts = PeerFacts {
-        id: EndpointId::from_bytes([2; 16]),
-        process: Arc::new(PeerProcess::new(1, None)),
-        probe_address: 0,
-        nonce: [0; 16],
-    };
-    let hellos = transfers.mechanisms().hellos();
-    transfers.mechanisms().probe(1, &facts, hellos);
+    meet(transfers.mechanisms(), 1);
     let mechanism = MechanismTag::of("one-moves");
     let candidates: Candidates =
         [crate::rendezvous::Choice { mechanism, model: Model::Get }].into_iter().collect();
@@ -195,14 +180,7 @@ impl Windows {
         for (name, models) in [("copy", &[Model::Both, Model::Get][..]), ("flow", &[Model::Stream])] {
             mechanisms.register(Asked { name, models, log: Arc::clone(&log) });
         }
-        let facts = PeerFacts {
-            id: EndpointId::from_bytes([1; 16]),
-            process: Arc::new(PeerProcess::new(1, None)),
-            probe_address: 0,
-            nonce: [0; 16],
-        };
-        let hellos = mechanisms.hellos();
-        mechanisms.probe(0, &facts, hellos);
+        meet(&mut mechanisms, 0);
         let (transfers, part_bytes) = (Transfers::new(mechanisms), bytes as u64 / 2);
         Self { transfers, memory: vec![0; bytes], singles, part_bytes, received_bytes: 0, log }
     }

@@ -1,15 +1,13 @@
 //! The door as the connector's handler: what a peer leaves when it ends.
 
-use std::sync::Arc;
-
 use super::*;
 use crate::connect::{Closed, Handler};
 use crate::mechanism::{
     Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
 };
-use crate::process::PeerProcess;
 use crate::rendezvous::SendId;
 use crate::selection::Taken;
+use crate::test_peer::facts;
 
 /// A mechanism that can do all with everybody, as far as probing goes.
 struct Willing;
@@ -64,11 +62,6 @@ fn door() -> (Door, EndpointId) {
     let mut mechanisms = Mechanisms::new();
     mechanisms.register(Willing);
     (Door::new(group.member(1), Config::default(), mechanisms).expect("a door"), group.member(2))
-}
-
-fn facts(id: EndpointId) -> PeerFacts {
-    let process = Arc::new(PeerProcess::new(std::process::id() as i32, None));
-    PeerFacts { id, process, probe_address: 0, nonce: [0; 16] }
 }
 
 /// A peer comes and is probed; its mechanisms are those of this door.

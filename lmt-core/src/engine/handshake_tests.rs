@@ -75,8 +75,7 @@ impl Fakes {
 
     fn connect(&self, engine: &mut Engine, number: u32) {
         let id = self.group.member(number);
-        let process = Arc::new(PeerProcess::new(std::process::id() as i32, None));
-        let facts = PeerFacts { id, process, probe_address: 0, nonce: [0; 16] };
+        let facts = crate::test_peer::facts(id);
         let mut reception = Reception { traffic: &mut engine.traffic, inbox: &mut engine.inbox };
         reception.hello(id).unwrap();
         reception.probe(&facts, self.greeting(id)).unwrap();

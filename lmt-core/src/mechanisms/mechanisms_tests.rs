@@ -5,11 +5,17 @@ use crate::buffer::Buffer;
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
 use crate::engine::{CreateError, check_config};
-use crate::identity::EndpointId;
 use crate::mechanism::{Cookie, DeclaredCopy, Direction, Fault, Interval, Plan, Step};
-use crate::process::PeerProcess;
 use crate::selection::{ByOrder, Message, Policy, Situation};
+use crate::test_peer;
 use std::sync::{Arc, Mutex};
+
+const PLAN: Plan = Plan {
+    role: Role::Sender,
+    model: Model::Get,
+    interval: Interval { start: 0, end: 0 },
+    may_give_up: false,
+};
 
 type Taken = Arc<Mutex<Vec<Vec<u8>>>>;
 
@@ -89,14 +95,7 @@ fn mechanisms(names: &[&'static str]) -> (Mechanisms, Taken) {
 }
 
 fn meet(all: &mut Mechanisms, peer: PeerKey) {
-    let facts = PeerFacts {
-        id: EndpointId::from_bytes([1; 16]),
-        process: Arc::new(PeerProcess::new(1, None)),
-        probe_address: 0,
-        nonce: [0; 16],
-    };
-    let hellos = all.hellos();
-    let report = all.probe(peer, &facts, hellos);
+    let report = test_peer::meet(all, peer);
     all.learn(peer, &report);
 }
 
@@ -160,15 +159,9 @@ fn parcels_wait_in_order_and_reach_the_mechanism_of_the_same_name() {
     let (mut all, _) = mechanisms(&["a", "b"]);
     meet(&mut all, 0);
     meet(&mut all, 1);
-    let plan = Plan {
-        role: crate::mechanism::Role::Sender,
-        model: Model::Get,
-        interval: Interval::default(),
-        may_give_up: false,
-    };
     let buffer = Buffer::empty(crate::buffer::Access::Read);
     for peer in [0, 1] {
-        all.prepare(MechanismTag::of("b"), peer, &plan, &buffer, &mut Cookie::empty()).unwrap();
+        all.prepare(MechanismTag::of("b"), peer, &PLAN, &buffer, &mut Cookie::empty()).unwrap();
     }
     assert!(all.has_parcels());
     all.forget(1);
@@ -191,13 +184,7 @@ fn a_parcel_is_collected_behind_every_step_be_it_the_last_one() {
     let (mut all, _) = mechanisms(&["a"]);
     meet(&mut all, 0);
     let mut buffer = Buffer::empty(crate::buffer::Access::Read);
-    let plan = Plan {
-        role: crate::mechanism::Role::Sender,
-        model: Model::Get,
-        interval: Interval::default(),
-        may_give_up: false,
-    };
-    let prepared = all.prepare(MechanismTag::of("a"), 0, &plan, &buffer, &mut Cookie::empty());
+    let prepared = all.prepare(MechanismTag::of("a"), 0, &PLAN, &buffer, &mut Cookie::empty());
     let handle = prepared.expect("it is probed");
     for max_bytes in [0, 1, 2, u64::MAX] {
         all.take_parcels();
@@ -210,14 +197,7 @@ fn a_parcel_is_collected_behind_every_step_be_it_the_last_one() {
 /// One peer, with one mechanism that it has said works both ways.
 fn known() -> Mechanisms {
     let (mut all, _) = mechanisms(&["courier"]);
-    let facts = PeerFacts {
-        id: crate::identity::EndpointId::from_bytes([1; 16]),
-        process: Arc::new(crate::process::PeerProcess::new(1, None)),
-        probe_address: 0,
-        nonce: [0; 16],
-    };
-    let hellos = all.hellos();
-    all.probe(0, &facts, hellos);
+    test_peer::meet(&mut all, 0);
     let abilities = Abilities { read: true, write: true, cooperate: true };
     all.learn(0, &[(MechanismTag::of("courier"), abilities)]);
     all
