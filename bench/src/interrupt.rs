@@ -51,6 +51,12 @@ impl Interrupt {
         Self { signal: Arc::new(AtomicI32::new(0)) }
     }
 
+    /// As if this signal had come.
+    #[cfg(test)]
+    pub(crate) fn came(signal: Signal) -> Self {
+        Self { signal: Arc::new(AtomicI32::new(signal as i32)) }
+    }
+
     /// Nothing, unless a signal has come: then the end of what it interrupts.
     ///
     /// # Errors

@@ -67,11 +67,8 @@ impl<'a> Measuring<'a> {
             cores,
             buffer_bytes: plan.buffer_bytes(),
         };
-        let mut peers = Contenders::new(peers, true, setup);
-        let started = peers.restart(0, &mut |sentence| listener.note(sentence), |_| Ranks::start(plan));
-        // Ctrl-C reaches ranks that are being started, and they end.
-        interrupt.check()?;
-        let ranks = started?;
+        let mut peers = Contenders::new(peers, true, setup, interrupt);
+        let ranks = peers.restart(0, &mut |sentence| listener.note(sentence), |_| Ranks::start(plan))?;
         Ok(Self { plan, ranks, peers, listener, interrupt, done: 0, unsuitable: Vec::new() })
     }
 
@@ -103,10 +100,8 @@ impl<'a> Measuring<'a> {
     fn restart(&mut self, pass: u32) -> Result<(), BenchError> {
         self.ranks.end();
         let (plan, listener) = (self.plan, &mut *self.listener);
-        let restarted =
-            self.peers.restart(pass, &mut |sentence| listener.note(sentence), |_| Ranks::start(plan));
-        self.interrupt.check()?;
-        self.ranks = restarted?;
+        self.ranks =
+            self.peers.restart(pass, &mut |sentence| listener.note(sentence), |_| Ranks::start(plan))?;
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use super::group::{MpiGroup, Setup, Turn};
 use super::measure::Peer;
 use crate::error::BenchError;
+use crate::interrupt::Interrupt;
 
 /// Fewest passes over all sizes among which the rounds are shared out: the machine's
 /// speed changes within seconds, and a size is to meet more than one of them.
@@ -13,6 +14,7 @@ pub(crate) struct Contenders<'a> {
     /// How many take turns: ours may be among them.
     number: usize,
     setup: Setup<'a>,
+    interrupt: &'a Interrupt,
     entries: Vec<Entry>,
 }
 
@@ -30,17 +32,17 @@ enum State {
 
 impl<'a> Contenders<'a> {
     /// All of them, none started yet; whether ranks of our own take part.
-    pub fn new(peers: &[Peer], has_ours: bool, setup: Setup<'a>) -> Self {
+    pub fn new(peers: &[Peer], has_ours: bool, setup: Setup<'a>, interrupt: &'a Interrupt) -> Self {
         let entry = |peer: &Peer| Entry { peer: peer.clone(), state: State::Ended };
         let number = peers.len() + usize::from(has_ours);
-        Self { number, setup, entries: peers.iter().map(entry).collect() }
+        Self { number, setup, interrupt, entries: peers.iter().map(entry).collect() }
     }
 
     /// Passes for so many rounds: in each, all are started anew, and each is to be
     /// the first as often as the others, where there are as many rounds.
     pub fn passes(&self, rounds: u32) -> u32 {
         let passes = LEAST_PASSES.next_multiple_of(self.number.max(1));
-        u32::try_from(passes.max(self.number)).unwrap_or(u32::MAX).min(rounds)
+        u32::try_from(passes).unwrap_or(u32::MAX).min(rounds)
     }
 
     /// Ends the groups, and starts them and us one after the other. How fast memory is
@@ -48,7 +50,7 @@ impl<'a> Contenders<'a> {
     /// is left out.
     ///
     /// # Errors
-    /// `start_ours` fails, or none of the peers can be started at all.
+    /// A signal has come, `start_ours` fails, or none of the peers can be started at all.
     pub fn restart<T>(
         &mut self,
         pass: u32,
@@ -59,8 +61,12 @@ impl<'a> Contenders<'a> {
         let first = first_before_ours(self.entries.len(), self.number, pass);
         let (behind, ahead) = self.entries.split_at_mut(first);
         ahead.iter_mut().for_each(|entry| entry.start(&self.setup, note));
-        let ours = start_ours(note)?;
+        let ours = start_ours(note);
+        // Ctrl-C reaches ranks that are being started, and they end.
+        self.interrupt.check()?;
+        let ours = ours?;
         behind.iter_mut().for_each(|entry| entry.start(&self.setup, note));
+        self.interrupt.check()?;
         if pass == 0 && !self.entries.is_empty() && self.names().is_empty() {
             return Err(BenchError::Failure("none of the MPIs could be started".into()));
         }

@@ -106,7 +106,7 @@ impl<'a> Measuring<'a> {
             buffer_bytes: (job.buffer_bytes() / 2).max(64),
         };
         let roles = peers.iter().map(|peer| peer.role).collect();
-        let peers = Contenders::new(peers, !job.mechanisms.is_empty(), setup);
+        let peers = Contenders::new(peers, !job.mechanisms.is_empty(), setup, interrupt);
         let mut measuring = Self { job, ours: None, peers, roles, listener, interrupt, done: 0 };
         measuring.restart(0)?;
         Ok(measuring)
@@ -116,7 +116,7 @@ impl<'a> Measuring<'a> {
     fn restart(&mut self, pass: u32) -> Result<(), BenchError> {
         self.ours = None;
         let (job, listener) = (self.job, &mut *self.listener);
-        let restarted = self.peers.restart(pass, &mut |sentence| listener.note(sentence), |note| {
+        self.ours = self.peers.restart(pass, &mut |sentence| listener.note(sentence), |note| {
             // What ranks of ours note, they note each time.
             let mut heard = |sentence: &str| {
                 if pass == 0 {
@@ -124,10 +124,7 @@ impl<'a> Measuring<'a> {
                 }
             };
             (!job.mechanisms.is_empty()).then(|| Ours::start(job, &mut heard)).transpose()
-        });
-        // Ctrl-C reaches ranks that are being started, and they end.
-        self.interrupt.check()?;
-        self.ours = restarted?;
+        })?;
         Ok(())
     }
 
