@@ -74,18 +74,12 @@ impl Ring {
         Ok(self.pool.insert(pool))
     }
 
-    /// Whether a message of so many bytes is longer than the caches, or one of several
-    /// long ones that are so together: `outgoing_bytes` are on their way to the peer.
-    fn is_past_caches(&self, bytes: u64, outgoing_bytes: u64) -> bool {
+    /// How a message is copied out: past the caches where it is longer than they are, or
+    /// one of several long ones that are so together, as its sender says.
+    fn way_out(&self, interval: Interval, is_among_many: bool) -> Emptying {
         let most = self.config.streaming_bytes;
-        bytes >= most || (bytes >= most / LONG_PART && outgoing_bytes >= most)
-    }
-
-    /// How a message is copied out.
-    fn way_out(&self, interval: Interval, past_caches: bool) -> Emptying {
-        let is_long = interval.bytes() >= self.config.streaming_bytes / LONG_PART;
-        let streams = (past_caches && is_long) || interval.bytes() >= self.config.streaming_bytes;
-        if streams { Emptying::Streamed } else { Emptying::Cached }
+        let least = if is_among_many { most / LONG_PART } else { most };
+        if interval.bytes() >= least { Emptying::Streamed } else { Emptying::Cached }
     }
 }
 
@@ -143,7 +137,7 @@ enum Side {
     /// The sender has no slot yet, or had none when it announced the message.
     Looking {
         tag: u64,
-        past_caches: bool,
+        is_among_many: bool,
     },
     Receiver(Receiving),
 }
@@ -230,8 +224,8 @@ impl Lmt for Ring {
         let ring = ring.ring;
         let outgoing_bytes = interval.bytes();
         peer.outgoing_bytes = peer.outgoing_bytes.saturating_add(outgoing_bytes);
-        let past_caches = self.is_past_caches(outgoing_bytes, peer.outgoing_bytes);
-        let place = Where { is_senders: is_mine, ring, slot, tag, past_caches };
+        let is_among_many = peer.outgoing_bytes >= self.config.streaming_bytes;
+        let place = Where { is_senders: is_mine, ring, slot, tag, is_among_many };
         Ok((RingTransfer { interval, is_mine, outgoing_bytes, side: Side::Sender(sending) }, place.cookie()))
     }
 
@@ -249,10 +243,10 @@ impl Lmt for Ring {
             transfer.is_mine = !place.is_senders;
             transfer.side = match place.slot {
                 Some(slot) => {
-                    let way = self.way_out(interval, place.past_caches);
+                    let way = self.way_out(interval, place.is_among_many);
                     Side::Receiver(Receiving::start(ring, slot, place.tag, interval, way)?)
                 }
-                None => Side::Looking { tag: place.tag, past_caches: place.past_caches },
+                None => Side::Looking { tag: place.tag, is_among_many: place.is_among_many },
             };
         } else if let Side::Sender(sending) = &mut transfer.side {
             sending.start(interval);
@@ -271,10 +265,10 @@ impl Lmt for Ring {
         match &mut transfer.side {
             Side::Sender(sending) => sending.step(ring, data, max_bytes),
             Side::Receiver(receiving) => receiving.step(ring, data, max_bytes),
-            Side::Looking { tag, past_caches } => {
+            Side::Looking { tag, is_among_many } => {
                 if let Some(slot) = Receiving::find(ring, *tag) {
                     let interval = transfer.interval;
-                    let way = self.way_out(interval, *past_caches);
+                    let way = self.way_out(interval, *is_among_many);
                     let receiving = Receiving::start(ring, slot, *tag, interval, way)?;
                     transfer.side = Side::Receiver(receiving);
                 }
