@@ -11,7 +11,7 @@ use lmt_bench::peers::again::{PAUSE, tried};
 use lmt_conformance::require;
 
 use crate::installation::{Kind, Mpi, Transport, output, text_of, within};
-use crate::scratch::library;
+use crate::scratch::{folder, library};
 use crate::statistics;
 
 /// As it is on PyPI.
@@ -29,6 +29,10 @@ const RANKS: u32 = 2;
 const TOPOLOGIES: &str = "test_comm_topo";
 /// With this at 0 MPICH matches all messages itself, in one place.
 const MATCHED_BY_LIBFABRIC: &str = "MPIR_CVAR_CH4_OFI_ENABLE_TAGGED";
+
+/// Each rank writes into a file of its own: what several write to one stream can stand
+/// in one line, in which no result would be found.
+const INTO_ITS_FILE: &str = r#"file=$1/$$; shift; exec "$@" >"$file" 2>&1"#;
 
 /// mpi4py for one MPI.
 struct Built {
@@ -109,6 +113,8 @@ fn run(mpi: &Mpi, built: &Built, transport: Transport<'_>, only: &BTreeSet<&str>
 }
 
 fn run_by(mut command: Command, mpi: &Mpi, built: &Built, only: &BTreeSet<&str>) -> Ran {
+    let written = folder("lmt-mpi4py");
+    command.args(["sh", "-c", INTO_ITS_FILE, "sh"]).arg(&written.0);
     command.arg(&built.python).arg(&built.tests).arg("-v");
     for module in only {
         command.args(["-i", module]);
@@ -116,7 +122,12 @@ fn run_by(mut command: Command, mpi: &Mpi, built: &Built, only: &BTreeSet<&str>)
     if only.is_empty() && mpi.kind == Kind::Mpich {
         command.args(["-e", TOPOLOGIES]);
     }
-    read(text_of(&output(&mut command)))
+    let launched = text_of(&output(&mut command));
+    let ranks = std::fs::read_dir(&written.0).expect("the ranks' folder");
+    let files = ranks.map(|file| file.expect("a rank's file").path());
+    let texts =
+        files.map(|file| String::from_utf8_lossy(&std::fs::read(file).expect("its text")).into_owned());
+    read([launched].into_iter().chain(texts).collect::<Vec<_>>().join("\n"))
 }
 
 /// Runs the tests for which MPICH must match messages itself.

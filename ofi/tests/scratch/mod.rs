@@ -11,11 +11,16 @@ impl Drop for Scratch {
     }
 }
 
+/// An empty folder, whose name begins so.
+pub fn folder(name: &str) -> Scratch {
+    let scratch = Scratch(std::env::temp_dir().join(format!("{name}-{}", std::process::id())));
+    std::fs::create_dir_all(&scratch.0).expect("a folder");
+    scratch
+}
+
 /// The provider as libfabric finds it, alone in a folder.
 pub fn library(test: &str) -> Scratch {
-    let folder = format!("lmt-fi-{test}-{}", std::process::id());
-    let scratch = Scratch(std::env::temp_dir().join(folder));
-    std::fs::create_dir_all(&scratch.0).expect("a folder");
+    let scratch = folder(&format!("lmt-fi-{test}"));
     let built = std::env::current_exe().expect("this binary").with_file_name("liblmt_fi.so");
     std::fs::copy(&built, scratch.0.join("liblmt-fi.so"))
         .unwrap_or_else(|error| panic!("{} is to be there: {error}", built.display()));
