@@ -212,9 +212,6 @@ impl Lmt for Cma {
                 sentence: "this process cannot reach the peer's memory; the peer must copy".to_owned(),
             });
         }
-        if let Some(Side::In(reception)) = &mut transfer.side {
-            self.claims.open(reception, interval);
-        }
         // Found on the first step, which knows the buffer.
         transfer.plan.interval = interval;
         if (transfer.plan.model, transfer.plan.role) == (Model::Both, Role::Sender) {

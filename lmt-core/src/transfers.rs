@@ -396,8 +396,14 @@ impl Transfers {
         self.sends.get(index_of(id.0))?.as_ref().map(|side| side.token)
     }
 
-    /// The next packet to send, in the order in which they must arrive.
+    /// The next packet to send, in the order in which they must arrive. To be asked until
+    /// there is none: what need not come before a packet is done behind it.
     pub fn pop_packet(&mut self) -> Option<(PeerKey, Packet)> {
+        let packet = self.machine.pop_packet();
+        if packet.is_some() || !self.machine.starts_next() {
+            return packet;
+        }
+        self.pump();
         self.machine.pop_packet()
     }
 
@@ -414,9 +420,12 @@ impl Transfers {
         (slot.and_then(Option::as_mut), &mut self.mechanisms)
     }
 
-    /// Does what the machine asks for, until it asks no more.
+    /// Does what the machine asks for, until it asks no more. A CTS goes before the
+    /// start of what it answers, so that both ends begin at once.
     fn pump(&mut self) {
-        while let Some(action) = self.machine.pop_action() {
+        while !(self.machine.has_packets() && self.machine.starts_next())
+            && let Some(action) = self.machine.pop_action()
+        {
             match action {
                 Action::Prepare { key, peer, mechanism, plan } => {
                     let (side, mechanisms) = self.side(key);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lmt_cma::vm;
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::checkup::{Finding, Host};
-use lmt_core::claims::{Claims, PeerClaims, Side};
+use lmt_core::claims::{Claims, PeerClaims};
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::{
     Abilities, Cookie, DeclaredCopy, Direction, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan,
@@ -425,9 +425,6 @@ impl<D: Driver> Lmt for KnemLmt<D> {
             return Ok(());
         }
         transfer.remote = Some(find(driver, *owner, peer.process(), remote, interval)?);
-        if let Some(Both { side: Side::In(reception), .. }) = &mut transfer.both {
-            claims.open(reception, interval);
-        }
         Ok(())
     }
 

@@ -102,13 +102,6 @@ impl Incoming {
         }
     }
 
-    /// The receiver's side knows how much of the message there is room for.
-    pub fn open(&mut self, transfer: &mut MappedTransfer, interval: Interval) {
-        if let Some(Claimed::In(reception, is_helped)) = &mut transfer.claimed {
-            self.of(*is_helped).open(reception, interval);
-        }
-    }
-
     /// The sender has the receiver's cookie: what it is to help with, and where.
     pub fn start(
         &self,

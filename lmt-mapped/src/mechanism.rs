@@ -136,7 +136,6 @@ impl Lmt for Mapped {
     ) -> Result<(), Fault> {
         transfer.plan.interval = interval;
         transfer.left_bytes = interval.bytes();
-        self.incoming.open(transfer, interval);
         let described = match (transfer.plan.model, transfer.plan.role) {
             (Model::Both, Role::Sender) => {
                 let (claimed, described) = self.incoming.start(peer, remote, interval).ok_or_else(garbage)?;

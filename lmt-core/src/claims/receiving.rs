@@ -73,13 +73,13 @@ impl Claims {
     }
 
     /// Begins to receive `interval` from `peer`, who may help if it was
-    /// introduced, a line is free and its death can be told. What is named so far is to
-    /// be opened ([`Self::open`]).
+    /// introduced, a line is free and its death can be told. From here on it may claim
+    /// parts, as soon as it knows the name.
     pub fn receive(&mut self, peer: &mut PeerClaims, interval: Interval) -> Reception {
         let Sharing { receiver_percent, steal_bytes } = self.sharing;
         let grain = Grain::new(interval, receiver_percent, steal_bytes);
         let pool = self.pool.as_mut().filter(|_| peer.is_introduced && peer.process().pidfd().is_some());
-        let line = pool.and_then(|pool| pool.take_line(grain.units()));
+        let line = pool.and_then(|pool| pool.open_line(grain.units()));
         let alone = line.is_none() || peer.beliefs.of(interval.bytes()).is_alone();
         Reception {
             interval,
@@ -91,22 +91,6 @@ impl Claims {
             part: None,
             by_sender: 0,
             state: State::Open,
-        }
-    }
-
-    /// Opens a message, with the interval that both have agreed on: before the packet
-    /// that names it to the sender goes out, and before anything is copied.
-    pub fn open(&self, reception: &mut Reception, interval: Interval) {
-        if reception.interval != interval {
-            let Sharing { receiver_percent, steal_bytes } = self.sharing;
-            reception.interval = interval;
-            reception.grain = Grain::new(interval, receiver_percent, steal_bytes);
-        }
-        if let Some((line, front)) = &mut reception.line
-            && let Some(words) = self.pool.as_ref().and_then(|pool| pool.lines.words(*line))
-        {
-            *front = Front::new(front.generation(), reception.grain.units());
-            front.open(words);
         }
     }
 
@@ -228,12 +212,14 @@ impl Pool {
         })
     }
 
-    /// A free line under its next name, if there is one.
-    fn take_line(&mut self, units: u32) -> Option<(u32, Front)> {
+    /// Opens a free line under its next name, if there is one.
+    fn open_line(&mut self, units: u32) -> Option<(u32, Front)> {
         let line = self.free_line()?;
         let generation = self.generations.get_mut(line as usize)?;
         *generation = (*generation + 1) % GENERATIONS;
-        Some((line, Front::new(*generation, units)))
+        let front = Front::new(*generation, units);
+        front.open(self.lines.words(line)?);
+        Some((line, front))
     }
 
     /// Keeps the line of an ended message, and has the one that is next in the cache by

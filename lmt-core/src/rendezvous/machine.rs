@@ -211,6 +211,22 @@ impl Machine {
         self.actions.pop_front()
     }
 
+    /// Whether there are packets to send.
+    #[inline]
+    pub fn has_packets(&self) -> bool {
+        !self.packets.is_empty()
+    }
+
+    /// Whether the next thing to do is the start of a message that comes in by both
+    /// ends: its sender waits for nothing but the CTS.
+    #[inline]
+    pub fn starts_next(&self) -> bool {
+        let Some(Action::Start { key: key @ TransferKey::Receive(_), .. }) = self.actions.front() else {
+            return false;
+        };
+        self.side(*key).is_some_and(|side| side.model == Model::Both)
+    }
+
     /// The next packet to send, behind all that was sent to this peer before.
     pub fn pop_packet(&mut self) -> Option<(PeerKey, Packet)> {
         self.packets.pop_front()
