@@ -43,6 +43,7 @@ pub mod memory_limits;
 mod mix_hasher;
 mod parcel;
 pub mod process;
+mod queue;
 #[cfg(not(loom))]
 pub mod random;
 pub mod region;

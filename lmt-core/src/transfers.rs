@@ -15,6 +15,7 @@ use crate::fault_in::FaultIn;
 use crate::identity::EndpointId;
 use crate::mechanism::{Cookie, Model, Role, SharedEnds, Step, Unavailable};
 use crate::mechanisms::{Handle, Mechanisms};
+use crate::queue::Queue;
 use crate::rendezvous::{
     Action, Candidates, Cts, Demote, Done, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId,
     Received, Rts, SendId, TransferError, TransferKey,
@@ -76,7 +77,7 @@ pub struct Transfers {
     mechanisms: Mechanisms,
     sends: Vec<Option<Side>>,
     receives: Vec<Option<Side>>,
-    ended: VecDeque<Ended>,
+    ended: Queue<Ended>,
     /// Receives whose buffers are being faulted in.
     faulting: VecDeque<ReceiveId>,
     /// How many active transfers in a row stood still, over several calls.
@@ -399,12 +400,26 @@ impl Transfers {
     /// The next packet to send, in the order in which they must arrive. To be asked until
     /// there is none: what need not come before a packet is done behind it.
     pub fn pop_packet(&mut self) -> Option<(PeerKey, Packet)> {
-        let packet = self.machine.pop_packet();
-        if packet.is_some() || !self.machine.starts_next() {
-            return packet;
-        }
-        self.pump();
+        self.go_on();
         self.machine.pop_packet()
+    }
+
+    /// As [`Self::pop_packet`], where it lies: forgotten by [`Self::drop_packet`].
+    pub(crate) fn front_packet(&mut self) -> Option<&(PeerKey, Packet)> {
+        self.go_on();
+        self.machine.front_packet()
+    }
+
+    pub(crate) fn drop_packet(&mut self) {
+        self.machine.drop_packet();
+    }
+
+    /// Does what waited for the packets before it to be sent, once they are.
+    #[inline]
+    fn go_on(&mut self) {
+        if !self.machine.has_packets() && self.machine.starts_next() {
+            self.pump();
+        }
     }
 
     /// The next transfer that has ended.

@@ -10,7 +10,7 @@ use crate::buffer::{Buffer, copy_between};
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Envelope, InboxReceiver, Payload, Piece, SendError, Sent};
 use crate::matching::Matcher;
-use crate::rendezvous::{Candidates, Packet, PeerKey, SendId};
+use crate::rendezvous::{Candidates, Packet, PeerKey, Rts, SendId};
 use crate::selection::{Hints, Message};
 use crate::shared_buffer::is_shared;
 
@@ -180,42 +180,69 @@ impl Traffic {
         }
     }
 
-    /// Writes or queues a packet of the rendezvous protocol: an RTS in order with the
-    /// application's messages, all others ahead of them. Without `credits` an RTS is
-    /// queued.
-    pub fn queue_packet(&mut self, key: PeerKey, packet: Packet, credits: Option<&InboxReceiver>) {
+    /// Writes or queues the next packet of the rendezvous protocol, if there is one: an
+    /// RTS in order with the application's messages, all others ahead of them. Without
+    /// `credits` an RTS is queued.
+    pub fn send_packet(&mut self, credits: Option<&InboxReceiver>) -> bool {
+        // It stays where it is until it is written: it is long, and its parts have just
+        // been stored.
+        let Some((key, packet)) = self.transfers.front_packet() else { return false };
+        let key = *key;
         match packet {
-            Packet::Rts(rts) => {
-                let entry = self.transfers.token_of(rts.send_id);
-                let request = entry.and_then(|t| self.requests.get(RequestId::from_raw(t)));
-                let label = request.map_or_else(Label::default, |r| r.label);
-                let peer = &mut self.peers[key as usize];
-                let is_next = peer.control.is_empty() && peer.ordered.is_empty();
-                let is_written =
-                    is_next && credits.is_some_and(|all| write_rts(key, peer, &packet, &label, all));
-                if !is_written {
-                    self.queue(key, Outgoing::Rts { packet, label, send_id: rts.send_id });
-                }
+            Packet::Rts(Rts { send_id, .. }) => {
+                let send_id = *send_id;
+                self.send_rts(key, send_id, credits);
             }
-            Packet::Cancel { send_id } if self.unqueue_rts(key, send_id) => {
-                // The RTS never left: the peer cannot have matched it.
-                let reply = Packet::CancelReply { send_id, cancelled: true };
-                if let Err(error) = self.transfers.packet(key, &reply) {
-                    tracing::error!(%error, "cancelling an unsent message failed");
-                }
+            Packet::Cancel { send_id } => {
+                let send_id = *send_id;
+                self.send_cancel(key, send_id);
             }
-            other => {
-                let Peer { id, connection, control, .. } = &mut self.peers[key as usize];
-                // At once where there is room: the peer waits for it.
-                let rings = if self.bells_later { Bell::Later } else { Bell::Now };
-                if !(control.is_empty() && write_control(*id, connection, &other, rings)) {
-                    control.push_back(other);
-                    self.mark_busy(key);
-                } else if self.bells_later && !self.bells.contains(&key) {
-                    self.bells.push(key);
-                }
-            }
+            _ => self.send_control(key),
         }
+        true
+    }
+
+    /// Sends the next packet, which is an RTS.
+    fn send_rts(&mut self, key: PeerKey, send_id: SendId, credits: Option<&InboxReceiver>) {
+        let entry = self.transfers.token_of(send_id);
+        let request = entry.and_then(|t| self.requests.get(RequestId::from_raw(t)));
+        let label = request.map_or_else(Label::default, |r| r.label);
+        let Some((_, packet)) = self.transfers.front_packet() else { return };
+        let peer = &mut self.peers[key as usize];
+        let is_next = peer.control.is_empty() && peer.ordered.is_empty();
+        if !(is_next && credits.is_some_and(|all| write_rts(key, peer, packet, &label, all))) {
+            let packet = *packet;
+            self.queue(key, Outgoing::Rts { packet, label, send_id });
+        }
+        self.transfers.drop_packet();
+    }
+
+    /// Sends the next packet, which takes a message back.
+    fn send_cancel(&mut self, key: PeerKey, send_id: SendId) {
+        if !self.unqueue_rts(key, send_id) {
+            return self.send_control(key);
+        }
+        self.transfers.drop_packet();
+        // The RTS never left: the peer cannot have matched it.
+        let reply = Packet::CancelReply { send_id, cancelled: true };
+        if let Err(error) = self.transfers.packet(key, &reply) {
+            tracing::error!(%error, "cancelling an unsent message failed");
+        }
+    }
+
+    /// Sends the next packet, which is no RTS: at once where there is room, for the peer
+    /// waits for it.
+    fn send_control(&mut self, key: PeerKey) {
+        let Some((_, packet)) = self.transfers.front_packet() else { return };
+        let Peer { id, connection, control, .. } = &mut self.peers[key as usize];
+        let rings = if self.bells_later { Bell::Later } else { Bell::Now };
+        if !(control.is_empty() && write_control(*id, connection, packet, rings)) {
+            control.push_back(*packet);
+            self.mark_busy(key);
+        } else if self.bells_later && !self.bells.contains(&key) {
+            self.bells.push(key);
+        }
+        self.transfers.drop_packet();
     }
 
     /// Takes an RTS back that still waits in this process.

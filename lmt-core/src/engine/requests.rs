@@ -1,12 +1,11 @@
 //! Operations under way, and what became of them.
 
-use std::collections::VecDeque;
-
 use super::label::{Label, Space};
 use crate::buffer::Buffer;
 use crate::error::PeerError;
 use crate::identity::EndpointId;
 use crate::matching::PostedHandle;
+use crate::queue::Queue;
 use crate::region::RegionError;
 use crate::rendezvous::{PeerKey, SendId, TransferError};
 use crate::slab::Slab;
@@ -244,12 +243,12 @@ impl Request {
 pub(crate) struct Requests {
     slab: Slab<Request>,
     /// Those that have ended and are reported, oldest first.
-    completions: VecDeque<Completion>,
+    completions: Queue<Completion>,
 }
 
 impl Default for Requests {
     fn default() -> Self {
-        Self { slab: Slab::new(), completions: VecDeque::new() }
+        Self { slab: Slab::new(), completions: Queue::new() }
     }
 }
 

@@ -599,9 +599,7 @@ impl Traffic {
 
     /// The same; an RTS is written at once where `credits` tell what room there is.
     pub fn settle_by(&mut self, credits: Option<&InboxReceiver>) {
-        while let Some((key, packet)) = self.transfers.pop_packet() {
-            self.queue_packet(key, packet, credits);
-        }
+        while self.send_packet(credits) {}
         while let Some(ended) = self.transfers.pop_ended() {
             match ended {
                 Ended::Send { token, result } => self.sent(RequestId::from_raw(token), result),

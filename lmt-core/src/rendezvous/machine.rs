@@ -1,9 +1,8 @@
 //! The machine: its tables, its door to the driver, and what both sides share.
 
-use std::collections::VecDeque;
-
 use crate::identity::PeerKey;
 use crate::mechanism::{Cookie, Fault, Interval, Model, Plan, Role, Step};
+use crate::queue::Queue;
 use crate::slab::{Slab, Standing};
 
 use super::fault_words::of_errno;
@@ -25,15 +24,15 @@ use super::types::{Action, Incoming, ProtocolError, TransferError};
 pub struct Machine {
     pub(super) sends: Slab<Outgoing>,
     pub(super) receives: Slab<Inbound>,
-    pub(super) actions: VecDeque<Action>,
+    pub(super) actions: Queue<Action>,
     /// To be sent, in this order.
-    pub(super) packets: VecDeque<(PeerKey, Packet)>,
+    pub(super) packets: Queue<(PeerKey, Packet)>,
     /// Transfers that take turns, but for helping sends. One that is no longer active stays until its
     /// turn comes; `Side::in_ring` keeps it from standing here twice.
-    ring: VecDeque<TransferKey>,
+    ring: Queue<TransferKey>,
     /// Active sends of the Both model, which take turns among themselves: the
     /// receivers do without them, so they come when nothing else moves.
-    helpers: VecDeque<TransferKey>,
+    helpers: Queue<TransferKey>,
     active: usize,
     /// How many of the active ones stand in `helpers`.
     active_helpers: usize,
@@ -195,10 +194,10 @@ impl Machine {
         Self {
             sends: Slab::new(),
             receives: Slab::new(),
-            actions: VecDeque::new(),
-            packets: VecDeque::new(),
-            ring: VecDeque::new(),
-            helpers: VecDeque::new(),
+            actions: Queue::new(),
+            packets: Queue::new(),
+            ring: Queue::new(),
+            helpers: Queue::new(),
             active: 0,
             active_helpers: 0,
             turns: 0,
@@ -230,6 +229,18 @@ impl Machine {
     /// The next packet to send, behind all that was sent to this peer before.
     pub fn pop_packet(&mut self) -> Option<(PeerKey, Packet)> {
         self.packets.pop_front()
+    }
+
+    /// The packet that [`Self::pop_packet`] gives next.
+    #[inline]
+    pub fn front_packet(&self) -> Option<&(PeerKey, Packet)> {
+        self.packets.front()
+    }
+
+    /// Forgets that packet, which has been sent.
+    #[inline]
+    pub fn drop_packet(&mut self) {
+        self.packets.drop_front();
     }
 
     /// How many transfers take turns now: the number of calls of
