@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use lmt_core::buffer::Buffer;
 use lmt_core::claims::{Claims, CopiedPart, Help, Side};
+use lmt_core::crossing::LEAST_PART_BYTES;
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Cookie, Fault, Interval, Role, Step};
 use lmt_core::process::PeerProcess;
 
-use crate::crossing::LEAST_PART_BYTES;
 use crate::mechanism::{CmaPeer, CmaTransfer};
 use crate::remote::RemoteList;
 use crate::segments::{KeptList, demote, describe_behind, split};

@@ -13,7 +13,6 @@
 mod both;
 mod checkups;
 #[cfg(not(loom))]
-mod crossing;
 #[cfg(not(loom))]
 mod mechanism;
 mod probe;

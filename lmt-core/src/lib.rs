@@ -19,8 +19,10 @@ mod clock;
 pub mod config;
 #[cfg(not(loom))]
 pub mod connect;
-#[cfg(not(loom))]
 pub mod cpu_set;
+#[cfg(not(loom))]
+#[cfg(not(loom))]
+pub mod crossing;
 pub mod cursor;
 #[cfg(not(loom))]
 pub mod door;

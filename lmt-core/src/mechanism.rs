@@ -478,7 +478,11 @@ pub trait Lmt: Send + 'static {
     ) -> Result<(Self::Transfer, Cookie), Fault>;
 
     /// Takes the other side's cookie (untrusted) and the interval both agreed
-    /// on, which lies within the plan's: a shorter receive buffer cuts its end.
+    /// on, which is a receiver's plan's and lies within a sender's: a shorter receive
+    /// buffer cuts its end.
+    ///
+    /// In the Both model the sender may have the receiver's cookie, and begin, before this
+    /// is called on the receiver's side: it goes out as soon as that side is prepared.
     ///
     /// # Errors
     /// [`Fault`]; `finish` follows.

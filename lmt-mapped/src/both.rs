@@ -1,14 +1,18 @@
 //! The Both model: the receiver reads from the front and the sender writes from
 //! the back, where both buffers are mapped ([`lmt_core::claims`]).
 
+use std::time::Instant;
+
 use lmt_core::buffer::Buffer;
 use lmt_core::claims::{Claims, Help};
+use lmt_core::crossing::LEAST_PART_BYTES;
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Cookie, Fault, Interval, Role, Step};
 
 use crate::cookie::{Described, Offered, describe_claims, parse_claims};
 use crate::mechanism::short_buffer;
 use crate::peer::{Claimed, Far, Found, MappedPeer, MappedTransfer};
+use crate::speed::time_of_copy;
 
 /// The claims on messages that come in.
 #[derive(Debug, Default)]
@@ -69,7 +73,17 @@ impl Incoming {
                 let part = help.next_part(&peer.claims, if is_found { max_bytes } else { 0 });
                 match (&mut transfer.far, part) {
                     (Far::Found(found), Some(part)) => {
+                        // One piece on either side, as what it is compared with.
+                        let is_like = std::mem::take(&mut transfer.is_timed)
+                            && part.bytes() >= LEAST_PART_BYTES
+                            && data.is_contiguous()
+                            && found.pieces.as_slice().len() == 1;
+                        let begin = is_like.then(Instant::now);
                         copy(found, Role::Sender, data, part)?;
+                        if let Some(took) = begin.map(|begin| begin.elapsed()) {
+                            let in_caches = time_of_copy(part.bytes());
+                            peer.crossing.note(data.total_bytes(), took, in_caches);
+                        }
                         help.copied(&peer.claims, part.bytes());
                         step.bytes = part.bytes();
                     }

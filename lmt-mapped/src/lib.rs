@@ -17,6 +17,7 @@ mod cookie;
 mod mechanism;
 mod news;
 mod peer;
+mod speed;
 mod sys;
 
 pub use config::{Config, KEYS};

@@ -183,7 +183,10 @@ impl<M: Lmt> Side<M> {
     /// Prepares, exchanges cookies and starts, where this side is active.
     pub fn begin(&mut self, plan: &Plan, data: &Buffer, agreed: Interval) -> M::Transfer {
         let peer = self.peer.as_mut().expect("probed");
-        let (mut transfer, cookie) = self.mechanism.prepare(peer, plan, data).expect("prepared");
+        // A receiver knows by its buffer how much of the message there is room for.
+        let interval = if plan.role == Role::Receiver { agreed } else { plan.interval };
+        let (mut transfer, cookie) =
+            self.mechanism.prepare(peer, &Plan { interval, ..*plan }, data).expect("prepared");
         // An empty packet would look like the end of the connection.
         self.send(&[&[0], cookie.as_bytes()].concat(), &[]);
         let remote = Cookie::new(&self.receive().0[1..]).expect("a cookie");

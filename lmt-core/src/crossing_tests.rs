@@ -2,6 +2,10 @@ use super::*;
 
 const KIB: u64 = 1 << 10;
 
+fn crossing() -> Crossing {
+    Crossing::new(Limits { most_bytes: 512 * KIB, slow_below: 0.65, from_memory_below: 0.28 })
+}
+
 /// A message that is copied and timed, and takes so much longer than in the caches.
 fn copy(crossing: &mut Crossing, bytes: u64, in_caches_by_took: f32) {
     if crossing.begin(bytes) == Begin::CopyAndTime {
@@ -21,7 +25,7 @@ fn passed(crossing: &mut Crossing, bytes: u64) -> u32 {
 
 #[test]
 fn buffers_that_nobody_uses_are_copied() {
-    let mut crossing = Crossing::default();
+    let mut crossing = crossing();
     for ratio in [0.75, 1.1, 2.0] {
         (0..10).for_each(|_| copy(&mut crossing, 128 * KIB, ratio));
         assert_eq!(passed(&mut crossing, 128 * KIB), 0);
@@ -30,7 +34,7 @@ fn buffers_that_nobody_uses_are_copied() {
 
 #[test]
 fn two_slow_copies_pass_on_and_trials_become_fewer() {
-    let mut crossing = Crossing::default();
+    let mut crossing = crossing();
     copy(&mut crossing, 256 * KIB, 0.4);
     assert_eq!(passed(&mut crossing, 256 * KIB), 0, "one may be an accident");
     for expected in [8, 16, 32, 64, 128, 128] {
@@ -44,8 +48,23 @@ fn two_slow_copies_pass_on_and_trials_become_fewer() {
 }
 
 #[test]
+fn behind_a_fast_copy_only_some_are_timed() {
+    let mut crossing = crossing();
+    for _ in 0..3 {
+        assert_eq!(crossing.begin(64 * KIB), Begin::CopyAndTime);
+        note(&mut crossing, 64 * KIB, 1.0);
+        assert!((0..UNTIMED).all(|_| crossing.begin(64 * KIB) == Begin::Copy));
+    }
+    for _ in 0..SLOW_COPIES {
+        assert_eq!(crossing.begin(64 * KIB), Begin::CopyAndTime, "all, while they are slow");
+        note(&mut crossing, 64 * KIB, 0.4);
+    }
+    assert_eq!(passed(&mut crossing, 64 * KIB), 8);
+}
+
+#[test]
 fn what_comes_from_memory_is_copied() {
-    let mut crossing = Crossing::default();
+    let mut crossing = crossing();
     (0..10).for_each(|_| copy(&mut crossing, 512 * KIB, 0.2));
     assert_eq!(passed(&mut crossing, 512 * KIB), 0);
     // A clock that stands still says nothing, and divides by nothing.
@@ -56,7 +75,7 @@ fn what_comes_from_memory_is_copied() {
 
 #[test]
 fn lengths_are_told_apart_and_the_longest_never_passed_on() {
-    let mut crossing = Crossing::default();
+    let mut crossing = crossing();
     for bytes in [1, 32 * KIB, 512 * KIB + 1, u64::MAX] {
         assert_eq!(crossing.begin(bytes), Begin::Copy);
         (0..10).for_each(|_| copy(&mut crossing, bytes, 0.4));
@@ -70,7 +89,7 @@ fn lengths_are_told_apart_and_the_longest_never_passed_on() {
 /// What was begun before others were found to be slow ends later, and counts no more.
 #[test]
 fn messages_in_flight_are_no_trials() {
-    let mut crossing = Crossing::default();
+    let mut crossing = crossing();
     let in_flight = |crossing: &mut Crossing, messages: u32| {
         (0..messages).for_each(|_| assert_ne!(crossing.begin(128 * KIB), Begin::PassOn));
         (0..messages).for_each(|_| note(crossing, 128 * KIB, 0.4));

@@ -1,30 +1,34 @@
-//! Whether a message's lines cross from one core's cache to the other's each time.
+//! Whether a message's lines cross from one core's cache to the other's each time, for
+//! mechanisms in which a message is copied once.
 //!
 //! Where both processes use their buffers between messages, the sender's lines are in
 //! its core's cache and those that the receiver has read in its core's. Then single
 //! copies take two to three times as long as where nobody looks at the buffers, and a
 //! pipeline of two copies is faster up to some hundred KiB: its cells stay, and each
 //! line crosses once. Nobody tells the library which it is, but its own copies do: a
-//! sender that helps its receiver sees how fast its part goes.
+//! sender that helps its receiver sees how fast its part goes. While lines cross it gives
+//! messages up ([`crate::mechanism::Fault::Pass`]), where its plan allows it.
 
 use std::time::Duration;
 
-/// The longest message for which the next way is faster where lines cross, in bytes;
-/// measured (docs/mechanisms/cma.md).
-const MOST_BYTES: u64 = 512 << 10;
 /// The shortest, in bytes; a part of a shorter one says little.
 const ABOVE_BYTES: u64 = 32 << 10;
 /// From one power of two to the next.
 const CLASSES: usize = 4;
 
-/// Of copies of one piece of memory on either side, whose pages are there. Where the time
-/// in the caches is less than this part of what a copy took, it has fetched its lines
-/// from elsewhere...
-const SLOW_BELOW: f32 = 0.65;
-/// ...and where it is less than this part, from memory, and the next way is no faster.
-/// Measured: 0.75 to 1.1 where nobody used the buffers, 0.31 to 0.54 where both did, 0.16
-/// to 0.27 out of the caches.
-const FROM_MEMORY_BELOW: f32 = 0.28;
+/// For which messages the next way is faster where lines cross, by measurement.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Limits {
+    /// The longest, in bytes; at most 512 KiB.
+    pub most_bytes: u64,
+    /// Of copies of one piece of memory on either side, whose pages are there: where the
+    /// time in the caches is less than this part of what a copy took, it has fetched its
+    /// lines from elsewhere...
+    pub slow_below: f32,
+    /// ...and where it is less than this part, from memory, and the next way is no faster.
+    pub from_memory_below: f32,
+}
+
 /// So many such copies in a row are no accident.
 const SLOW_COPIES: u8 = 2;
 /// So many messages are passed on before the next is a trial; twice as many after
@@ -32,12 +36,16 @@ const SLOW_COPIES: u8 = 2;
 const FIRST_PASSES: u16 = 8;
 const MOST_PASSES: u16 = 128;
 
+/// So many messages behind one that was copied as fast as in the caches are not timed: to
+/// ask the clock twice takes 2 % of the time of one of 64 KiB.
+const UNTIMED: u8 = 7;
+
 /// The least of a part that says something of the rest, in bytes.
-pub(crate) const LEAST_PART_BYTES: u64 = 12 << 10;
+pub const LEAST_PART_BYTES: u64 = 12 << 10;
 
 /// What becomes of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Begin {
+pub enum Begin {
     /// It had better go the next way.
     PassOn,
     /// It is copied.
@@ -47,14 +55,17 @@ pub(crate) enum Begin {
 }
 
 /// What is known of messages to one peer.
-#[derive(Debug, Default)]
-pub(crate) struct Crossing {
+#[derive(Debug)]
+pub struct Crossing {
+    limits: Limits,
     classes: [Class; CLASSES],
 }
 
 #[derive(Debug, Default)]
 struct Class {
     slow_copies: u8,
+    /// Messages that are still to be copied untimed.
+    untimed: u8,
     /// The next message is the first after others went the next way, which has left the
     /// lines where it reads and writes: it takes them back and says nothing.
     takes_back: bool,
@@ -65,8 +76,13 @@ struct Class {
 }
 
 impl Crossing {
+    /// Nothing is known yet.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, classes: Default::default() }
+    }
+
     fn class(&mut self, message_bytes: u64) -> Option<&mut Class> {
-        if message_bytes <= ABOVE_BYTES || message_bytes > MOST_BYTES {
+        if message_bytes <= ABOVE_BYTES || message_bytes > self.limits.most_bytes {
             return None;
         }
         let class = (message_bytes - 1).ilog2() - ABOVE_BYTES.ilog2();
@@ -74,27 +90,35 @@ impl Crossing {
     }
 
     /// What becomes of the next message of so many bytes.
-    pub(crate) fn begin(&mut self, message_bytes: u64) -> Begin {
+    pub fn begin(&mut self, message_bytes: u64) -> Begin {
         let Some(class) = self.class(message_bytes) else { return Begin::Copy };
         if class.left > 0 {
             class.left -= 1;
             class.takes_back = true;
             return Begin::PassOn;
         }
-        if std::mem::take(&mut class.takes_back) { Begin::Copy } else { Begin::CopyAndTime }
+        if std::mem::take(&mut class.takes_back) {
+            return Begin::Copy;
+        }
+        if class.untimed > 0 {
+            class.untimed -= 1;
+            return Begin::Copy;
+        }
+        Begin::CopyAndTime
     }
 
     /// Notes how long the copy of a part of a message took, one for each message at
     /// most, and how long it would have taken `in_caches`.
-    pub(crate) fn note(&mut self, message_bytes: u64, took: Duration, in_caches: Duration) {
+    pub fn note(&mut self, message_bytes: u64, took: Duration, in_caches: Duration) {
+        let Limits { slow_below, from_memory_below, .. } = self.limits;
         let Some(class) = self.class(message_bytes) else { return };
         if class.left > 0 {
             // It was begun before others were found to be slow.
             return;
         }
         let ratio = in_caches.as_secs_f32() / took.as_secs_f32().max(f32::MIN_POSITIVE);
-        if !(FROM_MEMORY_BELOW..SLOW_BELOW).contains(&ratio) {
-            *class = Class::default();
+        if !(from_memory_below..slow_below).contains(&ratio) {
+            *class = Class { untimed: UNTIMED, ..Class::default() };
             return;
         }
         class.slow_copies = class.slow_copies.saturating_add(1);
