@@ -49,7 +49,7 @@ pub use side::{CopiedPart, Side};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sharing {
     /// The receiver's side of a message, in percent, 0 to 100; a page more where both
-    /// have a side, since the receiver begins earlier.
+    /// have a side, since the receiver begins a little earlier.
     pub receiver_percent: u8,
     /// The least that an end takes of the other's side, in bytes.
     pub steal_bytes: u64,
