@@ -175,7 +175,7 @@ impl Lmt for Cma {
         data: &Buffer,
     ) -> Result<(CmaTransfer, Cookie), Fault> {
         let helps = (plan.model, plan.role) == (Model::Both, Role::Sender);
-        let begin = match helps && plan.may_give_up && self.passes_on {
+        let begin = match helps && plan.may_pass_on && self.passes_on {
             true => peer.crossing.begin(data.total_bytes()),
             false => Begin::Copy,
         };

@@ -218,7 +218,7 @@ pub enum Fault {
         sentence: String,
     },
     /// Nothing is wrong, but this message had better go the next way: from
-    /// [`Lmt::prepare`] of its sender, where [`Plan::may_give_up`] allows it.
+    /// [`Lmt::prepare`] of its sender, where [`Plan::may_pass_on`] allows it.
     #[error("the mechanism has passed the message on")]
     Pass,
     /// The peer is dead.
@@ -322,9 +322,13 @@ pub struct Plan {
     /// Which part of the message.
     pub interval: Interval,
     /// Whether a mechanism that finds itself slow may give the rest of the message
-    /// up ([`Fault::Demote`]), or pass all of it on ([`Fault::Pass`]): another one is
-    /// next, and this one stands behind it again, should that one not work.
+    /// up ([`Fault::Demote`]): another one is next, and this one stands behind it
+    /// again, should that one not work.
     pub may_give_up: bool,
+    /// Whether it may pass all of the message on ([`Fault::Pass`]) to the next mechanism
+    /// that is another, whatever models of its own come before that: it stands behind it
+    /// again.
+    pub may_pass_on: bool,
 }
 
 /// A short opaque description of one side of a transfer, carried by the

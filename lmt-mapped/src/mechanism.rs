@@ -99,7 +99,7 @@ impl Lmt for Mapped {
         data: &Buffer,
     ) -> Result<(MappedTransfer, Cookie), Fault> {
         let helps = (plan.model, plan.role) == (Model::Both, Role::Sender);
-        let begin = match helps && plan.may_give_up && self.config.pass_on {
+        let begin = match helps && plan.may_pass_on && self.config.pass_on {
             true => peer.crossing.begin(data.total_bytes()),
             false => Begin::Copy,
         };

@@ -15,6 +15,7 @@ const PLAN: Plan = Plan {
     model: Model::Get,
     interval: Interval { start: 0, end: 0 },
     may_give_up: false,
+    may_pass_on: false,
 };
 
 type Taken = Arc<Mutex<Vec<Vec<u8>>>>;

@@ -113,9 +113,10 @@ impl Side {
         }
     }
 
-    /// What is asked of the mechanism.
-    pub(super) fn plan(&self, may_give_up: bool) -> Plan {
-        Plan { role: self.role, model: self.model, interval: self.interval, may_give_up }
+    /// What is asked of the mechanism, which is to see it through.
+    pub(super) fn plan(&self) -> Plan {
+        let (may_give_up, may_pass_on) = (false, false);
+        Plan { role: self.role, model: self.model, interval: self.interval, may_give_up, may_pass_on }
     }
 
     /// Whether this is the sender of the Both model.
@@ -269,7 +270,7 @@ impl Machine {
         match (key, result) {
             (TransferKey::Send(id), Ok(cookie)) => self.announce(id, cookie),
             (TransferKey::Receive(id), Ok(cookie)) => self.answer(id, cookie),
-            (TransferKey::Send(id), Err(Fault::Pass)) if self.may_pass(id) => self.prepare_next(id),
+            (TransferKey::Send(id), Err(Fault::Pass)) if self.may_pass(id) => self.pass(id),
             (_, Err(fault)) => {
                 let Some((errno, for_good, sentence)) = demotion(fault) else {
                     return self.end(key, TransferError::PeerDead);

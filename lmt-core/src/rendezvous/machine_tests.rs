@@ -411,10 +411,11 @@ fn both_end_without_a_packet_where_both_know() {
 fn a_sender_passes_on_what_only_it_knows_of() {
     let mut a = Machine::new();
     let choice = |tag, model| Choice { mechanism: MechanismTag(tag), model };
-    let order = [choice(1, Model::Both), choice(2, Model::Get), choice(1, Model::Get)];
+    // Over its own other model, and not over that behind.
+    let order = [choice(1, Model::Both), choice(1, Model::Get), choice(2, Model::Get), choice(1, Model::Put)];
     let id = a.send(B, 100, &order.into_iter().collect());
     let Some(Action::Prepare { key, plan, .. }) = a.pop_action() else { panic!() };
-    assert!(plan.may_give_up);
+    assert!(plan.may_pass_on);
     a.prepared(key, Err(Fault::Pass));
     let rts = only_rts(&mut a);
     assert_eq!((rts.mechanism, rts.model, rts.attempt, rts.send_id), (MechanismTag(2), Model::Get, 0, id));
@@ -430,7 +431,7 @@ fn nobody_else_passes_on() {
     let mut a = Machine::new();
     a.send(B, 100, &candidates(&[Model::Both, Model::Get]));
     let Some(Action::Prepare { key, plan, .. }) = a.pop_action() else { panic!() };
-    assert!(!plan.may_give_up);
+    assert!(!plan.may_pass_on);
     a.prepared(key, Err(Fault::Pass));
     assert!(is_breach(&mut a));
     let rts = only_rts(&mut a);
@@ -600,16 +601,18 @@ fn a_send_whose_receiver_is_gone_looks_whether_it_had_all() {
 #[test]
 fn a_mechanism_may_give_up_only_what_it_may_get_back() {
     let (one, other) = (MechanismTag(1), MechanismTag(2));
-    for (order, expected) in [
-        (&[one, other, one][..], true),
-        (&[one, other], false),
-        (&[one, one, other, one], false),
-        (&[one], false),
+    for (order, may_give_up, may_pass_on) in [
+        (&[one, other, one][..], true, true),
+        (&[one, other], false, false),
+        // What is left goes the next way, which is its own.
+        (&[one, one, other, one], false, true),
+        (&[one, one, other], false, false),
+        (&[one], false, false),
     ] {
         let list = order.iter().map(|mechanism| Choice { mechanism: *mechanism, model: Model::Stream });
         let mut machine = Machine::new();
         machine.send(B, 100, &list.collect());
         let Some(Action::Prepare { plan, .. }) = machine.pop_action() else { panic!("nothing is prepared") };
-        assert_eq!(plan.may_give_up, expected, "{order:?}");
+        assert_eq!((plan.may_give_up, plan.may_pass_on), (may_give_up, may_pass_on), "{order:?}");
     }
 }

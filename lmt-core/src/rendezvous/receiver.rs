@@ -69,7 +69,7 @@ impl Machine {
         let key = TransferKey::Receive(id);
         let Some(side) = self.side_mut(key) else { return };
         side.phase = Phase::Preparing;
-        let (peer, mechanism, plan) = (side.peer, side.mechanism, side.plan(false));
+        let (peer, mechanism, plan) = (side.peer, side.mechanism, side.plan());
         self.actions.push_back(Action::Prepare { key, peer, mechanism, plan });
     }
 

@@ -1,7 +1,7 @@
 //! The sender's side of the protocol.
 
 use crate::identity::PeerKey;
-use crate::mechanism::{Cookie, Interval, Model, Role};
+use crate::mechanism::{Cookie, Interval, Model, Plan, Role};
 
 use super::fault_words::of_errno;
 use super::machine::{Machine, Phase, Side};
@@ -28,14 +28,27 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Whether the candidate that was asked last may give the message up: another
-    /// mechanism is next, and it comes behind that again.
+    /// Whether the mechanism that was asked last may give the rest of the message up:
+    /// another one is next, and it comes behind that again.
     fn may_give_up(&self) -> bool {
-        let asked = self.candidates.as_slice().get(..self.next_candidate).and_then(<[_]>::last);
-        let Some(asked) = asked else { return false };
-        let mut later = self.candidates.as_slice()[self.next_candidate..].iter();
-        let is_other_next = later.next().is_some_and(|next| next.mechanism != asked.mechanism);
-        is_other_next && later.any(|last| last.mechanism == asked.mechanism)
+        self.may_pass_on() && self.next_other().is_some_and(|(_, other)| other == self.next_candidate)
+    }
+
+    /// Whether it may pass all of it on: another one is behind it, next or not, and it
+    /// comes behind that again.
+    fn may_pass_on(&self) -> bool {
+        let Some((asked, other)) = self.next_other() else { return false };
+        let behind = self.candidates.as_slice().get(other..).unwrap_or_default();
+        behind.iter().any(|last| last.mechanism == asked)
+    }
+
+    /// The mechanism that was asked last, and where the candidates of others begin
+    /// behind it.
+    fn next_other(&self) -> Option<(MechanismTag, usize)> {
+        let all = self.candidates.as_slice();
+        let asked = all.get(self.next_candidate.checked_sub(1)?)?.mechanism;
+        let other = all[self.next_candidate..].iter().position(|next| next.mechanism != asked)?;
+        Some((asked, self.next_candidate + other))
     }
 
     /// Whether it is announced, and nothing is known of a receive that matched.
@@ -123,8 +136,9 @@ impl Machine {
             (side.mechanism, side.model) = (choice.mechanism, choice.model);
             side.phase = Phase::Preparing;
             let mechanism = choice.mechanism;
-            let may_give_up = outgoing.may_give_up();
-            let (key, plan) = (TransferKey::Send(id), outgoing.side.plan(may_give_up));
+            let (may_give_up, may_pass_on) = (outgoing.may_give_up(), outgoing.may_pass_on());
+            let key = TransferKey::Send(id);
+            let plan = Plan { may_give_up, may_pass_on, ..outgoing.side.plan() };
             self.actions.push_back(Action::Prepare { key, peer, mechanism, plan });
             return;
         }
@@ -171,7 +185,18 @@ impl Machine {
 
     /// Whether the mechanism that was asked last may pass the message on.
     pub(super) fn may_pass(&self, id: SendId) -> bool {
-        self.sends.get(id.0).is_some_and(Outgoing::may_give_up)
+        self.sends.get(id.0).is_some_and(Outgoing::may_pass_on)
+    }
+
+    /// The mechanism that was asked last passes the message on: the next other one is
+    /// prepared.
+    pub(super) fn pass(&mut self, id: SendId) {
+        if let Some(outgoing) = self.sends.get_mut(id.0)
+            && let Some((_, other)) = outgoing.next_other()
+        {
+            outgoing.next_candidate = other;
+        }
+        self.prepare_next(id);
     }
 
     pub(super) fn on_cts(&mut self, peer: PeerKey, cts: &Cts) -> Result<(), ProtocolError> {
