@@ -13,7 +13,6 @@
 mod both;
 mod checkups;
 #[cfg(not(loom))]
-#[cfg(not(loom))]
 mod mechanism;
 mod probe;
 mod refusal;

@@ -19,8 +19,8 @@ mod clock;
 pub mod config;
 #[cfg(not(loom))]
 pub mod connect;
-pub mod cpu_set;
 #[cfg(not(loom))]
+pub mod cpu_set;
 #[cfg(not(loom))]
 pub mod crossing;
 pub mod cursor;

@@ -13,7 +13,7 @@ use crate::buffer::Buffer;
 use crate::connect::Connector;
 use crate::fault_in::FaultIn;
 use crate::identity::EndpointId;
-use crate::mechanism::{Cookie, Model, Role, SharedEnds, Step, Unavailable};
+use crate::mechanism::{Cookie, Interval, Model, Role, SharedEnds, Step, Unavailable};
 use crate::mechanisms::{Handle, Mechanisms};
 use crate::queue::Queue;
 use crate::rendezvous::{
@@ -32,6 +32,8 @@ struct Side {
     handle: Option<Handle>,
     /// The last `handle` there was, for counting.
     carrier: Option<Handle>,
+    /// What is to be started when the packets before it are sent.
+    held_start: Option<Interval>,
     token: u64,
     peer: PeerKey,
     /// Who may be reading its memory.
@@ -46,8 +48,20 @@ struct Side {
 impl Side {
     const fn new(buffer: Buffer, token: u64, peer: PeerKey) -> Self {
         let (fault_in, handle, carrier, reader) = (None, None, None, None);
-        let (model, copied_bytes, among) = (Model::Get, 0, None);
-        Self { buffer, fault_in, handle, carrier, token, peer, reader, model, copied_bytes, among }
+        let (model, copied_bytes, among, held_start) = (Model::Get, 0, None, None);
+        Self {
+            buffer,
+            fault_in,
+            handle,
+            carrier,
+            held_start,
+            token,
+            peer,
+            reader,
+            model,
+            copied_bytes,
+            among,
+        }
     }
 }
 
@@ -78,6 +92,8 @@ pub struct Transfers {
     sends: Vec<Option<Side>>,
     receives: Vec<Option<Side>>,
     ended: Queue<Ended>,
+    /// Transfers with a [`Side::held_start`].
+    held: Queue<TransferKey>,
     /// Receives whose buffers are being faulted in.
     faulting: VecDeque<ReceiveId>,
     /// How many active transfers in a row stood still, over several calls.
@@ -354,10 +370,11 @@ impl Transfers {
         self.machine.active()
     }
 
-    /// Whether any transfer can move bytes from this side now.
+    /// Whether any transfer can move bytes from this side now, or as soon as the packets
+    /// have been taken.
     #[inline]
     pub fn is_active(&self) -> bool {
-        self.machine.active() > 0
+        self.machine.active() > 0 || !self.held.is_empty()
     }
 
     /// How many peers other than this one may be reading this process's memory:
@@ -414,12 +431,33 @@ impl Transfers {
         self.machine.drop_packet();
     }
 
-    /// Does what waited for the packets before it to be sent, once they are.
+    /// Starts what waited for the packets before it to be sent, once they are.
     #[inline]
     fn go_on(&mut self) {
-        if !self.machine.has_packets() && self.machine.starts_next() {
+        while !self.machine.has_packets()
+            && let Some(key) = self.held.pop_front()
+        {
+            self.start_held(key);
             self.pump();
         }
+    }
+
+    fn start_held(&mut self, key: TransferKey) {
+        // It may be over, and its slot another's.
+        if !self.machine.is_there(key) {
+            return;
+        }
+        if let Some(interval) = self.side(key).0.and_then(|side| side.held_start.take()) {
+            self.start(key, interval);
+        }
+    }
+
+    fn start(&mut self, key: TransferKey, interval: Interval) {
+        let Some(Side { handle: Some(handle), .. }) = self.side(key).0 else { return };
+        let handle = *handle;
+        let Some(remote) = self.machine.remote_cookie(key) else { return };
+        let outcome = self.mechanisms.start(handle, remote, interval);
+        self.machine.started(key, outcome);
     }
 
     /// The next transfer that has ended.
@@ -435,12 +473,11 @@ impl Transfers {
         (slot.and_then(Option::as_mut), &mut self.mechanisms)
     }
 
-    /// Does what the machine asks for, until it asks no more. A CTS goes before the
-    /// start of what it answers, so that both ends begin at once.
+    /// Does what the machine asks for, until it asks no more. But a CTS goes before the
+    /// start of a message that comes in by both ends, so that both begin at once: that is
+    /// held until the packets have been taken.
     fn pump(&mut self) {
-        while !(self.machine.has_packets() && self.machine.starts_next())
-            && let Some(action) = self.machine.pop_action()
-        {
+        while let Some(action) = self.machine.pop_action() {
             match action {
                 Action::Prepare { key, peer, mechanism, plan } => {
                     let (side, mechanisms) = self.side(key);
@@ -466,13 +503,15 @@ impl Transfers {
                     self.readers.replace(before, is_read.then_some(peer));
                     self.machine.prepared(key, outcome);
                 }
-                Action::Start { key, interval } => {
-                    let Some(Side { handle: Some(handle), .. }) = self.side(key).0 else { continue };
-                    let handle = *handle;
-                    let Some(remote) = self.machine.remote_cookie(key) else { continue };
-                    let outcome = self.mechanisms.start(handle, remote, interval);
-                    self.machine.started(key, outcome);
+                Action::Start { key: key @ TransferKey::Receive(_), interval }
+                    if self.machine.has_packets() && self.is_by_both(key) =>
+                {
+                    if let Some(side) = self.side(key).0 {
+                        side.held_start = Some(interval);
+                        self.held.push_back(key);
+                    }
                 }
+                Action::Start { key, interval } => self.start(key, interval),
                 Action::Leave { key } => {
                     let (side, mechanisms) = self.side(key);
                     let Some(Side { handle: Some(handle), .. }) = side else { continue };
@@ -482,6 +521,7 @@ impl Transfers {
                 Action::Finish { key } => {
                     let (side, mechanisms) = self.side(key);
                     let Some(side) = side else { continue };
+                    side.held_start = None;
                     if let Some(handle) = side.handle.take() {
                         mechanisms.finish(handle);
                     }
@@ -508,6 +548,10 @@ impl Transfers {
         }
     }
 
+    fn is_by_both(&mut self, key: TransferKey) -> bool {
+        self.side(key).0.is_some_and(|side| side.model == Model::Both)
+    }
+
     fn complete_receive(&mut self, id: ReceiveId, result: Result<Received, TransferError>) {
         if let Some(Over { token, peer, carrier, .. }) = over(&mut self.receives, id.0) {
             let arrived = result.as_ref().ok().map(|received| received.received_bytes);
@@ -528,3 +572,7 @@ impl Transfers {
 #[cfg(test)]
 #[path = "transfers_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "transfers_held_tests.rs"]
+mod held_tests;

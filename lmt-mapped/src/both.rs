@@ -80,11 +80,13 @@ impl Incoming {
                             && found.pieces.as_slice().len() == 1;
                         let begin = is_like.then(Instant::now);
                         copy(found, Role::Sender, data, part)?;
-                        if let Some(took) = begin.map(|begin| begin.elapsed()) {
+                        let took = begin.map(|begin| begin.elapsed());
+                        // First of all: the receiver waits for it.
+                        help.copied(&peer.claims, part.bytes());
+                        if let Some(took) = took {
                             let in_caches = time_of_copy(part.bytes());
                             peer.crossing.note(data.total_bytes(), took, in_caches);
                         }
-                        help.copied(&peer.claims, part.bytes());
                         step.bytes = part.bytes();
                     }
                     (Far::Unknown, _) => step.done = true,

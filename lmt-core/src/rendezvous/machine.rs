@@ -217,14 +217,10 @@ impl Machine {
         !self.packets.is_empty()
     }
 
-    /// Whether the next thing to do is the start of a message that comes in by both
-    /// ends: its sender waits for nothing but the CTS.
+    /// Whether this transfer is under way.
     #[inline]
-    pub fn starts_next(&self) -> bool {
-        let Some(Action::Start { key: key @ TransferKey::Receive(_), .. }) = self.actions.front() else {
-            return false;
-        };
-        self.side(*key).is_some_and(|side| side.model == Model::Both)
+    pub fn is_there(&self, key: TransferKey) -> bool {
+        self.side(key).is_some()
     }
 
     /// The next packet to send, behind all that was sent to this peer before.

@@ -14,6 +14,8 @@ impl Drop for Scratch {
 /// An empty folder, whose name begins so.
 pub fn folder(name: &str) -> Scratch {
     let scratch = Scratch(std::env::temp_dir().join(format!("{name}-{}", std::process::id())));
+    // A process of the same number may have been killed before it cleaned up.
+    let _absent = std::fs::remove_dir_all(&scratch.0);
     std::fs::create_dir_all(&scratch.0).expect("a folder");
     scratch
 }
