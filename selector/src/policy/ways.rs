@@ -31,6 +31,10 @@ pub(super) struct Way<'a> {
 }
 
 impl Way<'_> {
+    fn is(&self, known: &KnownMechanism, model: Model) -> bool {
+        self.known.tag == known.tag && self.model == model
+    }
+
     pub(super) const fn is_in_range(&self) -> bool {
         self.out_of.is_none()
     }
@@ -207,7 +211,8 @@ fn ways_of_names(names: &[String]) -> Vec<WayName> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
-/// Ways that work, each once.
+/// Ways that work, each once; but one that is named by itself behind another mechanism
+/// stands there again, for messages that were passed on.
 struct List<'p, 'a> {
     pair: &'p Pair<'a>,
     variant: Variant,
@@ -225,9 +230,18 @@ impl<'p, 'a> List<'p, 'a> {
     fn add(&mut self, name: &WayName, origin: Origin) {
         for known in self.pair.situation.mechanisms.iter().filter(|k| name.means_mechanism(k.name)) {
             match name.model {
-                Some(model) => self.push(known, model, origin),
+                Some(model) => self.push_by_name(known, model, origin),
                 None => self.push_models(known, origin),
             }
+        }
+    }
+
+    fn push_by_name(&mut self, known: &'a KnownMechanism, model: Model, origin: Origin) {
+        let is_behind_other = self.ways.last().is_some_and(|last| last.known.tag != known.tag);
+        let named = self.ways.iter().find(|way| way.is(known, model)).copied();
+        match named {
+            Some(way) if is_behind_other && origin == Origin::Named => self.ways.push(way),
+            _ => self.push(known, model, origin),
         }
     }
 
@@ -259,9 +273,8 @@ impl<'p, 'a> List<'p, 'a> {
     }
 
     fn push(&mut self, known: &'a KnownMechanism, model: Model, origin: Origin) {
-        let is_there = |way: &Way<'_>| way.known.tag == known.tag && way.model == model;
         let is_reached = self.any_memory || known.reach.allows(model, self.variant.shared_ends());
-        if known.allows(model) && is_reached && !self.ways.iter().any(is_there) {
+        if known.allows(model) && is_reached && !self.ways.iter().any(|way| way.is(known, model)) {
             self.ways.push(Way { known, model, origin, out_of: None });
         }
     }
