@@ -1,11 +1,9 @@
 //! The Both model: the receiver reads from the front, the sender writes from
 //! the back ([`lmt_core::claims`]).
 
-use std::time::Instant;
-
 use lmt_core::buffer::Buffer;
 use lmt_core::claims::{Claims, CopiedPart, Help, Side};
-use lmt_core::crossing::LEAST_PART_BYTES;
+use lmt_core::crossing::begin_part;
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Cookie, Fault, Interval, Role, Step};
 use lmt_core::process::PeerProcess;
@@ -71,12 +69,7 @@ pub(crate) fn step(
         }
         let local = if plan.role == Role::Receiver { Local::Into(data) } else { Local::OutOf(data) };
         let there = There { list: remote.as_slice(), from: *remote_at, start: plan.interval.start };
-        // One piece on either side, as what it is compared with.
-        let is_like = std::mem::take(is_timed)
-            && part.bytes() >= LEAST_PART_BYTES
-            && local.buffer().is_contiguous()
-            && there.list.len() == 1;
-        let begin = is_like.then(Instant::now);
+        let begin = begin_part(is_timed, part, local.buffer(), there.list.len());
         let copied = copy(process, local, &there, part);
         timed = begin.filter(|_| copied.fault.is_none()).map(|begin| (copied.bytes, begin.elapsed()));
         copied

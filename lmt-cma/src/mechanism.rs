@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
 use lmt_core::claims::{Claims, PeerClaims, Side};
-use lmt_core::crossing::{Begin, Crossing, Limits};
+use lmt_core::crossing::{Crossing, Limits};
 use lmt_core::cursor::Cursor;
 use lmt_core::keys::{Key, Kind, Value};
 use lmt_core::mechanism::{
@@ -174,14 +174,7 @@ impl Lmt for Cma {
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(CmaTransfer, Cookie), Fault> {
-        let helps = (plan.model, plan.role) == (Model::Both, Role::Sender);
-        let begin = match helps && plan.may_pass_on && self.passes_on {
-            true => peer.crossing.begin(data.total_bytes()),
-            false => Begin::Copy,
-        };
-        if begin == Begin::PassOn {
-            return Err(Fault::Pass);
-        }
+        let is_timed = peer.crossing.prepare(plan, self.passes_on, data.total_bytes())?;
         let (cookie, kept, side) = match (plan.model, plan.role) {
             (Model::Both, Role::Receiver) => both::prepare(&mut self.claims, peer, plan.interval, data)?,
             _ => {
@@ -198,7 +191,7 @@ impl Lmt for Cma {
             left_bytes: 0,
             side,
             described: None,
-            is_timed: begin == Begin::CopyAndTime,
+            is_timed,
         };
         Ok((transfer, cookie))
     }

@@ -7,9 +7,12 @@
 //! pipeline of two copies is faster up to some hundred KiB: its cells stay, and each
 //! line crosses once. Nobody tells the library which it is, but its own copies do: a
 //! sender that helps its receiver sees how fast its part goes. While lines cross it gives
-//! messages up ([`crate::mechanism::Fault::Pass`]), where its plan allows it.
+//! messages up ([`Fault::Pass`]), where its plan allows it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use crate::buffer::Buffer;
+use crate::mechanism::{Fault, Interval, Model, Plan, Role};
 
 /// The shortest, in bytes; a part of a shorter one says little.
 const ABOVE_BYTES: u64 = 32 << 10;
@@ -41,11 +44,21 @@ const MOST_PASSES: u16 = 128;
 const UNTIMED: u8 = 7;
 
 /// The least of a part that says something of the rest, in bytes.
-pub const LEAST_PART_BYTES: u64 = 12 << 10;
+const LEAST_PART_BYTES: u64 = 12 << 10;
+
+/// Begins to time a part of a message that is timed, if it is the first and like what it
+/// is compared with: long, and one piece on either side.
+pub fn begin_part(is_timed: &mut bool, part: Interval, near: &Buffer, far_pieces: usize) -> Option<Instant> {
+    let is_like = std::mem::take(is_timed)
+        && part.bytes() >= LEAST_PART_BYTES
+        && near.is_contiguous()
+        && far_pieces == 1;
+    is_like.then(Instant::now)
+}
 
 /// What becomes of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Begin {
+enum Begin {
     /// It had better go the next way.
     PassOn,
     /// It is copied.
@@ -89,8 +102,24 @@ impl Crossing {
         self.classes.get_mut(class as usize)
     }
 
+    /// For [`crate::mechanism::Lmt::prepare`], where this end `passes_on` messages at all:
+    /// whether the time of this end's first part is of interest ([`begin_part`]).
+    ///
+    /// # Errors
+    /// [`Fault::Pass`].
+    pub fn prepare(&mut self, plan: &Plan, passes_on: bool, message_bytes: u64) -> Result<bool, Fault> {
+        let helps = (plan.model, plan.role) == (Model::Both, Role::Sender);
+        if !(helps && plan.may_pass_on && passes_on) {
+            return Ok(false);
+        }
+        match self.begin(message_bytes) {
+            Begin::PassOn => Err(Fault::Pass),
+            begin => Ok(begin == Begin::CopyAndTime),
+        }
+    }
+
     /// What becomes of the next message of so many bytes.
-    pub fn begin(&mut self, message_bytes: u64) -> Begin {
+    fn begin(&mut self, message_bytes: u64) -> Begin {
         let Some(class) = self.class(message_bytes) else { return Begin::Copy };
         if class.left > 0 {
             class.left -= 1;

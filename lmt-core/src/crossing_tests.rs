@@ -63,6 +63,29 @@ fn behind_a_fast_copy_only_some_are_timed() {
 }
 
 #[test]
+fn only_who_helps_and_may_passes_on() {
+    let plan = |role, model, may_pass_on| {
+        let interval = Interval { start: 0, end: 64 * KIB };
+        Plan { role, model, interval, may_give_up: false, may_pass_on }
+    };
+    let mut crossing = crossing();
+    let helps = plan(Role::Sender, Model::Both, true);
+    for _ in 0..SLOW_COPIES {
+        assert_eq!(crossing.prepare(&helps, true, 64 * KIB), Ok(true));
+        note(&mut crossing, 64 * KIB, 0.4);
+    }
+    for (plan, passes_on) in [
+        (helps, false),
+        (plan(Role::Sender, Model::Both, false), true),
+        (plan(Role::Receiver, Model::Both, true), true),
+        (plan(Role::Sender, Model::Get, true), true),
+    ] {
+        assert_eq!(crossing.prepare(&plan, passes_on, 64 * KIB), Ok(false), "{plan:?}");
+    }
+    assert_eq!(crossing.prepare(&helps, true, 64 * KIB), Err(Fault::Pass));
+}
+
+#[test]
 fn what_comes_from_memory_is_copied() {
     let mut crossing = crossing();
     (0..10).for_each(|_| copy(&mut crossing, 512 * KIB, 0.2));

@@ -18,7 +18,9 @@ impl<T> Queue<T> {
     #[inline]
     pub(crate) fn pop_front(&mut self) -> Option<T> {
         let first = self.0.pop_front();
-        self.begin_anew();
+        if self.0.is_empty() {
+            self.0.clear();
+        }
         first
     }
 
@@ -29,13 +31,6 @@ impl<T> Queue<T> {
             self.0.clear();
         } else {
             drop(self.0.pop_front());
-        }
-    }
-
-    #[inline]
-    fn begin_anew(&mut self) {
-        if self.0.is_empty() {
-            self.0.clear();
         }
     }
 }

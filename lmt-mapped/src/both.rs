@@ -1,11 +1,9 @@
 //! The Both model: the receiver reads from the front and the sender writes from
 //! the back, where both buffers are mapped ([`lmt_core::claims`]).
 
-use std::time::Instant;
-
 use lmt_core::buffer::Buffer;
 use lmt_core::claims::{Claims, Help};
-use lmt_core::crossing::LEAST_PART_BYTES;
+use lmt_core::crossing::begin_part;
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Cookie, Fault, Interval, Role, Step};
 
@@ -73,12 +71,8 @@ impl Incoming {
                 let part = help.next_part(&peer.claims, if is_found { max_bytes } else { 0 });
                 match (&mut transfer.far, part) {
                     (Far::Found(found), Some(part)) => {
-                        // One piece on either side, as what it is compared with.
-                        let is_like = std::mem::take(&mut transfer.is_timed)
-                            && part.bytes() >= LEAST_PART_BYTES
-                            && data.is_contiguous()
-                            && found.pieces.as_slice().len() == 1;
-                        let begin = is_like.then(Instant::now);
+                        let far_pieces = found.pieces.as_slice().len();
+                        let begin = begin_part(&mut transfer.is_timed, part, data, far_pieces);
                         copy(found, Role::Sender, data, part)?;
                         let took = begin.map(|begin| begin.elapsed());
                         // First of all: the receiver waits for it.

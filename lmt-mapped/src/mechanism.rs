@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
-use lmt_core::crossing::Begin;
 use lmt_core::cursor::Cursor;
 use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{
@@ -98,14 +97,7 @@ impl Lmt for Mapped {
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(MappedTransfer, Cookie), Fault> {
-        let helps = (plan.model, plan.role) == (Model::Both, Role::Sender);
-        let begin = match helps && plan.may_pass_on && self.config.pass_on {
-            true => peer.crossing.begin(data.total_bytes()),
-            false => Begin::Copy,
-        };
-        if begin == Begin::PassOn {
-            return Err(Fault::Pass);
-        }
+        let is_timed = peer.crossing.prepare(plan, self.config.pass_on, data.total_bytes())?;
         let (cookie, offered, claimed) = match (plan.model, plan.role) {
             // Who copies alone says nothing of its own memory.
             (Model::Get, Role::Receiver) | (Model::Put, Role::Sender) => (Cookie::empty(), None, None),
@@ -130,8 +122,7 @@ impl Lmt for Mapped {
                 ));
             }
         }
-        let (far, is_timed) = (Far::Unknown, begin == Begin::CopyAndTime);
-        let plan = *plan;
+        let (plan, far) = (*plan, Far::Unknown);
         Ok((MappedTransfer { plan, left_bytes: 0, claimed, far, is_timed, _offered: offered }, cookie))
     }
 

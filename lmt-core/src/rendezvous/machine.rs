@@ -16,8 +16,8 @@ use super::types::{Action, Incoming, ProtocolError, TransferError};
 /// The driver calls it with what happened and, after each call, takes actions
 /// with [`Machine::pop_action`] until there are none, and then packets with
 /// [`Machine::pop_packet`]; only then may it send anything else to a peer, or a short
-/// message could overtake an RTS. Results
-/// for transfers that are over are ignored.
+/// message could overtake an RTS. A start may be answered later, behind packets. Results for
+/// transfers that are over are ignored.
 ///
 /// Memory grows to the most transfers there were at once and is then reused.
 #[derive(Debug)]

@@ -28,18 +28,16 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Whether the mechanism that was asked last may give the rest of the message up:
-    /// another one is next, and it comes behind that again.
-    fn may_give_up(&self) -> bool {
-        self.may_pass_on() && self.next_other().is_some_and(|(_, other)| other == self.next_candidate)
-    }
-
-    /// Whether it may pass all of it on: another one is behind it, next or not, and it
-    /// comes behind that again.
-    fn may_pass_on(&self) -> bool {
-        let Some((asked, other)) = self.next_other() else { return false };
-        let behind = self.candidates.as_slice().get(other..).unwrap_or_default();
-        behind.iter().any(|last| last.mechanism == asked)
+    /// Of the candidate that was asked last, what it is to do; it may pass all of it on
+    /// where another mechanism is behind it and it comes behind that again, and give the
+    /// rest up where that other one is next.
+    fn plan(&self) -> Plan {
+        let (other, may_pass_on) = self.next_other().map_or((0, false), |(asked, other)| {
+            let behind = self.candidates.as_slice().get(other..).unwrap_or_default();
+            (other, behind.iter().any(|last| last.mechanism == asked))
+        });
+        let may_give_up = may_pass_on && other == self.next_candidate;
+        Plan { may_give_up, may_pass_on, ..self.side.plan() }
     }
 
     /// The mechanism that was asked last, and where the candidates of others begin
@@ -136,9 +134,7 @@ impl Machine {
             (side.mechanism, side.model) = (choice.mechanism, choice.model);
             side.phase = Phase::Preparing;
             let mechanism = choice.mechanism;
-            let (may_give_up, may_pass_on) = (outgoing.may_give_up(), outgoing.may_pass_on());
-            let key = TransferKey::Send(id);
-            let plan = Plan { may_give_up, may_pass_on, ..outgoing.side.plan() };
+            let (key, plan) = (TransferKey::Send(id), outgoing.plan());
             self.actions.push_back(Action::Prepare { key, peer, mechanism, plan });
             return;
         }
@@ -185,7 +181,7 @@ impl Machine {
 
     /// Whether the mechanism that was asked last may pass the message on.
     pub(super) fn may_pass(&self, id: SendId) -> bool {
-        self.sends.get(id.0).is_some_and(Outgoing::may_pass_on)
+        self.sends.get(id.0).is_some_and(|outgoing| outgoing.plan().may_pass_on)
     }
 
     /// The mechanism that was asked last passes the message on: the next other one is
