@@ -5,18 +5,18 @@ use std::sync::Arc;
 use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
 use lmt_core::claims::{Claims, PeerClaims, Side};
-use lmt_core::crossing::{Crossing, Limits};
+use lmt_core::crossing::{Crossing, Limits, Looks};
 use lmt_core::cursor::Cursor;
 use lmt_core::keys::{Key, Kind, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lines, Lmt, Model, PeerFacts, Plan, Role, Step,
     Unavailable,
 };
 use lmt_core::process::PeerProcess;
 
 use crate::both;
 use crate::remote::RemoteList;
-use crate::segments::{KeptList, demote, describe};
+use crate::segments::{KeptList, RemoteSegment, base_of, demote, describe, describe_contiguous};
 use crate::vm::{self, Local, fault_of};
 
 /// The mechanism.
@@ -62,6 +62,8 @@ pub struct CmaPeer {
     /// Whether its nonce was read: its pid names it here, and no stranger.
     reachable: bool,
     pub(crate) crossing: Crossing,
+    /// How long messages take that this end copies at once.
+    looks: Looks,
     /// How many times a plain copy's time a single copy takes, as both ends say.
     times_plain_copy: Option<f32>,
 }
@@ -79,7 +81,13 @@ fn agreed(ours: Option<f32>, hello: &Hello) -> Option<f32> {
 
 impl CmaPeer {
     fn new(claims: PeerClaims, reachable: bool) -> Self {
-        Self { claims, reachable, crossing: Crossing::new(CROSSING), times_plain_copy: None }
+        Self {
+            claims,
+            reachable,
+            crossing: Crossing::new(CROSSING),
+            looks: Looks::default(),
+            times_plain_copy: None,
+        }
     }
 
     /// The peer's process, for [`vm`]'s copies.
@@ -261,6 +269,37 @@ impl Lmt for Cma {
             }
             _ => Ok(Step { bytes: copied.bytes, done: t.left_bytes == 0 }),
         }
+    }
+
+    fn exposes(&self) -> bool {
+        true
+    }
+
+    /// Of contiguous memory there is an address to tell, and nothing to keep.
+    fn expose(&mut self, _peer: &mut CmaPeer, data: &Buffer, cookie: &mut Cookie) -> bool {
+        match describe_contiguous(data) {
+            Some(described) => {
+                *cookie = described;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn get_at_once(
+        &mut self,
+        peer: &mut CmaPeer,
+        remote: &Cookie,
+        data: &mut Buffer,
+        bytes: u64,
+    ) -> Option<Lines> {
+        let address = base_of(remote).filter(|_| peer.reachable)?;
+        let begun = peer.looks.begin();
+        let remote = [RemoteSegment { address, bytes }];
+        let (mut here, mut there) = (Cursor::default(), Cursor::default());
+        let copied = vm::copy(peer.process(), Local::Into(data), &mut here, &remote, &mut there, bytes);
+        let is_here = copied.bytes == bytes && copied.error.is_none();
+        is_here.then(|| peer.looks.end(begun, || crate::speed::time_of_call(bytes), CROSSING.slow_below))
     }
 
     fn leave(&mut self, peer: &mut CmaPeer, transfer: &mut CmaTransfer) -> bool {

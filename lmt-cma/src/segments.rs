@@ -70,6 +70,13 @@ pub fn describe(data: &Buffer, interval: Interval) -> Result<(Cookie, Option<Kep
     within_bounds(data, interval, INLINE_SEGMENTS).ok_or_else(too_many)
 }
 
+/// Describes contiguous memory, of which nothing has to be kept.
+#[inline]
+pub(crate) fn describe_contiguous(data: &Buffer) -> Option<Cookie> {
+    let [one] = data.segments() else { return None };
+    Cookie::new(&(one.address as u64).to_ne_bytes())
+}
+
 /// As [`describe`], with a number before it.
 pub(crate) fn describe_behind(
     number: u64,
@@ -97,9 +104,8 @@ fn too_many() -> Fault {
 }
 
 fn within_bounds(data: &Buffer, interval: Interval, most: usize) -> Option<(Cookie, Option<KeptList>)> {
-    if let [one] = data.segments() {
-        let base = one.address as u64;
-        return Some((Cookie::new(&base.to_ne_bytes())?, None));
+    if let Some(cookie) = describe_contiguous(data) {
+        return Some((cookie, None));
     }
     let remote =
         |s: lmt_core::buffer::Segment| RemoteSegment { address: s.address as u64, bytes: s.bytes as u64 };
@@ -139,6 +145,11 @@ fn within_bounds(data: &Buffer, interval: Interval, most: usize) -> Option<(Cook
     Some((Cookie::new(&wire.as_bytes()[..HEADER_BYTES + used * SEGMENT_BYTES])?, kept))
 }
 
+/// Where contiguous memory begins that a peer's cookie, which is untrusted, describes.
+pub(crate) fn base_of(cookie: &Cookie) -> Option<u64> {
+    <[u8; BASE_BYTES]>::try_from(cookie.as_bytes()).ok().map(u64::from_ne_bytes)
+}
+
 /// What a peer's cookie says, its form checked.
 #[derive(Clone, Debug)]
 pub(crate) enum Described {
@@ -152,8 +163,8 @@ pub(crate) enum Described {
 /// it cannot be one.
 pub(crate) fn parse(cookie: &Cookie, interval: Interval) -> Option<Described> {
     let bytes = cookie.as_bytes();
-    if let Ok(base) = <[u8; BASE_BYTES]>::try_from(bytes) {
-        let address = u64::from_ne_bytes(base).wrapping_add(interval.start);
+    if let Some(base) = base_of(cookie) {
+        let address = base.wrapping_add(interval.start);
         let mut segments = [RemoteSegment::default(); INLINE_SEGMENTS];
         segments[0] = RemoteSegment { address, bytes: interval.bytes() };
         return Some(Described::Inline { start: interval.start, count: 1, segments });

@@ -282,6 +282,28 @@ impl Buffer {
     }
 }
 
+/// Calls `f` with a buffer of this slice, into which it may write.
+///
+/// The buffer is lent for the call alone: an `f` that put another in its place, and so had
+/// it for longer, ends the process.
+pub(crate) fn with_slice<R>(slice: &mut [u8], f: impl FnOnce(&mut Buffer) -> R) -> R {
+    struct Lent(Buffer, Segment);
+    impl Drop for Lent {
+        fn drop(&mut self) {
+            if self.0.segments() != [self.1] {
+                std::process::abort();
+            }
+        }
+    }
+    let one = Segment::of_mut(slice);
+    let (segments, total_bytes) = (Segments::One(one), one.bytes as u64);
+    // This is what `Buffer::new` does with one segment, and what it asks for is so: the
+    // slice is borrowed for writing until this function returns, and the buffer has not
+    // left it by then, also when `f` unwinds.
+    let mut lent = Lent(Buffer { segments, total_bytes, access: Access::Write }, one);
+    f(&mut lent.0)
+}
+
 /// Copies the bytes of `source` to `target`, as many as both have; returns how
 /// many. One copy, piece by piece, whatever the segments of the two.
 pub fn copy_between(source: &Buffer, target: &mut Buffer) -> u64 {

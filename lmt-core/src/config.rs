@@ -19,9 +19,13 @@ pub const EAGER_MOST_BYTES: u64 = 1 << 20;
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The longest message that travels in inbox cells, in bytes; longer ones
-    /// are announced and moved by a mechanism. Default 32768: what two processes
-    /// copy through a fast box sooner than a system call begins to copy.
+    /// are announced and moved by a mechanism. Default 64 KiB: what two processes
+    /// copy through a fast box sooner than announced; the rules may end it before.
     pub eager_max_bytes: u64,
+    /// From there on a message that is short enough for cells is announced instead, for
+    /// its receiver to copy it alone, while receivers find such messages in their own
+    /// caches, in bytes; more than `eager_max_bytes`: none is. Default 12 KiB.
+    pub at_hand_min_bytes: u64,
     /// The longest message that travels in the inbox's cells where a peer gives no
     /// fast box, if [`Self::eager_max_bytes`] is more. Default 32 KiB.
     pub boxless_eager_max_bytes: u64,
@@ -81,6 +85,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             eager_max_bytes: 64 << 10,
+            at_hand_min_bytes: 12 << 10,
             boxless_eager_max_bytes: 32 << 10,
             inbox_cells: 128,
             cell_bytes: 4096,
@@ -110,8 +115,15 @@ pub const KEYS: &[Key] = &[
         name: "eager_max_bytes",
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_EAGER_MAX"),
-        meaning: "the longest message that travels in inbox cells; longer ones are announced and moved by a mechanism",
+        meaning: "the longest message that travels in inbox cells (but see at_hand_min_bytes); longer ones are announced and moved by a mechanism",
         reason: "both copy through a fast box sooner than announced, by any mechanism; what is longer is not as fast out of the caches",
+    },
+    Key {
+        name: "at_hand_min_bytes",
+        kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES + 1, multiple_of: 1 },
+        variable: Some("LMT_AT_HAND_MIN"),
+        meaning: "from there on a message that is short enough for cells is announced, and copied by its receiver alone, while receivers find such messages in their own caches; more than eager_max_bytes: none is",
+        reason: "the shortest that a system call copies out of the caches in less time than it takes through cells, by measurement",
     },
     Key {
         name: "boxless_eager_max_bytes",
@@ -285,6 +297,7 @@ impl Config {
         let number = |number: u64| Some(Value::Number(number));
         match name {
             "eager_max_bytes" => number(self.eager_max_bytes),
+            "at_hand_min_bytes" => number(self.at_hand_min_bytes),
             "boxless_eager_max_bytes" => number(self.boxless_eager_max_bytes),
             "inbox_cells" => number(self.inbox_cells.into()),
             "cell_bytes" => number(self.cell_bytes.into()),
@@ -325,6 +338,7 @@ impl Config {
         })?;
         match (key.name, value) {
             ("eager_max_bytes", Value::Number(bytes)) => self.eager_max_bytes = bytes,
+            ("at_hand_min_bytes", Value::Number(bytes)) => self.at_hand_min_bytes = bytes,
             ("boxless_eager_max_bytes", Value::Number(bytes)) => self.boxless_eager_max_bytes = bytes,
             // The bounds of these keys lie within 32 bits.
             ("inbox_cells", Value::Number(cells)) => self.inbox_cells = cells as u32,

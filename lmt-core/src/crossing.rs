@@ -12,7 +12,7 @@
 use std::time::{Duration, Instant};
 
 use crate::buffer::Buffer;
-use crate::mechanism::{Fault, Interval, Model, Plan, Role};
+use crate::mechanism::{Fault, Interval, Lines, Model, Plan, Role};
 
 /// The shortest, in bytes; a part of a shorter one says little.
 const ABOVE_BYTES: u64 = 32 << 10;
@@ -54,6 +54,43 @@ pub fn begin_part(is_timed: &mut bool, part: Interval, near: &Buffer, far_pieces
         && near.is_contiguous()
         && far_pieces == 1;
     is_like.then(Instant::now)
+}
+
+/// For a receiver that copies whole messages of one peer at once: where their lines were.
+/// It times one in some messages while all are at hand.
+#[derive(Debug, Default)]
+pub struct Looks {
+    untimed: u8,
+}
+
+impl Looks {
+    /// Before the copy.
+    pub fn begin(&mut self) -> Option<Instant> {
+        if self.untimed > 0 {
+            self.untimed -= 1;
+            return None;
+        }
+        Some(Instant::now())
+    }
+
+    /// Behind it; `begun` is what [`Self::begin`] gave. It would have taken `in_caches` with
+    /// its lines at hand, and they are taken to be elsewhere where that is less than
+    /// `slow_below` of what it took.
+    pub fn end(
+        &mut self,
+        begun: Option<Instant>,
+        in_caches: impl FnOnce() -> Option<Duration>,
+        slow_below: f32,
+    ) -> Lines {
+        let Some(took) = begun.map(|begun| begun.elapsed()) else { return Lines::AtHand };
+        // Where nothing is known, what is safe wherever the lines are.
+        let Some(in_caches) = in_caches() else { return Lines::Elsewhere };
+        if in_caches.as_secs_f32() < took.as_secs_f32() * slow_below {
+            return Lines::Elsewhere;
+        }
+        self.untimed = UNTIMED;
+        Lines::AtHand
+    }
 }
 
 /// What becomes of a message.

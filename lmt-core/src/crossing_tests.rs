@@ -125,3 +125,26 @@ fn messages_in_flight_are_no_trials() {
     note(&mut crossing, 128 * KIB, 1.0);
     assert_eq!(passed(&mut crossing, 128 * KIB), 32, "a fast one that was begun before changes nothing");
 }
+
+#[test]
+fn a_receiver_times_one_in_some_messages_while_all_are_at_hand() {
+    let mut looks = Looks::default();
+    let (long, short) = (Some(Duration::from_secs(1)), Some(Duration::ZERO));
+    for _ in 0..3 {
+        let begun = looks.begin();
+        assert!(begun.is_some());
+        assert_eq!(looks.end(begun, || long, 0.5), Lines::AtHand);
+        for _ in 0..UNTIMED {
+            let begun = looks.begin();
+            assert!(begun.is_none());
+            assert_eq!(looks.end(begun, || panic!("nothing was timed"), 0.5), Lines::AtHand);
+        }
+    }
+    for _ in 0..3 {
+        let begun = looks.begin();
+        assert!(begun.is_some(), "what is slow is timed each time");
+        assert_eq!(looks.end(begun, || short, 0.5), Lines::Elsewhere);
+    }
+    let begun = looks.begin();
+    assert_eq!(looks.end(begun, || None, 0.5), Lines::Elsewhere, "nothing is known of the machine");
+}

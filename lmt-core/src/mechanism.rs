@@ -387,6 +387,15 @@ impl std::fmt::Debug for Cookie {
     }
 }
 
+/// Where the lines were that a receiver has copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lines {
+    /// In the caches of its core, as far as is known: most copies are not timed.
+    AtHand,
+    /// In those of another core, or in memory: the copy took much longer.
+    Elsewhere,
+}
+
 /// One way of moving large messages.
 ///
 /// The calls for one transfer come in this order: `prepare`, then, when the
@@ -511,6 +520,34 @@ pub trait Lmt: Send + 'static {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault>;
+
+    /// Whether [`Self::expose`] ever says yes.
+    fn exposes(&self) -> bool {
+        false
+    }
+
+    /// In the Get model, describes all of `data` to its receiver as `prepare` does, where
+    /// this end has nothing to keep for that and nothing to undo: then no transfer is made
+    /// of the message unless its receiver cannot copy it. Returns whether `cookie` says it.
+    /// By default it does not.
+    fn expose(&mut self, _peer: &mut Self::Peer, _data: &Buffer, _cookie: &mut Cookie) -> bool {
+        false
+    }
+
+    /// In the Get model, copies the first `bytes` bytes of a message out of the sender's
+    /// memory at once, as its cookie (untrusted) describes it: what `prepare`, `start`,
+    /// `step` and `finish` do, for a message that one call copies. Returns where it came from
+    /// if all of it is in `data`. If not, the message takes those four, which find out again
+    /// what is in the way, and say it. By default it does.
+    fn get_at_once(
+        &mut self,
+        _peer: &mut Self::Peer,
+        _remote: &Cookie,
+        _data: &mut Buffer,
+        _bytes: u64,
+    ) -> Option<Lines> {
+        None
+    }
 
     /// In the Both and Stream models: this end has said done or failed, or is to wait
     /// without stepping, and claims nothing from now on. Returns whether both

@@ -62,6 +62,7 @@ fn under_way(receives: u64, which: usize, memory: &mut [u8]) -> Transfers {
             attempt: 0,
             mechanism: MechanismTag::of("one-moves"),
             model: Model::Get,
+            short: false,
             cookie: Cookie::empty(),
         };
         transfers.matched(0, &rts, buffer, number);
@@ -211,7 +212,7 @@ impl Windows {
             if number < self.singles {
                 self.help(id);
             }
-            let done = Packet::Done(Done { to: TransferKey::Send(id), attempt: 0, shared: false });
+            let done = Packet::Done(Done::new(TransferKey::Send(id), 0, false));
             self.transfers.packet(0, &done).expect("it is over");
         }
         while self.transfers.pop_ended().is_some() {}

@@ -280,6 +280,7 @@ impl Endpoint {
         match direct {
             Some(Direct::Done(status)) => return Ok(status),
             Some(Direct::Begun(begun)) => return lent::resume(self, begun, into),
+            Some(Direct::Announced(announced)) => return lent::fetch(self, announced, into),
             None => {}
         }
         lent::receive(self, source, tags, &mut [IoSliceMut::new(into)])

@@ -6,7 +6,8 @@ use std::io::{IoSlice, IoSliceMut};
 
 use lmt_core::buffer::{self, Buffer, Segment};
 use lmt_core::engine::{
-    Begun, Message, OperationError, PeerId, RequestId, SendOptions, Source, Status, TagMatch,
+    Announced, Begun, Fetched, Message, OperationError, PeerId, RequestId, SendOptions, Source, Status,
+    TagMatch,
 };
 use lmt_core::region::{RegionKey, RegionOptions};
 
@@ -101,6 +102,20 @@ pub(crate) fn receive<A: Access>(
 pub(crate) fn resume<A: Access>(access: &A, begun: Begun, into: &mut [u8]) -> Result<Status, OperationError> {
     let buffer = lend_mut(&mut [IoSliceMut::new(into)])?;
     run(access, access.with(Token::new(), |engine| Ok(engine.resume(begun, buffer)))?)
+}
+
+/// Brings in a message of which a direct receive has taken the announcement.
+#[inline]
+pub(crate) fn fetch<A: Access>(
+    access: &A,
+    announced: Announced,
+    into: &mut [u8],
+) -> Result<Status, OperationError> {
+    let buffer = lend_mut(&mut [IoSliceMut::new(into)])?;
+    match access.with(Token::new(), |engine| Ok(engine.fetch(announced, buffer)))? {
+        Fetched::Done(result) => result,
+        Fetched::Begun(request) => run(access, request),
+    }
 }
 
 pub(crate) fn receive_matched<A: Access>(

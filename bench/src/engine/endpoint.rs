@@ -70,6 +70,7 @@ impl Engine for Endpoints {
             EAGER => Endpoint::builder().configure(|config| {
                 config.eager_max_bytes = EAGER_MOST_BYTES;
                 config.boxless_eager_max_bytes = EAGER_MOST_BYTES;
+                config.at_hand_min_bytes = EAGER_MOST_BYTES + 1;
             }),
             way => Endpoint::builder().mechanisms(&[way]).configure(|config| config.eager_max_bytes = 0),
         };

@@ -85,7 +85,7 @@ impl Inner {
 
     fn finish(&mut self, ended: Ended) {
         let (token, outcome) = match ended {
-            Ended::Send { token, result } => (token, result.map(|()| None)),
+            Ended::Send { token, result, .. } => (token, result.map(|()| None)),
             Ended::Receive { token, result } => (token, result.map(Some)),
         };
         let id = RequestId::from_raw(token);

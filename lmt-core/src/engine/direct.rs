@@ -1,6 +1,7 @@
 //! The shortest way of a short message: a blocking send that goes into the
 //! peer's inbox at once, and a blocking receive whose message comes from there
-//! straight into its buffer. Neither makes a request or enters matching.
+//! straight into its buffer, or, where it is announced, from its sender's. Neither makes a
+//! request or enters matching.
 //!
 //! Both answer `None` when anything is out of the ordinary, having done
 //! nothing; then the operation takes the general way, which means the same.
@@ -10,13 +11,14 @@ use super::label::Label;
 use super::outgoing::envelope_of;
 use super::peer::{Assembly, Connection, Link, Peer, Target};
 use super::receiving::{Source, TagMatch};
-use super::requests::{PeerId, Request, RequestId, Status, Waiting};
+use super::requests::{OperationError, PeerId, Request, RequestId, Status, Waiting};
 use super::traffic::{OVERHEAD_BYTES, Traffic, kind};
 use crate::buffer::Buffer;
 use crate::inbox::{Delivery, InboxReceiver, Payload};
 use crate::matching::Pattern;
-use crate::rendezvous::PeerKey;
+use crate::rendezvous::{Packet, PacketWords, PeerKey, Rts};
 use crate::selection::adaptive::Way;
+use crate::transfers::Receipt;
 
 /// The most looks before a receive takes the general way, which yields and
 /// sleeps: some microseconds' worth.
@@ -37,6 +39,9 @@ pub enum Direct {
     Done(Status),
     /// The first bytes are in the buffer: give it to [`Engine::resume`].
     Begun(Begun),
+    /// The message is announced, its bytes are still its sender's: give the buffer to
+    /// [`Engine::fetch`].
+    Announced(Announced),
 }
 
 /// A message in pieces of which the first have been received directly.
@@ -46,6 +51,24 @@ pub struct Begun {
     tag: u64,
     total_bytes: usize,
     arrived_bytes: usize,
+}
+
+/// A message of which a direct receive has taken the announcement.
+#[derive(Clone, Copy, Debug)]
+pub struct Announced {
+    key: PeerKey,
+    tag: u64,
+    rts: Rts,
+}
+
+/// What [`Engine::fetch`] has come to.
+#[derive(Debug)]
+#[must_use = "a receive that has begun lasts on"]
+pub enum Fetched {
+    /// The message is received; or is longer than the buffer.
+    Done(Result<Status, OperationError>),
+    /// It is on its way, in this receive.
+    Begun(RequestId),
 }
 
 impl Engine {
@@ -141,6 +164,21 @@ impl Engine {
         id
     }
 
+    /// Brings in a message of which a direct receive has taken the announcement, at once
+    /// after it; `buffer` is lent for the same bytes.
+    #[inline]
+    pub fn fetch(&mut self, announced: Announced, mut buffer: Buffer) -> Fetched {
+        let Announced { key, tag, rts } = announced;
+        let label = Label::from(tag);
+        match self.traffic.get_at_once(key, &label, &rts, &mut buffer, Receipt::Awaited) {
+            Some(result) => {
+                self.answer_if_owed();
+                Fetched::Done(result)
+            }
+            None => Fetched::Begun(self.traffic.begin_fetch(key, label, &rts, buffer)),
+        }
+    }
+
     /// Whether a call of progress would do nothing but look at the inbox, and
     /// no other receive is older, no message earlier than what comes next.
     #[inline]
@@ -192,6 +230,9 @@ impl Traffic {
         if !is_short && !is_chosen() {
             return None;
         }
+        if is_short && self.is_at_hand(key, bytes) {
+            return None;
+        }
         let peer = &mut self.peers[key as usize];
         let Connection::Up(link) = &mut peer.connection else { return None };
         let may_go = peer.group_version == self.selection.group_version() && peer.ordered.is_empty();
@@ -212,6 +253,7 @@ impl Traffic {
         }
         peer.eager.sent.count(bytes);
         self.eager.sent.count(bytes);
+        self.went_in_cells(key, bytes);
         if !is_short {
             self.decided = None;
         }
@@ -238,6 +280,7 @@ impl Traffic {
         let total_bytes = match delivery.kind() {
             kind::EAGER => bytes,
             kind::FIRST => delivery.aux() as usize,
+            kind::RTS => return self.take_announced(delivery, wanted).map(Direct::Announced),
             _ => usize::MAX,
         };
         let is_it = bytes <= total_bytes && total_bytes <= into.len() && wanted.accepts(key, tag);
@@ -267,6 +310,30 @@ impl Traffic {
         self.eager.received.count(bytes as u64);
         let peer = PeerId { key, generation };
         Some(Direct::Done(Status { peer, tag, bytes: bytes as u64, immediate: None }))
+    }
+
+    /// Takes an announcement, if it is of the message wanted; leaves it in the inbox
+    /// otherwise.
+    #[inline]
+    fn take_announced(&mut self, delivery: Delivery<'_>, wanted: Pattern) -> Option<Announced> {
+        let (key, tag) = (PeerKey::from(delivery.sender()), delivery.tag());
+        let mut words = PacketWords::empty();
+        words.fill(|words| delivery.copy_to_words(words));
+        let is_it = wanted.accepts(key, tag);
+        let peer = self.peers.get_mut(key as usize).filter(|peer| is_it && peer.bound);
+        let (Some(Peer { connection: Connection::Up(link), .. }), Ok(Packet::Rts(rts))) =
+            (peer, words.decode())
+        else {
+            std::mem::forget(delivery);
+            return None;
+        };
+        drop(delivery);
+        self.events = self.events.wrapping_add(1);
+        if link.take(OVERHEAD_BYTES) {
+            self.owing.push(key);
+        }
+        self.heard_announced(key, &rts);
+        Some(Announced { key, tag, rts })
     }
 
     /// Takes a further piece, which `into` has room for; returns its bytes.

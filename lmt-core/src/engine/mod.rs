@@ -30,7 +30,7 @@ use std::time::Duration;
 
 pub use create::CreateError;
 pub(crate) use create::{check_config, install_copier};
-pub use direct::{Begun, Direct};
+pub use direct::{Announced, Begun, Direct, Fetched};
 pub use label::{Label, Space, Wanted};
 pub use outgoing::{SendMode, SendOptions};
 pub use peer::EagerCounters;

@@ -10,6 +10,7 @@ use crate::buffer::{Buffer, copy_between};
 use crate::identity::{Address, EndpointId};
 use crate::inbox::{Envelope, InboxReceiver, Payload, Piece, SendError, Sent};
 use crate::matching::Matcher;
+use crate::mechanism::SharedEnds;
 use crate::rendezvous::{Candidates, Packet, PeerKey, Rts, SendId};
 use crate::selection::{Hints, Message};
 use crate::shared_buffer::is_shared;
@@ -17,7 +18,8 @@ use crate::shared_buffer::is_shared;
 /// When a send is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SendMode {
-    /// When its buffer may be used again.
+    /// When its buffer may be used again: at once, or when the receiver has looked for
+    /// messages, or when it is matched, by the way that the message takes.
     #[default]
     Standard,
     /// When the message is matched by a receive, too.
@@ -92,6 +94,14 @@ impl Traffic {
                 Some(self.route(key, &buffer, &options, decided))
             }
         };
+        let buffer = if is_short && self.is_at_hand(key, bytes) {
+            match self.send_at_hand(key, label, buffer, hints, credits) {
+                Ok(id) => return Ok((id, wish)),
+                Err(buffer) => buffer,
+            }
+        } else {
+            buffer
+        };
         if is_short || matches!(route, Some(Route::Cells)) {
             let peer = &mut self.peers[key as usize];
             let mut sent_bytes = 0;
@@ -100,6 +110,7 @@ impl Traffic {
                     Written::Whole => {
                         peer.eager.sent.count(bytes);
                         self.eager.sent.count(bytes);
+                        self.went_in_cells(key, bytes);
                         let (tag, immediate) = (label.tag, label.immediate);
                         let done = Request::done(Ok(Status { peer: to, tag, bytes, immediate }));
                         return Ok((self.requests.insert(done), wish));
@@ -132,6 +143,56 @@ impl Traffic {
             self.synchronous.insert(id);
         }
         Ok((id, wish))
+    }
+
+    /// A short message has gone in cells.
+    #[inline]
+    pub(super) fn went_in_cells(&mut self, key: PeerKey, bytes: u64) {
+        if bytes >= self.peers[key as usize].at_hand_min_bytes {
+            self.transfers.went_in_cells(key, bytes);
+        }
+    }
+
+    /// Whether a short message had better be copied by its receiver alone.
+    #[inline]
+    pub(super) fn is_at_hand(&mut self, key: PeerKey, bytes: u64) -> bool {
+        bytes >= self.peers[key as usize].at_hand_min_bytes
+            && !self.adaptive.is_on()
+            && self.transfers.is_at_hand(key, bytes)
+    }
+
+    /// Announces a short message for its receiver to copy it alone; gives the buffer back
+    /// where that does not go.
+    fn send_at_hand(
+        &mut self,
+        key: PeerKey,
+        label: Label,
+        buffer: Buffer,
+        hints: Hints,
+        credits: &InboxReceiver,
+    ) -> Result<RequestId, Buffer> {
+        let bytes = buffer.total_bytes();
+        let peer = &mut self.peers[key as usize];
+        let Connection::Up(link) = &mut peer.connection else { return Err(buffer) };
+        // The receiver may keep it.
+        let may_go = peer.ordered.is_empty() && link.may_keep(bytes + OVERHEAD_BYTES, credits, key);
+        let shared = self.transfers.shared_ends(key, is_shared(&buffer));
+        if !may_go || shared != SharedEnds::default() {
+            return Err(buffer);
+        }
+        let (contiguous, readers) = (buffer.is_contiguous(), self.transfers.other_readers(key));
+        let message = Message { bytes, contiguous, shared, hints, readers };
+        let mechanisms = self.transfers.standings();
+        let candidates = self.selection.candidates(key, mechanisms, &self.config, &message);
+        let Some(ways) = self.transfers.ways_of_short(key, &buffer, candidates) else { return Err(buffer) };
+        let id = self.requests.insert(Request::announced(bytes, key, label));
+        let send_id = self.transfers.send_short(key, buffer, &ways, id.to_raw());
+        self.requests.set_waiting(id, Waiting::Sending(send_id));
+        self.settle_by(Some(credits));
+        if self.peers[key as usize].has_output() {
+            self.flush(key, credits);
+        }
+        Ok(id)
     }
 
     /// Hands a message that has waited to the rendezvous protocol.
@@ -444,7 +505,7 @@ impl Traffic {
             let mut data = self.store.take(bytes as usize);
             buffer.read_at(0, &mut data);
             let connection = self.peers[key as usize].ended_connections;
-            let content = Unexpected::Eager { data, charge_bytes: 0, connection };
+            let content = Unexpected::Eager { data, charge_bytes: 0, connection, by_mechanism: false };
             self.matchers.of(space).keep(key, tag, Arrived { immediate, content });
             return self.requests.insert(done);
         }

@@ -89,7 +89,9 @@ impl Link {
     /// single message may always go when nothing else is outstanding.
     #[inline]
     pub fn has_bytes(&self, charge_bytes: u64) -> bool {
+        // What the peer kept of its own accord it may give back before it is counted here.
         let bytes = self.sent.released_bytes.wrapping_sub(self.returned.released_bytes);
+        let bytes = (bytes as i64).max(0) as u64;
         bytes == 0 || bytes.saturating_add(charge_bytes) <= self.max_bytes
     }
 
@@ -179,6 +181,8 @@ pub(crate) struct Peer {
     pub in_busy: bool,
     /// The longest message that goes to it in cells.
     pub eager_max_bytes: u64,
+    /// From there on such a message is announced while the peer has it at hand.
+    pub at_hand_min_bytes: u64,
     /// The group of processes for which that holds
     /// ([`crate::selection::Selection::group_version`]).
     pub group_version: u32,
@@ -211,6 +215,7 @@ impl Peer {
             assembly: None,
             in_busy: false,
             eager_max_bytes,
+            at_hand_min_bytes: u64::MAX,
             group_version: 0,
             eager: EagerCounters::default(),
         }

@@ -10,23 +10,25 @@ use super::label::{Label, Marks};
 use super::matchers::Matchers;
 use super::peer::{Assembly, Connection, EagerCounters, Peer, Target};
 use super::regions::OneSided;
-use super::requests::{OperationError, PeerId, RequestId, Requests, State, Status, Waiting};
+use super::requests::{OperationError, PeerId, Request, RequestId, Requests, State, Status, Waiting};
 use super::store::{Kept, Store};
 use crate::bell::Bell;
-use crate::buffer::copy_between;
+use crate::buffer::{Access, Buffer, copy_between};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
 use crate::identity::EndpointId;
 use crate::inbox::{Delivery, InboxReceiver};
 use crate::matching::{Matcher, UnexpectedHandle};
-use crate::mechanism::Model;
+use crate::mechanism::{Model, SharedEnds};
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
-use crate::rendezvous::{Choice, Incoming, PacketWords, PeerKey, Received, Rts, SendId, TransferError};
+use crate::rendezvous::{
+    Choice, Incoming, MechanismTag, PacketWords, PeerKey, Received, Rts, SendId, TransferError,
+};
 use crate::selection::adaptive::{Adaptive, Way};
 use crate::selection::{Explanation, Message as Question, Selection, Source, Taken, Why};
-use crate::transfers::{Ended, Transfers};
+use crate::transfers::{Ended, Receipt, Transfers};
 
 /// What a cell holds.
 pub(crate) mod kind {
@@ -54,7 +56,8 @@ pub(crate) const OVERHEAD_BYTES: u64 = 256;
 pub(crate) enum Unexpected {
     /// All its bytes, what the sender was charged for them, and which of the
     /// peer's connections they came over.
-    Eager { data: Kept, charge_bytes: u64, connection: u32 },
+    /// `by_mechanism` where one has copied it here, and counted it.
+    Eager { data: Kept, charge_bytes: u64, connection: u32, by_mechanism: bool },
     /// It is still arriving, in the peer's assembly.
     /// Whether its immediate number is in a piece to come.
     Arriving { total_bytes: u64, awaits_immediate: bool },
@@ -87,6 +90,7 @@ pub(crate) struct Arrived {
 
 /// The parts of [`Unexpected::Eager`].
 struct Eager {
+    by_mechanism: bool,
     data: Kept,
     charge_bytes: u64,
     connection: u32,
@@ -265,7 +269,8 @@ impl Traffic {
         let mut data = self.store.take(delivery.bytes());
         delivery.copy_to(&mut data);
         let connection = self.peers[key as usize].ended_connections;
-        self.unexpected(key, label, Unexpected::Eager { data, charge_bytes, connection });
+        let content = Unexpected::Eager { data, charge_bytes, connection, by_mechanism: false };
+        self.unexpected(key, label, content);
     }
 
     /// Counts a message that was received out of cells.
@@ -289,6 +294,13 @@ impl Traffic {
         if matches!(peer.connection, Connection::Met(_) | Connection::Up(_)) {
             let decisions = self.selection.decisions(key, self.transfers.standings(), &self.config);
             peer.eager_max_bytes = decisions.eager_max_bytes();
+            let least_bytes = self.config.at_hand_min_bytes;
+            let candidates = decisions.candidates(&Question::of_bytes(least_bytes));
+            let mechanisms = self.transfers.standings();
+            let exposed =
+                |choice: &Choice| choice.model == Model::Get && mechanisms.exposes(choice.mechanism);
+            let may_be = !decisions.takes_cells_always() && candidates.as_slice().iter().any(exposed);
+            peer.at_hand_min_bytes = if may_be { least_bytes } else { u64::MAX };
         }
         peer.group_version = self.selection.group_version();
     }
@@ -300,6 +312,7 @@ impl Traffic {
         let mut explanation = self.selection.explain(key, self.transfers.standings(), &self.config, &message);
         self.explain_adapted(key, &message, &mut explanation);
         self.explain_crowding(&mut explanation);
+        self.explain_at_hand(key, &message, &mut explanation);
         explanation.notes.extend(self.transfers.standings().passed_on(key, &explanation.taken));
         if self.peers[key as usize].id == self.id {
             let rule = "sender and receiver are one endpoint";
@@ -315,6 +328,31 @@ impl Traffic {
             }
         }
         explanation
+    }
+
+    /// Which short messages are announced while their receivers have them in their caches.
+    fn explain_at_hand(&self, key: PeerKey, message: &Question, explanation: &mut Explanation) {
+        let least_bytes = self.peers[key as usize].at_hand_min_bytes;
+        let may_be = explanation.taken == Taken::Eager
+            && message.bytes >= least_bytes
+            && message.shared == SharedEnds::default()
+            && !(self.adaptive.is_on() || self.transfers.is_crowded());
+        let exposed = |way: &&String| {
+            let parts = way.split_once(':');
+            parts.is_some_and(|(name, model)| {
+                model == Model::Get.to_string() && self.transfers.standings().exposes(MechanismTag::of(name))
+            })
+        };
+        let Some(way) = explanation.then.iter().find(exposed).filter(|_| may_be) else { return };
+        let now = if self.transfers.is_taken_to_be_at_hand(key, message.bytes) {
+            "as those to this peer are taken to be"
+        } else {
+            "which those to this peer are not at present"
+        };
+        let note = format!(
+            "from {least_bytes} bytes on (at_hand_min_bytes) such a message is announced and copied by its receiver alone ({way}) while it is in that one's caches, {now}"
+        );
+        explanation.notes.push(note);
     }
 
     /// Where processes outnumber the CPUs, who receives copies alone
@@ -441,7 +479,7 @@ impl Traffic {
             }
             Target::Heap { data, request: None, place } => {
                 let connection = self.peers[key as usize].ended_connections;
-                let whole = Unexpected::Eager { data, charge_bytes, connection };
+                let whole = Unexpected::Eager { data, charge_bytes, connection, by_mechanism: false };
                 self.replace_arriving(key, label, place, whole);
             }
         }
@@ -480,7 +518,9 @@ impl Traffic {
         if self.peers[key as usize].ended_connections == message.connection {
             self.release(key, message.charge_bytes);
         }
-        self.count_eager_arrival(key, message.data.len() as u64);
+        if !message.by_mechanism {
+            self.count_eager_arrival(key, message.data.len() as u64);
+        }
         self.hand_over(self.name(key), label, message.data, request);
     }
 
@@ -497,8 +537,8 @@ impl Traffic {
     /// Brings a message and the receive that it matches together.
     pub fn join(&mut self, key: PeerKey, label: Label, message: Unexpected, request: RequestId) {
         match message {
-            Unexpected::Eager { data, charge_bytes, connection } => {
-                self.copy_in(key, &label, Eager { data, charge_bytes, connection }, request);
+            Unexpected::Eager { data, charge_bytes, connection, by_mechanism } => {
+                self.copy_in(key, &label, Eager { data, charge_bytes, connection, by_mechanism }, request);
             }
             Unexpected::Arriving { .. } => {
                 self.note_match(key, label, request);
@@ -508,7 +548,7 @@ impl Traffic {
                     *slot = Some(request);
                 }
             }
-            Unexpected::Rts(rts) => self.accept(key, label, &rts, request),
+            Unexpected::Rts(rts) => self.accept(key, label, &rts, request, Receipt::Late),
             Unexpected::Local(send) => self.join_local(&label, send, request),
         }
     }
@@ -524,11 +564,43 @@ impl Traffic {
     }
 
     /// A receive was found for an announced message.
-    fn accept(&mut self, key: PeerKey, label: Label, rts: &Rts, request: RequestId) {
+    fn accept(&mut self, key: PeerKey, label: Label, rts: &Rts, request: RequestId, receipt: Receipt) {
         self.release(key, OVERHEAD_BYTES);
+        let Some(mut buffer) = self.requests.get_mut(request).and_then(|r| r.buffer.take()) else { return };
+        if let Some(result) = self.get_at_once(key, &label, rts, &mut buffer, receipt) {
+            return self.requests.complete(request, result);
+        }
         self.note_match(key, label, request);
-        let Some(buffer) = self.requests.get_mut(request).and_then(|r| r.buffer.take()) else { return };
         self.transfers.matched(key, rts, buffer, request.to_raw());
+    }
+
+    /// Copies an announced message into its receive's buffer at once, if it can be and is
+    /// within the quota, and tells its sender.
+    #[inline]
+    pub(super) fn get_at_once(
+        &mut self,
+        key: PeerKey,
+        label: &Label,
+        rts: &Rts,
+        buffer: &mut Buffer,
+        receipt: Receipt,
+    ) -> Option<Result<Status, OperationError>> {
+        if rts.total_bytes > self.config.quota_bytes {
+            return None;
+        }
+        let Received { total_bytes, received_bytes, .. } =
+            self.transfers.get_at_once(key, rts, buffer, receipt)?;
+        while self.send_packet(None) {}
+        Some(received(self.name(key), label, total_bytes, received_bytes))
+    }
+
+    /// Begins to bring an announced message in, for a receive that was not posted.
+    #[cold]
+    pub(super) fn begin_fetch(&mut self, key: PeerKey, label: Label, rts: &Rts, buffer: Buffer) -> RequestId {
+        let request = Request::new(Buffer::empty(Access::Write), Some(key), label, Waiting::Matched);
+        let id = self.requests.insert(request);
+        self.transfers.matched(key, rts, buffer, id.to_raw());
+        id
     }
 
     /// A message to oneself: one copy, from the send's memory to the receive's.
@@ -568,13 +640,40 @@ impl Traffic {
     }
 
     fn announced(&mut self, key: PeerKey, label: Label, rts: &Rts) {
-        let choice = Choice { mechanism: rts.mechanism, model: rts.model };
-        self.heard(key, rts.total_bytes, Way::By(choice));
+        self.heard_announced(key, rts);
         let bound = self.peers[key as usize].bound;
         match bound.then(|| self.matchers.of(label.space).arrive(key, label.tag)).flatten() {
-            Some(request) => self.accept(key, label, rts, request),
-            None => self.unexpected(key, label, Unexpected::Rts(*rts)),
+            Some(request) => self.accept(key, label, rts, request, Receipt::Awaited),
+            None => {
+                let message = self.copy_short(key, rts).unwrap_or(Unexpected::Rts(*rts));
+                self.unexpected(key, label, message);
+            }
         }
+    }
+
+    /// Copies a short message that nobody receives yet at once, as if it had come in cells:
+    /// its sender may wait for no more than that this process looks.
+    fn copy_short(&mut self, key: PeerKey, rts: &Rts) -> Option<Unexpected> {
+        if !rts.short || rts.total_bytes > Transfers::AT_ONCE_BYTES {
+            return None;
+        }
+        let mut data = self.store.take(rts.total_bytes as usize);
+        let copy = |buffer: &mut Buffer| self.transfers.get_at_once(key, rts, buffer, Receipt::Kept);
+        if crate::buffer::with_slice(&mut data, copy).is_none() {
+            self.store.give_back(data);
+            return None;
+        }
+        while self.send_packet(None) {}
+        let connection = self.peers[key as usize].ended_connections;
+        let charge_bytes = rts.total_bytes + OVERHEAD_BYTES;
+        Some(Unexpected::Eager { data, charge_bytes, connection, by_mechanism: true })
+    }
+
+    /// A peer has announced a message by one of its ways.
+    #[inline]
+    pub(super) fn heard_announced(&mut self, key: PeerKey, rts: &Rts) {
+        let choice = Choice { mechanism: rts.mechanism, model: rts.model };
+        self.heard(key, rts.total_bytes, Way::By(choice));
     }
 
     /// The sender takes an announced message back, if nothing matched it yet.
@@ -602,15 +701,23 @@ impl Traffic {
         while self.send_packet(credits) {}
         while let Some(ended) = self.transfers.pop_ended() {
             match ended {
-                Ended::Send { token, result } => self.sent(RequestId::from_raw(token), result),
+                Ended::Send { token, result, kept_bytes } => {
+                    self.sent(RequestId::from_raw(token), result, kept_bytes);
+                }
                 Ended::Receive { token, result } => self.arrived(RequestId::from_raw(token), result),
             }
         }
     }
 
-    fn sent(&mut self, request: RequestId, result: Result<(), TransferError>) {
+    fn sent(&mut self, request: RequestId, result: Result<(), TransferError>, kept_bytes: u64) {
         let Some(entry) = self.requests.get(request) else { return };
         let (key, label, bytes) = (entry.peer.unwrap_or_default(), entry.label, entry.bytes);
+        if kept_bytes > 0
+            && let Some(link) = self.peers.get_mut(key as usize).and_then(Peer::link)
+        {
+            // The receiver gives that back, too, when a receive takes the message.
+            link.sent.released_bytes = link.sent.released_bytes.wrapping_add(kept_bytes);
+        }
         let (tag, immediate) = (label.tag, label.immediate);
         let result = match result {
             Ok(()) => Ok(Status { peer: self.name(key), tag, bytes, immediate }),

@@ -73,6 +73,8 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Option<Result<Status, OperationError>> {
         if let Some(result) = self.traffic.requests.take_result(request) {
+            // A receive that found its message may have copied it at once.
+            self.answer_if_owed();
             return Some(result);
         }
         let mut patience = Patience::default();
@@ -84,9 +86,7 @@ impl Engine {
                 Err(error) => return Some(Err(error)),
             };
             if let Some(result) = self.traffic.requests.take_result(request) {
-                if self.traffic.owes_an_answer() {
-                    self.answer();
-                }
+                self.answer_if_owed();
                 return Some(result);
             }
             match self.be_patient(&mut patience, moved, deadline) {
@@ -99,6 +99,13 @@ impl Engine {
 
     /// Writes the answers that peers wait for and whose inboxes were full: the
     /// caller may make no progress for long, or wait for them by other means.
+    #[inline]
+    pub(super) fn answer_if_owed(&mut self) {
+        if self.traffic.owes_an_answer() {
+            self.answer();
+        }
+    }
+
     #[cold]
     fn answer(&mut self) {
         let deadline = Instant::now() + Duration::from_millis(self.traffic.config.close_timeout_ms);
@@ -127,6 +134,7 @@ impl Engine {
         let mut patience = Patience::default();
         while requests.clone().next().is_some() {
             if let Some(at) = requests.clone().position(|r| self.traffic.requests.is_done(*r.borrow())) {
+                self.answer_if_owed();
                 return Ok(Some(at));
             }
             let moved = self.turn()?;

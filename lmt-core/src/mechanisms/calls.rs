@@ -7,7 +7,7 @@ use super::erased::unknown;
 use crate::buffer::Buffer;
 #[cfg(doc)]
 use crate::mechanism::Lmt;
-use crate::mechanism::{Cookie, DeclaredCopy, Direction, Fault, Interval, Plan, Step};
+use crate::mechanism::{Cookie, DeclaredCopy, Direction, Fault, Interval, Lines, Plan, Step};
 use crate::parcel::Parcel;
 use crate::rendezvous::{MechanismTag, PeerKey};
 
@@ -59,6 +59,52 @@ impl Mechanisms {
             Err(fault) => self.count_fault(h.peer, at, fault),
         }
         outcome
+    }
+
+    /// See [`Lmt::exposes`].
+    pub(crate) fn exposes(&self, tag: MechanismTag) -> bool {
+        self.position(tag).is_some_and(|at| self.list[at].exposes())
+    }
+
+    /// See [`Lmt::expose`].
+    #[inline]
+    pub(crate) fn expose(
+        &mut self,
+        tag: MechanismTag,
+        peer: PeerKey,
+        data: &Buffer,
+        cookie: &mut Cookie,
+    ) -> bool {
+        self.position(tag).is_some_and(|at| self.list[at].expose(peer, data, cookie))
+    }
+
+    /// Counts a message that was exposed, and that its receiver has.
+    pub(crate) fn count_exposed(&mut self, tag: MechanismTag, peer: PeerKey, bytes: u64) {
+        let Some(at) = self.position(tag) else { return };
+        self.count(peer, at, |c| {
+            c.messages += 1;
+            c.sent.count(bytes);
+        });
+    }
+
+    /// See [`Lmt::get_at_once`]. Counts the message where it was received.
+    #[inline]
+    pub(crate) fn get_at_once(
+        &mut self,
+        tag: MechanismTag,
+        peer: PeerKey,
+        remote: &Cookie,
+        data: &mut Buffer,
+        bytes: u64,
+    ) -> Option<Lines> {
+        let at = self.position(tag)?;
+        let lines = self.list[at].get_at_once(peer, remote, data, bytes)?;
+        self.count(peer, at, |c| {
+            c.bytes = c.bytes.saturating_add(bytes);
+            c.messages += 1;
+            c.received.count(bytes);
+        });
+        Some(lines)
     }
 
     /// Whether a mechanism reaches the peer's declared memory in this

@@ -7,8 +7,8 @@ use crate::buffer::Buffer;
 use crate::checkup::{Finding, Host};
 use crate::keys::{Key, Value};
 use crate::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Reach, Step,
-    Unavailable,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lines, Lmt, Model, Needs, PeerFacts, Plan,
+    Reach, Step, Unavailable,
 };
 use crate::rendezvous::PeerKey;
 use crate::slab::Slab;
@@ -35,6 +35,10 @@ pub(super) trait AnyLmt: Send {
     fn start(&mut self, peer: PeerKey, handle: u64, remote: &Cookie, interval: Interval)
     -> Result<(), Fault>;
     fn step(&mut self, peer: PeerKey, handle: u64, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault>;
+    fn exposes(&self) -> bool;
+    fn expose(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> bool;
+    fn get_at_once(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64)
+    -> Option<Lines>;
     fn leave(&mut self, peer: PeerKey, handle: u64) -> bool;
     fn copied_by_peer(&self, handle: u64) -> u64;
     fn finish(&mut self, peer: PeerKey, handle: u64);
@@ -158,6 +162,26 @@ impl<M: Lmt> AnyLmt for Table<M> {
         let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut).ok_or_else(unknown)?;
         let transfer = self.transfers.get_mut(handle).ok_or_else(unknown)?;
         self.lmt.step(state, transfer, data, max_bytes)
+    }
+
+    fn exposes(&self) -> bool {
+        self.lmt.exposes()
+    }
+
+    fn expose(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> bool {
+        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut);
+        state.is_some_and(|state| self.lmt.expose(state, data, cookie))
+    }
+
+    fn get_at_once(
+        &mut self,
+        peer: PeerKey,
+        remote: &Cookie,
+        data: &mut Buffer,
+        bytes: u64,
+    ) -> Option<Lines> {
+        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut)?;
+        self.lmt.get_at_once(state, remote, data, bytes)
     }
 
     fn leave(&mut self, peer: PeerKey, handle: u64) -> bool {

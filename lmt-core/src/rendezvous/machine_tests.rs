@@ -77,7 +77,7 @@ fn get_ends_with_the_receiver_s_done() {
     let key = TransferKey::Receive(two.receive);
     let complete = Action::CompleteReceive { id: two.receive, result: Ok(received) };
     assert_eq!(others, [Action::Finish { key }, complete]);
-    assert_eq!(packets, [Packet::Done(Done { to: TransferKey::Send(two.send), attempt: 0, shared: false })]);
+    assert_eq!(packets, [Packet::Done(Done::new(TransferKey::Send(two.send), 0, false))]);
     hand(&mut two.a, B, &packets);
     let (key, id) = (TransferKey::Send(two.send), two.send);
     assert_eq!(run(&mut two.a).1, [Action::Finish { key }, Action::CompleteSend { id, result: Ok(()) }]);
@@ -218,6 +218,7 @@ fn a_large_message_and_small_ones_take_turns() {
         attempt: 0,
         mechanism: TAG,
         model: Model::Get,
+        short: false,
         cookie: Cookie::empty(),
     };
     b.matched(A, &offer(1, 1 << 40), u64::MAX);
@@ -242,13 +243,13 @@ fn a_large_message_and_small_ones_take_turns() {
 fn names_of_others_are_refused_and_old_ones_ignored() {
     let (mut two, _, _) = begun(&[Model::Get], 100, 100);
     let to = TransferKey::Send(two.send);
-    let done = Packet::Done(Done { to, attempt: 0, shared: false });
+    let done = Packet::Done(Done::new(to, 0, false));
     let id = two.send.0;
     assert_eq!(two.a.packet(B + 1, &done), Err(ProtocolError::WrongPeer { id }));
     let never = TransferKey::Send(SendId(id + 1));
     let unknown = Packet::GiveUp(GiveUp { to: never, errno: 0 });
     assert_eq!(two.a.packet(B, &unknown), Err(ProtocolError::UnknownTransfer { id: id + 1 }));
-    let early = Packet::Done(Done { to, attempt: 1, shared: false });
+    let early = Packet::Done(Done::new(to, 1, false));
     assert_eq!(two.a.packet(B, &early), Err(ProtocolError::OutOfPlace { id, packet: "DONE" }));
     hand(&mut two.a, B, &[done]);
     run(&mut two.a);
@@ -308,7 +309,7 @@ fn a_dishonest_peer_changes_nothing() {
     hand(&mut two.a, B, &[Packet::Cts(cts)]);
     assert_eq!(two.a.packet(B, &cancelled), out_of_place(id, "CANCEL_REPLY"), "matched already");
     assert_eq!(two.a.packet(B, &Packet::Cts(cts)), out_of_place(id, "CTS"), "said twice");
-    let done = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0, shared: false });
+    let done = Packet::Done(Done::new(TransferKey::Send(send_id), 0, false));
     assert_eq!(two.a.packet(B, &done), out_of_place(id, "DONE"), "this side writes");
     let demote = Demote {
         send_id,
@@ -483,6 +484,7 @@ fn a_helper_comes_when_nothing_else_moves_and_now_and_then_to_look() {
         attempt: 0,
         mechanism: TAG,
         model: Model::Get,
+        short: false,
         cookie: Cookie::empty(),
     };
     two.a.matched(B, &rts, u64::MAX);
@@ -507,7 +509,7 @@ fn a_helper_comes_when_nothing_else_moves_and_now_and_then_to_look() {
     two.a.rest();
     leave(&mut two.a, false);
     assert_eq!(two.a.active(), 1, "who rests takes no turns");
-    let done = Packet::Done(Done { to: TransferKey::Send(two.send), attempt: 0, shared: false });
+    let done = Packet::Done(Done::new(TransferKey::Send(two.send), 0, false));
     hand(&mut two.a, B, &[done]);
     assert!(matches!(run(&mut two.a).1.last(), Some(Action::CompleteSend { result: Ok(()), .. })));
 }
@@ -578,7 +580,7 @@ fn a_stream_that_has_given_all_leaves_before_a_sleep_and_hears_of_the_end() {
     assert_eq!(two.b.pop_action(), Some(Action::Leave { key: to }));
     two.b.left(to, false);
     let (done, _) = run(&mut two.b);
-    assert_eq!(done, [Packet::Done(Done { to: key, attempt: 0, shared: false })]);
+    assert_eq!(done, [Packet::Done(Done::new(key, 0, false))]);
     hand(&mut two.a, B, &done);
     assert!(run(&mut two.a).1.contains(&Action::CompleteSend { id: two.send, result: Ok(()) }));
 }

@@ -26,6 +26,17 @@ pub(super) struct Inbound {
     shared: bool,
 }
 
+/// What a sender is told of a message that was copied at once; as in [`Done`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told {
+    /// The message arrived in shared buffers.
+    pub shared: bool,
+    /// A receive waited for it, and its lines were at hand.
+    pub at_hand: bool,
+    /// It is kept for a receive to come.
+    pub kept: bool,
+}
+
 impl Machine {
     /// A receive with room for `capacity_bytes` has matched this message of
     /// `peer`: brings in what fits.
@@ -51,6 +62,14 @@ impl Machine {
         id
     }
 
+    /// A message has been copied without this machine: lets its sender know, with what else
+    /// is to be told.
+    pub fn received_at_once(&mut self, peer: PeerKey, rts: &Rts, told: Told) {
+        let (to, attempt) = (TransferKey::Send(rts.send_id), rts.attempt);
+        let Told { shared, at_hand, kept } = told;
+        self.packets.push_back((peer, Packet::Done(Done { to, attempt, shared, at_hand, kept })));
+    }
+
     /// A matched message comes into shared buffers, which its sender is to learn.
     pub fn comes_into_shared(&mut self, id: ReceiveId) {
         if let Some(inbound) = self.receives.get_mut(id.0) {
@@ -61,7 +80,7 @@ impl Machine {
     /// A receive has matched a short message that came with the id of a
     /// synchronous send: lets its sender know.
     pub fn matched_eager(&mut self, peer: PeerKey, send_id: SendId) {
-        let packet = Packet::Done(Done { to: TransferKey::Send(send_id), attempt: 0, shared: false });
+        let packet = Packet::Done(Done::new(TransferKey::Send(send_id), 0, false));
         self.packets.push_back((peer, packet));
     }
 
@@ -100,11 +119,7 @@ impl Machine {
         let Some(inbound) = self.receives.get(id.0) else { return };
         let (peer, attempt) = (inbound.side.peer, inbound.side.attempt);
         if !sender_knows {
-            let packet = Packet::Done(Done {
-                to: TransferKey::Send(inbound.send_id),
-                attempt,
-                shared: inbound.shared,
-            });
+            let packet = Packet::Done(Done::new(TransferKey::Send(inbound.send_id), attempt, inbound.shared));
             self.packets.push_back((peer, packet));
         }
         self.complete(id);

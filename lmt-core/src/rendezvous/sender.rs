@@ -8,7 +8,7 @@ use super::machine::{Machine, Phase, Side};
 use super::packet::{
     Cts, Demote, Done, Fail, GiveUp, MechanismTag, Packet, ReceiveId, Retry, Rts, SendId, TransferKey,
 };
-use super::types::{Action, Candidates, ProtocolError, TransferError};
+use super::types::{Action, Candidates, Choice, ProtocolError, TransferError};
 
 /// A message on its way out.
 #[derive(Debug)]
@@ -104,6 +104,54 @@ impl Machine {
         }))
     }
 
+    /// Announces a message that the driver itself keeps, under a name of its own, by the way
+    /// that its receiver takes alone. What the receiver answers is about that name; it is
+    /// given here once the message was [adopted](Self::adopt).
+    pub fn announce_exposed(
+        &mut self,
+        peer: PeerKey,
+        send_id: SendId,
+        total_bytes: u64,
+        choice: Choice,
+        short: bool,
+        cookie: &Cookie,
+    ) {
+        let Choice { mechanism, model } = choice;
+        let rts = Rts { send_id, total_bytes, attempt: 0, mechanism, model, short, cookie: *cookie };
+        self.packets.push_back((peer, Packet::Rts(rts)));
+    }
+
+    /// Takes such a message back: asks the peer to.
+    pub fn take_back_exposed(&mut self, peer: PeerKey, send_id: SendId) {
+        self.packets.push_back((peer, Packet::Cancel { send_id }));
+    }
+
+    /// Takes over such a message, as if it had been prepared and announced here by the first
+    /// of `candidates`; `cancel_sent` says whether it was to be taken back.
+    pub fn adopt(
+        &mut self,
+        peer: PeerKey,
+        total_bytes: u64,
+        candidates: &Candidates,
+        cancel_sent: bool,
+    ) -> SendId {
+        let mut side = Side::new(peer, Role::Sender, Interval { start: 0, end: total_bytes });
+        (side.phase, side.held) = (Phase::Waiting, true);
+        if let Some(choice) = candidates.as_slice().first() {
+            (side.mechanism, side.model) = (choice.mechanism, choice.model);
+        }
+        SendId(self.sends.insert(Outgoing {
+            side,
+            total_bytes,
+            candidates: *candidates,
+            next_candidate: 1,
+            announced: true,
+            remote: None,
+            remote_cookie: Cookie::empty(),
+            cancel_sent,
+        }))
+    }
+
     /// Takes a message back if no receive has matched it yet. It completes with
     /// [`TransferError::Cancelled`] then; otherwise it goes on as if nothing
     /// had been asked.
@@ -163,7 +211,15 @@ impl Machine {
         let packet = match outgoing.remote {
             None => {
                 let total_bytes = outgoing.total_bytes;
-                Packet::Rts(Rts { send_id: id, total_bytes, attempt, mechanism, model, cookie: *cookie })
+                Packet::Rts(Rts {
+                    send_id: id,
+                    total_bytes,
+                    attempt,
+                    mechanism,
+                    model,
+                    short: false,
+                    cookie: *cookie,
+                })
             }
             Some(receive_id) => {
                 let interval = side.interval;
@@ -320,7 +376,7 @@ impl Machine {
         match outgoing.remote {
             Some(remote) if model == Model::Put => {
                 self.finish(key);
-                let packet = Packet::Done(Done { to: TransferKey::Receive(remote), attempt, shared: false });
+                let packet = Packet::Done(Done::new(TransferKey::Receive(remote), attempt, false));
                 self.packets.push_back((peer, packet));
                 self.end_send(id, Ok(()));
             }

@@ -64,13 +64,22 @@ const CTS_PART: u8 = 10;
 /// In the flag of DEMOTE: the receiver's buffer is in shared memory.
 const FLAG_SHARED: u8 = 2;
 
+/// In the flag of RTS, beside the model: it stands for a short message.
+const FLAG_SHORT: u8 = 0x80;
+
+/// In the number of DONE.
+const NUMBER_SHARED: u32 = 1;
+const NUMBER_AT_HAND: u32 = 2;
+const NUMBER_KEPT: u32 = 4;
+
 /// A packet's first word.
 #[derive(Clone, Copy)]
 struct Head {
     kind: u8,
     attempt: u8,
     /// The packet's one yes or no: which side, for good, cancelled, in shared memory. In
-    /// DEMOTE with [`FLAG_SHARED`] beside it; in RTS and RETRY the model.
+    /// DEMOTE with [`FLAG_SHARED`] beside it; in RTS and RETRY the model, in RTS with
+    /// [`FLAG_SHORT`].
     flag: u8,
     cookie_bytes: u8,
     /// A mechanism's tag, or an errno.
@@ -115,7 +124,8 @@ impl Head {
     }
 
     fn model(self) -> Result<Model, WireError> {
-        Model::from_wire(self.flag).ok_or_else(|| self.field("model", self.flag))
+        let marks = if self.kind == RTS { FLAG_SHORT } else { 0 };
+        Model::from_wire(self.flag & !marks).ok_or_else(|| self.field("model", self.flag))
     }
 
     /// The packet's yes or no; a packet that names a model in its place has none.
@@ -214,7 +224,8 @@ fn read(head: Head, at: impl Fn(usize) -> u64, cookie: impl Fn() -> Cookie) -> R
     Ok(match head.kind {
         RTS => {
             let (mechanism, model) = (MechanismTag(number), head.model()?);
-            Packet::Rts(Rts { send_id, total_bytes: at(1), attempt, mechanism, model, cookie: cookie() })
+            let (total_bytes, short, cookie) = (at(1), head.flag & FLAG_SHORT != 0, cookie());
+            Packet::Rts(Rts { send_id, total_bytes, attempt, mechanism, model, short, cookie })
         }
         RETRY => {
             let (receive_id, mechanism, model) = (ReceiveId(at(0)), MechanismTag(number), head.model()?);
@@ -231,7 +242,11 @@ fn read(head: Head, at: impl Fn(usize) -> u64, cookie: impl Fn() -> Cookie) -> R
             let (for_good, shared) = (flag, head.flag & FLAG_SHARED != 0);
             Packet::Demote(Demote { send_id, receive_id, attempt, remaining, errno, for_good, shared })
         }
-        DONE => Packet::Done(Done { to, attempt, shared: number != 0 }),
+        DONE => {
+            let says = |mark| number & mark != 0;
+            let (shared, at_hand, kept) = (says(NUMBER_SHARED), says(NUMBER_AT_HAND), says(NUMBER_KEPT));
+            Packet::Done(Done { to, attempt, shared, at_hand, kept })
+        }
         FAIL => {
             let (receive_id, front) = (ReceiveId(at(0)), at(1));
             Packet::Fail(Fail { receive_id, attempt, front, errno, for_good: flag })
@@ -255,7 +270,8 @@ impl Packet {
         let of_errno = |errno: i32| errno as u32;
         match self {
             Self::Rts(p) => {
-                let head = head(RTS, p.attempt, p.model as u8, p.mechanism.0);
+                let short = if p.short { FLAG_SHORT } else { 0 };
+                let head = head(RTS, p.attempt, p.model as u8 | short, p.mechanism.0);
                 PacketWords::new(head, &[p.send_id.0, p.total_bytes], Some(&p.cookie))
             }
             Self::Retry(p) => {
@@ -282,7 +298,11 @@ impl Packet {
             }
             Self::Done(p) => {
                 let (flag, id) = named(p.to);
-                PacketWords::new(head(DONE, p.attempt, flag, p.shared.into()), &[id], None)
+                let mark = |says, mark| if says { mark } else { 0 };
+                let number = mark(p.shared, NUMBER_SHARED)
+                    | mark(p.at_hand, NUMBER_AT_HAND)
+                    | mark(p.kept, NUMBER_KEPT);
+                PacketWords::new(head(DONE, p.attempt, flag, number), &[id], None)
             }
             Self::Fail(p) => {
                 let head = head(FAIL, p.attempt, p.for_good.into(), of_errno(p.errno));

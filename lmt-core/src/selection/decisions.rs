@@ -47,6 +47,8 @@ pub struct Decisions {
     eager_max_bytes: u64,
     /// Up to this length cells may be tried.
     try_eager_max_bytes: u64,
+    /// Whether short messages take cells whatever their receivers have at hand.
+    cells_always: bool,
     lists: Vec<Vec<Row>>,
     /// Which list holds for each variant.
     of_variant: [u8; Variant::COUNT],
@@ -68,7 +70,8 @@ impl Decisions {
             // There are no more lists than variants.
             of_variant[variant.index()] = at as u8;
         }
-        Self { eager_max_bytes, try_eager_max_bytes: eager_max_bytes, lists, of_variant }
+        let (try_eager_max_bytes, cells_always) = (eager_max_bytes, false);
+        Self { eager_max_bytes, try_eager_max_bytes, cells_always, lists, of_variant }
     }
 
     /// The endpoint may try cells for messages up to this length, where their
@@ -77,6 +80,19 @@ impl Decisions {
     pub const fn with_eager_tried_up_to(mut self, bytes: u64) -> Self {
         self.try_eager_max_bytes = bytes;
         self
+    }
+
+    /// Whether cells were asked for by name: then short messages take them also where
+    /// their receivers have them at hand (`at_hand_min_bytes`).
+    #[must_use]
+    pub const fn with_cells_always(mut self, always: bool) -> Self {
+        self.cells_always = always;
+        self
+    }
+
+    /// See [`Self::with_cells_always`].
+    pub const fn takes_cells_always(&self) -> bool {
+        self.cells_always
     }
 
     /// Messages up to this length may be tried in inbox cells.

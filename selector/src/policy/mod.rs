@@ -175,6 +175,8 @@ impl Policy for RulePolicy {
         self.interest.shared = situation.mechanisms.iter().any(copies_shared);
         let pair = Pair::to_decide(self, situation);
         let eager_max_bytes = pair.eager().map_or(0, |eager| eager.bytes);
+        // The rule of a file or of a calibration, no key.
+        let cells_always = pair.eager().is_some_and(|eager| eager.rule.is_some());
         let cuts = pair.cuts();
         let mut made: [Option<Vec<Range>>; Variant::COUNT] = [const { None }; Variant::COUNT];
         Decisions::new(eager_max_bytes, |variant| {
@@ -182,6 +184,7 @@ impl Policy for RulePolicy {
             made[variant.index()].get_or_insert_with(|| ranges(&pair, variant, &cuts)).clone()
         })
         .with_eager_tried_up_to(pair.try_eager_max_bytes())
+        .with_cells_always(cells_always)
     }
 
     fn counts_processes(&self) -> bool {

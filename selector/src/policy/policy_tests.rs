@@ -268,6 +268,8 @@ fn eager_by_rule_and_by_key() {
     let user = || layer(Authority::User, vec![eager_rule(1, 64 * KIB)]);
     let world = World::new(configuration(vec![user()]));
     assert_eq!(world.decide().eager_max_bytes(), 64 * KIB);
+    assert!(world.decide().takes_cells_always(), "they are named");
+    assert!(!World::new(Configuration::default()).decide().takes_cells_always());
     let explanation = world.explain(&Message::of_bytes(64 * KIB));
     assert_eq!((&explanation.taken, &*explanation.rule), (&Taken::Eager, "messages up to 64 KiB: in cells"));
     assert_eq!(not(&explanation, "ring").0, Why::NotNeeded);
