@@ -11,10 +11,11 @@ use lmt_conformance::group::{Group, Test};
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// Variables by which the user of this machine may have set something.
-pub const OF_THE_USER: [&str; 8] = [
+pub const OF_THE_USER: [&str; 9] = [
     "LMT_CONFIG",
     "LMT_MECHANISM",
     "LMT_EAGER_MAX",
+    "LMT_AT_HAND_MIN",
     "LMT_MAX_READERS",
     "LMT_DMA_MIN",
     "LMT_SINGLE_COPY",
