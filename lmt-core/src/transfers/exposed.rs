@@ -56,6 +56,11 @@ pub(super) const fn slot_of(id: SendId) -> Option<u64> {
     if id.0 & MARK != 0 { Some(id.0 & !MARK) } else { None }
 }
 
+/// What the receiver knows the slot's send by.
+pub(super) const fn name_of(slot: u64) -> SendId {
+    SendId(slot | MARK)
+}
+
 /// Which send of this process a packet of its receiver is about.
 #[inline]
 pub(super) const fn about(packet: &Packet) -> Option<SendId> {
@@ -74,7 +79,7 @@ pub(super) const fn about(packet: &Packet) -> Option<SendId> {
 /// What the receiver of such a send cannot say of it.
 #[cold]
 pub(super) const fn out_of_place(slot: u64) -> ProtocolError {
-    ProtocolError::OutOfPlace { id: slot | MARK, packet: "an answer to what only its receiver copies" }
+    ProtocolError::OutOfPlace { id: name_of(slot).0, packet: "an answer to what only its receiver copies" }
 }
 
 /// The same packet about another send.
@@ -93,7 +98,7 @@ impl ExposedSends {
     /// Takes one in; the name by which its receiver is to know it.
     #[inline(always)]
     pub fn insert(&mut self, send: Exposed) -> SendId {
-        SendId(self.0.insert(send) | MARK)
+        name_of(self.0.insert(send))
     }
 
     #[inline]
@@ -123,7 +128,7 @@ impl ExposedSends {
     /// The peer cannot honestly know that name.
     #[inline]
     pub fn named_by(&mut self, peer: PeerKey, slot: u64) -> Result<Option<&mut Exposed>, ProtocolError> {
-        let id = slot | MARK;
+        let SendId(id) = name_of(slot);
         match self.0.standing(slot) {
             Standing::Stale => Ok(None),
             Standing::Never => Err(ProtocolError::UnknownTransfer { id }),

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::buffer::{Access, Segment};
-use crate::mechanism::{Abilities, Fault, Hello, Lmt, PeerFacts, Plan};
-use crate::rendezvous::MechanismTag;
+use crate::buffer::Segment;
+use crate::mechanism::{Abilities, Fault, Hello, Interval, Lmt, PeerFacts, Plan, Role, Step, Unavailable};
+use crate::mechanisms::Mechanisms;
+use crate::rendezvous::{Cts, Incoming, MechanismTag, ReceiveId, TransferKey};
 use crate::test_peer::meet;
 
 const BYTES: u64 = 16 << 10;
