@@ -72,7 +72,7 @@ fn look() -> Option<Found> {
 fn time_of_read(source: &[u8], target: &mut [u8]) -> Option<Duration> {
     let own = nix::unistd::getpid().as_raw();
     let remote = [RemoteSegment { address: source.as_ptr().addr() as u64, bytes: source.len() as u64 }];
-    sys::with_lent(target, |buffer| {
+    lmt_core::buffer::lend_mut(target, |buffer| {
         let begin = Instant::now();
         let (from, to) = (Cursor::default(), Cursor::default());
         let mut local = Local::Into(buffer);

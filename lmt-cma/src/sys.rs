@@ -106,24 +106,3 @@ pub(crate) fn dumpable() -> Result<i32, Errno> {
     // SAFETY: this request takes no argument and answers with a number.
     Errno::result(unsafe { libc::prctl(libc::PR_GET_DUMPABLE) })
 }
-
-/// Lends `bytes` of this process's own to a copy for as long as `work` runs.
-pub(crate) fn with_lent<T>(bytes: &mut [u8], work: impl FnOnce(&mut Buffer) -> T) -> T {
-    let segment = lmt_core::buffer::Segment::of_mut(bytes);
-    // SAFETY: `bytes` is borrowed exclusively until this function returns, and
-    // the buffer, which does not leave it, is gone by then.
-    let lent = unsafe { Buffer::new(&[segment], Access::Write) };
-    // A live slice never reaches past the address space.
-    let mut buffer = lent.unwrap_or_else(|_| Buffer::empty(Access::Write));
-    work(&mut buffer)
-}
-
-/// Lends `bytes` of this process's own for reading for as long as `work` runs.
-pub(crate) fn with_shared<T>(bytes: &[u8], work: impl FnOnce(&Buffer) -> T) -> T {
-    let segment = lmt_core::buffer::Segment::of(bytes);
-    // SAFETY: `bytes` is borrowed, so unwritten, until this function returns,
-    // and the buffer, which does not leave it, is gone by then.
-    let lent = unsafe { Buffer::new(&[segment], Access::Read) };
-    // A live slice never reaches past the address space.
-    work(&lent.unwrap_or_else(|_| Buffer::empty(Access::Read)))
-}

@@ -145,7 +145,7 @@ fn call(
 /// # Errors
 /// [`CopyError`]; `target` then holds what came before.
 pub fn read_bytes(process: &PeerProcess, address: u64, target: &mut [u8]) -> Result<(), CopyError> {
-    crate::sys::with_lent(target, |buffer| whole(process, Local::Into(buffer), address))
+    lmt_core::buffer::lend_mut(target, |buffer| whole(process, Local::Into(buffer), address))
 }
 
 /// Writes `source` to `address` in the peer.
@@ -153,7 +153,7 @@ pub fn read_bytes(process: &PeerProcess, address: u64, target: &mut [u8]) -> Res
 /// # Errors
 /// [`CopyError`]; what came before is written then.
 pub fn write_bytes(process: &PeerProcess, address: u64, source: &[u8]) -> Result<(), CopyError> {
-    crate::sys::with_shared(source, |buffer| whole(process, Local::OutOf(buffer), address))
+    lmt_core::buffer::lend(source, |buffer| whole(process, Local::OutOf(buffer), address))
 }
 
 fn whole(process: &PeerProcess, local: Local<'_>, address: u64) -> Result<(), CopyError> {

@@ -124,6 +124,11 @@ impl Buffer {
         Ok(Self { segments, total_bytes, access })
     }
 
+    /// What [`Self::new`] does with one segment, for those who keep its promises.
+    const fn of_one(one: Segment, access: Access) -> Self {
+        Self { segments: Segments::One(one), total_bytes: one.bytes as u64, access }
+    }
+
     /// An empty buffer, for messages without bytes.
     pub const fn empty(access: Access) -> Self {
         Self { segments: Segments::One(Segment { address: 0, bytes: 0 }), total_bytes: 0, access }
@@ -282,11 +287,30 @@ impl Buffer {
     }
 }
 
-/// Calls `f` with a buffer of this slice, into which it may write.
+/// Calls `f` with a buffer of these bytes, for reading.
 ///
-/// The buffer is lent for the call alone: an `f` that put another in its place, and so had
-/// it for longer, ends the process.
-pub(crate) fn with_slice<R>(slice: &mut [u8], f: impl FnOnce(&mut Buffer) -> R) -> R {
+/// ```
+/// let mut copy = [0; 3];
+/// assert_eq!(lmt_core::buffer::lend(b"abcd", |buffer| buffer.read_at(1, &mut copy)), 3);
+/// assert_eq!(&copy, b"bcd");
+/// ```
+pub fn lend<T>(bytes: &[u8], f: impl FnOnce(&Buffer) -> T) -> T {
+    // The bytes are borrowed, so unwritten, until this function returns; the buffer does not
+    // leave it, since it can neither be copied nor be moved out of a shared reference.
+    f(&Buffer::of_one(Segment::of(bytes), Access::Read))
+}
+
+/// Calls `f` with a buffer of these bytes, for writing.
+///
+/// The buffer is lent for the call alone: an `f` that puts another in its place, and so
+/// has it for longer, ends the process.
+///
+/// ```
+/// let mut bytes = [0; 4];
+/// assert_eq!(lmt_core::buffer::lend_mut(&mut bytes, |buffer| buffer.write_at(1, b"abcd")), 3);
+/// assert_eq!(&bytes, b"\0abc");
+/// ```
+pub fn lend_mut<T>(bytes: &mut [u8], f: impl FnOnce(&mut Buffer) -> T) -> T {
     struct Lent(Buffer, Segment);
     impl Drop for Lent {
         fn drop(&mut self) {
@@ -295,12 +319,10 @@ pub(crate) fn with_slice<R>(slice: &mut [u8], f: impl FnOnce(&mut Buffer) -> R) 
             }
         }
     }
-    let one = Segment::of_mut(slice);
-    let (segments, total_bytes) = (Segments::One(one), one.bytes as u64);
-    // This is what `Buffer::new` does with one segment, and what it asks for is so: the
-    // slice is borrowed for writing until this function returns, and the buffer has not
+    let one = Segment::of_mut(bytes);
+    // The bytes are borrowed for writing until this function returns, and the buffer has not
     // left it by then, also when `f` unwinds.
-    let mut lent = Lent(Buffer { segments, total_bytes, access: Access::Write }, one);
+    let mut lent = Lent(Buffer::of_one(one, Access::Write), one);
     f(&mut lent.0)
 }
 

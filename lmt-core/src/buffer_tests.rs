@@ -34,10 +34,10 @@ fn a_buffer_lent_for_reading_is_never_written() {
 #[test]
 fn a_slice_is_a_buffer_for_the_length_of_a_call() {
     let mut slice = [0u8; 4];
-    let written = with_slice(&mut slice, |buffer| buffer.write_at(1, &[7, 8, 9, 10]));
+    let written = lend_mut(&mut slice, |buffer| buffer.write_at(1, &[7, 8, 9, 10]));
     assert_eq!((written, slice), (3, [0, 7, 8, 9]));
-    assert_eq!(with_slice(&mut [], |buffer| buffer.write_at(0, &[1])), 0);
-    let unwound = std::panic::catch_unwind(|| with_slice(&mut [0], |_| panic!("as the test wants it")));
+    assert_eq!(lend_mut(&mut [], |buffer| buffer.write_at(0, &[1])), 0);
+    let unwound = std::panic::catch_unwind(|| lend_mut(&mut [0], |_| panic!("as the test wants it")));
     assert!(unwound.is_err());
 }
 
@@ -49,7 +49,7 @@ fn who_keeps_such_a_buffer_ends_the_process() {
     const KEEPS: &str = "LMT_TEST_KEEPS_A_BUFFER";
     if std::env::var_os(KEEPS).is_some() {
         let mut slice = [0u8; 4];
-        let kept = with_slice(&mut slice, |buffer| std::mem::replace(buffer, Buffer::empty(Access::Write)));
+        let kept = lend_mut(&mut slice, |buffer| std::mem::replace(buffer, Buffer::empty(Access::Write)));
         std::process::exit(kept.total_bytes() as i32);
     }
     let name = "buffer::tests::who_keeps_such_a_buffer_ends_the_process";

@@ -189,7 +189,7 @@ impl<D: Driver> Opened<D> {
     ) -> Result<(), KnemError> {
         let length = Length::Bounded(bytes.len() as u64);
         let copy = InlineCopy { direction, region, region_offset, local_offset: 0, length };
-        crate::sys::with_lent(bytes, |local| self.driver.try_inline_copy(local, &copy))?;
+        lmt_core::buffer::lend_mut(bytes, |local| self.driver.try_inline_copy(local, &copy))?;
         Ok(())
     }
 }

@@ -62,12 +62,3 @@ impl ProbeMemory {
         unsafe { Buffer::new(&[segment], Access::Write) }.ok()
     }
 }
-
-/// Lends `bytes` of this process's own to a copy for as long as `work` runs.
-pub(crate) fn with_lent<T>(bytes: &mut [u8], work: impl FnOnce(&mut Buffer) -> T) -> T {
-    // SAFETY: `bytes` is borrowed exclusively until this function returns, and
-    // the buffer, which does not leave it, is gone by then.
-    let lent = unsafe { Buffer::new(&[Segment::of_mut(bytes)], Access::Write) };
-    // A live slice never reaches past the address space.
-    work(&mut lent.unwrap_or(Buffer::empty(Access::Write)))
-}

@@ -36,7 +36,7 @@ fn what_is_left_is_taken_back_before_the_pipe_closes() {
     assert!(pipe.is_empty());
     pipe.announce(&Header { message: 7, bytes: 3 }).unwrap();
     let bytes = vec![5; pipe.capacity_bytes() / 2];
-    sys::with_shared(&bytes, |data| {
+    lmt_core::buffer::lend(&bytes, |data| {
         sys::give(Way::Vmsplice, pipe.inlet(), data, &mut Cursor::default(), u64::MAX)
     })
     .unwrap();
@@ -54,12 +54,9 @@ fn a_full_pipe_is_taken_back_whole() {
     let outlet = pipe.outlet().unwrap();
     let bytes = vec![5; pipe.capacity_bytes() + 1];
     let mut at = Cursor::default();
-    sys::with_shared(
-        &bytes,
-        |data| {
-            while sys::give(Way::Writev, pipe.inlet(), data, &mut at, u64::MAX).is_ok() {}
-        },
-    );
+    lmt_core::buffer::lend(&bytes, |data| {
+        while sys::give(Way::Writev, pipe.inlet(), data, &mut at, u64::MAX).is_ok() {}
+    });
     drop(pipe);
     assert_eq!(sys::read(outlet.as_fd(), &mut [0; 1]), Ok(0));
 }

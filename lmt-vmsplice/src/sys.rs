@@ -174,17 +174,6 @@ fn is_hung_up(pipe: BorrowedFd<'_>) -> Result<bool, Errno> {
     Ok(asked.revents & libc::POLLHUP != 0)
 }
 
-/// Lends `bytes` of this process's own for reading for as long as `work` runs.
-/// What it gives by [`Way::Vmsplice`] must be read again before they change.
-pub(crate) fn with_shared<T>(bytes: &[u8], work: impl FnOnce(&Buffer) -> T) -> T {
-    let segment = lmt_core::buffer::Segment::of(bytes);
-    // SAFETY: `bytes` is borrowed, so unwritten, until this function returns,
-    // and the buffer, which does not leave it, is gone by then.
-    let lent = unsafe { Buffer::new(&[segment], Access::Read) };
-    // A live slice never reaches past the address space.
-    work(&lent.unwrap_or_else(|_| Buffer::empty(Access::Read)))
-}
-
 /// How many bytes are in the pipe (FIONREAD, pipe(7)).
 pub(crate) fn bytes_in(pipe: BorrowedFd<'_>) -> Result<u64, Errno> {
     let mut bytes: libc::c_int = 0;

@@ -95,7 +95,8 @@ fn where_pipes_do_not_know_nowait_an_empty_one_is_not_read() {
 #[test]
 fn a_buffer_lent_for_reading_is_not_written() {
     let pipe = Pipe::new(0).unwrap();
-    with_shared(&[1; 4], |data| give(Way::Writev, pipe.inlet(), data, &mut Cursor::default(), 4)).unwrap();
+    lmt_core::buffer::lend(&[1; 4], |data| give(Way::Writev, pipe.inlet(), data, &mut Cursor::default(), 4))
+        .unwrap();
     // SAFETY: nothing is written, which is the point.
     let mut data = unsafe { Buffer::new(&[Segment::of(&[0; 4])], Access::Read) }.unwrap();
     let taken = take(pipe.outlet_here(), &mut data, &mut Cursor::default(), 4);

@@ -20,7 +20,7 @@ pub(crate) fn run(way: Way) -> Result<(), Unavailable> {
              with them, and a seccomp filter must allow them",
         )
     };
-    let given = sys::with_shared(&BYTES, |data| {
+    let given = lmt_core::buffer::lend(&BYTES, |data| {
         sys::give(way, pipe.inlet(), data, &mut Cursor::default(), BYTES.len() as u64)
     });
     let mut found = [0; BYTES.len()];

@@ -319,19 +319,14 @@ impl Traffic {
         let (key, tag) = (PeerKey::from(delivery.sender()), delivery.tag());
         let mut words = PacketWords::empty();
         words.fill(|words| delivery.copy_to_words(words));
-        let is_it = wanted.accepts(key, tag);
-        let peer = self.peers.get_mut(key as usize).filter(|peer| is_it && peer.bound);
-        let (Some(Peer { connection: Connection::Up(link), .. }), Ok(Packet::Rts(rts))) =
-            (peer, words.decode())
-        else {
+        let peer = self.peers.get(key as usize).filter(|peer| peer.bound && wanted.accepts(key, tag));
+        let is_it = peer.is_some_and(|peer| matches!(peer.connection, Connection::Up(_)));
+        let Some(Packet::Rts(rts)) = words.decode().ok().filter(|_| is_it) else {
             std::mem::forget(delivery);
             return None;
         };
         drop(delivery);
-        self.events = self.events.wrapping_add(1);
-        if link.take(OVERHEAD_BYTES) {
-            self.owing.push(key);
-        }
+        self.note_taken(key, 0);
         self.heard_announced(key, &rts);
         Some(Announced { key, tag, rts })
     }
@@ -342,13 +337,19 @@ impl Traffic {
         let key = PeerKey::from(delivery.sender());
         let bytes = delivery.copy_to(into);
         drop(delivery);
+        self.note_taken(key, bytes as u64);
+        bytes
+    }
+
+    /// Counts a cell with so many bytes of a message as drained and released.
+    #[inline]
+    fn note_taken(&mut self, key: PeerKey, bytes: u64) {
         self.events = self.events.wrapping_add(1);
         if let Some(Peer { connection: Connection::Up(link), .. }) = self.peers.get_mut(key as usize)
-            && link.take(bytes as u64 + OVERHEAD_BYTES)
+            && link.take(bytes + OVERHEAD_BYTES)
         {
             self.owing.push(key);
         }
-        bytes
     }
 
     /// Counts a message that is complete.

@@ -659,7 +659,7 @@ impl Traffic {
         }
         let mut data = self.store.take(rts.total_bytes as usize);
         let copy = |buffer: &mut Buffer| self.transfers.get_at_once(key, rts, buffer, Receipt::Kept);
-        if crate::buffer::with_slice(&mut data, copy).is_none() {
+        if crate::buffer::lend_mut(&mut data, copy).is_none() {
             self.store.give_back(data);
             return None;
         }

@@ -55,7 +55,6 @@ mod wire;
 pub use crate::identity::PeerKey;
 pub use machine::Machine;
 pub use packet::{Cts, Demote, Done, MechanismTag, Packet, ReceiveId, Rts, SendId, TransferKey};
-pub use receiver::Told;
 pub use types::{Action, Candidates, Choice, Incoming, ProtocolError, Received, TransferError};
 #[cfg(not(loom))]
 pub(crate) use wire::PacketWords;

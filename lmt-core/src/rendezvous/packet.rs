@@ -66,7 +66,7 @@ pub struct Rts {
     pub mechanism: MechanismTag,
     /// Who is to move the bytes.
     pub model: Model,
-    /// Whether it stands for a short message, with as much room among the unexpected
+    /// Whether it stands for a short message, for which there is room among the unexpected
     /// bytes: the receiver may copy it before a receive matches it.
     pub short: bool,
     /// The sender's cookie.

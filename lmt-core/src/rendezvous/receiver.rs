@@ -26,17 +26,6 @@ pub(super) struct Inbound {
     shared: bool,
 }
 
-/// What a sender is told of a message that was copied at once; as in [`Done`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Told {
-    /// The message arrived in shared buffers.
-    pub shared: bool,
-    /// A receive waited for it, and its lines were at hand.
-    pub at_hand: bool,
-    /// It is kept for a receive to come.
-    pub kept: bool,
-}
-
 impl Machine {
     /// A receive with room for `capacity_bytes` has matched this message of
     /// `peer`: brings in what fits.
@@ -62,12 +51,9 @@ impl Machine {
         id
     }
 
-    /// A message has been copied without this machine: lets its sender know, with what else
-    /// is to be told.
-    pub fn received_at_once(&mut self, peer: PeerKey, rts: &Rts, told: Told) {
-        let (to, attempt) = (TransferKey::Send(rts.send_id), rts.attempt);
-        let Told { shared, at_hand, kept } = told;
-        self.packets.push_back((peer, Packet::Done(Done { to, attempt, shared, at_hand, kept })));
+    /// A message has been copied without this machine: lets its sender know.
+    pub fn received_at_once(&mut self, peer: PeerKey, done: Done) {
+        self.packets.push_back((peer, Packet::Done(done)));
     }
 
     /// A matched message comes into shared buffers, which its sender is to learn.

@@ -8,7 +8,7 @@ use super::machine::{Machine, Phase, Side};
 use super::packet::{
     Cts, Demote, Done, Fail, GiveUp, MechanismTag, Packet, ReceiveId, Retry, Rts, SendId, TransferKey,
 };
-use super::types::{Action, Candidates, Choice, ProtocolError, TransferError};
+use super::types::{Action, Candidates, ProtocolError, TransferError};
 
 /// A message on its way out.
 #[derive(Debug)]
@@ -107,17 +107,7 @@ impl Machine {
     /// Announces a message that the driver itself keeps, under a name of its own, by the way
     /// that its receiver takes alone. What the receiver answers is about that name; it is
     /// given here once the message was [adopted](Self::adopt).
-    pub fn announce_exposed(
-        &mut self,
-        peer: PeerKey,
-        send_id: SendId,
-        total_bytes: u64,
-        choice: Choice,
-        short: bool,
-        cookie: &Cookie,
-    ) {
-        let Choice { mechanism, model } = choice;
-        let rts = Rts { send_id, total_bytes, attempt: 0, mechanism, model, short, cookie: *cookie };
+    pub fn announce_exposed(&mut self, peer: PeerKey, rts: Rts) {
         self.packets.push_back((peer, Packet::Rts(rts)));
     }
 

@@ -7,8 +7,8 @@ use super::{Ended, Side, Transfers, index_of, place};
 use crate::buffer::{Access, Buffer};
 use crate::mechanism::{Cookie, Lines, Model};
 use crate::rendezvous::{
-    Candidates, Choice, Demote, Done, Packet, PeerKey, ProtocolError, Received, Rts, SendId, Told,
-    TransferError,
+    Candidates, Choice, Demote, Done, Packet, PeerKey, ProtocolError, Received, Rts, SendId, TransferError,
+    TransferKey,
 };
 use crate::shared_buffer::is_shared;
 
@@ -34,11 +34,13 @@ pub(crate) struct Ways {
 impl Transfers {
     /// Announces it, and counts it as read.
     pub(super) fn announce_exposed(&mut self, send: Exposed, choice: Choice, cookie: &Cookie) -> SendId {
-        let (peer, bytes, short) = (send.peer, send.buffer.total_bytes(), send.short);
-        let id = self.exposed.insert(send);
+        let (peer, total_bytes, short) = (send.peer, send.buffer.total_bytes(), send.short);
+        let Choice { mechanism, model } = choice;
+        let send_id = self.exposed.insert(send);
         self.readers.replace(None, Some(peer));
-        self.machine.announce_exposed(peer, id, bytes, choice, short, cookie);
-        id
+        let rts = Rts { send_id, total_bytes, attempt: 0, mechanism, model, short, cookie: *cookie };
+        self.machine.announce_exposed(peer, rts);
+        send_id
     }
 
     /// Whether a short message to this peer is likely to be copied in less time by its
@@ -210,7 +212,8 @@ impl Transfers {
         window.received_bytes = window.received_bytes.wrapping_add(received_bytes);
         let (shared, kept) = (is_shared(buffer), receipt == Receipt::Kept);
         let at_hand = receipt == Receipt::Awaited && lines == Lines::AtHand;
-        self.machine.received_at_once(peer, rts, Told { shared, at_hand, kept });
+        let (to, attempt) = (TransferKey::Send(rts.send_id), rts.attempt);
+        self.machine.received_at_once(peer, Done { to, attempt, shared, at_hand, kept });
         Some(Received { total_bytes, received_bytes, truncated: received_bytes < total_bytes })
     }
 
