@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::buffer::Buffer;
 use crate::mechanism::{Fault, Interval, Lines, Model, Plan, Role};
+use crate::trials::Trials;
 
 /// The shortest, in bytes; a part of a shorter one says little.
 const ABOVE_BYTES: u64 = 32 << 10;
@@ -32,11 +33,7 @@ pub struct Limits {
     pub from_memory_below: f32,
 }
 
-/// So many such copies in a row are no accident.
-const SLOW_COPIES: u8 = 2;
-/// So many messages are passed on before the next is a trial; twice as many after
-/// each trial that is slow again: of 130 messages two are copied.
-const FIRST_PASSES: u16 = 8;
+/// So many messages are passed on at most before the next is a trial: of 130 two are copied.
 const MOST_PASSES: u16 = 128;
 
 /// So many messages behind one that was copied as fast as in the caches are not timed: to
@@ -113,16 +110,9 @@ pub struct Crossing {
 
 #[derive(Debug, Default)]
 struct Class {
-    slow_copies: u8,
+    trials: Trials,
     /// Messages that are still to be copied untimed.
     untimed: u8,
-    /// The next message is the first after others went the next way, which has left the
-    /// lines where it reads and writes: it takes them back and says nothing.
-    takes_back: bool,
-    /// Messages that are still to be passed on.
-    left: u16,
-    /// How many were to be passed on last.
-    passes: u16,
 }
 
 impl Crossing {
@@ -158,12 +148,11 @@ impl Crossing {
     /// What becomes of the next message of so many bytes.
     fn begin(&mut self, message_bytes: u64) -> Begin {
         let Some(class) = self.class(message_bytes) else { return Begin::Copy };
-        if class.left > 0 {
-            class.left -= 1;
-            class.takes_back = true;
+        if !class.trials.is_due() {
+            class.trials.pass();
             return Begin::PassOn;
         }
-        if std::mem::take(&mut class.takes_back) {
+        if class.trials.takes_back() {
             return Begin::Copy;
         }
         if class.untimed > 0 {
@@ -178,20 +167,16 @@ impl Crossing {
     pub fn note(&mut self, message_bytes: u64, took: Duration, in_caches: Duration) {
         let Limits { slow_below, from_memory_below, .. } = self.limits;
         let Some(class) = self.class(message_bytes) else { return };
-        if class.left > 0 {
-            // It was begun before others were found to be slow.
+        if !class.trials.is_due() {
             return;
         }
         let ratio = in_caches.as_secs_f32() / took.as_secs_f32().max(f32::MIN_POSITIVE);
         if !(from_memory_below..slow_below).contains(&ratio) {
-            *class = Class { untimed: UNTIMED, ..Class::default() };
+            class.trials.succeed();
+            class.untimed = UNTIMED;
             return;
         }
-        class.slow_copies = class.slow_copies.saturating_add(1);
-        if class.slow_copies >= SLOW_COPIES {
-            class.passes = (class.passes * 2).clamp(FIRST_PASSES, MOST_PASSES);
-            class.left = class.passes;
-        }
+        class.trials.fail(MOST_PASSES);
     }
 }
 

@@ -55,7 +55,7 @@ fn behind_a_fast_copy_only_some_are_timed() {
         note(&mut crossing, 64 * KIB, 1.0);
         assert!((0..UNTIMED).all(|_| crossing.begin(64 * KIB) == Begin::Copy));
     }
-    for _ in 0..SLOW_COPIES {
+    for _ in 0..crate::trials::SLOW {
         assert_eq!(crossing.begin(64 * KIB), Begin::CopyAndTime, "all, while they are slow");
         note(&mut crossing, 64 * KIB, 0.4);
     }
@@ -70,7 +70,7 @@ fn only_who_helps_and_may_passes_on() {
     };
     let mut crossing = crossing();
     let helps = plan(Role::Sender, Model::Both, true);
-    for _ in 0..SLOW_COPIES {
+    for _ in 0..crate::trials::SLOW {
         assert_eq!(crossing.prepare(&helps, true, 64 * KIB), Ok(true));
         note(&mut crossing, 64 * KIB, 0.4);
     }

@@ -61,3 +61,5 @@ pub mod sync;
 mod test_peer;
 #[cfg(not(loom))]
 pub mod transfers;
+#[cfg(not(loom))]
+mod trials;

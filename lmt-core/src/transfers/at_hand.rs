@@ -8,11 +8,10 @@
 //! done.
 #![forbid(unsafe_code)]
 
-/// So many slow copies in a row are no accident.
-const SLOW_COPIES: u8 = 2;
-/// So many messages go in cells before the next two are announced to see how that is; twice
-/// as many after each time that it is slow again. Where it is, it costs a few thousandths of the time.
-const FIRST_CELLS: u16 = 8;
+use crate::trials::Trials;
+
+/// So many messages go in cells at most before the next two are announced to see how that
+/// is: that costs a few thousandths of the time.
 const MOST_CELLS: u16 = 1024;
 
 /// What ends at 16 KiB is the first class, then each power of two is one.
@@ -22,19 +21,7 @@ const CLASSES: usize = 4;
 /// What is known of messages to one peer.
 #[derive(Debug, Default)]
 pub(super) struct AtHand {
-    classes: [Class; CLASSES],
-}
-
-#[derive(Debug, Default)]
-struct Class {
-    slow_copies: u8,
-    /// The next one is announced after others went in cells: its lines are where these were
-    /// written from, whatever comes after it.
-    takes_back: bool,
-    /// Messages that are still to go in cells.
-    left: u16,
-    /// How many were to go so last.
-    cells: u16,
+    classes: [Trials; CLASSES],
 }
 
 fn class_of(bytes: u64) -> usize {
@@ -43,41 +30,33 @@ fn class_of(bytes: u64) -> usize {
 }
 
 impl AtHand {
-    fn class(&mut self, bytes: u64) -> &mut Class {
-        &mut self.classes[class_of(bytes)]
-    }
-
     /// Whether the next message of so many bytes is announced.
     pub fn is_likely(&self, bytes: u64) -> bool {
-        self.classes[class_of(bytes)].left == 0
-    }
-
-    /// One has gone in cells.
-    pub fn pass(&mut self, bytes: u64) {
-        let class = self.class(bytes);
-        if class.left > 0 {
-            class.left -= 1;
-            class.takes_back = true;
-        }
-    }
-
-    /// The receiver has such a message; whether it was at hand.
-    pub fn learn(&mut self, bytes: u64, at_hand: bool) {
-        let class = self.class(bytes);
-        if at_hand {
-            *class = Class::default();
-        } else if class.left == 0 && !std::mem::take(&mut class.takes_back) {
-            class.slow_copies = class.slow_copies.saturating_add(1);
-            if class.slow_copies >= SLOW_COPIES {
-                class.cells = (class.cells * 2).clamp(FIRST_CELLS, MOST_CELLS);
-                class.left = class.cells;
-            }
-        }
+        self.class(bytes).is_due()
     }
 
     /// Whether such messages are announced, as far as is known.
     pub fn is_so(&self, bytes: u64) -> bool {
-        self.classes[class_of(bytes)].slow_copies < SLOW_COPIES
+        self.class(bytes).is_good()
+    }
+
+    /// One has gone in cells.
+    pub fn pass(&mut self, bytes: u64) {
+        self.classes[class_of(bytes)].pass();
+    }
+
+    /// The receiver has such a message; whether it was at hand.
+    pub fn learn(&mut self, bytes: u64, at_hand: bool) {
+        let class = &mut self.classes[class_of(bytes)];
+        if at_hand {
+            class.succeed();
+        } else if !class.takes_back() {
+            class.fail(MOST_CELLS);
+        }
+    }
+
+    fn class(&self, bytes: u64) -> &Trials {
+        &self.classes[class_of(bytes)]
     }
 }
 

@@ -1,0 +1,64 @@
+//! A way that is left while it is slow, and tried again more and more seldom.
+#![forbid(unsafe_code)]
+
+/// So many slow messages in a row are no accident.
+pub(crate) const SLOW: u8 = 2;
+/// So many messages go another way before the way is tried again; twice as many after each
+/// trial that is slow again.
+const FIRST_PAUSE: u16 = 8;
+
+/// What is known of the way, for messages of one kind.
+#[derive(Debug, Default)]
+pub(crate) struct Trials {
+    slow: u8,
+    /// The next message that takes the way is the first after others took another, which
+    /// has left the lines where it reads and writes: it takes them back and says nothing.
+    takes_back: bool,
+    /// Messages that are still to go another way.
+    left: u16,
+    /// How many were to go so last.
+    pause: u16,
+}
+
+impl Trials {
+    /// Whether the next message takes the way.
+    pub const fn is_due(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Whether the way is not known to be slow.
+    pub const fn is_good(&self) -> bool {
+        self.slow < SLOW
+    }
+
+    /// One has gone another way.
+    pub const fn pass(&mut self) {
+        if self.left > 0 {
+            self.left -= 1;
+            self.takes_back = true;
+        }
+    }
+
+    /// Whether the message that takes the way takes lines back; asked once of each.
+    pub const fn takes_back(&mut self) -> bool {
+        std::mem::replace(&mut self.takes_back, false)
+    }
+
+    /// One was not slow.
+    pub fn succeed(&mut self) {
+        *self = Self::default();
+    }
+
+    /// One was slow, that took nothing back; of pauses the longest is `most`.
+    pub fn fail(&mut self, most: u16) {
+        if self.left > 0 {
+            // It was begun before others were found to be slow.
+            return;
+        }
+        self.slow = self.slow.saturating_add(1);
+        if self.slow >= SLOW {
+            self.pause = (self.pause * 2).clamp(FIRST_PAUSE, most);
+            self.left = self.pause;
+        }
+    }
+}
