@@ -1,4 +1,6 @@
 use super::*;
+#[cfg(not(loom))]
+use crate::test_alone;
 
 #[test]
 fn pieces_cut_a_range_out_of_several_segments() {
@@ -43,17 +45,15 @@ fn a_slice_is_a_buffer_for_the_length_of_a_call() {
 
 /// One that is kept would be written behind the slice's end.
 #[test]
-#[cfg(not(miri))] // Starts a process.
+#[cfg(not(loom))]
+#[cfg_attr(miri, ignore = "starts a process")]
 fn who_keeps_such_a_buffer_ends_the_process() {
     use std::os::unix::process::ExitStatusExt;
-    const KEEPS: &str = "LMT_TEST_KEEPS_A_BUFFER";
-    if std::env::var_os(KEEPS).is_some() {
+    let name = "buffer::tests::who_keeps_such_a_buffer_ends_the_process";
+    let Some(ended) = test_alone::run(name) else {
         let mut slice = [0u8; 4];
         let kept = lend_mut(&mut slice, |buffer| std::mem::replace(buffer, Buffer::empty(Access::Write)));
         std::process::exit(kept.total_bytes() as i32);
-    }
-    let name = "buffer::tests::who_keeps_such_a_buffer_ends_the_process";
-    let mut again = std::process::Command::new(std::env::current_exe().expect("this binary"));
-    let ended = again.args(["--exact", name]).env(KEEPS, "1").output().expect("it can be started");
+    };
     assert_eq!(ended.status.signal(), Some(libc::SIGABRT), "{ended:?}");
 }

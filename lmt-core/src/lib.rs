@@ -58,6 +58,8 @@ pub mod shared_memory;
 mod slab;
 pub mod sync;
 #[cfg(all(test, not(loom)))]
+mod test_alone;
+#[cfg(all(test, not(loom)))]
 mod test_peer;
 #[cfg(not(loom))]
 pub mod transfers;
