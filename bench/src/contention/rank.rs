@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::sys::Sink;
 use crate::ending::end_with;
-use crate::environment::page_bytes;
 use crate::error::BenchError;
 use crate::limits::{METHODS, Method, Pair, PairMemory, Work as Bare, admit_siblings, read_peer};
+use crate::memory::Pages;
 use crate::patterns::arena::Arena;
 use crate::processes::{Word, failure, pin, read_line, write_line};
 
@@ -176,36 +176,11 @@ fn next(input: &mut impl BufRead) -> Result<Option<Turn>, BenchError> {
 /// Has memory for the others to read, until the command is done.
 fn be_read(input: &mut impl BufRead, bytes: usize) -> Result<(), BenchError> {
     admit_siblings(getppid());
-    let memory = Pages::of(bytes);
-    tell(&Answer::Memory { pid: Pid::this().as_raw(), address: memory.address() })?;
+    let memory = Pages::filled(bytes, 1)?;
+    tell(&Answer::Memory { pid: Pid::this().as_raw(), address: memory.as_ptr().addr() as u64 })?;
     while input.skip_until(b'\n').map_err(|error| failure("the next turn cannot be read", &error))? > 0 {}
     black_box(&memory);
     Ok(())
-}
-
-/// Memory that begins with a page, every page of which was written.
-struct Pages {
-    memory: Vec<u8>,
-    start: usize,
-    bytes: usize,
-}
-
-impl Pages {
-    fn of(bytes: usize) -> Self {
-        // A page is no more than a size.
-        let page = page_bytes() as usize;
-        let memory = vec![1; bytes + page];
-        let start = memory.as_ptr().align_offset(page).min(page);
-        Self { memory, start, bytes }
-    }
-
-    fn address(&self) -> u64 {
-        self.memory[self.start..].as_ptr() as u64
-    }
-
-    fn slice(&mut self, bytes: usize) -> &mut [u8] {
-        &mut self.memory[self.start..self.start + bytes.min(self.bytes)]
-    }
 }
 
 /// One that reads.
@@ -219,7 +194,7 @@ struct Reader {
 impl Reader {
     fn new(pid: Pid, address: u64, bytes: usize) -> Result<Self, BenchError> {
         let sink = Sink::reserve(bytes).map_err(|error| failure("addresses cannot be reserved", &error))?;
-        Ok(Self { pid, address, sink, buffers: [Pages::of(bytes), Pages::of(bytes)] })
+        Ok(Self { pid, address, sink, buffers: [Pages::filled(bytes, 1)?, Pages::filled(bytes, 1)?] })
     }
 
     /// Why the memory cannot be read.
@@ -262,14 +237,16 @@ impl Reader {
     }
 
     fn call(&mut self, work: Work, bytes: usize) -> io::Result<()> {
-        let [one, other] = &mut self.buffers;
+        let [one, other] = self.buffers.each_mut().map(|pages| {
+            let bytes = bytes.min(pages.len());
+            &mut pages[..bytes]
+        });
         match work {
             Work::Pin => return self.sink.pin(self.pid, self.address, bytes),
-            Work::Copy => return read_peer(self.pid, self.address, one.slice(bytes)),
-            Work::Own => black_box(other.slice(bytes)).copy_from_slice(black_box(one.slice(bytes))),
+            Work::Copy => return read_peer(self.pid, self.address, one),
+            Work::Own => black_box(other).copy_from_slice(black_box(one)),
             Work::Combine => {
-                for (sum, number) in black_box(other.slice(bytes)).iter_mut().zip(black_box(one.slice(bytes)))
-                {
+                for (sum, number) in black_box(other).iter_mut().zip(black_box(one)) {
                     *sum = sum.wrapping_add(*number);
                 }
             }

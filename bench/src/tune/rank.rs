@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::ending::end_with;
 use crate::engine::Engine;
 use crate::error::BenchError;
+use crate::memory::Pages;
 use crate::patterns::arena::Arena;
 use crate::patterns::link::{Link, LinkError};
 use crate::patterns::round::share;
@@ -162,8 +163,8 @@ fn work<E: Engine>(engine: &E, input: &mut impl BufRead) -> Result<(), Failure> 
 
 /// Two buffers, and how far rotation has come in them.
 struct Buffers {
-    outgoing: Vec<u8>,
-    incoming: Vec<u8>,
+    outgoing: Pages,
+    incoming: Pages,
     at: [usize; 2],
 }
 
@@ -171,7 +172,7 @@ impl Buffers {
     fn of(bytes: u64) -> Result<Self, BenchError> {
         let bytes = usize::try_from(bytes)
             .map_err(|_| BenchError::Failure("the buffers are larger than this machine's memory".into()))?;
-        Ok(Self { outgoing: vec![1; bytes], incoming: vec![2; bytes], at: [0; 2] })
+        Ok(Self { outgoing: Pages::filled(bytes, 1)?, incoming: Pages::filled(bytes, 2)?, at: [0; 2] })
     }
 }
 
