@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use lmt_core::cursor::Cursor;
+use lmt_core::two_buffers::TwoBuffers;
 
 use crate::segments::RemoteSegment;
 use crate::sys;
@@ -54,15 +55,15 @@ fn found() -> Option<Found> {
 }
 
 fn look() -> Option<Found> {
-    let source = vec![1; BYTES];
-    let mut target = vec![0; BYTES];
+    let mut buffers = TwoBuffers::of(BYTES);
+    let (source, target) = buffers.both();
     let (mut plain, mut single, mut page) = (Duration::MAX, Duration::MAX, Duration::MAX);
     for _ in 0..TRIALS {
         let begin = Instant::now();
-        target.copy_from_slice(black_box(&source));
-        black_box(&mut target);
+        target.copy_from_slice(black_box(source));
+        black_box(&mut *target);
         plain = plain.min(begin.elapsed());
-        single = single.min(time_of_read(&source, &mut target)?);
+        single = single.min(time_of_read(source, target)?);
         page = page.min(time_of_read(&source[..PAGE_BYTES], &mut target[..PAGE_BYTES])?);
     }
     Some(Found { plain, single, page })

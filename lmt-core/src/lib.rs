@@ -65,3 +65,4 @@ mod test_peer;
 pub mod transfers;
 #[cfg(not(loom))]
 mod trials;
+pub mod two_buffers;

@@ -4,6 +4,8 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use lmt_core::two_buffers::TwoBuffers;
+
 /// Both ends of it are in any second-level cache. The look takes some tens of microseconds.
 const BYTES: usize = 64 << 10;
 /// The fastest of so many counts: what interrupts some of them says nothing.
@@ -18,12 +20,12 @@ pub(crate) fn time_of_copy(bytes: u64) -> Duration {
 }
 
 fn look() -> Duration {
-    let source = vec![1; BYTES];
-    let mut target = vec![0; BYTES];
+    let mut buffers = TwoBuffers::of(BYTES);
+    let (source, target) = buffers.both();
     let times = (0..TRIALS).map(|_| {
         let begin = Instant::now();
-        lmt_copy::copy_slice(&mut target, black_box(&source));
-        black_box(&mut target);
+        lmt_copy::copy_slice(target, black_box(source));
+        black_box(&mut *target);
         begin.elapsed()
     });
     times.min().unwrap_or_default()
