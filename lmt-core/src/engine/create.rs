@@ -156,6 +156,7 @@ impl Traffic {
             inbox_fd,
             doorbell,
             cpus: selection.here(),
+            crowded_yields: 0,
             selection,
             eager: EagerCounters::default(),
             events: 0,

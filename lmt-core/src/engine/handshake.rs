@@ -137,7 +137,9 @@ impl Traffic {
             processes += 1;
             cpus = cpus.union(theirs);
         }
-        self.transfers.set_crowded(processes > cpus.count().max(1));
+        let cpus = cpus.count().max(1);
+        self.transfers.set_crowded(processes > cpus);
+        self.crowded_yields = super::waiting::crowded_yields(processes, cpus);
     }
 }
 

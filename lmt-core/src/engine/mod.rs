@@ -6,13 +6,16 @@
 //! plain numbers.
 
 mod adapting;
+mod at_hand;
 mod beside;
 mod create;
 mod direct;
 mod doorbell;
+mod explaining;
 pub(crate) mod greeting;
 mod handshake;
 mod label;
+mod link;
 mod matchers;
 mod outgoing;
 mod peer;

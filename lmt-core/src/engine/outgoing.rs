@@ -3,14 +3,14 @@
 
 use super::adapting::Route;
 use super::label::{Label, Marks};
+use super::link::Bell;
 use super::peer::{Connection, Outgoing, Peer};
 use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
 use super::traffic::{Arrived, OVERHEAD_BYTES, Traffic, Unexpected, kind, received};
 use crate::buffer::{Buffer, copy_between};
 use crate::identity::{Address, EndpointId};
-use crate::inbox::{Envelope, InboxReceiver, Payload, Piece, SendError, Sent};
+use crate::inbox::{Envelope, InboxReceiver, Payload, Piece};
 use crate::matching::Matcher;
-use crate::mechanism::SharedEnds;
 use crate::rendezvous::{Candidates, Packet, PeerKey, Rts, SendId};
 use crate::selection::{Hints, Message};
 use crate::shared_buffer::is_shared;
@@ -143,56 +143,6 @@ impl Traffic {
             self.synchronous.insert(id);
         }
         Ok((id, wish))
-    }
-
-    /// A short message has gone in cells.
-    #[inline]
-    pub(super) fn went_in_cells(&mut self, key: PeerKey, bytes: u64) {
-        if bytes >= self.peers[key as usize].at_hand_min_bytes {
-            self.transfers.went_in_cells(key, bytes);
-        }
-    }
-
-    /// Whether a short message had better be copied by its receiver alone.
-    #[inline]
-    pub(super) fn is_at_hand(&mut self, key: PeerKey, bytes: u64) -> bool {
-        bytes >= self.peers[key as usize].at_hand_min_bytes
-            && !self.adaptive.is_on()
-            && self.transfers.is_at_hand(key, bytes)
-    }
-
-    /// Announces a short message for its receiver to copy it alone; gives the buffer back
-    /// where that does not go.
-    fn send_at_hand(
-        &mut self,
-        key: PeerKey,
-        label: Label,
-        buffer: Buffer,
-        hints: Hints,
-        credits: &InboxReceiver,
-    ) -> Result<RequestId, Buffer> {
-        let bytes = buffer.total_bytes();
-        let peer = &mut self.peers[key as usize];
-        let Connection::Up(link) = &mut peer.connection else { return Err(buffer) };
-        // The receiver may keep it.
-        let may_go = peer.ordered.is_empty() && link.may_keep(bytes + OVERHEAD_BYTES, credits, key);
-        let shared = self.transfers.shared_ends(key, is_shared(&buffer));
-        if !may_go || shared != SharedEnds::default() {
-            return Err(buffer);
-        }
-        let (contiguous, readers) = (buffer.is_contiguous(), self.transfers.other_readers(key));
-        let message = Message { bytes, contiguous, shared, hints, readers };
-        let mechanisms = self.transfers.standings();
-        let candidates = self.selection.candidates(key, mechanisms, &self.config, &message);
-        let Some(ways) = self.transfers.ways_of_short(key, &buffer, candidates) else { return Err(buffer) };
-        let id = self.requests.insert(Request::announced(bytes, key, label));
-        let send_id = self.transfers.send_short(key, buffer, &ways, id.to_raw());
-        self.requests.set_waiting(id, Waiting::Sending(send_id));
-        self.settle_by(Some(credits));
-        if self.peers[key as usize].has_output() {
-            self.flush(key, credits);
-        }
-        Ok(id)
     }
 
     /// Hands a message that has waited to the rendezvous protocol.
@@ -580,15 +530,6 @@ pub(crate) fn gone(peer: &Peer) -> OperationError {
     }
 }
 
-/// When it is looked whether a peer sleeps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Bell {
-    Now,
-    /// Behind a copy: the look takes a fence, which waits until the peer's core has
-    /// handed over the line that was written.
-    Later,
-}
-
 /// Writes a packet that needs no room in the peer's queues, if there is a cell for it.
 fn write_control(id: EndpointId, connection: &mut Connection, packet: &Packet, bell: Bell) -> bool {
     let Connection::Up(link) = connection else { return false };
@@ -611,97 +552,4 @@ fn write_rts(key: PeerKey, peer: &mut Peer, packet: &Packet, label: &Label, cred
         tracing::trace!(peer = %peer.id, ?packet, ?label, "announced a message");
     }
     is_written
-}
-
-impl super::peer::Link {
-    /// Whether one more cell may be written; looks at what the peer has given
-    /// back if that is needed.
-    #[inline]
-    pub(super) fn may_write(&mut self, credits: &InboxReceiver, key: PeerKey) -> bool {
-        if self.has_cell() {
-            return true;
-        }
-        self.refresh(credits, key);
-        self.has_cell()
-    }
-
-    /// Whether the peer has room for so many unexpected bytes; as
-    /// [`Self::may_write`].
-    #[inline]
-    pub(super) fn may_keep(&mut self, charge_bytes: u64, credits: &InboxReceiver, key: PeerKey) -> bool {
-        if self.has_bytes(charge_bytes) {
-            return true;
-        }
-        self.refresh(credits, key);
-        self.has_bytes(charge_bytes)
-    }
-
-    #[cold]
-    fn refresh(&mut self, credits: &InboxReceiver, key: PeerKey) {
-        self.returned = credits.credit(key as u16).unwrap_or_default();
-    }
-
-    /// Writes one cell and wakes the peer if it sleeps.
-    #[inline]
-    pub(super) fn write(
-        &mut self,
-        envelope: Envelope,
-        payload: Payload<'_>,
-        charge_bytes: u64,
-    ) -> Result<(), SendError> {
-        self.write_piece(envelope, payload, charge_bytes, Piece::Whole)
-    }
-
-    /// The same with a packet; whether there was a cell for it.
-    fn write_packet(&mut self, envelope: Envelope, packet: &Packet, charge_bytes: u64, bell: Bell) -> bool {
-        let packet = packet.in_words();
-        let (words, bytes) = packet.as_words();
-        let payload = Payload::Words(words, bytes);
-        let sent = match bell {
-            Bell::Now => self.inbox.send(envelope, payload),
-            Bell::Later => self.inbox.send_quietly(envelope, payload),
-        };
-        self.note_sent(sent, charge_bytes).is_ok()
-    }
-
-    /// Wakes the peer if it sleeps, where that was left for later.
-    pub(super) fn ring_if_asleep(&mut self) {
-        if self.inbox.wants_doorbell() {
-            super::doorbell::ring(&self.doorbell);
-        }
-    }
-
-    /// The same with a piece; unless it ends the message the peer may sleep on.
-    #[inline]
-    pub(super) fn write_piece(
-        &mut self,
-        envelope: Envelope,
-        payload: Payload<'_>,
-        charge_bytes: u64,
-        piece: Piece,
-    ) -> Result<(), SendError> {
-        let sent = self.inbox.send_piece(envelope, payload, piece);
-        self.note_sent(sent, charge_bytes)
-    }
-
-    /// Counts what was sent, and rings.
-    #[inline]
-    fn note_sent(&mut self, sent: Result<Sent, SendError>, charge_bytes: u64) -> Result<(), SendError> {
-        let sent = match sent {
-            Ok(sent) => sent,
-            Err(error) => {
-                // A sleeping receiver must be woken to make room.
-                if let SendError::Full { wake: true } = error {
-                    super::doorbell::ring(&self.doorbell);
-                }
-                return Err(error);
-            }
-        };
-        self.sent.drained_cells = self.sent.drained_cells.wrapping_add(1);
-        self.sent.released_bytes = self.sent.released_bytes.wrapping_add(charge_bytes);
-        if sent.wake {
-            super::doorbell::ring(&self.doorbell);
-        }
-        Ok(())
-    }
 }

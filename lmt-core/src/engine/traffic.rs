@@ -20,14 +20,12 @@ use crate::cpu_set::CpuSet;
 use crate::identity::EndpointId;
 use crate::inbox::{Delivery, InboxReceiver};
 use crate::matching::{Matcher, UnexpectedHandle};
-use crate::mechanism::{Model, SharedEnds};
+use crate::mechanism::Model;
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
-use crate::rendezvous::{
-    Choice, Incoming, MechanismTag, PacketWords, PeerKey, Received, Rts, SendId, TransferError,
-};
+use crate::rendezvous::{Choice, Incoming, PacketWords, PeerKey, Received, Rts, SendId, TransferError};
 use crate::selection::adaptive::{Adaptive, Way};
-use crate::selection::{Explanation, Message as Question, Selection, Source, Taken, Why};
+use crate::selection::{Message as Question, Selection};
 use crate::transfers::{Ended, Receipt, Transfers};
 
 /// What a cell holds.
@@ -138,6 +136,8 @@ pub(crate) struct Traffic {
     pub inbox_fd: OwnedFd,
     pub doorbell: Bell,
     pub cpus: CpuSet,
+    /// How often a wait yields while processes outnumber CPUs.
+    pub crowded_yields: u32,
     /// Which way messages take.
     pub selection: Selection,
     /// Which of several ways is the best for what this application sends.
@@ -303,71 +303,6 @@ impl Traffic {
             peer.at_hand_min_bytes = if may_be { least_bytes } else { u64::MAX };
         }
         peer.group_version = self.selection.group_version();
-    }
-
-    /// Why a message to a peer would take the way that it would.
-    pub fn explain(&self, key: PeerKey, message: &Question) -> Explanation {
-        let readers = message.readers.max(self.transfers.other_readers(key));
-        let message = Question { readers, ..*message };
-        let mut explanation = self.selection.explain(key, self.transfers.standings(), &self.config, &message);
-        self.explain_adapted(key, &message, &mut explanation);
-        self.explain_crowding(&mut explanation);
-        self.explain_at_hand(key, &message, &mut explanation);
-        explanation.notes.extend(self.transfers.standings().passed_on(key, &explanation.taken));
-        if self.peers[key as usize].id == self.id {
-            let rule = "sender and receiver are one endpoint";
-            explanation.taken = Taken::Within;
-            explanation.place = "same process".to_owned();
-            explanation.rule = rule.to_owned();
-            explanation.source = Source::Default { line: None };
-            explanation.then.clear();
-            explanation.notes.clear();
-            for other in &mut explanation.not_taken {
-                (other.why, other.errno) = (Why::NotNeeded, None);
-                other.sentence = rule.to_owned();
-            }
-        }
-        explanation
-    }
-
-    /// Which short messages are announced while their receivers have them in their caches.
-    fn explain_at_hand(&self, key: PeerKey, message: &Question, explanation: &mut Explanation) {
-        let least_bytes = self.peers[key as usize].at_hand_min_bytes;
-        let may_be = explanation.taken == Taken::Eager
-            && message.bytes >= least_bytes
-            && message.shared == SharedEnds::default()
-            && !(self.adaptive.is_on() || self.transfers.is_crowded());
-        let exposed = |way: &&String| {
-            let parts = way.split_once(':');
-            parts.is_some_and(|(name, model)| {
-                model == Model::Get.to_string() && self.transfers.standings().exposes(MechanismTag::of(name))
-            })
-        };
-        let Some(way) = explanation.then.iter().find(exposed).filter(|_| may_be) else { return };
-        let now = if self.transfers.is_taken_to_be_at_hand(key, message.bytes) {
-            "as those to this peer are taken to be"
-        } else {
-            "which those to this peer are not at present"
-        };
-        let note = format!(
-            "from {least_bytes} bytes on (at_hand_min_bytes) such a message is announced and copied by its receiver alone ({way}) while it is in that one's caches, {now}"
-        );
-        explanation.notes.push(note);
-    }
-
-    /// Where processes outnumber the CPUs, who receives copies alone
-    /// ([`crate::rendezvous::Candidates::with_one_end_first`]).
-    fn explain_crowding(&self, explanation: &mut Explanation) {
-        let Taken::By { mechanism, model: Model::Both } = &explanation.taken else { return };
-        let alone = format!("{mechanism}:{}", Model::Get);
-        let is_next = explanation.then.first().is_some_and(|next| next.split(':').next() == Some(mechanism));
-        if !self.transfers.is_crowded() || is_next || !explanation.then.contains(&alone) {
-            return;
-        }
-        let note = "processes outnumber the CPUs, so that the receiver copies alone";
-        explanation.notes.push(note.to_owned());
-        let taken = Taken::By { mechanism: mechanism.clone(), model: Model::Get };
-        explanation.take_at_run_time(taken);
     }
 
     /// Keeps a message for a receive that is still to come.
@@ -649,24 +584,6 @@ impl Traffic {
                 self.unexpected(key, label, message);
             }
         }
-    }
-
-    /// Copies a short message that nobody receives yet at once, as if it had come in cells:
-    /// its sender may wait for no more than that this process looks.
-    fn copy_short(&mut self, key: PeerKey, rts: &Rts) -> Option<Unexpected> {
-        if !rts.short || rts.total_bytes > Transfers::AT_ONCE_BYTES {
-            return None;
-        }
-        let mut data = self.store.take(rts.total_bytes as usize);
-        let copy = |buffer: &mut Buffer| self.transfers.get_at_once(key, rts, buffer, Receipt::Kept);
-        if crate::buffer::lend_mut(&mut data, copy).is_none() {
-            self.store.give_back(data);
-            return None;
-        }
-        while self.send_packet(None) {}
-        let connection = self.peers[key as usize].ended_connections;
-        let charge_bytes = rts.total_bytes + OVERHEAD_BYTES;
-        Some(Unexpected::Eager { data, charge_bytes, connection, by_mechanism: true })
     }
 
     /// A peer has announced a message by one of its ways.

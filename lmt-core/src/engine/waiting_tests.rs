@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::Naps;
+use super::{Naps, crowded_yields};
 
 #[test]
 fn naps_grow_longer_while_nothing_moves() {
@@ -21,4 +21,13 @@ fn naps_grow_longer_while_nothing_moves() {
     naps.count(u32::MAX);
     naps.count(u32::MAX);
     assert_eq!(naps.longer(SHORTEST), SHORTEST);
+}
+
+#[test]
+fn the_more_share_a_core_the_sooner_each_sleeps() {
+    assert_eq!([4, 8, 16, 32, 64].map(|ranks| crowded_yields(ranks, 2)), [100, 50, 25, 12, 6]);
+    assert_eq!(crowded_yields(3, 2), 100);
+    for (processes, cpus) in [(1000, 1), (0, 0), (u32::MAX, 1)] {
+        assert!(crowded_yields(processes, cpus) >= 4, "{processes} on {cpus}");
+    }
 }
