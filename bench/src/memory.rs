@@ -87,7 +87,7 @@ impl Memory {
     /// In words.
     pub const fn source(self) -> &'static str {
         match self {
-            Self::Private => "from malloc",
+            Self::Private => "from malloc, beginning with a page",
             Self::Shared => "memory that other ranks can map",
         }
     }

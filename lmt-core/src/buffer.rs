@@ -124,8 +124,11 @@ impl Buffer {
         Ok(Self { segments, total_bytes, access })
     }
 
-    /// What [`Self::new`] does with one segment, for those who keep its promises.
-    const fn of_one(one: Segment, access: Access) -> Self {
+    /// What [`Self::new`] does with one segment.
+    ///
+    /// # Safety
+    /// As [`Self::new`], with a segment that ends within the address space.
+    const unsafe fn of_one(one: Segment, access: Access) -> Self {
         Self { segments: Segments::One(one), total_bytes: one.bytes as u64, access }
     }
 
@@ -295,9 +298,11 @@ impl Buffer {
 /// assert_eq!(&copy, b"bcd");
 /// ```
 pub fn lend<T>(bytes: &[u8], f: impl FnOnce(&Buffer) -> T) -> T {
-    // The bytes are borrowed, so unwritten, until this function returns; the buffer does not
-    // leave it, since it can neither be copied nor be moved out of a shared reference.
-    f(&Buffer::of_one(Segment::of(bytes), Access::Read))
+    // SAFETY: the bytes are borrowed, so unwritten, until this function returns; the buffer
+    // does not leave it, since it can neither be copied nor be moved out of a shared
+    // reference.
+    let buffer = unsafe { Buffer::of_one(Segment::of(bytes), Access::Read) };
+    f(&buffer)
 }
 
 /// Calls `f` with a buffer of these bytes, for writing.
@@ -320,9 +325,10 @@ pub fn lend_mut<T>(bytes: &mut [u8], f: impl FnOnce(&mut Buffer) -> T) -> T {
         }
     }
     let one = Segment::of_mut(bytes);
-    // The bytes are borrowed for writing until this function returns, and the buffer has not
-    // left it by then, also when `f` unwinds.
-    let mut lent = Lent(Buffer::of_one(one, Access::Write), one);
+    // SAFETY: the bytes are borrowed for writing until this function returns, and the buffer
+    // has not left it by then, also when `f` unwinds.
+    let buffer = unsafe { Buffer::of_one(one, Access::Write) };
+    let mut lent = Lent(buffer, one);
     f(&mut lent.0)
 }
 

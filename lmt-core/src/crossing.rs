@@ -152,7 +152,7 @@ impl Crossing {
             class.trials.pass();
             return Begin::PassOn;
         }
-        if class.trials.takes_back() {
+        if class.trials.take_back() {
             return Begin::Copy;
         }
         if class.untimed > 0 {

@@ -1,6 +1,6 @@
 //! Tests that need a process of their own: one that ends by a signal, and one
-//! that forks and then does what takes locks (a panic does), which a thread of
-//! another test may hold for ever in the child.
+//! that forks and then does what takes locks (a panic does), which the
+//! thread of another test may hold at the fork, and so for ever in the child.
 
 use std::process::{Command, Output};
 
@@ -9,7 +9,7 @@ const ALONE: &str = "LMT_TEST_ALONE";
 
 /// Runs the test `name`, given with its modules, in a process of its own and
 /// returns how that ended; `None` within that process, which runs no other
-/// test and has one thread.
+/// test: the harness has one more thread at most, which waits for its end.
 pub(crate) fn run(name: &str) -> Option<Output> {
     if std::env::var_os(ALONE).is_some() {
         return None;

@@ -40,7 +40,7 @@ impl Trials {
     }
 
     /// Whether the message that takes the way takes lines back; asked once of each.
-    pub const fn takes_back(&mut self) -> bool {
+    pub const fn take_back(&mut self) -> bool {
         std::mem::replace(&mut self.takes_back, false)
     }
 
@@ -62,3 +62,7 @@ impl Trials {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "trials_tests.rs"]
+mod tests;

@@ -2,10 +2,10 @@
 
 /// Two buffers that begin with a page each, every byte of which was written.
 ///
-/// A target a few cache lines behind its source, counted within a page, takes up to a
-/// third longer, since a load there waits for stores whose addresses end alike. What
-/// the allocator returns stands so or otherwise by chance, and a look shall not depend
-/// on that.
+/// A target 16 to 48 bytes behind its source, counted within a page, takes up to a third
+/// longer, since a load there waits for stores whose addresses end alike. What the
+/// allocator returns stands so or otherwise by chance, and a look shall not depend on
+/// that.
 #[derive(Debug)]
 pub struct TwoBuffers {
     memory: Vec<u8>,
@@ -13,11 +13,14 @@ pub struct TwoBuffers {
     bytes: usize,
 }
 
-/// On all machines that are supported.
+/// The smallest page; that of x86-64.
 const PAGE_BYTES: usize = 4096;
 
 impl TwoBuffers {
     /// Two of `bytes` bytes each.
+    ///
+    /// # Panics
+    /// If there is no memory for two, as everywhere; looks are short.
     ///
     /// # Example
     /// ```

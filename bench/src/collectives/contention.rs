@@ -12,6 +12,7 @@ use super::rank::Outcome;
 use super::words::{Answer, Ask};
 use crate::error::BenchError;
 use crate::job::stride_bytes;
+use crate::memory::Pages;
 
 /// Reads from and writes to the others' memory.
 pub(super) struct Accessor<'a> {
@@ -22,7 +23,7 @@ pub(super) struct Accessor<'a> {
     keys: Vec<RegionKey>,
     /// Those that take part, by their number, and their group on those ranks.
     groups: Vec<(u32, Option<Group<'a>>)>,
-    own: Vec<u8>,
+    own: Pages,
 }
 
 fn failed(error: &dyn std::fmt::Display) -> BenchError {
@@ -40,7 +41,7 @@ pub(super) fn with_accessor(
     let bytes = usize::try_from(plan.buffer_bytes())
         .map_err(|_| BenchError::Failure("the buffers do not fit into memory".into()))?;
     // Never freed: a rank may be in the middle of a write when the command ends.
-    let memory: &'static mut [u8] = Vec::leak(vec![1; bytes]);
+    let memory: &'static mut Pages = Box::leak(Box::new(Pages::filled(bytes, 1)?));
     endpoint.scope(|scope| {
         // SAFETY: the memory is valid until the process ends, and nothing refers to it
         // but this region: a write that ends after the scope meets nobody.
@@ -53,7 +54,7 @@ pub(super) fn with_accessor(
                 groups.push((reach.at_once, part(group, reach.at_once)?));
             }
         }
-        let own = vec![2; bytes];
+        let own = Pages::filled(bytes, 2)?;
         work(&mut Accessor { plan, endpoint, rank: group.rank(), keys, groups, own })
     })
 }

@@ -398,24 +398,24 @@ impl Link for EndpointLink {
     }
 
     fn transfer(&mut self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<(), LinkError> {
-        let lengths: Vec<usize> = receives.iter().map(|receive| receive.data.len()).collect();
         let this = &*self;
         this.endpoint.scope(|scope| {
-            let mut waiting = Vec::with_capacity(receives.len());
+            // One allocation for both: it is made in every call.
+            let mut waiting = Vec::with_capacity(receives.len() + sends.len());
             for receive in receives {
                 let source = Source::Peer(this.peer(receive.from)?);
-                let tags = TagMatch::exactly(receive.tag);
-                waiting.push(scope.receive(source, tags, receive.data).map_err(LinkError::new)?);
+                let (tags, bytes) = (TagMatch::exactly(receive.tag), receive.data.len());
+                waiting
+                    .push((scope.receive(source, tags, receive.data).map_err(LinkError::new)?, Some(bytes)));
             }
-            let mut sending = Vec::with_capacity(sends.len());
             for send in sends {
                 let peer = this.peer(send.to)?;
-                sending.push(this.begin(scope, peer, send)?);
+                waiting.push((this.begin(scope, peer, send)?, None));
             }
-            for (request, bytes) in waiting.into_iter().zip(lengths) {
-                whole(request.wait().map_err(LinkError::new)?, bytes)?;
-            }
-            sending.into_iter().try_for_each(|request| request.wait().map(|_| ()).map_err(LinkError::new))
+            waiting.into_iter().try_for_each(|(request, received_bytes)| {
+                let status = request.wait().map_err(LinkError::new)?;
+                received_bytes.map_or(Ok(()), |bytes| whole(status, bytes))
+            })
         })
     }
 }

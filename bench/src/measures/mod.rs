@@ -17,6 +17,7 @@ pub use bell::Bell;
 
 use crate::error::BenchError;
 use crate::job::{Details, Event, Figure, Job, Row};
+use crate::memory::Pages;
 use crate::patterns::Pattern;
 use crate::patterns::link::{Link, LinkError};
 use crate::runner::link_failed;
@@ -49,7 +50,7 @@ struct Course<'a, L> {
     bell: Bell,
     tell: &'a mut dyn FnMut(Event) -> Result<(), BenchError>,
     /// The messages' memory, of the largest size; every page touched.
-    buffer: Vec<u8>,
+    buffer: Pages,
 }
 
 /// One benchmark.
@@ -100,7 +101,7 @@ pub fn run<L: Link>(
 ) -> Result<(), BenchError> {
     let bytes = usize::try_from(job.buffer_bytes() / 2)
         .map_err(|_| BenchError::Failure("the buffers are larger than this machine's memory".into()))?;
-    let mut course = Course { job, rank, links, bell, tell, buffer: vec![1; bytes] };
+    let mut course = Course { job, rank, links, bell, tell, buffer: Pages::filled(bytes, 1)? };
     match job.pattern {
         Pattern::Overlap => course.run(&mut Overlap::new(rank)),
         Pattern::Pollution => {

@@ -66,13 +66,10 @@ impl<'a> Arena<'a> {
     }
 
     /// The next group's messages.
-    pub fn group(&mut self) -> Vec<&mut [u8]> {
+    pub fn group(&mut self) -> Group<'_> {
         let start = self.advance();
-        if self.stride == 0 {
-            return (0..self.window).map(|_| -> &mut [u8] { &mut [] }).collect();
-        }
-        let group = &mut self.memory[start..start + self.stride * self.window];
-        group.chunks_exact_mut(self.stride).map(|slot| &mut slot[..self.bytes]).collect()
+        let rest = &mut self.memory[start..start + self.stride * self.window];
+        Group { rest, stride: self.stride, bytes: self.bytes, left: self.window }
     }
 
     /// The next group's two messages, of a pattern that has two.
@@ -89,6 +86,32 @@ impl<'a> Arena<'a> {
         start
     }
 }
+
+/// The messages of a group; none of them takes memory of its own, for what is measured
+/// goes through them again and again.
+pub struct Group<'m> {
+    rest: &'m mut [u8],
+    stride: usize,
+    bytes: usize,
+    left: usize,
+}
+
+impl<'m> Iterator for Group<'m> {
+    type Item = &'m mut [u8];
+
+    fn next(&mut self) -> Option<&'m mut [u8]> {
+        self.left = self.left.checked_sub(1)?;
+        let (slot, rest) = std::mem::take(&mut self.rest).split_at_mut(self.stride);
+        self.rest = rest;
+        Some(&mut slot[..self.bytes])
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Group<'_> {}
 
 #[cfg(test)]
 #[path = "arena_tests.rs"]

@@ -22,9 +22,22 @@ fn rotation_walks_all_of_the_memory() {
 }
 
 #[test]
+fn a_group_is_of_messages_that_lie_apart() {
+    let mut memory = vec![0u8; 1024];
+    let start = memory.as_ptr() as usize;
+    let mut arena = Arena::new(&mut memory, 100, 3, true).unwrap();
+    for first in [0, 384, 0] {
+        let mut group = arena.group();
+        let slots: Vec<_> = group.by_ref().map(|slot| (slot.as_ptr() as usize - start, slot.len())).collect();
+        assert_eq!(slots, [0, 128, 256].map(|offset| (first + offset, 100)));
+        assert!(group.next().is_none());
+    }
+}
+
+#[test]
 fn empty_messages_have_slots_too() {
     let mut memory = vec![0u8; 64];
-    assert_eq!(Arena::packed(&mut memory, 0, 4).unwrap().group().len(), 4);
+    assert_eq!(Arena::packed(&mut memory, 0, 4).unwrap().group().filter(|slot| slot.is_empty()).count(), 4);
     let mut none = [0u8; 0];
     let mut arena = Arena::packed(&mut none, 0, 2).unwrap();
     assert!(arena.slot().is_empty());

@@ -137,13 +137,15 @@ impl<L: Link, H: Handling> Round<'_, '_, '_, L, H> {
     fn alltoall(&mut self, iterations: u64) -> Result<(), LinkError> {
         let (rank, ranks) = (self.link.rank(), self.link.ranks());
         for number in 0..iterations {
-            let mut sends = Vec::new();
-            for (step, data) in (1..ranks).zip(self.outgoing.group()) {
+            let group = self.outgoing.group();
+            let mut sends = Vec::with_capacity(group.len());
+            for (step, data) in (1..ranks).zip(group) {
                 self.handling.before_send(data, Message { source: rank, tag: DATA_TAG, number });
                 sends.push(Outgoing { to: (rank + step) % ranks, tag: DATA_TAG, data });
             }
-            let mut receives = Vec::new();
-            for (step, data) in (1..ranks).zip(self.incoming.group()) {
+            let group = self.incoming.group();
+            let mut receives = Vec::with_capacity(group.len());
+            for (step, data) in (1..ranks).zip(group) {
                 self.handling.before_receive(data);
                 receives.push(Incoming { from: (rank + ranks - step) % ranks, tag: DATA_TAG, data });
             }
@@ -182,6 +184,7 @@ impl<L: Link, H: Handling> Round<'_, '_, '_, L, H> {
         let mut sends = Vec::new();
         if let Some(to) = to {
             let group = self.outgoing.group();
+            sends.reserve(group.len());
             let first = window * group.len() as u64;
             for (number, data) in (first..).zip(group) {
                 self.handling.before_send(data, Message { source: rank, tag: DATA_TAG, number });
@@ -190,7 +193,9 @@ impl<L: Link, H: Handling> Round<'_, '_, '_, L, H> {
         }
         let mut receives = Vec::new();
         if let Some(from) = from {
-            for data in self.incoming.group() {
+            let group = self.incoming.group();
+            receives.reserve(group.len());
+            for data in group {
                 self.handling.before_receive(data);
                 receives.push(Incoming { from, tag: DATA_TAG, data });
             }

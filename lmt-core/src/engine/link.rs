@@ -6,7 +6,7 @@ use crate::rendezvous::{Packet, PeerKey};
 
 /// When it is looked whether a peer sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Bell {
+pub(super) enum Ringing {
     Now,
     /// Behind a copy: the look takes a fence, which waits until the peer's core has
     /// handed over the line that was written.
@@ -58,14 +58,14 @@ impl Link {
         envelope: Envelope,
         packet: &Packet,
         charge_bytes: u64,
-        bell: Bell,
+        bell: Ringing,
     ) -> bool {
         let packet = packet.in_words();
         let (words, bytes) = packet.as_words();
         let payload = Payload::Words(words, bytes);
         let sent = match bell {
-            Bell::Now => self.inbox.send(envelope, payload),
-            Bell::Later => self.inbox.send_quietly(envelope, payload),
+            Ringing::Now => self.inbox.send(envelope, payload),
+            Ringing::Later => self.inbox.send_quietly(envelope, payload),
         };
         self.note_sent(sent, charge_bytes).is_ok()
     }

@@ -24,6 +24,7 @@ mod progress;
 mod receiving;
 mod regions;
 pub(crate) mod requests;
+mod settling;
 mod store;
 pub(crate) mod traffic;
 mod waiting;

@@ -3,7 +3,7 @@
 
 use super::adapting::Route;
 use super::label::{Label, Marks};
-use super::link::Bell;
+use super::link::Ringing;
 use super::peer::{Connection, Outgoing, Peer};
 use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
 use super::traffic::{Arrived, OVERHEAD_BYTES, Traffic, Unexpected, kind, received};
@@ -246,7 +246,7 @@ impl Traffic {
     fn send_control(&mut self, key: PeerKey) {
         let Some((_, packet)) = self.transfers.front_packet() else { return };
         let Peer { id, connection, control, .. } = &mut self.peers[key as usize];
-        let rings = if self.bells_later { Bell::Later } else { Bell::Now };
+        let rings = if self.bells_later { Ringing::Later } else { Ringing::Now };
         if !(control.is_empty() && write_control(*id, connection, packet, rings)) {
             control.push_back(*packet);
             self.mark_busy(key);
@@ -311,7 +311,7 @@ impl Traffic {
     fn flush_control(&mut self, key: PeerKey) -> bool {
         let Peer { id, connection, control, .. } = &mut self.peers[key as usize];
         let is_written =
-            control.front().is_some_and(|packet| write_control(*id, connection, packet, Bell::Now));
+            control.front().is_some_and(|packet| write_control(*id, connection, packet, Ringing::Now));
         if is_written {
             control.pop_front();
         }
@@ -531,7 +531,7 @@ pub(crate) fn gone(peer: &Peer) -> OperationError {
 }
 
 /// Writes a packet that needs no room in the peer's queues, if there is a cell for it.
-fn write_control(id: EndpointId, connection: &mut Connection, packet: &Packet, bell: Bell) -> bool {
+fn write_control(id: EndpointId, connection: &mut Connection, packet: &Packet, bell: Ringing) -> bool {
     let Connection::Up(link) = connection else { return false };
     let envelope = Envelope { kind: kind::CONTROL, aux: 0, tag: 0 };
     let is_written = link.write_packet(envelope, packet, 0, bell);
@@ -547,7 +547,7 @@ fn write_rts(key: PeerKey, peer: &mut Peer, packet: &Packet, label: &Label, cred
     let Connection::Up(link) = &mut peer.connection else { return false };
     let envelope = envelope_with(label, kind::RTS, label.immediate.unwrap_or_default());
     let is_written =
-        link.may_write(credits, key) && link.write_packet(envelope, packet, OVERHEAD_BYTES, Bell::Now);
+        link.may_write(credits, key) && link.write_packet(envelope, packet, OVERHEAD_BYTES, Ringing::Now);
     if is_written {
         tracing::trace!(peer = %peer.id, ?packet, ?label, "announced a message");
     }

@@ -18,15 +18,15 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
 use crate::identity::EndpointId;
-use crate::inbox::{Delivery, InboxReceiver};
+use crate::inbox::Delivery;
 use crate::matching::{Matcher, UnexpectedHandle};
 use crate::mechanism::Model;
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
-use crate::rendezvous::{Choice, Incoming, PacketWords, PeerKey, Received, Rts, SendId, TransferError};
+use crate::rendezvous::{Choice, Incoming, PacketWords, PeerKey, Received, Rts, SendId};
 use crate::selection::adaptive::{Adaptive, Way};
 use crate::selection::{Message as Question, Selection};
-use crate::transfers::{Ended, Receipt, Transfers};
+use crate::transfers::{Receipt, Transfers};
 
 /// What a cell holds.
 pub(crate) mod kind {
@@ -605,67 +605,6 @@ impl Traffic {
             self.release(key, OVERHEAD_BYTES);
         }
         self.transfers.withdrawn(key, send_id, found);
-    }
-
-    /// Passes on what the transfers have produced: packets to be sent, and
-    /// operations that have ended.
-    pub fn settle(&mut self) {
-        self.settle_by(None);
-    }
-
-    /// The same; an RTS is written at once where `credits` tell what room there is.
-    pub fn settle_by(&mut self, credits: Option<&InboxReceiver>) {
-        while self.send_packet(credits) {}
-        while let Some(ended) = self.transfers.pop_ended() {
-            match ended {
-                Ended::Send { token, result, kept_bytes } => {
-                    self.sent(RequestId::from_raw(token), result, kept_bytes);
-                }
-                Ended::Receive { token, result } => self.arrived(RequestId::from_raw(token), result),
-            }
-        }
-    }
-
-    fn sent(&mut self, request: RequestId, result: Result<(), TransferError>, kept_bytes: u64) {
-        let Some(entry) = self.requests.get(request) else { return };
-        let (key, label, bytes) = (entry.peer.unwrap_or_default(), entry.label, entry.bytes);
-        if kept_bytes > 0
-            && let Some(link) = self.peers.get_mut(key as usize).and_then(Peer::link)
-        {
-            // The receiver gives that back, too, when a receive takes the message.
-            link.sent.released_bytes = link.sent.released_bytes.wrapping_add(kept_bytes);
-        }
-        let (tag, immediate) = (label.tag, label.immediate);
-        let result = match result {
-            Ok(()) => Ok(Status { peer: self.name(key), tag, bytes, immediate }),
-            Err(error) => Err(self.failure(key, error)),
-        };
-        self.requests.complete(request, result);
-    }
-
-    fn arrived(&mut self, request: RequestId, result: Result<Received, TransferError>) {
-        let Some(entry) = self.requests.get(request) else { return };
-        let (key, label) = (entry.peer.unwrap_or_default(), entry.label);
-        let result = match result {
-            Ok(done) => received(self.name(key), &label, done.total_bytes, done.received_bytes),
-            Err(error) => Err(self.failure(key, error)),
-        };
-        self.requests.complete(request, result);
-    }
-
-    /// A transfer's error, with the peer named.
-    fn failure(&self, key: PeerKey, error: TransferError) -> OperationError {
-        let peer = &self.peers[key as usize];
-        match (&error, &peer.connection) {
-            // With the reason for which the connection ended.
-            (TransferError::PeerDead, Connection::Gone(error)) => error.clone().into(),
-            (TransferError::NoMechanism { .. }, _) => {
-                let reasons = self.transfers.standings().reasons(key);
-                let reason = if reasons.is_empty() { error.to_string() } else { reasons };
-                crate::error::PeerError::NoMechanism { id: peer.id, reason }.into()
-            }
-            _ => OperationError::of_transfer(error, peer.id),
-        }
     }
 }
 

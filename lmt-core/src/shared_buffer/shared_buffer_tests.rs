@@ -173,8 +173,9 @@ fn a_forked_child_has_none_of_it_and_makes_its_own() {
     let mut buffer = alloc(1 << 20).unwrap();
     buffer.fill(7);
     let lease = offer(&buffer);
-    // SAFETY: no other thread of this process could hold a lock, and the child
-    // ends in `_exit`.
+    // SAFETY: no other test runs in this process, the harness's own thread waits
+    // for the end of this one and holds no lock that the child takes (the
+    // allocator of glibc is made for forks), and the child ends in `_exit`.
     match unsafe { fork() }.unwrap() {
         ForkResult::Child => {
             let is_well = || {

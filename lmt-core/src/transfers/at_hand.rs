@@ -50,7 +50,7 @@ impl AtHand {
         let class = &mut self.classes[class_of(bytes)];
         if at_hand {
             class.succeed();
-        } else if !class.takes_back() {
+        } else if !class.take_back() {
             class.fail(MOST_CELLS);
         }
     }

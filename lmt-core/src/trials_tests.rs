@@ -1,0 +1,55 @@
+use super::*;
+
+const MOST: u16 = 100;
+
+/// How many messages go another way before the next trial.
+fn pause(trials: &mut Trials) -> u16 {
+    let mut passed = 0;
+    while !trials.is_due() {
+        trials.pass();
+        passed += 1;
+    }
+    passed
+}
+
+#[test]
+fn one_slow_message_may_be_an_accident() {
+    let mut trials = Trials::default();
+    trials.fail(MOST);
+    assert!(trials.is_due() && trials.is_good());
+    trials.succeed();
+    trials.fail(MOST);
+    assert!(trials.is_due() && trials.is_good());
+    trials.fail(MOST);
+    assert!(!trials.is_due() && !trials.is_good());
+}
+
+#[test]
+fn pauses_double_up_to_a_bound_and_end_with_a_success() {
+    let mut trials = Trials::default();
+    trials.fail(MOST);
+    let mut pauses = Vec::new();
+    for _ in 0..6 {
+        trials.fail(MOST);
+        pauses.push(pause(&mut trials));
+        assert!(!trials.is_good(), "it has not succeeded yet");
+    }
+    assert_eq!(pauses, [8, 16, 32, 64, 100, 100]);
+    trials.succeed();
+    assert!(trials.is_good() && trials.is_due());
+    trials.fail(MOST);
+    trials.fail(MOST);
+    assert_eq!(pause(&mut trials), 8);
+}
+
+#[test]
+fn the_first_message_behind_others_takes_lines_back() {
+    let mut trials = Trials::default();
+    assert!(!trials.take_back(), "none went another way");
+    trials.fail(MOST);
+    trials.fail(MOST);
+    trials.fail(MOST);
+    assert_eq!(pause(&mut trials), 8, "one that was begun before says nothing");
+    assert!(trials.take_back());
+    assert!(!trials.take_back(), "the second one says how it is");
+}
