@@ -261,7 +261,8 @@ fn long_messages_of_windows_both_ways_take_a_stream() {
 
 #[test]
 fn shorter_messages_and_the_first_ones_of_a_window_take_no_stream() {
-    for (bytes, streams) in [(STREAM_OF_WINDOW_BYTES - 1, 0), (STREAM_OF_WINDOW_BYTES, 32 - 15)] {
+    let first = (LONG_WINDOW_BYTES / STREAM_OF_WINDOW_BYTES) as usize - 1;
+    for (bytes, streams) in [(STREAM_OF_WINDOW_BYTES - 1, 0), (STREAM_OF_WINDOW_BYTES, 32 - first)] {
         let mut windows = Windows::new(bytes as usize, 1);
         windows.received_bytes = 32 * bytes;
         let most = (0..4).map(|_| count(&windows.window(32), Model::Stream)).max();

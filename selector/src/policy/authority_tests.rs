@@ -283,8 +283,8 @@ fn a_note_says_what_windows_take() {
     };
     note_of(&explained(&["pair:both", "copy:get", "pair:get"], MIB), alone);
     let order = ["pair:both", "flow:stream", "pair:get"];
-    note_of(&explained(&order, MIB / 2), stream);
-    note_of(&explained(&order, MIB / 2 - 1), alone);
+    note_of(&explained(&order, MIB), stream);
+    note_of(&explained(&order, MIB - 1), alone);
     for take in [&["pair:both", "pair:get", "copy:get"][..], &["copy:get", "pair:both", "pair:get"]] {
         let explanation = explained(take, MIB);
         assert!(!explanation.notes.iter().any(|note| note.contains("are under way")), "{explanation}");
