@@ -82,8 +82,9 @@ impl Decisions {
         self
     }
 
-    /// Whether cells were asked for by name: then short messages take them also where
-    /// their receivers have them at hand (`at_hand_min_bytes`).
+    /// Whether short messages take cells also where their receivers have them at hand
+    /// (`at_hand_min_bytes`): where cells were asked for by name, or a copy by the receiver
+    /// alone is slow everywhere.
     #[must_use]
     pub const fn with_cells_always(mut self, always: bool) -> Self {
         self.cells_always = always;

@@ -24,7 +24,7 @@ use lmt_core::selection::{
 };
 
 use crate::configuration::{Configuration, DmaMinSetting};
-use crate::rules::{Bound, Rule};
+use crate::rules::{Bound, Rule, SingleCopy};
 use crate::topology::Machine;
 use pair::Pair;
 
@@ -175,8 +175,10 @@ impl Policy for RulePolicy {
         self.interest.shared = situation.mechanisms.iter().any(copies_shared);
         let pair = Pair::to_decide(self, situation);
         let eager_max_bytes = pair.eager().map_or(0, |eager| eager.bytes);
-        // The rule of a file or of a calibration, no key.
-        let cells_always = pair.eager().is_some_and(|eager| eager.rule.is_some());
+        // The rule of a file or of a calibration, no key. And slow single copies take longer
+        // than cells wherever the lines are.
+        let is_named = pair.eager().is_some_and(|eager| eager.rule.is_some());
+        let cells_always = is_named || pair.single_copy == SingleCopy::Slow;
         let cuts = pair.cuts();
         let mut made: [Option<Vec<Range>>; Variant::COUNT] = [const { None }; Variant::COUNT];
         Decisions::new(eager_max_bytes, |variant| {
