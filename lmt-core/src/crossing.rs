@@ -7,7 +7,9 @@
 //! pipeline of two copies is faster up to some hundred KiB: its cells stay, and each
 //! line crosses once. Nobody tells the library which it is, but its own copies do: a
 //! sender that helps its receiver sees how fast its part goes. While lines cross it gives
-//! messages up ([`Fault::Pass`]), where its plan allows it.
+//! messages up ([`Fault::Pass`]), where its plan allows it. Where the application has no
+//! time to look at its buffers ([`Plan::left_alone`]) nothing crosses, however long a copy
+//! takes.
 
 use std::time::{Duration, Instant};
 
@@ -136,7 +138,7 @@ impl Crossing {
     /// [`Fault::Pass`].
     pub fn prepare(&mut self, plan: &Plan, passes_on: bool, message_bytes: u64) -> Result<bool, Fault> {
         let helps = (plan.model, plan.role) == (Model::Both, Role::Sender);
-        if !(helps && plan.may_pass_on && passes_on) {
+        if !helps || !plan.may_pass_on || !passes_on || plan.left_alone {
             return Ok(false);
         }
         match self.begin(message_bytes) {

@@ -66,8 +66,9 @@ fn behind_a_fast_copy_only_some_are_timed() {
 fn only_who_helps_and_may_passes_on() {
     let plan = |role, model, may_pass_on| {
         let interval = Interval { start: 0, end: 64 * KIB };
-        Plan { role, model, interval, may_give_up: false, may_pass_on }
+        Plan { role, model, interval, may_give_up: false, may_pass_on, left_alone: false }
     };
+    let left_alone = Plan { left_alone: true, ..plan(Role::Sender, Model::Both, true) };
     let mut crossing = crossing();
     let helps = plan(Role::Sender, Model::Both, true);
     for _ in 0..crate::trials::SLOW {
@@ -76,6 +77,7 @@ fn only_who_helps_and_may_passes_on() {
     }
     for (plan, passes_on) in [
         (helps, false),
+        (left_alone, true),
         (plan(Role::Sender, Model::Both, false), true),
         (plan(Role::Receiver, Model::Both, true), true),
         (plan(Role::Sender, Model::Get, true), true),

@@ -44,6 +44,8 @@ pub mod mechanisms;
 pub mod memory_limits;
 mod mix_hasher;
 mod parcel;
+#[cfg(not(loom))]
+mod pauses;
 pub mod process;
 mod queue;
 #[cfg(not(loom))]

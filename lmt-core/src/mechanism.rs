@@ -329,6 +329,10 @@ pub struct Plan {
     /// that is another, whatever models of its own come before that: it stands behind it
     /// again.
     pub may_pass_on: bool,
+    /// Whether this end's application has lately had no time to use its buffers between
+    /// messages: no line of what it sends was just written, and none of what comes is read
+    /// at once.
+    pub left_alone: bool,
 }
 
 /// A short opaque description of one side of a transfer, carried by the

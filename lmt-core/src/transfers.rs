@@ -16,8 +16,9 @@ use crate::buffer::Buffer;
 use crate::connect::Connector;
 use crate::fault_in::FaultIn;
 use crate::identity::EndpointId;
-use crate::mechanism::{Cookie, Interval, Model, Role, SharedEnds, Step, Unavailable};
+use crate::mechanism::{Cookie, Interval, Model, Plan, Role, SharedEnds, Step, Unavailable};
 use crate::mechanisms::{Handle, Mechanisms};
+use crate::pauses::Pauses;
 use crate::queue::Queue;
 use crate::rendezvous::{
     Action, Candidates, Cts, Demote, Done, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId,
@@ -123,6 +124,8 @@ pub struct Transfers {
     at_once_bytes: u64,
     /// For each peer, whether it has what is sent to it at hand.
     at_hand: Vec<AtHand>,
+    /// Whether the application leaves its buffers alone.
+    pauses: Pauses,
 }
 
 /// Which peers may be reading this process's memory, and how many of its
@@ -247,6 +250,7 @@ impl Transfers {
     /// Begins to send; the RTS is to be sent when this returns.
     pub fn send(&mut self, peer: PeerKey, buffer: Buffer, candidates: &Candidates, token: u64) -> SendId {
         let bytes = buffer.total_bytes();
+        self.pauses.begin(bytes);
         let crowded = self.crowded;
         let window = self.window(peer);
         let among = window.among(bytes);
@@ -264,6 +268,12 @@ impl Transfers {
         place(&mut self.sends, index_of(id.0), side);
         self.pump();
         id
+    }
+
+    /// A receive for so many bytes is posted.
+    #[inline]
+    pub fn awaits(&mut self, bytes: u64) {
+        self.pauses.begin(bytes);
     }
 
     /// A receive was found for an RTS: the message goes into `buffer`.
@@ -516,11 +526,13 @@ impl Transfers {
     /// held until the packets have been taken.
     fn pump(&mut self) {
         while let Some(action) = self.machine.pop_action() {
+            let left_alone = self.pauses.are_short();
             match action {
                 Action::Prepare { key, peer, mechanism, plan } => {
                     let (side, mechanisms) = self.side(key);
                     let Some(side) = side else { continue };
                     (side.model, side.copied_bytes) = (plan.model, 0);
+                    let plan = Plan { left_alone, ..plan };
                     let mut cookie = Cookie::empty();
                     let outcome = mechanisms.prepare(mechanism, peer, &plan, &side.buffer, &mut cookie);
                     let is_written = plan.role == Role::Receiver && plan.model == Model::Put;
@@ -581,6 +593,7 @@ impl Transfers {
                             window.learn(among, bytes, model, copied_bytes);
                         }
                         self.count(carrier, Role::Sender, result.is_ok().then_some(bytes));
+                        self.pauses.end(bytes);
                         self.ended.push_back(Ended::Send { token, result, kept_bytes: 0 });
                     }
                 }
@@ -599,6 +612,7 @@ impl Transfers {
             let window = self.window(peer);
             window.received_bytes = window.received_bytes.wrapping_add(arrived.unwrap_or(0));
             self.count(carrier, Role::Receiver, arrived);
+            self.pauses.end(arrived.unwrap_or(0));
             self.ended.push_back(Ended::Receive { token, result });
         }
     }

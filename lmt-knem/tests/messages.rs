@@ -35,7 +35,14 @@ fn lend(memory: &mut [u8], access: Access) -> Buffer {
 }
 
 fn plan(role: Role, model: Model, start: u64, end: u64) -> Plan {
-    Plan { role, model, interval: Interval { start, end }, may_give_up: false, may_pass_on: false }
+    Plan {
+        role,
+        model,
+        interval: Interval { start, end },
+        may_give_up: false,
+        may_pass_on: false,
+        left_alone: false,
+    }
 }
 
 /// Two instances that have probed each other.

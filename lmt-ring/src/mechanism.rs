@@ -20,7 +20,8 @@ use crate::pool::Pool;
 use crate::receiver::Receiving;
 use crate::ring::PairRing;
 use crate::sender::Sending;
-use crate::sys::{Emptying, Mapping};
+use crate::sys::{Emptying, Mapping, is_cold};
+use crate::targets::Targets;
 
 /// Version of the pool's layout; both sides must have the same.
 const LAYOUT_VERSION: u32 = 3;
@@ -74,12 +75,13 @@ impl Ring {
         Ok(self.pool.insert(pool))
     }
 
-    /// How a message is copied out: past the caches where it is longer than they are, or
-    /// one of several long ones that are so together, as its sender says.
-    fn way_out(&self, interval: Interval, is_among_many: bool) -> Emptying {
+    /// How a message is copied out: past the caches where it `goes_past` them for the sake
+    /// of its target, is longer than they are, or is one of several long ones that are so
+    /// together, as its sender says.
+    fn way_out(&self, interval: Interval, goes_past: bool, is_among_many: bool) -> Emptying {
         let most = self.config.streaming_bytes;
         let least = if is_among_many { most / LONG_PART } else { most };
-        if interval.bytes() >= least { Emptying::Streamed } else { Emptying::Cached }
+        if goes_past || interval.bytes() >= least { Emptying::Streamed } else { Emptying::Cached }
     }
 }
 
@@ -94,6 +96,8 @@ pub struct RingPeer {
     other: Option<PairRing>,
     /// Bytes of this side's messages that are on their way.
     outgoing_bytes: u64,
+    /// Which of the messages that come go past the caches.
+    targets: Targets,
 }
 
 impl RingPeer {
@@ -124,6 +128,8 @@ pub struct RingTransfer {
     is_mine: bool,
     /// What it counts among the peer's `outgoing_bytes`.
     outgoing_bytes: u64,
+    /// Whether what comes goes past the caches.
+    goes_past: bool,
     side: Side,
 }
 
@@ -190,6 +196,7 @@ impl Lmt for Ring {
             mine: None,
             other: None,
             outgoing_bytes: 0,
+            targets: Targets::default(),
         };
         Ok((peer, Abilities { read: false, write: false, cooperate: true }))
     }
@@ -202,8 +209,11 @@ impl Lmt for Ring {
     ) -> Result<(RingTransfer, Cookie), Fault> {
         let interval = plan.interval;
         if plan.role == Role::Receiver {
-            let (side, outgoing_bytes) = (Side::Announced, 0);
-            return Ok((RingTransfer { interval, is_mine: false, outgoing_bytes, side }, Cookie::empty()));
+            let look = || is_cold(data, interval);
+            let goes_past = peer.targets.go_past(interval.bytes(), plan.left_alone, look);
+            let (is_mine, outgoing_bytes, side) = (false, 0, Side::Announced);
+            let transfer = RingTransfer { interval, is_mine, outgoing_bytes, goes_past, side };
+            return Ok((transfer, Cookie::empty()));
         }
         let is_mine = match (&peer.mine, &peer.other) {
             (Some(_), Some(_)) => peer.is_mine_first,
@@ -226,7 +236,8 @@ impl Lmt for Ring {
         peer.outgoing_bytes = peer.outgoing_bytes.saturating_add(outgoing_bytes);
         let is_among_many = peer.outgoing_bytes >= self.config.streaming_bytes;
         let place = Where { is_senders: is_mine, ring, slot, tag, is_among_many };
-        Ok((RingTransfer { interval, is_mine, outgoing_bytes, side: Side::Sender(sending) }, place.cookie()))
+        let (goes_past, side) = (false, Side::Sender(sending));
+        Ok((RingTransfer { interval, is_mine, outgoing_bytes, goes_past, side }, place.cookie()))
     }
 
     fn start(
@@ -243,7 +254,7 @@ impl Lmt for Ring {
             transfer.is_mine = !place.is_senders;
             transfer.side = match place.slot {
                 Some(slot) => {
-                    let way = self.way_out(interval, place.is_among_many);
+                    let way = self.way_out(interval, transfer.goes_past, place.is_among_many);
                     Side::Receiver(Receiving::start(ring, slot, place.tag, interval, way)?)
                 }
                 None => Side::Looking { tag: place.tag, is_among_many: place.is_among_many },
@@ -268,7 +279,7 @@ impl Lmt for Ring {
             Side::Looking { tag, is_among_many } => {
                 if let Some(slot) = Receiving::find(ring, *tag) {
                     let interval = transfer.interval;
-                    let way = self.way_out(interval, *is_among_many);
+                    let way = self.way_out(interval, transfer.goes_past, *is_among_many);
                     let receiving = Receiving::start(ring, slot, *tag, interval, way)?;
                     transfer.side = Side::Receiver(receiving);
                 }

@@ -25,7 +25,14 @@ fn interval(bytes: u64) -> Interval {
 /// Announces a message; with whether its receiver is told that it is among many.
 fn announce(ring: &mut Ring, peer: &mut RingPeer, bytes: u64) -> (RingTransfer, bool) {
     let (role, model) = (Role::Sender, Model::Stream);
-    let plan = Plan { role, model, interval: interval(bytes), may_give_up: false, may_pass_on: false };
+    let plan = Plan {
+        role,
+        model,
+        interval: interval(bytes),
+        may_give_up: false,
+        may_pass_on: false,
+        left_alone: false,
+    };
     let (transfer, cookie) = ring.prepare(peer, &plan, &Buffer::empty(Access::Read)).expect("slots are free");
     (transfer, Where::read(&cookie).expect("it is a ring's").is_among_many)
 }
@@ -49,12 +56,13 @@ fn of_many_bytes_on_their_way_the_receiver_is_told() {
 fn a_receiver_judges_by_the_length_too() {
     let ring = Ring::default();
     let cases = [
-        (8 * MIB, false, Emptying::Streamed),
-        (8 * MIB - 1, false, Emptying::Cached),
-        (MIB / 2, true, Emptying::Streamed),
-        (MIB / 2 - 1, true, Emptying::Cached),
+        (8 * MIB, false, false, Emptying::Streamed),
+        (8 * MIB - 1, false, false, Emptying::Cached),
+        (MIB / 2, false, true, Emptying::Streamed),
+        (MIB / 2 - 1, false, true, Emptying::Cached),
+        (MIB / 8, true, false, Emptying::Streamed),
     ];
-    for (bytes, told, way) in cases {
-        assert_eq!(ring.way_out(interval(bytes), told), way, "{bytes} bytes, {told}");
+    for (bytes, goes_past, told, way) in cases {
+        assert_eq!(ring.way_out(interval(bytes), goes_past, told), way, "{bytes} bytes, {told}");
     }
 }

@@ -33,6 +33,7 @@ fn child() {
                 interval: whole,
                 may_give_up: false,
                 may_pass_on: false,
+                left_alone: false,
             };
             let _transfer = side.begin(&plan, &data, whole);
             std::thread::sleep(pair::TIME_LIMIT);
@@ -75,6 +76,7 @@ fn a_dead_receiver_stops_the_sender_but_holds_nothing() {
         interval: whole,
         may_give_up: false,
         may_pass_on: false,
+        left_alone: false,
     };
     let mut transfer = side.begin(&plan, &data, whole);
     side.kill_child();

@@ -79,6 +79,7 @@ impl<G: Giving> World<G> {
                 interval: whole(length),
                 may_give_up: false,
                 may_pass_on: false,
+                left_alone: false,
             };
             let data = lend(&mut bytes, Access::Read);
             let (out, cookie) = world.pair.sender.prepare(&mut world.pair.to, &plan, &data).unwrap();
@@ -123,6 +124,7 @@ impl<G: Giving> World<G> {
             interval: course.agreed,
             may_give_up: false,
             may_pass_on: false,
+            left_alone: false,
         };
         let data = lend(&mut course.found, Access::Write);
         let (mut into, _) = self.pair.receiver.prepare(&mut self.pair.from, &plan, &data).unwrap();

@@ -61,6 +61,7 @@ impl<G: Giving> Pair<G> {
             interval: whole(BYTES),
             may_give_up: false,
             may_pass_on: false,
+            left_alone: false,
         };
         let data = lend(&mut bytes, Access::Read);
         let (out, cookie) = self.sender.prepare(&mut self.to, &plan(Role::Sender), &data).unwrap();

@@ -16,6 +16,7 @@ const PLAN: Plan = Plan {
     interval: Interval { start: 0, end: 0 },
     may_give_up: false,
     may_pass_on: false,
+    left_alone: false,
 };
 
 type Taken = Arc<Mutex<Vec<Vec<u8>>>>;

@@ -115,8 +115,8 @@ impl Side {
 
     /// What is asked of the mechanism, which is to see it through.
     pub(super) fn plan(&self) -> Plan {
-        let (may_give_up, may_pass_on) = (false, false);
-        Plan { role: self.role, model: self.model, interval: self.interval, may_give_up, may_pass_on }
+        let Self { role, model, interval, .. } = *self;
+        Plan { role, model, interval, may_give_up: false, may_pass_on: false, left_alone: false }
     }
 
     /// Whether this is the sender of the Both model.

@@ -86,6 +86,7 @@ impl Transfers {
 
     /// Announces a short message for its receiver to copy it alone, as soon as it can.
     pub(crate) fn send_short(&mut self, peer: PeerKey, buffer: Buffer, ways: &Ways, token: u64) -> SendId {
+        self.pauses.begin(buffer.total_bytes());
         self.window(peer).begin(buffer.total_bytes());
         let send = Exposed { short: true, ..Exposed::new(buffer, ways.candidates, token, peer, None) };
         self.announce_exposed(send, ways.choice, &ways.cookie)
@@ -184,6 +185,7 @@ impl Transfers {
                 self.mechanisms.count_exposed(mechanism, peer, bytes);
             }
         }
+        self.pauses.end(bytes);
         self.ended.push_back(Ended::Send { token, result, kept_bytes });
     }
 
@@ -208,6 +210,7 @@ impl Transfers {
         let Rts { mechanism, ref cookie, .. } = *rts;
         let lines = self.mechanisms.get_at_once(mechanism, peer, cookie, buffer, received_bytes)?;
         self.at_once_bytes += received_bytes;
+        self.pauses.end(received_bytes);
         let window = self.window(peer);
         window.received_bytes = window.received_bytes.wrapping_add(received_bytes);
         let (shared, kept) = (is_shared(buffer), receipt == Receipt::Kept);

@@ -228,8 +228,14 @@ impl<M: Lmt> Side<M> {
             }
         };
         let role = self.role(message.parent_sends);
-        let plan =
-            Plan { role, model: message.model, interval: plan, may_give_up: false, may_pass_on: false };
+        let plan = Plan {
+            role,
+            model: message.model,
+            interval: plan,
+            may_give_up: false,
+            may_pass_on: false,
+            left_alone: false,
+        };
         let (segments, access) = match role {
             Role::Sender => (message.sender_segments, Access::Read),
             Role::Receiver => (message.receiver_segments, Access::Write),

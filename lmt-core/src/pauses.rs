@@ -1,0 +1,80 @@
+//! Whether an application leaves its buffers alone between messages.
+//!
+//! Which way is the fastest depends on whether what is sent was just written and what came
+//! is read: lines that both processes use cross from core to core each time, and what is
+//! read next had better be in a cache. Nobody tells the library. But to write or to read
+//! so many bytes takes time, and how much there was between the end of one long message
+//! and the begin of the next the library sees. Where there was none, the application has
+//! used neither buffer; where there was some, it may have.
+#![forbid(unsafe_code)]
+
+use std::time::{Duration, Instant};
+
+/// Shorter messages are not looked at.
+const ABOVE_BYTES: u64 = 32 << 10;
+/// No core reads or writes more in a nanosecond, in whichever of its caches the bytes are.
+const MOST_BYTES_PER_NS: u64 = 128;
+/// So many pauses in a row that are too short to use a buffer: a ping-pong has one between
+/// a send and the receive of its answer, whatever it does with the answer.
+const IN_A_ROW: u8 = 6;
+/// So many messages more are not timed when that was found or refuted: to ask the clock
+/// takes a hundredth of the time of the shortest.
+const UNTIMED: u8 = 58;
+
+/// What is known of one endpoint's application.
+#[derive(Debug, Default)]
+pub(crate) struct Pauses {
+    /// What was found last.
+    are_short: bool,
+    /// Pauses of this series so far, all of them short.
+    in_a_row: u8,
+    /// Messages whose end is not looked at.
+    untimed: u8,
+    /// When the last message ended, and its bytes.
+    ended: Option<(Instant, u64)>,
+}
+
+impl Pauses {
+    /// Whether the last messages followed each other so quickly that the application
+    /// cannot have used their buffers in between. Not so until it was seen.
+    #[inline]
+    pub const fn are_short(&self) -> bool {
+        self.are_short
+    }
+
+    /// A message is over, sent or received.
+    #[inline]
+    pub fn end(&mut self, bytes: u64) {
+        if bytes <= ABOVE_BYTES {
+            return;
+        }
+        if self.untimed > 0 {
+            self.untimed -= 1;
+            return;
+        }
+        self.ended = Some((Instant::now(), bytes));
+    }
+
+    /// A message begins: it is sent, or a receive for it is posted.
+    #[inline]
+    pub fn begin(&mut self, bytes: u64) {
+        if bytes > ABOVE_BYTES
+            && let Some((ended, ended_bytes)) = self.ended.take()
+        {
+            self.look(ended.elapsed(), ended_bytes.min(bytes));
+        }
+    }
+
+    /// A pause between two messages, of which the shorter has so many bytes.
+    fn look(&mut self, pause: Duration, bytes: u64) {
+        let is_short = pause < Duration::from_nanos(bytes / MOST_BYTES_PER_NS);
+        self.in_a_row = if is_short { self.in_a_row + 1 } else { 0 };
+        if !is_short || self.in_a_row == IN_A_ROW {
+            *self = Self { are_short: is_short, untimed: UNTIMED, ..Self::default() };
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "pauses_tests.rs"]
+mod tests;

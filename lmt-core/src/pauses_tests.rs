@@ -1,0 +1,68 @@
+use super::*;
+
+const KIB: u64 = 1 << 10;
+const SHORT: Duration = Duration::from_nanos(100);
+const LONG: Duration = Duration::from_micros(10);
+
+fn series(pauses: &mut Pauses, times: impl IntoIterator<Item = Duration>) {
+    for time in times {
+        pauses.look(time, 64 * KIB);
+    }
+}
+
+#[test]
+fn buffers_are_taken_to_be_used_until_it_is_seen_that_they_are_not() {
+    let mut pauses = Pauses::default();
+    assert!(!pauses.are_short());
+    series(&mut pauses, [SHORT; IN_A_ROW as usize - 1]);
+    assert!(!pauses.are_short());
+    series(&mut pauses, [SHORT]);
+    assert!(pauses.are_short());
+    series(&mut pauses, [LONG]);
+    assert!(!pauses.are_short());
+}
+
+/// A ping-pong whose application reads what comes pauses once for two messages.
+#[test]
+fn every_second_pause_is_enough_to_use_buffers() {
+    let mut pauses = Pauses::default();
+    series(&mut pauses, [SHORT, LONG].into_iter().cycle().take(1000));
+    assert!(!pauses.are_short());
+}
+
+#[test]
+fn a_pause_is_long_by_what_could_be_done_in_it() {
+    for (bytes, pause_ns, is_short) in [(64 * KIB, 511, true), (64 * KIB, 512, false), (1 << 20, 8191, true)]
+    {
+        let mut pauses = Pauses::default();
+        (0..IN_A_ROW).for_each(|_| pauses.look(Duration::from_nanos(pause_ns), bytes));
+        assert_eq!(pauses.are_short(), is_short, "{bytes} bytes in {pause_ns} ns");
+    }
+}
+
+/// The clock is asked for one series in some dozens of messages, for short ones never.
+#[test]
+fn few_messages_are_timed() {
+    let mut pauses = Pauses::default();
+    pauses.end(32 * KIB);
+    assert!(pauses.ended.is_none(), "a short message");
+    series(&mut pauses, [SHORT; IN_A_ROW as usize]);
+    let mut timed = 0;
+    for _ in 0..10 * u32::from(UNTIMED) {
+        pauses.end(1 << 40);
+        timed += u32::from(pauses.ended.is_some());
+        pauses.begin(64 * KIB);
+        assert!(pauses.ended.is_none());
+    }
+    assert!((10..=10 * u32::from(IN_A_ROW)).contains(&timed), "{timed}");
+}
+
+#[test]
+fn a_short_message_in_between_is_part_of_the_pause() {
+    let mut pauses = Pauses::default();
+    pauses.end(64 * KIB);
+    pauses.begin(8);
+    assert!(pauses.ended.is_some());
+    pauses.begin(64 * KIB);
+    assert!(pauses.ended.is_none());
+}
