@@ -8,6 +8,7 @@ mod at_hand;
 mod exposed;
 mod exposing;
 mod receivers;
+mod rivals;
 mod windows;
 
 use std::collections::VecDeque;

@@ -1,6 +1,7 @@
 //! What is under way to a peer, and which ways one of several messages to it takes.
 #![forbid(unsafe_code)]
 
+use super::rivals::Rivals;
 use crate::belief::Beliefs;
 use crate::mechanism::Model;
 use crate::rendezvous::Candidates;
@@ -24,6 +25,8 @@ pub(super) struct Window {
     /// Whether as much has come from the peer while the last of these was under way:
     /// then this end could not help since it received.
     pub receives: bool,
+    /// Which order the messages of a window take where streams go first otherwise.
+    rivals: Rivals,
 }
 
 /// One of several messages, as it was when it was sent.
@@ -33,8 +36,9 @@ pub(super) struct Among {
 }
 
 impl Window {
-    pub const fn new() -> Self {
-        Self { messages: 0, bytes: 0, received_bytes: 0, helped: Beliefs::new(), receives: false }
+    pub fn new() -> Self {
+        let (helped, rivals) = (Beliefs::new(), Rivals::default());
+        Self { messages: 0, bytes: 0, received_bytes: 0, helped, receives: false, rivals }
     }
 
     /// Whether a message that is sent now is one of several; `None` where it is not.
@@ -63,16 +67,22 @@ impl Window {
             return stream;
         }
         let ways = if is_busy || crowded { ways.with_one_end_first() } else { *ways };
+        let is_stream = ways.as_slice().first().is_some_and(|first| first.model == Model::Stream);
+        if is_stream && !crowded && self.rivals.are_streams_first(bytes) {
+            return ways;
+        }
         if self.messages >= STREAMS_AT_ONCE { ways.with_streams_last() } else { ways }
     }
 
     pub fn begin(&mut self, bytes: u64) {
         self.messages += 1;
+        self.rivals.begin(self.messages);
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
     pub fn end(&mut self, bytes: u64) {
         self.messages -= 1;
+        self.rivals.end(self.messages, bytes);
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
@@ -89,6 +99,6 @@ impl Window {
 
     /// The peer is gone; another may get its number.
     pub fn forget(&mut self) {
-        (self.helped, self.receives) = (Beliefs::new(), false);
+        (self.helped, self.receives, self.rivals) = (Beliefs::new(), false, Rivals::default());
     }
 }
