@@ -225,7 +225,7 @@ impl Traffic {
     ) -> Option<Status> {
         let key = self.key_named(to).ok()?;
         let bytes = data.len() as u64;
-        let is_short = bytes <= self.peers[key as usize].eager_max_bytes;
+        let is_short = self.peers[key as usize].takes_cells(bytes, self.config.boxless_eager_max_bytes);
         let mut is_chosen = || self.may_choose(key, bytes) && self.chooses_cells(key, data);
         if !is_short && !is_chosen() {
             return None;

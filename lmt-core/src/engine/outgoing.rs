@@ -86,7 +86,8 @@ impl Traffic {
             _ => None,
         };
         let bytes = buffer.total_bytes();
-        let is_short = mode == SendMode::Standard && bytes <= peer.eager_max_bytes;
+        let is_short =
+            mode == SendMode::Standard && peer.takes_cells(bytes, self.config.boxless_eager_max_bytes);
         let route = match is_short || !matches!(peer.connection, Connection::Up(_)) {
             true => None,
             false => {

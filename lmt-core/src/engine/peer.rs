@@ -221,6 +221,17 @@ impl Peer {
         }
     }
 
+    /// Whether a message of so many bytes is short enough for cells; one of more than
+    /// `boxless_max_bytes` only while there are such as the two hand each other, as
+    /// without a fast box.
+    #[inline]
+    pub fn takes_cells(&self, bytes: u64, boxless_max_bytes: u64) -> bool {
+        let lacks = |link: &Link| link.inbox.lacks_pair_cells(bytes);
+        bytes <= self.eager_max_bytes
+            && (bytes <= boxless_max_bytes
+                || !matches!(&self.connection, Connection::Up(link) if lacks(link)))
+    }
+
     /// The way back for what the peer sends.
     pub fn link(&mut self) -> Option<&mut Link> {
         match &mut self.connection {

@@ -145,6 +145,13 @@ impl InboxSender {
         self.fast_box.as_mut().is_some_and(|fast_box| fast_box.has_room_for(bytes))
     }
 
+    /// Whether a message of `bytes` bytes would go by other cells than those that the two
+    /// processes hand each other, since too few of these are left.
+    #[inline]
+    pub fn lacks_pair_cells(&self, bytes: u64) -> bool {
+        self.fast_box.as_ref().is_some_and(|fast_box| fast_box.lacks_pair_cells(bytes))
+    }
+
     /// At most so many pieces a message of `bytes` bytes goes in, where whole ones
     /// have up to `cell_bytes`.
     #[inline]

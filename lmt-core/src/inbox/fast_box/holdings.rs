@@ -47,6 +47,13 @@ impl Holdings {
         (own != 0).then_some(own.trailing_zeros() as u8)
     }
 
+    /// How many cells there are to take.
+    #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
+    pub(crate) fn count(&self) -> u32 {
+        self.own.load(Ordering::Relaxed).count_ones()
+    }
+
     /// Takes the lowest cell out, to be written and handed over.
     #[inline]
     pub(crate) fn take(&self) -> Option<u8> {

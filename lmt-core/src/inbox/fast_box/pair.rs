@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::holdings::{Holdings, LOWER_HALF};
 use super::memory::BoxMemory;
+use super::place::PAIR_CELL_BYTES;
 
 /// The cells of a pair, for the two ends of one connection in one process: the
 /// box that it writes to and the one that it reads. For one thread at a time.
@@ -40,6 +41,12 @@ impl PairCells {
             None => false,
             Some(cell) => self.is_committed(cell) || self.commit_own(cell),
         }
+    }
+
+    /// Whether there are as many as a message of `bytes` bytes takes.
+    #[inline]
+    pub(super) fn has_cells_for(&self, bytes: u64) -> bool {
+        u64::from(self.holdings.count()) * PAIR_CELL_BYTES as u64 >= bytes
     }
 
     /// Takes a cell to write and hand over.

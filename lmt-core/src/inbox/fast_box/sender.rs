@@ -60,6 +60,13 @@ impl BoxSender {
         self.writer.has_room_for(&self.memory.words(), Self::most_pieces(bytes))
     }
 
+    /// Whether a message of `bytes` bytes would find too few of the cells that change their
+    /// owner, where there are such cells.
+    #[inline]
+    pub(crate) fn lacks_pair_cells(&self, bytes: u64) -> bool {
+        self.pair.as_ref().is_some_and(|pair| !pair.has_cells_for(bytes))
+    }
+
     /// At most so many pieces a message of `bytes` bytes has.
     #[inline]
     pub(crate) const fn most_pieces(bytes: u64) -> u64 {
