@@ -38,7 +38,7 @@ pub unsafe fn copy_by_vectors(target: *mut u8, source: *const u8, bytes: usize) 
 #[inline]
 pub unsafe fn copy_taking_over(target: *mut u8, source: *const u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if bytes >= LONG_BYTES && std::arch::is_x86_feature_detected!("avx512f") {
+    if bytes >= LONG_BYTES && std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the caller's promise; the CPU has the instructions, which the kernel
         // supports if they are detected.
         unsafe { long(target, source, bytes) };
@@ -66,19 +66,27 @@ const LONG_BYTES: usize = 8 << 10;
 /// What has [`LONG_BYTES`] or more.
 ///
 /// # Safety
-/// As for [`copy_nonoverlapping`], of so many bytes; the CPU has AVX-512F.
+/// As for [`copy_nonoverlapping`], of so many bytes; the CPU has AVX2.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 unsafe fn long(target: *mut u8, source: *const u8, bytes: usize) {
-    use crate::x86::{ASKED_AHEAD_BYTES, avx512, avx512_taking_over};
+    use crate::x86::{ASKED_AHEAD_BYTES, avx2, avx2_taking_over, avx512, avx512_taking_over};
     const { assert!(LONG_BYTES >= ASKED_AHEAD_BYTES + 256) };
     // Up to the line with which the copy begins, which is the first aligned one.
     take_over(source, ASKED_AHEAD_BYTES + LINE_BYTES);
     // No lines beyond the end are asked for: another core uses those.
     let asking = bytes - ASKED_AHEAD_BYTES;
-    // SAFETY: the caller's promise for a part of it, which is of more than 256 bytes.
-    unsafe { avx512_taking_over(target, source, asking) };
-    // SAFETY: the same for the rest.
-    unsafe { avx512(target.wrapping_add(asking), source.wrapping_add(asking), ASKED_AHEAD_BYTES) };
+    let (end, rest) = (target.wrapping_add(asking), source.wrapping_add(asking));
+    if std::arch::is_x86_feature_detected!("avx512f") {
+        // SAFETY: the caller's promise for a part of it, which is of more than 256 bytes.
+        unsafe { avx512_taking_over(target, source, asking) };
+        // SAFETY: the same for the rest.
+        unsafe { avx512(end, rest, ASKED_AHEAD_BYTES) };
+    } else {
+        // SAFETY: the caller's promise for a part of it, which is of more than 128 bytes.
+        unsafe { avx2_taking_over(target, source, asking) };
+        // SAFETY: the same for the rest.
+        unsafe { avx2(end, rest, ASKED_AHEAD_BYTES) };
+    }
 }
 
 /// Asks the processor for the cache lines of `bytes` bytes from `place` on, for writing,

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // Such instructions, and assembly.
 
 use std::arch::asm;
-use std::arch::x86_64::{__m256i, _mm_sfence, _mm256_stream_si256};
+use std::arch::x86_64::{__m256i, _MM_HINT_ET0, _mm_prefetch, _mm_sfence, _mm256_stream_si256};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::blocks;
@@ -139,6 +139,36 @@ pub(crate) unsafe fn avx512_taking_over(target: *mut u8, source: *const u8, byte
             "prefetchw [{source} + {at} + 1216]"
         )
     }
+}
+
+/// Blocks of 32 bytes, asking for the source's lines as [`avx512_taking_over`] does.
+///
+/// # Safety
+/// As for [`avx2`].
+#[target_feature(enable = "avx2")]
+pub(crate) unsafe fn avx2_taking_over(target: *mut u8, source: *const u8, bytes: usize) {
+    const LINE_BYTES: usize = 64;
+    const ROUND_BYTES: usize = 128;
+    // SAFETY: the caller's promise, of the first round.
+    unsafe { blocks::copy::<__m256i>(target, source, ROUND_BYTES) };
+    let mut at = LINE_BYTES - (target.addr() & (LINE_BYTES - 1));
+    while bytes - at > ROUND_BYTES {
+        for line in [0, LINE_BYTES] {
+            let ahead = source.wrapping_add(at + ASKED_AHEAD_BYTES + line);
+            // SAFETY: a hint, see `avx512_taking_over`.
+            unsafe { _mm_prefetch::<_MM_HINT_ET0>(ahead.cast()) };
+        }
+        let (to, from) = (target.wrapping_add(at), source.wrapping_add(at));
+        // SAFETY: more than a round's bytes are left from `at` on.
+        let values = unsafe { from.cast::<[__m256i; 4]>().read_unaligned() };
+        // SAFETY: the same bytes of the target.
+        unsafe { to.cast::<[__m256i; 4]>().write_unaligned(values) };
+        at += ROUND_BYTES;
+    }
+    let last = bytes - ROUND_BYTES;
+    let (to, from) = (target.wrapping_add(last), source.wrapping_add(last));
+    // SAFETY: the last round's bytes: `bytes` is more than a round.
+    unsafe { blocks::copy::<__m256i>(to, from, ROUND_BYTES) };
 }
 
 /// Stores past the caches, two whole lines a round, which the write-combining

@@ -10,6 +10,10 @@ use crate::ring::PairRing;
 use crate::slot::{ABANDONED, CELLS_UNDER_WAY};
 use crate::sys::Emptying;
 
+/// So often a step looks for the next piece: a piece takes about as long as a step takes
+/// to come again.
+const LOOKS: u32 = 64;
+
 /// A message on its way out of a ring.
 #[derive(Debug)]
 pub(crate) struct Receiving {
@@ -74,7 +78,7 @@ impl Receiving {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
-        let before = self.copied_bytes;
+        let (before, mut looks) = (self.copied_bytes, 0);
         while self.copied_bytes < self.total_bytes && self.copied_bytes - before < max_bytes.max(1) {
             let produced = ring.receiving_slot(self.slot).ok_or_else(garbage)?.produced();
             if produced == ABANDONED {
@@ -84,9 +88,14 @@ impl Receiving {
                 return Err(garbage());
             }
             if produced == self.copied_bytes || self.is_too_early(produced) {
-                break;
+                looks += 1;
+                if looks > LOOKS {
+                    break;
+                }
+                continue;
             }
             self.copy(ring, data, produced)?;
+            looks = 0;
         }
         Ok(Step { bytes: self.copied_bytes - before, done: self.copied_bytes == self.total_bytes })
     }
