@@ -21,3 +21,15 @@ fn what_was_found_is_kept_for_the_process() {
     // thousands of times as long.
     assert!(first.is_none_or(|times| times > 0.1 && times < 1000.0), "{first:?}");
 }
+
+/// The look goes on as long as this says so.
+#[test]
+fn the_fastest_of_each_is_kept() {
+    let us = Duration::from_micros;
+    let mut found = [Duration::MAX; 3];
+    assert!(is_faster(&mut found, [us(100), us(200), us(10)]));
+    assert!(!is_faster(&mut found, [us(100), us(300), us(11)]), "none");
+    assert!(!is_faster(&mut found, [us(99), us(200), us(10)]), "by a hundredth only");
+    assert!(is_faster(&mut found, [us(200), us(200), us(5)]), "one of them");
+    assert_eq!(found, [us(99), us(200), us(5)]);
+}

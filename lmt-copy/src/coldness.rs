@@ -73,8 +73,8 @@ unsafe fn time_of_reads(start: *const u8, apart: usize) -> Duration {
     let begin = Instant::now();
     let mut at = 0;
     for _ in 0..LINES {
-        // SAFETY: the caller's promise; what another may write meanwhile is a byte.
-        let byte = unsafe { start.add(at).read_volatile() };
+        // SAFETY: the caller's promise; whatever another writes meanwhile is a byte.
+        let byte = unsafe { start.wrapping_add(at).read_volatile() };
         at += apart + (usize::from(byte) & nothing);
     }
     black_box(at);
@@ -84,10 +84,11 @@ unsafe fn time_of_reads(start: *const u8, apart: usize) -> Duration {
 /// Sends a byte's line out of all caches; false where that cannot be done.
 fn empty(byte: &u8) -> bool {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: every x86-64 has these (SSE2); they change no byte, and it is borrowed.
-    unsafe {
-        std::arch::x86_64::_mm_clflush(std::ptr::from_ref(byte));
-        std::arch::x86_64::_mm_mfence();
+    {
+        // SAFETY: every x86-64 has it (SSE2); it changes no byte, and this one is borrowed.
+        unsafe { std::arch::x86_64::_mm_clflush(std::ptr::from_ref(byte)) };
+        // A read behind it waits for it.
+        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
     }
     let _ = byte;
     cfg!(all(target_arch = "x86_64", not(miri)))

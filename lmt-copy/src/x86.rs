@@ -155,8 +155,7 @@ pub(crate) unsafe fn avx2_taking_over(target: *mut u8, source: *const u8, bytes:
     while bytes - at > ROUND_BYTES {
         for line in [0, LINE_BYTES] {
             let ahead = source.wrapping_add(at + ASKED_AHEAD_BYTES + line);
-            // SAFETY: a hint, see `avx512_taking_over`.
-            unsafe { _mm_prefetch::<_MM_HINT_ET0>(ahead.cast()) };
+            _mm_prefetch::<_MM_HINT_ET0>(ahead.cast());
         }
         let (to, from) = (target.wrapping_add(at), source.wrapping_add(at));
         // SAFETY: more than a round's bytes are left from `at` on.

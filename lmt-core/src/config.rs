@@ -19,7 +19,7 @@ pub const EAGER_MOST_BYTES: u64 = 1 << 20;
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The longest message that travels in inbox cells, in bytes; longer ones
-    /// are announced and moved by a mechanism. Default 64 KiB: what two processes
+    /// are announced and moved by a mechanism. Default 128 KiB: what two processes
     /// copy through a fast box sooner than announced; the rules may end it before.
     pub eager_max_bytes: u64,
     /// From there on a message that is short enough for cells is announced instead, for
@@ -27,7 +27,9 @@ pub struct Config {
     /// caches, in bytes; more than `eager_max_bytes`: none is. Default 12 KiB.
     pub at_hand_min_bytes: u64,
     /// The longest message that travels in the inbox's cells where a peer gives no
-    /// fast box, if [`Self::eager_max_bytes`] is more. Default 32 KiB.
+    /// fast box, if [`Self::eager_max_bytes`] is more; likewise where the cells that two
+    /// processes hand each other have run out, and from shared buffers that a mechanism
+    /// reaches. Default 32 KiB.
     pub boxless_eager_max_bytes: u64,
     /// Cells of this endpoint's inbox, a power of two. Default 128: half a MiB
     /// with the default cells, and two for each of 64 senders.
@@ -84,7 +86,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            eager_max_bytes: 64 << 10,
+            eager_max_bytes: 128 << 10,
             at_hand_min_bytes: 12 << 10,
             boxless_eager_max_bytes: 32 << 10,
             inbox_cells: 128,
@@ -116,7 +118,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_EAGER_MAX"),
         meaning: "the longest message that travels in inbox cells (but see at_hand_min_bytes); longer ones are announced and moved by a mechanism",
-        reason: "both copy through a fast box sooner than announced, by any mechanism; what is longer is not as fast out of the caches",
+        reason: "both copy through a fast box sooner than announced, by any mechanism; what is longer gains less than it takes of the room for unexpected messages",
     },
     Key {
         name: "at_hand_min_bytes",
@@ -129,8 +131,8 @@ pub const KEYS: &[Key] = &[
         name: "boxless_eager_max_bytes",
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_BOXLESS_EAGER_MAX"),
-        meaning: "what eager_max_bytes is at most to a peer that gives this endpoint no fast box (fast_boxes)",
-        reason: "the cells of an inbox take twice as long as those of a box: from there on a mechanism is faster",
+        meaning: "what eager_max_bytes is at most to a peer that gives this endpoint no fast box (fast_boxes), while there are too few of the cells that the two hand each other, and of messages from shared buffers, if a mechanism reaches these",
+        reason: "the cells of an inbox take twice as long as those of a box, and a copy between shared buffers half as long: from there on a mechanism is faster",
     },
     Key {
         name: "inbox_cells",

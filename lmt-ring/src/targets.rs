@@ -21,13 +21,13 @@ const CLASSES: usize = 9;
 /// So many messages are not looked at after one whose target was in a cache.
 const UNLOOKED: u16 = 7;
 /// So many in a row that were in none are no accident.
-const COLD_IN_A_ROW: u8 = 3;
+const COLD_IN_A_ROW: u8 = 2;
 /// So many messages go past the caches before some go through them again; twice as many
 /// after each time that these were cold, too.
 const FIRST_PAUSE: u16 = 32;
 const MOST_PAUSE: u16 = 2048;
 /// The part of a pause that then goes through them, and the most.
-const TRIAL_PART: u16 = 8;
+const TRIAL_PART: u16 = 16;
 const MOST_TRIAL: u16 = 16;
 
 /// What is known of one peer's messages.

@@ -18,6 +18,7 @@ use crate::inbox::{Delivery, InboxReceiver, Payload};
 use crate::matching::Pattern;
 use crate::rendezvous::{Packet, PacketWords, PeerKey, Rts};
 use crate::selection::adaptive::Way;
+use crate::shared_buffer::are_shared;
 use crate::transfers::Receipt;
 
 /// The most looks before a receive takes the general way, which yields and
@@ -225,7 +226,8 @@ impl Traffic {
     ) -> Option<Status> {
         let key = self.key_named(to).ok()?;
         let bytes = data.len() as u64;
-        let is_short = self.peers[key as usize].takes_cells(bytes, self.config.boxless_eager_max_bytes);
+        let boxless_bytes = self.config.boxless_eager_max_bytes;
+        let is_short = self.peers[key as usize].takes_cells(bytes, boxless_bytes, || are_shared(data));
         let mut is_chosen = || self.may_choose(key, bytes) && self.chooses_cells(key, data);
         if !is_short && !is_chosen() {
             return None;

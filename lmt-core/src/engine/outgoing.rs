@@ -86,8 +86,9 @@ impl Traffic {
             _ => None,
         };
         let bytes = buffer.total_bytes();
+        let boxless_bytes = self.config.boxless_eager_max_bytes;
         let is_short =
-            mode == SendMode::Standard && peer.takes_cells(bytes, self.config.boxless_eager_max_bytes);
+            mode == SendMode::Standard && peer.takes_cells(bytes, boxless_bytes, || is_shared(&buffer));
         let route = match is_short || !matches!(peer.connection, Connection::Up(_)) {
             true => None,
             false => {

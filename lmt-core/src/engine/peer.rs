@@ -183,6 +183,8 @@ pub(crate) struct Peer {
     pub eager_max_bytes: u64,
     /// From there on such a message is announced while the peer has it at hand.
     pub at_hand_min_bytes: u64,
+    /// Whether what lies in a shared buffer goes another way than what does not.
+    pub announces_shared: bool,
     /// The group of processes for which that holds
     /// ([`crate::selection::Selection::group_version`]).
     pub group_version: u32,
@@ -216,6 +218,7 @@ impl Peer {
             in_busy: false,
             eager_max_bytes,
             at_hand_min_bytes: u64::MAX,
+            announces_shared: false,
             group_version: 0,
             eager: EagerCounters::default(),
         }
@@ -223,13 +226,15 @@ impl Peer {
 
     /// Whether a message of so many bytes is short enough for cells; one of more than
     /// `boxless_max_bytes` only while there are such as the two hand each other, as
-    /// without a fast box.
+    /// without a fast box, and not from a shared buffer, if that is of use.
     #[inline]
-    pub fn takes_cells(&self, bytes: u64, boxless_max_bytes: u64) -> bool {
+    pub fn takes_cells(&self, bytes: u64, boxless_max_bytes: u64, is_shared: impl FnOnce() -> bool) -> bool {
+        if bytes <= boxless_max_bytes || bytes > self.eager_max_bytes {
+            return bytes <= self.eager_max_bytes;
+        }
         let lacks = |link: &Link| link.inbox.lacks_pair_cells(bytes);
-        bytes <= self.eager_max_bytes
-            && (bytes <= boxless_max_bytes
-                || !matches!(&self.connection, Connection::Up(link) if lacks(link)))
+        let lacks_cells = matches!(&self.connection, Connection::Up(link) if lacks(link));
+        !lacks_cells && !(self.announces_shared && is_shared())
     }
 
     /// The way back for what the peer sends.

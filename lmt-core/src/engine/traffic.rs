@@ -20,7 +20,7 @@ use crate::cpu_set::CpuSet;
 use crate::identity::EndpointId;
 use crate::inbox::Delivery;
 use crate::matching::{Matcher, UnexpectedHandle};
-use crate::mechanism::Model;
+use crate::mechanism::{Model, SharedEnds};
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
 use crate::rendezvous::{Choice, Incoming, PacketWords, PeerKey, Received, Rts, SendId};
@@ -301,6 +301,10 @@ impl Traffic {
                 |choice: &Choice| choice.model == Model::Get && mechanisms.exposes(choice.mechanism);
             let may_be = !decisions.takes_cells_always() && candidates.as_slice().iter().any(exposed);
             peer.at_hand_min_bytes = if may_be { least_bytes } else { u64::MAX };
+            let private = Question::of_bytes(self.config.boxless_eager_max_bytes.saturating_add(1));
+            let shared = SharedEnds { sender: true, receiver: false };
+            let first = |message: &Question| decisions.candidates(message).as_slice().first().copied();
+            peer.announces_shared = first(&private) != first(&Question { shared, ..private });
         }
         peer.group_version = self.selection.group_version();
     }

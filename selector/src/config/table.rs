@@ -76,7 +76,7 @@ pub(super) const SINGLE_COPY: Key = Key {
     name: "single_copy",
     kind: Kind::Word(&[BY_LOOK, "fast", "slow"]),
     variable: Some("LMT_SINGLE_COPY"),
-    meaning: "what rules with `single_copy` go by: whether the kernel copies between processes in at most 3 times the time of a plain copy, found by a look of a tenth of a millisecond when an endpoint of a process meets its first peer, or as set",
+    meaning: "what rules with `single_copy` go by: whether the kernel copies between processes in at most 3 times the time of a plain copy, found by a look of some tenths of a millisecond when an endpoint of a process meets its first peer, or as set",
     reason: "kernels and processors differ by a multiple in this; set it where every run is to decide alike, or where another machine is explained",
 };
 

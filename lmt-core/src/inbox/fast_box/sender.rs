@@ -16,7 +16,7 @@ use crate::shared_memory::AttachError;
 /// receiver to begin soon, long enough to be told seldom. Each takes both sides
 /// some 50 ns beside its bytes' way, half a KiB's worth.
 const FIRST_PIECE_BYTES: u64 = 4096;
-const MOST_PIECE_BYTES: u64 = 8192;
+const MOST_PIECE_BYTES: u64 = 16384;
 
 /// Which word of a line names the part of a pair's cell.
 pub(super) const PART_WORD: usize = HEADER_WORDS;
