@@ -234,7 +234,7 @@ impl Peer {
         }
         let lacks = |link: &Link| link.inbox.lacks_pair_cells(bytes);
         let lacks_cells = matches!(&self.connection, Connection::Up(link) if lacks(link));
-        !lacks_cells && !(self.announces_shared && is_shared())
+        !(lacks_cells || self.announces_shared && is_shared())
     }
 
     /// The way back for what the peer sends.
