@@ -5,15 +5,14 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// So many lines are looked at, one after the other: each waits for the one before, as
-/// otherwise a processor fetches them at once.
-const LINES: usize = 4;
 const LINE_BYTES: usize = 64;
-/// A page, and a line more: neither a page's neighbour nor what has been read before tells
-/// a prefetcher of the next one.
-const APART_BYTES: usize = 4096 + LINE_BYTES;
-/// Further apart they tell no more, and their pages' tables are as far away as they are.
-const MOST_APART_BYTES: usize = 16 * 4096 + LINE_BYTES;
+const PAGE_BYTES: usize = 4096;
+/// Which lines of a page are read, each after the one before, as otherwise a processor
+/// fetches them at once; in an order from which no prefetcher tells the next. The first is
+/// not timed: it brings in what is needed to find the page.
+const LINES: [usize; 4] = [3, 41, 22, 58];
+/// So many pages are looked at.
+const PAGES: usize = 2;
 /// The median of so many looks tells how long memory takes.
 const LOOKS: usize = 9;
 /// What takes more than this part of memory's time comes from there. On servers whose
@@ -37,11 +36,12 @@ const COLD_PART: f32 = 0.65;
 /// assert!(matches!(is_cold, Some(true | false) | None));
 /// ```
 pub unsafe fn is_cold(start: *const u8, bytes: usize) -> Option<bool> {
-    let apart = (bytes / LINES).checked_sub(LINE_BYTES).filter(|apart| *apart >= APART_BYTES)?;
-    let apart = apart.min(MOST_APART_BYTES);
-    let from_memory = time_from_memory()?;
-    // SAFETY: the last line begins at three quarters of the bytes at most.
-    let took = unsafe { time_of_reads(start, apart) };
+    let (first, last) = (start.addr().next_multiple_of(PAGE_BYTES), start.addr() + bytes);
+    let whole_pages = last.checked_sub(first)? / PAGE_BYTES;
+    let apart = whole_pages / PAGES * PAGE_BYTES;
+    let from_memory = time_from_memory().filter(|_| apart > 0)?;
+    // SAFETY: whole pages of the bytes, by the caller's promise.
+    let took = unsafe { time_of_reads(start.with_addr(first), apart) };
     Some(took.as_secs_f32() > from_memory.as_secs_f32() * COLD_PART)
 }
 
@@ -49,36 +49,46 @@ pub unsafe fn is_cold(start: *const u8, bytes: usize) -> Option<bool> {
 fn time_from_memory() -> Option<Duration> {
     static FOUND: OnceLock<Option<Duration>> = OnceLock::new();
     *FOUND.get_or_init(|| {
-        let memory = vec![1u8; LINES * APART_BYTES];
+        let memory = vec![1u8; (PAGES + 1) * PAGE_BYTES];
+        let first = memory.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES);
+        let pages = &memory[first..first + PAGES * PAGE_BYTES];
         let mut times = Vec::with_capacity(LOOKS);
         for _ in 0..LOOKS {
-            if !(0..LINES).all(|line| empty(&memory[line * APART_BYTES])) {
+            if !pages.iter().step_by(LINE_BYTES).all(empty) {
                 return None;
             }
-            // SAFETY: the lines are those just emptied, all within `memory`.
-            times.push(unsafe { time_of_reads(memory.as_ptr(), APART_BYTES) });
+            // SAFETY: the pages are there.
+            times.push(unsafe { time_of_reads(pages.as_ptr(), PAGE_BYTES) });
         }
         times.sort_unstable();
         Some(times[LOOKS / 2])
     })
 }
 
-/// How long it takes to read a byte of each of the lines, which are so many bytes apart.
+/// How long it takes to read a byte of each of the lines, of pages that are so many bytes
+/// apart.
 ///
 /// # Safety
 /// All of them can be read.
 unsafe fn time_of_reads(start: *const u8, apart: usize) -> Duration {
     // Nothing, as the compiler does not know: each address needs the byte before.
     let nothing = black_box(0usize);
-    let begin = Instant::now();
-    let mut at = 0;
-    for _ in 0..LINES {
-        // SAFETY: the caller's promise; whatever another writes meanwhile is a byte.
-        let byte = unsafe { start.wrapping_add(at).read_volatile() };
-        at += apart + (usize::from(byte) & nothing);
+    let mut byte = 0;
+    let mut took = Duration::ZERO;
+    for page in 0..PAGES {
+        let mut read = |line: usize| {
+            let at = page * apart + line * LINE_BYTES + (usize::from(byte) & nothing);
+            // SAFETY: the caller's promise; whatever another writes meanwhile is a byte.
+            byte = unsafe { start.wrapping_add(at).read_volatile() };
+        };
+        let [first, others @ ..] = LINES;
+        read(first);
+        let begin = Instant::now();
+        others.into_iter().for_each(&mut read);
+        black_box(byte);
+        took += begin.elapsed();
     }
-    black_box(at);
-    begin.elapsed()
+    took
 }
 
 /// Sends a byte's line out of all caches; false where that cannot be done.

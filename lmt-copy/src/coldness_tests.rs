@@ -7,8 +7,8 @@ fn is_cold_here(memory: &[u8]) -> Option<bool> {
 
 #[test]
 fn what_is_too_short_says_nothing() {
-    let memory = vec![0; 4 * (APART_BYTES + LINE_BYTES)];
-    for bytes in [0, 1, 64, 4096, memory.len() - 4] {
+    let memory = vec![0; (PAGES + 1) * PAGE_BYTES];
+    for bytes in [0, 1, 64, PAGES * PAGE_BYTES - 1] {
         assert_eq!(is_cold_here(&memory[..bytes]), None, "{bytes}");
     }
     let _ = is_cold_here(&memory);

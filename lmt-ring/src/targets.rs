@@ -14,20 +14,21 @@
 /// Shorter messages go through the caches.
 const LEAST_BYTES: u64 = 64 << 10;
 /// From here on also what is read at once goes past them.
-const ALWAYS_BYTES: u64 = 1 << 20;
+const ALWAYS_BYTES: u64 = 2 << 20;
 /// From one power of two to the next; the last is of all that are longer.
 const CLASSES: usize = 9;
 
 /// So many messages are not looked at after one whose target was in a cache.
 const UNLOOKED: u16 = 7;
-/// So many in a row that were in none are no accident.
-const COLD_IN_A_ROW: u8 = 2;
+/// So many looks in a row that say the same are no accident: one may be interrupted, and
+/// of what does not fit a cache some lines are in it all the same.
+const IN_A_ROW: u8 = 2;
 /// So many messages go past the caches before some go through them again; twice as many
 /// after each time that these were cold, too.
 const FIRST_PAUSE: u16 = 32;
 const MOST_PAUSE: u16 = 2048;
 /// The part of a pause that then goes through them, and the most.
-const TRIAL_PART: u16 = 16;
+const TRIAL_PART: u16 = 10;
 const MOST_TRIAL: u16 = 16;
 
 /// What is known of one peer's messages.
@@ -41,7 +42,7 @@ enum Target {
     /// They go past them, so many still.
     Past { left: u16, pause: u16 },
     /// They go through them again, so many still.
-    Trial { left: u16, pause: u16 },
+    Trial { left: u16, pause: u16, warm_in_a_row: u8 },
 }
 
 impl Default for Target {
@@ -57,7 +58,7 @@ impl Targets {
         &mut self,
         bytes: u64,
         left_alone: bool,
-        is_cold: impl FnOnce() -> Option<bool>,
+        is_cold: impl FnMut() -> Option<bool>,
     ) -> bool {
         if bytes < LEAST_BYTES || !(left_alone || bytes >= ALWAYS_BYTES) {
             return false;
@@ -68,36 +69,47 @@ impl Targets {
 }
 
 impl Target {
-    fn next(&mut self, is_cold: impl FnOnce() -> Option<bool>) -> bool {
-        let next = match *self {
-            Self::Cached { unlooked: 1.., .. } => None,
-            Self::Past { .. } => None,
-            Self::Cached { .. } | Self::Trial { .. } => Some(is_cold() == Some(true)),
-        };
-        *self = match (*self, next) {
-            (Self::Cached { unlooked, cold_in_a_row }, None) => {
-                Self::Cached { unlooked: unlooked.saturating_sub(1), cold_in_a_row }
+    /// The next message; whether it goes past the caches.
+    fn next(&mut self, mut is_cold: impl FnMut() -> Option<bool>) -> bool {
+        let mut is_cold = || is_cold() == Some(true);
+        *self = match *self {
+            Self::Cached { unlooked: unlooked @ 1.., cold_in_a_row } => {
+                Self::Cached { unlooked: unlooked - 1, cold_in_a_row }
             }
-            (Self::Cached { cold_in_a_row, .. }, Some(true)) if cold_in_a_row + 1 >= COLD_IN_A_ROW => {
-                Self::Past { left: FIRST_PAUSE, pause: FIRST_PAUSE }
+            Self::Cached { cold_in_a_row, .. } if is_cold() => Self::cold(cold_in_a_row + 1),
+            Self::Cached { .. } => Self::Cached { unlooked: UNLOOKED, cold_in_a_row: 0 },
+            Self::Past { left: left @ 1.., pause } => Self::Past { left: left - 1, pause },
+            Self::Past { pause, .. } => {
+                let left = (pause / TRIAL_PART).min(MOST_TRIAL);
+                Self::Trial { left, pause, warm_in_a_row: 0 }
             }
-            (Self::Cached { cold_in_a_row, .. }, Some(true)) => {
-                Self::Cached { unlooked: 0, cold_in_a_row: cold_in_a_row + 1 }
+            Self::Trial { left, pause, warm_in_a_row } => {
+                let warm_in_a_row = if is_cold() { 0 } else { warm_in_a_row + 1 };
+                Self::tried(left, pause, warm_in_a_row)
             }
-            (Self::Cached { .. } | Self::Trial { .. }, Some(false)) => {
-                Self::Cached { unlooked: UNLOOKED, cold_in_a_row: 0 }
-            }
-            (Self::Past { left: 0, pause }, _) => {
-                Self::Trial { left: (pause / TRIAL_PART).min(MOST_TRIAL), pause }
-            }
-            (Self::Past { left, pause }, _) => Self::Past { left: left - 1, pause },
-            (Self::Trial { left: 0, pause }, _) => {
-                let pause = (pause * 2).min(MOST_PAUSE);
-                Self::Past { left: pause, pause }
-            }
-            (Self::Trial { left, pause }, _) => Self::Trial { left: left - 1, pause },
         };
         matches!(self, Self::Past { .. })
+    }
+
+    /// So many looks in a row have found a target in no cache.
+    const fn cold(cold_in_a_row: u8) -> Self {
+        if cold_in_a_row < IN_A_ROW {
+            return Self::Cached { unlooked: 0, cold_in_a_row };
+        }
+        Self::Past { left: FIRST_PAUSE, pause: FIRST_PAUSE }
+    }
+
+    /// So many looks in a row have found a target in a cache again, in a trial of which so
+    /// many messages are left.
+    fn tried(left: u16, pause: u16, warm_in_a_row: u8) -> Self {
+        if warm_in_a_row == IN_A_ROW {
+            return Self::Cached { unlooked: UNLOOKED, cold_in_a_row: 0 };
+        }
+        if left > 0 {
+            return Self::Trial { left: left - 1, pause, warm_in_a_row };
+        }
+        let pause = (pause * 2).min(MOST_PAUSE);
+        Self::Past { left: pause, pause }
     }
 }
 

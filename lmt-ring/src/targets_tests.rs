@@ -42,6 +42,17 @@ fn single_slow_looks_are_no_cold_lines() {
     assert_eq!(gone, 0);
 }
 
+/// Of what does not fit a cache some lines are in it.
+#[test]
+fn single_lines_that_are_there_change_nothing() {
+    let mut look = 0;
+    let (gone, _) = past(&mut Targets::default(), 10_000, |_| {
+        look += 1;
+        look % 4 != 0
+    });
+    assert!(gone > 9_500, "{gone}");
+}
+
 /// Lines that are cold only since the message before went past them are found out.
 #[test]
 fn who_made_the_lines_cold_is_found_out() {
@@ -57,13 +68,13 @@ fn what_is_read_at_once_goes_through_unless_it_is_long() {
         (64 * KIB - 1, true, false),
         (64 * KIB, true, true),
         (64 * KIB, false, false),
-        (MIB - 1, false, false),
-        (MIB, false, true),
+        (2 * MIB - 1, false, false),
+        (2 * MIB, false, true),
         (u64::MAX, false, true),
     ];
     for (bytes, left_alone, way) in cases {
         let mut targets = Targets::default();
-        let last = (0..COLD_IN_A_ROW).map(|_| targets.go_past(bytes, left_alone, || Some(true))).last();
+        let last = (0..IN_A_ROW).map(|_| targets.go_past(bytes, left_alone, || Some(true))).last();
         assert_eq!(last, Some(way), "{bytes} bytes, {left_alone}");
     }
 }

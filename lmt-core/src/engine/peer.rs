@@ -183,6 +183,8 @@ pub(crate) struct Peer {
     pub eager_max_bytes: u64,
     /// From there on such a message is announced while the peer has it at hand.
     pub at_hand_min_bytes: u64,
+    /// So many messages that could go in cells are announced, since there were too few cells.
+    pub announced_left: u8,
     /// Whether what lies in a shared buffer goes another way than what does not.
     pub announces_shared: bool,
     /// The group of processes for which that holds
@@ -191,6 +193,11 @@ pub(crate) struct Peer {
     /// What has gone to it and come from it in cells.
     pub eager: EagerCounters,
 }
+
+/// Where the cells that two processes hand each other have run out, so many messages are
+/// announced: a window of which some go in cells and some do not takes as long as all the
+/// cells and all the ring's together are out of the caches.
+const ANNOUNCED_AFTER: u8 = 255;
 
 /// What has gone in inbox cells, in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -218,6 +225,7 @@ impl Peer {
             in_busy: false,
             eager_max_bytes,
             at_hand_min_bytes: u64::MAX,
+            announced_left: 0,
             announces_shared: false,
             group_version: 0,
             eager: EagerCounters::default(),
@@ -226,15 +234,28 @@ impl Peer {
 
     /// Whether a message of so many bytes is short enough for cells; one of more than
     /// `boxless_max_bytes` only while there are such as the two hand each other, as
-    /// without a fast box, and not from a shared buffer, if that is of use.
+    /// without a fast box, and not from a shared buffer, if that is of use. Asked for each
+    /// message once or twice.
     #[inline]
-    pub fn takes_cells(&self, bytes: u64, boxless_max_bytes: u64, is_shared: impl FnOnce() -> bool) -> bool {
+    pub fn takes_cells(
+        &mut self,
+        bytes: u64,
+        boxless_max_bytes: u64,
+        is_shared: impl FnOnce() -> bool,
+    ) -> bool {
         if bytes <= boxless_max_bytes || bytes > self.eager_max_bytes {
             return bytes <= self.eager_max_bytes;
         }
+        if self.announced_left > 0 {
+            self.announced_left -= 1;
+            return false;
+        }
         let lacks = |link: &Link| link.inbox.lacks_pair_cells(bytes);
-        let lacks_cells = matches!(&self.connection, Connection::Up(link) if lacks(link));
-        !(lacks_cells || self.announces_shared && is_shared())
+        if matches!(&self.connection, Connection::Up(link) if lacks(link)) {
+            self.announced_left = ANNOUNCED_AFTER;
+            return false;
+        }
+        !(self.announces_shared && is_shared())
     }
 
     /// The way back for what the peer sends.

@@ -17,7 +17,7 @@ const MOST_MESSAGES: u32 = 64;
 /// back to the caches what the others need.
 const TRIAL: u8 = 3;
 /// So many windows lie between two trials, twice as many after each that changes nothing.
-const FIRST_PAUSE: u16 = 3;
+const FIRST_PAUSE: u16 = 16;
 const SECOND_PAUSE: u16 = 32;
 const MOST_PAUSE: u16 = 1024;
 /// The fastest of so many windows is what the usual order takes.
