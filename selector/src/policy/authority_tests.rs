@@ -265,10 +265,10 @@ fn a_note_says_what_windows_take() {
     let explanation = world.explain(&message);
     has_note(
         &explanation,
-        "while 4 messages to the peer are under way, further ones take copy:get first and streams last",
+        "while 4 messages to the peer are under way, further ones take streams too, or copy:get first and streams last where windows are found to be faster so, and where processes outnumber CPUs",
     );
     world.mechanisms.retain(|known| known.name == "flow");
-    note_of(&world.explain(&message), "further ones would take streams last, but nothing else works");
+    note_of(&world.explain(&message), "further ones take streams too: nothing else works");
 
     let explanation = World::new(rules(4, &["copy:get"])).explain(&message);
     assert!(!explanation.notes.iter().any(|note| note.contains("streams")), "{explanation}");

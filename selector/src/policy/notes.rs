@@ -177,11 +177,11 @@ impl Case<'_, '_> {
         let instead = self.plan.ways.iter().find(|way| way.model != Model::Stream);
         match instead {
             Some(way) => format!(
-                "while {STREAMS_AT_ONCE} messages to the peer are under way, further ones take {} first and streams last",
+                "while {STREAMS_AT_ONCE} messages to the peer are under way, further ones take streams too, or {} first and streams last where windows are found to be faster so, and where processes outnumber CPUs",
                 way.name()
             ),
             None => format!(
-                "while {STREAMS_AT_ONCE} messages to the peer are under way, further ones would take streams last, but nothing else works"
+                "while {STREAMS_AT_ONCE} messages to the peer are under way, further ones take streams too: nothing else works"
             ),
         }
     }
