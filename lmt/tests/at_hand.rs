@@ -13,8 +13,14 @@ use lmt_conformance::test_name;
 const BYTES: usize = 16 << 10;
 const TAG: u64 = 3;
 
+/// Where single copies are fast, whatever this machine is.
 fn test(name: &str) -> Test {
-    common::configured_by(&common::folder(name), Test::new(name, 2).time_limit(LIMIT))
+    test_where(name, "fast")
+}
+
+fn test_where(name: &str, single_copy: &str) -> Test {
+    let test = common::configured_by(&common::folder(name), Test::new(name, 2).time_limit(LIMIT));
+    test.env("LMT_SINGLE_COPY", single_copy)
 }
 
 /// By one copy, and in cells.
@@ -51,6 +57,17 @@ fn untouched_messages_are_copied_once() {
         assert!(cma.sent.messages >= 2, "the first two are announced to see how that is: {cma:?}");
         assert_eq!(cma.sent.messages + eager, 1000);
         assert_eq!(cma.sent.bytes, cma.sent.messages * BYTES as u64);
+    });
+}
+
+/// Wherever their lines are, cells are faster then.
+#[test]
+fn where_single_copies_are_slow_all_go_in_cells() {
+    test_where(test_name!(), "slow").run(|group| {
+        let (endpoint, peers) = join_plain(group);
+        let peer = peers[1 - group.rank() as usize];
+        ping_pong(&endpoint, group, peer, 100);
+        assert_eq!(counters(&endpoint, peer), (Counters::default(), 100));
     });
 }
 

@@ -237,6 +237,33 @@ fn the_owner_dies_while_it_is_copied() {
     });
 }
 
+/// What is short enough for cells goes in them up to `boxless_eager_max_bytes`.
+#[test]
+fn short_ones_are_announced_beyond_the_limit_without_boxes() {
+    test(test_name!(), 2).run(|group| {
+        let (endpoint, peers) = common::join_plain(group);
+        let peer = peers[1 - group.rank() as usize];
+        for (is_shared, bytes, is_announced) in
+            [(true, 32 << 10, false), (true, (32 << 10) + 1, true), (false, 128 << 10, false)]
+        {
+            let before = counters(&endpoint, peer, MAPPED).messages;
+            let mut memory = Memory::new(is_shared, bytes);
+            if group.rank() == 0 {
+                endpoint.send(peer, 1, memory.bytes()).expect("it is there");
+                endpoint.receive(Source::Any, TagMatch::exactly(2), &mut []).expect("it is there");
+            } else {
+                endpoint.receive(Source::Any, TagMatch::exactly(1), memory.bytes()).expect("it is there");
+                endpoint.send(peer, 2, &[]).expect("it is there");
+            }
+            let now = counters(&endpoint, peer, MAPPED).messages;
+            assert_eq!(now - before, u64::from(is_announced), "{bytes} bytes, shared: {is_shared}");
+        }
+        let explained = endpoint.explain(peer, 64 << 10).expect("a peer").to_string();
+        assert!(explained.contains("announced, as what is longer") && explained.contains("shared buffers"));
+        group.barrier();
+    });
+}
+
 /// 64 peers with a buffer each.
 #[test]
 fn many_peers() {

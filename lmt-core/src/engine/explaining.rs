@@ -14,6 +14,7 @@ impl Traffic {
         self.explain_adapted(key, &message, &mut explanation);
         self.explain_crowding(&mut explanation);
         self.explain_at_hand(key, &message, &mut explanation);
+        self.explain_cells(key, &message, &mut explanation);
         explanation.notes.extend(self.transfers.standings().passed_on(key, &explanation.taken));
         if self.peers[key as usize].id == self.id {
             let rule = "sender and receiver are one endpoint";
@@ -29,6 +30,19 @@ impl Traffic {
             }
         }
         explanation
+    }
+
+    /// Which messages that are short enough for cells are announced all the same.
+    fn explain_cells(&self, key: PeerKey, message: &Question, explanation: &mut Explanation) {
+        let peer = &self.peers[key as usize];
+        let is_short = explanation.taken == Taken::Eager;
+        if !is_short || message.bytes <= self.config.boxless_eager_max_bytes {
+            return;
+        }
+        let shared = if peer.announces_shared { ", and from shared buffers" } else { "" };
+        explanation.notes.push(format!(
+            "announced, as what is longer, while too few are left of the cells that the two processes hand each other{shared} (boxless_eager_max_bytes)"
+        ));
     }
 
     /// Which short messages are announced while their receivers have them in their caches.

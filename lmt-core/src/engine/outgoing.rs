@@ -326,8 +326,8 @@ impl Traffic {
         }
         let cell_bytes = self.config.cell_bytes;
         let name = self.name(key);
+        let boxless_bytes = self.config.boxless_eager_max_bytes;
         let peer = &mut self.peers[key as usize];
-        let eager_max_bytes = peer.eager_max_bytes;
         match peer.ordered.front() {
             None => false,
             Some(&Outgoing::Rts { packet, label, .. }) => {
@@ -341,13 +341,14 @@ impl Traffic {
                 if !matches!(peer.connection, Connection::Up(_)) {
                     return false;
                 }
-                let Some(bytes) = self.requests.get(request).map(|entry| entry.bytes) else {
+                let Some(entry) = self.requests.get(request) else {
                     peer.ordered.pop_front();
                     return true;
                 };
+                let is_shared = || entry.buffer.as_ref().is_some_and(is_shared);
                 if sent_bytes == 0
                     && (self.synchronous.remove(&request)
-                        || (bytes > eager_max_bytes && !by_choice)
+                        || (!by_choice && !peer.takes_cells(entry.bytes, boxless_bytes, is_shared))
                         || self.is_overdrawn(key, request, credits))
                 {
                     let peer = &mut self.peers[key as usize];
