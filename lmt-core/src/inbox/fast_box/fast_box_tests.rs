@@ -270,7 +270,7 @@ fn messages_of_every_length_go_to_and_fro_through_cells_that_change_their_owner(
 fn the_pieces_of_a_message_grow_and_the_last_names_its_cell() {
     let mut pair = Pair::new();
     for (from, bytes, pieces) in [
-        (0, 32 << 10, &[4096, 4096, 8192, 8192, 8192][..]),
+        (0, 32 << 10, &[4096, 4096, 8192, 16_384][..]),
         (0, 4096 + INLINE_BYTES, &[4096 + INLINE_BYTES as u64]),
         (1, 4096 + INLINE_BYTES + 1, &[4096, INLINE_BYTES as u64 + 1]),
         (1, 4096, &[4096]),
