@@ -69,7 +69,7 @@ const LONG_BYTES: usize = 8 << 10;
 /// As for [`copy_nonoverlapping`], of so many bytes; the CPU has AVX2.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 unsafe fn long(target: *mut u8, source: *const u8, bytes: usize) {
-    use crate::x86::{ASKED_AHEAD_BYTES, avx2, avx2_taking_over, avx512, avx512_taking_over};
+    use crate::x86::{ASKED_AHEAD_BYTES, avx2, avx2_asking_ahead, avx512, avx512_taking_over};
     const { assert!(LONG_BYTES >= ASKED_AHEAD_BYTES + 256) };
     // Up to the line with which the copy begins, which is the first aligned one.
     take_over(source, ASKED_AHEAD_BYTES + LINE_BYTES);
@@ -83,14 +83,15 @@ unsafe fn long(target: *mut u8, source: *const u8, bytes: usize) {
         unsafe { avx512(end, rest, ASKED_AHEAD_BYTES) };
     } else {
         // SAFETY: the caller's promise for a part of it, which is of more than 128 bytes.
-        unsafe { avx2_taking_over(target, source, asking) };
+        unsafe { avx2_asking_ahead(target, source, asking) };
         // SAFETY: the same for the rest.
         unsafe { avx2(end, rest, ASKED_AHEAD_BYTES) };
     }
 }
 
-/// Asks the processor for the cache lines of `bytes` bytes from `place` on, for writing,
-/// and goes on: of memory that another core has written, and that this one is about to
+/// Asks the processor for the cache lines of `bytes` bytes from `place` on, for writing
+/// (where the program is built for CPUs that all can; otherwise the compiler has it ask for
+/// reading), and goes on: of memory that another core has written, and that this one is about to
 /// change. (AMD64 manual volume 3, PREFETCHW: a hint, which reads nothing that the program
 /// sees and faults at no address; processors without it do nothing.)
 #[inline]

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // Such instructions, and assembly.
 
 use std::arch::asm;
-use std::arch::x86_64::{__m256i, _MM_HINT_ET0, _mm_prefetch, _mm_sfence, _mm256_stream_si256};
+use std::arch::x86_64::{__m256i, _MM_HINT_T0, _mm_prefetch, _mm_sfence, _mm256_stream_si256};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::blocks;
@@ -141,12 +141,14 @@ pub(crate) unsafe fn avx512_taking_over(target: *mut u8, source: *const u8, byte
     }
 }
 
-/// Blocks of 32 bytes, asking for the source's lines as [`avx512_taking_over`] does.
+/// Blocks of 32 bytes, asking for the source's lines as far ahead as [`avx512_taking_over`]
+/// does, but for reading: for writing (PREFETCHW) 64 and 128 KiB took 1.02 to 1.07 of the
+/// time on a CPU without AVX-512.
 ///
 /// # Safety
 /// As for [`avx2`].
 #[target_feature(enable = "avx2")]
-pub(crate) unsafe fn avx2_taking_over(target: *mut u8, source: *const u8, bytes: usize) {
+pub(crate) unsafe fn avx2_asking_ahead(target: *mut u8, source: *const u8, bytes: usize) {
     const LINE_BYTES: usize = 64;
     const ROUND_BYTES: usize = 128;
     // SAFETY: the caller's promise, of the first round.
@@ -155,7 +157,7 @@ pub(crate) unsafe fn avx2_taking_over(target: *mut u8, source: *const u8, bytes:
     while bytes - at > ROUND_BYTES {
         for line in [0, LINE_BYTES] {
             let ahead = source.wrapping_add(at + ASKED_AHEAD_BYTES + line);
-            _mm_prefetch::<_MM_HINT_ET0>(ahead.cast());
+            _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
         }
         let (to, from) = (target.wrapping_add(at), source.wrapping_add(at));
         // SAFETY: more than a round's bytes are left from `at` on.

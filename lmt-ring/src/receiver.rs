@@ -10,7 +10,7 @@ use crate::ring::PairRing;
 use crate::slot::{ABANDONED, CELLS_UNDER_WAY};
 use crate::sys::Emptying;
 
-/// So often a step looks for the next piece: a piece takes about as long as a step takes
+/// So often a step looks for the next piece of a message that has begun: a piece takes about as long as a step takes
 /// to come again.
 const LOOKS: u32 = 64;
 
@@ -89,7 +89,8 @@ impl Receiving {
             }
             if produced == self.copied_bytes || self.is_too_early(produced) {
                 looks += 1;
-                if looks > LOOKS {
+                // Of many messages that are under way most have not begun.
+                if self.copied_bytes == 0 || looks > LOOKS {
                     break;
                 }
                 continue;

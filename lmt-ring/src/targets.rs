@@ -27,9 +27,10 @@ const IN_A_ROW: u8 = 2;
 /// after each time that these were cold, too.
 const FIRST_PAUSE: u16 = 32;
 const MOST_PAUSE: u16 = 2048;
-/// The part of a pause that then goes through them, and the most.
+/// The part of a pause that then goes through them, and the most: more than a usual window,
+/// whose targets come again only with the next one.
 const TRIAL_PART: u16 = 10;
-const MOST_TRIAL: u16 = 16;
+const MOST_TRIAL: u16 = 80;
 
 /// What is known of one peer's messages.
 #[derive(Debug, Default)]

@@ -98,6 +98,7 @@ impl Engine {
         if !self.may_call() {
             return None;
         }
+        self.traffic.transfers.awaits(into.len() as u64);
         for look in 0..self.direct_looks() {
             if look % Self::CLOCK_EVERY == Self::CLOCK_EVERY - 1 && self.are_sockets_due() {
                 return None;

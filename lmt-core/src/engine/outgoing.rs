@@ -19,7 +19,10 @@ use crate::shared_buffer::is_shared;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SendMode {
     /// When its buffer may be used again: at once, or when the receiver has looked for
-    /// messages, or when it is matched, by the way that the message takes.
+    /// messages, or when it is matched, by the way that the message takes. Two processes
+    /// that both send before they receive may wait for each other beyond
+    /// `boxless_eager_max_bytes`, though the message is short enough for cells: these may
+    /// have run out.
     #[default]
     Standard,
     /// When the message is matched by a receive, too.

@@ -185,6 +185,8 @@ pub(crate) struct Peer {
     pub at_hand_min_bytes: u64,
     /// So many messages that could go in cells are announced, since there were too few cells.
     pub announced_left: u8,
+    /// Whether a mechanism works for what is announced though it is short.
+    pub may_announce: bool,
     /// Whether what lies in a shared buffer goes another way than what does not.
     pub announces_shared: bool,
     /// The group of processes for which that holds
@@ -194,8 +196,8 @@ pub(crate) struct Peer {
     pub eager: EagerCounters,
 }
 
-/// Where the cells that two processes hand each other have run out, so many messages are
-/// announced: a window of which some go in cells and some do not takes as long as all the
+/// Where the cells that two processes hand each other have run out, up to so many messages
+/// are announced (a blocking send asks twice): a window of which some go in cells and some do not takes as long as all the
 /// cells and all the ring's together are out of the caches.
 const ANNOUNCED_AFTER: u8 = 255;
 
@@ -226,6 +228,7 @@ impl Peer {
             eager_max_bytes,
             at_hand_min_bytes: u64::MAX,
             announced_left: 0,
+            may_announce: false,
             announces_shared: false,
             group_version: 0,
             eager: EagerCounters::default(),
@@ -243,7 +246,7 @@ impl Peer {
         boxless_max_bytes: u64,
         is_shared: impl FnOnce() -> bool,
     ) -> bool {
-        if bytes <= boxless_max_bytes || bytes > self.eager_max_bytes {
+        if bytes <= boxless_max_bytes || bytes > self.eager_max_bytes || !self.may_announce {
             return bytes <= self.eager_max_bytes;
         }
         if self.announced_left > 0 {

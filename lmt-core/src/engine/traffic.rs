@@ -304,6 +304,7 @@ impl Traffic {
             let private = Question::of_bytes(self.config.boxless_eager_max_bytes.saturating_add(1));
             let shared = SharedEnds { sender: true, receiver: false };
             let first = |message: &Question| decisions.candidates(message).as_slice().first().copied();
+            peer.may_announce = first(&private).is_some();
             peer.announces_shared = first(&private) != first(&Question { shared, ..private });
         }
         peer.group_version = self.selection.group_version();

@@ -74,10 +74,10 @@ impl Rivals {
         rival.streams_first != (rival.trial > 0)
     }
 
-    /// A message is sent, with which so many are under way.
+    /// A message is sent, with which so many are under way. A window goes on while some are.
     #[inline]
     pub fn begin(&mut self, messages: u32) {
-        if messages == STREAMS_AT_ONCE {
+        if messages == STREAMS_AT_ONCE && self.timed.is_none() {
             self.timed = Some((Instant::now(), 0, 0));
         }
     }

@@ -61,16 +61,16 @@ impl BoxSender {
     }
 
     /// Whether a message of `bytes` bytes would find too few of the cells that change their
-    /// owner, where there are such cells.
+    /// owner, or there are none.
     #[inline]
     pub(crate) fn lacks_pair_cells(&self, bytes: u64) -> bool {
-        self.pair.as_ref().is_some_and(|pair| !pair.has_cells_for(bytes))
+        self.pair.as_ref().is_none_or(|pair| !pair.has_cells_for(bytes))
     }
 
     /// At most so many pieces a message of `bytes` bytes has.
     #[inline]
     pub(crate) const fn most_pieces(bytes: u64) -> u64 {
-        // Of 4 and then 8 KiB, or of 3 KiB, or some of these and then some of
+        // Of 4 to 16 KiB, or of 3 KiB, or some of these and then some of
         // those.
         if bytes <= PIECE_BYTES as u64 { 1 } else { bytes.div_ceil(PIECE_BYTES as u64) + 2 }
     }
