@@ -102,3 +102,7 @@ impl Window {
         (self.helped, self.receives, self.rivals) = (Beliefs::new(), false, Rivals::default());
     }
 }
+
+#[cfg(test)]
+#[path = "windows_tests.rs"]
+mod tests;
