@@ -27,8 +27,9 @@ fn what_is_in_a_cache_goes_through_it_and_is_seldom_looked_at() {
 #[test]
 fn what_is_in_none_goes_past_but_for_some_trials() {
     let (gone, looks) = past(&mut Targets::default(), 10_000, |_| true);
-    assert!(gone > 9_800, "{gone}");
-    assert!(looks < 150, "{looks}");
+    // A look costs a hundredth of a message, one through the caches a fifth.
+    assert!(gone > 9_500, "{gone}");
+    assert!(looks < 500, "{looks}");
 }
 
 /// One look may have been interrupted.
@@ -50,7 +51,7 @@ fn single_lines_that_are_there_change_nothing() {
         look += 1;
         look % 4 != 0
     });
-    assert!(gone > 9_500, "{gone}");
+    assert!(gone > 9_000, "{gone}");
 }
 
 /// Lines that are cold only since the message before went past them are found out.
