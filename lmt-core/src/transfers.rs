@@ -527,13 +527,12 @@ impl Transfers {
     /// held until the packets have been taken.
     fn pump(&mut self) {
         while let Some(action) = self.machine.pop_action() {
-            let left_alone = self.pauses.are_short();
             match action {
                 Action::Prepare { key, peer, mechanism, plan } => {
+                    let plan = Plan { left_alone: self.pauses.are_short(), ..plan };
                     let (side, mechanisms) = self.side(key);
                     let Some(side) = side else { continue };
                     (side.model, side.copied_bytes) = (plan.model, 0);
-                    let plan = Plan { left_alone, ..plan };
                     let mut cookie = Cookie::empty();
                     let outcome = mechanisms.prepare(mechanism, peer, &plan, &side.buffer, &mut cookie);
                     let is_written = plan.role == Role::Receiver && plan.model == Model::Put;
