@@ -17,9 +17,12 @@ const MOST_BYTES_PER_NS: u64 = 128;
 /// So many pauses in a row that are too short to use a buffer: a ping-pong has one between
 /// a send and the receive of its answer, whatever it does with the answer.
 const IN_A_ROW: u8 = 6;
-/// So many messages more are not timed when that was found or refuted: to ask the clock
-/// takes a hundredth of the time of the shortest.
+/// So many messages more are not timed when that was found: to ask the clock takes a
+/// hundredth of the time of the shortest.
 const UNTIMED: u8 = 58;
+/// So many when it was refuted, and twice as many each time it is again, up to
+/// [`UNTIMED`]: it may have been something else that took the time.
+const FIRST_UNTIMED: u8 = 4;
 
 /// What is known of one endpoint's application.
 #[derive(Debug, Default)]
@@ -28,6 +31,11 @@ pub(crate) struct Pauses {
     are_short: bool,
     /// Pauses of this series so far, all of them short.
     in_a_row: u8,
+    /// Whether a pause since that was found was not: one alone may be a barrier's or an
+    /// interrupt's, and a second one before the next series is complete is none.
+    is_doubtful: bool,
+    /// Messages that are not timed after the next refutation; 0 is [`FIRST_UNTIMED`].
+    next_untimed: u8,
     /// Messages whose end is not looked at.
     untimed: u8,
     /// When the last message ended, and its bytes.
@@ -67,11 +75,21 @@ impl Pauses {
 
     /// A pause between two messages, of which the shorter has so many bytes.
     fn look(&mut self, pause: Duration, bytes: u64) {
-        let is_short = pause < Duration::from_nanos(bytes / MOST_BYTES_PER_NS);
-        self.in_a_row = if is_short { self.in_a_row + 1 } else { 0 };
-        if !is_short || self.in_a_row == IN_A_ROW {
-            *self = Self { are_short: is_short, untimed: UNTIMED, ..Self::default() };
+        if pause < Duration::from_nanos(bytes / MOST_BYTES_PER_NS) {
+            self.in_a_row += 1;
+            if self.in_a_row == IN_A_ROW {
+                *self = Self { are_short: true, untimed: UNTIMED, ..Self::default() };
+            }
+            return;
         }
+        self.in_a_row = 0;
+        if self.are_short && !self.is_doubtful {
+            self.is_doubtful = true;
+            return;
+        }
+        let untimed = self.next_untimed.max(FIRST_UNTIMED);
+        let next_untimed = (untimed * 2).min(UNTIMED);
+        *self = Self { untimed, next_untimed, ..Self::default() };
     }
 }
 

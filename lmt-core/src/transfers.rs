@@ -271,10 +271,32 @@ impl Transfers {
         id
     }
 
-    /// A receive for so many bytes is posted.
+    /// A receive for so many bytes is posted, or as many are sent in cells.
     #[inline]
-    pub fn awaits(&mut self, bytes: u64) {
+    pub fn begins(&mut self, bytes: u64) {
         self.pauses.begin(bytes);
+    }
+
+    /// A message of so many bytes that came or went in cells is over.
+    #[inline]
+    pub fn ends(&mut self, bytes: u64) {
+        self.pauses.end(bytes);
+    }
+
+    /// Whether a message of so many bytes that is sent now, and could go in cells, had better
+    /// be copied once because it `is_shared`: where lines cross between the caches cells are
+    /// faster, which each line of theirs crosses once.
+    #[inline]
+    pub fn copies_once(&mut self, bytes: u64, is_shared: impl FnOnce() -> bool) -> bool {
+        self.begins(bytes);
+        self.are_left_alone() && is_shared()
+    }
+
+    /// Whether the application has no time to use its buffers between messages
+    /// ([`Plan::left_alone`]).
+    #[inline]
+    const fn are_left_alone(&self) -> bool {
+        self.pauses.are_short()
     }
 
     /// A receive was found for an RTS: the message goes into `buffer`.
@@ -529,7 +551,7 @@ impl Transfers {
         while let Some(action) = self.machine.pop_action() {
             match action {
                 Action::Prepare { key, peer, mechanism, plan } => {
-                    let plan = Plan { left_alone: self.pauses.are_short(), ..plan };
+                    let plan = Plan { left_alone: self.are_left_alone(), ..plan };
                     let (side, mechanisms) = self.side(key);
                     let Some(side) = side else { continue };
                     (side.model, side.copied_bytes) = (plan.model, 0);

@@ -98,7 +98,7 @@ impl Engine {
         if !self.may_call() {
             return None;
         }
-        self.traffic.transfers.awaits(into.len() as u64);
+        self.traffic.transfers.begins(into.len() as u64);
         for look in 0..self.direct_looks() {
             if look % Self::CLOCK_EVERY == Self::CLOCK_EVERY - 1 && self.are_sockets_due() {
                 return None;
@@ -228,7 +228,9 @@ impl Traffic {
         let key = self.key_named(to).ok()?;
         let bytes = data.len() as u64;
         let boxless_bytes = self.config.boxless_eager_max_bytes;
-        let is_short = self.peers[key as usize].takes_cells(bytes, boxless_bytes, || are_shared(data));
+        let transfers = &mut self.transfers;
+        let is_better_shared = || transfers.copies_once(bytes, || are_shared(data));
+        let is_short = self.peers[key as usize].takes_cells(bytes, boxless_bytes, is_better_shared);
         let mut is_chosen = || self.may_choose(key, bytes) && self.chooses_cells(key, data);
         if !is_short && !is_chosen() {
             return None;
@@ -253,6 +255,7 @@ impl Traffic {
             link.write(envelope, Payload::Bytes(data), charge_bytes).ok()?;
         } else {
             link.write_pieces(label, data, cell_bytes)?;
+            self.transfers.ends(bytes);
         }
         peer.eager.sent.count(bytes);
         self.eager.sent.count(bytes);

@@ -237,14 +237,14 @@ impl Peer {
 
     /// Whether a message of so many bytes is short enough for cells; one of more than
     /// `boxless_max_bytes` only while there are such as the two hand each other, as
-    /// without a fast box, and not from a shared buffer, if that is of use. Asked for each
-    /// message once or twice.
+    /// without a fast box, and not where one copy `is_better`, between shared buffers, if a
+    /// mechanism makes it. Asked for each message once or twice.
     #[inline]
     pub fn takes_cells(
         &mut self,
         bytes: u64,
         boxless_max_bytes: u64,
-        is_shared: impl FnOnce() -> bool,
+        is_better: impl FnOnce() -> bool,
     ) -> bool {
         if bytes <= boxless_max_bytes || bytes > self.eager_max_bytes || !self.may_announce {
             return bytes <= self.eager_max_bytes;
@@ -258,7 +258,7 @@ impl Peer {
             self.announced_left = ANNOUNCED_AFTER;
             return false;
         }
-        !(self.announces_shared && is_shared())
+        !(self.announces_shared && is_better())
     }
 
     /// The way back for what the peer sends.

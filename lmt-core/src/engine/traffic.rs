@@ -276,6 +276,7 @@ impl Traffic {
     /// Counts a message that was received out of cells.
     #[inline]
     pub(super) fn count_eager_arrival(&mut self, key: PeerKey, bytes: u64) {
+        self.transfers.ends(bytes);
         self.eager.received.count(bytes);
         if let Some(peer) = self.peers.get_mut(key as usize) {
             peer.eager.received.count(bytes);
