@@ -18,8 +18,35 @@ fn buffers_are_taken_to_be_used_until_it_is_seen_that_they_are_not() {
     assert!(!pauses.are_short());
     series(&mut pauses, [SHORT]);
     assert!(pauses.are_short());
-    series(&mut pauses, [LONG]);
+    series(&mut pauses, [LONG, LONG]);
     assert!(!pauses.are_short());
+}
+
+/// Between two repetitions of a loop there may be a barrier.
+#[test]
+fn one_long_pause_refutes_nothing() {
+    let mut pauses = Pauses::default();
+    series(&mut pauses, [SHORT; IN_A_ROW as usize]);
+    for _ in 0..10 {
+        series(&mut pauses, [LONG]);
+        assert!(pauses.are_short());
+        series(&mut pauses, [SHORT; IN_A_ROW as usize]);
+        assert!(pauses.are_short());
+    }
+    series(&mut pauses, [LONG, SHORT, SHORT, LONG]);
+    assert!(!pauses.are_short());
+}
+
+/// At first it may have been something else that took the time, so it is soon looked again.
+#[test]
+fn fewer_messages_are_untimed_after_the_first_refutations() {
+    let mut pauses = Pauses::default();
+    let mut untimed = Vec::new();
+    for _ in 0..6 {
+        series(&mut pauses, [LONG]);
+        untimed.push(std::mem::take(&mut pauses.untimed));
+    }
+    assert_eq!(untimed, [4, 8, 16, 32, UNTIMED, UNTIMED]);
 }
 
 /// A ping-pong whose application reads what comes pauses once for two messages.

@@ -48,3 +48,40 @@ fn what_finds_no_cells_is_announced_in_order() {
         }
     });
 }
+
+/// With what comes from a peer cells come back, and a send that finds too few takes it in:
+/// so windows both ways go in cells, however long they are.
+#[test]
+fn both_ways_none_is_announced() {
+    const AT_ONCE: usize = 2;
+    let test = Test::new(test_name!(), 2).time_limit(common::LIMIT);
+    common::configured_by(&common::folder(test_name!()), test).run(|group| {
+        let (endpoint, peers) = join_plain(group);
+        let peer = peers[1 - group.rank() as usize];
+        let data: Vec<Vec<u8>> = (0..=MESSAGES).map(|number| pattern(number, BYTES)).collect();
+        let mut into = vec![vec![0; BYTES]; data.len()];
+        endpoint.scope(|scope| {
+            let mut into = into.iter_mut();
+            let mut receive = || {
+                let (source, tags) = (Source::Peer(peer), TagMatch::exactly(1));
+                scope.receive(source, tags, into.next().expect("one for each")).expect("begun")
+            };
+            // One each way, so that both know that as much comes as goes.
+            let (send, first) = (scope.send(peer, 1, &data[0]).expect("begun"), receive());
+            first.wait().expect("it is sent");
+            send.wait().expect("it is received");
+            let receives: Vec<_> = (0..MESSAGES).map(|_| receive()).collect();
+            let mut sends = Vec::new();
+            for batch in data[1..].chunks(AT_ONCE) {
+                // What the peer has sent before is there.
+                group.barrier();
+                sends.extend(batch.iter().map(|data| scope.send(peer, 1, data).expect("begun")));
+            }
+            let all = receives.into_iter().chain(sends);
+            assert!(scope.wait_all(all.collect()).iter().all(Result::is_ok));
+        });
+        (0..).zip(&into).for_each(|(number, into)| check(number, into));
+        let announced: u64 = endpoint.counters(peer).iter().map(|(_, known)| known.sent.messages).sum();
+        assert_eq!((endpoint.eager_counters(peer).sent.messages, announced), (MESSAGES + 1, 0));
+    });
+}

@@ -79,6 +79,7 @@ impl Engine {
         if !self.origin.is_this_process() {
             return None;
         }
+        self.make_room(to, data.len() as u64);
         self.traffic.send_directly(to, &label.into(), data, &self.inbox)
     }
 
@@ -197,7 +198,7 @@ impl Engine {
 
     /// How often to look; less where the core is wanted by others.
     #[inline]
-    fn direct_looks(&self) -> u32 {
+    pub(super) fn direct_looks(&self) -> u32 {
         if self.shared_waits > 0 { 1 } else { self.spins_and_yields().0.min(LOOKS) }
     }
 

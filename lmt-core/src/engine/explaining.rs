@@ -39,7 +39,11 @@ impl Traffic {
         if !is_short || message.bytes <= self.config.boxless_eager_max_bytes {
             return;
         }
-        let shared = if peer.announces_shared { ", and from shared buffers that the application leaves alone between messages" } else { "" };
+        let shared = if peer.announces_shared {
+            ", and from shared buffers that the application leaves alone between messages"
+        } else {
+            ""
+        };
         explanation.notes.push(format!(
             "announced, as what is longer, while too few are left of the cells that the two processes hand each other{shared} (boxless_eager_max_bytes)"
         ));

@@ -8,6 +8,7 @@
 mod adapting;
 mod at_hand;
 mod beside;
+mod cells;
 mod create;
 mod direct;
 mod doorbell;
@@ -405,6 +406,7 @@ impl Engine {
         options: impl Into<SendOptions>,
     ) -> Result<RequestId, OperationError> {
         self.check_fork()?;
+        self.make_room(to, buffer.total_bytes());
         let (request, wish) = self.traffic.send(to, label.into(), buffer, options.into(), &self.inbox)?;
         if let Some(address) = wish {
             self.connector.connect(&address);

@@ -92,8 +92,7 @@ impl Traffic {
         let boxless_bytes = self.config.boxless_eager_max_bytes;
         let transfers = &mut self.transfers;
         let is_better_shared = || transfers.copies_once(bytes, || is_shared(&buffer));
-        let is_short =
-            mode == SendMode::Standard && peer.takes_cells(bytes, boxless_bytes, is_better_shared);
+        let is_short = mode == SendMode::Standard && peer.takes_cells(bytes, boxless_bytes, is_better_shared);
         let route = match is_short || !matches!(peer.connection, Connection::Up(_)) {
             true => None,
             false => {

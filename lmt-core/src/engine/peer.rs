@@ -185,6 +185,8 @@ pub(crate) struct Peer {
     pub at_hand_min_bytes: u64,
     /// So many messages that could go in cells are announced, since there were too few cells.
     pub announced_left: u8,
+    /// How much had come from it when cells were last waited for in vain, in bytes.
+    pub came_before: u64,
     /// Whether a mechanism works for what is announced though it is short.
     pub may_announce: bool,
     /// Whether what lies in a shared buffer goes another way than what does not.
@@ -228,6 +230,7 @@ impl Peer {
             eager_max_bytes,
             at_hand_min_bytes: u64::MAX,
             announced_left: 0,
+            came_before: 0,
             may_announce: false,
             announces_shared: false,
             group_version: 0,
