@@ -28,8 +28,8 @@ pub struct Config {
     pub at_hand_min_bytes: u64,
     /// The longest message that travels in the inbox's cells where a peer gives no
     /// fast box, if [`Self::eager_max_bytes`] is more; likewise where the cells that two
-    /// processes hand each other have run out, and from shared buffers that a mechanism
-    /// reaches. Default 32 KiB.
+    /// processes hand each other have run out, and from shared buffers that the application
+    /// leaves alone between messages and a mechanism reaches. Default 32 KiB.
     pub boxless_eager_max_bytes: u64,
     /// Cells of this endpoint's inbox, a power of two. Default 128: half a MiB
     /// with the default cells, and two for each of 64 senders.
@@ -131,7 +131,7 @@ pub const KEYS: &[Key] = &[
         name: "boxless_eager_max_bytes",
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_BOXLESS_EAGER_MAX"),
-        meaning: "what eager_max_bytes is at most to a peer that gives this endpoint no fast box (fast_boxes), while there are too few of the cells that the two hand each other, and of messages from shared buffers, if a mechanism reaches these",
+        meaning: "what eager_max_bytes is at most to a peer that gives this endpoint no fast box (fast_boxes), while there are too few of the cells that the two hand each other, and of messages from shared buffers that the application leaves alone, if a mechanism reaches these",
         reason: "the cells of an inbox take twice as long as those of a box, and a copy between shared buffers half as long: from there on a mechanism is faster",
     },
     Key {

@@ -31,9 +31,11 @@ pub(crate) struct Pauses {
     are_short: bool,
     /// Pauses of this series so far, all of them short.
     in_a_row: u8,
-    /// Whether a pause since that was found was not: one alone may be a barrier's or an
-    /// interrupt's, and a second one before the next series is complete is none.
+    /// Whether one pause since that was found was long. It may have been a barrier's or an
+    /// interrupt's; a second one before the next series is complete refutes it.
     is_doubtful: bool,
+    /// Bytes of the messages that ended since the last long pause.
+    bytes: u64,
     /// Messages that are not timed after the next refutation; 0 is [`FIRST_UNTIMED`].
     next_untimed: u8,
     /// Messages whose end is not looked at.
@@ -56,11 +58,18 @@ impl Pauses {
         if bytes <= ABOVE_BYTES {
             return;
         }
+        self.bytes = self.bytes.saturating_add(bytes);
         if self.untimed > 0 {
             self.untimed -= 1;
             return;
         }
         self.ended = Some((Instant::now(), bytes));
+    }
+
+    /// The last message ended within a call of the application: what is between that and the
+    /// next one is no pause.
+    pub const fn forget(&mut self) {
+        self.ended = None;
     }
 
     /// A message begins: it is sent, or a receive for it is posted.
@@ -75,15 +84,18 @@ impl Pauses {
 
     /// A pause between two messages, of which the shorter has so many bytes.
     fn look(&mut self, pause: Duration, bytes: u64) {
-        if pause < Duration::from_nanos(bytes / MOST_BYTES_PER_NS) {
+        let time_for = |bytes: u64| Duration::from_nanos(bytes / MOST_BYTES_PER_NS);
+        if pause < time_for(bytes) {
             self.in_a_row += 1;
             if self.in_a_row == IN_A_ROW {
-                *self = Self { are_short: true, untimed: UNTIMED, ..Self::default() };
+                *self = Self { are_short: true, untimed: UNTIMED, bytes: self.bytes, ..Self::default() };
             }
             return;
         }
+        // In a long one all that came and went since the last may have been used.
+        let is_for_all = pause >= time_for(std::mem::take(&mut self.bytes));
         self.in_a_row = 0;
-        if self.are_short && !self.is_doubtful {
+        if self.are_short && !self.is_doubtful && !is_for_all {
             self.is_doubtful = true;
             return;
         }

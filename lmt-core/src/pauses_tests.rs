@@ -28,13 +28,35 @@ fn one_long_pause_refutes_nothing() {
     let mut pauses = Pauses::default();
     series(&mut pauses, [SHORT; IN_A_ROW as usize]);
     for _ in 0..10 {
+        pauses.bytes = 1 << 30;
         series(&mut pauses, [LONG]);
         assert!(pauses.are_short());
         series(&mut pauses, [SHORT; IN_A_ROW as usize]);
         assert!(pauses.are_short());
     }
+    pauses.bytes = 1 << 30;
     series(&mut pauses, [LONG, SHORT, SHORT, LONG]);
     assert!(!pauses.are_short());
+}
+
+/// Who receives into several buffers and then reads them all pauses once for all of them.
+#[test]
+fn a_pause_that_is_long_enough_for_all_that_came_refutes_at_once() {
+    let mut pauses = Pauses::default();
+    series(&mut pauses, [SHORT; IN_A_ROW as usize]);
+    pauses.untimed = 0;
+    (0..8).for_each(|_| pauses.end(64 * KIB));
+    series(&mut pauses, [Duration::from_nanos(8 * 64 * KIB / MOST_BYTES_PER_NS)]);
+    assert!(!pauses.are_short());
+}
+
+#[test]
+fn what_ends_within_a_call_begins_no_pause() {
+    let mut pauses = Pauses::default();
+    pauses.end(64 * KIB);
+    pauses.forget();
+    (0..100).for_each(|_| pauses.begin(64 * KIB));
+    assert!(!pauses.are_short() && pauses.in_a_row == 0);
 }
 
 /// At first it may have been something else that took the time, so it is soon looked again.

@@ -251,7 +251,6 @@ impl Transfers {
     /// Begins to send; the RTS is to be sent when this returns.
     pub fn send(&mut self, peer: PeerKey, buffer: Buffer, candidates: &Candidates, token: u64) -> SendId {
         let bytes = buffer.total_bytes();
-        self.pauses.begin(bytes);
         let crowded = self.crowded;
         let window = self.window(peer);
         let among = window.among(bytes);
@@ -271,31 +270,28 @@ impl Transfers {
         id
     }
 
-    /// A receive for so many bytes is posted, or as many are sent in cells.
+    /// The application begins an operation with so many bytes: a send, or a receive that it
+    /// posts.
     #[inline]
     pub fn begins(&mut self, bytes: u64) {
         self.pauses.begin(bytes);
     }
 
-    /// A message of so many bytes that came or went in cells is over.
+    /// A message of so many bytes has come in cells.
     #[inline]
     pub fn ends(&mut self, bytes: u64) {
         self.pauses.end(bytes);
     }
 
-    /// Whether a message of so many bytes that is sent now, and could go in cells, had better
-    /// be copied once because it `is_shared`: where lines cross between the caches cells are
-    /// faster, which each line of theirs crosses once.
-    #[inline]
-    pub fn copies_once(&mut self, bytes: u64, is_shared: impl FnOnce() -> bool) -> bool {
-        self.begins(bytes);
-        self.are_left_alone() && is_shared()
+    /// The last message ended within a call of the application.
+    pub const fn forgets_the_last(&mut self) {
+        self.pauses.forget();
     }
 
     /// Whether the application has no time to use its buffers between messages
     /// ([`Plan::left_alone`]).
     #[inline]
-    const fn are_left_alone(&self) -> bool {
+    pub const fn are_left_alone(&self) -> bool {
         self.pauses.are_short()
     }
 
@@ -460,11 +456,6 @@ impl Transfers {
     #[inline]
     pub fn sends_to(&self, peer: PeerKey) -> u32 {
         self.windows.get(peer as usize).map_or(0, |window| window.messages)
-    }
-
-    /// How much has come from a peer, in bytes of announced messages.
-    pub fn received_bytes(&self, peer: PeerKey) -> u64 {
-        self.windows.get(peer as usize).map_or(0, |window| window.received_bytes)
     }
 
     fn window(&mut self, peer: PeerKey) -> &mut Window {

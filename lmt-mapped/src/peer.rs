@@ -16,8 +16,8 @@ use crate::sys::{Mapping, Piece};
 
 /// Up to there the next way is faster where lines cross (docs/mechanisms/mapped.md). The
 /// time in the caches was 0.90 and more of what a part took where nobody used the buffers
-/// (nineteen in twenty), at most 0.49 where both did, 0.05 out of the caches; 0.55 to 0.75
-/// where both did and lines cross quickly, and there one copy is no slower.
+/// (nineteen in twenty), 0.05 out of the caches. Where both did it was at most 0.49 where lines
+/// cross slowly, and 0.55 to 0.75 where they cross quickly, and one copy is no slower.
 const CROSSING: Limits = Limits { most_bytes: 256 << 10, slow_below: 0.5, from_memory_below: 0.16 };
 
 /// A peer that could not map an arena is asked again after so many messages.

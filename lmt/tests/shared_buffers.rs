@@ -258,8 +258,11 @@ fn short_ones_are_announced_where_they_are_left_alone() {
                 if group.rank() == 1 {
                     endpoint.send(peer, 1, out.bytes()).expect("it is there");
                 }
-                let now = counters(&endpoint, peer, MAPPED).messages;
-                assert!(now == before || (are_announced && round > 2), "{bytes} bytes, shared: {is_shared}");
+                // To ask takes longer than a pause in which nothing can be used.
+                if round == 0 {
+                    let now = counters(&endpoint, peer, MAPPED).messages;
+                    assert_eq!(now, before, "{bytes} bytes, shared: {is_shared}: not known yet");
+                }
             }
             let now = counters(&endpoint, peer, MAPPED).messages;
             assert_eq!(now > before, are_announced, "{bytes} bytes, shared: {is_shared}");

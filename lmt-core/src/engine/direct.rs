@@ -3,7 +3,7 @@
 //! straight into its buffer, or, where it is announced, from its sender's. Neither makes a
 //! request or enters matching.
 //!
-//! Both answer `None` when anything is out of the ordinary, having done
+//! Both answer `None` when anything is out of the ordinary, having sent or received
 //! nothing; then the operation takes the general way, which means the same.
 
 use super::Engine;
@@ -79,6 +79,7 @@ impl Engine {
         if !self.origin.is_this_process() {
             return None;
         }
+        self.traffic.transfers.begins(data.len() as u64);
         self.make_room(to, data.len() as u64);
         self.traffic.send_directly(to, &label.into(), data, &self.inbox)
     }
@@ -229,8 +230,8 @@ impl Traffic {
         let key = self.key_named(to).ok()?;
         let bytes = data.len() as u64;
         let boxless_bytes = self.config.boxless_eager_max_bytes;
-        let transfers = &mut self.transfers;
-        let is_better_shared = || transfers.copies_once(bytes, || are_shared(data));
+        let left_alone = self.transfers.are_left_alone();
+        let is_better_shared = || left_alone && are_shared(data);
         let is_short = self.peers[key as usize].takes_cells(bytes, boxless_bytes, is_better_shared);
         let mut is_chosen = || self.may_choose(key, bytes) && self.chooses_cells(key, data);
         if !is_short && !is_chosen() {
@@ -256,7 +257,6 @@ impl Traffic {
             link.write(envelope, Payload::Bytes(data), charge_bytes).ok()?;
         } else {
             link.write_pieces(label, data, cell_bytes)?;
-            self.transfers.ends(bytes);
         }
         peer.eager.sent.count(bytes);
         self.eager.sent.count(bytes);

@@ -70,6 +70,8 @@ pub struct Engine {
     traffic: Traffic,
     /// Calls of `progress` in a row that found nothing.
     idle: u32,
+    /// Whether a send has taken something in since the last progress.
+    took_in: bool,
     naps: waiting::Naps,
     /// Waits to come in which the core is taken to be shared with others.
     shared_waits: u32,
@@ -141,6 +143,7 @@ impl Engine {
             inbox,
             traffic,
             idle: 0,
+            took_in: false,
             naps: waiting::Naps::default(),
             until_sockets: 0,
             shared_waits: 0,
@@ -392,7 +395,8 @@ impl Engine {
 
     /// Begins a send of a message with this tag, or this [`Label`]. The request is
     /// finished when the buffer may be used again; see [`SendMode`] and
-    /// [`SendOptions`].
+    /// [`SendOptions`]. Where cells run out while as much comes from the peer, what has come
+    /// is taken in first, as progress does: other operations may end by that.
     ///
     /// # Errors
     /// The peer is unknown or dead, too much waits for it, or this is a forked
@@ -406,8 +410,12 @@ impl Engine {
         options: impl Into<SendOptions>,
     ) -> Result<RequestId, OperationError> {
         self.check_fork()?;
-        self.make_room(to, buffer.total_bytes());
-        let (request, wish) = self.traffic.send(to, label.into(), buffer, options.into(), &self.inbox)?;
+        let options = options.into();
+        self.traffic.transfers.begins(buffer.total_bytes());
+        if options.mode == SendMode::Standard {
+            self.make_room(to, buffer.total_bytes());
+        }
+        let (request, wish) = self.traffic.send(to, label.into(), buffer, options, &self.inbox)?;
         if let Some(address) = wish {
             self.connector.connect(&address);
             self.until_sockets = 0;

@@ -90,8 +90,8 @@ impl Traffic {
         };
         let bytes = buffer.total_bytes();
         let boxless_bytes = self.config.boxless_eager_max_bytes;
-        let transfers = &mut self.transfers;
-        let is_better_shared = || transfers.copies_once(bytes, || is_shared(&buffer));
+        let left_alone = self.transfers.are_left_alone();
+        let is_better_shared = || left_alone && is_shared(&buffer);
         let is_short = mode == SendMode::Standard && peer.takes_cells(bytes, boxless_bytes, is_better_shared);
         let route = match is_short || !matches!(peer.connection, Connection::Up(_)) {
             true => None,
@@ -117,7 +117,6 @@ impl Traffic {
                         peer.eager.sent.count(bytes);
                         self.eager.sent.count(bytes);
                         self.went_in_cells(key, bytes);
-                        self.transfers.ends(bytes);
                         let (tag, immediate) = (label.tag, label.immediate);
                         let done = Request::done(Ok(Status { peer: to, tag, bytes, immediate }));
                         return Ok((self.requests.insert(done), wish));
@@ -350,9 +349,8 @@ impl Traffic {
                     peer.ordered.pop_front();
                     return true;
                 };
-                let transfers = &mut self.transfers;
-                let is_shared = || entry.buffer.as_ref().is_some_and(is_shared);
-                let is_better_shared = || transfers.copies_once(entry.bytes, is_shared);
+                let left_alone = self.transfers.are_left_alone();
+                let is_better_shared = || left_alone && entry.buffer.as_ref().is_some_and(is_shared);
                 if sent_bytes == 0
                     && (self.synchronous.remove(&request)
                         || (!by_choice && !peer.takes_cells(entry.bytes, boxless_bytes, is_better_shared))
@@ -371,7 +369,6 @@ impl Traffic {
                         peer.ordered.pop_front();
                         peer.eager.sent.count(entry.bytes);
                         self.eager.sent.count(entry.bytes);
-                        self.transfers.ends(entry.bytes);
                         let (tag, immediate) = (label.tag, label.immediate);
                         let status = Status { peer: name, tag, bytes: entry.bytes, immediate };
                         self.requests.complete(request, Ok(status));

@@ -1,5 +1,6 @@
 //! One peer: its connection, what waits for it, and how much it may still take.
 
+use super::cells::Returns;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -185,8 +186,8 @@ pub(crate) struct Peer {
     pub at_hand_min_bytes: u64,
     /// So many messages that could go in cells are announced, since there were too few cells.
     pub announced_left: u8,
-    /// How much had come from it when cells were last waited for in vain, in bytes.
-    pub came_before: u64,
+    /// What is known of the cells that come back from it.
+    pub(super) returns: Returns,
     /// Whether a mechanism works for what is announced though it is short.
     pub may_announce: bool,
     /// Whether what lies in a shared buffer goes another way than what does not.
@@ -230,7 +231,7 @@ impl Peer {
             eager_max_bytes,
             at_hand_min_bytes: u64::MAX,
             announced_left: 0,
-            came_before: 0,
+            returns: Returns::default(),
             may_announce: false,
             announces_shared: false,
             group_version: 0,
@@ -240,8 +241,8 @@ impl Peer {
 
     /// Whether a message of so many bytes is short enough for cells; one of more than
     /// `boxless_max_bytes` only while there are such as the two hand each other, as
-    /// without a fast box, and not where one copy `is_better`, between shared buffers, if a
-    /// mechanism makes it. Asked for each message once or twice.
+    /// without a fast box, and not where `is_better` says that one copy between shared buffers
+    /// is, and a mechanism makes it. Asked for each message once or twice.
     #[inline]
     pub fn takes_cells(
         &mut self,

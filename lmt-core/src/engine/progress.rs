@@ -39,7 +39,7 @@ impl Engine {
 
     /// Up to where [`crate::transfers::Transfers::at_once_bytes`] may count in this call: what
     /// is copied where it is announced counts as a step of a transfer does.
-    fn most_at_once(&self) -> u64 {
+    pub(super) fn most_at_once(&self) -> u64 {
         self.traffic.transfers.at_once_bytes().saturating_add(self.traffic.config.quota_bytes)
     }
 
@@ -174,6 +174,7 @@ impl Engine {
     /// What is done less often: credits when idle, and the sockets.
     #[inline]
     pub(super) fn after(&mut self, moved: bool, clock_every: u32) {
+        self.took_in = false;
         if moved {
             self.idle = 0;
         } else {

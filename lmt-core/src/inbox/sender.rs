@@ -145,6 +145,12 @@ impl InboxSender {
         self.fast_box.as_mut().is_some_and(|fast_box| fast_box.has_room_for(bytes))
     }
 
+    /// Whether the two processes hand each other cells.
+    #[inline]
+    pub fn has_pair_cells(&self) -> bool {
+        self.fast_box.as_ref().is_some_and(BoxSender::has_pair_cells)
+    }
+
     /// Whether a message of `bytes` bytes would go by other cells than those that the two
     /// processes hand each other, since too few of these are left.
     #[inline]

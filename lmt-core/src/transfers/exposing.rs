@@ -86,7 +86,6 @@ impl Transfers {
 
     /// Announces a short message for its receiver to copy it alone, as soon as it can.
     pub(crate) fn send_short(&mut self, peer: PeerKey, buffer: Buffer, ways: &Ways, token: u64) -> SendId {
-        self.pauses.begin(buffer.total_bytes());
         self.window(peer).begin(buffer.total_bytes());
         let send = Exposed { short: true, ..Exposed::new(buffer, ways.candidates, token, peer, None) };
         self.announce_exposed(send, ways.choice, &ways.cookie)

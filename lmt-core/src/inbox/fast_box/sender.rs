@@ -60,6 +60,12 @@ impl BoxSender {
         self.writer.has_room_for(&self.memory.words(), Self::most_pieces(bytes))
     }
 
+    /// Whether there are cells that change their owner.
+    #[inline]
+    pub(crate) fn has_pair_cells(&self) -> bool {
+        self.pair.is_some()
+    }
+
     /// Whether a message of `bytes` bytes would find too few of the cells that change their
     /// owner, or there are none.
     #[inline]
