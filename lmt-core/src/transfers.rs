@@ -458,6 +458,11 @@ impl Transfers {
         self.windows.get(peer as usize).map_or(0, |window| window.messages)
     }
 
+    /// How much has come from a peer, in bytes of announced messages.
+    pub fn received_bytes(&self, peer: PeerKey) -> u64 {
+        self.windows.get(peer as usize).map_or(0, |window| window.received_bytes)
+    }
+
     fn window(&mut self, peer: PeerKey) -> &mut Window {
         let index = peer as usize;
         if self.windows.len() <= index {

@@ -2,7 +2,7 @@
 //! messages.
 
 use super::Engine;
-use super::peer::{Connection, Peer};
+use super::peer::{Connection, Link, Peer};
 use super::requests::PeerId;
 use super::traffic::Traffic;
 use crate::inbox::InboxReceiver;
@@ -19,28 +19,20 @@ const AHEAD_BYTES: u64 = 512 << 10;
 const MOST_TAKEN: u32 = 64;
 /// So often it looks in vain: as long as two messages of 64 KiB take.
 const MOST_IN_VAIN: u32 = 512;
-/// After each wait in vain twice as much has to come before the next one, up to so many times.
-const MOST_DOUBLED: u8 = 10;
-
 /// What a send knows of the cells that come back from a peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Returns {
     /// How much had come from it in cells when they were last waited for in vain, in bytes.
     before_bytes: u64,
-    /// How often they were, since the last time that they came.
-    in_vain: u8,
+    /// How much had come by whatever way when messages were announced last for want of cells
+    /// and that was found to be over, in bytes.
+    announced_bytes: u64,
 }
 
 impl Returns {
     /// Whether as much has come as goes with a message of so many bytes.
     const fn are_likely(self, came_bytes: u64, bytes: u64) -> bool {
-        came_bytes.wrapping_sub(self.before_bytes) >> self.in_vain >= bytes
-    }
-
-    /// They were waited for in vain.
-    fn fail(&mut self, came_bytes: u64) {
-        let in_vain = (self.in_vain + 1).min(MOST_DOUBLED);
-        *self = Self { before_bytes: came_bytes, in_vain };
+        came_bytes.wrapping_sub(self.before_bytes) >= bytes
     }
 }
 
@@ -62,16 +54,17 @@ impl Engine {
     /// is not waited for again before it does.
     #[inline]
     pub(super) fn make_room(&mut self, to: PeerId, bytes: u64) {
-        if bytes > ABOVE_BYTES {
-            self.wait_for_cells(to, bytes);
+        if bytes > ABOVE_BYTES
+            && let Ok(key) = self.traffic.key_named(to)
+            && self.traffic.may_want_cells(key, bytes, &self.inbox)
+        {
+            self.wait_for_cells(key, bytes);
         }
     }
 
-    fn wait_for_cells(&mut self, to: PeerId, bytes: u64) {
-        let Ok(key) = self.traffic.key_named(to) else { return };
+    fn wait_for_cells(&mut self, key: PeerKey, bytes: u64) {
         let most_in_vain = self.direct_looks().min(MOST_IN_VAIN);
         let most_bytes = self.most_at_once();
-        let came_bytes = self.traffic.came_bytes(key);
         let (mut taken, mut in_vain) = (0, 0);
         let mut room = self.traffic.room(key, bytes, &self.inbox);
         while room != Room::Enough && taken < MOST_TAKEN {
@@ -87,7 +80,7 @@ impl Engine {
             }
             room = self.traffic.room(key, bytes, &self.inbox);
         }
-        self.traffic.learn_of_returns(key, came_bytes, room);
+        self.traffic.learn_of_returns(key, bytes, room);
         if taken > 0 {
             self.has_taken_in();
         }
@@ -107,7 +100,29 @@ impl Engine {
     }
 }
 
+/// So much room is to be there for messages of so many bytes.
+#[inline]
+fn ahead_bytes(bytes: u64) -> u64 {
+    bytes.saturating_mul(AHEAD).min(AHEAD_BYTES).max(bytes)
+}
+
+/// Whether a link lacks cells, or room that its peer grants, for so many bytes of messages.
+#[inline]
+fn lacks(link: &mut Link, bytes: u64, own_cell_bytes: u32, credits: &InboxReceiver, key: PeerKey) -> bool {
+    let charge_bytes = link.charge_of(bytes, link.cell_bytes(own_cell_bytes));
+    link.inbox.lacks_pair_cells(bytes) || !link.may_keep(charge_bytes, credits, key)
+}
+
 impl Traffic {
+    /// Whether few cells are left, or messages are announced for want of them: known at once.
+    #[inline]
+    fn may_want_cells(&mut self, key: PeerKey, bytes: u64, credits: &InboxReceiver) -> bool {
+        let own_cell_bytes = self.config.cell_bytes;
+        let Peer { connection, announced_left, .. } = &mut self.peers[key as usize];
+        let Connection::Up(link) = connection else { return false };
+        *announced_left > 0 || lacks(link, ahead_bytes(bytes), own_cell_bytes, credits, key)
+    }
+
     /// Whether a message that could go in cells finds some, where they come back.
     fn room(&mut self, key: PeerKey, bytes: u64, credits: &InboxReceiver) -> Room {
         let came_bytes = self.came_bytes(key);
@@ -118,27 +133,27 @@ impl Traffic {
         if !come_back || bytes > *eager_max_bytes || !ordered.is_empty() {
             return Room::Enough;
         }
-        let mut lacks = |bytes: u64| {
-            let charge_bytes = link.charge_of(bytes, link.cell_bytes(own_cell_bytes));
-            link.inbox.lacks_pair_cells(bytes) || !link.may_keep(charge_bytes, credits, key)
-        };
-        let ahead_bytes = (bytes * AHEAD).min(AHEAD_BYTES).max(bytes);
-        match (lacks(ahead_bytes), lacks(bytes)) {
-            (_, true) => Room::None,
-            (true, false) => Room::Little,
-            (false, false) => Room::Enough,
+        let mut lacks = |bytes| lacks(link, bytes, own_cell_bytes, credits, key);
+        if !lacks(ahead_bytes(bytes)) {
+            return Room::Enough;
         }
+        if lacks(bytes) { Room::None } else { Room::Little }
     }
 
-    /// What became of a look for cells, before which so much had come.
-    fn learn_of_returns(&mut self, key: PeerKey, before_bytes: u64, room: Room) {
+    /// What became of a look for cells for a message of so many bytes.
+    fn learn_of_returns(&mut self, key: PeerKey, bytes: u64, room: Room) {
         let came_bytes = self.came_bytes(key);
-        let Peer { returns, announced_left, .. } = &mut self.peers[key as usize];
+        let all_bytes = came_bytes.wrapping_add(self.transfers.received_bytes(key));
+        let Peer { connection, returns, announced_left, .. } = &mut self.peers[key as usize];
         if room == Room::None {
-            returns.fail(came_bytes);
-        } else if came_bytes != before_bytes {
-            // While they come back nothing has to be announced for want of them.
-            (returns.in_vain, *announced_left) = (0, 0);
+            returns.before_bytes = came_bytes;
+        }
+        // Where as much comes by whatever way, and there are cells again, they may last.
+        let is_two_way = all_bytes.wrapping_sub(returns.announced_bytes) >= bytes;
+        let has_cells = |link: &Link| !link.inbox.lacks_pair_cells(bytes);
+        if *announced_left > 0 && is_two_way && matches!(connection, Connection::Up(link) if has_cells(link))
+        {
+            (*announced_left, returns.announced_bytes) = (0, all_bytes);
         }
     }
 
