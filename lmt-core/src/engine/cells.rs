@@ -19,6 +19,7 @@ const AHEAD_BYTES: u64 = 512 << 10;
 const MOST_TAKEN: u32 = 64;
 /// So often it looks in vain: as long as two messages of 64 KiB take.
 const MOST_IN_VAIN: u32 = 512;
+
 /// What a send knows of the cells that come back from a peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Returns {
