@@ -20,10 +20,14 @@ const MOST_TAKEN: u32 = 64;
 /// So often it looks in vain: as long as two messages of 64 KiB take.
 const MOST_IN_VAIN: u32 = 512;
 
+/// Of what comes announced such a part counts as come in cells: it brings none, but who
+/// announces for want of them goes back to cells as soon as some have come.
+const ANNOUNCED_PART: u64 = 8;
+
 /// What a send knows of the cells that come back from a peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Returns {
-    /// How much had come from it in cells when they were last waited for in vain, in bytes.
+    /// How much had come when they were last waited for in vain ([`Traffic::came_bytes`]).
     before_bytes: u64,
     /// How much had come by whatever way when messages were announced last for want of cells
     /// and that was found to be over, in bytes.
@@ -45,7 +49,7 @@ enum Room {
     /// For this message and few more.
     Little,
     /// Too few for it.
-    None,
+    TooLittle,
 }
 
 impl Engine {
@@ -115,52 +119,58 @@ fn lacks(link: &mut Link, bytes: u64, own_cell_bytes: u32, credits: &InboxReceiv
 }
 
 impl Traffic {
-    /// Whether few cells are left, or messages are announced for want of them: known at once.
+    /// Whether few cells are left for a message that could go in some, or messages are announced
+    /// for want of them: known at once, for each message.
     #[inline]
     fn may_want_cells(&mut self, key: PeerKey, bytes: u64, credits: &InboxReceiver) -> bool {
         let own_cell_bytes = self.config.cell_bytes;
-        let Peer { connection, announced_left, .. } = &mut self.peers[key as usize];
+        let Peer { connection, eager_max_bytes, announced_left, .. } = &mut self.peers[key as usize];
         let Connection::Up(link) = connection else { return false };
+        if bytes > *eager_max_bytes || !link.inbox.has_pair_cells() {
+            return false;
+        }
         *announced_left > 0 || lacks(link, ahead_bytes(bytes), own_cell_bytes, credits, key)
     }
 
-    /// Whether a message that could go in cells finds some, where they come back.
+    /// Whether a message that [`Self::may_want_cells`] finds some, where they come back.
     fn room(&mut self, key: PeerKey, bytes: u64, credits: &InboxReceiver) -> Room {
         let came_bytes = self.came_bytes(key);
         let own_cell_bytes = self.config.cell_bytes;
-        let Peer { connection, eager_max_bytes, returns, ordered, .. } = &mut self.peers[key as usize];
+        let Peer { connection, returns, ordered, .. } = &mut self.peers[key as usize];
         let Connection::Up(link) = connection else { return Room::Enough };
-        let come_back = link.inbox.has_pair_cells() && returns.are_likely(came_bytes, bytes);
-        if !come_back || bytes > *eager_max_bytes || !ordered.is_empty() {
+        if !returns.are_likely(came_bytes, bytes) || !ordered.is_empty() {
             return Room::Enough;
         }
         let mut lacks = |bytes| lacks(link, bytes, own_cell_bytes, credits, key);
         if !lacks(ahead_bytes(bytes)) {
             return Room::Enough;
         }
-        if lacks(bytes) { Room::None } else { Room::Little }
+        if lacks(bytes) { Room::TooLittle } else { Room::Little }
     }
 
     /// What became of a look for cells for a message of so many bytes.
     fn learn_of_returns(&mut self, key: PeerKey, bytes: u64, room: Room) {
         let came_bytes = self.came_bytes(key);
-        let all_bytes = came_bytes.wrapping_add(self.transfers.received_bytes(key));
-        let Peer { connection, returns, announced_left, .. } = &mut self.peers[key as usize];
-        if room == Room::None {
+        let announced_bytes = self.transfers.received_bytes(key);
+        let Peer { connection, returns, announced_left, eager, .. } = &mut self.peers[key as usize];
+        let all_bytes = eager.received.bytes.wrapping_add(announced_bytes);
+        if room == Room::TooLittle {
             returns.before_bytes = came_bytes;
         }
-        // Where as much comes by whatever way, and there are cells again, they may last.
+        // Where as much comes by whatever way, and there are cells for several again, they may
+        // last; for fewer it would go now the one way and now the other.
         let is_two_way = all_bytes.wrapping_sub(returns.announced_bytes) >= bytes;
-        let has_cells = |link: &Link| !link.inbox.lacks_pair_cells(bytes);
+        let has_cells = |link: &Link| !link.inbox.lacks_pair_cells(ahead_bytes(bytes));
         if *announced_left > 0 && is_two_way && matches!(connection, Connection::Up(link) if has_cells(link))
         {
             (*announced_left, returns.announced_bytes) = (0, all_bytes);
         }
     }
 
-    /// How much has come from a peer in cells.
+    /// How much has come from a peer, as far as it makes cells likely to come back.
     fn came_bytes(&self, key: PeerKey) -> u64 {
-        self.peers[key as usize].eager.received.bytes
+        let announced_bytes = self.transfers.received_bytes(key);
+        self.peers[key as usize].eager.received.bytes.wrapping_add(announced_bytes / ANNOUNCED_PART)
     }
 }
 
