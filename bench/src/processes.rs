@@ -27,8 +27,9 @@ const ENDING: Duration = Duration::from_secs(5);
 /// How long it is looked for a rank that has died, once another says that it
 /// failed: it may tell so sooner than the kernel tells of the death.
 const GRACE: Duration = Duration::from_millis(500);
-/// What a rank's sentence has in it that misses another one.
-const MISSED: &str = "has died or closed its endpoint";
+/// What a rank's sentence has in it that misses another one, or memory that it took back
+/// when it gave up.
+const MISSED: [&str; 2] = ["has died or closed its endpoint", "the region is not declared (any more)"];
 /// How often it is looked whether a process has ended.
 const GLANCE: Duration = Duration::from_millis(2);
 /// How long ranks have to clean up before they are killed.
@@ -246,7 +247,7 @@ impl<E: Word> Processes<E> {
     /// What another rank has said meanwhile that is why this one has missed it; else what
     /// this one says.
     fn cause_of(&self, (rank, word): (usize, E)) -> (usize, E) {
-        let misses_another = |word: &E| word.failure().is_some_and(|sentence| sentence.contains(MISSED));
+        let misses_another = |word: &E| word.failure().is_some_and(is_missing_another);
         if !misses_another(&word) {
             return (rank, word);
         }
@@ -283,6 +284,11 @@ impl<E: Word> Processes<E> {
         // An error means that it has ended already; Drop waits for it.
         let _ = self.children[rank].kill();
     }
+}
+
+/// Whether that is why a rank gives up: another one did.
+fn is_missing_another(sentence: &str) -> bool {
+    MISSED.iter().any(|missed| sentence.contains(missed))
 }
 
 fn is_running(child: &mut Child) -> bool {

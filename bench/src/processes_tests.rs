@@ -119,8 +119,14 @@ fn what_one_gives_up_for_is_told_not_that_it_is_missed() {
     assert_eq!(group.next_within(Duration::from_secs(40)).unwrap(), Some((1, Said::Failed)));
     // By these words it is known.
     let id = lmt::EndpointId::from_bytes([0; 16]);
-    assert!(lmt::PeerError::Dead { id }.to_string().contains(MISSED));
-    assert!(lmt_collectives::GroupError::Died { rank: 1 }.to_string().contains(MISSED));
+    for sentence in [
+        lmt::PeerError::Dead { id }.to_string(),
+        lmt_collectives::GroupError::Died { rank: 1 }.to_string(),
+        lmt::RegionError::NotDeclared.to_string(),
+    ] {
+        assert!(is_missing_another(&sentence), "{sentence}");
+    }
+    assert!(!is_missing_another(&lmt::RegionError::UsedUp.to_string()));
     // If nobody says why, that is all that is known.
     let script = Script::new("missing", missed);
     let mut group = script.start(1);
