@@ -59,6 +59,8 @@ pub mod shared_buffer;
 pub mod shared_memory;
 mod slab;
 pub mod sync;
+#[cfg(not(loom))]
+pub mod targets;
 #[cfg(all(test, not(loom)))]
 mod test_alone;
 #[cfg(all(test, not(loom)))]

@@ -11,6 +11,7 @@ use crate::cookie::{Described, Offered, describe_claims, parse_claims};
 use crate::mechanism::short_buffer;
 use crate::peer::{Claimed, Far, Found, MappedPeer, MappedTransfer};
 use crate::speed::time_of_copy;
+use crate::sys::Way;
 
 /// The claims on messages that come in.
 #[derive(Debug, Default)]
@@ -50,6 +51,7 @@ impl Incoming {
         max_bytes: u64,
     ) -> Result<Step, Fault> {
         let mut step = Step { bytes: 0, done: false };
+        let goes_past = transfer.goes_past;
         match &mut transfer.claimed {
             Some(Claimed::In(reception, is_helped)) => {
                 let claims = self.of(*is_helped);
@@ -57,7 +59,7 @@ impl Incoming {
                 if let Far::Found(found) = &mut transfer.far
                     && let Some(part) = claims.next_part(reception, max_bytes)?
                 {
-                    copy(found, Role::Receiver, data, part)?;
+                    copy(found, Way { role: Role::Receiver, goes_past }, data, part)?;
                     reception.copied(part.bytes());
                     step.bytes = part.bytes();
                 }
@@ -72,8 +74,10 @@ impl Incoming {
                 match (&mut transfer.far, part) {
                     (Far::Found(found), Some(part)) => {
                         let far_pieces = found.pieces.as_slice().len();
+                        // Past the caches a copy takes its time wherever the lines are.
+                        transfer.is_timed &= !goes_past;
                         let begin = begin_part(&mut transfer.is_timed, part, data, far_pieces);
-                        copy(found, Role::Sender, data, part)?;
+                        copy(found, Way { role: Role::Sender, goes_past }, data, part)?;
                         let took = begin.map(|begin| begin.elapsed());
                         // First of all: the receiver waits for it.
                         help.copied(&peer.claims, part.bytes());
@@ -126,10 +130,10 @@ impl Incoming {
 }
 
 /// Copies one part.
-fn copy(found: &mut Found, role: Role, data: &mut Buffer, part: Interval) -> Result<(), Fault> {
+fn copy(found: &mut Found, way: Way, data: &mut Buffer, part: Interval) -> Result<(), Fault> {
     let mut local_at = Cursor::at(data.segments(), part.start);
     let mut remote_at = Cursor::at(found.pieces.as_slice(), part.start - found.start);
     let pieces = found.pieces.as_slice();
-    let bytes = found.mapping.copy(role, data, &mut local_at, pieces, &mut remote_at, part.bytes());
+    let bytes = found.mapping.copy(way, data, &mut local_at, pieces, &mut remote_at, part.bytes());
     if bytes < part.bytes() { Err(short_buffer()) } else { Ok(()) }
 }

@@ -17,7 +17,7 @@ use crate::config::{Config, KEYS};
 use crate::cookie::{Described, WirePart, covers, demote_words, describe, garbage, parse};
 use crate::news::News;
 use crate::peer::{Claimed, Far, Found, Looker, MappedPeer, MappedTransfer, Pieces};
-use crate::sys::{Mapping, Piece};
+use crate::sys::{Mapping, Piece, Way};
 
 /// Version of what the two ends tell each other; both must have the same.
 const VERSION: u8 = 1;
@@ -122,8 +122,13 @@ impl Lmt for Mapped {
                 ));
             }
         }
+        let copies = plan.role == Role::Receiver && plan.model != Model::Put;
+        let goes_past = copies && is_coming_past(peer, plan, data);
         let (plan, far) = (*plan, Far::Unknown);
-        Ok((MappedTransfer { plan, left_bytes: 0, claimed, far, is_timed, _offered: offered }, cookie))
+        Ok((
+            MappedTransfer { plan, left_bytes: 0, claimed, far, is_timed, goes_past, _offered: offered },
+            cookie,
+        ))
     }
 
     fn start(
@@ -163,7 +168,7 @@ impl Lmt for Mapped {
         if transfer.plan.model == Model::Both {
             return self.incoming.step(peer, transfer, data, max_bytes);
         }
-        let MappedTransfer { plan: Plan { role, interval, .. }, left_bytes, far, .. } = transfer;
+        let MappedTransfer { plan: Plan { role, interval, .. }, left_bytes, far, goes_past, .. } = transfer;
         let Far::Found(found) = far else {
             return Ok(Step { bytes: 0, done: false });
         };
@@ -172,7 +177,8 @@ impl Lmt for Mapped {
         }
         let max_bytes = max_bytes.min(*left_bytes);
         let Found { mapping, pieces, local_at, remote_at, .. } = found;
-        let bytes = mapping.copy(*role, data, local_at, pieces.as_slice(), remote_at, max_bytes);
+        let way = Way { role: *role, goes_past: *goes_past };
+        let bytes = mapping.copy(way, data, local_at, pieces.as_slice(), remote_at, max_bytes);
         if bytes < max_bytes {
             return Err(short_buffer());
         }
@@ -323,9 +329,26 @@ impl Mapped {
             many => Pieces::Many(many.iter().map(piece).collect()),
         };
         found.remote_at = Cursor::at(found.pieces.as_slice(), interval.start - start);
+        if role == Role::Sender {
+            transfer.goes_past = is_going_past(peer, &transfer.plan, &found);
+        }
         transfer.far = Far::Found(found);
         Ok(())
     }
+}
+
+/// Whether this end copies a message that comes past the caches; it copies the front of it.
+fn is_coming_past(peer: &mut MappedPeer, plan: &Plan, data: &Buffer) -> bool {
+    let Interval { start, .. } = plan.interval;
+    let bytes = plan.interval.bytes();
+    peer.coming.go_past(bytes, plan.left_alone, || data.is_cold(start..start + bytes / 2))
+}
+
+/// The same of a message that goes, where the receiver's memory is mapped; this end copies
+/// the back of it.
+fn is_going_past(peer: &mut MappedPeer, plan: &Plan, found: &Found) -> bool {
+    let look = || found.mapping.is_cold(*found.pieces.as_slice().last()?);
+    peer.going.go_past(plan.interval.bytes(), plan.left_alone, look)
 }
 
 pub(crate) fn short_buffer() -> Fault {

@@ -9,6 +9,7 @@ use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Hello, Plan};
 use lmt_core::process::PeerProcess;
 use lmt_core::shared_buffer;
+use lmt_core::targets::Targets;
 
 use crate::cookie::{Described, Offered};
 use crate::news::News;
@@ -30,6 +31,10 @@ pub struct MappedPeer {
     pub(crate) number: u64,
     pub(crate) claims: PeerClaims,
     pub(crate) crossing: Crossing,
+    /// Which of the messages that come this end copies past the caches ...
+    pub(crate) coming: Targets,
+    /// ... and which of those that go.
+    pub(crate) going: Targets,
     news: VecDeque<News>,
     /// Arenas of this process whose descriptors it was given.
     told: Vec<u32>,
@@ -51,6 +56,8 @@ impl MappedPeer {
             number,
             claims: PeerClaims::new(process),
             crossing: Crossing::new(CROSSING),
+            coming: Targets::default(),
+            going: Targets::default(),
             news: VecDeque::new(),
             told: Vec::new(),
             refused: Vec::new(),
@@ -158,6 +165,8 @@ pub struct MappedTransfer {
     pub(crate) far: Far,
     /// Whether the time of this end's first part as a sender is of interest.
     pub(crate) is_timed: bool,
+    /// Whether this end copies past the caches.
+    pub(crate) goes_past: bool,
     /// This end's memory, if the other may copy it.
     pub(crate) _offered: Option<Offered>,
 }

@@ -11,6 +11,15 @@ use lmt_core::shared_memory::SharedMemory;
 use crate::cache::Length;
 use crate::cookie::WirePart;
 
+/// How a copy goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Way {
+    /// Which end of the message this is.
+    pub role: Role,
+    /// Past the caches, in none of which the target's lines are.
+    pub goes_past: bool,
+}
+
 /// A peer's arena.
 #[derive(Debug)]
 pub(crate) struct Mapping(SharedMemory);
@@ -56,6 +65,16 @@ impl Mapping {
         Some(self.0.base().as_ptr().wrapping_add(offset as usize))
     }
 
+    /// Whether the lines of the back half of a piece are in no cache, as far as is known
+    /// ([`lmt_copy::is_cold`]).
+    pub fn is_cold(&self, Piece { offset, bytes }: Piece) -> Option<bool> {
+        let front_bytes = bytes / 2;
+        let start = self.at(offset.checked_add(front_bytes)?, bytes - front_bytes)?;
+        // SAFETY: `at` has checked that so many bytes are mapped there; a page of them that
+        // the file has lost would end the process at any copy, too, and its seals keep it.
+        unsafe { lmt_copy::is_cold(start, (bytes - front_bytes) as usize) }
+    }
+
     /// Copies a list of pieces out, once: the peer may change it meanwhile.
     pub fn read_list(&self, [offset, bytes]: WirePart) -> Option<Vec<WirePart>> {
         let source = self.at(offset, bytes)?;
@@ -74,7 +93,7 @@ impl Mapping {
     /// is not lent for that.
     pub fn copy(
         &self,
-        role: Role,
+        Way { role, goes_past }: Way,
         data: &mut Buffer,
         local_at: &mut Cursor,
         pieces: &[Piece],
@@ -98,14 +117,14 @@ impl Mapping {
                         // any values; `local` lies in a segment lent for
                         // writing, borrowed exclusively here. They are two
                         // mappings, so they do not overlap.
-                        unsafe { lmt_copy::copy_nonoverlapping(local, remote, bytes) };
+                        unsafe { copy(local, remote, bytes, goes_past, Distance::Near) };
                     }
                     Role::Sender => {
                         let local = std::ptr::with_exposed_provenance::<u8>(address);
                         // SAFETY: as above, the other way; `local` lies in a
                         // segment lent for reading. A peer that uses its
                         // memory meanwhile garbles its own message.
-                        unsafe { lmt_copy::copy_toward(remote, local, bytes, Distance::Peer) };
+                        unsafe { copy(remote, local, bytes, goes_past, Distance::Peer) };
                     }
                 }
                 done += near.bytes;
@@ -118,3 +137,21 @@ impl Mapping {
         copied
     }
 }
+
+/// Copies `bytes` bytes, past the caches or to where they are read at that distance.
+///
+/// # Safety
+/// As for [`lmt_copy::copy_toward`].
+unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize, goes_past: bool, distance: Distance) {
+    if goes_past {
+        // SAFETY: the caller's promise.
+        unsafe { lmt_copy::copy_streaming(target, source, bytes) };
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { lmt_copy::copy_toward(target, source, bytes, distance) };
+    }
+}
+
+#[cfg(test)]
+#[path = "sys_tests.rs"]
+mod tests;

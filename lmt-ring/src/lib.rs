@@ -43,8 +43,6 @@ mod sender;
 #[cfg(not(loom))]
 mod sys;
 #[cfg(not(loom))]
-mod targets;
-
 #[cfg(not(loom))]
 pub use config::{Config, KEYS};
 #[cfg(not(loom))]

@@ -8,6 +8,7 @@ use lmt_core::mechanism::{
     Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
 };
 use lmt_core::shared_memory::AttachError;
+use lmt_core::targets::Targets;
 use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -20,8 +21,7 @@ use crate::pool::Pool;
 use crate::receiver::Receiving;
 use crate::ring::PairRing;
 use crate::sender::Sending;
-use crate::sys::{Emptying, Mapping, is_cold};
-use crate::targets::Targets;
+use crate::sys::{Emptying, Mapping};
 
 /// Version of the pool's layout; both sides must have the same.
 const LAYOUT_VERSION: u32 = 3;
@@ -29,6 +29,10 @@ const LAYOUT_VERSION: u32 = 3;
 /// Of messages shorter than this part of [`Config::streaming_bytes`] none is copied out
 /// past the caches: several of these stay in the last one.
 const LONG_PART: u64 = 16;
+
+/// From here on also what is read at once goes past the caches where its target is in
+/// none: most of it would be out of them by then.
+const PAST_BYTES: u64 = 2 << 20;
 
 /// What an endpoint says of its pool.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -209,8 +213,9 @@ impl Lmt for Ring {
     ) -> Result<(RingTransfer, Cookie), Fault> {
         let interval = plan.interval;
         if plan.role == Role::Receiver {
-            let look = || is_cold(data, interval);
-            let goes_past = peer.targets.go_past(interval.bytes(), plan.left_alone, look);
+            let look = || data.is_cold(interval.start..interval.end);
+            let may = plan.left_alone || interval.bytes() >= PAST_BYTES;
+            let goes_past = peer.targets.go_past(interval.bytes(), may, look);
             let (is_mine, outgoing_bytes, side) = (false, 0, Side::Announced);
             let transfer = RingTransfer { interval, is_mine, outgoing_bytes, goes_past, side };
             return Ok((transfer, Cookie::empty()));

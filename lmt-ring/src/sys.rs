@@ -7,7 +7,6 @@ use std::ptr::NonNull;
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::cursor::Cursor;
 use lmt_core::error::MemoryShort;
-use lmt_core::mechanism::Interval;
 use lmt_core::memory_limits::spare_address_space;
 use lmt_core::shared_memory::{AttachError, SharedMemory};
 
@@ -131,14 +130,6 @@ impl Mapping {
         }
         true
     }
-}
-
-/// Whether the lines into which this part of a message is to be copied are in no cache, as
-/// far as its first piece tells ([`lmt_copy::is_cold`]).
-pub(crate) fn is_cold(data: &Buffer, part: Interval) -> Option<bool> {
-    let piece = data.pieces(part.start..part.end).next()?;
-    // SAFETY: part of a segment of a buffer, whose maker promised valid memory.
-    unsafe { lmt_copy::is_cold(std::ptr::with_exposed_provenance(piece.address), piece.bytes) }
 }
 
 /// How a cell's bytes are copied out.

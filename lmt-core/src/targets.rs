@@ -1,11 +1,12 @@
-//! Whether what comes is copied to its place past the caches, since its lines are in none.
+//! Whether a message is copied to its place past the caches, since its lines are in none:
+//! for mechanisms that copy with this process's own stores.
 //!
 //! A store past the caches does not read the line that it overwrites, which is a third of
 //! what a copy to memory costs; but one to a line that is in a cache throws it out, and who
 //! reads it next fetches it from memory. So it is done where the target's lines are in no
 //! cache anyway, and nobody has time to read them before the next message
-//! ([`lmt_core::mechanism::Plan::left_alone`]) or the message is so long that most of it
-//! would be out of the caches by then.
+//! ([`crate::mechanism::Plan::left_alone`]), or who does loses less by that than the copy
+//! wins, as each mechanism has measured.
 //!
 //! Now and then a few of a target's lines are read to see how far away they are. Once they
 //! are written past the caches they are out of them for that reason, so some messages go
@@ -13,8 +14,6 @@
 
 /// Shorter messages go through the caches.
 const LEAST_BYTES: u64 = 64 << 10;
-/// From here on also what is read at once goes past them.
-const ALWAYS_BYTES: u64 = 2 << 20;
 /// From one power of two to the next; the last is of all that are longer.
 const CLASSES: usize = 9;
 
@@ -34,7 +33,7 @@ const MOST_TRIAL: u16 = 80;
 
 /// What is known of one peer's messages.
 #[derive(Debug, Default)]
-pub(crate) struct Targets([Target; CLASSES]);
+pub struct Targets([Target; CLASSES]);
 
 #[derive(Clone, Copy, Debug)]
 enum Target {
@@ -53,15 +52,11 @@ impl Default for Target {
 }
 
 impl Targets {
-    /// Whether a message of so many bytes goes past the caches; `left_alone` as its plan
-    /// says. `is_cold` looks whether its target is in none, where that is asked.
-    pub(crate) fn go_past(
-        &mut self,
-        bytes: u64,
-        left_alone: bool,
-        is_cold: impl FnMut() -> Option<bool>,
-    ) -> bool {
-        if bytes < LEAST_BYTES || !(left_alone || bytes >= ALWAYS_BYTES) {
+    /// Whether a message of so many bytes goes past the caches, which it `may`: it is left
+    /// alone, or long enough. `is_cold` looks whether its target is in none, where that is
+    /// asked.
+    pub fn go_past(&mut self, bytes: u64, may: bool, is_cold: impl FnMut() -> Option<bool>) -> bool {
+        if bytes < LEAST_BYTES || !may {
             return false;
         }
         let class = (bytes / LEAST_BYTES).ilog2() as usize;
