@@ -29,7 +29,8 @@ const ENDING: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_millis(500);
 /// What a rank's sentence has in it that misses another one, or memory that it took back
 /// when it gave up.
-const MISSED: [&str; 2] = ["has died or closed its endpoint", "the region is not declared (any more)"];
+const MISSED: [&str; 2] =
+    ["has died or closed its endpoint", "the region is not declared (any more); ask its owner for a new key"];
 /// How often it is looked whether a process has ended.
 const GLANCE: Duration = Duration::from_millis(2);
 /// How long ranks have to clean up before they are killed.

@@ -40,8 +40,9 @@ pub unsafe fn copy_string(target: *mut u8, source: *const u8, bytes: usize) {
 }
 
 /// Copies `bytes` bytes past the caches, where the CPU has such stores (AVX2), by
-/// the C library otherwise: for a target that is longer than a cache holds. Its
-/// lines are neither read before nor kept after; what is in the caches stays there.
+/// the C library otherwise: for a target that is longer than a cache holds, or in
+/// none. Its lines are neither read before nor kept after, and those that a cache
+/// has are thrown out; what else is in the caches stays there.
 ///
 /// # Safety
 /// As for [`crate::copy_toward`].

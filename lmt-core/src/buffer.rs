@@ -164,7 +164,8 @@ impl Buffer {
     /// as its first piece tells; nothing where it does not ([`lmt_copy::is_cold`]).
     pub fn is_cold(&self, range: Range<u64>) -> Option<bool> {
         let piece = self.pieces(range).next()?;
-        // SAFETY: part of a segment, whose maker promised valid memory.
+        // SAFETY: part of a segment, whose maker promised memory that can be read for as
+        // long as `self` is there.
         unsafe { lmt_copy::is_cold(std::ptr::with_exposed_provenance(piece.address), piece.bytes) }
     }
 

@@ -33,13 +33,15 @@ impl Incoming {
         peer: &mut MappedPeer,
         interval: Interval,
         data: &Buffer,
+        goes_past: bool,
     ) -> (Cookie, Option<Offered>, Claimed) {
         let is_shared = lmt_core::shared_buffer::is_shared(data);
         if is_shared {
             self.helped.introduce(&mut peer.claims);
         }
         let reception = self.of(is_shared).receive(&mut peer.claims, interval);
-        let (cookie, offered) = describe_claims(reception.name(), data, interval, &peer.process().clone());
+        let (cookie, offered) =
+            describe_claims(reception.name(), data, interval, &peer.process().clone(), goes_past);
         (cookie, offered, Claimed::In(reception, is_shared))
     }
 

@@ -10,6 +10,7 @@ use lmt_core::mechanism::{
 };
 use lmt_core::shared_buffer::HEAD_BYTES;
 use lmt_core::shared_memory::SharedMemory;
+use lmt_core::targets::Targets;
 
 use crate::both::Incoming;
 use crate::cache::{Cache, Name};
@@ -20,7 +21,7 @@ use crate::peer::{Claimed, Far, Found, Looker, MappedPeer, MappedTransfer, Piece
 use crate::sys::{Mapping, Piece, Way};
 
 /// Version of what the two ends tell each other; both must have the same.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// The mechanism, with the peers' arenas that this endpoint has mapped.
 #[derive(Debug, Default)]
@@ -98,15 +99,17 @@ impl Lmt for Mapped {
         data: &Buffer,
     ) -> Result<(MappedTransfer, Cookie), Fault> {
         let is_timed = peer.crossing.prepare(plan, self.config.pass_on, data.total_bytes())?;
+        let is_cold = || data.is_cold(plan.interval.start..plan.interval.end);
+        let goes_past = is_past(&mut peer.targets, plan, is_cold);
         let (cookie, offered, claimed) = match (plan.model, plan.role) {
             // Who copies alone says nothing of its own memory.
             (Model::Get, Role::Receiver) | (Model::Put, Role::Sender) => (Cookie::empty(), None, None),
             (Model::Both, Role::Receiver) => {
-                let (cookie, offered, claimed) = self.incoming.prepare(peer, plan.interval, data);
+                let (cookie, offered, claimed) = self.incoming.prepare(peer, plan.interval, data, goes_past);
                 (cookie, offered, Some(claimed))
             }
             _ => {
-                let (cookie, offered) = describe(data, plan.interval, peer.process())?;
+                let (cookie, offered) = describe(data, plan.interval, peer.process(), goes_past)?;
                 (cookie, Some(offered), None)
             }
         };
@@ -122,8 +125,6 @@ impl Lmt for Mapped {
                 ));
             }
         }
-        let copies = plan.role == Role::Receiver && plan.model != Model::Put;
-        let goes_past = copies && is_coming_past(peer, plan, data);
         let (plan, far) = (*plan, Far::Unknown);
         Ok((
             MappedTransfer { plan, left_bytes: 0, claimed, far, is_timed, goes_past, _offered: offered },
@@ -149,6 +150,9 @@ impl Lmt for Mapped {
             _ => Some(parse(remote).ok_or_else(garbage)?),
         };
         if let Some(described) = described {
+            if transfer.plan.role == Role::Sender {
+                transfer.goes_past = described.goes_past;
+            }
             transfer.far = Far::Looking { described, _looker: Looker::clone(&self.lookers) };
             self.look_or_leave(peer, transfer)?;
         }
@@ -291,7 +295,7 @@ impl Mapped {
     /// Finds the other end's memory, if what it needs is mapped.
     fn look(&mut self, peer: &mut MappedPeer, transfer: &mut MappedTransfer) -> Result<(), Fault> {
         let Far::Looking { described, .. } = &transfer.far else { return Ok(()) };
-        let Described { head, inline } = *described;
+        let Described { head, inline, .. } = *described;
         let Some(mapping) = self.mapping(peer, head.arena)? else { return Ok(()) };
         let lists = match head.list_arena {
             0 => None,
@@ -329,26 +333,15 @@ impl Mapped {
             many => Pieces::Many(many.iter().map(piece).collect()),
         };
         found.remote_at = Cursor::at(found.pieces.as_slice(), interval.start - start);
-        if role == Role::Sender {
-            transfer.goes_past = is_going_past(peer, &transfer.plan, &found);
-        }
         transfer.far = Far::Found(found);
         Ok(())
     }
 }
 
-/// Whether this end copies a message that comes past the caches; it copies the front of it.
-fn is_coming_past(peer: &mut MappedPeer, plan: &Plan, data: &Buffer) -> bool {
-    let Interval { start, .. } = plan.interval;
-    let bytes = plan.interval.bytes();
-    peer.coming.go_past(bytes, plan.left_alone, || data.is_cold(start..start + bytes / 2))
-}
-
-/// The same of a message that goes, where the receiver's memory is mapped; this end copies
-/// the back of it.
-fn is_going_past(peer: &mut MappedPeer, plan: &Plan, found: &Found) -> bool {
-    let look = || found.mapping.is_cold(*found.pieces.as_slice().last()?);
-    peer.going.go_past(plan.interval.bytes(), plan.left_alone, look)
+/// Whether a message goes to `data` past the caches. Its receiver decides, for both ends: only
+/// it knows whether its application has time to read what comes.
+fn is_past(targets: &mut Targets, plan: &Plan, is_cold: impl FnMut() -> Option<bool>) -> bool {
+    plan.role == Role::Receiver && targets.go_past(plan.interval.bytes(), plan.left_alone, is_cold)
 }
 
 pub(crate) fn short_buffer() -> Fault {
@@ -356,3 +349,7 @@ pub(crate) fn short_buffer() -> Fault {
         "the buffer here is shorter than the transfer, or lent for the wrong access; give the one that prepare saw",
     )
 }
+
+#[cfg(test)]
+#[path = "mechanism_tests.rs"]
+mod tests;

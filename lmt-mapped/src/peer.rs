@@ -31,10 +31,8 @@ pub struct MappedPeer {
     pub(crate) number: u64,
     pub(crate) claims: PeerClaims,
     pub(crate) crossing: Crossing,
-    /// Which of the messages that come this end copies past the caches ...
-    pub(crate) coming: Targets,
-    /// ... and which of those that go.
-    pub(crate) going: Targets,
+    /// Which of the messages that come are copied past the caches.
+    pub(crate) targets: Targets,
     news: VecDeque<News>,
     /// Arenas of this process whose descriptors it was given.
     told: Vec<u32>,
@@ -56,8 +54,7 @@ impl MappedPeer {
             number,
             claims: PeerClaims::new(process),
             crossing: Crossing::new(CROSSING),
-            coming: Targets::default(),
-            going: Targets::default(),
+            targets: Targets::default(),
             news: VecDeque::new(),
             told: Vec::new(),
             refused: Vec::new(),
@@ -165,7 +162,7 @@ pub struct MappedTransfer {
     pub(crate) far: Far,
     /// Whether the time of this end's first part as a sender is of interest.
     pub(crate) is_timed: bool,
-    /// Whether this end copies past the caches.
+    /// Whether this end copies past the caches, as the receiver has decided.
     pub(crate) goes_past: bool,
     /// This end's memory, if the other may copy it.
     pub(crate) _offered: Option<Offered>,

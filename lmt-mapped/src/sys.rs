@@ -65,16 +65,6 @@ impl Mapping {
         Some(self.0.base().as_ptr().wrapping_add(offset as usize))
     }
 
-    /// Whether the lines of the back half of a piece are in no cache, as far as is known
-    /// ([`lmt_copy::is_cold`]).
-    pub fn is_cold(&self, Piece { offset, bytes }: Piece) -> Option<bool> {
-        let front_bytes = bytes / 2;
-        let start = self.at(offset.checked_add(front_bytes)?, bytes - front_bytes)?;
-        // SAFETY: `at` has checked that so many bytes are mapped there; a page of them that
-        // the file has lost would end the process at any copy, too, and its seals keep it.
-        unsafe { lmt_copy::is_cold(start, (bytes - front_bytes) as usize) }
-    }
-
     /// Copies a list of pieces out, once: the peer may change it meanwhile.
     pub fn read_list(&self, [offset, bytes]: WirePart) -> Option<Vec<WirePart>> {
         let source = self.at(offset, bytes)?;

@@ -42,7 +42,7 @@ mod ring;
 mod sender;
 #[cfg(not(loom))]
 mod sys;
-#[cfg(not(loom))]
+
 #[cfg(not(loom))]
 pub use config::{Config, KEYS};
 #[cfg(not(loom))]

@@ -34,6 +34,11 @@ const LONG_PART: u64 = 16;
 /// none: most of it would be out of them by then.
 const PAST_BYTES: u64 = 2 << 20;
 
+/// Whether a message may go past the caches, if its target is in none.
+const fn may_go_past(bytes: u64, left_alone: bool) -> bool {
+    left_alone || bytes >= PAST_BYTES
+}
+
 /// What an endpoint says of its pool.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -214,7 +219,7 @@ impl Lmt for Ring {
         let interval = plan.interval;
         if plan.role == Role::Receiver {
             let look = || data.is_cold(interval.start..interval.end);
-            let may = plan.left_alone || interval.bytes() >= PAST_BYTES;
+            let may = may_go_past(interval.bytes(), plan.left_alone);
             let goes_past = peer.targets.go_past(interval.bytes(), may, look);
             let (is_mine, outgoing_bytes, side) = (false, 0, Side::Announced);
             let transfer = RingTransfer { interval, is_mine, outgoing_bytes, goes_past, side };

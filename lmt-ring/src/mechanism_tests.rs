@@ -66,3 +66,8 @@ fn a_receiver_judges_by_the_length_too() {
         assert_eq!(ring.way_out(interval(bytes), goes_past, told), way, "{bytes} bytes, {told}");
     }
 }
+
+#[test]
+fn what_is_read_at_once_goes_through_the_caches_unless_it_is_long() {
+    assert!(may_go_past(1, true) && !may_go_past(2 * MIB - 1, false) && may_go_past(2 * MIB, false));
+}
