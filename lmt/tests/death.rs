@@ -210,6 +210,9 @@ fn kill_all(page: &Page, path: &str, seed: u64) {
     say(&format!("{} rounds in {:?}", page.rounds(), begun.elapsed()));
 }
 
+/// How long a victim may take to start.
+const STARTING: Duration = Duration::from_secs(60);
+
 /// Ends a victim that the round could not end.
 struct Reaped(Child);
 
@@ -236,7 +239,8 @@ fn one_round(page: &Page, path: &str, seed: u64, round: usize) {
         .spawn()
         .expect("starting a victim");
     let mut victim = Reaped(victim);
-    let mut ended = wait_until(Duration::from_secs(10), || {
+    // Nothing of what is tried has begun by then; a machine that is shared may stand still.
+    let mut ended = wait_until(STARTING, || {
         page.is_set(round, Word::Listening) || victim.0.try_wait().ok().flatten().is_some()
     });
     assert!(ended, "round {round}: the victim did not start");
