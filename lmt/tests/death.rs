@@ -210,9 +210,6 @@ fn kill_all(page: &Page, path: &str, seed: u64) {
     say(&format!("{} rounds in {:?}", page.rounds(), begun.elapsed()));
 }
 
-/// How long a victim may take to start.
-const STARTING: Duration = Duration::from_secs(60);
-
 /// Ends a victim that the round could not end.
 struct Reaped(Child);
 
@@ -239,11 +236,10 @@ fn one_round(page: &Page, path: &str, seed: u64, round: usize) {
         .spawn()
         .expect("starting a victim");
     let mut victim = Reaped(victim);
-    // Nothing of what is tried has begun by then; a machine that is shared may stand still.
-    let mut ended = wait_until(STARTING, || {
+    let mut ended = wait_until(Duration::from_secs(10), || {
         page.is_set(round, Word::Listening) || victim.0.try_wait().ok().flatten().is_some()
     });
-    assert!(ended, "round {round}: the victim did not start");
+    assert!(ended, "round {round}: the victim did not start: {}", what_it_does(victim.0.id()));
     match script.kill {
         Kill::Outside(after) => pause(after),
         Kill::Inside(..) => {
@@ -260,6 +256,19 @@ fn one_round(page: &Page, path: &str, seed: u64, round: usize) {
     assert_eq!(status.signal(), Some(9), "round {round}: the victim ended by itself: {status} ({script:?})");
     let done = wait_until(Duration::from_secs(20), || page.is_set(round, Word::Done));
     assert!(done, "round {round}: the survivor does not come to an end ({script:?})");
+}
+
+/// What the kernel says of a process: its state, and in which calls its threads wait (proc(5)).
+fn what_it_does(pid: u32) -> String {
+    let read = |path: String| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let threads: Vec<String> = tasks
+        .map(|task| {
+            let of = |file: &str| read(format!("{}/{file}", task.path().display()));
+            format!("{} in {} ({})", of("comm"), of("wchan"), of("syscall"))
+        })
+        .collect();
+    format!("{}; {threads:?}; load {}", read(format!("/proc/{pid}/stat")), read("/proc/loadavg".into()))
 }
 
 fn test_name_of_this() -> &'static str {
