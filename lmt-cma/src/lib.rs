@@ -14,6 +14,7 @@ mod both;
 mod checkups;
 #[cfg(not(loom))]
 mod mechanism;
+mod meeting;
 mod probe;
 mod refusal;
 pub mod remote;

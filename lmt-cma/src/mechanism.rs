@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
-use lmt_core::claims::{Claims, PeerClaims, Side};
+use lmt_core::claims::{Claims, Opened, PeerClaims, Side};
 use lmt_core::crossing::{Crossing, Limits, Looks};
 use lmt_core::cursor::Cursor;
 use lmt_core::keys::{Key, Kind, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lines, Lmt, Model, PeerFacts, Plan, Role, Step,
-    Unavailable,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lines, Lmt, Met, Model, PeerFacts, Plan, Role,
+    Step, Unavailable,
 };
 use lmt_core::process::PeerProcess;
 
 use crate::both;
+use crate::meeting;
 use crate::remote::RemoteList;
 use crate::segments::{KeptList, RemoteSegment, base_of, demote, describe, describe_contiguous};
 use crate::vm::{self, Local, fault_of};
@@ -67,7 +68,7 @@ impl Cma {
 pub struct CmaPeer {
     pub(crate) claims: PeerClaims,
     /// Whether its nonce was read: its pid names it here, and no stranger.
-    reachable: bool,
+    pub(crate) reachable: bool,
     pub(crate) crossing: Crossing,
     /// How long messages take that this end copies at once.
     looks: Looks,
@@ -116,9 +117,28 @@ pub struct CmaTransfer {
     /// In the Both model: this end's part; what describes the receiver's memory,
     /// until its sender looks at that.
     pub(crate) side: Option<Side>,
+    /// In its place, of a message that goes out: the line that this end has opened.
+    pub(crate) opened: Option<Opened>,
     pub(crate) described: Option<Cookie>,
     /// Whether the time of this end's next part is of interest.
     pub(crate) is_timed: bool,
+}
+
+impl CmaTransfer {
+    fn new(plan: Plan) -> Self {
+        Self {
+            plan,
+            _kept: None,
+            remote: RemoteList::default(),
+            local_at: Cursor::default(),
+            remote_at: Cursor::default(),
+            left_bytes: 0,
+            side: None,
+            opened: None,
+            described: None,
+            is_timed: false,
+        }
+    }
 }
 
 impl Lmt for Cma {
@@ -197,17 +217,7 @@ impl Lmt for Cma {
                 (cookie, kept, None)
             }
         };
-        let transfer = CmaTransfer {
-            plan: *plan,
-            _kept: kept,
-            remote: RemoteList::default(),
-            local_at: Cursor::default(),
-            remote_at: Cursor::default(),
-            left_bytes: 0,
-            side,
-            described: None,
-            is_timed,
-        };
+        let transfer = CmaTransfer { _kept: kept, side, is_timed, ..CmaTransfer::new(*plan) };
         Ok((transfer, cookie))
     }
 
@@ -228,6 +238,10 @@ impl Lmt for Cma {
         // Found on the first step, which knows the buffer.
         transfer.plan.interval = interval;
         if (transfer.plan.model, transfer.plan.role) == (Model::Both, Role::Sender) {
+            // A line that this end has opened is not joined any more.
+            if let Some(opened) = transfer.opened.take() {
+                self.claims.shut(opened);
+            }
             return both::start(transfer, &self.claims, peer, remote, interval);
         }
         let (list, at) = RemoteList::resolve(peer.process(), remote, interval)?;
@@ -244,6 +258,9 @@ impl Lmt for Cma {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
+        if let Some(opened) = &mut transfer.opened {
+            return meeting::step(&self.claims, peer, opened, data, max_bytes);
+        }
         if transfer.plan.model == Model::Both {
             return both::step(&self.claims, peer, transfer, data, max_bytes);
         }
@@ -309,7 +326,23 @@ impl Lmt for Cma {
         is_here.then(|| peer.looks.end(begun, || crate::speed::time_of_call(bytes), FETCHED_BELOW))
     }
 
+    fn open(&mut self, peer: &mut CmaPeer, data: &Buffer, cookie: &mut Cookie) -> Option<CmaTransfer> {
+        let (opened, described) = meeting::open(&mut self.claims, peer, data)?;
+        *cookie = described;
+        let interval = Interval { start: 0, end: data.total_bytes() };
+        let plan = Plan::new(Role::Sender, Model::Both, interval);
+        Some(CmaTransfer { opened: Some(opened), ..CmaTransfer::new(plan) })
+    }
+
+    fn meet(&mut self, peer: &mut CmaPeer, plan: &Plan, remote: &Cookie, data: &mut Buffer) -> Option<Met> {
+        let peer = Some(peer).filter(|peer| peer.reachable)?;
+        meeting::meet(self.claims.sharing(), peer, plan.interval, remote, data)
+    }
+
     fn leave(&mut self, peer: &mut CmaPeer, transfer: &mut CmaTransfer) -> bool {
+        if let Some(opened) = &mut transfer.opened {
+            return self.claims.leave(opened);
+        }
         transfer.side.as_mut().is_some_and(|side| side.leave(&self.claims, &mut peer.claims))
     }
 
@@ -318,6 +351,9 @@ impl Lmt for Cma {
     }
 
     fn finish(&mut self, peer: &mut CmaPeer, transfer: CmaTransfer) {
+        if let Some(opened) = transfer.opened {
+            self.claims.shut(opened);
+        }
         if let Some(side) = transfer.side {
             side.finish(&mut self.claims, &peer.claims);
         }

@@ -335,6 +335,13 @@ pub struct Plan {
     pub left_alone: bool,
 }
 
+impl Plan {
+    /// A plan of which nothing else is said.
+    pub const fn new(role: Role, model: Model, interval: Interval) -> Self {
+        Self { role, model, interval, may_give_up: false, may_pass_on: false, left_alone: false }
+    }
+}
+
 /// A short opaque description of one side of a transfer, carried by the
 /// rendezvous packets to the same mechanism on the other side.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -398,6 +405,16 @@ pub enum Lines {
     AtHand,
     /// In those of another core, or in memory: the copy took much longer.
     Elsewhere,
+}
+
+/// What [`Lmt::meet`] has come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Met {
+    /// How many of the bytes the sender has copied.
+    pub copied_by_sender: u64,
+    /// Whether the sender, who was there at the end, is told by what both share, so that no
+    /// packet has to say it.
+    pub sender_knows: bool,
 }
 
 /// One way of moving large messages.
@@ -550,6 +567,35 @@ pub trait Lmt: Send + 'static {
         _data: &mut Buffer,
         _bytes: u64,
     ) -> Option<Lines> {
+        None
+    }
+
+    /// In the Both model, describes all of `data` to a receiver that may [meet](Self::meet)
+    /// this end, and gets this end ready to help from then on: the transfer is stepped
+    /// without a start, and left and finished as any. Its receiver may not meet this end
+    /// but take the general way: then the transfer is started as if it had been prepared.
+    /// Nothing where that is not possible, which is the default.
+    fn open(
+        &mut self,
+        _peer: &mut Self::Peer,
+        _data: &Buffer,
+        _cookie: &mut Cookie,
+    ) -> Option<Self::Transfer> {
+        None
+    }
+
+    /// In the Both model, brings in all of a message that its sender has
+    /// [opened](Self::open), as its cookie (untrusted) describes it, with the sender's help if
+    /// it comes: what `prepare`, `start`, `step`, `leave` and `finish` do, in one call. If not
+    /// all of it is in `data`, nothing is returned, and the message takes those, which find
+    /// out what is in the way. By default it does.
+    fn meet(
+        &mut self,
+        _peer: &mut Self::Peer,
+        _plan: &Plan,
+        _remote: &Cookie,
+        _data: &mut Buffer,
+    ) -> Option<Met> {
         None
     }
 

@@ -7,6 +7,7 @@
 mod at_hand;
 mod exposed;
 mod exposing;
+mod opening;
 mod receivers;
 mod rivals;
 mod windows;
@@ -106,6 +107,10 @@ pub struct Transfers {
     receives: Vec<Option<Side>>,
     /// Sends of which there is no transfer.
     exposed: ExposedSends,
+    /// Which of them were opened, and may be helped with.
+    opened: Queue<u64>,
+    /// How many turns of others there were since one of these had its own.
+    turns_since_opened: u32,
     ended: Queue<Ended>,
     /// Transfers with a [`Side::held_start`].
     held: Queue<TransferKey>,
@@ -263,6 +268,12 @@ impl Transfers {
             let send = Exposed::new(buffer, candidates, token, peer, among);
             return self.announce_exposed(send, choice, &cookie);
         }
+        if let Some((choice, opened)) = self.open(peer, &buffer, candidates, &mut cookie) {
+            let candidates = *candidates;
+            let send =
+                Exposed { opened: Some(opened), ..Exposed::new(buffer, candidates, token, peer, among) };
+            return self.announce_opened(send, choice, &cookie);
+        }
         let id = self.machine.send(peer, bytes, candidates);
         let side = Side { among, ..Side::new(buffer, token, peer) };
         place(&mut self.sends, index_of(id.0), side);
@@ -360,6 +371,9 @@ impl Transfers {
     /// Of many active transfers most may wait for one of them (a pipe carries
     /// one message at a time), so those that stand still are passed over.
     pub fn step(&mut self, quota_bytes: u64) -> bool {
+        if self.is_turn_of_opened() && self.help(quota_bytes) {
+            return true;
+        }
         let active = self.machine.active();
         for _ in 0..active.min(Self::MOST_PASSED_OVER) {
             if self.step_next(quota_bytes) {
@@ -401,6 +415,7 @@ impl Transfers {
 
     /// Has every send that helps its receiver leave that, before a sleep.
     pub fn rest(&mut self) {
+        self.leave_opened();
         self.machine.rest();
         self.pump();
     }
@@ -431,14 +446,14 @@ impl Transfers {
     /// How many transfers can move bytes from this side, if their turn comes.
     #[inline]
     pub fn active(&self) -> usize {
-        self.machine.active()
+        self.machine.active() + self.opened.len()
     }
 
     /// Whether any transfer can move bytes from this side now, or as soon as the packets
     /// have been taken.
     #[inline]
     pub fn is_active(&self) -> bool {
-        self.machine.active() > 0 || !self.held.is_empty()
+        self.machine.active() > 0 || !self.held.is_empty() || !self.opened.is_empty()
     }
 
     /// How many peers other than this one may be reading this process's memory:

@@ -17,7 +17,7 @@ use crate::sys::Way;
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
     /// On those with which the sender can help.
-    helped: Claims,
+    pub helped: Claims,
     /// On those with which it cannot: no peer has these.
     alone: Claims,
 }
@@ -93,7 +93,7 @@ impl Incoming {
                     _ => step.done = help.is_over(),
                 }
             }
-            None => {}
+            Some(Claimed::Opened(_)) | None => {}
         }
         Ok(step)
     }
@@ -106,6 +106,7 @@ impl Incoming {
                 self.of(is_helped).end(&mut peer.claims, reception)
             }
             Some(Claimed::Out(help)) => help.leave(&peer.claims),
+            Some(Claimed::Opened(opened)) => self.helped.leave(opened),
         }
     }
 
@@ -115,6 +116,7 @@ impl Incoming {
             Claimed::In(reception, is_helped) => self.of(is_helped).finish(&peer.claims, reception),
             // What it did not learn there a packet has told.
             Claimed::Out(mut help) => drop(help.leave(&peer.claims)),
+            Claimed::Opened(opened) => self.helped.shut(opened),
         }
     }
 
@@ -132,7 +134,7 @@ impl Incoming {
 }
 
 /// Copies one part.
-fn copy(found: &mut Found, way: Way, data: &mut Buffer, part: Interval) -> Result<(), Fault> {
+pub(crate) fn copy(found: &mut Found, way: Way, data: &mut Buffer, part: Interval) -> Result<(), Fault> {
     let mut local_at = Cursor::at(data.segments(), part.start);
     let mut remote_at = Cursor::at(found.pieces.as_slice(), part.start - found.start);
     let pieces = found.pieces.as_slice();

@@ -32,7 +32,8 @@ pub(crate) struct Head {
     /// The arena in which the list of pieces stands, if it is not 0; then the
     /// one piece that follows says where.
     pub list_arena: u32,
-    pub zero: u32,
+    /// The line that the sender has opened for its receiver to join, if it is not 0.
+    pub opened: u32,
 }
 
 /// In a head's `count`, of a receiver's memory: a sender is to copy into it past the caches.
@@ -104,7 +105,7 @@ fn offer(
         count: pieces.count as u32,
         start: interval.start,
         list_arena: 0,
-        zero: 0,
+        opened: 0,
     };
     Ok((offer, head, pieces))
 }
@@ -130,6 +131,20 @@ pub(crate) fn describe(
         (list, used) = (Some(kept), 1);
     }
     Ok((joined([head.as_bytes(), pieces.inline[..used].as_bytes(), &[]]), Offered { offer, list }))
+}
+
+/// Offers all of `data`, which is contiguous, to a receiver that may join the line of this
+/// name, with what describes it.
+pub(crate) fn describe_opened(
+    data: &Buffer,
+    process: &Arc<PeerProcess>,
+    opened: u32,
+) -> Option<(Cookie, Offered)> {
+    let whole = Interval { start: 0, end: data.total_bytes() };
+    let (offer, mut head, pieces) = offer(data, whole, process).ok()?;
+    head.opened = opened;
+    let inline = pieces.inline.get(..pieces.count)?;
+    Some((joined([head.as_bytes(), inline.as_bytes(), &[]]), Offered { offer, list: None }))
 }
 
 /// A receiver's cookie in the Both model: the name of the claims on the message,

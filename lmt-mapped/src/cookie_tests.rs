@@ -2,7 +2,7 @@ use lmt_core::shared_buffer::HEAD_BYTES;
 
 use super::*;
 
-const HEAD: Head = Head { arena: 7, line: 3, generation: 9, count: 1, start: 0, list_arena: 0, zero: 0 };
+const HEAD: Head = Head { arena: 7, line: 3, generation: 9, count: 1, start: 0, list_arena: 0, opened: 0 };
 
 fn cookie(head: Head, parts: &[WirePart]) -> Cookie {
     Cookie::new(&[head.as_bytes(), parts.as_bytes()].concat()).unwrap()

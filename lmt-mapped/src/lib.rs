@@ -15,6 +15,7 @@ mod cache;
 mod config;
 mod cookie;
 mod mechanism;
+mod meeting;
 mod news;
 mod peer;
 mod speed;

@@ -6,7 +6,8 @@ use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
 use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Reach, Role, Step, Unavailable,
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, Met, Model, PeerFacts, Plan, Reach, Role, Step,
+    Unavailable,
 };
 use lmt_core::shared_buffer::HEAD_BYTES;
 use lmt_core::shared_memory::SharedMemory;
@@ -21,14 +22,14 @@ use crate::peer::{Claimed, Far, Found, Looker, MappedPeer, MappedTransfer, Piece
 use crate::sys::{Mapping, Piece, Way};
 
 /// Version of what the two ends tell each other; both must have the same.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// The mechanism, with the peers' arenas that this endpoint has mapped.
 #[derive(Debug, Default)]
 pub struct Mapped {
     config: Config,
-    cache: Cache<Mapping>,
-    incoming: Incoming,
+    pub(crate) cache: Cache<Mapping>,
+    pub(crate) incoming: Incoming,
     last_peer: u64,
     lookers: Looker,
 }
@@ -144,7 +145,11 @@ impl Lmt for Mapped {
         let described = match (transfer.plan.model, transfer.plan.role) {
             (Model::Both, Role::Sender) => {
                 let (claimed, described) = self.incoming.start(peer, remote, interval).ok_or_else(garbage)?;
-                transfer.claimed = Some(claimed);
+                // A line that this end has opened is not joined any more.
+                if let Some(before) = transfer.claimed.replace(claimed) {
+                    self.incoming.finish(peer, before);
+                    transfer.far = Far::Unknown;
+                }
                 described
             }
             _ => Some(parse(remote).ok_or_else(garbage)?),
@@ -166,6 +171,9 @@ impl Lmt for Mapped {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
+        if matches!(transfer.claimed, Some(Claimed::Opened(_))) {
+            return self.step_opened(peer, transfer, data, max_bytes);
+        }
         if matches!(transfer.far, Far::Looking { .. }) {
             self.look_or_leave(peer, transfer)?;
         }
@@ -188,6 +196,20 @@ impl Lmt for Mapped {
         }
         *left_bytes -= bytes;
         Ok(Step { bytes, done: *left_bytes == 0 })
+    }
+
+    fn open(&mut self, peer: &mut MappedPeer, data: &Buffer, cookie: &mut Cookie) -> Option<MappedTransfer> {
+        self.open_line(peer, data, cookie)
+    }
+
+    fn meet(
+        &mut self,
+        peer: &mut MappedPeer,
+        plan: &Plan,
+        remote: &Cookie,
+        data: &mut Buffer,
+    ) -> Option<Met> {
+        self.join_line(peer, plan, remote, data)
     }
 
     fn leave(&mut self, peer: &mut MappedPeer, transfer: &mut MappedTransfer) -> bool {
@@ -267,7 +289,7 @@ impl Mapped {
     }
 
     /// The mapping of a peer's arena. If it is not there, it is asked for.
-    fn mapping(&mut self, peer: &mut MappedPeer, id: u32) -> Result<Option<Arc<Mapping>>, Fault> {
+    pub(crate) fn mapping(&mut self, peer: &mut MappedPeer, id: u32) -> Result<Option<Arc<Mapping>>, Fault> {
         if let Some(mapping) = self.cache.find(Name { peer: peer.number, arena: id }) {
             return Ok(Some(mapping));
         }
@@ -340,7 +362,7 @@ impl Mapped {
 
 /// Whether a message goes to `data` past the caches. Its receiver decides, for both ends: only
 /// it knows whether its application has time to read what comes.
-fn is_past(targets: &mut Targets, plan: &Plan, is_cold: impl FnMut() -> Option<bool>) -> bool {
+pub(crate) fn is_past(targets: &mut Targets, plan: &Plan, is_cold: impl FnMut() -> Option<bool>) -> bool {
     plan.role == Role::Receiver && targets.go_past(plan.interval.bytes(), plan.left_alone, is_cold)
 }
 

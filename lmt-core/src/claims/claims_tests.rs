@@ -15,11 +15,11 @@ const MIB: u64 = 1 << 20;
 const MIDDLE: u64 = MIB / 2 + 4096;
 const WHOLE: Interval = Interval { start: 0, end: MIB };
 
-fn own_process() -> Arc<PeerProcess> {
+pub(super) fn own_process() -> Arc<PeerProcess> {
     process_of(std::process::id() as i32)
 }
 
-fn process_of(pid: i32) -> Arc<PeerProcess> {
+pub(super) fn process_of(pid: i32) -> Arc<PeerProcess> {
     Arc::new(PeerProcess::new(pid, Some(crate::connect::pidfd_open(pid).expect("it lives"))))
 }
 

@@ -44,11 +44,14 @@ pub(super) const GENERATIONS: u32 = 1 << (64 - GENERATION_SHIFT);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Garbage;
 
-/// The two words of a line, each on a pair of cache lines of its own.
+/// The words of a line: the two, each on a pair of cache lines of its own, and beside the
+/// shared one those in which a receiver says where its memory is, to a sender that has
+/// opened the line ([`super::opened`]).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words<'a> {
     pub(super) shared: &'a AtomicU64,
     pub(super) retired: &'a AtomicU64,
+    pub(super) told: [&'a AtomicU64; 2],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,6 +154,20 @@ impl Front {
         self.generation
     }
 
+    /// First unit that this end has not claimed.
+    pub(super) const fn front(&self) -> u32 {
+        self.front
+    }
+
+    /// Says where this end's memory is, before the first claim in a line that the sender has
+    /// opened.
+    pub(super) fn tell(&self, words: Words<'_>, told: Told) {
+        for (word, value) in words.told.into_iter().zip(told.pack(self.generation)) {
+            // Relaxed: published by the claim that follows.
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
     /// Takes a word in if it can be. Only this end moves the front; the sender
     /// moves the back down, and comes and goes.
     fn take(&mut self, seen: Shared) -> Result<View, Garbage> {
@@ -169,9 +186,8 @@ impl Front {
     /// Claims as many units from the front as `want` says, at most those that
     /// are left; returns how many, 0 when none is left.
     pub(super) fn claim(&mut self, words: Words<'_>, want: impl Fn(View) -> u32) -> Result<u32, Garbage> {
-        // Relaxed, here and in the exchange: a claim says who may copy, and what
-        // is copied was there before the line was opened. What the sender has
-        // copied is taken over by `is_whole`.
+        // Relaxed: a claim says who may copy, and what is copied was there before the line
+        // was opened. What the sender has copied is taken over by `is_whole`.
         let mut seen = Shared::unpack(words.shared.load(Ordering::Relaxed));
         loop {
             let view = self.take(seen)?;
@@ -180,7 +196,9 @@ impl Front {
                 return Ok(0);
             }
             let claimed = Shared { front: seen.front + units, ..seen };
-            match claimed.replace(seen, words.shared, Ordering::Relaxed) {
+            // Release: pairs with the Acquire of the sender's look, which finds what `tell`
+            // has said by then.
+            match claimed.replace(seen, words.shared, Ordering::Release) {
                 Ok(()) => {
                     self.front += units;
                     return Ok(units);
@@ -260,6 +278,21 @@ impl Front {
         }
     }
 
+    /// As [`Self::close`], in a line that the sender has opened, and which may be another
+    /// message's by now.
+    pub(super) fn close_there(&mut self, words: Words<'_>) {
+        // Relaxed, here and below: as in `close`.
+        let mut seen = Shared::unpack(words.shared.load(Ordering::Relaxed));
+        while self.take(seen).is_ok() {
+            match (Shared { state: State::Closed, ..seen }).replace(seen, words.shared, Ordering::Relaxed) {
+                Ok(()) => return,
+                Err(other) => seen = other,
+            }
+        }
+        // Of a peer that lies nothing can be known: then nothing is waited for.
+        self.back = self.units;
+    }
+
     /// Whether the sender copies nothing any more, in a line that is closed.
     pub(super) fn is_quiet(&self, words: Words<'_>) -> bool {
         let (retired, has_gone) = self.retired(words);
@@ -273,6 +306,32 @@ pub(super) fn gone(words: Words<'_>, generation: u32) -> bool {
     // for this generation no more, so the line may be another message's.
     let word = words.retired.load(Ordering::Acquire);
     (word >> GENERATION_SHIFT) as u32 == generation && word & GONE != 0
+}
+
+/// What a receiver says to a sender that has opened the line, of where its memory is: numbers
+/// below 2^[`Told::BITS`], which the mechanism understands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Told(pub [u64; 2]);
+
+impl Told {
+    /// The bits of each number.
+    pub const BITS: u32 = GENERATION_SHIFT;
+
+    /// Whether it can be said.
+    pub const fn is_sayable(&self) -> bool {
+        (self.0[0] | self.0[1]) >> Self::BITS == 0
+    }
+
+    /// Each word with the generation: what was said of another message counts for none.
+    fn pack(self, generation: u32) -> [u64; 2] {
+        self.0.map(|number| u64::from(generation) << GENERATION_SHIFT | number)
+    }
+
+    fn unpack(generation: u32, words: [u64; 2]) -> Option<Self> {
+        let is_of = |word: &u64| (word >> GENERATION_SHIFT) as u32 == generation;
+        let told = Self(words.map(|word| word & ((1 << Self::BITS) - 1)));
+        words.iter().all(is_of).then_some(told)
+    }
 }
 
 /// What the sender finds at the line.
@@ -305,6 +364,49 @@ impl Back {
     /// The end of a line that the receiver has named.
     pub(super) const fn new(generation: u32, units: u32) -> Self {
         Self { generation, units, front: 0, back: units, retired: 0, joined: false, outcome: None }
+    }
+
+    pub(super) const fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// This end of a line of its own, which it [opens](Self::open).
+    pub(super) const fn of_own(generation: u32, units: u32) -> Self {
+        Self { joined: true, ..Self::new(generation, units) }
+    }
+
+    /// Opens the line, before the packet that names it goes out: this end is there.
+    pub(super) fn open(&self, words: Words<'_>) {
+        let Self { generation, front, back, .. } = *self;
+        let fresh = Shared { generation, state: State::Joined, front, back };
+        // Relaxed: as `Front::open`.
+        words.shared.store(fresh.pack(), Ordering::Relaxed);
+    }
+
+    /// Whether the receiver had begun to copy when this end looked last.
+    pub(super) const fn has_begun(&self) -> bool {
+        self.front > 0
+    }
+
+    /// What the receiver has said of its memory, once it [has begun](Self::has_begun).
+    pub(super) fn told(&self, words: Words<'_>) -> Option<Told> {
+        // Relaxed: ordered by the Acquire of the look that has found it to have begun.
+        Told::unpack(self.generation, words.told.map(|word| word.load(Ordering::Relaxed)))
+    }
+
+    /// Sees to it that no receiver begins any more in a line of this end's own, which it has
+    /// left. One that has begun, and of which nothing more is heard, finds its claims
+    /// refused.
+    pub(super) fn shut(&self, words: Words<'_>) {
+        // Relaxed, here and below: it takes back a permission, and nothing else.
+        let mut seen = Shared::unpack(words.shared.load(Ordering::Relaxed));
+        while seen.generation == self.generation && matches!(seen.state, State::Open | State::Joined) {
+            let shut = Shared { state: State::Closed, ..seen };
+            match shut.replace(seen, words.shared, Ordering::Relaxed) {
+                Ok(()) => return,
+                Err(other) => seen = other,
+            }
+        }
     }
 
     /// First unit that this end has claimed.

@@ -14,6 +14,9 @@ pub(super) const LINES: u32 = 64;
 /// The sender's word stands a pair of cache lines behind the shared one, since
 /// processors fetch pairs.
 const RETIRED_OFFSET: usize = 128;
+/// What a receiver says of its memory stands in the cache line of the shared word, which the
+/// sender looks at.
+const TOLD_OFFSETS: [usize; 2] = [8, 16];
 const LINE_BYTES: usize = 256;
 const BYTES: usize = LINES as usize * LINE_BYTES;
 
@@ -60,17 +63,18 @@ impl Lines {
             return None;
         }
         let offset = line as usize * LINE_BYTES;
-        Some(Words { shared: self.word(offset), retired: self.word(offset + RETIRED_OFFSET) })
+        let told = TOLD_OFFSETS.map(|told| self.word(offset + told));
+        Some(Words { shared: self.word(offset), retired: self.word(offset + RETIRED_OFFSET), told })
     }
 
-    /// The word at `offset`, which is a multiple of 128 below [`BYTES`].
+    /// The word at `offset`, which is a multiple of 8 below [`BYTES`].
     fn word(&self, offset: usize) -> &AtomicU64 {
-        debug_assert!(offset.is_multiple_of(128) && offset < BYTES);
+        debug_assert!(offset.is_multiple_of(8) && offset < BYTES);
         // SAFETY: callers give offsets below BYTES, the mapping's length.
         let at = unsafe { self.0.base().as_ptr().add(offset) };
         // SAFETY: 8 bytes of the mapping, which lives as long as the borrow;
         // aligned, since the mapping begins with a page and `offset` is a
-        // multiple of 128. All processes touch them as atomics only, and the
+        // multiple of 8. All processes touch them as atomics only, and the
         // seals keep the file from shrinking under them.
         unsafe { AtomicU64::from_ptr(at.cast()) }
     }

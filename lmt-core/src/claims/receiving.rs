@@ -17,14 +17,14 @@ use crate::process::PeerProcess;
 #[derive(Debug, Default)]
 pub struct Claims {
     sharing: Sharing,
-    pool: Option<Pool>,
+    pub(super) pool: Option<Pool>,
 }
 
 #[derive(Debug)]
-struct Pool {
-    lines: Lines,
+pub(super) struct Pool {
+    pub(super) lines: Lines,
     fd: OwnedFd,
-    free: Vec<u32>,
+    pub(super) free: Vec<u32>,
     /// The generation that each line had last.
     generations: Vec<u32>,
     /// Lines of ended messages, from which the senders have to read that; the oldest
@@ -214,12 +214,18 @@ impl Pool {
 
     /// Opens a free line under its next name, if there is one.
     fn open_line(&mut self, units: u32) -> Option<(u32, Front)> {
+        let (line, generation) = self.take_line()?;
+        let front = Front::new(generation, units);
+        front.open(self.lines.words(line)?);
+        Some((line, front))
+    }
+
+    /// A free line and its next generation, if there is one.
+    pub(super) fn take_line(&mut self) -> Option<(u32, u32)> {
         let line = self.free_line()?;
         let generation = self.generations.get_mut(line as usize)?;
         *generation = (*generation + 1) % GENERATIONS;
-        let front = Front::new(*generation, units);
-        front.open(self.lines.words(line)?);
-        Some((line, front))
+        Some((line, *generation))
     }
 
     /// Keeps the line of an ended message, and has the one that is next in the cache by

@@ -15,7 +15,7 @@ use crate::process::PeerProcess;
 #[derive(Debug)]
 pub struct PeerClaims {
     process: Arc<PeerProcess>,
-    lines: Option<Lines>,
+    pub(super) lines: Option<Lines>,
     pub(super) beliefs: Beliefs,
     /// Whether it was given this endpoint's lines ...
     pub(super) is_introduced: bool,

@@ -7,7 +7,7 @@ use super::erased::unknown;
 use crate::buffer::Buffer;
 #[cfg(doc)]
 use crate::mechanism::Lmt;
-use crate::mechanism::{Cookie, DeclaredCopy, Direction, Fault, Interval, Lines, Plan, Step};
+use crate::mechanism::{Cookie, DeclaredCopy, Direction, Fault, Interval, Lines, Met, Plan, Step};
 use crate::parcel::Parcel;
 use crate::rendezvous::{MechanismTag, PeerKey};
 
@@ -105,6 +105,46 @@ impl Mechanisms {
             c.received.count(bytes);
         });
         Some(lines)
+    }
+
+    /// See [`Lmt::open`].
+    #[inline]
+    pub(crate) fn open(
+        &mut self,
+        tag: MechanismTag,
+        peer: PeerKey,
+        data: &Buffer,
+        cookie: &mut Cookie,
+    ) -> Option<Handle> {
+        let at = self.position(tag)?;
+        let opened = self.list[at].open(peer, data, cookie);
+        self.collect(peer, at);
+        Some(Handle { mechanism: at as u32, handle: opened?, peer })
+    }
+
+    /// See [`Lmt::meet`]. Counts the message where it was received; returns whether its
+    /// sender knows of its end.
+    #[inline]
+    pub(crate) fn meet(
+        &mut self,
+        tag: MechanismTag,
+        peer: PeerKey,
+        plan: &Plan,
+        remote: &Cookie,
+        data: &mut Buffer,
+    ) -> Option<bool> {
+        let at = self.position(tag)?;
+        let met = self.list[at].meet(peer, plan, remote, data);
+        self.collect(peer, at);
+        let bytes = plan.interval.bytes();
+        let Met { copied_by_sender, sender_knows } = met?;
+        self.count(peer, at, |c| {
+            c.bytes = c.bytes.saturating_add(bytes.saturating_sub(copied_by_sender));
+            c.peer_bytes = c.peer_bytes.saturating_add(copied_by_sender);
+            c.messages += 1;
+            c.received.count(bytes);
+        });
+        Some(sender_knows)
     }
 
     /// Whether a mechanism reaches the peer's declared memory in this

@@ -7,7 +7,7 @@ use crate::buffer::Buffer;
 use crate::checkup::{Finding, Host};
 use crate::keys::{Key, Value};
 use crate::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lines, Lmt, Model, Needs, PeerFacts, Plan,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lines, Lmt, Met, Model, Needs, PeerFacts, Plan,
     Reach, Step, Unavailable,
 };
 use crate::rendezvous::PeerKey;
@@ -39,6 +39,8 @@ pub(super) trait AnyLmt: Send {
     fn expose(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> bool;
     fn get_at_once(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64)
     -> Option<Lines>;
+    fn open(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> Option<u64>;
+    fn meet(&mut self, peer: PeerKey, plan: &Plan, remote: &Cookie, data: &mut Buffer) -> Option<Met>;
     fn leave(&mut self, peer: PeerKey, handle: u64) -> bool;
     fn copied_by_peer(&self, handle: u64) -> u64;
     fn finish(&mut self, peer: PeerKey, handle: u64);
@@ -182,6 +184,17 @@ impl<M: Lmt> AnyLmt for Table<M> {
     ) -> Option<Lines> {
         let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut)?;
         self.lmt.get_at_once(state, remote, data, bytes)
+    }
+
+    fn open(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> Option<u64> {
+        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut)?;
+        let transfer = self.lmt.open(state, data, cookie)?;
+        Some(self.transfers.insert(transfer))
+    }
+
+    fn meet(&mut self, peer: PeerKey, plan: &Plan, remote: &Cookie, data: &mut Buffer) -> Option<Met> {
+        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut)?;
+        self.lmt.meet(state, plan, remote, data)
     }
 
     fn leave(&mut self, peer: PeerKey, handle: u64) -> bool {

@@ -116,7 +116,7 @@ impl Side {
     /// What is asked of the mechanism, which is to see it through.
     pub(super) fn plan(&self) -> Plan {
         let Self { role, model, interval, .. } = *self;
-        Plan { role, model, interval, may_give_up: false, may_pass_on: false, left_alone: false }
+        Plan::new(role, model, interval)
     }
 
     /// Whether this is the sender of the Both model.

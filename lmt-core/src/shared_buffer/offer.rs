@@ -28,6 +28,16 @@ fn is_shared_in(registry: &Registry, data: &Buffer) -> bool {
     data.total_bytes() > 0 && pieces.into_iter().all(|s| registry.has(s.address, s.bytes))
 }
 
+/// Where contiguous memory in a shared buffer is: its arena, and the offset there in bytes.
+#[inline]
+pub fn place_of(data: &Buffer) -> Option<(Arc<Arena>, u64)> {
+    let registry = registry::existing()?;
+    let mut pieces = data.segments().iter().filter(|piece| piece.bytes > 0);
+    let (Some(piece), None) = (pieces.next(), pieces.next()) else { return None };
+    let place = registry.find(piece.address, piece.bytes)?;
+    Some((place.arena, place.offset as u64))
+}
+
 /// The arena of this process that has this number.
 pub fn arena(id: u32) -> Option<Arc<Arena>> {
     registry::existing()?.arena(id)

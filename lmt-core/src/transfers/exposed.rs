@@ -1,10 +1,12 @@
-//! Sends in the Get model of which a mechanism has nothing to keep here
-//! ([`crate::mechanism::Lmt::expose`]): until the receiver has said that it has the
-//! message, or that it cannot have it so, there is only their memory.
+//! Sends without a transfer: in the Get model those of which a mechanism has nothing to keep
+//! here ([`crate::mechanism::Lmt::expose`]), in the Both model those that it has opened
+//! ([`crate::mechanism::Lmt::open`]). Until the receiver has said that it has the message, or
+//! that it cannot have it so, there is their memory, and the mechanism's part of the latter.
 #![forbid(unsafe_code)]
 
 use super::windows::Among;
 use crate::buffer::Buffer;
+use crate::mechanisms::Handle;
 use crate::rendezvous::{Candidates, Packet, PeerKey, ProtocolError, SendId, TransferKey};
 use crate::slab::{Slab, Standing};
 
@@ -23,6 +25,9 @@ pub(super) struct Exposed {
     pub transfer: Option<SendId>,
     /// Whether it is a short message that could have gone in cells.
     pub short: bool,
+    /// What helps its receiver, where it was opened, and how much that has copied.
+    pub opened: Option<Handle>,
+    pub copied_bytes: u64,
 }
 
 impl Exposed {
@@ -33,8 +38,18 @@ impl Exposed {
         peer: PeerKey,
         among: Option<Among>,
     ) -> Self {
-        let (cancel_sent, transfer, short) = (false, None, false);
-        Self { buffer, candidates, token, peer, among, cancel_sent, transfer, short }
+        Self {
+            buffer,
+            candidates,
+            token,
+            peer,
+            among,
+            cancel_sent: false,
+            transfer: None,
+            short: false,
+            opened: None,
+            copied_bytes: 0,
+        }
     }
 }
 
@@ -79,7 +94,7 @@ pub(super) const fn about(packet: &Packet) -> Option<SendId> {
 /// What the receiver of such a send cannot say of it.
 #[cold]
 pub(super) const fn out_of_place(slot: u64) -> ProtocolError {
-    ProtocolError::OutOfPlace { id: name_of(slot).0, packet: "an answer to what only its receiver copies" }
+    ProtocolError::OutOfPlace { id: name_of(slot).0, packet: "an answer to what its receiver copies at once" }
 }
 
 /// The same packet about another send.

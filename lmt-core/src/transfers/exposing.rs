@@ -1,14 +1,16 @@
-//! What is sent and received without a transfer: see [`super::exposed`] for its sends, and
-//! [`crate::mechanism::Lmt::get_at_once`] for what receivers do.
+//! What is sent and received without a transfer: see [`super::exposed`] for its sends,
+//! [`super::opening`] for those with which the sender helps, and
+//! [`crate::mechanism::Lmt::get_at_once`] and [`crate::mechanism::Lmt::meet`] for what
+//! receivers do.
 
 use super::at_hand::AtHand;
 use super::exposed::{self, Exposed};
 use super::{Ended, Side, Transfers, index_of, place};
 use crate::buffer::{Access, Buffer};
-use crate::mechanism::{Cookie, Lines, Model};
+use crate::mechanism::{Cookie, Interval, Lines, Model, Plan, Role};
 use crate::rendezvous::{
-    Candidates, Choice, Demote, Done, Packet, PeerKey, ProtocolError, Received, Rts, SendId, TransferError,
-    TransferKey,
+    Candidates, Choice, Cts, Demote, Done, Packet, PeerKey, ProtocolError, Received, Rts, SendId,
+    TransferError, TransferKey,
 };
 use crate::shared_buffer::is_shared;
 
@@ -131,6 +133,11 @@ impl Transfers {
                 let transfer = self.adopt(slot);
                 self.packet_for_adopted(peer, transfer, packet)?;
             }
+            // Who could have met this end takes the general way.
+            (None, Packet::Cts(Cts { attempt: 0, .. })) if send.opened.is_some() => {
+                let transfer = self.adopt(slot);
+                self.packet_for_adopted(peer, transfer, packet)?;
+            }
             (Some(transfer), _) => self.packet_for_adopted(peer, Some(transfer), packet)?,
             _ => return Err(exposed::out_of_place(slot)),
         }
@@ -155,10 +162,22 @@ impl Transfers {
     fn adopt(&mut self, slot: u64) -> Option<SendId> {
         let send = self.exposed.get_mut(slot)?;
         let Exposed { ref mut buffer, ref candidates, token, peer, among, cancel_sent, short, .. } = *send;
+        let (handle, copied_bytes) = (send.opened.take(), send.copied_bytes);
+        self.opened.retain(|other| *other != slot);
+        let model = candidates.as_slice().first().map_or(Model::Get, |choice| choice.model);
         let buffer = std::mem::replace(buffer, Buffer::empty(Access::Read));
         let id = self.machine.adopt(peer, buffer.total_bytes(), candidates, cancel_sent);
         send.transfer = Some(id);
-        let side = Side { among, reader: Some(peer), exposed: Some(slot), ..Side::new(buffer, token, peer) };
+        let side = Side {
+            among,
+            reader: Some(peer),
+            exposed: Some(slot),
+            handle,
+            carrier: handle,
+            model,
+            copied_bytes,
+            ..Side::new(buffer, token, peer)
+        };
         if short {
             self.at_hand(peer).learn(side.buffer.total_bytes(), false);
         }
@@ -167,22 +186,24 @@ impl Transfers {
     }
 
     /// Ends a send of which there is no transfer.
-    fn end_exposed(&mut self, slot: u64, result: Result<(), TransferError>, kept_bytes: u64) {
-        let Some(send) = self.exposed.get(slot) else { return };
-        let Exposed { ref buffer, ref candidates, token, peer, among, .. } = *send;
+    pub(super) fn end_exposed(&mut self, slot: u64, result: Result<(), TransferError>, kept_bytes: u64) {
+        let Some(send) = self.exposed.get_mut(slot) else { return };
+        let Exposed { ref buffer, ref candidates, token, peer, among, copied_bytes, .. } = *send;
         let bytes = buffer.total_bytes();
-        let first = candidates.as_slice().first().map(|choice| choice.mechanism);
+        let first = candidates.as_slice().first().copied();
+        if let Some(handle) = send.opened.take() {
+            self.opened.retain(|other| *other != slot);
+            self.mechanisms.finish(handle);
+        }
         self.exposed.discard(slot);
         self.readers.replace(Some(peer), None);
         let window = self.window(peer);
         window.end(bytes);
-        if result.is_ok() {
+        if let Some(Choice { mechanism, model }) = first.filter(|_| result.is_ok()) {
             if let Some(among) = among {
-                window.learn(among, bytes, Model::Get, 0);
+                window.learn(among, bytes, model, copied_bytes);
             }
-            if let Some(mechanism) = first {
-                self.mechanisms.count_exposed(mechanism, peer, bytes);
-            }
+            self.mechanisms.count_exposed(mechanism, peer, bytes);
         }
         self.pauses.end(bytes);
         self.ended.push_back(Ended::Send { token, result, kept_bytes });
@@ -200,22 +221,34 @@ impl Transfers {
         buffer: &mut Buffer,
         receipt: Receipt,
     ) -> Option<Received> {
-        let total_bytes = rts.total_bytes;
+        let Rts { total_bytes, mechanism, ref cookie, .. } = *rts;
         let received_bytes = total_bytes.min(buffer.total_bytes());
-        let is_short = (1..=Self::AT_ONCE_BYTES).contains(&received_bytes);
-        if rts.model != Model::Get || !is_short {
-            return None;
-        }
-        let Rts { mechanism, ref cookie, .. } = *rts;
-        let lines = self.mechanisms.get_at_once(mechanism, peer, cookie, buffer, received_bytes)?;
+        let (lines, sender_knows) = match rts.model {
+            Model::Get if (1..=Self::AT_ONCE_BYTES).contains(&received_bytes) => {
+                let lines = self.mechanisms.get_at_once(mechanism, peer, cookie, buffer, received_bytes)?;
+                (lines, false)
+            }
+            Model::Both
+                if (1..=Self::MEETING_BYTES).contains(&total_bytes) && received_bytes == total_bytes =>
+            {
+                let whole = Interval { start: 0, end: total_bytes };
+                let left_alone = self.are_left_alone();
+                let plan = Plan { left_alone, ..Plan::new(Role::Receiver, Model::Both, whole) };
+                let sender_knows = self.mechanisms.meet(mechanism, peer, &plan, cookie, buffer)?;
+                (Lines::Elsewhere, sender_knows)
+            }
+            _ => return None,
+        };
         self.at_once_bytes += received_bytes;
         self.pauses.end(received_bytes);
         let window = self.window(peer);
         window.received_bytes = window.received_bytes.wrapping_add(received_bytes);
-        let (shared, kept) = (is_shared(buffer), receipt == Receipt::Kept);
-        let at_hand = receipt == Receipt::Awaited && lines == Lines::AtHand;
-        let (to, attempt) = (TransferKey::Send(rts.send_id), rts.attempt);
-        self.machine.received_at_once(peer, Done { to, attempt, shared, at_hand, kept });
+        if !sender_knows {
+            let (shared, kept) = (is_shared(buffer), receipt == Receipt::Kept);
+            let at_hand = receipt == Receipt::Awaited && lines == Lines::AtHand;
+            let (to, attempt) = (TransferKey::Send(rts.send_id), rts.attempt);
+            self.machine.received_at_once(peer, Done { to, attempt, shared, at_hand, kept });
+        }
         Some(Received { total_bytes, received_bytes, truncated: received_bytes < total_bytes })
     }
 
@@ -227,6 +260,9 @@ impl Transfers {
 
     /// Up to there a receiver that copies alone does so without a transfer.
     pub(crate) const AT_ONCE_BYTES: u64 = 256 << 10;
+
+    /// Up to there a receiver that copies with its sender does so, who copies half of it.
+    pub(crate) const MEETING_BYTES: u64 = 4 * Self::AT_ONCE_BYTES;
 
     /// Asks the peer to forget such a message, if it has none of it yet.
     pub(super) fn cancel_exposed(&mut self, slot: u64) {
@@ -241,9 +277,10 @@ impl Transfers {
     /// Ends all of them to a peer that is dead or gone.
     pub(super) fn end_exposed_to(&mut self, peer: PeerKey) {
         for slot in self.exposed.to(peer) {
-            if self.exposed.get(slot).is_some_and(|send| send.transfer.is_none()) {
-                self.end_exposed(slot, Err(TransferError::PeerDead), 0);
-            }
+            let Some(send) = self.exposed.get(slot).filter(|send| send.transfer.is_none()) else { continue };
+            // Its end may have been left for this side to see.
+            let is_whole = send.opened.is_some_and(|opened| self.mechanisms.leave(opened));
+            self.end_exposed(slot, if is_whole { Ok(()) } else { Err(TransferError::PeerDead) }, 0);
         }
         if let Some(known) = self.at_hand.get_mut(peer as usize) {
             *known = AtHand::default();

@@ -1,0 +1,155 @@
+//! Messages whose sender opens a line of claims before it announces them, and whose receiver
+//! joins it: both copy without an answer to the announcement ([`lmt_core::claims::Opened`]).
+
+use std::sync::Arc;
+
+use lmt_core::buffer::{Access, Buffer};
+use lmt_core::claims::Told;
+use lmt_core::cursor::Cursor;
+use lmt_core::mechanism::{Cookie, Fault, Interval, Met, Model, Plan, Role, Step};
+use lmt_core::shared_buffer::place_of;
+
+use crate::both::copy;
+use crate::cache::Name;
+use crate::cookie::{Described, covers, describe_opened, parse};
+use crate::mechanism::{Mapped, is_past};
+use crate::peer::{Claimed, Far, Found, MappedPeer, MappedTransfer, Pieces};
+use crate::sys::{Mapping, Piece, Way};
+
+/// Where the receiver's memory is, as it says in the line.
+struct Place {
+    arena: u32,
+    /// In the arena, in bytes.
+    offset: u64,
+    /// Whether what is copied there goes past the caches.
+    goes_past: bool,
+}
+
+/// Beside the arena's number.
+const PAST: u64 = 1 << 32;
+
+impl Place {
+    const fn tell(&self) -> Told {
+        Told([self.arena as u64 | if self.goes_past { PAST } else { 0 }, self.offset])
+    }
+
+    /// What a peer has told, unchecked.
+    const fn of(Told([arena, offset]): Told) -> Self {
+        Self { arena: arena as u32, offset, goes_past: arena & PAST != 0 }
+    }
+}
+
+impl Mapped {
+    /// The sender's end: see [`lmt_core::mechanism::Lmt::open`].
+    pub(crate) fn open_line(
+        &mut self,
+        peer: &mut MappedPeer,
+        data: &Buffer,
+        cookie: &mut Cookie,
+    ) -> Option<MappedTransfer> {
+        if !data.is_contiguous() {
+            return None;
+        }
+        let interval = Interval { start: 0, end: data.total_bytes() };
+        self.incoming.helped.introduce(&mut peer.claims);
+        let opened = self.incoming.helped.open(&peer.claims, interval)?;
+        let described = describe_opened(data, peer.process(), opened.name());
+        let offered = described.filter(|(_, offered)| peer.introduce(offered.offer.arena()));
+        let Some((described, offered)) = offered else {
+            self.incoming.helped.shut(opened);
+            return None;
+        };
+        *cookie = described;
+        Some(MappedTransfer {
+            plan: Plan::new(Role::Sender, Model::Both, interval),
+            left_bytes: 0,
+            claimed: Some(Claimed::Opened(opened)),
+            far: Far::Unknown,
+            is_timed: false,
+            goes_past: false,
+            _offered: Some(offered),
+        })
+    }
+
+    /// Helps the receiver, if it has joined; looks whether the message has ended.
+    pub(crate) fn step_opened(
+        &mut self,
+        peer: &mut MappedPeer,
+        transfer: &mut MappedTransfer,
+        data: &mut Buffer,
+        max_bytes: u64,
+    ) -> Result<Step, Fault> {
+        let MappedTransfer { plan, claimed: Some(Claimed::Opened(opened)), far, goes_past, .. } = transfer
+        else {
+            return Ok(Step { bytes: 0, done: true });
+        };
+        let told = self.incoming.helped.begun(opened);
+        let Some(place) = told.filter(|_| max_bytes > 0).map(Place::of) else {
+            return Ok(Step { bytes: 0, done: opened.is_over() });
+        };
+        if matches!(far, Far::Unknown) {
+            let interval = plan.interval;
+            let parts = [[place.offset, interval.bytes()]];
+            let is_true = |mapping: &Arc<Mapping>| covers(0, &parts, interval, mapping.bytes());
+            *far = match self.mapping(peer, place.arena) {
+                Ok(None) => Far::Unknown,
+                Ok(Some(mapping)) if is_true(&mapping) => {
+                    let pieces = Pieces::One([Piece { offset: place.offset, bytes: interval.bytes() }]);
+                    let (local_at, remote_at) = (Cursor::default(), Cursor::default());
+                    Far::Found(Found { mapping, lease: None, pieces, start: 0, local_at, remote_at })
+                }
+                // The receiver copies all.
+                _ => Far::Absent,
+            };
+            *goes_past = place.goes_past;
+        }
+        let Far::Found(found) = far else { return Ok(Step { bytes: 0, done: false }) };
+        let claims = &self.incoming.helped;
+        let Some(part) = claims.next_part_of(opened, max_bytes) else {
+            return Ok(Step { bytes: 0, done: opened.is_over() });
+        };
+        copy(found, Way { role: Role::Sender, goes_past: *goes_past }, data, part)?;
+        claims.copied(opened, part.bytes());
+        Ok(Step { bytes: part.bytes(), done: false })
+    }
+
+    /// The receiver's end: see [`lmt_core::mechanism::Lmt::meet`].
+    pub(crate) fn join_line(
+        &mut self,
+        peer: &mut MappedPeer,
+        plan: &Plan,
+        remote: &Cookie,
+        data: &mut Buffer,
+    ) -> Option<Met> {
+        let interval = plan.interval;
+        let Described { head, inline: [source, _], .. } = parse(remote)?;
+        let is_one = head.opened != 0 && head.count == 1 && head.list_arena == 0;
+        if !is_one || data.access() != Access::Write {
+            return None;
+        }
+        let mapping = self.cache.find(Name { peer: peer.number, arena: head.arena })?;
+        if !covers(head.start, &[source], interval, mapping.bytes()) {
+            return None;
+        }
+        let (arena, offset) = place_of(data)?;
+        if !peer.introduce(&arena) {
+            return None;
+        }
+        // From here on the sender's memory stays as it is until this is dropped.
+        if !mapping.lease(head.line)?.take(head.generation) {
+            return None;
+        }
+        let pieces = Pieces::One([Piece { offset: source[0], bytes: source[1] }]);
+        let (local_at, remote_at) = (Cursor::default(), Cursor::default());
+        let lease = Some((head.line, head.generation));
+        let mut found = Found { mapping, lease, pieces, start: head.start, local_at, remote_at };
+        let is_cold = || data.is_cold(interval.start..interval.end);
+        let goes_past = is_past(&mut peer.targets, plan, is_cold);
+        let told = Place { arena: arena.id(), offset, goes_past }.tell();
+        let sharing = self.incoming.helped.sharing();
+        let joined = peer.claims.join(head.opened, interval, sharing, told)?;
+        let way = Way { role: Role::Receiver, goes_past };
+        // With `found` the lease ends, before the sender, who ends it too, knows of the end.
+        joined.bring_in(move |part| copy(&mut found, way, data, part).is_ok())
+    }
+}
