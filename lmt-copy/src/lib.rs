@@ -21,6 +21,7 @@
 #![deny(unsafe_code)]
 
 mod blocks;
+mod cells;
 mod coldness;
 mod copier;
 mod copy;
@@ -31,9 +32,11 @@ mod short;
 mod string;
 mod take_over;
 mod text;
+mod two_ways;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86;
 
+pub use cells::{empty_cell, fill_cell};
 pub use coldness::is_cold;
 pub use copier::{Alignment, Copier, Distance, LARGEST_CLASS_BYTES, LEAST_TABLE_BYTES};
 pub use copy::{

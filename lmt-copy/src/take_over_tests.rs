@@ -1,7 +1,7 @@
 #![allow(unsafe_code)] // The functions are unsafe.
 
 use super::{copy_by_vectors, copy_taking_over};
-use crate::copy_from_peer;
+use crate::{copy_from_peer, empty_cell, fill_cell};
 
 #[test]
 fn every_byte_arrives_and_none_beside_them() {
@@ -10,7 +10,7 @@ fn every_byte_arrives_and_none_beside_them() {
         255, 256, 257, 1023, 1025, 4095, 4096, 4097, 5000, 8191, 8192, 8193, 9216, 9217, 20_000, 32_771,
     ]) {
         for start in [0, 1, 63] {
-            for copy in [copy_taking_over, copy_by_vectors, copy_from_peer] {
+            for copy in [copy_taking_over, copy_by_vectors, fill_cell, empty_cell, copy_from_peer] {
                 let mut target = vec![0xAA; bytes + 2];
                 // SAFETY: `start + bytes` are in the source and `bytes + 1` in the
                 // target; they are two allocations.

@@ -47,6 +47,9 @@ pub(crate) enum Taking {
     /// This process writes them next, and takes them over.
     #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
     Over,
+    /// As `Over`, out of a cell that this process fills next.
+    #[cfg_attr(loom, allow(dead_code))] // The same.
+    OutOfCell,
     /// Their other owner writes them next, and what is written goes past the caches.
     #[cfg_attr(loom, allow(dead_code))] // The same.
     PastCaches,
@@ -269,6 +272,8 @@ impl Buffer {
                 Taking::Near => unsafe { lmt_copy::copy_nonoverlapping(target, from, piece.bytes) },
                 // SAFETY: the same.
                 Taking::FromPeer => unsafe { lmt_copy::copy_from_peer(target, from, piece.bytes) },
+                // SAFETY: the same.
+                Taking::OutOfCell => unsafe { lmt_copy::empty_cell(target, from, piece.bytes) },
                 // SAFETY: the same.
                 Taking::Over => unsafe { lmt_copy::copy_taking_over(target, from, piece.bytes) },
                 // SAFETY: the same.

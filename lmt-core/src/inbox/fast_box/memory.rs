@@ -179,7 +179,7 @@ impl BoxMemory {
     pub(super) fn write_part(&self, part: Part, at: usize, bytes: &[u8]) {
         let (target, length) = fitting(self.part(part), at, bytes.len());
         // SAFETY: as in `write`; the peer does not touch a cell of this process.
-        unsafe { lmt_copy::copy_by_vectors(target, bytes.as_ptr(), length) };
+        unsafe { lmt_copy::fill_cell(target, bytes.as_ptr(), length) };
     }
 
     /// The same from a buffer's bytes `range`.
@@ -202,7 +202,7 @@ impl BoxMemory {
         let (first, room) = self.part(part);
         let length = target.len().min(room);
         // SAFETY: as in `read`: `length` bytes are in the part and in `target`.
-        unsafe { lmt_copy::copy_taking_over(target.as_mut_ptr(), first, length) };
+        unsafe { lmt_copy::empty_cell(target.as_mut_ptr(), first, length) };
     }
 
     /// The same, `bytes` of them, to a buffer from its byte `offset` on;
@@ -211,7 +211,7 @@ impl BoxMemory {
     pub(super) fn read_part_to(&self, part: Part, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
         let (first, room) = self.part(part);
         // SAFETY: as in `read_to`.
-        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::Over) }
+        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::OutOfCell) }
     }
 
     /// Where a place begins, and how many bytes are valid from there on.

@@ -14,8 +14,11 @@ use crate::shared_memory::AttachError;
 
 /// The pieces of a message in a cell that changes its owner: short enough for the
 /// receiver to begin soon, long enough to be told seldom. Each takes both sides
-/// some 50 ns beside its bytes' way, half a KiB's worth.
-const FIRST_PIECE_BYTES: u64 = 4096;
+/// some 50 ns beside its bytes' way, half a KiB's worth, which counts for more in a message
+/// of few.
+const fn first_piece_bytes(total_bytes: u64) -> u64 {
+    if total_bytes <= PAIR_CELL_BYTES as u64 { 8192 } else { 4096 }
+}
 const MOST_PIECE_BYTES: u64 = 16384;
 
 /// Which word of a line names the part of a pair's cell.
@@ -92,7 +95,7 @@ impl BoxSender {
             (Some(pair), None) if pair.has_cell() => PAIR_CELL_BYTES,
             _ => return left_bytes.min(PIECE_BYTES as u64),
         };
-        let bytes = sent_bytes.clamp(FIRST_PIECE_BYTES, MOST_PIECE_BYTES);
+        let bytes = sent_bytes.clamp(first_piece_bytes(total_bytes), MOST_PIECE_BYTES);
         // The last piece is to say that the cell is handed over, which one that
         // fits its line cannot.
         let whole =
