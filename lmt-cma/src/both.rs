@@ -70,7 +70,7 @@ pub(crate) fn step(
         let local = if plan.role == Role::Receiver { Local::Into(data) } else { Local::OutOf(data) };
         let there = There { list: remote.as_slice(), from: *remote_at, start: plan.interval.start };
         let begin = begin_part(is_timed, part, local.buffer(), there.list.len());
-        let copied = copy(process, local, &there, part, Look::ByCaller);
+        let copied = copy(process, local, &there, part);
         timed = begin.filter(|_| copied.fault.is_none()).map(|begin| (copied.bytes, begin.elapsed()));
         copied
     })?;
@@ -94,20 +94,15 @@ pub(crate) struct There<'a> {
     pub start: u64,
 }
 
-/// Copies one part.
-pub(crate) fn copy(
-    process: &PeerProcess,
-    local: Local<'_>,
-    there: &There<'_>,
-    part: Interval,
-    look: Look,
-) -> CopiedPart {
+/// Copies one part. That the process is still the peer's is to be looked at before what was
+/// read counts: see [`Look::ByCaller`].
+pub(crate) fn copy(process: &PeerProcess, local: Local<'_>, there: &There<'_>, part: Interval) -> CopiedPart {
     let mut local_at = Cursor::at(local.buffer().segments(), part.start);
     let mut remote_at = there.from;
     remote_at.advance(there.list, part.start - there.start);
     let bytes = part.bytes();
     let Copied { bytes: copied_bytes, error, .. } =
-        vm::copy_looking(process, local, &mut local_at, there.list, &mut remote_at, bytes, look);
+        vm::copy_looking(process, local, &mut local_at, there.list, &mut remote_at, bytes, Look::ByCaller);
     let fault = (copied_bytes < bytes).then(|| match error {
         Some(error) => fault_of(error, process),
         None => demote("the buffer here is shorter than the transfer; give the one that prepare saw"),

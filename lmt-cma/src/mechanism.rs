@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
-use lmt_core::claims::{Claims, Opened, PeerClaims, Side};
+use lmt_core::claims::{Claims, PeerClaims, Side};
 use lmt_core::crossing::{Crossing, Limits, Looks};
 use lmt_core::cursor::Cursor;
 use lmt_core::keys::{Key, Kind, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lines, Lmt, Met, Model, PeerFacts, Plan, Role,
-    Step, Unavailable,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lines, Lmt, Meeting, Model, PeerFacts, Plan,
+    Role, Step, Unavailable,
 };
 use lmt_core::process::PeerProcess;
 
 use crate::both;
-use crate::meeting;
+use crate::meeting::{self, Early};
 use crate::remote::RemoteList;
 use crate::segments::{KeptList, RemoteSegment, base_of, demote, describe, describe_contiguous};
 use crate::vm::{self, Local, fault_of};
@@ -117,8 +117,8 @@ pub struct CmaTransfer {
     /// In the Both model: this end's part; what describes the receiver's memory,
     /// until its sender looks at that.
     pub(crate) side: Option<Side>,
-    /// In its place, of a message that goes out: the line that this end has opened.
-    pub(crate) opened: Option<Opened>,
+    /// In its place, of a message that needs no answer to its announcement.
+    pub(crate) early: Option<Early>,
     pub(crate) described: Option<Cookie>,
     /// Whether the time of this end's next part is of interest.
     pub(crate) is_timed: bool,
@@ -134,7 +134,7 @@ impl CmaTransfer {
             remote_at: Cursor::default(),
             left_bytes: 0,
             side: None,
-            opened: None,
+            early: None,
             described: None,
             is_timed: false,
         }
@@ -239,8 +239,8 @@ impl Lmt for Cma {
         transfer.plan.interval = interval;
         if (transfer.plan.model, transfer.plan.role) == (Model::Both, Role::Sender) {
             // A line that this end has opened is not joined any more.
-            if let Some(opened) = transfer.opened.take() {
-                self.claims.shut(opened);
+            if let Some(early) = transfer.early.take() {
+                early.finish(&mut self.claims, peer);
             }
             return both::start(transfer, &self.claims, peer, remote, interval);
         }
@@ -258,8 +258,8 @@ impl Lmt for Cma {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
-        if let Some(opened) = &mut transfer.opened {
-            return meeting::step(&self.claims, peer, opened, data, max_bytes);
+        if let Some(early) = &mut transfer.early {
+            return early.step(&self.claims, peer, transfer.plan.interval, data, max_bytes);
         }
         if transfer.plan.model == Model::Both {
             return both::step(&self.claims, peer, transfer, data, max_bytes);
@@ -331,28 +331,40 @@ impl Lmt for Cma {
         *cookie = described;
         let interval = Interval { start: 0, end: data.total_bytes() };
         let plan = Plan::new(Role::Sender, Model::Both, interval);
-        Some(CmaTransfer { opened: Some(opened), ..CmaTransfer::new(plan) })
+        Some(CmaTransfer { early: Some(Early::Opened(opened)), ..CmaTransfer::new(plan) })
     }
 
-    fn meet(&mut self, peer: &mut CmaPeer, plan: &Plan, remote: &Cookie, data: &mut Buffer) -> Option<Met> {
+    fn meet(
+        &mut self,
+        peer: &mut CmaPeer,
+        plan: &Plan,
+        remote: &Cookie,
+        data: &mut Buffer,
+    ) -> Option<Meeting<CmaTransfer>> {
         let peer = Some(peer).filter(|peer| peer.reachable)?;
-        meeting::meet(self.claims.sharing(), peer, plan.interval, remote, data)
+        let (early, step) = meeting::meet(self.claims.sharing(), peer, plan.interval, remote, data)?;
+        if !step.done {
+            return Some(Meeting::GoesOn(CmaTransfer { early: Some(early), ..CmaTransfer::new(*plan) }));
+        }
+        let (copied_by_sender, sender_knows) = (early.copied_by_peer(), early.sender_knows());
+        Some(Meeting::Done { copied_by_sender, sender_knows })
     }
 
     fn leave(&mut self, peer: &mut CmaPeer, transfer: &mut CmaTransfer) -> bool {
-        if let Some(opened) = &mut transfer.opened {
-            return self.claims.leave(opened);
+        if let Some(early) = &mut transfer.early {
+            return early.leave(&self.claims);
         }
         transfer.side.as_mut().is_some_and(|side| side.leave(&self.claims, &mut peer.claims))
     }
 
     fn copied_by_peer(&self, transfer: &CmaTransfer) -> u64 {
-        transfer.side.as_ref().map_or(0, Side::copied_by_peer)
+        let early = transfer.early.as_ref().map_or(0, Early::copied_by_peer);
+        transfer.side.as_ref().map_or(early, Side::copied_by_peer)
     }
 
     fn finish(&mut self, peer: &mut CmaPeer, transfer: CmaTransfer) {
-        if let Some(opened) = transfer.opened {
-            self.claims.shut(opened);
+        if let Some(early) = transfer.early {
+            early.finish(&mut self.claims, peer);
         }
         if let Some(side) = transfer.side {
             side.finish(&mut self.claims, &peer.claims);

@@ -1,15 +1,15 @@
 //! Messages whose sender opens a line of claims before it announces them, and whose receiver
 //! joins it: both copy without an answer to the announcement ([`lmt_core::claims::Opened`]).
 
-use lmt_core::buffer::Buffer;
-use lmt_core::claims::{Claims, CopiedPart, Opened, Sharing, Told};
+use lmt_core::buffer::{Access, Buffer};
+use lmt_core::claims::{Claims, Coming, CopiedPart, Joined, Lost, Opened, Sharing, Told};
 use lmt_core::cursor::Cursor;
-use lmt_core::mechanism::{Cookie, Fault, Interval, Met, Step};
+use lmt_core::mechanism::{Cookie, Fault, Interval, Step};
 
 use crate::both::{There, copy};
 use crate::mechanism::CmaPeer;
-use crate::segments::{RemoteSegment, describe_opened, opened_of};
-use crate::vm::{Local, Look};
+use crate::segments::{RemoteSegment, demote, describe_opened, opened_of};
+use crate::vm::Local;
 
 /// An address, as a receiver says it in the line.
 const fn told_of(address: u64) -> Told {
@@ -19,6 +19,15 @@ const fn told_of(address: u64) -> Told {
 /// The address that a peer has told, unchecked.
 const fn address_of(Told([high, low]): Told) -> u64 {
     high << Told::BITS | low
+}
+
+/// A message that goes out or comes in without an answer to its announcement.
+#[derive(Debug)]
+pub(crate) enum Early {
+    /// This end has opened the line.
+    Opened(Opened),
+    /// This end has joined it; where the message is in the sender.
+    Joined(Joined, u64),
 }
 
 /// The sender's end: the line, and the cookie that names it.
@@ -37,8 +46,76 @@ pub(crate) fn open(claims: &mut Claims, peer: &mut CmaPeer, data: &Buffer) -> Op
     }
 }
 
+/// The receiver's end: see [`lmt_core::mechanism::Lmt::meet`].
+pub(crate) fn meet(
+    sharing: Sharing,
+    peer: &mut CmaPeer,
+    interval: Interval,
+    remote: &Cookie,
+    data: &mut Buffer,
+) -> Option<(Early, Step)> {
+    let (base, opened) = opened_of(remote)?;
+    let [here] = data.segments() else { return None };
+    if data.access() != Access::Write {
+        return None;
+    }
+    let joined = peer.claims.join(opened, interval, sharing, told_of(here.address as u64))?;
+    let mut early = Early::Joined(joined, base);
+    match step_joined(peer, &mut early, interval, data) {
+        Ok(step) => Some((early, step)),
+        Err(_) => {
+            if let Early::Joined(joined, _) = early {
+                joined.finish(&peer.claims);
+            }
+            None
+        }
+    }
+}
+
+impl Early {
+    pub(crate) fn step(
+        &mut self,
+        claims: &Claims,
+        peer: &mut CmaPeer,
+        interval: Interval,
+        data: &mut Buffer,
+        max_bytes: u64,
+    ) -> Result<Step, Fault> {
+        match self {
+            Self::Opened(opened) => help(claims, peer, opened, data, max_bytes),
+            Self::Joined(..) => step_joined(peer, self, interval, data),
+        }
+    }
+
+    pub(crate) fn leave(&mut self, claims: &Claims) -> bool {
+        match self {
+            Self::Opened(opened) => claims.leave(opened),
+            Self::Joined(..) => self.sender_knows(),
+        }
+    }
+
+    /// Whether a sender knows that its message, which this end has joined, has ended.
+    pub(crate) fn sender_knows(&self) -> bool {
+        matches!(self, Self::Joined(joined, _) if joined.sender_knows())
+    }
+
+    pub(crate) const fn copied_by_peer(&self) -> u64 {
+        match self {
+            Self::Opened(_) => 0,
+            Self::Joined(joined, _) => joined.copied_by_sender(),
+        }
+    }
+
+    pub(crate) fn finish(self, claims: &mut Claims, peer: &CmaPeer) {
+        match self {
+            Self::Opened(opened) => claims.shut(opened),
+            Self::Joined(joined, _) => joined.finish(&peer.claims),
+        }
+    }
+}
+
 /// Helps the receiver, if it has joined; looks whether the message has ended.
-pub(crate) fn step(
+fn help(
     claims: &Claims,
     peer: &CmaPeer,
     opened: &mut Opened,
@@ -52,30 +129,41 @@ pub(crate) fn step(
     };
     let there = [RemoteSegment { address: address_of(told), bytes: data.total_bytes() }];
     let there = There { list: &there, from: Cursor::default(), start: 0 };
-    let CopiedPart { bytes, fault } = copy(peer.process(), Local::OutOf(data), &there, part, Look::ByCaller);
+    let CopiedPart { bytes, fault } = copy(peer.process(), Local::OutOf(data), &there, part);
     claims.copied(opened, bytes);
+    // A part that is claimed is copied in this step, or is given up with the line.
     match fault {
-        Some(fault) if bytes == 0 => Err(fault),
-        _ => Ok(Step { bytes, done: false }),
+        Some(fault) => Err(fault),
+        None => Ok(Step { bytes, done: false }),
     }
 }
 
-/// The receiver's end: see [`lmt_core::mechanism::Lmt::meet`].
-pub(crate) fn meet(
-    sharing: Sharing,
-    peer: &CmaPeer,
+/// Brings in what there is of a message whose line this end has joined; and ends it, if that
+/// is all.
+fn step_joined(
+    peer: &mut CmaPeer,
+    early: &mut Early,
     interval: Interval,
-    remote: &Cookie,
     data: &mut Buffer,
-) -> Option<Met> {
-    let (base, opened) = opened_of(remote)?;
-    let [here] = data.segments() else { return None };
-    let joined = peer.claims.join(opened, interval, sharing, told_of(here.address as u64))?;
-    let there = [RemoteSegment { address: base, bytes: interval.bytes() }];
-    let met = joined.bring_in(|part| {
+) -> Result<Step, Fault> {
+    let Early::Joined(joined, base) = early else { return Err(lost()) };
+    let there = [RemoteSegment { address: *base, bytes: interval.bytes() }];
+    let process = peer.claims.process();
+    let coming = joined.bring_in(&peer.claims, |part| {
         let there = There { list: &there, from: Cursor::default(), start: 0 };
-        copy(peer.process(), Local::Into(data), &there, part, Look::ByCaller).bytes == part.bytes()
-    })?;
+        copy(process, Local::Into(data), &there, part).bytes == part.bytes()
+    });
+    if coming.map_err(|Lost| lost())? == Coming::Waits {
+        return Ok(Step { bytes: 0, done: false });
+    }
     // Nothing that was read counts before this: see `Look::ByCaller`.
-    peer.process().holds_pid().then_some(met)
+    if !process.holds_pid() {
+        return Err(Fault::PeerDead);
+    }
+    joined.end(&mut peer.claims).map_err(|Lost| lost())?;
+    Ok(Step { bytes: interval.bytes(), done: true })
+}
+
+fn lost() -> Fault {
+    demote("the message could not be copied as its sender had opened it; it is sent another way")
 }

@@ -409,12 +409,18 @@ pub enum Lines {
 
 /// What [`Lmt::meet`] has come to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Met {
-    /// How many of the bytes the sender has copied.
-    pub copied_by_sender: u64,
-    /// Whether the sender, who was there at the end, is told by what both share, so that no
-    /// packet has to say it.
-    pub sender_knows: bool,
+pub enum Meeting<T> {
+    /// All of the message is here.
+    Done {
+        /// How many of the bytes the sender has copied.
+        copied_by_sender: u64,
+        /// Whether the sender, who was there at the end, is told by what both share, so that no
+        /// packet has to say it.
+        sender_knows: bool,
+    },
+    /// The sender is copying its part: the transfer is stepped until it is done, whose steps
+    /// count all bytes, and left and finished as any.
+    GoesOn(T),
 }
 
 /// One way of moving large messages.
@@ -426,8 +432,9 @@ pub struct Met {
 /// the Put model only the sender; the passive side prepares and finishes. In the
 /// Both model both start and step: the receiver, who counts, at once, the sender
 /// when the receiver's cookie has come; and each is asked to `leave` once it has
-/// said done or failed. So it is in the Stream model, but there the sender starts
-/// at once too, with an empty cookie and the whole interval, of which a shorter
+/// said done or failed. A sender that [opens](Lmt::open) a message steps without a start,
+/// and a receiver that [meets](Lmt::meet) it without a prepare and a start. So it is in the
+/// Stream model, but there the sender starts at once too, with an empty cookie and the whole interval, of which a shorter
 /// receive buffer may take a part only; it says done when the receiver has ended.
 ///
 /// From `prepare` until `finish` has returned, the memory of the buffer is the
@@ -584,18 +591,19 @@ pub trait Lmt: Send + 'static {
         None
     }
 
-    /// In the Both model, brings in all of a message that its sender has
+    /// In the Both model, begins to bring in all of a message that its sender has
     /// [opened](Self::open), as its cookie (untrusted) describes it, with the sender's help if
-    /// it comes: what `prepare`, `start`, `step`, `leave` and `finish` do, in one call. If not
-    /// all of it is in `data`, nothing is returned, and the message takes those, which find
-    /// out what is in the way. By default it does.
+    /// it comes: what `prepare`, `start`, `step`, `leave` and `finish` do, in one call, if the
+    /// sender does not keep it waiting. If it has not begun, or has failed, nothing is
+    /// returned and nothing is under way, and the message is prepared and started in the
+    /// general way, which finds out what is in the way. So it is by default.
     fn meet(
         &mut self,
         _peer: &mut Self::Peer,
         _plan: &Plan,
         _remote: &Cookie,
         _data: &mut Buffer,
-    ) -> Option<Met> {
+    ) -> Option<Meeting<Self::Transfer>> {
         None
     }
 

@@ -107,6 +107,10 @@ pub struct Transfers {
     receives: Vec<Option<Side>>,
     /// Sends of which there is no transfer.
     exposed: ExposedSends,
+    /// Whether receivers may be met, and messages opened for that.
+    may_meet: bool,
+    /// A message whose receiver has met its sender, until it is [matched](Self::matched).
+    met: Option<(PeerKey, SendId, Handle)>,
     /// Which of them were opened, and may be helped with.
     opened: Queue<u64>,
     /// How many turns of others there were since one of these had its own.
@@ -242,6 +246,12 @@ impl Transfers {
         }
     }
 
+    /// Lets receivers [meet](crate::mechanism::Lmt::meet) their senders, and senders be met: for
+    /// who steps transfers whenever it waits, and lets them [rest](Self::rest) before a sleep.
+    pub(crate) const fn set_may_meet(&mut self) {
+        self.may_meet = true;
+    }
+
     /// Whether processes outnumber the CPUs: who would help to copy has others to
     /// make way for.
     pub(crate) const fn set_crowded(&mut self, crowded: bool) {
@@ -308,11 +318,18 @@ impl Transfers {
 
     /// A receive was found for an RTS: the message goes into `buffer`.
     pub fn matched(&mut self, peer: PeerKey, rts: &Rts, buffer: Buffer, token: u64) {
-        let id = self.machine.matched(peer, rts, buffer.total_bytes());
+        let met = self.met.take().filter(|(of, send_id, _)| (*of, *send_id) == (peer, rts.send_id));
+        let handle = met.map(|(_, _, handle)| handle);
+        let id = match handle {
+            Some(_) => self.machine.met(peer, rts),
+            None => self.machine.matched(peer, rts, buffer.total_bytes()),
+        };
         if is_shared(&buffer) {
             self.machine.comes_into_shared(id);
         }
-        place(&mut self.receives, index_of(id.0), Side::new(buffer, token, peer));
+        let (carrier, model) = (handle, rts.model);
+        let side = Side { handle, carrier, model, ..Side::new(buffer, token, peer) };
+        place(&mut self.receives, index_of(id.0), side);
         self.pump();
     }
 
@@ -371,7 +388,8 @@ impl Transfers {
     /// Of many active transfers most may wait for one of them (a pipe carries
     /// one message at a time), so those that stand still are passed over.
     pub fn step(&mut self, quota_bytes: u64) -> bool {
-        if self.is_turn_of_opened() && self.help(quota_bytes) {
+        let is_alone = self.machine.active() == 0;
+        if self.is_turn_of_opened() && self.help(if is_alone { quota_bytes } else { 0 }) {
             return true;
         }
         let active = self.machine.active();
@@ -386,7 +404,8 @@ impl Transfers {
             return true;
         }
         self.stood_still = 0;
-        false
+        // Who waits for others helps meanwhile.
+        active > 0 && !self.opened.is_empty() && self.help(quota_bytes)
     }
 
     /// So many are passed over in one call, which is to stay short.
@@ -413,11 +432,14 @@ impl Transfers {
         !stands_still
     }
 
-    /// Has every send that helps its receiver leave that, before a sleep.
-    pub fn rest(&mut self) {
+    /// Has every send that helps its receiver leave that, before a sleep. Returns whether
+    /// one was found to have ended.
+    pub fn rest(&mut self) -> bool {
+        let ended = self.ended.len();
         self.leave_opened();
         self.machine.rest();
         self.pump();
+        self.ended.len() > ended
     }
 
     /// Faults in one chunk of a buffer that a peer is to write. Returns whether

@@ -93,7 +93,7 @@ impl Incoming {
                     _ => step.done = help.is_over(),
                 }
             }
-            Some(Claimed::Opened(_)) | None => {}
+            Some(Claimed::Opened(_) | Claimed::Joined(_)) | None => {}
         }
         Ok(step)
     }
@@ -107,6 +107,7 @@ impl Incoming {
             }
             Some(Claimed::Out(help)) => help.leave(&peer.claims),
             Some(Claimed::Opened(opened)) => self.helped.leave(opened),
+            Some(Claimed::Joined(joined)) => joined.sender_knows(),
         }
     }
 
@@ -117,6 +118,7 @@ impl Incoming {
             // What it did not learn there a packet has told.
             Claimed::Out(mut help) => drop(help.leave(&peer.claims)),
             Claimed::Opened(opened) => self.helped.shut(opened),
+            Claimed::Joined(joined) => joined.finish(&peer.claims),
         }
     }
 

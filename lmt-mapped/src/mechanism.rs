@@ -6,7 +6,7 @@ use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
 use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Met, Model, PeerFacts, Plan, Reach, Role, Step,
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, Meeting, Model, PeerFacts, Plan, Reach, Role, Step,
     Unavailable,
 };
 use lmt_core::shared_buffer::HEAD_BYTES;
@@ -17,6 +17,7 @@ use crate::both::Incoming;
 use crate::cache::{Cache, Name};
 use crate::config::{Config, KEYS};
 use crate::cookie::{Described, WirePart, covers, demote_words, describe, garbage, parse};
+use crate::meeting::step_joined;
 use crate::news::News;
 use crate::peer::{Claimed, Far, Found, Looker, MappedPeer, MappedTransfer, Pieces};
 use crate::sys::{Mapping, Piece, Way};
@@ -126,11 +127,8 @@ impl Lmt for Mapped {
                 ));
             }
         }
-        let (plan, far) = (*plan, Far::Unknown);
-        Ok((
-            MappedTransfer { plan, left_bytes: 0, claimed, far, is_timed, goes_past, _offered: offered },
-            cookie,
-        ))
+        let fresh = MappedTransfer::new(*plan);
+        Ok((MappedTransfer { claimed, is_timed, goes_past, _offered: offered, ..fresh }, cookie))
     }
 
     fn start(
@@ -174,6 +172,9 @@ impl Lmt for Mapped {
         if matches!(transfer.claimed, Some(Claimed::Opened(_))) {
             return self.step_opened(peer, transfer, data, max_bytes);
         }
+        if matches!(transfer.claimed, Some(Claimed::Joined(_))) {
+            return step_joined(peer, transfer, data);
+        }
         if matches!(transfer.far, Far::Looking { .. }) {
             self.look_or_leave(peer, transfer)?;
         }
@@ -208,7 +209,7 @@ impl Lmt for Mapped {
         plan: &Plan,
         remote: &Cookie,
         data: &mut Buffer,
-    ) -> Option<Met> {
+    ) -> Option<Meeting<MappedTransfer>> {
         self.join_line(peer, plan, remote, data)
     }
 
@@ -219,6 +220,7 @@ impl Lmt for Mapped {
     fn copied_by_peer(&self, transfer: &MappedTransfer) -> u64 {
         match &transfer.claimed {
             Some(Claimed::In(reception, _)) => reception.copied_by_sender(),
+            Some(Claimed::Joined(joined)) => joined.copied_by_sender(),
             _ => 0,
         }
     }

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use lmt_core::buffer::{Access, Buffer};
-use lmt_core::claims::Told;
+use lmt_core::claims::{Coming, Lost, Told};
 use lmt_core::cursor::Cursor;
-use lmt_core::mechanism::{Cookie, Fault, Interval, Met, Model, Plan, Role, Step};
-use lmt_core::shared_buffer::place_of;
+use lmt_core::mechanism::{Cookie, Fault, Interval, Meeting, Model, Plan, Role, Step};
+use lmt_core::shared_buffer::{is_shared, place_of};
 
 use crate::both::copy;
 use crate::cache::Name;
-use crate::cookie::{Described, covers, describe_opened, parse};
+use crate::cookie::{Described, covers, demote_words, describe_opened, garbage, parse};
 use crate::mechanism::{Mapped, is_past};
 use crate::peer::{Claimed, Far, Found, MappedPeer, MappedTransfer, Pieces};
 use crate::sys::{Mapping, Piece, Way};
@@ -47,7 +47,7 @@ impl Mapped {
         data: &Buffer,
         cookie: &mut Cookie,
     ) -> Option<MappedTransfer> {
-        if !data.is_contiguous() {
+        if !data.is_contiguous() || !is_shared(data) {
             return None;
         }
         let interval = Interval { start: 0, end: data.total_bytes() };
@@ -61,13 +61,9 @@ impl Mapped {
         };
         *cookie = described;
         Some(MappedTransfer {
-            plan: Plan::new(Role::Sender, Model::Both, interval),
-            left_bytes: 0,
             claimed: Some(Claimed::Opened(opened)),
-            far: Far::Unknown,
-            is_timed: false,
-            goes_past: false,
             _offered: Some(offered),
+            ..MappedTransfer::new(Plan::new(Role::Sender, Model::Both, interval))
         })
     }
 
@@ -120,7 +116,7 @@ impl Mapped {
         plan: &Plan,
         remote: &Cookie,
         data: &mut Buffer,
-    ) -> Option<Met> {
+    ) -> Option<Meeting<MappedTransfer>> {
         let interval = plan.interval;
         let Described { head, inline: [source, _], .. } = parse(remote)?;
         let is_one = head.opened != 0 && head.count == 1 && head.list_arena == 0;
@@ -132,24 +128,70 @@ impl Mapped {
             return None;
         }
         let (arena, offset) = place_of(data)?;
-        if !peer.introduce(&arena) {
+        let place = |goes_past| Place { arena: arena.id(), offset, goes_past }.tell();
+        if !peer.introduce(&arena) || !peer.claims.can_join(head.opened, place(false)) {
             return None;
         }
-        // From here on the sender's memory stays as it is until this is dropped.
+        // From here on the sender's memory stays as it is until this is dropped. It cannot be
+        // had again: a message that fails behind this goes another way.
         if !mapping.lease(head.line)?.take(head.generation) {
             return None;
         }
         let pieces = Pieces::One([Piece { offset: source[0], bytes: source[1] }]);
         let (local_at, remote_at) = (Cursor::default(), Cursor::default());
         let lease = Some((head.line, head.generation));
-        let mut found = Found { mapping, lease, pieces, start: head.start, local_at, remote_at };
+        let found = Found { mapping, lease, pieces, start: head.start, local_at, remote_at };
         let is_cold = || data.is_cold(interval.start..interval.end);
         let goes_past = is_past(&mut peer.targets, plan, is_cold);
-        let told = Place { arena: arena.id(), offset, goes_past }.tell();
         let sharing = self.incoming.helped.sharing();
-        let joined = peer.claims.join(head.opened, interval, sharing, told)?;
-        let way = Way { role: Role::Receiver, goes_past };
-        // With `found` the lease ends, before the sender, who ends it too, knows of the end.
-        joined.bring_in(move |part| copy(&mut found, way, data, part).is_ok())
+        let joined = peer.claims.join(head.opened, interval, sharing, place(goes_past))?;
+        let mut transfer = MappedTransfer {
+            claimed: Some(Claimed::Joined(joined)),
+            far: Far::Found(found),
+            goes_past,
+            ..MappedTransfer::new(*plan)
+        };
+        match step_joined(peer, &mut transfer, data) {
+            Ok(Step { done: false, .. }) => Some(Meeting::GoesOn(transfer)),
+            Ok(_) => {
+                let Some(Claimed::Joined(joined)) = &transfer.claimed else { return None };
+                let (copied_by_sender, sender_knows) = (joined.copied_by_sender(), joined.sender_knows());
+                Some(Meeting::Done { copied_by_sender, sender_knows })
+            }
+            Err(_) => {
+                if let Some(Claimed::Joined(joined)) = transfer.claimed.take() {
+                    joined.finish(&peer.claims);
+                }
+                None
+            }
+        }
     }
+}
+
+/// Brings in what there is of a message whose line this end has joined; and ends it, if that
+/// is all.
+pub(crate) fn step_joined(
+    peer: &mut MappedPeer,
+    transfer: &mut MappedTransfer,
+    data: &mut Buffer,
+) -> Result<Step, Fault> {
+    let MappedTransfer { plan, claimed: Some(Claimed::Joined(joined)), far, goes_past, .. } = transfer else {
+        return Err(garbage());
+    };
+    let way = Way { role: Role::Receiver, goes_past: *goes_past };
+    let coming = joined.bring_in(&peer.claims, |part| {
+        let Far::Found(found) = far else { return false };
+        copy(found, way, data, part).is_ok()
+    });
+    if coming.map_err(|Lost| lost())? == Coming::Waits {
+        return Ok(Step { bytes: 0, done: false });
+    }
+    // The lease ends before the sender, who ends it too, knows of the end.
+    *far = Far::Unknown;
+    joined.end(&mut peer.claims).map_err(|Lost| lost())?;
+    Ok(Step { bytes: plan.interval.bytes(), done: true })
+}
+
+fn lost() -> Fault {
+    demote_words("the message could not be copied as its sender had opened it; it is sent another way")
 }

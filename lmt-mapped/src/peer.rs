@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lmt_core::claims::{Help, Opened, PeerClaims, Reception};
+use lmt_core::claims::{Help, Joined, Opened, PeerClaims, Reception};
 use lmt_core::crossing::{Crossing, Limits};
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Hello, Plan};
@@ -168,6 +168,14 @@ pub struct MappedTransfer {
     pub(crate) _offered: Option<Offered>,
 }
 
+impl MappedTransfer {
+    /// One of which nothing is known yet.
+    pub(crate) const fn new(plan: Plan) -> Self {
+        let (claimed, far) = (None, Far::Unknown);
+        Self { plan, left_bytes: 0, claimed, far, is_timed: false, goes_past: false, _offered: None }
+    }
+}
+
 /// What an end keeps of the claims on a message.
 #[derive(Debug)]
 pub(crate) enum Claimed {
@@ -177,6 +185,8 @@ pub(crate) enum Claimed {
     Out(Help),
     /// It goes out, and the receiver may join the line that this end has opened.
     Opened(Opened),
+    /// It comes in, and this end has joined the sender's line.
+    Joined(Joined),
 }
 
 /// Held by each transfer that waits for a mapping: by their number it is known

@@ -278,6 +278,14 @@ impl Front {
         }
     }
 
+    /// Whether the line is still this message's: neither ended nor closed, nor, where the
+    /// sender has opened it, another's by now.
+    pub(super) fn is_open(&self, words: Words<'_>) -> bool {
+        // Relaxed: it keeps from beginning, or from waiting, what would be in vain.
+        let seen = Shared::unpack(words.shared.load(Ordering::Relaxed));
+        seen.generation == self.generation && matches!(seen.state, State::Open | State::Joined)
+    }
+
     /// As [`Self::close`], in a line that the sender has opened, and which may be another
     /// message's by now.
     pub(super) fn close_there(&mut self, words: Words<'_>) {

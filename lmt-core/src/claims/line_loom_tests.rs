@@ -301,3 +301,30 @@ fn loom_a_receiver_that_comes_late_finds_nothing() {
         assert!(!next.has_begun() && next.told(line.words()).is_none());
     });
 }
+
+/// A sender that shuts its line while the receiver is at it: the receiver has the message by
+/// the line only if it has ended it first, and then the sender knows.
+#[test]
+fn loom_a_line_that_is_shut_has_ended_or_is_lost() {
+    check(|| {
+        let line = Line::new();
+        let mut back = Back::of_own(1, UNITS);
+        back.open(line.words());
+        let there = Arc::clone(&line);
+        let sender = thread::spawn(move || {
+            let ended = back.leave(there.words());
+            back.shut(there.words());
+            // Its memory is its own again, whatever has become of the message.
+            ended
+        });
+        let mut front = Front::new(1, UNITS);
+        front.tell(line.words(), TOLD);
+        let has_all = front.claim(line.words(), |view| view.left()) == Ok(UNITS);
+        let ended = if has_all { front.end(line.words()).ok() } else { None };
+        let sender_knows = sender.join().expect("it ends");
+        match ended {
+            Some(knows) => assert_eq!(knows, sender_knows),
+            None => assert!(!sender_knows),
+        }
+    });
+}

@@ -46,7 +46,7 @@ mod side;
 
 pub use line::Told;
 #[cfg(not(loom))]
-pub use opened::{Joined, Opened};
+pub use opened::{Coming, Joined, Lost, Opened};
 #[cfg(not(loom))]
 pub use receiving::{Claims, Reception};
 #[cfg(not(loom))]

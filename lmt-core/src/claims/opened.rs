@@ -7,15 +7,13 @@
 //! receiver opens ([`super::line`]), but that the line is the sender's again as soon as it
 //! knows of the end, since its receiver writes nothing there behind it.
 
-use std::time::Duration;
-
 use super::Sharing;
 use super::grain::{Appetite, Grain};
 use super::line::{Back, Found, Front, Garbage, Told, View, Words};
 use super::memory::LINES;
-use super::receiving::{Claims, Pool};
+use super::receiving::{Claims, Pool, wait_until};
 use super::sending::PeerClaims;
-use crate::mechanism::{Interval, Met};
+use crate::mechanism::Interval;
 
 /// Stands in the name of each such line.
 const MARK: u32 = 1 << 31;
@@ -23,11 +21,13 @@ const LINE_SHIFT: u32 = 24;
 const GENERATION_MASK: u32 = (1 << LINE_SHIFT) - 1;
 const _: () = assert!((LINES - 1) << LINE_SHIFT < MARK);
 
-/// So often a receiver looks, without making way for anybody, whether the sender has copied
-/// what it has claimed: for longer than a part takes.
-const BUSY_LOOKS: u32 = 20_000;
-/// So often it then makes way between two looks, before it sleeps.
-const YIELDS: u32 = 1_000;
+/// So many lines an endpoint opens at most; the others are for messages that come in.
+const MOST_OPENED: u32 = LINES / 2;
+
+/// So often in a row a receiver looks whether the sender has copied what it has claimed: for
+/// longer than a part takes. A sender that is not done by then may have been stopped, and is
+/// waited for as any transfer waits.
+const LOOKS: u32 = 10_000;
 
 /// The sender's end of a message for which it has opened a line.
 #[derive(Debug)]
@@ -54,15 +54,16 @@ impl Opened {
 
 impl Claims {
     /// Opens a line for `interval` of a message to `peer`, to which this was introduced
-    /// ([`Self::introduce`]); nothing where no line is free. It is to be
+    /// ([`Self::introduce`]); nothing where no line is free, or many are open. It is to be
     /// [shut](Self::shut).
     pub fn open(&mut self, peer: &PeerClaims, interval: Interval) -> Option<Opened> {
         let sharing = self.sharing();
-        let pool = self.pool.as_mut().filter(|_| peer.is_introduced)?;
+        let pool = self.pool.as_mut().filter(|pool| peer.has_lines && pool.opened < MOST_OPENED)?;
         let grain = Grain::new(interval, sharing.receiver_percent, sharing.steal_bytes);
         let (line, generation) = pool.take_line()?;
         let back = Back::of_own(generation, grain.units());
         back.open(pool.lines.words(line)?);
+        pool.opened += 1;
         Some(Opened { grain, line, back, part: None })
     }
 
@@ -113,7 +114,8 @@ impl Claims {
     /// Gives the line back, whatever has become of the message: no receiver begins any more.
     pub fn shut(&mut self, mut opened: Opened) {
         self.leave(&mut opened);
-        let Some(Pool { lines, free, .. }) = &mut self.pool else { return };
+        let Some(Pool { lines, free, opened: open, .. }) = &mut self.pool else { return };
+        *open -= 1;
         if let Some(words) = lines.words(opened.line) {
             opened.back.shut(words);
         }
@@ -123,115 +125,145 @@ impl Claims {
 
 /// The receiver's end of a message for which its sender has opened a line.
 #[derive(Debug)]
-pub struct Joined<'p> {
-    peer: &'p PeerClaims,
+pub struct Joined {
     line: u32,
     front: Front,
     grain: Grain,
+    /// Nobody is expected to help.
+    alone: bool,
     /// What is claimed and not copied.
     part: Option<Interval>,
+    copied_by_sender: u64,
+    state: State,
 }
 
-/// What has become of the sender's part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Awaited {
-    /// It is there: the message is whole.
+enum State {
+    /// Not all is there.
+    Coming,
+    /// It is; whether the sender learns of it from the line.
+    Ended(bool),
+}
+
+/// How far a message has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Coming {
+    /// All of it is there.
     Whole,
-    /// The sender is dead or has given its part up: this may be missing.
-    Missing(Interval),
+    /// The sender is still to copy what it has claimed.
+    Waits,
+}
+
+/// A message cannot come by its line: a part could not be copied, or the sender has shut the
+/// line, or has spoilt it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lost;
+
+impl From<Garbage> for Lost {
+    fn from(_: Garbage) -> Self {
+        Self
+    }
 }
 
 impl PeerClaims {
+    /// The words of the line of this name (untrusted), if this end knows it and could tell the
+    /// sender's death; and the generation.
+    fn named(&self, name: u32) -> Option<(Words<'_>, u32, u32)> {
+        let (line, generation) = ((name & !MARK) >> LINE_SHIFT, name & GENERATION_MASK);
+        let lines = self.lines.as_ref().filter(|_| name & MARK != 0 && self.process().pidfd().is_some())?;
+        Some((lines.words(line)?, line, generation))
+    }
+
+    /// Whether [`Self::join`] will most likely begin.
+    pub fn can_join(&self, name: u32, told: Told) -> bool {
+        let named = self.named(name).filter(|_| told.is_sayable());
+        named.is_some_and(|(words, _, generation)| Front::new(generation, 1).is_open(words))
+    }
+
     /// Begins to receive all of a message of `interval` for which this peer has opened the
     /// line of this name (untrusted): claims the receiver's first part, and says where its
-    /// memory is. Nothing where this end does not know the line, or could not tell the
-    /// sender's death: then nothing has begun.
-    pub fn join(&self, name: u32, interval: Interval, sharing: Sharing, told: Told) -> Option<Joined<'_>> {
-        if name & MARK == 0 || self.process().pidfd().is_none() || !told.is_sayable() {
-            return None;
-        }
-        let (line, generation) = ((name & !MARK) >> LINE_SHIFT, name & GENERATION_MASK);
-        let words = self.lines.as_ref()?.words(line)?;
+    /// memory is. Nothing where it cannot: then nothing has begun.
+    pub fn join(&mut self, name: u32, interval: Interval, sharing: Sharing, told: Told) -> Option<Joined> {
+        let alone = self.beliefs.of(interval.bytes()).is_alone();
+        let (words, line, generation) = self.named(name).filter(|_| told.is_sayable())?;
         words.take_over();
         let grain = Grain::new(interval, sharing.receiver_percent, sharing.steal_bytes);
         let front = Front::new(generation, grain.units());
+        if !front.is_open(words) {
+            return None;
+        }
         front.tell(words, told);
-        let mut joined = Joined { peer: self, line, front, grain, part: None };
-        joined.part = joined.claim().ok()?;
+        let (state, copied_by_sender) = (State::Coming, 0);
+        let mut joined = Joined { line, front, grain, alone, part: None, copied_by_sender, state };
+        joined.part = joined.claim(words).ok()?;
         joined.part.is_some().then_some(joined)
     }
 }
 
-impl<'p> Joined<'p> {
-    fn words(&self) -> Result<Words<'p>, Garbage> {
-        self.peer.lines.as_ref().and_then(|lines| lines.words(self.line)).ok_or(Garbage)
+impl Joined {
+    fn words<'p>(&self, peer: &'p PeerClaims) -> Result<Words<'p>, Lost> {
+        peer.lines.as_ref().and_then(|lines| lines.words(self.line)).ok_or(Lost)
     }
 
-    /// Brings the message in: `copy` copies a part, and returns whether it could; it is
-    /// dropped when all is there, before the sender hears of it. If it could not, nothing is
-    /// returned, and the sender copies nothing any more.
-    pub fn bring_in(mut self, mut copy: impl FnMut(Interval) -> bool) -> Option<Met> {
-        let Some(copied_by_sender) = self.copy_all(&mut copy) else {
-            self.give_up();
-            return None;
-        };
-        drop(copy);
-        Some(Met { copied_by_sender, sender_knows: self.end() })
-    }
-
-    /// How many bytes the sender has copied of a message that is whole.
-    fn copy_all(&mut self, copy: &mut impl FnMut(Interval) -> bool) -> Option<u64> {
+    /// Brings the message in, as far as it goes without waiting for long: `copy` copies a
+    /// part, and returns whether it could. To be called again while it [waits](Coming::Waits).
+    ///
+    /// # Errors
+    /// [`Lost`].
+    pub fn bring_in(
+        &mut self,
+        peer: &PeerClaims,
+        mut copy: impl FnMut(Interval) -> bool,
+    ) -> Result<Coming, Lost> {
+        let words = self.words(peer)?;
+        let is_first = self.part.is_some();
         while let Some(part) = self.part {
             if !copy(part) {
-                return None;
+                return Err(Lost);
             }
-            self.part = self.claim().ok()?;
+            self.part = self.claim(words)?;
         }
-        match self.await_sender().ok()? {
-            Awaited::Whole => Some(self.rest().bytes()),
-            Awaited::Missing(rest) => copy(rest).then_some(0),
+        if self.is_whole(words, if is_first { LOOKS } else { 1 })? {
+            self.copied_by_sender = self.rest().bytes();
+            return Ok(Coming::Whole);
         }
+        if !self.front.is_open(words) {
+            return Err(Lost);
+        }
+        if !self.front.is_quiet(words) && peer.process().is_alive() {
+            return Ok(Coming::Waits);
+        }
+        // What it has said before it died, or gave its part up, is there.
+        if self.is_whole(words, 1)? {
+            self.copied_by_sender = self.rest().bytes();
+        } else if !copy(self.rest()) {
+            return Err(Lost);
+        }
+        Ok(Coming::Whole)
     }
 
     /// What the receiver is to copy next; nothing when all is claimed.
-    fn claim(&mut self) -> Result<Option<Interval>, Garbage> {
-        let (grain, first) = (self.grain, self.front.front());
+    fn claim(&mut self, words: Words<'_>) -> Result<Option<Interval>, Garbage> {
+        let (grain, first, alone) = (self.grain, self.front.front(), self.alone);
         // A sender that is there says so from the beginning: no other is expected.
         let appetite = Appetite { max_bytes: u64::MAX, alone: true };
-        let words = self.words()?;
-        let units = self.front.claim(words, |view| grain.for_receiver(view, appetite))?;
+        let want = |view: View| if alone { view.left() } else { grain.for_receiver(view, appetite) };
+        let units = self.front.claim(words, want)?;
         Ok((units > 0).then(|| grain.bytes(first, first + units)))
     }
 
-    /// Waits until the sender has copied what it has claimed, when all is.
-    fn await_sender(&mut self) -> Result<Awaited, Garbage> {
-        let (words, mut looks) = (self.words()?, 0);
-        while !self.front.is_whole(words)? {
-            if !self.is_worth_waiting(words, &mut looks) {
-                // What it has said before it died, or went, is there.
-                let whole = self.front.is_whole(words)?;
-                return Ok(if whole { Awaited::Whole } else { Awaited::Missing(self.rest()) });
+    /// Whether the sender has copied what it has claimed, when all is claimed; by so many looks
+    /// at most.
+    fn is_whole(&mut self, words: Words<'_>, looks: u32) -> Result<bool, Garbage> {
+        for look in 0..looks {
+            if self.front.is_whole(words)? {
+                return Ok(true);
+            }
+            if look > 0 {
+                std::hint::spin_loop();
             }
         }
-        Ok(Awaited::Whole)
-    }
-
-    /// Waits a little for a sender that is copying, if it is; so often it was looked before.
-    fn is_worth_waiting(&self, words: Words<'_>, looks: &mut u32) -> bool {
-        *looks = looks.saturating_add(1);
-        if *looks < BUSY_LOOKS {
-            std::hint::spin_loop();
-            return true;
-        }
-        if self.front.is_quiet(words) || !self.peer.process().is_alive() {
-            return false;
-        }
-        if *looks < BUSY_LOOKS + YIELDS {
-            std::thread::yield_now();
-        } else {
-            std::thread::sleep(Duration::from_micros(50));
-        }
-        true
+        Ok(false)
     }
 
     /// What the sender has claimed.
@@ -239,18 +271,38 @@ impl<'p> Joined<'p> {
         self.grain.bytes(self.front.front(), self.grain.units())
     }
 
-    /// Ends a message that is whole. Returns whether the sender learns of it from the line.
-    fn end(mut self) -> bool {
-        // Who has spoilt the line is told by a packet.
-        self.words().is_ok_and(|words| self.front.end(words).unwrap_or(false))
+    /// What the sender has copied of a message that is whole, in bytes.
+    pub const fn copied_by_sender(&self) -> u64 {
+        self.copied_by_sender
     }
 
-    /// Ends one that is not, and waits until the sender copies nothing any more.
-    fn give_up(mut self) {
-        let Ok(words) = self.words() else { return };
-        self.front.close_there(words);
-        let mut looks = 0;
-        while !self.front.is_quiet(words) && self.is_worth_waiting(words, &mut looks) {}
+    /// Whether the sender learns from the line that the message [has ended](Self::end).
+    pub fn sender_knows(&self) -> bool {
+        self.state == State::Ended(true)
+    }
+
+    /// Ends a message that is whole. Returns whether the sender learns of it from the line.
+    ///
+    /// # Errors
+    /// [`Lost`]: the sender has shut the line, and may have used its memory before all was
+    /// read.
+    pub fn end(&mut self, peer: &mut PeerClaims) -> Result<bool, Lost> {
+        let words = self.words(peer)?;
+        let sender_knows = self.front.end(words)?;
+        self.state = State::Ended(sender_knows);
+        let copied = self.copied_by_sender > 0;
+        peer.beliefs.of(self.grain.bytes(0, self.grain.units()).bytes()).learn(copied, copied);
+        Ok(sender_knows)
+    }
+
+    /// Lets go of a message, ended or not. Of one that has not ended the sender claims nothing
+    /// any more, and this waits until it copies nothing.
+    pub fn finish(mut self, peer: &PeerClaims) {
+        let Ok(words) = self.words(peer) else { return };
+        if self.state == State::Coming {
+            self.front.close_there(words);
+            wait_until(|| self.front.is_quiet(words) || !peer.process().is_alive());
+        }
     }
 }
 

@@ -1,4 +1,3 @@
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use nix::sys::signal::{Signal, kill};
@@ -39,10 +38,32 @@ impl Ends {
         self.claims.open(&self.receiver, WHOLE).expect("a line is free")
     }
 
-    fn join(&self, name: u32) -> Option<Joined<'_>> {
-        self.sender.join(name, WHOLE, Sharing::default(), THERE)
+    fn join(&mut self, name: u32) -> Option<Joined> {
+        let can_join = self.sender.can_join(name, THERE);
+        let joined = self.sender.join(name, WHOLE, Sharing::default(), THERE);
+        assert!(can_join || joined.is_none(), "{name:#x}");
+        joined
+    }
+
+    /// Brings a message in by copies that go well; the parts that the receiver has copied.
+    fn bring_in(&mut self, joined: &mut Joined) -> (Result<Coming, Lost>, Vec<Interval>) {
+        let mut parts = Vec::new();
+        let coming = joined.bring_in(&self.sender, |part| {
+            parts.push(part);
+            true
+        });
+        (coming, parts)
+    }
+
+    fn end(&mut self, mut joined: Joined) -> Result<bool, Lost> {
+        let ended = joined.end(&mut self.sender);
+        assert_eq!(joined.sender_knows(), ended == Ok(true));
+        joined.finish(&self.sender);
+        ended
     }
 }
+
+const FRONT: Interval = Interval { start: 0, end: MIDDLE };
 
 /// Copies what the sender may, once; how many bytes.
 fn help(claims: &Claims, opened: &mut Opened) -> u64 {
@@ -57,35 +78,46 @@ fn both_copy_each_its_side_and_no_packet_is_needed() {
     let mut opened = ends.open();
     assert_eq!(ends.claims.begun(&mut opened), None, "nobody has come");
     assert_eq!(ends.claims.next_part_of(&mut opened, u64::MAX), None, "nothing is known of the receiver");
-    let joined = ends.join(opened.name()).expect("it is open");
+    let mut joined = ends.join(opened.name()).expect("it is open");
     assert_eq!(ends.claims.begun(&mut opened), Some(THERE));
-    let (opened, parts) = (RefCell::new(opened), RefCell::new(Vec::new()));
-    let met = joined.bring_in(|part| {
-        parts.borrow_mut().push(part);
-        help(&ends.claims, &mut opened.borrow_mut());
-        true
-    });
-    let copied_by_sender = 256 * KIB - MIDDLE;
-    assert_eq!(met, Some(Met { copied_by_sender, sender_knows: true }));
-    assert_eq!(parts.into_inner(), [Interval { start: 0, end: MIDDLE }]);
-    let mut opened = opened.into_inner();
+    assert!(help(&ends.claims, &mut opened) > 0);
+    assert_eq!(ends.bring_in(&mut joined), (Ok(Coming::Whole), vec![FRONT]));
+    assert_eq!(joined.copied_by_sender(), 256 * KIB - MIDDLE);
+    assert_eq!(ends.end(joined), Ok(true));
     assert_eq!(ends.claims.begun(&mut opened), None);
     assert!(opened.is_over() && ends.claims.leave(&mut opened));
     ends.claims.shut(opened);
 }
 
 #[test]
-fn a_receiver_whose_sender_computes_copies_all() {
+fn a_receiver_whose_sender_computes_copies_all_and_soon_expects_nobody() {
+    let mut ends = ends();
+    for number in 0..3 {
+        let mut opened = ends.open();
+        let mut joined = ends.join(opened.name()).expect("it is open");
+        let (coming, parts) = ends.bring_in(&mut joined);
+        assert_eq!((coming, joined.copied_by_sender()), (Ok(Coming::Whole), 0));
+        assert!(parts.windows(2).all(|pair| pair[0].end == pair[1].start), "in order");
+        assert_eq!((parts[0].start, parts[parts.len() - 1].end), (0, WHOLE.end));
+        assert_eq!(parts.len() == 1, number > 0, "{parts:?}");
+        assert_eq!(ends.end(joined), Ok(true), "it is told by the line");
+        assert!(ends.claims.leave(&mut opened));
+        ends.claims.shut(opened);
+    }
+}
+
+#[test]
+fn a_sender_that_is_at_its_part_is_waited_for_between_other_things() {
     let mut ends = ends();
     let mut opened = ends.open();
-    let mut bytes = 0;
-    let met = ends.join(opened.name()).expect("it is open").bring_in(|part| {
-        assert_eq!(part.start, bytes, "in order");
-        bytes = part.end;
-        true
-    });
-    assert_eq!((met, bytes), (Some(Met { copied_by_sender: 0, sender_knows: true }), WHOLE.end));
-    assert!(ends.claims.leave(&mut opened), "it is told by the line");
+    let mut joined = ends.join(opened.name()).expect("it is open");
+    let part = ends.claims.next_part_of(&mut opened, u64::MAX).expect("its side");
+    assert_eq!(ends.bring_in(&mut joined), (Ok(Coming::Waits), vec![FRONT]));
+    assert_eq!(ends.bring_in(&mut joined), (Ok(Coming::Waits), vec![]));
+    ends.claims.copied(&mut opened, part.bytes());
+    assert_eq!(ends.bring_in(&mut joined), (Ok(Coming::Whole), vec![]));
+    assert_eq!(ends.end(joined), Ok(true));
+    assert!(ends.claims.leave(&mut opened));
     ends.claims.shut(opened);
 }
 
@@ -94,12 +126,9 @@ fn a_sender_that_has_left_is_told_by_a_packet() {
     let mut ends = ends();
     let mut opened = ends.open();
     assert!(!ends.claims.leave(&mut opened));
-    let mut parts = 0;
-    let met = ends.join(opened.name()).expect("it is open").bring_in(|_| {
-        parts += 1;
-        true
-    });
-    assert_eq!((met, parts), (Some(Met { copied_by_sender: 0, sender_knows: false }), 1));
+    let mut joined = ends.join(opened.name()).expect("it is open");
+    assert_eq!(ends.bring_in(&mut joined), (Ok(Coming::Whole), vec![WHOLE]));
+    assert_eq!(ends.end(joined), Ok(false));
     ends.claims.shut(opened);
 }
 
@@ -107,16 +136,11 @@ fn a_sender_that_has_left_is_told_by_a_packet() {
 fn what_a_sender_gives_up_its_receiver_copies() {
     let mut ends = ends();
     let mut opened = ends.open();
-    let joined = ends.join(opened.name()).expect("it is open");
+    let mut joined = ends.join(opened.name()).expect("it is open");
     let part = ends.claims.next_part_of(&mut opened, u64::MAX).expect("its side");
     assert!(!ends.claims.leave(&mut opened), "it has failed");
-    let mut parts = Vec::new();
-    let met = joined.bring_in(|part| {
-        parts.push(part);
-        true
-    });
-    assert_eq!(met, Some(Met { copied_by_sender: 0, sender_knows: false }));
-    assert_eq!(parts, [Interval { start: 0, end: MIDDLE }, part]);
+    assert_eq!(ends.bring_in(&mut joined), (Ok(Coming::Whole), vec![FRONT, part]));
+    assert_eq!((joined.copied_by_sender(), ends.end(joined)), (0, Ok(false)));
     ends.claims.shut(opened);
 }
 
@@ -125,26 +149,22 @@ fn what_a_dead_sender_had_claimed_its_receiver_copies() {
     let mut sleeper = std::process::Command::new("sleep").arg("600").spawn().expect("a process");
     let mut ends = ends_with(process_of(sleeper.id() as i32));
     let mut opened = ends.open();
-    let joined = ends.join(opened.name()).expect("it is open");
+    let mut joined = ends.join(opened.name()).expect("it is open");
     let part = ends.claims.next_part_of(&mut opened, u64::MAX).expect("its side");
     kill(Pid::from_raw(sleeper.id() as i32), Signal::SIGKILL).expect("it lives");
     sleeper.wait().expect("it ends");
-    let mut last = None;
-    let met = joined.bring_in(|part| {
-        last = Some(part);
-        true
-    });
-    assert_eq!(met.map(|met| met.copied_by_sender), Some(0));
-    assert_eq!(last, Some(part));
+    assert_eq!(ends.bring_in(&mut joined), (Ok(Coming::Whole), vec![FRONT, part]));
+    assert_eq!(joined.copied_by_sender(), 0);
 }
 
 #[test]
 fn a_receiver_that_cannot_copy_leaves_nobody_copying() {
     let mut ends = ends();
     let mut opened = ends.open();
-    let joined = ends.join(opened.name()).expect("it is open");
+    let mut joined = ends.join(opened.name()).expect("it is open");
     assert!(help(&ends.claims, &mut opened) > 0);
-    assert_eq!(joined.bring_in(|_| false), None);
+    assert_eq!(joined.bring_in(&ends.sender, |_| false), Err(Lost));
+    joined.finish(&ends.sender);
     assert_eq!(ends.claims.next_part_of(&mut opened, u64::MAX), None);
     assert!(opened.is_over() && !ends.claims.leave(&mut opened), "a packet tells");
     ends.claims.shut(opened);
@@ -165,22 +185,37 @@ fn what_was_shut_is_not_joined_any_more() {
     ends.claims.shut(next);
 }
 
-/// A receiver that is no longer heard of finds its claims refused, and does not disturb the
-/// message that has the line now.
+/// A sender that ends a message by itself, since it hears no more of its receiver, may use
+/// its memory at once: who is still there has no message, whatever it has copied, waits for
+/// nobody, and does not disturb the message that has the line now.
 #[test]
-fn a_receiver_that_was_shut_out_harms_no_other_message() {
-    let mut ends = ends();
-    let opened = ends.open();
-    let name = opened.name();
-    let Ends { claims, receiver, sender } = &mut ends;
-    let stale = sender.join(name, WHOLE, Sharing::default(), THERE).expect("it is open");
-    claims.shut(opened);
-    let mut next = claims.open(receiver, WHOLE).expect("a line is free");
-    assert_eq!(next.name() >> 24, name >> 24, "the same line");
-    assert_eq!(stale.bring_in(|_| true), None);
-    assert_eq!(claims.begun(&mut next), None);
-    assert!(!next.is_over());
-    claims.shut(next);
+fn a_receiver_that_was_shut_out_has_no_message_and_harms_no_other() {
+    for (has_all, sender_copies) in [(false, false), (true, false), (true, true)] {
+        let mut ends = ends();
+        let mut opened = ends.open();
+        let name = opened.name();
+        let mut joined = ends.join(name).expect("it is open");
+        if sender_copies {
+            ends.claims.next_part_of(&mut opened, u64::MAX).expect("its side");
+        }
+        if has_all && !sender_copies {
+            assert_eq!(ends.bring_in(&mut joined).0, Ok(Coming::Whole));
+        } else if has_all {
+            assert_eq!(ends.bring_in(&mut joined).0, Ok(Coming::Waits));
+        }
+        ends.claims.shut(opened);
+        let mut next = ends.open();
+        assert_eq!(next.name() >> LINE_SHIFT, name >> LINE_SHIFT, "the same line");
+        if has_all && !sender_copies {
+            assert_eq!(joined.end(&mut ends.sender), Err(Lost));
+        } else {
+            assert_eq!(ends.bring_in(&mut joined).0, Err(Lost));
+        }
+        joined.finish(&ends.sender);
+        assert_eq!(ends.claims.begun(&mut next), None);
+        assert!(!next.is_over());
+        ends.claims.shut(next);
+    }
 }
 
 #[test]
@@ -191,15 +226,19 @@ fn names_that_cannot_be_are_not_joined() {
         assert!(ends.join(name).is_none(), "{name:#x}");
     }
     let far = Told([1 << Told::BITS, 0]);
+    assert!(!ends.sender.can_join(opened.name(), far));
     assert!(ends.sender.join(opened.name(), WHOLE, Sharing::default(), far).is_none());
     ends.claims.shut(opened);
 }
 
 #[test]
-fn lines_run_out_and_come_back() {
+fn lines_run_out_before_those_for_receivers_do_and_come_back() {
     let mut ends = ends();
-    let all: Vec<Opened> = (0..LINES).map(|_| ends.open()).collect();
+    let all: Vec<Opened> = (0..MOST_OPENED).map(|_| ends.open()).collect();
     assert!(ends.claims.open(&ends.receiver, WHOLE).is_none());
+    let received = ends.claims.receive(&mut ends.receiver, WHOLE);
+    assert_ne!(received.name(), u64::MAX, "there are lines left");
+    ends.claims.finish(&ends.receiver, received);
     all.into_iter().for_each(|opened| ends.claims.shut(opened));
     assert!(ends.claims.open(&ends.receiver, WHOLE).is_some());
 }
@@ -207,7 +246,7 @@ fn lines_run_out_and_come_back() {
 #[test]
 fn a_peer_that_was_not_introduced_is_opened_nothing() {
     let mut ends = ends();
-    let stranger = PeerClaims::new(own_process());
+    let mut stranger = PeerClaims::new(own_process());
     assert!(ends.claims.open(&stranger, WHOLE).is_none());
     assert!(stranger.join(MARK, WHOLE, Sharing::default(), THERE).is_none(), "it knows no lines");
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::grain::{Appetite, Grain};
@@ -30,6 +31,8 @@ pub(super) struct Pool {
     /// Lines of ended messages, from which the senders have to read that; the oldest
     /// first.
     kept: VecDeque<Kept>,
+    /// How many lines are open for messages that go out.
+    pub(super) opened: u32,
 }
 
 #[derive(Debug)]
@@ -64,11 +67,11 @@ impl Claims {
     /// is no memory or no descriptor for it, senders cannot help this endpoint.
     pub fn introduce(&mut self, peer: &mut PeerClaims) {
         if !peer.is_introduced {
-            peer.is_introduced = true;
             if self.pool.is_none() {
                 self.pool = Pool::new();
             }
             peer.due = self.pool.as_ref().and_then(|pool| pool.fd.try_clone().ok());
+            (peer.is_introduced, peer.has_lines) = (true, peer.due.is_some());
         }
     }
 
@@ -179,22 +182,26 @@ impl Claims {
     /// copies nothing any more.
     pub fn finish(&mut self, peer: &PeerClaims, mut reception: Reception) {
         if reception.state != State::Ended {
-            let mut looks = 0_u32;
-            while !self.is_quiet(peer, &mut reception) {
-                looks += 1;
-                // A part takes microseconds, so the first looks are close.
-                if looks > 100 {
-                    std::thread::sleep(Duration::from_micros(50))
-                } else {
-                    std::thread::yield_now()
-                }
-            }
+            wait_until(|| self.is_quiet(peer, &mut reception));
         }
         let (Some(pool), Some((line, _))) = (&mut self.pool, reception.line) else { return };
         if reception.state == State::Ended {
             pool.keep(Kept { line, sender: Arc::clone(peer.process()) });
         } else {
             pool.free.push(line);
+        }
+    }
+}
+
+/// Waits for a sender to copy a part, which takes microseconds: the first looks are close.
+pub(super) fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let mut looks = 0_u32;
+    while !is_so() {
+        looks += 1;
+        if looks > 100 {
+            std::thread::sleep(Duration::from_micros(50));
+        } else {
+            std::thread::yield_now();
         }
     }
 }
@@ -209,6 +216,7 @@ impl Pool {
             free: (0..LINES).rev().collect(),
             generations,
             kept: VecDeque::with_capacity(LINES as usize),
+            opened: 0,
         })
     }
 
@@ -225,6 +233,11 @@ impl Pool {
         let line = self.free_line()?;
         let generation = self.generations.get_mut(line as usize)?;
         *generation = (*generation + 1) % GENERATIONS;
+        if *generation == 0 {
+            // What was said there when the line had the generations to come before is to
+            // count for none of them. Relaxed: published with the line's name, as the line is.
+            self.lines.words(line)?.retired.store(0, Ordering::Relaxed);
+        }
         Some((line, *generation))
     }
 

@@ -19,6 +19,8 @@ pub struct PeerClaims {
     pub(super) beliefs: Beliefs,
     /// Whether it was given this endpoint's lines ...
     pub(super) is_introduced: bool,
+    /// (which there may have been no descriptor for)
+    pub(super) has_lines: bool,
     /// ... or will be, by their descriptor.
     pub(super) due: Option<OwnedFd>,
 }
@@ -26,7 +28,8 @@ pub struct PeerClaims {
 impl PeerClaims {
     /// A peer whose lines are not known yet: messages to it are not helped with.
     pub fn new(process: Arc<PeerProcess>) -> Self {
-        Self { process, lines: None, beliefs: Beliefs::new(), is_introduced: false, due: None }
+        let (lines, due) = (None, None);
+        Self { process, lines, beliefs: Beliefs::new(), is_introduced: false, has_lines: false, due }
     }
 
     /// The peer has handed over the descriptor of its lines; untrusted. One of

@@ -287,8 +287,12 @@ impl Engine {
         self.traffic.pay_all();
         if self.traffic.transfers.is_active() {
             // Who sleeps is woken by packets only.
-            self.traffic.transfers.rest();
+            let has_ended = self.traffic.transfers.rest();
             self.traffic.settle();
+            if has_ended {
+                // Nobody rings for that.
+                return Ok(false);
+            }
         }
         self.naps.count(self.idle);
         if self.inbox.prepare_sleep() {

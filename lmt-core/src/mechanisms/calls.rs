@@ -7,7 +7,7 @@ use super::erased::unknown;
 use crate::buffer::Buffer;
 #[cfg(doc)]
 use crate::mechanism::Lmt;
-use crate::mechanism::{Cookie, DeclaredCopy, Direction, Fault, Interval, Lines, Met, Plan, Step};
+use crate::mechanism::{Cookie, DeclaredCopy, Direction, Fault, Interval, Lines, Meeting, Plan, Reach, Step};
 use crate::parcel::Parcel;
 use crate::rendezvous::{MechanismTag, PeerKey};
 
@@ -122,8 +122,7 @@ impl Mechanisms {
         Some(Handle { mechanism: at as u32, handle: opened?, peer })
     }
 
-    /// See [`Lmt::meet`]. Counts the message where it was received; returns whether its
-    /// sender knows of its end.
+    /// See [`Lmt::meet`]. Counts a message that is here.
     #[inline]
     pub(crate) fn meet(
         &mut self,
@@ -132,19 +131,32 @@ impl Mechanisms {
         plan: &Plan,
         remote: &Cookie,
         data: &mut Buffer,
-    ) -> Option<bool> {
+    ) -> Option<Meeting<Handle>> {
         let at = self.position(tag)?;
         let met = self.list[at].meet(peer, plan, remote, data);
         self.collect(peer, at);
         let bytes = plan.interval.bytes();
-        let Met { copied_by_sender, sender_knows } = met?;
-        self.count(peer, at, |c| {
-            c.bytes = c.bytes.saturating_add(bytes.saturating_sub(copied_by_sender));
-            c.peer_bytes = c.peer_bytes.saturating_add(copied_by_sender);
-            c.messages += 1;
-            c.received.count(bytes);
-        });
-        Some(sender_knows)
+        match met? {
+            Meeting::Done { copied_by_sender, sender_knows } => {
+                self.count(peer, at, |c| {
+                    c.bytes = c.bytes.saturating_add(bytes.saturating_sub(copied_by_sender));
+                    c.peer_bytes = c.peer_bytes.saturating_add(copied_by_sender);
+                    c.messages += 1;
+                    c.met += 1;
+                    c.received.count(bytes);
+                });
+                Some(Meeting::Done { copied_by_sender, sender_knows })
+            }
+            Meeting::GoesOn(handle) => {
+                self.count(peer, at, |c| c.met += 1);
+                Some(Meeting::GoesOn(Handle { mechanism: at as u32, handle, peer }))
+            }
+        }
+    }
+
+    /// Whether messages by this mechanism come into shared buffers only.
+    pub(crate) fn is_of_shared(&self, tag: MechanismTag) -> bool {
+        self.position(tag).is_some_and(|at| self.list[at].reach() == Reach::SharedBuffers)
     }
 
     /// Whether a mechanism reaches the peer's declared memory in this

@@ -22,6 +22,9 @@ pub struct Counters {
     /// Messages from here that it has passed on to the next way
     /// ([`Fault::Pass`]).
     pub passed: u64,
+    /// Messages that it has received by meeting their senders, without an answer to the
+    /// announcement ([`crate::mechanism::Lmt::meet`]).
+    pub met: u64,
     /// Those of the messages that this process sent.
     pub sent: Tally,
     /// Those that it received.
@@ -36,6 +39,7 @@ impl Counters {
         self.peer_bytes += other.peer_bytes;
         self.demotions += other.demotions;
         self.passed += other.passed;
+        self.met += other.met;
         self.sent.add(other.sent);
         self.received.add(other.received);
     }

@@ -7,8 +7,8 @@ use crate::buffer::Buffer;
 use crate::checkup::{Finding, Host};
 use crate::keys::{Key, Value};
 use crate::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lines, Lmt, Met, Model, Needs, PeerFacts, Plan,
-    Reach, Step, Unavailable,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lines, Lmt, Meeting, Model, Needs, PeerFacts,
+    Plan, Reach, Step, Unavailable,
 };
 use crate::rendezvous::PeerKey;
 use crate::slab::Slab;
@@ -40,7 +40,13 @@ pub(super) trait AnyLmt: Send {
     fn get_at_once(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64)
     -> Option<Lines>;
     fn open(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> Option<u64>;
-    fn meet(&mut self, peer: PeerKey, plan: &Plan, remote: &Cookie, data: &mut Buffer) -> Option<Met>;
+    fn meet(
+        &mut self,
+        peer: PeerKey,
+        plan: &Plan,
+        remote: &Cookie,
+        data: &mut Buffer,
+    ) -> Option<Meeting<u64>>;
     fn leave(&mut self, peer: PeerKey, handle: u64) -> bool;
     fn copied_by_peer(&self, handle: u64) -> u64;
     fn finish(&mut self, peer: PeerKey, handle: u64);
@@ -192,9 +198,20 @@ impl<M: Lmt> AnyLmt for Table<M> {
         Some(self.transfers.insert(transfer))
     }
 
-    fn meet(&mut self, peer: PeerKey, plan: &Plan, remote: &Cookie, data: &mut Buffer) -> Option<Met> {
+    fn meet(
+        &mut self,
+        peer: PeerKey,
+        plan: &Plan,
+        remote: &Cookie,
+        data: &mut Buffer,
+    ) -> Option<Meeting<u64>> {
         let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut)?;
-        self.lmt.meet(state, plan, remote, data)
+        Some(match self.lmt.meet(state, plan, remote, data)? {
+            Meeting::Done { copied_by_sender, sender_knows } => {
+                Meeting::Done { copied_by_sender, sender_knows }
+            }
+            Meeting::GoesOn(transfer) => Meeting::GoesOn(self.transfers.insert(transfer)),
+        })
     }
 
     fn leave(&mut self, peer: PeerKey, handle: u64) -> bool {

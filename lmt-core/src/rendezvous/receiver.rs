@@ -51,6 +51,26 @@ impl Machine {
         id
     }
 
+    /// As [`Self::matched`], of a message that a mechanism has begun to bring in, all of it:
+    /// it is stepped.
+    pub fn met(&mut self, peer: PeerKey, rts: &Rts) -> ReceiveId {
+        let interval = Interval { start: 0, end: rts.total_bytes };
+        let mut side = Side::new(peer, Role::Receiver, interval);
+        side.attempt = rts.attempt;
+        (side.mechanism, side.model, side.held) = (rts.mechanism, rts.model, true);
+        let id = ReceiveId(self.receives.insert(Inbound {
+            side,
+            send_id: rts.send_id,
+            total_bytes: rts.total_bytes,
+            received_bytes: interval.end,
+            offered_end: rts.total_bytes,
+            remote_cookie: rts.cookie,
+            shared: false,
+        }));
+        self.enter(TransferKey::Receive(id), Phase::Active);
+        id
+    }
+
     /// A message has been copied without this machine: lets its sender know.
     pub fn received_at_once(&mut self, peer: PeerKey, done: Done) {
         self.packets.push_back((peer, Packet::Done(done)));

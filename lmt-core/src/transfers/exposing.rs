@@ -7,7 +7,7 @@ use super::at_hand::AtHand;
 use super::exposed::{self, Exposed};
 use super::{Ended, Side, Transfers, index_of, place};
 use crate::buffer::{Access, Buffer};
-use crate::mechanism::{Cookie, Interval, Lines, Model, Plan, Role};
+use crate::mechanism::{Cookie, Interval, Lines, Meeting, Model, Plan, Role};
 use crate::rendezvous::{
     Candidates, Choice, Cts, Demote, Done, Packet, PeerKey, ProtocolError, Received, Rts, SendId,
     TransferError, TransferKey,
@@ -129,12 +129,14 @@ impl Transfers {
                     self.end_exposed(slot, Err(TransferError::Cancelled), 0);
                 }
             }
-            (None, Packet::Demote(Demote { attempt: 0, .. })) => {
+            (None, Packet::Demote(Demote { attempt: 0, .. }) | Packet::Cts(Cts { attempt: 0, .. }))
+                if send.opened.is_some() =>
+            {
+                self.was_not_met(peer);
                 let transfer = self.adopt(slot);
                 self.packet_for_adopted(peer, transfer, packet)?;
             }
-            // Who could have met this end takes the general way.
-            (None, Packet::Cts(Cts { attempt: 0, .. })) if send.opened.is_some() => {
+            (None, Packet::Demote(Demote { attempt: 0, .. })) => {
                 let transfer = self.adopt(slot);
                 self.packet_for_adopted(peer, transfer, packet)?;
             }
@@ -211,8 +213,8 @@ impl Transfers {
 
     /// A receive was found for an RTS, and its message is short enough to be copied at once:
     /// it is in `buffer`, and its sender is told, if this returns how many bytes it is. If
-    /// not, the message is to be given to [`Self::matched`]. The sender is told besides
-    /// whether it was at hand.
+    /// not, the message is to be given to [`Self::matched`], which goes on with one whose
+    /// sender is still copying. The sender is told besides whether it was at hand.
     #[inline]
     pub(crate) fn get_at_once(
         &mut self,
@@ -228,14 +230,17 @@ impl Transfers {
                 let lines = self.mechanisms.get_at_once(mechanism, peer, cookie, buffer, received_bytes)?;
                 (lines, false)
             }
-            Model::Both
-                if (1..=Self::MEETING_BYTES).contains(&total_bytes) && received_bytes == total_bytes =>
-            {
+            Model::Both if self.may_be_met(rts, buffer) => {
                 let whole = Interval { start: 0, end: total_bytes };
                 let left_alone = self.are_left_alone();
                 let plan = Plan { left_alone, ..Plan::new(Role::Receiver, Model::Both, whole) };
-                let sender_knows = self.mechanisms.meet(mechanism, peer, &plan, cookie, buffer)?;
-                (Lines::Elsewhere, sender_knows)
+                match self.mechanisms.meet(mechanism, peer, &plan, cookie, buffer)? {
+                    Meeting::Done { sender_knows, .. } => (Lines::Elsewhere, sender_knows),
+                    Meeting::GoesOn(handle) => {
+                        self.met = Some((peer, rts.send_id, handle));
+                        return None;
+                    }
+                }
             }
             _ => return None,
         };

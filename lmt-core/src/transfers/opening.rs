@@ -6,13 +6,17 @@
 use super::Transfers;
 use super::exposed::{self, Exposed};
 use crate::buffer::Buffer;
-use crate::mechanism::{Cookie, Model, Step};
+use crate::mechanism::{Cookie, Fault, Model, Role, Step, Unavailable};
 use crate::mechanisms::Handle;
-use crate::rendezvous::{Candidates, Choice, PeerKey, SendId};
+use crate::rendezvous::{Candidates, Choice, PeerKey, Rts, SendId};
+use crate::shared_buffer::is_shared;
 
 /// After so many turns of other transfers in a row, one that was opened has one: its
 /// receiver may wait for what this end has said that it would copy.
 const TURNS_BETWEEN: u32 = 8;
+
+/// So many messages are not opened at most while receivers do not meet this end.
+const MOST_UNOPENED: u16 = 512;
 
 impl Transfers {
     /// Opens a message, if its first way may be met. One whose lines cross goes the general
@@ -27,11 +31,30 @@ impl Transfers {
     ) -> Option<(Choice, Handle)> {
         let first = *candidates.as_slice().first()?;
         let is_short = (1..=Self::MEETING_BYTES).contains(&buffer.total_bytes());
-        if first.model != Model::Both || !is_short || !self.are_left_alone() {
+        if first.model != Model::Both || !is_short || !self.may_meet || !self.are_left_alone() {
+            return None;
+        }
+        let meetings = &mut self.window(peer).meetings;
+        if !meetings.is_due() {
+            meetings.pass();
             return None;
         }
         let opened = self.mechanisms.open(first.mechanism, peer, buffer, cookie)?;
         Some((first, opened))
+    }
+
+    /// Its receiver was not met, but takes the general way: it may not know this end's
+    /// lines, have others to receive from, or a buffer that is too short.
+    pub(super) fn was_not_met(&mut self, peer: PeerKey) {
+        self.window(peer).meetings.fail(MOST_UNOPENED);
+    }
+
+    /// Whether a receiver may meet the sender of a message that goes to `buffer`. Into shared
+    /// memory it does so only by what knows that: others' senders are to learn it from an
+    /// answer.
+    pub(super) fn may_be_met(&self, rts: &Rts, buffer: &Buffer) -> bool {
+        let fits = (1..=Self::MEETING_BYTES.min(buffer.total_bytes())).contains(&rts.total_bytes);
+        fits && self.may_meet && (self.mechanisms.is_of_shared(rts.mechanism) || !is_shared(buffer))
     }
 
     /// Announces it.
@@ -69,8 +92,13 @@ impl Transfers {
                         return true;
                     }
                 }
+                Ok(Step { done: true, .. }) => {
+                    self.leave_one(slot, opened);
+                    return true;
+                }
                 // Who cannot help leaves: its receiver does without.
-                Ok(Step { done: true, .. }) | Err(_) => {
+                Err(fault) => {
+                    self.note_failed_help(slot, fault);
                     self.leave_one(slot, opened);
                     return true;
                 }
@@ -88,9 +116,24 @@ impl Transfers {
         }
     }
 
+    /// A sender that can help no more at all proposes that no more.
+    #[cold]
+    fn note_failed_help(&mut self, slot: u64, fault: Fault) {
+        let Fault::Demote { errno, for_good: true, sentence } = fault else { return };
+        let Some(send) = self.exposed.get(slot) else { return };
+        if let Some(Choice { mechanism, .. }) = send.candidates.as_slice().first().copied() {
+            let reason = Unavailable { errno, sentence };
+            self.mechanisms.give_up(send.peer, mechanism, Model::Put, Role::Sender, reason);
+        }
+    }
+
     /// Leaves one: if its receiver has not said that it has all, a packet will.
     fn leave_one(&mut self, slot: u64, opened: Handle) {
         if self.mechanisms.leave(opened) {
+            if let Some(send) = self.exposed.get(slot) {
+                let peer = send.peer;
+                self.window(peer).meetings.succeed();
+            }
             self.end_exposed(slot, Ok(()), 0);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::super::{Ended, Receipt};
 use super::*;
 use crate::buffer::{Access, Segment};
-use crate::mechanism::{Abilities, Fault, Hello, Interval, Lmt, Met, PeerFacts, Plan, Role, Unavailable};
+use crate::mechanism::{Abilities, Fault, Hello, Interval, Lmt, Meeting, PeerFacts, Plan, Role, Unavailable};
 use crate::mechanisms::Mechanisms;
 use crate::rendezvous::{Cts, Demote, Done, Incoming, MechanismTag, Packet, Received, Rts, TransferError};
 use crate::test_peer::meet;
@@ -22,6 +22,10 @@ struct Line {
     opens: bool,
     /// Whether a receiver meets the sender, and whether that finds the sender there.
     meets: bool,
+    /// The sender has claimed a part, and is still to copy it: so many looks long.
+    waits: u32,
+    /// Each step of a receiver stands still.
+    stands_still: bool,
     has_left: bool,
     /// The receiver has said that it has all.
     ended: bool,
@@ -57,12 +61,17 @@ impl Lmt for Meets {
         Ok(())
     }
     fn step(&mut self, (): &mut (), plan: &mut Plan, _: &mut Buffer, bytes: u64) -> Result<Step, Fault> {
-        let line = self.0.lock().unwrap();
+        let mut line = self.0.lock().unwrap();
         if line.fails {
             let sentence = "as the test wants it".to_owned();
             return Err(Fault::Demote { errno: libc::EPERM, for_good: false, sentence });
         }
         match plan.role {
+            Role::Receiver if line.stands_still => Ok(Step { bytes: 0, done: false }),
+            Role::Receiver if line.waits > 0 => {
+                line.waits -= 1;
+                Ok(Step { bytes: 0, done: false })
+            }
             Role::Receiver => Ok(Step { bytes: bytes.min(plan.interval.bytes()), done: true }),
             Role::Sender => Ok(Step { bytes: 0, done: line.ended }),
         }
@@ -75,11 +84,15 @@ impl Lmt for Meets {
         let whole = Interval { start: 0, end: data.total_bytes() };
         line.opens.then_some(Plan::new(Role::Sender, Model::Both, whole))
     }
-    fn meet(&mut self, (): &mut (), plan: &Plan, remote: &Cookie, _: &mut Buffer) -> Option<Met> {
+    fn meet(&mut self, (): &mut (), plan: &Plan, remote: &Cookie, _: &mut Buffer) -> Option<Meeting<Plan>> {
         assert_eq!((remote.as_bytes(), plan.interval.bytes()), (&[7][..], BYTES));
         let mut line = self.0.lock().unwrap();
+        if line.waits > 0 {
+            line.held += 1;
+            return Some(Meeting::GoesOn(*plan));
+        }
         line.ended = line.meets && !line.has_left;
-        line.meets.then_some(Met { copied_by_sender: 100, sender_knows: line.ended })
+        line.meets.then_some(Meeting::Done { copied_by_sender: 100, sender_knows: line.ended })
     }
     fn leave(&mut self, (): &mut (), plan: &mut Plan) -> bool {
         let mut line = self.0.lock().unwrap();
@@ -95,6 +108,17 @@ impl Lmt for Meets {
     }
 }
 
+/// One process of two peers.
+fn side_of(line: &Arc<Mutex<Line>>) -> Transfers {
+    let mut mechanisms = Mechanisms::new();
+    mechanisms.register(Meets(Arc::clone(line)));
+    meet(&mut mechanisms, PEER);
+    meet(&mut mechanisms, 1);
+    let mut side = Transfers::new(mechanisms);
+    side.set_may_meet();
+    side
+}
+
 /// A sender, a receiver, and their memory.
 struct Two {
     a: Transfers,
@@ -106,14 +130,8 @@ struct Two {
 impl Two {
     fn new() -> Self {
         let line = Arc::new(Mutex::new(Line { opens: true, meets: true, ..Line::default() }));
-        let side = || {
-            let mut mechanisms = Mechanisms::new();
-            mechanisms.register(Meets(Arc::clone(&line)));
-            meet(&mut mechanisms, PEER);
-            meet(&mut mechanisms, 1);
-            Transfers::new(mechanisms)
-        };
-        let mut two = Self { a: side(), b: side(), line, memory: vec![0; BYTES as usize] };
+        let (a, b) = (side_of(&line), side_of(&line));
+        let mut two = Self { a, b, line, memory: vec![0; BYTES as usize] };
         // As if buffers were left alone: nobody writes so many bytes between two calls.
         for _ in 0..8 {
             two.a.begins(1 << 50);
@@ -204,7 +222,7 @@ fn a_receiver_that_meets_its_sender_needs_no_packet() {
     let of = |side: &Transfers| side.standings().counters(PEER).next().unwrap().1;
     let (sent, received) = (of(&two.a), of(&two.b));
     assert_eq!((sent.messages, sent.sent.messages, sent.sent.bytes), (3, 3, 3 * BYTES));
-    assert_eq!((received.messages, received.received.messages), (3, 3));
+    assert_eq!((received.messages, received.received.messages, received.met), (3, 3, 3));
     assert_eq!((received.bytes, received.peer_bytes), (3 * (BYTES - 100), 300));
     assert_eq!(two.line().started, 0);
 }
@@ -214,18 +232,18 @@ fn who_uses_its_buffers_or_sends_more_than_one_call_copies_opens_nothing() {
     let mut two = Two::new();
     two.memory.resize((Transfers::MEETING_BYTES + 1) as usize, 0);
     two.send();
-    let mut other = Two::new();
-    other.a = {
-        let mut mechanisms = Mechanisms::new();
-        mechanisms.register(Meets(Arc::clone(&other.line)));
-        meet(&mut mechanisms, PEER);
-        Transfers::new(mechanisms)
-    };
-    other.send();
+    let mut touched = Two::new();
+    touched.a = side_of(&touched.line);
+    assert!(!touched.a.are_left_alone(), "nothing is known yet");
+    touched.send();
     let mut cannot = Two::new();
     cannot.line().opens = false;
     cannot.send();
-    for two in [two, other, cannot] {
+    // Who does not step whenever it waits.
+    let mut seldom = Two::new();
+    seldom.a.may_meet = false;
+    seldom.send();
+    for two in [two, touched, cannot, seldom] {
         assert!(!two.a.is_active(), "it waits for an answer");
     }
 }
@@ -287,6 +305,8 @@ fn a_sender_that_sleeps_or_fails_has_left_and_is_told_by_a_packet() {
             two.a.rest();
         }
         assert!(two.line().has_left && !two.a.is_active(), "only packets wake a sleeper");
+        let standing = two.a.standings().standings(PEER).next().unwrap().1;
+        assert!(standing.ours.write && standing.reason.is_none(), "it failed once");
         two.meet(&rts).expect("it can");
         assert!(matches!(two.settle()[..], [Packet::Done(Done { attempt: 0, .. })]));
         assert_eq!(two.ended(), Ok(()));
@@ -298,8 +318,10 @@ fn a_sender_that_finds_the_end_before_it_sleeps_is_done() {
     let mut two = Two::new();
     let rts = two.send();
     two.meet(&rts).expect("it can");
-    two.a.rest();
+    assert!(two.a.rest(), "who waits for it is to look");
     assert_eq!(two.ended(), Ok(()));
+    two.send();
+    assert!(!two.a.rest());
 }
 
 #[test]
@@ -335,6 +357,65 @@ fn what_was_not_matched_is_taken_back_and_what_was_goes_on() {
     }
 }
 
+#[test]
+fn a_sender_that_is_at_its_part_is_waited_for_as_by_any_transfer() {
+    for dies in [false, true] {
+        let mut two = Two::new();
+        let rts = two.send();
+        two.line().waits = 3;
+        assert!(two.meet(&rts).is_none());
+        two.matched(&rts);
+        assert_eq!(two.b.active(), 1);
+        assert_eq!(two.b.pop_packet(), None, "no answer is needed");
+        if dies {
+            two.b.peer_dead(PEER);
+            let ended = two.b.pop_ended();
+            assert!(
+                matches!(ended, Some(Ended::Receive { token: 5, result: Err(TransferError::PeerDead) })),
+                "{ended:?}"
+            );
+            assert_eq!(two.line().held, 1, "the sender's");
+            continue;
+        }
+        assert_eq!(two.settle(), []);
+        assert_eq!(two.ended(), Ok(()));
+        let Some(Ended::Receive { token: 5, result: Ok(received) }) = two.b.pop_ended() else {
+            panic!("it is there");
+        };
+        assert_eq!((received.received_bytes, received.truncated), (BYTES, false));
+        let received = two.b.standings().counters(PEER).next().unwrap().1;
+        assert_eq!((received.messages, received.met, received.bytes), (1, 1, BYTES));
+    }
+}
+
+#[test]
+fn a_message_that_fails_when_it_was_met_goes_another_way() {
+    let mut two = Two::new();
+    let rts = two.send();
+    two.line().waits = 3;
+    assert!(two.meet(&rts).is_none());
+    two.matched(&rts);
+    two.line().fails = true;
+    two.b.step(1 << 20);
+    assert!(matches!(two.b.pop_packet(), Some((PEER, Packet::Demote(Demote { attempt: 0, .. })))));
+}
+
+#[test]
+fn a_receiver_that_meets_nobody_is_opened_messages_more_and_more_seldom() {
+    let mut two = Two::new();
+    two.line().meets = false;
+    let mut opened = 0;
+    for _ in 0..200 {
+        let rts = two.send();
+        opened += u32::from(two.a.is_active());
+        two.matched(&rts);
+        two.settle();
+        assert_eq!(two.ended(), Ok(()));
+        two.b.pop_ended().expect("it is there");
+    }
+    assert!((2..10).contains(&opened), "{opened}");
+}
+
 /// Others' turns do not keep it from seeing that its receiver waits.
 #[test]
 fn one_that_was_opened_has_turns_beside_other_transfers() {
@@ -348,9 +429,11 @@ fn one_that_was_opened_has_turns_beside_other_transfers() {
     while two.a.pop_packet().is_some() {}
     two.line().meets = true;
     two.meet(&rts).expect("it can");
+    two.line().stands_still = true;
     let turns = (0..=2 * TURNS_BETWEEN).position(|_| {
-        two.a.step(0);
+        two.a.step(1 << 20);
         matches!(two.a.pop_ended(), Some(Ended::Send { token: TOKEN, result: Ok(()), .. }))
     });
     assert!(turns.is_some_and(|turns| turns <= TURNS_BETWEEN as usize), "{turns:?}");
+    assert_eq!(two.a.active(), 1, "the other is still under way");
 }

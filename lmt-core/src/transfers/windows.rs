@@ -6,6 +6,7 @@ use crate::belief::Beliefs;
 use crate::mechanism::Model;
 use crate::rendezvous::Candidates;
 use crate::selection::{LONG_WINDOW_BYTES, STREAM_OF_WINDOW_BYTES, STREAMS_AT_ONCE};
+use crate::trials::Trials;
 
 /// Who copies less than this part of a message is of no help: the end of one is left to
 /// its sender also where that was busy all the time.
@@ -25,6 +26,8 @@ pub(super) struct Window {
     /// Whether as much has come from the peer while the last of these was under way:
     /// then this end could not help since it received.
     pub receives: bool,
+    /// Whether the peer meets this end where a message was opened for that.
+    pub meetings: Trials,
     /// Which order the messages of a window take where streams go first otherwise.
     rivals: Rivals,
 }
@@ -37,8 +40,8 @@ pub(super) struct Among {
 
 impl Window {
     pub fn new() -> Self {
-        let (helped, rivals) = (Beliefs::new(), Rivals::default());
-        Self { messages: 0, bytes: 0, received_bytes: 0, helped, receives: false, rivals }
+        let (helped, meetings, rivals) = (Beliefs::new(), Trials::default(), Rivals::default());
+        Self { messages: 0, bytes: 0, received_bytes: 0, helped, receives: false, meetings, rivals }
     }
 
     /// Whether a message that is sent now is one of several; `None` where it is not.
@@ -100,6 +103,7 @@ impl Window {
     /// The peer is gone; another may get its number.
     pub fn forget(&mut self) {
         (self.helped, self.receives, self.rivals) = (Beliefs::new(), false, Rivals::default());
+        self.meetings = Trials::default();
     }
 }
 
