@@ -88,7 +88,7 @@ fn agreed(ours: Option<f32>, hello: &Hello) -> Option<f32> {
 }
 
 impl CmaPeer {
-    fn new(claims: PeerClaims, reachable: bool) -> Self {
+    pub(crate) fn new(claims: PeerClaims, reachable: bool) -> Self {
         Self {
             claims,
             reachable,

@@ -167,3 +167,7 @@ fn step_joined(
 fn lost() -> Fault {
     demote("the message could not be copied as its sender had opened it; it is sent another way")
 }
+
+#[cfg(test)]
+#[path = "meeting_tests.rs"]
+mod tests;

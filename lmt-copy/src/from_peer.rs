@@ -15,7 +15,7 @@ use crate::two_ways::{TwoWays, classes_from};
 /// Shorter ones go by vectors: to begin a string instruction takes longer than that.
 const LEAST_BYTES: usize = 8 << 10;
 
-static WAYS: TwoWays<{ classes_from(LEAST_BYTES) }> = TwoWays::new(LEAST_BYTES);
+static WAYS: TwoWays<{ classes_from(LEAST_BYTES) }> = TwoWays::new(LEAST_BYTES, 100);
 
 /// As [`copy_nonoverlapping`], of what another core has just written.
 ///

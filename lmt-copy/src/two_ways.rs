@@ -12,6 +12,8 @@ const MOST_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct TwoWays<const CLASSES: usize> {
     least_bytes: usize,
+    /// The other way is taken where it takes at most so many percent of the time by vectors.
+    most_percent: u32,
     classes: [Class; CLASSES],
 }
 
@@ -22,9 +24,9 @@ pub(crate) const fn classes_from(least_bytes: usize) -> usize {
 
 impl<const CLASSES: usize> TwoWays<CLASSES> {
     /// Nothing is known yet; `CLASSES` are [`classes_from`] that length.
-    pub(crate) const fn new(least_bytes: usize) -> Self {
+    pub(crate) const fn new(least_bytes: usize, most_percent: u32) -> Self {
         assert!(CLASSES == classes_from(least_bytes));
-        Self { least_bytes, classes: [const { Class::new() }; CLASSES] }
+        Self { least_bytes, most_percent, classes: [const { Class::new() }; CLASSES] }
     }
 
     /// Has so many bytes copied, by vectors or the other way, as `copy` is told. What is
@@ -32,7 +34,7 @@ impl<const CLASSES: usize> TwoWays<CLASSES> {
     #[inline]
     pub(crate) fn copy(&self, bytes: usize, copy: impl FnOnce(bool)) {
         match self.class_of(bytes) {
-            Some(class) => class.copy(bytes, copy),
+            Some(class) => class.copy(bytes, self.most_percent, copy),
             None => copy(bytes < self.least_bytes),
         }
     }
@@ -64,8 +66,8 @@ impl Class {
     }
 
     /// Has one copied, which is told whether to do so by vectors.
-    fn copy(&self, bytes: usize, copy: impl FnOnce(bool)) {
-        let (by_vectors, is_timed) = self.next();
+    fn copy(&self, bytes: usize, most_percent: u32, copy: impl FnOnce(bool)) {
+        let (by_vectors, is_timed) = self.next(most_percent);
         if !is_timed {
             return copy(by_vectors);
         }
@@ -75,19 +77,19 @@ impl Class {
     }
 
     /// Whether the next copy goes by vectors, and whether it is timed.
-    fn next(&self) -> (bool, bool) {
+    fn next(&self, most_percent: u32) -> (bool, bool) {
         // Relaxed, here and below: figures that stand for themselves.
         let turn = self.turn.load(Ordering::Relaxed);
         self.turn.store(turn.wrapping_add(1), Ordering::Relaxed);
         match timed(turn) {
             Some(by_vectors) => (by_vectors, true),
-            None => (self.prefers_vectors(), false),
+            None => (self.prefers_vectors(most_percent), false),
         }
     }
 
-    fn prefers_vectors(&self) -> bool {
+    fn prefers_vectors(&self, most_percent: u32) -> bool {
         let [otherwise, vectors] = self.mib_ns.each_ref().map(|time| time.load(Ordering::Relaxed));
-        vectors <= otherwise
+        u64::from(vectors) * u64::from(most_percent) <= u64::from(otherwise) * 100
     }
 
     /// Notes a time. Slow ones may have been interrupted, or have met new pages: they count

@@ -7,7 +7,7 @@ const BYTES: usize = 64 << 10;
 fn by_vectors(class: &Class, copies: u32, vectors_ns: u64, others_ns: u64) -> u32 {
     let mut count = 0;
     for _ in 0..copies {
-        let (vectors, is_timed) = class.next();
+        let (vectors, is_timed) = class.next(100);
         if is_timed {
             class.took(vectors, BYTES, Duration::from_nanos(if vectors { vectors_ns } else { others_ns }));
         }
@@ -22,6 +22,20 @@ fn what_is_faster_is_done_but_for_trials() {
     assert!(by_vectors(&class, 1000, 1000, 2000) > 970);
     let class = Class::new();
     assert!(by_vectors(&class, 1000, 2000, 1000) < 30);
+}
+
+#[test]
+fn the_other_way_may_have_to_be_better_by_a_part() {
+    for (others_ns, expected) in [(910, true), (890, false)] {
+        let class = Class::new();
+        for _ in 0..100 {
+            let (vectors, is_timed) = class.next(90);
+            if is_timed {
+                class.took(vectors, BYTES, Duration::from_nanos(if vectors { 1000 } else { others_ns }));
+            }
+        }
+        assert_eq!(class.prefers_vectors(90), expected, "{others_ns}");
+    }
 }
 
 #[test]
@@ -40,7 +54,7 @@ fn one_that_was_interrupted_changes_nothing() {
     let class = Class::new();
     by_vectors(&class, 1000, 1000, 1300);
     class.took(true, BYTES, Duration::from_secs(10));
-    assert!(class.prefers_vectors());
+    assert!(class.prefers_vectors(100));
     // The very first, which meets pages that are not there yet.
     let class = Class::new();
     by_vectors(&class, 1, 1_000_000, 0);
@@ -57,15 +71,15 @@ fn figures_at_their_ends_do_no_harm() {
     }
     class.turn.store(u32::MAX, Ordering::Relaxed);
     let mut copied = 0;
-    class.copy(BYTES, |_| copied += 1);
-    class.copy(BYTES, |_| copied += 1);
+    class.copy(BYTES, 100, |_| copied += 1);
+    class.copy(BYTES, 100, |_| copied += 1);
     assert_eq!((copied, class.turn.load(Ordering::Relaxed)), (2, 1));
 }
 
 #[test]
 fn each_power_of_two_has_a_class() {
     const LEAST_BYTES: usize = 8 << 10;
-    let ways = TwoWays::<{ classes_from(LEAST_BYTES) }>::new(LEAST_BYTES);
+    let ways = TwoWays::<{ classes_from(LEAST_BYTES) }>::new(LEAST_BYTES, 100);
     let class_of = |bytes| {
         let found = ways.class_of(bytes)?;
         ways.classes.iter().position(|class| std::ptr::eq(class, found))
@@ -93,12 +107,12 @@ fn copies_are_timed_as_they_go() {
     let class = Class::new();
     let mut seen = [0; 2];
     for _ in 0..200 {
-        class.copy(BYTES, |by_vectors| {
+        class.copy(BYTES, 100, |by_vectors| {
             seen[usize::from(by_vectors)] += 1;
             if by_vectors {
                 std::thread::sleep(Duration::from_micros(500));
             }
         });
     }
-    assert!(seen[1] < 20 && !class.prefers_vectors(), "{seen:?}");
+    assert!(seen[1] < 20 && !class.prefers_vectors(100), "{seen:?}");
 }

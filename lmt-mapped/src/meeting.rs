@@ -195,3 +195,7 @@ pub(crate) fn step_joined(
 fn lost() -> Fault {
     demote_words("the message could not be copied as its sender had opened it; it is sent another way")
 }
+
+#[cfg(test)]
+#[path = "meeting_tests.rs"]
+mod tests;

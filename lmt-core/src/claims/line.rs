@@ -13,6 +13,9 @@
 //!   '--receiver ends or closes--> Closed
 //! ```
 //!
+//! A line that the sender opens ([`super::opened`]) begins in Joined, and the sender may shut
+//! it (Open or Joined to Closed) where it hears no more of its receiver.
+//!
 //! # Why reuse is safe
 //!
 //! A generation is never used twice in a row of 2^24 uses of a line. A sender
@@ -21,6 +24,15 @@
 //! a claim of its own in flight, for which the receiver waits before it lets the
 //! line go ([`Front::is_quiet`]), or in state Ended, in which the line is kept
 //! until the sender has said in `retired` that it has gone.
+//!
+//! A line that the sender has opened is its own: only it stores `retired` there, for whatever
+//! generation, and it gives the line to the next message when it knows of the end, or has shut
+//! it. A receiver that is still there finds another state or generation: its exchanges fail,
+//! so it neither claims nor ends anything, and while it waits it looks whether the line is
+//! still its message's ([`Front::is_open`]). Whole is what it has ended by an exchange that
+//! went well: up to then the sender's memory was lent, and it has been read before (Release).
+//! What it says of its memory bears the generation, and counts for no other. Once in 2^24 uses
+//! `retired` is cleared, so that what was said of a generation's last use counts for none.
 //!
 //! Everything read here is written by a peer and untrusted: each end keeps what
 //! it knows by itself, and a word that cannot be is [`Garbage`], or, to the

@@ -1,5 +1,5 @@
-//! The lines in shared memory: made by the receiving endpoint, mapped by its
-//! peers.
+//! The lines in shared memory: made by the endpoint whose messages they are for, coming in
+//! or opened by it and going out, and mapped by its peers.
 #![allow(unsafe_code)] // Touches words of pages that were mapped here.
 
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use super::line::Words;
 use crate::shared_memory::SharedMemory;
 
 /// How many lines an endpoint has: so many messages of a mechanism can come in
-/// by both ends at once; more come in by the receiver alone.
+/// by both ends at once, or be open to go out so; more come in by the receiver alone.
 pub(super) const LINES: u32 = 64;
 /// The sender's word stands a pair of cache lines behind the shared one, since
 /// processors fetch pairs.

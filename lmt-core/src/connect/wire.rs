@@ -9,7 +9,7 @@ use crate::identity::EndpointId;
 
 /// The version of the connection protocol that this crate speaks, and of the packets
 /// that endpoints send each other once they are connected.
-pub const PROTOCOL_VERSION: u16 = 4;
+pub const PROTOCOL_VERSION: u16 = 5;
 
 /// The most bytes of a greeting, a report, or what goes with descriptors.
 pub const MAX_BLOB_BYTES: usize = 4096;

@@ -270,9 +270,11 @@ fn messages_of_every_length_go_to_and_fro_through_cells_that_change_their_owner(
 fn the_pieces_of_a_message_grow_and_the_last_names_its_cell() {
     let mut pair = Pair::new();
     for (from, bytes, pieces) in [
-        (0, 32 << 10, &[4096, 4096, 8192, 16_384][..]),
-        (0, 4096 + INLINE_BYTES, &[4096 + INLINE_BYTES as u64]),
-        (1, 4096 + INLINE_BYTES + 1, &[4096, INLINE_BYTES as u64 + 1]),
+        (0, 64 << 10, &[4096, 4096, 8192, 16_384, 16_384, 16_384][..]),
+        // Short ones begin with more.
+        (1, 32 << 10, &[8192, 8192, 16_384]),
+        (0, 8192 + INLINE_BYTES, &[8192 + INLINE_BYTES as u64]),
+        (1, 8192 + INLINE_BYTES + 1, &[8192, INLINE_BYTES as u64 + 1]),
         (1, 4096, &[4096]),
         (0, PIECE_BYTES, &[PIECE_BYTES as u64]),
     ] {
@@ -285,18 +287,18 @@ fn the_pieces_of_a_message_grow_and_the_last_names_its_cell() {
 #[test]
 fn a_message_between_the_pieces_of_another_has_a_cell_of_its_own() {
     let mut pair = Pair::new();
-    let (data, between) = (pattern(10_000), pattern(150));
+    let (data, between) = (pattern(20_000), pattern(150));
     for from in [0, 1, 0, 1] {
         let mut sent = 0;
         for piece in [Piece::First, Piece::Next, Piece::Last] {
             let sender = &mut pair.senders[from];
-            let bytes = sender.piece_bytes(sent, 10_000, PIECE_BYTES as u64) as usize;
+            let bytes = sender.piece_bytes(sent, 20_000, PIECE_BYTES as u64) as usize;
             let part = &data[sent as usize..sent as usize + bytes];
             let _ = sender.send_piece(Envelope::default(), Payload::Bytes(part), piece).unwrap();
             let _ = sender.send(Envelope::default(), Payload::Bytes(&between)).unwrap();
             sent += bytes as u64;
         }
-        assert_eq!(sent, 10_000);
+        assert_eq!(sent, 20_000);
         let (mut got, mut others) = (Vec::new(), 0);
         for _ in 0..6 {
             let message = pair.receivers[1 - from].poll().expect("what was sent");
@@ -308,7 +310,7 @@ fn a_message_between_the_pieces_of_another_has_a_cell_of_its_own() {
     }
     // No cell is lost.
     for from in [0, 1] {
-        let has_cell = |pair: &Pair| pair.senders[from].piece_bytes(0, 10_000, PIECE_BYTES as u64) == 4096;
+        let has_cell = |pair: &Pair| pair.senders[from].piece_bytes(0, 20_000, PIECE_BYTES as u64) == 8192;
         let mut cells = 0;
         while has_cell(&pair) {
             send(&mut pair.senders[from], 0, &between).unwrap();
@@ -331,7 +333,7 @@ fn one_way_traffic_goes_on_without_cells_and_finds_them_again() {
     assert_eq!(without[0], PIECE_BYTES as u64, "no cell is left");
     assert_eq!(pair.receive(1, data.len()), data);
     for from in [1, 0] {
-        assert_eq!(pair.send(from, &data)[0], 4096, "a cell came back with a message");
+        assert_eq!(pair.send(from, &data)[0], 8192, "a cell came back with a message");
         assert_eq!(pair.receive(1 - from, data.len()), data);
     }
 }
