@@ -32,6 +32,7 @@ struct BoxReceiver {
 impl BoxReceiver {
     fn create(sender: u16) -> Result<Self, MemoryShort> {
         let (memory, descriptor) = BoxMemory::create()?;
+        memory.find_annexes();
         let (memory, reader) = (Arc::new(memory), Reader::new(CELLS));
         Ok(Self { memory, reader, pair: None, sender, descriptor })
     }
