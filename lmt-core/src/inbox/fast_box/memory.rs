@@ -94,16 +94,6 @@ impl BoxMemory {
         Ok((this, fd))
     }
 
-    /// Has the pages of the annexes in this process's page tables: to ask for lines of one that
-    /// is not there takes a walk through the tables each time, for nothing.
-    pub(super) fn find_annexes(&self) {
-        for line in (0..LINES).step_by(PAGE_BYTES / ANNEX_BYTES) {
-            // SAFETY: a byte of an annex, valid for as long as `self` lives; what a peer
-            // writes there meanwhile does not matter, for it is not used.
-            unsafe { self.annex(line as u64).read_volatile() };
-        }
-    }
-
     pub(super) fn attach(fd: OwnedFd) -> Result<Self, AttachError> {
         let this = Self { memory: SharedMemory::attach(fd, TOTAL_BYTES, TOTAL_BYTES)? };
         // Relaxed: written before the descriptor was sent here.

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, PIECE_BYTES, Place};
+use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, LINES, PIECE_BYTES, Place};
 use super::pair::PairCells;
 use super::place::{IN_ANNEX, Part};
 use super::ring::Reader;
@@ -27,21 +27,29 @@ struct BoxReceiver {
     sender: u16,
     /// For handing to the peer, as often as it connects.
     descriptor: OwnedFd,
+    /// For so many more messages their annexes are asked for.
+    awaits_annex: u16,
 }
+
+/// For so many messages behind one in its line's annex those of the next are asked for: as
+/// many as have one until the same comes again. Where none comes, nothing is asked for: its
+/// pages would be in no page table of this process, and each look would walk through those
+/// in vain.
+const ANNEXES_AWAITED: u16 = LINES as u16;
 
 impl BoxReceiver {
     fn create(sender: u16) -> Result<Self, MemoryShort> {
         let (memory, descriptor) = BoxMemory::create()?;
-        memory.find_annexes();
         let (memory, reader) = (Arc::new(memory), Reader::new(CELLS));
-        Ok(Self { memory, reader, pair: None, sender, descriptor })
+        Ok(Self { memory, reader, pair: None, sender, descriptor, awaits_annex: 0 })
     }
 
-    /// Whether there is a message; while there is none, its annex is asked for.
+    /// Whether there is a message; while there is none, its annex is asked for, where others
+    /// have come in theirs.
     #[inline]
     fn look(&self) -> bool {
         let is_ready = self.reader.find(&self.memory.words()).is_some();
-        if !is_ready {
+        if !is_ready && self.awaits_annex > 0 {
             self.memory.await_annex(self.reader.line_number());
         }
         is_ready
@@ -88,6 +96,10 @@ impl BoxReceiver {
     fn consume(&mut self, body: Body) {
         let with_cell = matches!(body, Body::Cell | Body::Impossible { with_cell: true });
         self.reader.consume(&self.memory.words(), with_cell);
+        self.awaits_annex = match body {
+            Body::Annex => ANNEXES_AWAITED,
+            _ => self.awaits_annex.saturating_sub(1),
+        };
         if let (Body::Part(Part { cell, is_last: true, .. }), Some(pair)) = (body, &self.pair) {
             pair.keep(cell);
         }
