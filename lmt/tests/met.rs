@@ -212,7 +212,7 @@ fn an_end_that_is_stopped_and_goes_on_spoils_nothing() {
     in_each_kind(test_name!(), 2, false, stop, |kind, group| {
         let Some(mut end) = End::open(kind, group) else { return };
         group.report("begins");
-        bursts(&mut end, group, 60);
+        bursts(&mut end, group, 25);
     });
 }
 
@@ -314,7 +314,7 @@ fn one_way_and_late() {
         |kind, group| {
             let Some(mut end) = End::open(kind, group) else { return };
             let other = end.peers[1 - group.rank() as usize];
-            for round in 0..2000_u64 {
+            for round in 0..800_u64 {
                 if group.rank() == 0 {
                     end.out.stamp(round);
                     end.endpoint.send(other, TAG.tag, end.out.bytes()).expect("it is there");
