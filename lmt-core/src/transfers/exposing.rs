@@ -230,7 +230,8 @@ impl Transfers {
                 let lines = self.mechanisms.get_at_once(mechanism, peer, cookie, buffer, received_bytes)?;
                 (lines, false)
             }
-            Model::Both if self.may_be_met(rts, buffer) => {
+            // What is only kept has no receive that could go on with it.
+            Model::Both if receipt != Receipt::Kept && self.may_be_met(rts, buffer) => {
                 let whole = Interval { start: 0, end: total_bytes };
                 let left_alone = self.are_left_alone();
                 let plan = Plan { left_alone, ..Plan::new(Role::Receiver, Model::Both, whole) };

@@ -270,6 +270,16 @@ fn a_receiver_that_cannot_meet_its_sender_takes_the_general_way() {
     }
 }
 
+/// No honest peer announces a short message so.
+#[test]
+fn a_message_that_is_only_kept_is_not_met() {
+    let mut two = Two::new();
+    let rts = Rts { short: true, ..two.send() };
+    let mut buffer = two.buffer(Access::Write);
+    assert!(two.b.get_at_once(PEER, &rts, &mut buffer, Receipt::Kept).is_none());
+    assert!(!two.line().ended);
+}
+
 #[test]
 fn a_short_buffer_does_not_meet() {
     let mut two = Two::new();
