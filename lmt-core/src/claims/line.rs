@@ -298,6 +298,13 @@ impl Front {
         seen.generation == self.generation && matches!(seen.state, State::Open | State::Joined)
     }
 
+    /// Whether a line that the sender has opened still bears this message's name. It gives it
+    /// another when it copies nothing for this one any more.
+    pub(super) fn is_named(&self, words: Words<'_>) -> bool {
+        // Acquire: pairs with the Release of `Back::open`.
+        Shared::unpack(words.shared.load(Ordering::Acquire)).generation == self.generation
+    }
+
     /// As [`Self::close`], in a line that the sender has opened, and which may be another
     /// message's by now.
     pub(super) fn close_there(&mut self, words: Words<'_>) {
@@ -399,8 +406,9 @@ impl Back {
     pub(super) fn open(&self, words: Words<'_>) {
         let Self { generation, front, back, .. } = *self;
         let fresh = Shared { generation, state: State::Joined, front, back };
-        // Relaxed: as `Front::open`.
-        words.shared.store(fresh.pack(), Ordering::Relaxed);
+        // Release: pairs with the Acquire of `Front::is_named`, after which nothing is copied
+        // for the message that had the line before.
+        words.shared.store(fresh.pack(), Ordering::Release);
     }
 
     /// Whether the receiver had begun to copy when this end looked last.

@@ -301,7 +301,8 @@ impl Joined {
         let Ok(words) = self.words(peer) else { return };
         if self.state == State::Coming {
             self.front.close_there(words);
-            wait_until(|| self.front.is_quiet(words) || !peer.process().is_alive());
+            let front = &self.front;
+            wait_until(|| front.is_quiet(words) || !front.is_named(words) || !peer.process().is_alive());
         }
     }
 }

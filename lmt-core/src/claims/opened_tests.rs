@@ -218,6 +218,30 @@ fn a_receiver_that_was_shut_out_has_no_message_and_harms_no_other() {
     }
 }
 
+/// The sender's word for a message may be overwritten by that for the next one in the line:
+/// who waits for the first goes by the name.
+#[test]
+fn a_word_of_another_message_is_not_waited_for() {
+    let mut ends = ends();
+    let mut opened = ends.open();
+    let mut joined = ends.join(opened.name()).expect("it is open");
+    assert!(help(&ends.claims, &mut opened) > 0);
+    let words = joined.words(&ends.sender).expect("it is there");
+    joined.front.close_there(words);
+    assert!(joined.front.is_quiet(words) && joined.front.is_named(words));
+    ends.claims.shut(opened);
+    let mut next = ends.claims.open(&ends.receiver, WHOLE).expect("a line is free");
+    let told = ends.sender.lines.as_ref().expect("they are known").words(joined.line).expect("it is there");
+    Front::new(next.back.generation(), 1).tell(told, THERE);
+    let mut other = Front::new(next.back.generation(), joined.grain.units());
+    assert_eq!(other.claim(told, |_| 1), Ok(1));
+    assert!(help(&ends.claims, &mut next) > 0, "its word stands where the first one's stood");
+    assert!(!joined.front.is_quiet(told) && !joined.front.is_named(told));
+    joined.finish(&ends.sender);
+    other.close_there(told);
+    ends.claims.shut(next);
+}
+
 #[test]
 fn names_that_cannot_be_are_not_joined() {
     let mut ends = ends();

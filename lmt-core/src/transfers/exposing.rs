@@ -118,7 +118,10 @@ impl Transfers {
         let Some(send) = self.exposed.named_by(peer, slot)? else { return Ok(()) };
         match (send.transfer, packet) {
             (None, &Packet::Done(Done { attempt: 0, at_hand, kept, .. })) => {
-                let (short, bytes) = (send.short, send.buffer.total_bytes());
+                let (short, bytes, was_met) = (send.short, send.buffer.total_bytes(), send.opened.is_some());
+                if was_met {
+                    self.window(peer).meetings.succeed();
+                }
                 if short {
                     self.at_hand(peer).learn(bytes, at_hand);
                 }
