@@ -1,6 +1,3 @@
-#![allow(unsafe_code)] // A system call for this process's pidfd.
-
-use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
 
 use lmt_core::buffer::{lend, lend_mut};
@@ -12,18 +9,8 @@ use super::*;
 const BYTES: usize = 256 << 10;
 const WHOLE: Interval = Interval { start: 0, end: BYTES as u64 };
 
-fn this_process() -> Arc<PeerProcess> {
-    let pid = std::process::id() as i32;
-    // SAFETY: pidfd_open(2) takes two numbers.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    assert!(fd >= 0, "this kernel has pidfds");
-    // SAFETY: a descriptor that the kernel has just made for this caller.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
-    Arc::new(PeerProcess::new(pid, Some(fd)))
-}
-
 fn peer() -> CmaPeer {
-    CmaPeer::new(PeerClaims::new(this_process()), true)
+    CmaPeer::new(PeerClaims::new(Arc::new(PeerProcess::this())), true)
 }
 
 /// A message within this process: the sender's claims, what each keeps of the other, and

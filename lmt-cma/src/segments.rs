@@ -82,9 +82,9 @@ pub(crate) fn describe_contiguous(data: &Buffer) -> Option<Cookie> {
 /// As [`describe_contiguous`], with the name of the line that the sender has opened for its
 /// receiver to join.
 pub(crate) fn describe_opened(data: &Buffer, opened: u32) -> Option<Cookie> {
-    let [one] = data.segments() else { return None };
+    let base = describe_contiguous(data)?;
     let mut bytes = [0; OPENED_BYTES];
-    bytes[..BASE_BYTES].copy_from_slice(&(one.address as u64).to_ne_bytes());
+    bytes[..BASE_BYTES].copy_from_slice(base.as_bytes());
     bytes[BASE_BYTES..].copy_from_slice(&opened.to_ne_bytes());
     Cookie::new(&bytes)
 }

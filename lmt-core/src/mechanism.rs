@@ -6,17 +6,20 @@
 //! there, to move bytes step by step. It knows nothing of packets, matching or
 //! the other mechanisms (nemesis-lmt, section 2; knem-jpdc, section 4.4).
 
+mod declared;
+
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::bell::Bell;
-use crate::buffer::{Buffer, Segment};
+use crate::buffer::Buffer;
 use crate::checkup::{Finding, Host};
 use crate::identity::EndpointId;
 use crate::keys::{Key, Value};
 use crate::process::PeerProcess;
+pub use declared::{DeclaredCopy, Direction};
 
 /// Who of the two processes moves the bytes (knem-jpdc, section 4.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
@@ -277,39 +280,6 @@ pub struct ProbeArea {
     pub nonce: [u8; 16],
     /// Written by the peer.
     pub scratch: [u8; 16],
-}
-
-/// Which way a one-sided copy goes, seen from who copies.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// Out of the peer's memory.
-    Get,
-    /// Into the peer's memory.
-    Put,
-}
-
-impl std::fmt::Display for Direction {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Get => "get from",
-            Self::Put => "put into",
-        })
-    }
-}
-
-/// A copy between a peer's declared memory and memory here.
-#[derive(Clone, Copy, Debug)]
-pub struct DeclaredCopy<'a> {
-    /// Which way.
-    pub direction: Direction,
-    /// The declared memory, as addresses in the peer; untrusted.
-    pub remote: &'a [Segment],
-    /// The first byte there, counted over all segments.
-    pub remote_offset: u64,
-    /// The first byte here.
-    pub local_offset: u64,
-    /// How many bytes at most.
-    pub max_bytes: u64,
 }
 
 /// What a transfer is to do.

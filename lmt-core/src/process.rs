@@ -27,6 +27,17 @@ impl PeerProcess {
         Self { pid: (pid > 0).then_some(pid), pidfd, alive_ns: AtomicU64::new(0) }
     }
 
+    /// This process, as a peer of itself; without a pidfd where the kernel gives none.
+    ///
+    /// ```
+    /// assert!(lmt_core::process::PeerProcess::this().is_alive());
+    /// ```
+    #[cfg(not(loom))]
+    pub fn this() -> Self {
+        let pid = std::process::id() as i32;
+        Self::new(pid, crate::connect::pidfd_open(pid).ok())
+    }
+
     /// The pid in this pid namespace, if it is visible here.
     pub fn pid(&self) -> Option<i32> {
         self.pid

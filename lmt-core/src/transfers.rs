@@ -318,8 +318,15 @@ impl Transfers {
 
     /// A receive was found for an RTS: the message goes into `buffer`.
     pub fn matched(&mut self, peer: PeerKey, rts: &Rts, buffer: Buffer, token: u64) {
-        let met = self.met.take().filter(|(of, send_id, _)| (*of, *send_id) == (peer, rts.send_id));
-        let handle = met.map(|(_, _, handle)| handle);
+        let handle = match self.met.take() {
+            Some((of, send_id, handle)) if (of, send_id) == (peer, rts.send_id) => Some(handle),
+            // Never, since it is matched at once.
+            Some((_, _, handle)) => {
+                self.mechanisms.finish(handle);
+                None
+            }
+            None => None,
+        };
         let id = match handle {
             Some(_) => self.machine.met(peer, rts),
             None => self.machine.matched(peer, rts, buffer.total_bytes()),

@@ -66,7 +66,7 @@ pub(crate) fn help(
     let (name, region) = cookie.as_bytes().split_first_chunk::<NAME_BYTES>()?;
     let help = match by_both {
         true => Help::new(peer, u64::from_be_bytes(*name), interval, claims.sharing().steal_bytes),
-        false => Help::none(interval),
+        false => Help::none(),
     };
     Some(Both::new(Side::Out(help), Some(Cookie::new(region)?)))
 }

@@ -133,18 +133,12 @@ pub(crate) fn describe(
     Ok((joined([head.as_bytes(), pieces.inline[..used].as_bytes(), &[]]), Offered { offer, list }))
 }
 
-/// Offers all of `data`, which is contiguous, to a receiver that may join the line of this
-/// name, with what describes it.
-pub(crate) fn describe_opened(
-    data: &Buffer,
-    process: &Arc<PeerProcess>,
-    opened: u32,
-) -> Option<(Cookie, Offered)> {
-    let whole = Interval { start: 0, end: data.total_bytes() };
-    let (offer, mut head, pieces) = offer(data, whole, process).ok()?;
-    head.opened = opened;
-    let inline = pieces.inline.get(..pieces.count)?;
-    Some((joined([head.as_bytes(), inline.as_bytes(), &[]]), Offered { offer, list: None }))
+/// The cookie of [`describe`], with the line that its sender has opened for its receiver to
+/// join.
+pub(crate) fn with_line(cookie: &Cookie, opened: u32) -> Cookie {
+    const AT: usize = std::mem::offset_of!(Head, opened);
+    let (head, rest) = cookie.as_bytes().split_at(AT);
+    joined([head, &opened.to_ne_bytes(), &rest[size_of::<u32>()..]])
 }
 
 /// A receiver's cookie in the Both model: the name of the claims on the message,

@@ -7,11 +7,11 @@ use lmt_core::buffer::{Access, Buffer};
 use lmt_core::claims::{Coming, Lost, Told};
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Cookie, Fault, Interval, Meeting, Model, Plan, Role, Step};
-use lmt_core::shared_buffer::{is_shared, place_of};
+use lmt_core::shared_buffer::place_of;
 
 use crate::both::copy;
 use crate::cache::Name;
-use crate::cookie::{Described, covers, demote_words, describe_opened, garbage, parse};
+use crate::cookie::{Described, covers, demote_words, describe, garbage, parse, with_line};
 use crate::mechanism::{Mapped, is_past};
 use crate::peer::{Claimed, Far, Found, MappedPeer, MappedTransfer, Pieces};
 use crate::sys::{Mapping, Piece, Way};
@@ -47,19 +47,17 @@ impl Mapped {
         data: &Buffer,
         cookie: &mut Cookie,
     ) -> Option<MappedTransfer> {
-        if !data.is_contiguous() || !is_shared(data) {
+        if !data.is_contiguous() {
             return None;
         }
         let interval = Interval { start: 0, end: data.total_bytes() };
+        let (described, offered) = describe(data, interval, peer.process(), false).ok()?;
+        if !peer.introduce(offered.offer.arena()) {
+            return None;
+        }
         self.incoming.helped.introduce(&mut peer.claims);
         let opened = self.incoming.helped.open(&peer.claims, interval)?;
-        let described = describe_opened(data, peer.process(), opened.name());
-        let offered = described.filter(|(_, offered)| peer.introduce(offered.offer.arena()));
-        let Some((described, offered)) = offered else {
-            self.incoming.helped.shut(opened);
-            return None;
-        };
-        *cookie = described;
+        *cookie = with_line(&described, opened.name());
         Some(MappedTransfer {
             claimed: Some(Claimed::Opened(opened)),
             _offered: Some(offered),

@@ -1,7 +1,3 @@
-#![allow(unsafe_code)] // A system call for this process's pidfd.
-
-use std::os::fd::{FromRawFd, OwnedFd};
-
 use lmt_core::buffer::{lend, lend_mut};
 use lmt_core::claims::Sharing;
 use lmt_core::mechanism::Lmt;
@@ -12,16 +8,6 @@ use super::*;
 
 const BYTES: usize = 256 << 10;
 
-fn this_process() -> Arc<PeerProcess> {
-    let pid = std::process::id() as i32;
-    // SAFETY: pidfd_open(2) takes two numbers.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    assert!(fd >= 0, "this kernel has pidfds");
-    // SAFETY: a descriptor that the kernel has just made for this caller.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
-    Arc::new(PeerProcess::new(pid, Some(fd)))
-}
-
 /// One end, and what it keeps of the other.
 struct End {
     mapped: Mapped,
@@ -30,7 +16,7 @@ struct End {
 
 impl End {
     fn new() -> Self {
-        Self { mapped: Mapped::new(), peer: MappedPeer::new(1, this_process()) }
+        Self { mapped: Mapped::new(), peer: MappedPeer::new(1, Arc::new(PeerProcess::this())) }
     }
 
     /// Hands over what there is, but for what `is_lost`.

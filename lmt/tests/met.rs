@@ -136,7 +136,7 @@ fn test(name: &str, ranks: u32) -> Test {
     common::configured_by(&common::folder(name), Test::new(name, ranks).time_limit(common::LIMIT))
 }
 
-fn in_each_kind(name: &str, ranks: u32, may_die: bool, drive: fn(&mut Parent), body: impl Fn(Kind, &Group)) {
+fn in_each_kind(name: &str, ranks: u32, may_die: bool, drive: fn(&mut Parent), body: impl Fn(End, &Group)) {
     for kind in [Kind::Shared, Kind::Private] {
         let mut test = test(name, ranks).env(ENV_KIND, &format!("{kind:?}"));
         for rank in 1..ranks * u32::from(may_die) {
@@ -146,7 +146,10 @@ fn in_each_kind(name: &str, ranks: u32, may_die: bool, drive: fn(&mut Parent), b
         let results = test.run_with(drive, |group| {
             let is_private =
                 std::env::var(ENV_KIND).is_ok_and(|asked| asked == format!("{:?}", Kind::Private));
-            body(if is_private { Kind::Private } else { Kind::Shared }, group);
+            let kind = if is_private { Kind::Private } else { Kind::Shared };
+            if let Some(end) = End::open(kind, group) {
+                body(end, group);
+            }
         });
         if let Some(why) = results.reports.iter().flatten().find_map(|line| line.strip_prefix("skip: ")) {
             require::skipped("cma", why);
@@ -180,8 +183,7 @@ fn all_arrives_whole() {
         2,
         false,
         |_| {},
-        |kind, group| {
-            let Some(mut end) = End::open(kind, group) else { return };
+        |mut end, group| {
             let other = end.peers[1 - group.rank() as usize];
             let met = (0..MOST_SERIES).any(|_| {
                 let met = bursts(&mut end, group, 10);
@@ -209,8 +211,7 @@ fn an_end_that_is_stopped_and_goes_on_spoils_nothing() {
             parent.kill(rank, Signal::SIGCONT as i32);
         }
     }
-    in_each_kind(test_name!(), 2, false, stop, |kind, group| {
-        let Some(mut end) = End::open(kind, group) else { return };
+    in_each_kind(test_name!(), 2, false, stop, |mut end, group| {
         group.report("begins");
         bursts(&mut end, group, 25);
     });
@@ -237,8 +238,7 @@ fn an_end_that_is_stopped_for_long_keeps_nobody_from_others() {
             }
         }
     }
-    in_each_kind(test_name!(), 3, false, stop, |kind, group| {
-        let Some(mut end) = End::open(kind, group) else { return };
+    in_each_kind(test_name!(), 3, false, stop, |mut end, group| {
         let peers = end.peers.clone();
         if group.rank() == 2 {
             // Answers as long as it is asked.
@@ -311,8 +311,7 @@ fn one_way_and_late() {
         2,
         false,
         |_| {},
-        |kind, group| {
-            let Some(mut end) = End::open(kind, group) else { return };
+        |mut end, group| {
             let other = end.peers[1 - group.rank() as usize];
             for round in 0..800_u64 {
                 if group.rank() == 0 {
@@ -346,9 +345,8 @@ fn an_end_that_is_killed_is_heard_of() {
             parent.kill(victim, Signal::SIGKILL as i32);
         }
     }
-    in_each_kind(test_name!(), 1 + VICTIMS, true, kill_all, |kind, group| {
+    in_each_kind(test_name!(), 1 + VICTIMS, true, kill_all, |mut end, group| {
         const MANY: u64 = 1 << 40;
-        let Some(mut end) = End::open(kind, group) else { return };
         if group.rank() > 0 {
             end.endpoint
                 .receive(Source::Peer(end.peers[0]), TagMatch::exactly(1), &mut [])

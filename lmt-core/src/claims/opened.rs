@@ -12,7 +12,7 @@ use super::grain::{Appetite, Grain};
 use super::line::{Back, Found, Front, Garbage, Told, View, Words};
 use super::memory::LINES;
 use super::receiving::{Claims, Pool, wait_until};
-use super::sending::PeerClaims;
+use super::sending::{Helping, PeerClaims};
 use crate::mechanism::Interval;
 
 /// Stands in the name of each such line.
@@ -32,23 +32,20 @@ const LOOKS: u32 = 10_000;
 /// The sender's end of a message for which it has opened a line.
 #[derive(Debug)]
 pub struct Opened {
-    grain: Grain,
     line: u32,
-    back: Back,
-    /// What is claimed and not copied.
-    part: Option<Interval>,
+    helping: Helping,
 }
 
 impl Opened {
     /// For the announcement: what the receiver [joins](PeerClaims::join); never 0.
     pub const fn name(&self) -> u32 {
-        MARK | self.line << LINE_SHIFT | self.back.generation()
+        MARK | self.line << LINE_SHIFT | self.helping.back.generation()
     }
 
     /// Whether there is nothing more to do here: the message is whole, or a packet will
     /// tell how it ends.
     pub const fn is_over(&self) -> bool {
-        self.back.is_over()
+        self.helping.back.is_over()
     }
 }
 
@@ -64,51 +61,40 @@ impl Claims {
         let back = Back::of_own(generation, grain.units());
         back.open(pool.lines.words(line)?);
         pool.opened += 1;
-        Some(Opened { grain, line, back, part: None })
+        Some(Opened { line, helping: Helping::new(grain, back) })
+    }
+
+    fn words(&self, opened: &Opened) -> Option<Words<'_>> {
+        self.pool.as_ref()?.lines.words(opened.line)
     }
 
     /// Looks whether the receiver has begun, and where its memory is; claims nothing.
     /// Nothing where it has not, has said nothing, or the message has
     /// [ended](Opened::is_over).
     pub fn begun(&self, opened: &mut Opened) -> Option<Told> {
-        let words = self.pool.as_ref()?.lines.words(opened.line)?;
-        let is_there = opened.back.look(words) == Found::Nothing && opened.back.has_begun();
-        if is_there { opened.back.told(words) } else { None }
+        let words = self.words(opened)?;
+        let back = &mut opened.helping.back;
+        let is_there = back.look(words) == Found::Nothing && back.has_begun();
+        if is_there { back.told(words) } else { None }
     }
 
     /// What the sender of a message that [has begun](Self::begun) is to copy now, of at most
     /// about `max_bytes`: the same part again until [`Self::copied`] has booked it.
     pub fn next_part_of(&self, opened: &mut Opened, max_bytes: u64) -> Option<Interval> {
-        if opened.part.is_some() {
-            return opened.part;
-        }
-        let words = self.pool.as_ref()?.lines.words(opened.line)?;
-        let (grain, appetite) = (opened.grain, Appetite { max_bytes, alone: false });
-        // Before the receiver has begun nothing is known of its memory.
-        let want = |view: View| if view.front == 0 { 0 } else { grain.for_sender(view, appetite) };
-        let Found::Claimed(units) = opened.back.claim(words, want) else { return None };
-        opened.part = Some(grain.bytes(opened.back.back(), opened.back.back() + units));
-        opened.part
+        let words = self.words(opened)?;
+        opened.helping.next_part(words, max_bytes, true)
     }
 
     /// Books that so many bytes of the part have been copied.
     pub fn copied(&self, opened: &mut Opened, bytes: u64) {
-        let Some(part) = &mut opened.part else { return };
-        part.start = part.start.saturating_add(bytes);
-        if part.start < part.end {
-            return;
-        }
-        opened.part = None;
-        if let Some(words) = self.pool.as_ref().and_then(|pool| pool.lines.words(opened.line)) {
-            opened.back.retire(words);
-        }
+        let words = self.words(opened);
+        opened.helping.copied(words, bytes);
     }
 
     /// Claims nothing any more. Returns whether the receiver has said in the line that the
     /// message is whole; if not, a packet does.
     pub fn leave(&self, opened: &mut Opened) -> bool {
-        let words = self.pool.as_ref().and_then(|pool| pool.lines.words(opened.line));
-        words.is_some_and(|words| opened.back.leave(words))
+        self.words(opened).is_some_and(|words| opened.helping.back.leave(words))
     }
 
     /// Gives the line back, whatever has become of the message: no receiver begins any more.
@@ -117,7 +103,7 @@ impl Claims {
         let Some(Pool { lines, free, opened: open, .. }) = &mut self.pool else { return };
         *open -= 1;
         if let Some(words) = lines.words(opened.line) {
-            opened.back.shut(words);
+            opened.helping.back.shut(words);
         }
         free.push(opened.line);
     }
@@ -170,8 +156,8 @@ impl PeerClaims {
     /// sender's death; and the generation.
     fn named(&self, name: u32) -> Option<(Words<'_>, u32, u32)> {
         let (line, generation) = ((name & !MARK) >> LINE_SHIFT, name & GENERATION_MASK);
-        let lines = self.lines.as_ref().filter(|_| name & MARK != 0 && self.process().pidfd().is_some())?;
-        Some((lines.words(line)?, line, generation))
+        let may_be = name & MARK != 0 && self.process().pidfd().is_some();
+        Some((self.words(line).filter(|_| may_be)?, line, generation))
     }
 
     /// Whether [`Self::join`] will most likely begin.
@@ -202,7 +188,7 @@ impl PeerClaims {
 
 impl Joined {
     fn words<'p>(&self, peer: &'p PeerClaims) -> Result<Words<'p>, Lost> {
-        peer.lines.as_ref().and_then(|lines| lines.words(self.line)).ok_or(Lost)
+        peer.words(self.line).ok_or(Lost)
     }
 
     /// Brings the message in, as far as it goes without waiting for long: `copy` copies a

@@ -231,9 +231,9 @@ fn a_word_of_another_message_is_not_waited_for() {
     assert!(joined.front.is_quiet(words) && joined.front.is_named(words));
     ends.claims.shut(opened);
     let mut next = ends.claims.open(&ends.receiver, WHOLE).expect("a line is free");
-    let told = ends.sender.lines.as_ref().expect("they are known").words(joined.line).expect("it is there");
-    Front::new(next.back.generation(), 1).tell(told, THERE);
-    let mut other = Front::new(next.back.generation(), joined.grain.units());
+    let told = ends.sender.words(joined.line).expect("it is there");
+    Front::new(next.helping.back.generation(), 1).tell(told, THERE);
+    let mut other = Front::new(next.helping.back.generation(), joined.grain.units());
     assert_eq!(other.claim(told, |_| 1), Ok(1));
     assert!(help(&ends.claims, &mut next) > 0, "its word stands where the first one's stood");
     assert!(!joined.front.is_quiet(told) && !joined.front.is_named(told));

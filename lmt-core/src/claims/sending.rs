@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Name;
 use super::grain::{Appetite, Grain};
-use super::line::{Back, Found, GENERATIONS};
+use super::line::{Back, Found, GENERATIONS, View, Words};
 use super::memory::Lines;
 use crate::belief::Beliefs;
 use crate::mechanism::{Hello, Interval};
@@ -15,7 +15,7 @@ use crate::process::PeerProcess;
 #[derive(Debug)]
 pub struct PeerClaims {
     process: Arc<PeerProcess>,
-    pub(super) lines: Option<Lines>,
+    lines: Option<Lines>,
     pub(super) beliefs: Beliefs,
     /// Whether it was given this endpoint's lines ...
     pub(super) is_introduced: bool,
@@ -58,38 +58,84 @@ impl PeerClaims {
         }
     }
 
+    /// The words of one of its lines, if this end knows them.
+    pub(super) fn words(&self, line: u32) -> Option<Words<'_>> {
+        self.lines.as_ref()?.words(line)
+    }
+
     /// The peer's process.
     pub const fn process(&self) -> &Arc<PeerProcess> {
         &self.process
     }
 }
 
+/// What this end copies of a message that goes out, whoever has opened its line.
+#[derive(Debug)]
+pub(super) struct Helping {
+    grain: Grain,
+    pub(super) back: Back,
+    /// What this end has claimed and not copied.
+    part: Option<Interval>,
+}
+
+impl Helping {
+    pub(super) const fn new(grain: Grain, back: Back) -> Self {
+        Self { grain, back, part: None }
+    }
+
+    /// What this end is to copy now, of at most about `max_bytes`: the same part again until
+    /// [`Self::copied`] has booked all of it. With 0 bytes it only looks. Before a receiver
+    /// that it `awaits` it claims nothing.
+    pub(super) fn next_part(&mut self, words: Words<'_>, max_bytes: u64, awaits: bool) -> Option<Interval> {
+        if self.part.is_some() {
+            return self.part;
+        }
+        let (grain, appetite) = (self.grain, Appetite { max_bytes, alone: false });
+        let want = |view: View| if awaits && view.front == 0 { 0 } else { grain.for_sender(view, appetite) };
+        let found = if max_bytes == 0 { self.back.look(words) } else { self.back.claim(words, want) };
+        let Found::Claimed(units) = found else { return None };
+        self.part = Some(grain.bytes(self.back.back(), self.back.back() + units));
+        self.part
+    }
+
+    /// Books that so many bytes of the part have been copied.
+    pub(super) fn copied(&mut self, words: Option<Words<'_>>, bytes: u64) {
+        let Some(part) = &mut self.part else { return };
+        part.start = part.start.saturating_add(bytes);
+        if part.start < part.end {
+            return;
+        }
+        self.part = None;
+        if let Some(words) = words {
+            self.back.retire(words);
+        }
+    }
+}
+
 /// One message that goes out, with what this end copies of it.
 #[derive(Debug)]
 pub struct Help {
-    grain: Grain,
-    line: Option<(u32, Back)>,
-    /// What this end has claimed and not copied.
-    part: Option<Interval>,
+    line: Option<(u32, Helping)>,
 }
 
 impl Help {
     /// Help for `peer` with `interval`, by the name that its cookie gives; untrusted.
     pub fn new(peer: &PeerClaims, name: u64, interval: Interval, steal_bytes: u64) -> Self {
         let named = Name::unpack(name).filter(|named| named.generation < GENERATIONS);
-        let percent = named.map_or(100, |named| named.receiver_percent);
-        let grain = Grain::new(interval, percent, steal_bytes);
-        let line = named.map(|named| (named.line, Back::new(named.generation, grain.units())));
         // The first claim would wait for it.
-        if let Some(words) = named.and_then(|named| peer.lines.as_ref()?.words(named.line)) {
+        if let Some(words) = named.and_then(|named| peer.words(named.line)) {
             words.take_over();
         }
-        Self { grain, line, part: None }
+        let line = named.map(|Name { line, generation, receiver_percent }| {
+            let grain = Grain::new(interval, receiver_percent, steal_bytes);
+            (line, Helping::new(grain, Back::new(generation, grain.units())))
+        });
+        Self { line }
     }
 
     /// Of a message with which this end cannot help.
-    pub fn none(interval: Interval) -> Self {
-        Self { grain: Grain::new(interval, 100, 0), line: None, part: None }
+    pub const fn none() -> Self {
+        Self { line: None }
     }
 
     /// What this end is to copy now, of at most about `max_bytes`: the same part
@@ -99,38 +145,20 @@ impl Help {
     /// While a part is claimed the receiver does not end the message: what its
     /// cookie describes is there.
     pub fn next_part(&mut self, peer: &PeerClaims, max_bytes: u64) -> Option<Interval> {
-        if self.part.is_some() {
-            return self.part;
+        let (line, helping) = self.line.as_mut()?;
+        match peer.words(*line) {
+            Some(words) => helping.next_part(words, max_bytes, false),
+            None => {
+                self.line = None;
+                None
+            }
         }
-        let grain = self.grain;
-        let (line, back) = self.line.as_mut()?;
-        let Some(words) = peer.lines.as_ref().and_then(|lines| lines.words(*line)) else {
-            self.line = None;
-            return None;
-        };
-        let appetite = Appetite { max_bytes, alone: false };
-        let found = if max_bytes == 0 {
-            back.look(words)
-        } else {
-            back.claim(words, |view| grain.for_sender(view, appetite))
-        };
-        let Found::Claimed(units) = found else { return None };
-        self.part = Some(grain.bytes(back.back(), back.back() + units));
-        self.part
     }
 
     /// Books that so many bytes of the part have been copied.
     pub fn copied(&mut self, peer: &PeerClaims, bytes: u64) {
-        let Some(part) = &mut self.part else { return };
-        part.start = part.start.saturating_add(bytes);
-        if part.start < part.end {
-            return;
-        }
-        self.part = None;
-        if let Some((line, back)) = &mut self.line
-            && let Some(words) = peer.lines.as_ref().and_then(|lines| lines.words(*line))
-        {
-            back.retire(words);
+        if let Some((line, helping)) = &mut self.line {
+            helping.copied(peer.words(*line), bytes);
         }
     }
 
@@ -139,15 +167,14 @@ impl Help {
     pub const fn is_over(&self) -> bool {
         match &self.line {
             None => true,
-            Some((_, back)) => back.is_over(),
+            Some((_, helping)) => helping.back.is_over(),
         }
     }
 
     /// Leaves. Returns whether the receiver has said in the line that the
     /// message is whole.
     pub fn leave(&mut self, peer: &PeerClaims) -> bool {
-        let Some((line, mut back)) = self.line.take() else { return false };
-        let words = peer.lines.as_ref().and_then(|lines| lines.words(line));
-        words.is_some_and(|words| back.leave(words))
+        let Some((line, mut helping)) = self.line.take() else { return false };
+        peer.words(line).is_some_and(|words| helping.back.leave(words))
     }
 }

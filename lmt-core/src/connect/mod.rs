@@ -57,7 +57,6 @@ mod poller;
 mod probe_area;
 mod socket;
 mod sys;
-#[cfg(test)]
 pub(crate) use sys::pidfd_open;
 mod users;
 mod wire;

@@ -26,24 +26,31 @@ pub(super) struct Inbound {
     shared: bool,
 }
 
+impl Inbound {
+    /// A message that was announced so, of which the first `received_bytes` bytes come in.
+    fn new(peer: PeerKey, rts: &Rts, received_bytes: u64) -> Self {
+        let mut side = Side::new(peer, Role::Receiver, Interval { start: 0, end: received_bytes });
+        side.attempt = rts.attempt;
+        (side.mechanism, side.model) = (rts.mechanism, rts.model);
+        Self {
+            side,
+            send_id: rts.send_id,
+            total_bytes: rts.total_bytes,
+            received_bytes,
+            offered_end: rts.total_bytes,
+            remote_cookie: rts.cookie,
+            shared: false,
+        }
+    }
+}
+
 impl Machine {
     /// A receive with room for `capacity_bytes` has matched this message of
     /// `peer`: brings in what fits.
     pub fn matched(&mut self, peer: PeerKey, rts: &Rts, capacity_bytes: u64) -> ReceiveId {
-        let interval = Interval { start: 0, end: rts.total_bytes.min(capacity_bytes) };
-        let mut side = Side::new(peer, Role::Receiver, interval);
-        side.attempt = rts.attempt;
-        (side.mechanism, side.model) = (rts.mechanism, rts.model);
-        let id = ReceiveId(self.receives.insert(Inbound {
-            side,
-            send_id: rts.send_id,
-            total_bytes: rts.total_bytes,
-            received_bytes: interval.end,
-            offered_end: rts.total_bytes,
-            remote_cookie: rts.cookie,
-            shared: false,
-        }));
-        if interval.bytes() == 0 {
+        let received_bytes = rts.total_bytes.min(capacity_bytes);
+        let id = ReceiveId(self.receives.insert(Inbound::new(peer, rts, received_bytes)));
+        if received_bytes == 0 {
             self.has_received(id, false);
         } else {
             self.prepare_receive(id);
@@ -54,19 +61,9 @@ impl Machine {
     /// As [`Self::matched`], of a message that a mechanism has begun to bring in, all of it:
     /// it is stepped.
     pub fn met(&mut self, peer: PeerKey, rts: &Rts) -> ReceiveId {
-        let interval = Interval { start: 0, end: rts.total_bytes };
-        let mut side = Side::new(peer, Role::Receiver, interval);
-        side.attempt = rts.attempt;
-        (side.mechanism, side.model, side.held) = (rts.mechanism, rts.model, true);
-        let id = ReceiveId(self.receives.insert(Inbound {
-            side,
-            send_id: rts.send_id,
-            total_bytes: rts.total_bytes,
-            received_bytes: interval.end,
-            offered_end: rts.total_bytes,
-            remote_cookie: rts.cookie,
-            shared: false,
-        }));
+        let mut inbound = Inbound::new(peer, rts, rts.total_bytes);
+        inbound.side.held = true;
+        let id = ReceiveId(self.receives.insert(inbound));
         self.enter(TransferKey::Receive(id), Phase::Active);
         id
     }

@@ -132,21 +132,30 @@ impl Transfers {
                     self.end_exposed(slot, Err(TransferError::Cancelled), 0);
                 }
             }
-            (None, Packet::Demote(Demote { attempt: 0, .. }) | Packet::Cts(Cts { attempt: 0, .. }))
-                if send.opened.is_some() =>
-            {
-                self.was_not_met(peer);
-                let transfer = self.adopt(slot);
-                self.packet_for_adopted(peer, transfer, packet)?;
+            // Who could have met this end takes the general way.
+            (None, Packet::Cts(Cts { attempt: 0, .. })) if send.opened.is_some() => {
+                self.become_transfer(peer, slot, packet)?;
             }
-            (None, Packet::Demote(Demote { attempt: 0, .. })) => {
-                let transfer = self.adopt(slot);
-                self.packet_for_adopted(peer, transfer, packet)?;
-            }
+            (None, Packet::Demote(Demote { attempt: 0, .. })) => self.become_transfer(peer, slot, packet)?,
             (Some(transfer), _) => self.packet_for_adopted(peer, Some(transfer), packet)?,
             _ => return Err(exposed::out_of_place(slot)),
         }
         Ok(())
+    }
+
+    /// Makes a transfer of a send for its receiver's answer, which is about that.
+    #[cold]
+    fn become_transfer(&mut self, peer: PeerKey, slot: u64, packet: &Packet) -> Result<(), ProtocolError> {
+        if let Some(opened) = self.exposed.get(slot).and_then(|send| send.opened) {
+            self.was_not_met(peer);
+            // Nobody begins there any more, whatever becomes of the answer.
+            if self.mechanisms.leave(opened) {
+                self.end_exposed(slot, Ok(()), 0);
+                return Ok(());
+            }
+        }
+        let transfer = self.adopt(slot);
+        self.packet_for_adopted(peer, transfer, packet)
     }
 
     #[cold]
@@ -167,7 +176,7 @@ impl Transfers {
     fn adopt(&mut self, slot: u64) -> Option<SendId> {
         let send = self.exposed.get_mut(slot)?;
         let Exposed { ref mut buffer, ref candidates, token, peer, among, cancel_sent, short, .. } = *send;
-        let (handle, copied_bytes) = (send.opened.take(), send.copied_bytes);
+        let handle = send.opened.take();
         self.opened.retain(|other| *other != slot);
         let model = candidates.as_slice().first().map_or(Model::Get, |choice| choice.model);
         let buffer = std::mem::replace(buffer, Buffer::empty(Access::Read));
@@ -180,7 +189,6 @@ impl Transfers {
             handle,
             carrier: handle,
             model,
-            copied_bytes,
             ..Side::new(buffer, token, peer)
         };
         if short {
@@ -241,6 +249,7 @@ impl Transfers {
                 match self.mechanisms.meet(mechanism, peer, &plan, cookie, buffer)? {
                     Meeting::Done { sender_knows, .. } => (Lines::Elsewhere, sender_knows),
                     Meeting::GoesOn(handle) => {
+                        self.at_once_bytes += total_bytes;
                         self.met = Some((peer, rts.send_id, handle));
                         return None;
                     }

@@ -57,7 +57,9 @@ impl Lmt for Meets {
         Ok((*plan, Cookie::empty()))
     }
     fn start(&mut self, (): &mut (), _: &mut Plan, _: &Cookie, _: Interval) -> Result<(), Fault> {
-        self.0.lock().unwrap().started += 1;
+        let mut line = self.0.lock().unwrap();
+        // In the general way its ends share another line.
+        (line.started, line.has_left) = (line.started + 1, false);
         Ok(())
     }
     fn step(&mut self, (): &mut (), plan: &mut Plan, _: &mut Buffer, bytes: u64) -> Result<Step, Fault> {
