@@ -14,6 +14,7 @@ mod both;
 mod checkups;
 #[cfg(not(loom))]
 mod mechanism;
+#[cfg(not(loom))]
 mod meeting;
 mod probe;
 mod refusal;
