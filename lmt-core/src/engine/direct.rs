@@ -14,7 +14,7 @@ use super::receiving::{Source, TagMatch};
 use super::requests::{OperationError, PeerId, Request, RequestId, Status, Waiting};
 use super::traffic::{OVERHEAD_BYTES, Traffic, kind};
 use crate::buffer::Buffer;
-use crate::inbox::{Delivery, InboxReceiver, Payload};
+use crate::inbox::{Cut, Delivery, InboxReceiver, Payload};
 use crate::matching::Pattern;
 use crate::rendezvous::{Packet, PacketWords, PeerKey, Rts};
 use crate::selection::adaptive::Way;
@@ -106,7 +106,10 @@ impl Engine {
                 return None;
             }
             let direct = match self.inbox.poll() {
-                Some(delivery) => Some(self.traffic.take_directly(delivery, wanted, into)?),
+                Some(delivery) => {
+                    self.traffic.looked_in_vain |= look > 0;
+                    Some(self.traffic.take_directly(delivery, wanted, into)?)
+                }
                 None => None,
             };
             match direct {
@@ -256,7 +259,9 @@ impl Traffic {
             let (envelope, _) = envelope_of(label, 0, bytes, bytes);
             link.write(envelope, Payload::Bytes(data), charge_bytes).ok()?;
         } else {
-            link.write_pieces(label, data, cell_bytes)?;
+            let cut = peer.reading.cut();
+            link.write_pieces(label, data, cell_bytes, cut)?;
+            peer.reading.went(bytes);
         }
         peer.eager.sent.count(bytes);
         self.eager.sent.count(bytes);
@@ -311,6 +316,7 @@ impl Traffic {
         // One piece may be longer than what is short: `cell_bytes` and
         // `eager_max_bytes` are set apart.
         self.heard(key, total_bytes as u64, Way::Cells);
+        self.looked_in_vain = false;
         if !is_whole {
             return Some(Direct::Begun(Begun { key, tag, total_bytes, arrived_bytes: bytes }));
         }
@@ -371,10 +377,10 @@ impl Traffic {
 impl Link {
     /// Writes a message in pieces for which there is room.
     #[inline]
-    fn write_pieces(&mut self, label: &Label, data: &[u8], cell_bytes: u64) -> Option<()> {
+    fn write_pieces(&mut self, label: &Label, data: &[u8], cell_bytes: u64, cut: Cut) -> Option<()> {
         let (mut sent_bytes, total_bytes) = (0, data.len() as u64);
         while sent_bytes < total_bytes {
-            let bytes = self.inbox.piece_bytes(sent_bytes, total_bytes, cell_bytes);
+            let bytes = self.inbox.piece_bytes(sent_bytes, total_bytes, cell_bytes, cut);
             let (envelope, piece) = envelope_of(label, sent_bytes, bytes, total_bytes);
             let end_bytes = sent_bytes + bytes;
             let part = data.get(sent_bytes as usize..end_bytes as usize)?;

@@ -138,7 +138,9 @@ impl Traffic {
             cpus = cpus.union(theirs);
         }
         let cpus = cpus.count().max(1);
-        self.transfers.set_crowded(processes > cpus);
+        let is_crowded = processes > cpus;
+        self.peers.iter_mut().for_each(|peer| peer.reading.is_crowded = is_crowded);
+        self.transfers.set_crowded(is_crowded);
         self.crowded_yields = super::waiting::crowded_yields(processes, cpus);
     }
 }

@@ -22,6 +22,7 @@ mod outgoing;
 mod peer;
 mod peers;
 mod progress;
+mod reading;
 mod receiving;
 mod regions;
 pub(crate) mod requests;

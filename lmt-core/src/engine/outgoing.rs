@@ -424,6 +424,7 @@ impl Traffic {
         let Connection::Up(link) = &mut peer.connection else { return Written::Part(sent_bytes) };
         let total = buffer.total_bytes();
         let cell_bytes = link.cell_bytes(cell_bytes);
+        let cut = peer.reading.cut();
         // Once begun, a message goes on: the room for all of it was there.
         if sent_bytes == 0 && !link.may_keep(link.charge_of(total, cell_bytes), credits, key) {
             return Written::Part(0);
@@ -432,7 +433,7 @@ impl Traffic {
             if !link.may_write(credits, key) {
                 return Written::Part(sent_bytes);
             }
-            let bytes = link.inbox.piece_bytes(sent_bytes, total, cell_bytes);
+            let bytes = link.inbox.piece_bytes(sent_bytes, total, cell_bytes, cut);
             let charge = bytes + OVERHEAD_BYTES;
             let (envelope, piece) = envelope_of(label, sent_bytes, bytes, total);
             let payload = Payload::Part(buffer, sent_bytes..sent_bytes + bytes);
@@ -441,6 +442,7 @@ impl Traffic {
             }
             sent_bytes += bytes;
             if sent_bytes == total {
+                peer.reading.went(total);
                 return Written::Whole;
             }
         }

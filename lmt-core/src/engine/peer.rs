@@ -1,11 +1,12 @@
 //! One peer: its connection, what waits for it, and how much it may still take.
 
-use super::cells::Returns;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use super::cells::Returns;
 use super::label::Label;
+use super::reading::Reading;
 use super::regions::PeerRegions;
 use super::requests::RequestId;
 use super::store::Kept;
@@ -188,6 +189,8 @@ pub(crate) struct Peer {
     pub announced_left: u8,
     /// What is known of the cells that come back from it.
     pub(super) returns: Returns,
+    /// Whether it waits for what is written to it.
+    pub(super) reading: Reading,
     /// Whether a mechanism works for what is announced though it is short.
     pub may_announce: bool,
     /// Whether what lies in a shared buffer goes another way than what does not.
@@ -232,6 +235,7 @@ impl Peer {
             at_hand_min_bytes: u64::MAX,
             announced_left: 0,
             returns: Returns::default(),
+            reading: Reading::default(),
             may_announce: false,
             announces_shared: false,
             group_version: 0,

@@ -84,7 +84,10 @@ impl Engine {
                 self.traffic.deliver(delivery);
                 return true;
             }
-            None => return false,
+            None => {
+                self.traffic.looked_in_vain = true;
+                return false;
+            }
         }
         self.poll_after_report()
     }

@@ -125,6 +125,8 @@ pub(crate) struct Traffic {
     /// The cell taken last was a piece of a message whose next piece is about to
     /// come.
     pub in_pieces: bool,
+    /// Whether the inbox was empty at a look since something came.
+    pub looked_in_vain: bool,
     /// This endpoint's declared memory.
     pub regions: RegionTable,
     /// Gets and puts under way; the front one is next.
@@ -197,6 +199,7 @@ impl Traffic {
                 tracing::warn!(kind, "a peer wrote a cell of unknown kind; it is ignored");
             }
         }
+        self.looked_in_vain = false;
     }
 
     /// Whether a peer may send while its report is still to be read here.

@@ -30,6 +30,7 @@ mod receiver;
 mod sender;
 
 #[cfg(not(loom))]
+pub(crate) use fast_box::Cut;
 pub use {
     layout::{Credit, Geometry, GeometryError, INLINE_BYTES},
     receiver::{Delivery, InboxReceiver},

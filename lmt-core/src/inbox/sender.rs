@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use zerocopy::IntoBytes;
 
-use super::fast_box::{BoxSender, PIECE_BYTES, Refusal};
+use super::fast_box::{BoxSender, Cut, PIECE_BYTES, Refusal};
 use super::layout::{Credit, Geometry, HEADER_WORDS, INLINE_BYTES, InboxMemory};
 use super::receiver::InboxReceiver;
 use super::ring::{Claimer, LINE_WORDS};
@@ -170,11 +170,11 @@ impl InboxSender {
 
     /// The length of the piece that comes next of a message of `total_bytes`
     /// bytes of which `sent_bytes` are sent, where whole messages have up to
-    /// `cell_bytes`.
+    /// `cell_bytes`; longer ones of a fast box are cut so.
     #[inline]
-    pub fn piece_bytes(&self, sent_bytes: u64, total_bytes: u64, cell_bytes: u64) -> u64 {
+    pub(crate) fn piece_bytes(&self, sent_bytes: u64, total_bytes: u64, cell_bytes: u64, cut: Cut) -> u64 {
         match &self.fast_box {
-            Some(fast_box) if total_bytes > cell_bytes => fast_box.piece_bytes(sent_bytes, total_bytes),
+            Some(fast_box) if total_bytes > cell_bytes => fast_box.piece_bytes(sent_bytes, total_bytes, cut),
             _ => (total_bytes - sent_bytes).min(cell_bytes),
         }
     }

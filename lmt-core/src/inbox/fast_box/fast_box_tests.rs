@@ -4,6 +4,7 @@ use super::PIECE_BYTES;
 use super::holdings::PAIR_CELLS;
 use super::memory::{ANNEX_BYTES, LINES};
 use super::place::{IN_ANNEX, PAIR_CELL_BYTES, Part};
+use crate::inbox::Cut;
 use crate::inbox::test_support::{pass_by_every_way, pattern};
 use crate::inbox::{Envelope, Geometry, INLINE_BYTES, InboxReceiver, InboxSender, Payload, Piece, SendError};
 use crate::shared_memory::{AttachError, SharedMemory};
@@ -211,10 +212,14 @@ impl Pair {
 
     /// Sends a message from one to the other as the engine does, in pieces.
     fn send(&mut self, from: usize, data: &[u8]) -> Vec<u64> {
+        self.send_cut(from, data, Cut::Growing)
+    }
+
+    fn send_cut(&mut self, from: usize, data: &[u8], cut: Cut) -> Vec<u64> {
         let (mut sent, total) = (0, data.len() as u64);
         let mut pieces = Vec::new();
         while sent < total {
-            let bytes = self.senders[from].piece_bytes(sent, total, PIECE_BYTES as u64);
+            let bytes = self.senders[from].piece_bytes(sent, total, PIECE_BYTES as u64, cut);
             let piece = match (sent, sent + bytes == total) {
                 (0, true) => Piece::Whole,
                 (0, false) => Piece::First,
@@ -259,8 +264,10 @@ fn messages_of_every_length_go_to_and_fro_through_cells_that_change_their_owner(
     for (round, bytes) in lengths.enumerate() {
         let data = pattern(bytes);
         for from in [round % 2, 1 - round % 2] {
-            pair.send(from, &data);
-            assert_eq!(pair.receive(1 - from, bytes), data, "{bytes} bytes");
+            for cut in [Cut::Growing, Cut::Cells] {
+                pair.send_cut(from, &data, cut);
+                assert_eq!(pair.receive(1 - from, bytes), data, "{bytes} bytes");
+            }
         }
     }
     assert_eq!(pair.receivers[0].malformed_messages() + pair.receivers[1].malformed_messages(), 0);
@@ -283,6 +290,23 @@ fn the_pieces_of_a_message_grow_and_the_last_names_its_cell() {
     }
 }
 
+#[test]
+fn who_begins_later_gets_whole_cells() {
+    let mut pair = Pair::new();
+    let cell = PAIR_CELL_BYTES as u64;
+    for (from, bytes, pieces) in [
+        (0, 2 * cell + 4096, &[cell, cell, 4096][..]),
+        (1, cell, &[cell]),
+        (0, cell - 1, &[cell - 1]),
+        // A full cell is handed over by its own piece.
+        (1, cell + 8, &[cell, 8]),
+    ] {
+        let data = pattern(bytes as usize);
+        assert_eq!(pair.send_cut(from, &data, Cut::Cells), pieces, "{bytes} bytes");
+        assert_eq!(pair.receive(1 - from, bytes as usize), data);
+    }
+}
+
 /// Packets of the rendezvous go ahead of a message that waits for room.
 #[test]
 fn a_message_between_the_pieces_of_another_has_a_cell_of_its_own() {
@@ -292,7 +316,7 @@ fn a_message_between_the_pieces_of_another_has_a_cell_of_its_own() {
         let mut sent = 0;
         for piece in [Piece::First, Piece::Next, Piece::Last] {
             let sender = &mut pair.senders[from];
-            let bytes = sender.piece_bytes(sent, 20_000, PIECE_BYTES as u64) as usize;
+            let bytes = sender.piece_bytes(sent, 20_000, PIECE_BYTES as u64, Cut::Growing) as usize;
             let part = &data[sent as usize..sent as usize + bytes];
             let _ = sender.send_piece(Envelope::default(), Payload::Bytes(part), piece).unwrap();
             let _ = sender.send(Envelope::default(), Payload::Bytes(&between)).unwrap();
@@ -310,7 +334,8 @@ fn a_message_between_the_pieces_of_another_has_a_cell_of_its_own() {
     }
     // No cell is lost.
     for from in [0, 1] {
-        let has_cell = |pair: &Pair| pair.senders[from].piece_bytes(0, 20_000, PIECE_BYTES as u64) == 8192;
+        let has_cell =
+            |pair: &Pair| pair.senders[from].piece_bytes(0, 20_000, PIECE_BYTES as u64, Cut::Growing) == 8192;
         let mut cells = 0;
         while has_cell(&pair) {
             send(&mut pair.senders[from], 0, &between).unwrap();

@@ -48,7 +48,7 @@ mod sender;
 pub(crate) use {
     memory::PIECE_BYTES,
     receiver::{Body, Boxes},
-    sender::{BoxSender, Refusal},
+    sender::{BoxSender, Cut, Refusal},
 };
 
 #[cfg(all(test, loom))]

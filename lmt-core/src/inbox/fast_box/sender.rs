@@ -21,6 +21,16 @@ const fn first_piece_bytes(total_bytes: u64) -> u64 {
 }
 const MOST_PIECE_BYTES: u64 = 16384;
 
+/// Into what a message is cut that goes in cells which change their owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cut {
+    /// Short pieces at first, and longer ones behind: for who waits for it.
+    Growing,
+    /// Whole cells, for who is to begin later: all-to-all of 64 KiB by 4 ranks on 2 cores
+    /// takes 0.81 of the time, windows both ways 0.93.
+    Cells,
+}
+
 /// Which word of a line names the part of a pair's cell.
 pub(super) const PART_WORD: usize = HEADER_WORDS;
 
@@ -87,7 +97,7 @@ impl BoxSender {
     /// The length of the piece that comes next of a message of `total_bytes`
     /// bytes, more than [`PIECE_BYTES`], of which `sent_bytes` are sent.
     #[inline]
-    pub(crate) fn piece_bytes(&self, sent_bytes: u64, total_bytes: u64) -> u64 {
+    pub(crate) fn piece_bytes(&self, sent_bytes: u64, total_bytes: u64, cut: Cut) -> u64 {
         let left_bytes = total_bytes - sent_bytes;
         let filled = self.filling.filter(|_| sent_bytes > 0);
         let room = match (&self.pair, filled) {
@@ -95,7 +105,10 @@ impl BoxSender {
             (Some(pair), None) if pair.has_cell() => PAIR_CELL_BYTES,
             _ => return left_bytes.min(PIECE_BYTES as u64),
         };
-        let bytes = sent_bytes.clamp(first_piece_bytes(total_bytes), MOST_PIECE_BYTES);
+        let bytes = match cut {
+            Cut::Growing => sent_bytes.clamp(first_piece_bytes(total_bytes), MOST_PIECE_BYTES),
+            Cut::Cells => PAIR_CELL_BYTES as u64,
+        };
         // The last piece is to say that the cell is handed over, which one that
         // fits its line cannot.
         let whole =
