@@ -52,6 +52,7 @@ mod queue;
 pub mod random;
 pub mod region;
 pub mod rendezvous;
+pub mod rival;
 #[cfg(not(loom))]
 pub mod selection;
 pub mod shared_buffer;

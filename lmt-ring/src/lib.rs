@@ -42,6 +42,8 @@ mod ring;
 mod sender;
 #[cfg(not(loom))]
 mod sys;
+#[cfg(not(loom))]
+mod ways_out;
 
 #[cfg(not(loom))]
 pub use config::{Config, KEYS};

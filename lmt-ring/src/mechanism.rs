@@ -21,7 +21,8 @@ use crate::pool::Pool;
 use crate::receiver::Receiving;
 use crate::ring::PairRing;
 use crate::sender::Sending;
-use crate::sys::{Emptying, Mapping};
+use crate::sys::Mapping;
+use crate::ways_out::WaysOut;
 
 /// Version of the pool's layout; both sides must have the same.
 const LAYOUT_VERSION: u32 = 3;
@@ -84,13 +85,33 @@ impl Ring {
         Ok(self.pool.insert(pool))
     }
 
-    /// How a message is copied out: past the caches where it `goes_past` them for the sake
-    /// of its target, is longer than they are, or is one of several long ones that are so
-    /// together, as its sender says.
-    fn way_out(&self, interval: Interval, goes_past: bool, is_among_many: bool) -> Emptying {
+    /// Whether a message is to be copied out past the caches: where it `goes_past` them for
+    /// the sake of its target, is longer than they are, or is one of several long ones that
+    /// are so together, as its sender says.
+    fn is_past(&self, interval: Interval, goes_past: bool, is_among_many: bool) -> bool {
         let most = self.config.streaming_bytes;
         let least = if is_among_many { most / LONG_PART } else { most };
-        if goes_past || interval.bytes() >= least { Emptying::Streamed } else { Emptying::Cached }
+        goes_past || interval.bytes() >= least
+    }
+
+    /// Begins to receive the message `tag` in `slot` of the ring that `transfer` has.
+    fn receive(
+        &self,
+        peer: &mut RingPeer,
+        transfer: &mut RingTransfer,
+        (slot, tag): (u8, u64),
+        is_among_many: bool,
+    ) -> Result<(), Fault> {
+        let interval = transfer.interval;
+        let is_past = self.is_past(interval, transfer.goes_past, is_among_many);
+        let way = peer.ways_out.begin(interval.bytes(), is_past);
+        let ring = peer.ring(transfer.is_mine).ok_or_else(garbage);
+        let receiving = ring.and_then(|ring| Receiving::start(ring, slot, tag, interval, way));
+        if receiving.is_err() {
+            peer.ways_out.end(interval.bytes(), false);
+        }
+        transfer.side = Side::Receiver(receiving?);
+        Ok(())
     }
 }
 
@@ -105,8 +126,10 @@ pub struct RingPeer {
     other: Option<PairRing>,
     /// Bytes of this side's messages that are on their way.
     outgoing_bytes: u64,
-    /// Which of the messages that come go past the caches.
+    /// Which of the messages that come may go past the caches.
     targets: Targets,
+    /// Whether that is faster.
+    ways_out: WaysOut,
 }
 
 impl RingPeer {
@@ -206,6 +229,7 @@ impl Lmt for Ring {
             other: None,
             outgoing_bytes: 0,
             targets: Targets::default(),
+            ways_out: WaysOut::default(),
         };
         Ok((peer, Abilities { read: false, write: false, cooperate: true }))
     }
@@ -260,15 +284,13 @@ impl Lmt for Ring {
         transfer.interval = interval;
         if let Side::Announced = transfer.side {
             let place = Where::read(remote).ok_or_else(garbage)?;
-            let ring = peer.named(place).ok_or_else(garbage)?;
+            peer.named(place).ok_or_else(garbage)?;
             transfer.is_mine = !place.is_senders;
-            transfer.side = match place.slot {
-                Some(slot) => {
-                    let way = self.way_out(interval, transfer.goes_past, place.is_among_many);
-                    Side::Receiver(Receiving::start(ring, slot, place.tag, interval, way)?)
-                }
-                None => Side::Looking { tag: place.tag, is_among_many: place.is_among_many },
-            };
+            let Where { slot, tag, is_among_many, .. } = place;
+            match slot {
+                Some(slot) => self.receive(peer, transfer, (slot, tag), is_among_many)?,
+                None => transfer.side = Side::Looking { tag, is_among_many },
+            }
         } else if let Side::Sender(sending) = &mut transfer.side {
             sending.start(interval);
         }
@@ -286,12 +308,9 @@ impl Lmt for Ring {
         match &mut transfer.side {
             Side::Sender(sending) => sending.step(ring, data, max_bytes),
             Side::Receiver(receiving) => receiving.step(ring, data, max_bytes),
-            Side::Looking { tag, is_among_many } => {
-                if let Some(slot) = Receiving::find(ring, *tag) {
-                    let interval = transfer.interval;
-                    let way = self.way_out(interval, transfer.goes_past, *is_among_many);
-                    let receiving = Receiving::start(ring, slot, *tag, interval, way)?;
-                    transfer.side = Side::Receiver(receiving);
+            &mut Side::Looking { tag, is_among_many } => {
+                if let Some(slot) = Receiving::find(ring, tag) {
+                    self.receive(peer, transfer, (slot, tag), is_among_many)?;
                 }
                 Ok(Step { bytes: 0, done: false })
             }
@@ -315,6 +334,7 @@ impl Lmt for Ring {
             Side::Sender(sending) => sending.finish(ring),
             Side::Receiver(mut receiving) => {
                 receiving.close(ring);
+                peer.ways_out.end(transfer.interval.bytes(), receiving.is_whole());
             }
             Side::Announced | Side::Looking { .. } => {}
         }

@@ -56,14 +56,14 @@ fn of_many_bytes_on_their_way_the_receiver_is_told() {
 fn a_receiver_judges_by_the_length_too() {
     let ring = Ring::default();
     let cases = [
-        (8 * MIB, false, false, Emptying::Streamed),
-        (8 * MIB - 1, false, false, Emptying::Cached),
-        (MIB / 2, false, true, Emptying::Streamed),
-        (MIB / 2 - 1, false, true, Emptying::Cached),
-        (MIB / 8, true, false, Emptying::Streamed),
+        (8 * MIB, false, false, true),
+        (8 * MIB - 1, false, false, false),
+        (MIB / 2, false, true, true),
+        (MIB / 2 - 1, false, true, false),
+        (MIB / 8, true, false, true),
     ];
-    for (bytes, goes_past, told, way) in cases {
-        assert_eq!(ring.way_out(interval(bytes), goes_past, told), way, "{bytes} bytes, {told}");
+    for (bytes, goes_past, told, is_past) in cases {
+        assert_eq!(ring.is_past(interval(bytes), goes_past, told), is_past, "{bytes} bytes, {told}");
     }
 }
 

@@ -98,7 +98,7 @@ impl Receiving {
             self.copy(ring, data, produced)?;
             looks = 0;
         }
-        Ok(Step { bytes: self.copied_bytes - before, done: self.copied_bytes == self.total_bytes })
+        Ok(Step { bytes: self.copied_bytes - before, done: self.is_whole() })
     }
 
     /// Past the caches whole cells are copied: each copy's ends go through them.
@@ -141,12 +141,17 @@ impl Receiving {
         Ok(())
     }
 
+    /// Whether all of it is here.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.copied_bytes == self.total_bytes
+    }
+
     /// Goes, with all or without; whether the sender will see it.
     pub(crate) fn close(&mut self, ring: &PairRing) -> bool {
         if !std::mem::take(&mut self.is_open) {
             return false;
         }
-        let is_whole = self.copied_bytes == self.total_bytes;
+        let is_whole = self.is_whole();
         ring.receiving_slot(self.slot).is_some_and(|slot| slot.close(self.tag, is_whole))
     }
 }
