@@ -50,6 +50,11 @@ impl Watch {
         self.in_fresh_cells / self.fresh_pieces * SLOW_TIMES
     }
 
+    /// Other cells come next: the slow ones are over.
+    pub(crate) fn begin_again(&mut self) {
+        self.slow_pieces = 0;
+    }
+
     /// Whether what is left should take another way.
     pub(crate) fn is_slow(&self) -> bool {
         self.slow_pieces >= SLOW_PIECES

@@ -13,6 +13,12 @@ use crate::sender::UnderWay;
 use crate::slot::{Slot, State};
 use crate::sys::Mapping;
 
+/// So many cells at most are under way of a message that is longer than the ring: so cells and
+/// buffers share the caches better than with all of the ring in use.
+pub(crate) const FEW_CELLS: u64 = 16;
+/// After cells that came back were slow so many messages use all of them.
+const SPREAD: u32 = 64;
+
 /// So many cells a ring counts for messages that are not sure of a receiver.
 const UNSURE_OF_CELLS: u64 = 48;
 
@@ -50,6 +56,8 @@ pub(crate) struct PairRing {
     /// Those whose receivers are still to close.
     ending: Vec<Ending>,
     last_tag: u64,
+    /// So many messages are still not to use few cells again and again.
+    spread: u32,
     /// Keeps the ring this peer's.
     _lease: Option<Lease>,
 }
@@ -91,6 +99,7 @@ impl PairRing {
             free_slots: (0..SLOTS).rev().collect(),
             ending: Vec::with_capacity(usize::from(SLOTS)),
             last_tag: first_tag(),
+            spread: 0,
             _lease: lease,
         }
     }
@@ -126,6 +135,25 @@ impl PairRing {
     /// still there.
     pub(crate) fn is_long(&self, bytes: u64) -> bool {
         bytes > self.cells() * CELL_BYTES / 4
+    }
+
+    /// Whether a message is longer than three quarters of the ring, so that some cells have
+    /// to come back for it anyway.
+    pub(crate) fn is_beyond(&self, bytes: u64) -> bool {
+        bytes > self.cells() * CELL_BYTES * 3 / 4
+    }
+
+    /// Whether a message of so many bytes is to use few cells again and again.
+    pub(crate) fn uses_few(&mut self, bytes: u64) -> bool {
+        let is_beyond = self.is_beyond(bytes);
+        let is_spread = is_beyond && self.spread > 0;
+        self.spread -= u32::from(is_spread);
+        is_beyond && !is_spread
+    }
+
+    /// Cells that came back were slow to fill.
+    pub(crate) fn spread(&mut self) {
+        self.spread = SPREAD;
     }
 
     /// The cells that the peer was not the last to read.

@@ -18,12 +18,16 @@ const LAYOUT: Layout = Layout { cells: CELLS, rings: 2 };
 
 /// Both ends of a ring, each with its own mapping: the pool's owner first.
 fn pair() -> [PairRing; 2] {
-    let pool = Pool::new(LAYOUT).unwrap();
+    pair_of(LAYOUT)
+}
+
+fn pair_of(layout: Layout) -> [PairRing; 2] {
+    let pool = Pool::new(layout).unwrap();
     let lease = pool.lease().unwrap().expect("a ring is free");
-    let theirs = Mapping::attach(pool.descriptor().unwrap(), LAYOUT.pool_bytes()).unwrap();
+    let theirs = Mapping::attach(pool.descriptor().unwrap(), layout.pool_bytes()).unwrap();
     let ring = lease.ring;
-    let mine = PairRing::mine(Arc::clone(&pool.mapping), LAYOUT, lease);
-    [mine, PairRing::theirs(Arc::new(theirs), LAYOUT, ring)]
+    let mine = PairRing::mine(Arc::clone(&pool.mapping), layout, lease);
+    [mine, PairRing::theirs(Arc::new(theirs), layout, ring)]
 }
 
 fn interval(bytes: u64) -> Interval {
@@ -426,4 +430,34 @@ fn slow_cells_leave_the_rest_to_another_mechanism() {
         patient.note(Duration::from_secs(1), false);
     }
     assert_eq!(sent_through_returned_cells(Some(patient)), (None, bytes));
+}
+
+/// Longer than a ring of the usual length: all of it goes through few cells, the last that
+/// came back first, unless those were slow.
+#[test]
+fn what_is_longer_than_the_ring_goes_through_few_cells() {
+    let [mut ring, theirs] = pair_of(Layout { cells: 64, rings: 1 });
+    let beyond = 48 * CELL_BYTES + 1;
+    assert!(!ring.uses_few(beyond - 1) && ring.uses_few(beyond));
+    ring.spread();
+    let spread = (0..2 * SPREAD).filter(|_| !ring.uses_few(beyond)).count();
+    assert_eq!(spread, SPREAD as usize);
+    assert!(!ring.uses_few(1), "short ones are no trial");
+
+    let mut sent = vec![1; beyond as usize];
+    lend(&mut [&mut sent], Access::Read, |data| {
+        let mut sending = Sending::at_once(&mut ring, data, 0).unwrap().let_hand_over(Watch::default());
+        let slot = sending.slot().unwrap();
+        sending.start(interval(beyond));
+        let line = theirs.receiving_slot(slot).expect("it stands there");
+        assert!(line.attach(sending.tag));
+        let step = sending.step(&mut ring, data, u64::MAX).expect("nobody has withdrawn it");
+        assert_eq!(step.bytes, FEW_CELLS * CELL_BYTES);
+        let first: Vec<u8> = (0..FEW_CELLS).map(|k| line.cell(k)).collect();
+        line.empty(0, true);
+        let step = sending.step(&mut ring, data, u64::MAX).expect("one came back");
+        assert_eq!(step.bytes, CELL_BYTES);
+        assert_eq!(line.cell(FEW_CELLS), first[0], "it is the next");
+        sending.finish(&mut ring);
+    });
 }

@@ -9,7 +9,7 @@ use lmt_core::mechanism::{Fault, Interval, Step};
 use crate::faults::{garbage, short_buffer, short_of_memory, slow_cells};
 use crate::layout::{CELL_BYTES, LINE_BYTES};
 use crate::pace::Watch;
-use crate::ring::PairRing;
+use crate::ring::{FEW_CELLS, PairRing};
 use crate::slot::{CELLS_UNDER_WAY, State};
 
 /// The first piece of a message that the receiver is told of; each further one
@@ -100,6 +100,8 @@ pub(crate) struct Sending {
     watch: Option<Watch>,
     /// Whether the present cell came back.
     came_back: bool,
+    /// Whether it uses few cells, the last that came back first.
+    is_few: bool,
 }
 
 impl Sending {
@@ -123,6 +125,7 @@ impl Sending {
             at: None,
             watch: None,
             came_back: false,
+            is_few: false,
         }
     }
 
@@ -185,7 +188,16 @@ impl Sending {
         if self.produced_bytes == 0 && self.total_bytes <= ring.fresh_cells() * CELL_BYTES {
             self.watch = None;
         }
+        if self.under_way.named == 0 && self.watch.is_some() {
+            self.is_few = ring.uses_few(self.total_bytes);
+        }
         while self.produced_bytes < self.total_bytes && self.produced_bytes - before < max_bytes.max(1) {
+            if self.is_few && self.has_slow_cells() {
+                // Before another mechanism takes the rest, the cells that did not come back.
+                ring.spread();
+                self.is_few = false;
+                self.watch.iter_mut().for_each(Watch::begin_again);
+            }
             if self.is_to_hand_over() {
                 if self.under_way.is_empty() {
                     return Err(slow_cells());
@@ -229,10 +241,11 @@ impl Sending {
     }
 
     fn next_cell(&mut self, ring: &mut PairRing, slot: u8, is_sure: bool) -> Result<bool, Fault> {
-        if self.under_way.named - self.under_way.collected == CELLS_UNDER_WAY {
+        let most = if self.is_few { FEW_CELLS } else { CELLS_UNDER_WAY };
+        if self.under_way.named - self.under_way.collected >= most {
             return Ok(false);
         }
-        let is_long = ring.is_long(self.total_bytes);
+        let is_long = ring.is_long(self.total_bytes) && !self.is_few;
         let Some((cell, came_back)) = ring.take(is_sure, is_long).map_err(short_of_memory)? else {
             return Ok(false);
         };
@@ -246,7 +259,11 @@ impl Sending {
 
     /// Whether no further cell is filled, since another mechanism takes the rest.
     fn is_to_hand_over(&self) -> bool {
-        self.produced_bytes.is_multiple_of(CELL_BYTES) && self.watch.as_ref().is_some_and(Watch::is_slow)
+        self.produced_bytes.is_multiple_of(CELL_BYTES) && self.has_slow_cells()
+    }
+
+    fn has_slow_cells(&self) -> bool {
+        self.watch.as_ref().is_some_and(Watch::is_slow)
     }
 
     /// Whether all stands in cells, so that nothing is left to do but to hear
