@@ -10,6 +10,8 @@ const TRIAL: u8 = 3;
 /// So many turns lie between two trials, twice as many after each that changes nothing.
 pub(crate) const FIRST_PAUSE: u16 = 16;
 const SECOND_PAUSE: u16 = 32;
+/// Before the first trial of what is to be tried soon.
+const SOON: u16 = 4;
 const MOST_PAUSE: u16 = 1024;
 /// The fastest of so many turns is what the usual way takes.
 const RECENT: usize = 4;
@@ -99,6 +101,14 @@ impl Rival {
 pub struct ByLength([Rival; CLASSES]);
 
 impl ByLength {
+    /// Messages shorter than so many bytes are tried soon: for turns of which a program may not
+    /// have many.
+    pub fn soon_below(bytes: u64) -> Self {
+        let mut rivals = Self::default();
+        rivals.0[..class_of(bytes)].iter_mut().for_each(|rival| rival.left = SOON);
+        rivals
+    }
+
     /// That of messages of about so many bytes.
     #[inline]
     pub fn of(&self, bytes: u64) -> &Rival {

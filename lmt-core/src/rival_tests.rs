@@ -55,3 +55,12 @@ fn lengths_are_told_apart() {
         assert!(!rivals.of(bytes).takes_second(), "{bytes}");
     }
 }
+
+#[test]
+fn what_is_tried_soon_is_found_soon() {
+    let took = |is_second| if is_second { 75 } else { 100 };
+    let mut rivals = ByLength::soon_below(BYTES);
+    turns(rivals.of_mut(BYTES - 1), 8, took);
+    turns(rivals.of_mut(BYTES), 8, took);
+    assert!(rivals.of(BYTES - 1).takes_second() && !rivals.of(BYTES).takes_second());
+}

@@ -229,7 +229,7 @@ impl Lmt for Ring {
             other: None,
             outgoing_bytes: 0,
             targets: Targets::default(),
-            ways_out: WaysOut::default(),
+            ways_out: WaysOut::new(self.config.streaming_bytes),
         };
         Ok((peer, Abilities { read: false, write: false, cooperate: true }))
     }

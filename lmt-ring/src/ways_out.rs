@@ -12,7 +12,7 @@ use lmt_core::rival::ByLength;
 use crate::sys::Emptying;
 
 /// What is known of one peer's messages.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct WaysOut {
     /// Past the caches, or through them.
     rivals: ByLength,
@@ -23,6 +23,13 @@ pub(crate) struct WaysOut {
 }
 
 impl WaysOut {
+    /// Nothing is known of messages that go past the caches from so many bytes on. Those that
+    /// are much longer are sure to be right there, so they are tried later.
+    pub(crate) fn new(streaming_bytes: u64) -> Self {
+        let rivals = ByLength::soon_below(streaming_bytes.saturating_mul(2));
+        Self { rivals, incoming: 0, timed: None }
+    }
+
     /// A message of so many bytes begins, which the rule sends past the caches or not; which
     /// way it goes.
     pub(crate) fn begin(&mut self, bytes: u64, is_past: bool) -> Emptying {
