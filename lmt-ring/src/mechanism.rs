@@ -19,7 +19,7 @@ use crate::layout::{CELL_BYTES, Layout};
 use crate::pace::Watch;
 use crate::pool::Pool;
 use crate::receiver::Receiving;
-use crate::ring::PairRing;
+use crate::ring::{Cells, PairRing};
 use crate::sender::Sending;
 use crate::sys::Mapping;
 use crate::ways_out::WaysOut;
@@ -259,9 +259,10 @@ impl Lmt for Ring {
             peer.mine = Some(PairRing::mine(Arc::clone(&pool.mapping), pool.layout, lease));
         }
         let ring = peer.ring(is_mine).ok_or_else(no_ring)?;
+        let cells = if plan.may_give_up { ring.cells_for(interval.bytes()) } else { Cells::All };
         let sending = match plan.model {
-            Model::Stream => Sending::at_once(ring, data, interval.start).ok_or_else(no_slot)?,
-            _ => Sending::asked(ring, data, interval.start),
+            Model::Stream => Sending::at_once(ring, data, interval.start, cells).ok_or_else(no_slot)?,
+            _ => Sending::asked(ring, data, interval.start, cells),
         };
         let sending = if plan.may_give_up { sending.let_hand_over(Watch::default()) } else { sending };
         let (slot, tag) = (sending.slot(), sending.tag);

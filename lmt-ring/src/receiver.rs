@@ -6,7 +6,7 @@ use lmt_core::mechanism::{Fault, Interval, Step};
 
 use crate::faults::{garbage, short_buffer, withdrawn};
 use crate::layout::{CELL_BYTES, SLOTS};
-use crate::ring::{FEW_CELLS, PairRing};
+use crate::ring::PairRing;
 use crate::slot::{ABANDONED, CELLS_UNDER_WAY};
 use crate::sys::Emptying;
 
@@ -49,9 +49,7 @@ impl Receiving {
         }
         let total_bytes = interval.bytes();
         let cells = total_bytes.div_ceil(CELL_BYTES);
-        // Its sender uses few of them.
-        let most_kept = if ring.is_beyond(total_bytes) { FEW_CELLS } else { u64::MAX };
-        let kept_from = cells.saturating_sub(line.cells_at_begin().min(most_kept));
+        let kept_from = cells.saturating_sub(line.cells_at_begin());
         Ok(Self {
             slot,
             tag,

@@ -13,8 +13,17 @@ use crate::sender::UnderWay;
 use crate::slot::{Slot, State};
 use crate::sys::Mapping;
 
-/// So many cells at most are under way of a message that is longer than the ring: so cells and
-/// buffers share the caches better than with all of the ring in use.
+/// How many of its cells a message uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cells {
+    /// All that there are, those that did not come back first where it is long.
+    All,
+    /// [`FEW_CELLS`], the last that came back first.
+    Few,
+}
+
+/// So many cells at most are under way of a message that is longer than three quarters of the
+/// ring: so cells and buffers share the caches better than with all of the ring in use.
 pub(crate) const FEW_CELLS: u64 = 16;
 /// After cells that came back were slow so many messages use all of them.
 const SPREAD: u32 = 64;
@@ -143,12 +152,13 @@ impl PairRing {
         bytes > self.cells() * CELL_BYTES * 3 / 4
     }
 
-    /// Whether a message of so many bytes is to use few cells again and again.
-    pub(crate) fn uses_few(&mut self, bytes: u64) -> bool {
+    /// What the next message of so many bytes uses, if another mechanism may take the rest:
+    /// asked once of each.
+    pub(crate) fn cells_for(&mut self, bytes: u64) -> Cells {
         let is_beyond = self.is_beyond(bytes);
         let is_spread = is_beyond && self.spread > 0;
         self.spread -= u32::from(is_spread);
-        is_beyond && !is_spread
+        if is_beyond && !is_spread { Cells::Few } else { Cells::All }
     }
 
     /// Cells that came back were slow to fill.

@@ -56,7 +56,7 @@ struct Message {
 
 /// A message of whatever place in memory.
 fn at_once(ring: &mut PairRing) -> Option<Sending> {
-    Sending::at_once(ring, &Buffer::empty(Access::Read), 0)
+    Sending::at_once(ring, &Buffer::empty(Access::Read), 0, Cells::All)
 }
 
 impl Message {
@@ -65,9 +65,9 @@ impl Message {
         let ring = &mut rings[from];
         let mut sent: Vec<_> = (0..bytes).map(|at| (at * 13 + at / 251 + number as u64 * 5) as u8).collect();
         let mut sending = if flags & 6 == 0 {
-            Sending::without_slot(ring)
+            Sending::without_slot(ring, Cells::All)
         } else {
-            lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(ring, data, 0))?
+            lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(ring, data, 0, Cells::All))?
         };
         sending.start(interval(bytes));
         // A receive may have room for less.
@@ -347,7 +347,7 @@ fn messages_without_a_receive_leave_slots_and_cells_to_others() {
     let mut bytes = vec![1; 1 << 20];
     let mut waiting = Vec::new();
     lend(&mut [&mut bytes], Access::Read, |data| {
-        while let Some(mut sending) = Sending::at_once(&mut mine, data, 0) {
+        while let Some(mut sending) = Sending::at_once(&mut mine, data, 0, Cells::All) {
             sending.start(interval(1 << 20));
             sending.step(&mut mine, data, 1 << 20).unwrap();
             waiting.push(sending);
@@ -380,7 +380,9 @@ fn sent_through_returned_cells(watch: Option<Watch>) -> (Option<Fault>, u64) {
     let bytes = 80 * CELL_BYTES;
     let mut sent: Vec<u8> = (0..bytes).map(|at| (at * 7 + at / 253) as u8).collect();
     let mut got = vec![0; bytes as usize];
-    let sending = lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(&mut mine, data, 0)).unwrap();
+    let sending =
+        lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(&mut mine, data, 0, Cells::All))
+            .unwrap();
     let mut sending = match watch {
         Some(watch) => sending.let_hand_over(watch),
         None => sending,
@@ -438,19 +440,20 @@ fn slow_cells_leave_the_rest_to_another_mechanism() {
 fn what_is_longer_than_the_ring_goes_through_few_cells() {
     let [mut ring, theirs] = pair_of(Layout { cells: 64, rings: 1 });
     let beyond = 48 * CELL_BYTES + 1;
-    assert!(!ring.uses_few(beyond - 1) && ring.uses_few(beyond));
+    assert_eq!((ring.cells_for(beyond - 1), ring.cells_for(beyond)), (Cells::All, Cells::Few));
     ring.spread();
-    let spread = (0..2 * SPREAD).filter(|_| !ring.uses_few(beyond)).count();
+    let spread = (0..2 * SPREAD).filter(|_| ring.cells_for(beyond) == Cells::All).count();
     assert_eq!(spread, SPREAD as usize);
-    assert!(!ring.uses_few(1), "short ones are no trial");
 
     let mut sent = vec![1; beyond as usize];
     lend(&mut [&mut sent], Access::Read, |data| {
-        let mut sending = Sending::at_once(&mut ring, data, 0).unwrap().let_hand_over(Watch::default());
+        let mut sending =
+            Sending::at_once(&mut ring, data, 0, Cells::Few).unwrap().let_hand_over(Watch::default());
         let slot = sending.slot().unwrap();
         sending.start(interval(beyond));
         let line = theirs.receiving_slot(slot).expect("it stands there");
         assert!(line.attach(sending.tag));
+        assert_eq!(line.cells_at_begin(), FEW_CELLS, "its receiver keeps no more");
         let step = sending.step(&mut ring, data, u64::MAX).expect("nobody has withdrawn it");
         assert_eq!(step.bytes, FEW_CELLS * CELL_BYTES);
         let first: Vec<u8> = (0..FEW_CELLS).map(|k| line.cell(k)).collect();

@@ -9,7 +9,7 @@ use lmt_core::mechanism::{Fault, Interval, Step};
 use crate::faults::{garbage, short_buffer, short_of_memory, slow_cells};
 use crate::layout::{CELL_BYTES, LINE_BYTES};
 use crate::pace::Watch;
-use crate::ring::{FEW_CELLS, PairRing};
+use crate::ring::{Cells, FEW_CELLS, PairRing};
 use crate::slot::{CELLS_UNDER_WAY, State};
 
 /// The first piece of a message that the receiver is told of; each further one
@@ -100,19 +100,19 @@ pub(crate) struct Sending {
     watch: Option<Watch>,
     /// Whether the present cell came back.
     came_back: bool,
-    /// Whether it uses few cells, the last that came back first.
-    is_few: bool,
+    /// How many cells it uses.
+    cells: Cells,
 }
 
 impl Sending {
     /// A message that a receiver is to ask for first. It stands in a slot all the
     /// same if enough are free, since its receiver has to search for it otherwise.
-    pub(crate) fn asked(ring: &mut PairRing, data: &Buffer, start: u64) -> Self {
-        Self::at_once(ring, data, start).unwrap_or_else(|| Self::without_slot(ring))
+    pub(crate) fn asked(ring: &mut PairRing, data: &Buffer, start: u64, cells: Cells) -> Self {
+        Self::at_once(ring, data, start, cells).unwrap_or_else(|| Self::without_slot(ring, cells))
     }
 
     /// The same for one that stands in none yet.
-    pub(crate) fn without_slot(ring: &mut PairRing) -> Self {
+    pub(crate) fn without_slot(ring: &mut PairRing, cells: Cells) -> Self {
         Self {
             slot: None,
             tag: ring.next_tag(),
@@ -125,15 +125,15 @@ impl Sending {
             at: None,
             watch: None,
             came_back: false,
-            is_few: false,
+            cells,
         }
     }
 
     /// A message that stands in a slot at once; `None` when too few are free.
     /// Its bytes are those of `data` from `start` on.
-    pub(crate) fn at_once(ring: &mut PairRing, data: &Buffer, start: u64) -> Option<Self> {
+    pub(crate) fn at_once(ring: &mut PairRing, data: &Buffer, start: u64, cells: Cells) -> Option<Self> {
         let slot = ring.take_slot(RESERVED_SLOTS)?;
-        let mut sending = Self::without_slot(ring);
+        let mut sending = Self::without_slot(ring, cells);
         sending.start = start;
         sending.open(ring, slot, data);
         Some(sending)
@@ -144,7 +144,9 @@ impl Sending {
     fn open(&mut self, ring: &PairRing, slot: u8, data: &Buffer) {
         if let Some(line) = ring.sending_slot(slot) {
             self.shift_bytes = first_address(data, self.start) as u64 % LINE_BYTES;
-            line.open(self.tag, ring.own_cells(), self.shift_bytes);
+            // Its receiver keeps no more than are told here.
+            let most = if self.cells == Cells::Few { FEW_CELLS } else { u64::MAX };
+            line.open(self.tag, ring.own_cells().min(most), self.shift_bytes);
             self.slot = Some(slot);
         }
     }
@@ -188,14 +190,11 @@ impl Sending {
         if self.produced_bytes == 0 && self.total_bytes <= ring.fresh_cells() * CELL_BYTES {
             self.watch = None;
         }
-        if self.under_way.named == 0 && self.watch.is_some() {
-            self.is_few = ring.uses_few(self.total_bytes);
-        }
         while self.produced_bytes < self.total_bytes && self.produced_bytes - before < max_bytes.max(1) {
-            if self.is_few && self.has_slow_cells() {
+            if self.cells == Cells::Few && self.has_slow_cells() {
                 // Before another mechanism takes the rest, the cells that did not come back.
                 ring.spread();
-                self.is_few = false;
+                self.cells = Cells::All;
                 self.watch.iter_mut().for_each(Watch::begin_again);
             }
             if self.is_to_hand_over() {
@@ -241,11 +240,12 @@ impl Sending {
     }
 
     fn next_cell(&mut self, ring: &mut PairRing, slot: u8, is_sure: bool) -> Result<bool, Fault> {
-        let most = if self.is_few { FEW_CELLS } else { CELLS_UNDER_WAY };
+        let is_few = self.cells == Cells::Few;
+        let most = if is_few { FEW_CELLS } else { CELLS_UNDER_WAY };
         if self.under_way.named - self.under_way.collected >= most {
             return Ok(false);
         }
-        let is_long = ring.is_long(self.total_bytes) && !self.is_few;
+        let is_long = ring.is_long(self.total_bytes) && !is_few;
         let Some((cell, came_back)) = ring.take(is_sure, is_long).map_err(short_of_memory)? else {
             return Ok(false);
         };

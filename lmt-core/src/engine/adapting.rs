@@ -3,6 +3,7 @@
 
 use super::outgoing::{SendMode, SendOptions};
 use super::peer::{Connection, Peer};
+use super::reading;
 use super::traffic::Traffic;
 use crate::buffer::Buffer;
 use crate::identity::EndpointId;
@@ -120,14 +121,12 @@ impl Traffic {
     /// A message of a peer has begun to arrive by this way.
     #[inline]
     pub(super) fn heard(&mut self, key: PeerKey, bytes: u64, way: Way) {
-        let peer = &mut self.peers[key as usize];
-        match way {
-            Way::Cells => peer.reading.came(bytes, self.looked_in_vain),
-            // When it was announced says nothing of when it comes.
-            Way::By(_) => peer.reading.came(0, false),
+        // When a message was announced says nothing of when it comes.
+        if bytes > reading::ABOVE_BYTES && way == Way::Cells {
+            self.peers[key as usize].reading.came(self.looked_in_vain);
         }
         // What is short goes without a choice, both ways.
-        if self.adaptive.is_on() && bytes > peer.eager_max_bytes {
+        if self.adaptive.is_on() && bytes > self.peers[key as usize].eager_max_bytes {
             self.adaptive.hear(key, bytes, way);
         }
     }

@@ -261,7 +261,6 @@ impl Traffic {
         } else {
             let cut = peer.reading.cut();
             link.write_pieces(label, data, cell_bytes, cut)?;
-            peer.reading.went(bytes);
         }
         peer.eager.sent.count(bytes);
         self.eager.sent.count(bytes);
@@ -339,6 +338,7 @@ impl Traffic {
             return None;
         };
         drop(delivery);
+        self.looked_in_vain = false;
         self.note_taken(key, 0);
         self.heard_announced(key, &rts);
         Some(Announced { key, tag, rts })

@@ -103,6 +103,7 @@ impl Traffic {
         let peer = &mut self.peers[key as usize];
         peer.connection = Connection::Gone(error);
         peer.ended_connections = peer.ended_connections.wrapping_add(1);
+        peer.reading.forget();
         peer.ordered.clear();
         peer.control.clear();
         peer.assembly = None;

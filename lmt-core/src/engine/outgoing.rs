@@ -442,7 +442,6 @@ impl Traffic {
             }
             sent_bytes += bytes;
             if sent_bytes == total {
-                peer.reading.went(total);
                 return Written::Whole;
             }
         }

@@ -1,14 +1,11 @@
 use super::*;
 
-const LONG: u64 = 64 << 10;
-
 /// What the last of so many messages of a ping-pong or ping-ping is cut into.
 fn after(rounds: u32, reading: &mut Reading, was_awaited: impl Fn(u32) -> bool) -> Cut {
     let mut cut = reading.cut();
     for round in 0..rounds {
         cut = reading.cut();
-        reading.went(LONG);
-        reading.came(LONG, was_awaited(round));
+        reading.came(was_awaited(round));
     }
     cut
 }
@@ -35,25 +32,14 @@ fn one_interruption_is_no_habit_and_a_habit_ends_soon() {
 }
 
 #[test]
-fn what_goes_behind_another_goes_in_whole_cells() {
-    let mut reading = Reading::default();
-    reading.went(LONG);
-    assert_eq!(reading.cut(), Cut::Cells);
-    // A short answer says that it was read.
-    reading.came(4, true);
-    assert_eq!(reading.cut(), Cut::Growing);
-    reading.went(ABOVE_BYTES);
-    assert_eq!(reading.cut(), Cut::Growing);
-}
-
-#[test]
-fn short_messages_are_no_habit() {
-    let mut reading = Reading::default();
-    (0..10).for_each(|_| reading.came(ABOVE_BYTES, false));
-    assert_eq!(reading.cut(), Cut::Growing);
-}
-
-#[test]
 fn where_processes_outnumber_cpus_cells_go_whole() {
     assert_eq!(Reading { is_crowded: true, ..Reading::default() }.cut(), Cut::Cells);
+}
+
+#[test]
+fn what_was_known_ends_with_the_connection() {
+    let mut reading = Reading { is_crowded: true, ..Reading::default() };
+    after(20, &mut reading, |_| false);
+    reading.forget();
+    assert!(reading.is_crowded && reading.late == 0);
 }

@@ -125,7 +125,7 @@ pub(crate) struct Traffic {
     /// The cell taken last was a piece of a message whose next piece is about to
     /// come.
     pub in_pieces: bool,
-    /// Whether the inbox was empty at a look since something came.
+    /// Whether a look into the inbox has found nothing since something came.
     pub looked_in_vain: bool,
     /// This endpoint's declared memory.
     pub regions: RegionTable,

@@ -31,6 +31,7 @@ mod sender;
 
 #[cfg(not(loom))]
 pub(crate) use fast_box::Cut;
+#[cfg(not(loom))]
 pub use {
     layout::{Credit, Geometry, GeometryError, INLINE_BYTES},
     receiver::{Delivery, InboxReceiver},
