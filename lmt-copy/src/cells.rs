@@ -5,17 +5,19 @@
 
 use crate::string::{copy_string, is_string_fast};
 use crate::take_over::{copy_by_vectors, copy_taking_over};
-use crate::two_ways::{TwoWays, classes_from};
+use crate::two_ways::{Bounds, TwoWays, classes_from};
 
 /// Shorter ones go by vectors.
 const LEAST_BYTES: usize = 16 << 10;
 
 type Ways = TwoWays<{ classes_from(LEAST_BYTES) }>;
-/// Unlike vectors it leaves the lines with the other core, too, which costs who writes there
-/// next: so a little faster is not enough.
-const MOST_PERCENT: u32 = 92;
-static FILLING: Ways = Ways::new(LEAST_BYTES, MOST_PERCENT);
-static EMPTYING: Ways = Ways::new(LEAST_BYTES, MOST_PERCENT);
+/// What a copy by the string instruction spares the other end nobody times here, and two ends
+/// of which one copies by it and one by vectors are slower than two that do alike: so it is
+/// left only where it is slow beyond doubt, as on machines that read another core's lines one
+/// by one for it.
+const BOUNDS: Bounds = Bounds { taken_at_percent: 105, kept_to_percent: 130 };
+static FILLING: Ways = Ways::new(LEAST_BYTES, BOUNDS);
+static EMPTYING: Ways = Ways::new(LEAST_BYTES, BOUNDS);
 
 /// As [`copy_by_vectors`], into a cell; or by the string instruction, where copies have
 /// shown that to be faster and the two begin at the same place of a line.

@@ -10,12 +10,14 @@
 
 use crate::copy::copy_nonoverlapping;
 use crate::take_over::copy_by_vectors;
-use crate::two_ways::{TwoWays, classes_from};
+use crate::two_ways::{Bounds, TwoWays, classes_from};
 
 /// Shorter ones go by vectors: to begin a string instruction takes longer than that.
 const LEAST_BYTES: usize = 8 << 10;
 
-static WAYS: TwoWays<{ classes_from(LEAST_BYTES) }> = TwoWays::new(LEAST_BYTES, 100);
+/// Whichever is the faster one.
+const BOUNDS: Bounds = Bounds { taken_at_percent: 100, kept_to_percent: 100 };
+static WAYS: TwoWays<{ classes_from(LEAST_BYTES) }> = TwoWays::new(LEAST_BYTES, BOUNDS);
 
 /// As [`copy_nonoverlapping`], of what another core has just written.
 ///

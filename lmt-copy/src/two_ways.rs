@@ -1,7 +1,7 @@
 //! Which of two ways to copy is the faster one at the moment: told by the copies themselves,
 //! of which now and then one is timed.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Longer ones are not taken to be in a cache, where these ways differ.
@@ -12,9 +12,17 @@ const MOST_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct TwoWays<const CLASSES: usize> {
     least_bytes: usize,
-    /// The other way is taken where it takes at most so many percent of the time by vectors.
-    most_percent: u32,
+    bounds: Bounds,
     classes: [Class; CLASSES],
+}
+
+/// When the other way is the better one, in percent of the time by vectors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// It is taken once it takes at most so much.
+    pub(crate) taken_at_percent: u32,
+    /// It is given up again once it takes more than so much.
+    pub(crate) kept_to_percent: u32,
 }
 
 /// How many classes there are from a length on, a power of two.
@@ -24,9 +32,9 @@ pub(crate) const fn classes_from(least_bytes: usize) -> usize {
 
 impl<const CLASSES: usize> TwoWays<CLASSES> {
     /// Nothing is known yet; `CLASSES` are [`classes_from`] that length.
-    pub(crate) const fn new(least_bytes: usize, most_percent: u32) -> Self {
-        assert!(CLASSES == classes_from(least_bytes));
-        Self { least_bytes, most_percent, classes: [const { Class::new() }; CLASSES] }
+    pub(crate) const fn new(least_bytes: usize, bounds: Bounds) -> Self {
+        assert!(CLASSES == classes_from(least_bytes) && bounds.taken_at_percent <= bounds.kept_to_percent);
+        Self { least_bytes, bounds, classes: [const { Class::new() }; CLASSES] }
     }
 
     /// Has so many bytes copied, by vectors or the other way, as `copy` is told. What is
@@ -34,7 +42,7 @@ impl<const CLASSES: usize> TwoWays<CLASSES> {
     #[inline]
     pub(crate) fn copy(&self, bytes: usize, copy: impl FnOnce(bool)) {
         match self.class_of(bytes) {
-            Some(class) => class.copy(bytes, self.most_percent, copy),
+            Some(class) => class.copy(bytes, self.bounds, copy),
             None => copy(bytes < self.least_bytes),
         }
     }
@@ -58,38 +66,49 @@ struct Class {
     turn: AtomicU32,
     /// How many nanoseconds 1 MiB took, otherwise and by vectors; 0 before any did.
     mib_ns: [AtomicU32; 2],
+    /// Whether the other way is taken.
+    is_other: AtomicBool,
 }
 
 impl Class {
     const fn new() -> Self {
-        Self { turn: AtomicU32::new(0), mib_ns: [AtomicU32::new(0), AtomicU32::new(0)] }
+        Self {
+            turn: AtomicU32::new(0),
+            mib_ns: [AtomicU32::new(0), AtomicU32::new(0)],
+            is_other: AtomicBool::new(true),
+        }
     }
 
     /// Has one copied, which is told whether to do so by vectors.
-    fn copy(&self, bytes: usize, most_percent: u32, copy: impl FnOnce(bool)) {
-        let (by_vectors, is_timed) = self.next(most_percent);
+    fn copy(&self, bytes: usize, bounds: Bounds, copy: impl FnOnce(bool)) {
+        let (by_vectors, is_timed) = self.next();
         if !is_timed {
             return copy(by_vectors);
         }
         let begin = Instant::now();
         copy(by_vectors);
         self.took(by_vectors, bytes, begin.elapsed());
+        self.judge(bounds);
     }
 
     /// Whether the next copy goes by vectors, and whether it is timed.
-    fn next(&self, most_percent: u32) -> (bool, bool) {
+    fn next(&self) -> (bool, bool) {
         // Relaxed, here and below: figures that stand for themselves.
         let turn = self.turn.load(Ordering::Relaxed);
         self.turn.store(turn.wrapping_add(1), Ordering::Relaxed);
         match timed(turn) {
             Some(by_vectors) => (by_vectors, true),
-            None => (self.prefers_vectors(most_percent), false),
+            None => (!self.is_other.load(Ordering::Relaxed), false),
         }
     }
 
-    fn prefers_vectors(&self, most_percent: u32) -> bool {
-        let [otherwise, vectors] = self.mib_ns.each_ref().map(|time| time.load(Ordering::Relaxed));
-        u64::from(vectors) * u64::from(most_percent) <= u64::from(otherwise) * 100
+    /// Takes the way that is the better one by what is known: the other one at first.
+    fn judge(&self, bounds: Bounds) {
+        let [other, vectors] = self.mib_ns.each_ref().map(|time| u64::from(time.load(Ordering::Relaxed)));
+        let is_other = self.is_other.load(Ordering::Relaxed);
+        let most_percent = if is_other { bounds.kept_to_percent } else { bounds.taken_at_percent };
+        let is_fast = other * 100 <= vectors * u64::from(most_percent);
+        self.is_other.store(is_fast || vectors == 0, Ordering::Relaxed);
     }
 
     /// Notes a time. Slow ones may have been interrupted, or have met new pages: they count

@@ -1,15 +1,23 @@
 use super::*;
 
 const BYTES: usize = 64 << 10;
+/// Whichever is faster.
+const FASTER: Bounds = Bounds { taken_at_percent: 100, kept_to_percent: 100 };
 
 /// What a class does of so many copies, of which those by vectors take `vectors_ns` and
 /// the others `others_ns`: how many went by vectors.
 fn by_vectors(class: &Class, copies: u32, vectors_ns: u64, others_ns: u64) -> u32 {
+    by_bounds(class, FASTER, copies, vectors_ns, others_ns)
+}
+
+/// The same by other bounds than [`FASTER`].
+fn by_bounds(class: &Class, bounds: Bounds, copies: u32, vectors_ns: u64, others_ns: u64) -> u32 {
     let mut count = 0;
     for _ in 0..copies {
-        let (vectors, is_timed) = class.next(100);
+        let (vectors, is_timed) = class.next();
         if is_timed {
             class.took(vectors, BYTES, Duration::from_nanos(if vectors { vectors_ns } else { others_ns }));
+            class.judge(bounds);
         }
         count += u32::from(vectors);
     }
@@ -25,17 +33,26 @@ fn what_is_faster_is_done_but_for_trials() {
 }
 
 #[test]
-fn the_other_way_may_have_to_be_better_by_a_part() {
-    for (others_ns, expected) in [(910, true), (890, false)] {
-        let class = Class::new();
-        for _ in 0..100 {
-            let (vectors, is_timed) = class.next(90);
-            if is_timed {
-                class.took(vectors, BYTES, Duration::from_nanos(if vectors { 1000 } else { others_ns }));
-            }
-        }
-        assert_eq!(class.prefers_vectors(90), expected, "{others_ns}");
+fn the_other_way_is_taken_and_given_up_by_bounds() {
+    let bounds = Bounds { taken_at_percent: 90, kept_to_percent: 120 };
+    let class = Class::new();
+    let mut takes_other = |others_ns| {
+        by_bounds(&class, bounds, 3000, 1000, others_ns);
+        class.is_other.load(Ordering::Relaxed)
+    };
+    let expected = [(1190, true), (1210, false), (910, false), (890, true), (1190, true)];
+    for (others_ns, is_other) in expected {
+        assert_eq!(takes_other(others_ns), is_other, "{others_ns}");
     }
+}
+
+#[test]
+fn the_other_way_is_first() {
+    let class = Class::new();
+    assert!(class.is_other.load(Ordering::Relaxed));
+    class.took(false, BYTES, Duration::from_secs(1));
+    class.judge(FASTER);
+    assert!(class.is_other.load(Ordering::Relaxed), "vectors were not seen");
 }
 
 #[test]
@@ -54,7 +71,8 @@ fn one_that_was_interrupted_changes_nothing() {
     let class = Class::new();
     by_vectors(&class, 1000, 1000, 1300);
     class.took(true, BYTES, Duration::from_secs(10));
-    assert!(class.prefers_vectors(100));
+    class.judge(FASTER);
+    assert!(!class.is_other.load(Ordering::Relaxed));
     // The very first, which meets pages that are not there yet.
     let class = Class::new();
     by_vectors(&class, 1, 1_000_000, 0);
@@ -71,15 +89,15 @@ fn figures_at_their_ends_do_no_harm() {
     }
     class.turn.store(u32::MAX, Ordering::Relaxed);
     let mut copied = 0;
-    class.copy(BYTES, 100, |_| copied += 1);
-    class.copy(BYTES, 100, |_| copied += 1);
+    class.copy(BYTES, FASTER, |_| copied += 1);
+    class.copy(BYTES, FASTER, |_| copied += 1);
     assert_eq!((copied, class.turn.load(Ordering::Relaxed)), (2, 1));
 }
 
 #[test]
 fn each_power_of_two_has_a_class() {
     const LEAST_BYTES: usize = 8 << 10;
-    let ways = TwoWays::<{ classes_from(LEAST_BYTES) }>::new(LEAST_BYTES, 100);
+    let ways = TwoWays::<{ classes_from(LEAST_BYTES) }>::new(LEAST_BYTES, FASTER);
     let class_of = |bytes| {
         let found = ways.class_of(bytes)?;
         ways.classes.iter().position(|class| std::ptr::eq(class, found))
@@ -107,12 +125,12 @@ fn copies_are_timed_as_they_go() {
     let class = Class::new();
     let mut seen = [0; 2];
     for _ in 0..200 {
-        class.copy(BYTES, 100, |by_vectors| {
+        class.copy(BYTES, FASTER, |by_vectors| {
             seen[usize::from(by_vectors)] += 1;
             if by_vectors {
                 std::thread::sleep(Duration::from_micros(500));
             }
         });
     }
-    assert!(seen[1] < 20 && !class.prefers_vectors(100), "{seen:?}");
+    assert!(seen[1] < 20 && class.is_other.load(Ordering::Relaxed), "{seen:?}");
 }
