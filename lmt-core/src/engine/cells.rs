@@ -10,6 +10,8 @@ use crate::rendezvous::PeerKey;
 
 /// Shorter messages find cells enough.
 const ABOVE_BYTES: u64 = 4 << 10;
+/// Of longer ones a window takes all cells with its first few: the others are announced.
+const MOST_BYTES: u64 = 128 << 10;
 
 /// A send takes in what is there while the cells that are left hold less than so many
 /// messages like its own, or so many bytes: so it seldom waits.
@@ -56,12 +58,15 @@ impl Engine {
     /// Before a message of so many bytes is sent: where it finds few cells and its receiver
     /// sends as much in cells, takes in what has come, since each message brings cells with
     /// it; and waits a moment where there are too few. A receiver that sends nothing meanwhile
-    /// is not waited for again before it does.
+    /// is not waited for again before it does; nor is any where the message lies in shared
+    /// buffers, as `is_shared` says, and takes no cells therefore.
     #[inline]
-    pub(super) fn make_room(&mut self, to: PeerId, bytes: u64) {
+    pub(super) fn make_room(&mut self, to: PeerId, bytes: u64, is_shared: impl FnOnce() -> bool) {
         if bytes > ABOVE_BYTES
+            && bytes <= MOST_BYTES
             && let Ok(key) = self.traffic.key_named(to)
             && self.traffic.may_want_cells(key, bytes, &self.inbox)
+            && !(self.traffic.announces_shared(key, bytes) && is_shared())
         {
             self.wait_for_cells(key, bytes);
         }
@@ -130,6 +135,14 @@ impl Traffic {
             return false;
         }
         *announced_left > 0 || lacks(link, ahead_bytes(bytes), own_cell_bytes, credits, key)
+    }
+
+    /// Whether a message of so many bytes is announced if it lies in shared buffers, as long as
+    /// the application leaves these alone.
+    fn announces_shared(&self, key: PeerKey, bytes: u64) -> bool {
+        bytes > self.config.boxless_eager_max_bytes
+            && self.peers[key as usize].announces_shared
+            && self.transfers.are_left_alone()
     }
 
     /// Whether a message that [`Self::may_want_cells`] finds some, where they come back.

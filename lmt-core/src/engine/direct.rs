@@ -80,7 +80,7 @@ impl Engine {
             return None;
         }
         self.traffic.transfers.begins(data.len() as u64);
-        self.make_room(to, data.len() as u64);
+        self.make_room(to, data.len() as u64, || are_shared(data));
         self.traffic.send_directly(to, &label.into(), data, &self.inbox)
     }
 

@@ -57,6 +57,7 @@ use crate::mechanism::Direction;
 use crate::mechanisms::{Counters, Mechanisms, Standing};
 use crate::selection::adaptive::StreamReport;
 use crate::selection::{ByOrder, Explanation, Message as Question, Policy, Selection};
+use crate::shared_buffer::is_shared;
 use crate::transfers::Transfers;
 use peer::Connection;
 use traffic::Traffic;
@@ -415,7 +416,7 @@ impl Engine {
         let options = options.into();
         self.traffic.transfers.begins(buffer.total_bytes());
         if options.mode == SendMode::Standard {
-            self.make_room(to, buffer.total_bytes());
+            self.make_room(to, buffer.total_bytes(), || is_shared(&buffer));
         }
         let (request, wish) = self.traffic.send(to, label.into(), buffer, options, &self.inbox)?;
         if let Some(address) = wish {
