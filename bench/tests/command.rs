@@ -116,7 +116,7 @@ fn short_files_end_the_bare_methods_in_a_sentence() {
 /// A pool with a ring for one peer, and two that want one.
 #[test]
 fn a_mechanism_that_fails_on_the_way_leaves_the_others() {
-    let arguments = ["bench", "alltoall", "-n", "3", "--sizes", "8,256KiB,512KiB", "--format", "csv"];
+    let arguments = ["bench", "alltoall", "-n", "3", "--sizes", "8,512KiB,1MiB", "--format", "csv"];
     let arguments = [&arguments[..], &["--repetitions", "1", "--iterations", "2", "--mechanism"]].concat();
     let run = |mechanisms: &'static str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lmt"));

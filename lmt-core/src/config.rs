@@ -19,7 +19,7 @@ pub const EAGER_MOST_BYTES: u64 = 1 << 20;
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The longest message that travels in inbox cells, in bytes; longer ones
-    /// are announced and moved by a mechanism. Default 128 KiB: what two processes
+    /// are announced and moved by a mechanism. Default 256 KiB: what two processes
     /// copy through a fast box sooner than announced; the rules may end it before.
     pub eager_max_bytes: u64,
     /// From there on a message that is short enough for cells is announced instead, for
@@ -86,7 +86,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            eager_max_bytes: 128 << 10,
+            eager_max_bytes: 256 << 10,
             at_hand_min_bytes: 12 << 10,
             boxless_eager_max_bytes: 32 << 10,
             inbox_cells: 128,

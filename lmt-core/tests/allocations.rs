@@ -102,8 +102,8 @@ impl Pair {
 #[test]
 fn a_send_allocates_nothing_once_the_tables_have_grown() {
     let mut pair = Pair::new();
-    let mut data = vec![0; 1 << 18];
-    for bytes in [64, 1 << 18] {
+    let mut data = vec![0; 1 << 19];
+    for bytes in [64, 1 << 19] {
         let data = &mut data[..bytes];
         for _ in 0..200 {
             let _warm_up = pair.exchange(data);

@@ -307,7 +307,7 @@ fn a_pool_without_a_ring_left_is_asked_once_for_each_peer() {
         let test = test.env("LMT_SINGLE_COPY", "slow");
         test.run(|group| {
             let (endpoint, peers) = join_plain(group);
-            let data = pattern(3, 200_000);
+            let data = pattern(3, 400_000);
             if group.rank() == 0 {
                 for (index, peer) in peers[1..].iter().enumerate() {
                     for message in 0..MESSAGES {
@@ -323,7 +323,7 @@ fn a_pool_without_a_ring_left_is_asked_once_for_each_peer() {
                     let most = if index == 0 { 0 } else { 2 };
                     assert!(demotions <= most, "{demotions} for peer {index}");
                 }
-                let explained = endpoint.explain(peers[2], 200_000).expect("a peer").to_string();
+                let explained = endpoint.explain(peers[2], 400_000).expect("a peer").to_string();
                 assert!(!explained.lines().next().is_some_and(|line| line.contains("ring")), "{explained}");
                 assert!(explained.contains("raise max_rings"), "{explained}");
             } else {
@@ -489,7 +489,7 @@ fn only_single_copy_wanted_and_denied_is_an_error() {
         deny_single_copy();
         let (endpoint, peers) = join_plain(group);
         let other = peers[1 - group.rank() as usize];
-        let (data, mut into) = (vec![1; 200_000], vec![0; 200_000]);
+        let (data, mut into) = (vec![1; 400_000], vec![0; 400_000]);
         endpoint.scope(|scope| {
             let receive =
                 scope.receive(Source::Peer(other), TagMatch::exactly(1), &mut into).expect("posted");

@@ -152,8 +152,8 @@ fn who_is_heard() {
             if !work(&endpoint, peer, needed) {
                 return;
             }
-            let paths = paths(&endpoint, group, peer, &[256 * KIB]);
-            let explanation = endpoint.explain(peer, 256 << 10).expect("known");
+            let paths = paths(&endpoint, group, peer, &[512 * KIB]);
+            let explanation = endpoint.explain(peer, 512 << 10).expect("known");
             let wanted = ["ring", "shm", "vmsplice", "writev", "shm"][level];
             assert_eq!(taken(&explanation), wanted, "{explanation}");
             if group.rank() == 0 {

@@ -311,7 +311,7 @@ fn a_pair_keeps_order() {
 fn probes_show_and_take_messages() {
     group::run(test_name!(), 2, LIMIT, |group| {
         let (endpoint, peers) = join(group, long_eager);
-        for (turn, &bytes) in [0, 5, 5000, 60_000, 200_000].iter().enumerate() {
+        for (turn, &bytes) in [0, 5, 5000, 60_000, 400_000].iter().enumerate() {
             let tag = turn as u64;
             if group.rank() == 0 {
                 endpoint.send(peers[1], tag, &pattern(1, bytes)).expect("sent");
@@ -358,7 +358,7 @@ fn a_message_of_another_endpoint_is_refused() {
 fn operations_can_be_cancelled_until_they_are_matched() {
     group::run(test_name!(), 2, LIMIT, |group| {
         let (endpoint, peers) = join_plain(group);
-        let long = pattern(3, 200_000);
+        let long = pattern(3, 400_000);
         if group.rank() == 0 {
             // Queued: the peer is not connected yet.
             endpoint.scope(|scope| {
@@ -388,7 +388,7 @@ fn operations_can_be_cancelled_until_they_are_matched() {
                 endpoint.progress().expect("no fork here");
                 group.barrier();
                 endpoint.receive(Source::Any, TagMatch::exactly(6), &mut []).expect("received");
-                assert_eq!(send.cancel().expect("too late").bytes, 200_000);
+                assert_eq!(send.cancel().expect("too late").bytes, 400_000);
             });
         } else {
             let mut into = [0; 9];
@@ -407,7 +407,7 @@ fn operations_can_be_cancelled_until_they_are_matched() {
                 assert_eq!(left, Ok(None), "all was taken back");
             }
             group.barrier();
-            let mut into = vec![0; 200_000];
+            let mut into = vec![0; 400_000];
             endpoint.scope(|scope| {
                 let receive = scope.receive(Source::Any, TagMatch::exactly(5), &mut into).expect("posted");
                 group.barrier();

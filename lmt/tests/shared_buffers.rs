@@ -292,7 +292,7 @@ fn short_ones_are_announced_where_they_are_left_alone() {
 fn many_peers() {
     test(test_name!(), 65).run(|group| {
         let (endpoint, peers) = common::join_plain(group);
-        let mut memory = Memory::new(true, 200_000);
+        let mut memory = Memory::new(true, 400_000);
         if group.rank() > 0 {
             for round in 0..3 {
                 memory.bytes().fill(round + group.rank() as u8);

@@ -177,7 +177,7 @@ impl Round {
                     engine,
                     "large send",
                     tag::NEVER,
-                    vec![2; 200_000],
+                    vec![2; 400_000],
                     SendMode::Standard,
                     findings,
                 ),

@@ -11,11 +11,11 @@ use lmt_core::selection::{Taken, Why};
 use crate::common::{LIMIT, configured_by, folder, join, pattern, receive_and_check};
 
 /// Lengths of the messages, in bytes; those above the eager limit are large.
-pub const SIZES: [usize; 6] = [0, 8, 4 << 10, 256 << 10, 1 << 20, 16 << 20];
+pub const SIZES: [usize; 6] = [0, 8, 4 << 10, 512 << 10, 1 << 20, 16 << 20];
 /// Large messages of one exchange, sent and received.
 pub const LARGE: u64 = 6;
 /// Bytes of the large messages of one exchange in one direction.
-pub const LARGE_BYTES: u64 = (256 << 10) + (1 << 20) + (16 << 20);
+pub const LARGE_BYTES: u64 = (512 << 10) + (1 << 20) + (16 << 20);
 
 /// The mechanisms that need the right to another's memory.
 pub const DENIED: [&str; 3] = ["cma", "knem-user", "ioat-software"];

@@ -47,7 +47,7 @@ impl Drop for Folder {
     }
 }
 
-const DEFAULT: &str = "[endpoint]\neager_max_bytes = 131072\n[[rule]]\ntake = [\"cma\", \"shm\"]\n";
+const DEFAULT: &str = "[endpoint]\neager_max_bytes = 262144\n[[rule]]\ntake = [\"cma\", \"shm\"]\n";
 
 fn file(path: &Path, line: u32) -> Source {
     Source::File { path: path.display().to_string(), line }

@@ -3,7 +3,7 @@
 use super::holdings::PAIR_CELLS;
 
 /// Bytes of a cell that changes its owner. A message of the greatest usual length
-/// (`eager_max_bytes`) takes four.
+/// (`eager_max_bytes`) takes eight.
 pub(crate) const PAIR_CELL_BYTES: usize = 32 << 10;
 
 /// A part of a pair's cell.
