@@ -36,7 +36,7 @@ fn what_is_faster_is_done_but_for_trials() {
 fn the_other_way_is_taken_and_given_up_by_bounds() {
     let bounds = Bounds { taken_at_percent: 90, kept_to_percent: 120 };
     let class = Class::new();
-    let mut takes_other = |others_ns| {
+    let takes_other = |others_ns| {
         by_bounds(&class, bounds, 3000, 1000, others_ns);
         class.is_other.load(Ordering::Relaxed)
     };
