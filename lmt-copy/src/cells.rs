@@ -1,6 +1,6 @@
 //! Copies into and out of cells: memory that two cores fill and empty by turns, and that
-//! stays in the caches. By vectors, or long ones by the string instruction, whichever the
-//! machine does faster at the moment (measured: `docs/performance.md`).
+//! stays in the caches. By vectors, or long ones by the string instruction, unless this machine
+//! is slow at that (measured: `docs/performance.md`).
 #![allow(unsafe_code)] // Follows the addresses that its callers vouch for.
 
 use crate::string::{copy_string, is_string_fast};
@@ -19,8 +19,8 @@ const BOUNDS: Bounds = Bounds { taken_at_percent: 105, kept_to_percent: 130 };
 static FILLING: Ways = Ways::new(LEAST_BYTES, BOUNDS);
 static EMPTYING: Ways = Ways::new(LEAST_BYTES, BOUNDS);
 
-/// As [`copy_by_vectors`], into a cell; or by the string instruction, where copies have
-/// shown that to be faster and the two begin at the same place of a line.
+/// As [`copy_by_vectors`], into a cell; or by the string instruction, where the two begin at
+/// the same place of a line and copies have not shown that to be slow.
 ///
 /// # Safety
 /// As for [`crate::copy_nonoverlapping`].
