@@ -199,7 +199,7 @@ fn listed_lengths_that_differ() {
     with_group(test_name!(), 3, |group, _| {
         let own = group.rank();
         for (algorithm, theirs) in
-            Algorithm::of(Kind::Alltoall).flat_map(|by| [(by, 0), (by, 10), (by, 200_000)])
+            Algorithm::of(Kind::Alltoall).flat_map(|by| [(by, 0), (by, 10), (by, 400_000)])
         {
             let part = group.duplicate().expect("a group of its own");
             // Rank 0 sends rank 1 another length than that expects.
@@ -207,10 +207,10 @@ fn listed_lengths_that_differ() {
             let incoming = |from: u32| if (from, own) == (0, 1) { 77 } else { 64 };
             let blocks = |length: &dyn Fn(u32) -> u64| {
                 (0..3)
-                    .map(|rank| Block { offset: u64::from(rank) * 200_000, bytes: length(rank) })
+                    .map(|rank| Block { offset: u64::from(rank) * 400_000, bytes: length(rank) })
                     .collect::<Vec<_>>()
             };
-            let (from, mut into) = (vec![1; 600_000], vec![0; 600_000]);
+            let (from, mut into) = (vec![1; 1_200_000], vec![0; 1_200_000]);
             let (from_blocks, into_blocks) = (blocks(&outgoing), blocks(&incoming));
             let operation = Operation::alltoallv(&from[..], &from_blocks, &mut into[..], &into_blocks);
             match (own, part.run(operation.by(algorithm))) {

@@ -205,7 +205,7 @@ fn uneven_blocks_without_a_name() {
         let endpoint = endpoint(ranks, |_| {});
         let group = group(&endpoint, ranks);
         for (round, lengths) in
-            [[300_000, 10], [10, 300_000], [8192, 131_073], [0, 1 << 20]].iter().enumerate()
+            [[300_000, 10], [10, 300_000], [8192, 262_145], [0, 1 << 20]].iter().enumerate()
         {
             let round = round as u32;
             let own = lengths[group.rank() as usize];

@@ -14,7 +14,7 @@ type Ways = TwoWays<{ classes_from(LEAST_BYTES) }>;
 /// What a copy by the string instruction spares the other end nobody times here, and two ends
 /// of which one copies by it and one by vectors are slower than two that do alike: so it is
 /// left only where it is slow beyond doubt, as on machines that read another core's lines one
-/// by one for it.
+/// by one for it, and taken again once it is about as fast.
 const BOUNDS: Bounds = Bounds { taken_at_percent: 105, kept_to_percent: 130 };
 static FILLING: Ways = Ways::new(LEAST_BYTES, BOUNDS);
 static EMPTYING: Ways = Ways::new(LEAST_BYTES, BOUNDS);

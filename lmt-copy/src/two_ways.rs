@@ -66,7 +66,8 @@ struct Class {
     turn: AtomicU32,
     /// How many nanoseconds 1 MiB took, otherwise and by vectors; 0 before any did.
     mib_ns: [AtomicU32; 2],
-    /// Whether the other way is taken.
+    /// Whether the other way is taken. It is so at first, to be judged by the bound to which
+    /// it is kept.
     is_other: AtomicBool,
 }
 
@@ -102,13 +103,14 @@ impl Class {
         }
     }
 
-    /// Takes the way that is the better one by what is known: the other one at first.
+    /// Takes the way that is the better one by what is known: the first copies are timed, so
+    /// that is something of both before a way is chosen.
     fn judge(&self, bounds: Bounds) {
         let [other, vectors] = self.mib_ns.each_ref().map(|time| u64::from(time.load(Ordering::Relaxed)));
         let is_other = self.is_other.load(Ordering::Relaxed);
         let most_percent = if is_other { bounds.kept_to_percent } else { bounds.taken_at_percent };
         let is_fast = other * 100 <= vectors * u64::from(most_percent);
-        self.is_other.store(is_fast || vectors == 0, Ordering::Relaxed);
+        self.is_other.store(is_fast, Ordering::Relaxed);
     }
 
     /// Notes a time. Slow ones may have been interrupted, or have met new pages: they count

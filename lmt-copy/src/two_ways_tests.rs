@@ -47,12 +47,13 @@ fn the_other_way_is_taken_and_given_up_by_bounds() {
 }
 
 #[test]
-fn the_other_way_is_first() {
-    let class = Class::new();
-    assert!(class.is_other.load(Ordering::Relaxed));
-    class.took(false, BYTES, Duration::from_secs(1));
-    class.judge(FASTER);
-    assert!(class.is_other.load(Ordering::Relaxed), "vectors were not seen");
+fn at_first_the_other_way_is_judged_by_what_it_is_kept_to() {
+    let bounds = Bounds { taken_at_percent: 90, kept_to_percent: 120 };
+    for (others_ns, is_other) in [(1190, true), (1210, false)] {
+        let class = Class::new();
+        by_bounds(&class, bounds, FIRST, 1000, others_ns);
+        assert_eq!(class.is_other.load(Ordering::Relaxed), is_other, "{others_ns}");
+    }
 }
 
 #[test]

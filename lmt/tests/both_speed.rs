@@ -8,6 +8,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use lmt::keys::Value;
 use lmt::{Endpoint, PeerId, Source, TagMatch};
 use lmt_conformance::group::{self, Group};
 use lmt_conformance::test_name;
@@ -33,8 +34,10 @@ struct Way {
 impl Way {
     fn open(group: &Group, at: usize) -> Self {
         let id = |rank: u32| group.id().member(10 + 2 * at as u32 + rank);
-        let endpoint = Endpoint::builder().id(id(group.rank())).mechanisms(&[WAYS[at]]).build();
-        let endpoint = endpoint.expect("an endpoint");
+        let builder = Endpoint::builder().id(id(group.rank())).mechanisms(&[WAYS[at]]);
+        // Whatever its length, a message goes this way.
+        let builder = builder.set("eager_max_bytes", Value::Number(0)).expect("a key");
+        let endpoint = builder.build().expect("an endpoint");
         let other = lmt::Address::abstract_socket(id(1 - group.rank()));
         let peer = endpoint.insert_peer(&other).expect("there is room");
         group.barrier();

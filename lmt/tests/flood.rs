@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{FAST_BOX_KIB, LIMIT, Resident, check, idle, join, pattern};
+use common::{FAST_BOX_KIB, LIMIT, Resident, check, idle, join, pattern, until};
 use lmt::{Endpoint, PeerId, Source, TagMatch};
 use lmt_conformance::{group, test_name};
 
@@ -134,5 +134,41 @@ fn a_flood_of_the_shortest_messages_arrives_in_order() {
             }
         }
         group.barrier();
+    });
+}
+
+/// What a receiver has no room for is announced at once: its sender need not come back for it.
+#[test]
+fn what_there_is_no_room_for_is_announced_at_once() {
+    const BYTES: usize = 256 << 10;
+    const MESSAGES: u64 = 8;
+    group::run(test_name!(), 2, LIMIT, |group| {
+        let (endpoint, peers) = join(group, |_| {});
+        let other = peers[1 - group.rank() as usize];
+        // Both are connected then.
+        endpoint.send(other, MESSAGES, b"").expect("it is there");
+        endpoint.receive(Source::Any, TagMatch::exactly(MESSAGES), &mut []).expect("it is there");
+        if group.rank() == 0 {
+            let data: Vec<_> = (0..MESSAGES).map(|n| pattern(n, BYTES)).collect();
+            endpoint.scope(|scope| {
+                let send = |n: u64| scope.send(other, n, &data[n as usize]).expect("8 may wait");
+                let sends: Vec<_> = (0..MESSAGES).map(send).collect();
+                group.barrier();
+                group.barrier();
+                scope.wait_all(sends).into_iter().for_each(|end| assert!(end.is_ok(), "{end:?}"));
+            });
+            return;
+        }
+        group.barrier();
+        let last = TagMatch::exactly(MESSAGES - 1);
+        until(&endpoint, "the last one's announcement", || {
+            endpoint.probe(Source::Any, last).expect("no fork here").is_some()
+        });
+        group.barrier();
+        let mut into = vec![0; BYTES];
+        for n in 0..MESSAGES {
+            endpoint.receive(Source::Any, TagMatch::exactly(n), &mut into).expect("received");
+            check(n, &into);
+        }
     });
 }

@@ -79,7 +79,7 @@ fn children_harm_nothing(name: &str, mechanism: &str) {
             for turn in 0..2 {
                 let address = lmt::Address::abstract_socket(child_address(turn));
                 let child = endpoint.insert_peer(&address).expect("a peer");
-                common::receive_and_check(&endpoint, child, 9, 9, 200_000);
+                common::receive_and_check(&endpoint, child, 9, 9, 400_000);
                 common::receive_and_check(&endpoint, child, 9, 9, 10);
             }
             exchange(&endpoint, other, 6);
@@ -130,7 +130,7 @@ fn children_harm_nothing(name: &str, mechanism: &str) {
             in_child(|| {
                 let own = Endpoint::builder().id(child_address(turn)).build().expect("made in the child");
                 let to = own.insert_peer(&group.address(1)).expect("a peer");
-                own.send(to, 9, &pattern(9, 200_000)).expect("sent by the child");
+                own.send(to, 9, &pattern(9, 400_000)).expect("sent by the child");
                 own.send(to, 9, &pattern(9, 10)).expect("sent by the child");
                 assert_eq!(endpoint.progress(), Err(OperationError::Forked));
             });

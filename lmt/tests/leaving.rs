@@ -80,6 +80,7 @@ fn a_message_is_sent_when_its_receiver_left_before_the_sender_looked() {
             let endpoint = Endpoint::builder()
                 .id(group.id().member(group.rank()))
                 .mechanisms(&["ring"])
+                .configure(|config| config.eager_max_bytes = 0)
                 .build()
                 .expect("an endpoint");
             let peer = endpoint.insert_peer(&group.address(1 - group.rank())).expect("there is room");
@@ -109,6 +110,8 @@ fn a_message_is_sent_when_its_receiver_left_before_the_sender_looked() {
                     group.barrier();
                     send.wait().expect("it was received");
                 });
+                let by_ring = endpoint.counters(peer).into_iter().find(|(name, _)| *name == "ring");
+                assert!(by_ring.is_some_and(|(_, ring)| ring.messages > 0), "{by_ring:?}");
             } else {
                 group.barrier();
                 receive(1);

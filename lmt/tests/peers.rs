@@ -162,7 +162,7 @@ fn the_same_id_comes_again_and_what_it_left_stays_its_own() {
         }
         // More than the other side keeps for one sender: the account is right.
         (0..20).for_each(|_| exchange(&host, to_guest, &guest, to_host, 4000));
-        exchange(&host, to_guest, &guest, to_host, 200_000);
+        exchange(&host, to_guest, &guest, to_host, 400_000);
     }
 }
 

@@ -66,7 +66,7 @@ static void nonblocking(void)
 /* 20 segments on one side, three on the other. */
 static void segments(int rank)
 {
-    enum { BYTES = 200000, PARTS = 20 };
+    enum { BYTES = 400000, PARTS = 20 };
     struct iovec parts[PARTS];
     lmt_request request;
     lmt_status status;

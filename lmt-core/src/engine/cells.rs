@@ -10,8 +10,6 @@ use crate::rendezvous::PeerKey;
 
 /// Shorter messages find cells enough.
 const ABOVE_BYTES: u64 = 4 << 10;
-/// Of longer ones a window takes all cells with its first few: the others are announced.
-const MOST_BYTES: u64 = 128 << 10;
 
 /// A send takes in what is there while the cells that are left hold less than so many
 /// messages like its own, or so many bytes: so it seldom waits.
@@ -63,10 +61,9 @@ impl Engine {
     #[inline]
     pub(super) fn make_room(&mut self, to: PeerId, bytes: u64, is_shared: impl FnOnce() -> bool) {
         if bytes > ABOVE_BYTES
-            && bytes <= MOST_BYTES
             && let Ok(key) = self.traffic.key_named(to)
             && self.traffic.may_want_cells(key, bytes, &self.inbox)
-            && !(self.traffic.announces_shared(key, bytes) && is_shared())
+            && !self.traffic.announces_shared(key, bytes, is_shared)
         {
             self.wait_for_cells(key, bytes);
         }
@@ -118,7 +115,13 @@ fn ahead_bytes(bytes: u64) -> u64 {
 
 /// Whether a link lacks cells, or room that its peer grants, for so many bytes of messages.
 #[inline]
-fn lacks(link: &mut Link, bytes: u64, own_cell_bytes: u32, credits: &InboxReceiver, key: PeerKey) -> bool {
+pub(super) fn lacks(
+    link: &mut Link,
+    bytes: u64,
+    own_cell_bytes: u32,
+    credits: &InboxReceiver,
+    key: PeerKey,
+) -> bool {
     let charge_bytes = link.charge_of(bytes, link.cell_bytes(own_cell_bytes));
     link.inbox.lacks_pair_cells(bytes) || !link.may_keep(charge_bytes, credits, key)
 }
@@ -137,12 +140,11 @@ impl Traffic {
         *announced_left > 0 || lacks(link, ahead_bytes(bytes), own_cell_bytes, credits, key)
     }
 
-    /// Whether a message of so many bytes is announced if it lies in shared buffers, as long as
-    /// the application leaves these alone.
-    fn announces_shared(&self, key: PeerKey, bytes: u64) -> bool {
-        bytes > self.config.boxless_eager_max_bytes
-            && self.peers[key as usize].announces_shared
-            && self.transfers.are_left_alone()
+    /// Whether a message of so many bytes is announced though there may be cells, if it
+    /// `is_shared`.
+    fn announces_shared(&self, key: PeerKey, bytes: u64, is_shared: impl FnOnce() -> bool) -> bool {
+        let is_better = || self.transfers.are_left_alone() && is_shared();
+        self.peers[key as usize].is_better_announced(bytes, self.config.boxless_eager_max_bytes, is_better)
     }
 
     /// Whether a message that [`Self::may_want_cells`] finds some, where they come back.

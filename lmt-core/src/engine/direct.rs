@@ -7,6 +7,7 @@
 //! nothing; then the operation takes the general way, which means the same.
 
 use super::Engine;
+use super::cells::lacks;
 use super::label::Label;
 use super::outgoing::envelope_of;
 use super::peer::{Assembly, Connection, Link, Peer, Target};
@@ -235,7 +236,10 @@ impl Traffic {
         let boxless_bytes = self.config.boxless_eager_max_bytes;
         let left_alone = self.transfers.are_left_alone();
         let is_better_shared = || left_alone && are_shared(data);
-        let is_short = self.peers[key as usize].takes_cells(bytes, boxless_bytes, is_better_shared);
+        let own_cell_bytes = self.config.cell_bytes;
+        let lacks_cells = |link: &mut Link| lacks(link, bytes, own_cell_bytes, credits, key);
+        let peer = &mut self.peers[key as usize];
+        let is_short = peer.takes_cells(bytes, boxless_bytes, lacks_cells, is_better_shared);
         let mut is_chosen = || self.may_choose(key, bytes) && self.chooses_cells(key, data);
         if !is_short && !is_chosen() {
             return None;

@@ -2,9 +2,10 @@
 //! into the peer's queue, and from there in order.
 
 use super::adapting::Route;
+use super::cells::lacks;
 use super::label::{Label, Marks};
 use super::link::Ringing;
-use super::peer::{Connection, Outgoing, Peer};
+use super::peer::{Connection, Link, Outgoing, Peer};
 use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
 use super::traffic::{Arrived, OVERHEAD_BYTES, Traffic, Unexpected, kind, received};
 use crate::buffer::{Buffer, copy_between};
@@ -92,7 +93,10 @@ impl Traffic {
         let boxless_bytes = self.config.boxless_eager_max_bytes;
         let left_alone = self.transfers.are_left_alone();
         let is_better_shared = || left_alone && is_shared(&buffer);
-        let is_short = mode == SendMode::Standard && peer.takes_cells(bytes, boxless_bytes, is_better_shared);
+        let own_cell_bytes = self.config.cell_bytes;
+        let lacks_cells = |link: &mut Link| lacks(link, bytes, own_cell_bytes, credits, key);
+        let is_short = mode == SendMode::Standard
+            && peer.takes_cells(bytes, boxless_bytes, lacks_cells, is_better_shared);
         let route = match is_short || !matches!(peer.connection, Connection::Up(_)) {
             true => None,
             false => {
@@ -351,9 +355,12 @@ impl Traffic {
                 };
                 let left_alone = self.transfers.are_left_alone();
                 let is_better_shared = || left_alone && entry.buffer.as_ref().is_some_and(is_shared);
+                let bytes = entry.bytes;
+                let lacks_cells = |link: &mut Link| lacks(link, bytes, cell_bytes, credits, key);
                 if sent_bytes == 0
                     && (self.synchronous.remove(&request)
-                        || (!by_choice && !peer.takes_cells(entry.bytes, boxless_bytes, is_better_shared))
+                        || (!by_choice
+                            && !peer.takes_cells(bytes, boxless_bytes, lacks_cells, is_better_shared))
                         || self.is_overdrawn(key, request, credits))
                 {
                     let peer = &mut self.peers[key as usize];

@@ -244,14 +244,16 @@ impl Peer {
     }
 
     /// Whether a message of so many bytes is short enough for cells; one of more than
-    /// `boxless_max_bytes` only while there are such as the two hand each other, as
-    /// without a fast box, and not where `is_better` says that one copy between shared buffers
-    /// is, and a mechanism makes it. Asked for each message once or twice.
+    /// `boxless_max_bytes` only while its link does not lack such as the two hand each other, as
+    /// without a fast box, or room at the peer, for which it would wait; and not where
+    /// `is_better` says that one copy between shared buffers is, and a mechanism makes it.
+    /// Asked for each message once or twice.
     #[inline]
     pub fn takes_cells(
         &mut self,
         bytes: u64,
         boxless_max_bytes: u64,
+        lacks: impl FnOnce(&mut Link) -> bool,
         is_better: impl FnOnce() -> bool,
     ) -> bool {
         if bytes <= boxless_max_bytes || bytes > self.eager_max_bytes || !self.may_announce {
@@ -261,12 +263,26 @@ impl Peer {
             self.announced_left -= 1;
             return false;
         }
-        let lacks = |link: &Link| link.inbox.lacks_pair_cells(bytes);
-        if matches!(&self.connection, Connection::Up(link) if lacks(link)) {
+        if let Connection::Up(link) = &mut self.connection
+            && lacks(link)
+        {
             self.announced_left = ANNOUNCED_AFTER;
             return false;
         }
-        !(self.announces_shared && is_better())
+        !self.is_better_announced(bytes, boxless_max_bytes, is_better)
+    }
+
+    /// Whether a message of so many bytes is announced though it is short enough for cells and
+    /// there are some: where `is_better` says that one copy between shared buffers is, and a
+    /// mechanism makes it.
+    #[inline]
+    pub fn is_better_announced(
+        &self,
+        bytes: u64,
+        boxless_max_bytes: u64,
+        is_better: impl FnOnce() -> bool,
+    ) -> bool {
+        bytes > boxless_max_bytes && self.may_announce && self.announces_shared && is_better()
     }
 
     /// The way back for what the peer sends.

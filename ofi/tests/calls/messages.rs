@@ -213,7 +213,7 @@ fn a_directed_receive_takes_messages_of_its_source_only() {
 #[test]
 fn a_message_that_is_too_long_is_cut_and_told_so() {
     let Pair { one, two, .. } = &pair();
-    for bytes in [100, 5000, 200_000] {
+    for bytes in [100, 5000, 400_000] {
         let (from, mut into) = (pattern(bytes), [0; 10]);
         assert_eq!(two.trecv(&mut into, ADDR_UNSPEC, 6, 0, 3), 0);
         assert_eq!(one.tsenddata(&from, 6, 99, 4), 0);

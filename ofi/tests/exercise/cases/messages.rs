@@ -97,7 +97,7 @@ pub fn both_ways(mut side: Side) -> Link {
 /// were sent, whatever their lengths (`FI_ORDER_SAS`).
 pub fn order(mut side: Side) -> Link {
     side.open(Ask::default());
-    let lengths = [8, 200_000, 8, 5000, 8, 70_000, 0, 8];
+    let lengths = [8, 400_000, 8, 5000, 8, 70_000, 0, 8];
     let texts: Vec<_> = lengths.iter().enumerate().map(|(at, bytes)| vec![at as u8; *bytes]).collect();
     let mut into: Vec<_> = lengths.iter().map(|bytes| vec![0xff; *bytes]).collect();
     if side.is_first() {

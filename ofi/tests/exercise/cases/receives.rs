@@ -211,7 +211,7 @@ pub fn cancel(mut side: Side) -> Link {
 /// A message that is too long is cut, and the receiver is told how much.
 pub fn truncation(mut side: Side) -> Link {
     side.open(Ask::default());
-    for bytes in [100, 6000, 200_000] {
+    for bytes in [100, 6000, 400_000] {
         let (text, mut into) = (pattern(bytes), [0; 10]);
         if side.is_first() {
             side.begin(|| side.send(tagged(&text, 6, 1)));
