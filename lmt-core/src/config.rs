@@ -20,7 +20,8 @@ pub const EAGER_MOST_BYTES: u64 = 1 << 20;
 pub struct Config {
     /// The longest message that travels in inbox cells, in bytes; longer ones
     /// are announced and moved by a mechanism. Default 256 KiB: what two processes
-    /// copy through a fast box sooner than announced; the rules may end it before.
+    /// copy through a fast box sooner than announced while it is in the caches; the rules may
+    /// end it before.
     pub eager_max_bytes: u64,
     /// From there on a message that is short enough for cells is announced instead, for
     /// its receiver to copy it alone, while receivers find such messages in their own
@@ -28,7 +29,8 @@ pub struct Config {
     pub at_hand_min_bytes: u64,
     /// The longest message that travels in the inbox's cells where a peer gives no
     /// fast box, if [`Self::eager_max_bytes`] is more; likewise where the cells that two
-    /// processes hand each other have run out, and from shared buffers that the application
+    /// processes hand each other or the peer's room for unexpected messages have run out,
+    /// and from shared buffers that the application
     /// leaves alone between messages and a mechanism reaches. Default 32 KiB.
     pub boxless_eager_max_bytes: u64,
     /// Cells of this endpoint's inbox, a power of two. Default 128: half a MiB
@@ -118,7 +120,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_EAGER_MAX"),
         meaning: "the longest message that travels in inbox cells (but see at_hand_min_bytes); longer ones are announced and moved by a mechanism",
-        reason: "both copy through a fast box sooner than announced, by any mechanism; what is longer gains less than it takes of the room for unexpected messages",
+        reason: "through a fast box both copy sooner than announced where the buffers are in the caches, and about as soon elsewhere; what is longer gains less than it takes of the room for unexpected messages, of which one as long takes a quarter",
     },
     Key {
         name: "at_hand_min_bytes",
@@ -131,7 +133,7 @@ pub const KEYS: &[Key] = &[
         name: "boxless_eager_max_bytes",
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_BOXLESS_EAGER_MAX"),
-        meaning: "what eager_max_bytes is at most to a peer that gives this endpoint no fast box (fast_boxes), while there are too few of the cells that the two hand each other, and of messages from shared buffers that the application leaves alone, if a mechanism reaches these",
+        meaning: "what eager_max_bytes is at most to a peer that gives this endpoint no fast box (fast_boxes), while there are too few of the cells that the two hand each other or too little of its room for unexpected messages, and of messages from shared buffers that the application leaves alone, if a mechanism reaches these",
         reason: "the cells of an inbox take twice as long as those of a box, and a copy between shared buffers half as long: from there on a mechanism is faster",
     },
     Key {

@@ -45,7 +45,7 @@ impl Traffic {
             ""
         };
         explanation.notes.push(format!(
-            "announced, as what is longer, while too few are left of the cells that the two processes hand each other{shared} (boxless_eager_max_bytes)"
+            "announced, as what is longer, while too few are left of the cells that the two processes hand each other, or too little of the peer's room for unexpected messages{shared} (boxless_eager_max_bytes)"
         ));
     }
 
