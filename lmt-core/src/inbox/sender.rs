@@ -310,6 +310,19 @@ impl Payload<'_> {
         }
     }
 
+    /// Where its first byte is, if all of it lies in one piece of memory; 0 otherwise.
+    #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
+    pub(super) fn first_address(&self) -> usize {
+        match self {
+            Payload::Bytes(bytes) => bytes.as_ptr().addr(),
+            Payload::Part(buffer, range) => {
+                buffer.one_slice(range.clone()).map_or(0, |bytes| bytes.as_ptr().addr())
+            }
+            Payload::Words(..) | Payload::Two(..) => 0,
+        }
+    }
+
     /// Puts up to [`INLINE_BYTES`] bytes into words; returns how many words.
     #[inline]
     fn pack(&self, words: &mut [u64]) -> usize {

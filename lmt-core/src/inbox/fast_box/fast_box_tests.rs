@@ -10,7 +10,7 @@ use crate::inbox::{Envelope, Geometry, INLINE_BYTES, InboxReceiver, InboxSender,
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// Of a box's memory.
-const BOX_BYTES: usize = 53248 + 512 * 4096 + 64 * PAIR_CELL_BYTES;
+const BOX_BYTES: usize = 53248 + 512 * 4096 + 64 * (PAIR_CELL_BYTES + 4096);
 
 fn inbox(boxes: usize) -> (InboxReceiver, OwnedFd) {
     let (mut receiver, fd) = InboxReceiver::create(Geometry::new(8, 256, 8).unwrap()).unwrap();
@@ -307,6 +307,30 @@ fn who_begins_later_gets_whole_cells() {
     }
 }
 
+/// Cells hold their bytes at the place of a page where the buffer has them: none reaches into
+/// its neighbour, and all pieces of a cell agree.
+#[test]
+fn messages_from_any_place_of_a_page_stand_beside_each_other() {
+    let mut pair = Pair::new();
+    let memory = pattern(3 * PAIR_CELL_BYTES + 2 * 4096);
+    let begin = memory.as_ptr().align_offset(4096);
+    for cut in [Cut::Growing, Cut::Cells] {
+        let places = [0, 16, 63, 2048, 4095, 1].map(|place| begin + place);
+        for place in places {
+            pair.send_cut(0, &memory[place..place + 3 * PAIR_CELL_BYTES], cut);
+        }
+        for place in places {
+            let got = pair.receive(1, 3 * PAIR_CELL_BYTES);
+            assert!(got == memory[place..place + 3 * PAIR_CELL_BYTES], "{place}");
+        }
+        // The cells are the receiver's now; they go back with as many.
+        for _ in 0..places.len() {
+            pair.send_cut(1, &memory[4095..4095 + 3 * PAIR_CELL_BYTES], cut);
+            assert!(pair.receive(0, 3 * PAIR_CELL_BYTES) == memory[4095..4095 + 3 * PAIR_CELL_BYTES]);
+        }
+    }
+}
+
 /// Packets of the rendezvous go ahead of a message that waits for room.
 #[test]
 fn a_message_between_the_pieces_of_another_has_a_cell_of_its_own() {
@@ -383,7 +407,7 @@ fn a_peer_that_names_cells_that_are_not_there_or_not_its_own_is_not_followed() {
             }
         }
     };
-    let part = Part { cell: 1, offset: 0, is_last: true };
+    let part = Part { cell: 1, offset: 0, shift: 0, is_last: true };
     // Without a pair there are no such cells.
     line(0, 100, part.to_word());
     assert!(receiver.poll().is_none());

@@ -6,7 +6,7 @@
 //! 4096      LINES x 64 B
 //! 20480     LINES x ANNEX_BYTES: an annex for each line
 //! 53248     CELLS x 4096 B, of which the first PIECE_BYTES are used
-//! behind    PAIR_CELLS x PAIR_CELL_BYTES, without memory until they are used
+//! behind    PAIR_CELLS x PAIR_CELL_STRIDE_BYTES, without memory until they are used
 //! ```
 //!
 //! The last are the cells that change their owner, of one of a pair's two boxes;
@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::ring::Line;
 use super::holdings::PAIR_CELLS;
-use super::place::{PAIR_CELL_BYTES, Part};
+use super::place::{MOST_SHIFT_BYTES, PAIR_CELL_BYTES, PAIR_CELL_STRIDE_BYTES, Part};
 use super::ring::{Progress, Words};
 use lmt_copy::Distance;
 
@@ -36,7 +36,7 @@ use crate::error::MemoryShort;
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// "lmtfbox" and the layout's version in one word; changes with the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x04");
+const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x05");
 const PAGE_BYTES: usize = 4096;
 /// Lines, a power of two: enough for what two processes that exchange windows of 64
 /// long messages announce and answer, so few that they stay in the second-level cache.
@@ -53,7 +53,8 @@ const CELLS_OFFSET: usize = ANNEXES_OFFSET + LINES * ANNEX_BYTES;
 /// What is allocated when a box is made.
 const COMMITTED_BYTES: usize = CELLS_OFFSET + CELLS * PAGE_BYTES;
 const PAIR_OFFSET: usize = COMMITTED_BYTES;
-const TOTAL_BYTES: usize = PAIR_OFFSET + PAIR_CELLS as usize * PAIR_CELL_BYTES;
+const TOTAL_BYTES: usize =
+    (PAIR_OFFSET + PAIR_CELLS as usize * PAIR_CELL_STRIDE_BYTES).next_multiple_of(PAGE_BYTES);
 const PURPOSE: &str = "a fast box";
 const KEY: &str = "fast_boxes";
 
@@ -153,15 +154,17 @@ impl BoxMemory {
     }
 
     /// Where a part of a pair's cell begins, and how many bytes are valid from
-    /// there on, to the cell's end, for as long as `self` lives.
+    /// there on, to the end of what the cell holds, for as long as `self` lives.
     #[inline]
     fn part(&self, part: Part) -> (*mut u8, usize) {
         let within = (part.offset as usize).min(PAIR_CELL_BYTES);
         let cell = usize::from(part.cell) % PAIR_CELLS as usize;
-        let offset = PAIR_OFFSET + cell * PAIR_CELL_BYTES + within;
-        // SAFETY: the cell's number is below PAIR_CELLS and `within` at most a
-        // cell's bytes, so the place is within the TOTAL_BYTES bytes of the
-        // mapping, or at their end with no byte behind it.
+        let shift = usize::from(part.shift) % MOST_SHIFT_BYTES;
+        let offset = PAIR_OFFSET + cell * PAIR_CELL_STRIDE_BYTES + shift + within;
+        // SAFETY: the cell's number is below PAIR_CELLS, `shift` below MOST_SHIFT_BYTES
+        // and `within` at most PAIR_CELL_BYTES, which with those are the stride: so
+        // the place and the PAIR_CELL_BYTES - `within` bytes behind it are within the
+        // TOTAL_BYTES bytes of the mapping.
         let first = unsafe { self.memory.base().as_ptr().add(offset) };
         (first, PAIR_CELL_BYTES - within)
     }
@@ -169,8 +172,8 @@ impl BoxMemory {
     /// Takes memory for a pair's cell now, rather than at the first touch, where
     /// want of it would kill the process.
     pub(super) fn commit_pair_cell(&self, cell: u8) -> Result<(), MemoryShort> {
-        let offset = PAIR_OFFSET + usize::from(cell) * PAIR_CELL_BYTES;
-        self.memory.commit_range(PURPOSE, KEY, offset, PAIR_CELL_BYTES)
+        let offset = PAIR_OFFSET + usize::from(cell) * PAIR_CELL_STRIDE_BYTES;
+        self.memory.commit_range(PURPOSE, KEY, offset, PAIR_CELL_STRIDE_BYTES)
     }
 
     /// Copies `bytes` into a part of a pair's cell from its byte `at` on, as far

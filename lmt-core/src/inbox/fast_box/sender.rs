@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, PIECE_BYTES, Place};
 use super::pair::PairCells;
-use super::place::{IN_ANNEX, PAIR_CELL_BYTES, Part};
+use super::place::{IN_ANNEX, MOST_SHIFT_BYTES, PAIR_CELL_BYTES, Part};
 use super::ring::{BoxFull, Writer};
 use crate::buffer::Buffer;
 use crate::inbox::layout::{HEADER_WORDS, INLINE_BYTES};
@@ -34,14 +34,24 @@ pub(crate) enum Cut {
 /// Which word of a line names the part of a pair's cell.
 pub(super) const PART_WORD: usize = HEADER_WORDS;
 
+/// A cell that is filled piece by piece.
+#[derive(Clone, Copy, Debug)]
+struct Filling {
+    cell: u8,
+    /// Where in it the first byte is.
+    shift: u16,
+    /// So many bytes are in it.
+    bytes: usize,
+}
+
 /// Puts messages into the box that one peer made for this endpoint.
 #[derive(Debug)]
 pub(crate) struct BoxSender {
     memory: Arc<BoxMemory>,
     writer: Writer,
     pair: Option<Arc<PairCells>>,
-    /// The cell that a message in pieces is filling, and its bytes so far.
-    filling: Option<(u8, usize)>,
+    /// The cell that a message in pieces is filling.
+    filling: Option<Filling>,
     is_fresh: bool,
 }
 
@@ -101,7 +111,7 @@ impl BoxSender {
         let left_bytes = total_bytes - sent_bytes;
         let filled = self.filling.filter(|_| sent_bytes > 0);
         let room = match (&self.pair, filled) {
-            (Some(_), Some((_, at))) => PAIR_CELL_BYTES - at,
+            (Some(_), Some(filling)) => PAIR_CELL_BYTES - filling.bytes,
             (Some(pair), None) if pair.has_cell() => PAIR_CELL_BYTES,
             _ => return left_bytes.min(PIECE_BYTES as u64),
         };
@@ -156,16 +166,17 @@ impl BoxSender {
             self.writer.publish(&shared, &words[..PART_WORD], kind, false);
             return Ok(());
         }
-        if let Some((part, pair)) = self.part_for(bytes, piece) {
+        if let Some((part, pair)) = self.part_for(bytes, piece, payload) {
             let memory = &pair.memory;
             let put_part = |buffer: &Buffer, range| memory.write_part_from(part, buffer, range);
             payload.write(|at, bytes| memory.write_part(part, at, bytes), put_part);
             words[PART_WORD - 1] = part.to_word();
             self.writer.publish(&shared, &words[..PART_WORD], kind, false);
-            let end = part.offset as usize + bytes;
             // A whole message may go between the pieces of another.
             if piece != Piece::Whole {
-                self.filling = (!part.is_last).then_some((part.cell, end));
+                let Part { cell, shift, offset, is_last } = part;
+                let bytes = offset as usize + bytes;
+                self.filling = (!is_last).then_some(Filling { cell, shift, bytes });
             }
             return Ok(());
         }
@@ -188,15 +199,19 @@ impl BoxSender {
 
     /// The part of a pair's cell that so many bytes go to, if there is one.
     #[inline]
-    fn part_for(&self, bytes: usize, piece: Piece) -> Option<(Part, &PairCells)> {
+    fn part_for(&self, bytes: usize, piece: Piece, payload: &Payload<'_>) -> Option<(Part, &PairCells)> {
         let pair = self.pair.as_deref()?;
-        let (cell, at) = match (piece, self.filling) {
+        let filling = match (piece, self.filling) {
             (Piece::Next | Piece::Last, Some(filling)) => filling,
-            _ => (pair.take()?, 0),
+            _ => {
+                let shift = (payload.first_address() % MOST_SHIFT_BYTES) as u16;
+                Filling { cell: pair.take()?, shift, bytes: 0 }
+            }
         };
-        let end = at + bytes;
+        let end = filling.bytes + bytes;
         let is_last = matches!(piece, Piece::Whole | Piece::Last) || end == PAIR_CELL_BYTES;
-        (end <= PAIR_CELL_BYTES).then_some((Part { cell, offset: at as u32, is_last }, pair))
+        let Filling { cell, shift, bytes: before } = filling;
+        (end <= PAIR_CELL_BYTES).then_some((Part { cell, offset: before as u32, shift, is_last }, pair))
     }
 }
 
