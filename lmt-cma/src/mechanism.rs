@@ -326,6 +326,21 @@ impl Lmt for Cma {
         is_here.then(|| peer.looks.end(begun, || crate::speed::time_of_call(bytes), FETCHED_BELOW))
     }
 
+    fn get_alone(
+        &mut self,
+        peer: &mut CmaPeer,
+        remote: &Cookie,
+        data: &mut Buffer,
+        bytes: u64,
+    ) -> Option<Lines> {
+        if !peer.claims.expects_nobody(bytes) {
+            return None;
+        }
+        let lines = self.get_at_once(peer, remote, data, bytes)?;
+        peer.claims.pass(bytes);
+        Some(lines)
+    }
+
     fn open(&mut self, peer: &mut CmaPeer, data: &Buffer, cookie: &mut Cookie) -> Option<CmaTransfer> {
         let (opened, described) = meeting::open(&mut self.claims, peer, data)?;
         *cookie = described;

@@ -547,6 +547,19 @@ pub trait Lmt: Send + 'static {
         None
     }
 
+    /// In the Both model, copies at once as [`Self::get_at_once`] does, if this end expects no
+    /// help of the sender with a message of so many bytes. Now and then it is to expect some,
+    /// or it would never learn that there is some again. By default it always does.
+    fn get_alone(
+        &mut self,
+        _peer: &mut Self::Peer,
+        _remote: &Cookie,
+        _data: &mut Buffer,
+        _bytes: u64,
+    ) -> Option<Lines> {
+        None
+    }
+
     /// In the Both model, describes all of `data` to a receiver that may [meet](Self::meet)
     /// this end, and gets this end ready to help from then on: the transfer is stepped
     /// without a start, and left and finished as any. Its receiver may not meet this end

@@ -164,6 +164,40 @@ fn a_busy_sender_is_not_waited_for() {
     });
 }
 
+/// Whoever computes through one message after the other is soon not even asked.
+#[test]
+fn short_ones_of_a_busy_sender_arrive_while_it_is_not_there() {
+    const MESSAGES: u64 = 40;
+    const BYTES: usize = 65_537;
+    in_two_ranks(test_name!(), |end| {
+        for tag in 1..=MESSAGES {
+            if end.is_sender() {
+                let data = common::pattern(tag, BYTES);
+                end.endpoint.scope(|scope| {
+                    let send = scope.send(end.peer, tag, &data).expect("begins");
+                    // Until it has been received.
+                    end.group.barrier();
+                    end.group.barrier();
+                    send.wait().expect("arrives");
+                });
+            } else {
+                end.group.barrier();
+                end.receive(tag, BYTES);
+                end.group.barrier();
+            }
+        }
+        end.meet();
+        let counters = end.counters();
+        let (sent, received) = (counters.sent.messages, counters.received.messages);
+        if end.is_sender() {
+            assert_eq!((counters.messages, sent, counters.bytes), (MESSAGES, MESSAGES, 0));
+        } else {
+            let all = MESSAGES * BYTES as u64;
+            assert_eq!((received, counters.bytes, counters.peer_bytes), (MESSAGES, all, 0));
+        }
+    });
+}
+
 /// Returns once a process is stopped: a signal to go on that comes before is lost.
 fn await_stop(pid: i32) {
     let is_stopped = || {

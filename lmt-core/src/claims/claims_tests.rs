@@ -100,6 +100,27 @@ fn a_receiver_that_is_left_alone_soon_copies_all_at_once() {
     assert!((2..10).contains(&tried), "{tried} times of 100");
 }
 
+/// A receiver that does not ask does so now and then.
+#[test]
+fn what_came_unasked_brings_the_next_question_nearer() {
+    let (mut claims, mut sender, _receiver) = pair();
+    let mut unasked = Vec::new();
+    for _ in 0..8 {
+        let mut passed = 0;
+        while sender.expects_nobody(MIB) {
+            sender.pass(MIB);
+            passed += 1;
+        }
+        unasked.push(passed);
+        assert!(!sender.expects_nobody(MIB / 2), "nothing is known of another length");
+        let mut reception = received(&mut claims, &mut sender);
+        receive_all(&claims, &mut reception);
+        claims.end(&mut sender, &mut reception);
+        claims.finish(&sender, reception);
+    }
+    assert_eq!(unasked, [0, 2, 4, 8, 16, 32, 32, 32]);
+}
+
 #[test]
 fn without_a_line_the_receiver_copies_all_and_the_sender_nothing() {
     let (mut claims, mut sender, receiver) = pair();

@@ -63,6 +63,17 @@ impl PeerClaims {
         self.lines.as_ref()?.words(line)
     }
 
+    /// Whether this peer is expected not to help with a message of so many bytes that comes
+    /// from it.
+    pub const fn expects_nobody(&mut self, bytes: u64) -> bool {
+        self.beliefs.of(bytes).is_alone()
+    }
+
+    /// Such a message has come without its being asked.
+    pub const fn pass(&mut self, bytes: u64) {
+        self.beliefs.of(bytes).pass();
+    }
+
     /// The peer's process.
     pub const fn process(&self) -> &Arc<PeerProcess> {
         &self.process

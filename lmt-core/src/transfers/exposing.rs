@@ -234,28 +234,13 @@ impl Transfers {
         buffer: &mut Buffer,
         receipt: Receipt,
     ) -> Option<Received> {
-        let Rts { total_bytes, mechanism, ref cookie, .. } = *rts;
+        let total_bytes = rts.total_bytes;
         let received_bytes = total_bytes.min(buffer.total_bytes());
-        let (lines, sender_knows) = match rts.model {
-            Model::Get if (1..=Self::AT_ONCE_BYTES).contains(&received_bytes) => {
-                let lines = self.mechanisms.get_at_once(mechanism, peer, cookie, buffer, received_bytes)?;
-                (lines, false)
-            }
+        let (lines, sender_knows) = match self.get_by_itself(peer, rts, buffer, received_bytes) {
+            Some(lines) => (lines, false),
             // What is only kept has no receive that could go on with it.
-            Model::Both if receipt != Receipt::Kept && self.may_be_met(rts, buffer) => {
-                let whole = Interval { start: 0, end: total_bytes };
-                let left_alone = self.are_left_alone();
-                let plan = Plan { left_alone, ..Plan::new(Role::Receiver, Model::Both, whole) };
-                match self.mechanisms.meet(mechanism, peer, &plan, cookie, buffer)? {
-                    Meeting::Done { sender_knows, .. } => (Lines::Elsewhere, sender_knows),
-                    Meeting::GoesOn(handle) => {
-                        self.at_once_bytes += total_bytes;
-                        self.met = Some((peer, rts.send_id, handle));
-                        return None;
-                    }
-                }
-            }
-            _ => return None,
+            None if receipt != Receipt::Kept => (Lines::Elsewhere, self.meet(peer, rts, buffer)?),
+            None => return None,
         };
         self.at_once_bytes += received_bytes;
         self.pauses.end(received_bytes);
@@ -268,6 +253,47 @@ impl Transfers {
             self.machine.received_at_once(peer, Done { to, attempt, shared, at_hand, kept });
         }
         Some(Received { total_bytes, received_bytes, truncated: received_bytes < total_bytes })
+    }
+
+    /// Copies a message without its sender, if it is one that its receiver copies alone, or
+    /// this end expects no help.
+    #[inline]
+    fn get_by_itself(
+        &mut self,
+        peer: PeerKey,
+        rts: &Rts,
+        buffer: &mut Buffer,
+        received_bytes: u64,
+    ) -> Option<Lines> {
+        let Rts { mechanism, ref cookie, .. } = *rts;
+        if !(1..=Self::AT_ONCE_BYTES).contains(&received_bytes) {
+            return None;
+        }
+        match rts.model {
+            Model::Get => self.mechanisms.get_at_once(mechanism, peer, cookie, buffer, received_bytes),
+            Model::Both => self.mechanisms.get_alone(mechanism, peer, cookie, buffer, received_bytes),
+            _ => None,
+        }
+    }
+
+    /// Copies a message with its sender, if that has opened it; whether the sender knows that
+    /// it has ended. If it goes on, its transfer waits to be [matched](Self::matched).
+    #[inline]
+    fn meet(&mut self, peer: PeerKey, rts: &Rts, buffer: &mut Buffer) -> Option<bool> {
+        if rts.model != Model::Both || !self.may_be_met(rts, buffer) {
+            return None;
+        }
+        let whole = Interval { start: 0, end: rts.total_bytes };
+        let left_alone = self.are_left_alone();
+        let plan = Plan { left_alone, ..Plan::new(Role::Receiver, Model::Both, whole) };
+        match self.mechanisms.meet(rts.mechanism, peer, &plan, &rts.cookie, buffer)? {
+            Meeting::Done { sender_knows, .. } => Some(sender_knows),
+            Meeting::GoesOn(handle) => {
+                self.at_once_bytes += rts.total_bytes;
+                self.met = Some((peer, rts.send_id, handle));
+                None
+            }
+        }
     }
 
     /// How much [`Self::get_at_once`] has copied so far, in bytes.

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use super::super::{Ended, Receipt};
 use super::*;
 use crate::buffer::{Access, Segment};
-use crate::mechanism::{Abilities, Fault, Hello, Interval, Lmt, Meeting, PeerFacts, Plan, Role, Unavailable};
+use crate::mechanism::{
+    Abilities, Fault, Hello, Interval, Lines, Lmt, Meeting, PeerFacts, Plan, Role, Unavailable,
+};
 use crate::mechanisms::Mechanisms;
 use crate::rendezvous::{Cts, Demote, Done, Incoming, MechanismTag, Packet, Received, Rts, TransferError};
 use crate::test_peer::meet;
@@ -20,6 +22,8 @@ const PEER: PeerKey = 0;
 #[derive(Debug, Default)]
 struct Line {
     opens: bool,
+    /// The receiver expects no help.
+    alone: bool,
     /// Whether a receiver meets the sender, and whether that finds the sender there.
     meets: bool,
     /// The sender has claimed a part, and is still to copy it: so many looks long.
@@ -77,6 +81,9 @@ impl Lmt for Meets {
             Role::Receiver => Ok(Step { bytes: bytes.min(plan.interval.bytes()), done: true }),
             Role::Sender => Ok(Step { bytes: 0, done: line.ended }),
         }
+    }
+    fn get_alone(&mut self, (): &mut (), _: &Cookie, _: &mut Buffer, _: u64) -> Option<Lines> {
+        self.0.lock().unwrap().alone.then_some(Lines::Elsewhere)
     }
     fn open(&mut self, (): &mut (), data: &Buffer, cookie: &mut Cookie) -> Option<Plan> {
         let mut line = self.0.lock().unwrap();
@@ -269,6 +276,23 @@ fn a_receiver_that_cannot_meet_its_sender_takes_the_general_way() {
         assert!(matches!(two.b.pop_ended(), Some(Ended::Receive { token: 5, result: Ok(_) })));
         let sent = two.a.standings().counters(PEER).next().unwrap().1;
         assert_eq!(sent.messages, 1);
+    }
+}
+
+#[test]
+fn who_expects_no_help_copies_at_once_whether_opened_or_not() {
+    for opens in [false, true] {
+        let mut two = Two::new();
+        (two.line().opens, two.line().alone) = (opens, true);
+        let rts = two.send();
+        let received = two.meet(&rts).expect("it can");
+        assert_eq!((received.total_bytes, received.received_bytes), (BYTES, BYTES));
+        assert!(matches!(two.settle()[..], [Packet::Done(Done { attempt: 0, .. })]));
+        assert_eq!((two.ended(), two.line().started), (Ok(()), 0));
+        let counters = two.b.standings().counters(PEER).next().unwrap().1;
+        assert_eq!((counters.messages, counters.bytes, counters.peer_bytes, counters.met), (1, BYTES, 0, 0));
+        let rts = two.send();
+        assert!(two.meet(&Rts { total_bytes: 1 << 20, ..rts }).is_none(), "too long for one call");
     }
 }
 
