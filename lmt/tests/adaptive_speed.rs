@@ -250,7 +250,6 @@ fn run(name: &str, case: Case) {
         };
         lines.iter().for_each(|line| println!("attempt {attempt}: {line}"));
         assert_eq!(lines.len(), PHASES as usize, "each phase was measured");
-
         let is_missed = |phase: &u32| {
             let of_it = format!(", phase {phase},");
             lines.iter().any(|line| line.contains(&of_it) && line.contains("TOO SLOW"))
