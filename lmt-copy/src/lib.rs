@@ -36,7 +36,7 @@ mod two_ways;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86;
 
-pub use cells::{empty_cell, fill_cell};
+pub use cells::{InCell, empty_cell, fill_cell};
 pub use coldness::is_cold;
 pub use copier::{Alignment, Copier, Distance, LARGEST_CLASS_BYTES, LEAST_TABLE_BYTES};
 pub use copy::{

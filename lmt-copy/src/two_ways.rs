@@ -25,7 +25,7 @@ pub(crate) struct Bounds {
     pub(crate) kept_to_percent: u32,
 }
 
-/// How many classes there are from a length on, a power of two.
+/// How many classes there are from a length on; each is twice as long as the one before.
 pub(crate) const fn classes_from(least_bytes: usize) -> usize {
     (MOST_BYTES / least_bytes).ilog2() as usize + 1
 }
@@ -45,6 +45,14 @@ impl<const CLASSES: usize> TwoWays<CLASSES> {
             Some(class) => class.copy(bytes, self.bounds, copy),
             None => copy(bytes < self.least_bytes),
         }
+    }
+
+    /// Whether what is as long as the shortest is copied the other way at present. Nothing is
+    /// timed.
+    #[inline]
+    pub(crate) fn takes_other(&self) -> bool {
+        // Relaxed: as in `Class::next`.
+        self.classes.first().is_some_and(|class| class.is_other.load(Ordering::Relaxed))
     }
 
     fn class_of(&self, bytes: usize) -> Option<&Class> {

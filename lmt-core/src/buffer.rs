@@ -49,7 +49,7 @@ pub(crate) enum Taking {
     Over,
     /// As `Over`, out of a cell that this process fills next.
     #[cfg_attr(loom, allow(dead_code))] // The same.
-    OutOfCell,
+    OutOfCell(lmt_copy::InCell),
     /// Their other owner writes them next, and what is written goes past the caches.
     #[cfg_attr(loom, allow(dead_code))] // The same.
     PastCaches,
@@ -273,7 +273,7 @@ impl Buffer {
                 // SAFETY: the same.
                 Taking::FromPeer => unsafe { lmt_copy::copy_from_peer(target, from, piece.bytes) },
                 // SAFETY: the same.
-                Taking::OutOfCell => unsafe { lmt_copy::empty_cell(target, from, piece.bytes) },
+                Taking::OutOfCell(of) => unsafe { lmt_copy::empty_cell(target, from, piece.bytes, of) },
                 // SAFETY: the same.
                 Taking::Over => unsafe { lmt_copy::copy_taking_over(target, from, piece.bytes) },
                 // SAFETY: the same.

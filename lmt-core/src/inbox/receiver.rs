@@ -306,7 +306,7 @@ impl Delivery<'_> {
         let bytes = self.header.bytes.min(target.len());
         let target = &mut target[..bytes];
         if self.header.bytes <= INLINE_BYTES {
-            unpack(self.line(), target);
+            unpack(&self.line()[HEADER_WORDS..], target);
             return bytes;
         }
         self.copy_from_cell(target)
@@ -341,7 +341,7 @@ impl Delivery<'_> {
         let bytes = self.header.bytes;
         if bytes <= INLINE_BYTES {
             let mut short = [0; INLINE_BYTES];
-            unpack(self.line(), &mut short[..bytes]);
+            unpack(&self.line()[HEADER_WORDS..], &mut short[..bytes]);
             return buffer.write_at(offset, &short[..bytes]);
         }
         match self.place {
@@ -379,13 +379,12 @@ impl Drop for Delivery<'_> {
     }
 }
 
-/// Copies the first bytes out of a line, as many as `target` has, at most
-/// [`INLINE_BYTES`].
+/// Copies the first bytes out of a line's `words`, as many as `target` has and they hold.
 #[inline]
-fn unpack(line: &[AtomicU64; LINE_WORDS], target: &mut [u8]) {
+pub(super) fn unpack(words: &[AtomicU64], target: &mut [u8]) {
     // Relaxed: the Acquire of the publish word orders them after the sender's
     // stores.
-    let mut words = line[HEADER_WORDS..].iter().map(|word| word.load(Ordering::Relaxed));
+    let mut words = words.iter().map(|word| word.load(Ordering::Relaxed));
     let (whole, rest) = target.as_chunks_mut::<8>();
     for (chunk, word) in whole.iter_mut().zip(&mut words) {
         *chunk = word.to_le_bytes();

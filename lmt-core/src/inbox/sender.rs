@@ -170,11 +170,21 @@ impl InboxSender {
 
     /// The length of the piece that comes next of a message of `total_bytes`
     /// bytes of which `sent_bytes` are sent, where whole messages have up to
-    /// `cell_bytes`; longer ones of a fast box are cut so.
+    /// `cell_bytes`; longer ones of a fast box are cut so. The next byte is at `address`, or
+    /// nobody knows (0).
     #[inline]
-    pub(crate) fn piece_bytes(&self, sent_bytes: u64, total_bytes: u64, cell_bytes: u64, cut: Cut) -> u64 {
+    pub(crate) fn piece_bytes(
+        &self,
+        sent_bytes: u64,
+        total_bytes: u64,
+        cell_bytes: u64,
+        address: usize,
+        cut: Cut,
+    ) -> u64 {
         match &self.fast_box {
-            Some(fast_box) if total_bytes > cell_bytes => fast_box.piece_bytes(sent_bytes, total_bytes, cut),
+            Some(fast_box) if total_bytes > cell_bytes => {
+                fast_box.piece_bytes(sent_bytes, total_bytes, address, cut)
+            }
             _ => (total_bytes - sent_bytes).min(cell_bytes),
         }
     }
@@ -313,7 +323,7 @@ impl Payload<'_> {
     /// Where its first byte is, if all of it lies in one piece of memory; 0 otherwise.
     #[inline]
     #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
-    pub(super) fn first_address(&self) -> usize {
+    pub(crate) fn first_address(&self) -> usize {
         match self {
             Payload::Bytes(bytes) => bytes.as_ptr().addr(),
             Payload::Part(buffer, range) => {
@@ -350,6 +360,22 @@ impl Payload<'_> {
             },
         }
         packer.bytes.div_ceil(8)
+    }
+
+    /// Puts what is behind its first `bytes` bytes into words, as [`Self::pack`] does; returns
+    /// how many words. It lies in one piece of memory.
+    #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // As `first_address`.
+    pub(super) fn pack_behind(&self, bytes: usize, words: &mut [u64]) -> usize {
+        let behind = match self {
+            Payload::Bytes(all) => all.get(bytes..),
+            Payload::Part(buffer, range) if self.bytes() > bytes as u64 => {
+                buffer.one_slice(range.clone()).and_then(|all| all.get(bytes..))
+            }
+            _ => None,
+        };
+        debug_assert!(behind.is_some() || self.bytes() <= bytes as u64, "it lies in several pieces");
+        behind.map_or(0, |behind| pack_one(words, behind))
     }
 
     /// Puts it into a cell: `put` copies bytes to an offset there, `put_part` a

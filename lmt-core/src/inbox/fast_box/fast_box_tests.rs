@@ -1,16 +1,17 @@
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 
 use super::PIECE_BYTES;
 use super::holdings::PAIR_CELLS;
 use super::memory::{ANNEX_BYTES, LINES};
-use super::place::{IN_ANNEX, PAIR_CELL_BYTES, Part};
+use super::place::{IN_ANNEX, PAIR_CELL_BYTES, Part, TAIL_BYTES};
 use crate::inbox::Cut;
 use crate::inbox::test_support::{pass_by_every_way, pattern};
 use crate::inbox::{Envelope, Geometry, INLINE_BYTES, InboxReceiver, InboxSender, Payload, Piece, SendError};
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// Of a box's memory.
-const BOX_BYTES: usize = 53248 + 512 * 4096 + 64 * (PAIR_CELL_BYTES + 4096);
+const BOX_BYTES: usize = 53248 + 512 * 4096 + 64 * PAIR_CELL_BYTES;
 
 fn inbox(boxes: usize) -> (InboxReceiver, OwnedFd) {
     let (mut receiver, fd) = InboxReceiver::create(Geometry::new(8, 256, 8).unwrap()).unwrap();
@@ -219,7 +220,8 @@ impl Pair {
         let (mut sent, total) = (0, data.len() as u64);
         let mut pieces = Vec::new();
         while sent < total {
-            let bytes = self.senders[from].piece_bytes(sent, total, PIECE_BYTES as u64, cut);
+            let address = data[sent as usize..].as_ptr().addr();
+            let bytes = self.senders[from].piece_bytes(sent, total, PIECE_BYTES as u64, address, cut);
             let piece = match (sent, sent + bytes == total) {
                 (0, true) => Piece::Whole,
                 (0, false) => Piece::First,
@@ -273,19 +275,31 @@ fn messages_of_every_length_go_to_and_fro_through_cells_that_change_their_owner(
     assert_eq!(pair.receivers[0].malformed_messages() + pair.receivers[1].malformed_messages(), 0);
 }
 
+/// The same pattern at this place of a page; and where it begins.
+fn pattern_at(place: usize, bytes: usize) -> (Vec<u8>, Range<usize>) {
+    let mut memory = vec![0; bytes + 2 * 4096];
+    let begin = memory.as_ptr().align_offset(4096) + place;
+    memory[begin..begin + bytes].copy_from_slice(&pattern(bytes));
+    (memory, begin..begin + bytes)
+}
+
 #[test]
 fn the_pieces_of_a_message_grow_and_the_last_names_its_cell() {
     let mut pair = Pair::new();
     for (from, bytes, pieces) in [
-        (0, 64 << 10, &[4096, 4096, 8192, 16_384, 16_384, 16_384][..]),
-        // Short ones begin with more.
+        (0, 64 << 10, &[8192, 8192, 16_384, 16_384, 16_384][..]),
         (1, 32 << 10, &[8192, 8192, 16_384]),
-        (0, 8192 + INLINE_BYTES, &[8192 + INLINE_BYTES as u64]),
-        (1, 8192 + INLINE_BYTES + 1, &[8192, INLINE_BYTES as u64 + 1]),
+        // Long ones go on with whole cells.
+        (0, 128 << 10, &[8192, 8192, 16_384, 32_768, 32_768, 32_768]),
+        (0, 16_384, &[16_384]),
+        (1, 16_385, &[8192, 8193]),
+        (0, 16_384 + 8192 + INLINE_BYTES, &[8192, 8192, 8192 + INLINE_BYTES as u64]),
+        (1, 16_384 + 8192 + INLINE_BYTES + 1, &[8192, 8192, 8192 + INLINE_BYTES as u64 + 1]),
         (1, 4096, &[4096]),
         (0, PIECE_BYTES, &[PIECE_BYTES as u64]),
     ] {
-        assert_eq!(pair.send(from, &pattern(bytes)), pieces);
+        let (memory, message) = pattern_at(0, bytes);
+        assert_eq!(pair.send(from, &memory[message]), pieces);
         assert_eq!(pair.receive(1 - from, bytes), pattern(bytes));
     }
 }
@@ -298,36 +312,83 @@ fn who_begins_later_gets_whole_cells() {
         (0, 2 * cell + 4096, &[cell, cell, 4096][..]),
         (1, cell, &[cell]),
         (0, cell - 1, &[cell - 1]),
+        (1, cell + TAIL_BYTES as u64, &[cell + TAIL_BYTES as u64]),
         // A full cell is handed over by its own piece.
-        (1, cell + 8, &[cell, 8]),
+        (0, cell + 33, &[cell, 33]),
     ] {
-        let data = pattern(bytes as usize);
-        assert_eq!(pair.send_cut(from, &data, Cut::Cells), pieces, "{bytes} bytes");
-        assert_eq!(pair.receive(1 - from, bytes as usize), data);
+        let (memory, message) = pattern_at(0, bytes as usize);
+        assert_eq!(pair.send_cut(from, &memory[message], Cut::Cells), pieces, "{bytes} bytes");
+        assert_eq!(pair.receive(1 - from, bytes as usize), pattern(bytes as usize));
     }
 }
 
-/// Cells hold their bytes at the place of a page where the buffer has them: none reaches into
-/// its neighbour, and all pieces of a cell agree.
+/// Messages begin in their first cell where they do in a line, and fill the others from their
+/// begins.
 #[test]
-fn messages_from_any_place_of_a_page_stand_beside_each_other() {
+fn messages_stand_in_their_cells_as_in_their_buffers() {
+    const CELL: u64 = PAIR_CELL_BYTES as u64;
     let mut pair = Pair::new();
-    let memory = pattern(3 * PAIR_CELL_BYTES + 2 * 4096);
-    let begin = memory.as_ptr().align_offset(4096);
-    for cut in [Cut::Growing, Cut::Cells] {
-        let places = [0, 16, 63, 2048, 4095, 1].map(|place| begin + place);
-        for place in places {
-            pair.send_cut(0, &memory[place..place + 3 * PAIR_CELL_BYTES], cut);
+    let bytes = 3 * PAIR_CELL_BYTES;
+    for (from, place, pieces) in [
+        (0, 0, &[CELL, CELL, CELL][..]),
+        // What is behind the last cell's end is in its line ...
+        (1, 16, &[CELL - 16, CELL, CELL + 16]),
+        (1, 1, &[CELL - 1, CELL, CELL + 1]),
+        (0, 32, &[CELL - 32, CELL, CELL + 32]),
+        (0, 4096 - 48, &[CELL - 16, CELL, CELL + 16]),
+        // ... unless it does not fit there.
+        (1, 33, &[CELL - 33, CELL, CELL, 33]),
+        (0, 4095, &[CELL - 63, CELL, CELL, 63]),
+    ] {
+        let (memory, message) = pattern_at(place, bytes);
+        assert_eq!(pair.send_cut(from, &memory[message.clone()], Cut::Cells), pieces);
+        assert!(pair.receive(1 - from, bytes) == pattern(bytes), "{place}");
+        assert_eq!(pair.send_cut(from, &memory[message], Cut::Growing)[..2], [8192, 8192]);
+        assert!(pair.receive(1 - from, bytes) == pattern(bytes), "{place}");
+    }
+    // One that fits its cell from the same place on takes no other.
+    let (memory, message) = pattern_at(50, PAIR_CELL_BYTES - 50);
+    assert_eq!(pair.send_cut(0, &memory[message], Cut::Cells), [CELL - 50]);
+    assert!(pair.receive(1, PAIR_CELL_BYTES - 50) == pattern(PAIR_CELL_BYTES - 50));
+}
+
+/// Into memory that ends before, within or behind what stands in the line, one piece or two.
+#[test]
+fn what_stands_in_the_line_arrives_as_far_as_there_is_room() {
+    let mut pair = Pair::new();
+    let (memory, message) = pattern_at(16, PAIR_CELL_BYTES);
+    let whole = pattern(PAIR_CELL_BYTES);
+    for room in [10, PAIR_CELL_BYTES - 17, PAIR_CELL_BYTES - 16, PAIR_CELL_BYTES - 5, PAIR_CELL_BYTES, 40_000]
+    {
+        for by_buffer in [false, true] {
+            assert_eq!(pair.send_cut(0, &memory[message.clone()], Cut::Cells).len(), 1);
+            let mut got = vec![0xAA; room];
+            let delivery = pair.receivers[1].poll().expect("what was sent");
+            assert_eq!(delivery.bytes(), PAIR_CELL_BYTES);
+            let fits = room.min(PAIR_CELL_BYTES);
+            let bytes = if by_buffer {
+                crate::buffer::lend_mut(&mut got, |buffer| delivery.copy_to_buffer(buffer, 0))
+            } else {
+                delivery.copy_to(&mut got)
+            };
+            assert_eq!(bytes, fits);
+            drop(delivery);
+            assert!(got[..fits] == whole[..fits] && got[fits..].iter().all(|byte| *byte == 0xAA), "{room}");
+            let _ = pair.send_cut(1, &[1; 200], Cut::Cells);
+            pair.receive(0, 200);
         }
-        for place in places {
-            let got = pair.receive(1, 3 * PAIR_CELL_BYTES);
-            assert!(got == memory[place..place + 3 * PAIR_CELL_BYTES], "{place}");
-        }
-        // The cells are the receiver's now; they go back with as many.
-        for _ in 0..places.len() {
-            pair.send_cut(1, &memory[4095..4095 + 3 * PAIR_CELL_BYTES], cut);
-            assert!(pair.receive(0, 3 * PAIR_CELL_BYTES) == memory[4095..4095 + 3 * PAIR_CELL_BYTES]);
-        }
+    }
+}
+
+/// Whoever has cut it for another place gets the cell's begin, and loses no cell.
+#[test]
+fn a_piece_that_does_not_fit_behind_its_place_begins_with_the_cell() {
+    let mut pair = Pair::new();
+    let (memory, message) = pattern_at(4000, PAIR_CELL_BYTES);
+    for from in [0, 1].repeat(PAIR_CELLS as usize) {
+        let payload = Payload::Bytes(&memory[message.clone()]);
+        let _ = pair.senders[from].send_piece(Envelope::default(), payload, Piece::First).unwrap();
+        assert!(pair.receive(1 - from, PAIR_CELL_BYTES) == pattern(PAIR_CELL_BYTES));
     }
 }
 
@@ -340,7 +401,7 @@ fn a_message_between_the_pieces_of_another_has_a_cell_of_its_own() {
         let mut sent = 0;
         for piece in [Piece::First, Piece::Next, Piece::Last] {
             let sender = &mut pair.senders[from];
-            let bytes = sender.piece_bytes(sent, 20_000, PIECE_BYTES as u64, Cut::Growing) as usize;
+            let bytes = sender.piece_bytes(sent, 20_000, PIECE_BYTES as u64, 0, Cut::Growing) as usize;
             let part = &data[sent as usize..sent as usize + bytes];
             let _ = sender.send_piece(Envelope::default(), Payload::Bytes(part), piece).unwrap();
             let _ = sender.send(Envelope::default(), Payload::Bytes(&between)).unwrap();
@@ -358,8 +419,9 @@ fn a_message_between_the_pieces_of_another_has_a_cell_of_its_own() {
     }
     // No cell is lost.
     for from in [0, 1] {
-        let has_cell =
-            |pair: &Pair| pair.senders[from].piece_bytes(0, 20_000, PIECE_BYTES as u64, Cut::Growing) == 8192;
+        let has_cell = |pair: &Pair| {
+            pair.senders[from].piece_bytes(0, 20_000, PIECE_BYTES as u64, 0, Cut::Growing) == 8192
+        };
         let mut cells = 0;
         while has_cell(&pair) {
             send(&mut pair.senders[from], 0, &between).unwrap();
@@ -407,14 +469,14 @@ fn a_peer_that_names_cells_that_are_not_there_or_not_its_own_is_not_followed() {
             }
         }
     };
-    let part = Part { cell: 1, offset: 0, shift: 0, is_last: true };
+    let part = Part { cell: 1, offset: 0, is_last: true };
     // Without a pair there are no such cells.
     line(0, 100, part.to_word());
     assert!(receiver.poll().is_none());
     let mut sender = join(&mut other, &to_other, 0);
     sender.pair_with(&mut receiver, 0, true);
-    line(1, PAIR_CELL_BYTES as u64 + 1, part.to_word());
-    line(2, 100, Part { offset: PAIR_CELL_BYTES as u32 - 99, ..part }.to_word());
+    line(1, (PAIR_CELL_BYTES + TAIL_BYTES) as u64 + 1, part.to_word());
+    line(2, 100 + TAIL_BYTES as u64, Part { offset: PAIR_CELL_BYTES as u32 - 99, ..part }.to_word());
     line(3, 100, Part { cell: PAIR_CELLS as u8, ..part }.to_word());
     line(4, 100, 1);
     line(5, ANNEX_BYTES as u64 + 1, IN_ANNEX);

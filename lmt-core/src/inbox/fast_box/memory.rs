@@ -6,7 +6,7 @@
 //! 4096      LINES x 64 B
 //! 20480     LINES x ANNEX_BYTES: an annex for each line
 //! 53248     CELLS x 4096 B, of which the first PIECE_BYTES are used
-//! behind    PAIR_CELLS x PAIR_CELL_STRIDE_BYTES, without memory until they are used
+//! behind    PAIR_CELLS x PAIR_CELL_BYTES, without memory until they are used
 //! ```
 //!
 //! The last are the cells that change their owner, of one of a pair's two boxes;
@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::ring::Line;
 use super::holdings::PAIR_CELLS;
-use super::place::{MOST_SHIFT_BYTES, PAIR_CELL_BYTES, PAIR_CELL_STRIDE_BYTES, Part};
+use super::place::{PAIR_CELL_BYTES, Part};
 use super::ring::{Progress, Words};
 use lmt_copy::Distance;
 
@@ -53,8 +53,7 @@ const CELLS_OFFSET: usize = ANNEXES_OFFSET + LINES * ANNEX_BYTES;
 /// What is allocated when a box is made.
 const COMMITTED_BYTES: usize = CELLS_OFFSET + CELLS * PAGE_BYTES;
 const PAIR_OFFSET: usize = COMMITTED_BYTES;
-const TOTAL_BYTES: usize =
-    (PAIR_OFFSET + PAIR_CELLS as usize * PAIR_CELL_STRIDE_BYTES).next_multiple_of(PAGE_BYTES);
+const TOTAL_BYTES: usize = PAIR_OFFSET + PAIR_CELLS as usize * PAIR_CELL_BYTES;
 const PURPOSE: &str = "a fast box";
 const KEY: &str = "fast_boxes";
 
@@ -154,17 +153,15 @@ impl BoxMemory {
     }
 
     /// Where a part of a pair's cell begins, and how many bytes are valid from
-    /// there on, to the end of what the cell holds, for as long as `self` lives.
+    /// there on, to the cell's end, for as long as `self` lives.
     #[inline]
     fn part(&self, part: Part) -> (*mut u8, usize) {
         let within = (part.offset as usize).min(PAIR_CELL_BYTES);
         let cell = usize::from(part.cell) % PAIR_CELLS as usize;
-        let shift = usize::from(part.shift) % MOST_SHIFT_BYTES;
-        let offset = PAIR_OFFSET + cell * PAIR_CELL_STRIDE_BYTES + shift + within;
-        // SAFETY: the cell's number is below PAIR_CELLS, `shift` below MOST_SHIFT_BYTES
-        // and `within` at most PAIR_CELL_BYTES, which with those are the stride: so
-        // the place and the PAIR_CELL_BYTES - `within` bytes behind it are within the
-        // TOTAL_BYTES bytes of the mapping.
+        let offset = PAIR_OFFSET + cell * PAIR_CELL_BYTES + within;
+        // SAFETY: the cell's number is below PAIR_CELLS and `within` at most a
+        // cell's bytes, so the place is within the TOTAL_BYTES bytes of the
+        // mapping, or at their end with no byte behind it.
         let first = unsafe { self.memory.base().as_ptr().add(offset) };
         (first, PAIR_CELL_BYTES - within)
     }
@@ -172,8 +169,8 @@ impl BoxMemory {
     /// Takes memory for a pair's cell now, rather than at the first touch, where
     /// want of it would kill the process.
     pub(super) fn commit_pair_cell(&self, cell: u8) -> Result<(), MemoryShort> {
-        let offset = PAIR_OFFSET + usize::from(cell) * PAIR_CELL_STRIDE_BYTES;
-        self.memory.commit_range(PURPOSE, KEY, offset, PAIR_CELL_STRIDE_BYTES)
+        let offset = PAIR_OFFSET + usize::from(cell) * PAIR_CELL_BYTES;
+        self.memory.commit_range(PURPOSE, KEY, offset, PAIR_CELL_BYTES)
     }
 
     /// Copies `bytes` into a part of a pair's cell from its byte `at` on, as far
@@ -182,7 +179,7 @@ impl BoxMemory {
     pub(super) fn write_part(&self, part: Part, at: usize, bytes: &[u8]) {
         let (target, length) = fitting(self.part(part), at, bytes.len());
         // SAFETY: as in `write`; the peer does not touch a cell of this process.
-        unsafe { lmt_copy::fill_cell(target, bytes.as_ptr(), length) };
+        unsafe { lmt_copy::fill_cell(target, bytes.as_ptr(), length, part.piece()) };
     }
 
     /// The same from a buffer's bytes `range`.
@@ -205,7 +202,7 @@ impl BoxMemory {
         let (first, room) = self.part(part);
         let length = target.len().min(room);
         // SAFETY: as in `read`: `length` bytes are in the part and in `target`.
-        unsafe { lmt_copy::empty_cell(target.as_mut_ptr(), first, length) };
+        unsafe { lmt_copy::empty_cell(target.as_mut_ptr(), first, length, part.piece()) };
     }
 
     /// The same, `bytes` of them, to a buffer from its byte `offset` on;
@@ -214,7 +211,7 @@ impl BoxMemory {
     pub(super) fn read_part_to(&self, part: Part, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
         let (first, room) = self.part(part);
         // SAFETY: as in `read_to`.
-        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::OutOfCell) }
+        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::OutOfCell(part.piece())) }
     }
 
     /// Where a place begins, and how many bytes are valid from there on.

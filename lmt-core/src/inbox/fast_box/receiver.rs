@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, LINES, PIECE_BYTES, Place};
 use super::pair::PairCells;
-use super::place::{IN_ANNEX, Part};
+use super::place::{IN_ANNEX, Part, TAIL_BYTES, TAIL_WORD};
 use super::ring::Reader;
 use super::sender::{BoxSender, PART_WORD};
 use crate::buffer::Buffer;
 use crate::error::MemoryShort;
 use crate::inbox::layout::INLINE_BYTES;
-use crate::inbox::receiver::Header;
+use crate::inbox::receiver::{Header, unpack};
 use crate::inbox::ring::LINE_WORDS;
 
 /// Takes messages out of one box.
@@ -291,7 +291,11 @@ impl Boxes {
     pub(crate) fn read(&self, at: usize, body: Body, target: &mut [u8]) {
         let Some(one) = self.list.get(at) else { return };
         match (body, &one.pair) {
-            (Body::Part(part), Some(pair)) => pair.memory.read_part(part, target),
+            (Body::Part(part), Some(pair)) => {
+                let (in_cell, tail) = target.split_at_mut(target.len().min(part.room()));
+                pair.memory.read_part(part, in_cell);
+                unpack(&one.reader.line(&one.memory.words())[TAIL_WORD..], tail);
+            }
             _ => one.memory.read(one.place(body), target),
         }
     }
@@ -308,7 +312,17 @@ impl Boxes {
     ) -> usize {
         let Some(one) = self.list.get(at) else { return 0 };
         match (body, &one.pair) {
-            (Body::Part(part), Some(pair)) => pair.memory.read_part_to(part, bytes, buffer, offset),
+            (Body::Part(part), Some(pair)) => {
+                let in_cell = bytes.min(part.room());
+                let fitted = pair.memory.read_part_to(part, in_cell, buffer, offset);
+                if in_cell == bytes {
+                    return fitted;
+                }
+                let mut tail = [0; TAIL_BYTES];
+                let tail = &mut tail[..bytes - in_cell];
+                unpack(&one.reader.line(&one.memory.words())[TAIL_WORD..], tail);
+                fitted + buffer.write_at(offset + in_cell as u64, tail)
+            }
             _ => one.memory.read_to(one.place(body), bytes, buffer, offset),
         }
     }
