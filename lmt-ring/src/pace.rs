@@ -29,7 +29,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Notes how long a piece took, in a cell that `came_back` from the peer or in
+    /// Notes how long 16 KiB of a piece took, in a cell that `came_back` from the peer or in
     /// a fresh one.
     pub(crate) fn note(&mut self, took: Duration, came_back: bool) {
         if !came_back {

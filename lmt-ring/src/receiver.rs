@@ -24,7 +24,7 @@ pub(crate) struct Receiving {
     emptied: u64,
     /// From this cell on they are kept: those that the sender had at hand.
     kept_from: u64,
-    /// Of a long message, what the ring had of its own when it came.
+    /// What the ring had of its own when the message came.
     fresh_before: u64,
     /// How far behind each cell's begin the bytes begin.
     shift_bytes: u64,
@@ -57,7 +57,7 @@ impl Receiving {
             copied_bytes: 0,
             emptied: 0,
             kept_from,
-            fresh_before: if ring.is_long(total_bytes) { ring.fresh_cells() } else { u64::MAX },
+            fresh_before: ring.fresh_cells(),
             shift_bytes: line.shift_bytes(),
             way,
             start: interval.start,

@@ -94,7 +94,8 @@ impl PairRing {
         lease: Option<Lease>,
     ) -> Self {
         let mut own = VecDeque::with_capacity(layout.cells as usize);
-        own.extend(cells.map(|cell| cell as u8));
+        // A message takes them in the order in which they stand side by side.
+        own.extend(cells.rev().map(|cell| cell as u8));
         Self {
             mapping,
             layout,
@@ -139,9 +140,8 @@ impl PairRing {
     }
 
     /// Whether a message is longer than a quarter of the ring: more than a core's
-    /// own cache holds of it and of the buffer, as the ring is by default. Of a
-    /// shorter one the cell that was read last is the first used again, since it is
-    /// still there.
+    /// own cache holds of it and of the buffer, as the ring is by default. A shorter one
+    /// first takes the cells that came back last, since they are in a cache.
     pub(crate) fn is_long(&self, bytes: u64) -> bool {
         bytes > self.cells() * CELL_BYTES / 4
     }
@@ -247,8 +247,11 @@ impl PairRing {
     /// gets them back. Returns whether it is.
     ///
     /// It is used before the `before` first of [`Self::fresh_cells`] and after the
-    /// others. With their number at the begin of a message its cells are used again
-    /// in the order in which they were read; with a greater one, the last one first.
+    /// others: with their number at the begin of a message its cells are used again
+    /// in the order in which they were read, and so side by side as its sender took them.
+    /// Where the two cores share no cache each cell that does not follow the one before costs
+    /// some 200 ns: taken the last one first, every other message came backwards, and 512 KiB to
+    /// 2 MiB took 1.06 to 1.17 times as long.
     #[inline]
     pub(crate) fn take_over(&mut self, cell: u8, before: u64) -> bool {
         if self.held_cells >= self.cells() * 3 / 4 {

@@ -17,6 +17,13 @@ use crate::slot::{CELLS_UNDER_WAY, State};
 /// begins soon and is told seldom.
 const FIRST_PIECE_BYTES: u64 = 1024;
 const LAST_PIECE_BYTES: u64 = 16 << 10;
+/// From here on whole cells are told, for what follows no more closely then is little beside
+/// the rest: 4 MiB take 0.96 to 0.98 of the time.
+const WHOLE_CELLS_FROM_BYTES: u64 = 2 << 20;
+
+const fn last_piece_bytes(total_bytes: u64) -> u64 {
+    if total_bytes < WHOLE_CELLS_FROM_BYTES { LAST_PIECE_BYTES } else { CELL_BYTES }
+}
 
 /// Slots for messages that are sure of a receiver: those that are not must not
 /// hold what these need.
@@ -221,18 +228,18 @@ impl Sending {
         let cell = self.under_way.cell(self.under_way.named - 1);
         let bytes = self
             .produced_bytes
-            .clamp(FIRST_PIECE_BYTES, LAST_PIECE_BYTES)
+            .clamp(FIRST_PIECE_BYTES, last_piece_bytes(self.total_bytes))
             .min(CELL_BYTES - within)
             .min(self.total_bytes - self.produced_bytes);
         let offset = ring.cell_offset(cell) + self.shift_bytes + within;
         let at = self.at.get_or_insert_with(|| Cursor::at(data.segments(), self.start));
-        let watch = self.watch.as_mut().filter(|_| bytes == LAST_PIECE_BYTES);
+        let watch = self.watch.as_mut().filter(|_| bytes == last_piece_bytes(self.total_bytes));
         let watch = watch.map(|watch| (watch, Instant::now()));
         if !ring.mapping.copy_in(offset, data, at, bytes) {
             return Err(short_buffer());
         }
         if let Some((watch, began)) = watch {
-            watch.note(began.elapsed(), self.came_back);
+            watch.note(began.elapsed() / (bytes / LAST_PIECE_BYTES) as u32, self.came_back);
         }
         self.produced_bytes += bytes;
         ring.sending_slot(slot).ok_or_else(garbage)?.publish(self.produced_bytes);
