@@ -12,17 +12,19 @@ use crate::pace::Watch;
 use crate::ring::{Cells, FEW_CELLS, PairRing};
 use crate::slot::{CELLS_UNDER_WAY, State};
 
-/// The first piece of a message that the receiver is told of; each further one
-/// is as long as all before it together, up to the last, so that the receiver
-/// begins soon and is told seldom.
-const FIRST_PIECE_BYTES: u64 = 1024;
+/// The first piece of a message that the receiver is told of; each further one is as long as
+/// all before it together, up to the last, so that the receiver begins soon and is told
+/// seldom. Where the two cores share no cache each piece costs both some 200 ns: long messages
+/// have fewer (512 KiB to 4 MiB in windows both ways 0.94 to 0.96 of the time, exchanged 0.95 to
+/// 0.98, one by one 0.98 to 1.01).
+const fn first_piece_bytes(total_bytes: u64) -> u64 {
+    if total_bytes < 256 << 10 { 1 << 10 } else { 8 << 10 }
+}
+
 const LAST_PIECE_BYTES: u64 = 16 << 10;
-/// From here on whole cells are told, for what follows no more closely then is little beside
-/// the rest: 4 MiB take 0.96 to 0.98 of the time.
-const WHOLE_CELLS_FROM_BYTES: u64 = 2 << 20;
 
 const fn last_piece_bytes(total_bytes: u64) -> u64 {
-    if total_bytes < WHOLE_CELLS_FROM_BYTES { LAST_PIECE_BYTES } else { CELL_BYTES }
+    if total_bytes < 1 << 20 { LAST_PIECE_BYTES } else { CELL_BYTES }
 }
 
 /// Slots for messages that are sure of a receiver: those that are not must not
@@ -228,7 +230,7 @@ impl Sending {
         let cell = self.under_way.cell(self.under_way.named - 1);
         let bytes = self
             .produced_bytes
-            .clamp(FIRST_PIECE_BYTES, last_piece_bytes(self.total_bytes))
+            .clamp(first_piece_bytes(self.total_bytes), last_piece_bytes(self.total_bytes))
             .min(CELL_BYTES - within)
             .min(self.total_bytes - self.produced_bytes);
         let offset = ring.cell_offset(cell) + self.shift_bytes + within;
