@@ -323,6 +323,8 @@ impl Lmt for Cma {
         let (mut here, mut there) = (Cursor::default(), Cursor::default());
         let copied = vm::copy(peer.process(), Local::Into(data), &mut here, &remote, &mut there, bytes);
         let is_here = copied.bytes == bytes && copied.error.is_none();
+        // It came without its sender's help, in either model: the next question is nearer.
+        peer.claims.pass(bytes);
         is_here.then(|| peer.looks.end(begun, || crate::speed::time_of_call(bytes), FETCHED_BELOW))
     }
 
@@ -336,9 +338,7 @@ impl Lmt for Cma {
         if !peer.claims.expects_nobody(bytes) {
             return None;
         }
-        let lines = self.get_at_once(peer, remote, data, bytes)?;
-        peer.claims.pass(bytes);
-        Some(lines)
+        self.get_at_once(peer, remote, data, bytes)
     }
 
     fn open(&mut self, peer: &mut CmaPeer, data: &Buffer, cookie: &mut Cookie) -> Option<CmaTransfer> {

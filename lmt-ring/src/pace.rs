@@ -29,14 +29,14 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Notes how long 16 KiB of a piece took, in a cell that `came_back` from the peer or in
-    /// a fresh one.
-    pub(crate) fn note(&mut self, took: Duration, came_back: bool) {
+    /// Notes how long so many pieces of 16 KiB took together, in a cell that `came_back` from the
+    /// peer or in a fresh one.
+    pub(crate) fn note(&mut self, pieces: u32, took: Duration, came_back: bool) {
         if !came_back {
             self.in_fresh_cells = self.in_fresh_cells.saturating_add(took);
-            self.fresh_pieces += 1;
-        } else if took > self.most() {
-            self.slow_pieces += 1;
+            self.fresh_pieces += pieces;
+        } else if took > self.most() * pieces {
+            self.slow_pieces += pieces;
         } else {
             self.slow_pieces = 0;
         }

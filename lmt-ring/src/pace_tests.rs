@@ -5,7 +5,7 @@ const SLOW: Duration = Duration::from_nanos(6400);
 
 fn note(watch: &mut Watch, pieces: u32, took: Duration, came_back: bool) {
     for _ in 0..pieces {
-        watch.note(took, came_back);
+        watch.note(1, took, came_back);
     }
 }
 
@@ -15,10 +15,10 @@ fn slow_pieces_in_a_row_are_slow() {
     note(&mut watch, LEAST_FRESH_PIECES, FRESH, false);
     note(&mut watch, SLOW_PIECES - 1, SLOW, true);
     assert!(!watch.is_slow(), "they may have been interrupted");
-    watch.note(FRESH * 2, true);
+    watch.note(1, FRESH * 2, true);
     note(&mut watch, SLOW_PIECES - 1, SLOW, true);
     assert!(!watch.is_slow(), "not in a row");
-    watch.note(SLOW, true);
+    watch.note(1, SLOW, true);
     assert!(watch.is_slow());
 }
 
@@ -37,5 +37,18 @@ fn without_fresh_cells_a_fixed_time_tells() {
     note(&mut watch, 100, SLOW_PIECE, true);
     assert!(!watch.is_slow());
     note(&mut watch, SLOW_PIECES, SLOW, true);
+    assert!(watch.is_slow());
+}
+
+#[test]
+fn longer_pieces_count_for_as_many() {
+    let mut watch = Watch::default();
+    watch.note(LEAST_FRESH_PIECES, FRESH * LEAST_FRESH_PIECES, false);
+    watch.note(2, FRESH * 2 * SLOW_TIMES, true);
+    assert!(!watch.is_slow(), "it is as long");
+    for _ in 0..SLOW_PIECES / 2 {
+        assert!(!watch.is_slow());
+        watch.note(2, SLOW * 2, true);
+    }
     assert!(watch.is_slow());
 }

@@ -414,6 +414,27 @@ fn sent_through_returned_cells(watch: Option<Watch>) -> (Option<Fault>, u64) {
     (ending, copied)
 }
 
+/// Whoever sends: each message's cells stand behind one another, from the first on.
+#[test]
+fn cells_are_taken_in_the_order_in_which_they_stand() {
+    const MESSAGE_CELLS: u64 = 6;
+    let mut rings = pair_of(Layout { cells: 64, rings: 2 });
+    for number in 0..8 {
+        let from = number & 1;
+        // Its receiver takes all of it, and it begins at once.
+        let message = Message::new(&mut rings, number, MESSAGE_CELLS * CELL_BYTES, 10 | from as u64);
+        let mut message = message.expect("there is a slot");
+        message.send(&mut rings, u64::MAX);
+        let slot = rings[1 - from].receiving_slot(message.slot.expect("it has begun")).expect("it is there");
+        let cells: Vec<u8> = (0..MESSAGE_CELLS).map(|k| slot.cell(k)).collect();
+        assert!(cells.windows(2).all(|two| two[1] == two[0] + 1), "message {number}: {cells:?}");
+        while message.sending.is_some() {
+            message.receive(&mut rings, u64::MAX);
+            message.send(&mut rings, u64::MAX);
+        }
+    }
+}
+
 #[test]
 fn slow_cells_leave_the_rest_to_another_mechanism() {
     let bytes = 80 * CELL_BYTES;
@@ -421,7 +442,7 @@ fn slow_cells_leave_the_rest_to_another_mechanism() {
     // Nothing is as fast as its fresh cells were.
     let mut strict = Watch::default();
     for _ in 0..100 {
-        strict.note(Duration::ZERO, false);
+        strict.note(1, Duration::ZERO, false);
     }
     let (ending, copied) = sent_through_returned_cells(Some(strict));
     assert!(matches!(ending, Some(Fault::Demote { for_good: false, .. })), "{ending:?}");
@@ -429,7 +450,7 @@ fn slow_cells_leave_the_rest_to_another_mechanism() {
     // Everything is.
     let mut patient = Watch::default();
     for _ in 0..100 {
-        patient.note(Duration::from_secs(1), false);
+        patient.note(1, Duration::from_secs(1), false);
     }
     assert_eq!(sent_through_returned_cells(Some(patient)), (None, bytes));
 }

@@ -241,7 +241,7 @@ impl Sending {
             return Err(short_buffer());
         }
         if let Some((watch, began)) = watch {
-            watch.note(began.elapsed() / (bytes / LAST_PIECE_BYTES) as u32, self.came_back);
+            watch.note((bytes / LAST_PIECE_BYTES) as u32, began.elapsed(), self.came_back);
         }
         self.produced_bytes += bytes;
         ring.sending_slot(slot).ok_or_else(garbage)?.publish(self.produced_bytes);

@@ -8,8 +8,11 @@ use common::{LIMIT, check, join, pattern};
 use lmt::{Endpoint, OperationError, PeerId, Source, TagMatch};
 use lmt_conformance::{group, test_name};
 
-/// Around a line, a box's piece, several pieces, and the end of what is eager.
-const SIZES: [usize; 13] = [0, 8, 40, 41, 64, 3071, 3072, 3073, 6145, 20_000, 40_000, 65_536, 70_000];
+/// Around a line, a box's piece, several pieces, whole cells, and the end of what is eager.
+const SIZES: [usize; 17] = [
+    0, 8, 40, 41, 64, 3071, 3072, 3073, 6145, 20_000, 40_000, 65_536, 70_000, 131_072, 200_000, 262_144,
+    262_145,
+];
 const MESSAGES: u64 = 3000;
 const TAG: u64 = 7;
 

@@ -69,7 +69,7 @@ impl PeerClaims {
         self.beliefs.of(bytes).is_alone()
     }
 
-    /// Such a message has come without its being asked.
+    /// One has come without its being asked, whether it could have been or not.
     pub const fn pass(&mut self, bytes: u64) {
         self.beliefs.of(bytes).pass();
     }

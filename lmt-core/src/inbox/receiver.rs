@@ -293,7 +293,7 @@ impl Delivery<'_> {
         self.header.tag
     }
 
-    /// How many bytes the message has; at most a cell's.
+    /// How many bytes the message has; at most a cell's and the few that its line has room for.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.header.bytes

@@ -217,9 +217,15 @@ impl Pair {
     }
 
     fn send_cut(&mut self, from: usize, data: &[u8], cut: Cut) -> Vec<u64> {
+        self.send_cuts(from, data, [cut].into_iter().cycle())
+    }
+
+    /// The same, each piece by the next of these cuts.
+    fn send_cuts(&mut self, from: usize, data: &[u8], mut cuts: impl Iterator<Item = Cut>) -> Vec<u64> {
         let (mut sent, total) = (0, data.len() as u64);
         let mut pieces = Vec::new();
         while sent < total {
+            let cut = cuts.next().expect("there is no end of them");
             let address = data[sent as usize..].as_ptr().addr();
             let bytes = self.senders[from].piece_bytes(sent, total, PIECE_BYTES as u64, address, cut);
             let piece = match (sent, sent + bytes == total) {
@@ -352,6 +358,62 @@ fn messages_stand_in_their_cells_as_in_their_buffers() {
     assert!(pair.receive(1, PAIR_CELL_BYTES - 50) == pattern(PAIR_CELL_BYTES - 50));
 }
 
+/// Wherever in a line a message begins, and however its receiver has it cut meanwhile: no piece
+/// is left that only fits its line while a cell is still to be handed over, there are no more
+/// pieces than are counted on, and no cell is lost.
+#[test]
+fn messages_of_many_cells_arrive_from_every_place_of_a_line() {
+    let mut pair = Pair::new();
+    let most = 256 << 10;
+    let (mut memory, all) = pattern_at(0, most + 64);
+    let (growing, cells) = ([Cut::Growing].as_slice(), [Cut::Cells].as_slice());
+    let changes = [Cut::Cells, Cut::Growing, Cut::Growing].as_slice();
+    for place in 0..64 {
+        memory[all.start + place..all.start + place + most].copy_from_slice(&pattern(most));
+        for bytes in [(128 << 10) - 1, 128 << 10, (128 << 10) + 1, 131_110, 200_000, most - 1, most] {
+            let message = all.start + place..all.start + place + bytes;
+            for cuts in [growing, cells, changes] {
+                for from in [0, 1] {
+                    let cuts = cuts.iter().copied().cycle();
+                    pair.send_cuts(from, &memory[message.clone()], cuts);
+                    assert!(pair.receive(1 - from, bytes) == memory[message.clone()], "{place}, {bytes}");
+                    assert!(pair.receivers[1 - from].poll().is_none());
+                }
+            }
+        }
+    }
+    // Each has as many cells as at first, or they are the other's.
+    let mut cells = 0;
+    for from in [0, 1] {
+        while pair.senders[from].piece_bytes(0, 20_000, PIECE_BYTES as u64, 0, Cut::Growing) == 8192 {
+            send(&mut pair.senders[from], 0, &pattern(200)).unwrap();
+            cells += 1;
+        }
+    }
+    assert_eq!(cells, PAIR_CELLS);
+}
+
+/// No message reaches into what stands beside it.
+#[test]
+fn messages_under_way_stand_beside_each_other() {
+    let mut pair = Pair::new();
+    let bytes = 3 * PAIR_CELL_BYTES;
+    let places = [16, 0, 63, 32, 33, 1];
+    let messages = places.map(|place| pattern_at(place, bytes));
+    for cut in [Cut::Growing, Cut::Cells] {
+        // Into cells that stand in another order than they were taken in at first.
+        for (from, order) in [(0, [0, 1, 2, 3, 4, 5]), (1, [5, 3, 1, 0, 2, 4])] {
+            for at in order {
+                let (memory, message) = &messages[at];
+                pair.send_cut(from, &memory[message.clone()], cut);
+            }
+            for at in order {
+                assert!(pair.receive(1 - from, bytes) == pattern(bytes), "{}", places[at]);
+            }
+        }
+    }
+}
+
 /// Into memory that ends before, within or behind what stands in the line, one piece or two.
 #[test]
 fn what_stands_in_the_line_arrives_as_far_as_there_is_room() {
@@ -378,6 +440,20 @@ fn what_stands_in_the_line_arrives_as_far_as_there_is_room() {
             pair.receive(0, 200);
         }
     }
+}
+
+/// What does not lie in one piece of memory has nothing in its line; no cell is lost by it.
+#[test]
+fn only_what_lies_together_has_an_end_in_its_line() {
+    let mut pair = Pair::new();
+    let (one, other) = (pattern(PAIR_CELL_BYTES), pattern(8));
+    for _ in 0..2 * PAIR_CELLS {
+        let payload = Payload::Two(&one, &other);
+        let sent = pair.senders[0].send_piece(Envelope::default(), payload, Piece::Whole);
+        assert!(matches!(sent, Err(SendError::TooLong { .. })));
+    }
+    assert_eq!(pair.send_cut(0, &one, Cut::Cells).len(), 1, "there are cells");
+    assert!(pair.receive(1, PAIR_CELL_BYTES) == one);
 }
 
 /// Whoever has cut it for another place gets the cell's begin, and loses no cell.

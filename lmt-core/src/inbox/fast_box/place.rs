@@ -6,7 +6,7 @@ use crate::inbox::ring::{LINE_WORDS, Line};
 use lmt_copy::InCell;
 
 /// Bytes of a cell that changes its owner. A message of the greatest usual length
-/// (`eager_max_bytes`) takes eight.
+/// (`eager_max_bytes`) takes eight, or nine where it begins far behind a line's begin.
 pub(crate) const PAIR_CELL_BYTES: usize = 32 << 10;
 
 /// Bytes of a message's last piece that its line takes where the cell ends before them: of one

@@ -24,6 +24,9 @@ const fn first_piece_bytes(total_bytes: u64) -> u64 {
     if total_bytes <= SHORT_BYTES { SHORT_BYTES } else { 8 << 10 }
 }
 
+/// Less than so much of a cell is left to no other piece.
+const LEAST_LEFT_BYTES: u64 = 4 << 10;
+
 /// The longest piece: a cell from where many follow one another (128 and 256 KiB take 0.95 to
 /// 0.99 of the time by that, 64 KiB 1.05).
 const fn most_piece_bytes(total_bytes: u64) -> u64 {
@@ -47,22 +50,18 @@ const fn begin_in_cell(address: usize) -> usize {
     address % size_of::<Line>()
 }
 
-/// The same for a piece of so many bytes, the first in a cell. What is short needs fewer lines
-/// from the cell's begin.
+/// The same for a piece of so many bytes, the first in a cell. One that was cut for another place
+/// begins with the cell.
 #[inline]
-fn begin_of(bytes: usize, piece: Piece, payload: &Payload<'_>) -> usize {
-    if piece == Piece::Whole && bytes <= PIECE_BYTES {
-        return 0;
-    }
-    let begin = begin_in_cell(payload.first_address());
-    // A piece may stand in one segment where what is left of its message does not.
-    if begin + bytes <= most_in_cell(piece) { begin } else { 0 }
+const fn begin_of(bytes: usize, piece: Piece, address: usize) -> usize {
+    let begin = begin_in_cell(address);
+    if begin + bytes <= most_in_cell(piece, address) { begin } else { 0 }
 }
 
 /// Where a piece ends at most, from the begin of its cell on: its line takes a little of the
-/// last.
-const fn most_in_cell(piece: Piece) -> usize {
-    if piece.is_end() { PAIR_CELL_BYTES + TAIL_BYTES } else { PAIR_CELL_BYTES }
+/// last, if it lies in one segment of memory, of which there is the address.
+const fn most_in_cell(piece: Piece, address: usize) -> usize {
+    if piece.is_end() && address != 0 { PAIR_CELL_BYTES + TAIL_BYTES } else { PAIR_CELL_BYTES }
 }
 
 /// Which word of a line names the part of a pair's cell.
@@ -74,7 +73,7 @@ pub(crate) struct BoxSender {
     memory: Arc<BoxMemory>,
     writer: Writer,
     pair: Option<Arc<PairCells>>,
-    /// The cell that a message in pieces is filling, and its bytes so far.
+    /// The cell that a message in pieces is filling, and where its next piece begins there.
     filling: Option<(u8, usize)>,
     is_fresh: bool,
 }
@@ -123,8 +122,8 @@ impl BoxSender {
     /// At most so many pieces a message of `bytes` bytes has.
     #[inline]
     pub(crate) const fn most_pieces(bytes: u64) -> u64 {
-        // Of 4 to 16 KiB, or of 3 KiB, or some of these and then some of
-        // those.
+        // Of 4 KiB and more, or of 3 KiB, or some of these and then some of
+        // those; and what is left of it in the last cell.
         if bytes <= PIECE_BYTES as u64 { 1 } else { bytes.div_ceil(PIECE_BYTES as u64) + 2 }
     }
 
@@ -144,6 +143,9 @@ impl BoxSender {
             Cut::Growing => sent_bytes.clamp(first_piece_bytes(total_bytes), most_piece_bytes(total_bytes)),
             Cut::Cells => PAIR_CELL_BYTES as u64,
         };
+        // What would leave little of its cell takes it all: pieces go on growing by what is
+        // sent, of which the first cell may have had less than a cell's.
+        let bytes = if bytes + LEAST_LEFT_BYTES > room as u64 { bytes.max(room as u64) } else { bytes };
         // The last piece is to say that the cell is handed over, which one that
         // fits its line cannot.
         let whole =
@@ -174,6 +176,10 @@ impl BoxSender {
         if bytes > INLINE_BYTES {
             return self.send_beside_line(words, bytes, kind, payload, piece);
         }
+        debug_assert!(
+            self.filling.is_none() || matches!(piece, Piece::Whole | Piece::First),
+            "a piece in its line hands no cell over"
+        );
         self.writer.reserve(&shared, false)?;
         self.writer.publish(&shared, &words[..used], kind, false);
         Ok(())
@@ -231,13 +237,18 @@ impl BoxSender {
     #[inline]
     fn part_for(&self, bytes: usize, piece: Piece, payload: &Payload<'_>) -> Option<(Part, &PairCells)> {
         let pair = self.pair.as_deref()?;
-        let (cell, at) = match (piece, self.filling) {
-            (Piece::Next | Piece::Last, Some(filling)) => filling,
-            _ => (pair.take()?, begin_of(bytes, piece, payload)),
-        };
+        // What is short needs fewer lines from the cell's begin.
+        let is_short = piece == Piece::Whole && bytes <= PIECE_BYTES;
+        let address = if is_short { 0 } else { payload.first_address() };
+        let filled = self.filling.filter(|_| matches!(piece, Piece::Next | Piece::Last));
+        let at = filled.map_or_else(|| begin_of(bytes, piece, address), |(_, at)| at);
         let end = at + bytes;
-        let is_last = piece.is_end() || end == PAIR_CELL_BYTES;
-        (end <= most_in_cell(piece)).then_some((Part { cell, offset: at as u32, is_last }, pair))
+        if end > most_in_cell(piece, address) {
+            return None;
+        }
+        let cell = filled.map_or_else(|| pair.take(), |(cell, _)| Some(cell))?;
+        let is_last = piece.is_end() || end >= PAIR_CELL_BYTES;
+        Some((Part { cell, offset: at as u32, is_last }, pair))
     }
 }
 
