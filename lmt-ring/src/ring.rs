@@ -22,7 +22,7 @@ pub(crate) enum Cells {
     Few,
 }
 
-/// So many cells at most are under way of a message that is longer than three quarters of the
+/// So many cells at most are under way of a message that is half as long again as the
 /// ring: so cells and buffers share the caches better than with all of the ring in use.
 pub(crate) const FEW_CELLS: u64 = 16;
 /// After cells that came back were slow so many messages use all of them.
@@ -146,10 +146,11 @@ impl PairRing {
         bytes > self.cells() * CELL_BYTES / 4
     }
 
-    /// Whether a message is longer than three quarters of the ring, so that some cells have
-    /// to come back for it anyway.
+    /// Whether a message is half as long again as the ring, so that many cells have to come
+    /// back for it. One that is a little longer than the ring is faster through all of them,
+    /// which stand side by side.
     pub(crate) fn is_beyond(&self, bytes: u64) -> bool {
-        bytes > self.cells() * CELL_BYTES * 3 / 4
+        bytes > self.cells() * CELL_BYTES * 3 / 2
     }
 
     /// What the next message of so many bytes uses, if another mechanism may take the rest:

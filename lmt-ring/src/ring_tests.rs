@@ -460,7 +460,7 @@ fn slow_cells_leave_the_rest_to_another_mechanism() {
 #[test]
 fn what_is_longer_than_the_ring_goes_through_few_cells() {
     let [mut ring, theirs] = pair_of(Layout { cells: 64, rings: 1 });
-    let beyond = 48 * CELL_BYTES + 1;
+    let beyond = 96 * CELL_BYTES + 1;
     assert_eq!((ring.cells_for(beyond - 1), ring.cells_for(beyond)), (Cells::All, Cells::Few));
     ring.spread();
     let spread = (0..2 * SPREAD).filter(|_| ring.cells_for(beyond) == Cells::All).count();
