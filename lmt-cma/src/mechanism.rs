@@ -322,23 +322,16 @@ impl Lmt for Cma {
         let remote = [RemoteSegment { address, bytes }];
         let (mut here, mut there) = (Cursor::default(), Cursor::default());
         let copied = vm::copy(peer.process(), Local::Into(data), &mut here, &remote, &mut there, bytes);
-        let is_here = copied.bytes == bytes && copied.error.is_none();
-        // It came without its sender's help, in either model: the next question is nearer.
-        peer.claims.pass(bytes);
-        is_here.then(|| peer.looks.end(begun, || crate::speed::time_of_call(bytes), FETCHED_BELOW))
-    }
-
-    fn get_alone(
-        &mut self,
-        peer: &mut CmaPeer,
-        remote: &Cookie,
-        data: &mut Buffer,
-        bytes: u64,
-    ) -> Option<Lines> {
-        if !peer.claims.expects_nobody(bytes) {
+        if copied.bytes != bytes || copied.error.is_some() {
             return None;
         }
-        self.get_at_once(peer, remote, data, bytes)
+        // It came without its sender's help, in either model: the next question is nearer.
+        peer.claims.pass(bytes);
+        Some(peer.looks.end(begun, || crate::speed::time_of_call(bytes), FETCHED_BELOW))
+    }
+
+    fn expects_nobody(&mut self, peer: &mut CmaPeer, bytes: u64) -> bool {
+        peer.claims.expects_nobody(bytes)
     }
 
     fn open(&mut self, peer: &mut CmaPeer, data: &Buffer, cookie: &mut Cookie) -> Option<CmaTransfer> {

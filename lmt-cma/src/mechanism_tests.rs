@@ -55,7 +55,10 @@ fn who_expects_no_help_copies_by_itself_and_asks_again_now_and_then() {
     let cookie = lend(&sent, |data| describe(data, Interval { start: 0, end: BYTES })).expect("contiguous").0;
     let get = |cma: &mut Cma, peer: &mut CmaPeer, cookie: &Cookie| {
         let mut got = vec![0; BYTES as usize];
-        let lines = lend_mut(&mut got, |data| cma.get_alone(peer, cookie, data, BYTES));
+        let lines = cma
+            .expects_nobody(peer, BYTES)
+            .then(|| lend_mut(&mut got, |data| cma.get_at_once(peer, cookie, data, BYTES)));
+        let lines = lines.flatten();
         assert_eq!(lines.is_some(), got == sent, "all or nothing");
         lines.is_some()
     };

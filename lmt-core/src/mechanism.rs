@@ -532,8 +532,8 @@ pub trait Lmt: Send + 'static {
         false
     }
 
-    /// In the Get model, copies the first `bytes` bytes of a message out of the sender's
-    /// memory at once, as its cookie (untrusted) describes it: what `prepare`, `start`,
+    /// In the Get model, or where this end [expects nobody](Self::expects_nobody) in the Both
+    /// model, copies the first `bytes` bytes of a message out of the sender's memory at once, as its cookie (untrusted) describes it: what `prepare`, `start`,
     /// `step` and `finish` do, for a message that one call copies. Returns where it came from
     /// if all of it is in `data`. If not, the message takes those four, which find out again
     /// what is in the way, and say it. By default it does.
@@ -547,17 +547,11 @@ pub trait Lmt: Send + 'static {
         None
     }
 
-    /// In the Both model, copies at once as [`Self::get_at_once`] does, if this end expects no
-    /// help of the sender with a message of so many bytes. Now and then it is to expect some,
-    /// or it would never learn that there is some again. By default it always does.
-    fn get_alone(
-        &mut self,
-        _peer: &mut Self::Peer,
-        _remote: &Cookie,
-        _data: &mut Buffer,
-        _bytes: u64,
-    ) -> Option<Lines> {
-        None
+    /// In the Both model, whether this end expects no help of the sender with a message of so
+    /// many bytes: then it tries to [copy it at once](Self::get_at_once). Now and then it is to
+    /// expect some, or it would never learn that there is some again. By default it always does.
+    fn expects_nobody(&mut self, _peer: &mut Self::Peer, _bytes: u64) -> bool {
+        false
     }
 
     /// In the Both model, describes all of `data` to a receiver that may [meet](Self::meet)

@@ -99,33 +99,18 @@ impl Mechanisms {
     ) -> Option<Lines> {
         let at = self.position(tag)?;
         let lines = self.list[at].get_at_once(peer, remote, data, bytes)?;
-        self.count_gotten(peer, at, bytes);
-        Some(lines)
-    }
-
-    /// See [`Lmt::get_alone`]. Counts the message where it was received.
-    #[inline]
-    pub(crate) fn get_alone(
-        &mut self,
-        tag: MechanismTag,
-        peer: PeerKey,
-        remote: &Cookie,
-        data: &mut Buffer,
-        bytes: u64,
-    ) -> Option<Lines> {
-        let at = self.position(tag)?;
-        let lines = self.list[at].get_alone(peer, remote, data, bytes)?;
-        self.count_gotten(peer, at, bytes);
-        Some(lines)
-    }
-
-    /// Counts a message that came in one call.
-    fn count_gotten(&mut self, peer: PeerKey, at: usize, bytes: u64) {
         self.count(peer, at, |c| {
             c.bytes = c.bytes.saturating_add(bytes);
             c.messages += 1;
             c.received.count(bytes);
         });
+        Some(lines)
+    }
+
+    /// See [`Lmt::expects_nobody`].
+    #[inline]
+    pub(crate) fn expects_nobody(&mut self, tag: MechanismTag, peer: PeerKey, bytes: u64) -> bool {
+        self.position(tag).is_some_and(|at| self.list[at].expects_nobody(peer, bytes))
     }
 
     /// See [`Lmt::open`].

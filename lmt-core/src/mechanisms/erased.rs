@@ -39,7 +39,7 @@ pub(super) trait AnyLmt: Send {
     fn expose(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> bool;
     fn get_at_once(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64)
     -> Option<Lines>;
-    fn get_alone(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64) -> Option<Lines>;
+    fn expects_nobody(&mut self, peer: PeerKey, bytes: u64) -> bool;
     fn open(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> Option<u64>;
     fn meet(
         &mut self,
@@ -193,9 +193,9 @@ impl<M: Lmt> AnyLmt for Table<M> {
         self.lmt.get_at_once(state, remote, data, bytes)
     }
 
-    fn get_alone(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64) -> Option<Lines> {
-        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut)?;
-        self.lmt.get_alone(state, remote, data, bytes)
+    fn expects_nobody(&mut self, peer: PeerKey, bytes: u64) -> bool {
+        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut);
+        state.is_some_and(|state| self.lmt.expects_nobody(state, bytes))
     }
 
     fn open(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> Option<u64> {

@@ -266,14 +266,16 @@ impl Transfers {
         received_bytes: u64,
     ) -> Option<Lines> {
         let Rts { mechanism, ref cookie, .. } = *rts;
-        if !(1..=Self::AT_ONCE_BYTES).contains(&received_bytes) {
+        let is_by_itself = match rts.model {
+            _ if !(1..=Self::AT_ONCE_BYTES).contains(&received_bytes) => false,
+            Model::Get => true,
+            Model::Both => self.mechanisms.expects_nobody(mechanism, peer, received_bytes),
+            _ => false,
+        };
+        if !is_by_itself {
             return None;
         }
-        match rts.model {
-            Model::Get => self.mechanisms.get_at_once(mechanism, peer, cookie, buffer, received_bytes),
-            Model::Both => self.mechanisms.get_alone(mechanism, peer, cookie, buffer, received_bytes),
-            _ => None,
-        }
+        self.mechanisms.get_at_once(mechanism, peer, cookie, buffer, received_bytes)
     }
 
     /// Copies a message with its sender, if that has opened it; whether the sender knows that

@@ -82,8 +82,11 @@ impl Lmt for Meets {
             Role::Sender => Ok(Step { bytes: 0, done: line.ended }),
         }
     }
-    fn get_alone(&mut self, (): &mut (), _: &Cookie, _: &mut Buffer, _: u64) -> Option<Lines> {
-        self.0.lock().unwrap().alone.then_some(Lines::Elsewhere)
+    fn expects_nobody(&mut self, (): &mut (), _: u64) -> bool {
+        self.0.lock().unwrap().alone
+    }
+    fn get_at_once(&mut self, (): &mut (), _: &Cookie, _: &mut Buffer, _: u64) -> Option<Lines> {
+        Some(Lines::Elsewhere)
     }
     fn open(&mut self, (): &mut (), data: &Buffer, cookie: &mut Cookie) -> Option<Plan> {
         let mut line = self.0.lock().unwrap();
