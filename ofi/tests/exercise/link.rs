@@ -7,6 +7,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
+use crate::leftovers;
+
 /// Tells a run what it is: provider, case and number of the process.
 pub const ROLE: &str = "LMT_FI_EXERCISE";
 /// No case takes longer.
@@ -60,6 +62,7 @@ impl Drop for Ended {
     fn drop(&mut self) {
         let _gone = self.0.kill();
         let _reaped = self.0.wait();
+        leftovers::remove(self.0.id());
     }
 }
 

@@ -5,6 +5,7 @@
 //! [`DIFFERENCES`] says so, and the run prints it.
 
 mod cases;
+mod leftovers;
 mod library;
 mod link;
 #[path = "../scratch/mod.rs"]
@@ -62,6 +63,7 @@ fn member() {
     let (_, part) = CASES.iter().find(|(name, _)| *name == case).expect("a case");
     let fi = Fi::load().expect("the parent has loaded it");
     let number = number.parse().expect("a number");
+    leftovers::remove(std::process::id());
     let side = Side::new(fi, side::lasting(provider), number, Link::new());
     link::done(&part(side));
 }
@@ -106,7 +108,7 @@ fn exercise(provider: &str) {
                 wrong.push(format!("{case}: it does as the man pages say; DIFFERENCES is wrong"))
             }
             (Err(_), Some((_, _, how))) => println!("DIFFERENT: {provider}, {case}: {how}"),
-            (Err(why), None) => wrong.push(format!("{case}: {why}")),
+            (Err(why), None) => wrong.push(format!("{case}, {attempts} times, at first: {why}")),
         }
     }
     println!("{provider}: {right} of {run} cases are as the man pages say");
