@@ -22,6 +22,7 @@
 
 mod blocks;
 mod cells;
+mod changed;
 mod coldness;
 mod copier;
 mod copy;
@@ -37,6 +38,7 @@ mod two_ways;
 mod x86;
 
 pub use cells::{InCell, empty_cell, fill_cell};
+pub use changed::copy_changed;
 pub use coldness::is_cold;
 pub use copier::{Alignment, Copier, Distance, LARGEST_CLASS_BYTES, LEAST_TABLE_BYTES};
 pub use copy::{

@@ -89,15 +89,25 @@ unsafe fn long(target: *mut u8, source: *const u8, bytes: usize) {
     }
 }
 
-/// Asks the processor for the cache lines of `bytes` bytes from `place` on, for writing
-/// (where the program is built for CPUs that all can; otherwise the compiler has it ask for
-/// reading), and goes on: of memory that another core has written, and that this one is about to
+/// Asks the processor for the cache lines of `bytes` bytes from `place` on, for writing, and
+/// goes on: of memory that another core has written or reads, and that this one is about to
 /// change. (AMD64 manual volume 3, PREFETCHW: a hint, which reads nothing that the program
-/// sees and faults at no address; processors without it do nothing.)
+/// sees and faults at no address. Some of Intel's before Nehalem may lack it, so no processor without
+/// SSE4.2 is asked. The compiler's hint would ask for reading wherever the program is built for
+/// processors that may lack it.)
 #[inline]
 pub fn take_over(place: *const u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    hint::<{ std::arch::x86_64::_MM_HINT_ET0 }>(place, bytes);
+    if std::arch::is_x86_feature_detected!("sse4.2") {
+        for line in (0..bytes).step_by(LINE_BYTES) {
+            let line = place.wrapping_add(line);
+            // SAFETY: a processor with SSE4.2 has the instruction; a hint faults at no address and
+            // changes nothing.
+            unsafe {
+                std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
+            };
+        }
+    }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (place, bytes, LINE_BYTES);
 }
@@ -106,18 +116,13 @@ pub fn take_over(place: *const u8, bytes: usize) {
 #[inline]
 pub fn ask_for(place: *const u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    hint::<{ std::arch::x86_64::_MM_HINT_T0 }>(place, bytes);
+    for line in (0..bytes).step_by(LINE_BYTES) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint faults at no address and changes nothing, see `take_over`.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.wrapping_add(line).cast()) };
+    }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (place, bytes);
-}
-
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline]
-fn hint<const HINT: i32>(place: *const u8, bytes: usize) {
-    for line in (0..bytes).step_by(LINE_BYTES) {
-        // SAFETY: a hint faults at no address and changes nothing, see `take_over`.
-        unsafe { std::arch::x86_64::_mm_prefetch::<HINT>(place.wrapping_add(line).cast()) };
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 #![allow(unsafe_code)] // The functions are unsafe.
 
-use super::{copy_by_vectors, copy_taking_over};
+use super::{copy_by_vectors, copy_taking_over, take_over};
 use crate::{InCell, copy_from_peer, empty_cell, fill_cell};
 
 /// # Safety
@@ -36,4 +36,11 @@ fn every_byte_arrives_and_none_beside_them() {
             }
         }
     }
+}
+
+#[test]
+fn taking_lines_over_changes_nothing() {
+    let bytes: Vec<u8> = (0..=255).collect();
+    take_over(bytes.as_ptr(), bytes.len());
+    assert!(bytes.iter().enumerate().all(|(i, &byte)| i == usize::from(byte)));
 }
