@@ -52,7 +52,7 @@ tests:
 	  echo "cargo-nextest is not installed (cargo install cargo-nextest --locked); using cargo test."
 	  # As .config/nextest.toml has it: what measures runs alone.
 	  cargo test --workspace --exclude lmt --lib --bins --tests --examples --no-fail-fast
-	  alone="waiting resources death unexpected steady"
+	  alone="both waiting resources death unexpected steady"
 	  others=$$(cd lmt/tests && for file in *.rs; do echo "$${file%.rs}"; done | grep -vxF -f <(tr ' ' '\n' <<<"$$alone"))
 	  cargo test --package lmt --lib --examples $$(printf -- '--test %s ' $$others) --no-fail-fast
 	  cargo test --package lmt $$(printf -- '--test %s ' $$alone) --no-fail-fast -- --test-threads=1

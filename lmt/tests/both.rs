@@ -96,8 +96,8 @@ fn in_two_ranks(test: &str, body: impl Fn(&End<'_>)) {
 #[test]
 fn both_ends_copy_where_both_wait() {
     in_two_ranks(test_name!(), |end| {
-        const MESSAGES: u64 = 100;
-        const MOST_SERIES: u64 = 12;
+        const MESSAGES: u64 = 20;
+        const MOST_SERIES: u64 = 60;
         let all = MESSAGES * 4 * MIB as u64;
         let (mut series, mut helped) = (0, false);
         while !helped && series < MOST_SERIES {
