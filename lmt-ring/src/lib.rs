@@ -10,7 +10,8 @@
 //! Each endpoint owns a pool of rings, a sealed memfd without a name, sparse
 //! until it is used, which its peers map. A pair uses a ring of the pool of who
 //! sent first; there are at most `max_rings` in a pool, so memory does not grow
-//! with the square of the processes.
+//! with the square of the processes. Behind its cells a ring has a place for each side, in which
+//! what that sends again and again stays ([`lmt_core::again`]).
 //!
 //! Every peer has the whole pool mapped: peers are trusted not to look at each
 //! other's messages, as all of them are processes of one user.
@@ -18,6 +19,8 @@
 
 #[cfg_attr(loom, allow(dead_code))] // The models draw their own tags.
 mod slot;
+#[cfg(not(loom))]
+mod standing;
 mod sync;
 
 #[cfg(not(loom))]

@@ -1,4 +1,4 @@
-//! The receiver's side of a message: empties its cells.
+//! The receiver's side of a message: empties its cells, or reads its sender's place.
 
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
@@ -7,6 +7,7 @@ use lmt_core::mechanism::{Fault, Interval, Step};
 use crate::faults::{garbage, short_buffer, withdrawn};
 use crate::layout::{CELL_BYTES, SLOTS};
 use crate::ring::PairRing;
+use crate::sender::TOLD_BYTES;
 use crate::slot::{ABANDONED, CELLS_UNDER_WAY};
 use crate::sys::Emptying;
 
@@ -24,6 +25,10 @@ pub(crate) struct Receiving {
     emptied: u64,
     /// From this cell on they are kept: those that the sender had at hand.
     kept_from: u64,
+    /// The sender may fill more than is received.
+    is_cut: bool,
+    /// It stands in the sender's place, not in cells.
+    is_in_place: bool,
     /// What the ring had of its own when the message came.
     fresh_before: u64,
     /// How far behind each cell's begin the bytes begin.
@@ -57,6 +62,8 @@ impl Receiving {
             copied_bytes: 0,
             emptied: 0,
             kept_from,
+            is_cut: !line.ends_at(total_bytes),
+            is_in_place: line.is_in_place(),
             fresh_before: ring.fresh_cells(),
             shift_bytes: line.shift_bytes(),
             way,
@@ -71,7 +78,7 @@ impl Receiving {
         (0..SLOTS).find(|slot| ring.receiving_slot(*slot).is_some_and(|slot| slot.has(tag)))
     }
 
-    /// Copies what stands in cells, by about `max_bytes`.
+    /// Copies what stands there, by about `max_bytes`.
     pub(crate) fn step(
         &mut self,
         ring: &mut PairRing,
@@ -84,7 +91,7 @@ impl Receiving {
             if produced == ABANDONED {
                 return Err(withdrawn());
             }
-            if produced < self.copied_bytes || produced > (self.emptied + CELLS_UNDER_WAY) * CELL_BYTES {
+            if produced < self.copied_bytes || produced > self.most_produced() {
                 return Err(garbage());
             }
             if produced == self.copied_bytes || self.is_too_early(produced) {
@@ -101,6 +108,11 @@ impl Receiving {
         Ok(Step { bytes: self.copied_bytes - before, done: self.is_whole() })
     }
 
+    /// More cannot stand there.
+    fn most_produced(&self) -> u64 {
+        if self.is_in_place { u64::MAX } else { (self.emptied + CELLS_UNDER_WAY) * CELL_BYTES }
+    }
+
     /// Past the caches whole cells are copied: each copy's ends go through them.
     fn is_too_early(&self, produced: u64) -> bool {
         let cell_end = (self.copied_bytes / CELL_BYTES + 1) * CELL_BYTES;
@@ -110,6 +122,9 @@ impl Receiving {
     /// Copies what of the present cell stands there, and empties it at its end.
     #[inline]
     fn copy(&mut self, ring: &mut PairRing, data: &mut Buffer, produced: u64) -> Result<(), Fault> {
+        if self.is_in_place {
+            return self.copy_in_place(ring, data, produced);
+        }
         let k = self.copied_bytes / CELL_BYTES;
         let within = self.copied_bytes % CELL_BYTES;
         let end = produced.min((k + 1) * CELL_BYTES).min(self.total_bytes);
@@ -118,17 +133,52 @@ impl Receiving {
             return Err(garbage());
         }
         let offset = ring.cell_offset(cell) + self.shift_bytes + within;
+        let goes_back = k < self.kept_from || ring.is_full();
+        let way = if self.way == Emptying::Cached && goes_back { Emptying::Shared } else { self.way };
+        self.copy_out(ring, data, offset, end, way)?;
+        // A cell that the sender may go on to fill is not for others, nor for this side's own
+        // messages: it is the sender's again when this message is closed.
+        if end == (k + 1) * CELL_BYTES || (end == self.total_bytes && !self.is_cut) {
+            self.empty(ring, k, cell)?;
+        }
+        Ok(())
+    }
+
+    /// Copies what of the present part of [`TOLD_BYTES`] stands in the sender's place, and says at
+    /// its end that it has.
+    #[inline]
+    fn copy_in_place(&mut self, ring: &PairRing, data: &mut Buffer, produced: u64) -> Result<(), Fault> {
+        let begin = self.copied_bytes;
+        let end = produced.min((begin / TOLD_BYTES + 1) * TOLD_BYTES).min(self.total_bytes);
+        let offset = ring.in_their_place(self.shift_bytes + begin, end - begin).ok_or_else(garbage)?;
+        // The sender keeps its lines as they are.
+        let way = if self.way == Emptying::Cached { Emptying::Shared } else { self.way };
+        self.copy_out(ring, data, offset, end, way)?;
+        let parts = end / TOLD_BYTES;
+        if parts > begin / TOLD_BYTES {
+            ring.receiving_slot(self.slot).ok_or_else(garbage)?.empty(parts - 1, true);
+        }
+        Ok(())
+    }
+
+    /// Copies out what is missing up to `end`.
+    #[inline]
+    fn copy_out(
+        &mut self,
+        ring: &PairRing,
+        data: &mut Buffer,
+        offset: u64,
+        end: u64,
+        way: Emptying,
+    ) -> Result<(), Fault> {
         let at = match &mut self.at {
             Some(at) => at,
             at @ None => at.insert(Cursor::at(data.segments(), self.start)),
         };
-        if !ring.mapping.copy_out(offset, data, at, end - self.copied_bytes, self.way) {
+        if !ring.mapping.copy_out(offset, data, at, end - self.copied_bytes, way) {
             return Err(short_buffer());
         }
         self.copied_bytes = end;
-        if end == (k + 1) * CELL_BYTES || end == self.total_bytes {
-            self.empty(ring, k, cell)?;
-        }
         Ok(())
     }
 

@@ -4,13 +4,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use lmt_core::buffer::Buffer;
 use lmt_core::error::MemoryShort;
+use lmt_core::mechanism::Interval;
 
 use crate::cookie::TAGS;
 use crate::layout::{CELL_BYTES, LINE_BYTES, Layout, SLOTS, Way};
 use crate::pool::Lease;
 use crate::sender::UnderWay;
 use crate::slot::{Slot, State};
+use crate::standing::Standing;
 use crate::sys::Mapping;
 
 /// How many of its cells a message uses.
@@ -20,6 +23,8 @@ pub(crate) enum Cells {
     All,
     /// [`FEW_CELLS`], the last that came back first.
     Few,
+    /// None: it stands in its sender's place ([`Standing`]).
+    None,
 }
 
 /// So many cells at most are under way of a message that is half as long again as the
@@ -67,6 +72,8 @@ pub(crate) struct PairRing {
     last_tag: u64,
     /// So many messages are still not to use few cells again and again.
     spread: u32,
+    /// What is sent again and again.
+    pub(crate) standing: Standing,
     /// Keeps the ring this peer's.
     _lease: Option<Lease>,
 }
@@ -110,6 +117,7 @@ impl PairRing {
             ending: Vec::with_capacity(usize::from(SLOTS)),
             last_tag: first_tag(),
             spread: 0,
+            standing: Standing::default(),
             _lease: lease,
         }
     }
@@ -153,13 +161,59 @@ impl PairRing {
         bytes > self.cells() * CELL_BYTES * 3 / 2
     }
 
+    /// Whether the next message stands in this side's place, as those of up to `most_bytes` may:
+    /// asked once of each. It does not where there is no memory for it.
+    pub(crate) fn begins_standing(&mut self, data: &Buffer, interval: Interval, most_bytes: u64) -> bool {
+        if self.standing.is_under_way() {
+            self.reap();
+        }
+        let bytes = interval.bytes();
+        let may_stand = bytes <= most_bytes.min(self.layout.standing_bytes.into());
+        if !self.standing.begin(data, interval, may_stand) {
+            return false;
+        }
+        let has_memory = self.commit_place(bytes + LINE_BYTES);
+        if !has_memory {
+            self.standing.is_without_memory();
+        }
+        has_memory
+    }
+
+    /// Makes sure that the first `bytes` bytes of this side's place have memory; whether they do.
+    fn commit_place(&mut self, bytes: u64) -> bool {
+        let begin = self.standing.committed_bytes;
+        if bytes > begin {
+            let is_there = self
+                .in_my_place(begin, bytes - begin)
+                .is_some_and(|offset| self.mapping.commit(offset, bytes - begin).is_ok());
+            if !is_there {
+                return false;
+            }
+            self.standing.committed_bytes = bytes;
+        }
+        true
+    }
+
+    /// Where `bytes` bytes from `offset` on stand in this side's place.
+    #[inline]
+    pub(crate) fn in_my_place(&self, offset: u64, bytes: u64) -> Option<u64> {
+        self.layout.in_place(self.ring, self.way, offset, bytes)
+    }
+
+    /// The same in the peer's.
+    #[inline]
+    pub(crate) fn in_their_place(&self, offset: u64, bytes: u64) -> Option<u64> {
+        self.layout.in_place(self.ring, self.way.other(), offset, bytes)
+    }
+
     /// What the next message of so many bytes uses, if another mechanism may take the rest:
-    /// asked once of each.
+    /// asked once of each. Few cells stay in the caches that two cores share; where they share
+    /// none, all of them are faster.
     pub(crate) fn cells_for(&mut self, bytes: u64) -> Cells {
         let is_beyond = self.is_beyond(bytes);
         let is_spread = is_beyond && self.spread > 0;
         self.spread -= u32::from(is_spread);
-        if is_beyond && !is_spread { Cells::Few } else { Cells::All }
+        if is_beyond && !is_spread && !self.standing.hop.is_apart() { Cells::Few } else { Cells::All }
     }
 
     /// Cells that came back were slow to fill.
@@ -186,6 +240,15 @@ impl PairRing {
         self.own_cells() > reserve && self.unsure_cells + reserve < cells / 4
     }
 
+    /// The same, after a look at what has come back if there is none.
+    #[inline]
+    fn may_take(&mut self, is_sure: bool) -> bool {
+        self.has_cell(is_sure) || {
+            self.reap();
+            self.has_cell(is_sure)
+        }
+    }
+
     /// Takes one of the own cells, with memory behind it, and says whether it
     /// came back from the peer; `None` when there is none to take.
     ///
@@ -194,11 +257,8 @@ impl PairRing {
     /// goes one way uses few cells.
     #[inline]
     pub(crate) fn take(&mut self, is_sure: bool, is_long: bool) -> Result<Option<(u8, bool)>, MemoryShort> {
-        if !self.has_cell(is_sure) {
-            self.reap();
-            if !self.has_cell(is_sure) {
-                return Ok(None);
-            }
+        if !self.may_take(is_sure) {
+            return Ok(None);
         }
         let came_back = self.returned_cells > 0 && (!is_long || self.fresh_cells() == 0);
         let taken = match (came_back, is_long) {
@@ -208,6 +268,26 @@ impl PairRing {
         };
         let Some(cell) = taken else { return Ok(None) };
         self.returned_cells -= u64::from(came_back);
+        self.commit(cell, came_back)?;
+        self.unsure_cells += u64::from(!is_sure);
+        Ok(Some((cell, came_back)))
+    }
+
+    /// Now and then times a look at what the receiver writes into a slot, which has said before
+    /// that so many cells are emptied.
+    pub(crate) fn time_a_hop(&mut self, slot: u8, tag: u64, emptied_before: u64) {
+        let mut hop = self.standing.hop;
+        hop.time(|| {
+            let (emptied, _) = self.sending_slot(slot)?.emptied(tag);
+            // Otherwise its line is this side's since the last look.
+            (emptied > emptied_before).then_some(tag << 8 | emptied & 0xff)
+        });
+        self.standing.hop = hop;
+    }
+
+    /// Makes sure that a cell that was taken has memory; without, it is given back.
+    #[inline]
+    fn commit(&mut self, cell: u8, came_back: bool) -> Result<(), MemoryShort> {
         let offset = self.cell_offset(cell);
         let (word, bit) = (&mut self.committed[usize::from(cell) / 64], 1 << (cell % 64));
         if *word & bit == 0 {
@@ -221,8 +301,7 @@ impl PairRing {
             }
             *word |= bit;
         }
-        self.unsure_cells += u64::from(!is_sure);
-        Ok(Some((cell, came_back)))
+        Ok(())
     }
 
     /// One of this side's cells comes back. What a peer says can make more than
@@ -243,6 +322,11 @@ impl PairRing {
         }
     }
 
+    /// Whether this side keeps no further cell.
+    pub(crate) fn is_full(&self) -> bool {
+        self.held_cells >= self.cells() * 3 / 4
+    }
+
     /// A cell that the peer has filled is this side's from now on, unless this
     /// side holds three quarters of all, so that the peer always has some, or
     /// gets them back. Returns whether it is.
@@ -255,7 +339,7 @@ impl PairRing {
     /// 2 MiB took 1.06 to 1.17 times as long.
     #[inline]
     pub(crate) fn take_over(&mut self, cell: u8, before: u64) -> bool {
-        if self.held_cells >= self.cells() * 3 / 4 {
+        if self.is_full() {
             return false;
         }
         self.held_cells += 1;
@@ -331,3 +415,7 @@ fn first_tag() -> u64 {
 #[cfg(test)]
 #[path = "ring_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "place_tests.rs"]
+mod place_tests;

@@ -9,15 +9,17 @@ use crate::pace::Watch;
 use crate::pool::Pool;
 use crate::receiver::Receiving;
 use crate::sender::Sending;
-use crate::slot::CELLS_UNDER_WAY;
+use crate::slot::{CELLS_UNDER_WAY, IN_PLACE};
 use crate::sys::Emptying;
 use crate::sys::tests::lend;
 
 const CELLS: u32 = 12;
-const LAYOUT: Layout = Layout { cells: CELLS, rings: 2 };
+/// Of messages that say the same: of more than one part of which the receiver tells.
+pub(super) const REPEATED_BYTES: u64 = 150_000;
+pub(super) const LAYOUT: Layout = Layout { cells: CELLS, rings: 2, standing_bytes: 6 * CELL_BYTES as u32 };
 
 /// Both ends of a ring, each with its own mapping: the pool's owner first.
-fn pair() -> [PairRing; 2] {
+pub(super) fn pair() -> [PairRing; 2] {
     pair_of(LAYOUT)
 }
 
@@ -30,25 +32,25 @@ fn pair_of(layout: Layout) -> [PairRing; 2] {
     [mine, PairRing::theirs(Arc::new(theirs), layout, ring)]
 }
 
-fn interval(bytes: u64) -> Interval {
+pub(super) fn interval(bytes: u64) -> Interval {
     Interval { start: 0, end: bytes }
 }
 
 /// The cells of both ends, sorted.
-fn owned(rings: &[PairRing; 2]) -> Vec<u8> {
+pub(super) fn owned(rings: &[PairRing; 2]) -> Vec<u8> {
     let mut all: Vec<_> = rings.iter().flat_map(|ring| &ring.own).copied().collect();
     all.sort_unstable();
     all
 }
 
 /// A message between the two ends, in any state.
-struct Message {
+pub(super) struct Message {
     from: usize,
-    sent: Vec<u8>,
+    pub(super) sent: Vec<u8>,
     got: Vec<u8>,
-    slot: Option<u8>,
-    tag: u64,
-    sending: Option<Sending>,
+    pub(super) slot: Option<u8>,
+    pub(super) tag: u64,
+    pub(super) sending: Option<Sending>,
     receiving: Option<Receiving>,
     /// The receiver has not come yet.
     waits: bool,
@@ -60,14 +62,21 @@ fn at_once(ring: &mut PairRing) -> Option<Sending> {
 }
 
 impl Message {
-    fn new(rings: &mut [PairRing; 2], number: usize, bytes: u64, flags: u64) -> Option<Self> {
+    pub(super) fn new(rings: &mut [PairRing; 2], number: usize, bytes: u64, flags: u64) -> Option<Self> {
         let from = (flags & 1) as usize;
         let ring = &mut rings[from];
-        let mut sent: Vec<_> = (0..bytes).map(|at| (at * 13 + at / 251 + number as u64 * 5) as u8).collect();
+        // Some say the same, but for a byte.
+        let (bytes, number) = if flags & 96 == 0 { (bytes, number as u64) } else { (REPEATED_BYTES, 0) };
+        let mut sent: Vec<_> = (0..bytes).map(|at| (at * 13 + at / 251 + number * 5) as u8).collect();
+        sent[bytes as usize / 2] ^= (flags >> 8 & 3) as u8;
+        let stands = lend(&mut [&mut sent], Access::Read, |data| {
+            ring.begins_standing(data, interval(bytes), u64::MAX)
+        });
+        let cells = if stands { Cells::None } else { Cells::All };
         let mut sending = if flags & 6 == 0 {
-            Sending::without_slot(ring, Cells::All)
+            Sending::without_slot(ring, cells)
         } else {
-            lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(ring, data, 0, Cells::All))?
+            lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(ring, data, 0, cells))?
         };
         sending.start(interval(bytes));
         // A receive may have room for less.
@@ -77,7 +86,7 @@ impl Message {
         Some(Self { from, sent, got, slot, tag, sending, receiving: None, waits: true })
     }
 
-    fn send(&mut self, rings: &mut [PairRing; 2], max_bytes: u64) {
+    pub(super) fn send(&mut self, rings: &mut [PairRing; 2], max_bytes: u64) {
         let Some(sending) = &mut self.sending else { return };
         let ring = &mut rings[self.from];
         let step = lend(&mut [&mut self.sent], Access::Read, |data| sending.step(ring, data, max_bytes));
@@ -88,13 +97,13 @@ impl Message {
         }
     }
 
-    fn stop_sending(&mut self, rings: &mut [PairRing; 2]) {
+    pub(super) fn stop_sending(&mut self, rings: &mut [PairRing; 2]) {
         if let Some(sending) = self.sending.take() {
             sending.finish(&mut rings[self.from]);
         }
     }
 
-    fn receive(&mut self, rings: &mut [PairRing; 2], max_bytes: u64) {
+    pub(super) fn receive(&mut self, rings: &mut [PairRing; 2], max_bytes: u64) {
         let ring = &mut rings[1 - self.from];
         if self.waits {
             let Some(slot) = self.slot else { return };
@@ -128,7 +137,7 @@ impl Message {
         }
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.sending.is_none() && (self.receiving.is_none())
     }
 }
@@ -183,6 +192,7 @@ proptest! {
         for ring in &rings {
             prop_assert_eq!((ring.free_slots.len(), ring.ending.len()), (usize::from(SLOTS), 0));
             prop_assert_eq!((ring.held_cells, ring.unsure_cells), (ring.own_cells(), 0));
+            prop_assert!(!ring.standing.is_under_way(), "the place is free");
         }
     }
 
@@ -225,12 +235,13 @@ proptest! {
     #[test]
     fn a_peer_that_writes_anything_does_no_harm(
         words in proptest::collection::vec((0..8u8, any::<u64>(), any::<u8>()), 1..100),
+        cells_at_begin in prop_oneof![Just(0), Just(7), Just(IN_PLACE), any::<u64>()],
     ) {
         let [mut honest, liar] = pair();
         let mut sending = at_once(&mut honest).unwrap();
         sending.start(interval(300_000));
         let (theirs, tag) = (sending.slot().unwrap(), sending.tag);
-        liar.sending_slot(0).unwrap().open(3, u64::MAX, u64::MAX);
+        liar.sending_slot(0).unwrap().open(3, cells_at_begin, u64::MAX, u64::MAX);
         let mut receiving = Receiving::start(&honest, 0, 3, interval(300_000), Emptying::Cached).unwrap();
         let mut bytes = vec![0; 300_000];
         for (what, word, cell) in words {
@@ -280,7 +291,7 @@ fn a_sender_that_lies_is_found_out() {
     {
         let [mut honest, liar] = pair();
         let slot = liar.sending_slot(4).unwrap();
-        slot.open(1, 0, 17);
+        slot.open(1, 0, 17, 100);
         let mut receiving = Receiving::start(&honest, 4, 1, interval(1 << 20), Emptying::Cached).unwrap();
         lie(slot);
         let mut bytes = vec![0; 1 << 20];
@@ -293,7 +304,7 @@ fn a_sender_that_lies_is_found_out() {
 fn a_sender_that_takes_bytes_back_is_found_out() {
     let [mut honest, liar] = pair();
     let slot = liar.sending_slot(0).unwrap();
-    slot.open(1, 0, 17);
+    slot.open(1, 0, 17, 100);
     slot.name_cell(0, 3);
     slot.publish(100);
     let mut receiving = Receiving::start(&honest, 0, 1, interval(1000), Emptying::Cached).unwrap();
@@ -418,7 +429,7 @@ fn sent_through_returned_cells(watch: Option<Watch>) -> (Option<Fault>, u64) {
 #[test]
 fn cells_are_taken_in_the_order_in_which_they_stand() {
     const MESSAGE_CELLS: u64 = 6;
-    let mut rings = pair_of(Layout { cells: 64, rings: 2 });
+    let mut rings = pair_of(Layout { cells: 64, ..LAYOUT });
     for number in 0..8 {
         let from = number & 1;
         // Its receiver takes all of it, and it begins at once.
@@ -459,9 +470,18 @@ fn slow_cells_leave_the_rest_to_another_mechanism() {
 /// came back first, unless those were slow.
 #[test]
 fn what_is_longer_than_the_ring_goes_through_few_cells() {
-    let [mut ring, theirs] = pair_of(Layout { cells: 64, rings: 1 });
+    let [mut ring, theirs] = pair_of(Layout { cells: 64, ..LAYOUT });
     let beyond = 96 * CELL_BYTES + 1;
     assert_eq!((ring.cells_for(beyond - 1), ring.cells_for(beyond)), (Cells::All, Cells::Few));
+    // Where the peer's core shares no cache with this one it uses all.
+    let mut apart = Standing::default();
+    apart.hop.time(|| {
+        std::thread::sleep(Duration::from_millis(1));
+        Some(1)
+    });
+    std::mem::swap(&mut ring.standing, &mut apart);
+    assert_eq!(ring.cells_for(beyond), Cells::All);
+    std::mem::swap(&mut ring.standing, &mut apart);
     ring.spread();
     let spread = (0..2 * SPREAD).filter(|_| ring.cells_for(beyond) == Cells::All).count();
     assert_eq!(spread, SPREAD as usize);
@@ -484,4 +504,39 @@ fn what_is_longer_than_the_ring_goes_through_few_cells() {
         assert_eq!(line.cell(FEW_CELLS), first[0], "it is the next");
         sending.finish(&mut ring);
     });
+}
+
+/// A receive with less room than the message has ends in the middle of a cell, which its sender
+/// goes on filling: nobody else writes there before the message is over.
+#[test]
+fn a_cell_in_which_a_receive_ends_stays_the_senders() {
+    const BYTES: u64 = 4 * CELL_BYTES;
+    for room in [CELL_BYTES + 5000, CELL_BYTES, BYTES] {
+        let mut rings = pair();
+        let mut sent = vec![7; BYTES as usize];
+        let mut sending =
+            lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(&mut rings[0], data, 0, Cells::All))
+                .expect("there is a slot");
+        sending.start(interval(BYTES));
+        let slot = sending.slot().expect("it has one");
+        let all = interval(room);
+        let mut receiving = Receiving::start(&rings[1], slot, sending.tag, all, Emptying::Cached).unwrap();
+        let produced = if room == BYTES { BYTES } else { CELL_BYTES + 8192 };
+        lend(&mut [&mut sent], Access::Read, |data| sending.step(&mut rings[0], data, produced)).unwrap();
+        let mut got = vec![0; room as usize];
+        let step = lend(&mut [&mut got], Access::Write, |data| receiving.step(&mut rings[1], data, u64::MAX));
+        assert!(step.unwrap().done);
+        // Of what is cut the last cell is still under way, if it ends within.
+        let read = room / CELL_BYTES;
+        let line = rings[1].receiving_slot(slot).expect("it is there");
+        let named: Vec<u8> = (0..read + u64::from(room != BYTES)).map(|k| line.cell(k)).collect();
+        let (emptied, cut) = named.split_at(read as usize);
+        assert!(emptied.iter().any(|cell| rings[1].own.contains(cell)), "some are kept");
+        assert!(!cut.iter().any(|cell| rings[1].own.contains(cell)), "{room}");
+        receiving.close(&rings[1]);
+        sending.finish(&mut rings[0]);
+        rings.iter_mut().for_each(PairRing::reap);
+        assert!(cut.iter().all(|cell| rings[0].own.contains(cell)), "it is the sender's again");
+        assert_eq!(owned(&rings).len(), CELLS as usize);
+    }
 }

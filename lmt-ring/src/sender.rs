@@ -1,4 +1,4 @@
-//! The sender's side of a message: fills its cells.
+//! The sender's side of a message: fills its cells, or has it stand in this side's place.
 
 use std::time::Instant;
 
@@ -10,7 +10,8 @@ use crate::faults::{garbage, short_buffer, short_of_memory, slow_cells};
 use crate::layout::{CELL_BYTES, LINE_BYTES};
 use crate::pace::Watch;
 use crate::ring::{Cells, FEW_CELLS, PairRing};
-use crate::slot::{CELLS_UNDER_WAY, State};
+use crate::slot::{CELLS_UNDER_WAY, IN_PLACE, State};
+use crate::sys::Filling;
 
 /// The first piece of a message that the receiver is told of; each further one is as long as
 /// all before it together, up to the last, so that the receiver begins soon and is told
@@ -31,9 +32,14 @@ const fn last_piece_bytes(total_bytes: u64) -> u64 {
 /// hold what these need.
 const RESERVED_SLOTS: usize = 16;
 
-/// The cells of one message that are filled and not known to be emptied.
+/// Of a message in its sender's place its receiver says after so many bytes that they are read.
+pub(crate) const TOLD_BYTES: u64 = 128 << 10;
+
+/// The cells of one message that are filled and not known to be emptied; of one in its sender's
+/// place its parts of [`TOLD_BYTES`], which are no cells.
 #[derive(Debug)]
 pub(crate) struct UnderWay {
+    is_in_place: bool,
     /// Cells that were filled, in all.
     named: u64,
     /// Of those, cells that are known to be emptied.
@@ -43,8 +49,8 @@ pub(crate) struct UnderWay {
 }
 
 impl UnderWay {
-    pub(crate) const fn new() -> Self {
-        Self { named: 0, collected: 0, cells: [0; CELLS_UNDER_WAY as usize] }
+    pub(crate) const fn new(is_in_place: bool) -> Self {
+        Self { is_in_place, named: 0, collected: 0, cells: [0; CELLS_UNDER_WAY as usize] }
     }
 
     fn cell(&self, k: u64) -> u8 {
@@ -58,6 +64,9 @@ impl UnderWay {
         let (emptied, state) = ring.sending_slot(slot)?.emptied(tag);
         if emptied < self.collected || emptied > self.named {
             return None;
+        }
+        if self.is_in_place {
+            self.collected = emptied;
         }
         while self.collected < emptied {
             if ring.sending_slot(slot)?.is_returned(self.collected) {
@@ -77,6 +86,10 @@ impl UnderWay {
 
     /// Takes back all that were not emptied, when nobody empties them any more.
     pub(crate) fn take_back(&mut self, ring: &mut PairRing) {
+        if self.is_in_place {
+            ring.standing.is_over();
+            return;
+        }
         while self.named > self.collected {
             self.named -= 1;
             ring.keep(self.cell(self.named));
@@ -111,6 +124,8 @@ pub(crate) struct Sending {
     came_back: bool,
     /// How many cells it uses.
     cells: Cells,
+    /// So many bytes were written into them.
+    written_bytes: u64,
 }
 
 impl Sending {
@@ -122,12 +137,16 @@ impl Sending {
 
     /// The same for one that stands in none yet.
     pub(crate) fn without_slot(ring: &mut PairRing, cells: Cells) -> Self {
+        let is_in_place = cells == Cells::None;
+        if is_in_place {
+            ring.standing.set_out();
+        }
         Self {
             slot: None,
             tag: ring.next_tag(),
             total_bytes: 0,
             produced_bytes: 0,
-            under_way: UnderWay::new(),
+            under_way: UnderWay::new(is_in_place),
             unsure_cells: 0,
             start: 0,
             shift_bytes: 0,
@@ -135,6 +154,7 @@ impl Sending {
             watch: None,
             came_back: false,
             cells,
+            written_bytes: 0,
         }
     }
 
@@ -154,15 +174,21 @@ impl Sending {
         if let Some(line) = ring.sending_slot(slot) {
             self.shift_bytes = first_address(data, self.start) as u64 % LINE_BYTES;
             // Its receiver keeps no more than are told here.
-            let most = if self.cells == Cells::Few { FEW_CELLS } else { u64::MAX };
-            line.open(self.tag, ring.own_cells().min(most), self.shift_bytes);
+            let cells = match self.cells {
+                Cells::All => ring.own_cells(),
+                Cells::Few => ring.own_cells().min(FEW_CELLS),
+                Cells::None => IN_PLACE,
+            };
+            let total_bytes = data.total_bytes().saturating_sub(self.start);
+            line.open(self.tag, cells, self.shift_bytes, total_bytes);
             self.slot = Some(slot);
         }
     }
 
-    /// Another mechanism may take what is left, if `watch` finds the ring slow.
+    /// Another mechanism may take what is left, if `watch` finds the ring slow, which it is for
+    /// what stands the first time only.
     pub(crate) fn let_hand_over(mut self, watch: Watch) -> Self {
-        self.watch = Some(watch);
+        self.watch = Some(watch).filter(|_| self.cells != Cells::None);
         self
     }
 
@@ -184,6 +210,7 @@ impl Sending {
             }
             return Ok(Step { bytes: 0, done: false });
         };
+        ring.time_a_hop(slot, self.tag, self.under_way.collected);
         let state = self.under_way.collect(ring, slot, self.tag).ok_or_else(garbage)?;
         let is_sure = match state {
             State::Attached => true,
@@ -223,26 +250,51 @@ impl Sending {
     /// Fills and publishes the next piece; false when there is no cell for it.
     #[inline]
     fn fill(&mut self, ring: &mut PairRing, slot: u8, data: &Buffer, is_sure: bool) -> Result<bool, Fault> {
+        if self.cells == Cells::None {
+            return self.compare(ring, slot, data);
+        }
         let within = self.produced_bytes % CELL_BYTES;
         if within == 0 && !self.next_cell(ring, slot, is_sure)? {
             return Ok(false);
         }
         let cell = self.under_way.cell(self.under_way.named - 1);
-        let bytes = self
-            .produced_bytes
-            .clamp(first_piece_bytes(self.total_bytes), last_piece_bytes(self.total_bytes))
-            .min(CELL_BYTES - within)
-            .min(self.total_bytes - self.produced_bytes);
+        let bytes = self.next_piece_bytes().min(CELL_BYTES - within);
         let offset = ring.cell_offset(cell) + self.shift_bytes + within;
         let at = self.at.get_or_insert_with(|| Cursor::at(data.segments(), self.start));
         let watch = self.watch.as_mut().filter(|_| bytes == last_piece_bytes(self.total_bytes));
         let watch = watch.map(|watch| (watch, Instant::now()));
-        if !ring.mapping.copy_in(offset, data, at, bytes) {
-            return Err(short_buffer());
-        }
+        let copied = ring.mapping.copy_in(offset, data, at, bytes, Filling::All);
+        self.written_bytes += copied.ok_or_else(short_buffer)?;
         if let Some((watch, began)) = watch {
             watch.note((bytes / LAST_PIECE_BYTES) as u32, began.elapsed(), self.came_back);
         }
+        self.publish(ring, slot, bytes)
+    }
+
+    /// The same in this side's place, where only what differs is written.
+    #[inline]
+    fn compare(&mut self, ring: &PairRing, slot: u8, data: &Buffer) -> Result<bool, Fault> {
+        let bytes = self.next_piece_bytes();
+        let offset = ring.in_my_place(self.shift_bytes + self.produced_bytes, bytes);
+        let at = self.at.get_or_insert_with(|| Cursor::at(data.segments(), self.start));
+        let copied =
+            ring.mapping.copy_in(offset.ok_or_else(short_buffer)?, data, at, bytes, Filling::Changed);
+        self.written_bytes += copied.ok_or_else(short_buffer)?;
+        self.under_way.named = (self.produced_bytes + bytes) / TOLD_BYTES;
+        self.publish(ring, slot, bytes)
+    }
+
+    /// So many bytes at most the next piece has.
+    #[inline]
+    fn next_piece_bytes(&self) -> u64 {
+        self.produced_bytes
+            .clamp(first_piece_bytes(self.total_bytes), last_piece_bytes(self.total_bytes))
+            .min(self.total_bytes - self.produced_bytes)
+    }
+
+    /// Tells the receiver of a piece.
+    #[inline]
+    fn publish(&mut self, ring: &PairRing, slot: u8, bytes: u64) -> Result<bool, Fault> {
         self.produced_bytes += bytes;
         ring.sending_slot(slot).ok_or_else(garbage)?.publish(self.produced_bytes);
         Ok(true)
@@ -254,10 +306,8 @@ impl Sending {
         if self.under_way.named - self.under_way.collected >= most {
             return Ok(false);
         }
-        let is_long = ring.is_long(self.total_bytes) && !is_few;
-        let Some((cell, came_back)) = ring.take(is_sure, is_long).map_err(short_of_memory)? else {
-            return Ok(false);
-        };
+        let taken = ring.take(is_sure, ring.is_long(self.total_bytes) && !is_few);
+        let Some((cell, came_back)) = taken.map_err(short_of_memory)? else { return Ok(false) };
         self.came_back = came_back;
         self.unsure_cells += u64::from(!is_sure);
         self.under_way.cells[(self.under_way.named % CELLS_UNDER_WAY) as usize] = cell;
@@ -287,11 +337,22 @@ impl Sending {
         slot.is_some_and(|slot| slot.leave(self.tag))
     }
 
+    /// How many of its bytes stood in their cells already.
+    pub(crate) fn standing_bytes(&self) -> u64 {
+        self.produced_bytes - self.written_bytes
+    }
+
     /// Ends it, complete or not.
-    pub(crate) fn finish(self, ring: &mut PairRing) {
+    pub(crate) fn finish(mut self, ring: &mut PairRing) {
         ring.make_sure(self.unsure_cells);
-        let Some(slot) = self.slot else { return };
         let is_given = self.total_bytes > 0 && self.is_given();
+        if self.cells == Cells::None {
+            ring.standing.end(self.total_bytes, is_given.then_some(self.written_bytes));
+        }
+        let Some(slot) = self.slot else {
+            // Nobody has seen it.
+            return self.under_way.take_back(ring);
+        };
         let Some(line) = ring.sending_slot(slot) else { return };
         line.withdraw(self.tag, is_given);
         ring.end(slot, self.tag, self.under_way);

@@ -17,6 +17,9 @@
 //! numbers into `cells`, and the receiver says of each, in order, whether it goes
 //! back (`returned`) or stays with the receiver. What is not emptied when `hold`
 //! is closed or withdrawn is the sender's again.
+//!
+//! A message in its sender's place has no cells. What the receiver says of `emptied` is then only
+//! how far it is: the place is written again when `hold` is closed or withdrawn, and not before.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -32,10 +35,11 @@ pub(crate) const ABANDONED: u64 = u64::MAX;
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct SenderLine {
-    /// Bytes of the message that stand in cells, or [`ABANDONED`].
+    /// Bytes of the message that stand in its cells or place, or [`ABANDONED`].
     produced: AtomicU64,
-    /// How many cells the sender had at hand when it began, and from bit 32 on
-    /// how far behind a cell's begin its bytes begin.
+    /// How many cells the sender had at hand when it began, or [`IN_PLACE`]; from bit 32 on how
+    /// far behind a cell's or the place's begin its bytes begin; and from bit 40 on how many it
+    /// may fill in all.
     begin: AtomicU64,
     /// The number of the message's k-th cell in byte k modulo 48.
     cells: [AtomicU64; WORDS],
@@ -46,7 +50,7 @@ pub(crate) struct SenderLine {
 #[repr(C, align(128))]
 pub(crate) struct ReceiverLine {
     hold: AtomicU64,
-    /// Cells that are emptied.
+    /// Cells that are emptied; of a message in a place, parts of it that are read.
     emptied: AtomicU64,
     /// Bit k modulo 64: the message's k-th cell goes back to the sender.
     returned: AtomicU64,
@@ -87,7 +91,12 @@ const LEFT: u64 = 8;
 const TAG_SHIFT: u32 = 4;
 /// The parts of [`SenderLine::begin`].
 const CELLS_AT_BEGIN: u64 = 0xffff_ffff;
+/// In the place of a number of cells: the message takes none, but stands in its sender's place.
+pub(crate) const IN_PLACE: u64 = CELLS_AT_BEGIN;
 const SHIFT_SHIFT: u32 = 32;
+const BYTES_SHIFT: u32 = 40;
+/// In the place of a number of bytes: it is this or more.
+const MANY_BYTES: u64 = (1 << (64 - BYTES_SHIFT)) - 1;
 
 fn state_of(hold: u64, tag: u64) -> State {
     if hold >> TAG_SHIFT != tag {
@@ -120,14 +129,15 @@ impl Slot {
         self.receiver.hold.store(0, Ordering::Relaxed);
     }
 
-    /// Sender: begins the message `tag`, which is below 2^48; its bytes begin
-    /// `shift_bytes` behind each cell's begin, less than a line.
-    pub(crate) fn open(&self, tag: u64, cells_at_begin: u64, shift_bytes: u64) {
+    /// Sender: begins the message `tag`, which is below 2^48, of at most `total_bytes` bytes,
+    /// which begin `shift_bytes` behind each cell's begin, less than a line.
+    pub(crate) fn open(&self, tag: u64, cells_at_begin: u64, shift_bytes: u64, total_bytes: u64) {
         // Relaxed: nobody may look at these before `hold` names the tag.
         self.sender.produced.store(0, Ordering::Relaxed);
-        self.sender
-            .begin
-            .store(shift_bytes << SHIFT_SHIFT | cells_at_begin & CELLS_AT_BEGIN, Ordering::Relaxed);
+        let begin = total_bytes.min(MANY_BYTES) << BYTES_SHIFT
+            | (shift_bytes % LINE_BYTES) << SHIFT_SHIFT
+            | cells_at_begin & CELLS_AT_BEGIN;
+        self.sender.begin.store(begin, Ordering::Relaxed);
         self.receiver.emptied.store(0, Ordering::Relaxed);
         // Release: who attaches by this word sees the three stores above.
         self.receiver.hold.store(tag << TAG_SHIFT | OPEN, Ordering::Release);
@@ -144,7 +154,7 @@ impl Slot {
         word.store(others | u64::from(cell) << shift, Ordering::Relaxed);
     }
 
-    /// Sender: `produced` bytes stand in the cells.
+    /// Sender: `produced` bytes stand in the cells, or in the place.
     #[inline]
     pub(crate) fn publish(&self, produced: u64) {
         // Release: the receiver's acquire of it sees the bytes and cell numbers.
@@ -161,7 +171,7 @@ impl Slot {
         (self.receiver.emptied.load(Ordering::Acquire), state)
     }
 
-    /// Sender: whether the emptied cell `k` goes back to it.
+    /// Sender: whether the emptied cell `k` goes back to it; of no message in a place.
     #[inline]
     pub(crate) fn is_returned(&self, k: u64) -> bool {
         // Relaxed: written before the `emptied` that was acquired, and not again
@@ -226,7 +236,7 @@ impl Slot {
         false
     }
 
-    /// Receiver: how many bytes stand in cells, or [`ABANDONED`]; unchecked.
+    /// Receiver: how many bytes stand there, or [`ABANDONED`]; unchecked.
     #[inline]
     pub(crate) fn produced(&self) -> u64 {
         // Acquire: pairs with `publish`.
@@ -239,11 +249,24 @@ impl Slot {
         self.begin() & CELLS_AT_BEGIN
     }
 
+    /// Receiver: whether the message stands in its sender's place.
+    #[inline]
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.cells_at_begin() == IN_PLACE
+    }
+
     /// Receiver: how far behind a cell's begin its bytes begin; less than a line,
     /// whatever stands there.
     #[inline]
     pub(crate) fn shift_bytes(&self) -> u64 {
         (self.begin() >> SHIFT_SHIFT) % LINE_BYTES
+    }
+
+    /// Receiver: whether its sender may fill just so many bytes, and no more; unchecked.
+    #[inline]
+    pub(crate) fn ends_at(&self, bytes: u64) -> bool {
+        let told = self.begin() >> BYTES_SHIFT;
+        told == bytes && told != MANY_BYTES
     }
 
     #[inline]

@@ -6,7 +6,7 @@ const TAG: u64 = 0xff_1234_5678;
 fn a_message_goes_its_way() {
     let slot = Slot::new();
     assert!(!slot.has(TAG) && !slot.attach(TAG));
-    slot.open(TAG, 5, 17);
+    slot.open(TAG, 5, 17, 100);
     assert_eq!(slot.emptied(TAG), (0, State::Open));
     assert!(slot.has(TAG) && !slot.has(TAG - 1) && !slot.attach(TAG - 1));
     assert!(slot.attach(TAG) && !slot.attach(TAG), "one receiver");
@@ -25,7 +25,7 @@ fn a_message_goes_its_way() {
 fn a_sender_that_has_left_is_to_be_told() {
     for attaches_first in [true, false] {
         let slot = Slot::new();
-        slot.open(TAG, 0, 17);
+        slot.open(TAG, 0, 17, 100);
         assert!(!attaches_first || slot.attach(TAG));
         assert!(!slot.leave(TAG));
         assert!(attaches_first || slot.attach(TAG), "it stands there all the same");
@@ -36,7 +36,7 @@ fn a_sender_that_has_left_is_to_be_told() {
 #[test]
 fn what_has_left_can_still_be_taken_back() {
     let slot = Slot::new();
-    slot.open(TAG, 0, 17);
+    slot.open(TAG, 0, 17, 100);
     assert!(!slot.leave(TAG) && slot.withdraw(TAG, true));
     assert!(!slot.attach(TAG) && !slot.has(TAG));
     assert_eq!(slot.emptied(TAG).1, State::Withdrawn);
@@ -46,7 +46,7 @@ fn what_has_left_can_still_be_taken_back() {
 fn only_what_is_not_all_given_is_abandoned() {
     for is_all_given in [true, false] {
         let slot = Slot::new();
-        slot.open(TAG, 0, 17);
+        slot.open(TAG, 0, 17, 100);
         slot.publish(3);
         assert!(slot.attach(TAG) && !slot.withdraw(TAG, is_all_given));
         assert_eq!(slot.produced(), if is_all_given { 3 } else { ABANDONED });
@@ -56,7 +56,7 @@ fn only_what_is_not_all_given_is_abandoned() {
 #[test]
 fn numbers_and_marks_wrap_around() {
     let slot = Slot::new();
-    slot.open(TAG, 0, 17);
+    slot.open(TAG, 0, 17, 100);
     for k in 0..200 {
         slot.name_cell(k, (k * 7) as u8);
         slot.empty(k, k % 3 == 0);
