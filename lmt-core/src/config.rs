@@ -9,6 +9,9 @@ use crate::keys::{Key, Kind, Value};
 /// latest.
 pub const EAGER_MOST_BYTES: u64 = 1 << 20;
 
+/// What `standing_bytes` may be at most, in bytes: so long is that part of each fast box.
+pub const STANDING_MOST_BYTES: u64 = 512 << 10;
+
 /// Sizes, bounds and times of one endpoint.
 ///
 /// ```
@@ -41,6 +44,10 @@ pub struct Config {
     /// How many peers, the first to connect, get a fast box beside the inbox: a
     /// ring of their own of 2 MiB. Default 8.
     pub fast_boxes: u32,
+    /// Bytes of each fast box for messages that are sent again and again: they stay there, and
+    /// only what has changed in them is written ([`crate::again`]). Default 512 KiB, which is
+    /// the most; with 0 all are written.
+    pub standing_bytes: u64,
     /// The most peers that an endpoint knows, at most 65535; each takes a
     /// cache line of its segment. Default 1024.
     pub max_peers: u32,
@@ -69,6 +76,10 @@ pub struct Config {
     /// Default 50 000: about a millisecond, so that whoever waits for a copy of
     /// some MiB is awake when it is done; a wake-up costs some 20 us.
     pub spins: u32,
+    /// The longest that a blocking receive waits before its first look, in
+    /// nanoseconds, where a peer's answers take the same time again and again; 0:
+    /// it looks at once. Default 600.
+    pub first_look_max_ns: u32,
     /// How often it then yields its core before it sleeps. Default 1000.
     pub yields: u32,
     /// Peers of other users are refused unless this is set. Default false.
@@ -94,6 +105,7 @@ impl Default for Config {
             inbox_cells: 128,
             cell_bytes: 4096,
             fast_boxes: 8,
+            standing_bytes: STANDING_MOST_BYTES,
             max_peers: 1024,
             unexpected_max_bytes: 1 << 20,
             pending_max_messages: 1024,
@@ -102,6 +114,7 @@ impl Default for Config {
             close_timeout_ms: 1000,
             quota_bytes: 1 << 20,
             spins: 50_000,
+            first_look_max_ns: 600,
             yields: 1000,
             allow_other_users: false,
             socket_dir: None,
@@ -158,6 +171,13 @@ pub const KEYS: &[Key] = &[
         reason: "each is looked at by every poll and takes memory; most processes talk to few others",
     },
     Key {
+        name: "standing_bytes",
+        kind: Kind::Bytes { least: 0, most: STANDING_MOST_BYTES, multiple_of: 1 },
+        variable: Some("LMT_STANDING_BYTES"),
+        meaning: "bytes of each fast box in which messages of 4 KiB and more that are sent again and again stay, so that only what has changed in them is written; 0: they are written each time",
+        reason: "two of the greatest usual length; lines that both processes only read cross no more, which halves the time where their cores share no cache",
+    },
+    Key {
         name: "max_peers",
         kind: Kind::Count { least: 1, most: 65535 },
         variable: Some("LMT_MAX_PEERS"),
@@ -212,6 +232,13 @@ pub const KEYS: &[Key] = &[
         variable: Some("LMT_SPINS"),
         meaning: "how often a waiting endpoint looks for messages before it yields its core",
         reason: "about a millisecond, so that whoever waits for a copy of some MiB is awake when it is done; a wake-up costs some 20 us",
+    },
+    Key {
+        name: "first_look_max_ns",
+        kind: Kind::Count { least: 0, most: 1000 },
+        variable: Some("LMT_FIRST_LOOK_MAX_NS"),
+        meaning: "the longest that a blocking receive from a named peer waits before its first look, in nanoseconds, where that peer's answers take the same time again and again and come sooner so (it is tried, and timed; not with fewer than 1024 spins); 0: it looks at once",
+        reason: "an answer between two cores that share no cache takes about half of it; who looks before it is there takes the line away from its sender",
     },
     Key {
         name: "yields",
@@ -306,6 +333,7 @@ impl Config {
             "inbox_cells" => number(self.inbox_cells.into()),
             "cell_bytes" => number(self.cell_bytes.into()),
             "fast_boxes" => number(self.fast_boxes.into()),
+            "standing_bytes" => number(self.standing_bytes),
             "max_peers" => number(self.max_peers.into()),
             "unexpected_max_bytes" => number(self.unexpected_max_bytes),
             "pending_max_messages" => number(self.pending_max_messages.into()),
@@ -314,6 +342,7 @@ impl Config {
             "close_timeout_ms" => number(self.close_timeout_ms),
             "quota_bytes" => number(self.quota_bytes),
             "spins" => number(self.spins.into()),
+            "first_look_max_ns" => number(self.first_look_max_ns.into()),
             "yields" => number(self.yields.into()),
             "allow_other_users" => Some(Value::Flag(self.allow_other_users)),
             "socket_dir" => Some(match &self.socket_dir {
@@ -348,6 +377,7 @@ impl Config {
             ("inbox_cells", Value::Number(cells)) => self.inbox_cells = cells as u32,
             ("cell_bytes", Value::Number(bytes)) => self.cell_bytes = bytes as u32,
             ("fast_boxes", Value::Number(count)) => self.fast_boxes = count as u32,
+            ("standing_bytes", Value::Number(bytes)) => self.standing_bytes = bytes,
             ("max_peers", Value::Number(peers)) => self.max_peers = peers as u32,
             ("unexpected_max_bytes", Value::Number(bytes)) => self.unexpected_max_bytes = bytes,
             ("pending_max_messages", Value::Number(messages)) => self.pending_max_messages = messages as u32,
@@ -356,6 +386,7 @@ impl Config {
             ("close_timeout_ms", Value::Number(time)) => self.close_timeout_ms = time,
             ("quota_bytes", Value::Number(bytes)) => self.quota_bytes = bytes,
             ("spins", Value::Number(spins)) => self.spins = spins as u32,
+            ("first_look_max_ns", Value::Number(time)) => self.first_look_max_ns = time as u32,
             ("yields", Value::Number(yields)) => self.yields = yields as u32,
             ("allow_other_users", Value::Flag(flag)) => self.allow_other_users = flag,
             ("socket_dir", Value::Text(folder)) => self.socket_dir = Some(folder.into()),

@@ -8,6 +8,8 @@
 #![deny(unsafe_code)]
 
 #[cfg(not(loom))]
+pub mod again;
+#[cfg(not(loom))]
 mod belief;
 pub mod bell;
 pub mod bounded_file;

@@ -119,7 +119,7 @@ impl Traffic {
     }
 
     /// A message of a peer has begun to arrive by this way.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub(super) fn heard(&mut self, key: PeerKey, bytes: u64, way: Way) {
         // When a message was announced says nothing of when it comes.
         if bytes > reading::ABOVE_BYTES && way == Way::Cells {

@@ -15,7 +15,7 @@ use super::receiving::{Source, TagMatch};
 use super::requests::{OperationError, PeerId, Request, RequestId, Status, Waiting};
 use super::traffic::{OVERHEAD_BYTES, Traffic, kind};
 use crate::buffer::Buffer;
-use crate::inbox::{Cut, Delivery, InboxReceiver, Payload};
+use crate::inbox::{Cut, Delivery, Header, InboxReceiver, Payload, Polled};
 use crate::matching::Pattern;
 use crate::rendezvous::{Packet, PacketWords, PeerKey, Rts};
 use crate::selection::adaptive::Way;
@@ -80,9 +80,13 @@ impl Engine {
         if !self.origin.is_this_process() {
             return None;
         }
+        let label = label.into();
+        if let Some(status) = self.traffic.send_in_line(to, &label, data) {
+            return Some(status);
+        }
         self.traffic.transfers.begins(data.len() as u64);
         self.make_room(to, data.len() as u64, || are_shared(data));
-        self.traffic.send_directly(to, &label.into(), data, &self.inbox)
+        self.traffic.send_directly(to, &label, data, &self.inbox)
     }
 
     /// Waits a moment for a message that fits `into`, and receives it, if it is
@@ -102,19 +106,33 @@ impl Engine {
             return None;
         }
         self.traffic.transfers.begins(into.len() as u64);
-        for look in 0..self.direct_looks() {
+        let looks = self.direct_looks();
+        if looks == LOOKS
+            && let Some(key) = wanted.source
+            && let Connection::Up(link) = &mut self.traffic.peers[key as usize].connection
+        {
+            link.first_look.wait();
+        }
+        for look in 0..looks {
             if look % Self::CLOCK_EVERY == Self::CLOCK_EVERY - 1 && self.are_sockets_due() {
                 return None;
             }
-            let direct = match self.inbox.poll() {
-                Some(delivery) => {
+            let takes = |header: &Header| self.traffic.takes_in_line(header, wanted);
+            let direct = match self.inbox.poll_in_line(takes, into) {
+                Some(Polled::Taken(header)) => {
+                    return Some(Direct::Done(self.traffic.took_in_line(&header, look == 0)));
+                }
+                Some(Polled::There(delivery)) => {
                     self.traffic.looked_in_vain |= look > 0;
-                    Some(self.traffic.take_directly(delivery, wanted, into)?)
+                    Some(self.traffic.take_directly(delivery, wanted, into, look == 0)?)
                 }
                 None => None,
             };
             match direct {
-                Some(Direct::Begun(begun)) => return Some(self.take_pieces(begun, into)),
+                Some(Direct::Begun(mut begun)) => {
+                    let done = self.take_pieces(&mut begun, into);
+                    return Some(done.map_or(Direct::Begun(begun), Direct::Done));
+                }
                 Some(done) => return Some(done),
                 None => {}
             }
@@ -122,12 +140,15 @@ impl Engine {
                 std::hint::spin_loop();
             }
         }
+        if let Some(key) = wanted.source {
+            self.traffic.note_first_look(key, false);
+        }
         None
     }
 
-    /// Takes the rest of a message while its sender writes it.
+    /// Takes the rest of a message while its sender writes it, as far as that comes.
     #[inline]
-    fn take_pieces(&mut self, mut begun: Begun, into: &mut [u8]) -> Direct {
+    fn take_pieces(&mut self, begun: &mut Begun, into: &mut [u8]) -> Option<Status> {
         let mut in_vain = 0;
         // Bounded however many pieces come: nothing else is looked at meanwhile.
         for _ in 0..PIECE_LOOKS {
@@ -148,11 +169,11 @@ impl Engine {
             }
             begun.arrived_bytes += self.traffic.copy_directly(delivery, left);
             if begun.arrived_bytes == begun.total_bytes {
-                return Direct::Done(self.traffic.received_directly(begun));
+                return Some(self.traffic.received_directly(*begun));
             }
             in_vain = 0;
         }
-        Direct::Begun(begun)
+        None
     }
 
     /// Goes on with a message that a direct receive has begun, at once after it,
@@ -289,49 +310,86 @@ impl Traffic {
     /// Always inlined, so that neither the delivery nor the status goes through
     /// memory, where fields are written and wider words read.
     #[inline(always)]
-    fn take_directly(&mut self, delivery: Delivery<'_>, wanted: Pattern, into: &mut [u8]) -> Option<Direct> {
+    fn take_directly(
+        &mut self,
+        delivery: Delivery<'_>,
+        wanted: Pattern,
+        into: &mut [u8],
+        at_first: bool,
+    ) -> Option<Direct> {
         let key = PeerKey::from(delivery.sender());
         let (tag, bytes) = (delivery.tag(), delivery.bytes());
         let total_bytes = match delivery.kind() {
             kind::EAGER => bytes,
             kind::FIRST => delivery.aux() as usize,
-            kind::RTS => return self.take_announced(delivery, wanted).map(Direct::Announced),
+            kind::RTS => return self.take_announced(delivery, wanted, at_first).map(Direct::Announced),
             _ => usize::MAX,
         };
         let is_it = bytes <= total_bytes && total_bytes <= into.len() && wanted.accepts(key, tag);
-        let peer = self.peers.get_mut(key as usize).filter(|peer| is_it && peer.bound);
-        let Some(Peer { connection: Connection::Up(link), eager, generation, .. }) = peer else {
+        let peer = self.peers.get(key as usize).filter(|peer| is_it && peer.bound);
+        let Some(Peer { connection: Connection::Up(link), .. }) = peer else {
             // Forgotten, it is delivered by the next poll again.
             std::mem::forget(delivery);
             return None;
         };
+        link.inbox.expect_to_send(total_bytes);
         delivery.copy_to(&mut into[..bytes]);
         drop(delivery);
-        self.events = self.events.wrapping_add(1);
-        if link.take(bytes as u64 + OVERHEAD_BYTES) {
-            self.owing.push(key);
+        let peer = self.count_taken(key, bytes as u64, total_bytes as u64, at_first);
+        if bytes < total_bytes {
+            return Some(Direct::Begun(Begun { key, tag, total_bytes, arrived_bytes: bytes }));
         }
-        let generation = *generation;
+        Some(Direct::Done(Status { peer, tag, bytes: bytes as u64, immediate: None }))
+    }
+
+    /// Counts the first bytes of a message of `total_bytes`, which are copied and ended; `at_first`
+    /// says that the first look found them. The peer's name.
+    #[inline(always)] // The path of a short message.
+    pub(super) fn count_taken(
+        &mut self,
+        key: PeerKey,
+        bytes: u64,
+        total_bytes: u64,
+        at_first: bool,
+    ) -> PeerId {
+        self.events = self.events.wrapping_add(1);
         let is_whole = bytes == total_bytes;
+        if let Some(Peer { connection: Connection::Up(link), eager, .. }) = self.peers.get_mut(key as usize) {
+            if link.take(bytes + OVERHEAD_BYTES) {
+                self.owing.push(key);
+            }
+            link.first_look.came(at_first);
+            if is_whole {
+                eager.received.count(bytes);
+            }
+        }
         if is_whole {
-            eager.received.count(bytes as u64);
+            self.eager.received.count(bytes);
         }
         // One piece may be longer than what is short: `cell_bytes` and
         // `eager_max_bytes` are set apart.
-        self.heard(key, total_bytes as u64, Way::Cells);
+        self.heard(key, total_bytes, Way::Cells);
         self.looked_in_vain = false;
-        if !is_whole {
-            return Some(Direct::Begun(Begun { key, tag, total_bytes, arrived_bytes: bytes }));
+        self.name(key)
+    }
+
+    /// Notes whether the first look found a message of a peer.
+    #[inline]
+    fn note_first_look(&mut self, key: PeerKey, at_first: bool) {
+        if let Some(Peer { connection: Connection::Up(link), .. }) = self.peers.get_mut(key as usize) {
+            link.first_look.came(at_first);
         }
-        self.eager.received.count(bytes as u64);
-        let peer = PeerId { key, generation };
-        Some(Direct::Done(Status { peer, tag, bytes: bytes as u64, immediate: None }))
     }
 
     /// Takes an announcement, if it is of the message wanted; leaves it in the inbox
     /// otherwise.
     #[inline]
-    fn take_announced(&mut self, delivery: Delivery<'_>, wanted: Pattern) -> Option<Announced> {
+    fn take_announced(
+        &mut self,
+        delivery: Delivery<'_>,
+        wanted: Pattern,
+        at_first: bool,
+    ) -> Option<Announced> {
         let (key, tag) = (PeerKey::from(delivery.sender()), delivery.tag());
         let mut words = PacketWords::empty();
         words.fill(|words| delivery.copy_to_words(words));
@@ -344,6 +402,7 @@ impl Traffic {
         drop(delivery);
         self.looked_in_vain = false;
         self.note_taken(key, 0);
+        self.note_first_look(key, at_first);
         self.heard_announced(key, &rts);
         Some(Announced { key, tag, rts })
     }
@@ -384,8 +443,8 @@ impl Link {
     fn write_pieces(&mut self, label: &Label, data: &[u8], cell_bytes: u64, cut: Cut) -> Option<()> {
         let (mut sent_bytes, total_bytes) = (0, data.len() as u64);
         while sent_bytes < total_bytes {
-            let address = data.as_ptr().addr() + sent_bytes as usize;
-            let bytes = self.inbox.piece_bytes(sent_bytes, total_bytes, cell_bytes, address, cut);
+            let rest = data.get(sent_bytes as usize..);
+            let bytes = self.inbox.piece_bytes(sent_bytes, total_bytes, cell_bytes, rest, cut);
             let (envelope, piece) = envelope_of(label, sent_bytes, bytes, total_bytes);
             let end_bytes = sent_bytes + bytes;
             let part = data.get(sent_bytes as usize..end_bytes as usize)?;

@@ -2,6 +2,7 @@
 
 use super::traffic::Traffic;
 use crate::mechanism::{Model, SharedEnds};
+use crate::mechanisms::standing_note;
 use crate::rendezvous::{MechanismTag, PeerKey};
 use crate::selection::{Explanation, Message as Question, Source, Taken, Why};
 
@@ -16,6 +17,7 @@ impl Traffic {
         self.explain_at_hand(key, &message, &mut explanation);
         self.explain_cells(key, &message, &mut explanation);
         explanation.notes.extend(self.transfers.standings().passed_on(key, &explanation.taken));
+        explanation.notes.extend(self.standing_note(key, &explanation.taken));
         if self.peers[key as usize].id == self.id {
             let rule = "sender and receiver are one endpoint";
             explanation.taken = Taken::Within;
@@ -30,6 +32,15 @@ impl Traffic {
             }
         }
         explanation
+    }
+
+    /// What of the messages that went this way stood at the peer already.
+    fn standing_note(&self, key: PeerKey, taken: &Taken) -> Option<String> {
+        if *taken != Taken::Eager {
+            return self.transfers.standings().standing(key, taken);
+        }
+        let counted = self.peers[key as usize].eager_counters();
+        standing_note(counted.standing_bytes, counted.sent.bytes)
     }
 
     /// Which messages that are short enough for cells are announced all the same.

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use super::first_look::FirstLook;
 use super::greeting::{Greeting, decode_report, encode_report};
 use super::label::Space;
 use super::outgoing::gone;
@@ -63,7 +64,7 @@ impl Traffic {
         let key = *self.by_id.get(&facts.id).ok_or("it has not been greeted")?;
         let mut inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
         if let Some(fast_box) = greeting.fast_box {
-            inbox.use_box(fast_box).map_err(|e| e.to_string())?;
+            inbox.use_box(fast_box, self.config.standing_bytes).map_err(|e| e.to_string())?;
             inbox.pair_with(own_inbox, key as u16, self.id < facts.id);
         }
         let table = RemoteTable::attach(greeting.regions, facts.id).map_err(|e| e.to_string())?;
@@ -77,6 +78,7 @@ impl Traffic {
             true => u64::MAX,
             false => u64::from(self.config.inbox_cells / 16).clamp(1, 16),
         };
+        self.peers[key as usize].keep_counts();
         self.peers[key as usize].connection = Connection::Met(Box::new(Link {
             inbox,
             doorbell: greeting.doorbell,
@@ -92,6 +94,7 @@ impl Traffic {
             tell_cells,
             tell_bytes: (self.config.unexpected_max_bytes / 8).min(1 << 17),
             in_owing: false,
+            first_look: FirstLook::new(self.config.first_look_max_ns),
         }));
         Ok(encode_report(&report))
     }
@@ -101,6 +104,7 @@ impl Traffic {
         self.events = self.events.wrapping_add(1);
         tracing::debug!(peer = %self.peers[key as usize].id, %error, "a connection ended");
         let peer = &mut self.peers[key as usize];
+        peer.keep_counts();
         peer.connection = Connection::Gone(error);
         peer.ended_connections = peer.ended_connections.wrapping_add(1);
         peer.reading.forget();

@@ -52,6 +52,17 @@ impl Link {
         self.write_piece(envelope, payload, charge_bytes, Piece::Whole)
     }
 
+    /// The same with a whole message that fits a line of the peer's fast box; whether it went.
+    #[inline(always)] // The path of a short message.
+    pub(super) fn write_in_line(&mut self, envelope: Envelope, data: &[u8], charge_bytes: u64) -> bool {
+        let Some(sent) = self.inbox.send_in_line(envelope, data) else { return false };
+        if self.first_look.is_far() {
+            self.inbox.expect_to_send(data.len());
+        }
+        self.count_sent(&sent, charge_bytes);
+        true
+    }
+
     /// The same with a packet; whether there was a cell for it.
     pub(super) fn write_packet(
         &mut self,
@@ -103,11 +114,16 @@ impl Link {
                 return Err(error);
             }
         };
+        self.count_sent(&sent, charge_bytes);
+        Ok(())
+    }
+
+    #[inline]
+    fn count_sent(&mut self, sent: &Sent, charge_bytes: u64) {
         self.sent.drained_cells = self.sent.drained_cells.wrapping_add(1);
         self.sent.released_bytes = self.sent.released_bytes.wrapping_add(charge_bytes);
         if sent.wake {
             super::doorbell::ring(&self.doorbell);
         }
-        Ok(())
     }
 }

@@ -13,8 +13,10 @@ mod create;
 mod direct;
 mod doorbell;
 mod explaining;
+mod first_look;
 pub(crate) mod greeting;
 mod handshake;
+mod in_line;
 mod label;
 mod link;
 mod matchers;
@@ -337,13 +339,18 @@ impl Engine {
     /// What has gone to and come from a peer in inbox cells.
     pub fn eager_counters(&self, peer: PeerId) -> EagerCounters {
         let key = self.traffic.key_named(peer).ok();
-        key.and_then(|key| self.traffic.peers.get(key as usize)).map(|peer| peer.eager).unwrap_or_default()
+        let peer = key.and_then(|key| self.traffic.peers.get(key as usize));
+        peer.map(peer::Peer::eager_counters).unwrap_or_default()
     }
 
     /// What this endpoint has sent and received by each way, with all peers:
     /// in inbox cells, and by each mechanism.
     pub fn totals(&self) -> (EagerCounters, Vec<(&'static str, Counters)>) {
-        (self.traffic.eager, self.traffic.transfers.standings().totals().collect())
+        let mut eager = self.traffic.eager;
+        // It holds what stood at peers that were removed.
+        let present = self.traffic.peers.iter().map(|peer| peer.eager_counters().standing_bytes);
+        eager.standing_bytes += present.sum::<u64>();
+        (eager, self.traffic.transfers.standings().totals().collect())
     }
 
     /// What choosing among the ways at run time has found: for each peer and

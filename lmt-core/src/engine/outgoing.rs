@@ -440,8 +440,8 @@ impl Traffic {
             if !link.may_write(credits, key) {
                 return Written::Part(sent_bytes);
             }
-            let address = Payload::Part(buffer, sent_bytes..total).first_address();
-            let bytes = link.inbox.piece_bytes(sent_bytes, total, cell_bytes, address, cut);
+            let rest = Payload::Part(buffer, sent_bytes..total);
+            let bytes = link.inbox.piece_bytes(sent_bytes, total, cell_bytes, rest.one_slice(), cut);
             let charge = bytes + OVERHEAD_BYTES;
             let (envelope, piece) = envelope_of(label, sent_bytes, bytes, total);
             let payload = Payload::Part(buffer, sent_bytes..sent_bytes + bytes);

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::cells::Returns;
+use super::first_look::FirstLook;
 use super::label::Label;
 use super::reading::Reading;
 use super::regions::PeerRegions;
@@ -78,6 +79,8 @@ pub(crate) struct Link {
     pub tell_bytes: u64,
     /// Whether this peer stands in the list of those that are owed.
     pub in_owing: bool,
+    /// When its answers are looked for.
+    pub first_look: FirstLook,
 }
 
 impl Link {
@@ -214,6 +217,9 @@ pub struct EagerCounters {
     pub sent: Tally,
     /// What it received.
     pub received: Tally,
+    /// Bytes of what it sent that stood in the peer's box already, and were not written again
+    /// ([`crate::again`]).
+    pub standing_bytes: u64,
 }
 
 impl Peer {
@@ -291,6 +297,20 @@ impl Peer {
             Connection::Met(link) | Connection::Up(link) => Some(link),
             _ => None,
         }
+    }
+
+    /// What has gone in cells, over all connections.
+    pub fn eager_counters(&self) -> EagerCounters {
+        let now = match &self.connection {
+            Connection::Met(link) | Connection::Up(link) => link.inbox.standing_bytes(),
+            _ => 0,
+        };
+        EagerCounters { standing_bytes: self.eager.standing_bytes + now, ..self.eager }
+    }
+
+    /// The connection ends; what it has counted is kept.
+    pub fn keep_counts(&mut self) {
+        self.eager = self.eager_counters();
     }
 
     /// Whether something waits to be written to this peer.

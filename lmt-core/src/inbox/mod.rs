@@ -30,7 +30,10 @@ mod receiver;
 mod sender;
 
 #[cfg(not(loom))]
-pub(crate) use fast_box::Cut;
+pub(crate) use {
+    fast_box::Cut,
+    receiver::{Header, Polled},
+};
 #[cfg(not(loom))]
 pub use {
     layout::{Credit, Geometry, GeometryError, INLINE_BYTES},

@@ -33,6 +33,21 @@ pub(crate) struct Header {
     pub bytes: usize,
 }
 
+/// What [`InboxReceiver::poll_in_line`] has found.
+pub(crate) enum Polled<'a> {
+    /// A message in a line, which is copied and ended: its header.
+    Taken(Header),
+    /// Another one.
+    There(Delivery<'a>),
+}
+
+/// Where something was found.
+enum Looked {
+    /// In the box with this place in the list.
+    Box(usize),
+    Inbox(Place, Header),
+}
+
 /// Where a message lies.
 #[derive(Clone, Copy, Debug)]
 enum Place {
@@ -104,20 +119,47 @@ impl InboxReceiver {
         Some(Delivery { inbox: self, place, header })
     }
 
+    /// As [`InboxReceiver::poll`], but a message that lies in its line of a fast box, fits `into`
+    /// and is one that it `takes` is copied there at once, and ended.
+    #[inline(always)] // The path of a short message.
+    pub(crate) fn poll_in_line(
+        &mut self,
+        takes: impl FnOnce(&Header) -> bool,
+        into: &mut [u8],
+    ) -> Option<Polled<'_>> {
+        let (place, header) = match self.look()? {
+            Looked::Box(at) => match self.boxes.take_in_line(at, takes, into) {
+                Some(header) => return Some(Polled::Taken(header)),
+                None => self.next_in_box(at)?,
+            },
+            Looked::Inbox(place, header) => (place, header),
+        };
+        Some(Polled::There(Delivery { inbox: self, place, header }))
+    }
+
     #[inline(always)] // The path of a short message.
     fn next_message(&mut self) -> Option<(Place, Header)> {
+        match self.look()? {
+            Looked::Box(at) => self.next_in_box(at),
+            Looked::Inbox(place, header) => Some((place, header)),
+        }
+    }
+
+    /// One look at the inbox, and one at each of two boxes, until something is found.
+    #[inline(always)] // The path of a short message.
+    fn look(&mut self) -> Option<Looked> {
         if self.boxes.is_inbox_due()
-            && let Some(found) = self.next_in_inbox()
+            && let Some((place, header)) = self.next_in_inbox()
         {
-            return Some(found);
+            return Some(Looked::Inbox(place, header));
         }
         if let Some(at) = self.boxes.first_look() {
-            return self.next_in_box(at);
+            return Some(Looked::Box(at));
         }
-        if let Some(found) = self.next_in_inbox() {
-            return Some(found);
+        if let Some((place, header)) = self.next_in_inbox() {
+            return Some(Looked::Inbox(place, header));
         }
-        self.boxes.last_look().and_then(|at| self.next_in_box(at))
+        self.boxes.last_look().map(Looked::Box)
     }
 
     /// As [`InboxReceiver::poll`], after a look at every fast box.
@@ -293,7 +335,7 @@ impl Delivery<'_> {
         self.header.tag
     }
 
-    /// How many bytes the message has; at most a cell's and the few that its line has room for.
+    /// How many bytes the message, or the piece of one, has.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.header.bytes
@@ -380,18 +422,20 @@ impl Drop for Delivery<'_> {
 }
 
 /// Copies the first bytes out of a line's `words`, as many as `target` has and they hold.
-#[inline]
+#[inline(always)] // The path of a short message.
 pub(super) fn unpack(words: &[AtomicU64], target: &mut [u8]) {
-    // Relaxed: the Acquire of the publish word orders them after the sender's
-    // stores.
-    let mut words = words.iter().map(|word| word.load(Ordering::Relaxed));
-    let (whole, rest) = target.as_chunks_mut::<8>();
-    for (chunk, word) in whole.iter_mut().zip(&mut words) {
-        *chunk = word.to_le_bytes();
-    }
-    if !rest.is_empty()
-        && let Some(word) = words.next()
-    {
-        rest.iter_mut().zip(word.to_le_bytes()).for_each(|(byte, value)| *byte = value);
+    let mut left = target;
+    for word in words {
+        if left.is_empty() {
+            break;
+        }
+        // Relaxed: the Acquire of the publish word orders them after the sender's stores.
+        let bytes = word.load(Ordering::Relaxed).to_le_bytes();
+        let (part, behind) = left.split_at_mut(left.len().min(bytes.len()));
+        match <&mut [u8; 8]>::try_from(&mut *part) {
+            Ok(whole) => *whole = bytes,
+            Err(_) => part.iter_mut().zip(bytes).for_each(|(byte, value)| *byte = value),
+        }
+        left = behind;
     }
 }

@@ -9,6 +9,7 @@ use super::fast_box::{BoxSender, Cut, PIECE_BYTES, Refusal};
 use super::layout::{Credit, Geometry, HEADER_WORDS, INLINE_BYTES, InboxMemory};
 use super::receiver::InboxReceiver;
 use super::ring::{Claimer, LINE_WORDS};
+use super::words::last_word;
 use crate::buffer::Buffer;
 use crate::shared_memory::AttachError;
 
@@ -112,12 +113,13 @@ impl InboxSender {
         Ok(Self { memory, claimer: Claimer::new(me), me, fast_box: None })
     }
 
-    /// Uses the fast box behind `fd` from now on; before the first message.
+    /// Uses the fast box behind `fd` from now on; before the first message. In up to
+    /// `standing_bytes` of it stays what is sent again and again.
     ///
     /// # Errors
     /// [`AttachError`] when the memory is no fast box, or could fault.
-    pub fn use_box(&mut self, fd: OwnedFd) -> Result<(), AttachError> {
-        self.fast_box = Some(BoxSender::attach(fd)?);
+    pub fn use_box(&mut self, fd: OwnedFd, standing_bytes: u64) -> Result<(), AttachError> {
+        self.fast_box = Some(BoxSender::attach(fd, standing_bytes)?);
         Ok(())
     }
 
@@ -158,6 +160,11 @@ impl InboxSender {
         self.fast_box.as_ref().is_some_and(|fast_box| fast_box.lacks_pair_cells(bytes))
     }
 
+    /// How many bytes of what was sent stood at the peer already.
+    pub fn standing_bytes(&self) -> u64 {
+        self.fast_box.as_ref().map_or(0, BoxSender::standing_bytes)
+    }
+
     /// At most so many pieces a message of `bytes` bytes goes in, where whole ones
     /// have up to `cell_bytes`.
     #[inline]
@@ -170,20 +177,20 @@ impl InboxSender {
 
     /// The length of the piece that comes next of a message of `total_bytes`
     /// bytes of which `sent_bytes` are sent, where whole messages have up to
-    /// `cell_bytes`; longer ones of a fast box are cut so. The next byte is at `address`, or
-    /// nobody knows (0).
+    /// `cell_bytes`; longer ones of a fast box are cut so. What comes next is `rest`, if all of
+    /// it lies in one piece of memory.
     #[inline]
     pub(crate) fn piece_bytes(
-        &self,
+        &mut self,
         sent_bytes: u64,
         total_bytes: u64,
         cell_bytes: u64,
-        address: usize,
+        rest: Option<&[u8]>,
         cut: Cut,
     ) -> u64 {
-        match &self.fast_box {
+        match &mut self.fast_box {
             Some(fast_box) if total_bytes > cell_bytes => {
-                fast_box.piece_bytes(sent_bytes, total_bytes, address, cut)
+                fast_box.piece_bytes(sent_bytes, total_bytes, rest, cut)
             }
             _ => (total_bytes - sent_bytes).min(cell_bytes),
         }
@@ -236,6 +243,27 @@ impl InboxSender {
         self.put(envelope, payload, piece, piece.is_end())
     }
 
+    /// Asks the processor for what the next message of so many bytes will be written to: where one
+    /// of that length has come, an answer of the same is likely, and the lines are on their way
+    /// while it is made.
+    #[inline(always)] // The path of a short message.
+    pub(crate) fn expect_to_send(&self, bytes: usize) {
+        if let Some(fast_box) = &self.fast_box {
+            fast_box.take_over_next(bytes);
+        }
+    }
+
+    /// As [`InboxSender::send`] for a whole message that fits a line, into a fast box, with the
+    /// fewest steps to where its line is published; `None`, and nothing is sent, where it is
+    /// longer, or there is no box or no line of one.
+    #[inline(always)] // The path of a short message.
+    pub(crate) fn send_in_line(&mut self, envelope: Envelope, bytes: &[u8]) -> Option<Sent> {
+        let fast_box = self.fast_box.as_mut().filter(|_| bytes.len() <= INLINE_BYTES)?;
+        let first = [first_word(&envelope, bytes.len()), envelope.tag];
+        fast_box.send_in_line(first, bytes, envelope.kind).ok()?;
+        Some(Sent { wake: self.memory.ring().wants_doorbell() })
+    }
+
     /// As [`InboxSender::send`], in a fast box without the fence that a sure look for a
     /// sleeping receiver takes: a sender that has something else to do at once, which takes
     /// no longer than it takes to be woken, asks [`InboxSender::wants_doorbell`] behind it.
@@ -272,7 +300,7 @@ impl InboxSender {
         }
         let bytes = bytes as usize;
         let mut words = [0; LINE_WORDS - 1];
-        words[0] = u64::from(envelope.aux) << 32 | bytes as u64;
+        words[0] = first_word(&envelope, bytes);
         words[1] = envelope.tag;
         let inline = bytes <= INLINE_BYTES;
         let used = if inline { payload.pack(&mut words[HEADER_WORDS - 1..]) } else { 0 };
@@ -320,17 +348,22 @@ impl Payload<'_> {
         }
     }
 
+    /// Its bytes, if all of them lie in one piece of memory.
+    #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
+    pub(crate) fn one_slice(&self) -> Option<&[u8]> {
+        match self {
+            Payload::Bytes(bytes) => Some(bytes),
+            Payload::Part(buffer, range) => buffer.one_slice(range.clone()),
+            Payload::Words(..) | Payload::Two(..) => None,
+        }
+    }
+
     /// Where its first byte is, if all of it lies in one piece of memory; 0 otherwise.
     #[inline]
     #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
     pub(crate) fn first_address(&self) -> usize {
-        match self {
-            Payload::Bytes(bytes) => bytes.as_ptr().addr(),
-            Payload::Part(buffer, range) => {
-                buffer.one_slice(range.clone()).map_or(0, |bytes| bytes.as_ptr().addr())
-            }
-            Payload::Words(..) | Payload::Two(..) => 0,
-        }
+        self.one_slice().map_or(0, |bytes| bytes.as_ptr().addr())
     }
 
     /// Puts up to [`INLINE_BYTES`] bytes into words; returns how many words.
@@ -394,6 +427,12 @@ impl Payload<'_> {
     }
 }
 
+/// What a line says first of a message of so many bytes.
+#[inline]
+fn first_word(envelope: &Envelope, bytes: usize) -> u64 {
+    u64::from(envelope.aux) << 32 | bytes as u64
+}
+
 /// Lays bytes into words, as many as these have; returns how many words.
 #[inline]
 fn pack_one(words: &mut [u64], bytes: &[u8]) -> usize {
@@ -407,12 +446,6 @@ fn pack_one(words: &mut [u64], bytes: &[u8]) -> usize {
         *word = last_word(rest);
     }
     bytes.len().div_ceil(8)
-}
-
-/// The word of the last bytes, fewer than 8.
-#[inline]
-fn last_word(rest: &[u8]) -> u64 {
-    rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 /// Lays bytes that begin anywhere into words without a call of memcpy, which would take longer

@@ -125,3 +125,9 @@ impl Publish {
 
 const _: () = assert!(Claim::free(0).raw() == 0);
 const _: () = assert!(!Publish::from_raw(0).is_at(0));
+
+/// The word of the last bytes, fewer than 8.
+#[inline]
+pub(crate) fn last_word(rest: &[u8]) -> u64 {
+    rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}

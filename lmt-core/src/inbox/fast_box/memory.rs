@@ -2,14 +2,16 @@
 //! references and copies of it.
 //!
 //! ```text
-//! 0         what this is; consumed; sent: a line each
+//! 0         what this is; consumed; sent; standing: a line each, the last at 256
 //! 4096      LINES x 64 B
-//! 20480     LINES x ANNEX_BYTES: an annex for each line
-//! 53248     CELLS x 4096 B, of which the first PIECE_BYTES are used
+//! 20480     LINES x SHORT_ANNEX_BYTES: an annex for each line
+//! 53248     LINES x ANNEX_BYTES: a longer one for each line
+//! 184320    CELLS x 4096 B, of which the first PIECE_BYTES are used
 //! behind    PAIR_CELLS x PAIR_CELL_BYTES, without memory until they are used
+//! behind    STANDING_BYTES, for what stands there for good; also without
 //! ```
 //!
-//! The last are the cells that change their owner, of one of a pair's two boxes;
+//! The last but one are the cells that change their owner, of one of a pair's two boxes;
 //! those of the other are not used (see `pair`).
 //!
 //! Two things about the ring's cells were found by measurement (docs/performance.md):
@@ -25,10 +27,12 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::super::layout::INLINE_BYTES;
 use super::super::ring::Line;
 use super::holdings::PAIR_CELLS;
 use super::place::{PAIR_CELL_BYTES, Part};
 use super::ring::{Progress, Words};
+use super::standing::STANDING_BYTES;
 use lmt_copy::Distance;
 
 use crate::buffer::{Buffer, Leaving, Taking};
@@ -36,7 +40,7 @@ use crate::error::MemoryShort;
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// "lmtfbox" and the layout's version in one word; changes with the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x05");
+const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x07");
 const PAGE_BYTES: usize = 4096;
 /// Lines, a power of two: enough for what two processes that exchange windows of 64
 /// long messages announce and answer, so few that they stay in the second-level cache.
@@ -45,15 +49,20 @@ pub(super) const LINES: usize = 256;
 pub(crate) const CELLS: usize = 512;
 /// The longest message that one line and one cell hold, in bytes.
 pub(crate) const PIECE_BYTES: usize = 3072;
-/// The longest message in the annex of its line, in bytes.
-pub(crate) const ANNEX_BYTES: usize = 128;
+/// The longest message in an annex of its line, in bytes.
+pub(crate) const ANNEX_BYTES: usize = 512;
+/// Up to so many bytes it is the shorter one: lines that follow one another stand side by side
+/// there, and are fetched so where messages follow one another.
+const SHORT_ANNEX_BYTES: usize = 128;
 const LINES_OFFSET: usize = PAGE_BYTES;
 const ANNEXES_OFFSET: usize = LINES_OFFSET + LINES * size_of::<Line>();
-const CELLS_OFFSET: usize = ANNEXES_OFFSET + LINES * ANNEX_BYTES;
+const LONG_ANNEXES_OFFSET: usize = ANNEXES_OFFSET + LINES * SHORT_ANNEX_BYTES;
+const CELLS_OFFSET: usize = LONG_ANNEXES_OFFSET + LINES * ANNEX_BYTES;
 /// What is allocated when a box is made.
 const COMMITTED_BYTES: usize = CELLS_OFFSET + CELLS * PAGE_BYTES;
 const PAIR_OFFSET: usize = COMMITTED_BYTES;
-const TOTAL_BYTES: usize = PAIR_OFFSET + PAIR_CELLS as usize * PAIR_CELL_BYTES;
+const STANDING_OFFSET: usize = PAIR_OFFSET + PAIR_CELLS as usize * PAIR_CELL_BYTES;
+const TOTAL_BYTES: usize = STANDING_OFFSET + STANDING_BYTES;
 const PURPOSE: &str = "a fast box";
 const KEY: &str = "fast_boxes";
 
@@ -62,21 +71,29 @@ struct Control {
     magic: AtomicU64,
     consumed: Progress,
     sent: Progress,
+    standing: Standing,
 }
 
-const _: () = assert!(size_of::<Control>() == 192 && size_of::<Progress>() == 64);
+/// How far the reader has come with what stands in the box. In two lines of its own: some CPUs
+/// fetch the neighbour of a line with it, and the writer is to see how long this one takes.
+#[repr(C, align(128))]
+struct Standing(AtomicU64);
+
+const _: () = assert!(size_of::<Control>() == 384 && size_of::<Progress>() == 64);
 const _: () = assert!(LINES.is_power_of_two() && CELLS.is_power_of_two());
-const _: () = assert!(ANNEXES_OFFSET == 20480 && CELLS_OFFSET == 53248);
+const _: () = assert!(ANNEXES_OFFSET == 20480 && LONG_ANNEXES_OFFSET == 53248 && CELLS_OFFSET == 184320);
 const _: () = assert!(CELLS_OFFSET.is_multiple_of(PAGE_BYTES));
 const _: () = assert!(PIECE_BYTES <= PAGE_BYTES);
 
-/// A place that follows from the number of a line, or of a cell in the ring.
+/// A place that is no part of a pair's cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
-    /// In the annex of the line of this number.
-    Annex(u64),
+    /// In an annex of the line of this number, as long as it is for so many bytes.
+    Annex { line: u64, bytes: usize },
     /// In the ring's cell of this number.
     Cell(u64),
+    /// So far behind the begin of what stands in the box.
+    Standing(usize),
 }
 
 /// A mapped box.
@@ -122,24 +139,42 @@ impl BoxMemory {
         // above), aligned (LINES_OFFSET is a multiple of the page), alive as
         // long as `self`; they are atomics, valid for any bytes, shared.
         let lines = unsafe { std::slice::from_raw_parts(first.cast::<Line>().as_ptr(), LINES) };
-        Words { lines, consumed: &control.consumed, sent: &control.sent }
+        Words { lines, consumed: &control.consumed, standing: &control.standing.0, sent: &control.sent }
     }
 
-    /// The first byte of a line's annex; `line` is taken modulo the ring. ANNEX_BYTES
-    /// bytes are valid from there on for as long as `self` lives.
+    /// The first byte of a line's annex for so many bytes, and how many are valid from there on,
+    /// for as long as `self` lives; `line` is taken modulo the ring.
     #[inline]
-    fn annex(&self, line: u64) -> *mut u8 {
-        let offset = ANNEXES_OFFSET + (line as usize & (LINES - 1)) * ANNEX_BYTES;
+    fn annex(&self, line: u64, bytes: usize) -> (*mut u8, usize) {
+        let (begin, length) = if bytes <= SHORT_ANNEX_BYTES {
+            (ANNEXES_OFFSET, SHORT_ANNEX_BYTES)
+        } else {
+            (LONG_ANNEXES_OFFSET, ANNEX_BYTES)
+        };
+        let offset = begin + (line as usize & (LINES - 1)) * length;
         // SAFETY: the line's number is below LINES, so the whole annex from `offset` on
         // is within the TOTAL_BYTES bytes of the mapping.
-        unsafe { self.memory.base().as_ptr().add(offset) }
+        (unsafe { self.memory.base().as_ptr().add(offset) }, length)
     }
 
-    /// Asks for the lines of a line's annex, which will be read as soon as the line is
-    /// published: so they cross beside it and not after it.
+    /// Asks for the first `bytes` bytes of a line's annex, which will be read as soon as the line
+    /// is published: so they cross beside it and not after it.
     #[inline]
-    pub(super) fn await_annex(&self, line: u64) {
-        lmt_copy::ask_for(self.annex(line), ANNEX_BYTES);
+    pub(super) fn await_annex(&self, line: u64, bytes: usize) {
+        let (first, length) = self.annex(line, bytes);
+        lmt_copy::ask_for(first, bytes.min(length));
+    }
+
+    /// Asks for a line, and for its annex if a message of so many bytes lies there, to write them
+    /// soon; `line` is taken modulo the ring.
+    #[inline(always)] // The path of a short message.
+    pub(super) fn take_over(&self, line: u64, bytes: usize) {
+        let words = self.words().line(line);
+        lmt_copy::take_over(words.as_ptr().cast(), size_of_val(words));
+        if bytes > INLINE_BYTES && bytes <= ANNEX_BYTES {
+            let (first, length) = self.annex(line, bytes);
+            lmt_copy::take_over(first, bytes.min(length));
+        }
     }
 
     /// The first byte of a cell; `cell` is taken modulo the ring. PIECE_BYTES
@@ -214,12 +249,43 @@ impl BoxMemory {
         unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::OutOfCell(part.piece())) }
     }
 
+    /// The byte `at` of what stands in the box, or the place behind the last one. As many
+    /// bytes as are left up to STANDING_BYTES are valid from there on, for as long as `self`
+    /// lives.
+    #[inline]
+    fn standing(&self, at: usize) -> *mut u8 {
+        // SAFETY: no more than STANDING_BYTES are added, so the place is within the TOTAL_BYTES
+        // bytes of the mapping, or at their end with no byte behind it.
+        unsafe { self.memory.base().as_ptr().add(STANDING_OFFSET + at.min(STANDING_BYTES)) }
+    }
+
+    /// Takes memory for what is to stand in these places, as [`Self::commit_pair_cell`] does.
+    pub(super) fn commit_standing(&self, places: Range<usize>) -> Result<(), MemoryShort> {
+        self.memory.commit_range(PURPOSE, KEY, STANDING_OFFSET + places.start, places.len())
+    }
+
+    /// Has `bytes` stand from `at` on, as far as they go; how many had to be written, if
+    /// `may_write`, or `None` if some had to be and may not.
+    #[inline]
+    pub(super) fn write_standing(
+        &self,
+        at: usize,
+        bytes: &[u8],
+        may_write: impl FnOnce() -> bool,
+    ) -> Option<usize> {
+        let (target, length) = fitting(self.room(Place::Standing(at)), 0, bytes.len());
+        // SAFETY: as in `write`. The peer reads what stands there meanwhile, and so does this
+        // process; it is written only where the reader has said that it does not.
+        unsafe { lmt_copy::copy_changed(target, bytes.as_ptr(), length, may_write) }
+    }
+
     /// Where a place begins, and how many bytes are valid from there on.
     #[inline]
     fn room(&self, place: Place) -> (*mut u8, usize) {
         match place {
-            Place::Annex(line) => (self.annex(line), ANNEX_BYTES),
+            Place::Annex { line, bytes } => self.annex(line, bytes),
             Place::Cell(cell) => (self.cell(cell), PIECE_BYTES),
+            Place::Standing(at) => (self.standing(at), STANDING_BYTES.saturating_sub(at)),
         }
     }
 
@@ -259,9 +325,11 @@ impl BoxMemory {
     #[inline]
     pub(super) fn read_to(&self, place: Place, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
         let (first, room) = self.room(place);
+        // What stands is mostly in this core's cache.
+        let taking = if matches!(place, Place::Standing(_)) { Taking::Near } else { Taking::FromPeer };
         // SAFETY: as in `read`; a buffer's segments are memory lent by this
         // process's application, not this mapping.
-        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::FromPeer) }
+        unsafe { buffer.write_raw(offset, first, bytes.min(room), taking) }
     }
 }
 

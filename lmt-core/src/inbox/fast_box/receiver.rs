@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, LINES, PIECE_BYTES, Place};
 use super::pair::PairCells;
-use super::place::{IN_ANNEX, Part, TAIL_BYTES, TAIL_WORD};
+use super::place::{GIVEN_WORD, IN_ANNEX, Part, TAIL_BYTES, TAIL_WORD, standing_of_word};
 use super::ring::Reader;
 use super::sender::{BoxSender, PART_WORD};
 use crate::buffer::Buffer;
 use crate::error::MemoryShort;
-use crate::inbox::layout::INLINE_BYTES;
+use crate::inbox::layout::{HEADER_WORDS, INLINE_BYTES};
 use crate::inbox::receiver::{Header, unpack};
 use crate::inbox::ring::LINE_WORDS;
 
@@ -27,8 +27,10 @@ struct BoxReceiver {
     sender: u16,
     /// For handing to the peer, as often as it connects.
     descriptor: OwnedFd,
-    /// For so many more messages their annexes are asked for.
+    /// For so many more messages their annexes are asked for...
     awaits_annex: u16,
+    /// ...by as many bytes as the last one had.
+    awaited_bytes: u16,
 }
 
 /// For so many messages behind one in its line's annex those of the next are asked for: as
@@ -41,7 +43,7 @@ impl BoxReceiver {
     fn create(sender: u16) -> Result<Self, MemoryShort> {
         let (memory, descriptor) = BoxMemory::create()?;
         let (memory, reader) = (Arc::new(memory), Reader::new(CELLS));
-        Ok(Self { memory, reader, pair: None, sender, descriptor, awaits_annex: 0 })
+        Ok(Self { memory, reader, pair: None, sender, descriptor, awaits_annex: 0, awaited_bytes: 0 })
     }
 
     /// Whether there is a message; while there is none, its annex is asked for, where others
@@ -50,7 +52,7 @@ impl BoxReceiver {
     fn look(&self) -> bool {
         let is_ready = self.reader.find(&self.memory.words()).is_some();
         if !is_ready && self.awaits_annex > 0 {
-            self.memory.await_annex(self.reader.line_number());
+            self.memory.await_annex(self.reader.line_number(), self.awaited_bytes.into());
         }
         is_ready
     }
@@ -61,6 +63,19 @@ impl BoxReceiver {
         let shared = self.memory.words();
         let kind = self.reader.find(&shared)?;
         Some(Header::copy(self.reader.line(&shared), self.sender, kind))
+    }
+
+    /// Copies the next message and ends it, if it lies in its line, fits `into`, and is one that
+    /// it `takes`.
+    #[inline(always)] // The path of a short message.
+    fn take_in_line(&mut self, takes: impl FnOnce(&Header) -> bool, into: &mut [u8]) -> Option<Header> {
+        let header = self.find()?;
+        let into = into.get_mut(..header.bytes).filter(|_| header.bytes <= INLINE_BYTES && takes(&header))?;
+        let shared = self.memory.words();
+        unpack(&self.reader.line(&shared)[HEADER_WORDS..], into);
+        self.reader.consume(&shared, false);
+        self.awaits_annex = self.awaits_annex.saturating_sub(1);
+        Some(header)
     }
 
     /// Where a message's bytes are, if what its line says is possible.
@@ -74,7 +89,8 @@ impl BoxReceiver {
         match self.reader.line(&self.memory.words())[PART_WORD].load(Ordering::Relaxed) {
             0 if bytes <= PIECE_BYTES => Body::Cell,
             0 => Body::Impossible { with_cell: true },
-            IN_ANNEX if bytes <= ANNEX_BYTES => Body::Annex,
+            IN_ANNEX if bytes <= ANNEX_BYTES => Body::Annex { bytes: bytes as u16 },
+            word if let Some(at) = standing_of_word(word, bytes) => Body::Standing(at),
             word => match Part::from_word(word, bytes).filter(|_| self.pair.is_some()) {
                 Some(part) => Body::Part(part),
                 None => Body::Impossible { with_cell: false },
@@ -86,7 +102,8 @@ impl BoxReceiver {
     #[inline]
     fn place(&self, body: Body) -> Place {
         match body {
-            Body::Annex => Place::Annex(self.reader.line_number()),
+            Body::Annex { bytes } => Place::Annex { line: self.reader.line_number(), bytes: bytes.into() },
+            Body::Standing(at) => Place::Standing(at as usize),
             _ => Place::Cell(self.reader.cell()),
         }
     }
@@ -94,14 +111,28 @@ impl BoxReceiver {
     /// Ends the message that was found.
     #[inline(always)] // The path of a short message.
     fn consume(&mut self, body: Body) {
-        let with_cell = matches!(body, Body::Cell | Body::Impossible { with_cell: true });
-        self.reader.consume(&self.memory.words(), with_cell);
-        self.awaits_annex = match body {
-            Body::Annex => ANNEXES_AWAITED,
-            _ => self.awaits_annex.saturating_sub(1),
+        let shared = self.memory.words();
+        let given = if matches!(body, Body::Standing(_)) {
+            // Relaxed: as in `Header::copy`.
+            self.reader.line(&shared)[GIVEN_WORD].load(Ordering::Relaxed)
+        } else {
+            0
         };
-        if let (Body::Part(Part { cell, is_last: true, .. }), Some(pair)) = (body, &self.pair) {
-            pair.keep(cell);
+        let with_cell = matches!(body, Body::Cell | Body::Impossible { with_cell: true });
+        self.reader.consume(&shared, with_cell);
+        (self.awaits_annex, self.awaited_bytes) = match body {
+            Body::Annex { bytes } => (ANNEXES_AWAITED, bytes),
+            _ => (self.awaits_annex.saturating_sub(1), self.awaited_bytes),
+        };
+        match (body, &self.pair) {
+            (Body::Part(Part { cell, is_last: true, .. }), Some(pair)) => pair.keep(cell),
+            (Body::Standing(_), pair) => {
+                self.reader.has_read(&shared);
+                if let Some(pair) = pair.as_ref().filter(|_| given != 0) {
+                    pair.keep_all(given);
+                }
+            }
+            _ => {}
         }
     }
 }
@@ -111,12 +142,14 @@ impl BoxReceiver {
 pub(crate) enum Body {
     /// In its line.
     Inline,
-    /// In its line's annex.
-    Annex,
+    /// In its line's annex, so many bytes.
+    Annex { bytes: u16 },
     /// In the next cell of the box's ring.
     Cell,
     /// In a cell that changes its owner.
     Part(Part),
+    /// In the box for good, so far behind the begin of what stands there.
+    Standing(u32),
     /// Nowhere: its line is garbage.
     Impossible { with_cell: bool },
 }
@@ -203,6 +236,10 @@ impl Boxes {
     }
 
     pub(crate) fn inbox_had_its_turn(&mut self) {
+        if !self.is_inbox_due() {
+            // The other box was looked at before.
+            self.look_elsewhere(self.other);
+        }
         self.hot_came_last = false;
         self.in_a_row = 0;
     }
@@ -232,10 +269,13 @@ impl Boxes {
         None
     }
 
-    /// The box behind number `at` is looked at next.
+    /// The box behind number `at` is looked at next; the one behind that where every poll looks
+    /// at the first anyway, or its turn would be spent on that.
     #[inline]
     fn look_elsewhere(&mut self, at: usize) {
-        self.other = if at + 1 < self.list.len() { at + 1 } else { 0 };
+        let behind = |at: usize| if at + 1 < self.list.len() { at + 1 } else { 0 };
+        let next = behind(at);
+        self.other = if next == self.hot { behind(next) } else { next };
     }
 
     /// Whether the inbox is looked at first, so that boxes that are never empty
@@ -265,17 +305,43 @@ impl Boxes {
     /// Ends the message that was found in box number `at`.
     #[inline(always)] // The path of a short message.
     pub(crate) fn consume(&mut self, at: usize, body: Body) {
+        self.had_its_turn(at);
+        if let Some(one) = self.list.get_mut(at) {
+            one.consume(body);
+        }
+    }
+
+    /// A message has come from box number `at`: others are looked at before the next.
+    #[inline(always)] // The path of a short message.
+    fn had_its_turn(&mut self, at: usize) {
         self.in_a_row = if self.in_a_row >= IN_A_ROW { 0 } else { self.in_a_row + 1 };
         if at == self.hot {
+            // Where it was taken without a look at the other one, that keeps its turn.
+            if self.hot_came_last {
+                self.look_elsewhere(self.other);
+            }
             self.hot_came_last = true;
-            self.look_elsewhere(self.other);
+            if self.other == self.hot {
+                self.look_elsewhere(self.other);
+            }
         } else {
             (self.hot, self.hot_came_last) = (at, false);
             self.look_elsewhere(at);
         }
-        if let Some(one) = self.list.get_mut(at) {
-            one.consume(body);
-        }
+    }
+
+    /// Copies the next message of box number `at` to `into` and ends it, if it lies in its line,
+    /// fits, and is one that it `takes`.
+    #[inline(always)] // The path of a short message.
+    pub(crate) fn take_in_line(
+        &mut self,
+        at: usize,
+        takes: impl FnOnce(&Header) -> bool,
+        into: &mut [u8],
+    ) -> Option<Header> {
+        let header = self.list.get_mut(at)?.take_in_line(takes, into)?;
+        self.had_its_turn(at);
+        Some(header)
     }
 
     /// The line of the message found in box `at`.

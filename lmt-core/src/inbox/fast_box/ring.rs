@@ -11,6 +11,7 @@
 //! the writer looks at them when it has run out.
 
 use super::super::ring::{LINE_WORDS, Line};
+use super::super::words::last_word;
 use crate::sync::{AtomicU64, Ordering};
 
 const KIND_BITS: u32 = 8;
@@ -30,14 +31,18 @@ pub(crate) struct Words<'a> {
     pub(crate) lines: &'a [Line],
     /// What the reader has given back.
     pub(crate) consumed: &'a Progress,
+    /// The first line that the reader may still want what stands in the box for; all before it
+    /// are read.
+    pub(crate) standing: &'a AtomicU64,
     /// What the writer has published: read by nobody but the same process, when
     /// it connects anew and goes on where it was.
     pub(crate) sent: &'a Progress,
 }
 
 impl<'a> Words<'a> {
+    /// The line of this number, which is taken modulo the ring.
     #[inline]
-    fn line(&self, number: u64) -> &'a [AtomicU64; LINE_WORDS] {
+    pub(super) fn line(&self, number: u64) -> &'a [AtomicU64; LINE_WORDS] {
         &self.lines[number as usize & (self.lines.len() - 1)].words
     }
 }
@@ -92,14 +97,20 @@ impl Writer {
         Err(BoxFull)
     }
 
+    /// Whether the next line is known to be free.
+    #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
+    pub(crate) const fn has_line(&self) -> bool {
+        self.next_line != self.line_limit
+    }
+
     #[inline]
     fn has_room(&self, with_cell: bool) -> bool {
-        self.next_line != self.line_limit && (!with_cell || self.next_cell != self.cell_limit)
+        self.has_line() && (!with_cell || self.next_cell != self.cell_limit)
     }
 
     /// The number of the line that the next message takes.
     #[inline]
-    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
     pub(crate) const fn line_number(&self) -> u64 {
         self.next_line
     }
@@ -138,24 +149,69 @@ impl Writer {
         self.has_room(with_cell)
     }
 
+    /// Whether what stands in the box may be changed: the reader has read it for all lines
+    /// before number `named`.
+    #[inline]
+    pub(crate) fn may_change(words: &Words<'_>, named: u64) -> bool {
+        // A reader that says more than it has read harms itself.
+        Self::read_by_reader(words) >= named
+    }
+
+    /// How far the reader says that it has read of what stands in the box.
+    #[inline]
+    pub(crate) fn read_by_reader(words: &Words<'_>) -> u64 {
+        // Acquire pairs with the Release stores in `Reader::has_read`: its reads of what is
+        // changed then are over.
+        words.standing.load(Ordering::Acquire)
+    }
+
     /// Writes the line's words from 1 on and publishes it, and the cell that
     /// was filled before. Only after [`Writer::reserve`] for the same.
     #[inline]
     pub(crate) fn publish(&mut self, words: &Words<'_>, content: &[u64], kind: u8, with_cell: bool) {
-        let line = words.line(self.next_line);
-        for (target, word) in line[1..].iter().zip(content) {
+        for (target, word) in words.line(self.next_line)[1..].iter().zip(content) {
             // Relaxed: ordered before the Release store of word 0.
             target.store(*word, Ordering::Relaxed);
         }
+        self.end_line(words, kind);
+        if with_cell {
+            self.next_cell = self.next_cell.wrapping_add(1);
+            // Relaxed: for this process only.
+            words.sent.cells.store(self.next_cell, Ordering::Relaxed);
+        }
+    }
+
+    /// The same with a line's first words and bytes that lie behind them, as many as it has room
+    /// for, straight from where they are.
+    #[inline(always)] // The path of a short message.
+    pub(crate) fn publish_bytes(&mut self, words: &Words<'_>, first: [u64; 2], bytes: &[u8], kind: u8) {
+        let line = words.line(self.next_line);
+        debug_assert!(bytes.len() <= 8 * (LINE_WORDS - 1 - first.len()), "it fits a line");
+        // Relaxed: as in `publish`.
+        line[1].store(first[0], Ordering::Relaxed);
+        line[2].store(first[1], Ordering::Relaxed);
+        let mut left = bytes;
+        for target in &line[1 + first.len()..] {
+            let Some((chunk, behind)) = left.split_first_chunk() else {
+                if !left.is_empty() {
+                    target.store(last_word(left), Ordering::Relaxed);
+                }
+                break;
+            };
+            target.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
+            left = behind;
+        }
+        self.end_line(words, kind);
+    }
+
+    /// Publishes the line that was written.
+    #[inline(always)] // The path of a short message.
+    fn end_line(&mut self, words: &Words<'_>, kind: u8) {
         // Release pairs with the Acquire in `Reader::find`.
-        line[0].store(publish_word(self.next_line, kind), Ordering::Release);
+        words.line(self.next_line)[0].store(publish_word(self.next_line, kind), Ordering::Release);
         self.next_line = self.next_line.wrapping_add(1);
         // Relaxed: for this process only.
         words.sent.lines.store(self.next_line, Ordering::Relaxed);
-        if with_cell {
-            self.next_cell = self.next_cell.wrapping_add(1);
-            words.sent.cells.store(self.next_cell, Ordering::Relaxed);
-        }
     }
 }
 
@@ -180,7 +236,7 @@ impl Reader {
     /// The kind of the next message, if it is there.
     #[inline]
     pub(crate) fn find(&self, words: &Words<'_>) -> Option<u8> {
-        // Acquire pairs with the Release store in `Writer::publish`: the rest
+        // Acquire pairs with the Release store in `Writer::end_line`: the rest
         // of the line and the cell are then the message's.
         let word = words.line(self.next_line)[0].load(Ordering::Acquire);
         (word ^ publish_word(self.next_line, 0) < 1 << KIND_BITS).then_some(word as u8)
@@ -206,7 +262,7 @@ impl Reader {
     }
 
     /// Ends the message that was found.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub(crate) fn consume(&mut self, words: &Words<'_>, with_cell: bool) {
         self.next_line = self.next_line.wrapping_add(1);
         self.next_cell = self.next_cell.wrapping_add(u64::from(with_cell));
@@ -214,13 +270,23 @@ impl Reader {
         // the counters' line moves a few times a round.
         let lines = self.next_line.wrapping_sub(self.told_lines);
         let cells = self.next_cell.wrapping_sub(self.told_cells);
-        if lines >= (words.lines.len() as u64).div_ceil(4) || cells >= self.cells.div_ceil(4) {
+        let are_many = with_cell && cells >= self.cells.div_ceil(4);
+        if lines >= (words.lines.len() as u64).div_ceil(4) || are_many {
             self.give_back(words);
         }
     }
 
+    /// What stands in the box has been read for the lines before the next.
+    #[inline]
+    pub(crate) fn has_read(&self, words: &Words<'_>) {
+        // Release pairs with the Acquire in `Writer::read_by_reader`.
+        words.standing.store(self.next_line, Ordering::Release);
+    }
+
     #[cold]
     fn give_back(&mut self, words: &Words<'_>) {
+        // Also for a writer that does not know which lines of one before it named it.
+        self.has_read(words);
         // Release pairs with the Acquire in `Writer::refresh`: the reads of the
         // lines and cells given back are over by then.
         words.consumed.lines.store(self.next_line, Ordering::Release);

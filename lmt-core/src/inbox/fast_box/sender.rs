@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, PIECE_BYTES, Place};
 use super::pair::PairCells;
-use super::place::{IN_ANNEX, PAIR_CELL_BYTES, Part, TAIL_BYTES};
+use super::place::{GIVEN_WORD, IN_ANNEX, PAIR_CELL_BYTES, Part, TAIL_BYTES, standing_word};
 use super::ring::{BoxFull, Writer};
+use super::standing::{self, STANDING_BYTES, Standing};
+use crate::again::Hop;
 use crate::buffer::Buffer;
 use crate::inbox::layout::{HEADER_WORDS, INLINE_BYTES};
 use crate::inbox::ring::Line;
@@ -31,6 +33,11 @@ const LEAST_LEFT_BYTES: u64 = 4 << 10;
 /// 0.99 of the time by that, 64 KiB 1.05).
 const fn most_piece_bytes(total_bytes: u64) -> u64 {
     if total_bytes < 128 << 10 { 16 << 10 } else { PAIR_CELL_BYTES as u64 }
+}
+
+/// The piece behind so many bytes, where there is room for it.
+fn growing_piece_bytes(sent_bytes: u64, total_bytes: u64) -> u64 {
+    sent_bytes.clamp(first_piece_bytes(total_bytes), most_piece_bytes(total_bytes))
 }
 
 /// Into what a message is cut that goes in cells which change their owner.
@@ -64,6 +71,9 @@ const fn most_in_cell(piece: Piece, address: usize) -> usize {
     if piece.is_end() && address != 0 { PAIR_CELL_BYTES + TAIL_BYTES } else { PAIR_CELL_BYTES }
 }
 
+/// So many bytes for what stands in the box get memory at once.
+const STANDING_STEP_BYTES: usize = 64 << 10;
+
 /// Which word of a line names the part of a pair's cell.
 pub(super) const PART_WORD: usize = HEADER_WORDS;
 
@@ -76,18 +86,62 @@ pub(crate) struct BoxSender {
     /// The cell that a message in pieces is filling, and where its next piece begins there.
     filling: Option<(u8, usize)>,
     is_fresh: bool,
+    /// What stands in the box for good; `None` where nothing is to.
+    standing: Option<Standing>,
+    /// So many bytes for it have memory, from the first on.
+    committed_bytes: usize,
+    /// Behind the last line that named the place of the message that has begun, before it.
+    named_before: u64,
+    /// The piece that comes next, where it stands.
+    stands: Option<Stands>,
+    /// So many bytes of what was sent stood here already.
+    standing_bytes: u64,
+    /// How far the reader's core is.
+    hop: Hop,
+}
+
+/// A piece that stands in the box for good, and is still to be told of.
+#[derive(Clone, Copy, Debug)]
+struct Stands {
+    at: usize,
+    /// Where its bytes are at the sender, and how many.
+    address: usize,
+    bytes: usize,
+    /// So many of them had to be written.
+    written_bytes: usize,
+}
+
+impl Stands {
+    /// Whether it is this one.
+    fn is(&self, payload: &Payload<'_>) -> bool {
+        (payload.first_address(), payload.bytes()) == (self.address, self.bytes as u64)
+    }
 }
 
 impl BoxSender {
-    /// Attaches to the box behind `fd`.
+    /// Attaches to the box behind `fd`, in up to `standing_bytes` of which something is to stand.
     ///
     /// # Errors
     /// [`AttachError`] when it is none, or could fault.
-    pub(crate) fn attach(fd: OwnedFd) -> Result<Self, AttachError> {
+    pub(crate) fn attach(fd: OwnedFd, standing_bytes: u64) -> Result<Self, AttachError> {
         let memory = Arc::new(BoxMemory::attach(fd)?);
         let writer = Writer::new(&memory.words(), CELLS);
         let is_fresh = writer.is_fresh();
-        Ok(Self { memory, writer, pair: None, filling: None, is_fresh })
+        let room = usize::try_from(standing_bytes).unwrap_or(usize::MAX).min(STANDING_BYTES);
+        let standing = (room > 0).then(|| Standing::new(room, writer.line_number()));
+        Ok(Self {
+            memory,
+            writer,
+            pair: None,
+            filling: None,
+            is_fresh,
+            standing,
+            committed_bytes: 0,
+            named_before: 0,
+            stands: None,
+            standing_bytes: 0,
+            hop: Hop::default(),
+        })
     }
 
     /// The cells of this box that change their owner, for this process.
@@ -116,7 +170,14 @@ impl BoxSender {
     /// owner, or there are none.
     #[inline]
     pub(crate) fn lacks_pair_cells(&self, bytes: u64) -> bool {
-        self.pair.as_ref().is_none_or(|pair| !pair.has_cells_for(bytes))
+        // What stands in the box takes none, and its receiver sends none back.
+        let takes_none = self.standing.as_ref().is_some_and(Standing::takes_all);
+        !takes_none && self.pair.as_ref().is_none_or(|pair| !pair.has_cells_for(bytes))
+    }
+
+    /// How many bytes of what was sent stood here already.
+    pub(crate) const fn standing_bytes(&self) -> u64 {
+        self.standing_bytes
     }
 
     /// At most so many pieces a message of `bytes` bytes has.
@@ -128,10 +189,24 @@ impl BoxSender {
     }
 
     /// The length of the piece that comes next of a message of `total_bytes`
-    /// bytes, more than [`PIECE_BYTES`], of which `sent_bytes` are sent and the next is at
-    /// `address`.
+    /// bytes, more than [`PIECE_BYTES`], of which `sent_bytes` are sent and `rest` is not, if that
+    /// lies in one piece of memory. What says again what a message before it said stands then
+    /// where it is to be.
     #[inline]
-    pub(crate) fn piece_bytes(&self, sent_bytes: u64, total_bytes: u64, address: usize, cut: Cut) -> u64 {
+    pub(crate) fn piece_bytes(
+        &mut self,
+        sent_bytes: u64,
+        total_bytes: u64,
+        rest: Option<&[u8]>,
+        cut: Cut,
+    ) -> u64 {
+        self.stands = None;
+        if let Some(rest) = rest.filter(|_| total_bytes >= standing::LEAST_BYTES)
+            && let Some(bytes) = self.stand(sent_bytes, total_bytes, rest, cut)
+        {
+            return bytes;
+        }
+        let address = rest.map_or(0, |rest| rest.as_ptr().addr());
         let left_bytes = total_bytes - sent_bytes;
         let filled = self.filling.filter(|_| sent_bytes > 0);
         let room = match (&self.pair, filled) {
@@ -140,7 +215,7 @@ impl BoxSender {
             _ => return left_bytes.min(PIECE_BYTES as u64),
         };
         let bytes = match cut {
-            Cut::Growing => sent_bytes.clamp(first_piece_bytes(total_bytes), most_piece_bytes(total_bytes)),
+            Cut::Growing => growing_piece_bytes(sent_bytes, total_bytes),
             Cut::Cells => PAIR_CELL_BYTES as u64,
         };
         // What would leave little of its cell takes it all: pieces go on growing by what is
@@ -185,6 +260,27 @@ impl BoxSender {
         Ok(())
     }
 
+    /// Publishes a message of at most [`INLINE_BYTES`] bytes; `first` are its line's words before
+    /// those.
+    #[inline(always)] // The path of a short message.
+    pub(crate) fn send_in_line(&mut self, first: [u64; 2], bytes: &[u8], kind: u8) -> Result<(), BoxFull> {
+        let shared = self.memory.words();
+        self.writer.reserve(&shared, false)?;
+        self.writer.publish_bytes(&shared, first, bytes, kind);
+        Ok(())
+    }
+
+    /// Asks for the line that comes next, to write it soon, and where a message of so many bytes
+    /// lies in an annex, for that.
+    #[inline(always)] // The path of a short message.
+    pub(crate) fn take_over_next(&self, bytes: usize) {
+        // One that is not known to be free may still be its reader's.
+        if !self.writer.has_line() {
+            return;
+        }
+        self.memory.take_over(self.writer.line_number(), bytes);
+    }
+
     #[inline]
     fn send_beside_line(
         &mut self,
@@ -194,12 +290,21 @@ impl BoxSender {
         payload: &Payload<'_>,
         piece: Piece,
     ) -> Result<(), Refusal> {
+        // For this send or none: whoever comes next may say something else.
+        let stands = self.stands.take().filter(|stands| stands.is(payload));
+        self.writer.reserve(&self.memory.words(), false)?;
+        let stands_at = stands.and_then(|stands| self.takes_standing(stands, piece));
         let shared = self.memory.words();
-        self.writer.reserve(&shared, false)?;
         if bytes <= ANNEX_BYTES && piece == Piece::Whole {
-            self.put(Place::Annex(self.writer.line_number()), payload);
+            self.put(Place::Annex { line: self.writer.line_number(), bytes }, payload);
             words[PART_WORD - 1] = IN_ANNEX;
             self.writer.publish(&shared, &words[..PART_WORD], kind, false);
+            return Ok(());
+        }
+        if let Some(at) = stands_at {
+            words[PART_WORD - 1] = standing_word(at);
+            words[GIVEN_WORD - 1] = self.pair.as_ref().map_or(0, |pair| pair.take_surplus());
+            self.writer.publish(&shared, &words[..GIVEN_WORD], kind, false);
             return Ok(());
         }
         if let Some((part, pair)) = self.part_for(bytes, piece, payload) {
@@ -224,6 +329,72 @@ impl BoxSender {
         words[PART_WORD - 1] = 0;
         self.writer.publish(&shared, &words[..PART_WORD], kind, true);
         Ok(())
+    }
+
+    /// Has the next piece stand in the box for good, if the message says again what one before
+    /// it said; how long it is then.
+    #[inline]
+    fn stand(&mut self, sent_bytes: u64, total_bytes: u64, rest: &[u8], cut: Cut) -> Option<u64> {
+        let standing = self.standing.as_mut()?;
+        if self.writer.reserve(&self.memory.words(), false).is_err() {
+            // It is written when there is a line.
+            standing.is_passed_by();
+            return None;
+        }
+        let at = if sent_bytes > 0 {
+            standing.at()?
+        } else {
+            if !self.hop.lets(rest.len() as u64) {
+                standing.is_passed_by();
+                return None;
+            }
+            let behind_line = begin_in_cell(rest.as_ptr().addr());
+            let place = standing.begin(rest, behind_line)?;
+            if place.at.end > self.committed_bytes && !self.commit_standing(place.at.end) {
+                return None;
+            }
+            self.named_before = place.named;
+            self.hop.time(|| Some(Writer::read_by_reader(&self.memory.words())));
+            place.at.start
+        };
+        let most = rest.len() as u64;
+        let bytes = match cut {
+            Cut::Growing => growing_piece_bytes(sent_bytes, total_bytes),
+            Cut::Cells => most,
+        };
+        // What is left is to be long enough for another such piece.
+        let bytes = if bytes + INLINE_BYTES as u64 >= most { most } else { bytes };
+        let may_write = || Writer::may_change(&self.memory.words(), self.named_before);
+        let written_bytes = self.memory.write_standing(at, rest.get(..bytes as usize)?, may_write);
+        if let Some(written_bytes) = written_bytes {
+            let address = rest.as_ptr().addr();
+            self.stands = Some(Stands { at, address, bytes: bytes as usize, written_bytes });
+            return Some(bytes);
+        }
+        self.standing.as_mut()?.is_refused();
+        None
+    }
+
+    /// Where a piece stands that is told of in the next line.
+    #[inline]
+    fn takes_standing(&mut self, stands: Stands, piece: Piece) -> Option<usize> {
+        let Stands { at, bytes, written_bytes, .. } = stands;
+        self.standing_bytes += (bytes - written_bytes) as u64;
+        self.standing.as_mut()?.stands(bytes, written_bytes, self.writer.line_number(), piece.is_end());
+        Some(at)
+    }
+
+    /// Takes memory for what is to stand up to here; without it nothing will.
+    #[cold]
+    fn commit_standing(&mut self, end: usize) -> bool {
+        let end = end.next_multiple_of(STANDING_STEP_BYTES).min(STANDING_BYTES);
+        if let Err(error) = self.memory.commit_standing(self.committed_bytes..end) {
+            tracing::debug!(%error, "what is sent again is copied again");
+            self.standing = None;
+            return false;
+        }
+        self.committed_bytes = end;
+        true
     }
 
     #[inline]
