@@ -69,6 +69,25 @@ impl Pages {
     }
 }
 
+/// Fills memory with bytes of which no two lines say the same, and no two seeds: a message is
+/// to look like an application's, and like no other that lies elsewhere. Taken for numbers of
+/// 32 bits with a fraction they are from 2^-63 to 2, so that their sums cost what sums cost.
+pub fn mix(data: &mut [u8], seed: u8) {
+    let words = data.chunks_mut(size_of::<u64>());
+    for (number, word) in (u64::from(seed) << 56..).zip(words) {
+        let mixed = number.wrapping_mul(MIX).rotate_left(31).wrapping_mul(MIX);
+        let mixed = (mixed & BELOW_TWO | LEAST_EXPONENT).to_le_bytes();
+        word.copy_from_slice(&mixed[..word.len()]);
+    }
+}
+
+/// With no other bits the two numbers in a word are positive and below 2...
+const BELOW_TWO: u64 = 0x3FFF_FFFF_3FFF_FFFF;
+/// ...and with these at least 2^-63.
+const LEAST_EXPONENT: u64 = 0x2000_0000_2000_0000;
+/// An odd number: to multiply with it loses nothing.
+const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
+
 impl Deref for Pages {
     type Target = [u8];
 
@@ -90,6 +109,16 @@ impl Memory {
             Self::Private => "from malloc, beginning with a page",
             Self::Shared => "memory that other ranks can map",
         }
+    }
+
+    /// A buffer of it, with bytes as [`mix`] makes them.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn mixed(self, bytes: usize, seed: u8) -> Result<Held, BenchError> {
+        let mut buffer = self.filled(bytes, seed)?;
+        mix(&mut buffer, seed);
+        Ok(buffer)
     }
 
     /// A buffer of it, every byte of which is `byte`.

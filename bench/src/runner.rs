@@ -70,9 +70,11 @@ impl<'a, L: Link> Runner<'a, L> {
     ) -> Result<Self, BenchError> {
         let bytes = usize::try_from(job.buffer_bytes() / 2)
             .map_err(|_| BenchError::Failure("the buffers are larger than this machine's memory".into()))?;
+        // No rank's messages say the same as another's.
+        let seed = (2 * rank) as u8;
         let buffers = Buffers {
-            outgoing: job.buffers.filled(bytes, 1)?,
-            incoming: job.buffers.filled(bytes, 2)?,
+            outgoing: job.buffers.mixed(bytes, seed)?,
+            incoming: job.buffers.mixed(bytes, seed + 1)?,
             outgoing_at: 0,
             incoming_at: 0,
         };

@@ -44,7 +44,7 @@ impl Statistics {
             let words: Vec<&str> = line.1.split_whitespace().collect();
             match words[..] {
                 [_, _, identity] if identity.starts_with("endpoint=") => all.endpoints += 1,
-                [_, path, _, _, messages, bytes, demotions, _] => {
+                [_, path, _, _, messages, bytes, demotions, _, ..] => {
                     // The names of the columns are no numbers.
                     let numbers = [messages, bytes, demotions].map(str::parse::<u64>);
                     if let [Ok(messages), Ok(bytes), Ok(demotions)] = numbers {

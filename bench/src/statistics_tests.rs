@@ -7,7 +7,7 @@ const TEXT: &str = "a line of the program's\n\
     lmt stats pid=1 cma        2    16         0        0              0         0\n\
     [1] lmt stats pid=2 pid=2 endpoint=cd\n\
     [1] lmt stats pid=2 eager      2    16         3        20             0         0\n\
-    [1] lmt stats pid=2 ring      2    16         1        140             4         9\n";
+    [1] lmt stats pid=2 ring      2    16         1        140             4         9         5\n";
 
 #[test]
 fn tables_of_several_ranks_are_added_up() {

@@ -130,7 +130,9 @@ impl<'a> Caller<'a> {
     fn new(plan: &'a Plan, group: &'a Group<'a>, calls: Calls) -> Result<Self, BenchError> {
         let bytes = usize::try_from(plan.buffer_bytes())
             .map_err(|_| BenchError::Failure("the buffers do not fit into memory".into()))?;
-        let (input, output) = (plan.buffers.filled(bytes, 1)?, plan.buffers.filled(bytes, 2)?);
+        // No rank's input says the same as another's.
+        let seed = (2 * calls.rank) as u8;
+        let (input, output) = (plan.buffers.mixed(bytes, seed)?, plan.buffers.mixed(bytes, seed + 1)?);
         Ok(Self { plan, group, calls, input, output, used_bytes: (0, 0), sum: 0 })
     }
 

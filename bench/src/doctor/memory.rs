@@ -11,8 +11,8 @@ use crate::sizes::human;
 /// What a rank takes, roughly: its inbox, the buffers that stay in memory, and
 /// the tables; the messages' own memory comes on top.
 const RANK_BYTES: u64 = 4 << 20;
-/// Address space that a rank maps of each peer, and of its own.
-const PEER_ADDRESS_BYTES: u64 = 64 << 20;
+/// Address space that a rank maps of each peer, and of its own: mostly a pool of rings.
+const PEER_ADDRESS_BYTES: u64 = 200 << 20;
 /// Address space that any program takes.
 const PROGRAM_ADDRESS_BYTES: u64 = 256 << 20;
 /// What is locked at most: the descriptors of a copy engine's device.

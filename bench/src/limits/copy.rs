@@ -15,6 +15,9 @@ pub enum Stores {
     /// As the string instruction does, from [`STRING_BYTES`] on; into the cache
     /// below; by the C library where there is none.
     String,
+    /// As [`Stores::String`] where bytes are read; where they are written, only what is not
+    /// there already.
+    Changed,
 }
 
 /// From here on the string instruction is worth its beginning.
@@ -26,7 +29,7 @@ const STRING_BYTES: usize = 16 << 10;
 /// `from` is readable and `into` writable for `bytes` bytes, the two do not
 /// overlap, and nobody else writes either or reads `into` meanwhile.
 pub(super) unsafe fn copy(into: *mut u8, from: *const u8, bytes: usize, stores: Stores) {
-    if stores == Stores::String && bytes >= STRING_BYTES {
+    if matches!(stores, Stores::String | Stores::Changed) && bytes >= STRING_BYTES {
         // One instruction, whoever issues it.
         // SAFETY: the caller's promise.
         unsafe { lmt_copy::copy_string(into, from, bytes) };
@@ -36,7 +39,7 @@ pub(super) unsafe fn copy(into: *mut u8, from: *const u8, bytes: usize, stores: 
     if std::arch::is_x86_feature_detected!("avx2") {
         match stores {
             // SAFETY: AVX2 was found above; the rest is the caller's promise.
-            Stores::Cached | Stores::String => unsafe { x86::cached(into, from, bytes) },
+            Stores::Cached | Stores::String | Stores::Changed => unsafe { x86::cached(into, from, bytes) },
             // SAFETY: as above.
             Stores::Streaming => unsafe { x86::streaming(into, from, bytes) },
         }
@@ -47,20 +50,13 @@ pub(super) unsafe fn copy(into: *mut u8, from: *const u8, bytes: usize, stores: 
     unsafe { into.copy_from_nonoverlapping(from, bytes) };
 }
 
-/// Asks for the lines of `bytes` bytes from `place` on to be brought here for
-/// writing (prefetchw), so that what is read now and written next crosses once.
+/// As [`copy`], but writes only what is not there already.
 ///
-/// A hint: it reads and writes nothing, and faults nowhere.
-pub(super) fn take_over(place: *const u8, bytes: usize) {
-    #[cfg(target_arch = "x86_64")]
-    for offset in (0..bytes).step_by(x86::LINE_BYTES) {
-        let line = place.wrapping_add(offset);
-        // SAFETY: prefetchw is a hint that reads and writes nothing the program
-        // sees and faults nowhere; 64-bit x86 processors without it skip it.
-        unsafe { std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags)) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (place, bytes);
+/// # Safety
+/// As for [`copy`], and `into` is readable.
+pub(super) unsafe fn copy_changed(into: *mut u8, from: *const u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    let _written = unsafe { lmt_copy::copy_changed(into, from, bytes, || true) };
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -69,7 +65,6 @@ mod x86 {
         __m256i, _mm_sfence, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_stream_si256,
     };
 
-    pub(super) const LINE_BYTES: usize = 64;
     /// Bytes of one vector.
     const VECTOR_BYTES: usize = 32;
     /// Bytes of one turn of the loop.

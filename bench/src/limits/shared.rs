@@ -13,6 +13,7 @@ use super::copy::{Stores, copy};
 use super::pair::{LimitError, Pair, Stop, raise};
 use super::sys::{ensure_memory, memory_file};
 use super::transfer::{announce, chunk_range, chunks, claim};
+use crate::memory::mix;
 use crate::patterns::arena::Arena;
 use crate::patterns::handling::{read_all, write_all};
 
@@ -43,7 +44,7 @@ impl SharedBuffers {
         let mut made = Self::map(file, bytes)?;
         for side in [0, 1] {
             for (part, byte) in [(Part::Outgoing, 1), (Part::Incoming, 2)] {
-                made.lend(side, part, 0, bytes, |data| data.fill(byte));
+                made.lend(side, part, 0, bytes, |data| mix(data, byte));
             }
         }
         Ok(made)
