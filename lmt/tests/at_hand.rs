@@ -32,24 +32,42 @@ fn counters(endpoint: &Endpoint, peer: PeerId) -> (Counters, u64) {
 
 /// Messages to and fro from the same memory, of which nobody changes anything meanwhile.
 fn ping_pong(endpoint: &Endpoint, group: &Group, peer: PeerId, messages: u64) {
-    let (data, mut into) = (pattern(group.rank().into(), BYTES), vec![0; BYTES]);
+    ping_pong_of(endpoint, group, peer, messages, BYTES, |_| ());
+}
+
+/// The same with messages of so many bytes, which are changed in this way before they are sent.
+fn ping_pong_of(
+    endpoint: &Endpoint,
+    group: &Group,
+    peer: PeerId,
+    messages: u64,
+    bytes: usize,
+    change: impl Fn(&mut [u8]),
+) {
+    let (mut data, mut into) = (pattern(group.rank().into(), bytes), vec![0; bytes]);
+    let mut expected = pattern(u64::from(1 - group.rank()), bytes);
+    let mut send = || {
+        change(&mut data);
+        endpoint.send(peer, TAG, &data).expect("the peer is there");
+    };
     for _ in 0..messages {
         if group.rank() == 0 {
-            endpoint.send(peer, TAG, &data).expect("the peer is there");
+            send();
         }
         let status = endpoint.receive(Source::Peer(peer), TagMatch::exactly(TAG), &mut into);
-        assert_eq!(status.expect("the peer is there").bytes, BYTES as u64);
+        assert_eq!(status.expect("the peer is there").bytes, bytes as u64);
         if group.rank() == 1 {
-            endpoint.send(peer, TAG, &data).expect("the peer is there");
+            send();
         }
     }
-    check(u64::from(1 - group.rank()), &into);
+    (0..messages).for_each(|_| change(&mut expected));
+    assert!(into == expected, "{bytes} bytes");
 }
 
 /// How many go so the machine's load decides; some do. All are counted once.
 #[test]
 fn untouched_messages_are_copied_once() {
-    test(test_name!()).run(|group| {
+    test(test_name!()).env("LMT_STANDING_BYTES", "0").run(|group| {
         let (endpoint, peers) = join_plain(group);
         let peer = peers[1 - group.rank() as usize];
         ping_pong(&endpoint, group, peer, 1000);
@@ -57,6 +75,55 @@ fn untouched_messages_are_copied_once() {
         assert!(cma.sent.messages >= 2, "the first two are announced to see how that is: {cma:?}");
         assert_eq!(cma.sent.messages + eager, 1000);
         assert_eq!(cma.sent.bytes, cma.sent.messages * BYTES as u64);
+    });
+}
+
+/// What both say again and again is only compared, where it stands: in cells, which short
+/// messages at hand are not sent in otherwise, nor longer ones.
+#[test]
+fn what_is_sent_again_goes_in_cells() {
+    test(test_name!()).run(|group| {
+        let (endpoint, peers) = join_plain(group);
+        let peer = peers[1 - group.rank() as usize];
+        for bytes in [BYTES, 64 << 10, 128 << 10] {
+            let before = endpoint.eager_counters(peer);
+            ping_pong_of(&endpoint, group, peer, 200, bytes, |_| ());
+            let eager = endpoint.eager_counters(peer);
+            let (sent, stood) =
+                (eager.sent.messages - before.sent.messages, eager.standing_bytes - before.standing_bytes);
+            assert!(sent >= 150, "of 200 messages of {bytes} bytes {sent} went in cells");
+            assert!(stood >= 150 * bytes as u64, "{stood} bytes of 200 messages of {bytes} stood");
+        }
+        let told = endpoint.explain(peer, 64 << 10).expect("it is known").to_string();
+        assert!(told.contains("if it says what an earlier one said"), "{told}");
+    });
+}
+
+/// Longer ones than such as are at hand, too, where the application uses its buffers in between.
+#[test]
+fn buffers_in_use_go_in_cells() {
+    const LONG: usize = 128 << 10;
+    test(test_name!()).run(|group| {
+        let (endpoint, peers) = join_plain(group);
+        let peer = peers[1 - group.rank() as usize];
+        let change = |data: &mut [u8]| {
+            data.iter_mut().for_each(|byte| *byte = byte.wrapping_add(1));
+        };
+        ping_pong_of(&endpoint, group, peer, 200, LONG, change);
+        let (_, eager) = counters(&endpoint, peer);
+        assert!(eager >= 150, "of 200 messages {eager} went in cells");
+        assert_eq!(endpoint.eager_counters(peer).standing_bytes, 0, "each said something else");
+    });
+}
+
+/// Whoever names another way has it.
+#[test]
+fn a_named_mechanism_is_taken_all_the_same() {
+    test(test_name!()).env("LMT_MECHANISM", "cma").env("LMT_EAGER_MAX", "0").run(|group| {
+        let (endpoint, peers) = join_plain(group);
+        let peer = peers[1 - group.rank() as usize];
+        ping_pong_of(&endpoint, group, peer, 100, 64 << 10, |_| ());
+        assert_eq!(counters(&endpoint, peer).1, 0);
     });
 }
 

@@ -77,3 +77,14 @@ fn others_wait_longer_after_one_that_was_in_vain() {
     });
     assert_eq!(until_kept(&mut Record::new(patience)), until_kept(&mut Record::new(Patience::default())));
 }
+
+/// Asked before it comes, it is as often as when it has come.
+#[test]
+fn what_is_kept_the_next_time_is_known_before() {
+    let (mut asked, mut came) = (Record::new(Patience::default()), Record::new(Patience::default()));
+    for _ in 0..20 {
+        let is_next = asked.is_next_kept();
+        assert_eq!(is_next, came.comes());
+        assert_eq!(asked.is_next_kept(), is_next || came.comes(), "asked twice, it came twice");
+    }
+}

@@ -107,6 +107,16 @@ impl Record {
         self.came >= self.patience.wanted
     }
 
+    /// Whether it is often enough when it comes the next time; if not, it has come once more.
+    #[inline]
+    pub fn is_next_kept(&mut self) -> bool {
+        let is_next = self.came.saturating_add(1) >= self.patience.wanted;
+        if !is_next {
+            self.came += 1;
+        }
+        is_next
+    }
+
     /// It was kept, and came with so many bytes, of which so many had to be written; whether
     /// it is found, which it is not if more than a quarter had to be.
     #[inline]

@@ -7,6 +7,7 @@ use super::reading;
 use super::traffic::Traffic;
 use crate::buffer::Buffer;
 use crate::identity::EndpointId;
+use crate::inbox::InboxReceiver;
 use crate::rendezvous::{Candidates, PeerKey};
 use crate::selection::adaptive::{Question, Send, StreamReport, Way, Ways};
 use crate::selection::{Explanation, Message, Source, Taken};
@@ -28,6 +29,18 @@ pub(crate) struct Decided {
     way: Option<Way>,
 }
 
+impl Decided {
+    /// That of a short message which is announced.
+    pub(super) fn announced(peer: PeerKey, bytes: u64) -> Self {
+        Self { peer, message: Message::of_bytes(bytes), way: None }
+    }
+
+    /// Whether it is for a message of so many bytes to this peer.
+    pub(super) fn is_for(&self, peer: PeerKey, bytes: u64) -> bool {
+        (self.peer, self.message.bytes) == (peer, bytes)
+    }
+}
+
 impl Traffic {
     /// The route of a message to a connected peer that is not short; by what was
     /// decided before, if that was for this message.
@@ -37,6 +50,7 @@ impl Traffic {
         buffer: &Buffer,
         options: &SendOptions,
         decided: Option<Decided>,
+        credits: &InboxReceiver,
     ) -> Route {
         let SendOptions { mode, hints } = *options;
         let message = Message {
@@ -49,7 +63,7 @@ impl Traffic {
         let known = decided.filter(|decided| decided.peer == key && decided.message == message);
         let way = match known {
             Some(decided) => decided.way,
-            None => self.choose(key, &message),
+            None => self.choose(key, &message, buffer.one_slice(0..message.bytes), credits),
         };
         if way == Some(Way::Cells) {
             if mode == SendMode::Standard {
@@ -68,23 +82,30 @@ impl Traffic {
 
     /// Whether contiguous bytes that are not short go in cells by choice. What is
     /// decided here is kept for [`Self::route`], which comes next otherwise.
-    pub(super) fn chooses_cells(&mut self, key: PeerKey, data: &[u8]) -> bool {
+    pub(super) fn chooses_cells(&mut self, key: PeerKey, data: &[u8], credits: &InboxReceiver) -> bool {
         let message = Message {
             shared: self.transfers.shared_ends(key, are_shared(data)),
             readers: self.transfers.other_readers(key),
             ..Message::of_bytes(data.len() as u64)
         };
-        let way = self.choose(key, &message);
+        let way = self.choose(key, &message, Some(data), credits);
         self.decided = Some(Decided { peer: key, message, way });
         way == Some(Way::Cells)
     }
 
     /// The way of a message to a connected peer; `None` where the policy's order
     /// holds.
-    fn choose(&mut self, key: PeerKey, message: &Message) -> Option<Way> {
+    fn choose(
+        &mut self,
+        key: PeerKey,
+        message: &Message,
+        data: Option<&[u8]>,
+        credits: &InboxReceiver,
+    ) -> Option<Way> {
         // Where processes outnumber the CPUs, the scheduler is what is timed.
         if !self.adaptive.is_on() || self.transfers.is_crowded() {
-            return None;
+            let in_cells = data.is_some_and(|data| self.is_better_in_cells(key, message, data, credits));
+            return in_cells.then_some(Way::Cells);
         }
         let peer = self.peers.get(key as usize)?;
         let is_room = matches!(&peer.connection, Connection::Up(link) if message.bytes <= link.max_bytes);

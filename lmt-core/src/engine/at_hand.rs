@@ -1,7 +1,8 @@
-//! Short messages that are announced while their receivers have them in their caches.
+//! Short messages that are announced while their receivers have them in their caches, and
+//! longer ones that go in cells though a rule has announced them.
 
 use super::label::Label;
-use super::peer::Connection;
+use super::peer::{Connection, Peer};
 use super::requests::{Request, RequestId, Waiting};
 use super::traffic::{OVERHEAD_BYTES, Traffic, Unexpected};
 use crate::buffer::Buffer;
@@ -12,6 +13,10 @@ use crate::selection::{Hints, Message};
 use crate::shared_buffer::is_shared;
 use crate::transfers::{Receipt, Transfers};
 
+/// To compare longer messages takes as long as a single copy by both ends: each end reads all of
+/// it twice, and of a copy half as much.
+pub(super) const STANDING_MOST_BYTES: u64 = 128 << 10;
+
 impl Traffic {
     /// A short message has gone in cells.
     #[inline]
@@ -21,12 +26,46 @@ impl Traffic {
         }
     }
 
-    /// Whether a short message had better be copied by its receiver alone.
+    /// Whether a short message had better be copied by its receiver alone: not where it is likely
+    /// to say what an earlier one has said, and is only compared then.
     #[inline]
-    pub(super) fn is_at_hand(&mut self, key: PeerKey, bytes: u64) -> bool {
-        bytes >= self.peers[key as usize].at_hand_min_bytes
-            && !self.adaptive.is_on()
-            && self.transfers.is_at_hand(key, bytes)
+    pub(super) fn is_at_hand(&mut self, key: PeerKey, data: Option<&[u8]>) -> bool {
+        let Some(data) = data else { return false };
+        let bytes = data.len() as u64;
+        let peer = &mut self.peers[key as usize];
+        if bytes < peer.at_hand_min_bytes || self.adaptive.is_on() || !self.transfers.is_at_hand(key, bytes) {
+            return false;
+        }
+        let Connection::Up(link) = &mut peer.connection else { return false };
+        !link.inbox.is_likely_to_stand(data)
+    }
+
+    /// Whether a message that a built-in rule has announced goes in cells all the same, since
+    /// nothing else is under way to its peer: where it is likely to say what an earlier one has
+    /// said, for then it is only compared; and where the application uses its buffers between
+    /// messages. Then lines cross between the cores whichever way it takes, and by cells without
+    /// an announcement.
+    pub(super) fn is_better_in_cells(
+        &mut self,
+        key: PeerKey,
+        message: &Message,
+        data: &[u8],
+        credits: &InboxReceiver,
+    ) -> bool {
+        let bytes = message.bytes;
+        let left_alone = self.transfers.are_left_alone();
+        let may_be = message.shared == SharedEnds::default() && self.transfers.sends_to(key) == 0;
+        let Peer { connection, beyond_max_bytes, .. } = &mut self.peers[key as usize];
+        let Connection::Up(link) = connection else { return false };
+        if bytes > (*beyond_max_bytes).min(link.max_bytes) || !may_be {
+            return false;
+        }
+        let charge_bytes = link.charge_of(bytes, link.cell_bytes(self.config.cell_bytes));
+        if !link.may_keep(charge_bytes, credits, key) {
+            return false;
+        }
+        let may_stand = bytes <= STANDING_MOST_BYTES && link.inbox.is_likely_to_stand(data);
+        may_stand || (!left_alone && !link.inbox.lacks_pair_cells(bytes))
     }
 
     /// Announces a short message for its receiver to copy it alone; gives the buffer back

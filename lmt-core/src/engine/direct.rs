@@ -7,6 +7,7 @@
 //! nothing; then the operation takes the general way, which means the same.
 
 use super::Engine;
+use super::adapting::Decided;
 use super::cells::lacks;
 use super::label::Label;
 use super::outgoing::envelope_of;
@@ -261,11 +262,12 @@ impl Traffic {
         let lacks_cells = |link: &mut Link| lacks(link, bytes, own_cell_bytes, credits, key);
         let peer = &mut self.peers[key as usize];
         let is_short = peer.takes_cells(bytes, boxless_bytes, lacks_cells, is_better_shared);
-        let mut is_chosen = || self.may_choose(key, bytes) && self.chooses_cells(key, data);
+        let mut is_chosen = || self.may_choose(key, bytes) && self.chooses_cells(key, data, credits);
         if !is_short && !is_chosen() {
             return None;
         }
-        if is_short && self.is_at_hand(key, bytes) {
+        if is_short && self.is_at_hand(key, Some(data)) {
+            self.decided = Some(Decided::announced(key, bytes));
             return None;
         }
         let peer = &mut self.peers[key as usize];
@@ -301,7 +303,8 @@ impl Traffic {
         let peer = &self.peers[key as usize];
         let has_room = matches!(&peer.connection, Connection::Up(link) if bytes <= link.max_bytes);
         let is_new = peer.group_version != self.selection.group_version();
-        self.adaptive.is_on() && has_room && !is_new && peer.ordered.is_empty()
+        let is_open = self.adaptive.is_on() || bytes <= peer.beyond_max_bytes;
+        is_open && has_room && !is_new && peer.ordered.is_empty()
     }
 
     /// Receives the message, or its first piece, if it fits and is the one

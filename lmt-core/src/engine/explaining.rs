@@ -1,5 +1,6 @@
 //! Why a message would take the way that it would.
 
+use super::at_hand::STANDING_MOST_BYTES;
 use super::traffic::Traffic;
 use crate::mechanism::{Model, SharedEnds};
 use crate::mechanisms::standing_note;
@@ -16,6 +17,7 @@ impl Traffic {
         self.explain_crowding(&mut explanation);
         self.explain_at_hand(key, &message, &mut explanation);
         self.explain_cells(key, &message, &mut explanation);
+        explanation.notes.extend(self.beyond_note(key, &message, &explanation.taken));
         explanation.notes.extend(self.transfers.standings().passed_on(key, &explanation.taken));
         explanation.notes.extend(self.standing_note(key, &explanation.taken));
         if self.peers[key as usize].id == self.id {
@@ -58,6 +60,22 @@ impl Traffic {
         explanation.notes.push(format!(
             "announced, as what is longer, while too few are left of the cells that the two processes hand each other, or too little of the peer's room for unexpected messages{shared} (boxless_eager_max_bytes)"
         ));
+    }
+
+    /// Which messages that are announced go in cells all the same.
+    fn beyond_note(&self, key: PeerKey, message: &Question, taken: &Taken) -> Option<String> {
+        let most_bytes = self.peers[key as usize].beyond_max_bytes;
+        let may_be = matches!(taken, Taken::By { .. })
+            && message.bytes <= most_bytes
+            && message.contiguous
+            && message.shared == SharedEnds::default()
+            && !self.adaptive.is_on();
+        let now = if self.transfers.are_left_alone() { "does not at present" } else { "may do" };
+        may_be.then(|| {
+            format!(
+                "while no other is under way to the peer, such a message of up to {most_bytes} bytes goes in cells if the application uses its buffers between messages, which it {now}, and one of up to {STANDING_MOST_BYTES} bytes if it says what an earlier one said"
+            )
+        })
     }
 
     /// Which short messages are announced while their receivers have them in their caches.

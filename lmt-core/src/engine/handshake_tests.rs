@@ -144,14 +144,14 @@ fn what_was_decided_for_a_message_that_is_not_sent_is_for_no_other() {
     let (mut engine, peer, _fakes) = adapting();
     engine.traffic.config.pending_max_messages = 0;
     let key = PeerKey::from(peer.index());
-    engine.traffic.chooses_cells(key, &data);
+    engine.traffic.chooses_cells(key, &data, &engine.inbox);
     assert!(engine.traffic.decided.is_some());
     #[allow(unsafe_code)]
     // SAFETY: `data` lives to the end of the test and is not changed.
     let buffer = unsafe { Buffer::new(&[Segment::of(&data)], Access::Read) }.unwrap();
     engine.send(peer, 1, buffer, SendMode::Standard).unwrap_err();
     assert!(engine.traffic.decided.is_none(), "there was no room");
-    engine.traffic.chooses_cells(key, &data);
+    engine.traffic.chooses_cells(key, &data, &engine.inbox);
     engine.traffic.remove(key);
     assert!(engine.traffic.decided.is_none(), "the peer is forgotten");
 }

@@ -101,10 +101,13 @@ impl Traffic {
             true => None,
             false => {
                 self.check_room(key)?;
-                Some(self.route(key, &buffer, &options, decided))
+                Some(self.route(key, &buffer, &options, decided, credits))
             }
         };
-        let buffer = if is_short && self.is_at_hand(key, bytes) {
+        let is_at_hand = is_short
+            && (decided.is_some_and(|decided| decided.is_for(key, bytes))
+                || self.is_at_hand(key, buffer.one_slice(0..bytes)));
+        let buffer = if is_at_hand {
             match self.send_at_hand(key, label, buffer, hints, credits) {
                 Ok(id) => return Ok((id, wish)),
                 Err(buffer) => buffer,

@@ -186,6 +186,8 @@ pub(crate) struct Peer {
     pub in_busy: bool,
     /// The longest message that goes to it in cells.
     pub eager_max_bytes: u64,
+    /// What is longer goes in cells up to this length where that is found to be better.
+    pub beyond_max_bytes: u64,
     /// From there on such a message is announced while the peer has it at hand.
     pub at_hand_min_bytes: u64,
     /// So many messages that could go in cells are announced, since there were too few cells.
@@ -238,6 +240,7 @@ impl Peer {
             assembly: None,
             in_busy: false,
             eager_max_bytes,
+            beyond_max_bytes: 0,
             at_hand_min_bytes: u64::MAX,
             announced_left: 0,
             returns: Returns::default(),

@@ -299,6 +299,7 @@ impl Traffic {
         if matches!(peer.connection, Connection::Met(_) | Connection::Up(_)) {
             let decisions = self.selection.decisions(key, self.transfers.standings(), &self.config);
             peer.eager_max_bytes = decisions.eager_max_bytes();
+            peer.beyond_max_bytes = decisions.beyond_max_bytes();
             let least_bytes = self.config.at_hand_min_bytes;
             let candidates = decisions.candidates(&Question::of_bytes(least_bytes));
             let mechanisms = self.transfers.standings();

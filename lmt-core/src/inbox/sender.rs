@@ -160,6 +160,13 @@ impl InboxSender {
         self.fast_box.as_ref().is_some_and(|fast_box| fast_box.lacks_pair_cells(bytes))
     }
 
+    /// Whether this message, which may go another way, is likely to say what an earlier one had
+    /// said, and need not be written then. Asked for each such message once.
+    #[inline]
+    pub fn is_likely_to_stand(&mut self, message: &[u8]) -> bool {
+        self.fast_box.as_mut().is_some_and(|fast_box| fast_box.is_likely_to_stand(message))
+    }
+
     /// How many bytes of what was sent stood at the peer already.
     pub fn standing_bytes(&self) -> u64 {
         self.fast_box.as_ref().map_or(0, BoxSender::standing_bytes)

@@ -47,6 +47,8 @@ pub struct Decisions {
     eager_max_bytes: u64,
     /// Up to this length cells may be tried.
     try_eager_max_bytes: u64,
+    /// Up to this length cells are taken where they are found to be better.
+    beyond_max_bytes: u64,
     /// Whether short messages take cells whatever their receivers have at hand.
     cells_always: bool,
     lists: Vec<Vec<Row>>,
@@ -70,8 +72,14 @@ impl Decisions {
             // There are no more lists than variants.
             of_variant[variant.index()] = at as u8;
         }
-        let (try_eager_max_bytes, cells_always) = (eager_max_bytes, false);
-        Self { eager_max_bytes, try_eager_max_bytes, cells_always, lists, of_variant }
+        Self {
+            eager_max_bytes,
+            try_eager_max_bytes: eager_max_bytes,
+            beyond_max_bytes: 0,
+            cells_always: false,
+            lists,
+            of_variant,
+        }
     }
 
     /// The endpoint may try cells for messages up to this length, where their
@@ -80,6 +88,20 @@ impl Decisions {
     pub const fn with_eager_tried_up_to(mut self, bytes: u64) -> Self {
         self.try_eager_max_bytes = bytes;
         self
+    }
+
+    /// Messages up to this length go in cells though they are announced otherwise, one at a time:
+    /// those that are likely to say what an earlier one said, and all while the application uses
+    /// its buffers between messages.
+    #[must_use]
+    pub const fn with_cells_beyond(mut self, bytes: u64) -> Self {
+        self.beyond_max_bytes = bytes;
+        self
+    }
+
+    /// See [`Self::with_cells_beyond`]; 0 where there are none such.
+    pub const fn beyond_max_bytes(&self) -> u64 {
+        self.beyond_max_bytes
     }
 
     /// Whether short messages take cells also where their receivers have them at hand

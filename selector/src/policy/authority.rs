@@ -112,6 +112,14 @@ impl<'a> Pair<'a> {
         has_cells.then(|| self.eager_in_a_box().within(most_bytes))
     }
 
+    /// Up to where cells are taken for what a built-in rule has announced, where they are found
+    /// to be better; 0 where no such rule stands in the way of a longer limit. What users and
+    /// calibrations announce is announced.
+    pub(super) fn cells_beyond_bytes(&self) -> u64 {
+        let cut = self.eager().and_then(|limit| limit.cut).filter(|_| self.situation.has_box);
+        cut.filter(|cut| cut.layer.authority == Authority::Default).map_or(0, |cut| cut.uncut_bytes)
+    }
+
     fn eager_in_a_box(&self) -> Eager<'a> {
         let key_bytes = self.situation.config.eager_max_bytes;
         let Some(rank) = self.rank(&self.source_of("eager_max_bytes")) else {

@@ -127,6 +127,25 @@ fn rules_that_ask_for_more_or_hold_nowhere_do_not_end_cells() {
     assert_eq!(eager_of(with_rules(higher)), 64 * KIB);
 }
 
+/// What a built-in rule announces may go in cells all the same, up to where they would end
+/// without it; what a file or a calibration announces is announced.
+#[test]
+fn cells_go_beyond_built_in_rules_only() {
+    let beyond = |at: usize, has_box| {
+        let mut configuration = with_rules([vec![], vec![], vec![]]);
+        configuration.layers[at].rules = vec![rule(3, Some(32 * KIB), None, &["copy"])];
+        let mut world = World { has_box, ..World::new(configuration) };
+        world.config.eager_max_bytes = 256 * KIB;
+        let decisions = world.decide();
+        assert_eq!(decisions.eager_max_bytes(), 32 * KIB);
+        decisions.beyond_max_bytes()
+    };
+    assert_eq!([0, 1, 2, 3].map(|at| beyond(at, true)), [0, 0, 0, 256 * KIB]);
+    assert_eq!(beyond(3, false), 0, "inboxes have no room for it");
+    let nothing_cuts = World::new(with_rules([vec![], vec![], vec![]]));
+    assert_eq!(nothing_cuts.decide().beyond_max_bytes(), 0);
+}
+
 /// Whoever says how much goes in cells: an inbox carries less than a fast box.
 #[test]
 fn without_a_fast_box_cells_end_earlier() {

@@ -186,6 +186,7 @@ impl Policy for RulePolicy {
             made[variant.index()].get_or_insert_with(|| ranges(&pair, variant, &cuts)).clone()
         })
         .with_eager_tried_up_to(pair.try_eager_max_bytes())
+        .with_cells_beyond(pair.cells_beyond_bytes())
         .with_cells_always(cells_always)
     }
 

@@ -175,6 +175,14 @@ impl BoxSender {
         !takes_none && self.pair.as_ref().is_none_or(|pair| !pair.has_cells_for(bytes))
     }
 
+    /// Whether this message, which may go another way, is likely to stand here already, or will
+    /// when it has come here.
+    #[inline]
+    pub(crate) fn is_likely_to_stand(&mut self, message: &[u8]) -> bool {
+        let Some(standing) = &mut self.standing else { return false };
+        standing.is_likely(message) && self.hop.lets(message.len() as u64)
+    }
+
     /// How many bytes of what was sent stood here already.
     pub(crate) const fn standing_bytes(&self) -> u64 {
         self.standing_bytes

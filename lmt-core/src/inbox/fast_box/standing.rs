@@ -120,11 +120,8 @@ impl Standing {
     pub(super) fn begin(&mut self, message: &[u8], behind_line: usize) -> Option<Place> {
         let in_a_row = self.in_a_row;
         self.is_passed_by();
-        if self.strangers >= MOST_STRANGERS {
-            self.unseen = (self.unseen + 1) % LOOKED_AT_EVERY;
-            if self.unseen > 0 {
-                return None;
-            }
+        if !self.is_looked_at() {
+            return None;
         }
         let mark = Mark::of(message.len() as u64, message)?;
         let Some(index) = self.marks.iter().position(|known| *known == mark) else {
@@ -135,6 +132,37 @@ impl Standing {
         let place = self.begin_known(index, message.len(), behind_line)?;
         self.in_a_row = (in_a_row + 1).min(ALL);
         Some(place)
+    }
+
+    /// Whether a message that may go another way has a place, or has come often enough to get one
+    /// as soon as it begins. If not, it counts as one that has come.
+    pub(super) fn is_likely(&mut self, message: &[u8]) -> bool {
+        if !self.is_looked_at() {
+            return false;
+        }
+        let Some(mark) = Mark::of(message.len() as u64, message) else { return false };
+        let Some(index) = self.marks.iter().position(|known| *known == mark) else {
+            self.meet(mark);
+            return false;
+        };
+        self.strangers = 0;
+        let known = &mut self.known[index];
+        if known.has_place() {
+            return known.end - known.begin == message.len();
+        }
+        self.looked_at += 1;
+        known.last = self.looked_at;
+        known.record.is_next_kept()
+    }
+
+    /// Whether the message that comes next is worth a look.
+    #[inline]
+    fn is_looked_at(&mut self) -> bool {
+        if self.strangers < MOST_STRANGERS {
+            return true;
+        }
+        self.unseen = (self.unseen + 1) % LOOKED_AT_EVERY;
+        self.unseen == 0
     }
 
     fn begin_known(&mut self, index: usize, bytes: usize, behind_line: usize) -> Option<Place> {

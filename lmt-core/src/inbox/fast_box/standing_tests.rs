@@ -161,3 +161,31 @@ fn a_refused_message_has_no_further_piece_here() {
     assert!(standing.begin(&one, 0).is_none(), "its place is lost");
     assert_eq!(standing.lost_named, 6);
 }
+
+/// Asked beforehand, what goes another way counts as what comes, and takes no place.
+#[test]
+fn what_would_stand_is_known_before_it_goes_another_way() {
+    let mut standing = standing();
+    let one = message(65536, 1);
+    let asked = (1..100).find(|_| standing.is_likely(&one)).unwrap();
+    assert_eq!(asked, 3, "as often as until it has a place");
+    assert!(standing.is_likely(&one), "asked again, it is no less likely");
+    assert!(!standing.known[0].has_place());
+    assert!(send(&mut standing, &one, 0, 0).is_some());
+    assert!(standing.is_likely(&one));
+    assert!(!standing.is_likely(&message(65536, 2)) && !standing.is_likely(&one[..100]));
+    // It changes in what tells it from others, again and again.
+    for number in 0..=255 {
+        assert!(!standing.is_likely(&message(32768, number)));
+    }
+}
+
+#[test]
+fn what_has_changed_where_it_stood_is_less_likely() {
+    let mut standing = standing();
+    let one = message(65536, 1);
+    until_placed(&mut standing, &one);
+    send(&mut standing, &one, 65536, 0);
+    let asked = (1..100).find(|_| standing.is_likely(&one)).unwrap();
+    assert!(asked > 3, "{asked}");
+}
