@@ -1,9 +1,11 @@
 //! The Both model: the receiver reads from the front, the sender writes from
 //! the back ([`lmt_core::claims`]).
 
+use std::time::Duration;
+
 use lmt_core::buffer::Buffer;
 use lmt_core::claims::{Claims, CopiedPart, Help, Side};
-use lmt_core::crossing::begin_part;
+use lmt_core::crossing::{Crossing, begin_part};
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Cookie, Fault, Interval, Role, Step};
 use lmt_core::process::PeerProcess;
@@ -74,16 +76,27 @@ pub(crate) fn step(
         timed = begin.filter(|_| copied.fault.is_none()).map(|begin| (copied.bytes, begin.elapsed()));
         copied
     })?;
-    if let Some((bytes, took)) = timed
-        && let Some(in_caches) = crate::speed::time_of_call(bytes)
-    {
-        peer.crossing.note(data.total_bytes(), took, in_caches);
+    if let Some((bytes, took)) = timed {
+        note_part(&mut peer.crossing, data.total_bytes(), plan.left_alone, bytes, took);
     }
     // Nothing that was read counts before this: see `Look::ByCaller`.
     if step.done && plan.role == Role::Receiver && !process.holds_pid() {
         return Err(Fault::PeerDead);
     }
     Ok(step)
+}
+
+/// Notes how long this end's first part took of a message of so many bytes.
+pub(crate) fn note_part(
+    crossing: &mut Crossing,
+    message_bytes: u64,
+    left_alone: bool,
+    bytes: u64,
+    took: Duration,
+) {
+    if let Some(in_caches) = crate::speed::time_of_call(bytes) {
+        crossing.note(message_bytes, left_alone, took, in_caches);
+    }
 }
 
 /// The peer's memory of a transfer that begins at the message's byte `start`,

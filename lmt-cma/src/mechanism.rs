@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
 use lmt_core::claims::{Claims, PeerClaims, Side};
-use lmt_core::crossing::{Crossing, Limits, Looks};
+use lmt_core::crossing::{Crossing, Limits, Looks, Passing, Slow};
 use lmt_core::cursor::Cursor;
 use lmt_core::keys::{Key, Kind, Value};
 use lmt_core::mechanism::{
@@ -34,11 +34,14 @@ impl Default for Cma {
     }
 }
 
-/// Up to there the next way is faster where lines cross (docs/mechanisms/cma.md). The
-/// time in the caches was 0.67 to 0.93 of what a part took where nobody used the buffers
-/// (the middle half of 64 to 256 KiB), at most 0.51 where both did (nineteen in twenty of
-/// 64 to 512 KiB), 0.14 to 0.21 out of the caches.
-const CROSSING: Limits = Limits { most_bytes: 512 << 10, slow_below: 0.57, from_memory_below: 0.28 };
+/// Where the next way is faster (docs/mechanisms/cma.md). The time in the caches was 0.67 to
+/// 0.93 of what a part took where nobody used the buffers (the middle half of 64 to 256 KiB), at
+/// most 0.51 where both did (nineteen in twenty of 64 to 512 KiB), 0.14 to 0.21 out of the
+/// caches.
+const CROSSING: Limits = Limits {
+    in_use: Slow { above_bytes: 32 << 10, most_bytes: 512 << 10, parts: 0.28..0.57 },
+    left_alone: Some(Slow { above_bytes: 64 << 10, most_bytes: 4 << 20, parts: 0.0..0.28 }),
+};
 
 /// A copy by a receiver alone has fetched its lines from elsewhere where it takes longer
 /// than the time in the caches by so much. Of 16 and 32 KiB that time was at most 0.30 of
@@ -51,8 +54,8 @@ const KEYS: &[Key] = &[Key {
     name: "pass_on",
     kind: Kind::Flag,
     variable: None,
-    meaning: "whether senders pass messages of above 32 KiB and up to 512 KiB on to the next way while these take lines that the other core has changed, as they see by the time of their own copies",
-    reason: "up to there two copies are faster between buffers that both processes use; set it to false where every run is to take the same ways",
+    meaning: "whether senders pass messages on to the next way, as they see by the time of their own copies: those of above 32 KiB and up to 512 KiB while they take lines that the other core has changed, and those of above 64 KiB and up to 4 MiB while they come from memory and the application leaves its buffers alone between messages",
+    reason: "there two copies are faster; set it to false where every run is to take the same ways",
 }];
 
 impl Cma {
@@ -259,7 +262,8 @@ impl Lmt for Cma {
         max_bytes: u64,
     ) -> Result<Step, Fault> {
         if let Some(early) = &mut transfer.early {
-            return early.step(&self.claims, peer, transfer.plan.interval, data, max_bytes);
+            let (interval, is_timed) = (transfer.plan.interval, &mut transfer.is_timed);
+            return early.step(&self.claims, peer, interval, is_timed, data, max_bytes);
         }
         if transfer.plan.model == Model::Both {
             return both::step(&self.claims, peer, transfer, data, max_bytes);
@@ -334,12 +338,21 @@ impl Lmt for Cma {
         peer.claims.expects_nobody(bytes)
     }
 
-    fn open(&mut self, peer: &mut CmaPeer, data: &Buffer, cookie: &mut Cookie) -> Option<CmaTransfer> {
+    fn open(
+        &mut self,
+        peer: &mut CmaPeer,
+        plan: &Plan,
+        data: &Buffer,
+        cookie: &mut Cookie,
+    ) -> Option<CmaTransfer> {
+        let passing = if self.passes_on { peer.crossing.open(plan) } else { Passing::Copy };
+        if passing == Passing::PassOn {
+            return None;
+        }
         let (opened, described) = meeting::open(&mut self.claims, peer, data)?;
         *cookie = described;
-        let interval = Interval { start: 0, end: data.total_bytes() };
-        let plan = Plan::new(Role::Sender, Model::Both, interval);
-        Some(CmaTransfer { early: Some(Early::Opened(opened)), ..CmaTransfer::new(plan) })
+        let is_timed = passing == Passing::CopyAndTime;
+        Some(CmaTransfer { early: Some(Early::Opened(opened)), is_timed, ..CmaTransfer::new(*plan) })
     }
 
     fn meet(

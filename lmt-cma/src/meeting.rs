@@ -3,10 +3,11 @@
 
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::claims::{Claims, Coming, CopiedPart, Joined, Lost, Opened, Sharing, Told};
+use lmt_core::crossing::begin_part;
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Cookie, Fault, Interval, Step};
 
-use crate::both::{There, copy};
+use crate::both::{There, copy, note_part};
 use crate::mechanism::CmaPeer;
 use crate::segments::{RemoteSegment, demote, describe_opened, opened_of};
 use crate::vm::Local;
@@ -78,11 +79,12 @@ impl Early {
         claims: &Claims,
         peer: &mut CmaPeer,
         interval: Interval,
+        is_timed: &mut bool,
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
         match self {
-            Self::Opened(opened) => help(claims, peer, opened, data, max_bytes),
+            Self::Opened(opened) => help(claims, peer, opened, is_timed, data, max_bytes),
             Self::Joined(..) => step_joined(peer, self, interval, data),
         }
     }
@@ -117,8 +119,9 @@ impl Early {
 /// Helps the receiver, if it has joined; looks whether the message has ended.
 fn help(
     claims: &Claims,
-    peer: &CmaPeer,
+    peer: &mut CmaPeer,
     opened: &mut Opened,
+    is_timed: &mut bool,
     data: &Buffer,
     max_bytes: u64,
 ) -> Result<Step, Fault> {
@@ -129,8 +132,14 @@ fn help(
     };
     let there = [RemoteSegment { address: address_of(told), bytes: data.total_bytes() }];
     let there = There { list: &there, from: Cursor::default(), start: 0 };
+    let begun = begin_part(is_timed, part, data, 1);
     let CopiedPart { bytes, fault } = copy(peer.process(), Local::OutOf(data), &there, part);
+    // Its receiver may wait for that.
     claims.copied(opened, bytes);
+    if let Some(begun) = begun.filter(|_| fault.is_none()) {
+        let took = begun.elapsed();
+        note_part(&mut peer.crossing, data.total_bytes(), true, bytes, took);
+    }
     // A part that is claimed is copied in this step, or is given up with the line.
     match fault {
         Some(fault) => Err(fault),

@@ -40,7 +40,9 @@ impl Message {
     }
 
     fn help(&mut self) -> Result<Step, Fault> {
-        lend(&self.out, |data| help(&self.claims, &self.receiver, &mut self.opened, data, u64::MAX))
+        lend(&self.out, |data| {
+            help(&self.claims, &mut self.receiver, &mut self.opened, &mut false, data, u64::MAX)
+        })
     }
 }
 

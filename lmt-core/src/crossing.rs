@@ -1,16 +1,18 @@
-//! Whether a message's lines cross from one core's cache to the other's each time, for
-//! mechanisms in which a message is copied once.
+//! Whether a single copy of a message takes longer than two copies through a pipeline, by where
+//! its lines are, for mechanisms in which a message is copied once.
 //!
 //! Where both processes use their buffers between messages, the sender's lines are in
 //! its core's cache and those that the receiver has read in its core's. Then single
 //! copies take two to three times as long as where nobody looks at the buffers, and a
 //! pipeline of two copies is faster up to some hundred KiB: its cells stay, and each
-//! line crosses once. Nobody tells the library which it is, but its own copies do: a
-//! sender that helps its receiver sees how fast its part goes. While lines cross it gives
-//! messages up ([`Fault::Pass`]), where its plan allows it. Where the application has no
-//! time to look at its buffers ([`Plan::left_alone`]) nothing crosses, however long a copy
-//! takes.
+//! line crosses once. Where the application has no time to look at its buffers
+//! ([`Plan::left_alone`]) nothing crosses; but they may be in no cache, and then a pipeline
+//! whose receiver stores past the caches does not read the lines that it overwrites. Nobody
+//! tells the library which it is, but its own copies do: a sender that helps its receiver sees
+//! how fast its part goes. While lines cross, or come from memory, it gives messages up
+//! ([`Fault::Pass`]), where its plan allows it.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crate::buffer::Buffer;
@@ -19,20 +21,29 @@ use crate::trials::Trials;
 
 /// The shortest, in bytes; a part of a shorter one says little.
 const ABOVE_BYTES: u64 = 32 << 10;
-/// From one power of two to the next.
-const CLASSES: usize = 4;
+/// From one power of two to the next: up to 4 MiB.
+const CLASSES: usize = 7;
 
-/// For which messages the next way is faster where lines cross, by measurement.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Limits {
-    /// The longest, in bytes; at most 512 KiB.
+/// For which messages the next way is faster, by measurement.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Slow {
+    /// Longer than this, in bytes...
+    pub above_bytes: u64,
+    /// ...and up to this; at most 4 MiB.
     pub most_bytes: u64,
-    /// Of copies of one piece of memory on either side, whose pages are there: where the
-    /// time in the caches is less than this part of what a copy took, it has fetched its
-    /// lines from elsewhere...
-    pub slow_below: f32,
-    /// ...and where it is less than this part, from memory, and the next way is no faster.
-    pub from_memory_below: f32,
+    /// Where the time in the caches is such a part of what a copy took, of one piece of memory
+    /// on either side, whose pages are there.
+    pub parts: Range<f32>,
+}
+
+/// When messages are passed on.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Limits {
+    /// Where the application uses its buffers between messages: their lines have crossed, and
+    /// have not come from memory, from where the next way is no faster.
+    pub in_use: Slow,
+    /// Where it leaves them alone: they are in no cache.
+    pub left_alone: Option<Slow>,
 }
 
 /// So many messages are passed on at most before the next is a trial: of 130 two are copied.
@@ -94,7 +105,7 @@ impl Looks {
 
 /// What becomes of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Begin {
+pub enum Passing {
     /// It had better go the next way.
     PassOn,
     /// It is copied.
@@ -107,7 +118,8 @@ enum Begin {
 #[derive(Debug)]
 pub struct Crossing {
     limits: Limits,
-    classes: [Class; CLASSES],
+    in_use: [Class; CLASSES],
+    left_alone: [Class; CLASSES],
 }
 
 #[derive(Debug, Default)]
@@ -120,15 +132,19 @@ struct Class {
 impl Crossing {
     /// Nothing is known yet.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, classes: Default::default() }
+        Self { limits, in_use: Default::default(), left_alone: Default::default() }
     }
 
-    fn class(&mut self, message_bytes: u64) -> Option<&mut Class> {
-        if message_bytes <= ABOVE_BYTES || message_bytes > self.limits.most_bytes {
+    fn class(&mut self, message_bytes: u64, left_alone: bool) -> Option<(&Slow, &mut Class)> {
+        let (slow, classes) = match left_alone {
+            true => (self.limits.left_alone.as_ref()?, &mut self.left_alone),
+            false => (&self.limits.in_use, &mut self.in_use),
+        };
+        if message_bytes <= slow.above_bytes.max(ABOVE_BYTES) || message_bytes > slow.most_bytes {
             return None;
         }
         let class = (message_bytes - 1).ilog2() - ABOVE_BYTES.ilog2();
-        self.classes.get_mut(class as usize)
+        Some((slow, classes.get_mut(class as usize)?))
     }
 
     /// For [`crate::mechanism::Lmt::prepare`], where this end `passes_on` messages at all:
@@ -138,42 +154,54 @@ impl Crossing {
     /// [`Fault::Pass`].
     pub fn prepare(&mut self, plan: &Plan, passes_on: bool, message_bytes: u64) -> Result<bool, Fault> {
         let helps = (plan.model, plan.role) == (Model::Both, Role::Sender);
-        if !helps || !plan.may_pass_on || !passes_on || plan.left_alone {
+        if !helps || !plan.may_pass_on || !passes_on {
             return Ok(false);
         }
-        match self.begin(message_bytes) {
-            Begin::PassOn => Err(Fault::Pass),
-            begin => Ok(begin == Begin::CopyAndTime),
+        match self.begin(message_bytes, plan.left_alone) {
+            Passing::PassOn => Err(Fault::Pass),
+            begin => Ok(begin == Passing::CopyAndTime),
+        }
+    }
+
+    /// For [`crate::mechanism::Lmt::open`], of a whole message. One that is to be passed on is
+    /// [prepared](Self::prepare) next, and counted there.
+    pub fn open(&mut self, plan: &Plan) -> Passing {
+        let bytes = plan.interval.bytes();
+        if !plan.may_pass_on {
+            return Passing::Copy;
+        }
+        match self.class(bytes, plan.left_alone) {
+            Some((_, class)) if !class.trials.is_due() => Passing::PassOn,
+            _ => self.begin(bytes, plan.left_alone),
         }
     }
 
     /// What becomes of the next message of so many bytes.
-    fn begin(&mut self, message_bytes: u64) -> Begin {
-        let Some(class) = self.class(message_bytes) else { return Begin::Copy };
+    fn begin(&mut self, message_bytes: u64, left_alone: bool) -> Passing {
+        let Some((_, class)) = self.class(message_bytes, left_alone) else { return Passing::Copy };
         if !class.trials.is_due() {
             class.trials.pass();
-            return Begin::PassOn;
+            return Passing::PassOn;
         }
         if class.trials.take_back() {
-            return Begin::Copy;
+            return Passing::Copy;
         }
         if class.untimed > 0 {
             class.untimed -= 1;
-            return Begin::Copy;
+            return Passing::Copy;
         }
-        Begin::CopyAndTime
+        Passing::CopyAndTime
     }
 
     /// Notes how long the copy of a part of a message took, one for each message at
     /// most, and how long it would have taken `in_caches`.
-    pub fn note(&mut self, message_bytes: u64, took: Duration, in_caches: Duration) {
-        let Limits { slow_below, from_memory_below, .. } = self.limits;
-        let Some(class) = self.class(message_bytes) else { return };
+    pub fn note(&mut self, message_bytes: u64, left_alone: bool, took: Duration, in_caches: Duration) {
+        let Some((slow, class)) = self.class(message_bytes, left_alone) else { return };
         if !class.trials.is_due() {
             return;
         }
         let ratio = in_caches.as_secs_f32() / took.as_secs_f32().max(f32::MIN_POSITIVE);
-        if !(from_memory_below..slow_below).contains(&ratio) {
+        if !slow.parts.contains(&ratio) {
             class.trials.succeed();
             class.untimed = UNTIMED;
             return;

@@ -3,24 +3,27 @@ use super::*;
 const KIB: u64 = 1 << 10;
 
 fn crossing() -> Crossing {
-    Crossing::new(Limits { most_bytes: 512 * KIB, slow_below: 0.65, from_memory_below: 0.28 })
+    Crossing::new(Limits {
+        in_use: Slow { above_bytes: 0, most_bytes: 512 * KIB, parts: 0.28..0.65 },
+        left_alone: Some(Slow { above_bytes: 64 * KIB, most_bytes: 4096 * KIB, parts: 0.0..0.28 }),
+    })
 }
 
 /// A message that is copied and timed, and takes so much longer than in the caches.
 fn copy(crossing: &mut Crossing, bytes: u64, in_caches_by_took: f32) {
-    if crossing.begin(bytes) == Begin::CopyAndTime {
+    if crossing.begin(bytes, false) == Passing::CopyAndTime {
         note(crossing, bytes, in_caches_by_took);
     }
 }
 
 fn note(crossing: &mut Crossing, bytes: u64, in_caches_by_took: f32) {
     let in_caches = Duration::from_micros(10);
-    crossing.note(bytes, in_caches.div_f32(in_caches_by_took), in_caches);
+    crossing.note(bytes, false, in_caches.div_f32(in_caches_by_took), in_caches);
 }
 
 /// Messages that are passed on, and the one behind them, which only takes lines back.
 fn passed(crossing: &mut Crossing, bytes: u64) -> u32 {
-    (0..).take_while(|_| crossing.begin(bytes) == Begin::PassOn).count() as u32
+    (0..).take_while(|_| crossing.begin(bytes, false) == Passing::PassOn).count() as u32
 }
 
 #[test]
@@ -51,12 +54,12 @@ fn two_slow_copies_pass_on_and_trials_become_fewer() {
 fn behind_a_fast_copy_only_some_are_timed() {
     let mut crossing = crossing();
     for _ in 0..3 {
-        assert_eq!(crossing.begin(64 * KIB), Begin::CopyAndTime);
+        assert_eq!(crossing.begin(64 * KIB, false), Passing::CopyAndTime);
         note(&mut crossing, 64 * KIB, 1.0);
-        assert!((0..UNTIMED).all(|_| crossing.begin(64 * KIB) == Begin::Copy));
+        assert!((0..UNTIMED).all(|_| crossing.begin(64 * KIB, false) == Passing::Copy));
     }
     for _ in 0..crate::trials::SLOW {
-        assert_eq!(crossing.begin(64 * KIB), Begin::CopyAndTime, "all, while they are slow");
+        assert_eq!(crossing.begin(64 * KIB, false), Passing::CopyAndTime, "all, while they are slow");
         note(&mut crossing, 64 * KIB, 0.4);
     }
     assert_eq!(passed(&mut crossing, 64 * KIB), 8);
@@ -93,8 +96,8 @@ fn what_comes_from_memory_is_copied() {
     (0..10).for_each(|_| copy(&mut crossing, 512 * KIB, 0.2));
     assert_eq!(passed(&mut crossing, 512 * KIB), 0);
     // A clock that stands still says nothing, and divides by nothing.
-    (0..10).for_each(|_| crossing.note(512 * KIB, Duration::ZERO, Duration::ZERO));
-    (0..10).for_each(|_| crossing.note(512 * KIB, Duration::ZERO, Duration::MAX));
+    (0..10).for_each(|_| crossing.note(512 * KIB, false, Duration::ZERO, Duration::ZERO));
+    (0..10).for_each(|_| crossing.note(512 * KIB, false, Duration::ZERO, Duration::MAX));
     assert_eq!(passed(&mut crossing, 512 * KIB), 0);
 }
 
@@ -102,7 +105,7 @@ fn what_comes_from_memory_is_copied() {
 fn lengths_are_told_apart_and_the_longest_never_passed_on() {
     let mut crossing = crossing();
     for bytes in [1, 32 * KIB, 512 * KIB + 1, u64::MAX] {
-        assert_eq!(crossing.begin(bytes), Begin::Copy);
+        assert_eq!(crossing.begin(bytes, false), Passing::Copy);
         (0..10).for_each(|_| copy(&mut crossing, bytes, 0.4));
         assert_eq!(passed(&mut crossing, bytes), 0, "{bytes}");
     }
@@ -116,7 +119,7 @@ fn lengths_are_told_apart_and_the_longest_never_passed_on() {
 fn messages_in_flight_are_no_trials() {
     let mut crossing = crossing();
     let in_flight = |crossing: &mut Crossing, messages: u32| {
-        (0..messages).for_each(|_| assert_ne!(crossing.begin(128 * KIB), Begin::PassOn));
+        (0..messages).for_each(|_| assert_ne!(crossing.begin(128 * KIB, false), Passing::PassOn));
         (0..messages).for_each(|_| note(crossing, 128 * KIB, 0.4));
     };
     in_flight(&mut crossing, 4);
@@ -149,4 +152,40 @@ fn a_receiver_times_one_in_some_messages_while_all_are_at_hand() {
     }
     let begun = looks.begin();
     assert_eq!(looks.end(begun, || None, 0.5), Lines::Elsewhere, "nothing is known of the machine");
+}
+
+/// Buffers that are left alone come from the caches, or from memory, where the next way is faster.
+#[test]
+fn what_is_left_alone_is_passed_on_while_it_comes_from_memory() {
+    let plan = |bytes| {
+        let interval = Interval { start: 0, end: bytes };
+        Plan { may_pass_on: true, left_alone: true, ..Plan::new(Role::Sender, Model::Both, interval) }
+    };
+    let took = |ratio: f32| Duration::from_micros(10).div_f32(ratio);
+    let copy = |crossing: &mut Crossing, bytes: u64, ratio: f32| {
+        if crossing.open(&plan(bytes)) == Passing::CopyAndTime {
+            crossing.note(bytes, true, took(ratio), Duration::from_micros(10));
+        }
+    };
+    let mut crossing = crossing();
+    for bytes in [64 * KIB, 128 * KIB, 4096 * KIB, 4096 * KIB + 1] {
+        (0..20).for_each(|_| copy(&mut crossing, bytes, 0.4));
+        assert_ne!(crossing.open(&plan(bytes)), Passing::PassOn, "{bytes} bytes cross, or come from afar");
+        (0..20).for_each(|_| copy(&mut crossing, bytes, 0.2));
+        let is_slow = (64 * KIB + 1..=4096 * KIB).contains(&bytes);
+        assert_eq!(crossing.open(&plan(bytes)) == Passing::PassOn, is_slow, "{bytes} bytes");
+        // It is prepared next, which counts it.
+        let passed = (0..).take_while(|_| crossing.prepare(&plan(bytes), true, bytes).is_err()).count();
+        assert_eq!(passed, if is_slow { 8 } else { 0 });
+        // Nobody who may not passes on.
+        let alone = Plan { may_pass_on: false, ..plan(bytes) };
+        assert_eq!(crossing.open(&alone), Passing::Copy);
+    }
+    (0..20).for_each(|_| copy(&mut crossing, 128 * KIB, 0.9));
+    assert_ne!(crossing.open(&plan(128 * KIB)), Passing::PassOn, "a fast trial ends it");
+    // What is known of the one says nothing of the other.
+    (0..20).for_each(|_| copy(&mut crossing, 256 * KIB, 0.2));
+    assert_ne!(crossing.begin(256 * KIB, false), Passing::PassOn);
+    crossing.limits.left_alone = None;
+    assert_eq!(crossing.open(&plan(256 * KIB)), Passing::Copy);
 }

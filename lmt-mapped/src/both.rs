@@ -85,7 +85,9 @@ impl Incoming {
                         help.copied(&peer.claims, part.bytes());
                         if let Some(took) = took {
                             let in_caches = time_of_copy(part.bytes());
-                            peer.crossing.note(data.total_bytes(), took, in_caches);
+                            // Nothing else is timed.
+                            let left_alone = false;
+                            peer.crossing.note(data.total_bytes(), left_alone, took, in_caches);
                         }
                         step.bytes = part.bytes();
                     }

@@ -199,7 +199,13 @@ impl Lmt for Mapped {
         Ok(Step { bytes, done: *left_bytes == 0 })
     }
 
-    fn open(&mut self, peer: &mut MappedPeer, data: &Buffer, cookie: &mut Cookie) -> Option<MappedTransfer> {
+    fn open(
+        &mut self,
+        peer: &mut MappedPeer,
+        _plan: &Plan,
+        data: &Buffer,
+        cookie: &mut Cookie,
+    ) -> Option<MappedTransfer> {
         self.open_line(peer, data, cookie)
     }
 

@@ -1,6 +1,6 @@
 use lmt_core::buffer::{lend, lend_mut};
 use lmt_core::claims::Sharing;
-use lmt_core::mechanism::Lmt;
+use lmt_core::mechanism::{Lmt, Role};
 use lmt_core::process::PeerProcess;
 use lmt_core::shared_buffer::{SharedBuffer, alloc};
 
@@ -48,7 +48,10 @@ impl Message {
         let (mut out, into) = (alloc(BYTES).expect("memory"), alloc(BYTES).expect("memory"));
         out.iter_mut().enumerate().for_each(|(at, byte)| *byte = (at * 7 % 251) as u8);
         let mut cookie = Cookie::empty();
-        let opened = lend(&out, |data| sender.mapped.open(&mut sender.peer, data, &mut cookie));
+        let opened = lend(&out, |data| {
+            let plan = Plan { role: Role::Sender, ..plan() };
+            sender.mapped.open(&mut sender.peer, &plan, data, &mut cookie)
+        });
         let transfer = opened.expect("it is shared");
         sender.hand_over(&mut receiver, is_lost);
         Self { sender, receiver, out, into, cookie, transfer }
@@ -203,5 +206,6 @@ fn a_place_that_cannot_be_is_not_written_to() {
 fn what_is_not_shared_or_in_pieces_is_not_opened() {
     let mut end = End::new();
     let mut cookie = Cookie::empty();
-    assert!(lend(&vec![0; BYTES], |data| end.mapped.open(&mut end.peer, data, &mut cookie)).is_none());
+    let plan = Plan { role: Role::Sender, ..plan() };
+    assert!(lend(&vec![0; BYTES], |data| end.mapped.open(&mut end.peer, &plan, data, &mut cookie)).is_none());
 }

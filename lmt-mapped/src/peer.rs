@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lmt_core::claims::{Help, Joined, Opened, PeerClaims, Reception};
-use lmt_core::crossing::{Crossing, Limits};
+use lmt_core::crossing::{Crossing, Limits, Slow};
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Hello, Plan};
 use lmt_core::process::PeerProcess;
@@ -19,7 +19,10 @@ use crate::sys::{Mapping, Piece};
 /// time in the caches was 0.90 and more of what a part took where nobody used the buffers
 /// (nineteen in twenty), 0.05 out of the caches. Where both did it was at most 0.49 where lines
 /// cross slowly, and 0.55 to 0.75 where they cross quickly, and one copy is no slower.
-const CROSSING: Limits = Limits { most_bytes: 256 << 10, slow_below: 0.5, from_memory_below: 0.16 };
+const CROSSING: Limits = Limits {
+    in_use: Slow { above_bytes: 32 << 10, most_bytes: 256 << 10, parts: 0.16..0.5 },
+    left_alone: None,
+};
 
 /// A peer that could not map an arena is asked again after so many messages.
 const REFUSED_FOR: u32 = 4096;

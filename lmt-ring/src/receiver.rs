@@ -15,6 +15,10 @@ use crate::sys::Emptying;
 /// to come again.
 const LOOKS: u32 = 64;
 
+/// The least that is copied past the caches at a time: the lines at both ends of each copy go
+/// through them.
+const PAST_BYTES: u64 = 4 << 10;
+
 /// A message on its way out of a ring.
 #[derive(Debug)]
 pub(crate) struct Receiving {
@@ -113,10 +117,11 @@ impl Receiving {
         if self.is_in_place { u64::MAX } else { (self.emptied + CELLS_UNDER_WAY) * CELL_BYTES }
     }
 
-    /// Past the caches whole cells are copied: each copy's ends go through them.
+    /// Past the caches so much is copied at a time, but for the ends of cells.
     fn is_too_early(&self, produced: u64) -> bool {
         let cell_end = (self.copied_bytes / CELL_BYTES + 1) * CELL_BYTES;
-        self.way == Emptying::Streamed && produced < cell_end.min(self.total_bytes)
+        let enough = (self.copied_bytes + PAST_BYTES).min(cell_end).min(self.total_bytes);
+        self.way == Emptying::Streamed && produced < enough
     }
 
     /// Copies what of the present cell stands there, and empties it at its end.

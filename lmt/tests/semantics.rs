@@ -82,7 +82,7 @@ fn messages_that_are_passed_on_arrive_whole() {
     const MESSAGES: u64 = 300;
     for passes_on in ["true", "false"] {
         let test = group::Test::new(test_name!(), 2).time_limit(LIMIT).env("LMT_SINGLE_COPY", "fast");
-        test.env("LMT_CMA_PASS_ON", passes_on).run(|group| {
+        test.env("LMT_CMA_PASS_ON", passes_on).env("LMT_EAGER_MAX", "32768").run(|group| {
             let (endpoint, peers) = join_plain(group);
             let other = peers[1 - group.rank() as usize];
             let mut into = vec![0; 128 << 10];

@@ -119,11 +119,12 @@ impl Mechanisms {
         &mut self,
         tag: MechanismTag,
         peer: PeerKey,
+        plan: &Plan,
         data: &Buffer,
         cookie: &mut Cookie,
     ) -> Option<Handle> {
         let at = self.position(tag)?;
-        let opened = self.list[at].open(peer, data, cookie);
+        let opened = self.list[at].open(peer, plan, data, cookie);
         self.collect(peer, at);
         Some(Handle { mechanism: at as u32, handle: opened?, peer })
     }

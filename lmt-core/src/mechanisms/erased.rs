@@ -40,7 +40,7 @@ pub(super) trait AnyLmt: Send {
     fn get_at_once(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64)
     -> Option<Lines>;
     fn expects_nobody(&mut self, peer: PeerKey, bytes: u64) -> bool;
-    fn open(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> Option<u64>;
+    fn open(&mut self, peer: PeerKey, plan: &Plan, data: &Buffer, cookie: &mut Cookie) -> Option<u64>;
     fn meet(
         &mut self,
         peer: PeerKey,
@@ -199,9 +199,9 @@ impl<M: Lmt> AnyLmt for Table<M> {
         state.is_some_and(|state| self.lmt.expects_nobody(state, bytes))
     }
 
-    fn open(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> Option<u64> {
+    fn open(&mut self, peer: PeerKey, plan: &Plan, data: &Buffer, cookie: &mut Cookie) -> Option<u64> {
         let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut)?;
-        let transfer = self.lmt.open(state, data, cookie)?;
+        let transfer = self.lmt.open(state, plan, data, cookie)?;
         Some(self.transfers.insert(transfer))
     }
 

@@ -32,21 +32,14 @@ impl Outgoing {
     /// where another mechanism is behind it and it comes behind that again, and give the
     /// rest up where that other one is next.
     fn plan(&self) -> Plan {
-        let (other, may_pass_on) = self.next_other().map_or((0, false), |(asked, other)| {
-            let behind = self.candidates.as_slice().get(other..).unwrap_or_default();
-            (other, behind.iter().any(|last| last.mechanism == asked))
-        });
-        let may_give_up = may_pass_on && other == self.next_candidate;
+        let may_pass_on = self.candidates.may_pass_on(self.next_candidate);
+        let may_give_up = may_pass_on && self.next_other() == Some(self.next_candidate);
         Plan { may_give_up, may_pass_on, ..self.side.plan() }
     }
 
-    /// The mechanism that was asked last, and where the candidates of others begin
-    /// behind it.
-    fn next_other(&self) -> Option<(MechanismTag, usize)> {
-        let all = self.candidates.as_slice();
-        let asked = all.get(self.next_candidate.checked_sub(1)?)?.mechanism;
-        let other = all[self.next_candidate..].iter().position(|next| next.mechanism != asked)?;
-        Some((asked, self.next_candidate + other))
+    /// Where the candidates of others begin behind the mechanism that was asked last.
+    fn next_other(&self) -> Option<usize> {
+        self.candidates.next_other(self.next_candidate)
     }
 
     /// Whether it is announced, and nothing is known of a receive that matched.
@@ -234,7 +227,7 @@ impl Machine {
     /// prepared.
     pub(super) fn pass(&mut self, id: SendId) {
         if let Some(outgoing) = self.sends.get_mut(id.0)
-            && let Some((_, other)) = outgoing.next_other()
+            && let Some(other) = outgoing.next_other()
         {
             outgoing.next_candidate = other;
         }

@@ -48,6 +48,23 @@ impl Candidates {
         false
     }
 
+    /// Where the choices of other mechanisms begin behind that of the choice before `next`,
+    /// which is asked last; `None` where there are none.
+    pub fn next_other(&self, next: usize) -> Option<usize> {
+        let all = self.as_slice();
+        let asked = all.get(next.checked_sub(1)?)?.mechanism;
+        let other = all[next..].iter().position(|other| other.mechanism != asked)?;
+        Some(next + other)
+    }
+
+    /// Whether the mechanism of the choice before `next` may pass a message on: another one is
+    /// behind it, and it stands behind that again.
+    pub fn may_pass_on(&self, next: usize) -> bool {
+        let all = self.as_slice();
+        self.next_other(next)
+            .is_some_and(|other| all[other..].iter().any(|last| last.mechanism == all[next - 1].mechanism))
+    }
+
     /// The same choices, with this one before the others if it is among them.
     #[must_use]
     pub fn with_first(mut self, first: Choice) -> Self {

@@ -6,7 +6,7 @@
 use super::Transfers;
 use super::exposed::{self, Exposed};
 use crate::buffer::Buffer;
-use crate::mechanism::{Cookie, Fault, Model, Role, Step, Unavailable};
+use crate::mechanism::{Cookie, Fault, Interval, Model, Plan, Role, Step, Unavailable};
 use crate::mechanisms::Handle;
 use crate::rendezvous::{Candidates, Choice, PeerKey, Rts, SendId};
 use crate::shared_buffer::is_shared;
@@ -39,7 +39,10 @@ impl Transfers {
             meetings.pass();
             return None;
         }
-        let opened = self.mechanisms.open(first.mechanism, peer, buffer, cookie)?;
+        let whole = Interval { start: 0, end: buffer.total_bytes() };
+        let may_pass_on = candidates.may_pass_on(1);
+        let plan = Plan { may_pass_on, left_alone: true, ..Plan::new(Role::Sender, Model::Both, whole) };
+        let opened = self.mechanisms.open(first.mechanism, peer, &plan, buffer, cookie)?;
         Some((first, opened))
     }
 

@@ -88,7 +88,7 @@ impl Lmt for Meets {
     fn get_at_once(&mut self, (): &mut (), _: &Cookie, _: &mut Buffer, _: u64) -> Option<Lines> {
         Some(Lines::Elsewhere)
     }
-    fn open(&mut self, (): &mut (), data: &Buffer, cookie: &mut Cookie) -> Option<Plan> {
+    fn open(&mut self, (): &mut (), _plan: &Plan, data: &Buffer, cookie: &mut Cookie) -> Option<Plan> {
         let mut line = self.0.lock().unwrap();
         line.held += i32::from(line.opens);
         (line.has_left, line.ended) = (false, false);
