@@ -73,3 +73,4 @@ pub mod transfers;
 #[cfg(not(loom))]
 mod trials;
 pub mod two_buffers;
+pub mod ways_out;

@@ -11,12 +11,11 @@ use lmt_core::mechanism::{
 };
 use lmt_core::shared_buffer::HEAD_BYTES;
 use lmt_core::shared_memory::SharedMemory;
-use lmt_core::targets::Targets;
 
 use crate::both::Incoming;
 use crate::cache::{Cache, Name};
 use crate::config::{Config, KEYS};
-use crate::cookie::{Described, WirePart, covers, demote_words, describe, garbage, parse};
+use crate::cookie::{Described, Offered, WirePart, covers, demote_words, describe, garbage, parse};
 use crate::meeting::step_joined;
 use crate::news::News;
 use crate::peer::{Claimed, Far, Found, Looker, MappedPeer, MappedTransfer, Pieces};
@@ -101,34 +100,18 @@ impl Lmt for Mapped {
         data: &Buffer,
     ) -> Result<(MappedTransfer, Cookie), Fault> {
         let is_timed = peer.crossing.prepare(plan, self.config.pass_on, data.total_bytes())?;
+        let is_coming = plan.role == Role::Receiver;
         let is_cold = || data.is_cold(plan.interval.start..plan.interval.end);
-        let goes_past = is_past(&mut peer.targets, plan, is_cold);
-        let (cookie, offered, claimed) = match (plan.model, plan.role) {
-            // Who copies alone says nothing of its own memory.
-            (Model::Get, Role::Receiver) | (Model::Put, Role::Sender) => (Cookie::empty(), None, None),
-            (Model::Both, Role::Receiver) => {
-                let (cookie, offered, claimed) = self.incoming.prepare(peer, plan.interval, data, goes_past);
-                (cookie, offered, Some(claimed))
-            }
-            _ => {
-                let (cookie, offered) = describe(data, plan.interval, peer.process(), goes_past)?;
-                (cookie, Some(offered), None)
-            }
-        };
-        if let Some(offered) = &offered {
-            let is_known = peer.introduce(offered.offer.arena());
-            if let Some(list) = offered.list_arena() {
-                peer.introduce(list);
-            }
-            // In the Both model the receiver goes on alone.
-            if !is_known && claimed.is_none() {
-                return Err(demote_words(
-                    "the peer could not map the buffer before; it is tried again later",
-                ));
-            }
+        let goes_past = is_coming && peer.begins(plan, is_cold);
+        let prepared = self.prepare_copy(peer, plan, data, goes_past);
+        if is_coming && prepared.is_err() {
+            peer.is_over(plan.interval.bytes(), false);
         }
+        let (cookie, offered, claimed) = prepared?;
         let fresh = MappedTransfer::new(*plan);
-        Ok((MappedTransfer { claimed, is_timed, goes_past, _offered: offered, ..fresh }, cookie))
+        let transfer =
+            MappedTransfer { claimed, is_timed, goes_past, is_coming, _offered: offered, ..fresh };
+        Ok((transfer, cookie))
     }
 
     fn start(
@@ -169,34 +152,12 @@ impl Lmt for Mapped {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
-        if matches!(transfer.claimed, Some(Claimed::Opened(_))) {
-            return self.step_opened(peer, transfer, data, max_bytes);
+        let step = self.copy_on(peer, transfer, data, max_bytes);
+        if transfer.is_coming && step.as_ref().is_ok_and(|step| step.done) {
+            transfer.is_coming = false;
+            peer.is_over(transfer.plan.interval.bytes(), true);
         }
-        if matches!(transfer.claimed, Some(Claimed::Joined(_))) {
-            return step_joined(peer, transfer, data);
-        }
-        if matches!(transfer.far, Far::Looking { .. }) {
-            self.look_or_leave(peer, transfer)?;
-        }
-        if transfer.plan.model == Model::Both {
-            return self.incoming.step(peer, transfer, data, max_bytes);
-        }
-        let MappedTransfer { plan: Plan { role, interval, .. }, left_bytes, far, goes_past, .. } = transfer;
-        let Far::Found(found) = far else {
-            return Ok(Step { bytes: 0, done: false });
-        };
-        if *left_bytes == interval.bytes() {
-            found.local_at = Cursor::at(data.segments(), interval.start);
-        }
-        let max_bytes = max_bytes.min(*left_bytes);
-        let Found { mapping, pieces, local_at, remote_at, .. } = found;
-        let way = Way { role: *role, goes_past: *goes_past };
-        let bytes = mapping.copy(way, data, local_at, pieces.as_slice(), remote_at, max_bytes);
-        if bytes < max_bytes {
-            return Err(short_buffer());
-        }
-        *left_bytes -= bytes;
-        Ok(Step { bytes, done: *left_bytes == 0 })
+        step
     }
 
     fn open(
@@ -235,6 +196,9 @@ impl Lmt for Mapped {
         if let Some(claimed) = transfer.claimed.take() {
             self.incoming.finish(peer, claimed);
         }
+        if transfer.is_coming {
+            peer.is_over(transfer.plan.interval.bytes(), false);
+        }
         drop(transfer);
         if self.cache.is_beyond(&self.config) {
             self.cache.trim(&self.config);
@@ -267,6 +231,79 @@ impl Lmt for Mapped {
 }
 
 impl Mapped {
+    /// What describes this end's memory, and what is kept and claimed for it.
+    fn prepare_copy(
+        &mut self,
+        peer: &mut MappedPeer,
+        plan: &Plan,
+        data: &Buffer,
+        goes_past: bool,
+    ) -> Result<(Cookie, Option<Offered>, Option<Claimed>), Fault> {
+        let (cookie, offered, claimed) = match (plan.model, plan.role) {
+            // Who copies alone says nothing of its own memory.
+            (Model::Get, Role::Receiver) | (Model::Put, Role::Sender) => (Cookie::empty(), None, None),
+            (Model::Both, Role::Receiver) => {
+                let (cookie, offered, claimed) = self.incoming.prepare(peer, plan.interval, data, goes_past);
+                (cookie, offered, Some(claimed))
+            }
+            _ => {
+                let (cookie, offered) = describe(data, plan.interval, peer.process(), goes_past)?;
+                (cookie, Some(offered), None)
+            }
+        };
+        if let Some(offered) = &offered {
+            let is_known = peer.introduce(offered.offer.arena());
+            if let Some(list) = offered.list_arena() {
+                peer.introduce(list);
+            }
+            // In the Both model the receiver goes on alone.
+            if !is_known && claimed.is_none() {
+                return Err(demote_words(
+                    "the peer could not map the buffer before; it is tried again later",
+                ));
+            }
+        }
+        Ok((cookie, offered, claimed))
+    }
+
+    /// Copies on, by `max_bytes` at most: see [`Lmt::step`].
+    fn copy_on(
+        &mut self,
+        peer: &mut MappedPeer,
+        transfer: &mut MappedTransfer,
+        data: &mut Buffer,
+        max_bytes: u64,
+    ) -> Result<Step, Fault> {
+        if matches!(transfer.claimed, Some(Claimed::Opened(_))) {
+            return self.step_opened(peer, transfer, data, max_bytes);
+        }
+        if matches!(transfer.claimed, Some(Claimed::Joined(_))) {
+            return step_joined(peer, transfer, data);
+        }
+        if matches!(transfer.far, Far::Looking { .. }) {
+            self.look_or_leave(peer, transfer)?;
+        }
+        if transfer.plan.model == Model::Both {
+            return self.incoming.step(peer, transfer, data, max_bytes);
+        }
+        let MappedTransfer { plan: Plan { role, interval, .. }, left_bytes, far, goes_past, .. } = transfer;
+        let Far::Found(found) = far else {
+            return Ok(Step { bytes: 0, done: false });
+        };
+        if *left_bytes == interval.bytes() {
+            found.local_at = Cursor::at(data.segments(), interval.start);
+        }
+        let max_bytes = max_bytes.min(*left_bytes);
+        let Found { mapping, pieces, local_at, remote_at, .. } = found;
+        let way = Way { role: *role, goes_past: *goes_past };
+        let bytes = mapping.copy(way, data, local_at, pieces.as_slice(), remote_at, max_bytes);
+        if bytes < max_bytes {
+            return Err(short_buffer());
+        }
+        *left_bytes -= bytes;
+        Ok(Step { bytes, done: *left_bytes == 0 })
+    }
+
     /// Maps an arena that a peer has handed over.
     fn take_arena(&mut self, peer: &mut MappedPeer, id: u32, descriptor: Option<std::os::fd::OwnedFd>) {
         let mapped = match descriptor {
@@ -366,12 +403,6 @@ impl Mapped {
         transfer.far = Far::Found(found);
         Ok(())
     }
-}
-
-/// Whether a message goes to `data` past the caches. Its receiver decides, for both ends: only
-/// it knows whether its application has time to read what comes.
-pub(crate) fn is_past(targets: &mut Targets, plan: &Plan, is_cold: impl FnMut() -> Option<bool>) -> bool {
-    plan.role == Role::Receiver && targets.go_past(plan.interval.bytes(), plan.left_alone, is_cold)
 }
 
 pub(crate) fn short_buffer() -> Fault {

@@ -3,6 +3,7 @@ use lmt_core::process::PeerProcess;
 
 use super::*;
 use crate::cookie::describe_claims;
+use crate::peer::TRIED_FROM_BYTES;
 
 const BYTES: usize = 256 << 10;
 const MODELS: [Model; 3] = [Model::Get, Model::Put, Model::Both];
@@ -19,18 +20,56 @@ fn peer() -> MappedPeer {
 #[test]
 fn receivers_that_leave_cold_buffers_alone_have_them_filled_past_the_caches() {
     for model in MODELS {
-        for (role, left_alone, is_cold, expected) in [
-            (Role::Receiver, true, true, true),
-            (Role::Receiver, true, false, false),
-            (Role::Receiver, false, true, false),
-            // Its application is not the one that reads.
-            (Role::Sender, true, true, false),
-        ] {
-            let mut targets = Targets::default();
-            let plan = plan(model, role, left_alone);
-            let last = (0..4).map(|_| is_past(&mut targets, &plan, || Some(is_cold))).last();
+        for (left_alone, is_cold, expected) in
+            [(true, true, true), (true, false, false), (false, true, false)]
+        {
+            let (mut peer, plan) = (peer(), plan(model, Role::Receiver, left_alone));
+            let come = || {
+                let goes_past = peer.begins(&plan, || Some(is_cold));
+                peer.is_over(BYTES as u64, true);
+                goes_past
+            };
+            let last = std::iter::repeat_with(come).take(4).last();
             assert_eq!(last, Some(expected), "{plan:?}, cold: {is_cold}");
         }
+    }
+}
+
+/// A sender's application is not the one that reads, and what it sends does not come.
+#[test]
+fn what_comes_counts_until_it_is_over_however_it_ends() {
+    let mut buffer = lmt_core::shared_buffer::alloc(BYTES).expect("there is memory");
+    let (mut mapped, mut peer) = (Mapped::new(), peer());
+    for model in MODELS {
+        for role in [Role::Sender, Role::Receiver] {
+            let plan = plan(model, role, true);
+            let prepared = lend_mut(&mut buffer, |data| mapped.prepare(&mut peer, &plan, data));
+            if let Ok((transfer, _)) = prepared {
+                assert_eq!(transfer.is_coming, role == Role::Receiver);
+                mapped.finish(&mut peer, transfer);
+            }
+            assert_eq!(peer.coming(), 0, "{plan:?}");
+        }
+    }
+}
+
+/// On some machines the last cache is so far away that it is faster to store past it.
+#[test]
+fn long_messages_are_tried_past_the_caches() {
+    let plan = |bytes| {
+        let interval = Interval { start: 0, end: bytes };
+        Plan { interval, ..plan(Model::Both, Role::Receiver, true) }
+    };
+    for (bytes, may) in [(TRIED_FROM_BYTES - 1, false), (TRIED_FROM_BYTES, true)] {
+        let mut peer = peer();
+        let come = || {
+            let goes_past = peer.begins(&plan(bytes), || Some(false));
+            std::thread::sleep(std::time::Duration::from_micros(if goes_past { 100 } else { 1000 }));
+            peer.is_over(bytes, true);
+            goes_past
+        };
+        let last = std::iter::repeat_with(come).take(40).last();
+        assert_eq!(last, Some(may), "{bytes} bytes");
     }
 }
 

@@ -12,7 +12,7 @@ use lmt_core::shared_buffer::place_of;
 use crate::both::copy;
 use crate::cache::Name;
 use crate::cookie::{Described, covers, demote_words, describe, garbage, parse, with_line};
-use crate::mechanism::{Mapped, is_past};
+use crate::mechanism::Mapped;
 use crate::peer::{Claimed, Far, Found, MappedPeer, MappedTransfer, Pieces};
 use crate::sys::{Mapping, Piece, Way};
 
@@ -139,24 +139,29 @@ impl Mapped {
         let (local_at, remote_at) = (Cursor::default(), Cursor::default());
         let lease = Some((head.line, head.generation));
         let found = Found { mapping, lease, pieces, start: head.start, local_at, remote_at };
-        let is_cold = || data.is_cold(interval.start..interval.end);
-        let goes_past = is_past(&mut peer.targets, plan, is_cold);
+        let goes_past = peer.begins(plan, || data.is_cold(interval.start..interval.end));
         let sharing = self.incoming.helped.sharing();
-        let joined = peer.claims.join(head.opened, interval, sharing, place(goes_past))?;
+        let Some(joined) = peer.claims.join(head.opened, interval, sharing, place(goes_past)) else {
+            peer.is_over(interval.bytes(), false);
+            return None;
+        };
         let mut transfer = MappedTransfer {
             claimed: Some(Claimed::Joined(joined)),
             far: Far::Found(found),
             goes_past,
+            is_coming: true,
             ..MappedTransfer::new(*plan)
         };
         match step_joined(peer, &mut transfer, data) {
             Ok(Step { done: false, .. }) => Some(Meeting::GoesOn(transfer)),
             Ok(_) => {
+                peer.is_over(interval.bytes(), true);
                 let Some(Claimed::Joined(joined)) = &transfer.claimed else { return None };
                 let (copied_by_sender, sender_knows) = (joined.copied_by_sender(), joined.sender_knows());
                 Some(Meeting::Done { copied_by_sender, sender_knows })
             }
             Err(_) => {
+                peer.is_over(interval.bytes(), false);
                 if let Some(Claimed::Joined(joined)) = transfer.claimed.take() {
                     joined.finish(&peer.claims);
                 }

@@ -10,6 +10,7 @@ use lmt_core::mechanism::{Hello, Plan};
 use lmt_core::process::PeerProcess;
 use lmt_core::shared_buffer;
 use lmt_core::targets::Targets;
+use lmt_core::ways_out::{Rule, WaysOut};
 
 use crate::cookie::{Described, Offered};
 use crate::news::News;
@@ -24,6 +25,12 @@ const CROSSING: Limits = Limits {
     left_alone: None,
 };
 
+/// From here on what goes through the caches is tried past them: what is shorter stays in a
+/// core's own.
+pub(crate) const TRIED_FROM_BYTES: u64 = 1 << 20;
+/// Below this what goes past the caches is tried through them soon.
+const SOON_BELOW_BYTES: u64 = 8 << 20;
+
 /// A peer that could not map an arena is asked again after so many messages.
 const REFUSED_FOR: u32 = 4096;
 
@@ -34,8 +41,10 @@ pub struct MappedPeer {
     pub(crate) number: u64,
     pub(crate) claims: PeerClaims,
     pub(crate) crossing: Crossing,
-    /// Which of the messages that come are copied past the caches.
-    pub(crate) targets: Targets,
+    /// Which of the messages that come are to be copied past the caches.
+    targets: Targets,
+    /// Whether that is faster.
+    ways_out: WaysOut,
     news: VecDeque<News>,
     /// Arenas of this process whose descriptors it was given.
     told: Vec<u32>,
@@ -58,6 +67,7 @@ impl MappedPeer {
             claims: PeerClaims::new(process),
             crossing: Crossing::new(CROSSING),
             targets: Targets::default(),
+            ways_out: WaysOut::new(SOON_BELOW_BYTES),
             news: VecDeque::new(),
             told: Vec::new(),
             refused: Vec::new(),
@@ -65,6 +75,32 @@ impl MappedPeer {
             wanted: Vec::new(),
             failed: Vec::new(),
         }
+    }
+
+    /// A message begins to come, of which [`Self::is_over`] says that it is over; whether it goes
+    /// past the caches. Its receiver decides that, for both ends: only it knows whether its
+    /// application has time to read what comes. `is_cold` tells whether its target is in none.
+    pub(crate) fn begins(&mut self, plan: &Plan, is_cold: impl FnMut() -> Option<bool>) -> bool {
+        let bytes = plan.interval.bytes();
+        let rule = if self.targets.go_past(bytes, plan.left_alone, is_cold) {
+            Rule::Past
+        } else if plan.left_alone && bytes >= TRIED_FROM_BYTES {
+            Rule::Through
+        } else {
+            Rule::Always
+        };
+        self.ways_out.begin(bytes, rule)
+    }
+
+    /// So many messages are coming.
+    #[cfg(test)]
+    pub(crate) fn coming(&self) -> u32 {
+        self.ways_out.incoming()
+    }
+
+    /// One of so many bytes is over, and has come or has not.
+    pub(crate) fn is_over(&mut self, bytes: u64, is_whole: bool) {
+        self.ways_out.end(bytes, is_whole);
     }
 
     pub(crate) fn parcel(&mut self) -> Option<Hello> {
@@ -167,6 +203,8 @@ pub struct MappedTransfer {
     pub(crate) is_timed: bool,
     /// Whether this end copies past the caches, as the receiver has decided.
     pub(crate) goes_past: bool,
+    /// Whether it has begun to come ([`MappedPeer::begins`]) and is not over.
+    pub(crate) is_coming: bool,
     /// This end's memory, if the other may copy it.
     pub(crate) _offered: Option<Offered>,
 }
@@ -175,7 +213,8 @@ impl MappedTransfer {
     /// One of which nothing is known yet.
     pub(crate) const fn new(plan: Plan) -> Self {
         let (claimed, far) = (None, Far::Unknown);
-        Self { plan, left_bytes: 0, claimed, far, is_timed: false, goes_past: false, _offered: None }
+        let (is_timed, goes_past, is_coming) = (false, false, false);
+        Self { plan, left_bytes: 0, claimed, far, is_timed, goes_past, is_coming, _offered: None }
     }
 }
 

@@ -46,7 +46,6 @@ mod sender;
 #[cfg(not(loom))]
 mod sys;
 #[cfg(not(loom))]
-mod ways_out;
 
 #[cfg(not(loom))]
 pub use config::{Config, KEYS};

@@ -9,6 +9,7 @@ use lmt_core::mechanism::{
 };
 use lmt_core::shared_memory::AttachError;
 use lmt_core::targets::Targets;
+use lmt_core::ways_out::{Rule, WaysOut};
 use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -21,8 +22,7 @@ use crate::pool::Pool;
 use crate::receiver::Receiving;
 use crate::ring::{Cells, PairRing};
 use crate::sender::Sending;
-use crate::sys::Mapping;
-use crate::ways_out::WaysOut;
+use crate::sys::{Emptying, Mapping};
 
 /// Version of the pool's layout; both sides must have the same.
 const LAYOUT_VERSION: u32 = 5;
@@ -106,7 +106,9 @@ impl Ring {
     ) -> Result<(), Fault> {
         let interval = transfer.interval;
         let is_past = self.is_past(interval, transfer.goes_past, is_among_many);
-        let way = peer.ways_out.begin(interval.bytes(), is_past);
+        let rule = if is_past { Rule::Past } else { Rule::Always };
+        let is_past = peer.ways_out.begin(interval.bytes(), rule);
+        let way = if is_past { Emptying::Streamed } else { Emptying::Cached };
         let ring = peer.ring(transfer.is_mine).ok_or_else(garbage);
         let receiving = ring.and_then(|ring| Receiving::start(ring, slot, tag, interval, way));
         if receiving.is_err() {

@@ -1,0 +1,91 @@
+//! How messages of one peer are copied to their targets: through the caches or past them.
+//!
+//! A rule says which are to go past them ([`crate::targets`]). That is half again as fast on
+//! some machines, and slower than the string instruction on others, by the message's length and
+//! where its target was; and on some it is faster where the rule says nothing, since their last
+//! cache is far away. So those that come one by one are timed, and now and then a few of them go
+//! the other way ([`crate::rival`]). Of several at once all do as the rule says: no cache holds
+//! them.
+#![forbid(unsafe_code)]
+
+use std::time::Instant;
+
+use crate::rival::ByLength;
+
+/// What a rule says of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// It goes past the caches, unless going through them is found to be faster.
+    Past,
+    /// It goes through them, unless going past them is found to be faster.
+    Through,
+    /// It goes through them.
+    Always,
+}
+
+/// What is known of one peer's messages.
+///
+/// ```
+/// use lmt_core::ways_out::{Rule, WaysOut};
+/// let mut ways = WaysOut::new(8 << 20);
+/// assert!(ways.begin(1 << 20, Rule::Past), "until the other way has been tried");
+/// ways.end(1 << 20, true);
+/// ```
+#[derive(Debug)]
+pub struct WaysOut {
+    /// Past the caches, or through them.
+    of_past: ByLength,
+    /// Through them, or past them.
+    of_through: ByLength,
+    /// Messages that have begun and are not over.
+    incoming: u32,
+    /// Since when the only one is copied, if it is timed, and by which rule.
+    timed: Option<(Instant, Rule)>,
+}
+
+impl WaysOut {
+    /// Nothing is known of messages that go past the caches from so many bytes on. Those that
+    /// are much longer are sure to be right there, so they are tried later.
+    pub fn new(streaming_bytes: u64) -> Self {
+        let of_past = ByLength::soon_below(streaming_bytes.saturating_mul(2));
+        Self { of_past, of_through: ByLength::default(), incoming: 0, timed: None }
+    }
+
+    fn rivals(&mut self, rule: Rule) -> Option<&mut ByLength> {
+        match rule {
+            Rule::Past => Some(&mut self.of_past),
+            Rule::Through => Some(&mut self.of_through),
+            Rule::Always => None,
+        }
+    }
+
+    /// A message of so many bytes begins, of which the rule says so; whether it goes past the
+    /// caches.
+    pub fn begin(&mut self, bytes: u64, rule: Rule) -> bool {
+        self.incoming += 1;
+        let is_only = self.incoming == 1;
+        let takes_second = is_only && self.rivals(rule).is_some_and(|rivals| rivals.of(bytes).takes_second());
+        self.timed = (is_only && rule != Rule::Always).then(|| (Instant::now(), rule));
+        (rule == Rule::Past) != takes_second
+    }
+
+    /// So many messages have begun and are not over.
+    pub const fn incoming(&self) -> u32 {
+        self.incoming
+    }
+
+    /// One of so many bytes is over, and has come or has not.
+    pub fn end(&mut self, bytes: u64, is_whole: bool) {
+        self.incoming = self.incoming.saturating_sub(1);
+        if let Some((begun, rule)) = self.timed.take()
+            && is_whole
+            && let Some(rivals) = self.rivals(rule)
+        {
+            rivals.of_mut(bytes).note(begun.elapsed(), bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "ways_out_tests.rs"]
+mod tests;
