@@ -109,8 +109,7 @@ impl Lmt for Mapped {
         }
         let (cookie, offered, claimed) = prepared?;
         let fresh = MappedTransfer::new(*plan);
-        let transfer =
-            MappedTransfer { claimed, is_timed, goes_past, is_coming, _offered: offered, ..fresh };
+        let transfer = MappedTransfer { claimed, is_timed, goes_past, is_coming, _offered: offered, ..fresh };
         Ok((transfer, cookie))
     }
 

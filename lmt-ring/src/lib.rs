@@ -45,7 +45,6 @@ mod ring;
 mod sender;
 #[cfg(not(loom))]
 mod sys;
-#[cfg(not(loom))]
 
 #[cfg(not(loom))]
 pub use config::{Config, KEYS};
