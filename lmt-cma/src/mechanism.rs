@@ -40,7 +40,7 @@ impl Default for Cma {
 /// caches.
 const CROSSING: Limits = Limits {
     in_use: Slow { above_bytes: 32 << 10, most_bytes: 512 << 10, parts: 0.28..0.57 },
-    left_alone: Some(Slow { above_bytes: 64 << 10, most_bytes: 4 << 20, parts: 0.0..0.28 }),
+    left_alone: Some(Slow { above_bytes: 64 << 10, most_bytes: 4 << 20, parts: 0.05..0.28 }),
 };
 
 /// A copy by a receiver alone has fetched its lines from elsewhere where it takes longer
@@ -345,6 +345,9 @@ impl Lmt for Cma {
         data: &Buffer,
         cookie: &mut Cookie,
     ) -> Option<CmaTransfer> {
+        if !meeting::may_open(peer, data) {
+            return None;
+        }
         let passing = if self.passes_on { peer.crossing.open(plan) } else { Passing::Copy };
         if passing == Passing::PassOn {
             return None;

@@ -77,3 +77,33 @@ fn who_expects_no_help_copies_by_itself_and_asks_again_now_and_then() {
     }
     assert!(!get(&mut cma, &mut peer, &cookie));
 }
+
+/// Buffers that are left alone and come from memory go the next way; whether a message does is
+/// told by the time of the sender's part, which is taken of one that was opened as well.
+#[test]
+fn what_comes_from_memory_is_passed_on_and_not_opened() {
+    const BYTES: u64 = 256 << 10;
+    let data = vec![1; BYTES as usize];
+    let whole = Interval { start: 0, end: BYTES };
+    let plan = Plan { may_pass_on: true, left_alone: true, ..Plan::new(Role::Sender, Model::Both, whole) };
+    let mut cma = Cma::new();
+    let process = Arc::new(lmt_core::process::PeerProcess::this());
+    let mut peer = CmaPeer::new(PeerClaims::new(process), true);
+    let is_opened = |cma: &mut Cma, peer: &mut CmaPeer, plan: &Plan| {
+        let mut cookie = Cookie::empty();
+        let transfer = lend(&data, |data| cma.open(peer, plan, data, &mut cookie))?;
+        let is_timed = transfer.is_timed;
+        cma.finish(peer, transfer);
+        Some(is_timed)
+    };
+    assert_eq!(is_opened(&mut cma, &mut peer, &plan), Some(true), "nothing is known yet");
+    let micros = std::time::Duration::from_micros;
+    (0..2).for_each(|_| peer.crossing.note(BYTES, true, micros(10), micros(2)));
+    assert_eq!(is_opened(&mut cma, &mut peer, &plan), None);
+    let prepared = lend(&data, |data| cma.prepare(&mut peer, &plan, data).map(|_| ()));
+    assert_eq!(prepared, Err(Fault::Pass));
+    let may_not = Plan { may_pass_on: false, ..plan };
+    assert_eq!(is_opened(&mut cma, &mut peer, &may_not), Some(false));
+    cma.set("pass_on", Value::Flag(false)).expect("a key");
+    assert_eq!(is_opened(&mut cma, &mut peer, &plan), Some(false));
+}

@@ -31,9 +31,14 @@ pub(crate) enum Early {
     Joined(Joined, u64),
 }
 
+/// Whether a message can be opened, as far as is known before it is.
+pub(crate) fn may_open(peer: &CmaPeer, data: &Buffer) -> bool {
+    peer.reachable && data.is_contiguous()
+}
+
 /// The sender's end: the line, and the cookie that names it.
 pub(crate) fn open(claims: &mut Claims, peer: &mut CmaPeer, data: &Buffer) -> Option<(Opened, Cookie)> {
-    if !peer.reachable || !data.is_contiguous() {
+    if !may_open(peer, data) {
         return None;
     }
     claims.introduce(&mut peer.claims);

@@ -139,7 +139,7 @@ pub const KEYS: &[Key] = &[
         name: "at_hand_min_bytes",
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES + 1, multiple_of: 1 },
         variable: Some("LMT_AT_HAND_MIN"),
-        meaning: "from there on a message that is short enough for cells is announced, and copied by its receiver alone, while receivers find such messages in their own caches; more than eager_max_bytes: none is",
+        meaning: "from there on a message that is short enough for cells is announced, and copied by its receiver alone, while receivers find such messages in their own caches, unless it says what an earlier one has said and stands in the box; more than eager_max_bytes: none is",
         reason: "the shortest that a system call copies out of the caches in less time than it takes through cells, by measurement",
     },
     Key {

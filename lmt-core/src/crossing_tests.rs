@@ -5,7 +5,7 @@ const KIB: u64 = 1 << 10;
 fn crossing() -> Crossing {
     Crossing::new(Limits {
         in_use: Slow { above_bytes: 0, most_bytes: 512 * KIB, parts: 0.28..0.65 },
-        left_alone: Some(Slow { above_bytes: 64 * KIB, most_bytes: 4096 * KIB, parts: 0.0..0.28 }),
+        left_alone: Some(Slow { above_bytes: 64 * KIB, most_bytes: 4096 * KIB, parts: 0.05..0.28 }),
     })
 }
 
@@ -186,6 +186,9 @@ fn what_is_left_alone_is_passed_on_while_it_comes_from_memory() {
     // What is known of the one says nothing of the other.
     (0..20).for_each(|_| copy(&mut crossing, 256 * KIB, 0.2));
     assert_ne!(crossing.begin(256 * KIB, false), Passing::PassOn);
+    // A clock that stands still says nothing.
+    (0..20).for_each(|_| crossing.note(512 * KIB, true, Duration::MAX, Duration::ZERO));
+    assert_ne!(crossing.open(&plan(512 * KIB)), Passing::PassOn);
     crossing.limits.left_alone = None;
     assert_eq!(crossing.open(&plan(256 * KIB)), Passing::Copy);
 }

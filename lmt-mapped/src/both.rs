@@ -85,7 +85,7 @@ impl Incoming {
                         help.copied(&peer.claims, part.bytes());
                         if let Some(took) = took {
                             let in_caches = time_of_copy(part.bytes());
-                            // Nothing else is timed.
+                            // Of buffers that are left alone `prepare` has nothing timed.
                             let left_alone = false;
                             peer.crossing.note(data.total_bytes(), left_alone, took, in_caches);
                         }

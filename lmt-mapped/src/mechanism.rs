@@ -104,12 +104,14 @@ impl Lmt for Mapped {
         let is_cold = || data.is_cold(plan.interval.start..plan.interval.end);
         let goes_past = is_coming && peer.begins(plan, is_cold);
         let prepared = self.prepare_copy(peer, plan, data, goes_past);
-        if is_coming && prepared.is_err() {
-            peer.is_over(plan.interval.bytes(), false);
+        let coming_bytes = is_coming.then_some(plan.interval.bytes());
+        if let (Some(bytes), Err(_)) = (coming_bytes, &prepared) {
+            peer.is_over(bytes, false);
         }
         let (cookie, offered, claimed) = prepared?;
         let fresh = MappedTransfer::new(*plan);
-        let transfer = MappedTransfer { claimed, is_timed, goes_past, is_coming, _offered: offered, ..fresh };
+        let transfer =
+            MappedTransfer { claimed, is_timed, goes_past, coming_bytes, _offered: offered, ..fresh };
         Ok((transfer, cookie))
     }
 
@@ -152,9 +154,10 @@ impl Lmt for Mapped {
         max_bytes: u64,
     ) -> Result<Step, Fault> {
         let step = self.copy_on(peer, transfer, data, max_bytes);
-        if transfer.is_coming && step.as_ref().is_ok_and(|step| step.done) {
-            transfer.is_coming = false;
-            peer.is_over(transfer.plan.interval.bytes(), true);
+        if step.as_ref().is_ok_and(|step| step.done)
+            && let Some(bytes) = transfer.coming_bytes.take()
+        {
+            peer.is_over(bytes, true);
         }
         step
     }
@@ -195,8 +198,8 @@ impl Lmt for Mapped {
         if let Some(claimed) = transfer.claimed.take() {
             self.incoming.finish(peer, claimed);
         }
-        if transfer.is_coming {
-            peer.is_over(transfer.plan.interval.bytes(), false);
+        if let Some(bytes) = transfer.coming_bytes {
+            peer.is_over(bytes, false);
         }
         drop(transfer);
         if self.cache.is_beyond(&self.config) {

@@ -37,7 +37,7 @@ fn receivers_that_leave_cold_buffers_alone_have_them_filled_past_the_caches() {
 
 /// A sender's application is not the one that reads, and what it sends does not come.
 #[test]
-fn what_comes_counts_until_it_is_over_however_it_ends() {
+fn what_is_prepared_to_come_counts_until_it_is_finished() {
     let mut buffer = lmt_core::shared_buffer::alloc(BYTES).expect("there is memory");
     let (mut mapped, mut peer) = (Mapped::new(), peer());
     for model in MODELS {
@@ -45,7 +45,7 @@ fn what_comes_counts_until_it_is_over_however_it_ends() {
             let plan = plan(model, role, true);
             let prepared = lend_mut(&mut buffer, |data| mapped.prepare(&mut peer, &plan, data));
             if let Ok((transfer, _)) = prepared {
-                assert_eq!(transfer.is_coming, role == Role::Receiver);
+                assert_eq!(transfer.coming_bytes.is_some(), role == Role::Receiver);
                 mapped.finish(&mut peer, transfer);
             }
             assert_eq!(peer.coming(), 0, "{plan:?}");

@@ -149,7 +149,7 @@ impl Mapped {
             claimed: Some(Claimed::Joined(joined)),
             far: Far::Found(found),
             goes_past,
-            is_coming: true,
+            coming_bytes: Some(interval.bytes()),
             ..MappedTransfer::new(*plan)
         };
         match step_joined(peer, &mut transfer, data) {

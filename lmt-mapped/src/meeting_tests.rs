@@ -60,7 +60,9 @@ impl Message {
     fn meet(&mut self, cookie: &Cookie) -> Option<Meeting<MappedTransfer>> {
         let plan = plan();
         let End { mapped, peer } = &mut self.receiver;
-        lend_mut(&mut self.into, |data| mapped.meet(peer, &plan, cookie, data))
+        let met = lend_mut(&mut self.into, |data| mapped.meet(peer, &plan, cookie, data));
+        assert_eq!(peer.coming(), u32::from(matches!(met, Some(Meeting::GoesOn(_)))));
+        met
     }
 
     fn step(&mut self) -> Step {

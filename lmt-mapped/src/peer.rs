@@ -28,8 +28,9 @@ const CROSSING: Limits = Limits {
 /// From here on what goes through the caches is tried past them: what is shorter stays in a
 /// core's own.
 pub(crate) const TRIED_FROM_BYTES: u64 = 1 << 20;
-/// Below this what goes past the caches is tried through them soon.
-const SOON_BELOW_BYTES: u64 = 8 << 20;
+/// What is twice as long and longer is sure to be right past the caches, and tried through them
+/// later.
+const STREAMING_BYTES: u64 = 8 << 20;
 
 /// A peer that could not map an arena is asked again after so many messages.
 const REFUSED_FOR: u32 = 4096;
@@ -67,7 +68,7 @@ impl MappedPeer {
             claims: PeerClaims::new(process),
             crossing: Crossing::new(CROSSING),
             targets: Targets::default(),
-            ways_out: WaysOut::new(SOON_BELOW_BYTES),
+            ways_out: WaysOut::new(STREAMING_BYTES),
             news: VecDeque::new(),
             told: Vec::new(),
             refused: Vec::new(),
@@ -80,6 +81,7 @@ impl MappedPeer {
     /// A message begins to come, of which [`Self::is_over`] says that it is over; whether it goes
     /// past the caches. Its receiver decides that, for both ends: only it knows whether its
     /// application has time to read what comes. `is_cold` tells whether its target is in none.
+    /// What its sender alone copies (Put) does not end here, and is not timed.
     pub(crate) fn begins(&mut self, plan: &Plan, is_cold: impl FnMut() -> Option<bool>) -> bool {
         let bytes = plan.interval.bytes();
         let rule = if self.targets.go_past(bytes, plan.left_alone, is_cold) {
@@ -203,8 +205,8 @@ pub struct MappedTransfer {
     pub(crate) is_timed: bool,
     /// Whether this end copies past the caches, as the receiver has decided.
     pub(crate) goes_past: bool,
-    /// Whether it has begun to come ([`MappedPeer::begins`]) and is not over.
-    pub(crate) is_coming: bool,
+    /// As how many bytes it has begun to come ([`MappedPeer::begins`]), if it is not over.
+    pub(crate) coming_bytes: Option<u64>,
     /// This end's memory, if the other may copy it.
     pub(crate) _offered: Option<Offered>,
 }
@@ -213,8 +215,8 @@ impl MappedTransfer {
     /// One of which nothing is known yet.
     pub(crate) const fn new(plan: Plan) -> Self {
         let (claimed, far) = (None, Far::Unknown);
-        let (is_timed, goes_past, is_coming) = (false, false, false);
-        Self { plan, left_bytes: 0, claimed, far, is_timed, goes_past, is_coming, _offered: None }
+        let (is_timed, goes_past, coming_bytes) = (false, false, None);
+        Self { plan, left_bytes: 0, claimed, far, is_timed, goes_past, coming_bytes, _offered: None }
     }
 }
 

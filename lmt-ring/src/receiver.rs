@@ -15,9 +15,9 @@ use crate::sys::Emptying;
 /// to come again.
 const LOOKS: u32 = 64;
 
-/// The least that is copied past the caches at a time: the lines at both ends of each copy go
-/// through them.
-const PAST_BYTES: u64 = 4 << 10;
+/// The least that is copied past the caches at a time, but for the ends of cells: the lines at
+/// both ends of each copy go through them.
+const LEAST_PAST_BYTES: u64 = 4 << 10;
 
 /// A message on its way out of a ring.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ impl Receiving {
     /// Past the caches so much is copied at a time, but for the ends of cells.
     fn is_too_early(&self, produced: u64) -> bool {
         let cell_end = (self.copied_bytes / CELL_BYTES + 1) * CELL_BYTES;
-        let enough = (self.copied_bytes + PAST_BYTES).min(cell_end).min(self.total_bytes);
+        let enough = (self.copied_bytes + LEAST_PAST_BYTES).min(cell_end).min(self.total_bytes);
         self.way == Emptying::Streamed && produced < enough
     }
 

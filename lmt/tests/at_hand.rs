@@ -119,7 +119,7 @@ fn buffers_in_use_go_in_cells() {
 /// Whoever names another way has it.
 #[test]
 fn a_named_mechanism_is_taken_all_the_same() {
-    test(test_name!()).env("LMT_MECHANISM", "cma").env("LMT_EAGER_MAX", "0").run(|group| {
+    test(test_name!()).env("LMT_MECHANISM", "cma").run(|group| {
         let (endpoint, peers) = join_plain(group);
         let peer = peers[1 - group.rank() as usize];
         ping_pong_of(&endpoint, group, peer, 100, 64 << 10, |_| ());

@@ -27,17 +27,19 @@ pub(crate) struct Decided {
     peer: PeerKey,
     message: Message,
     way: Option<Way>,
+    /// It is short, and its receiver has it at hand.
+    is_at_hand: bool,
 }
 
 impl Decided {
-    /// That of a short message which is announced.
-    pub(super) fn announced(peer: PeerKey, bytes: u64) -> Self {
-        Self { peer, message: Message::of_bytes(bytes), way: None }
+    /// That of a short message which its receiver has at hand.
+    pub(super) fn at_hand(peer: PeerKey, bytes: u64) -> Self {
+        Self { peer, message: Message::of_bytes(bytes), way: None, is_at_hand: true }
     }
 
-    /// Whether it is for a message of so many bytes to this peer.
-    pub(super) fn is_for(&self, peer: PeerKey, bytes: u64) -> bool {
-        (self.peer, self.message.bytes) == (peer, bytes)
+    /// Whether it is such a one, for a message of so many bytes to this peer.
+    pub(super) fn is_at_hand(&self, peer: PeerKey, bytes: u64) -> bool {
+        self.is_at_hand && (self.peer, self.message.bytes) == (peer, bytes)
     }
 }
 
@@ -60,10 +62,13 @@ impl Traffic {
             hints,
             readers: self.transfers.other_readers(key),
         };
-        let known = decided.filter(|decided| decided.peer == key && decided.message == message);
+        let known = decided.filter(|d| !d.is_at_hand && d.peer == key && d.message == message);
         let way = match known {
             Some(decided) => decided.way,
-            None => self.choose(key, &message, buffer.one_slice(0..message.bytes), credits),
+            None => {
+                let data = buffer.one_slice(0..message.bytes).filter(|_| mode == SendMode::Standard);
+                self.choose(key, &message, data, credits)
+            }
         };
         if way == Some(Way::Cells) {
             if mode == SendMode::Standard {
@@ -89,7 +94,7 @@ impl Traffic {
             ..Message::of_bytes(data.len() as u64)
         };
         let way = self.choose(key, &message, Some(data), credits);
-        self.decided = Some(Decided { peer: key, message, way });
+        self.decided = Some(Decided { peer: key, message, way, is_at_hand: false });
         way == Some(Way::Cells)
     }
 
@@ -104,8 +109,8 @@ impl Traffic {
     ) -> Option<Way> {
         // Where processes outnumber the CPUs, the scheduler is what is timed.
         if !self.adaptive.is_on() || self.transfers.is_crowded() {
-            let in_cells = data.is_some_and(|data| self.is_better_in_cells(key, message, data, credits));
-            return in_cells.then_some(Way::Cells);
+            let is_better = |data| self.is_better_in_cells(key, message, data, credits);
+            return data.is_some_and(is_better).then_some(Way::Cells);
         }
         let peer = self.peers.get(key as usize)?;
         let is_room = matches!(&peer.connection, Connection::Up(link) if message.bytes <= link.max_bytes);

@@ -15,12 +15,16 @@ use crate::transfers::{Receipt, Transfers};
 
 /// To compare longer messages takes as long as a single copy by both ends: each end reads all of
 /// it twice, and of a copy half as much.
-pub(super) const STANDING_MOST_BYTES: u64 = 128 << 10;
+pub(super) const COMPARED_MOST_BYTES: u64 = 128 << 10;
 
 impl Traffic {
-    /// A short message has gone in cells.
+    /// A message has gone in cells.
     #[inline]
     pub(super) fn went_in_cells(&mut self, key: PeerKey, bytes: u64) {
+        if bytes > self.peers[key as usize].eager_max_bytes {
+            // As one that was announced, which is over when its receiver has it.
+            self.transfers.ends(bytes);
+        }
         if bytes >= self.peers[key as usize].at_hand_min_bytes {
             self.transfers.went_in_cells(key, bytes);
         }
@@ -37,7 +41,7 @@ impl Traffic {
             return false;
         }
         let Connection::Up(link) = &mut peer.connection else { return false };
-        !link.inbox.is_likely_to_stand(data)
+        bytes > COMPARED_MOST_BYTES || !link.inbox.is_likely_to_stand(data)
     }
 
     /// Whether a message that a built-in rule has announced goes in cells all the same, since
@@ -55,17 +59,18 @@ impl Traffic {
         let bytes = message.bytes;
         let left_alone = self.transfers.are_left_alone();
         let may_be = message.shared == SharedEnds::default() && self.transfers.sends_to(key) == 0;
-        let Peer { connection, beyond_max_bytes, .. } = &mut self.peers[key as usize];
+        let Peer { connection, beyond_max_bytes, ordered, .. } = &mut self.peers[key as usize];
         let Connection::Up(link) = connection else { return false };
-        if bytes > (*beyond_max_bytes).min(link.max_bytes) || !may_be {
+        if bytes > (*beyond_max_bytes).min(link.max_bytes) || !may_be || !ordered.is_empty() {
             return false;
         }
         let charge_bytes = link.charge_of(bytes, link.cell_bytes(self.config.cell_bytes));
         if !link.may_keep(charge_bytes, credits, key) {
             return false;
         }
-        let may_stand = bytes <= STANDING_MOST_BYTES && link.inbox.is_likely_to_stand(data);
-        may_stand || (!left_alone && !link.inbox.lacks_pair_cells(bytes))
+        // What goes in cells for the one reason is not to count for the other: it does when it goes.
+        (!left_alone && !link.inbox.lacks_pair_cells(bytes))
+            || (bytes <= COMPARED_MOST_BYTES && link.inbox.is_likely_to_stand(data))
     }
 
     /// Announces a short message for its receiver to copy it alone; gives the buffer back

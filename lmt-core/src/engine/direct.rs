@@ -267,7 +267,7 @@ impl Traffic {
             return None;
         }
         if is_short && self.is_at_hand(key, Some(data)) {
-            self.decided = Some(Decided::announced(key, bytes));
+            self.decided = Some(Decided::at_hand(key, bytes));
             return None;
         }
         let peer = &mut self.peers[key as usize];

@@ -1,6 +1,6 @@
 //! Why a message would take the way that it would.
 
-use super::at_hand::STANDING_MOST_BYTES;
+use super::at_hand::COMPARED_MOST_BYTES;
 use super::traffic::Traffic;
 use crate::mechanism::{Model, SharedEnds};
 use crate::mechanisms::standing_note;
@@ -70,10 +70,10 @@ impl Traffic {
             && message.contiguous
             && message.shared == SharedEnds::default()
             && !self.adaptive.is_on();
-        let now = if self.transfers.are_left_alone() { "does not at present" } else { "may do" };
+        let now = if self.transfers.are_left_alone() { "does not seem to do" } else { "seems to do" };
         may_be.then(|| {
             format!(
-                "while no other is under way to the peer, such a message of up to {most_bytes} bytes goes in cells if the application uses its buffers between messages, which it {now}, and one of up to {STANDING_MOST_BYTES} bytes if it says what an earlier one said"
+                "while no other is under way to the peer, such a message of up to {most_bytes} bytes goes in cells if the application uses its buffers between messages, which it {now} at present, and there are enough, and one of up to {COMPARED_MOST_BYTES} bytes if it says what an earlier one said"
             )
         })
     }

@@ -105,7 +105,7 @@ impl Traffic {
             }
         };
         let is_at_hand = is_short
-            && (decided.is_some_and(|decided| decided.is_for(key, bytes))
+            && (decided.is_some_and(|decided| decided.is_at_hand(key, bytes))
                 || self.is_at_hand(key, buffer.one_slice(0..bytes)));
         let buffer = if is_at_hand {
             match self.send_at_hand(key, label, buffer, hints, credits) {

@@ -160,8 +160,9 @@ impl InboxSender {
         self.fast_box.as_ref().is_some_and(|fast_box| fast_box.lacks_pair_cells(bytes))
     }
 
-    /// Whether this message, which may go another way, is likely to say what an earlier one had
-    /// said, and need not be written then. Asked for each such message once.
+    /// Whether this message, which may go another way, is likely to say what an earlier one has
+    /// said, and need not be written then. If not, it counts as one that has come: it is asked
+    /// where a message goes another way otherwise.
     #[inline]
     pub fn is_likely_to_stand(&mut self, message: &[u8]) -> bool {
         self.fast_box.as_mut().is_some_and(|fast_box| fast_box.is_likely_to_stand(message))

@@ -19,8 +19,8 @@ const TURNS_BETWEEN: u32 = 8;
 const MOST_UNOPENED: u16 = 512;
 
 impl Transfers {
-    /// Opens a message, if its first way may be met. One whose lines cross goes the general
-    /// way, where its mechanism may pass it on.
+    /// Opens a message, if its first way may be met. One that its mechanism had better pass on
+    /// goes the general way, in which it is passed on.
     #[inline]
     pub(super) fn open(
         &mut self,

@@ -114,10 +114,19 @@ impl<'a> Pair<'a> {
 
     /// Up to where cells are taken for what a built-in rule has announced, where they are found
     /// to be better; 0 where no such rule stands in the way of a longer limit. What users and
-    /// calibrations announce is announced.
+    /// calibrations announce is announced, of whatever messages they say it, and so is all where
+    /// mechanisms are named.
     pub(super) fn cells_beyond_bytes(&self) -> u64 {
         let cut = self.eager().and_then(|limit| limit.cut).filter(|_| self.situation.has_box);
-        cut.filter(|cut| cut.layer.authority == Authority::Default).map_or(0, |cut| cut.uncut_bytes)
+        let Some(cut) = cut.filter(|cut| cut.layer.authority == Authority::Default) else { return 0 };
+        if self.situation.config.mechanisms.is_some() {
+            return 0;
+        }
+        let others = self.layers().iter().filter(|layer| layer.authority != Authority::Default);
+        let rules = others.flat_map(|layer| &layer.rules);
+        let announcing = rules.filter(|rule| matches!(rule.take, Take::Ways(_)) && self.holds_here(rule));
+        let bounds = announcing.map(|rule| rule.above.map_or(0, |above| self.bytes_of(above)));
+        bounds.fold(cut.uncut_bytes, u64::min)
     }
 
     fn eager_in_a_box(&self) -> Eager<'a> {

@@ -142,6 +142,24 @@ fn cells_go_beyond_built_in_rules_only() {
     };
     assert_eq!([0, 1, 2, 3].map(|at| beyond(at, true)), [0, 0, 0, 256 * KIB]);
     assert_eq!(beyond(3, false), 0, "inboxes have no room for it");
+    // A rule of a file's outranks them from where it begins, whatever messages it is for.
+    let with_a_users = |users: Rule| {
+        let mut configuration = with_rules([vec![users], vec![], vec![]]);
+        configuration.layers[3].rules = vec![rule(3, Some(32 * KIB), None, &["copy"])];
+        let mut world = World::new(configuration);
+        world.config.eager_max_bytes = 256 * KIB;
+        world
+    };
+    let from = |above| rule(1, above, None, &["ring"]);
+    let beyond = |users| with_a_users(users).decide().beyond_max_bytes();
+    assert_eq!(beyond(from(Some(64 * KIB))), 64 * KIB);
+    assert_eq!(beyond(from(None)), 0);
+    assert_eq!(beyond(Rule { contiguous: Some(true), ..from(Some(128 * KIB)) }), 128 * KIB);
+    assert_eq!(beyond(Rule { min_processes: Some(3), ..from(None) }), 256 * KIB, "it holds elsewhere");
+    // Who names mechanisms has them taken.
+    let mut world = with_a_users(Rule { min_processes: Some(3), ..from(None) });
+    world.config.mechanisms = Some(vec!["copy".parse().expect("a way")]);
+    assert_eq!(world.decide().beyond_max_bytes(), 0);
     let nothing_cuts = World::new(with_rules([vec![], vec![], vec![]]));
     assert_eq!(nothing_cuts.decide().beyond_max_bytes(), 0);
 }

@@ -137,7 +137,9 @@ impl Standing {
     /// Whether a message that may go another way has a place, or has come often enough to get one
     /// as soon as it begins. If not, it counts as one that has come.
     pub(super) fn is_likely(&mut self, message: &[u8]) -> bool {
-        if !self.is_looked_at() {
+        // What another message is known by may not be lost while its pieces are on their way.
+        let may_be = self.current.is_none() && self.has_room_for(message.len());
+        if !may_be || !self.is_looked_at() {
             return false;
         }
         let Some(mark) = Mark::of(message.len() as u64, message) else { return false };
@@ -153,6 +155,11 @@ impl Standing {
         self.looked_at += 1;
         known.last = self.looked_at;
         known.record.is_next_kept()
+    }
+
+    /// Whether a message of so many bytes fits in at all, wherever in a line it begins.
+    const fn has_room_for(&self, bytes: usize) -> bool {
+        bytes <= self.room.saturating_sub(LINE_BYTES)
     }
 
     /// Whether the message that comes next is worth a look.
@@ -266,7 +273,7 @@ impl Standing {
     /// Gives a message a place, which others lose.
     #[cold]
     fn give_place(&mut self, index: usize, bytes: usize, behind_line: usize) -> Option<()> {
-        if bytes > self.room.saturating_sub(LINE_BYTES) {
+        if !self.has_room_for(bytes) {
             return None;
         }
         let begin = self.next.next_multiple_of(LINE_BYTES) + behind_line;

@@ -174,10 +174,24 @@ fn what_would_stand_is_known_before_it_goes_another_way() {
     assert!(send(&mut standing, &one, 0, 0).is_some());
     assert!(standing.is_likely(&one));
     assert!(!standing.is_likely(&message(65536, 2)) && !standing.is_likely(&one[..100]));
-    // It changes in what tells it from others, again and again.
+    // Others, that differ in the words that messages are known by, are not likely to.
     for number in 0..=255 {
         assert!(!standing.is_likely(&message(32768, number)));
     }
+}
+
+#[test]
+fn what_fits_no_place_or_interrupts_another_message_is_not_likely() {
+    let mut standing = Standing::new(32768, 0);
+    assert!((0..100).all(|_| !standing.is_likely(&message(65536, 1))));
+    let one = message(8192, 1);
+    while standing.begin(&one, 0).is_none() {}
+    standing.stands(4096, 0, 5, false);
+    let strangers = (0..=255).map(|number| message(16384, number));
+    assert!(strangers.into_iter().all(|stranger| !standing.is_likely(&stranger)));
+    assert_eq!(standing.at(), Some(4096), "it goes on");
+    standing.stands(4096, 0, 6, true);
+    assert!(standing.is_likely(&one));
 }
 
 #[test]
