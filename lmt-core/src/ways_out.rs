@@ -33,10 +33,13 @@ pub enum Rule {
 /// ```
 #[derive(Debug)]
 pub struct WaysOut {
-    /// Past the caches, or through them.
-    of_past: ByLength,
+    /// Past the caches, or through them; with the first message that may, since most peers
+    /// send none.
+    of_past: Option<Box<ByLength>>,
     /// Through them, or past them.
-    of_through: ByLength,
+    of_through: Option<Box<ByLength>>,
+    /// What goes past the caches and is shorter is tried soon.
+    soon_below_bytes: u64,
     /// Messages that have begun and are not over.
     incoming: u32,
     /// Since when the only one is copied, if it is timed, and by which rule.
@@ -46,15 +49,16 @@ pub struct WaysOut {
 impl WaysOut {
     /// Nothing is known of messages that go past the caches from so many bytes on. Those that
     /// are much longer are sure to be right there, so they are tried later.
-    pub fn new(streaming_bytes: u64) -> Self {
-        let of_past = ByLength::soon_below(streaming_bytes.saturating_mul(2));
-        Self { of_past, of_through: ByLength::default(), incoming: 0, timed: None }
+    pub const fn new(streaming_bytes: u64) -> Self {
+        let soon_below_bytes = streaming_bytes.saturating_mul(2);
+        Self { of_past: None, of_through: None, soon_below_bytes, incoming: 0, timed: None }
     }
 
     fn rivals(&mut self, rule: Rule) -> Option<&mut ByLength> {
+        let soon_below = || Box::new(ByLength::soon_below(self.soon_below_bytes));
         match rule {
-            Rule::Past => Some(&mut self.of_past),
-            Rule::Through => Some(&mut self.of_through),
+            Rule::Past => Some(self.of_past.get_or_insert_with(soon_below)),
+            Rule::Through => Some(self.of_through.get_or_insert_default()),
             Rule::Always => None,
         }
     }
