@@ -556,9 +556,9 @@ pub trait Lmt: Send + 'static {
 
     /// In the Both model, by a plan of [`Role::Sender`], describes all of `data` to a receiver
     /// that may [meet](Self::meet) this end, and gets this end ready to help from then on: the
-    /// transfer is stepped without a start, and left and finished as any. Its receiver may not meet this end
-    /// but take the general way: then the transfer is started as if it had been prepared.
-    /// Nothing where that is not possible, which is the default, or where it had better be
+    /// transfer is stepped without a start, and left and finished as any. Its receiver may not
+    /// meet this end but take the general way: then the transfer is started as if it had been
+    /// prepared. Nothing where that is not possible, which is the default, or where it had better be
     /// [passed on](Fault::Pass), which `prepare` then says.
     fn open(
         &mut self,

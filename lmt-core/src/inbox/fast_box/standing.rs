@@ -120,15 +120,7 @@ impl Standing {
     pub(super) fn begin(&mut self, message: &[u8], behind_line: usize) -> Option<Place> {
         let in_a_row = self.in_a_row;
         self.is_passed_by();
-        if !self.is_looked_at() {
-            return None;
-        }
-        let mark = Mark::of(message.len() as u64, message)?;
-        let Some(index) = self.marks.iter().position(|known| *known == mark) else {
-            self.meet(mark);
-            return None;
-        };
-        self.strangers = 0;
+        let index = self.recognize(message)?;
         let place = self.begin_known(index, message.len(), behind_line)?;
         self.in_a_row = (in_a_row + 1).min(ALL);
         Some(place)
@@ -138,16 +130,10 @@ impl Standing {
     /// as soon as it begins. If not, it counts as one that has come.
     pub(super) fn is_likely(&mut self, message: &[u8]) -> bool {
         // What another message is known by may not be lost while its pieces are on their way.
-        let may_be = self.current.is_none() && self.has_room_for(message.len());
-        if !may_be || !self.is_looked_at() {
+        if self.current.is_some() || !self.has_room_for(message.len()) {
             return false;
         }
-        let Some(mark) = Mark::of(message.len() as u64, message) else { return false };
-        let Some(index) = self.marks.iter().position(|known| *known == mark) else {
-            self.meet(mark);
-            return false;
-        };
-        self.strangers = 0;
+        let Some(index) = self.recognize(message) else { return false };
         let known = &mut self.known[index];
         if known.has_place() {
             return known.end - known.begin == message.len();
@@ -162,14 +148,23 @@ impl Standing {
         bytes <= self.room.saturating_sub(LINE_BYTES)
     }
 
-    /// Whether the message that comes next is worth a look.
+    /// Which one of those that are known a message is, if it is looked at; one that is not known
+    /// is from now on.
     #[inline]
-    fn is_looked_at(&mut self) -> bool {
-        if self.strangers < MOST_STRANGERS {
-            return true;
+    fn recognize(&mut self, message: &[u8]) -> Option<usize> {
+        if self.strangers >= MOST_STRANGERS {
+            self.unseen = (self.unseen + 1) % LOOKED_AT_EVERY;
+            if self.unseen > 0 {
+                return None;
+            }
         }
-        self.unseen = (self.unseen + 1) % LOOKED_AT_EVERY;
-        self.unseen == 0
+        let mark = Mark::of(message.len() as u64, message)?;
+        let Some(index) = self.marks.iter().position(|known| *known == mark) else {
+            self.meet(mark);
+            return None;
+        };
+        self.strangers = 0;
+        Some(index)
     }
 
     fn begin_known(&mut self, index: usize, bytes: usize, behind_line: usize) -> Option<Place> {
