@@ -1,8 +1,8 @@
-//! Short messages that are announced while their receivers have them in their caches, and
-//! longer ones that go in cells though a rule has announced them.
+//! Short messages that are announced while their receivers have them in their caches.
 
+use super::beyond::COMPARED_MOST_BYTES;
 use super::label::Label;
-use super::peer::{Connection, Peer};
+use super::peer::Connection;
 use super::requests::{Request, RequestId, Waiting};
 use super::traffic::{OVERHEAD_BYTES, Traffic, Unexpected};
 use crate::buffer::Buffer;
@@ -12,10 +12,6 @@ use crate::rendezvous::{PeerKey, Rts};
 use crate::selection::{Hints, Message};
 use crate::shared_buffer::is_shared;
 use crate::transfers::{Receipt, Transfers};
-
-/// To compare longer messages takes as long as a single copy by both ends: each end reads all of
-/// it twice, and of a copy half as much.
-pub(super) const COMPARED_MOST_BYTES: u64 = 128 << 10;
 
 impl Traffic {
     /// A message has gone in cells.
@@ -42,35 +38,6 @@ impl Traffic {
         }
         let Connection::Up(link) = &mut peer.connection else { return false };
         bytes > COMPARED_MOST_BYTES || !link.inbox.is_likely_to_stand(data)
-    }
-
-    /// Whether a message that a built-in rule has announced goes in cells all the same, since
-    /// nothing else is under way to its peer: where it is likely to say what an earlier one has
-    /// said, for then it is only compared; and where the application uses its buffers between
-    /// messages. Then lines cross between the cores whichever way it takes, and by cells without
-    /// an announcement.
-    pub(super) fn is_better_in_cells(
-        &mut self,
-        key: PeerKey,
-        message: &Message,
-        data: &[u8],
-        credits: &InboxReceiver,
-    ) -> bool {
-        let bytes = message.bytes;
-        let left_alone = self.transfers.are_left_alone();
-        let may_be = message.shared == SharedEnds::default() && self.transfers.sends_to(key) == 0;
-        let Peer { connection, beyond_max_bytes, ordered, .. } = &mut self.peers[key as usize];
-        let Connection::Up(link) = connection else { return false };
-        if bytes > (*beyond_max_bytes).min(link.max_bytes) || !may_be || !ordered.is_empty() {
-            return false;
-        }
-        let charge_bytes = link.charge_of(bytes, link.cell_bytes(self.config.cell_bytes));
-        if !link.may_keep(charge_bytes, credits, key) {
-            return false;
-        }
-        // What goes in cells for the one reason is not to count for the other: it does when it goes.
-        (!left_alone && !link.inbox.lacks_pair_cells(bytes))
-            || (bytes <= COMPARED_MOST_BYTES && link.inbox.is_likely_to_stand(data))
     }
 
     /// Announces a short message for its receiver to copy it alone; gives the buffer back

@@ -1,6 +1,6 @@
 //! Why a message would take the way that it would.
 
-use super::at_hand::COMPARED_MOST_BYTES;
+use super::beyond::COMPARED_MOST_BYTES;
 use super::traffic::Traffic;
 use crate::mechanism::{Model, SharedEnds};
 use crate::mechanisms::standing_note;

@@ -8,6 +8,7 @@
 mod adapting;
 mod at_hand;
 mod beside;
+mod beyond;
 mod cells;
 mod create;
 mod direct;

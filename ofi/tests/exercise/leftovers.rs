@@ -10,8 +10,7 @@ pub fn remove(pid: u32) {
 }
 
 fn remove_from(folder: &Path, pid: u32) {
-    // SAFETY: no arguments.
-    let of_it = format!("{pid}:{}:", unsafe { libc::getuid() });
+    let of_it = format!("{pid}:{}:", nix::unistd::getuid());
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         if entry.file_name().to_string_lossy().starts_with(&of_it) {
@@ -24,8 +23,7 @@ fn remove_from(folder: &Path, pid: u32) {
 #[test]
 fn regions_of_this_process_are_removed_and_no_others() {
     let folder = crate::scratch::folder("lmt-fi-leftovers");
-    // SAFETY: no arguments.
-    let uid = unsafe { libc::getuid() };
+    let uid = nix::unistd::getuid();
     let name = |pid: u32| folder.0.join(format!("{pid}:{uid}:0"));
     for pid in [12, 112, 123] {
         std::fs::write(name(pid), "").expect("room for a file");
