@@ -9,8 +9,8 @@ use lmt_core::crossing::{Crossing, Limits, Looks, Passing, Slow};
 use lmt_core::cursor::Cursor;
 use lmt_core::keys::{Key, Kind, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lines, Lmt, Meeting, Model, PeerFacts, Plan,
-    Role, Step, Unavailable,
+    Abilities, Cookie, DeclaredCopy, Fault, Gathered, Hello, Interval, Lines, Lmt, Meeting, Model, PeerFacts,
+    Plan, Role, Step, Unavailable,
 };
 use lmt_core::process::PeerProcess;
 
@@ -332,6 +332,21 @@ impl Lmt for Cma {
         // It came without its sender's help, in either model: the next question is nearer.
         peer.claims.pass(bytes);
         Some(peer.looks.end(begun, || crate::speed::time_of_call(bytes), FETCHED_BELOW))
+    }
+
+    fn gets_several(&self) -> bool {
+        true
+    }
+
+    fn get_several(&mut self, peer: &mut CmaPeer, messages: &mut [Gathered]) -> usize {
+        if !peer.reachable {
+            return 0;
+        }
+        let whole = vm::read_several(peer.process(), messages);
+        for message in &messages[..whole] {
+            peer.claims.pass(message.bytes);
+        }
+        whole
     }
 
     fn expects_nobody(&mut self, peer: &mut CmaPeer, bytes: u64) -> bool {

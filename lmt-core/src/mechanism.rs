@@ -368,6 +368,17 @@ impl std::fmt::Debug for Cookie {
     }
 }
 
+/// One of several messages that [`Lmt::get_several`] copies.
+#[derive(Debug)]
+pub struct Gathered {
+    /// What describes the sender's memory, untrusted.
+    pub remote: Cookie,
+    /// Where it goes.
+    pub data: Buffer,
+    /// How many bytes of it, from the first on; no more than `data` has.
+    pub bytes: u64,
+}
+
 /// Where the lines were that a receiver has copied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lines {
@@ -545,6 +556,18 @@ pub trait Lmt: Send + 'static {
         _bytes: u64,
     ) -> Option<Lines> {
         None
+    }
+
+    /// Whether [`Self::get_several`] takes less time than one call for each message.
+    fn gets_several(&self) -> bool {
+        false
+    }
+
+    /// Copies several messages of one peer as [`Self::get_at_once`] copies one. Returns how many
+    /// are here, all before the first that is not: of that one and those behind it anything may
+    /// have been written into their buffers, and they are copied one by one. By default none is.
+    fn get_several(&mut self, _peer: &mut Self::Peer, _messages: &mut [Gathered]) -> usize {
+        0
     }
 
     /// In the Both model, whether this end expects no help of the sender with a message of so

@@ -502,6 +502,14 @@ impl Transfers {
         self.windows.get(peer as usize).map_or(0, |window| window.messages)
     }
 
+    /// Whether no send to this peer is under way, and the next one is not likely to be followed by
+    /// others before it is done.
+    #[inline]
+    pub fn is_alone(&self, peer: PeerKey) -> bool {
+        let window = self.windows.get(peer as usize);
+        window.is_none_or(|window| window.messages == 0 && !window.is_likely_of_several())
+    }
+
     /// How much has come from a peer, in bytes of announced messages.
     pub fn received_bytes(&self, peer: PeerKey) -> u64 {
         self.windows.get(peer as usize).map_or(0, |window| window.received_bytes)

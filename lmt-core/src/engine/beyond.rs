@@ -14,7 +14,7 @@ pub(super) const COMPARED_MOST_BYTES: u64 = 128 << 10;
 
 impl Traffic {
     /// Whether a message that a built-in rule has announced goes in cells all the same, since
-    /// nothing else is under way to its peer: where it is likely to say what an earlier one has
+    /// nothing else is under way to its peer, or one message in cells: where it is likely to say what an earlier one has
     /// said, for then it is only compared; and where the application uses its buffers between
     /// messages. Then lines cross between the cores whichever way it takes, and by cells without
     /// an announcement.
@@ -27,7 +27,7 @@ impl Traffic {
     ) -> bool {
         let bytes = message.bytes;
         let left_alone = self.transfers.are_left_alone();
-        let may_be = message.shared == SharedEnds::default() && self.transfers.sends_to(key) == 0;
+        let may_be = message.shared == SharedEnds::default() && self.transfers.is_alone(key);
         let Peer { connection, beyond_max_bytes, ordered, .. } = &mut self.peers[key as usize];
         let Connection::Up(link) = connection else { return false };
         if bytes > (*beyond_max_bytes).min(link.max_bytes) || !may_be || !ordered.is_empty() {
@@ -38,7 +38,7 @@ impl Traffic {
             return false;
         }
         // What goes in cells for the one reason is not to count for the other: it does when it goes.
-        (!left_alone && !link.inbox.lacks_pair_cells(bytes))
+        (!left_alone && !link.inbox.is_ahead(bytes) && !link.inbox.lacks_pair_cells(bytes))
             || (bytes <= COMPARED_MOST_BYTES && link.inbox.is_likely_to_stand(data))
     }
 }

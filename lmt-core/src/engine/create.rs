@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use lmt_copy::Plan;
 
+use super::gathering::Gathering;
 use super::matchers::Matchers;
 use super::peer::EagerCounters;
 use super::requests::Requests;
@@ -163,6 +164,7 @@ impl Traffic {
             in_pieces: false,
             looked_in_vain: false,
             adaptive: Adaptive::new(config.adapt),
+            gathering: Gathering::default(),
             decided: None,
             clock: Clock::new(),
             config,

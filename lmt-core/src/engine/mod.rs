@@ -15,6 +15,7 @@ mod direct;
 mod doorbell;
 mod explaining;
 mod first_look;
+mod gathering;
 pub(crate) mod greeting;
 mod handshake;
 mod in_line;

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::adapting::Decided;
+use super::gathering::Gathering;
 use super::label::{Label, Marks};
 use super::matchers::Matchers;
 use super::peer::{Assembly, Connection, EagerCounters, Peer, Target};
@@ -144,6 +145,8 @@ pub(crate) struct Traffic {
     pub selection: Selection,
     /// Which of several ways is the best for what this application sends.
     pub adaptive: Adaptive,
+    /// Announced messages that are copied together.
+    pub gathering: Gathering,
     /// What was chosen for the message that is sent next.
     pub decided: Option<Decided>,
     pub clock: Clock,
@@ -513,11 +516,36 @@ impl Traffic {
     fn accept(&mut self, key: PeerKey, label: Label, rts: &Rts, request: RequestId, receipt: Receipt) {
         self.release(key, OVERHEAD_BYTES);
         let Some(mut buffer) = self.requests.get_mut(request).and_then(|r| r.buffer.take()) else { return };
-        if let Some(result) = self.get_at_once(key, &label, rts, &mut buffer, receipt) {
-            return self.requests.complete(request, result);
+        if receipt == Receipt::Awaited {
+            match self.gather(key, &label, rts, buffer, request) {
+                Some(given_back) => buffer = given_back,
+                None => return self.note_match(key, label, request),
+            }
         }
-        self.note_match(key, label, request);
-        self.transfers.matched(key, rts, buffer, request.to_raw());
+        let result = self.get_at_once(key, &label, rts, &mut buffer, receipt);
+        if result.is_some() && receipt == Receipt::Awaited {
+            self.note_run(key);
+        }
+        self.end_or_begin(key, label, rts, buffer, request, result);
+    }
+
+    /// Ends a receive whose message was copied at once, or begins to bring that in.
+    pub(super) fn end_or_begin(
+        &mut self,
+        key: PeerKey,
+        label: Label,
+        rts: &Rts,
+        buffer: Buffer,
+        request: RequestId,
+        result: Option<Result<Status, OperationError>>,
+    ) {
+        match result {
+            Some(result) => self.requests.complete(request, result),
+            None => {
+                self.note_match(key, label, request);
+                self.transfers.matched(key, rts, buffer, request.to_raw());
+            }
+        }
     }
 
     /// Copies an announced message into its receive's buffer at once, if it can be and is
@@ -534,10 +562,19 @@ impl Traffic {
         if rts.total_bytes > self.config.quota_bytes {
             return None;
         }
-        let Received { total_bytes, received_bytes, .. } =
-            self.transfers.get_at_once(key, rts, buffer, receipt)?;
+        let got = self.transfers.get_at_once(key, rts, buffer, receipt)?;
         while self.send_packet(None) {}
-        Some(received(self.name(key), label, total_bytes, received_bytes))
+        Some(self.received_at_once(key, label, got))
+    }
+
+    #[inline]
+    pub(super) fn received_at_once(
+        &self,
+        key: PeerKey,
+        label: &Label,
+        got: Received,
+    ) -> Result<Status, OperationError> {
+        received(self.name(key), label, got.total_bytes, got.received_bytes)
     }
 
     /// Begins to bring an announced message in, for a receive that was not posted.

@@ -160,6 +160,12 @@ impl InboxSender {
         self.fast_box.as_ref().is_some_and(|fast_box| fast_box.lacks_pair_cells(bytes))
     }
 
+    /// Whether more has gone by such cells than has come back, by more than `bytes` bytes.
+    #[inline]
+    pub fn is_ahead(&self, bytes: u64) -> bool {
+        self.fast_box.as_ref().is_some_and(|fast_box| fast_box.is_ahead(bytes))
+    }
+
     /// Whether this message, which may go another way, is likely to say what an earlier one has
     /// said, and need not be written then. If not, it counts as one that has come: it is asked
     /// where a message goes another way otherwise.

@@ -7,7 +7,9 @@ use super::erased::unknown;
 use crate::buffer::Buffer;
 #[cfg(doc)]
 use crate::mechanism::Lmt;
-use crate::mechanism::{Cookie, DeclaredCopy, Direction, Fault, Interval, Lines, Meeting, Plan, Reach, Step};
+use crate::mechanism::{
+    Cookie, DeclaredCopy, Direction, Fault, Gathered, Interval, Lines, Meeting, Plan, Reach, Step,
+};
 use crate::parcel::Parcel;
 use crate::rendezvous::{MechanismTag, PeerKey};
 
@@ -105,6 +107,31 @@ impl Mechanisms {
             c.received.count(bytes);
         });
         Some(lines)
+    }
+
+    /// See [`Lmt::gets_several`].
+    pub(crate) fn gets_several(&self, tag: MechanismTag) -> bool {
+        self.position(tag).is_some_and(|at| self.list[at].gets_several())
+    }
+
+    /// See [`Lmt::get_several`]. Counts the messages where they were received.
+    pub(crate) fn get_several(
+        &mut self,
+        tag: MechanismTag,
+        peer: PeerKey,
+        messages: &mut [Gathered],
+    ) -> usize {
+        let Some(at) = self.position(tag) else { return 0 };
+        let whole = self.list[at].get_several(peer, messages).min(messages.len());
+        self.count(peer, at, |c| {
+            c.gathered += whole as u64;
+            for message in &messages[..whole] {
+                c.bytes = c.bytes.saturating_add(message.bytes);
+                c.messages += 1;
+                c.received.count(message.bytes);
+            }
+        });
+        whole
     }
 
     /// See [`Lmt::expects_nobody`].

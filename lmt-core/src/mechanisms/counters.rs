@@ -25,6 +25,9 @@ pub struct Counters {
     /// Messages that it has received by meeting their senders, without an answer to the
     /// announcement ([`crate::mechanism::Lmt::meet`]).
     pub met: u64,
+    /// Messages that it has received several in one call
+    /// ([`crate::mechanism::Lmt::get_several`]).
+    pub gathered: u64,
     /// Bytes of messages that this process sent which stood where their receivers read them
     /// already, and were not written again ([`crate::again`]).
     pub standing_bytes: u64,
@@ -43,6 +46,7 @@ impl Counters {
         self.demotions += other.demotions;
         self.passed += other.passed;
         self.met += other.met;
+        self.gathered += other.gathered;
         self.standing_bytes += other.standing_bytes;
         self.sent.add(other.sent);
         self.received.add(other.received);

@@ -7,8 +7,8 @@ use crate::buffer::Buffer;
 use crate::checkup::{Finding, Host};
 use crate::keys::{Key, Value};
 use crate::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lines, Lmt, Meeting, Model, Needs, PeerFacts,
-    Plan, Reach, Step, Unavailable,
+    Abilities, Cookie, DeclaredCopy, Fault, Gathered, Hello, Interval, Lines, Lmt, Meeting, Model, Needs,
+    PeerFacts, Plan, Reach, Step, Unavailable,
 };
 use crate::rendezvous::PeerKey;
 use crate::slab::Slab;
@@ -39,6 +39,8 @@ pub(super) trait AnyLmt: Send {
     fn expose(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> bool;
     fn get_at_once(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64)
     -> Option<Lines>;
+    fn gets_several(&self) -> bool;
+    fn get_several(&mut self, peer: PeerKey, messages: &mut [Gathered]) -> usize;
     fn expects_nobody(&mut self, peer: PeerKey, bytes: u64) -> bool;
     fn open(&mut self, peer: PeerKey, plan: &Plan, data: &Buffer, cookie: &mut Cookie) -> Option<u64>;
     fn meet(
@@ -192,6 +194,15 @@ impl<M: Lmt> AnyLmt for Table<M> {
     ) -> Option<Lines> {
         let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut)?;
         self.lmt.get_at_once(state, remote, data, bytes)
+    }
+
+    fn gets_several(&self) -> bool {
+        self.lmt.gets_several()
+    }
+
+    fn get_several(&mut self, peer: PeerKey, messages: &mut [Gathered]) -> usize {
+        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut);
+        state.map_or(0, |state| self.lmt.get_several(state, messages))
     }
 
     fn expects_nobody(&mut self, peer: PeerKey, bytes: u64) -> bool {

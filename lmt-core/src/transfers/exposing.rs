@@ -7,10 +7,10 @@ use super::at_hand::AtHand;
 use super::exposed::{self, Exposed};
 use super::{Ended, Side, Transfers, index_of, place};
 use crate::buffer::{Access, Buffer};
-use crate::mechanism::{Cookie, Interval, Lines, Meeting, Model, Plan, Role};
+use crate::mechanism::{Cookie, Gathered, Interval, Lines, Meeting, Model, Plan, Role};
 use crate::rendezvous::{
-    Candidates, Choice, Cts, Demote, Done, Packet, PeerKey, ProtocolError, Received, Rts, SendId,
-    TransferError, TransferKey,
+    Candidates, Choice, Cts, Demote, Done, MechanismTag, Packet, PeerKey, ProtocolError, Received, Rts,
+    SendId, TransferError, TransferKey,
 };
 use crate::shared_buffer::is_shared;
 
@@ -23,6 +23,13 @@ pub(crate) enum Receipt {
     Late,
     /// None has: it is kept.
     Kept,
+}
+
+/// What the sender of a message hears that was copied at once.
+struct Told {
+    at_hand: bool,
+    shared: bool,
+    kept: bool,
 }
 
 /// How a short message is announced: by which choice, with which cookie, and the choices to
@@ -242,17 +249,64 @@ impl Transfers {
             None if receipt != Receipt::Kept => (Lines::Elsewhere, self.meet(peer, rts, buffer)?),
             None => return None,
         };
+        let received = self.count_at_once(peer, rts, received_bytes);
+        if !sender_knows {
+            let at_hand = receipt == Receipt::Awaited && lines == Lines::AtHand;
+            self.tell_sender(
+                peer,
+                rts,
+                Told { at_hand, shared: is_shared(buffer), kept: receipt == Receipt::Kept },
+            );
+        }
+        Some(received)
+    }
+
+    fn count_at_once(&mut self, peer: PeerKey, rts: &Rts, received_bytes: u64) -> Received {
         self.at_once_bytes += received_bytes;
         self.pauses.end(received_bytes);
         let window = self.window(peer);
         window.received_bytes = window.received_bytes.wrapping_add(received_bytes);
-        if !sender_knows {
-            let (shared, kept) = (is_shared(buffer), receipt == Receipt::Kept);
-            let at_hand = receipt == Receipt::Awaited && lines == Lines::AtHand;
-            let (to, attempt) = (TransferKey::Send(rts.send_id), rts.attempt);
-            self.machine.received_at_once(peer, Done { to, attempt, shared, at_hand, kept });
-        }
-        Some(Received { total_bytes, received_bytes, truncated: received_bytes < total_bytes })
+        let total_bytes = rts.total_bytes;
+        Received { total_bytes, received_bytes, truncated: received_bytes < total_bytes }
+    }
+
+    fn tell_sender(&mut self, peer: PeerKey, rts: &Rts, told: Told) {
+        let Told { at_hand, shared, kept } = told;
+        let (to, attempt) = (TransferKey::Send(rts.send_id), rts.attempt);
+        self.machine.received_at_once(peer, Done { to, attempt, shared, at_hand, kept });
+    }
+
+    /// Whether a message for which a receive waits can be [copied](Self::get_several) with the
+    /// next ones.
+    pub(crate) fn may_gather(&mut self, peer: PeerKey, rts: &Rts, buffer: &Buffer) -> bool {
+        // Whose sender asks whether it was at hand are timed each by itself.
+        let may_be = !rts.short && self.mechanisms.gets_several(rts.mechanism);
+        may_be && self.comes_by_itself(peer, rts, rts.total_bytes.min(buffer.total_bytes()))
+    }
+
+    /// Copies several messages by one mechanism, each as [`Self::get_at_once`] does. Returns how
+    /// many of them are here, of which each is to be [told](Self::got_at_once); the others are
+    /// as they were.
+    pub(crate) fn get_several(
+        &mut self,
+        peer: PeerKey,
+        mechanism: MechanismTag,
+        messages: &mut [Gathered],
+    ) -> usize {
+        self.mechanisms.get_several(mechanism, peer, messages)
+    }
+
+    /// One of them is here: its sender is told.
+    pub(crate) fn got_at_once(
+        &mut self,
+        peer: PeerKey,
+        rts: &Rts,
+        buffer: &Buffer,
+        received_bytes: u64,
+    ) -> Received {
+        let received = self.count_at_once(peer, rts, received_bytes);
+        self.tell_sender(peer, rts, Told { at_hand: false, shared: is_shared(buffer), kept: false });
+        received
     }
 
     /// Copies a message without its sender, if it is one that its receiver copies alone, or
@@ -265,17 +319,21 @@ impl Transfers {
         buffer: &mut Buffer,
         received_bytes: u64,
     ) -> Option<Lines> {
-        let Rts { mechanism, ref cookie, .. } = *rts;
-        let is_by_itself = match rts.model {
-            _ if !(1..=Self::AT_ONCE_BYTES).contains(&received_bytes) => false,
-            Model::Get => true,
-            Model::Both => self.mechanisms.expects_nobody(mechanism, peer, received_bytes),
-            _ => false,
-        };
-        if !is_by_itself {
+        if !self.comes_by_itself(peer, rts, received_bytes) {
             return None;
         }
-        self.mechanisms.get_at_once(mechanism, peer, cookie, buffer, received_bytes)
+        self.mechanisms.get_at_once(rts.mechanism, peer, &rts.cookie, buffer, received_bytes)
+    }
+
+    /// Whether its receiver copies a message alone and at once.
+    #[inline]
+    fn comes_by_itself(&mut self, peer: PeerKey, rts: &Rts, received_bytes: u64) -> bool {
+        match rts.model {
+            _ if !(1..=Self::AT_ONCE_BYTES).contains(&received_bytes) => false,
+            Model::Get => true,
+            Model::Both => self.mechanisms.expects_nobody(rts.mechanism, peer, received_bytes),
+            _ => false,
+        }
     }
 
     /// Copies a message with its sender, if that has opened it; whether the sender knows that

@@ -17,6 +17,9 @@ const HELPFUL_PART: u64 = 4;
 pub(super) struct Window {
     /// Messages, announced and not done.
     pub messages: u32,
+    /// The most of them at once since there were none, and the same before that.
+    at_once: u32,
+    last_at_once: u32,
     /// Their bytes.
     bytes: u64,
     /// Bytes of announced messages that have come from the peer so far.
@@ -41,7 +44,15 @@ pub(super) struct Among {
 impl Window {
     pub fn new() -> Self {
         let (helped, meetings, rivals) = (Beliefs::new(), Trials::default(), Rivals::default());
-        Self { messages: 0, bytes: 0, received_bytes: 0, helped, receives: false, meetings, rivals }
+        let (messages, at_once, last_at_once) = (0, 0, 0);
+        let (bytes, received_bytes, receives) = (0, 0, false);
+        Self { messages, at_once, last_at_once, bytes, received_bytes, helped, receives, meetings, rivals }
+    }
+
+    /// Whether the next message is likely to be one of several that are under way at once, as
+    /// those were that were announced last.
+    pub const fn is_likely_of_several(&self) -> bool {
+        self.last_at_once > 1
     }
 
     /// Whether a message that is sent now is one of several; `None` where it is not.
@@ -79,12 +90,16 @@ impl Window {
 
     pub fn begin(&mut self, bytes: u64) {
         self.messages += 1;
+        self.at_once = self.at_once.max(self.messages);
         self.rivals.begin(self.messages);
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
     pub fn end(&mut self, bytes: u64) {
         self.messages -= 1;
+        if self.messages == 0 {
+            self.last_at_once = std::mem::take(&mut self.at_once);
+        }
         self.rivals.end(self.messages, bytes);
         self.bytes = self.bytes.saturating_sub(bytes);
     }
@@ -103,6 +118,7 @@ impl Window {
     /// The peer is gone; another may get its number.
     pub fn forget(&mut self) {
         (self.helped, self.receives, self.rivals) = (Beliefs::new(), false, Rivals::default());
+        (self.at_once, self.last_at_once) = (0, 0);
         self.meetings = Trials::default();
     }
 }

@@ -52,6 +52,14 @@ impl PairCells {
         u64::from(self.holdings.count()) * PAIR_CELL_BYTES as u64 >= bytes
     }
 
+    /// Whether more cells have gone to the peer than have come back, by more than a message of
+    /// `bytes` bytes takes.
+    #[inline]
+    pub(super) fn is_ahead(&self, bytes: u64) -> bool {
+        let ahead_cells = u64::from((PAIR_CELLS / 2).saturating_sub(self.holdings.count()));
+        ahead_cells * PAIR_CELL_BYTES as u64 > bytes
+    }
+
     /// Takes a cell to write and hand over.
     #[inline]
     pub(super) fn take(&self) -> Option<u8> {

@@ -175,6 +175,13 @@ impl BoxSender {
         !takes_none && self.pair.as_ref().is_none_or(|pair| !pair.has_cells_for(bytes))
     }
 
+    /// Whether this end has sent more in such cells than has come back, by more than `bytes`
+    /// bytes: several messages are on their way, or the peer sends none.
+    #[inline]
+    pub(crate) fn is_ahead(&self, bytes: u64) -> bool {
+        self.pair.as_ref().is_none_or(|pair| pair.is_ahead(bytes))
+    }
+
     /// Whether this message, which may go another way, is likely to stand here already, or will
     /// when it has come here.
     #[inline]
