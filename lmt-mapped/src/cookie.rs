@@ -7,6 +7,8 @@ use lmt_core::shared_buffer::{Arena, Offer, OfferError, Part, SharedBuffer, allo
 use std::sync::Arc;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use crate::compact;
+
 /// Pieces that fit into a cookie; longer lists stand in a buffer of their own.
 pub(crate) const INLINE_PARTS: usize = 2;
 /// The longest list: 16 MiB.
@@ -17,7 +19,7 @@ pub(crate) type WirePart = [u64; 2];
 
 const PART_BYTES: usize = size_of::<WirePart>();
 
-/// What a cookie begins with.
+/// What a cookie begins with, unless it is [compact].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Head {
@@ -120,6 +122,9 @@ pub(crate) fn describe(
 ) -> Result<(Cookie, Offered), Fault> {
     let (mut offer, mut head, mut pieces) = offer(data, interval, process)?;
     head.count |= past(goes_past);
+    if let Some(cookie) = compact::write(&head, pieces.inline[0]) {
+        return Ok((cookie, Offered { offer, list: None }));
+    }
     let (mut list, mut used) = (None, pieces.count);
     if !pieces.long.is_empty() {
         let raw = pieces.long.as_bytes();
@@ -133,12 +138,30 @@ pub(crate) fn describe(
     Ok((joined([head.as_bytes(), pieces.inline[..used].as_bytes(), &[]]), Offered { offer, list }))
 }
 
-/// The cookie of [`describe`], with the line that its sender has opened for its receiver to
-/// join.
-pub(crate) fn with_line(cookie: &Cookie, opened: u32) -> Cookie {
-    const AT: usize = std::mem::offset_of!(Head, opened);
-    let (head, rest) = cookie.as_bytes().split_at(AT);
-    joined([head, &opened.to_ne_bytes(), &rest[size_of::<u32>()..]])
+/// Contiguous memory, offered to a process that may join a line that is still to be opened.
+pub(crate) struct Joinable {
+    pub offered: Offered,
+    head: Head,
+    part: WirePart,
+}
+
+impl Joinable {
+    /// Offers all of `data`, if that is contiguous.
+    pub fn offer(data: &Buffer, process: &Arc<PeerProcess>) -> Option<Self> {
+        if !data.is_contiguous() {
+            return None;
+        }
+        let (offer, head, pieces) =
+            offer(data, Interval { start: 0, end: data.total_bytes() }, process).ok()?;
+        Some(Self { offered: Offered { offer, list: None }, head, part: pieces.inline[0] })
+    }
+
+    /// What describes it, with the line that was opened.
+    pub fn cookie(&self, opened: u32) -> Cookie {
+        let head = Head { opened, ..self.head };
+        compact::write(&head, self.part)
+            .unwrap_or_else(|| joined([head.as_bytes(), self.part.as_bytes(), &[]]))
+    }
 }
 
 /// A receiver's cookie in the Both model: the name of the claims on the message,
@@ -203,8 +226,12 @@ pub(crate) struct Described {
     pub goes_past: bool,
 }
 
-/// Reads a cookie, which is untrusted; `None` when it cannot be one.
-pub(crate) fn parse(cookie: &Cookie) -> Option<Described> {
+/// Reads a cookie, which is untrusted, for a transfer of `interval`; `None` when it cannot be
+/// one.
+pub(crate) fn parse(cookie: &Cookie, interval: Interval) -> Option<Described> {
+    if let Some((head, offset)) = compact::read(cookie) {
+        return Some(Described { head, inline: [[offset, interval.end], [0; 2]], goes_past: false });
+    }
     let (head, rest) = Head::read_from_prefix(cookie.as_bytes()).ok()?;
     parse_parts(head, rest)
 }

@@ -12,6 +12,7 @@
 
 mod both;
 mod cache;
+mod compact;
 mod config;
 mod cookie;
 mod mechanism;

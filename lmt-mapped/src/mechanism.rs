@@ -22,7 +22,7 @@ use crate::peer::{Claimed, Far, Found, Looker, MappedPeer, MappedTransfer, Piece
 use crate::sys::{Mapping, Piece, Way};
 
 /// Version of what the two ends tell each other; both must have the same.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// The mechanism, with the peers' arenas that this endpoint has mapped.
 #[derive(Debug, Default)]
@@ -134,7 +134,7 @@ impl Lmt for Mapped {
                 }
                 described
             }
-            _ => Some(parse(remote).ok_or_else(garbage)?),
+            _ => Some(parse(remote, interval).ok_or_else(garbage)?),
         };
         if let Some(described) = described {
             if transfer.plan.role == Role::Sender {
@@ -254,9 +254,9 @@ impl Mapped {
             }
         };
         if let Some(offered) = &offered {
-            let is_known = peer.introduce(offered.offer.arena());
+            let is_known = peer.introduce(offered.offer.arena().id());
             if let Some(list) = offered.list_arena() {
-                peer.introduce(list);
+                peer.introduce(list.id());
             }
             // In the Both model the receiver goes on alone.
             if !is_known && claimed.is_none() {

@@ -11,7 +11,7 @@ use lmt_core::shared_buffer::place_of;
 
 use crate::both::copy;
 use crate::cache::Name;
-use crate::cookie::{Described, covers, demote_words, describe, garbage, parse, with_line};
+use crate::cookie::{Described, Joinable, covers, demote_words, garbage, parse};
 use crate::mechanism::Mapped;
 use crate::peer::{Claimed, Far, Found, MappedPeer, MappedTransfer, Pieces};
 use crate::sys::{Mapping, Piece, Way};
@@ -47,20 +47,17 @@ impl Mapped {
         data: &Buffer,
         cookie: &mut Cookie,
     ) -> Option<MappedTransfer> {
-        if !data.is_contiguous() {
-            return None;
-        }
         let interval = Interval { start: 0, end: data.total_bytes() };
-        let (described, offered) = describe(data, interval, peer.process(), false).ok()?;
-        if !peer.introduce(offered.offer.arena()) {
+        let joinable = Joinable::offer(data, peer.process())?;
+        if !peer.introduce(joinable.offered.offer.arena().id()) {
             return None;
         }
         self.incoming.helped.introduce(&mut peer.claims);
         let opened = self.incoming.helped.open(&peer.claims, interval)?;
-        *cookie = with_line(&described, opened.name());
+        *cookie = joinable.cookie(opened.name());
         Some(MappedTransfer {
             claimed: Some(Claimed::Opened(opened)),
-            _offered: Some(offered),
+            _offered: Some(joinable.offered),
             ..MappedTransfer::new(Plan::new(Role::Sender, Model::Both, interval))
         })
     }
@@ -116,7 +113,9 @@ impl Mapped {
         data: &mut Buffer,
     ) -> Option<Meeting<MappedTransfer>> {
         let interval = plan.interval;
-        let Described { head, inline: [source, _], .. } = parse(remote)?;
+        let Described { head, inline: [source, _], .. } = parse(remote, interval)?;
+        // The sender has written both lines: they come together, while all else is looked up.
+        peer.claims.ask_for(head.opened);
         let is_one = head.opened != 0 && head.count == 1 && head.list_arena == 0;
         if !is_one || data.access() != Access::Write {
             return None;
@@ -125,14 +124,16 @@ impl Mapped {
         if !covers(head.start, &[source], interval, mapping.bytes()) {
             return None;
         }
+        let lease = mapping.lease(head.line)?;
+        lease.take_over();
         let (arena, offset) = place_of(data)?;
-        let place = |goes_past| Place { arena: arena.id(), offset, goes_past }.tell();
-        if !peer.introduce(&arena) || !peer.claims.can_join(head.opened, place(false)) {
+        let place = |goes_past| Place { arena, offset, goes_past }.tell();
+        if !peer.introduce(arena) || !peer.claims.can_join(head.opened, place(false)) {
             return None;
         }
         // From here on the sender's memory stays as it is until this is dropped. It cannot be
         // had again: a message that fails behind this goes another way.
-        if !mapping.lease(head.line)?.take(head.generation) {
+        if !lease.take(head.generation) {
             return None;
         }
         let pieces = Pieces::One([Piece { offset: source[0], bytes: source[1] }]);

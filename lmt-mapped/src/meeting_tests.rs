@@ -117,7 +117,7 @@ fn both_copy() {
         // The receiver's arena, which is this one, is known by then.
         lend_mut(&mut message.into, |data| {
             let (arena, _) = place_of(data).expect("it is shared");
-            message.receiver.peer.introduce(&arena);
+            message.receiver.peer.introduce(arena);
         });
         let Message { sender, receiver, out, into, transfer, .. } = &mut message;
         receiver.hand_over(sender, |_| false);
@@ -183,11 +183,11 @@ fn what_a_cookie_cannot_say_is_met_by_nobody() {
 fn a_place_that_cannot_be_is_not_written_to() {
     for (offset, is_known) in [(u64::MAX >> 24, true), (0, true), (4096, false)] {
         let mut message = Message::open(|_| false);
-        let described = parse(&message.cookie).expect("it is one");
+        let described = parse(&message.cookie, Interval { start: 0, end: BYTES as u64 }).expect("it is one");
         let arena = lend_mut(&mut message.into, |data| {
             let (arena, _) = place_of(data).expect("it is shared");
-            message.receiver.peer.introduce(&arena);
-            arena.id()
+            message.receiver.peer.introduce(arena);
+            arena
         });
         let Message { sender, receiver, .. } = &mut message;
         receiver.hand_over(sender, |_| false);

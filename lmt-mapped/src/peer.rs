@@ -121,9 +121,8 @@ impl MappedPeer {
 
     /// Sees to it that the peer has, or gets, the descriptor of an arena.
     /// Returns false where it could not map it.
-    pub(crate) fn introduce(&mut self, arena: &shared_buffer::Arena) -> bool {
+    pub(crate) fn introduce(&mut self, id: u32) -> bool {
         self.tell_of_the_gone();
-        let id = arena.id();
         if let Some(at) = self.refused.iter().position(|(refused, _)| *refused == id) {
             self.refused[at].1 -= 1;
             if self.refused[at].1 > 0 {
@@ -134,7 +133,7 @@ impl MappedPeer {
         }
         if !self.told.contains(&id) {
             self.told.push(id);
-            self.hand_over(id, Some(arena));
+            self.hand_over(id, shared_buffer::arena(id).as_deref());
         }
         true
     }

@@ -24,8 +24,11 @@ const fn first_piece_bytes(total_bytes: u64) -> u64 {
 
 const LAST_PIECE_BYTES: u64 = 16 << 10;
 
+/// The longest piece. Whole cells take 0.93 to 0.97 of the time of 128 to 512 KiB that come out of
+/// memory, by two Intel cores that share no cache nearer than the last, 0.97 to 1.0 on cache and
+/// 1.0 to 1.02 where both use buffers that come out of memory.
 const fn last_piece_bytes(total_bytes: u64) -> u64 {
-    if total_bytes < 1 << 20 { LAST_PIECE_BYTES } else { CELL_BYTES }
+    if total_bytes < 128 << 10 { LAST_PIECE_BYTES } else { CELL_BYTES }
 }
 
 /// Slots for messages that are sure of a receiver: those that are not must not

@@ -160,6 +160,13 @@ impl PeerClaims {
         Some((self.words(line).filter(|_| may_be)?, line, generation))
     }
 
+    /// Asks for the line of this name (untrusted), which is soon to be [joined](Self::join).
+    pub fn ask_for(&self, name: u32) {
+        if let Some((words, ..)) = self.named(name) {
+            words.take_over();
+        }
+    }
+
     /// Whether [`Self::join`] will most likely begin.
     pub fn can_join(&self, name: u32, told: Told) -> bool {
         let named = self.named(name).filter(|_| told.is_sayable());

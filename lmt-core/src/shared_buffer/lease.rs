@@ -31,6 +31,15 @@ pub(super) enum Quiet {
     No,
 }
 
+/// So many bits a generation has: it returns when nobody knows of the lease any more that had it
+/// before, and stands in few words of an announcement.
+pub const GENERATION_BITS: u32 = 26;
+
+/// The generation behind this one.
+pub(super) const fn next(generation: u32) -> u32 {
+    generation.wrapping_add(1) & ((1 << GENERATION_BITS) - 1)
+}
+
 const fn word(generation: u32, state: u64) -> u64 {
     (generation as u64) << 2 | state
 }
@@ -46,6 +55,13 @@ impl LeaseWord {
         // Release: what the owner did with the memory before is done for a peer
         // whose `take` reads this.
         self.0.store(word(generation, OPEN), Ordering::Release);
+    }
+
+    /// Asks for the word, which the owner has changed last, before the peer takes the lease.
+    #[cfg(not(loom))]
+    #[inline]
+    pub fn take_over(&self) {
+        lmt_copy::take_over(std::ptr::from_ref(self).cast(), size_of::<u64>());
     }
 
     /// The peer takes a lease; false when it is over, or never was.

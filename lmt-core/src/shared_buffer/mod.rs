@@ -22,13 +22,15 @@ mod lease;
 #[cfg(not(loom))]
 mod offer;
 #[cfg(not(loom))]
+mod recent;
+#[cfg(not(loom))]
 mod registry;
 
 #[cfg(not(loom))]
 pub use arena::{Arena, HEAD_BYTES, LEASES, lease_in};
 #[cfg(not(loom))]
 pub use buffer::{SharedBuffer, alloc, alloc_untaken};
-pub use lease::LeaseWord;
+pub use lease::{GENERATION_BITS, LeaseWord};
 #[cfg(not(loom))]
 pub use offer::{Offer, OfferError, Part, are_shared, arena, given_up, is_shared, place_of};
 

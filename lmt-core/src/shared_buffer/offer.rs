@@ -28,14 +28,15 @@ fn is_shared_in(registry: &Registry, data: &Buffer) -> bool {
     data.total_bytes() > 0 && pieces.into_iter().all(|s| registry.has(s.address, s.bytes))
 }
 
-/// Where contiguous memory in a shared buffer is: its arena, and the offset there in bytes.
+/// Where contiguous memory in a shared buffer is: its arena's number, and the offset there in
+/// bytes.
 #[inline]
-pub fn place_of(data: &Buffer) -> Option<(Arc<Arena>, u64)> {
+pub fn place_of(data: &Buffer) -> Option<(u32, u64)> {
     let registry = registry::existing()?;
     let mut pieces = data.segments().iter().filter(|piece| piece.bytes > 0);
     let (Some(piece), None) = (pieces.next(), pieces.next()) else { return None };
-    let place = registry.find(piece.address, piece.bytes)?;
-    Some((place.arena, place.offset as u64))
+    let recent = registry.recent(piece.address, piece.bytes)?;
+    Some((recent.arena, (piece.address - recent.base) as u64))
 }
 
 /// The arena of this process that has this number.
@@ -105,6 +106,14 @@ impl Offer {
         mut parts: impl FnMut(Part),
     ) -> Result<Self, OfferError> {
         let registry = registry::existing().ok_or(OfferError::NotShared)?;
+        let mut pieces = data.pieces(interval.start..interval.end);
+        if let (Some(piece), None) = (pieces.next(), pieces.next()) {
+            let found = registry.find_with_lease(piece.address, piece.bytes);
+            let (place, lease) = found.ok_or(OfferError::NotShared)?;
+            parts(Part { offset: place.offset as u64, bytes: piece.bytes as u64 });
+            let (lease, blocks) = (lease.ok_or(OfferError::TooMany)?, Blocks::One([place.block]));
+            return Ok(Self { arena: place.arena, lease, blocks, process: Arc::clone(process) });
+        }
         let mut found: Option<(Arc<Arena>, Blocks)> = None;
         for piece in data.pieces(interval.start..interval.end) {
             let place = registry.find(piece.address, piece.bytes).ok_or(OfferError::NotShared)?;

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::arena::{Arena, HEAD_BYTES, LEASES};
 use super::extents::Extents;
+use super::lease;
+use super::recent::{self, Recent};
 use super::{ARENA_BYTES, LINE_BYTES, OWN_ARENA_BYTES, PAGE_BYTES};
 use crate::error::MemoryShort;
 use crate::fork_guard::Origin;
@@ -25,6 +27,8 @@ pub(super) struct Registry {
     state: Mutex<State>,
     /// How many arenas were given up.
     given_up: AtomicU32,
+    /// How many buffers were dropped.
+    drops: AtomicU32,
 }
 
 #[derive(Default)]
@@ -91,7 +95,12 @@ pub(super) fn this_process() -> &'static Registry {
 
 #[cold]
 fn make() -> &'static Registry {
-    let new = Registry { origin: Origin::here(), state: Mutex::default(), given_up: AtomicU32::new(0) };
+    let new = Registry {
+        origin: Origin::here(),
+        state: Mutex::default(),
+        given_up: AtomicU32::new(0),
+        drops: AtomicU32::new(0),
+    };
     let new: &'static Registry = Box::leak(Box::new(new));
     let mut present = REGISTRY.load(Ordering::Acquire);
     loop {
@@ -153,6 +162,8 @@ impl Registry {
 
     /// A buffer is dropped.
     pub fn give_back(&self, arena: &Arena, offset: usize) {
+        // Release, before its memory can be another's: see `recent`.
+        self.drops.fetch_add(1, Ordering::Release);
         let mut state = self.state();
         self.reap(&mut state);
         let Some(used) = state.arenas.get_mut(&arena.base_address()) else { return };
@@ -188,8 +199,43 @@ impl Registry {
     }
 
     /// Whether this memory is within one buffer.
+    #[inline]
     pub fn has(&self, address: usize, bytes: usize) -> bool {
-        self.state().place(address, bytes).is_some()
+        self.recent(address, bytes).is_some()
+    }
+
+    /// The buffer in which this memory is, without the lock where this thread has asked for it
+    /// lately and none was dropped since.
+    #[inline]
+    pub fn recent(&self, address: usize, bytes: usize) -> Option<Recent> {
+        // Acquire pairs with `give_back`: who was given memory that was a buffer's before sees
+        // that it is one no more. Whoever asks has the memory, so it is dropped by nobody now.
+        let drops = self.drops.load(Ordering::Acquire);
+        let registry = std::ptr::from_ref(self).addr();
+        recent::find(registry, drops, address, bytes)
+            .or_else(|| self.look_up(registry, drops, address, bytes))
+    }
+
+    #[cold]
+    fn look_up(&self, registry: usize, drops: u32, address: usize, bytes: usize) -> Option<Recent> {
+        let state = self.state();
+        let (used, offset, block) = state.place(address, bytes)?;
+        let base = address - offset;
+        let start = base + block;
+        let end = start + used.blocks.get(&block)?.bytes;
+        let found = Recent { registry, drops, start, end, base, arena: used.arena.id() };
+        drop(state);
+        recent::keep(found);
+        Some(found)
+    }
+
+    /// Where this memory is, if it is within one buffer, and a lease in its arena as
+    /// [`Self::open_lease`] opens it.
+    pub fn find_with_lease(&self, address: usize, bytes: usize) -> Option<(Place, Option<(u32, u32)>)> {
+        let mut state = self.state();
+        let place = state.find(address, bytes)?;
+        let lease = self.open_lease_in(&mut state, &place.arena);
+        Some((place, lease))
     }
 
     /// The arena of this number.
@@ -202,13 +248,16 @@ impl Registry {
     /// Opens a lease in an arena: its line and generation. `None` when there are
     /// as many as there can be.
     pub fn open_lease(&self, arena: &Arena) -> Option<(u32, u32)> {
-        let mut state = self.state();
+        self.open_lease_in(&mut self.state(), arena)
+    }
+
+    fn open_lease_in(&self, state: &mut State, arena: &Arena) -> Option<(u32, u32)> {
         if !state.lingering.is_empty() {
-            self.reap(&mut state);
+            self.reap(state);
         }
         let used = state.arenas.get_mut(&arena.base_address())?;
         let line = used.free_leases.pop()?;
-        used.next_generation = used.next_generation.wrapping_add(1);
+        used.next_generation = lease::next(used.next_generation);
         let generation = used.next_generation;
         arena.lease(line)?.open(generation);
         Some((line, generation))

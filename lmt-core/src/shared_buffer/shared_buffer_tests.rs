@@ -244,3 +244,44 @@ proptest! {
         }
     }
 }
+
+/// What was looked up before is not taken for what is there now.
+#[test]
+fn memory_of_a_dropped_buffer_is_not_shared() {
+    let kept = alloc(10_000).unwrap();
+    for _ in 0..4 {
+        let first = alloc(10_000).unwrap();
+        let (start, bytes) = (first.as_ptr(), first.len());
+        assert!(are_shared(&first[1..]) && are_shared(&kept) && are_shared(&first));
+        let past = std::ptr::slice_from_raw_parts(start, bytes);
+        drop(first);
+        let registry = super::registry::existing().expect("there is one");
+        assert!(!registry.has(past.addr(), past.len()));
+        assert!(are_shared(&kept), "what is kept still is");
+    }
+    // A part of it is, and nothing that reaches beyond it.
+    assert!(are_shared(&kept[9_999..]));
+    let registry = super::registry::existing().expect("there is one");
+    assert!(!registry.has(kept.as_ptr().addr() + 1, kept.len().next_multiple_of(4096)));
+    assert!(!registry.has(kept.as_ptr().addr(), usize::MAX));
+}
+
+#[test]
+fn a_place_is_the_same_whoever_asked_before() {
+    let (mut one, mut other) = (alloc(5000).unwrap(), alloc(70_000).unwrap());
+    let mut place = |buffer: &mut SharedBuffer| {
+        let (arena, offset) = (buffer.arena().id(), buffer.offset() as u64);
+        let found = crate::buffer::lend_mut(&mut buffer[100..], |data| place_of(data));
+        assert_eq!(found, Some((arena, offset + 100)));
+    };
+    for _ in 0..3 {
+        place(&mut one);
+        place(&mut other);
+    }
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            place(&mut other);
+            place(&mut one);
+        });
+    });
+}
