@@ -127,6 +127,9 @@ struct Class {
     trials: Trials,
     /// Messages that are still to be copied untimed.
     untimed: u8,
+    /// Whether the last one that was timed was not slow though others had been: a second one in
+    /// a row ends that.
+    was_fast: bool,
 }
 
 impl Crossing {
@@ -201,12 +204,16 @@ impl Crossing {
             return;
         }
         let ratio = in_caches.as_secs_f32() / took.as_secs_f32().max(f32::MIN_POSITIVE);
-        if !slow.parts.contains(&ratio) {
+        if slow.parts.contains(&ratio) {
+            class.was_fast = false;
+            class.trials.fail(MOST_PASSES);
+        } else if class.trials.is_good() || std::mem::take(&mut class.was_fast) {
             class.trials.succeed();
             class.untimed = UNTIMED;
-            return;
+        } else {
+            // An interrupt, or the first one after others had the cores, may be anything.
+            class.was_fast = true;
         }
-        class.trials.fail(MOST_PASSES);
     }
 }
 

@@ -44,8 +44,14 @@ fn two_slow_copies_pass_on_and_trials_become_fewer() {
         copy(&mut crossing, 256 * KIB, 0.4);
         assert_eq!(passed(&mut crossing, 256 * KIB), expected);
     }
-    copy(&mut crossing, 256 * KIB, 0.9);
-    assert_eq!(passed(&mut crossing, 256 * KIB), 0, "the first fast trial ends it");
+    for ratio in [0.9, 0.1] {
+        copy(&mut crossing, 256 * KIB, ratio);
+        assert_eq!(crossing.begin(256 * KIB, false), Passing::CopyAndTime, "it may be an accident");
+        note(&mut crossing, 256 * KIB, 0.4);
+        assert_eq!(passed(&mut crossing, 256 * KIB), 128);
+    }
+    (0..2).for_each(|_| copy(&mut crossing, 256 * KIB, 0.9));
+    assert_eq!(passed(&mut crossing, 256 * KIB), 0, "two fast trials in a row end it");
     copy(&mut crossing, 256 * KIB, 0.4);
     assert_eq!(passed(&mut crossing, 256 * KIB), 0);
 }

@@ -287,6 +287,32 @@ fn short_ones_are_announced_where_they_are_left_alone() {
     });
 }
 
+/// The same where a built-in rule announces what is longer than 32 KiB, while the application uses
+/// its buffers between messages: lines cross then whichever way they take.
+#[test]
+fn short_ones_go_in_cells_where_they_are_used() {
+    const ROUNDS: u8 = 200;
+    test(test_name!(), 2).env("LMT_SINGLE_COPY", "fast").run(|group| {
+        let (endpoint, peers) = common::join_plain(group);
+        let peer = peers[1 - group.rank() as usize];
+        let (mut out, mut into) = (Memory::new(true, 128 << 10), Memory::new(true, 128 << 10));
+        for round in 0..ROUNDS {
+            out.bytes().fill(round);
+            if group.rank() == 0 {
+                endpoint.send(peer, 1, out.bytes()).expect("it is there");
+            }
+            endpoint.receive(Source::Any, TagMatch::exactly(1), into.bytes()).expect("it is there");
+            assert!(into.bytes().iter().all(|byte| *byte == round), "message {round} is garbled");
+            if group.rank() == 1 {
+                endpoint.send(peer, 1, out.bytes()).expect("it is there");
+            }
+        }
+        let in_cells = endpoint.eager_counters(peer).sent.messages;
+        assert!(in_cells >= u64::from(ROUNDS) * 9 / 10, "{in_cells} in cells");
+        group.barrier();
+    });
+}
+
 /// 64 peers with a buffer each.
 #[test]
 fn many_peers() {

@@ -27,7 +27,7 @@ impl Traffic {
     ) -> bool {
         let bytes = message.bytes;
         let left_alone = self.transfers.are_left_alone();
-        let may_be = message.shared == SharedEnds::default() && self.transfers.is_alone(key);
+        let (may_be, is_private) = (self.transfers.is_alone(key), message.shared == SharedEnds::default());
         let Peer { connection, beyond_max_bytes, ordered, .. } = &mut self.peers[key as usize];
         let Connection::Up(link) = connection else { return false };
         if bytes > (*beyond_max_bytes).min(link.max_bytes) || !may_be || !ordered.is_empty() {
@@ -39,6 +39,6 @@ impl Traffic {
         }
         // What goes in cells for the one reason is not to count for the other: it does when it goes.
         (!left_alone && !link.inbox.is_ahead(bytes) && !link.inbox.lacks_pair_cells(bytes))
-            || (bytes <= COMPARED_MOST_BYTES && link.inbox.is_likely_to_stand(data))
+            || (is_private && bytes <= COMPARED_MOST_BYTES && link.inbox.is_likely_to_stand(data))
     }
 }

@@ -269,7 +269,7 @@ fn memory_of_a_dropped_buffer_is_not_shared() {
 #[test]
 fn a_place_is_the_same_whoever_asked_before() {
     let (mut one, mut other) = (alloc(5000).unwrap(), alloc(70_000).unwrap());
-    let mut place = |buffer: &mut SharedBuffer| {
+    let place = |buffer: &mut SharedBuffer| {
         let (arena, offset) = (buffer.arena().id(), buffer.offset() as u64);
         let found = crate::buffer::lend_mut(&mut buffer[100..], |data| place_of(data));
         assert_eq!(found, Some((arena, offset + 100)));
