@@ -334,8 +334,8 @@ impl Lmt for Cma {
         Some(peer.looks.end(begun, || crate::speed::time_of_call(bytes), FETCHED_BELOW))
     }
 
-    fn gets_several(&self) -> bool {
-        true
+    fn gets_several(&self, remote: &Cookie, data: &Buffer) -> bool {
+        base_of(remote).is_some() && data.is_contiguous()
     }
 
     fn get_several(&mut self, peer: &mut CmaPeer, messages: &mut [Gathered]) -> usize {

@@ -145,7 +145,6 @@ fn get_several(
     change(&mut cookies);
     let mut got = lengths.map(|bytes| vec![0; bytes]);
     let mut cma = Cma::default();
-    assert!(cma.gets_several());
     let mut peer = CmaPeer::new(PeerClaims::new(Arc::new(PeerProcess::this())), is_reachable);
     let mut whole = 0;
     lend_several(&cookies, &mut got, &mut Vec::new(), &mut |messages| {
@@ -177,4 +176,17 @@ fn only_those_before_one_that_cannot_be_copied_count() {
 #[test]
 fn who_cannot_be_reached_is_not_read() {
     assert_eq!(get_several(false, ALL, |_| ()), 0);
+}
+
+#[test]
+fn what_is_in_one_piece_on_both_sides_is_read_with_others() {
+    let cma = Cma::default();
+    let mut bytes = [0; 8];
+    let cookie = lend(&[1; 8], crate::segments::describe_contiguous).expect("contiguous");
+    let opened = lend(&[1; 8], |data| crate::segments::describe_opened(data, 1 << 31)).expect("contiguous");
+    lend_mut(&mut bytes, |data| {
+        assert!(cma.gets_several(&cookie, data));
+        assert!(!cma.gets_several(&opened, data), "its sender is there");
+        assert!(!cma.gets_several(&Cookie::empty(), data));
+    });
 }

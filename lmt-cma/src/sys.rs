@@ -104,6 +104,9 @@ pub(crate) fn read_several(pid: i32, messages: &mut [Gathered]) -> Result<u64, E
         iovec::fill(std::slice::from_mut(their), one.bytes, |bytes| Some((address as usize, bytes)));
         used += 1;
     }
+    if used == 0 {
+        return Ok(0);
+    }
     let (ours, theirs) = (&ours[..used], &theirs[..used]);
     // SAFETY: each entry of `ours` lies within a segment of a buffer lent for writing, which
     // `messages` borrows exclusively, and whose maker promised memory that is valid and used by

@@ -558,8 +558,9 @@ pub trait Lmt: Send + 'static {
         None
     }
 
-    /// Whether [`Self::get_several`] takes less time than one call for each message.
-    fn gets_several(&self) -> bool {
+    /// Whether a message, as its cookie (untrusted) describes it, can be copied into `data` with
+    /// others by [`Self::get_several`], in less time than by a call of its own.
+    fn gets_several(&self, _remote: &Cookie, _data: &Buffer) -> bool {
         false
     }
 

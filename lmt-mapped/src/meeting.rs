@@ -114,12 +114,12 @@ impl Mapped {
     ) -> Option<Meeting<MappedTransfer>> {
         let interval = plan.interval;
         let Described { head, inline: [source, _], .. } = parse(remote, interval)?;
-        // The sender has written both lines: they come together, while all else is looked up.
-        peer.claims.ask_for(head.opened);
         let is_one = head.opened != 0 && head.count == 1 && head.list_arena == 0;
         if !is_one || data.access() != Access::Write {
             return None;
         }
+        // The sender has written both lines: they come together, while all else is looked up.
+        peer.claims.ask_for(head.opened);
         let mapping = self.cache.find(Name { peer: peer.number, arena: head.arena })?;
         if !covers(head.start, &[source], interval, mapping.bytes()) {
             return None;

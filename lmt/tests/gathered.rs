@@ -19,7 +19,11 @@ const CUT: u64 = 17;
 const MOST_WINDOWS: u64 = 400;
 
 fn test(name: &str) -> Test {
-    let test = Test::new(name, 2).time_limit(common::LIMIT).env("LMT_EAGER_MAX", "0");
+    test_of(name, 2)
+}
+
+fn test_of(name: &str, ranks: u32) -> Test {
+    let test = Test::new(name, ranks).time_limit(common::LIMIT).env("LMT_EAGER_MAX", "0");
     common::configured_by(&common::folder(name), test.env("LMT_MECHANISM", "cma:get"))
 }
 
@@ -111,25 +115,102 @@ fn each_goes_into_its_own_buffer() {
     skip_if_told(&results.reports);
 }
 
+/// Two senders' windows come mixed: what the one says is never read at the other.
+#[test]
+fn what_two_send_at_once_is_not_mixed() {
+    const SENDERS: u32 = 2;
+    let results = test_of(test_name!(), 1 + SENDERS).run(|group| {
+        let (endpoint, peers) = common::join_plain(group);
+        let rank = group.rank();
+        if rank == 0 {
+            let mut into = vec![vec![0; BYTES]; (u64::from(SENDERS) * WINDOW) as usize];
+            let mut number = 0;
+            // Where others want the cores, too, both seldom send at once.
+            while number < MOST_WINDOWS && (number < 200 || gathered_of_all(&endpoint, &peers) < WINDOW) {
+                receive_mixed(&endpoint, &peers, &mut into, number);
+                number += 1;
+            }
+            let skips = endpoint.standings(peers[1]).iter().any(|(of, s)| *of == "cma" && s.reason.is_some());
+            assert!(skips || gathered_of_all(&endpoint, &peers) >= WINDOW, "none were gathered");
+            for peer in &peers[1..] {
+                endpoint.send(*peer, 1, &[]).expect("it is there");
+            }
+            return;
+        }
+        let mut number = 0;
+        loop {
+            let mut go = [0];
+            let status = endpoint.receive(Source::Peer(peers[0]), TagMatch::any(), &mut go);
+            if status.expect("it is there").bytes == 0 {
+                return;
+            }
+            let message = |n| common::pattern(seed(rank, number, n), BYTES);
+            let out: Vec<Vec<u8>> = (0..WINDOW).map(message).collect();
+            endpoint.scope(|scope| {
+                let sends = (0..).zip(&out).map(|(n, out)| scope.send(peers[0], n, out).expect("sends"));
+                let sends: Vec<_> = sends.collect();
+                for sent in scope.wait_all(sends) {
+                    sent.expect("it is received");
+                }
+            });
+            number += 1;
+        }
+    });
+    skip_if_told(&results.reports);
+}
+
+/// One window of each sender, both begun at once; every byte is checked.
+fn receive_mixed(endpoint: &Endpoint, peers: &[PeerId], into: &mut [Vec<u8>], window: u64) {
+    endpoint.scope(|scope| {
+        let mut requests = Vec::new();
+        for (at, into) in (0..).zip(into.iter_mut()) {
+            // In turns of both.
+            let (rank, number) = (1 + at % 2, at / 2);
+            let receive = scope.receive(Source::Peer(peers[rank as usize]), TagMatch::exactly(number), into);
+            requests.push(receive.expect("posts"));
+        }
+        for peer in &peers[1..] {
+            endpoint.send(*peer, 1, &[1]).expect("it is there");
+        }
+        for result in scope.wait_all(requests) {
+            result.expect("it arrives");
+        }
+    });
+    for (at, into) in (0..).zip(into.iter()) {
+        let expected = common::pattern(seed(1 + (at % 2) as u32, window, at / 2), BYTES);
+        assert!(*into == expected, "message {} of rank {} is garbled", at / 2, 1 + at % 2);
+    }
+}
+
+fn gathered_of_all(endpoint: &Endpoint, peers: &[PeerId]) -> u64 {
+    peers[1..].iter().map(|peer| gathered(endpoint, *peer)).sum()
+}
+
 /// Of the messages of who dies in the middle each arrives as it was sent or ends in an error.
 #[test]
 fn whoever_dies_meanwhile_garbles_nothing() {
     fn kill_it(parent: &mut Parent) {
-        if parent.next_report(1).as_deref() == Some("begins") {
-            std::thread::sleep(Duration::from_millis(30));
+        if parent.next_report(0).as_deref() == Some("gathers") {
+            std::thread::sleep(Duration::from_millis(7));
             parent.kill(1, Signal::SIGKILL as i32);
         }
     }
     let results = test(test_name!()).may_die(1).run_with(kill_it, |group| {
         let Some((endpoint, peer)) = open(group) else { return };
-        if group.rank() == 1 {
-            group.report("begins");
-        }
-        let died = (0..u64::MAX).any(|number| !window(&endpoint, group, peer, number));
+        let mut were_gathered = 0;
+        let died = (0..u64::MAX).any(|number| {
+            let now = gathered(&endpoint, peer);
+            if group.rank() == 0 && were_gathered == 0 && (now > 0 || number == MOST_WINDOWS) {
+                group.report("gathers");
+            }
+            were_gathered = now;
+            !window(&endpoint, group, peer, number)
+        });
         assert!(died);
         if group.rank() == 1 {
             kill(Pid::this(), Signal::SIGKILL).expect("a process may kill itself");
         }
+        assert!(were_gathered > 0, "none were gathered");
     });
     skip_if_told(&results.reports);
 }

@@ -13,11 +13,12 @@ use crate::selection::Message;
 pub(super) const COMPARED_MOST_BYTES: u64 = 128 << 10;
 
 impl Traffic {
-    /// Whether a message that a built-in rule has announced goes in cells all the same, since
-    /// nothing else is under way to its peer, or one message in cells: where it is likely to say what an earlier one has
-    /// said, for then it is only compared; and where the application uses its buffers between
-    /// messages. Then lines cross between the cores whichever way it takes, and by cells without
-    /// an announcement.
+    /// Whether a message that a built-in rule has announced goes in cells all the same. Nothing
+    /// that was announced is under way to its peer then, nor were the last ones several at once, as
+    /// those of a window. So it is where it is likely to say what an earlier one has said, for then
+    /// it is only compared; and where the application uses its buffers between messages, and no
+    /// more than one has gone in cells that did not come back. Then lines cross between the cores
+    /// whichever way it takes, and by cells without an announcement.
     pub(super) fn is_better_in_cells(
         &mut self,
         key: PeerKey,

@@ -77,7 +77,7 @@ impl Engine {
     /// Takes one cell out of the inbox.
     #[inline]
     pub(super) fn poll_inbox(&mut self) -> bool {
-        if self.traffic.gathering.is_ready() { self.gather() } else { self.poll_one() }
+        if self.traffic.gathering.is_ready() { self.poll_and_gather() } else { self.poll_one() }
     }
 
     /// As [`Self::poll_inbox`], and gathers nothing by itself.

@@ -517,13 +517,13 @@ impl Traffic {
         self.release(key, OVERHEAD_BYTES);
         let Some(mut buffer) = self.requests.get_mut(request).and_then(|r| r.buffer.take()) else { return };
         if receipt == Receipt::Awaited {
-            match self.gather(key, &label, rts, buffer, request) {
+            match self.keep_back(key, &label, rts, buffer, request) {
                 Some(given_back) => buffer = given_back,
                 None => return self.note_match(key, label, request),
             }
         }
         let result = self.get_at_once(key, &label, rts, &mut buffer, receipt);
-        if result.is_some() && receipt == Receipt::Awaited {
+        if result.is_some() && receipt == Receipt::Awaited && self.gathering.is_empty() {
             self.note_run(key);
         }
         self.end_or_begin(key, label, rts, buffer, request, result);

@@ -181,7 +181,8 @@ impl Engine {
         }
     }
 
-    /// One turn of a wait: like `progress`, but at most one message.
+    /// One turn of a wait: like `progress`, but at most one message, or several that are copied
+    /// together.
     #[inline]
     fn turn(&mut self) -> Result<bool, OperationError> {
         self.check_fork()?;

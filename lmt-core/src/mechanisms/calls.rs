@@ -110,8 +110,8 @@ impl Mechanisms {
     }
 
     /// See [`Lmt::gets_several`].
-    pub(crate) fn gets_several(&self, tag: MechanismTag) -> bool {
-        self.position(tag).is_some_and(|at| self.list[at].gets_several())
+    pub(crate) fn gets_several(&self, tag: MechanismTag, remote: &Cookie, data: &Buffer) -> bool {
+        self.position(tag).is_some_and(|at| self.list[at].gets_several(remote, data))
     }
 
     /// See [`Lmt::get_several`]. Counts the messages where they were received.

@@ -39,7 +39,7 @@ pub(super) trait AnyLmt: Send {
     fn expose(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> bool;
     fn get_at_once(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64)
     -> Option<Lines>;
-    fn gets_several(&self) -> bool;
+    fn gets_several(&self, remote: &Cookie, data: &Buffer) -> bool;
     fn get_several(&mut self, peer: PeerKey, messages: &mut [Gathered]) -> usize;
     fn expects_nobody(&mut self, peer: PeerKey, bytes: u64) -> bool;
     fn open(&mut self, peer: PeerKey, plan: &Plan, data: &Buffer, cookie: &mut Cookie) -> Option<u64>;
@@ -196,8 +196,8 @@ impl<M: Lmt> AnyLmt for Table<M> {
         self.lmt.get_at_once(state, remote, data, bytes)
     }
 
-    fn gets_several(&self) -> bool {
-        self.lmt.gets_several()
+    fn gets_several(&self, remote: &Cookie, data: &Buffer) -> bool {
+        self.lmt.gets_several(remote, data)
     }
 
     fn get_several(&mut self, peer: PeerKey, messages: &mut [Gathered]) -> usize {

@@ -31,8 +31,10 @@ pub(super) enum Quiet {
     No,
 }
 
-/// So many bits a generation has: it returns when nobody knows of the lease any more that had it
-/// before, and stands in few words of an announcement.
+/// So many bits a generation has, which stands in few words of an announcement. It returns after
+/// 2^26 leases of its arena, and does no harm then: a line is not given out again while it is
+/// open or taken, and whoever still names the lease of before would have to find just this
+/// generation open in just this line.
 pub const GENERATION_BITS: u32 = 26;
 
 /// The generation behind this one.

@@ -9,7 +9,7 @@ use std::cell::Cell;
 pub(super) struct Recent {
     /// Of which registry, by its address, after how many of its buffers were dropped.
     pub registry: usize,
-    pub drops: u32,
+    pub drops: u64,
     /// Its memory.
     pub start: usize,
     pub end: usize,
@@ -22,7 +22,7 @@ impl Recent {
     const NONE: Self = Self { registry: 0, drops: 0, start: 0, end: 0, base: 0, arena: 0 };
 
     /// Whether this memory is in it, and it has not been dropped.
-    const fn has(&self, registry: usize, drops: u32, address: usize, bytes: usize) -> bool {
+    const fn has(&self, registry: usize, drops: u64, address: usize, bytes: usize) -> bool {
         let Some(end) = address.checked_add(bytes) else { return false };
         self.registry == registry && self.drops == drops && self.start <= address && end <= self.end
     }
@@ -35,7 +35,7 @@ thread_local! {
 
 /// The buffer in which this memory is, if it is one of the last.
 #[inline]
-pub(super) fn find(registry: usize, drops: u32, address: usize, bytes: usize) -> Option<Recent> {
+pub(super) fn find(registry: usize, drops: u64, address: usize, bytes: usize) -> Option<Recent> {
     // A thread that ends has none.
     let recent = RECENT.try_with(Cell::get).ok()?;
     recent.into_iter().find(|recent| recent.has(registry, drops, address, bytes))

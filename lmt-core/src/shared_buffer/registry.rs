@@ -2,7 +2,7 @@
 //! still be copying.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::arena::{Arena, HEAD_BYTES, LEASES};
@@ -28,7 +28,7 @@ pub(super) struct Registry {
     /// How many arenas were given up.
     given_up: AtomicU32,
     /// How many buffers were dropped.
-    drops: AtomicU32,
+    drops: AtomicU64,
 }
 
 #[derive(Default)]
@@ -99,7 +99,7 @@ fn make() -> &'static Registry {
         origin: Origin::here(),
         state: Mutex::default(),
         given_up: AtomicU32::new(0),
-        drops: AtomicU32::new(0),
+        drops: AtomicU64::new(0),
     };
     let new: &'static Registry = Box::leak(Box::new(new));
     let mut present = REGISTRY.load(Ordering::Acquire);
@@ -217,7 +217,7 @@ impl Registry {
     }
 
     #[cold]
-    fn look_up(&self, registry: usize, drops: u32, address: usize, bytes: usize) -> Option<Recent> {
+    fn look_up(&self, registry: usize, drops: u64, address: usize, bytes: usize) -> Option<Recent> {
         let state = self.state();
         let (used, offset, block) = state.place(address, bytes)?;
         let base = address - offset;

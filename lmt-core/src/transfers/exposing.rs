@@ -280,13 +280,13 @@ impl Transfers {
     /// next ones.
     pub(crate) fn may_gather(&mut self, peer: PeerKey, rts: &Rts, buffer: &Buffer) -> bool {
         // Whose sender asks whether it was at hand are timed each by itself.
-        let may_be = !rts.short && self.mechanisms.gets_several(rts.mechanism);
+        let may_be = !rts.short && self.mechanisms.gets_several(rts.mechanism, &rts.cookie, buffer);
         may_be && self.comes_by_itself(peer, rts, rts.total_bytes.min(buffer.total_bytes()))
     }
 
     /// Copies several messages by one mechanism, each as [`Self::get_at_once`] does. Returns how
     /// many of them are here, of which each is to be [told](Self::got_at_once); the others are
-    /// as they were.
+    /// to be copied as if nothing had been.
     pub(crate) fn get_several(
         &mut self,
         peer: PeerKey,

@@ -34,3 +34,20 @@ fn nobody_who_shares_a_core_with_others_fills_a_stream() {
     (0..STREAMS_AT_ONCE).for_each(|_| window.begin(BYTES));
     assert_eq!((first(&mut window, true), first(&mut window, false)), (Model::Get, Model::Stream));
 }
+
+#[test]
+fn behind_several_at_once_the_next_is_likely_one_of_several() {
+    let mut window = Window::new();
+    let at_once = |window: &mut Window, messages: u32| {
+        (0..messages).for_each(|_| window.begin(BYTES));
+        (0..messages).for_each(|_| window.end(BYTES));
+        window.is_likely_of_several()
+    };
+    assert!(!window.is_likely_of_several(), "nothing is known");
+    for (messages, is_likely) in [(1, false), (2, true), (1, false), (64, true), (64, true), (1, false)] {
+        assert_eq!(at_once(&mut window, messages), is_likely, "{messages}");
+    }
+    at_once(&mut window, 2);
+    window.forget();
+    assert!(!window.is_likely_of_several(), "another peer");
+}

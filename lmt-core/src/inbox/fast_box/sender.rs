@@ -176,10 +176,10 @@ impl BoxSender {
     }
 
     /// Whether this end has sent more in such cells than has come back, by more than `bytes`
-    /// bytes: several messages are on their way, or the peer sends none.
+    /// bytes: several messages are on their way, or the peer sends none. Not without such cells.
     #[inline]
     pub(crate) fn is_ahead(&self, bytes: u64) -> bool {
-        self.pair.as_ref().is_none_or(|pair| pair.is_ahead(bytes))
+        self.pair.as_ref().is_some_and(|pair| pair.is_ahead(bytes))
     }
 
     /// Whether this message, which may go another way, is likely to stand here already, or will
