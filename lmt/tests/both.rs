@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lmt::mechanisms::Counters;
 use lmt::{Endpoint, OperationError, PeerId, Source, TagMatch};
 use lmt_conformance::group::Group;
-use lmt_conformance::{group, require, test_name};
+use lmt_conformance::{group, test_name};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -84,9 +84,7 @@ fn in_two_ranks(test: &str, body: impl Fn(&End<'_>)) {
                 body(&end);
             }
         });
-        if let Some(why) = results.reports.iter().flatten().find_map(|line| line.strip_prefix("skip: ")) {
-            require::skipped(name, why);
-        }
+        common::skip_if_told(name, &results.reports);
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use lmt::{Endpoint, PeerId, SharedBuffer, Source, TagMatch};
 use lmt_conformance::group::{Group, Parent, Test};
-use lmt_conformance::{require, test_name};
+use lmt_conformance::test_name;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -151,9 +151,7 @@ fn in_each_kind(name: &str, ranks: u32, may_die: bool, drive: fn(&mut Parent), b
                 body(end, group);
             }
         });
-        if let Some(why) = results.reports.iter().flatten().find_map(|line| line.strip_prefix("skip: ")) {
-            require::skipped("cma", why);
-        }
+        common::skip_if_told("cma", &results.reports);
     }
 }
 

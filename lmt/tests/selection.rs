@@ -658,7 +658,5 @@ fn long_messages_of_windows_both_ways_take_the_stream() {
         }
         group.barrier();
     });
-    if let Some(why) = results.reports.iter().flatten().find_map(|line| line.strip_prefix("skip: ")) {
-        require::skipped("cma", why);
-    }
+    common::skip_if_told("cma", &results.reports);
 }

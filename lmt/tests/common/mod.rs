@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use lmt::{Config, Endpoint, PeerId, Source, TagMatch};
 use lmt_conformance::group::{Group, Test};
+use lmt_conformance::require;
 
 /// The time limit of most tests; they take far less on an idle machine.
 pub const LIMIT: Duration = Duration::from_secs(60);
@@ -94,6 +95,13 @@ pub fn receive_and_check(endpoint: &Endpoint, from: PeerId, tag: u64, seed: u64,
     let status = endpoint.receive(Source::Peer(from), TagMatch::exactly(tag), &mut into).expect("a message");
     assert_eq!((status.bytes, status.tag, status.peer), (bytes as u64, tag, from));
     check(seed, &into);
+}
+
+/// Says that a test was skipped, for want of `what`, if a rank has reported `skip: ` and why.
+pub fn skip_if_told(what: &str, reports: &[Vec<String>]) {
+    if let Some(why) = reports.iter().flatten().find_map(|line| line.strip_prefix("skip: ")) {
+        require::skipped(what, why);
+    }
 }
 
 /// What one of two ranks has found, which the other is to know, too: who has none waits
