@@ -6,6 +6,7 @@
 //! there, to move bytes step by step. It knows nothing of packets, matching or
 //! the other mechanisms (nemesis-lmt, section 2; knem-jpdc, section 4.4).
 
+mod at_once;
 mod declared;
 
 use std::os::fd::OwnedFd;
@@ -19,6 +20,7 @@ use crate::checkup::{Finding, Host};
 use crate::identity::EndpointId;
 use crate::keys::{Key, Value};
 use crate::process::PeerProcess;
+pub use at_once::{Gathered, Lines, Meeting};
 pub use declared::{DeclaredCopy, Direction};
 
 /// Who of the two processes moves the bytes (knem-jpdc, section 4.4).
@@ -366,42 +368,6 @@ impl std::fmt::Debug for Cookie {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Cookie({:02x?})", self.as_bytes())
     }
-}
-
-/// One of several messages that [`Lmt::get_several`] copies.
-#[derive(Debug)]
-pub struct Gathered {
-    /// What describes the sender's memory, untrusted.
-    pub remote: Cookie,
-    /// Where it goes.
-    pub data: Buffer,
-    /// How many bytes of it, from the first on; no more than `data` has.
-    pub bytes: u64,
-}
-
-/// Where the lines were that a receiver has copied.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lines {
-    /// In the caches of its core, as far as is known: most copies are not timed.
-    AtHand,
-    /// In those of another core, or in memory: the copy took much longer.
-    Elsewhere,
-}
-
-/// What [`Lmt::meet`] has come to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Meeting<T> {
-    /// All of the message is here.
-    Done {
-        /// How many of the bytes the sender has copied.
-        copied_by_sender: u64,
-        /// Whether the sender, who was there at the end, is told by what both share, so that no
-        /// packet has to say it.
-        sender_knows: bool,
-    },
-    /// The sender is copying its part: the transfer is stepped until it is done, whose steps
-    /// count all bytes, and left and finished as any.
-    GoesOn(T),
 }
 
 /// One way of moving large messages.

@@ -8,6 +8,7 @@ mod at_hand;
 mod exposed;
 mod exposing;
 mod opening;
+mod readers;
 mod receivers;
 mod rivals;
 mod windows;
@@ -30,6 +31,7 @@ use crate::shared_buffer::is_shared;
 use at_hand::AtHand;
 use exposed::{Exposed, ExposedSends};
 pub(crate) use exposing::Receipt;
+use readers::Readers;
 use receivers::SharedReceivers;
 use windows::{Among, Window};
 
@@ -136,40 +138,6 @@ pub struct Transfers {
     at_hand: Vec<AtHand>,
     /// Whether the application leaves its buffers alone.
     pauses: Pauses,
-}
-
-/// Which peers may be reading this process's memory, and how many of its
-/// messages.
-#[derive(Default)]
-struct Readers {
-    /// For each peer, how many messages it may be reading.
-    messages: Vec<u32>,
-    /// How many peers there are for which that is not 0.
-    peers: u32,
-}
-
-impl Readers {
-    #[inline]
-    fn others(&self, peer: PeerKey) -> u32 {
-        let reads = self.messages.get(peer as usize).is_some_and(|messages| *messages > 0);
-        self.peers - u32::from(reads)
-    }
-
-    /// One message is no longer read by `before`, and is read by `now`.
-    fn replace(&mut self, before: Option<PeerKey>, now: Option<PeerKey>) {
-        if let Some(messages) = before.and_then(|peer| self.messages.get_mut(peer as usize)) {
-            *messages -= 1;
-            self.peers -= u32::from(*messages == 0);
-        }
-        if let Some(peer) = now {
-            let index = peer as usize;
-            if self.messages.len() <= index {
-                self.messages.resize(index + 1, 0);
-            }
-            self.messages[index] += 1;
-            self.peers += u32::from(self.messages[index] == 1);
-        }
-    }
 }
 
 /// The slot of a transfer's name: the machine reuses slots, and names carry a

@@ -25,13 +25,6 @@ pub(crate) enum Receipt {
     Kept,
 }
 
-/// What the sender of a message hears that was copied at once.
-struct Told {
-    at_hand: bool,
-    shared: bool,
-    kept: bool,
-}
-
 /// How a short message is announced: by which choice, with which cookie, and the choices to
 /// take if that fails.
 pub(crate) struct Ways {
@@ -252,11 +245,8 @@ impl Transfers {
         let received = self.count_at_once(peer, rts, received_bytes);
         if !sender_knows {
             let at_hand = receipt == Receipt::Awaited && lines == Lines::AtHand;
-            self.tell_sender(
-                peer,
-                rts,
-                Told { at_hand, shared: is_shared(buffer), kept: receipt == Receipt::Kept },
-            );
+            let kept = receipt == Receipt::Kept;
+            self.machine.received_at_once(peer, Done { at_hand, kept, ..done(rts, buffer) });
         }
         Some(received)
     }
@@ -268,12 +258,6 @@ impl Transfers {
         window.received_bytes = window.received_bytes.wrapping_add(received_bytes);
         let total_bytes = rts.total_bytes;
         Received { total_bytes, received_bytes, truncated: received_bytes < total_bytes }
-    }
-
-    fn tell_sender(&mut self, peer: PeerKey, rts: &Rts, told: Told) {
-        let Told { at_hand, shared, kept } = told;
-        let (to, attempt) = (TransferKey::Send(rts.send_id), rts.attempt);
-        self.machine.received_at_once(peer, Done { to, attempt, shared, at_hand, kept });
     }
 
     /// Whether a message for which a receive waits can be [copied](Self::get_several) with the
@@ -305,7 +289,7 @@ impl Transfers {
         received_bytes: u64,
     ) -> Received {
         let received = self.count_at_once(peer, rts, received_bytes);
-        self.tell_sender(peer, rts, Told { at_hand: false, shared: is_shared(buffer), kept: false });
+        self.machine.received_at_once(peer, done(rts, buffer));
         received
     }
 
@@ -390,6 +374,11 @@ impl Transfers {
             *known = AtHand::default();
         }
     }
+}
+
+/// What the sender of a message hears that has come into this buffer.
+fn done(rts: &Rts, buffer: &Buffer) -> Done {
+    Done::new(TransferKey::Send(rts.send_id), rts.attempt, is_shared(buffer))
 }
 
 #[cfg(test)]
