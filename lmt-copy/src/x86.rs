@@ -178,7 +178,8 @@ pub(crate) unsafe fn avx2_asking_ahead(target: *mut u8, source: *const u8, bytes
 /// What stands before the first whole line and behind the last goes through the caches, and
 /// nothing else: a line that was stored so and then past them, or the other way round, has to
 /// be thrown out or read again (by the ring, in parts of 4 KiB and more, out of memory: 64, 128,
-/// 256 KiB and 1 MiB take 0.94 to 0.96 of the time without, 512 KiB 1.04, 2 MiB 1.0).
+/// 256 KiB and 1 MiB take 0.93 to 0.96 of the time without, 512 KiB 1.03 and 1.05, 2 MiB 0.97 and
+/// 1.04).
 ///
 /// # Safety
 /// As for [`blocks::copy`], with at least 256 bytes; the CPU has AVX2.
