@@ -21,15 +21,15 @@ use crate::trials::Trials;
 
 /// The shortest, in bytes; a part of a shorter one says little.
 const ABOVE_BYTES: u64 = 32 << 10;
-/// From one power of two to the next: up to 4 MiB.
-const CLASSES: usize = 7;
+/// From one power of two to the next: up to 64 MiB.
+const CLASSES: usize = 11;
 
 /// For which messages the next way is faster, by measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Slow {
     /// Longer than this, in bytes...
     pub above_bytes: u64,
-    /// ...and up to this; at most 4 MiB.
+    /// ...and up to this; at most 64 MiB.
     pub most_bytes: u64,
     /// Where the time in the caches is such a part of what a copy took, of one piece of memory
     /// on either side, whose pages are there.
@@ -48,6 +48,10 @@ pub struct Limits {
 
 /// So many messages are passed on at most before the next is a trial: of 130 two are copied.
 const MOST_PASSES: u16 = 128;
+
+/// The first messages of a class of buffers that are left alone, which are not timed: their memory
+/// may be used for the first time, and then they come from afar, but those behind them do not.
+const FIRST: u8 = 2;
 
 /// So many messages behind one that was copied as fast as in the caches are not timed: to
 /// ask the clock twice takes 2 % of the time of one of 64 KiB.
@@ -118,18 +122,35 @@ pub enum Passing {
 #[derive(Debug)]
 pub struct Crossing {
     limits: Limits,
-    in_use: [Class; CLASSES],
-    left_alone: [Class; CLASSES],
+    in_use: Classes,
+    left_alone: Classes,
 }
+
+type Classes = [Class; CLASSES];
 
 #[derive(Debug, Default)]
 struct Class {
+    /// Whether a message of it has been asked for.
+    is_known: bool,
     trials: Trials,
     /// Messages that are still to be copied untimed.
     untimed: u8,
     /// Whether the last one that was timed was not slow though others had been: a second one in
     /// a row ends that.
     was_fast: bool,
+}
+
+impl Class {
+    /// What is taken for granted of messages of one class before there were any: if those of the
+    /// nearest class of which something is known are passed on, they are too.
+    /// Otherwise the `first` ones are not timed.
+    fn like_the_nearest(class: usize, classes: &Classes, first: u8) -> Self {
+        let known = classes.iter().enumerate().filter(|(_, other)| other.is_known);
+        let nearest = known.min_by_key(|(other, _)| other.abs_diff(class));
+        let trials = nearest.map_or_else(Trials::default, |(_, other)| other.trials.begin_alike());
+        let untimed = if trials.is_good() { first } else { 0 };
+        Self { is_known: true, trials, untimed, was_fast: false }
+    }
 }
 
 impl Crossing {
@@ -139,15 +160,19 @@ impl Crossing {
     }
 
     fn class(&mut self, message_bytes: u64, left_alone: bool) -> Option<(&Slow, &mut Class)> {
-        let (slow, classes) = match left_alone {
-            true => (self.limits.left_alone.as_ref()?, &mut self.left_alone),
-            false => (&self.limits.in_use, &mut self.in_use),
+        let (slow, classes, first) = match left_alone {
+            true => (self.limits.left_alone.as_ref()?, &mut self.left_alone, FIRST),
+            // What comes from memory is no reason to pass on.
+            false => (&self.limits.in_use, &mut self.in_use, 0),
         };
         if message_bytes <= slow.above_bytes.max(ABOVE_BYTES) || message_bytes > slow.most_bytes {
             return None;
         }
-        let class = (message_bytes - 1).ilog2() - ABOVE_BYTES.ilog2();
-        Some((slow, classes.get_mut(class as usize)?))
+        let class = ((message_bytes - 1).ilog2() - ABOVE_BYTES.ilog2()) as usize;
+        if !classes.get(class)?.is_known {
+            classes[class] = Class::like_the_nearest(class, classes, first);
+        }
+        Some((slow, &mut classes[class]))
     }
 
     /// For [`crate::mechanism::Lmt::prepare`], where this end `passes_on` messages at all:

@@ -3,7 +3,7 @@
 
 /// So many slow messages in a row are no accident.
 pub(crate) const SLOW: u8 = 2;
-/// So many messages go another way before the way is tried again; twice as many after each
+/// So many messages go another way before the way is tried again; four times as many after each
 /// trial that is slow again.
 const FIRST_PAUSE: u16 = 8;
 
@@ -29,6 +29,16 @@ impl Trials {
     /// Whether the way is not known to be slow.
     pub const fn is_good(&self) -> bool {
         self.slow < SLOW
+    }
+
+    /// What another kind begins with that is expected to be like this one: where the way is
+    /// slow, it is first tried after half as long a pause.
+    pub fn begin_alike(&self) -> Self {
+        if self.is_good() {
+            return Self::default();
+        }
+        let pause = FIRST_PAUSE.max(self.pause / 2);
+        Self { slow: SLOW, left: pause, pause, takes_back: false }
     }
 
     /// One has gone another way.
@@ -57,7 +67,7 @@ impl Trials {
         }
         self.slow = self.slow.saturating_add(1);
         if self.slow >= SLOW {
-            self.pause = (self.pause * 2).clamp(FIRST_PAUSE, most);
+            self.pause = self.pause.saturating_mul(4).clamp(FIRST_PAUSE, most);
             self.left = self.pause;
         }
     }

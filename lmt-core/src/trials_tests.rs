@@ -25,7 +25,7 @@ fn one_slow_message_may_be_an_accident() {
 }
 
 #[test]
-fn pauses_double_up_to_a_bound_and_end_with_a_success() {
+fn pauses_grow_up_to_a_bound_and_end_with_a_success() {
     let mut trials = Trials::default();
     trials.fail(MOST);
     let mut pauses = Vec::new();
@@ -34,7 +34,7 @@ fn pauses_double_up_to_a_bound_and_end_with_a_success() {
         pauses.push(pause(&mut trials));
         assert!(!trials.is_good(), "it has not succeeded yet");
     }
-    assert_eq!(pauses, [8, 16, 32, 64, 100, 100]);
+    assert_eq!(pauses, [8, 32, 100, 100, 100, 100]);
     trials.succeed();
     assert!(trials.is_good() && trials.is_due());
     trials.fail(MOST);
@@ -52,4 +52,19 @@ fn the_first_message_behind_others_takes_lines_back() {
     assert_eq!(pause(&mut trials), 8, "one that was begun before says nothing");
     assert!(trials.take_back());
     assert!(!trials.take_back(), "the second one says how it is");
+}
+
+#[test]
+fn who_is_like_one_that_is_slow_waits_half_as_long_for_the_first_trial() {
+    let mut trials = Trials::default();
+    assert!(trials.begin_alike().is_good() && trials.begin_alike().is_due());
+    trials.fail(MOST);
+    assert!(trials.begin_alike().is_due(), "one may be an accident");
+    for expected in [8, 16, 50, 50] {
+        trials.fail(MOST);
+        let mut alike = trials.begin_alike();
+        assert!(!alike.is_good());
+        assert_eq!(pause(&mut alike), expected);
+        pause(&mut trials);
+    }
 }
