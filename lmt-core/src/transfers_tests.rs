@@ -260,13 +260,18 @@ fn long_messages_of_windows_both_ways_take_a_stream() {
 }
 
 #[test]
-fn shorter_messages_and_the_first_ones_of_a_window_take_no_stream() {
+fn shorter_messages_and_the_first_ones_of_the_first_long_window_take_no_stream() {
     let first = (LONG_WINDOW_BYTES / STREAM_OF_WINDOW_BYTES) as usize - 1;
-    for (bytes, streams) in [(STREAM_OF_WINDOW_BYTES - 1, 0), (STREAM_OF_WINDOW_BYTES, 32 - first)] {
+    for (bytes, is_long) in [(STREAM_OF_WINDOW_BYTES - 1, false), (STREAM_OF_WINDOW_BYTES, true)] {
         let mut windows = Windows::new(bytes as usize, 1);
         windows.received_bytes = 32 * bytes;
-        let most = (0..4).map(|_| count(&windows.window(32), Model::Stream)).max();
-        assert_eq!(most, Some(streams), "of messages of {bytes} bytes");
+        let mut streams = |messages: usize| count(&windows.window(messages), Model::Stream);
+        assert!(streams(32) <= 32 - first);
+        let later: Vec<usize> = (0..4).map(|_| streams(32)).collect();
+        let all_but_the_first = if is_long { 31 } else { 0 };
+        assert_eq!(later.iter().max(), Some(&all_but_the_first), "of messages of {bytes} bytes: {later:?}");
+        streams(1);
+        assert!(streams(32) <= 32 - first, "behind a short one nothing is expected");
     }
 }
 

@@ -31,6 +31,11 @@ const LAYOUT_VERSION: u32 = 5;
 /// past the caches: several of these stay in the last one.
 const LONG_PART: u64 = 16;
 
+/// A message is one of several that are long together where the others that are on their way have
+/// this part of [`Config::streaming_bytes`]: a core's own cache holds no more, and what comes next
+/// leaves nothing of it.
+const OTHERS_PART: u64 = 4;
+
 /// From here on also what is read at once goes past the caches where its target is in
 /// none: most of it would be out of them by then.
 const PAST_BYTES: u64 = 2 << 20;
@@ -278,8 +283,11 @@ impl Lmt for Ring {
         let (slot, tag) = (sending.slot(), sending.tag);
         let ring = ring.ring;
         let outgoing_bytes = interval.bytes();
-        peer.outgoing_bytes = peer.outgoing_bytes.saturating_add(outgoing_bytes);
-        let is_among_many = peer.outgoing_bytes >= self.config.streaming_bytes;
+        let others_bytes = peer.outgoing_bytes;
+        peer.outgoing_bytes = others_bytes.saturating_add(outgoing_bytes);
+        let streaming_bytes = self.config.streaming_bytes;
+        let is_among_many =
+            others_bytes >= streaming_bytes / OTHERS_PART || peer.outgoing_bytes >= streaming_bytes;
         let place = Where { is_senders: is_mine, ring, slot, tag, is_among_many };
         let (goes_past, side) = (false, Side::Sender(sending));
         Ok((RingTransfer { interval, is_mine, outgoing_bytes, goes_past, side }, place.cookie()))

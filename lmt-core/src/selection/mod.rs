@@ -40,7 +40,7 @@ pub const STREAMS_AT_ONCE: u32 = 4;
 /// Of several messages at once that two processes send each other, those of so many bytes
 /// and more take the stream that comes next: shorter ones stay in the caches
 /// (docs/performance.md).
-pub const STREAM_OF_WINDOW_BYTES: u64 = 1 << 20;
+pub const STREAM_OF_WINDOW_BYTES: u64 = 512 << 10;
 
 /// They do from where so many bytes are under way to a peer: more than its caches hold.
 pub const LONG_WINDOW_BYTES: u64 = 8 << 20;

@@ -22,6 +22,9 @@ pub(super) struct Window {
     last_at_once: u32,
     /// Their bytes.
     bytes: u64,
+    /// The most of these at once since there were none, and the same before that.
+    most_bytes: u64,
+    last_most_bytes: u64,
     /// Bytes of announced messages that have come from the peer so far.
     pub received_bytes: u64,
     /// Whether this end could help with messages of several at once.
@@ -43,10 +46,19 @@ pub(super) struct Among {
 
 impl Window {
     pub fn new() -> Self {
-        let (helped, meetings, rivals) = (Beliefs::new(), Trials::default(), Rivals::default());
-        let (messages, at_once, last_at_once) = (0, 0, 0);
-        let (bytes, received_bytes, receives) = (0, 0, false);
-        Self { messages, at_once, last_at_once, bytes, received_bytes, helped, receives, meetings, rivals }
+        Self {
+            messages: 0,
+            at_once: 0,
+            last_at_once: 0,
+            bytes: 0,
+            most_bytes: 0,
+            last_most_bytes: 0,
+            received_bytes: 0,
+            helped: Beliefs::new(),
+            receives: false,
+            meetings: Trials::default(),
+            rivals: Rivals::default(),
+        }
     }
 
     /// Whether the next message is likely to be one of several that are under way at once, as
@@ -61,9 +73,11 @@ impl Window {
         is_one.then_some(Among { received_bytes: self.received_bytes })
     }
 
-    /// Whether a message is long, and with what is under way more than caches hold.
-    const fn is_long(&self, bytes: u64) -> bool {
-        bytes >= STREAM_OF_WINDOW_BYTES && self.bytes.saturating_add(bytes) >= LONG_WINDOW_BYTES
+    /// Whether a message is long, and with what is under way more than caches hold, or what was
+    /// under way before there was nothing: the next window is likely to become as long.
+    fn is_long(&self, bytes: u64) -> bool {
+        let together = self.bytes.saturating_add(bytes).max(self.last_most_bytes);
+        bytes >= STREAM_OF_WINDOW_BYTES && together >= LONG_WINDOW_BYTES
     }
 
     /// The ways to try for one of several messages, or of several processes on a CPU
@@ -93,12 +107,14 @@ impl Window {
         self.at_once = self.at_once.max(self.messages);
         self.rivals.begin(self.messages);
         self.bytes = self.bytes.saturating_add(bytes);
+        self.most_bytes = self.most_bytes.max(self.bytes);
     }
 
     pub fn end(&mut self, bytes: u64) {
         self.messages -= 1;
         if self.messages == 0 {
             self.last_at_once = std::mem::take(&mut self.at_once);
+            self.last_most_bytes = std::mem::take(&mut self.most_bytes);
         }
         self.rivals.end(self.messages, bytes);
         self.bytes = self.bytes.saturating_sub(bytes);
@@ -119,6 +135,7 @@ impl Window {
     pub fn forget(&mut self) {
         (self.helped, self.receives, self.rivals) = (Beliefs::new(), false, Rivals::default());
         (self.at_once, self.last_at_once) = (0, 0);
+        (self.most_bytes, self.last_most_bytes) = (0, 0);
         self.meetings = Trials::default();
     }
 }
