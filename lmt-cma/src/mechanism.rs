@@ -24,7 +24,7 @@ use crate::vm::{self, Local, fault_of};
 #[derive(Debug)]
 pub struct Cma {
     pub(crate) claims: Claims,
-    /// Whether messages are passed on whose lines cross between the caches.
+    /// Whether messages are passed on whose lines cross between the caches or come from memory.
     passes_on: bool,
 }
 
@@ -40,7 +40,7 @@ impl Default for Cma {
 /// to 0.25 out of the caches, and 0.29 and more in them (nineteen in twenty of 64 KiB to 16 MiB).
 const CROSSING: Limits = Limits {
     in_use: Slow { above_bytes: 32 << 10, most_bytes: 512 << 10, parts: 0.28..0.57 },
-    left_alone: Some(Slow { above_bytes: 32 << 10, most_bytes: 64 << 20, parts: 0.05..0.28 }),
+    left_alone: Some(Slow { above_bytes: 32 << 10, most_bytes: 16 << 20, parts: 0.05..0.28 }),
 };
 
 /// A copy by a receiver alone has fetched its lines from elsewhere where it takes longer
@@ -54,7 +54,7 @@ const KEYS: &[Key] = &[Key {
     name: "pass_on",
     kind: Kind::Flag,
     variable: None,
-    meaning: "whether senders pass messages on to the next way, as they see by the time of their own copies: those of above 32 KiB and up to 512 KiB while they take lines that the other core has changed, and those of above 32 KiB and up to 64 MiB while they come from memory and the application leaves its buffers alone between messages",
+    meaning: "whether senders pass messages on to the next way, as they see by the time of their own copies: those of above 32 KiB and up to 512 KiB while they take lines that the other core has changed, and those of above 32 KiB and up to 16 MiB while they come from memory and the application leaves its buffers alone between messages",
     reason: "there two copies are faster; set it to false where every run is to take the same ways",
 }];
 

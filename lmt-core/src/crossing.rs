@@ -21,15 +21,17 @@ use crate::trials::Trials;
 
 /// The shortest, in bytes; a part of a shorter one says little.
 const ABOVE_BYTES: u64 = 32 << 10;
-/// From one power of two to the next: up to 64 MiB.
-const CLASSES: usize = 11;
+/// The longest that may be passed on, in bytes.
+const MOST_BYTES: u64 = 16 << 20;
+/// From one power of two to the next.
+const CLASSES: usize = (MOST_BYTES / ABOVE_BYTES).ilog2() as usize;
 
 /// For which messages the next way is faster, by measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Slow {
     /// Longer than this, in bytes...
     pub above_bytes: u64,
-    /// ...and up to this; at most 64 MiB.
+    /// ...and up to this; at most 16 MiB.
     pub most_bytes: u64,
     /// Where the time in the caches is such a part of what a copy took, of one piece of memory
     /// on either side, whose pages are there.
@@ -48,10 +50,13 @@ pub struct Limits {
 
 /// So many messages are passed on at most before the next is a trial: of 130 two are copied.
 const MOST_PASSES: u16 = 128;
+/// Each pause is so many times as long as the one before: a trial takes two messages, which were a
+/// tenth of those of short series where pauses only doubled.
+const LONGER: u16 = 4;
 
 /// The first messages of a class of buffers that are left alone, which are not timed: their memory
 /// may be used for the first time, and then they come from afar, but those behind them do not.
-const FIRST: u8 = 2;
+const FIRST_UNTIMED: u8 = 2;
 
 /// So many messages behind one that was copied as fast as in the caches are not timed: to
 /// ask the clock twice takes 2 % of the time of one of 64 KiB.
@@ -130,8 +135,10 @@ type Classes = [Class; CLASSES];
 
 #[derive(Debug, Default)]
 struct Class {
-    /// Whether a message of it has been asked for.
-    is_known: bool,
+    /// Whether there was a message of it.
+    is_begun: bool,
+    /// Whether one was timed.
+    was_timed: bool,
     trials: Trials,
     /// Messages that are still to be copied untimed.
     untimed: u8,
@@ -141,15 +148,16 @@ struct Class {
 }
 
 impl Class {
-    /// What is taken for granted of messages of one class before there were any: if those of the
-    /// nearest class of which something is known are passed on, they are too.
+    /// What is taken for granted of messages of one class before there were any. Those of a shorter
+    /// class, of which the nearest counts that was timed, or of the next longer one: if they are
+    /// passed on, these are too. What comes from memory since it is much longer says nothing.
     /// Otherwise the `first` ones are not timed.
     fn like_the_nearest(class: usize, classes: &Classes, first: u8) -> Self {
-        let known = classes.iter().enumerate().filter(|(_, other)| other.is_known);
-        let nearest = known.min_by_key(|(other, _)| other.abs_diff(class));
-        let trials = nearest.map_or_else(Trials::default, |(_, other)| other.trials.begin_alike());
+        let shorter = classes[..class].iter().rev();
+        let nearest = shorter.chain(classes.get(class + 1)).find(|other| other.was_timed);
+        let trials = nearest.map_or_else(Trials::default, |other| other.trials.begin_alike());
         let untimed = if trials.is_good() { first } else { 0 };
-        Self { is_known: true, trials, untimed, was_fast: false }
+        Self { is_begun: true, was_timed: false, trials, untimed, was_fast: false }
     }
 }
 
@@ -161,7 +169,7 @@ impl Crossing {
 
     fn class(&mut self, message_bytes: u64, left_alone: bool) -> Option<(&Slow, &mut Class)> {
         let (slow, classes, first) = match left_alone {
-            true => (self.limits.left_alone.as_ref()?, &mut self.left_alone, FIRST),
+            true => (self.limits.left_alone.as_ref()?, &mut self.left_alone, FIRST_UNTIMED),
             // What comes from memory is no reason to pass on.
             false => (&self.limits.in_use, &mut self.in_use, 0),
         };
@@ -169,7 +177,7 @@ impl Crossing {
             return None;
         }
         let class = ((message_bytes - 1).ilog2() - ABOVE_BYTES.ilog2()) as usize;
-        if !classes.get(class)?.is_known {
+        if !classes.get(class)?.is_begun {
             classes[class] = Class::like_the_nearest(class, classes, first);
         }
         Some((slow, &mut classes[class]))
@@ -228,10 +236,11 @@ impl Crossing {
         if !class.trials.is_due() {
             return;
         }
+        class.was_timed = true;
         let ratio = in_caches.as_secs_f32() / took.as_secs_f32().max(f32::MIN_POSITIVE);
         if slow.parts.contains(&ratio) {
             class.was_fast = false;
-            class.trials.fail(MOST_PASSES);
+            class.trials.fail(LONGER, MOST_PASSES);
         } else if class.trials.is_good() || std::mem::take(&mut class.was_fast) {
             class.trials.succeed();
             class.untimed = UNTIMED;

@@ -133,15 +133,51 @@ fn the_first_of_a_length_are_passed_on_as_the_nearest_are() {
         copy(&mut crossing, 128 * KIB, 0.4);
     }
     assert_eq!(passed(&mut crossing, 512 * KIB), 64, "half as many as those of 128 KiB before a trial");
-    (0..3).for_each(|_| copy(&mut crossing, 512 * KIB, 0.9));
-    assert_eq!(passed(&mut crossing, 512 * KIB), 0, "it was wrong");
+    assert_eq!(crossing.begin(256 * KIB, false), Passing::PassOn, "512 KiB were not timed yet");
+    (0..2).for_each(|_| copy(&mut crossing, 512 * KIB, 0.9));
+    (0..UNTIMED).for_each(|_| assert_eq!(crossing.begin(512 * KIB, false), Passing::Copy));
+    copy(&mut crossing, 512 * KIB, 0.4);
+    assert_eq!(crossing.begin(512 * KIB, false), Passing::CopyAndTime, "it was wrong");
+}
+
+/// Much longer ones may come from memory while these are in a cache.
+#[test]
+fn shorter_ones_are_as_the_next_longer_at_most() {
+    for (bytes, is_passed) in [(64 * KIB, false), (128 * KIB, false), (256 * KIB, true)] {
+        let mut crossing = crossing();
+        (0..2).for_each(|_| copy(&mut crossing, 512 * KIB, 0.4));
+        assert_eq!(crossing.begin(bytes, false) == Passing::PassOn, is_passed, "{bytes} bytes");
+    }
+}
+
+#[test]
+fn of_two_that_are_near_the_shorter_tells() {
+    for (shorter, longer, is_passed) in [(0.4, 0.9, true), (0.9, 0.4, false)] {
+        let mut crossing = crossing();
+        (0..3).for_each(|_| copy(&mut crossing, 128 * KIB, shorter));
+        (0..3).for_each(|_| copy(&mut crossing, 512 * KIB, longer));
+        assert_eq!(crossing.begin(256 * KIB, false) == Passing::PassOn, is_passed);
+    }
+}
+
+/// Up to the longest of all.
+#[test]
+fn up_to_16_mib_are_passed_on() {
+    let slow = Slow { above_bytes: 0, most_bytes: u64::MAX, parts: 0.05..0.28 };
+    for (bytes, is_passed) in
+        [(ABOVE_BYTES, false), (ABOVE_BYTES + 1, true), (16 << 20, true), (16777217, false)]
+    {
+        let mut crossing = Crossing::new(Limits { in_use: slow.clone(), left_alone: None });
+        (0..2).for_each(|_| copy(&mut crossing, bytes, 0.2));
+        assert_eq!(crossing.begin(bytes, false) == Passing::PassOn, is_passed, "{bytes} bytes");
+    }
 }
 
 /// The first messages of buffers that are left alone may be the first use of them.
 #[test]
 fn the_first_of_what_is_left_alone_are_not_timed() {
     let mut crossing = crossing();
-    for _ in 0..FIRST {
+    for _ in 0..FIRST_UNTIMED {
         assert_eq!(crossing.begin(128 * KIB, true), Passing::Copy);
     }
     assert_eq!(crossing.begin(128 * KIB, true), Passing::CopyAndTime);

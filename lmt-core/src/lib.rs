@@ -73,4 +73,5 @@ pub mod transfers;
 #[cfg(not(loom))]
 mod trials;
 pub mod two_buffers;
+pub mod under_way;
 pub mod ways_out;

@@ -1,9 +1,10 @@
-//! A way that is left while it is slow, and tried again more and more seldom.
+//! A way that is left while it is slow, and tried again more and more seldom; messages that are
+//! likely to be like others begin with what is known of these.
 #![forbid(unsafe_code)]
 
 /// So many slow messages in a row are no accident.
 pub(crate) const SLOW: u8 = 2;
-/// So many messages go another way before the way is tried again; four times as many after each
+/// So many messages go another way before the way is tried again; several times as many after each
 /// trial that is slow again.
 const FIRST_PAUSE: u16 = 8;
 
@@ -59,15 +60,16 @@ impl Trials {
         *self = Self::default();
     }
 
-    /// One was slow, that took nothing back; of pauses the longest is `most`.
-    pub fn fail(&mut self, most: u16) {
+    /// One was slow, that took nothing back; each pause is so many `times` as long as the one
+    /// before, and the longest is `most`.
+    pub fn fail(&mut self, times: u16, most: u16) {
         if self.left > 0 {
             // It was begun before others were found to be slow.
             return;
         }
         self.slow = self.slow.saturating_add(1);
         if self.slow >= SLOW {
-            self.pause = self.pause.saturating_mul(4).clamp(FIRST_PAUSE, most);
+            self.pause = self.pause.saturating_mul(times).clamp(FIRST_PAUSE, most);
             self.left = self.pause;
         }
     }

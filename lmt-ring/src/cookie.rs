@@ -14,7 +14,8 @@ pub(crate) struct Where {
     /// `None`: the sender takes one later; look for the tag.
     pub(crate) slot: Option<u8>,
     pub(crate) tag: u64,
-    /// Whether so many bytes are on their way that no cache holds them all.
+    /// Whether so many bytes are on their way, or are likely to be soon, that no cache holds them
+    /// all.
     pub(crate) is_among_many: bool,
 }
 

@@ -9,6 +9,7 @@ use lmt_core::mechanism::{
 };
 use lmt_core::shared_memory::AttachError;
 use lmt_core::targets::Targets;
+use lmt_core::under_way::UnderWay;
 use lmt_core::ways_out::{Rule, WaysOut};
 use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -31,9 +32,9 @@ const LAYOUT_VERSION: u32 = 5;
 /// past the caches: several of these stay in the last one.
 const LONG_PART: u64 = 16;
 
-/// A message is one of several that are long together where the others that are on their way have
-/// this part of [`Config::streaming_bytes`]: a core's own cache holds no more, and what comes next
-/// leaves nothing of it.
+/// Where a window had [`Config::streaming_bytes`] on their way, a message of the next is one of
+/// several that are so long together from where the others have this part of it: a core's own cache
+/// holds no more.
 const OTHERS_PART: u64 = 4;
 
 /// From here on also what is read at once goes past the caches where its target is in
@@ -101,6 +102,15 @@ impl Ring {
         goes_past || interval.bytes() >= least
     }
 
+    /// Whether a message of so many bytes is one of several that are long together, as its
+    /// receiver is told. It is under way from now on.
+    fn is_among_many(&self, outgoing: &mut UnderWay, bytes: u64) -> bool {
+        let (others_bytes, many) = (outgoing.bytes(), self.config.streaming_bytes);
+        outgoing.begin(bytes);
+        let is_likely = outgoing.last_most_bytes() >= many && others_bytes >= many / OTHERS_PART;
+        is_likely || outgoing.bytes() >= many
+    }
+
     /// Begins to receive the message `tag` in `slot` of the ring that `transfer` has.
     fn receive(
         &self,
@@ -133,8 +143,8 @@ pub struct RingPeer {
     is_mine_first: bool,
     mine: Option<PairRing>,
     other: Option<PairRing>,
-    /// Bytes of this side's messages that are on their way.
-    outgoing_bytes: u64,
+    /// This side's messages that are on their way.
+    outgoing: UnderWay,
     /// Which of the messages that come may go past the caches.
     targets: Targets,
     /// Whether that is faster.
@@ -167,7 +177,7 @@ pub struct RingTransfer {
     interval: Interval,
     /// Whether its ring is of this endpoint's pool.
     is_mine: bool,
-    /// What it counts among the peer's `outgoing_bytes`.
+    /// What it counts among the peer's `outgoing`.
     outgoing_bytes: u64,
     /// Whether what comes goes past the caches.
     goes_past: bool,
@@ -236,7 +246,7 @@ impl Lmt for Ring {
             is_mine_first: self.number < wire.number,
             mine: None,
             other: None,
-            outgoing_bytes: 0,
+            outgoing: UnderWay::default(),
             targets: Targets::default(),
             ways_out: WaysOut::new(self.config.streaming_bytes),
         };
@@ -283,11 +293,7 @@ impl Lmt for Ring {
         let (slot, tag) = (sending.slot(), sending.tag);
         let ring = ring.ring;
         let outgoing_bytes = interval.bytes();
-        let others_bytes = peer.outgoing_bytes;
-        peer.outgoing_bytes = others_bytes.saturating_add(outgoing_bytes);
-        let streaming_bytes = self.config.streaming_bytes;
-        let is_among_many =
-            others_bytes >= streaming_bytes / OTHERS_PART || peer.outgoing_bytes >= streaming_bytes;
+        let is_among_many = self.is_among_many(&mut peer.outgoing, outgoing_bytes);
         let place = Where { is_senders: is_mine, ring, slot, tag, is_among_many };
         let (goes_past, side) = (false, Side::Sender(sending));
         Ok((RingTransfer { interval, is_mine, outgoing_bytes, goes_past, side }, place.cookie()))
@@ -351,7 +357,9 @@ impl Lmt for Ring {
     }
 
     fn finish(&mut self, peer: &mut RingPeer, transfer: RingTransfer) {
-        peer.outgoing_bytes = peer.outgoing_bytes.saturating_sub(transfer.outgoing_bytes);
+        if matches!(transfer.side, Side::Sender(_)) {
+            peer.outgoing.end(transfer.outgoing_bytes);
+        }
         let Some(ring) = peer.ring(transfer.is_mine) else { return };
         match transfer.side {
             Side::Sender(sending) => sending.finish(ring),

@@ -42,7 +42,8 @@ pub const STREAMS_AT_ONCE: u32 = 4;
 /// (docs/performance.md).
 pub const STREAM_OF_WINDOW_BYTES: u64 = 512 << 10;
 
-/// They do from where so many bytes are under way to a peer: more than its caches hold.
+/// They do from where so many bytes are under way to a peer, or were in the window before: more
+/// than its caches hold.
 pub const LONG_WINDOW_BYTES: u64 = 8 << 20;
 
 /// One mechanism of an endpoint, with what is known of it with one peer.

@@ -51,7 +51,7 @@ impl AtHand {
         if at_hand {
             class.succeed();
         } else if !class.take_back() {
-            class.fail(MOST_CELLS);
+            class.fail(2, MOST_CELLS);
         }
     }
 

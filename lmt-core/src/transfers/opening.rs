@@ -49,7 +49,7 @@ impl Transfers {
     /// Its receiver was not met, but takes the general way: it may not know this end's
     /// lines, have others to receive from, or a buffer that is too short.
     pub(super) fn was_not_met(&mut self, peer: PeerKey) {
-        self.window(peer).meetings.fail(MOST_UNOPENED);
+        self.window(peer).meetings.fail(2, MOST_UNOPENED);
     }
 
     /// Whether a receiver may meet the sender of a message that goes to `buffer`. Into shared

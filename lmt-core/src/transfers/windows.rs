@@ -7,6 +7,7 @@ use crate::mechanism::Model;
 use crate::rendezvous::Candidates;
 use crate::selection::{LONG_WINDOW_BYTES, STREAM_OF_WINDOW_BYTES, STREAMS_AT_ONCE};
 use crate::trials::Trials;
+use crate::under_way::UnderWay;
 
 /// Who copies less than this part of a message is of no help: the end of one is left to
 /// its sender also where that was busy all the time.
@@ -20,11 +21,8 @@ pub(super) struct Window {
     /// The most of them at once since there were none, and the same before that.
     at_once: u32,
     last_at_once: u32,
-    /// Their bytes.
-    bytes: u64,
-    /// The most of these at once since there were none, and the same before that.
-    most_bytes: u64,
-    last_most_bytes: u64,
+    /// Their bytes, and those of the window before.
+    under_way: UnderWay,
     /// Bytes of announced messages that have come from the peer so far.
     pub received_bytes: u64,
     /// Whether this end could help with messages of several at once.
@@ -50,9 +48,7 @@ impl Window {
             messages: 0,
             at_once: 0,
             last_at_once: 0,
-            bytes: 0,
-            most_bytes: 0,
-            last_most_bytes: 0,
+            under_way: UnderWay::default(),
             received_bytes: 0,
             helped: Beliefs::new(),
             receives: false,
@@ -76,7 +72,7 @@ impl Window {
     /// Whether a message is long, and with what is under way more than caches hold, or what was
     /// under way before there was nothing: the next window is likely to become as long.
     fn is_long(&self, bytes: u64) -> bool {
-        let together = self.bytes.saturating_add(bytes).max(self.last_most_bytes);
+        let together = self.under_way.bytes().saturating_add(bytes).max(self.under_way.last_most_bytes());
         bytes >= STREAM_OF_WINDOW_BYTES && together >= LONG_WINDOW_BYTES
     }
 
@@ -106,18 +102,16 @@ impl Window {
         self.messages += 1;
         self.at_once = self.at_once.max(self.messages);
         self.rivals.begin(self.messages);
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.most_bytes = self.most_bytes.max(self.bytes);
+        self.under_way.begin(bytes);
     }
 
     pub fn end(&mut self, bytes: u64) {
         self.messages -= 1;
         if self.messages == 0 {
             self.last_at_once = std::mem::take(&mut self.at_once);
-            self.last_most_bytes = std::mem::take(&mut self.most_bytes);
         }
         self.rivals.end(self.messages, bytes);
-        self.bytes = self.bytes.saturating_sub(bytes);
+        self.under_way.end(bytes);
     }
 
     /// One of several messages has arrived; whether this end could help tells of the next
@@ -135,7 +129,7 @@ impl Window {
     pub fn forget(&mut self) {
         (self.helped, self.receives, self.rivals) = (Beliefs::new(), false, Rivals::default());
         (self.at_once, self.last_at_once) = (0, 0);
-        (self.most_bytes, self.last_most_bytes) = (0, 0);
+        self.under_way.forget_last();
         self.meetings = Trials::default();
     }
 }

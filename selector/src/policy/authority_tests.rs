@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use lmt_core::mechanism::Model;
-use lmt_core::selection::{Explanation, Message, Source, Taken, Why};
+use lmt_core::selection::{Explanation, Message, STREAM_OF_WINDOW_BYTES, Source, Taken, Why};
 
 use super::test_support::*;
 use crate::configuration::Configuration;
@@ -311,7 +311,7 @@ fn a_note_says_what_windows_take() {
     assert!(!explanation.notes.iter().any(|note| note.contains("streams")), "{explanation}");
 
     let alone = "while 4 messages to the peer are under way, further ones take pair:get first where";
-    let stream = "while 8 MiB to the peer are under way, further ones take flow:stream first where";
+    let stream = "while 8 MiB to the peer are under way, or were in the window before, further ones take flow:stream first where";
     let explained = |take: &[&str], bytes| {
         let mut world = World::new(rules(4, take));
         world.mechanisms.push(known("pair", &[Model::Both, Model::Get]));
@@ -320,8 +320,8 @@ fn a_note_says_what_windows_take() {
     };
     note_of(&explained(&["pair:both", "copy:get", "pair:get"], MIB), alone);
     let order = ["pair:both", "flow:stream", "pair:get"];
-    note_of(&explained(&order, MIB), stream);
-    note_of(&explained(&order, MIB - 1), alone);
+    note_of(&explained(&order, STREAM_OF_WINDOW_BYTES), stream);
+    note_of(&explained(&order, STREAM_OF_WINDOW_BYTES - 1), alone);
     for take in [&["pair:both", "pair:get", "copy:get"][..], &["copy:get", "pair:both", "pair:get"]] {
         let explanation = explained(take, MIB);
         assert!(!explanation.notes.iter().any(|note| note.contains("are under way")), "{explanation}");

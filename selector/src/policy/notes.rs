@@ -158,7 +158,7 @@ impl Case<'_, '_> {
         let [taken, next, behind @ ..] = self.plan.ways.as_slice() else { return None };
         if self.message.bytes >= STREAM_OF_WINDOW_BYTES && next.model == Model::Stream {
             return Some(format!(
-                "while {} to the peer are under way, further ones take {} first where as much comes from the peer",
+                "while {} to the peer are under way, or were in the window before, further ones take {} first where as much comes from the peer",
                 length(LONG_WINDOW_BYTES),
                 next.name()
             ));
