@@ -7,10 +7,10 @@
 //! pipeline of two copies is faster up to some hundred KiB: its cells stay, and each
 //! line crosses once. Where the application has no time to look at its buffers
 //! ([`Plan::left_alone`]) nothing crosses; but they may be in no cache, and then a pipeline
-//! whose receiver stores past the caches does not read the lines that it overwrites. Nobody
-//! tells the library which it is, but its own copies do: a sender that helps its receiver sees
-//! how fast its part goes. While lines cross, or come from memory, it gives messages up
-//! ([`Fault::Pass`]), where its plan allows it.
+//! whose receiver stores past the caches does not read the lines that it overwrites; of long
+//! messages that is so whether they are used or not. Nobody tells the library which it is, but
+//! its own copies do: a sender that helps its receiver sees how fast its part goes. While lines
+//! cross, or come from memory, it gives messages up ([`Fault::Pass`]), where its plan allows it.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -44,6 +44,9 @@ pub struct Limits {
     /// Where the application uses its buffers between messages: their lines have crossed, and
     /// have not come from memory, from where the next way is no faster.
     pub in_use: Slow,
+    /// The same for longer ones: they are in no cache, and the next way is no slower where they
+    /// are used.
+    pub long_in_use: Option<Slow>,
     /// Where it leaves them alone: they are in no cache.
     pub left_alone: Option<Slow>,
 }
@@ -54,8 +57,8 @@ const MOST_PASSES: u16 = 128;
 /// tenth of those of short series where pauses only doubled.
 const LONGER: u16 = 4;
 
-/// The first messages of a class of buffers that are left alone, which are not timed: their memory
-/// may be used for the first time, and then they come from afar, but those behind them do not.
+/// The first messages of a class that is passed on if it comes from memory, which are not timed:
+/// theirs may be used for the first time, and then they do, but those behind them do not.
 const FIRST_UNTIMED: u8 = 2;
 
 /// So many messages behind one that was copied as fast as in the caches are not timed: to
@@ -128,6 +131,7 @@ pub enum Passing {
 pub struct Crossing {
     limits: Limits,
     in_use: Classes,
+    long_in_use: Classes,
     left_alone: Classes,
 }
 
@@ -164,14 +168,19 @@ impl Class {
 impl Crossing {
     /// Nothing is known yet.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, in_use: Default::default(), left_alone: Default::default() }
+        let (in_use, long_in_use, left_alone) = Default::default();
+        Self { limits, in_use, long_in_use, left_alone }
     }
 
     fn class(&mut self, message_bytes: u64, left_alone: bool) -> Option<(&Slow, &mut Class)> {
-        let (slow, classes, first) = match left_alone {
-            true => (self.limits.left_alone.as_ref()?, &mut self.left_alone, FIRST_UNTIMED),
+        let limits = &self.limits;
+        let (slow, classes, first) = if left_alone {
+            (limits.left_alone.as_ref()?, &mut self.left_alone, FIRST_UNTIMED)
+        } else if message_bytes > limits.in_use.most_bytes {
+            (limits.long_in_use.as_ref()?, &mut self.long_in_use, FIRST_UNTIMED)
+        } else {
             // What comes from memory is no reason to pass on.
-            false => (&self.limits.in_use, &mut self.in_use, 0),
+            (&limits.in_use, &mut self.in_use, 0)
         };
         if message_bytes <= slow.above_bytes.max(ABOVE_BYTES) || message_bytes > slow.most_bytes {
             return None;

@@ -5,6 +5,7 @@ const KIB: u64 = 1 << 10;
 fn crossing() -> Crossing {
     Crossing::new(Limits {
         in_use: Slow { above_bytes: 0, most_bytes: 512 * KIB, parts: 0.28..0.65 },
+        long_in_use: Some(Slow { above_bytes: 1024 * KIB, most_bytes: 4096 * KIB, parts: 0.05..0.28 }),
         left_alone: Some(Slow { above_bytes: 64 * KIB, most_bytes: 4096 * KIB, parts: 0.05..0.28 }),
     })
 }
@@ -160,6 +161,34 @@ fn of_two_that_are_near_the_shorter_tells() {
     }
 }
 
+/// Long ones that come from memory go the next way whether they are used or not.
+#[test]
+fn long_ones_in_use_are_passed_on_while_they_come_from_memory() {
+    let bytes = 2048 * KIB;
+    let mut crossing = crossing();
+    (0..20).for_each(|_| copy(&mut crossing, bytes, 0.4));
+    assert_eq!(passed(&mut crossing, bytes), 0, "lines that cross");
+    while crossing.begin(bytes, false) != Passing::CopyAndTime {}
+    (0..crate::trials::SLOW).for_each(|_| note(&mut crossing, bytes, 0.2));
+    assert_eq!(passed(&mut crossing, bytes), 8);
+    (0..20).for_each(|_| copy(&mut crossing, 1024 * KIB, 0.2));
+    assert_eq!(passed(&mut crossing, 1024 * KIB), 0, "1 MiB is not long");
+}
+
+/// What crosses says nothing of what comes from memory.
+#[test]
+fn long_ones_in_use_do_not_begin_as_shorter_ones() {
+    let mut crossing = crossing();
+    for _ in 0..2 {
+        copy(&mut crossing, 512 * KIB, 0.4);
+    }
+    assert_eq!(passed(&mut crossing, 512 * KIB), 8);
+    for _ in 0..FIRST_UNTIMED {
+        assert_eq!(crossing.begin(2048 * KIB, false), Passing::Copy);
+    }
+    assert_eq!(crossing.begin(2048 * KIB, false), Passing::CopyAndTime);
+}
+
 /// Up to the longest of all.
 #[test]
 fn up_to_16_mib_are_passed_on() {
@@ -167,7 +196,8 @@ fn up_to_16_mib_are_passed_on() {
     for (bytes, is_passed) in
         [(ABOVE_BYTES, false), (ABOVE_BYTES + 1, true), (16 << 20, true), (16777217, false)]
     {
-        let mut crossing = Crossing::new(Limits { in_use: slow.clone(), left_alone: None });
+        let mut crossing =
+            Crossing::new(Limits { in_use: slow.clone(), long_in_use: None, left_alone: None });
         (0..2).for_each(|_| copy(&mut crossing, bytes, 0.2));
         assert_eq!(crossing.begin(bytes, false) == Passing::PassOn, is_passed, "{bytes} bytes");
     }

@@ -22,6 +22,7 @@ use crate::sys::{Mapping, Piece};
 /// cross slowly, and 0.55 to 0.75 where they cross quickly, and one copy is no slower.
 const CROSSING: Limits = Limits {
     in_use: Slow { above_bytes: 32 << 10, most_bytes: 256 << 10, parts: 0.16..0.5 },
+    long_in_use: None,
     left_alone: None,
 };
 
