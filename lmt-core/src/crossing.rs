@@ -156,7 +156,7 @@ impl Class {
     /// class, of which the nearest counts that was timed, or of the next longer one: if they are
     /// passed on, these are too. What comes from memory since it is much longer says nothing.
     /// Otherwise the `first` ones are not timed.
-    fn like_the_nearest(class: usize, classes: &Classes, first: u8) -> Self {
+    fn like_a_shorter(class: usize, classes: &Classes, first: u8) -> Self {
         let shorter = classes[..class].iter().rev();
         let nearest = shorter.chain(classes.get(class + 1)).find(|other| other.was_timed);
         let trials = nearest.map_or_else(Trials::default, |other| other.trials.begin_alike());
@@ -187,7 +187,7 @@ impl Crossing {
         }
         let class = ((message_bytes - 1).ilog2() - ABOVE_BYTES.ilog2()) as usize;
         if !classes.get(class)?.is_begun {
-            classes[class] = Class::like_the_nearest(class, classes, first);
+            classes[class] = Class::like_a_shorter(class, classes, first);
         }
         Some((slow, &mut classes[class]))
     }

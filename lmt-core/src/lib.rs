@@ -35,6 +35,7 @@ pub mod error;
 pub mod fault_in;
 pub mod fork_guard;
 pub mod identity;
+pub mod in_flight;
 pub mod inbox;
 pub mod iovec;
 pub mod keys;
@@ -73,5 +74,4 @@ pub mod transfers;
 #[cfg(not(loom))]
 mod trials;
 pub mod two_buffers;
-pub mod under_way;
 pub mod ways_out;

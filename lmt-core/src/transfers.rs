@@ -467,7 +467,7 @@ impl Transfers {
     /// How many sends to this peer are under way: announced, and not done.
     #[inline]
     pub fn sends_to(&self, peer: PeerKey) -> u32 {
-        self.windows.get(peer as usize).map_or(0, |window| window.messages)
+        self.windows.get(peer as usize).map_or(0, |window| window.in_flight.messages())
     }
 
     /// Whether no send to this peer is under way, and the next one is not likely to be followed by
@@ -475,7 +475,7 @@ impl Transfers {
     #[inline]
     pub fn is_alone(&self, peer: PeerKey) -> bool {
         let window = self.windows.get(peer as usize);
-        window.is_none_or(|window| window.messages == 0 && !window.is_likely_of_several())
+        window.is_none_or(|window| window.in_flight.messages() == 0 && !window.is_likely_of_several())
     }
 
     /// How much has come from a peer, in bytes of announced messages.

@@ -15,7 +15,7 @@ pub struct Config {
     pub ring_bytes: u64,
     /// Messages of so many bytes and more are copied out past the caches, and those of a
     /// sixteenth of it and more while their sender has so many bytes on their way, or had so in
-    /// the window before and has a quarter of it. Default 8 MiB.
+    /// the window before and others with a quarter of it now. Default 8 MiB.
     pub streaming_bytes: u64,
     /// Rings of this endpoint's pool. Default 16.
     pub max_rings: u32,
@@ -48,7 +48,7 @@ pub const KEYS: &[Key] = &[
         name: "streaming_bytes",
         kind: Kind::Bytes { least: CELL_BYTES, most: u64::MAX, multiple_of: 1 },
         variable: None,
-        meaning: "messages of so many bytes and more are copied out of the ring past the receiver's caches, and those of a sixteenth of it and more while their sender has so many on their way, or had so in the window before and has a quarter of it",
+        meaning: "messages of so many bytes and more are copied out of the ring past the receiver's caches, and those of a sixteenth of it and more while their sender has so many on their way, or had so in the window before and others with a quarter of it now",
         reason: "where a copy past the caches was the faster one in all kinds of use, on a machine with 32 MiB of last cache",
     },
     Key {

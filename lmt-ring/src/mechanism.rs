@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
+use lmt_core::in_flight::InFlight;
 use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{
     Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
 };
 use lmt_core::shared_memory::AttachError;
 use lmt_core::targets::Targets;
-use lmt_core::under_way::UnderWay;
 use lmt_core::ways_out::{Rule, WaysOut};
 use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -104,10 +104,12 @@ impl Ring {
 
     /// Whether a message of so many bytes is one of several that are long together, as its
     /// receiver is told. It is under way from now on.
-    fn is_among_many(&self, outgoing: &mut UnderWay, bytes: u64) -> bool {
+    fn is_among_many(&self, outgoing: &mut InFlight, bytes: u64) -> bool {
         let (others_bytes, many) = (outgoing.bytes(), self.config.streaming_bytes);
         outgoing.begin(bytes);
-        let is_likely = outgoing.last_most_bytes() >= many && others_bytes >= many / OTHERS_PART;
+        // The first message of a window took another way.
+        let last_bytes = outgoing.last_most_bytes().saturating_add(bytes);
+        let is_likely = last_bytes >= many && others_bytes >= many / OTHERS_PART;
         is_likely || outgoing.bytes() >= many
     }
 
@@ -144,7 +146,7 @@ pub struct RingPeer {
     mine: Option<PairRing>,
     other: Option<PairRing>,
     /// This side's messages that are on their way.
-    outgoing: UnderWay,
+    outgoing: InFlight,
     /// Which of the messages that come may go past the caches.
     targets: Targets,
     /// Whether that is faster.
@@ -246,7 +248,7 @@ impl Lmt for Ring {
             is_mine_first: self.number < wire.number,
             mine: None,
             other: None,
-            outgoing: UnderWay::default(),
+            outgoing: InFlight::default(),
             targets: Targets::default(),
             ways_out: WaysOut::new(self.config.streaming_bytes),
         };

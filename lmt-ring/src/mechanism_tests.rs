@@ -42,7 +42,7 @@ fn announce(ring: &mut Ring, peer: &mut RingPeer, bytes: u64) -> (RingTransfer, 
 #[test]
 fn of_many_bytes_on_their_way_the_receiver_is_told() {
     let (mut ring, mut peer) = met();
-    for (messages, untold) in [(12, 7), (12, 2), (4, 2), (4, 4), (1, 1), (12, 7)] {
+    for (messages, untold) in [(12, 7), (12, 2), (4, 2), (4, 4), (1, 1), (12, 7), (1, 1), (7, 7), (7, 2)] {
         let messages: Vec<_> = (0..messages).map(|_| announce(&mut ring, &mut peer, MIB)).collect();
         let told: Vec<bool> = messages.iter().map(|(_, told)| *told).collect();
         assert_eq!(told, [vec![false; untold], vec![true; messages.len() - untold]].concat());

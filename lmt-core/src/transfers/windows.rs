@@ -3,11 +3,11 @@
 
 use super::rivals::Rivals;
 use crate::belief::Beliefs;
+use crate::in_flight::InFlight;
 use crate::mechanism::Model;
 use crate::rendezvous::Candidates;
 use crate::selection::{LONG_WINDOW_BYTES, STREAM_OF_WINDOW_BYTES, STREAMS_AT_ONCE};
 use crate::trials::Trials;
-use crate::under_way::UnderWay;
 
 /// Who copies less than this part of a message is of no help: the end of one is left to
 /// its sender also where that was busy all the time.
@@ -17,12 +17,10 @@ const HELPFUL_PART: u64 = 4;
 #[derive(Debug)]
 pub(super) struct Window {
     /// Messages, announced and not done.
-    pub messages: u32,
+    pub in_flight: InFlight,
     /// The most of them at once since there were none, and the same before that.
     at_once: u32,
     last_at_once: u32,
-    /// Their bytes, and those of the window before.
-    under_way: UnderWay,
     /// Bytes of announced messages that have come from the peer so far.
     pub received_bytes: u64,
     /// Whether this end could help with messages of several at once.
@@ -45,10 +43,9 @@ pub(super) struct Among {
 impl Window {
     pub fn new() -> Self {
         Self {
-            messages: 0,
+            in_flight: InFlight::default(),
             at_once: 0,
             last_at_once: 0,
-            under_way: UnderWay::default(),
             received_bytes: 0,
             helped: Beliefs::new(),
             receives: false,
@@ -65,14 +62,15 @@ impl Window {
 
     /// Whether a message that is sent now is one of several; `None` where it is not.
     pub fn among(&self, bytes: u64) -> Option<Among> {
-        let is_one = self.messages >= STREAMS_AT_ONCE || (self.messages > 0 && self.is_long(bytes));
+        let is_one = self.in_flight.messages() >= STREAMS_AT_ONCE
+            || (self.in_flight.messages() > 0 && self.is_long(bytes));
         is_one.then_some(Among { received_bytes: self.received_bytes })
     }
 
     /// Whether a message is long, and with what is under way more than caches hold, or what was
     /// under way before there was nothing: the next window is likely to become as long.
     fn is_long(&self, bytes: u64) -> bool {
-        let together = self.under_way.bytes().saturating_add(bytes).max(self.under_way.last_most_bytes());
+        let together = self.in_flight.bytes().saturating_add(bytes).max(self.in_flight.last_most_bytes());
         bytes >= STREAM_OF_WINDOW_BYTES && together >= LONG_WINDOW_BYTES
     }
 
@@ -95,23 +93,21 @@ impl Window {
         if is_stream && !crowded && self.rivals.are_streams_first(bytes) {
             return ways;
         }
-        if self.messages >= STREAMS_AT_ONCE { ways.with_streams_last() } else { ways }
+        if self.in_flight.messages() >= STREAMS_AT_ONCE { ways.with_streams_last() } else { ways }
     }
 
     pub fn begin(&mut self, bytes: u64) {
-        self.messages += 1;
-        self.at_once = self.at_once.max(self.messages);
-        self.rivals.begin(self.messages);
-        self.under_way.begin(bytes);
+        self.in_flight.begin(bytes);
+        self.at_once = self.at_once.max(self.in_flight.messages());
+        self.rivals.begin(self.in_flight.messages());
     }
 
     pub fn end(&mut self, bytes: u64) {
-        self.messages -= 1;
-        if self.messages == 0 {
+        self.in_flight.end(bytes);
+        if self.in_flight.messages() == 0 {
             self.last_at_once = std::mem::take(&mut self.at_once);
         }
-        self.rivals.end(self.messages, bytes);
-        self.under_way.end(bytes);
+        self.rivals.end(self.in_flight.messages(), bytes);
     }
 
     /// One of several messages has arrived; whether this end could help tells of the next
@@ -129,7 +125,7 @@ impl Window {
     pub fn forget(&mut self) {
         (self.helped, self.receives, self.rivals) = (Beliefs::new(), false, Rivals::default());
         (self.at_once, self.last_at_once) = (0, 0);
-        self.under_way.forget_last();
+        self.in_flight.forget_last();
         self.meetings = Trials::default();
     }
 }
