@@ -122,7 +122,7 @@ fn lengths_are_told_apart_and_the_longest_never_passed_on() {
     assert_eq!(passed(&mut crossing, 32 * KIB + 1), 8);
 }
 
-/// Of which nothing is known, they are taken to be as the nearest are of which something is.
+/// Of which nothing is known, they are taken to be as the nearest shorter ones that were timed.
 #[test]
 fn the_first_of_a_length_are_passed_on_as_shorter_ones_are() {
     let mut crossing = crossing();
