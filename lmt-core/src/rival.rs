@@ -47,12 +47,15 @@ pub struct Rival {
     recent: [f32; RECENT],
     /// The same of the trial's fastest.
     tried: f32,
+    /// Whether there was a trial.
+    is_judged: bool,
 }
 
 impl Default for Rival {
     fn default() -> Self {
         let (pause, left) = (FIRST_PAUSE, FIRST_PAUSE);
-        Self { prefers_second: false, trial: 0, pause, left, recent: [f32::MAX; RECENT], tried: f32::MAX }
+        let (recent, tried) = ([f32::MAX; RECENT], f32::MAX);
+        Self { prefers_second: false, trial: 0, pause, left, recent, tried, is_judged: false }
     }
 }
 
@@ -84,6 +87,7 @@ impl Rival {
 
     /// A trial is over.
     fn judge(&mut self) {
+        self.is_judged = true;
         let usual = self.recent.iter().copied().fold(f32::MAX, f32::min);
         if self.tried < usual * FASTER {
             self.prefers_second = !self.prefers_second;
@@ -98,27 +102,47 @@ impl Rival {
 
 /// One for each length.
 #[derive(Debug, Default)]
-pub struct ByLength([Rival; CLASSES]);
+pub struct ByLength {
+    rivals: [Rival; CLASSES],
+    /// Lengths that have begun.
+    begun: u16,
+}
 
 impl ByLength {
     /// Messages shorter than so many bytes are tried soon: for turns of which a program may not
     /// have many.
     pub fn soon_below(bytes: u64) -> Self {
         let mut rivals = Self::default();
-        rivals.0[..class_of(bytes)].iter_mut().for_each(|rival| rival.left = SOON);
+        rivals.rivals[..class_of(bytes)].iter_mut().for_each(|rival| rival.left = SOON);
         rivals
+    }
+
+    /// Messages of about so many bytes are there. If they are the first of their length, what is
+    /// usual for them is what a trial has found for the nearest shorter ones: for where what is
+    /// right for a length is right for longer ones, too, of which a program may not have many.
+    pub fn begin_as_shorter(&mut self, bytes: u64) {
+        let class = class_of(bytes);
+        if self.begun & (1 << class) != 0 {
+            return;
+        }
+        self.begun |= 1 << class;
+        let judged = self.rivals[..class].iter().rev().find(|shorter| shorter.is_judged);
+        if judged.is_some_and(|shorter| shorter.prefers_second) {
+            self.rivals[class].prefers_second = true;
+            self.rivals[class].left = SECOND_PAUSE;
+        }
     }
 
     /// That of messages of about so many bytes.
     #[inline]
     pub fn of(&self, bytes: u64) -> &Rival {
-        &self.0[class_of(bytes)]
+        &self.rivals[class_of(bytes)]
     }
 
     /// The same, to note something.
     #[inline]
     pub fn of_mut(&mut self, bytes: u64) -> &mut Rival {
-        &mut self.0[class_of(bytes)]
+        &mut self.rivals[class_of(bytes)]
     }
 }
 

@@ -64,3 +64,24 @@ fn what_is_tried_soon_is_found_soon() {
     turns(rivals.of_mut(BYTES), 8, took);
     assert!(rivals.of(BYTES - 1).takes_second() && !rivals.of(BYTES).takes_second());
 }
+
+#[test]
+fn the_first_of_a_length_begin_as_the_nearest_shorter_ones_that_were_tried() {
+    let mut rivals = ByLength::default();
+    let (second, first) =
+        (|is_second| if is_second { 75 } else { 100 }, |is_second| if is_second { 100 } else { 75 });
+    turns(rivals.of_mut(BYTES), 100, second);
+    rivals.begin_as_shorter(4 * BYTES);
+    assert!(rivals.of(4 * BYTES).takes_second());
+    assert!(!rivals.of(2 * BYTES).takes_second(), "of those nothing was asked");
+    for bytes in [0, BYTES / 2] {
+        rivals.begin_as_shorter(bytes);
+        assert!(!rivals.of(bytes).takes_second(), "shorter ones were not tried: {bytes}");
+    }
+    // What is known of a length itself counts.
+    turns(rivals.of_mut(4 * BYTES), 100, first);
+    rivals.begin_as_shorter(4 * BYTES);
+    assert!(!rivals.of(4 * BYTES).takes_second());
+    rivals.begin_as_shorter(u64::MAX);
+    assert!(!rivals.of(u64::MAX).takes_second(), "the nearest counts");
+}

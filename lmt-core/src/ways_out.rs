@@ -36,7 +36,7 @@ pub struct WaysOut {
     /// Past the caches, or through them; with the first message that may, since most peers
     /// send none.
     of_past: Option<Box<ByLength>>,
-    /// Through them, or past them.
+    /// Through them, or past them: where past them is faster, so it is for what is longer.
     of_through: Option<Box<ByLength>>,
     /// What goes past the caches and is shorter is tried soon.
     soon_below_bytes: u64,
@@ -68,7 +68,13 @@ impl WaysOut {
     pub fn begin(&mut self, bytes: u64, rule: Rule) -> bool {
         self.incoming += 1;
         let is_only = self.incoming == 1;
-        let takes_second = is_only && self.rivals(rule).is_some_and(|rivals| rivals.of(bytes).takes_second());
+        let takes_second = is_only
+            && self.rivals(rule).is_some_and(|rivals| {
+                if rule == Rule::Through {
+                    rivals.begin_as_shorter(bytes);
+                }
+                rivals.of(bytes).takes_second()
+            });
         self.timed = (is_only && rule != Rule::Always).then(|| (Instant::now(), rule));
         (rule == Rule::Past) != takes_second
     }

@@ -54,3 +54,18 @@ fn of_several_at_once_all_do_as_the_rule_says_and_none_is_timed() {
         assert_eq!(ways.incoming, 0);
     }
 }
+
+/// Past the caches is right for what is longer, too; through them is not.
+#[test]
+fn what_is_longer_begins_past_the_caches_where_that_was_faster() {
+    for rule in [Rule::Past, Rule::Through] {
+        let mut ways = WaysOut::new(2 * BYTES);
+        past(&mut ways, rule, 32, |is_past| {
+            Duration::from_micros(if is_past == (rule == Rule::Past) { 3000 } else { 300 })
+        });
+        assert_eq!(ways.begin(BYTES, rule), rule == Rule::Through);
+        ways.end(BYTES, false);
+        assert!(ways.begin(4 * BYTES, rule), "{rule:?}");
+        ways.end(4 * BYTES, false);
+    }
+}
