@@ -17,6 +17,11 @@ const MOST_BYTES_PER_NS: u64 = 128;
 /// So many pauses in a row that are too short to use a buffer: a ping-pong has one between
 /// a send and the receive of its answer, whatever it does with the answer.
 const IN_A_ROW: u8 = 6;
+/// Longer messages are all timed, which is nothing beside what they take.
+const LONG_BYTES: u64 = 1 << 20;
+/// So many pauses in a row between those. A program may not have many of them, and what was found
+/// before a long pause is worth little behind it.
+const LONG_IN_A_ROW: u8 = 3;
 /// So many messages more are not timed when that was found: to ask the clock takes a
 /// hundredth of the time of the shortest.
 const UNTIMED: u8 = 58;
@@ -59,7 +64,7 @@ impl Pauses {
             return;
         }
         self.bytes = self.bytes.saturating_add(bytes);
-        if self.untimed > 0 {
+        if self.untimed > 0 && bytes <= LONG_BYTES {
             self.untimed -= 1;
             return;
         }
@@ -87,7 +92,8 @@ impl Pauses {
         let time_for = |bytes: u64| Duration::from_nanos(bytes / MOST_BYTES_PER_NS);
         if pause < time_for(bytes) {
             self.in_a_row += 1;
-            if self.in_a_row == IN_A_ROW {
+            let enough = if bytes > LONG_BYTES { LONG_IN_A_ROW } else { IN_A_ROW };
+            if self.in_a_row >= enough {
                 *self = Self { are_short: true, untimed: UNTIMED, bytes: self.bytes, ..Self::default() };
             }
             return;
@@ -99,8 +105,10 @@ impl Pauses {
             self.is_doubtful = true;
             return;
         }
-        let untimed = self.next_untimed.max(FIRST_UNTIMED);
-        let next_untimed = (untimed * 2).min(UNTIMED);
+        let next = self.next_untimed.max(FIRST_UNTIMED);
+        // What was so before the pause is likely to be so again behind it.
+        let (untimed, next_untimed) =
+            if self.are_short { (0, next) } else { (next, (next * 2).min(UNTIMED)) };
         *self = Self { untimed, next_untimed, ..Self::default() };
     }
 }

@@ -3,6 +3,8 @@ use super::*;
 const KIB: u64 = 1 << 10;
 const SHORT: Duration = Duration::from_nanos(100);
 const LONG: Duration = Duration::from_micros(10);
+/// Enough to use all that came.
+const LONG_TIME: Duration = Duration::from_secs(1);
 
 fn series(pauses: &mut Pauses, times: impl IntoIterator<Item = Duration>) {
     for time in times {
@@ -98,7 +100,7 @@ fn few_messages_are_timed() {
     series(&mut pauses, [SHORT; IN_A_ROW as usize]);
     let mut timed = 0;
     for _ in 0..10 * u32::from(UNTIMED) {
-        pauses.end(1 << 40);
+        pauses.end(LONG_BYTES);
         timed += u32::from(pauses.ended.is_some());
         pauses.begin(64 * KIB);
         assert!(pauses.ended.is_none());
@@ -114,4 +116,31 @@ fn a_short_message_in_between_is_part_of_the_pause() {
     assert!(pauses.ended.is_some());
     pauses.begin(64 * KIB);
     assert!(pauses.ended.is_none());
+}
+
+/// To ask the clock is nothing beside what long messages take, and a program may send few.
+#[test]
+fn long_messages_are_all_timed_and_few_of_them_suffice() {
+    let mut pauses = Pauses::default();
+    for _ in 0..3 {
+        pauses.look(LONG_TIME, LONG_BYTES + 1);
+        assert!(!pauses.are_short());
+        (1..LONG_IN_A_ROW).for_each(|_| pauses.look(SHORT, LONG_BYTES + 1));
+        assert!(!pauses.are_short());
+        pauses.look(SHORT, LONG_BYTES + 1);
+        assert!(pauses.are_short());
+        pauses.end(LONG_BYTES + 1);
+        assert!(pauses.ended.is_some());
+    }
+}
+
+/// A pause for all says little of what comes behind it, where nobody paused before.
+#[test]
+fn what_was_found_is_looked_for_at_once_behind_a_long_pause() {
+    let mut pauses = Pauses::default();
+    series(&mut pauses, [SHORT; IN_A_ROW as usize]);
+    series(&mut pauses, [LONG_TIME]);
+    assert!(!pauses.are_short() && pauses.untimed == 0);
+    series(&mut pauses, [LONG_TIME]);
+    assert!(pauses.untimed == FIRST_UNTIMED, "the second time");
 }
