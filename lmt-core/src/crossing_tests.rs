@@ -297,3 +297,22 @@ fn what_is_left_alone_is_passed_on_while_it_comes_from_memory() {
     crossing.limits.left_alone = None;
     assert_eq!(crossing.open(&plan(256 * KIB)), Passing::Copy);
 }
+
+/// The times of one kind of messages spread over a bound.
+#[test]
+fn what_is_passed_on_is_so_until_a_copy_is_clearly_beyond_the_bounds() {
+    for (near, beyond) in [(0.7, 0.8), (0.25, 0.2)] {
+        let mut crossing = crossing();
+        // Behind a fast one some are not timed; `passed` copies one of them.
+        (0..UNTIMED).for_each(|_| copy(&mut crossing, 256 * KIB, near));
+        assert_eq!(passed(&mut crossing, 256 * KIB), 0, "{near} is not slow where nothing was");
+        (0..2).for_each(|_| copy(&mut crossing, 256 * KIB, 0.4));
+        assert_eq!(passed(&mut crossing, 256 * KIB), 8);
+        for expected in [32, 128] {
+            copy(&mut crossing, 256 * KIB, near);
+            assert_eq!(passed(&mut crossing, 256 * KIB), expected, "{near}");
+        }
+        (0..2).for_each(|_| copy(&mut crossing, 256 * KIB, beyond));
+        assert_eq!(passed(&mut crossing, 256 * KIB), 0, "{beyond}");
+    }
+}
