@@ -36,6 +36,10 @@ pub struct Config {
     /// and from shared buffers that the application
     /// leaves alone between messages and a mechanism reaches. Default 32 KiB.
     pub boxless_eager_max_bytes: u64,
+    /// The longest message that travels in inbox cells though a built-in rule announces it, while
+    /// the application uses its buffers between messages and one is under way at a time, in
+    /// bytes; 0: none does. Default 512 KiB.
+    pub in_use_eager_max_bytes: u64,
     /// Cells of this endpoint's inbox, a power of two. Default 128: half a MiB
     /// with the default cells, and two for each of 64 senders.
     pub inbox_cells: u32,
@@ -102,6 +106,7 @@ impl Default for Config {
             eager_max_bytes: 256 << 10,
             at_hand_min_bytes: 12 << 10,
             boxless_eager_max_bytes: 32 << 10,
+            in_use_eager_max_bytes: 512 << 10,
             inbox_cells: 128,
             cell_bytes: 4096,
             fast_boxes: 8,
@@ -148,6 +153,13 @@ pub const KEYS: &[Key] = &[
         variable: Some("LMT_BOXLESS_EAGER_MAX"),
         meaning: "what eager_max_bytes is at most to a peer that gives this endpoint no fast box (fast_boxes), while there are too few of the cells that the two hand each other or too little of its room for unexpected messages, and of messages from shared buffers that the application leaves alone, if a mechanism reaches these",
         reason: "the cells of an inbox take twice as long as those of a box, and a copy between shared buffers half as long: from there on a mechanism is faster",
+    },
+    Key {
+        name: "in_use_eager_max_bytes",
+        kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
+        variable: Some("LMT_IN_USE_EAGER_MAX"),
+        meaning: "the longest message that travels in inbox cells though a built-in rule announces it, while the application uses its buffers between messages and no other is under way to the peer; 0: none does",
+        reason: "lines that both processes use cross whichever way they take, and by cells without an announcement; one of these takes half of the room for unexpected messages",
     },
     Key {
         name: "inbox_cells",
@@ -330,6 +342,7 @@ impl Config {
             "eager_max_bytes" => number(self.eager_max_bytes),
             "at_hand_min_bytes" => number(self.at_hand_min_bytes),
             "boxless_eager_max_bytes" => number(self.boxless_eager_max_bytes),
+            "in_use_eager_max_bytes" => number(self.in_use_eager_max_bytes),
             "inbox_cells" => number(self.inbox_cells.into()),
             "cell_bytes" => number(self.cell_bytes.into()),
             "fast_boxes" => number(self.fast_boxes.into()),
@@ -373,6 +386,7 @@ impl Config {
             ("eager_max_bytes", Value::Number(bytes)) => self.eager_max_bytes = bytes,
             ("at_hand_min_bytes", Value::Number(bytes)) => self.at_hand_min_bytes = bytes,
             ("boxless_eager_max_bytes", Value::Number(bytes)) => self.boxless_eager_max_bytes = bytes,
+            ("in_use_eager_max_bytes", Value::Number(bytes)) => self.in_use_eager_max_bytes = bytes,
             // The bounds of these keys lie within 32 bits.
             ("inbox_cells", Value::Number(cells)) => self.inbox_cells = cells as u32,
             ("cell_bytes", Value::Number(bytes)) => self.cell_bytes = bytes as u32,

@@ -102,17 +102,33 @@ fn what_is_sent_again_goes_in_cells() {
 /// Longer ones than such as are at hand, too, where the application uses its buffers in between.
 #[test]
 fn buffers_in_use_go_in_cells() {
-    const LONG: usize = 128 << 10;
     test(test_name!()).run(|group| {
         let (endpoint, peers) = join_plain(group);
         let peer = peers[1 - group.rank() as usize];
-        let change = |data: &mut [u8]| {
-            data.iter_mut().for_each(|byte| *byte = byte.wrapping_add(1));
-        };
-        ping_pong_of(&endpoint, group, peer, 200, LONG, change);
-        let (_, eager) = counters(&endpoint, peer);
-        assert!(eager >= 150, "of 200 messages {eager} went in cells");
+        for bytes in [128 << 10, 512 << 10] {
+            let before = counters(&endpoint, peer).1;
+            ping_pong_of(&endpoint, group, peer, 200, bytes, change);
+            let eager = counters(&endpoint, peer).1 - before;
+            assert!(eager >= 150, "of 200 messages of {bytes} bytes {eager} went in cells");
+        }
         assert_eq!(endpoint.eager_counters(peer).standing_bytes, 0, "each said something else");
+        let told = endpoint.explain(peer, 512 << 10).expect("it is known").to_string();
+        assert!(told.contains("up to 524288 bytes goes in cells if the application uses"), "{told}");
+    });
+}
+
+/// What has another value each time.
+fn change(data: &mut [u8]) {
+    data.iter_mut().for_each(|byte| *byte = byte.wrapping_add(1));
+}
+
+#[test]
+fn who_says_how_long_buffers_in_use_go_in_cells_has_it() {
+    test(test_name!()).env("LMT_IN_USE_EAGER_MAX", "0 B").run(|group| {
+        let (endpoint, peers) = join_plain(group);
+        let peer = peers[1 - group.rank() as usize];
+        ping_pong_of(&endpoint, group, peer, 100, 256 << 10, change);
+        assert_eq!(counters(&endpoint, peer).1, 0);
     });
 }
 

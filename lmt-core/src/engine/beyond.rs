@@ -38,8 +38,12 @@ impl Traffic {
         if !link.may_keep(charge_bytes, credits, key) {
             return false;
         }
+        let most_in_use_bytes = self.config.in_use_eager_max_bytes;
         // What goes in cells for the one reason is not to count for the other: it does when it goes.
-        (!left_alone && !link.inbox.is_ahead(bytes) && !link.inbox.lacks_pair_cells(bytes))
+        (!left_alone
+            && bytes <= most_in_use_bytes
+            && !link.inbox.is_ahead(bytes)
+            && !link.inbox.lacks_pair_cells(bytes))
             || (is_private && bytes <= COMPARED_MOST_BYTES && link.inbox.is_likely_to_stand(data))
     }
 }

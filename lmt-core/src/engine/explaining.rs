@@ -64,16 +64,18 @@ impl Traffic {
 
     /// Which messages that are announced go in cells all the same.
     fn beyond_note(&self, key: PeerKey, message: &Question, taken: &Taken) -> Option<String> {
-        let most_bytes = self.peers[key as usize].beyond_max_bytes;
+        let beyond_bytes = self.peers[key as usize].beyond_max_bytes;
+        let most_bytes = beyond_bytes.min(self.config.in_use_eager_max_bytes);
+        let compared_bytes = beyond_bytes.min(COMPARED_MOST_BYTES);
         let may_be = matches!(taken, Taken::By { .. })
-            && message.bytes <= most_bytes
+            && message.bytes <= most_bytes.max(compared_bytes)
             && message.contiguous
             && message.shared == SharedEnds::default()
             && !self.adaptive.is_on();
         let now = if self.transfers.are_left_alone() { "does not seem to do" } else { "seems to do" };
         may_be.then(|| {
             format!(
-                "while no other is under way to the peer, such a message of up to {most_bytes} bytes goes in cells if the application uses its buffers between messages, which it {now} at present, and there are enough, and one of up to {COMPARED_MOST_BYTES} bytes if it says what an earlier one said"
+                "while no other is under way to the peer, such a message of up to {most_bytes} bytes goes in cells if the application uses its buffers between messages, which it {now} at present, and there are enough (in_use_eager_max_bytes), and one of up to {compared_bytes} bytes if it says what an earlier one said"
             )
         })
     }

@@ -113,7 +113,8 @@ impl<'a> Pair<'a> {
     }
 
     /// Up to where cells are taken for what a built-in rule has announced, where they are found
-    /// to be better; 0 where no such rule stands in the way of a longer limit. What users and
+    /// to be better: up to the limit that such a rule cuts, and while buffers are in use up to
+    /// `in_use_eager_max_bytes`, of which the longer counts; 0 where none cuts it. What users and
     /// calibrations announce is announced, of whatever messages they say it, and so is all where
     /// mechanisms are named.
     pub(super) fn cells_beyond_bytes(&self) -> u64 {
@@ -126,7 +127,7 @@ impl<'a> Pair<'a> {
         let rules = others.flat_map(|layer| &layer.rules);
         let announcing = rules.filter(|rule| matches!(rule.take, Take::Ways(_)) && self.holds_here(rule));
         let bounds = announcing.map(|rule| rule.above.map_or(0, |above| self.bytes_of(above)));
-        bounds.fold(cut.uncut_bytes, u64::min)
+        bounds.fold(cut.uncut_bytes.max(self.situation.config.in_use_eager_max_bytes), u64::min)
     }
 
     fn eager_in_a_box(&self) -> Eager<'a> {

@@ -140,7 +140,7 @@ fn cells_go_beyond_built_in_rules_only() {
         assert_eq!(decisions.eager_max_bytes(), 32 * KIB);
         decisions.beyond_max_bytes()
     };
-    assert_eq!([0, 1, 2, 3].map(|at| beyond(at, true)), [0, 0, 0, 256 * KIB]);
+    assert_eq!([0, 1, 2, 3].map(|at| beyond(at, true)), [0, 0, 0, 512 * KIB]);
     assert_eq!(beyond(3, false), 0, "inboxes have no room for it");
     // A rule of a file's outranks them from where it begins, whatever messages it is for.
     let with_a_users = |users: Rule| {
@@ -155,7 +155,7 @@ fn cells_go_beyond_built_in_rules_only() {
     assert_eq!(beyond(from(Some(64 * KIB))), 64 * KIB);
     assert_eq!(beyond(from(None)), 0);
     assert_eq!(beyond(Rule { contiguous: Some(true), ..from(Some(128 * KIB)) }), 128 * KIB);
-    assert_eq!(beyond(Rule { min_processes: Some(3), ..from(None) }), 256 * KIB, "it holds elsewhere");
+    assert_eq!(beyond(Rule { min_processes: Some(3), ..from(None) }), 512 * KIB, "it holds elsewhere");
     // Who names mechanisms has them taken.
     let mut world = with_a_users(Rule { min_processes: Some(3), ..from(None) });
     world.config.mechanisms = Some(vec!["copy".parse().expect("a way")]);
