@@ -24,6 +24,7 @@ fn plan_of(role: Role, model: Model, bytes: u64) -> Plan {
         may_give_up: false,
         may_pass_on: false,
         left_alone: false,
+        repeatable: false,
     }
 }
 

@@ -95,9 +95,35 @@ pub struct Config {
     /// By which routines this process copies, as [`lmt_copy::Plan`] reads it.
     /// The process has one choice: that of its first endpoint. Default `auto`.
     pub copy_routine: String,
-    /// Whether the endpoint times its messages, tries other ways now and then and
-    /// changes to what is better ([`crate::selection::adaptive`]). Default false.
-    pub adapt: bool,
+    /// What is chosen at run time. Default [`Adapt::Auto`].
+    pub adapt: Adapt,
+}
+
+/// What an endpoint chooses at run time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Adapt {
+    /// Nothing by times: the policy's first choice, for runs that can be repeated.
+    Off,
+    /// What the times of its own copies and pauses tell.
+    #[default]
+    Auto,
+    /// The same, and it times its messages, tries other ways now and then and changes to what is
+    /// better ([`crate::selection::adaptive`]).
+    On,
+}
+
+impl Adapt {
+    /// The words of the key `adapt`.
+    const WORDS: &[&str] = &["off", "auto", "on"];
+
+    fn of(word: &str) -> Option<Self> {
+        [Self::Off, Self::Auto, Self::On].into_iter().find(|adapt| adapt.word() == word)
+    }
+
+    const fn word(self) -> &'static str {
+        Self::WORDS[self as usize]
+    }
 }
 
 impl Default for Config {
@@ -125,7 +151,7 @@ impl Default for Config {
             socket_dir: None,
             mechanisms: None,
             copy_routine: "auto".to_owned(),
-            adapt: false,
+            adapt: Adapt::Auto,
         }
     }
 }
@@ -289,17 +315,12 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "adapt",
-        kind: Kind::Word(&[ON, OFF]),
+        kind: Kind::Word(Adapt::WORDS),
         variable: Some("LMT_ADAPT"),
-        meaning: "whether the endpoint times its messages, tries another way now and then (at most 1 % of the time of a long stream of messages, but up to a third of one of some hundred) and changes to what is better; off keeps the first choice, for runs that can be repeated",
-        reason: "what it costs outside of ping-pongs is not measured well enough yet (docs/adaptive.md)",
+        meaning: "what is chosen at run time: off: nothing by times, the first choice is kept, for runs that can be repeated; auto: what the times of the endpoint's own copies, and the pauses between its messages, tell of its buffers; on: the same, and the endpoint times its messages, tries another way now and then (at most 1 % of the time of a long stream of messages, but up to a third of one of some hundred) and changes to what is better",
+        reason: "by itself auto ends within 5 % of the best fixed way in phases of touched and untouched buffers; what on costs outside of ping-pongs is not measured well enough yet (docs/adaptive.md)",
     },
 ];
-
-/// The words of the key `adapt`.
-const ON: &str = "on";
-const OFF: &str = "off";
-
 /// Why a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -364,7 +385,7 @@ impl Config {
             }),
             "copy_routine" => Some(Value::Text(self.copy_routine.clone())),
             "mechanisms" => Some(self.mechanisms.clone().map_or(Value::Absent, Value::Names)),
-            "adapt" => Some(Value::Text(if self.adapt { ON } else { OFF }.to_owned())),
+            "adapt" => Some(Value::Text(self.adapt.word().to_owned())),
             _ => None,
         }
     }
@@ -408,7 +429,8 @@ impl Config {
             ("copy_routine", Value::Text(text)) => self.copy_routine = text,
             ("mechanisms", Value::Names(names)) => self.mechanisms = Some(names),
             ("mechanisms", _) => self.mechanisms = None,
-            ("adapt", Value::Text(word)) => self.adapt = word == ON,
+            // The key's kind has checked the word.
+            ("adapt", Value::Text(word)) => self.adapt = Adapt::of(&word).unwrap_or_default(),
             (name, value) => {
                 let rule = key.kind.to_string();
                 debug_assert!(false, "the key {name} has no field for {value:?}");

@@ -76,7 +76,7 @@ fn behind_a_fast_copy_only_some_are_timed() {
 fn only_who_helps_and_may_passes_on() {
     let plan = |role, model, may_pass_on| {
         let interval = Interval { start: 0, end: 64 * KIB };
-        Plan { role, model, interval, may_give_up: false, may_pass_on, left_alone: false }
+        Plan { may_pass_on, ..Plan::new(role, model, interval) }
     };
     let left_alone = Plan { left_alone: true, ..plan(Role::Sender, Model::Both, true) };
     let mut crossing = crossing();

@@ -305,12 +305,16 @@ pub struct Plan {
     /// messages: no line of what it sends was just written, and none of what comes is read
     /// at once.
     pub left_alone: bool,
+    /// Whether the mechanism is to decide nothing by what it times, for runs that can be
+    /// repeated (`adapt = "off"`).
+    pub repeatable: bool,
 }
 
 impl Plan {
     /// A plan of which nothing else is said.
     pub const fn new(role: Role, model: Model, interval: Interval) -> Self {
-        Self { role, model, interval, may_give_up: false, may_pass_on: false, left_alone: false }
+        let (may_give_up, may_pass_on, left_alone, repeatable) = (false, false, false, false);
+        Self { role, model, interval, may_give_up, may_pass_on, left_alone, repeatable }
     }
 }
 

@@ -138,6 +138,8 @@ pub struct Transfers {
     at_hand: Vec<AtHand>,
     /// Whether the application leaves its buffers alone.
     pauses: Pauses,
+    /// Whether nothing is decided by times.
+    repeatable: bool,
 }
 
 /// The slot of a transfer's name: the machine reuses slots, and names carry a
@@ -180,6 +182,28 @@ impl Transfers {
     /// Transfers by these mechanisms.
     pub fn new(mechanisms: Mechanisms) -> Self {
         Self { mechanisms, ..Self::default() }
+    }
+
+    /// Nothing is decided by times from now on ([`Plan::repeatable`]).
+    pub const fn set_repeatable(&mut self) {
+        self.repeatable = true;
+    }
+
+    /// Whether that is so.
+    pub const fn is_repeatable(&self) -> bool {
+        self.repeatable
+    }
+
+    /// What a mechanism is asked, with what is known of the application.
+    const fn told(&self, plan: Plan) -> Plan {
+        let times = !self.repeatable;
+        Plan {
+            left_alone: self.are_left_alone(),
+            may_give_up: plan.may_give_up && times,
+            may_pass_on: plan.may_pass_on && times,
+            repeatable: self.repeatable,
+            ..plan
+        }
     }
 
     /// The mechanisms.
@@ -234,10 +258,11 @@ impl Transfers {
     /// Begins to send; the RTS is to be sent when this returns.
     pub fn send(&mut self, peer: PeerKey, buffer: Buffer, candidates: &Candidates, token: u64) -> SendId {
         let bytes = buffer.total_bytes();
-        let crowded = self.crowded;
+        let (crowded, repeatable) = (self.crowded, self.repeatable);
         let window = self.window(peer);
         let among = window.among(bytes);
-        let several = (among.is_some() || crowded).then(|| window.ways(bytes, candidates, crowded));
+        let is_several = among.is_some() || crowded;
+        let several = is_several.then(|| window.ways(bytes, candidates, crowded, repeatable));
         window.begin(bytes);
         let candidates = several.as_ref().unwrap_or(candidates);
         let mut cookie = Cookie::empty();
@@ -278,10 +303,10 @@ impl Transfers {
     }
 
     /// Whether the application has no time to use its buffers between messages
-    /// ([`Plan::left_alone`]).
+    /// ([`Plan::left_alone`]). Where nothing is decided by times it is taken to have.
     #[inline]
     pub const fn are_left_alone(&self) -> bool {
-        self.pauses.are_short()
+        self.pauses.are_short() && !self.repeatable
     }
 
     /// A receive was found for an RTS: the message goes into `buffer`.
@@ -572,7 +597,7 @@ impl Transfers {
         while let Some(action) = self.machine.pop_action() {
             match action {
                 Action::Prepare { key, peer, mechanism, plan } => {
-                    let plan = Plan { left_alone: self.are_left_alone(), ..plan };
+                    let plan = self.told(plan);
                     let (side, mechanisms) = self.side(key);
                     let Some(side) = side else { continue };
                     (side.model, side.copied_bytes) = (plan.model, 0);

@@ -19,8 +19,11 @@ pub enum Rule {
     Past,
     /// It goes through them, unless going past them is found to be faster.
     Through,
-    /// It goes through them.
-    Always,
+    /// It goes past them or through them, whatever is faster.
+    Always {
+        /// Past them.
+        past: bool,
+    },
 }
 
 /// What is known of one peer's messages.
@@ -59,7 +62,7 @@ impl WaysOut {
         match rule {
             Rule::Past => Some(self.of_past.get_or_insert_with(soon_below)),
             Rule::Through => Some(self.of_through.get_or_insert_default()),
-            Rule::Always => None,
+            Rule::Always { .. } => None,
         }
     }
 
@@ -75,8 +78,9 @@ impl WaysOut {
                 }
                 rivals.of(bytes).takes_second()
             });
-        self.timed = (is_only && rule != Rule::Always).then(|| (Instant::now(), rule));
-        (rule == Rule::Past) != takes_second
+        let is_timed = is_only && !matches!(rule, Rule::Always { .. });
+        self.timed = is_timed.then(|| (Instant::now(), rule));
+        matches!(rule, Rule::Past | Rule::Always { past: true }) != takes_second
     }
 
     /// So many messages have begun and are not over.

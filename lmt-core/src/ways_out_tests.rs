@@ -29,12 +29,14 @@ fn the_faster_way_is_found() {
 }
 
 #[test]
-fn what_is_to_go_through_the_caches_goes_through_them() {
-    let mut ways = WaysOut::new(BYTES);
-    for _ in 0..1000 {
-        assert!(!ways.begin(BYTES, Rule::Always));
-        assert!(ways.timed.is_none());
-        ways.end(BYTES, true);
+fn what_always_goes_one_way_goes_it_and_is_not_timed() {
+    for past in [false, true] {
+        let mut ways = WaysOut::new(BYTES);
+        for _ in 0..1000 {
+            assert_eq!(ways.begin(BYTES, Rule::Always { past }), past);
+            assert!(ways.timed.is_none());
+            ways.end(BYTES, true);
+        }
     }
 }
 

@@ -109,6 +109,7 @@ impl Under {
             may_give_up: false,
             may_pass_on: false,
             left_alone: false,
+            repeatable: false,
         };
         let (transfer, cookie) = mechanism.prepare(&mut peer, &plan, &data).unwrap();
         Self { mechanism, script, peer, data, transfer: Some(transfer), cookie, _memory: memory }
@@ -267,7 +268,7 @@ proptest! {
         let (ours, theirs) = (lend(&here), lend(&there));
         let mut under = Under::new(&[(0, State::Running)]);
         let (role, model) = if is_get { (Role::Receiver, Model::Get) } else { (Role::Sender, Model::Put) };
-        let plan = Plan { role, model, interval: planned, may_give_up: false, may_pass_on: false, left_alone: false };
+        let plan = Plan { role, model, interval: planned, may_give_up: false, may_pass_on: false, left_alone: false, repeatable: false };
         let (cookie, _kept) = describe(&theirs, planned).unwrap();
         let (mut transfer, _) = under.mechanism.prepare(&mut under.peer, &plan, &ours).unwrap();
         under.mechanism.start(&mut under.peer, &mut transfer, &cookie, agreed).unwrap();

@@ -42,6 +42,7 @@ fn plan(role: Role, model: Model, start: u64, end: u64) -> Plan {
         may_give_up: false,
         may_pass_on: false,
         left_alone: false,
+        repeatable: false,
     }
 }
 

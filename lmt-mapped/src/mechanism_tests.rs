@@ -10,7 +10,7 @@ const MODELS: [Model; 3] = [Model::Get, Model::Put, Model::Both];
 
 fn plan(model: Model, role: Role, left_alone: bool) -> Plan {
     let interval = Interval { start: 0, end: BYTES as u64 };
-    Plan { role, model, interval, may_give_up: false, may_pass_on: false, left_alone }
+    Plan { left_alone, ..Plan::new(role, model, interval) }
 }
 
 fn peer() -> MappedPeer {

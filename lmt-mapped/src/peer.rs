@@ -90,7 +90,7 @@ impl MappedPeer {
         } else if plan.left_alone && bytes >= TRIED_FROM_BYTES {
             Rule::Through
         } else {
-            Rule::Always
+            Rule::Always { past: false }
         };
         self.ways_out.begin(bytes, rule)
     }

@@ -32,6 +32,7 @@ fn announce(ring: &mut Ring, peer: &mut RingPeer, bytes: u64) -> (RingTransfer, 
         may_give_up: false,
         may_pass_on: false,
         left_alone: false,
+        repeatable: false,
     };
     let (transfer, cookie) = ring.prepare(peer, &plan, &Buffer::empty(Access::Read)).expect("slots are free");
     (transfer, Where::read(&cookie).expect("it is a ring's").is_among_many)

@@ -51,6 +51,7 @@ impl Pair {
             may_give_up: false,
             may_pass_on: false,
             left_alone: false,
+            repeatable: false,
         };
         let (mut out, cookie) = self.sender.prepare(&mut self.to, &plan(Role::Sender), data).unwrap();
         let (mut into, back) = self.receiver.prepare(&mut self.from, &plan(Role::Receiver), data).unwrap();
@@ -187,6 +188,7 @@ fn a_pool_of_one_serves_two_peers_in_turn_and_gives_memory_back() {
         may_give_up: false,
         may_pass_on: false,
         left_alone: false,
+        repeatable: false,
     };
     let (mut waits, _) = pair.sender.prepare(&mut to_third, &plan, &source).unwrap();
     pair.sender.start(&mut to_third, &mut waits, &Cookie::empty(), interval).unwrap();

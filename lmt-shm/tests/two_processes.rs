@@ -34,6 +34,7 @@ fn child() {
                 may_give_up: false,
                 may_pass_on: false,
                 left_alone: false,
+                repeatable: false,
             };
             let _transfer = side.begin(&plan, &data, whole);
             std::thread::sleep(pair::TIME_LIMIT);
@@ -77,6 +78,7 @@ fn a_dead_receiver_stops_the_sender_but_holds_nothing() {
         may_give_up: false,
         may_pass_on: false,
         left_alone: false,
+        repeatable: false,
     };
     let mut transfer = side.begin(&plan, &data, whole);
     side.kill_child();

@@ -80,6 +80,7 @@ impl<G: Giving> World<G> {
                 may_give_up: false,
                 may_pass_on: false,
                 left_alone: false,
+                repeatable: false,
             };
             let data = lend(&mut bytes, Access::Read);
             let (out, cookie) = world.pair.sender.prepare(&mut world.pair.to, &plan, &data).unwrap();
@@ -125,6 +126,7 @@ impl<G: Giving> World<G> {
             may_give_up: false,
             may_pass_on: false,
             left_alone: false,
+            repeatable: false,
         };
         let data = lend(&mut course.found, Access::Write);
         let (mut into, _) = self.pair.receiver.prepare(&mut self.pair.from, &plan, &data).unwrap();

@@ -62,6 +62,7 @@ impl<G: Giving> Pair<G> {
             may_give_up: false,
             may_pass_on: false,
             left_alone: false,
+            repeatable: false,
         };
         let data = lend(&mut bytes, Access::Read);
         let (out, cookie) = self.sender.prepare(&mut self.to, &plan(Role::Sender), &data).unwrap();

@@ -53,7 +53,7 @@ fn all_of_a_given_configuration_is_taken() {
         copy_routine: "portable".to_owned(),
         socket_dir: Some("/somewhere".into()),
         mechanisms: Some(vec!["shm".into()]),
-        adapt: true,
+        adapt: crate::Adapt::On,
     };
     let mut configuration = Configuration::default();
     give(&mut configuration, given.clone());

@@ -180,7 +180,7 @@ impl Endpoint {
 
     /// What choosing among the ways at run time has found: for each peer and
     /// class of sizes what is chosen, and what was tried. Nothing where the key
-    /// `adapt` is off (the default), and of messages for which there is one way only.
+    /// `adapt` is not `on` (the default is `auto`), and of messages for which there is one way only.
     pub fn streams(&self) -> Vec<(EndpointId, StreamReport)> {
         self.engine.borrow().streams()
     }

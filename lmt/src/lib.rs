@@ -27,7 +27,7 @@ pub use access::Access;
 pub use builder::EndpointBuilder;
 pub use endpoint::Endpoint;
 pub use list::mechanism_names;
-pub use lmt_core::config::{Config, ConfigError};
+pub use lmt_core::config::{Adapt, Config, ConfigError};
 pub use lmt_core::engine::{
     Completion, CreateError, EagerCounters, Engine, Label, Message, OperationError, Outcome, PeerId,
     Reported, RequestId, SendMode, SendOptions, Source, Space, Status, TagMatch, Wanted,

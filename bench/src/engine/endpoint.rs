@@ -74,7 +74,7 @@ impl Engine for Endpoints {
             }),
             way => Endpoint::builder().mechanisms(&[way]).configure(|config| config.eager_max_bytes = 0),
         };
-        let builder = builder.configure(|config| config.adapt = false);
+        let builder = builder.configure(|config| config.adapt = lmt::Adapt::Auto);
         builder.build().map_err(|error| BenchError::Failure(error.to_string()))
     }
 
@@ -87,7 +87,7 @@ impl Engine for Endpoints {
         let builder = match mechanism {
             "auto" => builder,
             // What is measured is the mechanism in its own order of models.
-            name => builder.mechanisms(&[name]).configure(|config| config.adapt = false),
+            name => builder.mechanisms(&[name]).configure(|config| config.adapt = lmt::Adapt::Auto),
         };
         builder.build().map_err(|error| BenchError::Failure(error.to_string()))
     }

@@ -13,7 +13,7 @@ use super::store::Store;
 use super::traffic::Traffic;
 use crate::bell::Bell;
 use crate::clock::Clock;
-use crate::config::{Config, ConfigError};
+use crate::config::{Adapt, Config, ConfigError};
 use crate::connect::ConnectError;
 use crate::error::MemoryShort;
 use crate::identity::EndpointId;
@@ -163,7 +163,7 @@ impl Traffic {
             events: 0,
             in_pieces: false,
             looked_in_vain: false,
-            adaptive: Adaptive::new(config.adapt),
+            adaptive: Adaptive::new(config.adapt == Adapt::On),
             gathering: Gathering::default(),
             decided: None,
             clock: Clock::new(),

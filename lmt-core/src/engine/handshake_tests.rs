@@ -129,7 +129,7 @@ fn adapting() -> (Engine, PeerId, Fakes) {
     let mut bytes = [0; 16];
     crate::random::fill(&mut bytes).unwrap();
     let group = EndpointId::from_bytes(bytes);
-    let config = Config { adapt: true, ..Config::default() };
+    let config = Config { adapt: crate::config::Adapt::On, ..Config::default() };
     let fakes = Fakes::new(group, &config);
     let policy = Box::new(Counting(Arc::default()));
     let mut engine = Engine::with_policy(group.member(0), config, Mechanisms::new(), policy).unwrap();

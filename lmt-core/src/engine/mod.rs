@@ -51,7 +51,7 @@ pub use requests::{Completion, OperationError, Outcome, PeerId, Reported, Reques
 use crate::bell::Bell;
 use crate::buffer::Buffer;
 use crate::clock::CoarseInstant;
-use crate::config::Config;
+use crate::config::{Adapt, Config};
 use crate::connect::Connector;
 use crate::cpu_set::CpuSet;
 use crate::fork_guard::Origin;
@@ -140,6 +140,9 @@ impl Engine {
         let address = connector.address().clone();
         let mut transfers = Transfers::new(mechanisms);
         transfers.set_may_meet();
+        if config.adapt == Adapt::Off {
+            transfers.set_repeatable();
+        }
         let selection = Selection::new(policy, CpuSet::of_this_thread());
         let traffic = Traffic::new(id, config, transfers, selection, inbox_fd, doorbell)?;
         let origin = Origin::here();
@@ -357,7 +360,7 @@ impl Engine {
 
     /// What choosing among the ways at run time has found: for each peer and
     /// class of sizes what is chosen, and what was tried. Nothing where the key
-    /// `adapt` is off (the default), and of messages for which there is one way only.
+    /// `adapt` is not `on` (the default is `auto`), and of messages for which there is one way only.
     pub fn streams(&self) -> Vec<(EndpointId, StreamReport)> {
         self.traffic.streams()
     }

@@ -302,13 +302,15 @@ impl Traffic {
         if matches!(peer.connection, Connection::Met(_) | Connection::Up(_)) {
             let decisions = self.selection.decisions(key, self.transfers.standings(), &self.config);
             peer.eager_max_bytes = decisions.eager_max_bytes();
-            peer.beyond_max_bytes = decisions.beyond_max_bytes();
+            let may_time = !self.transfers.is_repeatable();
+            peer.beyond_max_bytes = if may_time { decisions.beyond_max_bytes() } else { 0 };
             let least_bytes = self.config.at_hand_min_bytes;
             let candidates = decisions.candidates(&Question::of_bytes(least_bytes));
             let mechanisms = self.transfers.standings();
             let exposed =
                 |choice: &Choice| choice.model == Model::Get && mechanisms.exposes(choice.mechanism);
-            let may_be = !decisions.takes_cells_always() && candidates.as_slice().iter().any(exposed);
+            let may_be =
+                may_time && !decisions.takes_cells_always() && candidates.as_slice().iter().any(exposed);
             peer.at_hand_min_bytes = if may_be { least_bytes } else { u64::MAX };
             let private = Question::of_bytes(self.config.boxless_eager_max_bytes.saturating_add(1));
             let shared = SharedEnds { sender: true, receiver: false };

@@ -17,6 +17,7 @@ const PLAN: Plan = Plan {
     may_give_up: false,
     may_pass_on: false,
     left_alone: false,
+    repeatable: false,
 };
 
 type Taken = Arc<Mutex<Vec<Vec<u8>>>>;

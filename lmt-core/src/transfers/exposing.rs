@@ -328,8 +328,7 @@ impl Transfers {
             return None;
         }
         let whole = Interval { start: 0, end: rts.total_bytes };
-        let left_alone = self.are_left_alone();
-        let plan = Plan { left_alone, ..Plan::new(Role::Receiver, Model::Both, whole) };
+        let plan = self.told(Plan::new(Role::Receiver, Model::Both, whole));
         match self.mechanisms.meet(rts.mechanism, peer, &plan, &rts.cookie, buffer)? {
             Meeting::Done { sender_knows, .. } => Some(sender_knows),
             Meeting::GoesOn(handle) => {

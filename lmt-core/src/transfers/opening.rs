@@ -41,7 +41,7 @@ impl Transfers {
         }
         let whole = Interval { start: 0, end: buffer.total_bytes() };
         let may_pass_on = candidates.may_pass_on(1);
-        let plan = Plan { may_pass_on, left_alone: true, ..Plan::new(Role::Sender, Model::Both, whole) };
+        let plan = self.told(Plan { may_pass_on, ..Plan::new(Role::Sender, Model::Both, whole) });
         let opened = self.mechanisms.open(first.mechanism, peer, &plan, buffer, cookie)?;
         Some((first, opened))
     }

@@ -622,6 +622,7 @@ fn messages_go_on_while_a_forced_thread_copies() {
         may_give_up: false,
         may_pass_on: false,
         left_alone: false,
+        repeatable: false,
     };
     let (send, cookie) = sender.prepare(&mut to, &plan(Role::Sender), &source).unwrap();
     let (mut receive, _) = receiver.prepare(&mut from, &plan(Role::Receiver), &target).unwrap();

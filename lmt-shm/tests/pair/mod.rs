@@ -235,6 +235,7 @@ impl<M: Lmt> Side<M> {
             may_give_up: false,
             may_pass_on: false,
             left_alone: false,
+            repeatable: false,
         };
         let (segments, access) = match role {
             Role::Sender => (message.sender_segments, Access::Read),
