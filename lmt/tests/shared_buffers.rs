@@ -206,10 +206,11 @@ fn starved(test: Test, starve: impl Fn()) {
     });
 }
 
-/// The owner of a buffer is killed while its peer copies: the peer hears of it,
-/// nothing faults, and the memory is given back.
+/// The owner of a buffer is killed while its peer copies: the peer hears of it, nothing
+/// faults, what was copied is what the owner has written, and the memory is given back.
 #[test]
 fn the_owner_dies_while_it_is_copied() {
+    const LENGTH: usize = 8 << 20;
     let drive = |parent: &mut Parent| {
         for victim in 1..6 {
             if parent.next_report(victim).as_deref() != Some("sending") {
@@ -225,12 +226,13 @@ fn the_owner_dies_while_it_is_copied() {
     }
     test.run_with(drive, |group| {
         let (endpoint, peers) = common::join_plain(group);
-        let mut memory = Memory::new(true, 8 << 20);
+        let mut memory = Memory::new(true, LENGTH);
         let (ready, go) = (TagMatch::exactly(2), TagMatch::exactly(3));
         if group.rank() > 0 {
+            memory.bytes().copy_from_slice(&common::pattern(group.rank().into(), LENGTH));
             // Who died before anybody had reached it could still be on its way:
             // that is not what is tried here, and takes a connection's timeout.
-            endpoint.send(peers[0], ready.tag, &[]).expect("rank 0 is there");
+            endpoint.send(peers[0], ready.tag, memory.bytes()).expect("rank 0 is there");
             endpoint.receive(Source::Peer(peers[0]), go, &mut []).expect("rank 0 is there");
             group.report("sending");
             loop {
@@ -239,17 +241,30 @@ fn the_owner_dies_while_it_is_copied() {
                 }
             }
         }
-        for victim in 1..6 {
-            let peer = peers[victim as usize];
-            endpoint.receive(Source::Peer(peer), ready, &mut []).expect("it is alive");
+        for victim in 1..6_u32 {
+            let (peer, written) = (peers[victim as usize], common::pattern(victim.into(), LENGTH));
+            memory.bytes().fill(UNWRITTEN);
+            endpoint.receive(Source::Peer(peer), ready, memory.bytes()).expect("it is alive");
+            assert!(*memory.bytes() == written[..], "the first message of victim {victim} is garbled");
+            assert_eq!(counters(&endpoint, peer, MAPPED).messages, 1, "its memory is mapped");
+            memory.bytes().fill(UNWRITTEN);
             endpoint.send(peer, go.tag, &[]).expect("it is alive");
-            while endpoint.receive(Source::Peer(peer), TagMatch::any(), memory.bytes()).is_ok() {}
-            assert!(memory.bytes().iter().all(|byte| *byte == 0), "readable to the end");
+            let mut whole = 0;
+            while endpoint.receive(Source::Peer(peer), TagMatch::any(), memory.bytes()).is_ok() {
+                whole += 1;
+            }
+            // All messages say the same. Of the one at which it died a part may have come.
+            let mut pairs = memory.bytes().iter().zip(&written);
+            let is_right = pairs.all(|(byte, sent)| byte == sent || (whole == 0 && *byte == UNWRITTEN));
+            assert!(is_right, "victim {victim}, of which {whole} came whole");
             endpoint.remove_peer(peer).expect("it was there");
         }
         assert_eq!(peers_arenas(0), 0, "the memory of the dead is given back");
     });
 }
+
+/// What stands where nothing has been received.
+const UNWRITTEN: u8 = 0xee;
 
 /// What is short enough for cells goes in them, until it is seen that the application leaves
 /// its buffers alone; then it is copied once beyond `boxless_eager_max_bytes`.
