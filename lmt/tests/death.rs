@@ -41,6 +41,8 @@ use script::{Begin, Kill, Script};
 
 /// Small enough that a message takes many steps.
 const QUOTA_BYTES: u64 = 16 << 10;
+/// Enough for a message in one step, of a victim that is hasty.
+const HASTY_QUOTA_BYTES: u64 = 1 << 20;
 /// A cell: writing it takes a while.
 const STREAM_BYTES: usize = 4096;
 /// Small enough that a flood blocks soon.
@@ -56,6 +58,8 @@ const LANES: usize = 4;
 const INSIDE_LIMIT: Duration = Duration::from_millis(500);
 /// What each phase must have of 1000 rounds.
 const KILLS_OF_1000: usize = 50;
+/// In so many rounds both ends must have copied, in either direction.
+const ROUNDS_WITH_HELP: usize = 1000;
 /// The longest pause of the exchange with the third rank.
 const STALL_LIMIT: Duration = Duration::from_secs(2);
 
@@ -177,6 +181,14 @@ fn be_rank(group: &group::Group, page: &Arc<Page>, seed: u64) {
         exchange.number,
         exchange.longest_gap()
     ));
+    for (which, shares) in [("from", &findings.from_victims), ("to", &findings.to_victims)] {
+        group.report(format!("both ends copy, {which} victims: {shares:?}"));
+        // In a short run there may be none that lives long enough.
+        let must_help = page.rounds() >= ROUNDS_WITH_HELP;
+        if must_help && (shares.sender_bytes == 0 || shares.receiver_bytes == 0) {
+            group.report(format!("WRONG of messages {which} victims one end has never copied: {shares:?}"));
+        }
+    }
     findings.wrong.iter().take(20).for_each(|wrong| group.report(format!("WRONG {wrong}")));
     // The third rank is connected only afterwards, and malloc keeps some.
     if after.0 > before.0 + 12 || after.1 > before.1 + 60 {

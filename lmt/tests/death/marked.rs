@@ -5,8 +5,10 @@ use std::sync::Arc;
 use lmt::EndpointId;
 use lmt::buffer::Buffer;
 use lmt::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
+    Abilities, Cookie, Fault, Gathered, Hello, Interval, Lines, Lmt, Meeting, Model, PeerFacts, Plan, Role,
+    Step, Unavailable,
 };
+use lmt_core::bell::Bell;
 
 /// Where a call of a mechanism is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +47,28 @@ pub struct MarkedTransfer<T> {
     role: Role,
 }
 
+impl<M> Marked<M> {
+    fn note<P>(&self, moment: Moment, peer: &MarkedPeer<P>, role: Role) {
+        self.watch.note(moment, Some(peer.id), Some(role));
+    }
+
+    /// Before a call that does all of a receiver's part.
+    fn note_all_begins<P>(&self, peer: &MarkedPeer<P>) {
+        for moment in [Moment::Prepare, Moment::Prepared, Moment::Start, Moment::Step] {
+            self.note(moment, peer, Role::Receiver);
+        }
+    }
+
+    /// Behind one that has done it.
+    fn note_all_done<P>(&self, peer: &MarkedPeer<P>) {
+        for moment in [Moment::Stepped { done: true }, Moment::Finish, Moment::Finished] {
+            self.note(moment, peer, Role::Receiver);
+        }
+    }
+}
+
+/// Everything is forwarded but what could be set, and `times_plain_copy`, by which a
+/// policy would take fewer messages to the mechanism.
 impl<M: Lmt> Lmt for Marked<M> {
     type Peer = MarkedPeer<M::Peer>;
     type Transfer = MarkedTransfer<M::Transfer>;
@@ -66,6 +90,10 @@ impl<M: Lmt> Lmt for Marked<M> {
         self.watch.note(Moment::Probe, Some(facts.id), None);
         let (inner, abilities) = self.inner.probe(facts, hello)?;
         Ok((MarkedPeer { inner, id: facts.id }, abilities))
+    }
+
+    fn passive(&mut self, facts: &PeerFacts) -> Option<Self::Peer> {
+        Some(MarkedPeer { inner: self.inner.passive(facts)?, id: facts.id })
     }
 
     fn prepare(
@@ -104,12 +132,104 @@ impl<M: Lmt> Lmt for Marked<M> {
         Ok(step)
     }
 
+    fn exposes(&self) -> bool {
+        self.inner.exposes()
+    }
+
+    fn expose(&mut self, peer: &mut Self::Peer, data: &Buffer, cookie: &mut Cookie) -> bool {
+        self.note(Moment::Prepare, peer, Role::Sender);
+        let is_exposed = self.inner.expose(&mut peer.inner, data, cookie);
+        self.note(Moment::Prepared, peer, Role::Sender);
+        is_exposed
+    }
+
+    fn get_at_once(
+        &mut self,
+        peer: &mut Self::Peer,
+        remote: &Cookie,
+        data: &mut Buffer,
+        bytes: u64,
+    ) -> Option<Lines> {
+        self.note_all_begins(peer);
+        let lines = self.inner.get_at_once(&mut peer.inner, remote, data, bytes)?;
+        self.note_all_done(peer);
+        Some(lines)
+    }
+
+    fn gets_several(&self, remote: &Cookie, data: &Buffer) -> bool {
+        self.inner.gets_several(remote, data)
+    }
+
+    fn get_several(&mut self, peer: &mut Self::Peer, messages: &mut [Gathered]) -> usize {
+        self.note_all_begins(peer);
+        let whole = self.inner.get_several(&mut peer.inner, messages);
+        self.note_all_done(peer);
+        whole
+    }
+
+    fn expects_nobody(&mut self, peer: &mut Self::Peer, bytes: u64) -> bool {
+        self.inner.expects_nobody(&mut peer.inner, bytes)
+    }
+
+    fn open(
+        &mut self,
+        peer: &mut Self::Peer,
+        plan: &Plan,
+        data: &Buffer,
+        cookie: &mut Cookie,
+    ) -> Option<Self::Transfer> {
+        self.note(Moment::Prepare, peer, plan.role);
+        let inner = self.inner.open(&mut peer.inner, plan, data, cookie)?;
+        self.note(Moment::Prepared, peer, plan.role);
+        Some(MarkedTransfer { inner, role: plan.role })
+    }
+
+    fn meet(
+        &mut self,
+        peer: &mut Self::Peer,
+        plan: &Plan,
+        remote: &Cookie,
+        data: &mut Buffer,
+    ) -> Option<Meeting<Self::Transfer>> {
+        self.note_all_begins(peer);
+        match self.inner.meet(&mut peer.inner, plan, remote, data)? {
+            Meeting::Done { copied_by_sender, sender_knows } => {
+                self.note_all_done(peer);
+                Some(Meeting::Done { copied_by_sender, sender_knows })
+            }
+            Meeting::GoesOn(inner) => {
+                self.note(Moment::Stepped { done: false }, peer, plan.role);
+                Some(Meeting::GoesOn(MarkedTransfer { inner, role: plan.role }))
+            }
+        }
+    }
+
     fn leave(&mut self, peer: &mut Self::Peer, transfer: &mut Self::Transfer) -> bool {
         self.inner.leave(&mut peer.inner, &mut transfer.inner)
     }
 
     fn copied_by_peer(&self, transfer: &Self::Transfer) -> u64 {
         self.inner.copied_by_peer(&transfer.inner)
+    }
+
+    fn standing_bytes(&self, transfer: &Self::Transfer) -> u64 {
+        self.inner.standing_bytes(&transfer.inner)
+    }
+
+    fn parcel(&mut self, peer: &mut Self::Peer) -> Option<Hello> {
+        self.inner.parcel(&mut peer.inner)
+    }
+
+    fn take_parcel(&mut self, peer: &mut Self::Peer, parcel: Hello) {
+        self.inner.take_parcel(&mut peer.inner, parcel);
+    }
+
+    fn take_bell(&mut self, bell: &Bell) {
+        self.inner.take_bell(bell);
+    }
+
+    fn forget_peer(&mut self, peer: Self::Peer) {
+        self.inner.forget_peer(peer.inner);
     }
 
     fn finish(&mut self, peer: &mut Self::Peer, transfer: Self::Transfer) {

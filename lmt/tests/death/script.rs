@@ -63,6 +63,9 @@ pub enum Kill {
     Inside(Phase, u64),
 }
 
+/// Most often: the two ends depend on each other more than in the other models.
+const BOTH: &[Model] = &[Model::Both];
+
 #[derive(Clone, Copy, Debug)]
 pub struct Script {
     pub victim_sends: bool,
@@ -76,9 +79,16 @@ pub struct Script {
     pub models: &'static [Model],
     pub kill: Kill,
     pub data_bytes: usize,
+    /// Whether the victim's quota lets it receive a message in one step.
+    pub is_hasty: bool,
 }
 
 impl Script {
+    /// Whether both ends copy what the victim sends.
+    pub fn is_sent_by_both(&self) -> bool {
+        self.victim_sends && self.mechanism == "cma" && self.models == BOTH
+    }
+
     pub fn of(seed: u64, round: usize) -> Self {
         let mut random = Random(seed ^ (round as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let kill = match Phase::COUNTED.get(round % 10) {
@@ -105,16 +115,24 @@ impl Script {
             2..=4 if !inside && !matches!(begin, Begin::Never | Begin::Dead) => Manner::Streaming,
             _ => Manner::Plain,
         };
-        Self {
+        let mut script = Self {
             victim_sends: begin == Begin::Never || random.below(2) == 0,
             victim_connects: !known || random.below(2) == 0,
             begin,
             manner,
             mechanism: if random.below(2) == 0 { "cma" } else { "shm" },
-            models: [&[Model::Get][..], &[Model::Put], &[Model::Both]][random.below(3) as usize],
+            models: [&[Model::Get][..], &[Model::Put], BOTH, BOTH][random.below(4) as usize],
             kill,
             data_bytes: 65_536 + random.below(1 << 19) as usize,
+            is_hasty: random.below(4) == 0,
+        };
+        // A sender can help only when its peer's lines have come; some must live so long.
+        if let Kill::Outside(after) = script.kill
+            && script.is_sent_by_both()
+        {
+            script.kill = Kill::Outside(after * 5);
         }
+        script
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lmt::mechanism::{Model, Role};
+use lmt::mechanisms::Counters;
 use lmt::{
     Address, Endpoint, EndpointId, Engine, OperationError, PeerError, PeerId, SendMode, Source, TagMatch,
 };
@@ -86,6 +87,29 @@ pub struct Findings {
     pub streamed: u64,
     /// Messages of unknown victims received after their death.
     pub strangers: u64,
+    /// What victims sent by Both.
+    pub from_victims: Shares,
+    /// What was sent to them so.
+    pub to_victims: Shares,
+}
+
+/// Of the counted messages in the Both model, how much each end has copied, and in how many
+/// rounds a sender has helped.
+#[derive(Debug, Default)]
+pub struct Shares {
+    pub rounds: usize,
+    pub helped_rounds: usize,
+    pub sender_bytes: u64,
+    pub receiver_bytes: u64,
+}
+
+impl Shares {
+    fn count(&mut self, sender_bytes: u64, receiver_bytes: u64) {
+        self.rounds += usize::from(sender_bytes + receiver_bytes > 0);
+        self.helped_rounds += usize::from(sender_bytes > 0);
+        self.sender_bytes += sender_bytes;
+        self.receiver_bytes += receiver_bytes;
+    }
 }
 
 struct Pending {
@@ -354,6 +378,7 @@ impl Round {
 
     fn end(&mut self, engine: &mut Engine, page: &Page, findings: &mut Findings) -> bool {
         if let Some(peer) = self.peer.take() {
+            self.count_shares(&engine.counters(peer), findings);
             engine.remove_peer(peer).expect("the peer is known");
             if engine.peer_id(peer).is_some() {
                 findings.wrong.push(format!("round {}: a removed peer is still known", self.round));
@@ -361,6 +386,25 @@ impl Round {
         }
         page.set(self.round, Word::Done, 1);
         true
+    }
+
+    /// Counts who has copied what of messages in the Both model.
+    fn count_shares(&self, counters: &[(&'static str, Counters)], findings: &mut Findings) {
+        let Some((_, counters)) = counters.iter().find(|(name, _)| *name == "cma") else { return };
+        if self.script.mechanism != "cma" {
+            return;
+        }
+        match self.script.victim_sends {
+            true if self.script.is_sent_by_both() => {
+                findings.from_victims.count(counters.peer_bytes, counters.bytes);
+            }
+            true => {}
+            // Of what the survivor has sent whole, the victim has copied the rest.
+            false => {
+                let by_victim = counters.sent.bytes.saturating_sub(counters.bytes);
+                findings.to_victims.count(counters.bytes, by_victim);
+            }
+        }
     }
 
     /// A victim that connects and is not known here. What it left can be

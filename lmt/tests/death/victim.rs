@@ -16,7 +16,7 @@ use super::marked::{Marked, Moment, Watch};
 use super::operation::Operation;
 use super::page::{Page, Phase, Word};
 use super::script::{Kill, Manner, Script, content, is_content, tag};
-use super::{QUOTA_BYTES, STREAM_BYTES, UNEXPECTED_MAX_BYTES, victim_id};
+use super::{HASTY_QUOTA_BYTES, QUOTA_BYTES, STREAM_BYTES, UNEXPECTED_MAX_BYTES, victim_id};
 
 /// Writes down where the victim is, and ends it when its moment has come.
 struct Marks {
@@ -156,14 +156,15 @@ fn engine(id: EndpointId, marks: &Arc<Marks>) -> Engine {
     let script = &marks.script;
     let models = script.victim_sends.then_some(script.models);
     let shm = lmt_shm::Shm::new(lmt_shm::Config::default()).expect("the defaults work");
+    let quota_bytes = if script.is_hasty { HASTY_QUOTA_BYTES } else { QUOTA_BYTES };
     let mut builder = Endpoint::builder().id(id).without_the_list();
     if script.mechanism == "cma" {
         builder = builder.register(marked(lmt_cma::Cma::new(), marks, models));
     }
     builder
         .register(marked(shm, marks, None))
-        .configure(|config| {
-            config.quota_bytes = QUOTA_BYTES;
+        .configure(move |config| {
+            config.quota_bytes = quota_bytes;
             config.unexpected_max_bytes = UNEXPECTED_MAX_BYTES;
         })
         .build_engine()
