@@ -4,7 +4,8 @@
 use lmt_core::bell::Bell;
 use lmt_core::buffer::Buffer;
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
+    Abilities, Cookie, Fault, Gathered, Hello, Interval, Lines, Lmt, Meeting, Model, PeerFacts, Plan, Step,
+    Unavailable,
 };
 
 /// A call for one transfer.
@@ -27,6 +28,8 @@ pub(super) struct Wrapper<M> {
     name: &'static str,
     models: &'static [Model],
     tamper: Tamper,
+    /// Whether messages may take the short ways, past the four calls of a transfer.
+    has_short_ways: bool,
 }
 
 const fn just(model: Model) -> &'static [Model] {
@@ -42,12 +45,21 @@ const fn just(model: Model) -> &'static [Model] {
 impl<M: Lmt> Wrapper<M> {
     /// The mechanism, under its own name, in one model.
     pub fn only(inner: M, model: Model) -> Self {
-        Self { name: inner.name(), inner, models: just(model), tamper: Box::new(|_, _, _| Ok(())) }
+        let name = inner.name();
+        Self { models: just(model), ..Self::named(inner, name) }
     }
 
     /// The mechanism in all its models under another name.
     pub fn named(inner: M, name: &'static str) -> Self {
-        Self { name, models: inner.models(), inner, tamper: Box::new(|_, _, _| Ok(())) }
+        let models = inner.models();
+        Self { name, models, inner, tamper: Box::new(|_, _, _| Ok(())), has_short_ways: false }
+    }
+
+    /// Messages take the short ways, too, where the mechanism has some. Nothing is asked of
+    /// `tamper` there.
+    pub fn with_short_ways(mut self) -> Self {
+        self.has_short_ways = true;
+        self
     }
 
     pub fn tamper(mut self, tamper: Tamper) -> Self {
@@ -62,6 +74,12 @@ pub(super) struct Transfer<T> {
     moved_bytes: u64,
     /// What was moved when `tamper` was asked last.
     asked_at: Option<u64>,
+}
+
+impl<T> Transfer<T> {
+    const fn new(inner: T, plan: &Plan) -> Self {
+        Self { inner, plan: *plan, moved_bytes: 0, asked_at: None }
+    }
 }
 
 impl<M: Lmt> Lmt for Wrapper<M> {
@@ -92,7 +110,7 @@ impl<M: Lmt> Lmt for Wrapper<M> {
     ) -> Result<(Self::Transfer, Cookie), Fault> {
         (self.tamper)(Call::Prepare, plan, 0)?;
         let (inner, cookie) = self.inner.prepare(peer, plan, data)?;
-        Ok((Transfer { inner, plan: *plan, moved_bytes: 0, asked_at: None }, cookie))
+        Ok((Transfer::new(inner, plan), cookie))
     }
 
     fn start(
@@ -121,12 +139,72 @@ impl<M: Lmt> Lmt for Wrapper<M> {
         Ok(step)
     }
 
+    fn exposes(&self) -> bool {
+        self.has_short_ways && self.inner.exposes()
+    }
+
+    fn expose(&mut self, peer: &mut M::Peer, data: &Buffer, cookie: &mut Cookie) -> bool {
+        self.has_short_ways && self.inner.expose(peer, data, cookie)
+    }
+
+    fn get_at_once(
+        &mut self,
+        peer: &mut M::Peer,
+        remote: &Cookie,
+        data: &mut Buffer,
+        bytes: u64,
+    ) -> Option<Lines> {
+        self.has_short_ways.then(|| self.inner.get_at_once(peer, remote, data, bytes))?
+    }
+
+    fn gets_several(&self, remote: &Cookie, data: &Buffer) -> bool {
+        self.has_short_ways && self.inner.gets_several(remote, data)
+    }
+
+    fn get_several(&mut self, peer: &mut M::Peer, messages: &mut [Gathered]) -> usize {
+        if self.has_short_ways { self.inner.get_several(peer, messages) } else { 0 }
+    }
+
+    fn expects_nobody(&mut self, peer: &mut M::Peer, bytes: u64) -> bool {
+        self.has_short_ways && self.inner.expects_nobody(peer, bytes)
+    }
+
+    fn open(
+        &mut self,
+        peer: &mut M::Peer,
+        plan: &Plan,
+        data: &Buffer,
+        cookie: &mut Cookie,
+    ) -> Option<Self::Transfer> {
+        let inner = self.has_short_ways.then(|| self.inner.open(peer, plan, data, cookie))??;
+        Some(Transfer::new(inner, plan))
+    }
+
+    fn meet(
+        &mut self,
+        peer: &mut M::Peer,
+        plan: &Plan,
+        remote: &Cookie,
+        data: &mut Buffer,
+    ) -> Option<Meeting<Self::Transfer>> {
+        match self.has_short_ways.then(|| self.inner.meet(peer, plan, remote, data))?? {
+            Meeting::Done { copied_by_sender, sender_knows } => {
+                Some(Meeting::Done { copied_by_sender, sender_knows })
+            }
+            Meeting::GoesOn(inner) => Some(Meeting::GoesOn(Transfer::new(inner, plan))),
+        }
+    }
+
     fn leave(&mut self, peer: &mut M::Peer, transfer: &mut Self::Transfer) -> bool {
         self.inner.leave(peer, &mut transfer.inner)
     }
 
     fn copied_by_peer(&self, transfer: &Self::Transfer) -> u64 {
         self.inner.copied_by_peer(&transfer.inner)
+    }
+
+    fn standing_bytes(&self, transfer: &Self::Transfer) -> u64 {
+        self.inner.standing_bytes(&transfer.inner)
     }
 
     fn parcel(&mut self, peer: &mut M::Peer) -> Option<Hello> {
