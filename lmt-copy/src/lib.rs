@@ -1,4 +1,6 @@
-//! The one routine by which lmt copies bytes in user space.
+//! The routines by which lmt copies bytes in user space: one for all that is in this
+//! process, [`copy_toward`], and others for cells that two cores fill and empty by
+//! turns and for what goes past the caches (`docs/copy.md` says who uses which).
 //!
 //! [`copy_nonoverlapping`] copies up to [`SHORT_MOST_BYTES`] inline, without a
 //! call. Longer copies go to the C library's `memcpy`, unless a measurement of

@@ -73,8 +73,8 @@ const fn offsets(alignment: Alignment) -> [(usize, usize); 3] {
 /// Measures this machine: all routines that it can run, and the table that
 /// follows.
 ///
-/// A peer that reads the target next is taken for this core: whose copy it is
-/// does not change what it costs to write, and was not seen to change the choice
+/// All of it is measured on this core. What another core reads next gets what was
+/// found for this one: a target whose lines that core holds is not measured
 /// (`docs/copy.md`).
 pub fn measure(effort: Effort) -> (Copier, Vec<Measurement>) {
     let mut copier = Copier::default();
