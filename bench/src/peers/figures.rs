@@ -51,88 +51,148 @@ pub fn wanted() -> Vec<Wanted> {
 const LARGE: &str = "64KiB..16MiB";
 const SHARED: &str = "64KiB..4MiB";
 
-/// The verdicts.
-pub fn judge(scenes: &[Scene]) -> Vec<Figure> {
-    let mut figures = vec![short(scenes), middle(scenes)];
-    figures.extend(MODES.iter().flat_map(|&mode| large(scenes, mode)));
-    figures.extend([(USUAL, 2.5), (TOUCHED, 1.15)].map(|(mode, least)| shared(scenes, mode, least)));
-    figures.extend([both_ways(scenes), shared_limit(scenes), all_to_all(scenes)]);
+/// The verdicts; `peers` are the names of all who were to be compared with.
+pub fn judge(scenes: &[Scene], peers: &[String]) -> Vec<Figure> {
+    let found = Found { scenes, peers };
+    let mut figures = vec![found.short(), found.middle()];
+    figures.extend(MODES.iter().flat_map(|&mode| found.large(mode)));
+    figures.extend([(USUAL, 2.5), (TOUCHED, 1.15)].map(|(mode, least)| found.shared(mode, least)));
+    figures.extend([found.both_ways(), found.shared_limit(), found.all_to_all()]);
     figures
 }
 
-fn short(scenes: &[Scene]) -> Figure {
-    let rows = rows(scenes, Pattern::Pingpong, USUAL, Memory::Private, (8, 8));
-    let asked = "8 B one way: at most 0.7 of the best peer's time".to_owned();
-    worst(1, asked, &rows, Row::over_peer, 0.7, "of the best peer's time")
+/// What is judged.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    scenes: &'a [Scene],
+    peers: &'a [String],
 }
 
-fn middle(scenes: &[Scene]) -> Figure {
-    let rows = rows(scenes, Pattern::Pingpong, USUAL, Memory::Private, (16, 32 << 10));
-    let asked = "16 B to 32 KiB: no slower than the best peer at any size".to_owned();
-    worst(2, asked, &rows, Row::over_peer, 1.0, "of the best peer's time")
+impl<'a> Found<'a> {
+    fn short(self) -> Figure {
+        let part = self.part(Pattern::Pingpong, USUAL, Memory::Private, (8, 8));
+        let asked = "8 B one way: at most 0.7 of the best peer's time".to_owned();
+        part.beside_peers(worst(1, asked, &part.rows, Row::over_peer, 0.7, "of the best peer's time"))
+    }
+
+    fn middle(self) -> Figure {
+        let part = self.part(Pattern::Pingpong, USUAL, Memory::Private, (16, 32 << 10));
+        let asked = "16 B to 32 KiB: no slower than the best peer at any size".to_owned();
+        part.beside_peers(worst(2, asked, &part.rows, Row::over_peer, 1.0, "of the best peer's time"))
+    }
+
+    /// Three figures of one mode.
+    fn large(self, mode: Mode) -> [Figure; 3] {
+        let part = self.part(Pattern::Pingpong, mode, Memory::Private, (64 << 10, 16 << 20));
+        let name = format!(
+            "64 KiB to 16 MiB, {}, {}",
+            if mode.touch { "touched" } else { "untouched" },
+            if mode.off_cache { "off cache" } else { "on cache" }
+        );
+        let least = if mode.touch { 1.1 } else { 1.5 };
+        let slower = format!("{name}: no slower than the best peer at any size");
+        let near = format!("{name}: at least 90 % of the best bare method's speed at every size");
+        let fast = format!("{name}: {least} times the best peer's speed in geometric mean");
+        [
+            part.beside_peers(worst(3, slower, &part.rows, Row::over_peer, 1.0, "of the best peer's time")),
+            part.of_sizes(worst(
+                3,
+                near,
+                &part.rows,
+                Row::over_limit,
+                1.0 / 0.9,
+                "of the bare method's time",
+            )),
+            part.beside_peers(mean(3, fast, &part.rows, least)),
+        ]
+    }
+
+    fn shared(self, mode: Mode, least: f64) -> Figure {
+        let part = self.part(Pattern::Pingpong, mode, Memory::Shared, (64 << 10, 4 << 20));
+        let touch = if mode.touch { "touched" } else { "untouched" };
+        let asked = format!(
+            "shared buffers, 64 KiB to 4 MiB, {touch}: {least} times the best peer's speed in geometric mean"
+        );
+        part.beside_peers(mean(4, asked, &part.rows, least))
+    }
+
+    fn both_ways(self) -> Figure {
+        let part = self.part(Pattern::Bibw, USUAL, Memory::Private, (64 << 10, 16 << 20));
+        let asked =
+            "bidirectional bandwidth, 64 KiB to 16 MiB: no slower than the best peer at any size".to_owned();
+        part.beside_peers(worst(5, asked, &part.rows, Row::over_peer, 1.0, "of the best peer's time"))
+    }
+
+    fn shared_limit(self) -> Figure {
+        let part = self.part(Pattern::Pingpong, USUAL, Memory::Shared, (256 << 10, 16 << 20));
+        let asked = "shared buffers, from 256 KiB: at least 80 % of both cores' memcpy as a bare ping-pong"
+            .to_owned();
+        part.of_sizes(worst(6, asked, &part.rows, Row::over_limit, 1.0 / 0.8, "of the bare method's time"))
+    }
+
+    fn all_to_all(self) -> Figure {
+        let part = self.part(Pattern::Alltoall, USUAL, Memory::Private, (64 << 10, 64 << 10));
+        let asked =
+            "4 ranks, all-to-all of 64 KiB by send and receive: at most the best peer's time".to_owned();
+        part.beside_peers(worst(7, asked, &part.rows, Row::over_peer, 1.0, "of the best peer's time"))
+    }
+
+    /// What was measured of these sizes.
+    fn part(self, pattern: Pattern, mode: Mode, buffers: Memory, (least, most): (u64, u64)) -> Part<'a> {
+        let is_meant = |job: &Job| {
+            let of_job = Mode { touch: job.touch, off_cache: job.rotation_bytes.is_some() };
+            job.pattern == pattern && of_job == mode && job.buffers == buffers
+        };
+        let meant = self.scenes.iter().filter(|scene| is_meant(&scene.settings));
+        let rows = meant.flat_map(|scene| &scene.rows);
+        let rows: Vec<&Row> = rows.filter(|row| (least..=most).contains(&row.bytes)).collect();
+        let is_wanted = |one: &Wanted| (one.pattern, one.mode, one.buffers) == (pattern, mode, buffers);
+        let wanted = wanted().into_iter().filter(is_wanted).flat_map(|one| one.sizes.unwrap_or_default());
+        let wanted_sizes = wanted.filter(|bytes| (least..=most).contains(bytes)).count();
+        Part { rows, wanted_sizes, peers: self.peers }
+    }
 }
 
-/// Three figures of one mode.
-fn large(scenes: &[Scene], mode: Mode) -> [Figure; 3] {
-    let rows = rows(scenes, Pattern::Pingpong, mode, Memory::Private, (64 << 10, 16 << 20));
-    let name = format!(
-        "64 KiB to 16 MiB, {}, {}",
-        if mode.touch { "touched" } else { "untouched" },
-        if mode.off_cache { "off cache" } else { "on cache" }
-    );
-    let least = if mode.touch { 1.1 } else { 1.5 };
-    let slower = format!("{name}: no slower than the best peer at any size");
-    let near = format!("{name}: at least 90 % of the best bare method's speed at every size");
-    let fast = format!("{name}: {least} times the best peer's speed in geometric mean");
-    [
-        worst(3, slower, &rows, Row::over_peer, 1.0, "of the best peer's time"),
-        worst(3, near, &rows, Row::over_limit, 1.0 / 0.9, "of the bare method's time"),
-        mean(3, fast, &rows, least),
-    ]
+/// The rows that a figure is about, and who and what ought to be in them.
+struct Part<'a> {
+    rows: Vec<&'a Row>,
+    wanted_sizes: usize,
+    peers: &'a [String],
 }
 
-fn shared(scenes: &[Scene], mode: Mode, least: f64) -> Figure {
-    let rows = rows(scenes, Pattern::Pingpong, mode, Memory::Shared, (64 << 10, 4 << 20));
-    let touch = if mode.touch { "touched" } else { "untouched" };
-    let asked = format!(
-        "shared buffers, 64 KiB to 4 MiB, {touch}: {least} times the best peer's speed in geometric mean"
-    );
-    mean(4, asked, &rows, least)
+impl Part<'_> {
+    /// The figure, which says too at which sizes it was measured where some are missing.
+    fn of_sizes(&self, mut figure: Figure) -> Figure {
+        if figure.met.is_some() && self.rows.len() < self.wanted_sizes {
+            let sizes = listed(self.rows.iter().map(|row| human(row.bytes)));
+            let (there, wanted) = (self.rows.len(), self.wanted_sizes);
+            figure.found.push_str(&format!("; measured at {there} of {wanted} sizes: {sizes}"));
+        }
+        figure
+    }
+
+    /// The same of one beside the peers, which says too which of them were left out.
+    fn beside_peers(&self, figure: Figure) -> Figure {
+        let mut figure = self.of_sizes(figure);
+        if figure.met.is_none() {
+            return figure;
+        }
+        for peer in self.peers {
+            let without = self.rows.iter().filter(|row| row.contender(peer).is_none());
+            let without: Vec<String> = without.map(|row| human(row.bytes)).collect();
+            if without.len() == self.rows.len() {
+                figure.found.push_str(&format!("; without {peer}, which was left out"));
+            } else if !without.is_empty() {
+                let sizes = listed(without.into_iter());
+                figure.found.push_str(&format!("; without {peer} at {sizes}, where it was left out"));
+            }
+        }
+        figure
+    }
 }
 
-fn both_ways(scenes: &[Scene]) -> Figure {
-    let rows = rows(scenes, Pattern::Bibw, USUAL, Memory::Private, (64 << 10, 16 << 20));
-    let asked =
-        "bidirectional bandwidth, 64 KiB to 16 MiB: no slower than the best peer at any size".to_owned();
-    worst(5, asked, &rows, Row::over_peer, 1.0, "of the best peer's time")
-}
-
-fn shared_limit(scenes: &[Scene]) -> Figure {
-    let rows = rows(scenes, Pattern::Pingpong, USUAL, Memory::Shared, (256 << 10, 16 << 20));
-    let asked =
-        "shared buffers, from 256 KiB: at least 80 % of both cores' memcpy as a bare ping-pong".to_owned();
-    worst(6, asked, &rows, Row::over_limit, 1.0 / 0.8, "of the bare method's time")
-}
-
-fn all_to_all(scenes: &[Scene]) -> Figure {
-    let rows = rows(scenes, Pattern::Alltoall, USUAL, Memory::Private, (64 << 10, 64 << 10));
-    let asked = "4 ranks, all-to-all of 64 KiB by send and receive: at most the best peer's time".to_owned();
-    worst(7, asked, &rows, Row::over_peer, 1.0, "of the best peer's time")
-}
-
-fn rows(
-    scenes: &[Scene],
-    pattern: Pattern,
-    mode: Mode,
-    buffers: Memory,
-    (least, most): (u64, u64),
-) -> Vec<&Row> {
-    let is_meant = |job: &Job| {
-        let of_job = Mode { touch: job.touch, off_cache: job.rotation_bytes.is_some() };
-        job.pattern == pattern && of_job == mode && job.buffers == buffers
-    };
-    let meant = scenes.iter().filter(|scene| is_meant(&scene.settings));
-    meant.flat_map(|scene| &scene.rows).filter(|row| (least..=most).contains(&row.bytes)).collect()
+fn listed(names: impl Iterator<Item = String>) -> String {
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// A figure that every size has to meet: our time by another's, at most so much.

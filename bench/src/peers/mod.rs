@@ -50,6 +50,7 @@ use show::{PeerCard, Scene};
 #[derive(Debug)]
 pub struct Prepared {
     peers: Vec<Peer>,
+    left_out: Vec<LeftOut>,
     jobs: Vec<Job>,
     /// From now on signals are requests.
     pub interrupt: Interrupt,
@@ -66,9 +67,9 @@ pub fn prepare<E: Engine>(
 ) -> Result<Prepared, BenchError> {
     let mechanisms = choose(engine, args.mechanism.as_deref(), measuring.buffers)?.mechanisms;
     let interrupt = Interrupt::watch()?;
-    let peers = peers(args.search(), &interrupt)?;
+    let (peers, left_out) = found_peers(args.search(), &interrupt)?;
     let jobs = jobs::jobs(jobs::wanted(args, measuring), &mechanisms, args, measuring, peers.len())?;
-    Ok(Prepared { peers, jobs, interrupt })
+    Ok(Prepared { peers, left_out, jobs, interrupt })
 }
 
 /// Measures what was asked for and writes it.
@@ -76,10 +77,15 @@ pub fn prepare<E: Engine>(
 /// # Errors
 /// A rank of ours failed, or the results cannot be written.
 pub fn compare(prepared: Prepared, args: &PeersArgs) -> Result<Comparison, BenchError> {
-    let Prepared { peers, jobs, interrupt } = prepared;
+    let Prepared { peers, left_out, jobs, interrupt } = prepared;
     let mut comparison = run(jobs, &peers, args, &interrupt)?;
     if args.figures {
-        comparison.figures = figures::judge(&comparison.scenes);
+        let names = peers.iter().map(|peer| &peer.name).chain(left_out.iter().map(|left| &left.name));
+        let mut names: Vec<String> = names.cloned().collect();
+        // One that cannot be fetched may be there all the same.
+        names.sort_unstable();
+        names.dedup();
+        comparison.figures = figures::judge(&comparison.scenes, &names);
     }
     tell(&comparison, args.format)?;
     Ok(comparison)
@@ -158,6 +164,11 @@ pub struct Search<'a> {
 /// # Errors
 /// There is none.
 pub fn peers(search: Search<'_>, interrupt: &Interrupt) -> Result<Vec<Peer>, BenchError> {
+    found_peers(search, interrupt).map(|(peers, _)| peers)
+}
+
+/// The same, and those that are left out.
+fn found_peers(search: Search<'_>, interrupt: &Interrupt) -> Result<(Vec<Peer>, Vec<LeftOut>), BenchError> {
     let named = search.folders.iter().map(|folder| folder.join("bin"));
     if let Some(folder) = named.clone().find(|folder| lacks_programs(folder)) {
         return Err(BenchError::Failure(format!(
@@ -198,7 +209,7 @@ pub fn peers(search: Search<'_>, interrupt: &Interrupt) -> Result<Vec<Peer>, Ben
                 .into(),
         ));
     }
-    Ok(peers)
+    Ok((peers, left_out))
 }
 
 /// Runs the scenes one after the other, and shows each row as it comes. For the
