@@ -98,6 +98,12 @@ pub struct Row {
     /// both ends copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender_percent: Option<f64>,
+    /// Bytes of it that the senders copied, in all repetitions together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender_bytes: Option<u64>,
+    /// The rest of them, which rank 0 copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver_bytes: Option<u64>,
     /// Against the bare methods, where they were measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<Ratio>,

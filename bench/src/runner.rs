@@ -10,7 +10,7 @@ use crate::patterns::Pattern;
 use crate::patterns::arena::Arena;
 use crate::patterns::guarded::{Against, Guarded};
 use crate::patterns::handling::{Handling, Touched, Untouched, Verified};
-use crate::patterns::link::{Link, LinkError};
+use crate::patterns::link::{Link, LinkError, ReceivedBytes};
 use crate::patterns::round::{Round, share, sum};
 use crate::stats::{Summary, mb_per_s, median_ratio};
 use crate::warm_up::{Next, WarmUp};
@@ -34,7 +34,8 @@ struct Score {
     iterations: u64,
     usec: Vec<f64>,
     verified_messages: u64,
-    sender_percent: Option<f64>,
+    /// What has come in the repetitions, where both ends copied.
+    received: Option<ReceivedBytes>,
 }
 
 /// The two buffers of this rank and how far rotation has come in them.
@@ -103,7 +104,7 @@ impl<'a, L: Link> Runner<'a, L> {
             }
             for score in &mut scores {
                 if let Turn::Link(index) = score.turn {
-                    score.sender_percent = self.links[index].received().sender_percent_since(before[index]);
+                    score.received = self.links[index].received().both_since(before[index]);
                 }
             }
             if self.job.verify {
@@ -121,13 +122,7 @@ impl<'a, L: Link> Runner<'a, L> {
             .filter(|method| self.pair.as_ref().is_some_and(|pair| pair.refused(method).is_none()));
         links
             .chain(bare.map(Turn::Bare))
-            .map(|turn| Score {
-                turn,
-                iterations: 0,
-                usec: Vec::new(),
-                verified_messages: 0,
-                sender_percent: None,
-            })
+            .map(|turn| Score { turn, iterations: 0, usec: Vec::new(), verified_messages: 0, received: None })
             .collect()
     }
 
@@ -158,7 +153,7 @@ impl<'a, L: Link> Runner<'a, L> {
             iterations: 0,
             usec: Vec::new(),
             verified_messages: 0,
-            sender_percent: None,
+            received: None,
         };
         let mut scores = [score];
         self.verify(&mut scores, bytes)?;
@@ -330,7 +325,9 @@ impl<'a, L: Link> Runner<'a, L> {
             mb_per_s: counted.map(|bytes| mb_per_s(bytes, summary.median)),
             repetitions: self.job.repetitions,
             verified_messages: score.verified_messages,
-            sender_percent: score.sender_percent,
+            sender_percent: score.received.map(ReceivedBytes::sender_percent),
+            sender_bytes: score.received.map(|received| received.by_sender),
+            receiver_bytes: score.received.map(ReceivedBytes::by_receiver),
             ratios: ratios.collect(),
             details: None,
         })

@@ -211,6 +211,8 @@ impl<L: Link> Course<'_, L> {
             repetitions: self.job.repetitions,
             verified_messages: score.verified,
             sender_percent: None,
+            sender_bytes: None,
+            receiver_bytes: None,
             ratios: Vec::new(),
             details: Some(Details {
                 case: score.case.name.to_owned(),

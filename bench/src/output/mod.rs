@@ -41,8 +41,9 @@ pub trait Results {
 /// The columns that every CSV output begins with.
 pub const CSV_COLUMNS: &str =
     "pattern,mechanism,ranks,bytes,iterations,usec_median,usec_min,usec_max,mb_per_s";
-/// The columns behind them.
-const MORE_CSV_COLUMNS: &str = "repetitions,touch,off_cache,verified_messages,sender_percent";
+/// The columns behind them; the last three are empty but where both ends copied.
+const MORE_CSV_COLUMNS: &str =
+    "repetitions,touch,off_cache,verified_messages,sender_percent,sender_bytes,receiver_bytes";
 
 /// Comma-separated values: a header, then a line for each row.
 #[derive(Debug, Default)]
@@ -70,9 +71,11 @@ impl Results for Csv {
         for row in rows {
             let throughput = row.mb_per_s.map(|speed| format!("{speed:.3}")).unwrap_or_default();
             let by_sender = row.sender_percent.map(|percent| format!("{percent:.1}")).unwrap_or_default();
+            let [sent, received] = [row.sender_bytes, row.receiver_bytes]
+                .map(|bytes| bytes.map(|bytes| bytes.to_string()).unwrap_or_default());
             write!(
                 out,
-                "{},{},{},{},{},{:.4},{:.4},{:.4},{throughput},{},{},{},{},{by_sender}",
+                "{},{},{},{},{},{:.4},{:.4},{:.4},{throughput},{},{},{},{},{by_sender},{sent},{received}",
                 quoted(&row.pattern),
                 quoted(&row.mechanism),
                 row.ranks,

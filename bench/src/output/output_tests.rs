@@ -36,6 +36,8 @@ fn row(pattern: &str, mechanism: &str, usec: f64, mb_per_s: Option<f64>) -> Row 
         repetitions: 3,
         verified_messages: 4,
         sender_percent: None,
+        sender_bytes: None,
+        receiver_bytes: None,
         ratios: vec![Ratio { method: "hop".into(), percent: 50.0 }],
         details: None,
     }
@@ -61,11 +63,35 @@ fn csv_begins_with_the_promised_columns() {
     let columns = "pattern,mechanism,ranks,bytes,iterations,usec_median,usec_min,usec_max,mb_per_s";
     let header = lines.next().unwrap();
     assert!(header.starts_with(columns));
-    assert_eq!(lines.next(), Some("pingpong,shm,2,8,100,0.2500,0.1250,0.5000,32.000,3,true,false,4,"));
+    assert_eq!(lines.next(), Some("pingpong,shm,2,8,100,0.2500,0.1250,0.5000,32.000,3,true,false,4,,,"));
     for line in text.lines() {
         assert_eq!(line.split(',').count(), header.split(',').count(), "{line}");
     }
     assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
+}
+
+#[test]
+fn both_ends_bytes_stand_in_csv_and_json() {
+    let both = Row {
+        sender_percent: Some(37.5),
+        sender_bytes: Some(300),
+        receiver_bytes: Some(500),
+        ..row("pingpong", "cma:both", 1.0, Some(8.0))
+    };
+    let written = |results: &mut dyn Results| {
+        let mut out = Vec::new();
+        results.begin(&mut out, &Environment::record(&job()), &job()).unwrap();
+        results.rows(&mut out, std::slice::from_ref(&both)).unwrap();
+        results.end(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let csv = written(&mut Csv::default());
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(lines[0].ends_with(",sender_percent,sender_bytes,receiver_bytes"), "{csv}");
+    assert!(lines[1].ends_with(",37.5,300,500"), "{csv}");
+    let json: serde_json::Value = serde_json::from_str(&written(&mut Json::default())).unwrap();
+    let found = &json["rows"][0];
+    assert_eq!((&found["sender_bytes"], &found["receiver_bytes"]), (&300.into(), &500.into()));
 }
 
 #[test]

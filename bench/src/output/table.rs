@@ -46,7 +46,7 @@ impl Results for Table {
         writeln!(out, "# times in microseconds, median, least and most of {} repetitions", job.repetitions)?;
         writeln!(
             out,
-            "# sender %: where both ends copy, how much of what rank 0 received the sender copied"
+            "# sender %: where both ends copy, how much of what rank 0 received the sender copied (csv and json have the bytes)"
         )?;
         if job.limits {
             writeln!(

@@ -14,12 +14,21 @@ pub struct ReceivedBytes {
 }
 
 impl ReceivedBytes {
-    /// How much of what has come since `before` the senders copied, in percent;
-    /// `None` when both ends copied nothing together.
-    pub fn sender_percent_since(self, before: Self) -> Option<f64> {
+    /// What has come since `before`; `None` when both ends copied nothing together.
+    pub fn both_since(self, before: Self) -> Option<Self> {
         let by_sender = self.by_sender.saturating_sub(before.by_sender);
         let all = self.all.saturating_sub(before.all);
-        (by_sender > 0 && all > 0).then(|| 100.0 * by_sender as f64 / all as f64)
+        (by_sender > 0 && all > 0).then_some(Self { all, by_sender })
+    }
+
+    /// How much of it the senders copied, in percent.
+    pub fn sender_percent(self) -> f64 {
+        100.0 * self.by_sender as f64 / self.all as f64
+    }
+
+    /// The rest, in bytes.
+    pub fn by_receiver(self) -> u64 {
+        self.all.saturating_sub(self.by_sender)
     }
 }
 

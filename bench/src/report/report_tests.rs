@@ -27,6 +27,8 @@ fn rows(pattern: &str, series: &Series) -> Vec<Row> {
         repetitions: 15,
         verified_messages: 2,
         sender_percent: None,
+        sender_bytes: None,
+        receiver_bytes: None,
         ratios: Vec::new(),
         details: None,
     };
