@@ -82,6 +82,11 @@ test-mpi:
 	folders=$$("$(TARGET)/debug/lmt" compare --fetch-only --cache "$(MPI_CACHE)" | paste -sd:)
 	MPI_FOLDERS="$$folders" MPI_CACHE="$(MPI_CACHE)" LMT_REQUIRE="$(MPI_REQUIRE)" \
 	  cargo test --package lmt-fi --test mpi -- --nocapture --test-threads=1
+	# The comparisons with MPIs look for them on the PATH; without these, `make test` skips them.
+	# What needs no MPI and takes long runs there.
+	MPI_FOLDERS="$$folders" PATH="$${folders//:/\/bin:}/bin:$$PATH" LMT_REQUIRE="$(MPI_REQUIRE)" \
+	  cargo test --package lmt-bench --test peers --test mpi --test collectives -- --nocapture --test-threads=1 \
+	  --skip launcher --skip second_signal --skip killed_one --skip every_operation --skip accesses_at_once --skip touched_rotated
 	echo "make test-mpi: $$folders run on lmt."
 
 # What choosing at run time is to reach one day (docs/adaptive.md): it is off by
