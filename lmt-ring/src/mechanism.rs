@@ -107,7 +107,7 @@ impl Ring {
     fn is_among_many(&self, outgoing: &mut InFlight, bytes: u64) -> bool {
         let (others_bytes, many) = (outgoing.bytes(), self.config.streaming_bytes);
         outgoing.begin(bytes);
-        // The first message of a window took another way.
+        // The first message of a window may have taken another way: it counts as one more.
         let last_bytes = outgoing.last_most_bytes().saturating_add(bytes);
         let is_likely = last_bytes >= many && others_bytes >= many / OTHERS_PART;
         is_likely || outgoing.bytes() >= many

@@ -2,7 +2,7 @@
 //! fixed way, by messages between two real processes.
 //!
 //! Only with `LMT_SPEED=1` (`make speed-adaptive`): it takes both cores and a release
-//! build to mean something.
+//! build to mean something. `LMT_SPEED_CHOOSER=auto` (`make speed`) asserts the default alone.
 
 mod common;
 
@@ -244,7 +244,10 @@ fn is_asked_for() -> bool {
 
 /// Runs a case until each chooser was within the bound in all phases of one attempt.
 fn run(name: &str, case: Case) {
-    let mut open = CHOOSERS.to_vec();
+    let asked = std::env::var("LMT_SPEED_CHOOSER").unwrap_or_default();
+    let mut open: Vec<&str> =
+        CHOOSERS.into_iter().filter(|name| asked.is_empty() || asked == *name).collect();
+    assert!(!open.is_empty(), "LMT_SPEED_CHOOSER={asked}, where it may be one of {CHOOSERS:?}");
     for attempt in 1..=ATTEMPTS {
         let cpus: Vec<usize> = allowed_cpus().into_iter().take(2).collect();
         let test = Test::new(name, 2).time_limit(LIMIT).pin(&cpus);
