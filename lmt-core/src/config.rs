@@ -103,13 +103,13 @@ pub struct Config {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Adapt {
-    /// Nothing by times: the policy's first choice, for runs that can be repeated.
+    /// No way by times: the policy's first choice, for runs that can be repeated.
     Off,
     /// What the times of its own copies and pauses tell.
     #[default]
     Auto,
-    /// The same, and it times its messages, tries other ways now and then and changes to what is
-    /// better ([`crate::selection::adaptive`]).
+    /// The endpoint times its messages, tries other ways now and then and changes to what is
+    /// better ([`crate::selection::adaptive`]); mechanisms decide as with [`Self::Auto`].
     On,
 }
 
@@ -184,8 +184,8 @@ pub const KEYS: &[Key] = &[
         name: "in_use_eager_max_bytes",
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_IN_USE_EAGER_MAX"),
-        meaning: "the longest message that travels in inbox cells though a built-in rule announces it, while the application uses its buffers between messages and no other is under way to the peer; 0: none does",
-        reason: "lines that both processes use cross whichever way they take, and by cells without an announcement; one of these takes half of the room for unexpected messages",
+        meaning: "the longest message that travels in inbox cells though a built-in rule announces it, while the application uses its buffers between messages and no other is under way to the peer; 0: none does; without effect where adapt is on",
+        reason: "lines that both processes use cross whichever way they take, and by cells without an announcement; one of these takes more than half of the room for unexpected messages",
     },
     Key {
         name: "inbox_cells",
@@ -317,10 +317,11 @@ pub const KEYS: &[Key] = &[
         name: "adapt",
         kind: Kind::Word(Adapt::WORDS),
         variable: Some("LMT_ADAPT"),
-        meaning: "what is chosen at run time: off: nothing by times, the first choice is kept, for runs that can be repeated; auto: what the times of the endpoint's own copies, and the pauses between its messages, tell of its buffers; on: the same, and the endpoint times its messages, tries another way now and then (at most 1 % of the time of a long stream of messages, but up to a third of one of some hundred) and changes to what is better",
-        reason: "by itself auto ends within 5 % of the best fixed way in phases of touched and untouched buffers; what on costs outside of ping-pongs is not measured well enough yet (docs/adaptive.md)",
+        meaning: "what is chosen at run time: off: no way by times, the first choice is kept, for runs that can be repeated; auto: what the times of the endpoint's own copies, and the pauses between its messages, tell of its buffers; on: in its place the endpoint times its messages above the eager limit, tries another way now and then (at most 1 % of the time of a long stream of messages, but up to a third of one of some hundred) and changes to what is better; mechanisms decide as with auto",
+        reason: "auto was within 5 % of the best fixed way in phases of touched and untouched buffers, and on was not everywhere; what on costs outside of ping-pongs is not measured well enough yet (docs/adaptive.md)",
     },
 ];
+
 /// Why a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -36,6 +36,9 @@ pub struct Slow {
     /// Where the time in the caches is such a part of what a copy took, of one piece of memory
     /// on either side, whose pages are there.
     pub parts: Range<f32>,
+    /// What is passed on is so until a part is so many times beyond these, where the times of one
+    /// kind of messages spread over them; 1 where they do not.
+    pub beyond: f32,
 }
 
 /// When messages are passed on.
@@ -60,10 +63,6 @@ const LONGER: u16 = 4;
 /// The first messages of a class that is passed on if it comes from memory, which are not timed:
 /// theirs may be used for the first time, and then they do, but those behind them do not.
 const FIRST_UNTIMED: u8 = 2;
-
-/// What is passed on is so until a part is so many times beyond what was slow: the times of one
-/// kind of messages spread over the bound.
-const BEYOND: f32 = 7.0 / 6.0;
 
 /// So many messages behind one that was copied as fast as in the caches are not timed: to
 /// ask the clock twice takes 2 % of the time of one of 64 KiB.
@@ -251,7 +250,7 @@ impl Crossing {
         }
         class.was_timed = true;
         let ratio = in_caches.as_secs_f32() / took.as_secs_f32().max(f32::MIN_POSITIVE);
-        let beyond = if class.trials.is_good() { 1.0 } else { BEYOND };
+        let beyond = if class.trials.is_good() { 1.0 } else { slow.beyond };
         if (slow.parts.start / beyond..slow.parts.end * beyond).contains(&ratio) {
             class.was_fast = false;
             class.trials.fail(LONGER, MOST_PASSES);

@@ -4,9 +4,19 @@ const KIB: u64 = 1 << 10;
 
 fn crossing() -> Crossing {
     Crossing::new(Limits {
-        in_use: Slow { above_bytes: 0, most_bytes: 512 * KIB, parts: 0.28..0.65 },
-        long_in_use: Some(Slow { above_bytes: 1024 * KIB, most_bytes: 4096 * KIB, parts: 0.05..0.28 }),
-        left_alone: Some(Slow { above_bytes: 64 * KIB, most_bytes: 4096 * KIB, parts: 0.05..0.28 }),
+        in_use: Slow { above_bytes: 0, most_bytes: 512 * KIB, parts: 0.28..0.65, beyond: 7.0 / 6.0 },
+        long_in_use: Some(Slow {
+            above_bytes: 1024 * KIB,
+            most_bytes: 4096 * KIB,
+            parts: 0.05..0.28,
+            beyond: 1.0,
+        }),
+        left_alone: Some(Slow {
+            above_bytes: 64 * KIB,
+            most_bytes: 4096 * KIB,
+            parts: 0.05..0.28,
+            beyond: 1.0,
+        }),
     })
 }
 
@@ -193,7 +203,7 @@ fn long_ones_in_use_do_not_begin_as_shorter_ones() {
 /// Up to the longest of all.
 #[test]
 fn up_to_16_mib_are_passed_on() {
-    let slow = Slow { above_bytes: 0, most_bytes: u64::MAX, parts: 0.05..0.28 };
+    let slow = Slow { above_bytes: 0, most_bytes: u64::MAX, parts: 0.05..0.28, beyond: 1.0 };
     for (bytes, is_passed) in
         [(ABOVE_BYTES, false), (ABOVE_BYTES + 1, true), (16 << 20, true), (16777217, false)]
     {

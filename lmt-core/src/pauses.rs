@@ -19,14 +19,15 @@ const MOST_BYTES_PER_NS: u64 = 128;
 const IN_A_ROW: u8 = 6;
 /// Longer messages are all timed, which is nothing beside what they take.
 const LONG_BYTES: u64 = 1 << 20;
-/// So many pauses in a row between those. A program may not have many of them, and what was found
-/// before a long pause is worth little behind it.
-const LONG_IN_A_ROW: u8 = 3;
+/// So many pauses in a row between those alone: one more than between the two sends and the two
+/// receives of an exchange with two neighbours. A program may not have many of them, and what was
+/// found before a long pause is worth little behind it.
+const LONG_IN_A_ROW: u8 = 4;
 /// So many messages more are not timed when that was found: to ask the clock takes a
 /// hundredth of the time of the shortest.
 const UNTIMED: u8 = 58;
-/// So many when it was refuted, and twice as many each time it is again, up to
-/// [`UNTIMED`]: it may have been something else that took the time.
+/// None when it was refuted, so many when it is so again, and twice as many each time after that,
+/// up to [`UNTIMED`]: it may have been something else that took the time.
 const FIRST_UNTIMED: u8 = 4;
 
 /// What is known of one endpoint's application.
@@ -36,6 +37,8 @@ pub(crate) struct Pauses {
     are_short: bool,
     /// Pauses of this series so far, all of them short.
     in_a_row: u8,
+    /// The last of them, all between messages above [`LONG_BYTES`].
+    long_in_a_row: u8,
     /// Whether one pause since that was found was long. It may have been a barrier's or an
     /// interrupt's; a second one before the next series is complete refutes it.
     is_doubtful: bool,
@@ -92,15 +95,15 @@ impl Pauses {
         let time_for = |bytes: u64| Duration::from_nanos(bytes / MOST_BYTES_PER_NS);
         if pause < time_for(bytes) {
             self.in_a_row += 1;
-            let enough = if bytes > LONG_BYTES { LONG_IN_A_ROW } else { IN_A_ROW };
-            if self.in_a_row >= enough {
+            self.long_in_a_row = if bytes > LONG_BYTES { self.long_in_a_row + 1 } else { 0 };
+            if self.in_a_row == IN_A_ROW || self.long_in_a_row == LONG_IN_A_ROW {
                 *self = Self { are_short: true, untimed: UNTIMED, bytes: self.bytes, ..Self::default() };
             }
             return;
         }
         // In a long one all that came and went since the last may have been used.
         let is_for_all = pause >= time_for(std::mem::take(&mut self.bytes));
-        self.in_a_row = 0;
+        (self.in_a_row, self.long_in_a_row) = (0, 0);
         if self.are_short && !self.is_doubtful && !is_for_all {
             self.is_doubtful = true;
             return;

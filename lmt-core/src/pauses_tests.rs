@@ -134,6 +134,27 @@ fn long_messages_are_all_timed_and_few_of_them_suffice() {
     }
 }
 
+/// Two sends, two receives, and then their use.
+#[test]
+fn an_exchange_with_two_neighbours_uses_its_buffers() {
+    let mut pauses = Pauses::default();
+    for pause in [SHORT, SHORT, SHORT, LONG_TIME].into_iter().cycle().take(400) {
+        pauses.look(pause, LONG_BYTES + 1);
+        assert!(!pauses.are_short());
+    }
+}
+
+#[test]
+fn shorter_messages_in_between_are_none_of_the_long_ones() {
+    let mut pauses = Pauses::default();
+    for bytes in [LONG_BYTES + 1, LONG_BYTES + 1, 64 * KIB, LONG_BYTES + 1, LONG_BYTES + 1] {
+        pauses.look(SHORT, bytes);
+        assert!(!pauses.are_short());
+    }
+    pauses.look(SHORT, 64 * KIB);
+    assert!(pauses.are_short(), "all count together");
+}
+
 /// A pause for all says little of what comes behind it, where nobody paused before.
 #[test]
 fn what_was_found_is_looked_for_at_once_behind_a_long_pause() {

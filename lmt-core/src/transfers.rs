@@ -11,6 +11,7 @@ mod opening;
 mod readers;
 mod receivers;
 mod rivals;
+mod use_of_buffers;
 mod windows;
 
 use std::collections::VecDeque;
@@ -19,7 +20,7 @@ use crate::buffer::Buffer;
 use crate::connect::Connector;
 use crate::fault_in::FaultIn;
 use crate::identity::EndpointId;
-use crate::mechanism::{Cookie, Interval, Model, Plan, Role, SharedEnds, Step, Unavailable};
+use crate::mechanism::{Cookie, Interval, Model, Role, SharedEnds, Step, Unavailable};
 use crate::mechanisms::{Handle, Mechanisms};
 use crate::pauses::Pauses;
 use crate::queue::Queue;
@@ -184,28 +185,6 @@ impl Transfers {
         Self { mechanisms, ..Self::default() }
     }
 
-    /// Nothing is decided by times from now on ([`Plan::repeatable`]).
-    pub const fn set_repeatable(&mut self) {
-        self.repeatable = true;
-    }
-
-    /// Whether that is so.
-    pub const fn is_repeatable(&self) -> bool {
-        self.repeatable
-    }
-
-    /// What a mechanism is asked, with what is known of the application.
-    const fn told(&self, plan: Plan) -> Plan {
-        let times = !self.repeatable;
-        Plan {
-            left_alone: self.are_left_alone(),
-            may_give_up: plan.may_give_up && times,
-            may_pass_on: plan.may_pass_on && times,
-            repeatable: self.repeatable,
-            ..plan
-        }
-    }
-
     /// The mechanisms.
     pub fn mechanisms(&mut self) -> &mut Mechanisms {
         &mut self.mechanisms
@@ -282,31 +261,6 @@ impl Transfers {
         place(&mut self.sends, index_of(id.0), side);
         self.pump();
         id
-    }
-
-    /// The application begins an operation with so many bytes: a send, or a receive that it
-    /// posts.
-    #[inline]
-    pub fn begins(&mut self, bytes: u64) {
-        self.pauses.begin(bytes);
-    }
-
-    /// A message of so many bytes has come in cells.
-    #[inline]
-    pub fn ends(&mut self, bytes: u64) {
-        self.pauses.end(bytes);
-    }
-
-    /// The last message ended within a call of the application.
-    pub const fn forgets_the_last(&mut self) {
-        self.pauses.forget();
-    }
-
-    /// Whether the application has no time to use its buffers between messages
-    /// ([`Plan::left_alone`]). Where nothing is decided by times it is taken to have.
-    #[inline]
-    pub const fn are_left_alone(&self) -> bool {
-        self.pauses.are_short() && !self.repeatable
     }
 
     /// A receive was found for an RTS: the message goes into `buffer`.

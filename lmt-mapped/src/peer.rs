@@ -21,7 +21,7 @@ use crate::sys::{Mapping, Piece};
 /// (nineteen in twenty), 0.05 out of the caches. Where both did it was at most 0.49 where lines
 /// cross slowly, and 0.55 to 0.75 where they cross quickly, and one copy is no slower.
 const CROSSING: Limits = Limits {
-    in_use: Slow { above_bytes: 32 << 10, most_bytes: 256 << 10, parts: 0.16..0.5 },
+    in_use: Slow { above_bytes: 32 << 10, most_bytes: 256 << 10, parts: 0.16..0.5, beyond: 1.0 },
     long_in_use: None,
     left_alone: None,
 };

@@ -283,7 +283,7 @@ impl Lmt for Ring {
             peer.mine = Some(PairRing::mine(Arc::clone(&pool.mapping), pool.layout, lease));
         }
         let ring = peer.ring(is_mine).ok_or_else(no_ring)?;
-        let cells = if ring.begins_standing(data, interval, self.config.standing_bytes) {
+        let cells = if ring.begins_standing(data, plan, self.config.standing_bytes) {
             Cells::None
         } else if plan.may_give_up {
             ring.cells_for(interval.bytes())

@@ -2,7 +2,7 @@
 
 use lmt_core::buffer::Access;
 
-use super::tests::{LAYOUT, Message, REPEATED_BYTES, interval, owned, pair};
+use super::tests::{LAYOUT, Message, REPEATED_BYTES, interval, owned, pair, plan};
 use super::*;
 use crate::receiver::Receiving;
 use crate::slot::IN_PLACE;
@@ -44,7 +44,9 @@ fn what_stands_takes_no_cells() {
 fn would_stand(rings: &mut [PairRing; 2], sent: &mut [u8], most_bytes: u64) -> bool {
     let ring = &mut rings[0];
     let all = interval(REPEATED_BYTES);
-    lend(&mut [sent], Access::Read, |data| (0..100).any(|_| ring.begins_standing(data, all, most_bytes)))
+    lend(&mut [sent], Access::Read, |data| {
+        (0..100).any(|_| ring.begins_standing(data, &plan(all), most_bytes))
+    })
 }
 
 /// The place is the next message's only when its receiver has closed, whether its sender gave it

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
 use lmt_core::error::MemoryShort;
-use lmt_core::mechanism::Interval;
+use lmt_core::mechanism::Plan;
 
 use crate::cookie::TAGS;
 use crate::layout::{CELL_BYTES, LINE_BYTES, Layout, SLOTS, Way};
@@ -163,13 +163,13 @@ impl PairRing {
 
     /// Whether the next message stands in this side's place, as those of up to `most_bytes` may:
     /// asked once of each. It does not where there is no memory for it.
-    pub(crate) fn begins_standing(&mut self, data: &Buffer, interval: Interval, most_bytes: u64) -> bool {
+    pub(crate) fn begins_standing(&mut self, data: &Buffer, plan: &Plan, most_bytes: u64) -> bool {
         if self.standing.is_under_way() {
             self.reap();
         }
-        let bytes = interval.bytes();
+        let bytes = plan.interval.bytes();
         let may_stand = bytes <= most_bytes.min(self.layout.standing_bytes.into());
-        if !self.standing.begin(data, interval, may_stand) {
+        if !self.standing.begin(data, plan, may_stand) {
             return false;
         }
         let has_memory = self.commit_place(bytes + LINE_BYTES);

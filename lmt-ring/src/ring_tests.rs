@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use lmt_core::buffer::{Access, Buffer};
-use lmt_core::mechanism::{Fault, Interval};
+use lmt_core::mechanism::{Fault, Interval, Model, Role};
 use proptest::prelude::*;
 
 use super::*;
@@ -30,6 +30,10 @@ fn pair_of(layout: Layout) -> [PairRing; 2] {
     let ring = lease.ring;
     let mine = PairRing::mine(Arc::clone(&pool.mapping), layout, lease);
     [mine, PairRing::theirs(Arc::new(theirs), layout, ring)]
+}
+
+pub(super) fn plan(interval: Interval) -> Plan {
+    Plan::new(Role::Sender, Model::Stream, interval)
 }
 
 pub(super) fn interval(bytes: u64) -> Interval {
@@ -70,7 +74,7 @@ impl Message {
         let mut sent: Vec<_> = (0..bytes).map(|at| (at * 13 + at / 251 + number * 5) as u8).collect();
         sent[bytes as usize / 2] ^= (flags >> 8 & 3) as u8;
         let stands = lend(&mut [&mut sent], Access::Read, |data| {
-            ring.begins_standing(data, interval(bytes), u64::MAX)
+            ring.begins_standing(data, &plan(interval(bytes)), u64::MAX)
         });
         let cells = if stands { Cells::None } else { Cells::All };
         let mut sending = if flags & 6 == 0 {

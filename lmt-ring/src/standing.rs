@@ -4,7 +4,7 @@
 
 use lmt_core::again::{Hop, Mark, Patience, Record};
 use lmt_core::buffer::Buffer;
-use lmt_core::mechanism::Interval;
+use lmt_core::mechanism::Plan;
 
 /// What is known of it.
 #[derive(Debug, Default)]
@@ -30,7 +30,8 @@ pub(crate) struct Standing {
 impl Standing {
     /// Whether a message, this part of `data`, is to stand. It may if the place is long enough
     /// (`may_stand`).
-    pub(crate) fn begin(&mut self, data: &Buffer, interval: Interval, may_stand: bool) -> bool {
+    pub(crate) fn begin(&mut self, data: &Buffer, plan: &Plan, may_stand: bool) -> bool {
+        let interval = plan.interval;
         if self.is_under_way || self.lacks_memory {
             return false;
         }
@@ -46,7 +47,7 @@ impl Standing {
             return false;
         }
         let comes_often = self.record.comes();
-        (self.stands || comes_often) && self.hop.lets(interval.bytes())
+        (self.stands || comes_often) && (plan.repeatable || self.hop.lets(interval.bytes()))
     }
 
     /// The message that is to stand sets out.

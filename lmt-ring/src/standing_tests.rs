@@ -1,15 +1,19 @@
-use lmt_core::buffer::Access;
-
 use super::*;
 use crate::sys::tests::lend;
+use lmt_core::buffer::Access;
+use lmt_core::mechanism::{Interval, Model, Role};
 
 /// As short as what stands wherever the peer's core is.
 const BYTES: u64 = 100_000;
 
+fn whole() -> Plan {
+    Plan::new(Role::Sender, Model::Stream, Interval { start: 0, end: BYTES })
+}
+
 fn begin(standing: &mut Standing, byte: u8) -> bool {
     let mut message = vec![byte; BYTES as usize];
-    let all = Interval { start: 0, end: BYTES };
-    lend(&mut [&mut message], Access::Read, |data| standing.begin(data, all, true))
+    let all = whole();
+    lend(&mut [&mut message], Access::Read, |data| standing.begin(data, &all, true))
 }
 
 /// Sends it, with so much of it written; whether it went by the place.
@@ -37,9 +41,9 @@ fn what_comes_often_stays_in_its_place() {
 fn what_is_short_does_not_stand() {
     let mut standing = Standing::default();
     let mut short = vec![1; Mark::BYTES - 1];
-    let all = Interval { start: 0, end: BYTES };
+    let all = whole();
     for _ in 0..10 {
-        assert!(!lend(&mut [&mut short], Access::Read, |data| standing.begin(data, all, true)));
+        assert!(!lend(&mut [&mut short], Access::Read, |data| standing.begin(data, &all, true)));
     }
 }
 
@@ -63,7 +67,7 @@ fn what_is_too_long_ends_what_stands() {
     }
     assert!(standing.stands());
     let mut long = vec![1; BYTES as usize];
-    let all = Interval { start: 0, end: BYTES };
-    assert!(!lend(&mut [&mut long], Access::Read, |data| standing.begin(data, all, false)));
+    let all = whole();
+    assert!(!lend(&mut [&mut long], Access::Read, |data| standing.begin(data, &all, false)));
     assert!(!standing.stands());
 }

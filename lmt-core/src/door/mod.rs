@@ -19,7 +19,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use crate::buffer::{Access, Buffer};
-use crate::config::Config;
+use crate::config::{Adapt, Config};
 use crate::connect::Connector;
 use crate::cpu_set::CpuSet;
 use crate::engine::requests::{OperationError, PeerId, Request, RequestId, Requests, Status, Waiting};
@@ -141,11 +141,12 @@ impl Door {
         }
         let connector = Connector::new(id, &config)?;
         let cpus = CpuSet::of_this_thread();
+        let transfers = Transfers::new(mechanisms).repeatable_if(config.adapt == Adapt::Off);
         let inner = Inner {
             config,
             peers: Vec::new(),
             by_id: HashMap::new(),
-            transfers: Transfers::new(mechanisms),
+            transfers,
             requests: Requests::default(),
             envelopes: HashMap::new(),
             death_seen: false,

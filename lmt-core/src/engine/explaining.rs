@@ -1,6 +1,7 @@
 //! Why a message would take the way that it would.
 
 use super::beyond::COMPARED_MOST_BYTES;
+use super::peer::{Connection, Peer};
 use super::traffic::Traffic;
 use crate::mechanism::{Model, SharedEnds};
 use crate::mechanisms::standing_note;
@@ -64,7 +65,9 @@ impl Traffic {
 
     /// Which messages that are announced go in cells all the same.
     fn beyond_note(&self, key: PeerKey, message: &Question, taken: &Taken) -> Option<String> {
-        let beyond_bytes = self.peers[key as usize].beyond_max_bytes;
+        let Peer { connection, beyond_max_bytes, .. } = &self.peers[key as usize];
+        let Connection::Up(link) = connection else { return None };
+        let beyond_bytes = (*beyond_max_bytes).min(link.max_bytes);
         let most_bytes = beyond_bytes.min(self.config.in_use_eager_max_bytes);
         let compared_bytes = beyond_bytes.min(COMPARED_MOST_BYTES);
         let may_be = matches!(taken, Taken::By { .. })
@@ -74,8 +77,12 @@ impl Traffic {
             && !self.adaptive.is_on();
         let now = if self.transfers.are_left_alone() { "does not seem to do" } else { "seems to do" };
         may_be.then(|| {
+            let in_use = format!(
+                "such a message of up to {most_bytes} bytes goes in cells if the application uses its buffers between messages, which it {now} at present, and there are enough (in_use_eager_max_bytes), and "
+            );
             format!(
-                "while no other is under way to the peer, such a message of up to {most_bytes} bytes goes in cells if the application uses its buffers between messages, which it {now} at present, and there are enough (in_use_eager_max_bytes), and one of up to {compared_bytes} bytes if it says what an earlier one said"
+                "while no other is under way to the peer, {}one of up to {compared_bytes} bytes goes in cells if it says what an earlier one said",
+                if most_bytes > 0 { in_use } else { String::new() }
             )
         })
     }

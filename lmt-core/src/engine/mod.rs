@@ -138,11 +138,8 @@ impl Engine {
             .add_readable(doorbell.as_fd(), Self::DOORBELL)
             .map_err(system("epoll_ctl", "raise fs.epoll.max_user_watches"))?;
         let address = connector.address().clone();
-        let mut transfers = Transfers::new(mechanisms);
+        let mut transfers = Transfers::new(mechanisms).repeatable_if(config.adapt == Adapt::Off);
         transfers.set_may_meet();
-        if config.adapt == Adapt::Off {
-            transfers.set_repeatable();
-        }
         let selection = Selection::new(policy, CpuSet::of_this_thread());
         let traffic = Traffic::new(id, config, transfers, selection, inbox_fd, doorbell)?;
         let origin = Origin::here();
