@@ -55,10 +55,14 @@ impl Port for Deaf {
     }
 }
 
-fn door() -> (Door, EndpointId) {
+fn group() -> EndpointId {
     let mut bytes = [0; 16];
     crate::random::fill(&mut bytes).expect("random bytes");
-    let group = EndpointId::from_bytes(bytes);
+    EndpointId::from_bytes(bytes)
+}
+
+fn door() -> (Door, EndpointId) {
+    let group = group();
     let mut mechanisms = Mechanisms::new();
     mechanisms.register(Willing);
     (Door::new(group.member(1), Config::default(), mechanisms).expect("a door"), group.member(2))
@@ -120,4 +124,14 @@ fn a_peer_that_comes_again_may_send_before_its_report_is_here() {
     assert!(error.to_string().contains("died"), "{error}");
     let _report = come(&mut door, id);
     door.on_packet(peer, &packet[..bytes]).expect("the peer has come again");
+}
+
+#[test]
+fn a_door_decides_by_times_unless_that_is_switched_off() {
+    let group = group();
+    for (number, adapt) in (1..).zip([Adapt::Off, Adapt::Auto, Adapt::On]) {
+        let config = Config { adapt, ..Config::default() };
+        let door = Door::new(group.member(number), config, Mechanisms::new()).expect("a door");
+        assert_eq!(door.inner.transfers.is_repeatable(), adapt == Adapt::Off);
+    }
 }
