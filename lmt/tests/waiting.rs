@@ -23,6 +23,45 @@ fn burns_little(group: &Group, what: &str, time: Duration, wait: impl FnOnce()) 
     assert!(percent < 5.0, "{what} burnt {percent:.2} % of a core");
 }
 
+/// Where a send has no room, who waits for progress is to hear of each message that ends, also of
+/// one that is found to have ended on the way to sleep.
+#[test]
+fn a_full_sender_hears_that_there_is_room() {
+    const MESSAGES: u32 = 300;
+    const PATIENCE: Duration = Duration::from_secs(5);
+    group::run(test_name!(), 2, LIMIT, |group| {
+        let (endpoint, peers) = join(group, |config| {
+            (config.pending_max_messages, config.eager_max_bytes) = (1, 0);
+            (config.spins, config.yields) = (2000, 10);
+        });
+        let peer = peers[1 - group.rank() as usize];
+        let data = pattern(1, 64 << 10);
+        if group.rank() == 1 {
+            let into = &mut vec![0; data.len()];
+            for message in 0..MESSAGES {
+                // Sometimes long enough for the sender to fall asleep.
+                std::thread::sleep(Duration::from_micros(u64::from(message % 7) * 100));
+                endpoint.receive(Source::Peer(peer), TagMatch::exactly(1), into).expect("received");
+                assert!(*into == data);
+            }
+            return;
+        }
+        endpoint.scope(|scope| {
+            let mut requests = Vec::new();
+            while requests.len() < MESSAGES as usize {
+                match scope.send(peer, 1, &data) {
+                    Ok(request) => requests.push(request),
+                    Err(OperationError::WouldBlock { .. }) => {
+                        let moved = endpoint.wait_for_progress(Some(PATIENCE)).expect("no child");
+                        assert!(moved, "no room behind {} messages", requests.len());
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+    });
+}
+
 #[test]
 fn waiting_for_a_second_burns_little() {
     let time = Duration::from_secs(1);

@@ -161,6 +161,7 @@ impl Traffic {
             selection,
             eager: EagerCounters::default(),
             events: 0,
+            ended: 0,
             in_pieces: false,
             looked_in_vain: false,
             adaptive: Adaptive::new(config.adapt == Adapt::On),

@@ -69,22 +69,23 @@ impl Traffic {
         let Connection::Up(link) = connection else { return None };
         let beyond_bytes = (*beyond_max_bytes).min(link.max_bytes);
         let most_bytes = beyond_bytes.min(self.config.in_use_eager_max_bytes);
-        let compared_bytes = beyond_bytes.min(COMPARED_MOST_BYTES);
+        // What lies in shared buffers is not compared.
+        let is_private = message.shared == SharedEnds::default();
+        let compared_bytes = if is_private { beyond_bytes.min(COMPARED_MOST_BYTES) } else { 0 };
         let may_be = matches!(taken, Taken::By { .. })
             && message.bytes <= most_bytes.max(compared_bytes)
             && message.contiguous
-            && message.shared == SharedEnds::default()
             && !self.adaptive.is_on();
         let now = if self.transfers.are_left_alone() { "does not seem to do" } else { "seems to do" };
-        may_be.then(|| {
-            let in_use = format!(
-                "such a message of up to {most_bytes} bytes goes in cells if the application uses its buffers between messages, which it {now} at present, and there are enough (in_use_eager_max_bytes), and "
-            );
-            format!(
-                "while no other is under way to the peer, {}one of up to {compared_bytes} bytes goes in cells if it says what an earlier one said",
-                if most_bytes > 0 { in_use } else { String::new() }
-            )
-        })
+        let in_use = format!(
+            "one of up to {most_bytes} bytes goes in cells if the application uses its buffers between messages, which it {now} at present, and there are enough (in_use_eager_max_bytes)"
+        );
+        let compared =
+            format!("one of up to {compared_bytes} bytes goes in cells if it says what an earlier one said");
+        let both = [(most_bytes, in_use), (compared_bytes, compared)];
+        let holds = both.into_iter().filter_map(|(bytes, says)| (bytes > 0).then_some(says));
+        let holds = holds.collect::<Vec<_>>().join(", and ");
+        may_be.then(|| format!("while no other is under way to the peer, {holds}"))
     }
 
     /// Which short messages are announced while their receivers have them in their caches.

@@ -18,6 +18,7 @@ impl Traffic {
     pub fn settle_by(&mut self, credits: Option<&InboxReceiver>) {
         while self.send_packet(credits) {}
         while let Some(ended) = self.transfers.pop_ended() {
+            self.ended = self.ended.wrapping_add(1);
             match ended {
                 Ended::Send { token, result, kept_bytes } => {
                     self.sent(RequestId::from_raw(token), result, kept_bytes);

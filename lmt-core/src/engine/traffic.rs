@@ -123,6 +123,8 @@ pub(crate) struct Traffic {
     pub synchronous: HashSet<RequestId>,
     /// Cells taken and connections ended so far: whether something has happened.
     pub events: u64,
+    /// How many transfers have ended, whoever found it.
+    pub ended: u64,
     /// The cell taken last was a piece of a message whose next piece is about to
     /// come.
     pub in_pieces: bool,

@@ -168,11 +168,12 @@ impl Engine {
     /// This is a forked child.
     pub fn wait_for_progress(&mut self, deadline: Option<Instant>) -> Result<bool, OperationError> {
         let mut patience = Patience::default();
-        // What an ended peer had sent is taken while the sockets are looked at.
-        let before = self.traffic.events;
+        // What an ended peer had sent is taken while the sockets are looked at, and that a message
+        // has ended may be found on the way to sleep.
+        let before = (self.traffic.events, self.traffic.ended);
         loop {
             let moved = self.turn()?;
-            if moved || self.traffic.events != before {
+            if moved || (self.traffic.events, self.traffic.ended) != before {
                 return Ok(true);
             }
             if !self.be_patient(&mut patience, moved, deadline)? {
