@@ -86,7 +86,7 @@ fn forgotten_requests_are_taken_back_or_waited_for() {
         endpoint.scope(|scope| {
             std::mem::forget(scope.receive(Source::Any, TagMatch::exactly(1), matched).expect("begun"));
             std::mem::forget(scope.receive(Source::Any, TagMatch::exactly(2), unmatched).expect("begun"));
-            std::mem::forget(scope.send(peer, 3, &data[..400_000]).expect("begun"));
+            std::mem::forget(scope.send(peer, 3, &data[..LONG / 4]).expect("begun"));
         });
     });
 }

@@ -354,11 +354,14 @@ fn a_message_of_another_endpoint_is_refused() {
     assert_eq!(ended, Err(OperationError::ForeignMessage));
 }
 
+/// More than goes in cells on any machine, in whatever state buffers are.
+const ANNOUNCED_BYTES: usize = 2_000_000;
+
 #[test]
 fn operations_can_be_cancelled_until_they_are_matched() {
     group::run(test_name!(), 2, LIMIT, |group| {
         let (endpoint, peers) = join_plain(group);
-        let long = pattern(3, 400_000);
+        let long = pattern(3, ANNOUNCED_BYTES);
         if group.rank() == 0 {
             // Queued: the peer is not connected yet.
             endpoint.scope(|scope| {
@@ -388,7 +391,7 @@ fn operations_can_be_cancelled_until_they_are_matched() {
                 endpoint.progress().expect("no fork here");
                 group.barrier();
                 endpoint.receive(Source::Any, TagMatch::exactly(6), &mut []).expect("received");
-                assert_eq!(send.cancel().expect("too late").bytes, 400_000);
+                assert_eq!(send.cancel().expect("too late").bytes, ANNOUNCED_BYTES as u64);
             });
         } else {
             let mut into = [0; 9];
@@ -407,7 +410,7 @@ fn operations_can_be_cancelled_until_they_are_matched() {
                 assert_eq!(left, Ok(None), "all was taken back");
             }
             group.barrier();
-            let mut into = vec![0; 400_000];
+            let mut into = vec![0; ANNOUNCED_BYTES];
             endpoint.scope(|scope| {
                 let receive = scope.receive(Source::Any, TagMatch::exactly(5), &mut into).expect("posted");
                 group.barrier();
