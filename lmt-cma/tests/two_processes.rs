@@ -17,15 +17,7 @@ const PAGE: usize = 4096;
 const HOLE_PAGE: usize = 5;
 
 fn plan_of(role: Role, model: Model, bytes: u64) -> Plan {
-    Plan {
-        role,
-        model,
-        interval: Interval { start: 0, end: bytes },
-        may_give_up: false,
-        may_pass_on: false,
-        left_alone: false,
-        repeatable: false,
-    }
+    Plan::new(role, model, Interval { start: 0, end: bytes })
 }
 
 /// 16 pages, the sixth of which nobody may touch.

@@ -139,7 +139,7 @@ pub struct Transfers {
     at_hand: Vec<AtHand>,
     /// Whether the application leaves its buffers alone.
     pauses: Pauses,
-    /// Whether nothing is decided by times.
+    /// Whether no way is chosen by times.
     repeatable: bool,
 }
 

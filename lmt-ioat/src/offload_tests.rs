@@ -102,15 +102,7 @@ impl Under {
         let mut peer = OffloadPeer { process, is_reachable: true };
         let mut mechanism = Offload::new("artificial", engine);
         let interval = Interval { start: 0, end: BYTES };
-        let plan = Plan {
-            role: Role::Receiver,
-            model: Model::Get,
-            interval,
-            may_give_up: false,
-            may_pass_on: false,
-            left_alone: false,
-            repeatable: false,
-        };
+        let plan = Plan::new(Role::Receiver, Model::Get, interval);
         let (transfer, cookie) = mechanism.prepare(&mut peer, &plan, &data).unwrap();
         Self { mechanism, script, peer, data, transfer: Some(transfer), cookie, _memory: memory }
     }
@@ -268,7 +260,7 @@ proptest! {
         let (ours, theirs) = (lend(&here), lend(&there));
         let mut under = Under::new(&[(0, State::Running)]);
         let (role, model) = if is_get { (Role::Receiver, Model::Get) } else { (Role::Sender, Model::Put) };
-        let plan = Plan { role, model, interval: planned, may_give_up: false, may_pass_on: false, left_alone: false, repeatable: false };
+        let plan = Plan::new(role, model, planned);
         let (cookie, _kept) = describe(&theirs, planned).unwrap();
         let (mut transfer, _) = under.mechanism.prepare(&mut under.peer, &plan, &ours).unwrap();
         under.mechanism.start(&mut under.peer, &mut transfer, &cookie, agreed).unwrap();

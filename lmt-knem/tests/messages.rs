@@ -35,15 +35,7 @@ fn lend(memory: &mut [u8], access: Access) -> Buffer {
 }
 
 fn plan(role: Role, model: Model, start: u64, end: u64) -> Plan {
-    Plan {
-        role,
-        model,
-        interval: Interval { start, end },
-        may_give_up: false,
-        may_pass_on: false,
-        left_alone: false,
-        repeatable: false,
-    }
+    Plan::new(role, model, Interval { start, end })
 }
 
 /// Two instances that have probed each other.

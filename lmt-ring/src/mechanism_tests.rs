@@ -25,15 +25,7 @@ fn interval(bytes: u64) -> Interval {
 /// Announces a message; with whether its receiver is told that it is among many.
 fn announce(ring: &mut Ring, peer: &mut RingPeer, bytes: u64) -> (RingTransfer, bool) {
     let (role, model) = (Role::Sender, Model::Stream);
-    let plan = Plan {
-        role,
-        model,
-        interval: interval(bytes),
-        may_give_up: false,
-        may_pass_on: false,
-        left_alone: false,
-        repeatable: false,
-    };
+    let plan = Plan::new(role, model, interval(bytes));
     let (transfer, cookie) = ring.prepare(peer, &plan, &Buffer::empty(Access::Read)).expect("slots are free");
     (transfer, Where::read(&cookie).expect("it is a ring's").is_among_many)
 }

@@ -44,15 +44,7 @@ impl Pair {
     /// Both sides of a transfer, started.
     fn begin(&mut self, data: &Buffer) -> (ShmTransfer, ShmTransfer) {
         let interval = Interval { start: 0, end: BYTES };
-        let plan = |role| Plan {
-            role,
-            model: Model::Cooperative,
-            interval,
-            may_give_up: false,
-            may_pass_on: false,
-            left_alone: false,
-            repeatable: false,
-        };
+        let plan = |role| Plan::new(role, Model::Cooperative, interval);
         let (mut out, cookie) = self.sender.prepare(&mut self.to, &plan(Role::Sender), data).unwrap();
         let (mut into, back) = self.receiver.prepare(&mut self.from, &plan(Role::Receiver), data).unwrap();
         self.sender.start(&mut self.to, &mut out, &back, interval).unwrap();
@@ -181,15 +173,7 @@ fn a_pool_of_one_serves_two_peers_in_turn_and_gives_memory_back() {
     let mut source = lend(&mut bytes, Access::Read);
     let (out, _into) = pair.begin(&source);
     let interval = Interval { start: 0, end: BYTES };
-    let plan = Plan {
-        role: Role::Sender,
-        model: Model::Cooperative,
-        interval,
-        may_give_up: false,
-        may_pass_on: false,
-        left_alone: false,
-        repeatable: false,
-    };
+    let plan = Plan::new(Role::Sender, Model::Cooperative, interval);
     let (mut waits, _) = pair.sender.prepare(&mut to_third, &plan, &source).unwrap();
     pair.sender.start(&mut to_third, &mut waits, &Cookie::empty(), interval).unwrap();
     let mut filled = |pair: &mut Pair, waits: &mut ShmTransfer| {

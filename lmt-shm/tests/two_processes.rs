@@ -27,15 +27,7 @@ fn child() {
             let mut memory = Memory::new(&message, 1, Role::Receiver);
             let data = memory.lend(lmt_core::buffer::Access::Write);
             let whole = Interval { start: 0, end: message.bytes };
-            let plan = Plan {
-                role: Role::Receiver,
-                model: message.model,
-                interval: whole,
-                may_give_up: false,
-                may_pass_on: false,
-                left_alone: false,
-                repeatable: false,
-            };
+            let plan = Plan::new(Role::Receiver, message.model, whole);
             let _transfer = side.begin(&plan, &data, whole);
             std::thread::sleep(pair::TIME_LIMIT);
         }
@@ -71,15 +63,7 @@ fn a_dead_receiver_stops_the_sender_but_holds_nothing() {
     let mut memory = Memory::new(&message, 1, Role::Sender);
     let mut data = memory.lend(lmt_core::buffer::Access::Read);
     let whole = Interval { start: 0, end: message.bytes };
-    let plan = Plan {
-        role: Role::Sender,
-        model: message.model,
-        interval: whole,
-        may_give_up: false,
-        may_pass_on: false,
-        left_alone: false,
-        repeatable: false,
-    };
+    let plan = Plan::new(Role::Sender, message.model, whole);
     let mut transfer = side.begin(&plan, &data, whole);
     side.kill_child();
     for _ in 0..10 {

@@ -73,15 +73,7 @@ impl<G: Giving> World<G> {
         for message in 0..8 {
             let length = 1 + world.random.below(60_000);
             let mut bytes: Vec<u8> = (0..length).map(|at| value(message, at)).collect();
-            let plan = Plan {
-                role: Role::Sender,
-                model: Model::Cooperative,
-                interval: whole(length),
-                may_give_up: false,
-                may_pass_on: false,
-                left_alone: false,
-                repeatable: false,
-            };
+            let plan = Plan::new(Role::Sender, Model::Cooperative, whole(length));
             let data = lend(&mut bytes, Access::Read);
             let (out, cookie) = world.pair.sender.prepare(&mut world.pair.to, &plan, &data).unwrap();
             let agreed =
@@ -119,15 +111,7 @@ impl<G: Giving> World<G> {
         if course.into.is_some() || course.into_active || course.over {
             return;
         }
-        let plan = Plan {
-            role: Role::Receiver,
-            model: Model::Cooperative,
-            interval: course.agreed,
-            may_give_up: false,
-            may_pass_on: false,
-            left_alone: false,
-            repeatable: false,
-        };
+        let plan = Plan::new(Role::Receiver, Model::Cooperative, course.agreed);
         let data = lend(&mut course.found, Access::Write);
         let (mut into, _) = self.pair.receiver.prepare(&mut self.pair.from, &plan, &data).unwrap();
         self.to_sender.push_back(Packet::Cts(m));

@@ -55,15 +55,7 @@ impl<G: Giving> Pair<G> {
     /// A message of bytes `value`, prepared by both, started by none.
     fn prepare(&mut self, value: u8) -> Message {
         let (mut bytes, mut found) = (vec![value; BYTES], vec![0; BYTES]);
-        let plan = |role| Plan {
-            role,
-            model: Model::Cooperative,
-            interval: whole(BYTES),
-            may_give_up: false,
-            may_pass_on: false,
-            left_alone: false,
-            repeatable: false,
-        };
+        let plan = |role| Plan::new(role, Model::Cooperative, whole(BYTES));
         let data = lend(&mut bytes, Access::Read);
         let (out, cookie) = self.sender.prepare(&mut self.to, &plan(Role::Sender), &data).unwrap();
         let data = lend(&mut found, Access::Write);

@@ -1,4 +1,4 @@
-//! `adapt = "off"`: nothing is decided by times, so that runs can be repeated.
+//! `adapt = "off"`: no way is chosen by times, so that runs can be repeated.
 
 mod common;
 

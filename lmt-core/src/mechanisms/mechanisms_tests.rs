@@ -10,15 +10,7 @@ use crate::selection::{ByOrder, Message, Policy, Situation};
 use crate::test_peer;
 use std::sync::{Arc, Mutex};
 
-const PLAN: Plan = Plan {
-    role: Role::Sender,
-    model: Model::Get,
-    interval: Interval { start: 0, end: 0 },
-    may_give_up: false,
-    may_pass_on: false,
-    left_alone: false,
-    repeatable: false,
-};
+const PLAN: Plan = Plan::new(Role::Sender, Model::Get, Interval { start: 0, end: 0 });
 
 type Taken = Arc<Mutex<Vec<Vec<u8>>>>;
 

@@ -5,7 +5,7 @@ use super::Transfers;
 use crate::mechanism::Plan;
 
 impl Transfers {
-    /// If so, nothing is decided by times ([`Plan::repeatable`]).
+    /// If so, no way is chosen by times ([`Plan::repeatable`]).
     #[must_use]
     pub const fn repeatable_if(mut self, repeatable: bool) -> Self {
         self.repeatable = repeatable;
@@ -48,7 +48,7 @@ impl Transfers {
     }
 
     /// Whether the application has no time to use its buffers between messages
-    /// ([`Plan::left_alone`]). Where nothing is decided by times it is taken to have.
+    /// ([`Plan::left_alone`]). Where no way is chosen by times it is taken to have.
     #[inline]
     pub const fn are_left_alone(&self) -> bool {
         self.pauses.are_short() && !self.repeatable

@@ -615,15 +615,7 @@ fn messages_go_on_while_a_forced_thread_copies() {
     let (mut out, mut into) = (counting(10), vec![0; 10]);
     let (source, mut target) = (lend(&mut out, Access::Read), lend(&mut into, Access::Write));
     let interval = Interval { start: 0, end: 10 };
-    let plan = |role| Plan {
-        role,
-        model: Model::Get,
-        interval,
-        may_give_up: false,
-        may_pass_on: false,
-        left_alone: false,
-        repeatable: false,
-    };
+    let plan = |role| Plan::new(role, Model::Get, interval);
     let (send, cookie) = sender.prepare(&mut to, &plan(Role::Sender), &source).unwrap();
     let (mut receive, _) = receiver.prepare(&mut from, &plan(Role::Receiver), &target).unwrap();
     receiver.start(&mut from, &mut receive, &cookie, interval).unwrap();

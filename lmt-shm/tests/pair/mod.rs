@@ -228,15 +228,7 @@ impl<M: Lmt> Side<M> {
             }
         };
         let role = self.role(message.parent_sends);
-        let plan = Plan {
-            role,
-            model: message.model,
-            interval: plan,
-            may_give_up: false,
-            may_pass_on: false,
-            left_alone: false,
-            repeatable: false,
-        };
+        let plan = Plan::new(role, message.model, plan);
         let (segments, access) = match role {
             Role::Sender => (message.sender_segments, Access::Read),
             Role::Receiver => (message.receiver_segments, Access::Write),
