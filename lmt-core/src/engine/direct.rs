@@ -12,6 +12,7 @@ use super::cells::lacks;
 use super::label::Label;
 use super::outgoing::envelope_of;
 use super::peer::{Assembly, Connection, Link, Peer, Target};
+use super::polling::Others;
 use super::receiving::{Source, TagMatch};
 use super::requests::{OperationError, PeerId, Request, RequestId, Status, Waiting};
 use super::traffic::{OVERHEAD_BYTES, Traffic, kind};
@@ -226,7 +227,7 @@ impl Engine {
     /// How often to look; less where the core is wanted by others.
     #[inline]
     pub(super) fn direct_looks(&self) -> u32 {
-        if self.shared_waits > 0 { 1 } else { self.spins_and_yields().0.min(LOOKS) }
+        if self.sharing.others() == Others::Wait { 1 } else { self.spins_and_yields().0.min(LOOKS) }
     }
 
     /// Counts a call, as one of progress, towards the next look at the sockets;

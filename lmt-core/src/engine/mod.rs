@@ -25,6 +25,7 @@ mod matchers;
 mod outgoing;
 mod peer;
 mod peers;
+pub mod polling;
 mod progress;
 mod reading;
 mod receiving;
@@ -79,8 +80,8 @@ pub struct Engine {
     /// Whether a send has taken something in since the last progress.
     took_in: bool,
     naps: waiting::Naps,
-    /// Waits to come in which the core is taken to be shared with others.
-    shared_waits: u32,
+    /// Whether others want the core.
+    sharing: polling::Sharing,
     /// Messages that were taken out of matching and dropped.
     discards: Discards,
     /// Receives of such messages, which nobody waits for.
@@ -153,7 +154,7 @@ impl Engine {
             took_in: false,
             naps: waiting::Naps::default(),
             until_sockets: 0,
-            shared_waits: 0,
+            sharing: polling::Sharing::new(),
             discards: Discards::default(),
             detached: Vec::new(),
             looked_at_sockets: CoarseInstant::now(),
@@ -184,6 +185,8 @@ impl Engine {
     const HASTY_CALLS: u32 = 64;
     /// So many looks of a few ns each.
     const HASTY_LOOKS: u32 = 24;
+    /// After so many calls that found nothing peers are told what was drained of theirs.
+    const PAY_AFTER: u32 = 16;
     /// The most cells taken out of the inbox in one call.
     const BATCH: u32 = 32;
 

@@ -4,27 +4,17 @@ use std::borrow::Borrow;
 use std::time::{Duration, Instant};
 
 use super::Engine;
+use super::polling::{CROWDED_POLLS, Others};
 use super::requests::{OperationError, RequestId, Status};
 
 /// How far a wait has gone.
 #[derive(Default)]
 struct Patience {
     looks: u32,
-    /// When the clock was looked at, a batch of looks ago.
-    since: Option<Instant>,
 }
 
-/// After so many looks the clock is looked at: some microseconds' worth.
+/// So many looks for the rest of a message follow each other: some microseconds' worth.
 const LOOKS_A_BATCH: u32 = 256;
-/// A batch that takes so long has lost the core to somebody else meanwhile.
-const LOST_THE_CORE: Duration = Duration::from_millis(1);
-/// For so many waits a core that was lost once is taken to be shared.
-const SHARED_WAITS: u32 = 200;
-
-/// Looks before a wait yields where processes outnumber cores: one more than it
-/// takes to find that nothing is there. With 20 an all-to-all of 64 KiB among 4
-/// ranks on 2 cores took 18 % longer.
-const CROWDED_SPINS: u32 = 2;
 
 /// So often the processes of one core may yield in vain, all together, before each of
 /// them sleeps. One that has what it waits for before then needs no wake-up, which
@@ -224,12 +214,9 @@ impl Engine {
         }
         patience.looks = patience.looks.saturating_add(1);
         let (spins, yields) = self.spins_and_yields();
-        if patience.looks == 1 {
-            self.shared_waits = self.shared_waits.saturating_sub(1);
-        }
         if patience.looks <= spins {
-            if patience.looks.is_multiple_of(LOOKS_A_BATCH) {
-                self.notice_sharing(patience);
+            if patience.looks.is_multiple_of(self.polls_before_yield().max(1)) {
+                self.sharing.let_others_run();
             }
             std::hint::spin_loop();
             return Ok(true);
@@ -238,22 +225,11 @@ impl Engine {
             return Ok(false);
         }
         if patience.looks <= spins + yields {
-            std::thread::yield_now();
+            self.sharing.let_others_run();
         } else {
             self.doze(deadline)?;
         }
         Ok(true)
-    }
-
-    /// Other programs are no peers and tell nothing: that they want this core
-    /// shows in a batch of looks that took far too long.
-    #[cold]
-    fn notice_sharing(&mut self, patience: &mut Patience) {
-        let now = Instant::now();
-        if patience.since.is_some_and(|since| now.saturating_duration_since(since) > LOST_THE_CORE) {
-            self.shared_waits = SHARED_WAITS;
-        }
-        patience.since = Some(now);
     }
 
     /// Where processes outnumber cores, spinning keeps the peer from running,
@@ -261,12 +237,13 @@ impl Engine {
     #[inline]
     pub(super) fn spins_and_yields(&self) -> (u32, u32) {
         let config = &self.traffic.config;
-        if self.traffic.transfers.is_crowded() {
-            (config.spins.min(CROWDED_SPINS), config.yields.min(self.traffic.crowded_yields))
-        } else if self.shared_waits > 0 {
-            (config.spins.min(CROWDED_SPINS), config.yields.min(LEAST_YIELDS))
-        } else {
-            (config.spins, config.yields)
+        match self.sharing.others() {
+            Others::None if !self.traffic.transfers.is_crowded() => (config.spins, config.yields),
+            // Each yield is a time slice of theirs.
+            Others::Compute if !self.traffic.transfers.is_crowded() => {
+                (config.spins, config.yields.min(LEAST_YIELDS))
+            }
+            _ => (config.spins.min(CROWDED_POLLS), config.yields.min(self.traffic.crowded_yields)),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
 use crate::state::State;
 use crate::state::counter::Counter;
-use crate::state::sleep::{Armed, WaitedFor};
+use crate::state::sleep::{self, Armed, WaitedFor};
 use crate::wait;
 
 /// A counter, by its number in its domain.
@@ -83,7 +83,13 @@ impl Cntr {
         state.progress_counter(self.number);
         let Some(counter) = state.around.counters.get_mut(self.number) else { return (0, 0) };
         counter.seen = counter.numbers();
-        counter.seen
+        let seen = counter.seen;
+        let should_yield = state.should_yield(WaitedFor::Counter(self.number));
+        drop(state);
+        if should_yield {
+            sleep::let_others_run(&self.domain.domain, WaitedFor::Counter(self.number));
+        }
+        seen
     }
 
     /// Whether its numbers are others than when they were last looked at, after a

@@ -15,6 +15,7 @@ use crate::refuse::because;
 use crate::state::State;
 use crate::state::completion::{Failure, Item};
 use crate::state::queue::DoneWith;
+use crate::state::sleep::{self, WaitedFor};
 
 pub(super) static CQ: OpsCq =
     OpsCq { size: size_of::<OpsCq>(), read, readfrom, readerr, sread, sreadfrom, signal, strerror };
@@ -68,6 +69,7 @@ unsafe extern "C" fn read(cq: *mut FidCq, _entries: *mut c_void, count: usize) -
     match unsafe { queue::get(cq) } {
         Ok(cq) if count == 0 => {
             attend(cq);
+            sleep::let_others_run_if_idle(&cq.domain.domain, WaitedFor::Queue(cq.number));
             Errno::AGAIN.returned()
         }
         Ok(_) => {

@@ -15,7 +15,7 @@ use crate::abi::fabric::{CLASS_CNTR, CLASS_CQ, CLASS_POLL, Fid, Ops};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
 use crate::refuse::{because, no_flags};
-use crate::state::sleep::WaitedFor;
+use crate::state::sleep::{self, WaitedFor};
 
 /// A queue or a counter, which is not closed while it is in a poll set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -163,7 +163,7 @@ unsafe extern "C" fn poll(set: *mut FidPoll, contexts: *mut *mut c_void, count: 
     };
     let members = set.members().clone();
     let mut found = 0;
-    for member in members {
+    for member in &members {
         if found == room.len() {
             break;
         }
@@ -184,6 +184,10 @@ unsafe extern "C" fn poll(set: *mut FidPoll, contexts: *mut *mut c_void, count: 
             room[found].write(ptr::with_exposed_provenance_mut(context));
             found += 1;
         }
+    }
+    if found == 0 {
+        let domain = &set.domain.domain;
+        members.iter().for_each(|member| sleep::let_others_run_if_idle(domain, member.what));
     }
     found as c_int
 }

@@ -18,7 +18,7 @@ use crate::log::{self, Subsystem};
 use crate::state::State;
 use crate::state::completion::{Entry, Failure};
 use crate::state::queue::{Format, Queue, Read};
-use crate::state::sleep::{Armed, WaitedFor};
+use crate::state::sleep::{self, Armed, WaitedFor};
 use crate::wait;
 
 /// A queue, by its number in its domain.
@@ -278,9 +278,17 @@ unsafe extern "C" fn readfrom(
         Err(error) => return error.returned(),
     };
     let output = Output { entries: entries.cast(), sources, count };
-    // SAFETY: C's promise: null or room for `count` of each; entries are not null
-    // where one is written.
-    unsafe { output.fill(&mut cq.domain.domain.lock(), cq) }
+    let (read, should_yield) = {
+        let mut state = cq.domain.domain.lock();
+        // SAFETY: C's promise: null or room for `count` of each; entries are not null
+        // where one is written.
+        let read = unsafe { output.fill(&mut state, cq) };
+        (read, read < 0 && state.should_yield(WaitedFor::Queue(cq.number)))
+    };
+    if should_yield {
+        sleep::let_others_run(&cq.domain.domain, WaitedFor::Queue(cq.number));
+    }
+    read
 }
 
 unsafe extern "C" fn readerr(cq: *mut FidCq, out: *mut CqErrEntry, _flags: u64) -> isize {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use lmt::buffer::Buffer;
-use lmt::{EndpointId, Engine, Label, Message, PeerId, RequestId, SendMode, Source, Space, Wanted};
+use lmt::{EndpointId, Engine, Label, Message, Others, PeerId, RequestId, SendMode, Source, Space, Wanted};
 
 use super::Surroundings;
 use super::counter::Counted;
@@ -216,6 +216,17 @@ impl Endpoint {
         if was_asleep {
             self.mind_sleepers(around);
         }
+    }
+
+    /// Whether its caller is to let others run; see [`Engine::should_yield`].
+    #[inline]
+    pub fn should_yield(&self) -> bool {
+        self.engine.should_yield()
+    }
+
+    /// What others did when its caller let them run.
+    pub fn note_others(&mut self, others: Others) {
+        self.engine.note_others(others);
     }
 
     /// An operation was begun, of which nobody knew who sleeps.

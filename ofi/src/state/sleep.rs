@@ -11,9 +11,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lmt::Others;
+
 use super::endpoint::Endpoint;
 use super::watch::{WaitSet, Watch};
-use super::{State, Surroundings};
+use super::{Domain, State, Surroundings};
 use crate::abi::Errno;
 
 /// How long who sleeps leaves answers and requests alone that wait for room, of
@@ -37,6 +39,44 @@ pub enum Armed {
     Sleep(Arc<WaitSet>, Duration),
 }
 
+impl State {
+    /// Whether who polls for this is to let others run before the next poll: nothing
+    /// moves in any of its endpoints.
+    #[inline]
+    pub fn should_yield(&self, what: WaitedFor) -> bool {
+        let endpoints = self.around.endpoints(what);
+        !endpoints.is_empty()
+            && endpoints.iter().all(|number| self.endpoints.get(*number).is_none_or(Endpoint::should_yield))
+    }
+
+    /// What others did when who polls for this let them run.
+    fn note_others(&mut self, what: WaitedFor, others: Others) {
+        let Self { endpoints, around, .. } = self;
+        for number in around.endpoints(what) {
+            if let Some(endpoint) = endpoints.get_mut(*number) {
+                endpoint.note_others(others);
+            }
+        }
+    }
+}
+
+/// Lets others run, without the lock, which they may want.
+#[cold]
+pub fn let_others_run(domain: &Domain, what: WaitedFor) {
+    let others = lmt::let_others_run();
+    if others != Others::None {
+        domain.lock().note_others(what, others);
+    }
+}
+
+/// The same if who polls for this is to.
+pub fn let_others_run_if_idle(domain: &Domain, what: WaitedFor) {
+    let should_yield = domain.lock().should_yield(what);
+    if should_yield {
+        let_others_run(domain, what);
+    }
+}
+
 impl Surroundings {
     /// The watch of an object.
     pub fn watch(&mut self, what: WaitedFor) -> Option<&mut Watch> {
@@ -46,10 +86,10 @@ impl Surroundings {
         }
     }
 
-    fn endpoints(&self, what: WaitedFor) -> Vec<usize> {
+    fn endpoints(&self, what: WaitedFor) -> &[usize] {
         match what {
-            WaitedFor::Queue(number) => self.queues.get(number).map(|queue| queue.endpoints.clone()),
-            WaitedFor::Counter(number) => self.counters.get(number).map(|counter| counter.endpoints.clone()),
+            WaitedFor::Queue(number) => self.queues.get(number).map(|queue| &queue.endpoints[..]),
+            WaitedFor::Counter(number) => self.counters.get(number).map(|counter| &counter.endpoints[..]),
         }
         .unwrap_or_default()
     }
@@ -65,8 +105,9 @@ impl State {
             return Ok(Arc::clone(set));
         }
         let set = Arc::new(WaitSet::new()?);
-        for number in self.around.endpoints(what) {
-            if let Some(endpoint) = self.endpoints.get_mut(number) {
+        let Self { endpoints, around, .. } = self;
+        for number in around.endpoints(what) {
+            if let Some(endpoint) = endpoints.get_mut(*number) {
                 set.add(endpoint.engine_mut().wait_descriptor())?;
             }
         }
@@ -84,7 +125,7 @@ impl State {
             watch.arm(is_user);
         }
         let mut limit = Duration::from_secs(3600);
-        for number in self.around.endpoints(what) {
+        for number in self.around.endpoints(what).to_vec() {
             let Some(endpoint) = self.endpoints.get_mut(number) else { continue };
             match endpoint.fall_asleep(&mut self.around) {
                 Some(its) => limit = limit.min(its),

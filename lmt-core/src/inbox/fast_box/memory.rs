@@ -41,12 +41,12 @@ use crate::shared_memory::{AttachError, SharedMemory};
 
 /// "lmtfbox" and the layout's version in one word; changes with the layout.
 const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x07");
-const PAGE_BYTES: usize = 4096;
+pub(super) const PAGE_BYTES: usize = 4096;
 /// Lines, a power of two: enough for what two processes that exchange windows of 64
 /// long messages announce and answer, so few that they stay in the second-level cache.
 pub(super) const LINES: usize = 256;
 /// Cells, a power of two: 2 MiB of them, twice a usual second-level cache.
-pub(crate) const CELLS: usize = 512;
+pub(crate) const CELLS: usize = 128;
 /// The longest message that one line and one cell hold, in bytes.
 pub(crate) const PIECE_BYTES: usize = 3072;
 /// The longest message in an annex of its line, in bytes.
@@ -203,9 +203,9 @@ impl BoxMemory {
 
     /// Takes memory for a pair's cell now, rather than at the first touch, where
     /// want of it would kill the process.
-    pub(super) fn commit_pair_cell(&self, cell: u8) -> Result<(), MemoryShort> {
+    pub(super) fn commit_pair_cell(&self, cell: u8, bytes: usize) -> Result<(), MemoryShort> {
         let offset = PAIR_OFFSET + usize::from(cell) * PAIR_CELL_BYTES;
-        self.memory.commit_range(PURPOSE, KEY, offset, PAIR_CELL_BYTES)
+        self.memory.commit_range(PURPOSE, KEY, offset, bytes)
     }
 
     /// Copies `bytes` into a part of a pair's cell from its byte `at` on, as far

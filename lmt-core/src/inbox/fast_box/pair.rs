@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::holdings::{Holdings, LOWER_HALF, PAIR_CELLS};
-use super::memory::BoxMemory;
+use super::memory::{BoxMemory, PAGE_BYTES};
 use super::place::PAIR_CELL_BYTES;
 
 /// So many cells more than half of them are no surplus yet: they come and go with messages.
@@ -18,6 +18,8 @@ pub(super) struct PairCells {
     holdings: Holdings,
     /// Bit n: this process has made sure that cell n has memory.
     committed: AtomicU64,
+    /// Bit n: that its first page has.
+    begun: AtomicU64,
 }
 
 impl PairCells {
@@ -34,15 +36,17 @@ impl PairCells {
     }
 
     fn new(memory: Arc<BoxMemory>, own: u64) -> Self {
-        Self { memory, holdings: Holdings::new(own), committed: AtomicU64::new(0) }
+        Self { memory, holdings: Holdings::new(own), committed: AtomicU64::new(0), begun: AtomicU64::new(0) }
     }
 
-    /// Whether there is a cell to take, with memory behind it.
+    /// Whether there is a cell to take, with memory behind its first `bytes` bytes. A short
+    /// message asks for no more than it needs: eight pages take ten times as long to get as
+    /// it takes, and where messages go one way, each has a cell that none has had before.
     #[inline]
-    pub(super) fn has_cell(&self) -> bool {
+    pub(super) fn has_cell(&self, bytes: usize) -> bool {
         match self.holdings.next() {
             None => false,
-            Some(cell) => self.is_committed(cell) || self.commit_own(cell),
+            Some(cell) => self.is_committed(cell, bytes) || self.commit_own(cell, bytes),
         }
     }
 
@@ -60,10 +64,10 @@ impl PairCells {
         ahead_cells * PAIR_CELL_BYTES as u64 > bytes
     }
 
-    /// Takes a cell to write and hand over.
+    /// Takes a cell to write the first `bytes` bytes of, and to hand over.
     #[inline]
-    pub(super) fn take(&self) -> Option<u8> {
-        if self.has_cell() { self.holdings.take() } else { None }
+    pub(super) fn take(&self, bytes: usize) -> Option<u8> {
+        if self.has_cell(bytes) { self.holdings.take() } else { None }
     }
 
     /// The peer has handed this cell over, and it is read.
@@ -87,20 +91,27 @@ impl PairCells {
     }
 
     #[inline]
-    fn is_committed(&self, cell: u8) -> bool {
+    fn is_committed(&self, cell: u8, bytes: usize) -> bool {
+        let memory = if bytes <= PAGE_BYTES { &self.begun } else { &self.committed };
         // Relaxed: one thread at a time, see `Holdings`.
-        self.committed.load(Ordering::Relaxed) >> cell & 1 == 1
+        memory.load(Ordering::Relaxed) >> cell & 1 == 1
     }
 
     #[cold]
-    fn commit_own(&self, cell: u8) -> bool {
-        if let Err(error) = self.memory.commit_pair_cell(cell) {
+    fn commit_own(&self, cell: u8, bytes: usize) -> bool {
+        let is_page = bytes <= PAGE_BYTES;
+        // Relaxed, all of them: see `is_committed`.
+        if let Err(error) =
+            self.memory.commit_pair_cell(cell, if is_page { PAGE_BYTES } else { PAIR_CELL_BYTES })
+        {
             tracing::debug!(%error, "a pair goes on with the cells that it has");
             self.holdings.give_up_all_but(self.committed.load(Ordering::Relaxed));
             return self.holdings.next().is_some();
         }
-        let committed = self.committed.load(Ordering::Relaxed);
-        self.committed.store(committed | 1 << cell, Ordering::Relaxed);
+        self.begun.fetch_or(1 << cell, Ordering::Relaxed);
+        if !is_page {
+            self.committed.fetch_or(1 << cell, Ordering::Relaxed);
+        }
         true
     }
 }

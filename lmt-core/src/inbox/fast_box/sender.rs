@@ -226,7 +226,7 @@ impl BoxSender {
         let filled = self.filling.filter(|_| sent_bytes > 0);
         let room = match (&self.pair, filled) {
             (Some(_), Some((_, at))) => PAIR_CELL_BYTES - at,
-            (Some(pair), None) if pair.has_cell() => PAIR_CELL_BYTES - begin_in_cell(address),
+            (Some(pair), None) if pair.has_cell(PAIR_CELL_BYTES) => PAIR_CELL_BYTES - begin_in_cell(address),
             _ => return left_bytes.min(PIECE_BYTES as u64),
         };
         let bytes = match cut {
@@ -432,7 +432,8 @@ impl BoxSender {
         if end > most_in_cell(piece, address) {
             return None;
         }
-        let cell = filled.map_or_else(|| pair.take(), |(cell, _)| Some(cell))?;
+        let memory_bytes = if is_short { bytes } else { PAIR_CELL_BYTES };
+        let cell = filled.map_or_else(|| pair.take(memory_bytes), |(cell, _)| Some(cell))?;
         let is_last = piece.is_end() || end >= PAIR_CELL_BYTES;
         Some((Part { cell, offset: at as u32, is_last }, pair))
     }

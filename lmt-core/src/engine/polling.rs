@@ -1,0 +1,123 @@
+//! Letting others run between polls that find nothing: of callers that wait in a loop of
+//! their own, as an MPI's blocking calls do, and of [`Engine::wait`].
+
+use std::time::{Duration, Instant};
+
+use super::Engine;
+
+/// Empty polls in a row before others are let run, where nobody is known to want the core:
+/// some tens of microseconds' worth, so that the system call costs some percent of the time
+/// for which nothing was to be done.
+pub(super) const POLLS: u32 = 512;
+/// The same where processes outnumber cores: as many as it takes to find that nothing is
+/// there.
+pub(super) const CROWDED_POLLS: u32 = 2;
+/// A yield takes a fifth of this where nobody else is ready to run, and more than this where
+/// the core has gone to another process and come back.
+const OTHERS_RAN: Duration = Duration::from_micros(1);
+/// Who keeps the core for longer than this waits for nobody: it computes, and has the core
+/// until its time slice is over, some milliseconds.
+const COMPUTES: Duration = Duration::from_micros(300);
+/// For so many waits others do what they did when they were last seen.
+const WAITS: u32 = 200;
+
+/// What others did with the core when they were let run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Others {
+    /// There were none.
+    None,
+    /// They gave it back soon: they wait for something, too, as the ranks of a job do.
+    Wait,
+    /// They kept it.
+    Compute,
+}
+
+/// Lets whoever is ready run on this core (sched_yield(2)); what they did with it.
+pub fn let_others_run() -> Others {
+    let before = Instant::now();
+    std::thread::yield_now();
+    Others::of(before.elapsed())
+}
+
+impl Others {
+    fn of(away: Duration) -> Self {
+        match away {
+            away if away > COMPUTES => Self::Compute,
+            away if away > OTHERS_RAN => Self::Wait,
+            _ => Self::None,
+        }
+    }
+}
+
+/// Who else wants this endpoint's core, as was last seen. That there are more peers than CPUs
+/// for them is known without looking.
+#[derive(Debug)]
+pub(super) struct Sharing {
+    others: Others,
+    /// Waits to come in which they are taken to do the same.
+    waits: u32,
+}
+
+impl Sharing {
+    pub const fn new() -> Self {
+        Self { others: Others::None, waits: 0 }
+    }
+
+    /// A wait begins.
+    #[inline]
+    pub fn begin_wait(&mut self) {
+        self.waits = self.waits.saturating_sub(1);
+    }
+
+    /// What others did lately.
+    #[inline]
+    pub fn others(&self) -> Others {
+        if self.waits > 0 { self.others } else { Others::None }
+    }
+
+    /// Notes what others did.
+    pub fn note(&mut self, others: Others) {
+        if others != Others::None {
+            *self = Self { others, waits: WAITS };
+        }
+    }
+
+    /// Lets others run, and notes what they did.
+    pub fn let_others_run(&mut self) {
+        self.note(let_others_run());
+    }
+}
+
+impl Engine {
+    /// Whether a caller that polls in a loop of its own is to call [`let_others_run`] before
+    /// its next poll, best without a lock: its last ones found nothing, and whoever it waits
+    /// for may have no core. What that returns goes to [`Engine::note_others`].
+    #[inline]
+    pub fn should_yield(&self) -> bool {
+        let polls = self.polls_before_yield();
+        self.idle >= polls && (polls <= CROWDED_POLLS || self.idle.is_multiple_of(polls))
+    }
+
+    /// Notes what others did with the core while this endpoint waited.
+    #[cold]
+    pub fn note_others(&mut self, others: Others) {
+        self.sharing.note(others);
+    }
+
+    /// Empty polls in a row before others are let run. Who computes is let run seldom: the
+    /// core is not back before its time slice is over, whatever has come meanwhile.
+    #[inline]
+    pub(super) fn polls_before_yield(&self) -> u32 {
+        let spins = self.traffic.config.spins;
+        match self.sharing.others() {
+            _ if self.traffic.transfers.is_crowded() => spins.min(CROWDED_POLLS),
+            Others::None => spins.min(POLLS),
+            Others::Wait => spins.min(CROWDED_POLLS),
+            Others::Compute => spins,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "polling_tests.rs"]
+mod tests;
