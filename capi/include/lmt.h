@@ -804,8 +804,9 @@ lmt_code lmt_imrecv(struct lmt_endpoint *endpoint,
 lmt_code lmt_message_discard(struct lmt_message *message);
 
 // Moves messages: takes what has come, copies at most a quota of one transfer,
-// writes what there is room for. Never waits. `moved` (which may be NULL) tells
-// whether anything was moved.
+// writes what there is room for. Never waits; where call after call finds nothing,
+// others are let run (sched_yield(2)). `moved` (which may be NULL) tells whether
+// anything was moved.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
 // `LMT_ERR_FORKED`.
@@ -1075,8 +1076,9 @@ lmt_code lmt_door_peer(struct lmt_door *door,
                        bool *is_connected,
                        size_t *unsent);
 
-// Moves bytes and packets (by `send_packet`), and makes connections. Never waits.
-// `moved` (which may be NULL) tells whether anything was moved.
+// Moves bytes and packets (by `send_packet`), and makes connections. Never waits; where
+// nothing moves of what is in flight, call after call, others are let run
+// (sched_yield(2)). `moved` (which may be NULL) tells whether anything was moved.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` (also
 // within `send_packet`), `LMT_ERR_FORKED`, `LMT_ERR_CALLBACK` (`send_packet`

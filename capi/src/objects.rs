@@ -173,7 +173,13 @@ impl Side for Endpoint {
 
     #[inline]
     fn test(&mut self, request: RequestId) -> Option<Outcome> {
-        self.awake(|engine| engine.test(request))
+        self.awake(|engine| {
+            let outcome = engine.test(request);
+            if outcome.is_none() {
+                engine.let_others_run_if_idle();
+            }
+            outcome
+        })
     }
 
     fn close(&mut self, is_broken: bool) -> Result<(), OperationError> {

@@ -1,5 +1,6 @@
 //! How a scope reaches its engine: directly, or through a lock.
 
+use lmt_core::engine::polling::let_others_run;
 use lmt_core::engine::{Engine, OperationError, RequestId, Status};
 
 use crate::open::Spares;
@@ -36,6 +37,19 @@ pub trait Access: sealed::Sealed {
         token: Token,
         f: impl FnOnce(&mut Engine) -> Result<R, OperationError>,
     ) -> Result<R, OperationError>;
+
+    /// Lets others run after empty polls, without a lock, which they may want.
+    #[doc(hidden)]
+    fn let_others_run_if_idle(&self, token: Token) {
+        if self.with(token, |engine| Ok(engine.should_yield())).unwrap_or(false) {
+            let others = let_others_run();
+            // It fails in a forked child, which waits for nobody.
+            let _noted = self.with(token, |engine| {
+                engine.note_others(others);
+                Ok(())
+            });
+        }
+    }
 
     /// Waits for a request and takes its result.
     #[doc(hidden)]

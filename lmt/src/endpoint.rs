@@ -384,15 +384,20 @@ impl Endpoint {
         lent::receive_matched(self, message, &mut [IoSliceMut::new(into)])
     }
 
-    /// Moves messages without waiting; returns whether anything moved.
+    /// Moves messages without waiting; returns whether anything moved. Where call after
+    /// call finds nothing, others are let run (sched_yield(2)): whoever this process waits
+    /// for may have no core.
     ///
     /// # Errors
     /// This is a forked child.
     pub fn progress(&self) -> Result<bool, OperationError> {
+        let mut engine = self.engine.borrow_mut();
         if self.sleeping.take() {
-            self.engine.borrow_mut().woken();
+            engine.woken();
         }
-        self.engine.borrow_mut().progress()
+        let moved = engine.progress()?;
+        engine.let_others_run_if_idle();
+        Ok(moved)
     }
 
     /// Waits until something has moved, at most for `time_limit`; returns

@@ -421,7 +421,10 @@ impl<A: Access> Request<'_, A> {
                 self.closed();
                 Ok(result)
             }
-            Ok(None) => Err(self),
+            Ok(None) => {
+                self.access.let_others_run_if_idle(Token::new());
+                Err(self)
+            }
             // A forked child: nothing is under way here.
             Err(error) => Ok(Err(error)),
         }

@@ -254,12 +254,15 @@ impl SharedEndpoint {
         lent::receive_matched(self, message, &mut [IoSliceMut::new(into)])
     }
 
-    /// Moves messages without waiting; returns whether anything moved.
+    /// Moves messages without waiting; returns whether anything moved. Lets others run as
+    /// [`Endpoint::progress`] does.
     ///
     /// # Errors
     /// This is a forked child.
     pub fn progress(&self) -> Result<bool, OperationError> {
-        self.inner.lock.lock()?.progress()
+        let moved = self.inner.lock.lock()?.progress()?;
+        self.let_others_run_if_idle(Token::new());
+        Ok(moved)
     }
 
     /// Allocates memory that peers map; see [`Endpoint::allocate_region`].

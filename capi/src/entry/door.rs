@@ -146,8 +146,9 @@ pub unsafe extern "C" fn lmt_door_peer(
     })
 }
 
-/// Moves bytes and packets (by `send_packet`), and makes connections. Never waits.
-/// `moved` (which may be NULL) tells whether anything was moved.
+/// Moves bytes and packets (by `send_packet`), and makes connections. Never waits; where
+/// nothing moves of what is in flight, call after call, others are let run
+/// (sched_yield(2)). `moved` (which may be NULL) tells whether anything was moved.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` (also
 /// within `send_packet`), `LMT_ERR_FORKED`, `LMT_ERR_CALLBACK` (`send_packet`

@@ -18,8 +18,9 @@ pub(super) fn microseconds(limit: Duration) -> u64 {
 }
 
 /// Moves messages: takes what has come, copies at most a quota of one transfer,
-/// writes what there is room for. Never waits. `moved` (which may be NULL) tells
-/// whether anything was moved.
+/// writes what there is room for. Never waits; where call after call finds nothing,
+/// others are let run (sched_yield(2)). `moved` (which may be NULL) tells whether
+/// anything was moved.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
 /// `LMT_ERR_FORKED`.
@@ -32,7 +33,11 @@ pub unsafe extern "C" fn lmt_progress(endpoint: *mut lmt_endpoint, moved: *mut b
         // SAFETY: by `# Safety`, `moved` is NULL or memory for one.
         let moved = unsafe { Place::wanted(moved, "moved") }?;
         Endpoint::with(endpoint, |endpoint| {
-            moved.write(endpoint.awake(|engine| engine.progress())?);
+            moved.write(endpoint.awake(|engine| {
+                let moved = engine.progress();
+                engine.let_others_run_if_idle();
+                moved
+            })?);
             Ok(())
         })
     })

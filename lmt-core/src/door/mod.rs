@@ -22,6 +22,7 @@ use crate::buffer::{Access, Buffer};
 use crate::config::{Adapt, Config};
 use crate::connect::Connector;
 use crate::cpu_set::CpuSet;
+use crate::engine::polling::{self, Sharing};
 use crate::engine::requests::{OperationError, PeerId, Request, RequestId, Requests, Status, Waiting};
 use crate::engine::{CreateError, Label, check_config, install_copier};
 use crate::error::PeerError;
@@ -99,6 +100,10 @@ pub struct Door {
     inner: Inner,
     until_sockets: u32,
     looked_at_sockets: Instant,
+    /// Calls of [`Door::progress`] in a row in which nothing moved of what is in flight.
+    idle: u32,
+    /// Whether others want the core.
+    sharing: Sharing,
     /// To be called when the door is closed.
     at_end: Option<AtEnd>,
 }
@@ -153,9 +158,16 @@ impl Door {
             selection: Selection::new(policy, cpus),
             cpus,
         };
-        let looked_at_sockets = Instant::now();
-        let origin = Origin::here();
-        Ok(Self { origin, connector, inner, until_sockets: 0, looked_at_sockets, at_end: None })
+        Ok(Self {
+            origin: Origin::here(),
+            connector,
+            inner,
+            until_sockets: 0,
+            looked_at_sockets: Instant::now(),
+            idle: 0,
+            sharing: Sharing::new(),
+            at_end: None,
+        })
     }
 
     fn check_fork(&self) -> Result<(), OperationError> {
@@ -395,8 +407,9 @@ impl Door {
         self.inner.requests.take_result(request)
     }
 
-    /// Moves bytes and packets, and makes connections. Never waits. Returns
-    /// whether anything moved.
+    /// Moves bytes and packets, and makes connections. Never waits; where nothing
+    /// moves of what is in flight, call after call, others are let run (sched_yield(2)):
+    /// whoever it waits for may have no core. Returns whether anything moved.
     ///
     /// # Errors
     /// This is a forked child.
@@ -425,7 +438,24 @@ impl Door {
             self.look_at_sockets();
         }
         moved |= self.inner.flush(port);
+        self.let_others_run_if_idle(moved);
         Ok(moved)
+    }
+
+    #[inline]
+    fn let_others_run_if_idle(&mut self, moved: bool) {
+        if moved || !self.inner.transfers.is_active() {
+            self.idle = 0;
+            return;
+        }
+        if self.idle == 0 {
+            self.sharing.begin_wait();
+        }
+        self.idle = self.idle.saturating_add(1);
+        let polls = self.sharing.polls_before_yield(self.inner.config.spins, false);
+        if polling::is_time(self.idle, polls) {
+            self.sharing.let_others_run();
+        }
     }
 
     /// Accepts, connects, notices deaths.

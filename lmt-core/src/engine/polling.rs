@@ -52,7 +52,7 @@ impl Others {
 /// Who else wants this endpoint's core, as was last seen. That there are more peers than CPUs
 /// for them is known without looking.
 #[derive(Debug)]
-pub(super) struct Sharing {
+pub(crate) struct Sharing {
     others: Others,
     /// Waits to come in which they are taken to do the same.
     waits: u32,
@@ -86,6 +86,26 @@ impl Sharing {
     pub fn let_others_run(&mut self) {
         self.note(let_others_run());
     }
+
+    /// Empty polls in a row before others are let run, of at most `spins`. Who computes is let
+    /// run seldom: the core is not back before its time slice is over, whatever has come
+    /// meanwhile.
+    #[inline]
+    pub fn polls_before_yield(&self, spins: u32, is_crowded: bool) -> u32 {
+        match self.others() {
+            _ if is_crowded => spins.min(CROWDED_POLLS),
+            Others::None => spins.min(POLLS),
+            Others::Wait => spins.min(CROWDED_POLLS),
+            Others::Compute => spins,
+        }
+    }
+}
+
+/// Whether it is time to let others run after so many empty polls in a row, where that is to
+/// be after `polls`: then, and where others are known to wait, after each further one.
+#[inline]
+pub(crate) const fn is_time(empty_polls: u32, polls: u32) -> bool {
+    empty_polls >= polls && empty_polls > 0 && (polls <= CROWDED_POLLS || empty_polls.is_multiple_of(polls))
 }
 
 impl Engine {
@@ -94,8 +114,15 @@ impl Engine {
     /// for may have no core. What that returns goes to [`Engine::note_others`].
     #[inline]
     pub fn should_yield(&self) -> bool {
-        let polls = self.polls_before_yield();
-        self.idle >= polls && (polls <= CROWDED_POLLS || self.idle.is_multiple_of(polls))
+        is_time(self.idle, self.polls_before_yield())
+    }
+
+    /// Lets others run if it is time for that.
+    #[inline]
+    pub fn let_others_run_if_idle(&mut self) {
+        if self.should_yield() {
+            self.sharing.let_others_run();
+        }
     }
 
     /// Notes what others did with the core while this endpoint waited.
@@ -104,17 +131,11 @@ impl Engine {
         self.sharing.note(others);
     }
 
-    /// Empty polls in a row before others are let run. Who computes is let run seldom: the
-    /// core is not back before its time slice is over, whatever has come meanwhile.
+    /// Empty polls in a row before others are let run.
     #[inline]
     pub(super) fn polls_before_yield(&self) -> u32 {
-        let spins = self.traffic.config.spins;
-        match self.sharing.others() {
-            _ if self.traffic.transfers.is_crowded() => spins.min(CROWDED_POLLS),
-            Others::None => spins.min(POLLS),
-            Others::Wait => spins.min(CROWDED_POLLS),
-            Others::Compute => spins,
-        }
+        let is_crowded = self.traffic.transfers.is_crowded();
+        self.sharing.polls_before_yield(self.traffic.config.spins, is_crowded)
     }
 }
 

@@ -1,1 +1,50 @@
+use super::*;
 
+#[test]
+fn what_others_did_is_told_by_how_long_the_core_was_away() {
+    let of = |ns| Others::of(Duration::from_nanos(ns));
+    assert_eq!((of(150), of(1000)), (Others::None, Others::None));
+    assert_eq!((of(1001), of(300_000)), (Others::Wait, Others::Wait));
+    assert_eq!((of(300_001), of(4_000_000)), (Others::Compute, Others::Compute));
+}
+
+#[test]
+fn what_others_did_counts_for_some_waits() {
+    let mut sharing = Sharing::new();
+    assert_eq!(sharing.others(), Others::None);
+    sharing.note(Others::Wait);
+    for _ in 1..WAITS {
+        sharing.begin_wait();
+        assert_eq!(sharing.others(), Others::Wait);
+        // That nobody was ready this time says nothing of the next.
+        sharing.note(Others::None);
+    }
+    sharing.begin_wait();
+    assert_eq!(sharing.others(), Others::None);
+    sharing.note(Others::Wait);
+    sharing.note(Others::Compute);
+    assert_eq!(sharing.others(), Others::Compute, "what was seen last");
+}
+
+#[test]
+fn who_waits_is_let_run_soon_and_who_computes_late() {
+    const SPINS: u32 = 50_000;
+    let mut sharing = Sharing::new();
+    assert_eq!(sharing.polls_before_yield(SPINS, false), POLLS);
+    assert_eq!(sharing.polls_before_yield(SPINS, true), CROWDED_POLLS);
+    sharing.note(Others::Wait);
+    assert_eq!(sharing.polls_before_yield(SPINS, false), CROWDED_POLLS);
+    sharing.note(Others::Compute);
+    assert_eq!(sharing.polls_before_yield(SPINS, false), SPINS);
+    assert_eq!(sharing.polls_before_yield(SPINS, true), CROWDED_POLLS, "peers are known to wait");
+    assert_eq!(sharing.polls_before_yield(0, false), 0, "no spins at all are wanted");
+}
+
+#[test]
+fn others_are_let_run_after_each_poll_only_where_they_are_known_to_wait() {
+    let times = |polls| (0..2000).filter(|empty| is_time(*empty, polls)).collect::<Vec<u32>>();
+    assert_eq!(times(CROWDED_POLLS), (CROWDED_POLLS..2000).collect::<Vec<_>>());
+    assert_eq!(times(POLLS), [512, 1024, 1536]);
+    assert!(times(50_000).is_empty());
+    assert_eq!(times(0).len(), 1999, "not after a poll that found something");
+}
