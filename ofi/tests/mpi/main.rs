@@ -7,6 +7,7 @@ mod death;
 mod host;
 mod hosts;
 mod installation;
+mod oversubscribed;
 mod programs;
 mod python;
 #[path = "../scratch/mod.rs"]

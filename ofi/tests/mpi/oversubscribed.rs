@@ -1,0 +1,88 @@
+//! More ranks than cores: whoever waits lets run whom it waits for, in an MPI's blocking
+//! calls, too, which poll in a loop of their own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lmt_conformance::require;
+
+use crate::installation::{Mpi, Transport, output, text_of};
+use crate::scratch::library;
+
+/// No run takes longer, in seconds: by ticks of the scheduler, 4 ms each, one takes 20.
+const LIMIT_S: u32 = 60;
+/// The least of so many runs, in turns: others may have the cores during some.
+const RUNS: usize = 3;
+/// A tick of the scheduler is some hundred times what a short message takes.
+const MOST_TIMES: f64 = 10.0;
+
+/// The time of an iteration in us, by pattern and length.
+type Times = BTreeMap<(String, u32), f64>;
+
+/// Reads what the program prints.
+fn read(told: &str) -> Times {
+    let mut times = Times::new();
+    for line in told.lines().filter_map(|line| line.strip_prefix("us ")) {
+        let mut words = line.split_whitespace();
+        let Some(bytes) = words.next().and_then(|word| word.parse().ok()) else { continue };
+        while let (Some(pattern), Some(Ok(us))) = (words.next(), words.next().map(str::parse)) {
+            times.insert((pattern.to_owned(), bytes), us);
+        }
+    }
+    times
+}
+
+fn run(mpi: &Mpi, way: Transport<'_>, ranks: u32, binary: &Path) -> Times {
+    let ended = output(mpi.launcher(way, ranks, LIMIT_S).arg(binary));
+    let told = text_of(&ended);
+    let what = format!("{ranks} ranks under {:?} by {way:?}", mpi.kind);
+    assert!(ended.status.success(), "{what} ended with {}:\n{told}", ended.status);
+    let times = read(&told);
+    assert_eq!(times.len(), 15, "{what} prints its times:\n{told}");
+    times
+}
+
+/// Takes in what was faster.
+fn least(times: &mut Times, now: Times) {
+    for (cell, us) in now {
+        let time = times.entry(cell).or_insert(f64::MAX);
+        *time = time.min(us);
+    }
+}
+
+fn compare(mpi: &Mpi, library: &Path, ranks: u32) {
+    let binary = mpi.build("oversubscribed", library);
+    let (mut own, mut ours) = (Times::new(), Times::new());
+    for _ in 0..RUNS {
+        least(&mut own, run(mpi, Transport::Own, ranks, &binary));
+        least(&mut ours, run(mpi, Transport::Lmt(library), ranks, &binary));
+    }
+    for ((pattern, bytes), us) in &ours {
+        let own_us = own[&(pattern.clone(), *bytes)];
+        println!("{:?}, {ranks} ranks, {pattern} of {bytes} B: own {own_us:.1} us, lmt {us:.1} us", mpi.kind);
+        assert!(
+            *us < MOST_TIMES * own_us,
+            "{:?}: {pattern} of {bytes} B among {ranks} ranks takes {us:.1} us by lmt and {own_us:.1} by its own transport",
+            mpi.kind
+        );
+    }
+}
+
+#[test]
+fn more_ranks_than_cores_wait_for_no_ticks() {
+    let Some(mpis) = Mpi::all() else {
+        return require::skipped("mpi", "MPI_FOLDERS names no MPIs");
+    };
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+    let library = library("oversubscribed");
+    for mpi in mpis {
+        compare(&mpi, &library.0, 2 * cpus);
+    }
+}
+
+#[test]
+fn times_are_read() {
+    let times = read("noise\nus 1024 ring 5.1 alltoall 6.0 pairs 2.5\nus x\nok 3\n");
+    assert_eq!(times.len(), 3);
+    assert!((times[&("alltoall".to_owned(), 1024)] - 6.0).abs() < 1e-9);
+}
