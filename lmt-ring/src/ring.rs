@@ -70,6 +70,10 @@ pub(crate) struct PairRing {
     /// Those whose receivers are still to close.
     ending: Vec<Ending>,
     last_tag: u64,
+    /// This side has sent a message, and keeps cells for the next.
+    has_sent: bool,
+    /// So has the peer.
+    peer_has_sent: bool,
     /// So many messages are still not to use few cells again and again.
     spread: u32,
     /// What is sent again and again.
@@ -116,6 +120,8 @@ impl PairRing {
             free_slots: (0..SLOTS).rev().collect(),
             ending: Vec::with_capacity(usize::from(SLOTS)),
             last_tag: first_tag(),
+            has_sent: false,
+            peer_has_sent: false,
             spread: 0,
             standing: Standing::default(),
             _lease: lease,
@@ -329,7 +335,8 @@ impl PairRing {
 
     /// A cell that the peer has filled is this side's from now on, unless this
     /// side holds three quarters of all, so that the peer always has some, or
-    /// gets them back. Returns whether it is.
+    /// gets them back; or has sent nothing so far: of a stream that goes one way all cells
+    /// come back, and few need memory. Returns whether it is.
     ///
     /// It is used before the `before` first of [`Self::fresh_cells`] and after the
     /// others: with their number at the begin of a message its cells are used again
@@ -339,7 +346,11 @@ impl PairRing {
     /// 2 MiB took 1.06 to 1.17 times as long.
     #[inline]
     pub(crate) fn take_over(&mut self, cell: u8, before: u64) -> bool {
-        if self.is_full() {
+        if !self.peer_has_sent {
+            self.peer_has_sent = true;
+            self.put_in_order();
+        }
+        if self.is_full() || !self.has_sent {
             return false;
         }
         self.held_cells += 1;
@@ -348,6 +359,14 @@ impl PairRing {
             self.own.insert(at as usize, cell);
         }
         true
+    }
+
+    /// Has this side's cells taken in the order in which they stand: what came back of a stream
+    /// that went one way came the last one first, and from now on the two keep them.
+    #[cold]
+    fn put_in_order(&mut self) {
+        self.own.make_contiguous().sort_unstable_by(|one, other| other.cmp(one));
+        self.returned_cells = 0;
     }
 
     /// A receiver has come for a message that had taken so many cells before, or
@@ -365,6 +384,7 @@ impl PairRing {
 
     /// The next message's tag.
     pub(crate) fn next_tag(&mut self) -> u64 {
+        self.has_sent = true;
         self.last_tag = (self.last_tag + 1) % TAGS;
         self.last_tag
     }
