@@ -21,6 +21,9 @@ const COMPUTES: Duration = Duration::from_micros(300);
 /// For so many waits others do what they did when they were last seen.
 const WAITS: u32 = 200;
 
+/// So often that number is doubled at most, where they compute.
+const MOST_DOUBLINGS: u32 = 12;
+
 /// What others did with the core when they were let run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Others {
@@ -56,11 +59,13 @@ pub(crate) struct Sharing {
     others: Others,
     /// Waits to come in which they are taken to do the same.
     waits: u32,
+    /// So often in a row they were found to compute.
+    computed: u32,
 }
 
 impl Sharing {
     pub const fn new() -> Self {
-        Self { others: Others::None, waits: 0 }
+        Self { others: Others::None, waits: 0, computed: 0 }
     }
 
     /// A wait begins.
@@ -75,11 +80,15 @@ impl Sharing {
         if self.waits > 0 { self.others } else { Others::None }
     }
 
-    /// Notes what others did.
+    /// Notes what others did. Who is found to compute again and again is let run more and more
+    /// seldom: it costs a time slice each time.
     pub fn note(&mut self, others: Others) {
-        if others != Others::None {
-            *self = Self { others, waits: WAITS };
-        }
+        let computed = match others {
+            Others::None => return,
+            Others::Wait => 0,
+            Others::Compute => (self.computed + 1).min(MOST_DOUBLINGS),
+        };
+        *self = Self { others, waits: WAITS << computed, computed };
     }
 
     /// Lets others run, and notes what they did.

@@ -48,3 +48,22 @@ fn others_are_let_run_after_each_poll_only_where_they_are_known_to_wait() {
     assert!(times(50_000).is_empty());
     assert_eq!(times(0).len(), 1999, "not after a poll that found something");
 }
+
+#[test]
+fn who_computes_again_and_again_is_let_run_more_and_more_seldom() {
+    let mut sharing = Sharing::new();
+    let mut waits_for = |others| {
+        sharing.note(others);
+        let mut waits = 0;
+        while sharing.others() != Others::None {
+            sharing.begin_wait();
+            waits += 1;
+        }
+        waits
+    };
+    assert_eq!([(); 3].map(|()| waits_for(Others::Compute)), [2 * WAITS, 4 * WAITS, 8 * WAITS]);
+    assert_eq!(waits_for(Others::Wait), WAITS);
+    assert_eq!(waits_for(Others::Compute), 2 * WAITS);
+    (0..100).for_each(|_| _ = waits_for(Others::Compute));
+    assert_eq!(waits_for(Others::Compute), WAITS << MOST_DOUBLINGS);
+}
