@@ -98,7 +98,7 @@ pub enum Command {
 /// `lmt bench`.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
-    /// latency, pingpong, pingping, exchange, bw, bibw, limits, overlap, pollution or regions; a collective
+    /// latency, pingpong, pingping, exchange, ring, pairs, bw, bibw, limits, overlap, pollution or regions; a collective
     /// operation: barrier, bcast, scatter, gather, allgather, alltoall (with --mechanism by messages), reduce,
     /// allreduce, reduce_scatter, scan or exscan; or one-to-all, all-to-one or all-to-all.
     #[arg(value_parser = str::parse::<Workload>)]

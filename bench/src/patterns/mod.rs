@@ -27,6 +27,10 @@ pub enum Pattern {
     Pingping,
     /// Every rank with both neighbours.
     Exchange,
+    /// Every rank to its right neighbour, and from its left one.
+    Ring,
+    /// Ranks two by two.
+    Pairs,
     /// A window of messages one way.
     Bw,
     /// A window of messages both ways at once.
@@ -86,6 +90,22 @@ pub const DEFINITIONS: &[Definition] = &[
         text: "Every rank sends to both its neighbours in a ring and receives from both. Time: one iteration on \
                the slowest rank; MB/s: the four messages that each rank sends or receives by that time (IMB \
                Exchange).",
+        default_sizes: "1..16MiB",
+    },
+    Definition {
+        pattern: Pattern::Ring,
+        name: "ring",
+        text: "Every rank sends to its right neighbour in a ring while it receives from its left one, as \
+               MPI_Sendrecv does. Time: one iteration on the slowest rank; MB/s: bytes of one message by that \
+               time (IMB Sendrecv counts two).",
+        default_sizes: "1..16MiB",
+    },
+    Definition {
+        pattern: Pattern::Pairs,
+        name: "pairs",
+        text: "Ranks 0 and 1, 2 and 3 and so on each send to the other while they receive from it, as MPI_Irecv, \
+               MPI_Isend and MPI_Waitall do; of an odd number of ranks the last one looks on. Time: one iteration \
+               on the slowest rank; MB/s: bytes of one message by that time.",
         default_sizes: "1..16MiB",
     },
     Definition {
@@ -186,6 +206,8 @@ impl Pattern {
             Self::Latency | Self::Pingpong | Self::Limits => 2,
             Self::Pingping
             | Self::Exchange
+            | Self::Ring
+            | Self::Pairs
             | Self::Alltoall
             | Self::Overlap
             | Self::Pollution
@@ -211,7 +233,10 @@ impl Pattern {
     /// Whether each rank's clock counts, of which the slowest is the time; else
     /// rank 0's is.
     pub fn times_slowest(self) -> bool {
-        matches!(self, Self::Pingping | Self::Exchange | Self::Bibw | Self::Alltoall)
+        matches!(
+            self,
+            Self::Pingping | Self::Exchange | Self::Ring | Self::Pairs | Self::Bibw | Self::Alltoall
+        )
     }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn every_pattern_is_found_by_its_name() {
-    assert_eq!(DEFINITIONS.len(), 11);
+    assert_eq!(DEFINITIONS.len(), 13);
     for definition in DEFINITIONS {
         assert_eq!(definition.name.parse(), Ok(definition.pattern));
         assert_eq!(definition.pattern.name(), definition.name);
@@ -20,6 +20,8 @@ fn times_are_those_of_the_field() {
     assert_eq!(Pattern::Exchange.usec(1.0, 10, 8), 100_000.0);
     assert_eq!(Pattern::Bw.usec(1.0, 10, 8), 100_000.0 / 64.0);
     assert_eq!(Pattern::Alltoall.usec(1.0, 10, 8), 100_000.0);
+    assert_eq!((Pattern::Ring.usec(1.0, 10, 8), Pattern::Pairs.usec(1.0, 10, 8)), (100_000.0, 100_000.0));
+    assert_eq!((Pattern::Ring.counted_bytes(8, 4), Pattern::Pairs.window(8, 4)), (8.0, 1));
     assert_eq!(Pattern::Exchange.counted_bytes(8, 2), 32.0);
     assert_eq!(Pattern::Bibw.counted_bytes(8, 2), 16.0);
     assert_eq!(Pattern::Alltoall.counted_bytes(8, 4), 48.0);

@@ -42,7 +42,9 @@ impl<L: Link, H: Handling> Round<'_, '_, '_, L, H> {
             Pattern::Latency | Pattern::Pingpong => self.pingpong(iterations)?,
             // They have courses of their own and no rounds.
             Pattern::Limits | Pattern::Overlap | Pattern::Pollution | Pattern::Regions => {}
-            Pattern::Pingping => self.pingping(iterations)?,
+            Pattern::Pingping => self.trade(self.partner(), self.partner(), iterations)?,
+            Pattern::Ring => self.trade(Some(self.neighbour(1)), Some(self.neighbour(-1)), iterations)?,
+            Pattern::Pairs => self.trade(self.pair_partner(), self.pair_partner(), iterations)?,
             Pattern::Exchange => self.exchange(iterations)?,
             Pattern::Bw => self.bw(iterations)?,
             Pattern::Bibw => self.bibw(iterations)?,
@@ -56,6 +58,18 @@ impl<L: Link, H: Handling> Round<'_, '_, '_, L, H> {
     fn partner(&self) -> Option<u32> {
         let rank = self.link.rank();
         (rank < 2).then(|| 1 - rank)
+    }
+
+    /// The rank so many places further in the ring.
+    fn neighbour(&self, places: i32) -> u32 {
+        let ranks = self.link.ranks();
+        (self.link.rank() + ranks).wrapping_add_signed(places) % ranks
+    }
+
+    /// The other of two ranks that follow each other; none for the last of an odd number.
+    fn pair_partner(&self) -> Option<u32> {
+        let other = self.link.rank() ^ 1;
+        (other < self.link.ranks()).then_some(other)
     }
 
     fn send(&mut self, to: u32, number: u64) -> Result<(), LinkError> {
@@ -92,23 +106,24 @@ impl<L: Link, H: Handling> Round<'_, '_, '_, L, H> {
         Ok(())
     }
 
-    fn pingping(&mut self, iterations: u64) -> Result<(), LinkError> {
-        let Some(partner) = self.partner() else { return Ok(()) };
+    /// One message to one rank while one comes from another; nothing for ranks that only look on.
+    fn trade(&mut self, to: Option<u32>, from: Option<u32>, iterations: u64) -> Result<(), LinkError> {
+        let (Some(to), Some(from)) = (to, from) else { return Ok(()) };
         let rank = self.link.rank();
         for number in 0..iterations {
             let (out, into) = (self.outgoing.slot(), self.incoming.slot());
             self.handling.before_send(out, Message { source: rank, tag: DATA_TAG, number });
             self.handling.before_receive(into);
-            let sends = [Outgoing { to: partner, tag: DATA_TAG, data: out }];
-            self.link.transfer(&sends, &mut [Incoming { from: partner, tag: DATA_TAG, data: into }])?;
-            self.handling.after_receive(into, Message { source: partner, tag: DATA_TAG, number });
+            let sends = [Outgoing { to, tag: DATA_TAG, data: out }];
+            self.link.transfer(&sends, &mut [Incoming { from, tag: DATA_TAG, data: into }])?;
+            self.handling.after_receive(into, Message { source: from, tag: DATA_TAG, number });
         }
         Ok(())
     }
 
     fn exchange(&mut self, iterations: u64) -> Result<(), LinkError> {
-        let (rank, ranks) = (self.link.rank(), self.link.ranks());
-        let (left, right) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
+        let rank = self.link.rank();
+        let (left, right) = (self.neighbour(-1), self.neighbour(1));
         for number in 0..iterations {
             let [to_right, to_left] = self.outgoing.pair();
             let [from_left, from_right] = self.incoming.pair();
