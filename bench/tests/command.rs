@@ -410,7 +410,8 @@ fn a_way_is_a_mechanism_and_who_copies() {
 
 #[test]
 fn every_pattern_runs_between_processes() {
-    for pattern in ["latency", "pingpong", "pingping", "exchange", "ring", "pairs", "bw", "bibw", "alltoall"] {
+    for pattern in ["latency", "pingpong", "pingping", "exchange", "ring", "pairs", "bw", "bibw", "alltoall"]
+    {
         let output = lmt(&[
             "bench",
             pattern,

@@ -46,7 +46,7 @@ pub struct Config {
     /// Payload of one cell, in bytes, a multiple of 64. Default 4096.
     pub cell_bytes: u32,
     /// How many peers, the first to connect, get a fast box beside the inbox: a
-    /// ring of their own of 2 MiB. Default 8.
+    /// ring of their own of 692 KiB. Default 8.
     pub fast_boxes: u32,
     /// Bytes of each fast box for messages that are sent again and again: they stay there, and
     /// only what has changed in them is written ([`crate::again`]). Default 512 KiB, which is
@@ -205,7 +205,7 @@ pub const KEYS: &[Key] = &[
         name: "fast_boxes",
         kind: Kind::Count { least: 0, most: 64 },
         variable: Some("LMT_FAST_BOXES"),
-        meaning: "how many peers, the first to connect, get a fast box beside the inbox: a ring of their own of 2 MiB",
+        meaning: "how many peers, the first to connect, get a fast box beside the inbox: a ring of their own of 692 KiB",
         reason: "each is looked at by every poll and takes memory; most processes talk to few others",
     },
     Key {

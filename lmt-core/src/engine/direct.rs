@@ -152,11 +152,17 @@ impl Engine {
     #[inline]
     fn take_pieces(&mut self, begun: &mut Begun, into: &mut [u8]) -> Option<Status> {
         let mut in_vain = 0;
+        // Its sender may have lost the core in mid-message, which the general way gives back.
+        let looks = self.direct_looks();
+        let most_in_vain = if looks == LOOKS { PIECE_LOOKS } else { looks };
         // Bounded however many pieces come: nothing else is looked at meanwhile.
         for _ in 0..PIECE_LOOKS {
             let left = &mut into[begun.arrived_bytes..begun.total_bytes];
             let Some(delivery) = self.inbox.poll() else {
                 in_vain += 1;
+                if in_vain > most_in_vain {
+                    break;
+                }
                 if in_vain > HASTY_LOOKS {
                     std::hint::spin_loop();
                 }

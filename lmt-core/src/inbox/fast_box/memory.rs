@@ -17,8 +17,7 @@
 //! Two things about the ring's cells were found by measurement (docs/performance.md):
 //! each begins a page of its own and leaves the page's end free, because a
 //! reader's hardware prefetchers run on behind what is published and would take
-//! the next cell's lines away from its writer; and there are so many that lines
-//! have left both private caches before they are written again, because a line
+//! the next cell's lines away from its writer; and there are many, because a line
 //! that the reader's cache still holds costs its writer as much as the transfer
 //! itself.
 #![allow(unsafe_code)] // Turns offsets into references and copies cells.
@@ -45,7 +44,7 @@ pub(super) const PAGE_BYTES: usize = 4096;
 /// Lines, a power of two: enough for what two processes that exchange windows of 64
 /// long messages announce and answer, so few that they stay in the second-level cache.
 pub(super) const LINES: usize = 256;
-/// Cells, a power of two: 2 MiB of them, twice a usual second-level cache.
+/// Cells, a power of two: 512 KiB of them, and a connection takes as long as their pages take.
 pub(crate) const CELLS: usize = 128;
 /// The longest message that one line and one cell hold, in bytes.
 pub(crate) const PIECE_BYTES: usize = 3072;
