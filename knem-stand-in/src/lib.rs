@@ -36,9 +36,11 @@
 //! - The descriptor is a memory file and not a character device. What read(2) of
 //!   it before the mapping of the status array does to the driver is not known,
 //!   only that it must not be; here it finds zeros, and that mapping is then
-//!   refused (`EINVAL`), and said on standard error. Only open(2), openat(2) and openat2(2) of exactly
-//!   `/dev/knem` are seen (and of `/dev/knem-stand-in`, by which a process can
-//!   tell that it is under one).
+//!   refused (`EINVAL`), and said on standard error. Only open(2), openat(2) and
+//!   openat2(2) of exactly `/dev/knem` are seen (and of `/dev/knem-stand-in`, by
+//!   which a process can tell that it is under one).
+//! - Of the module's parameters there is `dmamin` alone, at its place under
+//!   /sys, which any user may write.
 //! - Asynchronous copies are made by a thread after a delay; those of 1 to 64
 //!   bytes at once, without a word in their slot, as the driver may.
 //! - A status array of more than 4096 slots, which can corrupt the kernel's
