@@ -45,13 +45,15 @@ pub(super) struct Asked {
 pub(super) struct Region {
     pub segments: Vec<abi::Segment>,
     pub protection: u32,
-    pub flags: u32,
 }
+
+/// What its cookies have below the bit for a single use.
+pub(super) const OPENING: u64 = 0x77;
 
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub info: abi::Info,
-    pub regions: BTreeMap<u64, Region>,
+    pub regions: BTreeMap<u32, Region>,
     pub created: u32,
     pub script: VecDeque<Say>,
     pub asked: Vec<Asked>,
@@ -105,7 +107,7 @@ impl Double {
             }
             abi::DESTROY_REGION => {
                 let cookie = u64::read_from_bytes(argument).expect("its size");
-                state.regions.remove(&cookie).ok_or(Errno::EINVAL)?;
+                state.regions.remove(&abi::region_number(cookie)).ok_or(Errno::EINVAL)?;
             }
             abi::BIND_OFFLOAD => {
                 let bind = abi::BindOffload::read_from_bytes(argument).expect("its size");
@@ -149,22 +151,24 @@ impl State {
 
     /// The lowest number that is free, as a driver recycles them.
     fn create(&mut self, create: &mut abi::CreateRegion) -> Result<(), Errno> {
-        let cookie = (1..).find(|cookie| !self.regions.contains_key(cookie)).expect("one is free");
+        let number = (1..).find(|number| !self.regions.contains_key(number)).expect("one is free");
         let segments = read_segments(create.iovec_array, create.iovec_nr);
-        let region = Region { segments, protection: create.protection, flags: create.flags };
-        self.regions.insert(cookie, region);
+        self.regions.insert(number, Region { segments, protection: create.protection });
         self.created += 1;
-        create.cookie = cookie;
+        let last_use = if create.flags & abi::FLAG_SINGLEUSE != 0 { abi::COOKIE_SINGLE_USE } else { 0 };
+        create.cookie = u64::from(number) << 32 | last_use | OPENING;
         Ok(())
     }
 
     fn look_up(&mut self, cookie: u64, right: u32) -> Result<Vec<abi::Segment>, Errno> {
-        let region = self.regions.get(&cookie).ok_or(Errno::EINVAL)?.clone();
+        let number = abi::region_number(cookie);
+        let region = self.regions.get(&number).filter(|_| cookie & OPENING == OPENING);
+        let region = region.ok_or(Errno::EINVAL)?.clone();
         if region.protection & right == 0 {
             return Err(Errno::EACCES);
         }
-        if region.flags & abi::FLAG_SINGLEUSE != 0 {
-            self.regions.remove(&cookie);
+        if cookie & abi::COOKIE_SINGLE_USE != 0 {
+            self.regions.remove(&number);
         }
         Ok(region.segments)
     }
