@@ -158,3 +158,20 @@ pub fn ensure(options: Options) -> Result<(), Unavailable> {
     }
     StandIn::start(options)?.enter()
 }
+
+/// The variable that has [`for_test`] leave tests to the machine's own driver.
+pub const ENV_REAL: &str = "LMT_REAL_KNEM";
+
+/// Has a test, and the processes that it starts, find a driver: a stand-in, as
+/// [`ensure`] does, or the machine's own where [`ENV_REAL`] is set. Where there
+/// can be none, opening it tells so. Returns whether it is a stand-in.
+pub fn for_test(options: Options) -> bool {
+    if std::env::var_os(ENV_REAL).is_some() {
+        return false;
+    }
+    let ensured = ensure(options);
+    if let Err(why) = &ensured {
+        println!("no stand-in: {why}");
+    }
+    ensured.is_ok()
+}
