@@ -101,7 +101,7 @@ pub enum KnemError {
     #[error("no such copy is under way; each is told of once when it has ended")]
     NoSuchCopy,
     /// Only a DMA engine could have done it.
-    #[error("the driver has no DMA engine; leave the DMA flags out ({0})")]
+    #[error("the driver has no DMA engine; leave the DMA flags out, and load it without forced DMA ({0})")]
     NoDma(Errno),
     /// The driver gives every copy to the DMA engine, which this one must not be
     /// left to.

@@ -194,7 +194,8 @@ impl IoctlDriver {
             return Ok(whole(flags.without(OFFLOAD)));
         }
         if !self.may_use_dma(request, flags) {
-            return match flags.without(self.info.ignored).uses_dma() && !self.info.has_dma() {
+            let asks_for_dma = (flags.without(self.info.ignored) | forced).uses_dma();
+            return match asks_for_dma && !self.info.has_dma() {
                 true => Err(KnemError::NoDma(Errno::EINVAL)),
                 false => Ok(whole(flags)),
             };

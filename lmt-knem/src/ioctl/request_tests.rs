@@ -151,6 +151,16 @@ fn no_dma_engine_is_told_apart_from_no_region() {
     assert!(matches!(ask(&mut late, &mut local), Err(KnemError::NoDma(_))));
     double.state().regions.clear();
     assert!(matches!(ask(&mut late, &mut local), Err(KnemError::NotDeclared)));
+    // Every copy is to be made by the engine that there is not.
+    double.state().info.forced_flags = abi::FLAG_DMA;
+    let mut forced = double.open();
+    forced.meet(this_process(), owner.introduce().unwrap()).unwrap();
+    double.state().asked.clear();
+    let copy = get(region, 0, 5000);
+    let refused = forced.inline_copy(&mut lend(&mut local, Access::Write), &copy, CopyFlags::NONE);
+    assert!(matches!(refused, Err(KnemError::NoDma(_))), "{refused:?}");
+    assert_eq!(asked(&double), []);
+    double.state().info.forced_flags = 0;
     // Where the flag is ignored, nothing is lacking.
     double.state().info.ignored_flags = abi::FLAG_DMA;
     double.state().script.push_back(Say::Refuse(Errno::EPERM));
