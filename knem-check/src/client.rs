@@ -72,12 +72,10 @@ impl Client {
     /// A client of a driver that makes its copies.
     pub fn open() -> Result<Self, Stop> {
         let client = Self::bare()?;
-        let info = needed("GET_INFO", client.device.info())?;
-        let (engine, forced) = (info.features & abi::FEATURE_DMA != 0, info.forced_flags);
-        if forced & (abi::FLAG_DMA | abi::FLAG_DMATHREAD) != 0 && !engine {
+        if client.always_uses_dma()? && !client.has_engine()? {
             return skip("this driver is loaded so that a DMA engine makes every copy, and has none");
         }
-        let forced = if forced & ASYNCHRONOUS != 0 { Some(Rc::new(client.mapped()?)) } else { None };
+        let forced = if client.is_always_asynchronous()? { Some(Rc::new(client.mapped()?)) } else { None };
         Ok(Self { forced, ..client })
     }
 
@@ -113,6 +111,11 @@ impl Client {
     pub fn always_uses_dma(&self) -> Result<bool, Stop> {
         let dma = abi::FLAG_DMA | abi::FLAG_DMATHREAD;
         Ok(needed("GET_INFO", self.device.info())?.forced_flags & dma != 0)
+    }
+
+    /// Whether this driver is loaded so that every copy is asynchronous.
+    pub fn is_always_asynchronous(&self) -> Result<bool, Stop> {
+        Ok(needed("GET_INFO", self.device.info())?.forced_flags & ASYNCHRONOUS != 0)
     }
 
     pub fn create_at(&self, array: u64, count: u32, flags: u32, protection: u32) -> Result<u64, Errno> {

@@ -4,7 +4,7 @@ use lmt_conformance::suite::{self, Under};
 use lmt_knem::KnemIoctl;
 
 use crate::client::Client;
-use crate::verdict::{Verdict, holds, skip};
+use crate::verdict::{Stop, Verdict, holds, skip};
 
 /// What a case's name begins with.
 pub const PREFIX: &str = "suite-";
@@ -44,11 +44,24 @@ cases! {
 /// Panics when it fails.
 pub fn run(name: &str) -> Option<Verdict> {
     let (name, case) = CASES.iter().find(|(known, _)| *known == name)?;
-    Some(Client::bare().and_then(|client| client.always_uses_dma()).and_then(|always| {
-        if always {
-            return skip("this driver is loaded so that a DMA engine makes every copy, to which lmt leaves no messages");
-        }
+    Some(for_this_driver(name).and_then(|()| {
         case(&Under::new(name, KnemIoctl::new));
         holds()
     }))
+}
+
+/// Skips what this driver is loaded to have lmt not do.
+fn for_this_driver(name: &str) -> Result<(), Stop> {
+    let client = Client::bare()?;
+    if client.always_uses_dma()? {
+        return skip(
+            "this driver is loaded so that a DMA engine makes every copy, to which lmt leaves no messages",
+        );
+    }
+    if name == "suite-death-of-senders" && client.is_always_asynchronous()? {
+        return skip(
+            "this driver is loaded so that every copy is asynchronous, and then only the receiver copies",
+        );
+    }
+    Ok(())
 }

@@ -164,6 +164,25 @@ fn the_suite_holds_with_an_engine() {
     assert_eq!(holds(Options::default().dma(true), &["suite-"]), [""; 0]);
 }
 
+#[test]
+fn the_suite_holds_where_all_copies_are_asynchronous() {
+    // All but the longest.
+    let cases =
+        ["sizes", "segments", "both-directions", "cancel", "truncation", "demotion", "death", "forked"];
+    let names = cases.map(|case| format!("suite-{case}"));
+    let names = names.each_ref().map(String::as_str);
+    let skipped = holds(Options::default().forced_flags(MEMCPY_THREAD), &names);
+    assert!(skipped.iter().all(|line| line.starts_with("suite-death-of-senders ")), "{skipped:?}");
+}
+
+#[test]
+fn the_suite_is_skipped_where_an_engine_makes_every_copy() {
+    let options = Options::default().loses_small_tails().forced_flags(DMA);
+    let Some(output) = run(options, &["suite-"]) else { return };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(text(&output).contains("0 ok, 0 failed, "), "{}", text(&output));
+}
+
 fn no_device(options: Options, expected: &str) {
     if let Some(output) = run(options, &[]) {
         assert_eq!(output.status.code(), Some(3), "{}", text(&output));
