@@ -156,10 +156,10 @@ fn run(job: &Job, results: &mut dyn Results, interrupt: Option<&Interrupt>) -> R
     let environment = Environment::record(job);
     let progress = Progress::new();
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
-    show(&progress, |out| results.begin(out, &environment, job))?;
+    let mut shown = Shown { results, environment: &environment, job, has_begun: false, progress: &progress };
     let mut job = job.clone();
     let measured = loop {
-        match run_once(&job, results, interrupt, &progress, &mut rows) {
+        match run_once(&job, &mut shown, interrupt, &mut rows) {
             Err(BenchError::Mechanism { name, sentence }) if can_do_without(&job, &name) => {
                 progress.suspend(|| complain(&format!("{name} is left out: {sentence}")));
                 job.mechanisms.retain(|other| *other != name);
@@ -171,7 +171,8 @@ fn run(job: &Job, results: &mut dyn Results, interrupt: Option<&Interrupt>) -> R
     };
     progress.end();
     measured?;
-    show(&progress, |out| results.end(out))?;
+    shown.begin()?;
+    shown.write(|results, out| results.end(out))?;
     Ok(Measured { environment, rows, left_out })
 }
 
@@ -180,11 +181,44 @@ fn can_do_without(job: &Job, name: &str) -> bool {
     job.pattern.figures().is_empty() && job.mechanisms.iter().any(|other| other != name)
 }
 
+/// Results as they are shown. Nothing is before something is measured: what
+/// cannot be measured is told in a sentence alone.
+struct Shown<'a> {
+    results: &'a mut dyn Results,
+    environment: &'a Environment,
+    job: &'a Job,
+    has_begun: bool,
+    progress: &'a Progress,
+}
+
+impl Shown<'_> {
+    /// Shows what stands above the rows, once.
+    fn begin(&mut self) -> Result<(), BenchError> {
+        if std::mem::replace(&mut self.has_begun, true) {
+            return Ok(());
+        }
+        let (environment, job) = (self.environment, self.job);
+        self.write(|results, out| results.begin(out, environment, job))
+    }
+
+    fn write(
+        &mut self,
+        write: impl FnOnce(&mut dyn Results, &mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), BenchError> {
+        let results = &mut *self.results;
+        self.progress.suspend(|| {
+            let mut out = io::stdout().lock();
+            write(results, &mut out)
+                .and_then(|()| out.flush())
+                .map_err(|error| BenchError::from_output(&error))
+        })
+    }
+}
+
 fn run_once(
     job: &Job,
-    results: &mut dyn Results,
+    shown: &mut Shown<'_>,
     interrupt: Option<&Interrupt>,
-    progress: &Progress,
     rows: &mut Vec<Row>,
 ) -> Result<(), BenchError> {
     group::run(job, &mut |event| {
@@ -193,23 +227,20 @@ fn run_once(
             return Err(BenchError::Interrupted { signal: signal as u8, sentence });
         }
         match event {
-            Event::Progress { done, total } => progress.show(done, total),
-            Event::Note(note) => progress.suspend(|| complain(&note)),
+            Event::Progress { done, total } => {
+                shown.begin()?;
+                shown.progress.show(done, total);
+            }
+            Event::Note(note) => shown.progress.suspend(|| complain(&note)),
             Event::Rows(new) => {
-                show(progress, |out| results.rows(out, &new))?;
+                shown.begin()?;
+                shown.write(|results, out| results.rows(out, &new))?;
                 rows.extend(new);
             }
             // Of use to other commands, or dealt with before.
             _ => {}
         }
         Ok(())
-    })
-}
-
-fn show(progress: &Progress, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), BenchError> {
-    progress.suspend(|| {
-        let mut out = io::stdout().lock();
-        write(&mut out).and_then(|()| out.flush()).map_err(|error| BenchError::from_output(&error))
     })
 }
 

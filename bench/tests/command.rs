@@ -97,6 +97,32 @@ fn a_limit_that_is_why_is_named() {
     }
 }
 
+/// What no rank can open is told alone, without a table's head above nothing.
+#[test]
+fn what_cannot_be_measured_has_no_head() {
+    for arguments in [
+        &["bench", "pingpong", "--mechanism", "shm:get"][..],
+        &["bench", "overlap", "--mechanism", "shm:get"],
+        &["bench", "pingpong", "--mechanism", "announced:shm:get", "--format", "csv"],
+    ] {
+        let output = lmt(arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+        assert!(error.contains("there is no way `shm:get`"), "{arguments:?}: {error}");
+        assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    }
+}
+
+/// A collective too: its ranks have an endpoint of the environment's choice.
+#[test]
+fn what_no_rank_can_open_has_no_head_in_a_collective_either() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lmt"));
+    let arguments = ["bench", "bcast", "-n", "2", "--sizes", "8", "--repetitions", "2"];
+    let output = outcome(command.args(arguments).env("LMT_MECHANISM", "shm:get"), &arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "");
+}
+
 /// A rank tells why it failed to the command that started it, as an event.
 #[test]
 fn short_files_end_the_bare_methods_in_a_sentence() {

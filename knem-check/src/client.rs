@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use lmt_knem::ioctl::{DEVICE_PATH, Device, StatusArray, abi};
+use lmt_knem::ioctl::{DEVICE_PATH, Device, STATUS_SLOTS, StatusArray, abi};
 use nix::errno::Errno;
 
 use crate::sys::{self, Piece, Pieces};
-use crate::verdict::{Stop, equal, fails, needed};
+use crate::verdict::{Stop, equal, fails, needed, skip};
 
 /// Variable with the milliseconds that an asynchronous copy may take.
 pub const ENV_WAIT_MS: &str = "KNEM_CHECK_WAIT_MS";
@@ -51,21 +52,43 @@ pub fn bounded(length_bytes: u64) -> How {
     How { length_bytes: Some(length_bytes), ..PLAIN }
 }
 
+/// The flags that make a copy asynchronous.
+pub const ASYNCHRONOUS: u32 = abi::FLAG_ASYNCDMACOMPLETE | abi::FLAG_DMATHREAD | abi::FLAG_MEMCPYTHREAD;
+
+/// The slot of copies that a check has not asked to be asynchronous. No check
+/// asks for it.
+const FORCED_SLOT: u32 = STATUS_SLOTS - 2;
+
 /// An opened device.
 #[derive(Debug)]
 pub struct Client {
+    /// Mapped first where the driver has every copy be asynchronous: those of
+    /// which a check expects an end are waited for.
+    forced: Option<Rc<StatusArray>>,
     pub device: Device,
 }
 
 impl Client {
+    /// A client of a driver that makes its copies.
     pub fn open() -> Result<Self, Stop> {
-        needed("open of /dev/knem", Device::open(Path::new(DEVICE_PATH))).map(|device| Self { device })
+        let client = Self::bare()?;
+        if client.always_uses_dma()? && !client.has_engine()? {
+            return skip("this driver is loaded so that a DMA engine makes every copy, and has none");
+        }
+        let forced = if client.is_always_asynchronous()? { Some(Rc::new(client.mapped()?)) } else { None };
+        Ok(Self { forced, ..client })
+    }
+
+    /// A client that has nothing mapped and waits for nothing.
+    pub fn bare() -> Result<Self, Stop> {
+        let device = needed("open of /dev/knem", Device::open(Path::new(DEVICE_PATH)))?;
+        Ok(Self { forced: None, device })
     }
 
     pub fn open_read_only() -> Result<Self, Errno> {
         let file = File::open(DEVICE_PATH);
         let file = file.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))?;
-        Ok(Self { device: Device::from_fd(file.into()) })
+        Ok(Self { forced: None, device: Device::from_fd(file.into()) })
     }
 
     pub fn has_engine(&self) -> Result<bool, Stop> {
@@ -80,9 +103,19 @@ impl Client {
     /// Whether this driver is loaded so that every copy has flags, by which its
     /// local memory is pinned first.
     pub fn always_pins(&self) -> Result<bool, Stop> {
-        let asynchronous = abi::FLAG_ASYNCDMACOMPLETE | abi::FLAG_DMATHREAD | abi::FLAG_MEMCPYTHREAD;
-        let pinning = abi::FLAG_DMA | abi::FLAG_PINLOCAL | asynchronous;
+        let pinning = abi::FLAG_DMA | abi::FLAG_PINLOCAL | ASYNCHRONOUS;
         Ok(needed("GET_INFO", self.device.info())?.forced_flags & pinning != 0)
+    }
+
+    /// Whether this driver is loaded so that a DMA engine makes every copy.
+    pub fn always_uses_dma(&self) -> Result<bool, Stop> {
+        let dma = abi::FLAG_DMA | abi::FLAG_DMATHREAD;
+        Ok(needed("GET_INFO", self.device.info())?.forced_flags & dma != 0)
+    }
+
+    /// Whether this driver is loaded so that every copy is asynchronous.
+    pub fn is_always_asynchronous(&self) -> Result<bool, Stop> {
+        Ok(needed("GET_INFO", self.device.info())?.forced_flags & ASYNCHRONOUS != 0)
     }
 
     pub fn create_at(&self, array: u64, count: u32, flags: u32, protection: u32) -> Result<u64, Errno> {
@@ -98,9 +131,11 @@ impl Client {
     }
 
     pub fn create(&self, pieces: &[Piece], flags: u32, protection: u32) -> Result<u64, Errno> {
-        let mut pieces = Pieces::of(pieces);
-        let address = pieces.address();
-        self.create_at(address, pieces.count(), flags, protection)
+        let mut list = Pieces::of(pieces);
+        let address = list.address();
+        let cookie = self.create_at(address, list.count(), flags, protection)?;
+        sys::pinned(pieces);
+        Ok(cookie)
     }
 
     /// A region that a check needs and that is made of good memory.
@@ -115,6 +150,20 @@ impl Client {
 
     pub fn destroy(&self, cookie: u64) -> Result<(), Errno> {
         self.device.destroy(cookie)
+    }
+
+    /// Makes a request, with a slot of its own and until its end if it is made
+    /// asynchronous and was not asked to be.
+    fn to_its_end(&self, how: How, request: impl FnOnce(How) -> Result<u32, Errno>) -> Result<u32, Errno> {
+        match &self.forced {
+            Some(slots) if how.flags & ASYNCHRONOUS == 0 => {
+                slots.clear(FORCED_SLOT);
+                let current = request(How { index: FORCED_SLOT, ..how })?;
+                // PENDING if it does not end.
+                Ok(if current == PENDING { written(slots, FORCED_SLOT) } else { current })
+            }
+            _ => request(how),
+        }
     }
 
     fn inline(&self, pieces: &[Piece], write: u32, remote: Place, how: How) -> Result<u32, Errno> {
@@ -155,16 +204,20 @@ impl Client {
 
     /// Copies out of a region; returns the current status.
     pub fn read(&self, into: &[Piece], remote: Place, how: How) -> Result<u32, Errno> {
-        self.inline(into, 0, remote, how)
+        self.to_its_end(how, |how| self.inline(into, 0, remote, how))
     }
 
     /// Copies into a region.
     pub fn write(&self, from: &[Piece], remote: Place, how: How) -> Result<u32, Errno> {
-        self.inline(from, 1, remote, how)
+        self.to_its_end(how, |how| self.inline(from, 1, remote, how))
     }
 
     /// Copies between two regions.
     pub fn copy(&self, from: Place, to: Place, how: How) -> Result<u32, Errno> {
+        self.to_its_end(how, |how| self.between(from, to, how))
+    }
+
+    fn between(&self, from: Place, to: Place, how: How) -> Result<u32, Errno> {
         let How { flags, index: async_status_index, .. } = how;
         let (src_cookie, src_offset) = (from.cookie, from.offset);
         let (dst_cookie, dst_offset) = (to.cookie, to.offset);
@@ -197,15 +250,35 @@ impl Client {
         Ok(copy.current_status)
     }
 
-    pub fn map_status(&self) -> Result<StatusArray, Stop> {
+    fn mapped(&self) -> Result<StatusArray, Stop> {
         needed("mmap of the status array", StatusArray::map(&self.device))
+    }
+
+    /// The status array, of which a descriptor has one.
+    pub fn map_status(&self) -> Result<Rc<StatusArray>, Stop> {
+        match &self.forced {
+            Some(slots) => Ok(Rc::clone(slots)),
+            None => self.mapped().map(Rc::new),
+        }
     }
 }
 
 /// How long an asynchronous copy may take.
-fn patience() -> Duration {
+pub fn patience() -> Duration {
     let variable = std::env::var(ENV_WAIT_MS).ok();
     Duration::from_millis(variable.and_then(|text| text.parse().ok()).unwrap_or(10_000))
+}
+
+/// Waits for a slot to be written; returns its status, [`PENDING`] if it is not.
+fn written(slots: &StatusArray, index: u32) -> u32 {
+    let deadline = Instant::now() + patience();
+    loop {
+        let status = u32::from(slots.load(index));
+        if status != PENDING || Instant::now() > deadline {
+            return status;
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
 }
 
 /// Waits for the end of a copy whose request gave `current`, as a client must:
@@ -216,17 +289,12 @@ pub fn end_of(what: &str, slots: &StatusArray, index: u32, current: u32) -> Resu
         PENDING => {}
         other => return fails(format!("{what}: expected a current_status of 0, 1 or 2, found {other:#x}")),
     }
-    let deadline = Instant::now() + patience();
-    loop {
-        let status = u32::from(slots.load(index));
-        if status != PENDING {
-            return Ok(status);
-        }
-        if Instant::now() > deadline {
+    match written(slots, index) {
+        PENDING => {
             let limit = patience().as_millis();
-            return fails(format!("{what}: expected slot {index} to be written, found 0 after {limit} ms"));
+            fails(format!("{what}: expected slot {index} to be written, found 0 after {limit} ms"))
         }
-        std::thread::sleep(Duration::from_micros(50));
+        status => Ok(status),
     }
 }
 

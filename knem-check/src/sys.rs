@@ -1,8 +1,10 @@
 //! Memory by address, requests on it, and forks.
 #![allow(unsafe_code)] // The only file of this crate with unsafe code.
 
+use std::ops::Range;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lmt_knem::ioctl::Device;
 use lmt_knem::ioctl::abi::Segment;
@@ -46,6 +48,13 @@ impl Area {
     }
 
     fn map(bytes: usize, flags: i32) -> Self {
+        let area = Self::mapped(bytes, flags);
+        // What was pinned there is no area any more.
+        pins().retain(|pin| !pin.overlaps(&(area.address..area.address + bytes.max(1))));
+        area
+    }
+
+    fn mapped(bytes: usize, flags: i32) -> Self {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = flags | libc::MAP_ANONYMOUS;
         // SAFETY: at an address of the kernel's choice, so nothing is replaced.
@@ -70,8 +79,18 @@ impl Area {
         Piece(Segment { base: (self.address + offset) as u64, len: bytes as u64 })
     }
 
-    /// Writes its beginning.
+    /// Writes its beginning. What a region has pinned is not written after a
+    /// fork: it would get a page of its own, which is not the region's.
     pub fn put(self, bytes: &[u8]) {
+        let range = self.address..self.address + bytes.len();
+        let forks = FORKS.load(Ordering::Relaxed);
+        let parts = pins().iter().any(|pin| pin.forks != forks && pin.overlaps(&range));
+        assert!(!parts, "this check writes pinned memory after a fork; give each copy an area of its own");
+        self.put_after_fork(bytes);
+    }
+
+    /// Writes its beginning, where a region's pages are to part from it.
+    pub fn put_after_fork(self, bytes: &[u8]) {
         assert!(bytes.len() <= self.bytes, "bytes that fit");
         // SAFETY: the area is mapped and as long, `bytes` is no part of it, as
         // no reference into an area is ever made.
@@ -113,6 +132,36 @@ impl Area {
             unsafe { libc::mprotect(self.pointer(offset).cast(), self.bytes - offset, libc::PROT_NONE) };
         assert_eq!(status, 0, "an area can be protected");
     }
+}
+
+/// How often this process has forked. Relaxed: it has one thread.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Memory that a region has pinned.
+struct Pin {
+    range: Range<usize>,
+    /// The forks that there had been.
+    forks: u32,
+}
+
+impl Pin {
+    fn overlaps(&self, range: &Range<usize>) -> bool {
+        // Whole pages are pinned, and part.
+        let page = |at: usize| at / PAGE_BYTES * PAGE_BYTES;
+        page(self.range.start) < range.end && page(range.start) < self.range.end
+    }
+}
+
+fn pins() -> MutexGuard<'static, Vec<Pin>> {
+    static PINS: Mutex<Vec<Pin>> = Mutex::new(Vec::new());
+    PINS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Notes that a region was made of these.
+pub fn pinned(pieces: &[Piece]) {
+    let forks = FORKS.load(Ordering::Relaxed);
+    let range = |piece: &Piece| piece.0.base as usize..(piece.0.base + piece.0.len) as usize;
+    pins().extend(pieces.iter().map(|piece| Pin { range: range(piece), forks }));
 }
 
 /// Memory that a request may name: an area's, or none at all.
@@ -187,15 +236,22 @@ impl SharedByte {
 /// Forks; `child` never returns there. Both get their end of a channel.
 pub fn fork_with(child: impl FnOnce(UnixStream) -> i32) -> std::io::Result<(Pid, UnixStream)> {
     let (ours, theirs) = UnixStream::pair()?;
+    FORKS.fetch_add(1, Ordering::Relaxed);
     // SAFETY: a check's process has one thread, so the child has everything
     // that it had in order.
     match unsafe { fork() }? {
         ForkResult::Parent { child } => Ok((child, ours)),
         ForkResult::Child => {
             drop(ours);
+            // What it has is a copy.
+            pins().clear();
             let code = child(theirs);
             // SAFETY: ends the process, without what its parent is to do.
             unsafe { libc::_exit(code) }
         }
     }
 }
+
+#[cfg(test)]
+#[path = "sys_tests.rs"]
+mod tests;

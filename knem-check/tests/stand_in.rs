@@ -62,6 +62,9 @@ fn every_behaviour_holds_with_an_engine() {
 
 /// Those of an asynchronous copy, DMA and PINLOCAL.
 const COPY_FLAGS: u32 = 31;
+const DMA: u32 = 1;
+const ASYNC_DMA_COMPLETE: u32 = 2;
+const DMA_THREAD: u32 = 4;
 const MEMCPY_THREAD: u32 = 8;
 const PIN_LOCAL: u32 = 16;
 
@@ -105,11 +108,50 @@ fn every_behaviour_holds_where_local_memory_is_always_pinned() {
 }
 
 #[test]
-fn a_small_tail_may_be_lost() {
-    if let Some(output) = run(Options::default().loses_small_tails(), &["dma-"]) {
+fn what_dma_copies_may_come_late() {
+    for small_bytes in [1024, 2000] {
+        let options = Options::default().loses_small_tails().dmamin(Some(small_bytes));
+        let output = std::thread::spawn(|| run(options, &["dma-"])).join().expect("it can be run");
+        let Some(output) = output else { return };
         assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-        assert!(text(&output).contains("loses the small last piece"), "{}", text(&output));
+        assert!(text(&output).contains("reports success before DMA has copied"), "{}", text(&output));
+        assert!(text(&output).contains(&format!("it is {small_bytes} bytes")), "{}", text(&output));
+        let skipped = lines(&output, "skip");
+        assert!(skipped.iter().all(|line| line.ends_with("the driver has a DMA channel")), "{skipped:?}");
     }
+}
+
+/// All flags by which the module makes every copy asynchronous.
+#[test]
+fn every_behaviour_holds_where_all_copies_are_asynchronous() {
+    let engine = || Options::default().loses_small_tails();
+    for options in [
+        Options::default().forced_flags(MEMCPY_THREAD),
+        engine().forced_flags(MEMCPY_THREAD),
+        engine().forced_flags(DMA | ASYNC_DMA_COMPLETE),
+        engine().forced_flags(DMA | DMA_THREAD),
+    ] {
+        let skipped = std::thread::spawn(|| holds(options, &["--no-suite"])).join().expect("all holds");
+        for skipped in skipped {
+            assert!(
+                skipped.contains("this driver is loaded")
+                    || skipped.contains("the driver has ")
+                    || skipped.contains("only root"),
+                "{skipped}"
+            );
+        }
+    }
+}
+
+#[test]
+fn copies_by_an_engine_that_is_not_there_are_skipped() {
+    let Some(output) = run(Options::default().forced_flags(DMA | ASYNC_DMA_COMPLETE), &["--no-suite"]) else {
+        return;
+    };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let skipped = lines(&output, "skip");
+    let reason = "loaded so that a DMA engine makes every copy, and has none";
+    assert!(skipped.iter().filter(|line| line.ends_with(reason)).count() > 40, "{skipped:?}");
 }
 
 #[test]
@@ -120,6 +162,25 @@ fn the_suite_holds() {
 #[test]
 fn the_suite_holds_with_an_engine() {
     assert_eq!(holds(Options::default().dma(true), &["suite-"]), [""; 0]);
+}
+
+#[test]
+fn the_suite_holds_where_all_copies_are_asynchronous() {
+    // All but the longest.
+    let cases =
+        ["sizes", "segments", "both-directions", "cancel", "truncation", "demotion", "death", "forked"];
+    let names = cases.map(|case| format!("suite-{case}"));
+    let names = names.each_ref().map(String::as_str);
+    let skipped = holds(Options::default().forced_flags(MEMCPY_THREAD), &names);
+    assert!(skipped.iter().all(|line| line.starts_with("suite-death-of-senders ")), "{skipped:?}");
+}
+
+#[test]
+fn the_suite_is_skipped_where_an_engine_makes_every_copy() {
+    let options = Options::default().loses_small_tails().forced_flags(DMA);
+    let Some(output) = run(options, &["suite-"]) else { return };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(text(&output).contains("0 ok, 0 failed, "), "{}", text(&output));
 }
 
 fn no_device(options: Options, expected: &str) {
@@ -162,6 +223,8 @@ fn driver_of(mutant: Mutant) -> Options {
     match mutant {
         Mutant::DmaBadBufferFails
         | Mutant::DmaLosesPages
+        | Mutant::DmaAlwaysLate
+        | Mutant::ParameterHidden
         | Mutant::TailLostWithoutDma
         | Mutant::InfoFeaturesSwapped => driver.dma(true),
         Mutant::InfoFlagsSwapped | Mutant::IgnoredUntold => {
@@ -204,7 +267,7 @@ mutants! {
     swapped_fields SwappedFields: "region-copy-offsets" "region-copy-bound";
     protection_unchecked ProtectionUnchecked: "protection" "protection-region-copy";
     protection_reversed ProtectionReversed: "protection" "protection-region-copy";
-    short_copy ShortCopy: "inline-read" "inline-write" "region-copy" "async-read" "pages-forked";
+    short_copy ShortCopy: "single-use-bit" "inline-read" "inline-write" "region-copy" "async-read" "pages-forked";
     first_segment_only FirstSegmentOnly: "segments";
     offset_ignored OffsetIgnored: "inline-offset";
     bound_ignored BoundIgnored: "inline-bound" "region-copy-bound";
@@ -249,6 +312,8 @@ mutants! {
     frozen_pages FrozenPages: "pages-untouched";
     dma_bad_buffer_fails DmaBadBufferFails: "dma-bad-buffer" "info-flags";
     dma_loses_pages DmaLosesPages: "dma-small-tail";
+    dma_always_late DmaAlwaysLate: "dma-large-tail";
+    parameter_hidden ParameterHidden: "dma-parameter" "dma-large-tail";
     tail_lost_without_dma TailLostWithoutDma: "dma-small-tail" "inline-read" "inline-write";
     info_flags_swapped InfoFlagsSwapped: "info-flags" "async-no-array";
     info_features_swapped InfoFeaturesSwapped: "info-flags";

@@ -36,9 +36,11 @@
 //! - The descriptor is a memory file and not a character device. What read(2) of
 //!   it before the mapping of the status array does to the driver is not known,
 //!   only that it must not be; here it finds zeros, and that mapping is then
-//!   refused (`EINVAL`), and said on standard error. Only open(2), openat(2) and openat2(2) of exactly
-//!   `/dev/knem` are seen (and of `/dev/knem-stand-in`, by which a process can
-//!   tell that it is under one).
+//!   refused (`EINVAL`), and said on standard error. Only open(2), openat(2) and
+//!   openat2(2) of exactly `/dev/knem` are seen (and of `/dev/knem-stand-in`, by
+//!   which a process can tell that it is under one).
+//! - Of the module's parameters there is `dmamin` alone, at its place under
+//!   /sys, which any user may write.
 //! - Asynchronous copies are made by a thread after a delay; those of 1 to 64
 //!   bytes at once, without a word in their slot, as the driver may.
 //! - A status array of more than 4096 slots, which can corrupt the kernel's
@@ -155,4 +157,21 @@ pub fn ensure(options: Options) -> Result<(), Unavailable> {
         return Ok(());
     }
     StandIn::start(options)?.enter()
+}
+
+/// The variable that has [`for_test`] leave tests to the machine's own driver.
+pub const ENV_REAL: &str = "LMT_REAL_KNEM";
+
+/// Has a test, and the processes that it starts, find a driver: a stand-in, as
+/// [`ensure`] does, or the machine's own where [`ENV_REAL`] is set. Where there
+/// can be none, opening it tells so. Returns whether it is a stand-in.
+pub fn for_test(options: Options) -> bool {
+    if std::env::var_os(ENV_REAL).is_some() {
+        return false;
+    }
+    let ensured = ensure(options);
+    if let Err(why) = &ensured {
+        println!("no stand-in: {why}");
+    }
+    ensured.is_ok()
 }

@@ -19,13 +19,16 @@ struct Arguments {
     /// The driver has a DMA engine.
     #[arg(long)]
     dma: bool,
-    /// The DMA engine leaves out a region's small last piece.
+    /// Its engine, and what it has not copied yet when it reports success where
+    /// a copy over several segments ends in a small piece.
     #[arg(long)]
     loses_small_tails: bool,
-    /// It also leaves out a small segment in the middle of a region, where a
-    /// copy ends in it.
-    #[arg(long)]
-    loses_small_middles: bool,
+    /// The longest piece that is small, in bytes; the parameter dmamin.
+    #[arg(long, default_value_t = 1024)]
+    dmamin: u32,
+    /// The parameter dmamin cannot be read.
+    #[arg(long, conflicts_with = "dmamin")]
+    no_dmamin: bool,
     /// Flags of copies that the driver ignores, as a number.
     #[arg(long, default_value_t = 0)]
     ignored_flags: u32,
@@ -59,9 +62,7 @@ fn options(arguments: &Arguments) -> Options {
     if arguments.loses_small_tails {
         options = options.loses_small_tails();
     }
-    if arguments.loses_small_middles {
-        options = options.loses_small_middles();
-    }
+    options.dmamin = (!arguments.no_dmamin).then_some(arguments.dmamin);
     options.mutant = arguments.mutant;
     options.ignored_flags = arguments.ignored_flags;
     options.forced_flags = arguments.forced_flags;

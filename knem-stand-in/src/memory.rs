@@ -205,10 +205,58 @@ impl Place {
     pub fn left(&self) -> u64 {
         self.memory.bytes().saturating_sub(self.offset)
     }
+
+    /// The place `bytes` further on.
+    fn advanced(&self, bytes: u64) -> Self {
+        Self { memory: Arc::clone(&self.memory), offset: self.offset + bytes }
+    }
+
+    /// The same addresses, whatever stands there when it is used.
+    pub fn unpinned(&self) -> Self {
+        let Memory { process, segments, .. } = &*self.memory;
+        Self { memory: Arc::new(Memory::new(*process, segments.clone())), offset: self.offset }
+    }
+
+    /// How many bytes follow the `done`th in the same segment, and how many in
+    /// the same page of it; 0 behind the end.
+    pub fn pieces_at(&self, done: u64) -> (u64, u64) {
+        let at = self.offset + done;
+        let Memory { segments, starts, .. } = &*self.memory;
+        let holds = |(segment, start): (&Segment, &u64)| {
+            let left = (start + segment.bytes).saturating_sub(at);
+            (at >= *start && left > 0).then_some((segment.address + (at - start), left))
+        };
+        let Some((address, left)) = segments.iter().zip(starts).find_map(holds) else { return (0, 0) };
+        (left, left.min(PAGE_BYTES - address % PAGE_BYTES))
+    }
+}
+
+/// A part of a copy: from which byte on, and how many.
+pub type Part = (u64, u64);
+
+/// A copy, in parts.
+#[derive(Debug)]
+pub struct Copy {
+    /// What was left over by others, and is made first. No fault of it is told.
+    pub before: Vec<Copy>,
+    pub from: Place,
+    pub to: Place,
+    pub parts: Vec<Part>,
+}
+
+impl Copy {
+    /// Makes it, part by part; what comes before a fault arrives.
+    pub fn make(&self) -> Result<(), Fault> {
+        for left_over in &self.before {
+            let _nobody_waits = left_over.make();
+        }
+        let mut parts = self.parts.iter();
+        parts.try_for_each(|(at, bytes)| copy(&self.from.advanced(*at), &self.to.advanced(*at), *bytes))
+    }
 }
 
 /// Copies `bytes` bytes, in order; those before a fault arrive.
-pub fn copy(from: &Place, to: &Place, bytes: u64) -> Result<(), Fault> {
+fn copy(from: &Place, to: &Place, bytes: u64) -> Result<(), Fault> {
     let mut buffer = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX).min(512 << 10)];
     let mut done = 0;
     while done < bytes {

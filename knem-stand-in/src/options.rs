@@ -13,12 +13,15 @@ pub struct Options {
     pub mutant: Option<Mutant>,
     /// Whether there is a DMA engine.
     pub dma: bool,
-    /// Whether a copy by DMA leaves out a region's small last piece and reports
-    /// success, as the real driver once did.
+    /// Whether a copy by DMA over several segments that ends in a small piece
+    /// reports success when the processor has copied the small pieces, as the
+    /// real driver does; the rest comes with the next copy by DMA, into what
+    /// stands at its addresses then.
     pub loses_small_tails: bool,
-    /// Whether it also leaves out the end of a copy that ends in a small segment
-    /// in the middle of a scattered region.
-    pub loses_small_middles: bool,
+    /// What the module's parameter `dmamin` is at first: the longest piece that
+    /// is small. A client can read and write it where the module's would be.
+    /// `None` where it cannot be read.
+    pub dmamin: Option<u32>,
     /// Flags of copies without effect, as the module can be loaded to have it.
     pub ignored_flags: u32,
     /// Flags that every copy has, likewise. They win over the ignored ones.
@@ -38,7 +41,7 @@ impl Default for Options {
             mutant: None,
             dma: false,
             loses_small_tails: false,
-            loses_small_middles: false,
+            dmamin: Some(1024),
             ignored_flags: 0,
             forced_flags: 0,
             open_error: None,
@@ -55,18 +58,17 @@ impl Options {
         self
     }
 
-    /// With a DMA engine that loses small last pieces.
+    /// With a DMA engine that is late where a copy ends in a small piece.
     pub fn loses_small_tails(mut self) -> Self {
         self.dma = true;
         self.loses_small_tails = true;
         self
     }
 
-    /// With a DMA engine that loses small last pieces, and small segments in the
-    /// middle of a region where a copy ends in one.
-    pub fn loses_small_middles(mut self) -> Self {
-        self.loses_small_middles = true;
-        self.loses_small_tails()
+    /// Loaded with this `dmamin`; `None` where it cannot be read, and is 1024.
+    pub fn dmamin(mut self, bytes: Option<u32>) -> Self {
+        self.dmamin = bytes;
+        self
     }
 
     /// Loaded to ignore these flags of copies.
@@ -189,7 +191,9 @@ mutants! {
     BadArrayCreates "bad-array-creates" "an array of segments that is not there counts as an empty one";
     FrozenPages "frozen-pages" "a region for reading stays as it was when it was made";
     DmaBadBufferFails "dma-bad-buffer-fails" "a read by DMA into bad memory returns 0 with status failed";
-    DmaLosesPages "dma-loses-pages" "DMA loses the page before a small last piece too";
+    DmaLosesPages "dma-loses-pages" "what DMA has left out where a copy ends in a small piece never comes";
+    DmaAlwaysLate "dma-always-late" "DMA over several segments is late whatever the last piece";
+    ParameterHidden "parameter-hidden" "the module's parameter dmamin cannot be read";
     TailLostWithoutDma "tail-lost-without-dma" "with an engine, all copies lose a small last piece";
     InfoFlagsSwapped "info-flags-swapped" "GET_INFO has the ignored flags and the forced ones in each other's place";
     InfoFeaturesSwapped "info-features-swapped" "GET_INFO has the features and the ignored flags in each other's place";

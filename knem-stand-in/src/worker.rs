@@ -5,15 +5,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::memory::{self, Place};
+use crate::memory::Copy;
 use crate::sys::StatusArray;
 
 /// A copy to be made.
 #[derive(Debug)]
 pub struct Job {
-    pub from: Place,
-    pub to: Place,
-    pub bytes: u64,
+    pub copy: Copy,
     pub slot: Option<(Arc<StatusArray>, usize)>,
     /// What the slot says after success and after failure.
     pub success: u8,
@@ -23,10 +21,10 @@ pub struct Job {
 impl Job {
     /// Makes the copy now; returns what its status is.
     pub fn perform(&self) -> u8 {
-        if [&self.from, &self.to].iter().any(|place| place.memory.copies_ended()) {
+        if [&self.copy.from, &self.copy.to].iter().any(|place| place.memory.copies_ended()) {
             return self.failed;
         }
-        match memory::copy(&self.from, &self.to, self.bytes) {
+        match self.copy.make() {
             Ok(()) => self.success,
             Err(_) => self.failed,
         }

@@ -115,97 +115,114 @@ fn engines_that_are_not_there() {
     assert_eq!(device.read(&[ours.all()], (cookie, 0), flags(DMA)), Err(Errno::EINVAL));
 }
 
-fn dma(options: Options) -> Option<(Area, usize)> {
-    under(options).map(|_alone| {
-        let (device, ours, theirs) = (Device::open(), Area::filled(BYTES, 1), Area::anonymous(BYTES));
-        let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
-        assert_eq!(device.read(&[theirs.all()], (cookie, 0), flags(DMA)), Ok(SUCCESS));
-        let slots = device.map(64).expect("the first");
-        let at_once = flags(DMA | ASYNC_DMA_COMPLETE);
-        assert_eq!(device.read(&[theirs.all()], (cookie, 0), at_once), Ok(PENDING));
-        until("completion", || slots.slot(0) == SUCCESS as u8);
-        let same = theirs.bytes().iter().zip(pattern(1, BYTES)).take_while(|(a, b)| *a == b).count();
-        (theirs, same)
-    })
+/// Three segments, of a page, a small one and a page, of memory here.
+fn scattered(memory: &Area, small_bytes: usize) -> [(u64, usize); 3] {
+    [(memory.address, PAGE), (memory.at(PAGE), small_bytes), (memory.at(2 * PAGE), PAGE)]
 }
 
 #[test]
 fn an_engine_copies() {
-    assert!(dma(Options::default().dma(true)).is_none_or(|(_, same)| same == BYTES));
+    let Some(_alone) = under(Options::default().dma(true)) else { return };
+    let (device, ours, theirs) = (Device::open(), Area::filled(BYTES, 1), Area::anonymous(BYTES));
+    let halves = [(ours.address, PAGE + 1), (ours.at(PAGE + 1), BYTES - PAGE - 1)];
+    let cookie = device.create(&halves, 0, READ).expect("good memory");
+    assert_eq!(device.read(&[theirs.all()], (cookie, 0), flags(DMA)), Ok(SUCCESS));
+    assert!(theirs.bytes() == pattern(1, BYTES));
+    let (slots, theirs) = (device.map(64).expect("the first"), Area::anonymous(BYTES));
+    let at_once = flags(DMA | ASYNC_DMA_COMPLETE);
+    assert_eq!(device.read(&[theirs.all()], (cookie, 0), at_once), Ok(PENDING));
+    until("completion", || slots.slot(0) == SUCCESS as u8);
+    assert!(theirs.bytes() == pattern(1, BYTES));
+}
+
+/// The bytes that differ from zero after a read by DMA of so many bytes of three
+/// segments, the middle one small.
+fn arrived(device: &Device, cookie: u64, bytes: usize) -> (Area, Vec<usize>) {
+    let theirs = Area::anonymous(bytes);
+    assert_eq!(device.read(&[theirs.all()], (cookie, 0), flags(DMA)), Ok(SUCCESS));
+    let there = theirs.bytes();
+    (theirs, (0..bytes).filter(|at| there[*at] != 0).collect())
+}
+
+const SMALL: usize = 1000;
+
+#[test]
+fn an_engine_is_late_where_a_copy_over_segments_ends_in_a_small_piece() {
+    let Some(_alone) = under(Options::default().loses_small_tails()) else { return };
+    let (device, ours) = (Device::open(), Area::anonymous(4 * PAGE));
+    ours.fill(&vec![7; 4 * PAGE]);
+    let cookie = device.create(&scattered(&ours, SMALL), 0, READ).expect("good memory");
+    let all = |range: std::ops::Range<usize>| range.collect::<Vec<_>>();
+    for (bytes, there) in [
+        // The last piece is the engine's, and what it has of the others.
+        (PAGE, all(0..PAGE)),
+        (2 * PAGE + SMALL, all(0..2 * PAGE + SMALL)),
+        // It is the processor's, and so is nothing else.
+        (100, all(0..100)),
+        (PAGE + 7, all(PAGE..PAGE + 7)),
+        (PAGE + SMALL, all(PAGE..PAGE + SMALL)),
+        (PAGE + SMALL + 1, all(PAGE..PAGE + SMALL + 1)),
+    ] {
+        assert_eq!(arrived(&device, cookie, bytes).1, there, "{bytes} bytes");
+    }
+    // With one segment on each side nothing is late, however it ends.
+    let single = device.create(&[(ours.address, PAGE + 7)], 0, READ).expect("good memory");
+    assert_eq!(arrived(&device, single, PAGE + 7).1, all(0..PAGE + 7));
 }
 
 #[test]
-fn a_faulty_engine_loses_a_small_tail() {
-    if let Some((theirs, same)) = dma(Options::default().loses_small_tails()) {
-        assert_eq!(same, 2 * PAGE);
-        assert!(theirs.bytes()[2 * PAGE..].iter().all(|byte| *byte == 0));
-    }
-}
-
-#[test]
-fn a_faulty_engine_loses_small_tails_behind_a_thread_too() {
-    let Some(_alone) = under(Options::default().loses_small_tails()) else {
-        return;
-    };
-    let (device, ours) = (Device::open(), Area::filled(BYTES, 1));
-    let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
-    let slots = device.map(64).expect("the first");
-    for (index, flags) in [(1, DMA | DMA_THREAD), (2, DMA_THREAD)] {
-        let theirs = Area::anonymous(BYTES);
-        let how = How { flags, index, ..PLAIN };
-        assert_eq!(device.read(&[theirs.all()], (cookie, 0), how), Ok(PENDING));
-        until("completion", || slots.slot(index as usize) == SUCCESS as u8);
-        assert!(theirs.bytes()[..2 * PAGE] == pattern(1, 2 * PAGE));
-        assert!(theirs.bytes()[2 * PAGE..].iter().all(|byte| *byte == 0));
-    }
-}
-
-/// How many bytes of reads by DMA arrive, of a page, a small segment and a page,
-/// for reads that end in the first page, in the small segment, behind its last
-/// byte, in the last page, and for a read of bytes of the small segment alone.
-fn arrived_of_scattered(options: Options) -> Option<Vec<usize>> {
-    const SMALL: usize = 1000;
-    let _alone = under(options)?;
+fn what_is_late_comes_with_the_next_copy_into_what_is_there_then() {
+    let Some(_alone) = under(Options::default().loses_small_tails()) else { return };
     let (device, ours) = (Device::open(), Area::filled(4 * PAGE, 1));
-    let pieces = [(ours.address, PAGE), (ours.at(PAGE), SMALL), (ours.at(2 * PAGE), PAGE)];
-    let cookie = device.create(&pieces, 0, READ).expect("good memory");
-    let all = ours.bytes();
-    let whole = [&all[..PAGE + SMALL], &all[2 * PAGE..3 * PAGE]].concat();
-    let copies = [
-        (0, 100),
-        (0, PAGE),
-        (0, PAGE + 7),
-        (0, PAGE + SMALL),
-        (0, PAGE + SMALL + 1),
-        (0, 2 * PAGE + SMALL),
-        (PAGE + 10, 20),
-    ];
-    let read = |(offset, bytes): (usize, usize)| {
-        let theirs = Area::anonymous(bytes);
-        let how = flags(DMA);
-        assert_eq!(device.read(&[theirs.all()], (cookie, offset as u64), how), Ok(SUCCESS));
-        // A byte of the pattern may be what the target held: two values tell.
-        let there = whole[offset..].iter().zip(theirs.bytes()).take_while(|(a, b)| *a == b).count();
-        theirs.fill(&vec![255; bytes]);
-        assert_eq!(device.read(&[theirs.all()], (cookie, offset as u64), how), Ok(SUCCESS));
-        let again = whole[offset..].iter().zip(theirs.bytes()).take_while(|(a, b)| *a == b).count();
-        there.min(again)
-    };
-    Some(copies.map(read).to_vec())
-}
-
-#[test]
-fn an_engine_may_lose_a_small_middle_segment() {
-    if let Some(arrived) = arrived_of_scattered(Options::default().loses_small_middles()) {
-        assert_eq!(arrived, [100, PAGE, PAGE, PAGE, PAGE + 1001, 2 * PAGE + 1000, 0]);
+    let cookie = device.create(&scattered(&ours, SMALL), 0, READ).expect("good memory");
+    let slots = device.map(64).expect("the first");
+    for (index, by) in [(0, DMA), (1, DMA | DMA_THREAD), (2, DMA_THREAD), (3, DMA | ASYNC_DMA_COMPLETE)] {
+        let (theirs, how) = (Area::anonymous(PAGE + SMALL), How { flags: by, index, ..PLAIN });
+        let ended = device.read(&[theirs.all()], (cookie, 0), how);
+        if ended == Ok(PENDING) {
+            until("completion", || slots.slot(index as usize) == SUCCESS as u8);
+        }
+        assert!(theirs.bytes()[..PAGE].iter().all(|byte| *byte == 0), "flags {by}");
+        assert!(theirs.bytes()[PAGE..] == pattern(1, 4 * PAGE)[PAGE..PAGE + SMALL], "flags {by}");
+        // Other memory is there by then.
+        theirs.replace();
+        theirs.fill(&[7; PAGE + SMALL]);
+        // One without the engine brings nothing, nor does one that is late too.
+        assert_eq!(device.read(&[(ours.at(3 * PAGE), 10)], (cookie, 0), PLAIN), Ok(SUCCESS));
+        assert_eq!(theirs.bytes(), [7; PAGE + SMALL]);
+        let other = Area::anonymous(PAGE);
+        in_child(|| {
+            let read = Device::open().read(&[other.all()], (cookie, 0), flags(DMA));
+            assert_eq!(read, Ok(SUCCESS));
+        });
+        assert!(theirs.bytes()[..PAGE] == pattern(1, PAGE), "flags {by}");
+        assert_eq!(theirs.bytes()[PAGE..], [7; SMALL], "flags {by}");
     }
 }
 
 #[test]
-fn an_engine_that_loses_tails_keeps_middles() {
-    if let Some(arrived) = arrived_of_scattered(Options::default().loses_small_tails()) {
-        assert_eq!(arrived, [100, PAGE, PAGE + 7, PAGE + 1000, PAGE + 1001, 2 * PAGE + 1000, 20]);
-    }
+fn what_counts_as_small_can_be_read_and_written_meanwhile() {
+    let Some(_alone) = under(Options::default().loses_small_tails().dmamin(Some(2000))) else { return };
+    let parameter = "/sys/module/knem/parameters/dmamin";
+    assert_eq!(std::fs::read_to_string(parameter).expect("it is there"), "2000\n");
+    let (device, ours) = (Device::open(), Area::anonymous(4 * PAGE));
+    ours.fill(&vec![7; 4 * PAGE]);
+    let cookie = device.create(&scattered(&ours, SMALL), 0, READ).expect("good memory");
+    let bytes = PAGE + SMALL + 1500;
+    assert_eq!(arrived(&device, cookie, bytes).1, (PAGE..bytes).collect::<Vec<_>>());
+    let opened = std::fs::File::open(parameter).expect("it is there");
+    std::fs::write(parameter, "1499").expect("it can be written");
+    let mut text = [0; 8];
+    let length = std::os::unix::fs::FileExt::read_at(&opened, &mut text, 0).expect("as often as one likes");
+    assert_eq!(&text[..length], b"1499");
+    assert_eq!(arrived(&device, cookie, bytes).1, (0..bytes).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_parameter_can_be_hidden() {
+    let Some(_alone) = under(Options::default().dma(true).dmamin(None)) else { return };
+    let refused = std::fs::File::open("/sys/module/knem/parameters/dmamin").expect_err("it is not there");
+    assert_eq!(refused.raw_os_error(), Some(Errno::ENOENT as i32));
 }
 
 #[test]

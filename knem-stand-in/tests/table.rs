@@ -153,6 +153,36 @@ fn cookies_that_are_none() {
 }
 
 #[test]
+fn a_region_is_destroyed_by_the_upper_half_of_its_cookie() {
+    let Some(_alone) = under(Options::default()) else {
+        return;
+    };
+    let (device, other, ours) = (Device::open(), Device::open(), Area::filled(10, 1));
+    let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
+    let theirs = other.create(&[ours.all()], 0, READ).expect("good memory");
+    assert_eq!(device.destroy(cookie ^ (1 << 32)), Err(Errno::EINVAL));
+    assert_eq!(device.destroy(cookie ^ 0x5555), Ok(()));
+    assert_eq!(device.read(&[ours.all()], (cookie, 0), PLAIN), Err(Errno::EINVAL));
+    assert_eq!(device.read(&[ours.all()], (theirs, 0), PLAIN), Ok(SUCCESS), "another descriptor's");
+}
+
+#[test]
+fn whether_a_use_is_the_only_one_is_for_who_asks_to_say() {
+    let Some(_alone) = under(Options::default()) else {
+        return;
+    };
+    const LAST: u64 = 1 << 31;
+    let (device, ours, theirs) = (Device::open(), Area::filled(10, 1), Area::anonymous(10));
+    let read = |cookie| device.read(&[theirs.all()], (cookie, 0), PLAIN);
+    let many = device.create(&[ours.all()], 0, READ).expect("good memory");
+    assert_eq!((many & LAST, read(many), read(many | LAST)), (0, Ok(SUCCESS), Ok(SUCCESS)));
+    assert_eq!((read(many), device.destroy(many)), (Err(Errno::EINVAL), Err(Errno::EINVAL)));
+    let once = device.create(&[ours.all()], SINGLE_USE, READ).expect("good memory");
+    assert_eq!((once & LAST, read(once & !LAST)), (LAST, Ok(SUCCESS)));
+    assert_eq!((read(once), read(once)), (Ok(SUCCESS), Err(Errno::EINVAL)));
+}
+
+#[test]
 fn cookies_are_recycled() {
     let Some(_alone) = under(Options::default()) else {
         return;
@@ -164,7 +194,8 @@ fn cookies_are_recycled() {
     device.destroy(first).expect("it is there");
     assert_eq!(device.create(&[ours.all()], 0, READ), Ok(first));
     device.read(&[ours.all()], (second, 0), PLAIN).expect("it is there");
-    assert_eq!(device.create(&[ours.all()], 0, READ), Ok(second));
+    // The number is the same; whether it is for one use is another bit.
+    assert_eq!(device.create(&[ours.all()], 0, READ), Ok(second & !(1 << 31)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
 use lmt_core::identity::EndpointId;
-use lmt_core::mechanism::{Hello, Needs};
+use lmt_core::mechanism::{Hello, Needs, Unavailable};
 use lmt_core::process::PeerProcess;
 use lmt_core::region::Protection;
 
@@ -92,6 +92,14 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
 
     /// What the driver is and can do.
     fn info(&self) -> Info;
+
+    /// Whether copies that ask for a DMA engine are left to one.
+    ///
+    /// # Errors
+    /// Why none is used, and what would help.
+    fn engine(&self) -> Result<(), Unavailable> {
+        self.info().engine()
+    }
 
     /// What another must be handed to reach regions of this one: bytes and
     /// descriptors.

@@ -101,17 +101,22 @@ pub enum KnemError {
     #[error("no such copy is under way; each is told of once when it has ended")]
     NoSuchCopy,
     /// Only a DMA engine could have done it.
-    #[error("the driver has no DMA engine; leave the DMA flags out ({0})")]
+    #[error("the driver has no DMA engine; leave the DMA flags out, and load it without forced DMA ({0})")]
     NoDma(Errno),
     /// The driver gives every copy to the DMA engine, which this one must not be
     /// left to.
     #[error(
-        "the driver is loaded so that every copy is made by the DMA engine, which may leave out the last {bytes} bytes of this one; load it without forced DMA"
+        "the driver is loaded so that every copy is made by the DMA engine, and with the last {bytes} bytes of this one it may report success before it has copied; load it without forced DMA"
     )]
     ForcedDma {
-        /// The small pieces at the copy's end.
+        /// The bytes at the copy's end that the engine must not be left.
         bytes: u64,
     },
+    /// An administrator has changed the module's parameter meanwhile.
+    #[error(
+        "the KNEM module's parameter dmamin was changed while the DMA engine was asked for a copy, which may be incomplete; make the copy again, and change the parameter while nothing is copied"
+    )]
+    DmaMinChanged,
     /// The driver gives a status that there is none.
     #[error("the driver says {status:#x} of the copy's status, which means nothing; it must be KNEM 1.1.1")]
     Status {

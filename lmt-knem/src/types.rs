@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use lmt_core::buffer::Buffer;
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::Direction;
+use lmt_core::mechanism::Unavailable;
 
 /// The name of a region, to be passed to whoever may copy
 /// ([`RegionCookie::to_bytes`]).
@@ -216,6 +217,23 @@ impl Info {
     /// Whether there is a DMA engine.
     pub const fn has_dma(&self) -> bool {
         self.features & 1 != 0
+    }
+
+    /// Whether there is a DMA engine for copies that ask for one.
+    ///
+    /// # Errors
+    /// Why there is none, and what would help.
+    pub fn engine(&self) -> Result<(), Unavailable> {
+        let sentence = if self.ignored.contains(CopyFlags::DMA) {
+            "the KNEM module is loaded with dma=0, by which it ignores its DMA engine; an administrator loads it \
+             with dma=1"
+        } else if !self.has_dma() {
+            "the KNEM driver has no DMA engine; the machine needs Intel I/OAT with its module (ioatdma) loaded \
+             before knem"
+        } else {
+            return Ok(());
+        };
+        Err(Unavailable { errno: 0, sentence: sentence.to_owned() })
     }
 }
 

@@ -2,10 +2,8 @@
 //! answers where the tests run without the module, and without any driver.
 #![cfg(not(loom))]
 
-mod under;
-
 lmt_conformance::suite!(knem_ioctl, {
-    under::stand_in(knem_stand_in::Options::default());
+    knem_stand_in::for_test(knem_stand_in::Options::default());
     lmt_knem::KnemIoctl::new()
 });
 

@@ -2,8 +2,6 @@
 #![cfg(not(loom))]
 #![allow(missing_docs)]
 
-mod under;
-
 use std::sync::Arc;
 
 use knem_stand_in::Options;
@@ -59,7 +57,7 @@ fn pair() -> Option<[(KnemIoctl, KnemPeer); 2]> {
 
 #[test]
 fn both_models_move_any_part_of_a_message() {
-    under::stand_in(Options::default());
+    knem_stand_in::for_test(Options::default());
     let Some([(mut sender, mut to), (mut receiver, mut from)]) = pair() else { return };
     for (model, start, end) in
         [(Model::Get, 0, 9000), (Model::Put, 0, 9000), (Model::Get, 100, 8000), (Model::Put, 4097, 4098)]
@@ -106,7 +104,7 @@ fn both_models_move_any_part_of_a_message() {
 
 #[test]
 fn cookies_that_lie_or_are_stale_demote() {
-    under::stand_in(Options::default());
+    knem_stand_in::for_test(Options::default());
     let Some([(mut sender, mut to), (mut receiver, mut from)]) = pair() else { return };
     let (out, into) = (memory(5000, |_| 1), memory(9000, |_| 9));
     let source = lend(out, Access::Read);
@@ -156,7 +154,7 @@ fn cookies_that_lie_or_are_stale_demote() {
 
 #[test]
 fn greetings_that_lie_are_refused_and_peers_that_left_are_forgotten() {
-    under::stand_in(Options::default());
+    knem_stand_in::for_test(Options::default());
     let Some([(mut one, _kept), (mut other, peer)]) = pair() else { return };
     let mut lies = one.hello().unwrap();
     lies.bytes[9] ^= 1;
@@ -185,7 +183,7 @@ fn greetings_that_lie_are_refused_and_peers_that_left_are_forgotten() {
 
 #[test]
 fn an_honest_peer_survives_greetings_in_its_name() {
-    under::stand_in(Options::default());
+    knem_stand_in::for_test(Options::default());
     let Some([(mut one, mut to), (mut other, mut from)]) = pair() else { return };
     let out = memory(100, |at| at as u8);
     let source = lend(out, Access::Read);
@@ -224,7 +222,7 @@ fn an_honest_peer_survives_greetings_in_its_name() {
 
 #[test]
 fn a_peer_that_is_not_reached_may_copy_all_the_same() {
-    under::stand_in(Options::default());
+    knem_stand_in::for_test(Options::default());
     let Some([(mut sender, _unused), (mut receiver, mut from)]) = pair() else { return };
     let mut blind = sender.passive(&facts()).unwrap();
     let out = memory(100, |at| at as u8);
@@ -244,7 +242,7 @@ fn a_peer_that_is_not_reached_may_copy_all_the_same() {
 
 #[test]
 fn messages_from_kept_regions_carry_what_is_there_now() {
-    under::stand_in(Options::default());
+    knem_stand_in::for_test(Options::default());
     let Some([_, (mut receiver, _)]) = pair() else { return };
     let keeping = Keeping { max_regions: 8, max_bytes: 1 << 20 };
     let (mut sender, kept) = KnemIoctl::keeping(keeping);
@@ -293,7 +291,7 @@ fn messages_from_kept_regions_carry_what_is_there_now() {
 
 #[test]
 fn where_there_is_no_device_it_is_said_why() {
-    if under::stand_in(Options::default().open_error(nix::errno::Errno::ENOENT)) {
+    if knem_stand_in::for_test(Options::default().open_error(nix::errno::Errno::ENOENT)) {
         let reason = KnemIoctl::new().hello().unwrap_err();
         assert!(reason.errno == libc::ENOENT && reason.sentence.contains("not loaded"), "{reason}");
         assert_eq!(lmt_knem::Knem::open().unwrap().driver(), "user");

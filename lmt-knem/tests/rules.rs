@@ -2,8 +2,6 @@
 #![cfg(not(loom))]
 #![allow(missing_docs)]
 
-mod under;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,7 +45,7 @@ fn lend(memory: &mut [u8], access: Access) -> Buffer {
 /// Two openings of the driver, the second of which knows the first, or nothing
 /// where there is none.
 fn pair(options: Options) -> Option<(Knem, Knem)> {
-    under::stand_in(options);
+    knem_stand_in::for_test(options);
     let open =
         || Knem::ioctl().map_err(|why| lmt_conformance::require::skipped("knem-ioctl", &why.to_string()));
     let (mut owner, mut other) = (open().ok()?, open().ok()?);
@@ -73,35 +71,114 @@ fn end(knem: &mut Knem, copy: CopyId) -> Result<Copied, KnemError> {
     }
 }
 
-#[test]
-fn a_dma_engine_that_loses_small_tails_loses_none() {
-    let Some((mut owner, mut other)) = pair(Options::default().loses_small_tails()) else { return };
+/// Pieces of a test's memory, from each offset so many bytes.
+fn lend_pieces(memory: &mut [u8], pieces: &[(usize, usize)], access: Access) -> Buffer {
+    let segments: Vec<Segment> =
+        pieces.iter().map(|(first, bytes)| Segment::of_mut(&mut memory[*first..first + bytes])).collect();
+    // SAFETY: as in `lend`; the pieces lie side by side.
+    unsafe { Buffer::new(&segments, access) }.unwrap()
+}
+
+fn gathered(memory: &[u8], pieces: &[(usize, usize)]) -> Vec<u8> {
+    pieces.iter().flat_map(|(first, bytes)| &memory[*first..first + bytes]).copied().collect()
+}
+
+/// Segments that end in pieces of many lengths.
+const PIECES: [&[(usize, usize)]; 9] = [
+    &[(0, 4 * PAGE)],
+    &[(0, 4 * PAGE + 1)],
+    &[(100, 2 * PAGE)],
+    &[(0, 1024)],
+    &[(7, 3 * PAGE + 1017)],
+    &[(0, PAGE), (2 * PAGE, 1500)],
+    &[(0, PAGE), (2 * PAGE, 100), (3 * PAGE, PAGE)],
+    &[(0, 2 * PAGE), (3 * PAGE, PAGE + 1024)],
+    &[(0, 3 * PAGE), (4 * PAGE, 2500)],
+];
+
+/// Copies by DMA between all of [`PIECES`] and one segment, both ways, and looks
+/// at each when it has ended and when another has come behind it.
+fn all_arrive_in_time(owner: &mut Knem, other: &mut Knem) {
+    let both = Protection::READ_WRITE;
+    let (source, flush) = (counting(6), pages(2));
+    let settle = owner.create_region(lend(pages(1), Access::Read), Protection::READ, Uses::Many).unwrap();
+    for flags in [CopyFlags::DMA, CopyFlags::DMA | CopyFlags::DMA_ASYNC_COMPLETION] {
+        for pieces in PIECES {
+            let bytes: usize = pieces.iter().map(|(_, bytes)| bytes).sum();
+            for (there, here) in [(pieces, &[(0, bytes)][..]), (&[(0, bytes)][..], pieces)] {
+                for direction in [Direction::Get, Direction::Put] {
+                    let target = pages(6);
+                    let (region, local, from, to) = match direction {
+                        Direction::Get => (
+                            lend_pieces(source, there, Access::Write),
+                            lend_pieces(target, here, Access::Write),
+                            there,
+                            here,
+                        ),
+                        Direction::Put => (
+                            lend_pieces(target, there, Access::Write),
+                            lend_pieces(source, here, Access::Write),
+                            here,
+                            there,
+                        ),
+                    };
+                    let region = owner.create_region(region, both, Uses::Many).unwrap();
+                    let copy = InlineCopy { direction, ..get(region, bytes) };
+                    let id = other.start_inline_copy(local, &copy, flags).unwrap();
+                    assert_eq!(end(other, id).unwrap().bytes, bytes as u64);
+                    let what = format!("{direction:?} of {there:?} and {here:?}");
+                    assert!(gathered(target, to) == gathered(source, from), "{what}");
+                    owner.destroy_region(&region).unwrap();
+                    // What were late would come now.
+                    target.fill(9);
+                    let id = other.start_inline_copy(lend(flush, Access::Write), &get(settle, PAGE), flags);
+                    end(other, id.unwrap()).unwrap();
+                    assert!(target.iter().all(|byte| *byte == 9), "{what}: late");
+                }
+            }
+        }
+    }
+}
+
+fn arrives_under(options: Options) {
+    let Some((mut owner, mut other)) = pair(options) else { return };
     if !other.info().has_dma() {
         return lmt_conformance::require::skipped("knem-ioctl", "the driver has no DMA engine");
     }
-    let source = counting(5);
-    for (first, bytes) in [
-        (0, 4 * PAGE),
-        (0, 4 * PAGE + 1),
-        (100, 2 * PAGE),
-        (9, PAGE),
-        (0, 1024),
-        (0, 1),
-        (7, 3 * PAGE + 1017),
-    ] {
-        let piece = lend(&mut source[first..first + bytes], Access::Read);
-        let region = owner.create_region(piece, Protection::READ, Uses::Many).unwrap();
-        for flags in [CopyFlags::DMA, CopyFlags::DMA | CopyFlags::DMA_ASYNC_COMPLETION] {
-            let target = pages(5);
-            let id = other.start_inline_copy(
-                lend(&mut target[..bytes], Access::Write),
-                &get(region, bytes),
-                flags,
-            );
-            assert_eq!(end(&mut other, id.unwrap()).unwrap().bytes, bytes as u64);
-            assert!(target[..bytes] == source[first..first + bytes], "{bytes} bytes from {first}");
-        }
-        owner.destroy_region(&region).unwrap();
+    all_arrive_in_time(&mut owner, &mut other);
+}
+
+#[test]
+fn a_dma_engine_that_is_late_behind_small_tails_is_left_none() {
+    arrives_under(Options::default().loses_small_tails());
+}
+
+#[test]
+fn what_is_small_is_the_modules_to_say() {
+    for small_bytes in [2000, 4095, 5000] {
+        let under = move || arrives_under(Options::default().loses_small_tails().dmamin(Some(small_bytes)));
+        std::thread::spawn(under).join().unwrap();
+    }
+}
+
+#[test]
+fn where_it_does_not_say_the_engine_copies_nothing() {
+    arrives_under(Options::default().loses_small_tails().dmamin(None));
+}
+
+#[test]
+fn what_is_small_may_change_while_the_driver_is_open() {
+    let Some((mut owner, mut other)) = pair(Options::default().loses_small_tails()) else { return };
+    let parameter = "/sys/module/knem/parameters/dmamin";
+    if std::env::var_os(knem_stand_in::ENV_REAL).is_some() {
+        return lmt_conformance::require::skipped(
+            "knem-ioctl",
+            "a test leaves the module's parameters alone",
+        );
+    }
+    for small_bytes in ["1024", "3000", "1500"] {
+        std::fs::write(parameter, small_bytes).unwrap();
+        all_arrive_in_time(&mut owner, &mut other);
     }
 }
 
@@ -238,7 +315,7 @@ fn there_is_one_status_array_and_no_use_before_it() {
 
 /// Why a driver of this kind is refused, unless there can be none of it here.
 fn refusal(options: Options) -> Option<KnemError> {
-    if under::stand_in(options) {
+    if knem_stand_in::for_test(options) {
         return Some(Knem::ioctl().map(drop).unwrap_err());
     }
     lmt_conformance::require::skipped("knem-ioctl", "only a stand-in can be of this kind");

@@ -13,6 +13,11 @@ use crate::warm_up::{Next, WarmUp};
 
 /// Who hears how it goes.
 pub(super) trait Listener {
+    /// All have started.
+    ///
+    /// # Errors
+    /// It cannot be shown.
+    fn begin(&mut self) -> Result<(), BenchError>;
     /// So many of all rounds are done.
     fn progress(&mut self, done: u64, total: u64);
     /// Something worth a line.
@@ -77,6 +82,7 @@ impl<'a> Measuring<'a> {
     /// # Errors
     /// One of our ranks fails, no algorithm suits, or a signal came.
     pub fn run(mut self) -> Result<Vec<Row>, BenchError> {
+        self.listener.begin()?;
         let (mut courses, mut rows) = (Vec::new(), Vec::new());
         let passes = self.peers.passes(self.plan.repetitions);
         for pass in 0..passes {

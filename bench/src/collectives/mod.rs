@@ -57,8 +57,13 @@ pub fn bench(work: Work, args: &BenchArgs) -> Result<(), BenchError> {
     let environment =
         Environment::of(&plan.cpus, buffers(plan.buffers, plan.touch, plan.rotation_bytes, plan.ranks));
     let progress = Progress::new();
-    let mut shown = Shown { plan: &plan, progress: &progress, as_table: args.format == Format::Table };
-    shown.write(|out| show::begin_table(out, &plan, &environment, &cards))?;
+    let mut shown = Shown {
+        plan: &plan,
+        environment: &environment,
+        peers: &cards,
+        progress: &progress,
+        as_table: args.format == Format::Table,
+    };
     let cores = allowed_cpus()?.len();
     let measured = Measuring::start(&plan, &found, cores, &interrupt, &mut shown).and_then(Measuring::run);
     progress.end();
@@ -194,6 +199,8 @@ fn fit(plan: &mut Plan, args: &BenchArgs, peers: u64) -> Result<(), BenchError> 
 /// Rows as they come.
 struct Shown<'a> {
     plan: &'a Plan,
+    environment: &'a Environment,
+    peers: &'a [PeerCard],
     progress: &'a Progress,
     as_table: bool,
 }
@@ -211,6 +218,10 @@ impl Shown<'_> {
 }
 
 impl Listener for Shown<'_> {
+    fn begin(&mut self) -> Result<(), BenchError> {
+        self.write(|out| show::begin_table(out, self.plan, self.environment, self.peers))
+    }
+
     fn progress(&mut self, done: u64, total: u64) {
         self.progress.show(done, total);
     }

@@ -43,6 +43,11 @@ pub struct Peer {
 
 /// Who hears how it goes.
 pub trait Listener {
+    /// All have started.
+    ///
+    /// # Errors
+    /// It cannot be shown.
+    fn begin(&mut self) -> Result<(), BenchError>;
     /// So many of all turns are done.
     fn progress(&mut self, done: u64, total: u64);
     /// Something worth a line.
@@ -133,6 +138,7 @@ impl<'a> Measuring<'a> {
     /// # Errors
     /// One of our ranks fails, or a signal came.
     pub fn run(mut self) -> Result<Vec<SizeTimes>, BenchError> {
+        self.listener.begin()?;
         let mut courses = Vec::new();
         let passes = self.peers.passes(self.job.repetitions);
         let mut results = Vec::new();

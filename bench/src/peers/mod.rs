@@ -228,10 +228,15 @@ fn run(
     let progress = Progress::new();
     let mut scenes = Vec::new();
     for (index, job) in jobs.into_iter().enumerate() {
-        let is_first = index == 0;
         let environment = Environment::record(&job);
-        let mut shown = Shown { job: &job, peers: &cards, as_table: args.as_table(), progress: &progress };
-        shown.write(|out| show::begin_table(out, &job, &environment, &cards, is_first))?;
+        let mut shown = Shown {
+            job: &job,
+            environment: &environment,
+            peers: &cards,
+            is_first: index == 0,
+            as_table: args.as_table(),
+            progress: &progress,
+        };
         let measured =
             Measuring::start(&job, peers, cores, interrupt, &mut shown).and_then(|measuring| measuring.run());
         let sizes = match measured {
@@ -252,7 +257,9 @@ fn run(
 /// Rows as they come.
 struct Shown<'a> {
     job: &'a Job,
+    environment: &'a Environment,
     peers: &'a [PeerCard],
+    is_first: bool,
     as_table: bool,
     progress: &'a Progress,
 }
@@ -270,6 +277,10 @@ impl Shown<'_> {
 }
 
 impl Listener for Shown<'_> {
+    fn begin(&mut self) -> Result<(), BenchError> {
+        self.write(|out| show::begin_table(out, self.job, self.environment, self.peers, self.is_first))
+    }
+
     fn progress(&mut self, done: u64, total: u64) {
         self.progress.show(done, total);
     }

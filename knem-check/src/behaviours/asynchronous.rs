@@ -35,7 +35,7 @@ fn open() -> Result<Client, Stop> {
 }
 
 fn no_array() -> Verdict {
-    let (client, memory) = (Client::open()?, Area::with(&pattern(1, 5000)));
+    let (client, memory) = (Client::bare()?, Area::with(&pattern(1, 5000)));
     let (all, mut tried) = ([abi::FLAG_ASYNCDMACOMPLETE, abi::FLAG_DMATHREAD, THREAD], 0);
     let cookie = client.region(&[memory.all()], abi::PROT_READ | abi::PROT_WRITE)?;
     let local = Area::zeroed(5000);
@@ -69,7 +69,7 @@ fn past_the_end() -> Verdict {
 }
 
 fn second_array() -> Verdict {
-    let client = Client::open()?;
+    let client = Client::bare()?;
     let _slots = client.map_status()?;
     equal("a second mmap", StatusArray::map(&client.device).map(drop), Err(Errno::EBUSY))?;
     holds()

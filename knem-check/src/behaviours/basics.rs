@@ -3,7 +3,7 @@
 use lmt_knem::ioctl::abi;
 use nix::errno::Errno;
 
-use crate::client::{Client, FAILED, PLAIN, SUCCESS, bounded, flagged, pattern, start_of};
+use crate::client::{ASYNCHRONOUS, Client, FAILED, PLAIN, SUCCESS, bounded, flagged, pattern, start_of};
 use crate::sys::{self, Area, NOWHERE, PAGE_BYTES, Piece};
 use crate::verdict::{Verdict, equal, fails, holds, needed, same_bytes, skip};
 
@@ -21,11 +21,12 @@ super::checks! {
 const UNKNOWN_FLAG: u32 = 1 << 20;
 
 fn info() -> Verdict {
-    let info = needed("GET_INFO", Client::open()?.device.info())?;
+    let client = Client::bare()?;
+    let info = needed("GET_INFO", client.device.info())?;
     equal("GET_INFO, version", info.abi, abi::ABI_VERSION)?;
     // Nothing of what was there before remains.
     let mut over = abi::Info { abi: !0, features: !0, ignored_flags: !0, forced_flags: !0 };
-    needed("GET_INFO", sys::request(&Client::open()?.device, abi::GET_INFO, &mut over))?;
+    needed("GET_INFO", sys::request(&client.device, abi::GET_INFO, &mut over))?;
     equal("GET_INFO over other bytes", over, info)?;
     let engine = if info.features & abi::FEATURE_DMA != 0 { "a DMA engine" } else { "no DMA engine" };
     Ok(format!(
@@ -37,7 +38,7 @@ fn info() -> Verdict {
 /// Which flags a copy has in the end shows in what is said of bad local memory,
 /// and of no status array.
 fn info_flags() -> Verdict {
-    let (client, memory) = (Client::open()?, Area::with(&pattern(1, 2 * PAGE_BYTES)));
+    let (client, memory) = (Client::bare()?, Area::with(&pattern(1, 2 * PAGE_BYTES)));
     let info = needed("GET_INFO", client.device.info())?;
     if info.ignored_flags & info.forced_flags != 0 {
         return skip("this driver is loaded with a flag both ignored and forced");
@@ -45,7 +46,6 @@ fn info_flags() -> Verdict {
     let cookie = client.region(&[memory.all()], abi::PROT_READ)?;
     let local = Area::zeroed(2 * PAGE_BYTES);
     local.close_from(PAGE_BYTES);
-    let asynchronous = abi::FLAG_ASYNCDMACOMPLETE | abi::FLAG_DMATHREAD | abi::FLAG_MEMCPYTHREAD;
     let no_engine = info.features & abi::FEATURE_DMA == 0;
     for asked in [
         0,
@@ -56,7 +56,7 @@ fn info_flags() -> Verdict {
         abi::FLAG_PINLOCAL,
     ] {
         let flags = asked & !info.ignored_flags | info.forced_flags;
-        let expected = if flags & asynchronous != 0 || (flags & abi::FLAG_DMA != 0 && no_engine) {
+        let expected = if flags & ASYNCHRONOUS != 0 || (flags & abi::FLAG_DMA != 0 && no_engine) {
             Err(Errno::EINVAL)
         } else if flags & (abi::FLAG_DMA | abi::FLAG_PINLOCAL) != 0 {
             Err(Errno::EFAULT)
@@ -70,7 +70,7 @@ fn info_flags() -> Verdict {
 }
 
 fn binding() -> Verdict {
-    let client = Client::open()?;
+    let client = Client::bare()?;
     let cpus = needed("sched_getaffinity", nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)))?;
     let allowed: u64 = (0..64).filter(|cpu| cpus.is_set(*cpu).unwrap_or(false)).map(|cpu| 1 << cpu).sum();
     needed("BIND_OFFLOAD to a mask", client.device.bind(abi::BIND_CUSTOM, &mut [allowed.max(1)]))?;

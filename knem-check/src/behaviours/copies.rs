@@ -51,11 +51,11 @@ fn reads() -> Verdict {
 fn writes() -> Verdict {
     let client = Client::open()?;
     for bytes in SIZES {
-        let memory = Area::zeroed(bytes + 100);
-        let cookie = client.region(&[memory.all()], abi::PROT_WRITE)?;
         for (how, kind) in [(PLAIN, "unbounded"), (bounded(bytes as u64), "bounded")] {
             let what = format!("{kind} write of {bytes} bytes");
-            memory.put(&vec![0; bytes]);
+            // Anew for each copy: what is pinned is not written after a fork.
+            let memory = Area::zeroed(bytes + 100);
+            let cookie = client.region(&[memory.all()], abi::PROT_WRITE)?;
             elsewhere(|| {
                 let local = Area::with(&pattern(bytes, bytes));
                 let status = Client::open()?.write(&[local.all()], start_of(cookie), how);
@@ -64,8 +64,8 @@ fn writes() -> Verdict {
             })?;
             same_bytes(&what, &memory.get(bytes), &pattern(bytes, bytes))?;
             same_bytes("memory behind it", &memory.bytes()[bytes..], &[0; 100])?;
+            equal("DESTROY_REGION", client.destroy(cookie), Ok(()))?;
         }
-        equal("DESTROY_REGION", client.destroy(cookie), Ok(()))?;
     }
     holds()
 }
@@ -114,6 +114,9 @@ fn inline_bound() -> Verdict {
 fn segments() -> Verdict {
     let total = 40_000;
     let (client, memory) = (Client::open()?, Area::with(&pattern(1, total)));
+    if client.always_uses_dma()? {
+        return skip("this driver is loaded so that a DMA engine makes every copy, which may come late");
+    }
     let (content, local) = (memory.bytes(), Area::zeroed(total));
     // Out of order, misaligned, some of them empty.
     let theirs = [(9000, 5000), (17, 1), (100, 0), (20_000, 8191), (3, 12)];

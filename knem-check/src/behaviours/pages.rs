@@ -46,7 +46,7 @@ fn parted() -> Verdict {
     let cookie = client.region(&[memory.all()], abi::PROT_READ)?;
     // Has the pages too, until it is dropped.
     let _child = Peer::start(|channel| channel.receive().map(drop))?;
-    memory.put(&pattern(2, BYTES));
+    memory.put_after_fork(&pattern(2, BYTES));
     let local = Area::zeroed(BYTES);
     equal("a read", client.read(&[local.all()], start_of(cookie), PLAIN), Ok(SUCCESS))?;
     let (seen, mut old) = (local.bytes(), 0);

@@ -13,6 +13,7 @@ super::checks! {
     by_failure "single-use-failed" "a copy that fails consumes it";
     not_by_refusal "single-use-refused" "a copy that its protection forbids does not consume it";
     between_regions "single-use-region-copy" "a region copy consumes both sides";
+    last_by_word "single-use-bit" "a copy of a region for many uses that says it is the last moves all bytes, if it is made";
     destroyed "single-use-destroyed" "one that was not used can be destroyed, one that was used cannot";
 }
 
@@ -77,6 +78,27 @@ fn between_regions() -> Verdict {
     gone(&client, "COPY from it", source)?;
     gone(&client, "COPY to it", target)?;
     holds()
+}
+
+fn last_by_word() -> Verdict {
+    let (client, memory) = (Client::open()?, Area::with(&pattern(1, 100)));
+    let (cookie, local) = (client.region(&[memory.all()], abi::PROT_READ)?, Area::zeroed(100));
+    let read = |cookie| client.read(&[local.all()], start_of(cookie), PLAIN);
+    match read(cookie | abi::COOKIE_SINGLE_USE) {
+        Err(Errno::EINVAL) => {
+            equal("a read afterwards", read(cookie), Ok(SUCCESS))?;
+            return Ok("it is refused".to_owned());
+        }
+        last => equal("a read that says it is the last", last, Ok(SUCCESS))?,
+    }
+    same_bytes("a read that says it is the last", &local.bytes(), &pattern(1, 100))?;
+    match read(cookie) {
+        Err(Errno::EINVAL) => Ok("it takes the region away: this driver believes the asker".to_owned()),
+        again => {
+            equal("a read afterwards", again, Ok(SUCCESS))?;
+            Ok("it is as any other".to_owned())
+        }
+    }
 }
 
 fn destroyed() -> Verdict {

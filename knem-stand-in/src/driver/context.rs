@@ -16,6 +16,23 @@ use crate::sys::StatusArray;
 /// More slots than this have corrupted the kernel's memory, says who tried.
 pub const MOST_SLOTS: u64 = 4096;
 
+/// The bit of a cookie that makes a copy its region's last. The driver gives it
+/// for a region for one use, and then believes whoever asks.
+pub const SINGLE_USE: u64 = 1 << 31;
+
+/// Scatters the numbers of regions, so that small ones are nobody's.
+const REGION_MASK: u32 = 0x6b65_6d00;
+
+/// The place of a cookie's region within its context: the upper half.
+pub fn index_of(cookie: u64) -> usize {
+    ((cookie >> 32) as u32 ^ REGION_MASK) as usize
+}
+
+/// The number of a cookie's context.
+pub fn number_of(cookie: u64) -> u32 {
+    (cookie & (SINGLE_USE - 1)) as u32
+}
+
 /// The name of the memory file behind a client's descriptor, as /proc shows it.
 pub const FILE_NAME: &str = "knem-stand-in";
 
@@ -24,7 +41,6 @@ pub const FILE_NAME: &str = "knem-stand-in";
 pub struct Region {
     pub memory: Arc<Memory>,
     pub protection: u32,
-    pub single_use: bool,
     /// The process that has used it first.
     pub first_user: Option<i32>,
 }
@@ -32,7 +48,7 @@ pub struct Region {
 /// An open device. Its regions are its own.
 #[derive(Debug)]
 pub struct Context {
-    /// The upper half of its cookies.
+    /// What its cookies have below [`SINGLE_USE`].
     pub number: u32,
     pub opener_uid: u32,
     pub read_only: bool,
@@ -116,7 +132,8 @@ impl Context {
         Ok(())
     }
 
-    /// Puts a region where there is room, and at most so many; returns its cookie.
+    /// Puts a region where there is room, and at most so many; returns its
+    /// cookie, that for many uses.
     pub fn insert(&mut self, region: Region, recycle: bool, most: usize) -> u64 {
         let free = self.regions.iter().position(Option::is_none).filter(|_| recycle);
         let index = free.unwrap_or(self.regions.len()) % most;
@@ -124,7 +141,7 @@ impl Context {
             self.regions.push(None);
         }
         self.regions[index] = Some(region);
-        u64::from(self.number) << 32 | index as u64
+        u64::from(index as u32 ^ REGION_MASK) << 32 | u64::from(self.number)
     }
 }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use nix::errno::Errno;
 
 use super::Driver;
-use super::context::FileId;
+use super::context::{self, FileId};
+use super::engine::Made;
 use crate::abi::{self, CopyTail, Status};
 use crate::client::{Client, Identity};
 use crate::maps;
-use crate::memory::{self, Fault, Memory, Place};
+use crate::memory::{Copy, Fault, Memory, Place};
 use crate::options::Mutant;
 use crate::sys::StatusArray;
 use crate::worker::Job;
@@ -17,10 +18,6 @@ use crate::worker::Job;
 /// Asynchronous copies up to this long are made at once, and their slot is not
 /// written: clients must look at the current status first.
 const AT_ONCE_BYTES: u64 = 64;
-
-/// A last piece of up to this length is what the real driver's DMA has once left
-/// out.
-const SMALL_TAIL_BYTES: u64 = 1024;
 
 /// What is accessed, and how.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,8 +34,6 @@ struct Request {
     tail: CopyTail,
     argument: u64,
     slot: Option<(Arc<StatusArray>, usize)>,
-    /// The region whose small tail a faulty DMA engine loses.
-    remote: Arc<Memory>,
     /// A fault of these reports a failed status, or is this error.
     on_fault: fn(Fault) -> Option<Errno>,
 }
@@ -73,7 +68,6 @@ impl Driver {
         let local = Place { memory: if pinned { self.pin(local) } else { Arc::new(local) }, offset: 0 };
         let access = if write { Access::Write } else { Access::Read };
         let remote = self.find(cookie, who, access, offset)?;
-        let memory = Arc::clone(&remote.memory);
         let reversed = slot.is_some() && self.options.is(Mutant::AsyncWriteReversed);
         let (from, to) = if write && !reversed { (local, remote) } else { (remote, local) };
         let on_fault = match (write, self.options.mutant) {
@@ -83,7 +77,7 @@ impl Driver {
             (false, _) => |_| None,
         };
         let bytes = self.bytes(&from, &to, &tail)?;
-        self.perform(client, Request { from, to, bytes, tail, argument, slot, remote: memory, on_fault })
+        self.perform(client, Request { from, to, bytes, tail, argument, slot, on_fault })
     }
 
     pub(super) fn region_copy(
@@ -109,9 +103,8 @@ impl Driver {
         let who = client.identity()?;
         let from = self.find(from_cookie, who, Access::Read, from_offset)?;
         let to = self.find(to_cookie, who, Access::Write, to_offset)?;
-        let remote = Arc::clone(&from.memory);
         let bytes = self.bytes(&from, &to, &tail)?;
-        self.perform(client, Request { from, to, bytes, tail, argument, slot, remote, on_fault: |_| None })
+        self.perform(client, Request { from, to, bytes, tail, argument, slot, on_fault: |_| None })
     }
 
     /// The end of a copy's struct, with the flags that the driver goes by.
@@ -160,7 +153,7 @@ impl Driver {
         if cookie == 0 && self.options.is(Mutant::ZeroCookie) {
             return Ok(nothing());
         }
-        let (number, index) = ((cookie >> 32) as u32, cookie as u32 as usize);
+        let (number, index) = (context::number_of(cookie), context::index_of(cookie));
         let found = self.contexts.iter().find(|(_, context)| context.number == number);
         let id = *found.ok_or(Errno::EINVAL)?.0;
         if !self.contexts[&id].is_open() {
@@ -195,7 +188,7 @@ impl Driver {
         };
         let found = Place { memory: Arc::clone(&region.memory), offset };
         let used = refused.is_none() || options.is(Mutant::SingleUseLostByRefusal);
-        if region.single_use && used && !options.is(Mutant::SingleUseKept) {
+        if cookie & context::SINGLE_USE != 0 && used && !options.is(Mutant::SingleUseKept) {
             *place = None;
         }
         refused.map_or(Ok(found), Err)
@@ -216,24 +209,23 @@ impl Driver {
     }
 
     fn perform(&mut self, client: &Client<'_>, request: Request) -> Result<(), Errno> {
-        let Request { from, to, mut bytes, tail, argument, slot, remote, on_fault } = request;
+        let Request { from, to, bytes, tail, argument, slot, on_fault } = request;
         let swapped = self.options.is(Mutant::StatusSwapped);
         let (success, failed) =
             if swapped { (Status::Failed, Status::Success) } else { (Status::Success, Status::Failed) };
-        let asked = bytes;
-        let place = if Arc::ptr_eq(&from.memory, &remote) { &from } else { &to };
-        bytes -= self.lost(&tail, &remote, place.offset, bytes);
+        let Made { before, parts } = self.made(&from, &to, bytes, &tail);
+        let copy = Copy { before, from, to, parts };
         let current = match slot {
-            Some((array, index)) if asked == 0 || asked > AT_ONCE_BYTES => {
+            Some((array, index)) if bytes == 0 || bytes > AT_ONCE_BYTES => {
                 let slot = match self.options.mutant {
                     Some(Mutant::StatusNotWritten) => None,
                     Some(Mutant::StatusNextSlot) => Some((array, index + 1)),
                     _ => Some((array, index)),
                 };
-                self.worker.give(Job { from, to, bytes, slot, success: success as u8, failed: failed as u8 });
+                self.worker.give(Job { copy, slot, success: success as u8, failed: failed as u8 });
                 Status::Pending
             }
-            _ => match memory::copy(&from, &to, bytes) {
+            _ => match copy.make() {
                 Ok(()) => success,
                 Err(fault) => match on_fault(fault) {
                     Some(errno) => return Err(errno),
@@ -246,51 +238,4 @@ impl Driver {
         }
         client.write(argument + tail.current_status_at, &(current as u32).to_ne_bytes())
     }
-
-    /// How many bytes at the end of a copy the engine, if it is a faulty one,
-    /// leaves out.
-    fn lost(&self, tail: &CopyTail, region: &Memory, offset: u64, bytes: u64) -> u64 {
-        let by_engine = self.options.dma && tail.flags & abi::FLAGS_ENGINE != 0;
-        let last = lost_tail(region, offset, bytes);
-        match self.options.mutant {
-            Some(Mutant::TailLostWithoutDma) if self.options.dma => return last,
-            Some(Mutant::DmaLosesPages) if by_engine && last > 0 => {
-                return (last + maps::PAGE_BYTES).min(bytes);
-            }
-            _ => {}
-        }
-        if !by_engine || !self.options.loses_small_tails {
-            return 0;
-        }
-        let middles = self.options.loses_small_middles;
-        if last == 0 && middles { lost_middle(region, offset, bytes) } else { last }
-    }
-}
-
-/// How many bytes at the end of a copy lie in the region's small last piece.
-fn lost_tail(region: &Memory, offset: u64, bytes: u64) -> u64 {
-    let Some(last) = region.segments().last().filter(|last| last.bytes > 0) else {
-        return 0;
-    };
-    let in_last_page = ((last.address + last.bytes - 1) % maps::PAGE_BYTES + 1).min(last.bytes);
-    if in_last_page > SMALL_TAIL_BYTES {
-        return 0;
-    }
-    let tail_start = region.bytes() - in_last_page;
-    offset.saturating_add(bytes).saturating_sub(tail_start).min(bytes)
-}
-
-/// How many bytes at the end of a copy lie in a small segment that others of the
-/// region follow.
-fn lost_middle(region: &Memory, offset: u64, bytes: u64) -> u64 {
-    let (end, mut start) = (offset.saturating_add(bytes), 0_u64);
-    for segment in region.segments() {
-        let stop = start.saturating_add(segment.bytes);
-        if start < end && end <= stop {
-            let lost = segment.bytes <= SMALL_TAIL_BYTES && stop < region.bytes();
-            return if lost { (end - start).min(bytes) } else { 0 };
-        }
-        start = stop;
-    }
-    0
 }

@@ -2,6 +2,8 @@
 
 mod context;
 mod copies;
+mod engine;
+mod parameter;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,12 +15,13 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use crate::abi;
 use crate::client::Client;
 use crate::maps;
-use crate::memory::{Memory, Segment};
+use crate::memory::{Copy, Memory, Segment};
 use crate::options::{Mutant, Options};
 use crate::sys::{Answer, Call};
 use crate::worker::Worker;
 
 use context::{Context, FileId, Region};
+use parameter::Parameter;
 
 /// The only path of the device.
 const DEVICE: &[u8] = b"/dev/knem";
@@ -62,13 +65,25 @@ pub struct Driver {
     /// Memory that regions and asynchronous copies have pinned.
     pinned: Vec<Weak<Memory>>,
     worker: Worker,
+    parameter: Parameter,
+    /// What the DMA engine was given and not told to make.
+    not_issued: Vec<Copy>,
 }
 
 impl Driver {
     pub fn new(options: Options) -> std::io::Result<Self> {
         let worker = Worker::start(options.delay)?;
+        let parameter = Parameter::new(options.dmamin)?;
         // Any number but 0 will do for the first; this one is no small index.
-        Ok(Self { options, contexts: HashMap::new(), next_number: 0x4b_0001, pinned: Vec::new(), worker })
+        Ok(Self {
+            options,
+            contexts: HashMap::new(),
+            next_number: 0x4b_0001,
+            pinned: Vec::new(),
+            worker,
+            parameter,
+            not_issued: Vec::new(),
+        })
     }
 
     /// What `client` is to be answered.
@@ -109,6 +124,10 @@ impl Driver {
         if client.names(path, MARK.as_bytes()) {
             return mark();
         }
+        let is_there = self.options.open_error != Some(Errno::ENOENT);
+        if is_there && client.names(path, parameter::PATH.as_bytes()) {
+            return self.open_parameter(flags as i32);
+        }
         if !client.names(path, DEVICE) {
             return CONTINUE;
         }
@@ -127,6 +146,14 @@ impl Driver {
                 self.contexts.insert(id, context);
                 Reply::Opened { file, close_on_exec: flags & libc::O_CLOEXEC != 0 }
             }
+            Err(errno) => Reply::Plain(Answer::Error(errno)),
+        }
+    }
+
+    fn open_parameter(&self, flags: i32) -> Reply {
+        let hidden = self.options.is(Mutant::ParameterHidden);
+        match if hidden { Err(Errno::ENOENT) } else { self.parameter.open(flags) } {
+            Ok(file) => Reply::Opened { file, close_on_exec: flags & libc::O_CLOEXEC != 0 },
             Err(errno) => Reply::Plain(Answer::Error(errno)),
         }
     }
@@ -262,21 +289,22 @@ impl Driver {
         if self.options.is(Mutant::FrozenPages) && !write {
             memory.keep(0, u64::MAX, &mut HashMap::new());
         }
-        let single_use = flags & abi::FLAG_SINGLE_USE != 0;
-        let region = Region { memory, protection, single_use, first_user: None };
+        let last_use = if flags & abi::FLAG_SINGLE_USE != 0 { context::SINGLE_USE } else { 0 };
+        let region = Region { memory, protection, first_user: None };
         let recycle = !self.options.is(Mutant::CookieNotRecycled);
         let most = if self.options.is(Mutant::FewRegions) { 256 } else { usize::MAX };
         let context = self.contexts.get_mut(&id).ok_or(Errno::EINVAL)?;
-        let cookie = context.insert(region, recycle, most);
+        let cookie = context.insert(region, recycle, most) | last_use;
         client.write(argument + abi::CREATED_COOKIE_AT, &cookie.to_ne_bytes())
     }
 
     fn destroy(&mut self, client: &Client<'_>, id: FileId, argument: u64) -> Result<(), Errno> {
         let cookie = u64::from_ne_bytes(client.read(argument)?);
-        let (number, index) = ((cookie >> 32) as u32, cookie as u32 as usize);
+        // The client's own regions, by the upper half alone.
+        let (number, index) = (context::number_of(cookie), context::index_of(cookie));
         let foreign = self.options.is(Mutant::ForeignDestroy);
-        let mut contexts = self.contexts.iter_mut().map(|(at, context)| (*at, context));
-        let owner = contexts.find(|(at, context)| context.number == number && (*at == id || foreign));
+        let mut contexts = self.contexts.iter_mut();
+        let owner = contexts.find(|(at, it)| if foreign { it.number == number } else { **at == id });
         let (_, context) = owner.ok_or(Errno::EINVAL)?;
         let place = context.regions.get_mut(index).ok_or(Errno::EINVAL)?;
         let region = place.as_ref().ok_or(Errno::EINVAL)?;

@@ -336,15 +336,7 @@ impl<D: Driver> CopyEngine for KnemDma<D> {
     }
 
     fn available(&mut self) -> Result<(), Unavailable> {
-        if self.driver.info().has_dma() {
-            return Ok(());
-        }
-        Err(Unavailable {
-            errno: 0,
-            sentence: "the KNEM driver has no DMA engine; the machine needs Intel I/OAT with its module \
-                       (ioatdma) loaded before knem"
-                .to_owned(),
-        })
+        self.driver.engine()
     }
 
     fn reach(&self) -> Reach {

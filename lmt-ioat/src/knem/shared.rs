@@ -6,7 +6,7 @@ use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
 use lmt_core::fork_guard::Origin;
 use lmt_core::identity::EndpointId;
-use lmt_core::mechanism::{Hello, Needs};
+use lmt_core::mechanism::{Hello, Needs, Unavailable};
 use lmt_core::process::PeerProcess;
 use lmt_core::region::Protection;
 use lmt_knem::{
@@ -74,6 +74,13 @@ impl<D: Driver> Driver for Shared<D> {
 
     fn info(&self) -> Info {
         self.info
+    }
+
+    fn engine(&self) -> Result<(), Unavailable> {
+        match self.lock() {
+            Ok(driver) => driver.engine(),
+            Err(error) => Err(Unavailable { errno: error.errno(), sentence: error.to_string() }),
+        }
     }
 
     fn introduce(&mut self) -> Result<Hello, KnemError> {

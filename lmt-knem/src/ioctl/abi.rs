@@ -52,6 +52,16 @@ pub const STATUS_SUCCESS: u8 = 1;
 /// The copy has failed.
 pub const STATUS_FAILED: u8 = 2;
 
+/// The bit of a cookie by which a copy is the region's last. The driver gives it
+/// for a region for one use, and believes whoever asks with it.
+pub const COOKIE_SINGLE_USE: u64 = 1 << 31;
+
+/// The region's number among those of its descriptor: all of a cookie that
+/// destroying looks at.
+pub const fn region_number(cookie: u64) -> u32 {
+    (cookie >> 32) as u32
+}
+
 /// The offload thread runs on the CPUs of a mask.
 pub const BIND_CUSTOM: u32 = 1;
 /// It runs where the caller may run.

@@ -1,17 +1,17 @@
 //! How much of a copy may be left to the DMA engine.
 //!
 //! The driver cuts a copy into pieces wherever a page or a segment ends on
-//! either side. Of copies whose last piece was small it has reported success
-//! with bytes missing; so the engine gets a beginning whose last piece is large,
-//! and the processor copies the rest.
+//! either side. Small pieces it copies by the processor, the others it gives to
+//! the engine; but where the last is small, and a side has several segments, it
+//! reports success before the engine has begun. What the engine has been given
+//! comes at some later time, into pages that are not pinned any more. So the
+//! engine gets a beginning whose last piece is large, and the processor copies
+//! the rest.
 
 use lmt_core::buffer::Buffer;
 
 use super::regions::PAGE_BYTES;
 use super::slot::Shape;
-
-/// The longest piece that must not be the last of a copy by the engine.
-pub(super) const SMALL_BYTES: u64 = 1024;
 
 /// So many pieces are tried; after that the processor copies all.
 const TRIES: u32 = 64;
@@ -66,12 +66,13 @@ fn page_start(address: u64, bytes: u64) -> u64 {
     start.saturating_sub(address % PAGE_BYTES)
 }
 
-/// How many bytes of a copy of `bytes` bytes the engine may make.
-pub(super) fn safe_prefix(bytes: u64, sides: [Side<'_>; 2]) -> u64 {
+/// How many bytes of a copy of `bytes` bytes the engine may make, where pieces of
+/// up to `small_bytes` must not be its last.
+pub(super) fn safe_prefix(bytes: u64, sides: [Side<'_>; 2], small_bytes: u64) -> u64 {
     let mut end = bytes;
     for _ in 0..TRIES {
         let start = sides[0].piece_start(end).max(sides[1].piece_start(end));
-        if end.saturating_sub(start) > SMALL_BYTES {
+        if end.saturating_sub(start) > small_bytes {
             return end;
         }
         if start == 0 || start >= end {

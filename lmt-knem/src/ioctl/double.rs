@@ -6,18 +6,24 @@
 #![allow(unsafe_code)] // It copies between addresses, as a driver does.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use lmt_core::mechanism::Direction;
+use lmt_core::process::PeerProcess;
 use nix::errno::Errno;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::abi;
+use super::dma_min::DmaMin;
 use super::driver::IoctlDriver;
 use super::sys::{Device, STATUS_SLOTS};
+use crate::driver::Driver;
+use crate::types::{InlineCopy, Length, RegionCookie};
 
 /// What a test has a copy answer, instead of being made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,13 +51,18 @@ pub(super) struct Asked {
 pub(super) struct Region {
     pub segments: Vec<abi::Segment>,
     pub protection: u32,
-    pub flags: u32,
 }
 
-#[derive(Debug, Default)]
+/// What its cookies have below the bit for a single use.
+pub(super) const OPENING: u64 = 0x77;
+
+#[derive(Debug)]
 pub(super) struct State {
     pub info: abi::Info,
-    pub regions: BTreeMap<u64, Region>,
+    dma_min: File,
+    /// What an administrator changes it to with the next copy.
+    pub changes_dma_min: Option<u32>,
+    pub regions: BTreeMap<u32, Region>,
     pub created: u32,
     pub script: VecDeque<Say>,
     pub asked: Vec<Asked>,
@@ -66,8 +77,21 @@ pub(super) struct Double(Arc<Mutex<State>>);
 
 impl Double {
     pub fn new() -> Self {
-        let info = abi::Info { abi: abi::ABI_VERSION, ..abi::Info::default() };
-        Self(Arc::new(Mutex::new(State { info, ..State::default() })))
+        let dma_min = memfd_create(c"dmamin", MFdFlags::MFD_CLOEXEC).expect("a memory file");
+        let double = Self(Arc::new(Mutex::new(State {
+            info: abi::Info { abi: abi::ABI_VERSION, ..abi::Info::default() },
+            dma_min: dma_min.into(),
+            regions: BTreeMap::new(),
+            created: 0,
+            script: VecDeque::new(),
+            asked: Vec::new(),
+            bound: Vec::new(),
+            changes_dma_min: None,
+            going_on: Vec::new(),
+            status: None,
+        })));
+        double.set_dma_min(1024);
+        double
     }
 
     pub fn state(&self) -> MutexGuard<'_, State> {
@@ -76,7 +100,16 @@ impl Double {
 
     /// Opens it; the status array of the last opening is the one that counts.
     pub fn open(&self) -> IoctlDriver {
-        IoctlDriver::with_device(self.device(), Path::new("/dev/double")).expect("it is a driver")
+        let driver = IoctlDriver::with_device(self.device(), Path::new("/dev/double"));
+        let mut driver = driver.expect("it is a driver");
+        driver.dma_min = DmaMin::of(self.state().dma_min.try_clone().expect("a descriptor"));
+        driver
+    }
+
+    /// An administrator changes the module's parameter.
+    pub fn set_dma_min(&self, bytes: u32) {
+        let text = format!("{bytes:<10}\n");
+        self.state().dma_min.write_all_at(text.as_bytes(), 0).expect("room");
     }
 
     pub fn device(&self) -> Device {
@@ -105,7 +138,7 @@ impl Double {
             }
             abi::DESTROY_REGION => {
                 let cookie = u64::read_from_bytes(argument).expect("its size");
-                state.regions.remove(&cookie).ok_or(Errno::EINVAL)?;
+                state.regions.remove(&abi::region_number(cookie)).ok_or(Errno::EINVAL)?;
             }
             abi::BIND_OFFLOAD => {
                 let bind = abi::BindOffload::read_from_bytes(argument).expect("its size");
@@ -149,22 +182,24 @@ impl State {
 
     /// The lowest number that is free, as a driver recycles them.
     fn create(&mut self, create: &mut abi::CreateRegion) -> Result<(), Errno> {
-        let cookie = (1..).find(|cookie| !self.regions.contains_key(cookie)).expect("one is free");
+        let number = (1..).find(|number| !self.regions.contains_key(number)).expect("one is free");
         let segments = read_segments(create.iovec_array, create.iovec_nr);
-        let region = Region { segments, protection: create.protection, flags: create.flags };
-        self.regions.insert(cookie, region);
+        self.regions.insert(number, Region { segments, protection: create.protection });
         self.created += 1;
-        create.cookie = cookie;
+        let last_use = if create.flags & abi::FLAG_SINGLEUSE != 0 { abi::COOKIE_SINGLE_USE } else { 0 };
+        create.cookie = u64::from(number) << 32 | last_use | OPENING;
         Ok(())
     }
 
     fn look_up(&mut self, cookie: u64, right: u32) -> Result<Vec<abi::Segment>, Errno> {
-        let region = self.regions.get(&cookie).ok_or(Errno::EINVAL)?.clone();
+        let number = abi::region_number(cookie);
+        let region = self.regions.get(&number).filter(|_| cookie & OPENING == OPENING);
+        let region = region.ok_or(Errno::EINVAL)?.clone();
         if region.protection & right == 0 {
             return Err(Errno::EACCES);
         }
-        if region.flags & abi::FLAG_SINGLEUSE != 0 {
-            self.regions.remove(&cookie);
+        if cookie & abi::COOKIE_SINGLE_USE != 0 {
+            self.regions.remove(&number);
         }
         Ok(region.segments)
     }
@@ -216,6 +251,9 @@ impl State {
         if flags & 7 != 0 && self.info.features & abi::FEATURE_DMA == 0 {
             return Err(Errno::EINVAL);
         }
+        if let Some(bytes) = self.changes_dma_min.take() {
+            self.dma_min.write_all_at(format!("{bytes:<10}\n").as_bytes(), 0).expect("room");
+        }
         let say = self.script.pop_front();
         match say {
             Some(Say::Refuse(errno)) => return Err(errno),
@@ -249,6 +287,37 @@ impl State {
 
 fn addresses(segments: &[abi::Segment]) -> impl Iterator<Item = usize> + '_ {
     segments.iter().flat_map(|s| s.base as usize..(s.base + s.len) as usize)
+}
+
+pub(super) fn this_process() -> Arc<PeerProcess> {
+    Arc::new(PeerProcess::new(std::process::id() as i32, None))
+}
+
+/// An owner, and another that knows it.
+pub(super) fn pair(double: &Double) -> (IoctlDriver, IoctlDriver) {
+    let mut owner = double.open();
+    let mut other = double.open();
+    let introduction = owner.introduce().expect("a descriptor");
+    assert_eq!(other.meet(this_process(), introduction).expect("an introduction"), owner.owner());
+    (owner, other)
+}
+
+pub(super) fn get(region: RegionCookie, region_offset: u64, bytes: u64) -> InlineCopy {
+    let length = Length::Bounded(bytes);
+    InlineCopy { direction: Direction::Get, region, region_offset, local_offset: 0, length }
+}
+
+pub(super) fn put(region: RegionCookie, bytes: u64) -> InlineCopy {
+    InlineCopy { direction: Direction::Put, ..get(region, 0, bytes) }
+}
+
+pub(super) fn asked(double: &Double) -> Vec<Asked> {
+    std::mem::take(&mut double.state().asked)
+}
+
+/// Memory that counts up.
+pub(super) fn counting(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at % 251) as u8).collect()
 }
 
 /// Lends a test's memory.

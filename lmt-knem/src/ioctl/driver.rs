@@ -6,11 +6,12 @@ use std::sync::Arc;
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::checkup::{Finding, Host};
 use lmt_core::identity::EndpointId;
-use lmt_core::mechanism::{Direction, Hello, Needs};
+use lmt_core::mechanism::{Direction, Hello, Needs, Unavailable};
 use lmt_core::process::PeerProcess;
 use lmt_core::region::Protection;
 
 use super::copies::{Copies, Ended, Used};
+use super::dma_min::{self, DmaMin};
 use super::kept::{Keeping, KeptRegions};
 use super::met::{Met, introduction};
 use super::regions::Regions;
@@ -36,6 +37,7 @@ pub struct IoctlDriver {
     met: Vec<Met>,
     pub(super) device: Device,
     pub(super) info: Info,
+    pub(super) dma_min: DmaMin,
     owner: EndpointId,
 }
 
@@ -77,6 +79,7 @@ impl IoctlDriver {
                 ignored: CopyFlags::from_bits(info.ignored_flags),
                 forced: CopyFlags::from_bits(info.forced_flags),
             },
+            dma_min: DmaMin::open(Path::new(dma_min::PATH)),
             owner: EndpointId::from_bytes(owner),
         })
     }
@@ -261,9 +264,7 @@ impl IoctlDriver {
     ) -> Result<u64, KnemError> {
         let (request, mut found) = made;
         if let Outcome::Pending(index) = self.run(&request, &mut found, flags)? {
-            let used = [&found[0], &found[1]].map(|found| found.as_ref().map(|found| found.used));
-            let copy = Ended { bytes: request.bytes(), local: None, used };
-            let status = self.copies.wait_and_give_back(index, copy)?;
+            let status = self.wait_for(index, &found, request.bytes())?;
             if status != abi::STATUS_SUCCESS {
                 return Err(KnemError::CopyFailed);
             }
@@ -316,6 +317,11 @@ impl Driver for IoctlDriver {
 
     fn info(&self) -> Info {
         self.info
+    }
+
+    fn engine(&self) -> Result<(), Unavailable> {
+        self.info.engine()?;
+        self.dma_min.check()
     }
 
     fn introduce(&mut self) -> Result<Hello, KnemError> {

@@ -4,42 +4,11 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 use nix::errno::Errno;
 
-use super::super::double::{Asked, Double, Say, lend, lend_pieces};
+use super::super::double::{Double, Say, asked, counting, get, lend, lend_pieces, pair, put, this_process};
 use super::*;
 
 const MEMCPY: CopyFlags = CopyFlags::MEMCPY_THREAD;
 const NONE: CopyFlags = CopyFlags::NONE;
-
-fn this_process() -> Arc<PeerProcess> {
-    Arc::new(PeerProcess::new(std::process::id() as i32, None))
-}
-
-/// An owner, and another that knows it.
-fn pair(double: &Double) -> (IoctlDriver, IoctlDriver) {
-    let mut owner = double.open();
-    let mut other = double.open();
-    let introduction = owner.introduce().expect("a descriptor");
-    assert_eq!(other.meet(this_process(), introduction).expect("an introduction"), owner.owner());
-    (owner, other)
-}
-
-fn get(region: RegionCookie, region_offset: u64, bytes: u64) -> InlineCopy {
-    let length = Length::Bounded(bytes);
-    InlineCopy { direction: Direction::Get, region, region_offset, local_offset: 0, length }
-}
-
-fn put(region: RegionCookie, bytes: u64) -> InlineCopy {
-    InlineCopy { direction: Direction::Put, ..get(region, 0, bytes) }
-}
-
-fn asked(double: &Double) -> Vec<Asked> {
-    std::mem::take(&mut double.state().asked)
-}
-
-/// Memory that counts up.
-fn counting(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|at| (at % 251) as u8).collect()
-}
 
 #[test]
 fn bytes_go_both_ways_and_between_regions_of_others() {
@@ -152,20 +121,6 @@ fn one_use_is_one_request_even_of_nothing_or_in_vain() {
         assert_eq!((requests, asked(&double).len()), (1, 0));
         assert_eq!(owner.destroy_region(&region).unwrap().total_bytes(), 10);
     }
-}
-
-#[test]
-fn the_number_of_a_used_up_region_is_never_destroyed_for_another() {
-    let double = Double::new();
-    let (mut owner, mut other) = pair(&double);
-    let (mut memory, mut local) = (counting(10), vec![0; 10]);
-    let used = owner.create_region(lend(&mut memory, Access::Read), Protection::READ, Uses::Single).unwrap();
-    other.inline_copy(&mut lend(&mut local, Access::Write), &get(used, 0, 10), NONE).unwrap();
-    let mut second = vec![7; 10];
-    let next = owner.create_region(lend(&mut second, Access::Read), Protection::READ, Uses::Many).unwrap();
-    owner.destroy_region(&used).unwrap();
-    other.inline_copy(&mut lend(&mut local, Access::Write), &get(next, 0, 10), NONE).unwrap();
-    assert_eq!(local, [7; 10]);
 }
 
 #[test]
@@ -283,75 +238,6 @@ fn slots_are_as_many_as_the_driver_stands_and_used_again() {
     assert!(!ids.contains(&again), "an old number must not name it");
     assert!(other.poll(again).unwrap().is_none(), "its slot was cleared");
     double.end(abi::STATUS_SUCCESS);
-}
-
-/// Where the parts of a copy were cut that a DMA engine was asked for.
-fn parts(double: &Double) -> Vec<(u64, u64, u32)> {
-    asked(double).iter().map(|asked| (asked.offset, asked.bytes, asked.flags)).collect()
-}
-
-#[test]
-fn small_tails_are_not_left_to_the_dma_engine() {
-    let double = Double::new();
-    double.state().info.features = abi::FEATURE_DMA;
-    let (mut owner, mut other) = pair(&double);
-    let (mut memory, mut local) = (counting(20_000), vec![0; 20_000]);
-    let page = |memory: &[u8]| memory.as_ptr().addr().next_multiple_of(4096) - memory.as_ptr().addr();
-    let (there, here) = (page(&memory), page(&local));
-    let bytes = 8192 + 500;
-    let region = owner.create_region(
-        lend(&mut memory[there..there + bytes], Access::Write),
-        Protection::READ,
-        Uses::Many,
-    );
-    let copy = get(region.unwrap(), 0, bytes as u64);
-    for flags in [CopyFlags::DMA, CopyFlags::DMA | CopyFlags::DMA_ASYNC_COMPLETION] {
-        let target = lend(&mut local[here..here + bytes], Access::Write);
-        let id = other.start_inline_copy(target, &copy, flags).unwrap();
-        assert_eq!(parts(&double), [(8192, 500, 0), (0, 8192, flags.bits())], "the tail, then the rest");
-        assert_eq!(other.poll(id).unwrap().expect("it has ended").bytes, bytes as u64);
-        assert_eq!(local[here..here + bytes], counting(20_000)[there..there + bytes]);
-    }
-    // One use is one request.
-    let source = lend(&mut memory[there..there + bytes], Access::Write);
-    let single = owner.create_region(source, Protection::READ, Uses::Single).unwrap();
-    let target = &mut lend(&mut local[here..here + bytes], Access::Write);
-    other.inline_copy(target, &get(single, 0, bytes as u64), CopyFlags::DMA).unwrap();
-    assert_eq!(parts(&double), [(0, bytes as u64, 0)]);
-    // A driver that leaves no choice.
-    double.state().info.forced_flags = abi::FLAG_DMA;
-    let mut forced = double.open();
-    forced.meet(this_process(), owner.introduce().unwrap()).unwrap();
-    let target = &mut lend(&mut local[here..here + bytes], Access::Write);
-    let refused = forced.inline_copy(target, &copy, NONE);
-    assert!(matches!(refused, Err(KnemError::ForcedDma { bytes: 500 })), "{refused:?}");
-}
-
-#[test]
-fn no_dma_engine_is_told_apart_from_no_region() {
-    let double = Double::new();
-    let (mut owner, mut other) = pair(&double);
-    let (mut memory, mut local) = (counting(5000), vec![0; 5000]);
-    let region = owner.create_region(lend(&mut memory, Access::Read), Protection::READ, Uses::Many).unwrap();
-    let ask = |other: &mut IoctlDriver, local: &mut [u8]| {
-        other.inline_copy(&mut lend(local, Access::Write), &get(region, 0, 5000), CopyFlags::DMA)
-    };
-    assert!(matches!(ask(&mut other, &mut local), Err(KnemError::NoDma(_))));
-    assert_eq!(asked(&double), []);
-    // It says that there is one, and has no channel left.
-    double.state().info.features = abi::FEATURE_DMA;
-    let mut late = double.open();
-    late.meet(this_process(), owner.introduce().unwrap()).unwrap();
-    double.state().info.features = 0;
-    assert!(matches!(ask(&mut late, &mut local), Err(KnemError::NoDma(_))));
-    double.state().regions.clear();
-    assert!(matches!(ask(&mut late, &mut local), Err(KnemError::NotDeclared)));
-    // Where the flag is ignored, nothing is lacking.
-    double.state().info.ignored_flags = abi::FLAG_DMA;
-    double.state().script.push_back(Say::Refuse(Errno::EPERM));
-    let mut ignoring = double.open();
-    ignoring.meet(this_process(), owner.introduce().unwrap()).unwrap();
-    assert!(matches!(ask(&mut ignoring, &mut local), Err(KnemError::NotDeclared)));
 }
 
 /// A process that has ended, by its pidfd.
@@ -587,7 +473,7 @@ fn a_slot_that_is_never_written_hangs_nothing() {
     let (mut memory, mut local) = (counting(10), vec![0; 10]);
     let region = owner.create_region(lend(&mut memory, Access::Read), Protection::READ, Uses::Many).unwrap();
     other.copies.patience = std::time::Duration::from_millis(20);
-    double.state().script.extend([Say::GoOn, Say::GoOn]);
+    double.state().script.extend([Say::GoOn]);
     let copy = other.inline_copy(&mut lend(&mut local, Access::Write), &get(region, 0, 10), MEMCPY);
     assert!(matches!(copy, Err(KnemError::CopyLost)), "{copy:?}");
     let id = other.start_inline_copy(lend(&mut local, Access::Write), &get(region, 0, 10), MEMCPY).unwrap();

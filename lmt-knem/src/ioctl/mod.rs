@@ -12,6 +12,8 @@ mod checkups;
 mod copies;
 #[cfg(not(loom))]
 mod dma;
+#[cfg(not(loom))]
+mod dma_min;
 #[cfg(all(test, not(loom)))]
 mod double;
 #[cfg(not(loom))]

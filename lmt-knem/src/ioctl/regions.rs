@@ -25,8 +25,8 @@ const KEY: &str = "the number of endpoints and of regions declared at a time";
 #[derive(Debug)]
 struct Own {
     generation: u32,
-    /// The driver's region; none once it is known to be used up, for then its
-    /// number may be another's.
+    /// The driver's region; none once it is known to be gone, for then its number
+    /// may be another's.
     pinned: Option<Pinned>,
     uses: Uses,
     memory: Buffer,
@@ -44,8 +44,8 @@ pub(super) struct Regions {
     /// The generation that each line had last. A line that has had them all is
     /// not used again: a cookie never names two regions.
     generations: Vec<u32>,
-    /// The lines of regions for one use, by the driver's number.
-    single: HashMap<u64, u32>,
+    /// The lines of regions, by the driver's number.
+    numbers: HashMap<u32, u32>,
     kept: Kept,
     /// Who tells of memory that changes.
     tellers: Vec<KeptRegions>,
@@ -65,7 +65,7 @@ impl Regions {
             own: Vec::new(),
             free: Vec::new(),
             generations: Vec::new(),
-            single: HashMap::new(),
+            numbers: HashMap::new(),
             kept: Kept::default(),
             tellers: Vec::new(),
         })
@@ -150,9 +150,7 @@ impl Regions {
             shape: shape_of(&memory),
         };
         sys::slot(&self.table, index).ok_or_else(full)?.publish(generation, &entry);
-        if entry.single {
-            self.single.insert(entry.cookie, index);
-        }
+        self.numbers.insert(abi::region_number(entry.cookie), index);
         let own = Own { generation, pinned: Some(pinned), uses, memory, entry };
         if is_new {
             self.own.push(Some(own));
@@ -195,11 +193,13 @@ impl Regions {
         Ok(Pinned { cookie, protection, segments: memory.segments().into(), forks, may_be_kept })
     }
 
-    /// A region for one use whose number the driver has just given again has
-    /// been used up: its line must not lead to the new one, nor be destroyed by
-    /// that number.
+    /// A region whose number the driver has just given again is gone: it was for
+    /// one use, or a peer has taken it away. Its line must not lead to the new
+    /// one, nor be destroyed by that number.
     fn void_namesakes(&mut self, cookie: u64) {
-        let Some(index) = self.single.remove(&cookie) else { return };
+        let number = abi::region_number(cookie);
+        self.kept.void_number(number);
+        let Some(index) = self.numbers.remove(&number) else { return };
         if let Some(own) = self.own.get_mut(index as usize).and_then(Option::as_mut) {
             own.pinned = None;
             if let Some(line) = sys::slot(&self.table, index) {
@@ -219,8 +219,9 @@ impl Regions {
         if generation < u32::MAX {
             self.free.push(index);
         }
-        if own.uses == Uses::Single && self.single.get(&own.entry.cookie) == Some(&index) {
-            self.single.remove(&own.entry.cookie);
+        let number = abi::region_number(own.entry.cookie);
+        if self.numbers.get(&number) == Some(&index) {
+            self.numbers.remove(&number);
         }
         // Before the driver may give the number to another.
         if let Some(line) = sys::slot(&self.table, index) {
@@ -230,9 +231,9 @@ impl Regions {
             if own.uses == Uses::Many && pinned.may_be_kept {
                 self.kept.put(device, pinned);
             } else {
-                // EINVAL: it was used up. Anything else leaves a region that
+                // EINVAL: it is gone. Anything else leaves a region that
                 // nobody can name by us any more.
-                let _used_up = device.destroy(pinned.cookie);
+                let _gone = device.destroy(pinned.cookie);
             }
         }
         Ok(own.memory)

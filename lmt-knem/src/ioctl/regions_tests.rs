@@ -1,5 +1,7 @@
-use super::super::double::{lend, lend_pieces};
+use super::super::double::{Double, OPENING, counting, get, lend, lend_pieces, pair};
 use super::*;
+use crate::driver::Driver;
+use crate::types::CopyFlags;
 
 #[test]
 fn shapes_tell_the_pieces_that_a_driver_sees() {
@@ -104,4 +106,65 @@ fn a_full_table_says_so_and_has_room_again() {
     assert!(again.0 == 700 && again.1 != generation);
     regions.destroy_all(&device);
     assert!(double.state().regions.is_empty());
+}
+
+#[test]
+fn the_number_of_a_used_up_region_is_never_destroyed_for_another() {
+    let double = Double::new();
+    let (mut owner, mut other) = pair(&double);
+    let (mut memory, mut local) = (counting(10), vec![0; 10]);
+    let used = owner.create_region(lend(&mut memory, Access::Read), Protection::READ, Uses::Single).unwrap();
+    other.inline_copy(&mut lend(&mut local, Access::Write), &get(used, 0, 10), CopyFlags::NONE).unwrap();
+    let mut second = vec![7; 10];
+    let next = owner.create_region(lend(&mut second, Access::Read), Protection::READ, Uses::Many).unwrap();
+    owner.destroy_region(&used).unwrap();
+    other.inline_copy(&mut lend(&mut local, Access::Write), &get(next, 0, 10), CopyFlags::NONE).unwrap();
+    assert_eq!(local, [7; 10]);
+}
+
+/// A peer that holds a cookie takes the region away by a copy that says it is
+/// the last.
+fn take_away(double: &Double) {
+    let (device, mut local) = (double.device(), vec![0; 1]);
+    let number = *double.state().regions.keys().next().expect("there is one");
+    let mut copy = abi::InlineCopyBounded {
+        remote_cookie: u64::from(number) << 32 | abi::COOKIE_SINGLE_USE | OPENING,
+        length: 1,
+        ..abi::InlineCopyBounded::default()
+    };
+    let local = lend(&mut local, Access::Write);
+    sys::inline_copy(&device, &local, 0, &mut copy).unwrap();
+    assert!(!double.state().regions.contains_key(&number), "it is gone");
+}
+
+#[test]
+fn the_number_of_a_region_that_was_taken_away_is_never_destroyed_for_another() {
+    for keeping in [Keeping::default(), Keeping { max_regions: 4, max_bytes: 4096 }] {
+        let double = Double::new();
+        let (mut owner, mut other) = pair(&double);
+        owner.keep_regions(keeping);
+        let (mut memory, mut local) = (counting(10), vec![0; 10]);
+        let lost =
+            owner.create_region(lend(&mut memory, Access::Read), Protection::READ, Uses::Many).unwrap();
+        take_away(&double);
+        let mut second = vec![7; 10];
+        let next =
+            owner.create_region(lend(&mut second, Access::Read), Protection::READ, Uses::Many).unwrap();
+        let refused =
+            other.inline_copy(&mut lend(&mut local, Access::Write), &get(lost, 0, 10), CopyFlags::NONE);
+        assert!(matches!(refused, Err(KnemError::NotDeclared)), "it leads to another: {refused:?}");
+        assert_eq!(owner.destroy_region(&lost).unwrap().total_bytes(), 10);
+        other.inline_copy(&mut lend(&mut local, Access::Write), &get(next, 0, 10), CopyFlags::NONE).unwrap();
+        assert_eq!(local, [7; 10]);
+        // Also of one that is kept.
+        owner.destroy_region(&next).unwrap();
+        if keeping.max_regions > 0 {
+            take_away(&double);
+        }
+        let mut third = vec![8; 10];
+        let last = owner.create_region(lend(&mut third, Access::Read), Protection::READ, Uses::Many).unwrap();
+        owner.keep_regions(Keeping::default());
+        other.inline_copy(&mut lend(&mut local, Access::Write), &get(last, 0, 10), CopyFlags::NONE).unwrap();
+        assert_eq!(local, [8; 10]);
+    }
 }

@@ -59,8 +59,9 @@ impl Request<'_> {
         }
     }
 
-    /// How much of it the DMA engine may copy.
-    fn dma_bytes(&self) -> u64 {
+    /// How much of it the DMA engine may copy, where pieces of up to `small_bytes`
+    /// must not be its last.
+    fn dma_bytes(&self, small_bytes: u64) -> u64 {
         let region = |entry: &Entry, offset| Side::Region(entry.shape, entry.total_bytes, offset);
         let sides = match self {
             Self::Inline { local, local_offset, region: entry, region_offset, .. } => {
@@ -70,7 +71,7 @@ impl Request<'_> {
                 [region(source, *source_offset), region(target, *target_offset)]
             }
         };
-        safe_prefix(self.bytes(), sides)
+        safe_prefix(self.bytes(), sides, small_bytes)
     }
 
     /// Asks the driver; returns the status that the request has at once.
@@ -131,32 +132,11 @@ impl IoctlDriver {
         found: &mut [Option<Found>; 2],
         flags: CopyFlags,
     ) -> Result<Outcome, KnemError> {
-        let (bytes, forced) = (request.bytes(), self.info.forced);
-        let whole = |flags| Part { start: 0, bytes, flags };
         let is_single = found.iter().flatten().any(|found| found.entry.single);
-        let parts = if bytes == 0 {
-            // An asynchronous copy of nothing says that it goes on. It is asked
-            // for all the same: it uses up a region for one use.
-            [None, Some(whole(flags.without(OFFLOAD)))]
-        } else if (flags | forced).uses_dma() && self.info.has_dma() {
-            let by_dma = request.dma_bytes();
-            if by_dma < bytes && forced.uses_dma() {
-                return Err(KnemError::ForcedDma { bytes: bytes - by_dma });
-            }
-            match by_dma {
-                all if all == bytes => [None, Some(whole(flags))],
-                // A region for one use takes one request.
-                some if some == 0 || is_single => [None, Some(whole(flags.without(DMA)))],
-                some => {
-                    let tail = Part { start: some, bytes: bytes - some, flags: flags.without(OFFLOAD) };
-                    [Some(tail), Some(Part { start: 0, bytes: some, flags })]
-                }
-            }
-        } else if flags.without(self.info.ignored).uses_dma() && !self.info.has_dma() {
-            return Err(KnemError::NoDma(Errno::EINVAL));
-        } else {
-            [None, Some(whole(flags))]
-        };
+        // Where it cannot be read, what the engine may be left is not known.
+        let small_bytes =
+            if self.may_use_dma(request, flags) { self.dma_min.small_bytes().ok() } else { None };
+        let parts = self.parts(request, flags, is_single, small_bytes)?;
         found.iter_mut().flatten().try_for_each(|found| self.begin(found))?;
         let mut outcome = Outcome::Ended;
         for part in parts.into_iter().flatten() {
@@ -165,13 +145,74 @@ impl IoctlDriver {
                 && let Outcome::Pending(index) = outcome
             {
                 // A tail is waited for, were it forced to be asynchronous.
-                let used = [&found[0], &found[1]].map(|found| found.as_ref().map(|found| found.used));
-                let copy = Ended { bytes: part.bytes, local: None, used };
-                let status = self.copies.wait_and_give_back(index, copy)?;
+                let status = self.wait_for(index, found, part.bytes)?;
                 self.check_status(request, status.into())?;
             }
         }
+        let by_dma = parts.iter().flatten().any(|part| (part.flags | self.info.forced).uses_dma());
+        if by_dma
+            && let Some(before) = small_bytes
+            && self.dma_min.small_bytes() != Ok(before)
+        {
+            if let Outcome::Pending(index) = outcome {
+                self.wait_for(index, found, request.bytes())?;
+            }
+            return Err(KnemError::DmaMinChanged);
+        }
         Ok(outcome)
+    }
+
+    /// Waits for a request that goes on; returns its status.
+    pub(super) fn wait_for(
+        &mut self,
+        index: u32,
+        found: &[Option<Found>; 2],
+        bytes: u64,
+    ) -> Result<u8, KnemError> {
+        let used = [&found[0], &found[1]].map(|found| found.as_ref().map(|found| found.used));
+        self.copies.wait_and_give_back(index, Ended { bytes, local: None, used })
+    }
+
+    /// Whether an engine could copy a part of the request.
+    fn may_use_dma(&self, request: &Request<'_>, flags: CopyFlags) -> bool {
+        request.bytes() > 0 && (flags | self.info.forced).uses_dma() && self.info.has_dma()
+    }
+
+    /// What the driver is asked for, in order.
+    fn parts(
+        &self,
+        request: &Request<'_>,
+        flags: CopyFlags,
+        is_single: bool,
+        small_bytes: Option<u64>,
+    ) -> Result<[Option<Part>; 2], KnemError> {
+        let (bytes, forced) = (request.bytes(), self.info.forced);
+        let whole = |flags| [None, Some(Part { start: 0, bytes, flags })];
+        if bytes == 0 {
+            // An asynchronous copy of nothing says that it goes on. It is asked
+            // for all the same: it uses up a region for one use.
+            return Ok(whole(flags.without(OFFLOAD)));
+        }
+        if !self.may_use_dma(request, flags) {
+            let asks_for_dma = (flags.without(self.info.ignored) | forced).uses_dma();
+            return match asks_for_dma && !self.info.has_dma() {
+                true => Err(KnemError::NoDma(Errno::EINVAL)),
+                false => Ok(whole(flags)),
+            };
+        }
+        let by_dma = small_bytes.map_or(0, |small_bytes| request.dma_bytes(small_bytes));
+        if by_dma < bytes && forced.uses_dma() {
+            return Err(KnemError::ForcedDma { bytes: bytes - by_dma });
+        }
+        Ok(match by_dma {
+            all if all == bytes => whole(flags),
+            // A region for one use takes one request.
+            some if some == 0 || is_single => whole(flags.without(DMA)),
+            some => {
+                let tail = Part { start: some, bytes: bytes - some, flags: flags.without(OFFLOAD) };
+                [Some(tail), Some(Part { start: 0, bytes: some, flags })]
+            }
+        })
     }
 
     fn part(
@@ -262,3 +303,7 @@ impl IoctlDriver {
             && request.ask(&self.device, nothing, 0).is_ok()
     }
 }
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

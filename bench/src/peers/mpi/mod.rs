@@ -170,6 +170,10 @@ fn contenders(peer: &Peer, provider: &Provider, told: &Path) -> (Vec<Peer>, Vec<
 struct Quiet<'a>(&'a Progress);
 
 impl Listener for Quiet<'_> {
+    fn begin(&mut self) -> Result<(), BenchError> {
+        Ok(())
+    }
+
     fn progress(&mut self, done: u64, total: u64) {
         self.0.show(done, total);
     }
