@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use common::{LIMIT, check, join, join_plain, kib_of, pattern};
-use lmt::{CreateError, Endpoint, OperationError, PeerError, PeerId, Source, TagMatch};
+use lmt::{CreateError, Endpoint, MemoryError, OperationError, PeerError, PeerId, Source, TagMatch};
 use lmt_conformance::group::{self, Group, Test};
 use lmt_conformance::test_name;
 use nix::sched::{CloneFlags, unshare};
@@ -263,7 +263,7 @@ fn short_memory_is_said_with_both_numbers() {
                 limit_to(Resource::RLIMIT_FSIZE, 8192);
             }
             let error = Endpoint::new().map(|_| ()).expect_err("there is not enough");
-            let CreateError::Memory(short) = &error else { panic!("{error:?}") };
+            let CreateError::Memory(MemoryError::Short(short)) = &error else { panic!("{error:?}") };
             assert!(short.needed_bytes > 500_000, "{short:?}");
             let available: u64 = short.available.parse().expect("a number of bytes");
             assert!(available < short.needed_bytes, "{short:?}");

@@ -164,7 +164,11 @@ pub enum ConnectError {
     #[error(transparent)]
     Address(#[from] crate::identity::AddressError),
     /// A system call failed.
-    #[error("{call} failed for the listening socket: {}", nix::errno::Errno::from_raw(*.errno))]
+    #[error(
+        "{call} failed for the listening socket: {0}; {1}",
+        nix::errno::Errno::from_raw(*.errno),
+        crate::refusal::advice(call, nix::errno::Errno::from_raw(*.errno))
+    )]
     System {
         /// Which.
         call: &'static str,

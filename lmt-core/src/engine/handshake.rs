@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use nix::errno::Errno;
+
 use super::first_look::FirstLook;
 use super::greeting::{Greeting, decode_report, encode_report};
 use super::label::Space;
@@ -19,6 +21,7 @@ use crate::inbox::{Credit, InboxReceiver, InboxSender};
 use crate::mechanism::PeerFacts;
 use crate::parcel::{self, Arrival};
 use crate::process::PeerProcess;
+use crate::refusal::advice;
 use crate::region::RemoteTable;
 use crate::rendezvous::PeerKey;
 
@@ -35,9 +38,9 @@ impl Traffic {
             peer.connection = Connection::Pending;
         }
         let no_descriptor = |e: std::io::Error| {
-            format!(
-                "it cannot pass a descriptor on: {e}; raise the limit on open files (RLIMIT_NOFILE, ulimit -n)"
-            )
+            let errno = Errno::from_raw(e.raw_os_error().unwrap_or(0));
+            let advice = advice("fcntl(F_DUPFD_CLOEXEC)", errno);
+            format!("it cannot pass a descriptor on: {errno}; {advice}")
         };
         let copy = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(no_descriptor);
         let greeting = Greeting {
