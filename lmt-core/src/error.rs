@@ -81,6 +81,16 @@ pub enum PeerError {
         /// Why, in words.
         reason: String,
     },
+    /// The system refused what the connection needs, here or to the peer.
+    #[error("the connection with {id} cannot be made: {reason}")]
+    System {
+        /// Which peer.
+        id: EndpointId,
+        /// What the system answered.
+        errno: Errno,
+        /// What it answered it to, and what would help.
+        reason: String,
+    },
     /// This endpoint removed the peer while the operation was under way.
     #[error(
         "peer {id} was removed from this endpoint before the operation was done; insert its address again to reach it"

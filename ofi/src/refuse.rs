@@ -43,6 +43,7 @@ pub fn errno_of(error: &OperationError) -> Errno {
             PeerError::Dead { .. } | PeerError::Removed { .. } => Errno::CONNRESET,
             PeerError::Unreachable { .. } => Errno::TIMEDOUT,
             PeerError::Refused { .. } => Errno::HOSTUNREACH,
+            PeerError::System { errno, .. } => Errno(*errno as i32),
             _ => Errno::IO,
         },
         OperationError::Region(error) => match error {
@@ -71,6 +72,9 @@ mod tests {
         assert_eq!(errno_of(&OperationError::Cancelled), Errno::CANCELED);
         assert_eq!(errno_of(&PeerError::Dead { id }.into()), Errno::CONNRESET);
         assert_eq!(errno_of(&RegionError::NotDeclared.into()), Errno::NOKEY);
+        let errno = nix::errno::Errno::EMFILE;
+        let short = PeerError::System { id, errno, reason: "no descriptor".to_owned() };
+        assert_eq!(errno_of(&short.into()), Errno(errno as i32));
         assert_eq!(errno_of(&OperationError::Forked), Errno::OTHER);
     }
 

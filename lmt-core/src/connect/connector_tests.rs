@@ -247,8 +247,8 @@ fn the_embedders_descriptor_is_watched() {
     assert!(one.recorder.log.is_empty());
     doorbell.write(1).unwrap();
     let start = Instant::now();
-    one.connector.wait(Some(Duration::from_secs(5)));
-    assert!(start.elapsed() < Duration::from_secs(1));
+    one.connector.wait(Some(Duration::from_secs(60)));
+    assert!(start.elapsed() < Duration::from_secs(30));
     one.step();
     assert!(matches!(one.recorder.log[..], [Happened::Readable(7)]));
     one.connector.remove_readable(doorbell.as_fd()).unwrap();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use super::{Closed, ConnectError, Connector, Greeting, Handler};
+use super::{Closed, ConnectError, Connector, Greeting, Handler, Unwilling};
 use crate::config::Config;
 use crate::error::PeerError;
 use crate::identity::EndpointId;
@@ -61,24 +61,24 @@ pub(super) fn read_nonce(facts: &PeerFacts) -> Option<[u8; 16]> {
 }
 
 impl Handler for Recorder {
-    fn hello(&mut self, _: EndpointId) -> Result<Greeting, String> {
+    fn hello(&mut self, _: EndpointId) -> Result<Greeting, Unwilling> {
         self.log.push(Happened::Hello);
         if self.refuse_hello {
-            return Err("no greeting for you".to_owned());
+            return Err("no greeting for you".into());
         }
         let descriptors = vec![memfd_with(&self.name)];
         Ok(Greeting { bytes: self.name.clone().into_bytes(), descriptors, lost_descriptors: 0 })
     }
 
-    fn probe(&mut self, facts: &PeerFacts, mut greeting: Greeting) -> Result<Vec<u8>, String> {
+    fn probe(&mut self, facts: &PeerFacts, mut greeting: Greeting) -> Result<Vec<u8>, Unwilling> {
         self.log.push(Happened::Probe);
         if self.refuse_probe {
-            return Err("no use for you".to_owned());
+            return Err("no use for you".into());
         }
         std::thread::sleep(self.probe_takes);
         let fd = greeting.descriptors.pop().ok_or("no descriptor came")?;
         if text_of(fd).as_bytes() != greeting.bytes {
-            return Err("the memfd does not hold what the greeting says".to_owned());
+            return Err("the memfd does not hold what the greeting says".into());
         }
         let read = read_nonce(facts) == Some(facts.nonce);
         Ok(if read { b"read your nonce".to_vec() } else { b"cannot read you".to_vec() })

@@ -4,10 +4,11 @@
 
 use std::os::fd::OwnedFd;
 
+use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use zerocopy::{LE, U16, U32, U64};
 
-use crate::connect;
+use crate::connect::{self, Unwilling};
 use crate::cpu_set::CpuSet;
 use crate::mechanism::{Abilities, Hello};
 use crate::rendezvous::MechanismTag;
@@ -67,6 +68,13 @@ pub(crate) enum Malformed {
         "{0} descriptors of the greeting were lost on the way; raise the limit on open files (RLIMIT_NOFILE, ulimit -n)"
     )]
     Lost(usize),
+}
+
+impl From<Malformed> for Unwilling {
+    fn from(error: Malformed) -> Self {
+        let errno = matches!(error, Malformed::Lost(_)).then_some(Errno::EMFILE);
+        Self { reason: error.to_string(), errno }
+    }
 }
 
 impl Greeting {

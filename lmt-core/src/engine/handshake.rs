@@ -14,7 +14,7 @@ use super::outgoing::gone;
 use super::peer::{Connection, Link, Peer};
 use super::regions::PeerRegions;
 use super::traffic::{Traffic, Unexpected};
-use crate::connect::{self, Closed, Handler};
+use crate::connect::{self, Closed, Handler, Unwilling};
 use crate::error::PeerError;
 use crate::identity::EndpointId;
 use crate::inbox::{Credit, InboxReceiver, InboxSender};
@@ -26,7 +26,7 @@ use crate::region::RemoteTable;
 use crate::rendezvous::PeerKey;
 
 impl Traffic {
-    fn greet(&mut self, id: EndpointId, inbox: &mut InboxReceiver) -> Result<connect::Greeting, String> {
+    fn greet(&mut self, id: EndpointId, inbox: &mut InboxReceiver) -> Result<connect::Greeting, Unwilling> {
         let max = self.config.max_peers;
         let key = self
             .key_of(id, inbox)
@@ -40,7 +40,8 @@ impl Traffic {
         let no_descriptor = |e: std::io::Error| {
             let errno = Errno::from_raw(e.raw_os_error().unwrap_or(0));
             let advice = advice("fcntl(F_DUPFD_CLOEXEC)", errno);
-            format!("it cannot pass a descriptor on: {errno}; {advice}")
+            let reason = format!("a descriptor cannot be passed on: {errno}; {advice}");
+            Unwilling { reason, errno: Some(errno) }
         };
         let copy = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(no_descriptor);
         let greeting = Greeting {
@@ -62,15 +63,15 @@ impl Traffic {
         facts: &PeerFacts,
         greeting: connect::Greeting,
         own_inbox: &mut InboxReceiver,
-    ) -> Result<Vec<u8>, String> {
-        let greeting = Greeting::decode(greeting).map_err(|e| e.to_string())?;
+    ) -> Result<Vec<u8>, Unwilling> {
+        let greeting = Greeting::decode(greeting)?;
         let key = *self.by_id.get(&facts.id).ok_or("it has not been greeted")?;
-        let mut inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
+        let mut inbox = InboxSender::attach(greeting.inbox, greeting.index)?;
         if let Some(fast_box) = greeting.fast_box {
-            inbox.use_box(fast_box, self.config.standing_bytes).map_err(|e| e.to_string())?;
+            inbox.use_box(fast_box, self.config.standing_bytes)?;
             inbox.pair_with(own_inbox, key as u16, self.id < facts.id);
         }
-        let table = RemoteTable::attach(greeting.regions, facts.id).map_err(|e| e.to_string())?;
+        let table = RemoteTable::attach(greeting.regions, facts.id)?;
         let report = self.transfers.mechanisms().probe(key, facts, greeting.hellos);
         // A fast box knows by itself when it is full, and is nobody else's.
         let max_cells = match inbox.has_box() {
@@ -209,11 +210,11 @@ impl Reception<'_> {
 }
 
 impl Handler for Reception<'_> {
-    fn hello(&mut self, peer: EndpointId) -> Result<connect::Greeting, String> {
+    fn hello(&mut self, peer: EndpointId) -> Result<connect::Greeting, Unwilling> {
         self.traffic.greet(peer, self.inbox)
     }
 
-    fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, String> {
+    fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, Unwilling> {
         // What came over an earlier attempt is accounted to that.
         self.traffic.drain(self.inbox);
         self.traffic.meet(facts, greeting, self.inbox)

@@ -49,6 +49,8 @@ impl Home {
             Some(first) => first,
             None => lmt::random_id().map_err(refused)?,
         };
+        // Before the first peer takes descriptors.
+        lmt::launch::raise_open_files();
         let engine = lmt::Endpoint::builder()
             .id(first.member(number.into()))
             .configure(wait_for_those_who_compute)
