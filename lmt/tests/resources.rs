@@ -85,7 +85,8 @@ fn sixty_four_processes_that_all_know_each_other_take_little() {
         let fds = (descriptors().len() - open) as f64 / f64::from(RANKS - 1);
         group.report(format!("{bytes} {fds}"));
         assert!(bytes <= 16 << 10, "{bytes} bytes of PSS a peer");
-        assert!(fds <= 6.0, "{fds} descriptors a peer");
+        // Its socket and its pidfd; a few fast boxes, and what connecting takes once.
+        assert!(fds <= 2.2, "{fds} descriptors a peer");
         group.barrier();
     });
     let numbers = results.reports.iter().flatten().filter_map(|line| line.split_once(' '));

@@ -366,7 +366,8 @@ impl Connector {
     fn on_connected(&mut self, id: EndpointId, fd: OwnedFd, handler: &mut dyn Handler) {
         match self.identify(&fd) {
             Ok(Some(process)) => {
-                let connection = Connection { serial: self.new_serial(), fd, process: Arc::new(process) };
+                let connection =
+                    Connection { serial: self.new_serial(), fd: Arc::new(fd), process: Arc::new(process) };
                 if let Err(errno) = self.poller.watch(connection.fd.as_fd(), connection.serial) {
                     return self.retry_later(id, Some(errno));
                 }
@@ -443,6 +444,10 @@ impl Connector {
     }
 
     fn on_datagram(&mut self, id: EndpointId, datagram: super::sys::Datagram, handler: &mut dyn Handler) {
+        if wire::is_ring(&self.buffer[..datagram.bytes]) {
+            // That it came is all that it says.
+            return;
+        }
         let bytes = self.buffer[..datagram.bytes].to_vec();
         let parsed = wire::parse(&bytes, datagram.descriptors.len());
         // What lost descriptors were for is told of it, and may do without.
@@ -468,6 +473,7 @@ impl Connector {
             Kind::Merge => Event::Merge,
             Kind::Goodbye => Event::Goodbye,
             Kind::Descriptors => Event::Descriptors,
+            Kind::Ring => return,
         };
         let reason = match event {
             Event::Refuse => packet.reason(),

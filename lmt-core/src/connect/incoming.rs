@@ -115,7 +115,7 @@ impl Connector {
         });
         match entrant {
             Ok((packet, process)) => {
-                let connection = Connection { serial, fd: half.fd, process: Arc::new(process) };
+                let connection = Connection { serial, fd: Arc::new(half.fd), process: Arc::new(process) };
                 self.enter(connection, &packet, datagram.descriptors, handler);
             }
             Err(last_word) => self.turn_away(half, last_word),

@@ -14,7 +14,7 @@ use super::poller::TimerKey;
 use super::probe_area::ProbeLease;
 use super::socket::{self, Sent};
 use super::wire::{self, HelloBody, Kind};
-use super::{Closed, Greeting, Handler, MAX_BLOB_BYTES, MAX_DESCRIPTORS, Unwilling};
+use super::{Closed, Greeting, Handler, MAX_BLOB_BYTES, MAX_DESCRIPTORS, Unwilling, Waker};
 use crate::error::PeerError;
 use crate::identity::{Address, EndpointId};
 use crate::mechanism::PeerFacts;
@@ -46,7 +46,8 @@ pub(super) struct HalfOpen {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub serial: u64,
-    pub fd: OwnedFd,
+    /// Shared with the [`Waker`].
+    pub fd: Arc<OwnedFd>,
     pub process: Arc<PeerProcess>,
 }
 
@@ -307,6 +308,7 @@ impl Connector {
         }
         peer.address = None;
         let facts = link.facts(id);
+        handler.reaches(id, Waker::new(self.id, Arc::clone(&link.connection.fd)));
         handler.established(facts, report);
     }
 
@@ -412,7 +414,7 @@ impl Connector {
     }
 
     /// Forgets a peer; its connection, if any, is out of the epoll but open.
-    pub(super) fn remove_peer(&mut self, id: EndpointId) -> Option<OwnedFd> {
+    pub(super) fn remove_peer(&mut self, id: EndpointId) -> Option<Arc<OwnedFd>> {
         self.unwatch_process(id);
         let mut peer = self.peers.remove(&id)?;
         self.poller.set_timer(TimerKey::Peer(id), &mut peer.timer, None);

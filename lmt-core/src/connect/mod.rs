@@ -59,6 +59,7 @@ mod socket;
 mod sys;
 pub(crate) use sys::pidfd_open;
 mod users;
+mod waker;
 mod wire;
 pub mod yama;
 
@@ -67,6 +68,7 @@ use std::path::PathBuf;
 
 pub use connector::Connector;
 use nix::errno::Errno;
+pub use waker::Waker;
 pub use wire::{MAX_BLOB_BYTES, MAX_DESCRIPTORS, PROTOCOL_VERSION};
 
 use crate::error::PeerError;
@@ -129,7 +131,7 @@ impl From<AttachError> for Unwilling {
 /// What the owner of a [`Connector`] contributes and is told.
 ///
 /// For one peer the calls come in this order: `hello`; `probe`, once the
-/// peer's greeting is there; `established`; any number of `descriptors`;
+/// peer's greeting is there; `reaches` and `established`; any number of `descriptors`;
 /// `closed`. Before `established` an attempt can end with `failed`, or give
 /// way to another with the same peer, which begins with `hello` again: then
 /// what the earlier one left is of no use any more.
@@ -150,6 +152,12 @@ pub trait Handler {
     /// Why this peer is of no use; the peer is told, and
     /// `failed` follows.
     fn probe(&mut self, facts: &PeerFacts, greeting: Greeting) -> Result<Vec<u8>, Unwilling>;
+
+    /// What wakes the peer, from now on until the connection ends; told just before
+    /// `established`.
+    fn reaches(&mut self, peer: EndpointId, waker: Waker) {
+        let _ = (peer, waker);
+    }
 
     /// The connection stands. `report` is what the peer's `probe` said.
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>);

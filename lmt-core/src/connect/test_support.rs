@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use super::{Closed, ConnectError, Connector, Greeting, Handler, Unwilling};
+use super::{Closed, ConnectError, Connector, Greeting, Handler, Unwilling, Waker};
 use crate::config::Config;
 use crate::error::PeerError;
 use crate::identity::EndpointId;
@@ -27,6 +27,8 @@ pub(super) enum Happened {
 /// Greets with a memfd holding its name, reads the peer's, reads its nonce.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
+    /// What wakes peers.
+    pub wakers: Vec<(EndpointId, Waker)>,
     pub name: String,
     pub log: Vec<Happened>,
     pub refuse_hello: bool,
@@ -82,6 +84,10 @@ impl Handler for Recorder {
         }
         let read = read_nonce(facts) == Some(facts.nonce);
         Ok(if read { b"read your nonce".to_vec() } else { b"cannot read you".to_vec() })
+    }
+
+    fn reaches(&mut self, peer: EndpointId, waker: Waker) {
+        self.wakers.push((peer, waker));
     }
 
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {

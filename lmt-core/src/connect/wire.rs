@@ -10,7 +10,7 @@ use crate::identity::EndpointId;
 
 /// The version of the connection protocol that this crate speaks, and of the packets
 /// that endpoints send each other once they are connected.
-pub const PROTOCOL_VERSION: u16 = 5;
+pub const PROTOCOL_VERSION: u16 = 6;
 
 /// The most bytes of a greeting, a report, or what goes with descriptors.
 pub const MAX_BLOB_BYTES: usize = 4096;
@@ -64,12 +64,16 @@ pub(super) enum Kind {
     Goodbye = 5,
     /// Descriptors for a mechanism, once established.
     Descriptors = 6,
+    /// The receiver is to wake, once connected; says nothing.
+    Ring = 7,
 }
 
 impl Kind {
     fn from_wire(number: u8) -> Option<Self> {
         use Kind::*;
-        [Hello, Report, Refuse, Merge, Goodbye, Descriptors].into_iter().find(|kind| *kind as u8 == number)
+        [Hello, Report, Refuse, Merge, Goodbye, Descriptors, Ring]
+            .into_iter()
+            .find(|kind| *kind as u8 == number)
     }
 }
 
@@ -155,6 +159,11 @@ pub(super) fn encode_refusal_by(id: EndpointId, reason: &str, errno: Option<Errn
         end -= 1;
     }
     encode_with(id, Kind::Refuse, 0, None, &reason.as_bytes()[..end], errno)
+}
+
+/// Whether a datagram only wakes.
+pub(super) fn is_ring(bytes: &[u8]) -> bool {
+    parse(bytes, 0).is_ok_and(|packet| packet.kind == Kind::Ring)
 }
 
 /// Reads a datagram with which `arrived` descriptors came. A refusal is read

@@ -104,7 +104,7 @@ impl Engine {
     pub fn ring(&mut self, peer: PeerId) {
         let Ok(key) = self.traffic.key_named(peer) else { return };
         match self.traffic.peers[key as usize].link() {
-            Some(link) => super::doorbell::ring(&link.doorbell),
+            Some(link) => link.ring(),
             // A peer that is gone needs no bell.
             None => drop(self.reach(key)),
         }

@@ -14,7 +14,7 @@ use super::outgoing::gone;
 use super::peer::{Connection, Link, Peer};
 use super::regions::PeerRegions;
 use super::traffic::{Traffic, Unexpected};
-use crate::connect::{self, Closed, Handler, Unwilling};
+use crate::connect::{self, Closed, Handler, Unwilling, Waker};
 use crate::error::PeerError;
 use crate::identity::EndpointId;
 use crate::inbox::{Credit, InboxReceiver, InboxSender};
@@ -49,7 +49,6 @@ impl Traffic {
             unexpected_max_bytes: self.config.unexpected_max_bytes,
             cpus: self.cpus,
             inbox: copy(self.inbox_fd.as_fd())?,
-            doorbell: copy(self.doorbell.as_fd())?,
             regions: copy(self.regions.descriptor().as_fd())?,
             fast_box: inbox.open_box(key as u16).map_err(no_descriptor)?,
             hellos: self.transfers.mechanisms().hellos(),
@@ -85,7 +84,7 @@ impl Traffic {
         self.peers[key as usize].keep_counts();
         self.peers[key as usize].connection = Connection::Met(Box::new(Link {
             inbox,
-            doorbell: greeting.doorbell,
+            waker: None,
             regions: PeerRegions::new(table),
             process: facts.process.clone(),
             cpus: greeting.cpus,
@@ -218,6 +217,13 @@ impl Handler for Reception<'_> {
         // What came over an earlier attempt is accounted to that.
         self.traffic.drain(self.inbox);
         self.traffic.meet(facts, greeting, self.inbox)
+    }
+
+    fn reaches(&mut self, peer: EndpointId, waker: Waker) {
+        let Some(&key) = self.traffic.by_id.get(&peer) else { return };
+        if let Connection::Met(link) = &mut self.traffic.peers[key as usize].connection {
+            link.waker = Some(waker);
+        }
     }
 
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {
