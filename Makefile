@@ -11,7 +11,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
-.SILENT: tests test-mpi loom asan miri
+.SILENT: test tests test-mpi doctests loom asan miri
 .PHONY: compare test test-mpi speed speed-adaptive fi install header knem-check tools format clippy tests doctests loom asan miri
 
 REPORT ?= lmt-report.html
@@ -34,7 +34,19 @@ compare: tools
 	"$(TARGET)/release/lmt" compare --output "$(REPORT)"
 	echo "The report is $$(realpath "$(REPORT)"); open it in a browser."
 
-test: tools format clippy tests doctests loom asan miri
+# All stages run, whatever fails; what failed is listed at the end.
+STAGES ?= format clippy tests doctests loom asan miri
+test: tools
+	mkdir -p "$(TARGET)"
+	failed=()
+	for stage in $(STAGES); do
+	  echo "make test: $$stage"
+	  $(MAKE) --no-print-directory "$$stage" 2>&1 | tee "$(TARGET)/test-$$stage.log" || failed+=("$$stage")
+	done
+	if [ "$${#failed[@]}" != 0 ]; then
+	  ./.ci/failures "$(TARGET)" "$${failed[@]}" >&2
+	  exit 1
+	fi
 	echo "make test: all that this machine can check is in order."
 
 tools:
@@ -52,11 +64,13 @@ tests:
 	else
 	  echo "cargo-nextest is not installed (cargo install cargo-nextest --locked); using cargo test."
 	  # As .config/nextest.toml has it: what measures runs alone.
-	  cargo test --workspace --exclude lmt --lib --bins --tests --examples --no-fail-fast
+	  failed=no
+	  cargo test --workspace --exclude lmt --lib --bins --tests --examples --no-fail-fast || failed=yes
 	  alone="both waiting resources death unexpected steady"
 	  others=$$(cd lmt/tests && for file in *.rs; do echo "$${file%.rs}"; done | grep -vxF -f <(tr ' ' '\n' <<<"$$alone"))
-	  cargo test --package lmt --lib --examples $$(printf -- '--test %s ' $$others) --no-fail-fast
-	  cargo test --package lmt $$(printf -- '--test %s ' $$alone) --no-fail-fast -- --test-threads=1
+	  cargo test --package lmt --lib --examples $$(printf -- '--test %s ' $$others) --no-fail-fast || failed=yes
+	  cargo test --package lmt $$(printf -- '--test %s ' $$alone) --no-fail-fast -- --test-threads=1 || failed=yes
+	  [ "$$failed" = no ]
 	fi
 
 # Not part of `make test`: it takes minutes, and a busy machine fails it.
@@ -152,47 +166,55 @@ knem-check: tools
 	echo "The program is $(TARGET)/$(HOST)/release/knem-check; run it where /dev/knem is."
 
 doctests:
-	cargo test --workspace --doc
+	cargo test --workspace --doc --no-fail-fast
 
 # A separate folder: the flag would have everything built anew, twice.
 loom:
+	failed=()
 	for crate in $(LOOM_CRATES); do
 	  if [ "$$(./.ci/has-package $$crate)" = no ]; then
 	    echo "SKIPPED loom models of $$crate: no such package in this workspace."
 	    continue
 	  fi
 	  RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$(TARGET)/loom" \
-	    cargo test --release --package $$crate --lib -- loom | tee "$(TARGET)/loom-$$crate.log"
+	    cargo test --release --package $$crate --lib --no-fail-fast -- loom | tee "$(TARGET)/loom-$$crate.log" ||
+	    failed+=("$$crate")
 	  # A filter that matches nothing passes too: that would check nothing.
-	  if ! grep -q 'test result: ok. [1-9]' "$(TARGET)/loom-$$crate.log"; then
-	    echo "No loom model of $$crate ran; their names must contain loom." >&2
-	    exit 1
+	  if grep -q 'test result: ok. 0 passed' "$(TARGET)/loom-$$crate.log"; then
+	    echo "FAILED no loom model of $$crate ran; their names must contain loom." >&2
+	    failed+=("$$crate")
 	  fi
 	done
+	[ "$${#failed[@]}" = 0 ] || { echo "FAILED loom models of $${failed[*]}" >&2; exit 1; }
 
 asan:
 	if ! cargo +nightly --version >/dev/null 2>&1; then
 	  echo "SKIPPED AddressSanitizer: no nightly toolchain (rustup toolchain install nightly)."
 	  exit 0
 	fi
+	failed=()
 	for crate in $(ASAN_CRATES); do
 	  if [ "$$(./.ci/has-package $$crate)" = no ]; then
 	    echo "SKIPPED AddressSanitizer on $$crate: no such package in this workspace."
 	    continue
 	  fi
 	  RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR="$(TARGET)/asan" \
-	    cargo +nightly test --target $(HOST) --package $$crate --lib
+	    cargo +nightly test --target $(HOST) --package $$crate --lib --no-fail-fast || failed+=("$$crate")
 	done
 	# Tests of real processes forget memory on purpose, so leaks are not looked for.
 	ASAN_OPTIONS=detect_leaks=0 RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR="$(TARGET)/asan" \
-	  cargo +nightly test --target $(HOST) --package lmt $(addprefix --test ,$(ASAN_TESTS))
+	  cargo +nightly test --target $(HOST) --package lmt $(addprefix --test ,$(ASAN_TESTS)) --no-fail-fast ||
+	  failed+=(lmt)
+	[ "$${#failed[@]}" = 0 ] || { echo "FAILED AddressSanitizer on $${failed[*]}" >&2; exit 1; }
 
 miri:
 	if ! cargo +nightly miri --version >/dev/null 2>&1; then
 	  echo "SKIPPED Miri: not installed (rustup +nightly component add miri)."
 	  exit 0
 	fi
+	failed=()
 	for crate in $(MIRI_CRATES); do
 	  MIRIFLAGS="-Zmiri-disable-isolation" CARGO_TARGET_DIR="$(TARGET)/miri" \
-	    cargo +nightly miri test --package $$crate --lib
+	    cargo +nightly miri test --package $$crate --lib || failed+=("$$crate")
 	done
+	[ "$${#failed[@]}" = 0 ] || { echo "FAILED Miri on $${failed[*]}" >&2; exit 1; }

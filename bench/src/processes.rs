@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lmt_core::refusal::thread_advice;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
@@ -405,12 +406,12 @@ pub fn read_line<T: DeserializeOwned>(input: &mut impl BufRead) -> Result<T, Ben
 fn not_begun(what: &str, error: &io::Error) -> BenchError {
     let errno = error.raw_os_error().map(Errno::from_raw);
     let limits = match errno {
-        Some(Errno::EMFILE) => "; raise the limit on open files (RLIMIT_NOFILE, ulimit -n)",
-        // A thread whose stack does not fit is refused by EAGAIN too (pthread_create(3)).
-        Some(Errno::EAGAIN | Errno::ENOMEM) => {
-            "; take fewer ranks, or raise the limits on processes (RLIMIT_NPROC, ulimit -u; pids.max of the cgroup) and on address space (RLIMIT_AS, ulimit -v)"
+        Some(errno @ (Errno::EAGAIN | Errno::ENOMEM)) => {
+            format!("; take fewer ranks, or {}", thread_advice(errno))
         }
-        _ => "",
+        Some(errno @ (Errno::EMFILE | Errno::ENFILE)) => format!("; {}", thread_advice(errno)),
+        // The error says all: no program of that name, none that may be run.
+        _ => String::new(),
     };
     BenchError::Failure(format!("{what}: {error}{limits}"))
 }

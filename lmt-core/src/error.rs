@@ -1,6 +1,9 @@
 //! Errors that more than one part shares.
 
+use nix::errno::Errno;
+
 use crate::identity::EndpointId;
+use crate::refusal::advice;
 
 /// Memory that an endpoint needs and does not get.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +21,36 @@ pub struct MemoryShort {
     pub limit: String,
     /// The configuration key that changes the need.
     pub key: &'static str,
+}
+
+/// Why shared memory is not to be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// There is too little.
+    #[error(transparent)]
+    Short(#[from] MemoryShort),
+    /// A system call failed for another reason: refused, absent, or no descriptor is
+    /// left.
+    #[error("{purpose} needs {call}, which failed: {errno}; {}", advice(call, *errno))]
+    Call {
+        /// What the memory is for.
+        purpose: &'static str,
+        /// Which call.
+        call: &'static str,
+        /// What the kernel answered.
+        errno: Errno,
+    },
+}
+
+impl MemoryError {
+    /// The number of the error: ENOMEM where memory is short.
+    pub const fn errno(&self) -> Errno {
+        match self {
+            Self::Short(_) => Errno::ENOMEM,
+            Self::Call { errno, .. } => *errno,
+        }
+    }
 }
 
 /// Why an operation with a peer ended without its message.
@@ -46,6 +79,16 @@ pub enum PeerError {
         /// Which peer.
         id: EndpointId,
         /// Why, in words.
+        reason: String,
+    },
+    /// The system refused what the connection needs, here or to the peer.
+    #[error("the connection with {id} cannot be made: {reason}")]
+    System {
+        /// Which peer.
+        id: EndpointId,
+        /// What the system answered.
+        errno: Errno,
+        /// What it answered it to, and what would help.
         reason: String,
     },
     /// This endpoint removed the peer while the operation was under way.

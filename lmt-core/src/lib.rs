@@ -53,6 +53,7 @@ pub mod process;
 mod queue;
 #[cfg(not(loom))]
 pub mod random;
+pub mod refusal;
 pub mod region;
 pub mod rendezvous;
 pub mod rival;

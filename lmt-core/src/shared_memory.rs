@@ -19,9 +19,10 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::stat::fstat;
 use nix::sys::statfs::{TMPFS_MAGIC, fstatfs};
 
-use crate::error::MemoryShort;
+use crate::error::MemoryError;
 use crate::fork_guard::Origin;
 use crate::memory_limits::{Allowance, Available, available, ensure_available};
+use crate::refusal::{advice, is_memory};
 
 const PAGE_BYTES: usize = 4096;
 
@@ -54,7 +55,7 @@ pub enum AttachError {
         what: &'static str,
     },
     /// A system call failed.
-    #[error("{call} on the peer's shared memory failed: {errno}{}", limit_of(*errno))]
+    #[error("{call} on the peer's shared memory failed: {errno}; {}", advice(call, *errno))]
     System {
         /// Which call.
         call: &'static str,
@@ -63,15 +64,33 @@ pub enum AttachError {
     },
 }
 
-/// What would do where a limit of this process is why.
-fn limit_of(errno: Errno) -> &'static str {
-    match errno {
-        Errno::ENOMEM => {
-            "; free memory, or raise the limit on address space (RLIMIT_AS, ulimit -v) or on mappings (vm.max_map_count)"
-        }
-        Errno::EMFILE => "; raise the limit on open files (RLIMIT_NOFILE, ulimit -n)",
-        _ => "",
+/// A system call that failed, by its name.
+type Failure = (&'static str, Errno);
+
+/// The error of memory for `purpose`: how much there is where it is short, else
+/// what the kernel answered.
+fn failed(
+    purpose: &'static str,
+    key: &'static str,
+    needed_bytes: u64,
+    (call, errno): Failure,
+) -> MemoryError {
+    if !is_memory(errno) {
+        return MemoryError::Call { purpose, call, errno };
     }
+    let now = available(needed_bytes);
+    let limit = format!("{call}: {errno}; {}", now.limit);
+    Available { limit, ..now }.short(purpose, key, needed_bytes).into()
+}
+
+/// The number of an error of the system.
+fn errno_of(error: &std::io::Error) -> Errno {
+    Errno::from_raw(error.raw_os_error().unwrap_or(libc::EINVAL))
+}
+
+/// A length as the kernel takes it.
+fn length(bytes: usize) -> Result<libc::off_t, Errno> {
+    libc::off_t::try_from(bytes).map_err(|_| Errno::EFBIG)
 }
 
 /// A shared mapping, unmapped when dropped. A forked child does not have it:
@@ -96,14 +115,14 @@ impl SharedMemory {
     /// `purpose` and `key` (a configuration key) go into the error.
     ///
     /// # Errors
-    /// [`MemoryShort`] when memory, address space, file size or descriptors do
-    /// not suffice.
+    /// [`MemoryError`] when memory, address space, file size or descriptors do
+    /// not suffice, or the kernel refuses a call.
     pub fn create(
         purpose: &'static str,
         key: &'static str,
         bytes: usize,
         commit: bool,
-    ) -> Result<(Self, OwnedFd), MemoryShort> {
+    ) -> Result<(Self, OwnedFd), MemoryError> {
         Self::create_partly(purpose, key, bytes, if commit { bytes } else { 0 })
     }
 
@@ -113,28 +132,25 @@ impl SharedMemory {
         key: &'static str,
         bytes: usize,
         committed_bytes: usize,
-    ) -> Result<(Self, OwnedFd), MemoryShort> {
-        let commit = committed_bytes != 0;
+    ) -> Result<(Self, OwnedFd), MemoryError> {
         let needed = bytes as u64;
-        let failed = |call: &str, error: &dyn std::fmt::Display| {
-            let now = available(needed);
-            let limit = format!("{call}: {error}; {}", now.limit);
-            Available { limit, ..now }.short(purpose, key, needed)
-        };
-        ensure_available(purpose, key, needed, commit)?;
+        ensure_available(purpose, key, needed, committed_bytes != 0)?;
+        Self::make(bytes, committed_bytes).map_err(|failure| failed(purpose, key, needed, failure))
+    }
+
+    fn make(bytes: usize, committed_bytes: usize) -> Result<(Self, OwnedFd), Failure> {
+        let by = |call| move |errno: Errno| (call, errno);
         let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
-        let fd = memfd_create("lmt", flags).map_err(|e| failed("memfd_create", &e))?;
-        let length = libc::off_t::try_from(bytes).map_err(|e| failed("ftruncate", &e))?;
-        nix::unistd::ftruncate(&fd, length).map_err(|e| failed("ftruncate", &e))?;
-        if commit {
-            let committed = libc::off_t::try_from(committed_bytes).map_err(|e| failed("fallocate", &e))?;
-            retry(|| fallocate(&fd, FallocateFlags::empty(), 0, committed))
-                .map_err(|e| failed("fallocate", &e))?;
+        let fd = memfd_create("lmt", flags).map_err(by("memfd_create"))?;
+        let length_bytes = length(bytes).map_err(by("ftruncate"))?;
+        nix::unistd::ftruncate(&fd, length_bytes).map_err(by("ftruncate"))?;
+        if committed_bytes != 0 {
+            let committed = length(committed_bytes).map_err(by("fallocate"))?;
+            retry(|| fallocate(&fd, FallocateFlags::empty(), 0, committed)).map_err(by("fallocate"))?;
         }
         let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
-        fcntl(&fd, FcntlArg::F_ADD_SEALS(seals)).map_err(|e| failed("F_ADD_SEALS", &e))?;
-        let memory = Self::map(&fd, bytes).map_err(|e| failed("mmap", &e))?;
-        Ok((memory, fd))
+        fcntl(&fd, FcntlArg::F_ADD_SEALS(seals)).map_err(by("fcntl(F_ADD_SEALS)"))?;
+        Ok((Self::map(&fd, bytes)?, fd))
     }
 
     /// Maps the memory that a peer made, and closes the descriptor.
@@ -146,7 +162,7 @@ impl SharedMemory {
         let seals = match fcntl(&fd, FcntlArg::F_GET_SEALS) {
             Ok(bits) => SealFlag::from_bits_retain(bits),
             Err(Errno::EINVAL) => return Err(AttachError::NotOrdinary), // No memfd at all.
-            Err(errno) => return Err(AttachError::System { call: "F_GET_SEALS", errno }),
+            Err(errno) => return Err(AttachError::System { call: "fcntl(F_GET_SEALS)", errno }),
         };
         if !seals.contains(SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW) {
             return Err(AttachError::NotSealed);
@@ -162,15 +178,13 @@ impl SharedMemory {
             return Err(AttachError::WrongSize { bytes, min_bytes: least, max_bytes: most });
         }
         // No more than `max_bytes`, so it fits.
-        Self::map(&fd, bytes as usize).map_err(|error| AttachError::System {
-            call: "mmap",
-            errno: Errno::from_raw(error.raw_os_error().unwrap_or(libc::EINVAL)),
-        })
+        Self::map(&fd, bytes as usize).map_err(|(call, errno)| AttachError::System { call, errno })
     }
 
-    fn map(fd: &OwnedFd, bytes: usize) -> std::io::Result<Self> {
-        let map = MmapOptions::new().len(bytes).map_raw(fd)?;
-        map.advise(Advice::DontFork)?; // On failure its own drop unmaps it.
+    fn map(fd: &OwnedFd, bytes: usize) -> Result<Self, Failure> {
+        let map = MmapOptions::new().len(bytes).map_raw(fd).map_err(|error| ("mmap", errno_of(&error)))?;
+        // On failure its own drop unmaps it.
+        map.advise(Advice::DontFork).map_err(|error| ("madvise(MADV_DONTFORK)", errno_of(&error)))?;
         Ok(Self { map: ManuallyDrop::new(map), origin: Origin::here(), allowance: Allowance::default() })
     }
 
@@ -203,7 +217,7 @@ impl SharedMemory {
     /// write to them can fail. What lies past the end is left out.
     ///
     /// # Errors
-    /// [`MemoryShort`] when the kernel has not got them, or a limit is near past
+    /// [`MemoryError`] when the kernel has not got them, or a limit is near past
     /// which it would kill: free memory, or that of the process's cgroup.
     pub fn commit_range(
         &self,
@@ -211,7 +225,7 @@ impl SharedMemory {
         key: &'static str,
         offset: usize,
         bytes: usize,
-    ) -> Result<(), MemoryShort> {
+    ) -> Result<(), MemoryError> {
         let start = offset.min(self.len()) / PAGE_BYTES * PAGE_BYTES;
         let end = offset.saturating_add(bytes).min(self.len());
         if start >= end || bytes == 0 {
@@ -233,9 +247,7 @@ impl SharedMemory {
                 Ok(())
             }
             Err(error) => {
-                let now = available(needed);
-                let limit = format!("MADV_POPULATE_WRITE: {error}; {}", now.limit);
-                Err(Available { limit, ..now }.short(purpose, key, needed))
+                Err(failed(purpose, key, needed, ("madvise(MADV_POPULATE_WRITE)", errno_of(&error))))
             }
         }
     }

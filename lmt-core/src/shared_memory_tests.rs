@@ -78,9 +78,30 @@ fn attach_closes_the_descriptor_and_drop_unmaps() {
 
 #[test]
 fn too_much_memory_is_refused_with_numbers() {
-    let error = SharedMemory::create("a test", "inbox_cells", 1 << 46, true).unwrap_err();
+    let short = |made: Result<(SharedMemory, OwnedFd), MemoryError>| match made {
+        Err(MemoryError::Short(short)) => short,
+        other => panic!("{other:?}"),
+    };
+    let error = short(SharedMemory::create("a test", "inbox_cells", 1 << 46, true));
     assert_eq!((error.needed_bytes, error.key), (1 << 46, "inbox_cells"));
     assert!(error.available.parse::<u64>().unwrap() < 1 << 46, "{error}");
-    let error = SharedMemory::create("a test", "inbox_cells", usize::MAX, false).unwrap_err();
+    let error = short(SharedMemory::create("a test", "inbox_cells", usize::MAX, false));
     assert!(error.limit.contains("ftruncate"), "{error}");
+}
+
+#[test]
+fn what_failed_decides_what_is_said() {
+    let said = |errno| failed("a test", "inbox_cells", 4096, ("memfd_create", errno));
+    for errno in [Errno::EPERM, Errno::ENOSYS, Errno::EACCES, Errno::EMFILE, Errno::ENFILE] {
+        let error = said(errno);
+        assert_eq!(error.errno(), errno);
+        let sentence = error.to_string();
+        assert!(sentence.contains("a test needs memfd_create"), "{sentence}");
+        assert!(!sentence.contains("available") && !sentence.contains("free memory"), "{sentence}");
+    }
+    for errno in [Errno::ENOMEM, Errno::ENOSPC] {
+        let error = said(errno);
+        assert_eq!(error.errno(), Errno::ENOMEM);
+        assert!(error.to_string().contains("needs 4096 bytes and"), "{error}");
+    }
 }

@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use lmt_core::error::MemoryShort;
+use lmt_core::error::MemoryError;
 use lmt_core::mechanism::Direction;
 use lmt_core::shared_memory::AttachError;
 use nix::errno::Errno;
@@ -142,9 +142,9 @@ pub enum KnemError {
     /// This is a forked child of the process that opened the driver.
     #[error("this process was forked from the one that opened the driver; open it anew")]
     Forked,
-    /// There is too little memory.
+    /// Shared memory is not to be had.
     #[error(transparent)]
-    Memory(#[from] MemoryShort),
+    Memory(#[from] MemoryError),
     /// A system call was refused.
     #[error("{call} failed: {errno}; {hint}")]
     System {
@@ -153,7 +153,7 @@ pub enum KnemError {
         /// Its answer.
         errno: Errno,
         /// What would help.
-        hint: &'static str,
+        hint: String,
     },
 }
 

@@ -1,24 +1,32 @@
 //! What is told when a ring cannot be used, or cannot go on.
 
-use lmt_core::error::MemoryShort;
+use lmt_core::error::MemoryError;
 use lmt_core::mechanism::{Fault, Unavailable};
+use lmt_core::refusal::advice;
 use nix::errno::Errno;
 
 pub(crate) fn unavailable(errno: i32, sentence: String) -> Unavailable {
     Unavailable { errno, sentence }
 }
 
-/// The mechanism is not to be had for want of memory or address space.
-pub(crate) fn no_memory(short: MemoryShort) -> Unavailable {
-    unavailable(Errno::ENOMEM as i32, short.to_string())
+/// The mechanism is not to be had for want of shared memory.
+pub(crate) fn no_memory(error: MemoryError) -> Unavailable {
+    unavailable(error.errno() as i32, error.to_string())
+}
+
+/// The pool cannot be handed to a peer.
+pub(crate) fn no_duplicate(error: &std::io::Error) -> Unavailable {
+    let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
+    let advice = advice("fcntl(F_DUPFD_CLOEXEC)", errno);
+    unavailable(errno as i32, format!("duplicating the pool's descriptor failed ({errno}); {advice}"))
 }
 
 fn demote(errno: i32, for_good: bool, sentence: impl Into<String>) -> Fault {
     Fault::Demote { errno, for_good, sentence: sentence.into() }
 }
 
-pub(crate) fn short_of_memory(short: MemoryShort) -> Fault {
-    demote(Errno::ENOMEM as i32, false, short.to_string())
+pub(crate) fn short_of_memory(error: MemoryError) -> Fault {
+    demote(error.errno() as i32, false, error.to_string())
 }
 
 pub(crate) fn garbage() -> Fault {

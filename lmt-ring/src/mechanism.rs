@@ -16,7 +16,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::config::{Config, KEYS};
 use crate::cookie::Where;
-use crate::faults::{garbage, no_memory, no_ring, no_slot, short_of_memory, unavailable};
+use crate::faults::{garbage, no_duplicate, no_memory, no_ring, no_slot, short_of_memory, unavailable};
 use crate::layout::{CELL_BYTES, Layout};
 use crate::pace::Watch;
 use crate::pool::Pool;
@@ -233,10 +233,7 @@ impl Lmt for Ring {
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
         let pool = self.pool()?;
-        let descriptor = pool.descriptor().map_err(|error| {
-            let sentence = "duplicating the pool's descriptor failed; raise ulimit -n";
-            unavailable(error.raw_os_error().unwrap_or(0), sentence.into())
-        })?;
+        let descriptor = pool.descriptor().map_err(|error| no_duplicate(&error))?;
         let layout = pool.layout;
         let hello = WireHello { version: LAYOUT_VERSION, layout, number: self.number };
         Ok(Hello { bytes: hello.as_bytes().to_vec(), descriptors: vec![descriptor] })

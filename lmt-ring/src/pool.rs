@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lmt_core::error::MemoryShort;
+use lmt_core::error::MemoryError;
 use lmt_core::shared_memory::give_back;
 
 use crate::layout::SLOTS;
@@ -36,7 +36,7 @@ pub(crate) struct Lease {
 }
 
 impl Pool {
-    pub(crate) fn new(layout: Layout) -> Result<Self, MemoryShort> {
+    pub(crate) fn new(layout: Layout) -> Result<Self, MemoryError> {
         let (mapping, fd) = Mapping::create(layout.pool_bytes())?;
         let free = Mutex::new((0..layout.rings).rev().collect());
         let shared = Arc::new(Shared { fd, free, layout });
@@ -49,7 +49,7 @@ impl Pool {
     }
 
     /// A ring that no peer has, with its slots empty; `None` when there is none.
-    pub(crate) fn lease(&self) -> Result<Option<Lease>, MemoryShort> {
+    pub(crate) fn lease(&self) -> Result<Option<Lease>, MemoryError> {
         let Some(ring) = self.shared.lock().pop() else { return Ok(None) };
         let lease = Lease { ring, shared: Arc::clone(&self.shared) };
         let (offset, bytes) = self.layout.slots(ring);

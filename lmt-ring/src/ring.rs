@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
-use lmt_core::error::MemoryShort;
+use lmt_core::error::MemoryError;
 use lmt_core::mechanism::Plan;
 
 use crate::cookie::TAGS;
@@ -262,7 +262,7 @@ impl PairRing {
     /// longest ago. A short one takes what came back last: so a stream of them that
     /// goes one way uses few cells.
     #[inline]
-    pub(crate) fn take(&mut self, is_sure: bool, is_long: bool) -> Result<Option<(u8, bool)>, MemoryShort> {
+    pub(crate) fn take(&mut self, is_sure: bool, is_long: bool) -> Result<Option<(u8, bool)>, MemoryError> {
         if !self.may_take(is_sure) {
             return Ok(None);
         }
@@ -293,7 +293,7 @@ impl PairRing {
 
     /// Makes sure that a cell that was taken has memory; without, it is given back.
     #[inline]
-    fn commit(&mut self, cell: u8, came_back: bool) -> Result<(), MemoryShort> {
+    fn commit(&mut self, cell: u8, came_back: bool) -> Result<(), MemoryError> {
         let offset = self.cell_offset(cell);
         let (word, bit) = (&mut self.committed[usize::from(cell) / 64], 1 << (cell % 64));
         if *word & bit == 0 {

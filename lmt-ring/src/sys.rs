@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::cursor::Cursor;
-use lmt_core::error::MemoryShort;
+use lmt_core::error::MemoryError;
 use lmt_core::memory_limits::spare_address_space;
 use lmt_core::shared_memory::{AttachError, SharedMemory};
 
@@ -26,7 +26,7 @@ pub(crate) struct Mapping(SharedMemory);
 impl Mapping {
     /// Makes a pool of `bytes` bytes, without memory yet, and the descriptor
     /// for peers.
-    pub(crate) fn create(bytes: u64) -> Result<(Self, OwnedFd), MemoryShort> {
+    pub(crate) fn create(bytes: u64) -> Result<(Self, OwnedFd), MemoryError> {
         spare_address_space(PURPOSE, KEY, bytes, SPARE_TIMES)?;
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let (memory, fd) = SharedMemory::create(PURPOSE, KEY, bytes, false)?;
@@ -34,8 +34,8 @@ impl Mapping {
     }
 
     /// Whether a peer's pool of `bytes` bytes may be mapped.
-    pub(crate) fn spare(bytes: u64) -> Result<(), MemoryShort> {
-        spare_address_space(PEERS_PURPOSE, KEY, bytes, SPARE_TIMES)
+    pub(crate) fn spare(bytes: u64) -> Result<(), MemoryError> {
+        Ok(spare_address_space(PEERS_PURPOSE, KEY, bytes, SPARE_TIMES)?)
     }
 
     /// Maps a peer's pool, which must be of just `bytes` bytes for good.
@@ -46,7 +46,7 @@ impl Mapping {
 
     /// Takes memory for `bytes` bytes from `offset` on now, rather than at the
     /// first touch, where want of it would kill the process.
-    pub(crate) fn commit(&self, offset: u64, bytes: u64) -> Result<(), MemoryShort> {
+    pub(crate) fn commit(&self, offset: u64, bytes: u64) -> Result<(), MemoryError> {
         self.0.commit_range(PURPOSE, KEY, offset as usize, bytes as usize)
     }
 

@@ -1,6 +1,6 @@
 use super::*;
 
-fn short() -> MemoryShort {
+fn short() -> MemoryError {
     SharedMemory::create(PURPOSE, "pool_transfers", usize::MAX >> 1, true).unwrap_err()
 }
 
@@ -27,9 +27,12 @@ fn the_policy_on_memory_files_is_named_where_it_may_be_the_reason() {
     let root = std::env::temp_dir().join(format!("lmt-shm-checkups-{}", std::process::id()));
     std::fs::create_dir_all(root.join("proc/sys/vm")).unwrap();
     std::fs::write(root.join("proc/sys/vm/memfd_noexec"), "2\n").unwrap();
-    let strict = file_finding(&Host::under(&root), Err(short()));
+    let refused = || MemoryError::Call { purpose: PURPOSE, call: "memfd_create", errno: Errno::EACCES };
+    let strict = file_finding(&Host::under(&root), Err(refused()));
+    let no_refusal = file_finding(&Host::under(&root), Err(short()));
     std::fs::remove_dir_all(&root).unwrap();
     assert!(strict.fix.unwrap().contains("vm.memfd_noexec=1"));
-    let loose = file_finding(&Host::under(&root), Err(short()));
+    assert!(no_refusal.fix.unwrap().contains("ulimit"));
+    let loose = file_finding(&Host::under(&root), Err(refused()));
     assert!(loose.fix.unwrap().contains("seccomp"));
 }

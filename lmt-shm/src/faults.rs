@@ -1,7 +1,8 @@
 //! What is told when the pipeline cannot be used, or cannot go on.
 
-use lmt_core::error::MemoryShort;
+use lmt_core::error::MemoryError;
 use lmt_core::mechanism::{Fault, Unavailable};
+use lmt_core::refusal::advice;
 use nix::errno::Errno;
 
 pub(crate) fn unavailable(errno: Errno, sentence: &str) -> Unavailable {
@@ -11,13 +12,20 @@ pub(crate) fn unavailable(errno: Errno, sentence: &str) -> Unavailable {
     }
 }
 
-/// The mechanism is not to be had for want of memory or address space.
-pub(crate) fn no_memory(short: MemoryShort) -> Unavailable {
-    unavailable(Errno::ENOMEM, &short.to_string())
+/// The mechanism is not to be had for want of shared memory.
+pub(crate) fn no_memory(error: MemoryError) -> Unavailable {
+    Unavailable { errno: error.errno() as i32, sentence: error.to_string() }
 }
 
-pub(crate) fn short_of_memory(short: MemoryShort) -> Fault {
-    Fault::Demote { errno: Errno::ENOMEM as i32, for_good: false, sentence: short.to_string() }
+pub(crate) fn short_of_memory(error: MemoryError) -> Fault {
+    Fault::Demote { errno: error.errno() as i32, for_good: false, sentence: error.to_string() }
+}
+
+/// The pool cannot be handed to a peer.
+pub(crate) fn no_duplicate(error: &std::io::Error) -> Unavailable {
+    let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
+    let advice = advice("fcntl(F_DUPFD_CLOEXEC)", errno);
+    unavailable(errno, &format!("duplicating the pool's descriptor failed; {advice}"))
 }
 
 pub(crate) fn garbage() -> Fault {

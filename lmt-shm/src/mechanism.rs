@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
 use lmt_core::cursor::Cursor;
-use lmt_core::error::MemoryShort;
+use lmt_core::error::MemoryError;
 use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{
     Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Role, Step, Unavailable,
@@ -17,7 +17,7 @@ use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::copier::{Copied, Copier, Cpu};
-use crate::faults::{garbage, no_memory, short_buffer, short_of_memory, unavailable};
+use crate::faults::{garbage, no_duplicate, no_memory, short_buffer, short_of_memory, unavailable};
 use crate::geometry::{Chunks, Config, ConfigError, Geometry, MAILBOXES, SLOTS};
 use crate::lane::{Consumer, Tag, look};
 use crate::pool::{Mailbox, Pool, TakenLane, words};
@@ -78,7 +78,7 @@ impl<C: Copier> Shm<C> {
         Ok(Self { copier, config, geometry, pool: None })
     }
 
-    fn pool(&mut self) -> Result<&mut Pool, MemoryShort> {
+    fn pool(&mut self) -> Result<&mut Pool, MemoryError> {
         let pool = match self.pool.take() {
             Some(pool) => pool,
             None => Pool::new(&self.config, self.geometry)?,
@@ -184,12 +184,7 @@ impl<C: Copier> Lmt for Shm<C> {
         self.copier.available()?;
         self.geometry = geometry;
         let pool = self.pool().map_err(no_memory)?;
-        let descriptor = pool.descriptor().map_err(|error| {
-            unavailable(
-                Errno::from_raw(error.raw_os_error().unwrap_or(0)),
-                "duplicating the pool's descriptor failed; raise ulimit -n",
-            )
-        })?;
+        let descriptor = pool.descriptor().map_err(|error| no_duplicate(&error))?;
         let hello = WireHello { version: LAYOUT_VERSION, geometry };
         Ok(Hello { bytes: hello.as_bytes().to_vec(), descriptors: vec![descriptor] })
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lmt_core::error::MemoryShort;
+use lmt_core::error::MemoryError;
 
 use crate::geometry::{Config, Geometry, MAILBOXES, PAGE_BYTES, SLOTS};
 use crate::lane::{Producer, Tag, Words, announce, withdraw};
@@ -57,7 +57,7 @@ pub(crate) struct TakenLane {
 }
 
 impl Pool {
-    pub(crate) fn new(config: &Config, geometry: Geometry) -> Result<Self, MemoryShort> {
+    pub(crate) fn new(config: &Config, geometry: Geometry) -> Result<Self, MemoryError> {
         let (mapping, fd) = Mapping::create(geometry.pool_bytes())?;
         let head_pages = geometry.lane_range(0).start / PAGE_BYTES;
         Ok(Self {
@@ -95,13 +95,13 @@ impl Pool {
     }
 
     /// Makes sure that a mailbox has memory.
-    pub(crate) fn commit_mailbox(&mut self, mailbox: &Mailbox) -> Result<(), MemoryShort> {
+    pub(crate) fn commit_mailbox(&mut self, mailbox: &Mailbox) -> Result<(), MemoryError> {
         let start = Geometry::slot_offset(mailbox.index, 0);
         self.commit_head(start..start + u64::from(SLOTS) * 8)
     }
 
     /// Takes memory for the pages of `range`, once.
-    fn commit_head(&mut self, range: Range<u64>) -> Result<(), MemoryShort> {
+    fn commit_head(&mut self, range: Range<u64>) -> Result<(), MemoryError> {
         for page in range.start / PAGE_BYTES..range.end.div_ceil(PAGE_BYTES) {
             let Some(committed) = self.committed_pages.get_mut(page as usize) else { break };
             if !*committed {
@@ -122,7 +122,7 @@ impl Pool {
         mailbox: &Mailbox,
         slot: u32,
         tag: Tag,
-    ) -> Result<Option<TakenLane>, MemoryShort> {
+    ) -> Result<Option<TakenLane>, MemoryError> {
         if self.warm.is_empty() {
             self.warm_one()?;
         }
@@ -140,7 +140,7 @@ impl Pool {
     }
 
     /// Takes memory for a free lane without, if there is one.
-    fn warm_one(&mut self) -> Result<(), MemoryShort> {
+    fn warm_one(&mut self) -> Result<(), MemoryError> {
         let Some(&lane) = self.cold.last() else {
             return Ok(());
         };

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 use lmt_copy::Distance;
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::cursor::Cursor;
-use lmt_core::error::MemoryShort;
+use lmt_core::error::MemoryError;
 use lmt_core::mechanism::Fault;
 use lmt_core::memory_limits::spare_address_space;
 use lmt_core::shared_memory::{AttachError, SharedMemory};
@@ -31,15 +31,15 @@ pub(crate) struct Mapping(SharedMemory);
 impl Mapping {
     /// Makes a pool of `bytes` bytes, without memory yet, and the descriptor
     /// for peers.
-    pub(crate) fn create(bytes: u64) -> Result<(Self, OwnedFd), MemoryShort> {
+    pub(crate) fn create(bytes: u64) -> Result<(Self, OwnedFd), MemoryError> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let (memory, fd) = SharedMemory::create(PURPOSE, POOL_KEY, bytes, false)?;
         Ok((Self(memory), fd))
     }
 
     /// Whether a peer's pool of `bytes` bytes may be mapped.
-    pub(crate) fn spare(bytes: u64) -> Result<(), MemoryShort> {
-        spare_address_space(PEERS_PURPOSE, POOL_KEY, bytes, SPARE_TIMES)
+    pub(crate) fn spare(bytes: u64) -> Result<(), MemoryError> {
+        Ok(spare_address_space(PEERS_PURPOSE, POOL_KEY, bytes, SPARE_TIMES)?)
     }
 
     /// Maps a peer's pool, which must be of just `bytes` bytes for good.
@@ -50,7 +50,7 @@ impl Mapping {
 
     /// Takes memory for `range` now, rather than at the first touch, where want
     /// of it would kill the process.
-    pub(crate) fn commit(&self, range: Range<u64>) -> Result<(), MemoryShort> {
+    pub(crate) fn commit(&self, range: Range<u64>) -> Result<(), MemoryError> {
         let bytes = range.end.saturating_sub(range.start) as usize;
         self.0.commit_range(PURPOSE, "buffer_bytes", range.start as usize, bytes)
     }

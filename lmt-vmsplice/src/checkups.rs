@@ -2,6 +2,8 @@
 //! proc_sys_fs(5)).
 
 use lmt_core::checkup::{Finding, Host, State};
+use lmt_core::refusal::advice;
+use nix::errno::Errno;
 
 use crate::pipe::LARGEST_PIPE_BYTES;
 use crate::sys::Way;
@@ -27,8 +29,14 @@ fn try_it(way: Way, name: &str) -> Finding {
     let name = format!("{name} into a pipe");
     match trial::run(way) {
         Ok(()) => Finding::new(name, State::Good, "a trial within this process gave back what was put in"),
-        Err(why) => Finding::new(name, State::Blocked, why.sentence)
-            .fixed_by("allow pipe2, vmsplice, writev and readv in the seccomp filter, and raise ulimit -n"),
+        Err(why) => {
+            let fix = if trial::is_final(&why) {
+                "allow pipe2, vmsplice, writev and readv in the seccomp filter".to_owned()
+            } else {
+                advice("pipe2", Errno::from_raw(why.errno))
+            };
+            Finding::new(name, State::Blocked, why.sentence).fixed_by(fix)
+        }
     }
 }
 

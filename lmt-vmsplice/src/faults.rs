@@ -2,6 +2,7 @@
 
 use lmt_core::mechanism::Fault;
 use lmt_core::process::PeerProcess;
+use lmt_core::refusal::advice;
 use nix::errno::Errno;
 
 use crate::incoming::Refusal;
@@ -44,12 +45,17 @@ pub(crate) fn refused(refusal: Refusal, process: &PeerProcess) -> Fault {
 }
 
 pub(crate) fn no_pipe(errno: Errno) -> Fault {
+    demote(errno, false, &no_pipe_sentence(errno))
+}
+
+/// That no pipe could be made, and what would help.
+pub(crate) fn no_pipe_sentence(errno: Errno) -> String {
     let help = match errno {
-        Errno::EMFILE => "raise ulimit -n, of which half, or 256, is kept for connections",
-        Errno::ENFILE => "raise /proc/sys/fs/file-max or /proc/sys/fs/pipe-user-pages-hard",
-        _ => "free memory or descriptors",
+        Errno::EMFILE => "raise ulimit -n, of which half, or 256, is kept for connections".to_owned(),
+        Errno::ENFILE => "raise /proc/sys/fs/file-max or /proc/sys/fs/pipe-user-pages-hard".to_owned(),
+        _ => advice("pipe2", errno),
     };
-    demote(errno, false, &format!("no pipe could be made ({errno}); {help}"))
+    format!("no pipe could be made ({errno}); {help}")
 }
 
 pub(crate) fn garbage() -> Fault {

@@ -4,6 +4,7 @@ use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::Unavailable;
 use nix::errno::Errno;
 
+use crate::faults::no_pipe_sentence;
 use crate::pipe::Pipe;
 use crate::sys::{self, Way};
 
@@ -12,7 +13,8 @@ const BYTES: [u8; 8] = *b"lmt pipe";
 
 /// Gives a few bytes into a pipe of this process and reads them again.
 pub(crate) fn run(way: Way) -> Result<(), Unavailable> {
-    let pipe = Pipe::new(0).map_err(|errno| unavailable(errno, "no pipe could be made; raise ulimit -n"))?;
+    let no_pipe = |errno| Unavailable { errno: errno as i32, sentence: no_pipe_sentence(errno) };
+    let pipe = Pipe::new(0).map_err(no_pipe)?;
     let refused = |errno| {
         unavailable(
             errno,

@@ -33,7 +33,7 @@ pub use lmt_core::engine::{
     Completion, CreateError, EagerCounters, Engine, Label, Message, OperationError, Outcome, PeerId,
     Reported, RequestId, SendMode, SendOptions, Source, Space, Status, TagMatch, Wanted,
 };
-pub use lmt_core::error::PeerError;
+pub use lmt_core::error::{MemoryError, MemoryShort, PeerError};
 pub use lmt_core::identity::{Address, AddressError, EndpointId};
 pub use lmt_core::region::{Direction, Protection, RegionError, RegionKey, RegionOptions};
 pub use lmt_core::selection::{Explanation, Hints, Reuse, Warmth};
@@ -51,6 +51,6 @@ pub fn random_id() -> Result<EndpointId, CreateError> {
     lmt_core::random::bytes().map(EndpointId::from_bytes).map_err(|source| CreateError::System {
         what: "getrandom",
         source,
-        advice: "the kernel must offer random bytes (Linux 3.17 or newer)",
+        advice: lmt_core::refusal::advice("getrandom", source),
     })
 }

@@ -340,6 +340,6 @@ fn assert_nothing_left(group: EndpointId) {
         dir.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
     });
     let left: Vec<String> =
-        files.unwrap_or_default().into_iter().filter(|name| name.contains("lmt")).collect();
+        files.unwrap_or_default().into_iter().filter(|name| name.contains(digits)).collect();
     assert!(left.is_empty(), "files are left in /dev/shm: {left:?}");
 }

@@ -14,7 +14,7 @@ fn is_one_sentence(text: &str) {
 
 #[test]
 fn a_peer_that_was_never_there_is_unreachable() {
-    let config = |config: &mut Config| config.connect_timeout_ms = 200;
+    let config = |config: &mut Config| (config.connect_timeout_ms, config.close_timeout_ms) = (200, 60_000);
     let endpoint = Endpoint::builder().configure(config).build().expect("made");
     let id = EndpointId::from_bytes([9; 16]);
     let nobody = endpoint.insert_peer(&lmt::Address::abstract_socket(id)).expect("a peer");
@@ -38,7 +38,8 @@ fn a_peer_that_was_never_there_is_unreachable() {
     // Nothing of it stays: dropping waits for nobody.
     let before = Instant::now();
     drop(endpoint);
-    assert!(before.elapsed() < Duration::from_millis(500));
+    // Less than `close_timeout_ms` by far, also on a busy machine.
+    assert!(before.elapsed() < Duration::from_secs(10));
 }
 
 /// An endpoint that nobody answers can be connected later.

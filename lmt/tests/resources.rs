@@ -8,9 +8,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use common::{LIMIT, check, join, join_plain, kib_of, pattern};
-use lmt::{CreateError, Endpoint, OperationError, PeerError, PeerId, Source, TagMatch};
+use lmt::{CreateError, Endpoint, MemoryError, OperationError, PeerError, PeerId, Source, TagMatch};
 use lmt_conformance::group::{self, Group, Test};
 use lmt_conformance::test_name;
+use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -84,7 +85,8 @@ fn sixty_four_processes_that_all_know_each_other_take_little() {
         let fds = (descriptors().len() - open) as f64 / f64::from(RANKS - 1);
         group.report(format!("{bytes} {fds}"));
         assert!(bytes <= 16 << 10, "{bytes} bytes of PSS a peer");
-        assert!(fds <= 6.0, "{fds} descriptors a peer");
+        // Its socket and its pidfd; a few fast boxes, and what connecting takes once.
+        assert!(fds <= 2.2, "{fds} descriptors a peer");
         group.barrier();
     });
     let numbers = results.reports.iter().flatten().filter_map(|line| line.split_once(' '));
@@ -100,47 +102,75 @@ fn sixty_four_processes_that_all_know_each_other_take_little() {
     );
 }
 
-fn file_system() -> Vec<String> {
-    let mut names = Vec::new();
-    for folder in ["/dev/shm", "/tmp", "/run", "/var/tmp"] {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let ours = |name: &String| folder == "/dev/shm" || name.to_lowercase().contains("lmt");
-        names.extend(entries.map(|e| e.file_name().to_string_lossy().into_owned()).filter(ours));
-    }
+/// What this process has open or mapped that has a name in a file system, and where
+/// its sockets listen there (/proc/net/unix).
+fn named() -> Vec<String> {
+    let nameless = ["socket:", "anon_inode:", "/memfd:", "pipe:", "/proc/", "["];
+    let has_a_name = |name: &String| !name.is_empty() && nameless.iter().all(|n| !name.starts_with(n));
+    let open: Vec<String> = descriptors().into_iter().map(|(name, _)| name).collect();
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("procfs");
+    let column = |line: &str, at| line.split_whitespace().nth(at).unwrap_or_default().to_owned();
+    let mapped = maps.lines().map(|line| column(line, 5));
+    let sockets = std::fs::read_to_string("/proc/net/unix").expect("procfs");
+    let own = |line: &&str| open.contains(&format!("socket:[{}]", column(line, 6)));
+    let bound = sockets.lines().filter(own).map(|line| column(line, 7)).filter(|name| !name.starts_with('@'));
+    let mut names: Vec<String> = open.iter().cloned().chain(mapped).chain(bound).filter(has_a_name).collect();
     names.sort();
+    names.dedup();
     names
 }
 
+/// Names in the usual folders that contain a group's identity; members differ in the last
+/// digits only.
+fn files_of(group: &str) -> Vec<String> {
+    let folders = ["/dev/shm", "/tmp", "/run", "/var/tmp"];
+    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.contains(&group[..20])).collect()
+}
+
+/// Other programs' files come and go, so only those of these processes are looked at.
 #[test]
 fn nothing_has_a_name_that_could_be_left_behind() {
-    let before = file_system();
     let results = Test::new(test_name!(), 2).time_limit(LIMIT).run_with(
         |parent| {
-            for rank in 0..2 {
-                assert_eq!(parent.next_report(rank).as_deref(), Some("connected"));
-            }
+            let ids = [0, 1].map(|rank| parent.next_report(rank).expect("it connects"));
             (0..2).for_each(|rank| parent.kill(rank, 9));
+            ids.iter().for_each(|id| assert_eq!(files_of(id), [""; 0]));
         },
         |group| {
-            let earlier: Vec<_> = descriptors().into_iter().map(|(name, _)| name).collect();
+            let earlier = named();
             let (endpoint, peers) = join_plain(group);
             let other = peers[1 - group.rank() as usize];
             exchange(&endpoint, other, 1 << 20);
-            for (name, _) in descriptors() {
-                let nameless = ["socket:", "anon_inode:", "/memfd:", "pipe:", "/proc/"];
-                assert!(
-                    nameless.iter().any(|n| name.starts_with(n)) || earlier.contains(&name),
-                    "{name} is in a file system"
-                );
-            }
-            group.report("connected");
+            let now = named();
+            let new: Vec<_> = now.iter().filter(|name| !earlier.contains(name)).collect();
+            assert!(new.is_empty(), "{new:?} are in a file system");
+            let id = endpoint.id().to_string();
+            assert_eq!(files_of(&id), [""; 0]);
+            group.report(id);
             loop {
                 exchange(&endpoint, other, 1 << 20);
             }
         },
     );
-    if !results.exits.is_empty() {
-        assert_eq!(file_system(), before);
+    drop(results);
+}
+
+/// A file that is open and a socket in a folder are found.
+#[test]
+fn what_has_a_name_is_found() {
+    let folder = std::env::temp_dir().join(format!("lmt-test-named-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = |name: &str| folder.join(name).display().to_string();
+    let earlier = named();
+    let open = std::fs::File::create(path("open")).expect("a file");
+    let socket = std::os::unix::net::UnixListener::bind(path("socket")).expect("a socket");
+    let now = named();
+    drop((open, socket));
+    std::fs::remove_dir_all(&folder).expect("it is there");
+    for name in ["open", "socket"] {
+        assert!(now.contains(&path(name)) && !earlier.contains(&path(name)), "{name}: {now:?}");
     }
 }
 
@@ -263,7 +293,7 @@ fn short_memory_is_said_with_both_numbers() {
                 limit_to(Resource::RLIMIT_FSIZE, 8192);
             }
             let error = Endpoint::new().map(|_| ()).expect_err("there is not enough");
-            let CreateError::Memory(short) = &error else { panic!("{error:?}") };
+            let CreateError::Memory(MemoryError::Short(short)) = &error else { panic!("{error:?}") };
             assert!(short.needed_bytes > 500_000, "{short:?}");
             let available: u64 = short.available.parse().expect("a number of bytes");
             assert!(available < short.needed_bytes, "{short:?}");
@@ -398,7 +428,9 @@ fn few_descriptors_end_in_a_sentence() {
                 Err(error @ OperationError::Peer(PeerError::Unreachable { .. })) => {
                     group.report(format!("{more} descriptors left there: {error}"));
                 }
-                Err(error @ OperationError::Peer(PeerError::Refused { .. })) => {
+                // Refused by the system, here or to the other side.
+                Err(ref error @ OperationError::Peer(PeerError::System { errno, .. })) => {
+                    assert_eq!(errno, Errno::EMFILE);
                     assert_says_descriptors(&error.to_string());
                     said += 1;
                     group.report(format!("{more} descriptors left to rank 0: {error}"));

@@ -1,6 +1,6 @@
 //! What the engine refuses, as libfabric says it.
 
-use lmt::{OperationError, PeerError, RegionError};
+use lmt::{CreateError, OperationError, PeerError, RegionError};
 
 use crate::abi::Errno;
 use crate::log::{self, Subsystem};
@@ -25,6 +25,12 @@ pub fn no_flags(subsystem: Subsystem, flags: u64, call: &str) -> Result<(), Errn
     }
 }
 
+/// The number for an engine that cannot be made: the system's, or that the
+/// configuration is wrong.
+pub fn errno_of_creation(error: &CreateError) -> Errno {
+    error.errno().map_or(Errno::INVAL, |errno| Errno(errno as i32))
+}
+
 /// The number for an error of the engine.
 pub fn errno_of(error: &OperationError) -> Errno {
     match error {
@@ -37,13 +43,15 @@ pub fn errno_of(error: &OperationError) -> Errno {
             PeerError::Dead { .. } | PeerError::Removed { .. } => Errno::CONNRESET,
             PeerError::Unreachable { .. } => Errno::TIMEDOUT,
             PeerError::Refused { .. } => Errno::HOSTUNREACH,
+            PeerError::System { errno, .. } => Errno(*errno as i32),
             _ => Errno::IO,
         },
         OperationError::Region(error) => match error {
             RegionError::NotDeclared | RegionError::UsedUp => Errno::NOKEY,
             RegionError::Forbidden(_) => Errno::ACCES,
             RegionError::OutOfBounds { .. } => Errno::INVAL,
-            RegionError::TooMany(_) | RegionError::Memory(_) => Errno::NOMEM,
+            RegionError::TooMany(_) => Errno::NOMEM,
+            RegionError::Memory(error) => Errno(error.errno() as i32),
             _ => Errno::IO,
         },
         OperationError::TooManyPeers { .. } | OperationError::System(_) => Errno::NOMEM,
@@ -64,6 +72,21 @@ mod tests {
         assert_eq!(errno_of(&OperationError::Cancelled), Errno::CANCELED);
         assert_eq!(errno_of(&PeerError::Dead { id }.into()), Errno::CONNRESET);
         assert_eq!(errno_of(&RegionError::NotDeclared.into()), Errno::NOKEY);
+        let errno = nix::errno::Errno::EMFILE;
+        let short = PeerError::System { id, errno, reason: "no descriptor".to_owned() };
+        assert_eq!(errno_of(&short.into()), Errno(errno as i32));
         assert_eq!(errno_of(&OperationError::Forked), Errno::OTHER);
+    }
+
+    #[test]
+    fn an_endpoint_that_cannot_be_made_gives_the_number_of_the_system() {
+        for errno in [nix::errno::Errno::EMFILE, nix::errno::Errno::EPERM, nix::errno::Errno::ENOSYS] {
+            let error = lmt::MemoryError::Call { purpose: "a test", call: "memfd_create", errno };
+            assert_eq!(errno_of_creation(&CreateError::Memory(error.clone())), Errno(errno as i32));
+            let region = OperationError::Region(RegionError::Memory(error));
+            assert_eq!(errno_of(&region), Errno(errno as i32));
+        }
+        let wrong = CreateError::Configuration { sentence: "no".to_owned() };
+        assert_eq!(errno_of_creation(&wrong), Errno::INVAL);
     }
 }

@@ -8,7 +8,8 @@ use lmt::SharedBuffer;
 use lmt_core::fork_guard::Origin;
 
 use crate::border::Place;
-use crate::code::lmt_code::{self, LMT_ERR_FORKED, LMT_ERR_HANDLE, LMT_ERR_NO_MEMORY, LMT_ERR_NULL};
+use crate::code::lmt_code::{self, LMT_ERR_FORKED, LMT_ERR_HANDLE, LMT_ERR_NULL};
+use crate::code::of_memory;
 use crate::error::{Error, guard};
 use crate::lock::Brief;
 
@@ -39,7 +40,7 @@ pub(super) fn some_bytes(bytes: usize) -> Result<(), Error> {
 /// it.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID` (no bytes), `LMT_ERR_NO_MEMORY`,
-/// `LMT_ERR_FORKED` (another thread was allocating at the fork).
+/// `LMT_ERR_SYSTEM`, `LMT_ERR_FORKED` (another thread was allocating at the fork).
 ///
 /// # Safety
 /// `memory` is NULL or memory for a pointer.
@@ -50,7 +51,7 @@ pub unsafe extern "C" fn lmt_alloc(bytes: usize, memory: *mut *mut c_void) -> lm
         let place = unsafe { Place::new(memory, "memory") }?;
         some_bytes(bytes)?;
         let mut buffer =
-            lmt::alloc(bytes).map_err(|error| Error::new(LMT_ERR_NO_MEMORY, error.to_string()))?;
+            lmt::alloc(bytes).map_err(|error| Error::new(of_memory(&error), error.to_string()))?;
         let pointer: *mut c_void = buffer.as_mut_ptr().cast();
         with_allocated(|allocated| {
             let before = allocated.insert(pointer.expose_provenance(), (Origin::here(), buffer));

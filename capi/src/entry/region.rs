@@ -44,7 +44,8 @@ unsafe fn key_of(key: *const lmt_region_key) -> Result<RegionKey, Error> {
 /// message that they are done, and destroy it after.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
-/// `LMT_ERR_REGION_TOO_MANY`, `LMT_ERR_NO_MEMORY`, `LMT_ERR_FORKED`.
+/// `LMT_ERR_REGION_TOO_MANY`, `LMT_ERR_NO_MEMORY`, `LMT_ERR_SYSTEM`,
+/// `LMT_ERR_FORKED`.
 ///
 /// # Safety
 /// `segments` is NULL or leads to `count` segments, each of memory that nobody frees

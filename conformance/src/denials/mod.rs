@@ -16,6 +16,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+use nix::libc;
 
 use crate::require;
 
@@ -27,6 +28,15 @@ pub const UNPRIVILEGED: u32 = 47_110;
 const ENV_CONFINED: &str = "LMT_TEST_CONFINED";
 /// Set in the copy that [`inside`] starts, and in all of its ranks.
 const ENV_INSIDE: &str = "LMT_TEST_INSIDE";
+
+/// A system call, or that call with one value of one argument only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its number (`SYS_...`).
+    pub number: libc::c_long,
+    /// Which argument, from 0 on, and the lower half of its value.
+    pub argument: Option<(u32, u32)>,
+}
 
 /// What is taken from a process.
 ///
@@ -43,7 +53,7 @@ pub struct Confinement {
     pid_namespace: bool,
     dev_shm_bytes: Option<u64>,
     locked_memory_bytes: Option<u64>,
-    copies_refused: Option<i32>,
+    refused: Vec<(Call, i32)>,
 }
 
 impl Confinement {
@@ -101,7 +111,16 @@ impl Confinement {
     /// with this errno, as a container's may.
     #[must_use]
     pub fn copies_refused(mut self, errno: i32) -> Self {
-        self.copies_refused = Some(errno);
+        for number in [libc::SYS_process_vm_readv, libc::SYS_process_vm_writev] {
+            self.refused.push((Call { number, argument: None }, errno));
+        }
+        self
+    }
+
+    /// A seccomp filter that answers a system call with this errno.
+    #[must_use]
+    pub fn call_refused(mut self, call: Call, errno: i32) -> Self {
+        self.refused.push((call, errno));
         self
     }
 

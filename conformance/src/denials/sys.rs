@@ -14,7 +14,7 @@ use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
 use nix::unistd::{Gid, Pid, Uid, getegid, geteuid, getpid, getppid, setgroups, setresgid, setresuid};
 
-use super::{Confinement, UNPRIVILEGED};
+use super::{Call, Confinement, UNPRIVILEGED};
 
 /// Uid 0 of a namespace gets no capabilities by exec (capabilities(7)).
 const SECBIT_NOROOT: libc::c_ulong = 1;
@@ -48,7 +48,7 @@ impl Steps {
             pid_namespace: confinement.pid_namespace,
             dev_shm: confinement.dev_shm_bytes.and_then(|bytes| CString::new(format!("size={bytes}")).ok()),
             locked_memory_bytes: confinement.locked_memory_bytes,
-            filter: confinement.copies_refused.map(filter_refusing_copies),
+            filter: (!confinement.refused.is_empty()).then(|| filter_refusing(&confinement.refused)),
         }
     }
 
@@ -153,25 +153,31 @@ fn forbid_capabilities_of_root() -> io::Result<()> {
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A program that answers both calls with `errno` and allows all else
+/// A program that answers each of these calls with its errno and allows all else
 /// (seccomp(2)). It looks at no architecture: what it runs has one.
-fn filter_refusing_copies(errno: i32) -> Vec<libc::sock_filter> {
+fn filter_refusing(calls: &[(Call, i32)]) -> Vec<libc::sock_filter> {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let is = |call: libc::c_long, jt: u8| libc::sock_filter {
+    // Where it is another value, so many statements are left out.
+    let is = |value: u32, jf: u8| libc::sock_filter {
         code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
-        jt,
-        jf: 0,
-        k: call as u32,
+        jt: 0,
+        jf,
+        k: value,
     };
-    let number = std::mem::offset_of!(libc::seccomp_data, nr) as u32;
-    let answer = libc::SECCOMP_RET_ERRNO | (errno as u32 & libc::SECCOMP_RET_DATA);
-    vec![
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, number),
-        is(libc::SYS_process_vm_readv, 2),
-        is(libc::SYS_process_vm_writev, 1),
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
-        statement(libc::BPF_RET | libc::BPF_K, answer),
-    ]
+    let load = |offset: usize| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset as u32);
+    let mut program = Vec::new();
+    for (call, errno) in calls {
+        program.push(load(std::mem::offset_of!(libc::seccomp_data, nr)));
+        program.push(is(call.number as u32, if call.argument.is_some() { 3 } else { 1 }));
+        if let Some((which, value)) = call.argument {
+            program.push(load(std::mem::offset_of!(libc::seccomp_data, args) + 8 * which as usize));
+            program.push(is(value, 1));
+        }
+        let answer = libc::SECCOMP_RET_ERRNO | (*errno as u32 & libc::SECCOMP_RET_DATA);
+        program.push(statement(libc::BPF_RET | libc::BPF_K, answer));
+    }
+    program.push(statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW));
+    program
 }
 
 fn install(filter: &[libc::sock_filter]) -> io::Result<()> {

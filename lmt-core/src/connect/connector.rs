@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::error::PeerError;
 use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
+use crate::refusal::advice;
 
 /// The serial number of the listening socket; others count from 1.
 pub(super) const LISTENER: u64 = 0;
@@ -354,7 +355,9 @@ impl Connector {
             }
             Err(Miss::Short(errno)) => self.retry_later(id, Some(errno)),
             Err(Miss::Never(errno)) => {
-                let cargo = Cargo::saying(format!("connect answered {errno} for the socket of {address:?}"));
+                let advice = advice("connect", errno);
+                let reason = format!("connect answered {errno} for the socket of {address:?}; {advice}");
+                let cargo = Cargo { errno: Some(errno), ..Cargo::saying(reason) };
                 self.happen(id, Event::Unwilling, cargo, handler);
             }
         }
@@ -363,7 +366,8 @@ impl Connector {
     fn on_connected(&mut self, id: EndpointId, fd: OwnedFd, handler: &mut dyn Handler) {
         match self.identify(&fd) {
             Ok(Some(process)) => {
-                let connection = Connection { serial: self.new_serial(), fd, process: Arc::new(process) };
+                let connection =
+                    Connection { serial: self.new_serial(), fd: Arc::new(fd), process: Arc::new(process) };
                 if let Err(errno) = self.poller.watch(connection.fd.as_fd(), connection.serial) {
                     return self.retry_later(id, Some(errno));
                 }
@@ -440,6 +444,10 @@ impl Connector {
     }
 
     fn on_datagram(&mut self, id: EndpointId, datagram: super::sys::Datagram, handler: &mut dyn Handler) {
+        if wire::is_ring(&self.buffer[..datagram.bytes]) {
+            // That it came is all that it says.
+            return;
+        }
         let bytes = self.buffer[..datagram.bytes].to_vec();
         let parsed = wire::parse(&bytes, datagram.descriptors.len());
         // What lost descriptors were for is told of it, and may do without.
@@ -465,6 +473,7 @@ impl Connector {
             Kind::Merge => Event::Merge,
             Kind::Goodbye => Event::Goodbye,
             Kind::Descriptors => Event::Descriptors,
+            Kind::Ring => return,
         };
         let reason = match event {
             Event::Refuse => packet.reason(),
@@ -480,6 +489,7 @@ impl Connector {
             },
             lost_descriptors: packet.lost_descriptors,
             reason,
+            errno: packet.errno,
             ..Cargo::default()
         };
         self.happen(id, event, cargo, handler);
@@ -501,10 +511,12 @@ impl Connector {
     /// How a failed attempt is told.
     pub(super) fn lateness(&self, id: EndpointId, peer: &Peer) -> PeerError {
         match peer.shortage {
-            Some(errno) => PeerError::Refused {
+            Some(errno) => PeerError::System {
                 id,
+                errno,
                 reason: format!(
-                    "connecting needs a descriptor and memory, and the system answered {errno}; raise the limit on open files (RLIMIT_NOFILE, ulimit -n) or close some"
+                    "it needs descriptors and memory, and the system answered {errno}; {}",
+                    advice("connect", errno)
                 ),
             },
             None => PeerError::Unreachable {

@@ -17,6 +17,7 @@ use super::sys::Datagram;
 use super::wire::{self, Kind, Packet};
 use crate::identity::EndpointId;
 use crate::process::PeerProcess;
+use crate::refusal::advice;
 
 /// How many incoming connections may be without a HELLO; more than that, and
 /// the oldest is dropped. Its owner tries again.
@@ -57,7 +58,8 @@ impl Connector {
     /// The backlog keeps what cannot be accepted now; without a pause the
     /// epoll would report it without end.
     fn pause_accepting(&mut self, errno: Errno) {
-        tracing::warn!(%errno, "connections cannot be accepted at the moment");
+        let advice = advice("accept4", errno);
+        tracing::warn!(%errno, "connections cannot be accepted at the moment; {advice}");
         self.poller.rewatch(self.listener.fd.as_fd(), LISTENER, EpollFlags::empty());
         self.poller.set_timer(TimerKey::Listener, &mut self.accept_again, Some(self.now + ACCEPT_PAUSE));
     }
@@ -113,7 +115,7 @@ impl Connector {
         });
         match entrant {
             Ok((packet, process)) => {
-                let connection = Connection { serial, fd: half.fd, process: Arc::new(process) };
+                let connection = Connection { serial, fd: Arc::new(half.fd), process: Arc::new(process) };
                 self.enter(connection, &packet, datagram.descriptors, handler);
             }
             Err(last_word) => self.turn_away(half, last_word),

@@ -14,11 +14,12 @@ use super::poller::TimerKey;
 use super::probe_area::ProbeLease;
 use super::socket::{self, Sent};
 use super::wire::{self, HelloBody, Kind};
-use super::{Closed, Greeting, Handler, MAX_BLOB_BYTES, MAX_DESCRIPTORS};
+use super::{Closed, Greeting, Handler, MAX_BLOB_BYTES, MAX_DESCRIPTORS, Unwilling, Waker};
 use crate::error::PeerError;
 use crate::identity::{Address, EndpointId};
 use crate::mechanism::PeerFacts;
 use crate::process::PeerProcess;
+use crate::refusal::advice;
 
 /// How long sending rests when only time can help.
 const FLUSH_PAUSE: Duration = Duration::from_millis(1);
@@ -45,7 +46,8 @@ pub(super) struct HalfOpen {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub serial: u64,
-    pub fd: OwnedFd,
+    /// Shared with the [`Waker`].
+    pub fd: Arc<OwnedFd>,
     pub process: Arc<PeerProcess>,
 }
 
@@ -104,6 +106,8 @@ pub(super) struct Cargo {
     pub descriptors: Vec<OwnedFd>,
     pub lost_descriptors: usize,
     pub reason: String,
+    /// What the system answered, if that is the reason.
+    pub errno: Option<Errno>,
 }
 
 impl Cargo {
@@ -113,8 +117,9 @@ impl Cargo {
         Greeting { bytes: blob, descriptors, lost_descriptors }
     }
 
-    pub fn saying(reason: String) -> Self {
-        Self { reason, ..Self::default() }
+    pub fn saying(why: impl Into<Unwilling>) -> Self {
+        let Unwilling { reason, errno } = why.into();
+        Self { reason, errno, ..Self::default() }
     }
 }
 
@@ -203,7 +208,7 @@ impl Connector {
             }
             Action::Fail(failure) => self.fail(id, failure, cargo, handler),
             Action::Refuse => {
-                self.say_refusal(id, &cargo.reason);
+                self.say_refusal(id, &cargo.reason, cargo.errno);
                 self.fail(id, Failure::Refused, cargo, handler);
             }
             Action::Close { goodbye } => {
@@ -212,7 +217,7 @@ impl Connector {
             }
             Action::RefuseAndClose => {
                 tracing::warn!(peer = %id, reason = cargo.reason, "a connection is given up");
-                self.say_refusal(id, &cargo.reason);
+                self.say_refusal(id, &cargo.reason, cargo.errno);
                 self.end_peer(id);
                 handler.closed(id, Closed::Died);
             }
@@ -223,11 +228,14 @@ impl Connector {
         self.dismiss(cargo.connection, None);
         let error = match (failure, self.peers.get(&id)) {
             (Failure::Late, Some(peer)) => self.lateness(id, peer),
-            (Failure::Refused, _) => PeerError::Refused { id, reason: cargo.reason },
+            (Failure::Refused, _) => match cargo.errno {
+                Some(errno) => PeerError::System { id, errno, reason: cargo.reason },
+                None => PeerError::Refused { id, reason: cargo.reason },
+            },
             _ => PeerError::Dead { id },
         };
         if failure == Failure::Late {
-            self.say_refusal(id, "the handshake was not done in time");
+            self.say_refusal(id, "the handshake was not done in time", None);
         }
         self.end_peer(id);
         handler.failed(id, error);
@@ -249,12 +257,15 @@ impl Connector {
             lease: None,
             hello: HelloBody::default(),
         });
-        let lease = ProbeLease::new().map_err(|errno| format!("getrandom answered {errno}"));
+        let lease = ProbeLease::new().map_err(|errno| Unwilling {
+            reason: format!("getrandom answered {errno}; {}", advice("getrandom", errno)),
+            errno: Some(errno),
+        });
         let greeting = lease.and_then(|lease| Ok((lease, handler.hello(id)?)));
         let (lease, greeting) = match greeting {
             Ok(both) if fits(&both.1) => both,
-            Ok(_) => return self.unwilling(id, TOO_LONG.to_owned(), handler),
-            Err(reason) => return self.unwilling(id, reason, handler),
+            Ok(_) => return self.unwilling(id, TOO_LONG.into(), handler),
+            Err(why) => return self.unwilling(id, why, handler),
         };
         let (probe_address, nonce) = lease.place();
         link.lease = Some(lease);
@@ -265,8 +276,8 @@ impl Connector {
         true
     }
 
-    fn unwilling(&mut self, id: EndpointId, reason: String, handler: &mut dyn Handler) -> bool {
-        self.happen(id, Event::Unwilling, Cargo::saying(reason), handler);
+    fn unwilling(&mut self, id: EndpointId, why: Unwilling, handler: &mut dyn Handler) -> bool {
+        self.happen(id, Event::Unwilling, Cargo::saying(why), handler);
         false
     }
 
@@ -277,11 +288,11 @@ impl Connector {
         let report = match handler.probe(&facts, greeting) {
             Ok(report) if report.len() <= MAX_BLOB_BYTES => report,
             Ok(_) => {
-                self.unwilling(id, TOO_LONG.to_owned(), handler);
+                self.unwilling(id, TOO_LONG.into(), handler);
                 return;
             }
-            Err(reason) => {
-                self.unwilling(id, reason, handler);
+            Err(why) => {
+                self.unwilling(id, why, handler);
                 return;
             }
         };
@@ -297,6 +308,7 @@ impl Connector {
         }
         peer.address = None;
         let facts = link.facts(id);
+        handler.reaches(id, Waker::new(self.id, Arc::clone(&link.connection.fd)));
         handler.established(facts, report);
     }
 
@@ -368,9 +380,9 @@ impl Connector {
         }
     }
 
-    fn say_refusal(&self, id: EndpointId, reason: &str) {
+    fn say_refusal(&self, id: EndpointId, reason: &str, errno: Option<Errno>) {
         let Some(link) = self.peers.get(&id).and_then(|peer| peer.link.as_ref()) else { return };
-        socket::send(link.connection.fd.as_fd(), &wire::encode_refusal(self.id, reason), &[]);
+        socket::send(link.connection.fd.as_fd(), &wire::encode_refusal_by(self.id, reason, errno), &[]);
     }
 
     /// Closes a connection that is not or no longer the current one, after a
@@ -402,7 +414,7 @@ impl Connector {
     }
 
     /// Forgets a peer; its connection, if any, is out of the epoll but open.
-    pub(super) fn remove_peer(&mut self, id: EndpointId) -> Option<OwnedFd> {
+    pub(super) fn remove_peer(&mut self, id: EndpointId) -> Option<Arc<OwnedFd>> {
         self.unwatch_process(id);
         let mut peer = self.peers.remove(&id)?;
         self.poller.set_timer(TimerKey::Peer(id), &mut peer.timer, None);

@@ -15,17 +15,17 @@
 //! ```
 //! use std::os::fd::OwnedFd;
 //! use std::time::Instant;
-//! use lmt_core::connect::{Closed, Connector, Greeting, Handler};
+//! use lmt_core::connect::{Closed, Connector, Greeting, Handler, Unwilling};
 //! use lmt_core::{config::Config, error::PeerError, identity::EndpointId, mechanism::PeerFacts};
 //!
 //! #[derive(Default)]
 //! struct Met(Option<String>);
 //!
 //! impl Handler for Met {
-//!     fn hello(&mut self, peer: EndpointId) -> Result<Greeting, String> {
+//!     fn hello(&mut self, peer: EndpointId) -> Result<Greeting, Unwilling> {
 //!         Ok(Greeting { bytes: b"hello".to_vec(), ..Greeting::default() })
 //!     }
-//!     fn probe(&mut self, facts: &PeerFacts, greeting: Greeting) -> Result<Vec<u8>, String> {
+//!     fn probe(&mut self, facts: &PeerFacts, greeting: Greeting) -> Result<Vec<u8>, Unwilling> {
 //!         Ok([b"you said ", &greeting.bytes[..]].concat())
 //!     }
 //!     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {
@@ -59,6 +59,7 @@ mod socket;
 mod sys;
 pub(crate) use sys::pidfd_open;
 mod users;
+mod waker;
 mod wire;
 pub mod yama;
 
@@ -66,11 +67,14 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 pub use connector::Connector;
+use nix::errno::Errno;
+pub use waker::Waker;
 pub use wire::{MAX_BLOB_BYTES, MAX_DESCRIPTORS, PROTOCOL_VERSION};
 
 use crate::error::PeerError;
 use crate::identity::EndpointId;
 use crate::mechanism::PeerFacts;
+use crate::shared_memory::AttachError;
 
 /// What one endpoint tells another when they meet.
 #[derive(Debug, Default)]
@@ -93,10 +97,41 @@ pub enum Closed {
     Died,
 }
 
+/// Why there is to be no connection with a peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unwilling {
+    /// In a sentence.
+    pub reason: String,
+    /// What the system answered, if that is why.
+    pub errno: Option<Errno>,
+}
+
+impl From<String> for Unwilling {
+    fn from(reason: String) -> Self {
+        Self { reason, errno: None }
+    }
+}
+
+impl From<&str> for Unwilling {
+    fn from(reason: &str) -> Self {
+        reason.to_owned().into()
+    }
+}
+
+impl From<AttachError> for Unwilling {
+    fn from(error: AttachError) -> Self {
+        let errno = match &error {
+            AttachError::System { errno, .. } => Some(*errno),
+            _ => None,
+        };
+        Self { reason: error.to_string(), errno }
+    }
+}
+
 /// What the owner of a [`Connector`] contributes and is told.
 ///
 /// For one peer the calls come in this order: `hello`; `probe`, once the
-/// peer's greeting is there; `established`; any number of `descriptors`;
+/// peer's greeting is there; `reaches` and `established`; any number of `descriptors`;
 /// `closed`. Before `established` an attempt can end with `failed`, or give
 /// way to another with the same peer, which begins with `hello` again: then
 /// what the earlier one left is of no use any more.
@@ -106,17 +141,23 @@ pub trait Handler {
     /// What to tell this peer; called once for each attempt.
     ///
     /// # Errors
-    /// A sentence on why no connection with this peer is possible; the peer
+    /// Why no connection with this peer is possible; the peer
     /// is told, and `failed` follows.
-    fn hello(&mut self, peer: EndpointId) -> Result<Greeting, String>;
+    fn hello(&mut self, peer: EndpointId) -> Result<Greeting, Unwilling>;
 
     /// Finds out what can be done with the peer and says so in at most
     /// [`MAX_BLOB_BYTES`] bytes, which the peer gets in its `established`.
     ///
     /// # Errors
-    /// A sentence on why this peer is of no use; the peer is told, and
+    /// Why this peer is of no use; the peer is told, and
     /// `failed` follows.
-    fn probe(&mut self, facts: &PeerFacts, greeting: Greeting) -> Result<Vec<u8>, String>;
+    fn probe(&mut self, facts: &PeerFacts, greeting: Greeting) -> Result<Vec<u8>, Unwilling>;
+
+    /// What wakes the peer, from now on until the connection ends; told just before
+    /// `established`.
+    fn reaches(&mut self, peer: EndpointId, waker: Waker) {
+        let _ = (peer, waker);
+    }
 
     /// The connection stands. `report` is what the peer's `probe` said.
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>);
@@ -152,7 +193,7 @@ pub enum ConnectError {
     /// The socket folder cannot be used.
     #[error(
         "no socket can be made in the folder {folder:?} ({}); name an existing folder in which this user may create files",
-        nix::errno::Errno::from_raw(*.errno)
+        Errno::from_raw(*.errno)
     )]
     Folder {
         /// The folder.
@@ -164,7 +205,11 @@ pub enum ConnectError {
     #[error(transparent)]
     Address(#[from] crate::identity::AddressError),
     /// A system call failed.
-    #[error("{call} failed for the listening socket: {}", nix::errno::Errno::from_raw(*.errno))]
+    #[error(
+        "{call} failed for the listening socket: {0}; {1}",
+        Errno::from_raw(*.errno),
+        crate::refusal::advice(call, Errno::from_raw(*.errno))
+    )]
     System {
         /// Which.
         call: &'static str,

@@ -294,6 +294,6 @@ pub(super) fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Received {
 
 /// Ends a connection for both sides, even where a forked child of this process
 /// holds the descriptor too. What was sent before can still be read.
-pub(super) fn close(fd: OwnedFd) {
+pub(super) fn close(fd: impl AsRawFd) {
     let _ = shutdown(fd.as_raw_fd(), Shutdown::Both);
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use super::{Closed, ConnectError, Connector, Greeting, Handler};
+use super::{Closed, ConnectError, Connector, Greeting, Handler, Unwilling, Waker};
 use crate::config::Config;
 use crate::error::PeerError;
 use crate::identity::EndpointId;
@@ -27,6 +27,8 @@ pub(super) enum Happened {
 /// Greets with a memfd holding its name, reads the peer's, reads its nonce.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
+    /// What wakes peers.
+    pub wakers: Vec<(EndpointId, Waker)>,
     pub name: String,
     pub log: Vec<Happened>,
     pub refuse_hello: bool,
@@ -61,27 +63,31 @@ pub(super) fn read_nonce(facts: &PeerFacts) -> Option<[u8; 16]> {
 }
 
 impl Handler for Recorder {
-    fn hello(&mut self, _: EndpointId) -> Result<Greeting, String> {
+    fn hello(&mut self, _: EndpointId) -> Result<Greeting, Unwilling> {
         self.log.push(Happened::Hello);
         if self.refuse_hello {
-            return Err("no greeting for you".to_owned());
+            return Err("no greeting for you".into());
         }
         let descriptors = vec![memfd_with(&self.name)];
         Ok(Greeting { bytes: self.name.clone().into_bytes(), descriptors, lost_descriptors: 0 })
     }
 
-    fn probe(&mut self, facts: &PeerFacts, mut greeting: Greeting) -> Result<Vec<u8>, String> {
+    fn probe(&mut self, facts: &PeerFacts, mut greeting: Greeting) -> Result<Vec<u8>, Unwilling> {
         self.log.push(Happened::Probe);
         if self.refuse_probe {
-            return Err("no use for you".to_owned());
+            return Err("no use for you".into());
         }
         std::thread::sleep(self.probe_takes);
         let fd = greeting.descriptors.pop().ok_or("no descriptor came")?;
         if text_of(fd).as_bytes() != greeting.bytes {
-            return Err("the memfd does not hold what the greeting says".to_owned());
+            return Err("the memfd does not hold what the greeting says".into());
         }
         let read = read_nonce(facts) == Some(facts.nonce);
         Ok(if read { b"read your nonce".to_vec() } else { b"cannot read you".to_vec() })
+    }
+
+    fn reaches(&mut self, peer: EndpointId, waker: Waker) {
+        self.wakers.push((peer, waker));
     }
 
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {

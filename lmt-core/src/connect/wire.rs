@@ -3,13 +3,14 @@
 //! The header's layout stays the same in every version of the protocol, so
 //! that two versions can tell each other why they part.
 
+use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::identity::EndpointId;
 
 /// The version of the connection protocol that this crate speaks, and of the packets
 /// that endpoints send each other once they are connected.
-pub const PROTOCOL_VERSION: u16 = 5;
+pub const PROTOCOL_VERSION: u16 = 6;
 
 /// The most bytes of a greeting, a report, or what goes with descriptors.
 pub const MAX_BLOB_BYTES: usize = 4096;
@@ -31,7 +32,8 @@ struct Header {
     descriptors: u8,
     id: [u8; 16],
     body_bytes: u32,
-    reserved: u32,
+    /// Of a refusal: what the system answered, or 0.
+    errno: u32,
 }
 
 /// The fixed part of a HELLO; the greeting's bytes follow it.
@@ -62,12 +64,16 @@ pub(super) enum Kind {
     Goodbye = 5,
     /// Descriptors for a mechanism, once established.
     Descriptors = 6,
+    /// The receiver is to wake, once connected; says nothing.
+    Ring = 7,
 }
 
 impl Kind {
     fn from_wire(number: u8) -> Option<Self> {
         use Kind::*;
-        [Hello, Report, Refuse, Merge, Goodbye, Descriptors].into_iter().find(|kind| *kind as u8 == number)
+        [Hello, Report, Refuse, Merge, Goodbye, Descriptors, Ring]
+            .into_iter()
+            .find(|kind| *kind as u8 == number)
     }
 }
 
@@ -84,6 +90,8 @@ pub(super) struct Packet<'a> {
     pub blob: &'a [u8],
     /// How many of its descriptors have not arrived.
     pub lost_descriptors: usize,
+    /// What the system answered to who refuses, if it is a number of the kernel's.
+    pub errno: Option<Errno>,
 }
 
 impl Packet<'_> {
@@ -114,6 +122,17 @@ pub(super) fn encode(
     hello: Option<&HelloBody>,
     blob: &[u8],
 ) -> Vec<u8> {
+    encode_with(id, kind, descriptors, hello, blob, None)
+}
+
+fn encode_with(
+    id: EndpointId,
+    kind: Kind,
+    descriptors: usize,
+    hello: Option<&HelloBody>,
+    blob: &[u8],
+    errno: Option<Errno>,
+) -> Vec<u8> {
     debug_assert!(descriptors <= MAX_DESCRIPTORS && blob.len() <= MAX_BLOB_BYTES);
     let fixed = hello.map_or(&[][..], |hello| hello.as_bytes());
     let header = Header {
@@ -123,18 +142,28 @@ pub(super) fn encode(
         descriptors: descriptors as u8,
         id: id.to_bytes(),
         body_bytes: (fixed.len() + blob.len()) as u32,
-        reserved: 0,
+        errno: errno.map_or(0, |errno| errno as u32),
     };
     [header.as_bytes(), fixed, blob].concat()
 }
 
 /// A refusal with as much of the reason as travels.
 pub(super) fn encode_refusal(id: EndpointId, reason: &str) -> Vec<u8> {
+    encode_refusal_by(id, reason, None)
+}
+
+/// The same, with what the system answered.
+pub(super) fn encode_refusal_by(id: EndpointId, reason: &str, errno: Option<Errno>) -> Vec<u8> {
     let mut end = reason.len().min(MAX_REASON_BYTES);
     while !reason.is_char_boundary(end) {
         end -= 1;
     }
-    encode(id, Kind::Refuse, 0, None, &reason.as_bytes()[..end])
+    encode_with(id, Kind::Refuse, 0, None, &reason.as_bytes()[..end], errno)
+}
+
+/// Whether a datagram only wakes.
+pub(super) fn is_ring(bytes: &[u8]) -> bool {
+    parse(bytes, 0).is_ok_and(|packet| packet.kind == Kind::Ring)
 }
 
 /// Reads a datagram with which `arrived` descriptors came. A refusal is read
@@ -168,7 +197,9 @@ pub(super) fn parse(bytes: &[u8], arrived: usize) -> Result<Packet<'_>, Malforme
     if blob.len() > MAX_BLOB_BYTES {
         return Err(wrong("it is too long"));
     }
-    Ok(Packet { id: EndpointId::from_bytes(header.id), kind, hello, blob, lost_descriptors })
+    let errno = Errno::from_raw(i32::try_from(header.errno).unwrap_or(0));
+    let errno = (kind == Kind::Refuse && errno != Errno::UnknownErrno).then_some(errno);
+    Ok(Packet { id: EndpointId::from_bytes(header.id), kind, hello, blob, lost_descriptors, errno })
 }
 
 #[cfg(test)]

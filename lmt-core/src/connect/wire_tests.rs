@@ -10,13 +10,20 @@ fn what_is_written_is_read() {
     let bytes = encode(ID, Kind::Hello, 2, Some(&hello), b"blob");
     assert_eq!(
         parse(&bytes, 2),
-        Ok(Packet { id: ID, kind: Kind::Hello, hello, blob: b"blob", lost_descriptors: 0 })
+        Ok(Packet { id: ID, kind: Kind::Hello, hello, blob: b"blob", lost_descriptors: 0, errno: None })
     );
     for kind in [Kind::Report, Kind::Merge, Kind::Goodbye, Kind::Descriptors] {
         let bytes = encode(ID, kind, 0, None, b"xyz");
         assert_eq!(
             parse(&bytes, 0),
-            Ok(Packet { id: ID, kind, hello: HelloBody::default(), blob: b"xyz", lost_descriptors: 0 })
+            Ok(Packet {
+                id: ID,
+                kind,
+                hello: HelloBody::default(),
+                blob: b"xyz",
+                lost_descriptors: 0,
+                errno: None
+            })
         );
     }
 }
@@ -82,4 +89,21 @@ proptest! {
             prop_assert!(packet.blob.len() <= MAX_BLOB_BYTES);
         }
     }
+}
+
+#[test]
+fn a_refusal_brings_the_number_of_the_system() {
+    let errno_of = |bytes: &[u8]| parse(bytes, 0).unwrap().errno;
+    assert_eq!(errno_of(&encode_refusal_by(ID, "no", Some(Errno::EMFILE))), Some(Errno::EMFILE));
+    assert_eq!(errno_of(&encode_refusal(ID, "no")), None);
+    // Numbers that no kernel has are none.
+    let mut wrong = encode_refusal(ID, "no");
+    for number in [u32::MAX, 60_000] {
+        wrong[28..32].copy_from_slice(&number.to_ne_bytes());
+        assert_eq!(errno_of(&wrong), None);
+    }
+    // Nobody else's datagrams have one.
+    let mut hello = encode(ID, Kind::Report, 0, None, b"");
+    hello[28..32].copy_from_slice(&24_u32.to_ne_bytes());
+    assert_eq!(errno_of(&hello), None);
 }

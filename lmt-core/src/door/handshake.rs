@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use super::{Inner, Link};
-use crate::connect::{self, Closed, Handler};
+use crate::connect::{self, Closed, Handler, Unwilling};
 use crate::cpu_set::CpuSet;
 use crate::engine::greeting::{decode_hellos, decode_report, encode_hellos, encode_report};
 use crate::error::PeerError;
@@ -15,21 +15,20 @@ use crate::parcel::{self, Arrival};
 /// next may be of the same peer come again, for which nothing of the old may be
 /// left, and whose probes must not be forgotten with the old one's.
 impl Handler for Inner {
-    fn hello(&mut self, peer: EndpointId) -> Result<connect::Greeting, String> {
+    fn hello(&mut self, peer: EndpointId) -> Result<connect::Greeting, Unwilling> {
         self.key_of(peer).ok_or("it knows as many peers as max_peers allows")?;
         let (mut bytes, mut descriptors) = (self.cpus.as_bytes().to_vec(), Vec::new());
         encode_hellos(self.transfers.mechanisms().hellos(), &mut bytes, &mut descriptors);
         Ok(connect::Greeting { bytes, descriptors, lost_descriptors: 0 })
     }
 
-    fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, String> {
+    fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, Unwilling> {
         let key = self.key_of(facts.id).ok_or("it knows as many peers as max_peers allows")?;
         let mut descriptors = greeting.descriptors.into_iter();
         let (cpus, hellos) =
             greeting.bytes.split_first_chunk().ok_or("its greeting is too short to be one of a door")?;
         let cpus = CpuSet::from_bytes(*cpus);
-        let hellos = decode_hellos(hellos, &mut descriptors, greeting.lost_descriptors > 0)
-            .map_err(|e| e.to_string())?;
+        let hellos = decode_hellos(hellos, &mut descriptors, greeting.lost_descriptors > 0)?;
         let report = self.transfers.mechanisms().probe(key, facts, hellos);
         let peer = &mut self.peers[key as usize];
         peer.cpus = cpus;

@@ -5,10 +5,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+
 use super::Engine;
 use super::peer::Connection;
 use super::requests::{OperationError, PeerId};
 use crate::error::PeerError;
+use crate::refusal::advice;
 use crate::region::{Direction, RegionKey, attach_shared};
 use crate::shared_memory::SharedMemory;
 
@@ -72,8 +75,14 @@ impl Engine {
         let traffic = &mut self.traffic;
         if key.owner() == traffic.id {
             let Some(descriptor) = traffic.regions.shared_descriptor(key) else { return Ok(None) };
-            let failed = |error: &dyn std::fmt::Display| OperationError::System(format!("dup: {error}"));
-            let descriptor = descriptor.try_clone().map_err(|e| failed(&e))?;
+            let failed = |error: std::io::Error| {
+                let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
+                let advice = advice("fcntl(F_DUPFD_CLOEXEC)", errno);
+                OperationError::System(format!(
+                    "a region's descriptor cannot be duplicated: {errno}; {advice}"
+                ))
+            };
+            let descriptor = descriptor.try_clone().map_err(failed)?;
             let memory = attach_shared(descriptor, key)
                 .map_err(|error| OperationError::System(format!("a region of this endpoint: {error}")))?;
             return Ok(Some(Arc::new(memory)));
@@ -95,7 +104,7 @@ impl Engine {
     pub fn ring(&mut self, peer: PeerId) {
         let Ok(key) = self.traffic.key_named(peer) else { return };
         match self.traffic.peers[key as usize].link() {
-            Some(link) => super::doorbell::ring(&link.doorbell),
+            Some(link) => link.ring(),
             // A peer that is gone needs no bell.
             None => drop(self.reach(key)),
         }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
 
 use lmt_copy::Plan;
+use nix::errno::Errno;
 
 use super::gathering::Gathering;
 use super::matchers::Matchers;
@@ -15,7 +16,7 @@ use crate::bell::Bell;
 use crate::clock::Clock;
 use crate::config::{Adapt, Config, ConfigError};
 use crate::connect::ConnectError;
-use crate::error::MemoryShort;
+use crate::error::MemoryError;
 use crate::identity::EndpointId;
 use crate::inbox::GeometryError;
 use crate::mechanism::Model;
@@ -35,9 +36,9 @@ pub enum CreateError {
     /// Sizes that make no inbox.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
-    /// There is too little memory.
+    /// Shared memory is not to be had.
     #[error(transparent)]
-    Memory(#[from] MemoryShort),
+    Memory(#[from] MemoryError),
     /// The listening socket could not be set up.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -79,8 +80,22 @@ pub enum CreateError {
         /// What the kernel said.
         source: nix::errno::Errno,
         /// What would help.
-        advice: &'static str,
+        advice: String,
     },
+}
+
+impl CreateError {
+    /// What the system answered; `None` where it is the configuration or the name.
+    pub fn errno(&self) -> Option<Errno> {
+        match self {
+            Self::Memory(error) => Some(error.errno()),
+            Self::System { source, .. } => Some(*source),
+            Self::Connect(ConnectError::System { errno, .. } | ConnectError::Folder { errno, .. }) => {
+                Some(Errno::from_raw(*errno))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Checks a configuration against the mechanisms that there are.
@@ -134,7 +149,7 @@ impl Traffic {
         selection: Selection,
         inbox_fd: OwnedFd,
         doorbell: Bell,
-    ) -> Result<Self, MemoryShort> {
+    ) -> Result<Self, MemoryError> {
         Ok(Self {
             id,
             peers: Vec::new(),

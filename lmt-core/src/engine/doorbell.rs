@@ -1,4 +1,5 @@
-//! The eventfd by which a sender wakes a sleeping receiver (eventfd(2)).
+//! The eventfd by which a process wakes an endpoint of its own that sleeps
+//! (eventfd(2)); a peer sends a datagram ([`crate::connect::Waker`]).
 
 use std::os::fd::{AsFd, OwnedFd};
 

@@ -4,10 +4,11 @@
 
 use std::os::fd::OwnedFd;
 
+use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use zerocopy::{LE, U16, U32, U64};
 
-use crate::connect;
+use crate::connect::{self, Unwilling};
 use crate::cpu_set::CpuSet;
 use crate::mechanism::{Abilities, Hello};
 use crate::rendezvous::MechanismTag;
@@ -50,7 +51,6 @@ pub(crate) struct Greeting {
     pub unexpected_max_bytes: u64,
     pub cpus: CpuSet,
     pub inbox: OwnedFd,
-    pub doorbell: OwnedFd,
     /// The table of regions.
     pub regions: OwnedFd,
     /// The receiver's fast box, if it gets one.
@@ -69,6 +69,13 @@ pub(crate) enum Malformed {
     Lost(usize),
 }
 
+impl From<Malformed> for Unwilling {
+    fn from(error: Malformed) -> Self {
+        let errno = matches!(error, Malformed::Lost(_)).then_some(Errno::EMFILE);
+        Self { reason: error.to_string(), errno }
+    }
+}
+
 impl Greeting {
     /// The blob and the descriptors to send.
     pub fn encode(self) -> (Vec<u8>, Vec<OwnedFd>) {
@@ -79,7 +86,7 @@ impl Greeting {
             boxed: self.fast_box.is_some().into(),
         };
         let mut bytes = head.as_bytes().to_vec();
-        let mut descriptors = vec![self.inbox, self.doorbell, self.regions];
+        let mut descriptors = vec![self.inbox, self.regions];
         descriptors.extend(self.fast_box);
         encode_hellos(self.hellos, &mut bytes, &mut descriptors);
         (bytes, descriptors)
@@ -96,14 +103,13 @@ impl Greeting {
                 lost => Malformed::Lost(lost),
             })
         };
-        let (inbox, doorbell, regions) = (next()?, next()?, next()?);
+        let (inbox, regions) = (next()?, next()?);
         let fast_box = if head.boxed == 0 { None } else { Some(next()?) };
         Ok(Self {
             index: head.index.get(),
             unexpected_max_bytes: head.unexpected_max_bytes.get(),
             cpus: CpuSet::from_bytes(head.cpus),
             inbox,
-            doorbell,
             regions,
             fast_box,
             hellos: decode_hellos(rest, &mut descriptors, lost_descriptors > 0)?,

@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use nix::errno::Errno;
+
 use super::first_look::FirstLook;
 use super::greeting::{Greeting, decode_report, encode_report};
 use super::label::Space;
@@ -12,18 +14,19 @@ use super::outgoing::gone;
 use super::peer::{Connection, Link, Peer};
 use super::regions::PeerRegions;
 use super::traffic::{Traffic, Unexpected};
-use crate::connect::{self, Closed, Handler};
+use crate::connect::{self, Closed, Handler, Unwilling, Waker};
 use crate::error::PeerError;
 use crate::identity::EndpointId;
 use crate::inbox::{Credit, InboxReceiver, InboxSender};
 use crate::mechanism::PeerFacts;
 use crate::parcel::{self, Arrival};
 use crate::process::PeerProcess;
+use crate::refusal::advice;
 use crate::region::RemoteTable;
 use crate::rendezvous::PeerKey;
 
 impl Traffic {
-    fn greet(&mut self, id: EndpointId, inbox: &mut InboxReceiver) -> Result<connect::Greeting, String> {
+    fn greet(&mut self, id: EndpointId, inbox: &mut InboxReceiver) -> Result<connect::Greeting, Unwilling> {
         let max = self.config.max_peers;
         let key = self
             .key_of(id, inbox)
@@ -35,9 +38,10 @@ impl Traffic {
             peer.connection = Connection::Pending;
         }
         let no_descriptor = |e: std::io::Error| {
-            format!(
-                "it cannot pass a descriptor on: {e}; raise the limit on open files (RLIMIT_NOFILE, ulimit -n)"
-            )
+            let errno = Errno::from_raw(e.raw_os_error().unwrap_or(0));
+            let advice = advice("fcntl(F_DUPFD_CLOEXEC)", errno);
+            let reason = format!("a descriptor cannot be passed on: {errno}; {advice}");
+            Unwilling { reason, errno: Some(errno) }
         };
         let copy = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(no_descriptor);
         let greeting = Greeting {
@@ -45,7 +49,6 @@ impl Traffic {
             unexpected_max_bytes: self.config.unexpected_max_bytes,
             cpus: self.cpus,
             inbox: copy(self.inbox_fd.as_fd())?,
-            doorbell: copy(self.doorbell.as_fd())?,
             regions: copy(self.regions.descriptor().as_fd())?,
             fast_box: inbox.open_box(key as u16).map_err(no_descriptor)?,
             hellos: self.transfers.mechanisms().hellos(),
@@ -59,15 +62,15 @@ impl Traffic {
         facts: &PeerFacts,
         greeting: connect::Greeting,
         own_inbox: &mut InboxReceiver,
-    ) -> Result<Vec<u8>, String> {
-        let greeting = Greeting::decode(greeting).map_err(|e| e.to_string())?;
+    ) -> Result<Vec<u8>, Unwilling> {
+        let greeting = Greeting::decode(greeting)?;
         let key = *self.by_id.get(&facts.id).ok_or("it has not been greeted")?;
-        let mut inbox = InboxSender::attach(greeting.inbox, greeting.index).map_err(|e| e.to_string())?;
+        let mut inbox = InboxSender::attach(greeting.inbox, greeting.index)?;
         if let Some(fast_box) = greeting.fast_box {
-            inbox.use_box(fast_box, self.config.standing_bytes).map_err(|e| e.to_string())?;
+            inbox.use_box(fast_box, self.config.standing_bytes)?;
             inbox.pair_with(own_inbox, key as u16, self.id < facts.id);
         }
-        let table = RemoteTable::attach(greeting.regions, facts.id).map_err(|e| e.to_string())?;
+        let table = RemoteTable::attach(greeting.regions, facts.id)?;
         let report = self.transfers.mechanisms().probe(key, facts, greeting.hellos);
         // A fast box knows by itself when it is full, and is nobody else's.
         let max_cells = match inbox.has_box() {
@@ -81,7 +84,7 @@ impl Traffic {
         self.peers[key as usize].keep_counts();
         self.peers[key as usize].connection = Connection::Met(Box::new(Link {
             inbox,
-            doorbell: greeting.doorbell,
+            waker: None,
             regions: PeerRegions::new(table),
             process: facts.process.clone(),
             cpus: greeting.cpus,
@@ -206,14 +209,21 @@ impl Reception<'_> {
 }
 
 impl Handler for Reception<'_> {
-    fn hello(&mut self, peer: EndpointId) -> Result<connect::Greeting, String> {
+    fn hello(&mut self, peer: EndpointId) -> Result<connect::Greeting, Unwilling> {
         self.traffic.greet(peer, self.inbox)
     }
 
-    fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, String> {
+    fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, Unwilling> {
         // What came over an earlier attempt is accounted to that.
         self.traffic.drain(self.inbox);
         self.traffic.meet(facts, greeting, self.inbox)
+    }
+
+    fn reaches(&mut self, peer: EndpointId, waker: Waker) {
+        let Some(&key) = self.traffic.by_id.get(&peer) else { return };
+        if let Connection::Met(link) = &mut self.traffic.peers[key as usize].connection {
+            link.waker = Some(waker);
+        }
     }
 
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {

@@ -41,7 +41,7 @@ impl Policy for Counting {
 struct Fakes {
     group: EndpointId,
     inbox: OwnedFd,
-    doorbell: EventFd,
+    spare: EventFd,
     _kept: InboxReceiver,
 }
 
@@ -49,7 +49,7 @@ impl Fakes {
     fn new(group: EndpointId, config: &Config) -> Self {
         let geometry = Geometry::new(config.inbox_cells, config.cell_bytes, config.max_peers).unwrap();
         let (kept, inbox) = InboxReceiver::create(geometry).unwrap();
-        Self { group, inbox, doorbell: EventFd::new().unwrap(), _kept: kept }
+        Self { group, inbox, spare: EventFd::new().unwrap(), _kept: kept }
     }
 
     fn greeting(&self, id: EndpointId) -> connect::Greeting {
@@ -64,7 +64,6 @@ impl Fakes {
             unexpected_max_bytes: 1 << 20,
             cpus: CpuSet::EMPTY,
             inbox: copy(self.inbox.as_fd()),
-            doorbell: copy(self.doorbell.as_fd()),
             regions: copy(table.descriptor().as_fd()),
             fast_box: None,
             hellos,
@@ -195,7 +194,7 @@ fn a_greeting_that_has_lost_descriptors_of_mechanisms_is_taken() {
     let tags = ["one", "two"].map(MechanismTag::of);
     let arrived = |lost_descriptors: usize, is_known: bool| {
         let hellos = tags.map(|tag| {
-            let descriptors = vec![fakes.doorbell.as_fd().try_clone_to_owned().unwrap()];
+            let descriptors = vec![fakes.spare.as_fd().try_clone_to_owned().unwrap()];
             (tag, Hello { bytes: vec![7], descriptors })
         });
         let mut greeting = fakes.greeting_with(EndpointId::from_bytes([2; 16]), hellos.into());

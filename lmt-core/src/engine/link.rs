@@ -81,10 +81,17 @@ impl Link {
         self.note_sent(sent, charge_bytes).is_ok()
     }
 
+    /// Wakes the peer.
+    pub(super) fn ring(&self) {
+        if let Some(waker) = &self.waker {
+            waker.ring();
+        }
+    }
+
     /// Wakes the peer if it sleeps, where that was left for later.
     pub(super) fn ring_if_asleep(&mut self) {
         if self.inbox.wants_doorbell() {
-            super::doorbell::ring(&self.doorbell);
+            self.ring();
         }
     }
 
@@ -109,7 +116,7 @@ impl Link {
             Err(error) => {
                 // A sleeping receiver must be woken to make room.
                 if let SendError::Full { wake: true } = error {
-                    super::doorbell::ring(&self.doorbell);
+                    self.ring();
                 }
                 return Err(error);
             }
@@ -123,7 +130,7 @@ impl Link {
         self.sent.drained_cells = self.sent.drained_cells.wrapping_add(1);
         self.sent.released_bytes = self.sent.released_bytes.wrapping_add(charge_bytes);
         if sent.wake {
-            super::doorbell::ring(&self.doorbell);
+            self.ring();
         }
     }
 }

@@ -60,6 +60,7 @@ use crate::identity::{Address, EndpointId};
 use crate::inbox::{Geometry, InboxReceiver};
 use crate::mechanism::Direction;
 use crate::mechanisms::{Counters, Mechanisms, Standing};
+use crate::refusal::advice;
 use crate::selection::adaptive::StreamReport;
 use crate::selection::{ByOrder, Explanation, Message as Question, Policy, Selection};
 use crate::shared_buffer::is_shared;
@@ -129,15 +130,12 @@ impl Engine {
         let geometry = Geometry::new(config.inbox_cells, config.cell_bytes, config.max_peers)?;
         let (mut inbox, inbox_fd) = InboxReceiver::create(geometry)?;
         inbox.allow_boxes(config.fast_boxes as usize);
-        let system = |what, advice| move |source| CreateError::System { what, source, advice };
-        let doorbell = doorbell::create()
-            .map_err(system("eventfd", "raise the limit on open files (RLIMIT_NOFILE, ulimit -n)"))?;
+        let system = |what| move |source| CreateError::System { what, source, advice: advice(what, source) };
+        let doorbell = doorbell::create().map_err(system("eventfd2"))?;
         let doorbell = Bell::new(doorbell);
         mechanisms.give_bell(&doorbell);
         let mut connector = Connector::new(id, &config)?;
-        connector
-            .add_readable(doorbell.as_fd(), Self::DOORBELL)
-            .map_err(system("epoll_ctl", "raise fs.epoll.max_user_watches"))?;
+        connector.add_readable(doorbell.as_fd(), Self::DOORBELL).map_err(system("epoll_ctl"))?;
         let address = connector.address().clone();
         let mut transfers = Transfers::new(mechanisms).repeatable_if(config.adapt == Adapt::Off);
         transfers.set_may_meet();

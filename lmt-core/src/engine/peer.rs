@@ -1,7 +1,6 @@
 //! One peer: its connection, what waits for it, and how much it may still take.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::cells::Returns;
@@ -12,6 +11,7 @@ use super::regions::PeerRegions;
 use super::requests::RequestId;
 use super::store::Kept;
 use super::traffic::{OVERHEAD_BYTES, Unexpected};
+use crate::connect::Waker;
 use crate::cpu_set::CpuSet;
 use crate::error::PeerError;
 use crate::identity::{Address, EndpointId};
@@ -54,7 +54,8 @@ pub(crate) enum Connection {
 #[derive(Debug)]
 pub(crate) struct Link {
     pub inbox: InboxSender,
-    pub doorbell: OwnedFd,
+    /// Wakes the peer; none before it is connected.
+    pub waker: Option<Waker>,
     /// The peer's declared memory.
     pub regions: PeerRegions,
     /// Who writes through it.

@@ -18,7 +18,7 @@ use lmt_copy::Distance;
 
 use super::ring::{LINE_WORDS, Line, Ring};
 use crate::buffer::{Buffer, Leaving, Taking};
-use crate::error::MemoryShort;
+use crate::error::MemoryError;
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// "lmtinbox" and the layout's version in one word; changes with the layout.
@@ -189,7 +189,7 @@ pub(super) struct InboxMemory {
 }
 
 impl InboxMemory {
-    pub(super) fn create(geometry: Geometry) -> Result<(Self, OwnedFd), MemoryShort> {
+    pub(super) fn create(geometry: Geometry) -> Result<(Self, OwnedFd), MemoryError> {
         let (memory, fd) =
             SharedMemory::create("an endpoint's inbox", "inbox_cells", geometry.bytes(), true)?;
         let inbox = Self::new(memory, geometry);

@@ -11,7 +11,7 @@ use super::fast_box::{Body, BoxSender, Boxes};
 use super::layout::{Credit, Geometry, HEADER_WORDS, INLINE_BYTES, InboxMemory};
 use super::ring::{LINE_WORDS, Ring};
 use crate::buffer::Buffer;
-use crate::error::MemoryShort;
+use crate::error::MemoryError;
 
 /// Takes messages out of the own inbox, and out of the fast boxes beside it.
 /// For one thread at a time.
@@ -60,8 +60,8 @@ impl InboxReceiver {
     /// Makes an inbox; the descriptor is for handing to senders.
     ///
     /// # Errors
-    /// [`MemoryShort`] when there is not enough for `geometry`.
-    pub fn create(geometry: Geometry) -> Result<(Self, OwnedFd), MemoryShort> {
+    /// [`MemoryError`] when there is not enough for `geometry`.
+    pub fn create(geometry: Geometry) -> Result<(Self, OwnedFd), MemoryError> {
         let (memory, fd) = InboxMemory::create(geometry)?;
         let drain = Drain::new(geometry.cells(), geometry.lazy_cells());
         Ok((Self { memory, drain, boxes: Boxes::default(), malformed_messages: 0 }, fd))

@@ -31,7 +31,7 @@ mod table;
 
 use zerocopy::{BE, FromBytes, Immutable, IntoBytes, KnownLayout, U64, Unaligned};
 
-use crate::error::MemoryShort;
+use crate::error::MemoryError;
 use crate::identity::EndpointId;
 pub use crate::mechanism::Direction;
 
@@ -240,9 +240,9 @@ pub enum RegionError {
     /// The table is full.
     #[error("{0} regions are declared already, the most there can be; destroy some first")]
     TooMany(u32),
-    /// There is too little memory for a region or for the table.
+    /// Memory for a region or for the table is not to be had.
     #[error(transparent)]
-    Memory(#[from] MemoryShort),
+    Memory(#[from] MemoryError),
     /// The memory lent does not allow what peers are to be allowed.
     #[error("memory lent for reading cannot be declared for writing; lend it for writing")]
     ReadOnlyMemory,

@@ -12,7 +12,7 @@ use super::{
     TABLE_BYTES,
 };
 use crate::buffer::{Access, Buffer};
-use crate::error::MemoryShort;
+use crate::error::MemoryError;
 use crate::identity::EndpointId;
 use crate::shared_memory::SharedMemory;
 use crate::sync::Ordering;
@@ -59,8 +59,8 @@ impl RegionTable {
     /// and in each peer, and memory as it is used.
     ///
     /// # Errors
-    /// [`MemoryShort`].
-    pub fn create(owner: EndpointId) -> Result<Self, MemoryShort> {
+    /// [`MemoryError`].
+    pub fn create(owner: EndpointId) -> Result<Self, MemoryError> {
         let (memory, descriptor) =
             SharedMemory::create("the table of regions", "the number of endpoints", TABLE_BYTES, false)?;
         let mut table =
@@ -99,7 +99,7 @@ impl RegionTable {
 
     /// Takes memory for the lines that come next: a failing first touch of
     /// them would be SIGBUS.
-    fn take_lines(&mut self) -> Result<(), MemoryShort> {
+    fn take_lines(&mut self) -> Result<(), MemoryError> {
         let (first, bytes) = (self.declared.len(), LINES_AT_ONCE * ENTRY_BYTES);
         let key = "the number of regions that are declared at once";
         self.memory.commit_range("the table of regions", key, first * ENTRY_BYTES, bytes)?;

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use nix::fcntl::{FallocateFlags, fallocate};
 
 use super::lease::LeaseWord;
-use crate::error::MemoryShort;
+use crate::error::{MemoryError, MemoryShort};
 use crate::memory_limits::available;
 use crate::shared_memory::SharedMemory;
 
@@ -34,7 +34,7 @@ pub struct Arena {
 impl Arena {
     /// Makes one of this many bytes, the leases' among them, of which it takes
     /// memory for these only.
-    pub(super) fn create(id: u32, bytes: usize) -> Result<Self, MemoryShort> {
+    pub(super) fn create(id: u32, bytes: usize) -> Result<Self, MemoryError> {
         let (memory, descriptor) = SharedMemory::create(PURPOSE, KEY, bytes, false)?;
         memory.commit_range(PURPOSE, KEY, 0, HEAD_BYTES)?;
         memory.advise_huge_pages();
@@ -78,7 +78,7 @@ impl Arena {
 
     /// Takes the memory of these bytes, zeroed. They may have been used before,
     /// or not; then `used` says so.
-    pub(super) fn commit(&self, offset: usize, bytes: usize, used: bool) -> Result<(), MemoryShort> {
+    pub(super) fn commit(&self, offset: usize, bytes: usize, used: bool) -> Result<(), MemoryError> {
         if bytes >= CHECKED_BYTES {
             check_limits(bytes)?;
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::arena::Arena;
 use super::registry::{self, BlockName};
-use crate::error::MemoryShort;
+use crate::error::MemoryError;
 
 /// Memory of this process that peers can map. It is a `[u8]`, and is given back
 /// when it is dropped; memory that a peer is still copying then goes back when
@@ -43,13 +43,13 @@ pub struct SharedBuffer {
 /// let mut buffer = lmt_core::shared_buffer::alloc(1 << 20)?;
 /// assert!(buffer.iter().all(|byte| *byte == 0));
 /// buffer[..5].copy_from_slice(b"hello");
-/// # Ok::<(), lmt_core::error::MemoryShort>(())
+/// # Ok::<(), lmt_core::error::MemoryError>(())
 /// ```
 ///
 /// # Errors
-/// [`MemoryShort`] when memory, address space, file size or descriptors do not
+/// [`MemoryError`] when memory, address space, file size or descriptors do not
 /// suffice (memfd_create(2), mmap(2)).
-pub fn alloc(bytes: usize) -> Result<SharedBuffer, MemoryShort> {
+pub fn alloc(bytes: usize) -> Result<SharedBuffer, MemoryError> {
     let (arena, offset) = registry::this_process().take(bytes, true)?;
     Ok(SharedBuffer { arena, offset, bytes })
 }
@@ -59,9 +59,9 @@ pub fn alloc(bytes: usize) -> Result<SharedBuffer, MemoryShort> {
 /// memory. What was used before is not zeroed.
 ///
 /// # Errors
-/// [`MemoryShort`].
+/// [`MemoryError`].
 #[doc(hidden)]
-pub fn alloc_untaken(bytes: usize) -> Result<SharedBuffer, MemoryShort> {
+pub fn alloc_untaken(bytes: usize) -> Result<SharedBuffer, MemoryError> {
     let (arena, offset) = registry::this_process().take(bytes, false)?;
     Ok(SharedBuffer { arena, offset, bytes })
 }

@@ -10,7 +10,7 @@ use super::extents::Extents;
 use super::lease;
 use super::recent::{self, Recent};
 use super::{ARENA_BYTES, LINE_BYTES, OWN_ARENA_BYTES, PAGE_BYTES};
-use crate::error::MemoryShort;
+use crate::error::{MemoryError, MemoryShort};
 use crate::fork_guard::Origin;
 use crate::process::PeerProcess;
 
@@ -131,7 +131,7 @@ impl Registry {
 
     /// Cuts a block out of an arena that has room, or of a new one. Returns the
     /// arena, the offset and the block's bytes.
-    pub fn take(&self, bytes: usize, commit: bool) -> Result<(Arc<Arena>, usize), MemoryShort> {
+    pub fn take(&self, bytes: usize, commit: bool) -> Result<(Arc<Arena>, usize), MemoryError> {
         let too_long = || MemoryShort {
             purpose: super::arena::PURPOSE,
             needed_bytes: bytes as u64,
@@ -321,7 +321,7 @@ impl Lingering {
 
 impl State {
     /// A new arena, with a block of so many bytes.
-    fn add(&mut self, bytes: usize, align: usize) -> Result<(Arc<Arena>, usize, bool), MemoryShort> {
+    fn add(&mut self, bytes: usize, align: usize) -> Result<(Arc<Arena>, usize, bool), MemoryError> {
         // Relaxed: only that no two are the same counts.
         let id = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;
         let own_bytes = (HEAD_BYTES + bytes).next_multiple_of(PAGE_BYTES);
@@ -342,13 +342,14 @@ impl State {
         let taken = used.take(bytes, align);
         self.arenas.insert(used.arena.base_address(), used);
         // A new one has room for what it was made for.
-        taken.ok_or_else(|| MemoryShort {
+        let short = || MemoryShort {
             purpose: super::arena::PURPOSE,
             needed_bytes: bytes as u64,
             available: "fewer".to_owned(),
             limit: "the arena".to_owned(),
             key: super::arena::KEY,
-        })
+        };
+        taken.ok_or_else(|| short().into())
     }
 
     fn place(&self, address: usize, bytes: usize) -> Option<(&Used, usize, usize)> {

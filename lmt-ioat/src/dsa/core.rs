@@ -11,7 +11,7 @@
 
 use std::time::Instant;
 
-use lmt_core::error::MemoryShort;
+use lmt_core::error::MemoryError;
 
 use super::job::{Group, Job, Stage, done, judge, parts_of, push};
 use super::queue::{Stopped, Submitted, WorkQueue};
@@ -60,7 +60,7 @@ pub(super) struct Core<Q: WorkQueue> {
 impl<Q: WorkQueue> Core<Q> {
     /// # Errors
     /// When there is no memory for descriptors.
-    pub(super) fn new(queue: Q, config: Config) -> Result<Self, MemoryShort> {
+    pub(super) fn new(queue: Q, config: Config) -> Result<Self, MemoryError> {
         let arena = Arena::new(config.units.clamp(1, 1024) as usize)?;
         Ok(Self {
             queue: Some(queue),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lmt_copy::Distance;
 use lmt_core::buffer::Access;
-use lmt_core::error::MemoryShort;
+use lmt_core::error::MemoryError;
 use lmt_core::shared_memory::SharedMemory;
 
 use super::descriptor::{CompletionRecord, DESCRIPTOR_BYTES, Descriptor, RECORD_BYTES, flag};
@@ -98,7 +98,7 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    pub(super) fn new(units: usize) -> Result<Self, MemoryShort> {
+    pub(super) fn new(units: usize) -> Result<Self, MemoryError> {
         let bytes = (units * UNIT_BYTES).next_multiple_of(4096);
         let (memory, _fd) = SharedMemory::create(PURPOSE, KEY, bytes, true)?;
         memory.commit_range(PURPOSE, KEY, 0, bytes)?;

@@ -105,7 +105,7 @@ impl Driver for Artificial {
             return Ok(None);
         }
         if script.fails == Some(index) {
-            return Err(KnemError::System { call: "a copy", errno: Errno::EFAULT, hint: "none" });
+            return Err(KnemError::System { call: "a copy", errno: Errno::EFAULT, hint: "none".to_owned() });
         }
         Ok(Some(Copied { bytes: script.begun[index].1, local: None }))
     }

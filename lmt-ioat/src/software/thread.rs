@@ -4,6 +4,7 @@ use std::sync::mpsc;
 use std::thread::{Builder, JoinHandle};
 
 use lmt_core::mechanism::Unavailable;
+use lmt_core::refusal::thread_advice;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{SigSet, SigmaskHow};
@@ -38,9 +39,13 @@ pub(super) fn spawn(
         // A mask that the kernel gave a moment ago.
         let _set = before.thread_set_mask();
     }
-    let thread = spawned.map_err(|error| Unavailable {
-        errno: error.raw_os_error().unwrap_or(0),
-        sentence: format!("the system makes no thread to copy with ({error}); raise the limit on processes"),
+    let thread = spawned.map_err(|error| {
+        let errno = error.raw_os_error().unwrap_or(0);
+        let advice = thread_advice(Errno::from_raw(errno));
+        Unavailable {
+            errno,
+            sentence: format!("the system makes no thread to copy with ({error}); {advice}"),
+        }
     })?;
     match told.recv() {
         Ok(Err(errno)) => Err(cannot_bind(cpu.unwrap_or_default(), errno)),

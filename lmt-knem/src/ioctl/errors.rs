@@ -101,5 +101,5 @@ pub(super) fn of_any(call: &'static str, errno: Errno) -> KnemError {
 }
 
 fn system(call: &'static str, errno: Errno, hint: &'static str) -> KnemError {
-    KnemError::System { call, errno, hint }
+    KnemError::System { call, errno, hint: hint.to_owned() }
 }

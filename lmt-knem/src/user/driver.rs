@@ -13,7 +13,7 @@ use lmt_core::region::{Protection, RegionKey, RegionOptions};
 use nix::errno::Errno;
 
 use super::copying::{Regions, handle_of, to_cookie};
-use super::met::{Met, lock};
+use super::met::{Met, lock, of_system};
 use super::name::Name;
 use super::offload::{Offload, Work};
 use crate::driver::Driver;
@@ -174,9 +174,7 @@ impl Driver for UserDriver {
     fn open() -> Result<Self, KnemError> {
         // Where Yama rules, who was started by one launcher may reach this.
         lmt_core::connect::yama::admit_launcher();
-        let hint = "the kernel must have getrandom, Linux 3.17 or later";
-        let random = lmt_core::random::bytes();
-        let random = random.map_err(|errno| KnemError::System { call: "getrandom", errno, hint })?;
+        let random = lmt_core::random::bytes().map_err(|errno| of_system("getrandom", errno))?;
         let owner = EndpointId::from_bytes(random);
         let regions = Arc::new(Regions::new(owner)?);
         let offload = Offload::new(Arc::clone(&regions));
@@ -207,11 +205,10 @@ impl Driver for UserDriver {
         let table = lock(&self.here()?.regions.table);
         let descriptor = table.descriptor();
         let name = Name::new(owner, std::process::id(), descriptor.as_raw_fd(), table.address());
-        let duplicate = descriptor.try_clone().map_err(|error| KnemError::System {
-            call: "duplicating a descriptor",
-            errno: Errno::from_raw(error.raw_os_error().unwrap_or(0)),
-            hint: "raise the limit of open descriptors (ulimit -n)",
-        })?;
+        let no_duplicate = |error: std::io::Error| {
+            of_system("fcntl(F_DUPFD_CLOEXEC)", Errno::from_raw(error.raw_os_error().unwrap_or(0)))
+        };
+        let duplicate = descriptor.try_clone().map_err(no_duplicate)?;
         Ok(Hello { bytes: zerocopy::IntoBytes::as_bytes(&name).to_vec(), descriptors: vec![duplicate] })
     }
 

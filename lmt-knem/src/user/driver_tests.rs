@@ -137,17 +137,21 @@ fn a_process_that_is_not_visible_here_is_told_of_at_once() {
     let allocated = owner.allocate_region(8, Protection::READ, Uses::Many).expect("memory");
     let introduction = owner.introduce().expect("a descriptor");
     driver.meet(Arc::new(PeerProcess::new(0, None)), introduction).expect("it is an introduction");
-    let begun = std::time::Instant::now();
-    for region in [private, allocated] {
-        assert_eq!(driver.region_bytes(&region).expect("the table is there"), 8);
-        let copied =
-            driver.inline_copy(&mut lend(&mut into), &whole(Direction::Get, region), CopyFlags::NONE);
-        assert!(
-            matches!(copied, Err(KnemError::Unavailable { errno: Some(Errno::ESRCH), .. })),
-            "{copied:?}"
-        );
-    }
-    assert!(begun.elapsed() < std::time::Duration::from_millis(400), "nobody's death was waited for");
+    // Other programs may delay some of them.
+    let fastest = (0..10).map(|_| {
+        let begun = std::time::Instant::now();
+        for region in [private, allocated] {
+            assert_eq!(driver.region_bytes(&region).expect("the table is there"), 8);
+            let copied =
+                driver.inline_copy(&mut lend(&mut into), &whole(Direction::Get, region), CopyFlags::NONE);
+            assert!(
+                matches!(copied, Err(KnemError::Unavailable { errno: Some(Errno::ESRCH), .. })),
+                "{copied:?}"
+            );
+        }
+        begun.elapsed()
+    });
+    assert!(fastest.min().is_some_and(|least| least < crate::driver::DYING / 2), "a death was waited for");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use lmt_cma::vm::{self, CopyError};
 use lmt_core::buffer::{Buffer, Segment};
 use lmt_core::mechanism::{DeclaredCopy, Fault, Hello};
 use lmt_core::process::PeerProcess;
+use lmt_core::refusal::advice;
 use lmt_core::region::{
     Direction, Entry, Place, RegionAccess, RegionError, RegionKey, RemoteTable, Ways, attach_shared,
 };
@@ -263,15 +264,8 @@ fn of_getfd(errno: Errno) -> KnemError {
     KnemError::Unavailable { errno: Some(errno), sentence: format!("{sentence} ({errno})") }
 }
 
-fn of_system(call: &'static str, errno: Errno) -> KnemError {
-    let hint = match errno {
-        Errno::EMFILE | Errno::ENFILE => "raise the limit of open descriptors, or free some",
-        Errno::ENOMEM => "free memory",
-        Errno::ENOSYS => "the kernel lacks it; it needs Linux 5.6",
-        Errno::EPERM | Errno::EACCES => "no seccomp filter or security module may forbid it",
-        _ => "its man page says what the answer means",
-    };
-    KnemError::System { call, errno, hint }
+pub(super) fn of_system(call: &'static str, errno: Errno) -> KnemError {
+    KnemError::System { call, errno, hint: advice(call, errno) }
 }
 
 #[cfg(test)]

@@ -27,7 +27,9 @@ fn more_descriptors_are_asked_for_where_they_are_what_is_missing() {
     for errno in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EINVAL, Errno::EPERM] {
         let sentence = of_system("pidfd_open", errno).to_string();
         let of_limit = matches!(errno, Errno::EMFILE | Errno::ENFILE);
-        assert_eq!(sentence.contains("limit of open descriptors"), of_limit, "{sentence}");
+        assert_eq!(sentence.contains("open file"), of_limit, "{sentence}");
+        assert_eq!(sentence.contains("seccomp"), errno == Errno::EPERM, "{sentence}");
+        assert_eq!(sentence.contains("free memory"), errno == Errno::ENOMEM, "{sentence}");
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use lmt_core::buffer::Buffer;
+use lmt_core::refusal::thread_advice;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{SigSet, SigmaskHow};
@@ -192,8 +193,11 @@ impl Offload {
         if let Ok(before) = before {
             let _restored = before.thread_set_mask();
         }
-        let hint = "raise the limit of threads (ulimit -u, pids.max)";
-        let failed = |errno| KnemError::System { call: "making the thread for copies", errno, hint };
+        let failed = |errno| KnemError::System {
+            call: "making the thread for copies",
+            errno,
+            hint: thread_advice(errno),
+        };
         let thread = spawned.map_err(|e| failed(Errno::from_raw(e.raw_os_error().unwrap_or(0))))?;
         let id = told.recv().map_err(|_| failed(Errno::ESRCH))?;
         self.helper = Some(Helper { jobs, id, thread });
@@ -223,7 +227,7 @@ impl Offload {
         let refused = |errno| KnemError::System {
             call: "binding the thread for copies",
             errno,
-            hint: "name CPUs that are online and that this process may use (sched_setaffinity)",
+            hint: "name CPUs that are online and that this process may use (sched_setaffinity)".to_owned(),
         };
         let cpus = cpus_of(binding).map_err(refused)?;
         self.wake()?;

@@ -21,6 +21,7 @@ pub struct RunOptions {
 /// makes no sense; 128 and the signal's number when a signal ended the run, as
 /// shells report it. The program must call [`super::hook`] first in `main`.
 pub fn run_command(size: u32, program: &OsStr, arguments: &[OsString], options: &RunOptions) -> i32 {
+    super::raise_open_files();
     let output = if options.prefix { Output::Prefix } else { Output::Inherit };
     run_launcher(Launcher::new(size).command(program, arguments).pin(&options.cpus).output(output))
 }

@@ -342,6 +342,7 @@ impl Round {
                 PeerError::Dead { id }
                 | PeerError::Unreachable { id, .. }
                 | PeerError::Refused { id, .. }
+                | PeerError::System { id, .. }
                 | PeerError::NoMechanism { id, .. },
             ) => Some(*id),
             _ => None,

@@ -1,12 +1,14 @@
 //! A seccomp filter that refuses process_vm_readv and process_vm_writev, as
-//! containers' profiles do, with one errno or another.
+//! containers' profiles do, with one errno or another; or a call without which
+//! there is no endpoint.
 
-use lmt_conformance::denials::{Confinement, possible};
+use lmt_conformance::denials::{Call, Confinement, possible};
+use lmt_conformance::group::Test;
 use lmt_conformance::test_name;
 use lmt_core::selection::{Source, Why};
-use nix::libc::{ENOSYS, EPERM};
+use nix::libc::{self, ENOSYS, EPERM};
 
-use crate::common::{folder, write};
+use crate::common::{LIMIT, folder, write};
 use crate::party::{ALL, DENIED, LARGE, LARGE_BYTES, Party, Whom, two};
 
 const WORDS: [&str; 3] = ["seccomp", "process_vm_readv", "profile"];
@@ -88,4 +90,51 @@ fn with_eperm_in_both_another_mechanism_takes_over() {
 #[test]
 fn with_enosys_in_both_another_mechanism_takes_over() {
     refused_to(test_name!(), Whom::Both, ENOSYS);
+}
+
+/// Calls without which there is no endpoint, as the sentence names them.
+fn needed() -> [(&'static str, Call); 7] {
+    let any = |number| Call { number, argument: None };
+    let with = |number, at, value: i32| Call { number, argument: Some((at, value as u32)) };
+    [
+        ("memfd_create", any(libc::SYS_memfd_create)),
+        ("ftruncate", any(libc::SYS_ftruncate)),
+        ("fallocate", any(libc::SYS_fallocate)),
+        ("fcntl(F_ADD_SEALS)", with(libc::SYS_fcntl, 1, libc::F_ADD_SEALS)),
+        ("madvise(MADV_DONTFORK)", with(libc::SYS_madvise, 2, libc::MADV_DONTFORK)),
+        ("eventfd2", any(libc::SYS_eventfd2)),
+        ("epoll_create1", any(libc::SYS_epoll_create1)),
+    ]
+}
+
+/// What is said of a refused call is that it is refused, and not that something is
+/// short.
+fn no_endpoint_without(name: &str, errno: i32, word: &str) {
+    let needed = needed();
+    let confined: Vec<_> =
+        needed.iter().map(|(_, call)| Confinement::new().call_refused(*call, errno)).collect();
+    if !possible("seccomp", &confined.iter().collect::<Vec<_>>()) {
+        return;
+    }
+    let group = Test::new(name, confined.len() as u32).time_limit(LIMIT);
+    let group = (0..).zip(&confined).fold(group, |group, (rank, one)| group.confine(rank, one));
+    group.run(|group| {
+        let call = needed[group.rank() as usize].0;
+        let said = lmt::Endpoint::new().map(|_| ()).expect_err(call).to_string();
+        assert!(said.contains(call) && said.contains(word) && said.contains("seccomp filter"), "{said}");
+        for shortage in ["free memory", "available", "RLIMIT", "ulimit"] {
+            assert!(!said.contains(shortage), "{said}");
+        }
+        group.barrier();
+    });
+}
+
+#[test]
+fn a_call_that_a_filter_refuses_is_told_as_refused() {
+    no_endpoint_without(test_name!(), EPERM, "allow");
+}
+
+#[test]
+fn a_call_that_is_not_there_is_told_as_such() {
+    no_endpoint_without(test_name!(), ENOSYS, "this kernel has no");
 }

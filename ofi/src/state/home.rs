@@ -36,21 +36,26 @@ impl std::fmt::Debug for Home {
 impl Home {
     /// One more engine, and its number in the domain.
     fn make(&mut self) -> Result<(Engine, u16), Errno> {
-        let refused = |what: &dyn std::fmt::Display| {
-            log::warn(Subsystem::EpCtrl, format_args!("an endpoint cannot be made: {what}"));
-            Errno::NOMEM
+        let refused = |error: lmt::CreateError| {
+            let why = format_args!("an endpoint cannot be made: {error}");
+            refuse::because(Subsystem::EpCtrl, refuse::errno_of_creation(&error), why)
         };
         let number = self.made;
-        let after = number.checked_add(1).ok_or_else(|| refused(&"65535 were made in this domain"))?;
+        let after = number.checked_add(1).ok_or_else(|| {
+            let why = format_args!("65535 endpoints were made in this domain; open another domain");
+            refuse::because(Subsystem::EpCtrl, Errno::NOMEM, why)
+        })?;
         let first = match self.first {
             Some(first) => first,
-            None => lmt::random_id().map_err(|error| refused(&error))?,
+            None => lmt::random_id().map_err(refused)?,
         };
+        // Before the first peer takes descriptors.
+        lmt::launch::raise_open_files();
         let engine = lmt::Endpoint::builder()
             .id(first.member(number.into()))
             .configure(wait_for_those_who_compute)
             .build_engine()
-            .map_err(|error| refused(&error))?;
+            .map_err(refused)?;
         // Ranks are started by an MPI's launcher, side by side.
         lmt::launch::admit_siblings();
         (self.first, self.made) = (Some(first), after);
@@ -69,7 +74,7 @@ impl State {
     /// Opens an endpoint; gives its number and the name under which others reach it.
     ///
     /// # Errors
-    /// [`Errno::NOMEM`], with a sentence in the log.
+    /// As the system said, with a sentence in the log.
     pub fn open_endpoint(&mut self, settings: Settings) -> Result<(usize, [u8; NAME_BYTES]), Errno> {
         let (engine, number) = match self.home.spare.take() {
             Some(engine) => (engine, 0),

@@ -35,7 +35,7 @@ use super::standing::STANDING_BYTES;
 use lmt_copy::Distance;
 
 use crate::buffer::{Buffer, Leaving, Taking};
-use crate::error::MemoryShort;
+use crate::error::MemoryError;
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// "lmtfbox" and the layout's version in one word; changes with the layout.
@@ -102,7 +102,7 @@ pub(super) struct BoxMemory {
 }
 
 impl BoxMemory {
-    pub(super) fn create() -> Result<(Self, OwnedFd), MemoryShort> {
+    pub(super) fn create() -> Result<(Self, OwnedFd), MemoryError> {
         let (memory, fd) = SharedMemory::create_partly(PURPOSE, KEY, TOTAL_BYTES, COMMITTED_BYTES)?;
         let this = Self { memory };
         // Relaxed: the peer gets the descriptor by a system call after this.
@@ -202,7 +202,7 @@ impl BoxMemory {
 
     /// Takes memory for a pair's cell now, rather than at the first touch, where
     /// want of it would kill the process.
-    pub(super) fn commit_pair_cell(&self, cell: u8, bytes: usize) -> Result<(), MemoryShort> {
+    pub(super) fn commit_pair_cell(&self, cell: u8, bytes: usize) -> Result<(), MemoryError> {
         let offset = PAIR_OFFSET + usize::from(cell) * PAIR_CELL_BYTES;
         self.memory.commit_range(PURPOSE, KEY, offset, bytes)
     }
@@ -259,7 +259,7 @@ impl BoxMemory {
     }
 
     /// Takes memory for what is to stand in these places, as [`Self::commit_pair_cell`] does.
-    pub(super) fn commit_standing(&self, places: Range<usize>) -> Result<(), MemoryShort> {
+    pub(super) fn commit_standing(&self, places: Range<usize>) -> Result<(), MemoryError> {
         self.memory.commit_range(PURPOSE, KEY, STANDING_OFFSET + places.start, places.len())
     }
 

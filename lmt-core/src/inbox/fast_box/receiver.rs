@@ -11,7 +11,7 @@ use super::place::{GIVEN_WORD, IN_ANNEX, Part, TAIL_BYTES, TAIL_WORD, standing_o
 use super::ring::Reader;
 use super::sender::{BoxSender, PART_WORD};
 use crate::buffer::Buffer;
-use crate::error::MemoryShort;
+use crate::error::MemoryError;
 use crate::inbox::layout::{HEADER_WORDS, INLINE_BYTES};
 use crate::inbox::receiver::{Header, unpack};
 use crate::inbox::ring::LINE_WORDS;
@@ -40,7 +40,7 @@ struct BoxReceiver {
 const ANNEXES_AWAITED: u16 = LINES as u16;
 
 impl BoxReceiver {
-    fn create(sender: u16) -> Result<Self, MemoryShort> {
+    fn create(sender: u16) -> Result<Self, MemoryError> {
         let (memory, descriptor) = BoxMemory::create()?;
         let (memory, reader) = (Arc::new(memory), Reader::new(CELLS));
         Ok(Self { memory, reader, pair: None, sender, descriptor, awaits_annex: 0, awaited_bytes: 0 })
@@ -195,7 +195,7 @@ impl Boxes {
         let at = match self.list.iter().position(|one| one.sender == sender) {
             Some(at) => at,
             None => {
-                let refused = |error: &MemoryShort| tracing::info!(%error, "a peer gets no fast box");
+                let refused = |error: &MemoryError| tracing::info!(%error, "a peer gets no fast box");
                 let made = (self.list.len() < self.most)
                     .then(|| BoxReceiver::create(sender).inspect_err(refused).ok())
                     .flatten();

@@ -1,0 +1,50 @@
+use super::*;
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn ends_in_a_panic(run: impl FnOnce() + std::panic::UnwindSafe) -> bool {
+    std::panic::catch_unwind(run).is_err()
+}
+
+#[test]
+fn what_holds_once_holds_whether_it_is_quiet_or_not() {
+    for quiet in [false, true] {
+        let mut measured = 0;
+        holds_by(3, LONG, || quiet, &mut || {
+            measured += 1;
+            if measured == 3 { Ok(()) } else { Err("not yet".to_owned()) }
+        });
+        assert_eq!(measured, 3);
+    }
+}
+
+#[test]
+fn what_never_holds_at_quiet_moments_fails() {
+    assert!(ends_in_a_panic(|| holds_by(3, LONG, || true, &mut || Err("never".to_owned()))));
+}
+
+#[test]
+fn what_fails_beside_other_programs_proves_nothing() {
+    let mut measured = 0;
+    holds_by(3, Duration::from_millis(5), || false, &mut || {
+        measured += 1;
+        thread::sleep(Duration::from_millis(1));
+        Err("upset".to_owned())
+    });
+    assert!(measured > 0);
+}
+
+#[test]
+fn a_core_that_is_shared_is_not_quiet() {
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let others = 4 * thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    thread::scope(|scope| {
+        for _ in 0..others {
+            // Relaxed: nothing else is communicated.
+            scope.spawn(|| while !done.load(std::sync::atomic::Ordering::Relaxed) {});
+        }
+        let quiet = (0..20).filter(|_| is_quiet()).count();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(quiet < 20, "it is always quiet");
+    });
+}
