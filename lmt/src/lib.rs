@@ -30,7 +30,7 @@ pub use list::mechanism_names;
 pub use lmt_core::config::{Adapt, Config, ConfigError};
 pub use lmt_core::engine::{
     Completion, CreateError, EagerCounters, Engine, Label, Message, OperationError, Outcome, PeerId,
-    Reported, RequestId, SendMode, SendOptions, Source, Space, Status, TagMatch, Wanted,
+    Placement, Reported, RequestId, SendMode, SendOptions, Source, Space, Status, TagMatch, Wanted,
 };
 pub use lmt_core::error::PeerError;
 pub use lmt_core::identity::{Address, AddressError, EndpointId};

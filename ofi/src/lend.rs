@@ -40,9 +40,8 @@ impl Lent {
         let from_bytes = from_bytes.min(bytes);
         let address = address.checked_add(from_bytes).ok_or(Errno::FAULT)?;
         let segment = Segment { address, bytes: bytes - from_bytes };
-        // SAFETY: part of the memory that `new`'s caller has lent. Only one
-        // operation at a time uses it: a multi-receive buffer's next receive is
-        // posted when the one before has ended, and all else is posted once.
+        // SAFETY: part of the memory that `new`'s caller has lent. It is
+        // lent to one operation at a time.
         unsafe { Buffer::new(&[segment], self.access) }.map_err(|_| Errno::FAULT)
     }
 }

@@ -5,7 +5,7 @@ use lmt::{Direction, OperationError, RegionError, Reported, Status};
 use super::Surroundings;
 use super::completion::{Entry, Failure, Item};
 use super::endpoint::Endpoint;
-use super::many::EndedReceive;
+use super::many::MultiEnd;
 use super::ops::{Kind, Op};
 use super::queue::DoneWith;
 use super::service::Errand;
@@ -103,9 +103,10 @@ impl Endpoint {
                 self.ended_receive(around, &op, buffer, result);
                 self.done_with(around, entry);
             }
-            Kind::Multi { buffer, ticket } => {
-                let ended = EndedReceive { buffer, ticket, result };
-                self.go_on_receiving(around, Some(ended));
+            Kind::Multi { receive } => self.multi_ended(around, receive, result),
+            Kind::InMulti { ticket, buffer } => {
+                let entry = Entry { buffer, ..Entry::bare(op.context, op.flags) };
+                self.multi_told(around, ticket, MultiEnd { entry, reports: op.reports, result });
             }
         }
     }

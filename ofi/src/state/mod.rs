@@ -12,7 +12,6 @@ mod home;
 mod in_order;
 pub mod lock;
 mod many;
-pub mod multi;
 mod multi_order;
 pub mod ops;
 pub mod owner;

@@ -10,6 +10,7 @@ mod death;
 mod harness;
 mod messages;
 mod misuse;
+mod multi;
 mod others;
 mod owner;
 mod remote;

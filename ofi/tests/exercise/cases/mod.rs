@@ -51,6 +51,8 @@ pub const CASES: &[(&str, Case)] = &[
     ("directed", receives::directed),
     ("spaces", receives::spaces),
     ("multi-receive", receives::multi),
+    ("multi-receive-order", receives::multi_order),
+    ("multi-receive-first", receives::multi_first),
     ("peek", receives::peek),
     ("claim", receives::claim),
     ("discard", receives::discard),
