@@ -43,6 +43,7 @@ pub fn errno_of(error: &OperationError) -> Errno {
             RegionError::NotDeclared | RegionError::UsedUp => Errno::NOKEY,
             RegionError::Forbidden(_) => Errno::ACCES,
             RegionError::OutOfBounds { .. } => Errno::INVAL,
+            RegionError::BadMemory(_) => Errno::FAULT,
             RegionError::TooMany(_) | RegionError::Memory(_) => Errno::NOMEM,
             _ => Errno::IO,
         },

@@ -156,6 +156,12 @@ impl Endpoint {
         match result.map_err(|error| *error) {
             Ok(_) => self.copied(around, errand),
             Err(OperationError::Region(RegionError::Unreachable(_))) => {
+                self.note_out_of_reach(&errand);
+                self.carry_by_messages(around, errand);
+            }
+            // This memory only: its owner, who may reach it, is asked this once.
+            Err(error @ OperationError::Region(RegionError::BadMemory(_))) => {
+                log::info(log::Subsystem::EpData, format_args!("an operation goes by messages: {error}"));
                 self.carry_by_messages(around, errand);
             }
             Err(error) => {

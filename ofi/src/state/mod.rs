@@ -38,6 +38,8 @@ use region::Region;
 use table::Table;
 use vector::AddressVector;
 
+use crate::touch::Touch;
+
 /// A domain's objects behind their lock.
 pub type Domain = lock::Lock<State>;
 
@@ -72,6 +74,8 @@ pub struct Surroundings {
     pub vectors: Table<AddressVector>,
     /// Registered memory that peers may use.
     pub exposed: Exposed,
+    /// How it is touched.
+    pub touch: Touch,
 }
 
 impl State {

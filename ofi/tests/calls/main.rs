@@ -7,6 +7,7 @@ mod addresses;
 mod atomics;
 mod between;
 mod death;
+mod faults;
 mod harness;
 mod messages;
 mod misuse;

@@ -60,6 +60,7 @@ pub const CASES: &[(&str, Case)] = &[
     ("truncation", receives::truncation),
     ("rma-forms", remote::forms),
     ("rma-errors", remote::errors),
+    ("rma-fault", remote::fault),
     ("eq", events::queue),
     ("eq-wait", events::wait),
     ("av-events", events::insertions),
