@@ -167,7 +167,7 @@ const fn of_region(error: &RegionError) -> lmt_code {
         RegionError::UsedUp => LMT_ERR_REGION_USED_UP,
         RegionError::Forbidden(_) => LMT_ERR_REGION_FORBIDDEN,
         RegionError::OutOfBounds { .. } => LMT_ERR_REGION_BOUNDS,
-        RegionError::Unreachable(_) => LMT_ERR_REGION_UNREACHABLE,
+        RegionError::Unreachable(_) | RegionError::BadMemory(_) => LMT_ERR_REGION_UNREACHABLE,
         RegionError::TooMany(_) => LMT_ERR_REGION_TOO_MANY,
         RegionError::Memory(error) => of_memory(error),
         RegionError::ReadOnlyMemory => LMT_ERR_INVALID,

@@ -188,6 +188,25 @@ impl Buffer {
         })
     }
 
+    /// Takes the first `bytes` bytes off, or all if there are fewer, as a buffer of
+    /// their own.
+    #[must_use]
+    pub(crate) fn split_front(&mut self, bytes: u64) -> Self {
+        let (bytes, access) = (bytes.min(self.total_bytes), self.access);
+        let part = |range| Self { segments: self.segments_of(range), total_bytes: 0, access };
+        let front = Self { total_bytes: bytes, ..part(0..bytes) };
+        *self = Self { total_bytes: self.total_bytes - bytes, ..part(bytes..self.total_bytes) };
+        front
+    }
+
+    fn segments_of(&self, range: Range<u64>) -> Segments {
+        let mut pieces = self.pieces(range);
+        match (pieces.next(), pieces.next()) {
+            (one, None) => Segments::One(one.unwrap_or_default()),
+            (first, second) => Segments::Many(first.into_iter().chain(second).chain(pieces).collect()),
+        }
+    }
+
     /// Copies message bytes from `offset` on into `target`; returns how many
     /// there were.
     pub fn read_at(&self, offset: u64, target: &mut [u8]) -> usize {

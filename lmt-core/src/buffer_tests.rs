@@ -18,6 +18,21 @@ fn pieces_cut_a_range_out_of_several_segments() {
 }
 
 #[test]
+fn parts_are_taken_off_the_front() {
+    let (mut a, mut b) = ([0u8; 3], [0u8; 2]);
+    let list = [Segment::of_mut(&mut a), Segment::of_mut(&mut b)];
+    // SAFETY: both arrays live, unborrowed, until the end of the test.
+    let mut rest = unsafe { Buffer::new(&list, Access::Write) }.unwrap();
+    let mut parts = [0, 1, 3, 7].map(|bytes| rest.split_front(bytes));
+    assert_eq!(parts.each_ref().map(Buffer::total_bytes), [0, 1, 3, 1]);
+    assert_eq!((rest.total_bytes(), rest.write_at(0, &[9])), (0, 0));
+    for (part, with) in parts.iter_mut().zip(1..) {
+        assert_eq!(part.write_at(0, &[with; 8]) as u64, part.total_bytes());
+    }
+    assert_eq!((a, b), ([2, 3, 3], [3, 4]));
+}
+
+#[test]
 fn the_lines_of_a_part_are_looked_at_where_there_are_enough() {
     let mut memory = vec![1u8; 1 << 20];
     // SAFETY: borrowed for reading only; the bytes stay where they are.

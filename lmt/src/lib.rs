@@ -31,7 +31,7 @@ pub use lmt_core::config::{Adapt, Config, ConfigError};
 pub use lmt_core::engine::polling::{Others, let_others_run};
 pub use lmt_core::engine::{
     Completion, CreateError, EagerCounters, Engine, Label, Message, OperationError, Outcome, PeerId,
-    Reported, RequestId, SendMode, SendOptions, Source, Space, Status, TagMatch, Wanted,
+    Placement, Reported, RequestId, SendMode, SendOptions, Source, Space, Status, TagMatch, Wanted,
 };
 pub use lmt_core::error::{MemoryError, MemoryShort, PeerError};
 pub use lmt_core::identity::{Address, AddressError, EndpointId};

@@ -5,6 +5,7 @@ use lmt::buffer::{Access, Buffer, Segment};
 
 use crate::abi::Errno;
 use crate::atomic::memory::Target;
+use crate::touch::Touch;
 
 /// Memory that a caller has lent for the length of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,14 +41,41 @@ impl Lent {
         let from_bytes = from_bytes.min(bytes);
         let address = address.checked_add(from_bytes).ok_or(Errno::FAULT)?;
         let segment = Segment { address, bytes: bytes - from_bytes };
-        // SAFETY: part of the memory that `new`'s caller has lent. Only one
-        // operation at a time uses it: a multi-receive buffer's next receive is
-        // posted when the one before has ended, and all else is posted once.
+        // SAFETY: part of the memory that `new`'s caller has lent. It is
+        // lent to one operation at a time.
         unsafe { Buffer::new(&[segment], self.access) }.map_err(|_| Errno::FAULT)
     }
 }
 
 impl Lent {
+    /// At most `bytes` bytes of it from byte `from_bytes` on.
+    pub fn part(&self, from_bytes: usize, bytes: usize) -> Segment {
+        let Segment { address, bytes: all } = self.segment;
+        let from_bytes = from_bytes.min(all);
+        Segment { address: address.wrapping_add(from_bytes), bytes: bytes.min(all - from_bytes) }
+    }
+
+    /// Copies what is there from byte `from_bytes` on, if it can be read.
+    ///
+    /// # Errors
+    /// As [`Touch::read`].
+    pub fn read(&self, touch: &mut Touch, from_bytes: usize, into: &mut [u8]) -> Result<(), Errno> {
+        touch.read(self.part(from_bytes, into.len()), into)
+    }
+
+    /// Copies bytes to byte `from_bytes` and on, if that can be written.
+    ///
+    /// # Errors
+    /// As [`Touch::write`]; [`Errno::ACCES`]: it was lent for reading.
+    pub fn write(&self, touch: &mut Touch, from_bytes: usize, bytes: &[u8]) -> Result<(), Errno> {
+        if self.access != Access::Write {
+            return Err(Errno::ACCES);
+        }
+        // SAFETY: part of the memory that `new`'s caller has lent for writing. It was
+        // registered for peers: whoever else uses it is the caller's agreement with them.
+        unsafe { touch.write(self.part(from_bytes, bytes.len()), bytes) }
+    }
+
     /// `bytes` bytes from byte `from_bytes` on, as elements of atomic operations;
     /// none if they reach past the end. Of memory that was lent for reading only
     /// none may be updated.
@@ -63,8 +91,8 @@ impl Lent {
     }
 }
 
-/// A buffer's memory, to be lent once more, in parts, when the operation that it was
-/// lent to first has ended without having done its work. It is the same operation to
+/// A buffer's memory, to be used in parts when the operation that it was lent to first
+/// has ended without having done its work. It is the same operation to
 /// the caller.
 #[derive(Debug)]
 pub struct Kept {
@@ -83,17 +111,50 @@ impl Kept {
         self.segments.iter().map(|one| one.bytes as u64).sum()
     }
 
-    /// The bytes `range` of it.
+    /// The pieces of it that hold `bytes` bytes from byte `start` on.
+    fn pieces(&self, start: u64, bytes: usize) -> impl Iterator<Item = Segment> + '_ {
+        let (mut passed_bytes, end) = (0_u64, start.saturating_add(bytes as u64));
+        self.segments.iter().filter_map(move |one| {
+            let (first, last) = (passed_bytes, passed_bytes + one.bytes as u64);
+            passed_bytes = last;
+            let (from, to) = (start.max(first), end.min(last));
+            (from < to).then(|| Segment {
+                address: one.address + (from - first) as usize,
+                bytes: (to - from) as usize,
+            })
+        })
+    }
+
+    /// Copies what is there from byte `start` on, if it can be read.
     ///
     /// # Errors
-    /// Never: it was a buffer before.
-    pub fn part(&self, range: std::ops::Range<u64>) -> Result<Buffer, Errno> {
-        // SAFETY: as of the part below; it is used within this call only.
-        let whole = unsafe { segments(&self.segments, self.access) }?;
-        let part: Vec<Segment> = whole.pieces(range).collect();
-        // SAFETY: part of a buffer, whose maker has promised what this asks for; the
-        // engine has given that one up, and the parts do not overlap.
-        unsafe { segments(&part, self.access) }
+    /// As [`Touch::read`].
+    pub fn read(&self, touch: &mut Touch, start: u64, mut into: &mut [u8]) -> Result<(), Errno> {
+        for piece in self.pieces(start, into.len()) {
+            let (first, rest) = std::mem::take(&mut into).split_at_mut(piece.bytes);
+            touch.read(piece, first)?;
+            into = rest;
+        }
+        Ok(())
+    }
+
+    /// Copies bytes to byte `start` and on, if that can be written.
+    ///
+    /// # Errors
+    /// As [`Touch::write`]; [`Errno::ACCES`]: it was lent for reading.
+    pub fn write(&self, touch: &mut Touch, start: u64, mut bytes: &[u8]) -> Result<(), Errno> {
+        if self.access != Access::Write && !bytes.is_empty() {
+            return Err(Errno::ACCES);
+        }
+        for piece in self.pieces(start, bytes.len()) {
+            let (first, rest) = bytes.split_at(piece.bytes);
+            // SAFETY: part of a buffer for writing, whose maker has promised that nobody
+            // else uses it; the engine has given that buffer up, and the parts that are
+            // written do not overlap.
+            unsafe { touch.write(piece, first) }?;
+            bytes = rest;
+        }
+        Ok(())
     }
 }
 

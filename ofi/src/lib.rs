@@ -27,6 +27,7 @@ mod log;
 mod offer;
 mod refuse;
 mod state;
+mod touch;
 mod wait;
 
 pub use entry::provider::fi_prov_ini;

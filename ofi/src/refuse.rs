@@ -52,6 +52,7 @@ pub fn errno_of(error: &OperationError) -> Errno {
             RegionError::OutOfBounds { .. } => Errno::INVAL,
             RegionError::TooMany(_) => Errno::NOMEM,
             RegionError::Memory(error) => Errno(error.errno() as i32),
+            RegionError::BadMemory(_) => Errno::FAULT,
             _ => Errno::IO,
         },
         OperationError::TooManyPeers { .. } | OperationError::System(_) => Errno::NOMEM,

@@ -5,6 +5,7 @@ use super::adapting::Route;
 use super::cells::lacks;
 use super::label::{Label, Marks};
 use super::link::Ringing;
+use super::many::Many;
 use super::peer::{Connection, Link, Outgoing, Peer};
 use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
 use super::traffic::{Arrived, OVERHEAD_BYTES, Traffic, Unexpected, kind, received};
@@ -463,7 +464,7 @@ impl Traffic {
         let Label { tag, space, immediate } = label;
         let bytes = buffer.total_bytes();
         let done = Request::done(Ok(Status { peer: self.name(key), tag, bytes, immediate }));
-        if let Some(receive) = self.matchers.of(space).arrive(key, tag) {
+        if let Some(receive) = self.receive_for(key, &label, bytes) {
             let copied = match self.requests.get_mut(receive).and_then(|r| r.buffer.as_mut()) {
                 Some(target) => copy_between(&buffer, target),
                 None => 0,
@@ -494,6 +495,9 @@ impl Traffic {
         let key = request.peer;
         let cancelled = match *waiting {
             Waiting::Posted(space, handle) => self.matchers.of(space).cancel_posted(handle).is_some(),
+            Waiting::Many(Many { space, posted, .. }) => {
+                posted.is_some_and(|handle| self.matchers.of(space).cancel_posted(handle).is_some())
+            }
             Waiting::Local(space, handle) => self.matchers.of(space).remove_unexpected(handle).is_some(),
             Waiting::Queued => key.is_some_and(|key| self.unqueue_eager(key, id)),
             Waiting::Sending(send_id) => {

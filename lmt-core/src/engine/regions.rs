@@ -221,7 +221,10 @@ impl Ways for Way<'_> {
                 if let Fault::Demote { errno, .. } = fault {
                     self.refused_by = errno;
                 }
-                Err(RegionError::Unreachable(fault.to_string()).into())
+                // Any other access may be as good as before.
+                let is_here = self.refused_by == nix::libc::EFAULT;
+                let error = if is_here { RegionError::BadMemory } else { RegionError::Unreachable };
+                Err(error(fault.to_string()).into())
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Operations under way, and what became of them.
 
 use super::label::{Label, Space};
+use super::many::{Many, Placement};
 use crate::buffer::Buffer;
 use crate::error::PeerError;
 use crate::identity::EndpointId;
@@ -190,6 +191,8 @@ pub(crate) enum Waiting {
     Local(Space, crate::matching::UnexpectedHandle),
     /// A receive that is not matched yet.
     Posted(Space, PostedHandle),
+    /// A receive of one message after the other.
+    Many(Many),
     /// A receive whose message is arriving.
     Matched,
     /// A get or a put.
@@ -244,11 +247,13 @@ pub(crate) struct Requests {
     slab: Slab<Request>,
     /// Those that have ended and are reported, oldest first.
     completions: Queue<Completion>,
+    /// Messages that have got their places in receives of many, oldest first.
+    pub placements: Queue<Placement>,
 }
 
 impl Default for Requests {
     fn default() -> Self {
-        Self { slab: Slab::new(), completions: Queue::new() }
+        Self { slab: Slab::new(), completions: Queue::new(), placements: Queue::new() }
     }
 }
 
@@ -299,7 +304,7 @@ impl Requests {
     /// Whether something is to be reported.
     #[inline]
     pub fn has_completions(&self) -> bool {
-        !self.completions.is_empty()
+        !self.completions.is_empty() || !self.placements.is_empty()
     }
 
     /// The oldest report.
@@ -332,8 +337,9 @@ impl Requests {
 
     /// The receives, and the sends to oneself, that nothing has matched.
     pub fn unmatched(&self) -> Vec<RequestId> {
-        let unmatched =
-            |r: &Request| matches!(r.state, State::Waiting(Waiting::Posted(..) | Waiting::Local(..)));
+        let unmatched = |r: &Request| {
+            matches!(r.state, State::Waiting(Waiting::Posted(..) | Waiting::Many(_) | Waiting::Local(..)))
+        };
         self.ids().filter(|id| self.get(*id).is_some_and(unmatched)).collect()
     }
 

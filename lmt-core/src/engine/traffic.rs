@@ -263,7 +263,7 @@ impl Traffic {
     fn eager(&mut self, key: PeerKey, label: Label, delivery: &Delivery<'_>, charge_bytes: u64) {
         self.heard(key, delivery.bytes() as u64, Way::Cells);
         if self.peers[key as usize].bound
-            && let Some(request) = self.matchers.of(label.space).arrive(key, label.tag)
+            && let Some(request) = self.receive_for(key, &label, delivery.bytes() as u64)
         {
             self.release(key, charge_bytes);
             let total = delivery.bytes() as u64;
@@ -349,7 +349,8 @@ impl Traffic {
     pub fn unpark(&mut self, key: PeerKey) {
         let parked = std::mem::take(&mut self.peers[key as usize].parked);
         for (label, message) in parked {
-            match self.matchers.of(label.space).arrive(key, label.tag) {
+            let bytes = message.total_bytes(&self.requests);
+            match self.receive_for(key, &label, bytes) {
                 Some(request) => self.join(key, label, message, request),
                 None => self.keep(key, label, message),
             }
@@ -370,7 +371,7 @@ impl Traffic {
         }
         self.heard(key, total_bytes, Way::Cells);
         let bound = self.peers[key as usize].bound;
-        let target = match bound.then(|| self.matchers.of(label.space).arrive(key, label.tag)).flatten() {
+        let target = match bound.then(|| self.receive_for(key, &label, total_bytes)).flatten() {
             Some(request) => {
                 self.note_match(key, label, request);
                 Target::Request(request)
@@ -629,7 +630,7 @@ impl Traffic {
     fn announced(&mut self, key: PeerKey, label: Label, rts: &Rts) {
         self.heard_announced(key, rts);
         let bound = self.peers[key as usize].bound;
-        match bound.then(|| self.matchers.of(label.space).arrive(key, label.tag)).flatten() {
+        match bound.then(|| self.receive_for(key, &label, rts.total_bytes)).flatten() {
             Some(request) => self.accept(key, label, rts, request, Receipt::Awaited),
             None => {
                 let message = self.copy_short(key, rts).unwrap_or(Unexpected::Rts(*rts));

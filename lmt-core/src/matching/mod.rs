@@ -70,7 +70,7 @@ pub enum Post<P, U> {
 /// what it keeps with an unexpected message.
 pub trait Matcher<P, U> {
     /// A message has arrived: takes out the oldest posted receive that accepts
-    /// it. Without one, [`Matcher::keep`] follows before anything else arrives.
+    /// it, but leaves one that stands ([`Matcher::post_standing`]). Without one, [`Matcher::keep`] follows before anything else arrives.
     fn arrive(&mut self, source: PeerKey, tag: u64) -> Option<P>;
 
     /// Puts a message behind the unexpected ones.
@@ -78,6 +78,11 @@ pub trait Matcher<P, U> {
 
     /// Posts a receive.
     fn post(&mut self, pattern: Pattern, payload: P) -> Post<P, U>;
+
+    /// Posts a receive that stays posted, in its place, whatever matches it, until
+    /// [`Matcher::cancel_posted`] takes it out. No message that it accepts may be
+    /// unexpected: [`Matcher::take`] those first.
+    fn post_standing(&mut self, pattern: Pattern, payload: P) -> PostedHandle;
 
     /// The oldest unexpected message that the pattern accepts (probe).
     fn peek(&mut self, pattern: Pattern) -> Option<(UnexpectedHandle, Unexpected<&U>)>;

@@ -96,6 +96,8 @@ const FAR: usize = if cfg!(test) { 2 } else { 16 };
 struct Receive<P> {
     pattern: Pattern,
     sequence: u64,
+    /// Whether it stays when a message matches it.
+    stands: bool,
     link: Link,
     payload: P,
 }
@@ -161,6 +163,37 @@ impl<P, U> TagMatcher<P, U> {
             }
         }
         Some(receive)
+    }
+
+    /// Puts a receive behind all others.
+    #[inline]
+    fn queue(&mut self, pattern: Pattern, stands: bool, payload: P) -> PostedHandle {
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        let id = self.receives.insert(Receive { pattern, sequence, stands, link: Link::default(), payload });
+        let are_few = self.shapes.is_empty();
+        if !(are_few && self.few.push(slot_of(id))) {
+            self.enter_few();
+            self.enter(&pattern, slot_of(id));
+        }
+        PostedHandle(id)
+    }
+
+    /// Name of the oldest receive that accepts a message.
+    #[inline]
+    fn oldest_receive(&self, source: PeerKey, tag: u64) -> Option<u64> {
+        if let Some(id) = self.oldest_of_few(source, tag) {
+            return Some(id);
+        }
+        if self.shapes.is_empty() {
+            return None;
+        }
+        let of_shape = |(shape, _): &(Shape, usize)| {
+            let slot = self.posted.oldest(shape.key(source, tag))?;
+            Some((self.receives.at(slot)?.sequence, slot))
+        };
+        let (_, slot) = self.shapes.iter().filter_map(of_shape).min()?;
+        self.receives.id_at(slot)
     }
 
     /// Enters a receive into the hash table.
@@ -266,22 +299,14 @@ impl<P, U> Default for TagMatcher<P, U> {
     }
 }
 
-impl<P, U> Matcher<P, U> for TagMatcher<P, U> {
+impl<P: Copy, U> Matcher<P, U> for TagMatcher<P, U> {
     #[inline]
     fn arrive(&mut self, source: PeerKey, tag: u64) -> Option<P> {
-        if let Some(id) = self.oldest_of_few(source, tag) {
-            return self.take_receive(id).map(|receive| receive.payload);
+        let id = self.oldest_receive(source, tag)?;
+        match self.receives.get(id) {
+            Some(Receive { stands: true, payload, .. }) => Some(*payload),
+            _ => self.take_receive(id).map(|receive| receive.payload),
         }
-        if self.shapes.is_empty() {
-            return None;
-        }
-        let of_shape = |(shape, _): &(Shape, usize)| {
-            let slot = self.posted.oldest(shape.key(source, tag))?;
-            Some((self.receives.at(slot)?.sequence, slot))
-        };
-        let (_, slot) = self.shapes.iter().filter_map(of_shape).min()?;
-        let id = self.receives.id_at(slot)?;
-        self.take_receive(id).map(|receive| receive.payload)
     }
 
     fn keep(&mut self, source: PeerKey, tag: u64, payload: U) -> UnexpectedHandle {
@@ -298,15 +323,11 @@ impl<P, U> Matcher<P, U> for TagMatcher<P, U> {
         if let Some(message) = self.take(pattern) {
             return Post::Matched(payload, message);
         }
-        let sequence = self.next_sequence;
-        self.next_sequence += 1;
-        let id = self.receives.insert(Receive { pattern, sequence, link: Link::default(), payload });
-        let are_few = self.shapes.is_empty();
-        if !(are_few && self.few.push(slot_of(id))) {
-            self.enter_few();
-            self.enter(&pattern, slot_of(id));
-        }
-        Post::Queued(PostedHandle(id))
+        Post::Queued(self.queue(pattern, false, payload))
+    }
+
+    fn post_standing(&mut self, pattern: Pattern, payload: P) -> PostedHandle {
+        self.queue(pattern, true, payload)
     }
 
     fn peek(&mut self, pattern: Pattern) -> Option<(UnexpectedHandle, Unexpected<&U>)> {

@@ -9,13 +9,19 @@ use super::*;
 #[derive(Default)]
 struct Naive {
     posted: Vec<(Pattern, u32)>,
+    /// Those that stay.
+    standing: Vec<u32>,
     unexpected: Vec<(PeerKey, u64, u32)>,
 }
 
 impl Naive {
     fn arrive(&mut self, source: PeerKey, tag: u64) -> Option<u32> {
         let at = self.posted.iter().position(|(pattern, _)| pattern.accepts(source, tag))?;
-        Some(self.posted.remove(at).1)
+        let serial = self.posted[at].1;
+        if !self.standing.contains(&serial) {
+            self.posted.remove(at);
+        }
+        Some(serial)
     }
 
     fn at(&self, pattern: Pattern) -> Option<usize> {
@@ -31,6 +37,7 @@ impl Naive {
 enum Event {
     Arrive(PeerKey, u64),
     Post(Pattern),
+    PostStanding(Pattern),
     Peek(Pattern),
     Take(Pattern),
     CancelPosted(prop::sample::Index),
@@ -49,6 +56,7 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         10 => (0u32..4, 0u64..8).prop_map(|(source, tag)| Event::Arrive(source, tag)),
         8 => pattern().prop_map(Event::Post),
+        1 => pattern().prop_map(Event::PostStanding),
         2 => pattern().prop_map(Event::Peek),
         1 => pattern().prop_map(Event::Take),
         1 => any::<prop::sample::Index>().prop_map(Event::CancelPosted),
@@ -92,6 +100,7 @@ impl Pair {
                 }
                 (real, naive) => panic!("{real:?} where the oracle says {naive:?}"),
             },
+            Event::PostStanding(pattern) => self.post_standing(pattern, serial),
             Event::Peek(pattern) => {
                 let got = self.real.peek(pattern).map(|(_, m)| (m.source, m.tag, *m.payload));
                 assert_eq!(got, self.naive.at(pattern).map(|at| self.naive.unexpected[at]));
@@ -113,6 +122,15 @@ impl Pair {
         }
         assert_eq!(self.real.posted(), self.naive.posted.len());
         assert_eq!(self.real.unexpected(), self.naive.unexpected.len());
+    }
+
+    fn post_standing(&mut self, pattern: Pattern, serial: u32) {
+        while let Some(message) = self.real.take(pattern) {
+            assert_eq!(Some((message.source, message.tag, message.payload)), self.naive.take(pattern));
+        }
+        self.receives.push((self.real.post_standing(pattern, serial), serial));
+        self.naive.posted.push((pattern, serial));
+        self.naive.standing.push(serial);
     }
 
     fn cancel(&mut self, index: &prop::sample::Index) {

@@ -237,6 +237,11 @@ pub enum RegionError {
         "no mechanism reaches the owner's memory ({0}); let the owner allocate the region instead of declaring its own memory"
     )]
     Unreachable(String),
+    /// One access came upon memory that cannot be reached, though others can.
+    #[error(
+        "the memory of the region or of the buffer cannot be reached ({0}); keep both mapped, with the rights that they were lent with"
+    )]
+    BadMemory(String),
     /// The table is full.
     #[error("{0} regions are declared already, the most there can be; destroy some first")]
     TooMany(u32),

@@ -270,7 +270,9 @@ impl From<RegionError> for KnemError {
             RegionError::ReadOnlyMemory => Self::ReadOnlyMemory,
             RegionError::TooMany(most) => Self::TooMany { what: "regions", most },
             RegionError::Memory(short) => Self::Memory(short),
-            RegionError::Unreachable(sentence) => Self::Unavailable { errno: None, sentence },
+            RegionError::Unreachable(sentence) | RegionError::BadMemory(sentence) => {
+                Self::Unavailable { errno: None, sentence }
+            }
             _ => Self::NotDeclared,
         }
     }

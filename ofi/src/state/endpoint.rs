@@ -9,18 +9,16 @@ use lmt::{EndpointId, Engine, Label, Message, Others, PeerId, RequestId, SendMod
 use super::Surroundings;
 use super::counter::Counted;
 use super::finish::Outlet;
-use super::many::MultiEnd;
-use super::multi::MultiBuffer;
+use super::many::{MultiBuffer, MultiEnd};
 use super::multi_order::MultiOrder;
 use super::ops::{Kind, Op, Ops};
 use super::owner::Owner;
 use super::peers::Peers;
 use super::reach::Unanswered;
 use super::service::Service;
-use super::table::Table;
 use super::vector::AddressVector;
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
-use crate::lend::{Lent, Owned};
+use crate::lend::Owned;
 use crate::{log, refuse};
 
 /// Tagged messages: the space that costs the least.
@@ -66,8 +64,9 @@ pub struct Endpoint {
     // First, so that it has ended before what its operations use is dropped.
     pub(super) engine: Engine,
     pub(super) ops: Ops,
-    pub(super) multi: Table<(MultiBuffer, Lent)>,
-    /// The ends of receives into multi-receive buffers.
+    /// The multi-receive buffers, by their receives.
+    pub(super) multi: HashMap<RequestId, MultiBuffer>,
+    /// The ends of messages in them.
     pub(super) multi_ends: MultiOrder<MultiEnd>,
     /// Messages that were found and kept, by the context that names them.
     pub(super) claimed: HashMap<usize, Message>,
@@ -143,7 +142,7 @@ impl Endpoint {
         Self {
             engine,
             ops: Ops::default(),
-            multi: Table::default(),
+            multi: HashMap::new(),
             multi_ends: MultiOrder::default(),
             claimed: HashMap::new(),
             peers: Peers::default(),
@@ -240,6 +239,7 @@ impl Endpoint {
     /// Tells of what has ended.
     #[inline]
     pub(super) fn drain(&mut self, around: &mut Surroundings) {
+        self.tell_placements(around);
         while let Some(completion) = self.engine.next_completion() {
             if let Some(op) = self.ops.remove(completion.token) {
                 self.ended(around, op, completion.result);

@@ -9,6 +9,7 @@ use crate::abi::Errno;
 use crate::atomic::Action;
 use crate::atomic::value::{combine, from_memory, to_memory};
 use crate::lend::Lent;
+use crate::touch::Touch;
 
 /// A domain's memory that peers may use, by its key.
 #[derive(Debug, Default)]
@@ -38,12 +39,18 @@ impl Exposed {
     /// Writes there the first bytes of a write of `whole_bytes` bytes.
     ///
     /// # Errors
-    /// [`Errno::NOKEY`], [`Errno::ACCES`], or [`Errno::INVAL`] past the end.
-    pub fn write(&self, key: u64, offset: u64, whole_bytes: u64, bytes: &[u8]) -> Result<(), Errno> {
+    /// [`Errno::NOKEY`], [`Errno::ACCES`], [`Errno::INVAL`] past the end, or [`Errno::FAULT`]
+    /// where the memory is not what was registered.
+    pub fn write(
+        &self,
+        touch: &mut Touch,
+        (key, offset): (u64, u64),
+        whole_bytes: u64,
+        bytes: &[u8],
+    ) -> Result<(), Errno> {
         let whole_bytes = whole_bytes.max(bytes.len() as u64);
         let lent = self.reach(key, offset, whole_bytes, Protection::WRITE)?;
-        lent.rest(offset as usize)?.write_at(0, bytes);
-        Ok(())
+        lent.write(touch, offset as usize, bytes)
     }
 
     /// Appends the first `bytes` bytes of a read of `whole_bytes` bytes to `into`.
@@ -52,8 +59,8 @@ impl Exposed {
     /// As [`Exposed::write`].
     pub fn read(
         &self,
-        key: u64,
-        offset: u64,
+        touch: &mut Touch,
+        (key, offset): (u64, u64),
         whole_bytes: u64,
         bytes: usize,
         into: &mut Vec<u8>,
@@ -61,8 +68,7 @@ impl Exposed {
         let lent = self.reach(key, offset, whole_bytes.max(bytes as u64), Protection::READ)?;
         let start = into.len();
         into.resize(start + bytes, 0);
-        lent.rest(offset as usize)?.read_at(0, &mut into[start..]);
-        Ok(())
+        lent.read(touch, offset as usize, &mut into[start..])
     }
 
     /// Does an atomic operation on `count` elements, whose operands are side by side,
@@ -74,10 +80,9 @@ impl Exposed {
     /// too many.
     pub fn atomic(
         &self,
-        action: Action,
-        key: u64,
-        offset: u64,
-        count: usize,
+        touch: &mut Touch,
+        (action, count): (Action, usize),
+        (key, offset): (u64, u64),
         operands: &[u8],
         into: &mut Vec<u8>,
     ) -> Result<(), Errno> {
@@ -88,7 +93,9 @@ impl Exposed {
         }
         let bytes = (count * element_bytes) as u64;
         let needs = Protection { read: action.fetches(), write: action.writes() };
-        let target = self.reach(key, offset, bytes, needs)?.elements(offset, bytes).ok_or(Errno::INVAL)?;
+        let lent = self.reach(key, offset, bytes, needs)?;
+        touch.check(lent.part(offset as usize, bytes as usize), needs.write)?;
+        let target = lent.elements(offset, bytes).ok_or(Errno::INVAL)?;
         let operand = |at: usize| {
             let start = at * element_bytes;
             operands.get(start..start + element_bytes).map_or(0, from_memory)

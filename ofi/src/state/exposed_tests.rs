@@ -26,43 +26,55 @@ fn words(list: &[u32]) -> Vec<u8> {
 
 #[test]
 fn elements_are_changed_and_fetched() {
-    let mut memory = [1, 2, 3, 4];
+    let (mut memory, touch) = ([1, 2, 3, 4], &mut Touch::default());
     let exposed = exposed(&mut memory, Protection::READ_WRITE);
     let mut old = Vec::new();
     let sum = action(Family::Fetch, 2);
-    assert_eq!(exposed.atomic(sum, KEY, 4, 2, &words(&[10, 20]), &mut old), Ok(()));
+    assert_eq!(exposed.atomic(touch, (sum, 2), (KEY, 4), &words(&[10, 20]), &mut old), Ok(()));
     assert_eq!(old, words(&[2, 3]));
     let swap = action(Family::Compare, 12);
     old.clear();
-    assert_eq!(exposed.atomic(swap, KEY, 0, 2, &words(&[7, 8, 1, 9]), &mut old), Ok(()));
+    assert_eq!(exposed.atomic(touch, (swap, 2), (KEY, 0), &words(&[7, 8, 1, 9]), &mut old), Ok(()));
     assert_eq!(old, words(&[1, 12]));
     old.clear();
-    assert_eq!(exposed.atomic(action(Family::Base, 11), KEY, 12, 1, &words(&[5]), &mut old), Ok(()));
-    assert_eq!(exposed.atomic(action(Family::Fetch, 10), KEY, 0, 4, &[], &mut old), Ok(()));
+    assert_eq!(
+        exposed.atomic(touch, (action(Family::Base, 11), 1), (KEY, 12), &words(&[5]), &mut old),
+        Ok(())
+    );
+    assert_eq!(exposed.atomic(touch, (action(Family::Fetch, 10), 4), (KEY, 0), &[], &mut old), Ok(()));
     assert_eq!(old, words(&[7, 12, 23, 5]));
 }
 
 #[test]
 fn what_peers_ask_for_is_checked() {
+    let touch = &mut Touch::default();
     let mut memory = [0; 4];
     let exposed = exposed(&mut memory, Protection::READ);
     let mut into = Vec::new();
     let fetch = action(Family::Fetch, 10);
     let sum = action(Family::Base, 2);
     let one = words(&[1]);
-    assert_eq!(exposed.atomic(fetch, 8, 0, 1, &[], &mut into), Err(Errno::NOKEY));
-    assert_eq!(exposed.atomic(sum, KEY, 0, 1, &one, &mut into), Err(Errno::ACCES));
-    assert_eq!(exposed.atomic(fetch, KEY, 16, 1, &[], &mut into), Err(Errno::INVAL));
-    assert_eq!(exposed.atomic(fetch, KEY, u64::MAX, 1, &[], &mut into), Err(Errno::INVAL));
-    assert_eq!(exposed.atomic(fetch, KEY, 0, 0, &[], &mut into), Err(Errno::INVAL), "none");
-    assert_eq!(exposed.atomic(fetch, KEY, 0, usize::MAX, &[], &mut into), Err(Errno::INVAL));
-    assert_eq!(exposed.atomic(sum, KEY, 0, 1, &one[..3], &mut into), Err(Errno::INVAL), "half an operand");
-    assert_eq!(exposed.write(KEY, 0, 4, &one), Err(Errno::ACCES));
-    assert_eq!(exposed.read(KEY, 13, 4, 4, &mut into), Err(Errno::INVAL));
+    assert_eq!(exposed.atomic(touch, (fetch, 1), (8, 0), &[], &mut into), Err(Errno::NOKEY));
+    assert_eq!(exposed.atomic(touch, (sum, 1), (KEY, 0), &one, &mut into), Err(Errno::ACCES));
+    assert_eq!(exposed.atomic(touch, (fetch, 1), (KEY, 16), &[], &mut into), Err(Errno::INVAL));
+    assert_eq!(exposed.atomic(touch, (fetch, 1), (KEY, u64::MAX), &[], &mut into), Err(Errno::INVAL));
+    assert_eq!(exposed.atomic(touch, (fetch, 0), (KEY, 0), &[], &mut into), Err(Errno::INVAL), "none");
+    assert_eq!(exposed.atomic(touch, (fetch, usize::MAX), (KEY, 0), &[], &mut into), Err(Errno::INVAL));
+    assert_eq!(
+        exposed.atomic(touch, (sum, 1), (KEY, 0), &one[..3], &mut into),
+        Err(Errno::INVAL),
+        "half an operand"
+    );
+    assert_eq!(exposed.write(touch, (KEY, 0), 4, &one), Err(Errno::ACCES));
+    assert_eq!(exposed.read(touch, (KEY, 13), 4, 4, &mut into), Err(Errno::INVAL));
     assert!(into.is_empty());
-    assert_eq!(exposed.read(KEY, 12, 5, 1, &mut into), Err(Errno::INVAL), "a piece of too long a read");
-    assert_eq!(exposed.read(KEY, 12, 0, 5, &mut into), Err(Errno::INVAL));
+    assert_eq!(
+        exposed.read(touch, (KEY, 12), 5, 1, &mut into),
+        Err(Errno::INVAL),
+        "a piece of too long a read"
+    );
+    assert_eq!(exposed.read(touch, (KEY, 12), 0, 5, &mut into), Err(Errno::INVAL));
     assert!(into.is_empty());
-    assert_eq!(exposed.read(KEY, 12, 4, 4, &mut into), Ok(()));
+    assert_eq!(exposed.read(touch, (KEY, 12), 4, 4, &mut into), Ok(()));
     assert_eq!(into, [0; 4]);
 }

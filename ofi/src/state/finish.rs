@@ -5,7 +5,7 @@ use lmt::{Direction, OperationError, RegionError, Reported, Status};
 use super::Surroundings;
 use super::completion::{Entry, Failure, Item};
 use super::endpoint::Endpoint;
-use super::many::EndedReceive;
+use super::many::MultiEnd;
 use super::ops::{Kind, Op};
 use super::queue::DoneWith;
 use super::service::Errand;
@@ -103,9 +103,10 @@ impl Endpoint {
                 self.ended_receive(around, &op, buffer, result);
                 self.done_with(around, entry);
             }
-            Kind::Multi { buffer, ticket } => {
-                let ended = EndedReceive { buffer, ticket, result };
-                self.go_on_receiving(around, Some(ended));
+            Kind::Multi { receive } => self.multi_ended(around, receive, result),
+            Kind::InMulti { ticket, buffer } => {
+                let entry = Entry { buffer, ..Entry::bare(op.context, op.flags) };
+                self.multi_told(around, ticket, MultiEnd { entry, reports: op.reports, result });
             }
         }
     }
@@ -155,6 +156,12 @@ impl Endpoint {
         match result.map_err(|error| *error) {
             Ok(_) => self.copied(around, errand),
             Err(OperationError::Region(RegionError::Unreachable(_))) => {
+                self.note_out_of_reach(&errand);
+                self.carry_by_messages(around, errand);
+            }
+            // This memory only: its owner, who may reach it, is asked this once.
+            Err(error @ OperationError::Region(RegionError::BadMemory(_))) => {
+                log::info(log::Subsystem::EpData, format_args!("an operation goes by messages: {error}"));
                 self.carry_by_messages(around, errand);
             }
             Err(error) => {

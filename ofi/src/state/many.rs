@@ -1,50 +1,44 @@
-//! Receives into multi-receive buffers, one after the other.
+//! Multi-receive buffers: memory that takes one message after the other.
 
-use lmt::{OperationError, PeerId, Reported, TagMatch, Wanted};
+use lmt::{Placement, Reported, RequestId, TagMatch, Wanted};
 
 use super::Surroundings;
-use super::completion::{Entry, Failure, Item};
+use super::completion::Entry;
 use super::endpoint::{Endpoint, PLAIN, Receiving};
 use super::finish::{Outlet, with_status};
-use super::multi::MultiBuffer;
+use super::multi_order::Matched;
 use super::ops::{Kind, Op};
 use crate::abi::{Errno, flags};
 use crate::lend::Lent;
+use crate::{log, refuse};
 
-/// A receive that has ended, of a multi-receive buffer.
-#[derive(Debug)]
-pub struct EndedReceive {
-    /// The buffer's number.
-    pub buffer: usize,
-    /// Its place among those that are told in order.
-    pub ticket: u64,
-    /// How it ended.
-    pub result: Reported,
+/// A multi-receive buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MultiBuffer {
+    /// What its receive was begun with.
+    context: usize,
+    /// Where it begins, an address that is only computed with.
+    address: usize,
+    /// Whether its messages are told of.
+    reports: bool,
+    /// The number of its receive among the operations.
+    op: u64,
 }
 
 /// What is to be told of a multi-receive buffer.
 #[derive(Debug)]
 pub struct MultiEnd {
-    entry: Entry,
-    reports: bool,
-    what: What,
+    /// What its completion says.
+    pub entry: Entry,
+    /// Whether its good end is told.
+    pub reports: bool,
+    /// How it ended.
+    pub result: Reported,
 }
 
-#[derive(Debug)]
-enum What {
-    /// Of a receive.
-    Ended(Reported),
-    /// That none could be posted.
-    NotPosted(Errno),
-}
-
-/// Whose message a receive has got, whole or in part, and how much of it.
-fn message_of(result: &Reported) -> Option<(PeerId, u64)> {
-    match result.as_ref().map_err(|error| &**error) {
-        Ok(status) => Some((status.peer, status.bytes)),
-        Err(OperationError::Truncated { peer, received_bytes, .. }) => Some((*peer, *received_bytes)),
-        Err(_) => None,
-    }
+/// What a completion says of a buffer's end.
+const fn flags_of(is_last: bool) -> u64 {
+    flags::MSG | flags::RECV | if is_last { flags::MULTI_RECV } else { 0 }
 }
 
 impl Endpoint {
@@ -59,112 +53,66 @@ impl Endpoint {
         lent: Lent,
     ) -> Result<(), Errno> {
         let source = self.source(around, receiving.from)?;
-        let segment = lent.segment();
-        let multi = MultiBuffer {
-            context: receiving.context,
-            address: segment.address,
-            bytes: segment.bytes,
-            used_bytes: 0,
-            least_bytes: self.settings.multi_least_bytes,
-            reports: receiving.reports,
-            source,
-        };
-        let number = self.multi.insert((multi, lent));
-        let ended = self.post_rest(number).inspect_err(|_| {
-            self.multi.remove(number);
+        let wanted = Wanted { space: PLAIN, tags: TagMatch::any() };
+        let least_bytes = self.settings.multi_least_bytes as u64;
+        let begun = self.engine.receive_many(source, wanted, lent.rest(0)?, least_bytes);
+        let receive = begun.map_err(|error| {
+            log::warn(log::Subsystem::EpData, format_args!("a receive was refused: {error}"));
+            refuse::errno_of(&error)
         })?;
-        self.go_on_receiving(around, ended);
+        let &Receiving { context, reports, .. } = receiving;
+        let (address, kind) = (lent.segment().address, Kind::Multi { receive });
+        let op = self.ops.insert(Op { context, flags: 0, reports, request: receive, kind });
+        self.multi.insert(receive, MultiBuffer { context, address, reports, op });
+        self.tell_placements(around);
+        // Messages that were there already may have filled it.
+        if self.multi.contains_key(&receive)
+            && let Some(result) = self.engine.report(receive, op)
+        {
+            self.ops.remove(op);
+            self.multi_ended(around, receive, result);
+        }
         Ok(())
     }
 
-    /// Posts what is left of a multi-receive buffer; gives the receive if it has
-    /// ended at once.
-    fn post_rest(&mut self, number: usize) -> Result<Option<EndedReceive>, Errno> {
-        let Some((multi, lent)) = self.multi.get(number) else { return Ok(None) };
-        let (multi, buffer) = (*multi, lent.rest(multi.used_bytes)?);
-        let wanted = Wanted { space: PLAIN, tags: TagMatch::any() };
-        let request = self.begin_receive(multi.source, wanted, buffer)?;
-        let MultiBuffer { context, reports, source, .. } = multi;
-        let ticket = self.multi_ends.enter(number, source);
-        let kind = Kind::Multi { buffer: number, ticket };
-        let op = self.ops.insert(Op { context, flags: flags::MSG | flags::RECV, reports, request, kind });
-        let ended = self.engine.report(request, op).filter(|_| self.ops.remove(op).is_some());
-        Ok(ended.map(|result| EndedReceive { buffer: number, ticket, result }))
-    }
-
-    /// Has a receive's end told and posts the buffer's next, until one waits for a
-    /// message or there is none.
-    pub(super) fn go_on_receiving(&mut self, around: &mut Surroundings, mut ended: Option<EndedReceive>) {
-        while let Some(one) = ended.take() {
-            let number = one.buffer;
-            if self.ended_in_multi(around, one) {
-                ended = self.post_rest(number).unwrap_or_else(|error| {
-                    self.cannot_go_on(around, number, error);
-                    None
-                });
-            }
+    /// Takes note of the messages that have got their places in buffers.
+    #[inline]
+    pub(super) fn tell_placements(&mut self, around: &mut Surroundings) {
+        while let Some(placement) = self.engine.next_placement() {
+            self.placed(around, &placement);
         }
     }
 
-    /// A message has come into a multi-receive buffer, or none will come any more.
-    /// Says whether the buffer takes more.
-    fn ended_in_multi(&mut self, around: &mut Surroundings, ended: EndedReceive) -> bool {
-        let EndedReceive { buffer: number, ticket, result } = ended;
-        let Some((multi, _)) = self.multi.get_mut(number) else { return false };
-        let message = message_of(&result);
-        let taken = multi.take(message.map_or(0, |(_, bytes)| bytes as usize));
-        let goes_on = message.is_some() && !taken.is_last;
-        let flags = flags::MSG | flags::RECV | MultiBuffer::flags(!goes_on);
-        let entry = Entry { buffer: taken.address, ..Entry::bare(multi.context, flags) };
+    fn placed(&mut self, around: &mut Surroundings, placement: &Placement) {
+        let &Placement { receive, message, peer, offset_bytes, is_last } = placement;
+        let Some(&multi) = self.multi.get(&receive) else { return };
+        if is_last {
+            self.multi.remove(&receive);
+            self.ops.remove(multi.op);
+        }
+        let ticket = self.multi_ends.enter(Matched { receive, sender: Some(peer), is_last });
+        let kind = Kind::InMulti { ticket, buffer: multi.address + offset_bytes as usize };
         // Who is told of no messages is told of the buffer's end.
-        let reports = multi.reports || !goes_on;
-        if !goes_on {
-            self.multi.remove(number);
-        }
-        let end = MultiEnd { entry, reports, what: What::Ended(result) };
-        self.tell_in_order(around, ticket, message.map(|(sender, _)| sender), end);
-        goes_on
+        let (reports, flags) = (multi.reports || is_last, flags_of(is_last));
+        self.enter(around, Op { context: multi.context, flags, reports, request: message, kind });
     }
 
-    /// What is left of a buffer could not be posted.
-    #[cold]
-    fn cannot_go_on(&mut self, around: &mut Surroundings, number: usize, error: Errno) {
-        let Some((multi, _)) = self.multi.remove(number) else { return };
-        let flags = flags::MSG | flags::RECV | MultiBuffer::flags(true);
-        let entry = Entry::bare(multi.context, flags);
-        let ticket = self.multi_ends.enter(number, multi.source);
-        self.tell_in_order(
-            around,
-            ticket,
-            None,
-            MultiEnd { entry, reports: true, what: What::NotPosted(error) },
-        );
-    }
-
-    /// Tells what has ended, and whatever has waited for that.
-    fn tell_in_order(
-        &mut self,
-        around: &mut Surroundings,
-        ticket: u64,
-        sender: Option<PeerId>,
-        end: MultiEnd,
-    ) {
-        self.multi_ends.end(ticket, sender, end);
-        while let Some(end) = self.multi_ends.next() {
-            self.tell_multi(around, end);
-        }
-    }
-
-    fn tell_multi(&mut self, around: &mut Surroundings, end: MultiEnd) {
-        let MultiEnd { entry, reports, what } = end;
-        match what {
-            What::Ended(Ok(status)) => {
-                self.received(around, with_status(entry, &status), &status, reports);
-            }
-            What::Ended(Err(error)) => self.failed(around, Outlet::Receive, entry, &error),
-            What::NotPosted(error) => {
-                self.push(around, Outlet::Receive, Item::Failed(Failure { entry, cut_bytes: 0, error }));
+    /// A message in a multi-receive buffer has ended.
+    pub(super) fn multi_told(&mut self, around: &mut Surroundings, ticket: u64, end: MultiEnd) {
+        self.multi_ends.end(ticket, end);
+        while let Some((_, MultiEnd { entry, reports, result })) = self.multi_ends.next() {
+            match result {
+                Ok(status) => self.received(around, with_status(entry, &status), &status, reports),
+                Err(error) => self.failed(around, Outlet::Receive, entry, &error),
             }
         }
+    }
+
+    /// A multi-receive buffer takes no more, with no message.
+    pub(super) fn multi_ended(&mut self, around: &mut Surroundings, receive: RequestId, result: Reported) {
+        let Some(multi) = self.multi.remove(&receive) else { return };
+        let ticket = self.multi_ends.enter(Matched { receive, sender: None, is_last: true });
+        let entry = Entry::bare(multi.context, flags_of(true));
+        self.multi_told(around, ticket, MultiEnd { entry, reports: true, result });
     }
 }

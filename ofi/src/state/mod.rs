@@ -12,7 +12,6 @@ mod home;
 mod in_order;
 pub mod lock;
 mod many;
-pub mod multi;
 mod multi_order;
 pub mod ops;
 pub mod owner;
@@ -38,6 +37,8 @@ use queue::Queue;
 use region::Region;
 use table::Table;
 use vector::AddressVector;
+
+use crate::touch::Touch;
 
 /// A domain's objects behind their lock.
 pub type Domain = lock::Lock<State>;
@@ -73,6 +74,8 @@ pub struct Surroundings {
     pub vectors: Table<AddressVector>,
     /// Registered memory that peers may use.
     pub exposed: Exposed,
+    /// How it is touched.
+    pub touch: Touch,
 }
 
 impl State {

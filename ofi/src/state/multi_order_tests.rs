@@ -1,53 +1,42 @@
 use super::*;
 
-const BUFFERS: [usize; 2] = [1, 2];
+fn of(receive: u64, sender: u64) -> Matched {
+    let sender = Some(PeerId::from_raw(sender));
+    Matched { receive: RequestId::from_raw(receive), sender, is_last: false }
+}
 
-fn peer(number: u64) -> PeerId {
-    PeerId::from_raw(number)
+fn last(matched: Matched) -> Matched {
+    Matched { is_last: true, ..matched }
 }
 
 fn all(order: &mut MultiOrder<char>) -> String {
-    std::iter::from_fn(|| order.next()).collect()
+    std::iter::from_fn(|| order.next()).map(|(_, end)| end).collect()
 }
 
 #[test]
-fn messages_wait_for_receives_from_anybody_before_them() {
+fn a_sender_s_messages_are_told_in_the_order_in_which_they_were_matched() {
     let mut order = MultiOrder::default();
-    let tickets: Vec<u64> = (0..3).map(|_| order.enter(BUFFERS[0], Source::Any)).collect();
-    order.end(tickets[2], Some(peer(1)), 'c');
-    order.end(tickets[1], Some(peer(2)), 'b');
-    assert_eq!(all(&mut order), "");
-    order.end(tickets[0], Some(peer(1)), 'a');
-    order.end(tickets[0], Some(peer(1)), 'x');
-    order.end(99, Some(peer(1)), 'x');
-    assert_eq!(all(&mut order), "abc");
-}
-
-#[test]
-fn messages_do_not_wait_for_receives_from_others() {
-    let mut order = MultiOrder::default();
-    let of_one = order.enter(BUFFERS[0], Source::Peer(peer(1)));
-    let of_two = order.enter(BUFFERS[1], Source::Peer(peer(2)));
-    let of_any = [0; 2].map(|_| order.enter(BUFFERS[1], Source::Any));
-    order.end(of_any[1], Some(peer(3)), 'd');
-    order.end(of_any[0], Some(peer(1)), 'c');
-    order.end(of_two, Some(peer(2)), 'b');
-    assert_eq!(all(&mut order), "b", "of one buffer in order, and of one sender");
-    order.end(of_one, Some(peer(1)), 'a');
-    assert_eq!(all(&mut order), "acd");
+    let tickets = [of(1, 1), of(1, 2), of(2, 1)].map(|matched| order.enter(matched));
+    order.end(tickets[2], 'c');
+    assert_eq!(all(&mut order), "", "the same sender's, though of another buffer");
+    order.end(tickets[1], 'b');
+    assert_eq!(all(&mut order), "b", "another sender's");
+    order.end(tickets[0], 'a');
+    order.end(tickets[0], 'x');
+    order.end(99, 'x');
+    assert_eq!(all(&mut order), "ac");
 }
 
 #[test]
 fn a_buffer_s_last_end_waits_for_its_messages_only() {
     let mut order = MultiOrder::default();
-    let first = order.enter(BUFFERS[0], Source::Any);
-    let message = order.enter(BUFFERS[1], Source::Any);
-    order.end(message, Some(peer(1)), 'b');
-    let last = order.enter(BUFFERS[1], Source::Any);
-    order.end(last, None, 'c');
-    let other = order.enter(3, Source::Any);
-    order.end(other, None, 'd');
-    assert_eq!(all(&mut order), "d");
-    order.end(first, Some(peer(2)), 'a');
-    assert_eq!(all(&mut order), "abc");
+    let matched = [of(1, 1), of(2, 2), last(of(1, 3)), Matched { sender: None, ..last(of(2, 0)) }];
+    let tickets = matched.map(|matched| order.enter(matched));
+    order.end(tickets[2], 'c');
+    order.end(tickets[3], 'd');
+    assert_eq!(all(&mut order), "");
+    order.end(tickets[1], 'b');
+    assert_eq!(all(&mut order), "bd");
+    order.end(tickets[0], 'a');
+    assert_eq!(all(&mut order), "ac");
 }

@@ -50,12 +50,17 @@ pub enum Kind {
         /// The owner's entry.
         entry: usize,
     },
-    /// A receive into what is left of multi-receive buffer number `buffer`.
+    /// The receive of a multi-receive buffer.
     Multi {
-        /// The buffer's number.
-        buffer: usize,
+        /// The engine's name for it, which is the buffer's.
+        receive: RequestId,
+    },
+    /// A message in a multi-receive buffer.
+    InMulti {
         /// Its place among those that are told in order.
         ticket: u64,
+        /// The address of its first byte, which is only handed back.
+        buffer: usize,
     },
 }
 
@@ -86,7 +91,7 @@ impl Op {
             Kind::Send | Kind::Receive { .. } | Kind::Matched { .. } | Kind::Multi { .. } => true,
             Kind::Remote(errand) => errand.has_context(),
             Kind::Injected { has_context, .. } => *has_context,
-            Kind::Serve { .. } | Kind::Service { .. } | Kind::Asked(_) => false,
+            Kind::InMulti { .. } | Kind::Serve { .. } | Kind::Service { .. } | Kind::Asked(_) => false,
         }
     }
 }

@@ -90,7 +90,7 @@ impl Side {
     }
 
     /// Posts a multi-receive buffer.
-    fn recv_many(&self, into: &mut [u8], from: FiAddr, number: usize) -> isize {
+    pub fn recv_many(&self, into: &mut [u8], from: FiAddr, number: usize) -> isize {
         let iov = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
         let msg = Msg {
             msg_iov: &raw const iov,
@@ -105,7 +105,7 @@ impl Side {
         unsafe { ((*(*self.ep).msg).recvmsg)(self.ep, &raw const msg, flags::MULTI_RECV) }
     }
 
-    fn inject(&self, from: &[u8]) -> isize {
+    pub fn inject(&self, from: &[u8]) -> isize {
         // SAFETY: an endpoint, and bytes for the call.
         unsafe { ((*(*self.ep).msg).inject)(self.ep, from.as_ptr().cast(), from.len(), self.peer) }
     }

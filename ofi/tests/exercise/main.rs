@@ -44,6 +44,7 @@ const DIFFERENCES: &[(&str, &str, &str)] = &[
     ("shm", "discard", "FI_PEEK and FI_DISCARD are ignored, and the call is a receive of no bytes"),
     ("shm", "truncation", "the error is -265 instead of 265 (FI_ETRUNC), and olen is not set"),
     ("shm", "rma-errors", "memory registered for reading can be written"),
+    ("shm", "rma-fault", "the error is -5 instead of 5 (FI_EIO)"),
     ("shm", "wait-fd", "FI_WAIT_FD is answered by -FI_ENOSYS"),
     ("shm", "wait-fd-rounds", "FI_WAIT_FD is answered by -FI_ENOSYS"),
     ("shm", "wait-fd-counter", "FI_WAIT_FD is answered by -FI_ENOSYS"),

@@ -355,6 +355,11 @@ impl Side {
         self.link.hear(|| self.progress())
     }
 
+    /// The other's next line, while nothing is done here.
+    pub fn hear_only(&self) -> String {
+        self.link.hear(|| ())
+    }
+
     /// Waits until the other process is there too.
     pub fn meet(&self) {
         self.say("here");
@@ -495,11 +500,16 @@ impl Side {
 
     /// `fi_mr_reg`, and where the other process finds the memory.
     pub fn register(&self, memory: &mut [u8], access: u64) -> (*mut FidMr, There) {
+        self.register_as(77, memory, access)
+    }
+
+    /// The same under a key of its own, where keys are chosen.
+    pub fn register_as(&self, key: u64, memory: &mut [u8], access: u64) -> (*mut FidMr, There) {
         let mut mr = ptr::null_mut();
         let address = memory.as_mut_ptr();
         let registered = call!(
             self.domain,
-            mr ! reg(address.cast(), memory.len(), access, 0, 77, 0, &raw mut mr, ptr::null_mut())
+            mr ! reg(address.cast(), memory.len(), access, 0, key, 0, &raw mut mr, ptr::null_mut())
         );
         assert_eq!(registered, 0, "fi_mr_reg");
         // SAFETY: what `fi_getinfo` gave.

@@ -9,7 +9,7 @@ use super::super::endpoint::Endpoint;
 use super::super::finish::Outlet;
 use super::super::ops::{Kind, Op};
 use super::wire::{HEAD_BYTES, Request, What};
-use super::{ANSWER_BIT, MOST_ASKED, REQUEST_TAG, SERVICE};
+use super::{ANSWER_BIT, MOST_ASKED, Piece, REQUEST_TAG, SERVICE};
 use crate::abi::{Errno, FiAddr, flags};
 use crate::atomic::Action;
 use crate::log::{self, Subsystem};
@@ -49,10 +49,7 @@ pub enum Awaited {
         has_context: bool,
     },
     /// A piece of an errand, or that its end is told.
-    Piece {
-        /// The errand's number.
-        errand: usize,
-    },
+    Piece(Piece),
 }
 
 /// A request without an answer.
@@ -128,7 +125,8 @@ impl Endpoint {
         let Atomic { action, count, key, offset, message, result, context, reports, .. } = atomic;
         let mut old = Vec::new();
         let operands = message.get(HEAD_BYTES..).unwrap_or_default();
-        let done = around.exposed.atomic(*action, *key, *offset, *count, operands, &mut old);
+        let done =
+            around.exposed.atomic(&mut around.touch, (*action, *count), (*key, *offset), operands, &mut old);
         result.write_at(0, &old);
         let entry = Entry::bare(context.unwrap_or_default(), flags);
         self.settle(around, Outlet::Remote(direction), entry, *reports, context.is_some(), done);
@@ -171,10 +169,13 @@ impl Endpoint {
             None => self.send_copy(around, peer, label, message, Some((number, id))),
         };
         if let Err(error) = sent {
-            self.ops.remove(number);
+            let op = self.ops.remove(number);
             // Nobody is told of its end, as of no request's that was never reported.
             let _taken = self.engine.cancel(receive);
-            let _ended = self.engine.report(receive, u64::MAX);
+            if self.engine.report(receive, u64::MAX).is_none() {
+                // A peer has answered what it was not asked: the answer's room stays.
+                let _kept = std::mem::ManuallyDrop::new(op);
+            }
             return Err(error);
         }
         self.service.last_id = id;
@@ -219,11 +220,11 @@ impl Endpoint {
                 Err(refuse::errno_of(&error))
             }
         };
-        match asked.awaited {
-            Awaited::Atomic { direction, has_context } => {
+        match &asked.awaited {
+            &Awaited::Atomic { direction, has_context } => {
                 self.settle(around, Outlet::Remote(direction), entry, reports, has_context, done);
             }
-            Awaited::Piece { errand } => self.piece_done(around, errand, done),
+            Awaited::Piece(piece) => self.piece_done(around, piece, asked.answer_bytes, done),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::super::remote::{Remote, flags_of};
 use super::asking::{Asked, Awaited, Told};
 use super::wire::{HEAD_BYTES, PIECE_BYTES, Request, What};
 use crate::abi::Errno;
-use crate::lend::{Kept, Owned};
+use crate::lend::{Kept, Owned, Room};
 use crate::log::{self, Subsystem};
 
 /// Pieces of one read or write that are under way at a time.
@@ -65,6 +65,29 @@ impl Errand {
     }
 }
 
+/// A part of an errand that a peer is asked for.
+#[derive(Debug)]
+pub struct Piece {
+    /// The errand's number.
+    errand: usize,
+    /// Where in the errand's memory it begins.
+    start: u64,
+    /// Where the answer comes to, if it brings anything.
+    room: Option<Room>,
+}
+
+impl Piece {
+    /// One whose answer brings nothing.
+    const fn bare(errand: usize) -> Self {
+        Self { errand, start: 0, room: None }
+    }
+
+    /// A part of a read.
+    fn read(errand: usize, start: u64, bytes: usize) -> Self {
+        Self { errand, start, room: Some(Room::new(bytes)) }
+    }
+}
+
 impl Endpoint {
     /// Whether a peer's memory is known to be out of reach.
     #[inline]
@@ -72,12 +95,16 @@ impl Endpoint {
         !self.service.out_of_reach.is_empty() && self.service.out_of_reach.contains(&peer)
     }
 
-    /// Nothing here reaches the peer's memory: it is asked.
-    pub(in super::super) fn carry_by_messages(&mut self, around: &mut Surroundings, errand: Errand) {
+    /// Nothing here reaches the memory of an errand's peer: it is asked from now on.
+    pub(in super::super) fn note_out_of_reach(&mut self, errand: &Errand) {
         if self.service.out_of_reach.insert(errand.peer) {
             let what = "a peer's memory is out of reach; what concerns it goes by messages, which is slower";
             log::warn(Subsystem::EpData, format_args!("{what}"));
         }
+    }
+
+    /// The peer is asked to read or write its memory itself.
+    pub(in super::super) fn carry_by_messages(&mut self, around: &mut Surroundings, errand: Errand) {
         let errand = self.service.errands.insert(errand);
         self.carry_on(around, errand);
     }
@@ -160,23 +187,22 @@ impl Endpoint {
         let start = errand.begun_bytes;
         let rest_bytes = errand.kept.total_bytes() - start;
         let bytes = rest_bytes.min(PIECE_BYTES as u64);
-        let part = errand.kept.part(start..start + bytes)?;
         let mut message = vec![0; HEAD_BYTES];
         let (peer, Remote { key, offset, .. }) = (errand.peer, errand.remote);
         let offset = offset.checked_add(start).ok_or(Errno::INVAL)?;
-        let (what, answer, answer_bytes) = match errand.direction {
-            Direction::Get => (What::Read, part, bytes),
+        let (what, piece) = match errand.direction {
+            Direction::Get => (What::Read, Piece::read(number, start, bytes as usize)),
             Direction::Put => {
                 message.resize(HEAD_BYTES + bytes as usize, 0);
-                part.read_at(0, &mut message[HEAD_BYTES..]);
-                (What::Write, Buffer::empty(Access::Write), 0)
+                errand.kept.read(&mut around.touch, start, &mut message[HEAD_BYTES..])?;
+                (What::Write, Piece::bare(number))
             }
         };
         // Before it is asked for, since the answer may be that the peer is dead.
         (errand.begun_bytes, errand.has_begun) = (start + bytes, true);
         errand.pending += 1;
         let request = Request { what, id: 0, key, offset, count: bytes as u32, rest_bytes };
-        let asked = self.ask_for(around, peer, request, &mut message, answer, number, answer_bytes);
+        let asked = self.ask_for(around, peer, request, &mut message, piece);
         if asked.is_err()
             && let Some(errand) = self.service.errands.get_mut(number)
         {
@@ -187,18 +213,19 @@ impl Endpoint {
         asked
     }
 
-    #[expect(clippy::too_many_arguments, reason = "as the function that it calls")]
     fn ask_for(
         &mut self,
         around: &mut Surroundings,
         peer: PeerId,
         request: Request,
         message: &mut [u8],
-        answer: Buffer,
-        errand: usize,
-        answer_bytes: u64,
+        mut piece: Piece,
     ) -> Result<(), Errno> {
-        let asked = Asked { id: 0, awaited: Awaited::Piece { errand }, answer_bytes };
+        let (answer, answer_bytes) = match &mut piece.room {
+            Some(room) => (room.for_a_receive()?, u64::from(request.count)),
+            None => (Buffer::empty(Access::Write), 0),
+        };
+        let asked = Asked { id: 0, awaited: Awaited::Piece(piece), answer_bytes };
         let told = Told { context: 0, flags: 0, reports: false };
         self.ask(around, peer, request, message, answer, asked, told)
     }
@@ -219,8 +246,7 @@ impl Endpoint {
         let mut message = [0; HEAD_BYTES];
         errand.pending += 1;
         errand.data = None;
-        let answer = Buffer::empty(Access::Write);
-        let asked = self.ask_for(around, peer, request, &mut message, answer, number, 0);
+        let asked = self.ask_for(around, peer, request, &mut message, Piece::bare(number));
         if asked.is_err()
             && let Some(errand) = self.service.errands.get_mut(number)
         {
@@ -231,12 +257,20 @@ impl Endpoint {
     }
 
     /// The answer to a piece has come.
-    pub(super) fn piece_done(&mut self, around: &mut Surroundings, number: usize, done: Result<(), Errno>) {
-        let Some(errand) = self.service.errands.get_mut(number) else { return };
+    pub(super) fn piece_done(
+        &mut self,
+        around: &mut Surroundings,
+        piece: &Piece,
+        answer_bytes: u64,
+        done: Result<(), Errno>,
+    ) {
+        let Some(errand) = self.service.errands.get_mut(piece.errand) else { return };
         errand.pending = errand.pending.saturating_sub(1);
+        let answer = piece.room.as_ref().map_or(&[][..], |room| room.received(answer_bytes as usize));
+        let done = done.and_then(|()| errand.kept.write(&mut around.touch, piece.start, answer));
         if let Err(error) = done {
             errand.error.get_or_insert(error);
         }
-        self.carry_on(around, number);
+        self.carry_on(around, piece.errand);
     }
 }

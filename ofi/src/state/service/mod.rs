@@ -23,7 +23,7 @@ use lmt::{Label, PeerId, Reported, Space};
 use super::in_order::InOrder;
 use super::table::Table;
 use crate::lend::Room;
-pub use carrying::Errand;
+pub use carrying::{Errand, Piece};
 
 /// Requests and answers.
 const SERVICE: Space = match Space::new(2) {

@@ -87,14 +87,28 @@ pub fn spaces(mut side: Side) -> Link {
     finish(side)
 }
 
+/// Multi-receive buffers are given back when less than this is left.
+fn give_back_below(side: &Side, least: usize) {
+    let value = (&raw const least).cast();
+    let set = call!(side.ep, ops ! setopt(OPT_LEVEL_ENDPOINT, OPT_MIN_MULTI_RECV, value, size_of::<usize>()));
+    assert_eq!(set, 0);
+}
+
+const MULTI: Wanted = Wanted {
+    kind: Kind::Plain,
+    form: Form::Message,
+    from: ADDR_UNSPEC,
+    tag: 0,
+    ignore: 0,
+    number: 3,
+    flags: flags::MULTI_RECV | flags::COMPLETION,
+};
+
 /// A multi-receive buffer takes messages until less than the minimum is left.
 pub fn multi(mut side: Side) -> Link {
     side.open(Ask::default());
     const MESSAGES: usize = 4;
-    let least = 2048_usize;
-    let value = (&raw const least).cast();
-    let set = call!(side.ep, ops ! setopt(OPT_LEVEL_ENDPOINT, OPT_MIN_MULTI_RECV, value, size_of::<usize>()));
-    assert_eq!(set, 0);
+    give_back_below(&side, 2048);
     if side.is_first() {
         assert_eq!(side.hear(), "posted");
         for at in 0..MESSAGES {
@@ -104,8 +118,7 @@ pub fn multi(mut side: Side) -> Link {
         side.wait_count(side.sends, MESSAGES as u64);
     } else {
         let mut room = vec![0xff_u8; MESSAGES * 2048 + 1000];
-        let wanted = Wanted { kind: Kind::Plain, ..with(0, 3, flags::MULTI_RECV | flags::COMPLETION) };
-        side.begin(|| side.receive(&mut room, wanted));
+        side.begin(|| side.receive(&mut room, MULTI));
         side.say("posted");
         let (mut messages, mut released) = (0, false);
         while messages < MESSAGES || !released {
@@ -120,6 +133,90 @@ pub fn multi(mut side: Side) -> Link {
             released |= told.flags & flags::MULTI_RECV != 0;
             assert!(!released || messages == MESSAGES, "it is released when it is full");
         }
+    }
+    finish(side)
+}
+
+/// Two multi-receive buffers: the second gets no message before the first is given back,
+/// however the messages travel and whether they wait already.
+pub fn multi_order(mut side: Side) -> Link {
+    side.open(Ask::default());
+    const EACH: usize = 16;
+    for bytes in [64, 1024, 20_000, 100_000] {
+        give_back_below(&side, bytes);
+        for come_first in [false, true] {
+            if side.is_first() {
+                let text = pattern(bytes);
+                assert!(come_first || side.hear() == "posted");
+                for number in 0..2 * EACH {
+                    side.begin(|| side.send(Sent { kind: Kind::Plain, ..tagged(&text, 0, number) }));
+                }
+                if come_first {
+                    side.say("sent");
+                }
+                (0..2 * EACH).for_each(|_| assert_eq!(side.wait().flags & flags::SEND, flags::SEND));
+            } else {
+                assert!(!come_first || side.hear() == "sent");
+                receive_in_two(&side, bytes, EACH, || {
+                    if !come_first {
+                        side.say("posted");
+                    }
+                });
+            }
+            side.meet();
+        }
+    }
+    finish(side)
+}
+
+fn receive_in_two(side: &Side, bytes: usize, each: usize, posted: impl FnOnce()) {
+    let room_bytes = each * bytes;
+    let mut rooms = [vec![0_u8; room_bytes], vec![0_u8; room_bytes]];
+    let starts = rooms.each_ref().map(|room| room.as_ptr().addr());
+    for (number, room) in rooms.iter_mut().enumerate() {
+        side.begin(|| side.receive(room, Wanted { number, ..MULTI }));
+    }
+    posted();
+    let (mut messages, mut released) = (0, Vec::new());
+    while messages < 2 * each || released.len() < 2 {
+        let told = side.wait();
+        if told.flags & flags::RECV != 0 && told.bytes > 0 {
+            let start = starts[told.number];
+            assert!((start..start + room_bytes).contains(&told.buffer), "in the buffer that it names");
+            assert_eq!(told.number, messages / each, "message {messages} of {bytes} bytes");
+            messages += 1;
+        }
+        if told.flags & flags::MULTI_RECV != 0 {
+            released.push((told.number, messages));
+        }
+    }
+    assert_eq!(released, [(0, each), (1, 2 * each)], "{bytes} bytes");
+    assert!(rooms.iter().flat_map(|room| room.chunks(bytes)).all(|one| one == pattern(bytes)));
+}
+
+/// A receive that is posted behind a multi-receive buffer gets no message before that is
+/// given back.
+pub fn multi_first(mut side: Side) -> Link {
+    side.open(Ask::default());
+    const MESSAGES: usize = 6;
+    give_back_below(&side, 64);
+    if side.is_first() {
+        assert_eq!(side.hear(), "posted");
+        for _ in 0..=MESSAGES {
+            side.begin(|| side.send(Sent { kind: Kind::Plain, ..tagged(&pattern(64), 0, 1) }));
+            side.wait();
+        }
+    } else {
+        let (mut room, mut last) = (vec![0_u8; MESSAGES * 64], [0; 64]);
+        side.begin(|| side.receive(&mut room, MULTI));
+        side.begin(|| side.receive(&mut last, Wanted { kind: Kind::Plain, ..any(0, 4) }));
+        side.say("posted");
+        let mut told = Vec::new();
+        while told.len() <= MESSAGES {
+            let one = side.wait();
+            told.extend((one.bytes > 0).then_some(one.number));
+        }
+        assert_eq!(told, [3, 3, 3, 3, 3, 3, 4]);
     }
     finish(side)
 }

@@ -1,4 +1,5 @@
 //! fi_mr(3), fi_rma(3): memory of the other process.
+#![allow(unsafe_code)] // Maps memory and takes rights away.
 
 use lmt_fi::abi::{Errno, flags};
 
@@ -7,6 +8,23 @@ use crate::link::Link;
 use crate::side::{Ask, Remote, Side, There, close};
 
 const ACCESS: u64 = flags::REMOTE_READ | flags::REMOTE_WRITE;
+
+const PAGES_BYTES: usize = 16 << 10;
+
+/// Pages of their own, which last.
+fn pages() -> &'static mut [u8] {
+    let (rights, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), PAGES_BYTES, rights, kind, -1, 0) };
+    assert_ne!(base, libc::MAP_FAILED);
+    // SAFETY: the mapping, which nobody else has.
+    unsafe { std::slice::from_raw_parts_mut(base.cast(), PAGES_BYTES) }
+}
+
+fn set_rights(pages: &mut [u8], rights: i32) {
+    // SAFETY: whole pages, which the test does not touch meanwhile.
+    assert_eq!(unsafe { libc::mprotect(pages.as_mut_ptr().cast(), pages.len(), rights) }, 0);
+}
 
 fn tell(side: &Side, there: There) -> There {
     side.say(&format!("{} {}", there.address, there.key));
@@ -73,5 +91,39 @@ pub fn errors(mut side: Side) -> Link {
     }
     side.meet();
     assert_eq!((close(mr), memory), (0, vec![7; 64]));
+    finish(side)
+}
+
+/// Memory that was registered and is read-only by now is not written, whose owner lives on;
+/// and its other regions need no more of it than before.
+pub fn fault(mut side: Side) -> Link {
+    side.open(Ask::default());
+    let (odd, mut plain) = (pages(), vec![7_u8; 1 << 16]);
+    let (odd_mr, own_odd) = side.register(odd, ACCESS);
+    let (plain_mr, own_plain) = side.register_as(78, &mut plain, ACCESS);
+    let there = [tell(&side, own_odd), tell(&side, own_plain)];
+    let mut here = vec![1; PAGES_BYTES];
+    side.begin(|| side.remote(Remote::Read, &mut here, there[1], 1));
+    assert_eq!(side.wait().number, 1);
+    set_rights(odd, libc::PROT_READ);
+    side.meet();
+    if side.is_first() {
+        side.begin(|| side.remote(Remote::Write, &mut here, there[0], 2));
+        let (number, failure) = side.wait_error();
+        assert!([Errno::FAULT.0, Errno::IO.0].contains(&failure.err), "{}", failure.err);
+        assert_eq!(number, 2);
+        side.say("written");
+        here.fill(0);
+        side.begin(|| side.remote(Remote::Read, &mut here, there[1], 3));
+        assert_eq!((side.wait().number, here[0]), (3, 7));
+        side.say("read");
+    } else {
+        assert_eq!(side.hear(), "written");
+        // No progress is made here, as by who computes.
+        assert_eq!(side.hear_only(), "read");
+    }
+    side.meet();
+    set_rights(odd, libc::PROT_READ | libc::PROT_WRITE);
+    assert_eq!((close(odd_mr), close(plain_mr)), (0, 0));
     finish(side)
 }

@@ -1,0 +1,157 @@
+//! Receives of one message after the other into one buffer.
+//!
+//! Such a receive keeps its place among those that are posted until too little of its
+//! buffer is left. A message gets its part of the buffer when it matches, as its length
+//! is known then, and is a request of its own from there on.
+
+use super::Engine;
+use super::label::{Label, Space, Wanted};
+use super::receiving::Source;
+use super::requests::{OperationError, PeerId, Request, RequestId, State, Waiting};
+use super::traffic::{Arrived, Traffic};
+use crate::buffer::{Access, Buffer};
+use crate::matching::{Matcher, Pattern, PostedHandle, Unexpected};
+use crate::rendezvous::PeerKey;
+
+/// Each message begins at a multiple of this in the buffer, so that those who lay
+/// structures over the bytes find them aligned.
+const ALIGNMENT_BYTES: u64 = 16;
+
+/// What a receive of many waits with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Many {
+    pub space: Space,
+    /// Its place; none before it is posted.
+    pub posted: Option<PostedHandle>,
+    /// How much of the buffer messages have got.
+    used_bytes: u64,
+    /// It ends when less than this is left.
+    least_bytes: u64,
+}
+
+/// A message has got its part of the buffer of a receive of many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Placement {
+    /// The receive.
+    pub receive: RequestId,
+    /// The message's own request, which ends when the message is there.
+    pub message: RequestId,
+    /// Who sent it.
+    pub peer: PeerId,
+    /// Where in the buffer it begins, in bytes.
+    pub offset_bytes: u64,
+    /// Whether the receive takes no more. Its number means nothing any more then.
+    pub is_last: bool,
+}
+
+impl Traffic {
+    /// The receive for a message of so many bytes that has come.
+    #[inline]
+    pub(super) fn receive_for(&mut self, key: PeerKey, label: &Label, bytes: u64) -> Option<RequestId> {
+        let receive = self.matchers.of(label.space).arrive(key, label.tag)?;
+        match self.requests.get(receive) {
+            Some(Request { state: State::Waiting(Waiting::Many(_)), .. }) => {
+                self.place(receive, key, *label, bytes)
+            }
+            _ => Some(receive),
+        }
+    }
+
+    /// Gives a message its part of the buffer of a receive of many.
+    fn place(&mut self, receive: RequestId, key: PeerKey, label: Label, bytes: u64) -> Option<RequestId> {
+        let request = self.requests.get_mut(receive)?;
+        let (Some(rest), State::Waiting(Waiting::Many(many))) = (&mut request.buffer, &mut request.state)
+        else {
+            return None;
+        };
+        let part = rest.split_front(bytes);
+        let part_bytes = part.total_bytes();
+        let gap = rest.split_front(part_bytes.next_multiple_of(ALIGNMENT_BYTES) - part_bytes);
+        let offset_bytes = many.used_bytes;
+        many.used_bytes += part_bytes + gap.total_bytes();
+        let is_last = rest.total_bytes() < many.least_bytes.max(1);
+        let (space, posted) = (many.space, many.posted);
+        if is_last {
+            posted.and_then(|handle| self.matchers.of(space).cancel_posted(handle));
+            self.requests.remove(receive);
+        }
+        let message = self.requests.insert(Request::new(part, Some(key), label, Waiting::Matched));
+        let peer = self.name(key);
+        self.requests.placements.push_back(Placement { receive, message, peer, offset_bytes, is_last });
+        Some(message)
+    }
+
+    /// Gives the messages that wait already their parts. Says whether more are taken.
+    fn place_waiting(&mut self, receive: RequestId, space: Space, pattern: Pattern) -> bool {
+        while self.requests.get(receive).is_some() {
+            let Some(found) = self.matchers.of(space).take(pattern) else { return true };
+            let Unexpected { source, tag, payload: Arrived { immediate, content } } = found;
+            let label = Label { tag, space, immediate };
+            let bytes = content.total_bytes(&self.requests);
+            if let Some(message) = self.place(receive, source, label, bytes) {
+                self.join(source, label, content, message);
+                self.settle();
+            }
+        }
+        false
+    }
+}
+
+impl Engine {
+    /// Begins a receive of one message after the other into one buffer, until less than
+    /// `least_bytes` of it is left. All that is posted later gets none of the messages
+    /// that this one accepts before that. [`Engine::next_placement`] tells of each
+    /// message; the receive itself ends only by [`Engine::cancel`] or with its peer.
+    ///
+    /// # Errors
+    /// As [`Engine::receive`].
+    pub fn receive_many(
+        &mut self,
+        source: Source,
+        wanted: impl Into<Wanted>,
+        buffer: Buffer,
+        least_bytes: u64,
+    ) -> Result<RequestId, OperationError> {
+        self.check_fork()?;
+        if buffer.access() != Access::Write {
+            return Err(OperationError::ReadOnlyBuffer);
+        }
+        let Wanted { space, tags } = wanted.into();
+        let pattern = self.pattern(source, tags)?;
+        let label = Label { tag: tags.tag, space, immediate: None };
+        self.traffic.transfers.begins(buffer.total_bytes());
+        let many = Many { space, posted: None, used_bytes: 0, least_bytes };
+        let request = Request::new(buffer, pattern.source, label, Waiting::Many(many));
+        let id = self.traffic.requests.insert(request);
+        let placements = self.traffic.requests.placements.len();
+        if !self.traffic.place_waiting(id, space, pattern) {
+            return Ok(id);
+        }
+        let posted = self.traffic.matchers.of(space).post_standing(pattern, id);
+        if let Some(Request { state: State::Waiting(Waiting::Many(many)), .. }) =
+            self.traffic.requests.get_mut(id)
+        {
+            many.posted = Some(posted);
+        }
+        if let Some(key) = pattern.source
+            && let Err(error) = self.reach(key)
+        {
+            self.traffic.matchers.of(space).cancel_posted(posted);
+            if self.traffic.requests.placements.len() == placements {
+                self.traffic.requests.remove(id);
+                return Err(error);
+            }
+            self.traffic.requests.complete(id, Err(error));
+        }
+        Ok(id)
+    }
+
+    /// The next message that has got its part of the buffer of a receive of many
+    /// ([`Engine::receive_many`]), in the order in which they matched. What
+    /// [`Engine::next_completion`] tells of such a message comes after this. Makes no
+    /// progress.
+    #[inline]
+    pub fn next_placement(&mut self) -> Option<Placement> {
+        self.traffic.requests.placements.pop_front()
+    }
+}

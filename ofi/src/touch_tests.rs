@@ -1,0 +1,134 @@
+#![allow(unsafe_code)] // Maps memory and takes rights away.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+use super::*;
+
+const PAGES: usize = 3;
+
+/// Some pages of ones, of a file or not.
+struct Pages(*mut u8, Option<File>);
+
+impl Pages {
+    fn new(of_file: bool) -> Self {
+        let bytes = PAGES * page_bytes();
+        let file = of_file.then(|| {
+            let file = File::from(memfd_create(c"test", MFdFlags::empty()).expect("a file"));
+            file.set_len(bytes as u64).expect("room");
+            file
+        });
+        let kind = if of_file { libc::MAP_SHARED } else { libc::MAP_PRIVATE | libc::MAP_ANONYMOUS };
+        let fd = file.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, kind, fd, 0) };
+        assert_ne!(base, libc::MAP_FAILED);
+        let base = base.cast::<u8>();
+        base.expose_provenance();
+        // SAFETY: of the mapping.
+        unsafe { base.write_bytes(1, bytes) };
+        Self(base, file)
+    }
+
+    /// The last bytes of the first page and the first of the second, which nobody has
+    /// references to.
+    fn border(&self) -> Segment {
+        Segment { address: self.0.addr() + page_bytes() - 8, bytes: 16 }
+    }
+
+    /// Takes rights of all pages but the first away.
+    fn protect(&self, rights: i32) {
+        let second = self.0.wrapping_add(page_bytes()).cast();
+        // SAFETY: pages of the mapping, to which there are no references.
+        assert_eq!(unsafe { libc::mprotect(second, (PAGES - 1) * page_bytes(), rights) }, 0);
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: the mapping, used no more.
+        unsafe { libc::munmap(self.0.cast(), PAGES * page_bytes()) };
+    }
+}
+
+fn read(touch: &mut Touch, from: Segment) -> Result<Vec<u8>, Errno> {
+    let mut into = vec![0; from.bytes];
+    touch.read(from, &mut into).map(|()| into)
+}
+
+fn write(touch: &mut Touch, to: Segment) -> Result<(), Errno> {
+    // SAFETY: part of the test's pages, to which there are no references.
+    unsafe { touch.write(to, &vec![2; to.bytes]) }
+}
+
+#[test]
+fn memory_is_read_and_written_as_by_this_process() {
+    for of_file in [false, true] {
+        let (pages, mut touch) = (Pages::new(of_file), Touch::default());
+        let border = pages.border();
+        assert_eq!(read(&mut touch, border), Ok(vec![1; 16]));
+        assert_eq!((touch.check(border, false), touch.check(border, true)), (Ok(()), Ok(())));
+        assert_eq!(read(&mut touch, border), Ok(vec![1; 16]), "looking changes nothing");
+        assert_eq!(write(&mut touch, border), Ok(()));
+        assert_eq!(read(&mut touch, border), Ok(vec![2; 16]));
+        let all = Segment { address: pages.0.addr(), bytes: PAGES * page_bytes() };
+        assert_eq!(write(&mut touch, all), Ok(()));
+        assert_eq!(read(&mut touch, all), Ok(vec![2; PAGES * page_bytes()]));
+        assert_eq!(read(&mut touch, Segment { bytes: 0, ..all }), Ok(vec![]));
+    }
+}
+
+#[test]
+fn pages_that_may_only_be_read_are_not_written() {
+    let (pages, mut touch) = (Pages::new(false), Touch::default());
+    pages.protect(libc::PROT_READ);
+    let border = pages.border();
+    assert_eq!((read(&mut touch, border), touch.check(border, false)), (Ok(vec![1; 16]), Ok(())));
+    assert_eq!(
+        (write(&mut touch, border), touch.check(border, true)),
+        (Err(Errno::FAULT), Err(Errno::FAULT))
+    );
+    let first = Segment { bytes: 8, ..border };
+    assert_eq!((write(&mut touch, first), touch.check(first, true)), (Ok(()), Ok(())));
+}
+
+#[test]
+fn pages_without_rights_and_those_behind_a_file_s_end_are_not_touched() {
+    for is_cut in [false, true] {
+        let (pages, mut touch) = (Pages::new(is_cut), Touch::default());
+        match &pages.1 {
+            Some(file) => file.set_len(page_bytes() as u64).expect("it is cut"),
+            None => pages.protect(libc::PROT_NONE),
+        }
+        let border = pages.border();
+        assert_eq!(
+            (read(&mut touch, border), write(&mut touch, border)),
+            (Err(Errno::FAULT), Err(Errno::FAULT))
+        );
+        assert_eq!(touch.check(border, false), Err(Errno::FAULT));
+        assert_eq!(touch.check(border, true), Err(Errno::FAULT));
+        assert_eq!(read(&mut touch, Segment { bytes: 8, ..border }).map(|bytes| bytes.len()), Ok(8));
+    }
+}
+
+/// No other process reads it, and no call that goes by pages; this process may touch it.
+#[test]
+fn secret_memory_is_touched() {
+    let bytes = page_bytes();
+    // SAFETY: no argument is an address.
+    let fd = unsafe { libc::syscall(libc::SYS_memfd_secret, 0) };
+    let Ok(fd @ 0..) = i32::try_from(fd) else {
+        println!("SKIPPED: there is no memfd_secret(2) here");
+        return;
+    };
+    // SAFETY: a new file.
+    assert_eq!(unsafe { libc::ftruncate(fd, bytes as libc::off_t) }, 0);
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping, which stays.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, libc::MAP_SHARED, fd, 0) };
+    assert_ne!(base, libc::MAP_FAILED);
+    let (all, mut touch) = (Segment { address: base.expose_provenance(), bytes }, Touch::default());
+    assert_eq!((write(&mut touch, all), touch.check(all, true)), (Ok(()), Ok(())));
+    assert_eq!(read(&mut touch, all), Ok(vec![2; bytes]));
+}
