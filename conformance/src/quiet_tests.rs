@@ -41,7 +41,11 @@ fn a_core_that_is_shared_is_not_quiet() {
     thread::scope(|scope| {
         for _ in 0..others {
             // Relaxed: nothing else is communicated.
-            scope.spawn(|| while !done.load(std::sync::atomic::Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::hint::spin_loop()
+                }
+            });
         }
         let quiet = (0..20).filter(|_| is_quiet()).count();
         done.store(true, std::sync::atomic::Ordering::Relaxed);
