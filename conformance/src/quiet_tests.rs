@@ -41,10 +41,21 @@ fn a_core_that_is_shared_is_not_quiet() {
     thread::scope(|scope| {
         for _ in 0..others {
             // Relaxed: nothing else is communicated.
-            scope.spawn(|| while !done.load(std::sync::atomic::Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
         }
         let quiet = (0..20).filter(|_| is_quiet()).count();
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         assert!(quiet < 20, "it is always quiet");
     });
+}
+
+#[test]
+fn what_takes_far_too_long_fails_on_a_busy_machine_too() {
+    let bound = Duration::from_millis(10);
+    took_less("nothing", Duration::from_millis(9), bound);
+    assert!(ends_in_a_panic(|| took_less("this", Duration::from_millis(100), bound)));
 }
