@@ -34,6 +34,19 @@ fn longest_gap() -> Duration {
     longest
 }
 
+/// Asserts that something took less than `bound`. Where the machine is busy, ten times
+/// that is allowed, and said on standard error to be so.
+///
+/// # Panics
+/// When it took longer.
+pub fn took_less(what: &str, took: Duration, bound: Duration) {
+    if took < bound {
+        return;
+    }
+    assert!(took < bound * 10 && !is_quiet(), "{what} took {took:?}; at most {bound:?} was expected");
+    eprintln!("SKIPPED: {what} took {took:?} on a busy machine, where {bound:?} is not asked for");
+}
+
 /// Measures until it holds. Says on standard error that it is skipped where the
 /// machine was not quiet for `failures` measurements within `limit`.
 ///

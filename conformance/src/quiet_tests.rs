@@ -43,7 +43,7 @@ fn a_core_that_is_shared_is_not_quiet() {
             // Relaxed: nothing else is communicated.
             scope.spawn(|| {
                 while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                    std::hint::spin_loop()
+                    std::hint::spin_loop();
                 }
             });
         }
@@ -51,4 +51,11 @@ fn a_core_that_is_shared_is_not_quiet() {
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         assert!(quiet < 20, "it is always quiet");
     });
+}
+
+#[test]
+fn what_takes_far_too_long_fails_on_a_busy_machine_too() {
+    let bound = Duration::from_millis(10);
+    took_less("nothing", Duration::from_millis(9), bound);
+    assert!(ends_in_a_panic(|| took_less("this", Duration::from_millis(100), bound)));
 }
