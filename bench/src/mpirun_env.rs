@@ -62,7 +62,19 @@ pub fn run(args: &MpirunEnvArgs) -> Result<(), BenchError> {
         }
         variables = with(variables, linked(network));
     }
-    print(&(shell(kind, &variables) + hosts_remark(args.link.is_some())))
+    print(&(shell(kind, &variables) + node_remark(kind) + hosts_remark(args.link.is_some())))
+}
+
+/// What a program that looks for the ranks of its machine finds. MPICH has no setting by which it
+/// knows its node and sends over libfabric within it.
+const fn node_remark(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Mpich => {
+            "# With MPIR_CVAR_NOLOCAL=1 each rank is a node of its own: MPI_Comm_split_type with MPI_COMM_TYPE_SHARED\n\
+             # gives groups of one, and MPI_Win_allocate_shared of more ranks aborts (docs/libfabric.md).\n"
+        }
+        Kind::OpenMpi | Kind::IntelMpi | Kind::Other => "",
+    }
 }
 
 /// How the variables come to other machines: mpiexec hands on those of Open MPI only.

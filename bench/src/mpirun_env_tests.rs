@@ -26,6 +26,13 @@ fn a_shell_takes_the_lines_whatever_the_folder_is() {
 }
 
 #[test]
+fn who_takes_mpich_is_told_that_each_rank_is_a_node() {
+    let remark = node_remark(Kind::Mpich);
+    assert!(remark.contains("MPI_Win_allocate_shared") && remark.lines().all(|line| line.starts_with("# ")));
+    assert_eq!([node_remark(Kind::OpenMpi), node_remark(Kind::IntelMpi)], ["", ""]);
+}
+
+#[test]
 fn providers_of_others_stay_within_reach() {
     let files = Files::new("others").with("a folder's/liblmt-fi.so", "");
     let provider = provider(&files);

@@ -28,6 +28,7 @@ pub use builder::EndpointBuilder;
 pub use endpoint::Endpoint;
 pub use list::mechanism_names;
 pub use lmt_core::config::{Adapt, Config, ConfigError};
+pub use lmt_core::connect::ConnectError;
 pub use lmt_core::engine::polling::{Others, let_others_run};
 pub use lmt_core::engine::{
     Completion, CreateError, EagerCounters, Engine, Label, Message, OperationError, Outcome, PeerId,

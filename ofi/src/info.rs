@@ -3,23 +3,39 @@
 //! so each is allocated with calloc(3) or strdup(3).
 #![allow(unsafe_code)] // Reads and allocates C's structures.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
 use crate::abi::Errno;
 use crate::abi::fabric::{DOMAIN_ATTR_GIVEN_BYTES, DomainAttr, EpAttr, FabricAttr, Info, RxAttr, TxAttr};
 use crate::border;
+use crate::naming::Name;
 use crate::offer::{ADDRESS_FORMAT, Hints, Offer, VERSION};
+use crate::state::vector::NAME_BYTES;
 
+/// A string, if there is one.
+///
 /// # Safety
 /// The pointer is null or points to a string that a zero ends.
-unsafe fn text(pointer: *const c_char) -> Option<String> {
+pub unsafe fn text(pointer: *const c_char) -> Option<String> {
     if pointer.is_null() {
         return None;
     }
     // SAFETY: not null, so a string by the caller's promise.
     let text = unsafe { CStr::from_ptr(pointer) };
     Some(text.to_string_lossy().into_owned())
+}
+
+/// An address, if there is one; of one that is too long as much as shows that.
+///
+/// # Safety
+/// The pointer is null or points to so many bytes.
+unsafe fn address(pointer: *const c_void, bytes: usize) -> Option<Vec<u8>> {
+    if pointer.is_null() {
+        return None;
+    }
+    // SAFETY: not null, so as many bytes by the caller's promise.
+    Some(unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), bytes.min(NAME_BYTES + 1)) }.to_vec())
 }
 
 /// Reads what a caller asks for; of the domain no more than version 1.17 has.
@@ -43,7 +59,10 @@ pub unsafe fn read(hints: *const Info) -> Hints {
     Hints {
         caps: info.caps,
         addr_format: info.addr_format,
-        has_destination: !info.dest_addr.is_null(),
+        // SAFETY: as above.
+        source: unsafe { address(info.src_addr, info.src_addrlen) },
+        // SAFETY: as above.
+        destination: unsafe { address(info.dest_addr, info.dest_addrlen) },
         // SAFETY: as above.
         tx: unsafe { border::read_if(info.tx_attr) },
         // SAFETY: as above.
@@ -89,15 +108,17 @@ pub fn write(offer: &Offer, api_version: u32) -> Result<*mut Info, Errno> {
         prov_version: VERSION,
         api_version,
     };
+    let bytes_of = |name: Option<Name>| name.map_or(0, |name| name.len());
+    let given = |name: Option<Name>| name.map_or(ptr::null_mut(), |name| allocate(name, 0).cast());
     let info = Info {
         next: ptr::null_mut(),
         caps: offer.caps,
         mode: 0,
         addr_format: ADDRESS_FORMAT,
-        src_addrlen: 0,
-        dest_addrlen: 0,
-        src_addr: ptr::null_mut(),
-        dest_addr: ptr::null_mut(),
+        src_addrlen: bytes_of(offer.source),
+        dest_addrlen: bytes_of(offer.destination),
+        src_addr: given(offer.source),
+        dest_addr: given(offer.destination),
         handle: ptr::null_mut(),
         tx_attr: allocate(offer.tx, 0),
         rx_attr: allocate(offer.rx, 0),
@@ -106,6 +127,8 @@ pub fn write(offer: &Offer, api_version: u32) -> Result<*mut Info, Errno> {
         fabric_attr: allocate(fabric, 0),
         nic: ptr::null_mut(),
     };
+    let given = [(info.src_addr, info.src_addrlen), (info.dest_addr, info.dest_addrlen)];
+    let are_given = given.iter().all(|(address, bytes)| *bytes == 0 || !address.is_null());
     let parts = [
         domain.name.cast(),
         fabric.name.cast(),
@@ -116,10 +139,10 @@ pub fn write(offer: &Offer, api_version: u32) -> Result<*mut Info, Errno> {
         info.fabric_attr.cast::<libc::c_void>(),
     ];
     let whole = allocate(info, 0);
-    if !whole.is_null() && parts.iter().all(|part| !part.is_null()) {
+    if !whole.is_null() && are_given && parts.iter().all(|part| !part.is_null()) {
         return Ok(whole);
     }
-    for part in parts.into_iter().chain([whole.cast()]) {
+    for part in parts.into_iter().chain([whole.cast(), info.src_addr, info.dest_addr]) {
         // SAFETY: each is null or was allocated above and is freed once.
         unsafe { libc::free(part) };
     }
@@ -127,10 +150,12 @@ pub fn write(offer: &Offer, api_version: u32) -> Result<*mut Info, Errno> {
 }
 
 /// What an endpoint needs to know of the `fi_info` that it is made with.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Chosen {
     /// Capabilities.
     pub caps: u64,
+    /// The address that it is to have.
+    pub source: Option<Vec<u8>>,
     /// Of the sending side.
     pub tx: Option<TxAttr>,
     /// Of the receiving side.
@@ -151,6 +176,8 @@ pub unsafe fn chosen(info: *const Info) -> Result<Chosen, Errno> {
     let info = unsafe { border::read(info) }?;
     Ok(Chosen {
         caps: info.caps,
+        // SAFETY: as above.
+        source: unsafe { address(info.src_addr, info.src_addrlen) },
         // SAFETY: as above.
         tx: unsafe { border::read_if(info.tx_attr) },
         // SAFETY: as above.

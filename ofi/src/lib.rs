@@ -24,6 +24,7 @@ mod entry;
 mod info;
 mod lend;
 mod log;
+mod naming;
 mod offer;
 mod refuse;
 mod state;

@@ -8,6 +8,7 @@ use crate::abi::{flags, provider};
 use crate::atomic::MOST_BYTES;
 use crate::border::IOV_LIMIT;
 use crate::info::Chosen;
+use crate::naming::{self, Name};
 use crate::state::endpoint::INJECT_MAX_BYTES;
 
 /// What it can do at all, and what an endpoint has of which nothing was said.
@@ -81,8 +82,10 @@ pub struct Hints {
     pub caps: u64,
     /// `fi_info::addr_format`.
     pub addr_format: u32,
-    /// Whether an address to talk to is named.
-    pub has_destination: bool,
+    /// The address that an endpoint is to have, as bytes.
+    pub source: Option<Vec<u8>>,
+    /// An address to talk to.
+    pub destination: Option<Vec<u8>>,
     /// Of the sending side.
     pub tx: Option<TxAttr>,
     /// Of the receiving side.
@@ -105,6 +108,10 @@ pub struct Offer {
     pub place: &'static str,
     /// Capabilities.
     pub caps: u64,
+    /// The address that was asked for.
+    pub source: Option<Name>,
+    /// The address to talk to.
+    pub destination: Option<Name>,
     /// Of the sending side.
     pub tx: TxAttr,
     /// Of the receiving side.
@@ -141,6 +148,11 @@ fn name(what: &str, asked: Option<&str>, ours: &str) -> Result<(), Refusal> {
     }
 }
 
+fn address(what: &str, given: Option<&[u8]>) -> Result<Option<Name>, Refusal> {
+    let checked = given.map(naming::checked).transpose();
+    checked.map_err(|_| format!("the {what} address is none of this provider; give what fi_getname gave"))
+}
+
 /// What is offered for these hints.
 ///
 /// # Errors
@@ -151,15 +163,14 @@ pub fn offer(hints: &Hints) -> Result<Offer, Refusal> {
     if ![0, ADDRESS_FORMAT].contains(&hints.addr_format) {
         return Err(format!("addresses of format {} are asked for; ours are their own", hints.addr_format));
     }
-    if hints.has_destination {
-        return Err("a destination is named; insert its address into an address vector".to_owned());
-    }
     name("fabric", hints.fabric_name.as_deref(), place)?;
     name("domain", hints.domain_name.as_deref(), place)?;
     let caps = if hints.caps == 0 { UNASKED } else { with_directions(hints.caps) };
     Ok(Offer {
         place,
         caps,
+        source: address("source", hints.source.as_deref())?,
+        destination: address("destination", hints.destination.as_deref())?,
         tx: tx(hints.tx.as_ref(), caps)?,
         rx: rx(hints.rx.as_ref(), caps)?,
         ep: ep(hints.ep.as_ref(), caps)?,
@@ -178,6 +189,7 @@ pub fn check_endpoint(chosen: &Chosen) -> Result<(), Refusal> {
     ep(chosen.ep.as_ref(), caps)?;
     tx(chosen.tx.as_ref(), caps)?;
     rx(chosen.rx.as_ref(), caps)?;
+    address("source", chosen.source.as_deref())?;
     Ok(())
 }
 

@@ -60,8 +60,13 @@ fn what_is_offered_can_be_opened() {
             });
             let Ok(offer) = offer(&asked) else { continue };
             assert_eq!(check_domain(&offer.domain, offer.caps), Ok(()), "{caps:#x} {mr_mode:#x}");
-            let chosen =
-                Chosen { caps: offer.caps, tx: Some(offer.tx), rx: Some(offer.rx), ep: Some(offer.ep) };
+            let chosen = Chosen {
+                caps: offer.caps,
+                tx: Some(offer.tx),
+                rx: Some(offer.rx),
+                ep: Some(offer.ep),
+                source: None,
+            };
             assert_eq!(check_endpoint(&chosen), Ok(()), "{caps:#x} {mr_mode:#x}");
             opened += 1;
         }
@@ -91,7 +96,8 @@ fn what_cannot_be_is_refused_with_what_could() {
     assert!(refusal(&hints_for(|h| h.domain = Some(domain))).contains("manual"));
     assert!(refusal(&hints_for(|h| h.addr_format = 2)).contains("format 2"));
     assert!(refusal(&hints_for(|h| h.fabric_name = Some("shm".to_owned()))).contains("`shm`"));
-    assert!(refusal(&hints_for(|h| h.has_destination = true)).contains("destination"));
+    assert!(refusal(&hints_for(|h| h.destination = Some(vec![1; 64]))).contains("destination"));
+    assert!(refusal(&hints_for(|h| h.source = Some(Vec::new()))).contains("source"));
 }
 
 #[test]

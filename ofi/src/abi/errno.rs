@@ -12,6 +12,7 @@ impl Errno {
     pub const AGAIN: Self = Self(libc::EAGAIN);
     pub const NOMEM: Self = Self(libc::ENOMEM);
     pub const FAULT: Self = Self(libc::EFAULT);
+    pub const ADDRINUSE: Self = Self(libc::EADDRINUSE);
     pub const BUSY: Self = Self(libc::EBUSY);
     pub const INVAL: Self = Self(libc::EINVAL);
     pub const NOSYS: Self = Self(libc::ENOSYS);

@@ -81,7 +81,7 @@ pub(super) unsafe fn open(
         receive_flags: chosen.rx.map_or(0, |rx| rx.op_flags),
         multi_least_bytes: MULTI_LEAST_BYTES,
     };
-    let (number, name) = domain.domain.lock().open_endpoint(settings)?;
+    let (number, name) = domain.domain.lock().open_endpoint(settings, chosen.source.as_deref())?;
     let fid = Fid { fclass: CLASS_EP, context, ops: &raw const OPS };
     let head = FidEp {
         fid,

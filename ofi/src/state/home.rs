@@ -1,13 +1,14 @@
 //! The engines of a domain. The ids of its endpoints follow each other, so that a
 //! peer that knows one of them finds the first, which has the memory regions.
 
-use lmt::{EndpointId, Engine};
+use lmt::{ConnectError, CreateError, EndpointId, Engine};
 
 use super::State;
 use super::endpoint::{Endpoint, Settings};
 use super::vector::{NAME_BYTES, Place};
 use crate::abi::Errno;
 use crate::log::{self, Subsystem};
+use crate::naming::{self, Name};
 use crate::refuse;
 
 /// How long a peer may take that is there, in milliseconds: an hour.
@@ -35,7 +36,10 @@ impl std::fmt::Debug for Home {
 
 impl Home {
     /// One more engine, and its number in the domain.
-    fn make(&mut self) -> Result<(Engine, u16), Errno> {
+    ///
+    /// # Errors
+    /// As the system said, or [`Errno::ADDRINUSE`] of an address that another endpoint has.
+    fn make(&mut self, source: Option<EndpointId>) -> Result<(Engine, u16), Errno> {
         let refused = |error: lmt::CreateError| {
             let why = format_args!("an endpoint cannot be made: {error}");
             refuse::because(Subsystem::EpCtrl, refuse::errno_of_creation(&error), why)
@@ -45,7 +49,7 @@ impl Home {
             let why = format_args!("65535 endpoints were made in this domain; open another domain");
             refuse::because(Subsystem::EpCtrl, Errno::NOMEM, why)
         })?;
-        let first = match self.first {
+        let first = match self.first.or(source) {
             Some(first) => first,
             None => lmt::random_id().map_err(refused)?,
         };
@@ -55,7 +59,13 @@ impl Home {
             .id(first.member(number.into()))
             .configure(wait_for_those_who_compute)
             .build_engine()
-            .map_err(refused)?;
+            .map_err(|error| match error {
+                CreateError::Connect(ConnectError::NameInUse { .. }) => {
+                    let why = format_args!("an endpoint cannot be made: {error}");
+                    refuse::because(Subsystem::EpCtrl, Errno::ADDRINUSE, why)
+                }
+                error => refused(error),
+            })?;
         // Ranks are started by an MPI's launcher, side by side.
         lmt::launch::admit_siblings();
         (self.first, self.made) = (Some(first), after);
@@ -71,14 +81,22 @@ fn wait_for_those_who_compute(config: &mut lmt::Config) {
 }
 
 impl State {
-    /// Opens an endpoint; gives its number and the name under which others reach it.
+    /// Opens an endpoint; gives its number and the name under which others reach it. A
+    /// domain's first has the address `source`, if one is given, the others' follow.
     ///
     /// # Errors
-    /// As the system said, with a sentence in the log.
-    pub fn open_endpoint(&mut self, settings: Settings) -> Result<(usize, [u8; NAME_BYTES]), Errno> {
+    /// As the system said, or [`Errno::ADDRINUSE`], with a sentence in the log, or
+    /// [`Errno::INVAL`]: that is no address.
+    pub fn open_endpoint(
+        &mut self,
+        settings: Settings,
+        source: Option<&[u8]>,
+    ) -> Result<(usize, Name), Errno> {
+        let source = source.map(naming::checked).transpose()?;
+        let wanted = source.map(|name| Place::from_name(&name)).transpose()?;
         let (engine, number) = match self.home.spare.take() {
             Some(engine) => (engine, 0),
-            None => self.home.make()?,
+            None => self.home.make(wanted.as_ref().map(Place::home_id))?,
         };
         let place = Place { address: engine.address().clone(), number };
         let name = match place.to_name() {
@@ -104,7 +122,7 @@ impl State {
     /// The engine that has the domain's memory regions; made if there is none yet.
     pub(super) fn home(&mut self) -> Result<&mut Engine, Errno> {
         if self.home.made == 0 {
-            self.home.spare = Some(self.home.make()?.0);
+            self.home.spare = Some(self.home.make(None)?.0);
         }
         let of_endpoint = self.home.endpoint.and_then(|at| self.endpoints.get_mut(at));
         match (of_endpoint, &mut self.home.spare) {

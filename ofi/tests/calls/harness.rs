@@ -56,7 +56,9 @@ pub fn free(info: *mut Info) {
     let parts = unsafe { &*info };
     // SAFETY: as above.
     let (domain, fabric) = unsafe { ((*parts.domain_attr).name, (*parts.fabric_attr).name) };
-    let pieces: [*mut c_void; 8] = [
+    let pieces: [*mut c_void; 10] = [
+        parts.src_addr,
+        parts.dest_addr,
         domain.cast(),
         fabric.cast(),
         parts.tx_attr.cast(),

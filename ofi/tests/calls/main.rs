@@ -12,6 +12,7 @@ mod harness;
 mod messages;
 mod misuse;
 mod multi;
+mod naming;
 mod others;
 mod owner;
 mod remote;

@@ -19,6 +19,7 @@ pub type Case = fn(Side) -> Link;
 
 pub const CASES: &[(&str, Case)] = &[
     ("getinfo", objects::getinfo),
+    ("getinfo-names", objects::named),
     ("close-order", objects::close_order),
     ("enable", objects::enable),
     ("names", objects::names),

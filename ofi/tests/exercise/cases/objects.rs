@@ -7,7 +7,7 @@ use std::ptr;
 
 use lmt_fi::abi::endpoint::{OPT_LEVEL_ENDPOINT, OPT_MIN_MULTI_RECV};
 use lmt_fi::abi::eq::{CQ_FORMAT_TAGGED, WAIT_NONE};
-use lmt_fi::abi::fabric::{CONTROL_GETOPSFLAG, CONTROL_SETOPSFLAG, EP_RDM, EpAttr, Info, TxAttr};
+use lmt_fi::abi::fabric::{CONTROL_GETOPSFLAG, CONTROL_SETOPSFLAG, EP_RDM, EpAttr, FabricAttr, Info, TxAttr};
 use lmt_fi::abi::{Errno, flags};
 
 use super::finish;
@@ -133,4 +133,46 @@ pub fn operation_flags(mut side: Side) -> Link {
     assert_eq!(side.control(side.ep, CONTROL_SETOPSFLAG, &raw mut neither), invalid, "no direction");
     assert_eq!(side.control(side.ep, 9999, ptr::null_mut::<u8>()), Errno::NOSYS.returned_int());
     finish(side)
+}
+
+/// A node and a service name the address of an endpoint to come, or one to talk to.
+pub fn named(side: Side) -> Link {
+    let lengths = |node: Option<&CStr>, service: Option<&CStr>, with: u64, source: Option<&[u8]>| {
+        let text = |text: Option<&CStr>| text.map_or(ptr::null(), CStr::as_ptr);
+        let (mut hints, mut info) = (hints(CAPABILITIES), ptr::null_mut());
+        let mut fabric: FabricAttr = zeroed();
+        fabric.prov_name = side.provider.as_ptr().cast_mut();
+        hints.fabric_attr = &raw mut fabric;
+        if let Some(source) = source {
+            (hints.src_addr, hints.src_addrlen) = (source.as_ptr().cast_mut().cast(), source.len());
+        }
+        // SAFETY: strings, hints and room for a pointer, all alive for the call.
+        let got = unsafe {
+            (side.fi.getinfo)(VERSION, text(node), text(service), with, &raw const hints, &raw mut info)
+        };
+        if got != 0 {
+            return Err(got);
+        }
+        // SAFETY: what `fi_getinfo` gave.
+        let given = unsafe { *info };
+        let bytes = given.src_addrlen;
+        let source = match given.src_addr.is_null() {
+            true => Vec::new(),
+            // SAFETY: as many bytes as it says.
+            false => unsafe { std::slice::from_raw_parts(given.src_addr.cast::<u8>(), bytes) }.to_vec(),
+        };
+        assert_eq!(given.dest_addr.is_null(), given.dest_addrlen == 0);
+        // SAFETY: used no more.
+        unsafe { (side.fi.freeinfo)(info) };
+        Ok((source, given.dest_addrlen > 0))
+    };
+    let (service, node) = (Some(c"4711"), Some(c"localhost"));
+    let (source, has_destination) = lengths(None, service, flags::SOURCE, None).expect("an offer");
+    assert!(!source.is_empty() && !has_destination, "a source");
+    assert!(lengths(node, service, 0, None).expect("an offer").1, "a destination");
+    assert!(lengths(node, None, 0, None).expect("an offer").1, "a destination without a service");
+    assert!(!lengths(node, None, flags::SOURCE, None).expect("an offer").0.is_empty());
+    assert_eq!(lengths(None, None, 0, Some(&source)).expect("an offer").0, source, "as it was given");
+    assert_eq!(lengths(None, None, flags::SOURCE, None), Err(NO_DATA));
+    side.close()
 }
