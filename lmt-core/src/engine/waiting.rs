@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::time::{Duration, Instant};
 
 use super::Engine;
-use super::polling::{CROWDED_POLLS, Others};
+use super::polling::{self, CROWDED_POLLS, Others};
 use super::requests::{OperationError, RequestId, Status};
 
 /// How far a wait has gone.
@@ -215,7 +215,7 @@ impl Engine {
         patience.looks = patience.looks.saturating_add(1);
         let (spins, yields) = self.spins_and_yields();
         if patience.looks <= spins {
-            if patience.looks.is_multiple_of(self.polls_before_yield().max(1)) {
+            if polling::is_time(patience.looks, self.polls_before_yield()) {
                 self.sharing.let_others_run();
             }
             std::hint::spin_loop();
