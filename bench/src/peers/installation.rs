@@ -157,6 +157,9 @@ pub fn candidates(folders: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, P
     let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
     let mut known = Vec::new();
     for folder in folders {
+        // Open MPI takes the folder of its launcher for its prefix, and refuses `/` for
+        // `/bin`, which is often a link to `/usr/bin`.
+        let folder = folder.canonicalize().unwrap_or(folder);
         for suffix in SUFFIXES {
             let [mpicc, mpiexec] = ["mpicc", "mpiexec"].map(|name| folder.join(format!("{name}{suffix}")));
             if !mpicc.is_file() || !mpiexec.is_file() {

@@ -102,4 +102,7 @@ fn an_mpi_is_a_compiler_and_a_launcher_and_counts_once() {
     let found = candidates([one.clone(), other, folder.0.join("absent")]);
     let pair = |suffix: &str| (one.join(format!("mpicc{suffix}")), one.join(format!("mpiexec{suffix}")));
     assert_eq!(found, [pair(""), pair(".openmpi")]);
+    let link = folder.0.join("link");
+    std::os::unix::fs::symlink(&one, &link).unwrap();
+    assert_eq!(candidates([link, one.clone()]), [pair(""), pair(".openmpi")], "by the folder's own name");
 }
