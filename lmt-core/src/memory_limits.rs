@@ -83,6 +83,10 @@ pub(crate) struct Allowance {
     bytes: AtomicU64,
 }
 
+/// What this process may take before it looks again: to read what a cgroup has left
+/// takes milliseconds where there are many, and the limits are the process's.
+pub(crate) static PAGES: Allowance = Allowance { bytes: AtomicU64::new(0) };
+
 impl Allowance {
     /// What is left to others: the page tables, the program, other processes of
     /// the cgroup that take pages at the same time.
@@ -136,14 +140,12 @@ pub fn ensure_available(
     bytes: u64,
     is_committed: bool,
 ) -> Result<(), MemoryShort> {
-    // To read what a cgroup has left takes milliseconds where there are many.
-    static COMMITTED: Allowance = Allowance { bytes: AtomicU64::new(0) };
     let limit = least(&hard_limits());
     if limit.bytes.is_some_and(|most| most < bytes) {
         return Err(limit.short(purpose, key, bytes));
     }
     match is_committed {
-        true => COMMITTED.take(bytes).map_err(|limit| limit.short(purpose, key, bytes)),
+        true => PAGES.take(bytes).map_err(|limit| limit.short(purpose, key, bytes)),
         false => Ok(()),
     }
 }

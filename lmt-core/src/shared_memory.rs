@@ -21,7 +21,7 @@ use nix::sys::statfs::{TMPFS_MAGIC, fstatfs};
 
 use crate::error::MemoryError;
 use crate::fork_guard::Origin;
-use crate::memory_limits::{Allowance, Available, available, ensure_available};
+use crate::memory_limits::{Available, PAGES, available, ensure_available};
 use crate::refusal::{advice, is_memory};
 
 const PAGE_BYTES: usize = 4096;
@@ -103,8 +103,6 @@ fn length(bytes: usize) -> Result<libc::off_t, Errno> {
 pub struct SharedMemory {
     map: ManuallyDrop<MmapRaw>,
     origin: Origin,
-    /// What [`SharedMemory::commit_range`] may take before it looks at limits.
-    allowance: Allowance,
 }
 
 impl SharedMemory {
@@ -185,7 +183,7 @@ impl SharedMemory {
         let map = MmapOptions::new().len(bytes).map_raw(fd).map_err(|error| ("mmap", errno_of(&error)))?;
         // On failure its own drop unmaps it.
         map.advise(Advice::DontFork).map_err(|error| ("madvise(MADV_DONTFORK)", errno_of(&error)))?;
-        Ok(Self { map: ManuallyDrop::new(map), origin: Origin::here(), allowance: Allowance::default() })
+        Ok(Self { map: ManuallyDrop::new(map), origin: Origin::here() })
     }
 
     /// The first byte.
@@ -232,7 +230,7 @@ impl SharedMemory {
             return Ok(());
         }
         let needed = (end - start) as u64;
-        self.allowance.take(needed).map_err(|limit| limit.short(purpose, key, needed))?;
+        PAGES.take(needed).map_err(|limit| limit.short(purpose, key, needed))?;
         let result = loop {
             match self.map.advise_range(Advice::PopulateWrite, start, end - start) {
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
