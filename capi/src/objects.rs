@@ -175,10 +175,7 @@ impl Side for Endpoint {
     fn test(&mut self, request: RequestId) -> Option<Outcome> {
         self.awake(|engine| {
             let outcome = engine.test(request);
-            if outcome.is_none() {
-                engine.let_others_run_if_idle();
-            }
-            outcome
+            engine.or_let_others_run(outcome)
         })
     }
 

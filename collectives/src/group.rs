@@ -147,7 +147,8 @@ impl<'e> Group<'e> {
     }
 
     /// Moves calls that are under way forward, without waiting; so do [`Scope`]'s
-    /// requests. Returns whether anything moved.
+    /// requests. Returns whether anything moved; where call after call finds nothing, others
+    /// are let run ([`Endpoint::progress`]).
     ///
     /// # Errors
     /// This is a forked child.
@@ -156,7 +157,11 @@ impl<'e> Group<'e> {
             let inner = &mut *self.inner.borrow_mut();
             with_engine(self.endpoint, |engine| {
                 let moved = engine.progress()?;
-                Ok::<_, GroupError>(inner.look_and_advance(engine) | moved)
+                let moved = inner.look_and_advance(engine) | moved;
+                if !moved {
+                    engine.let_others_run_if_idle();
+                }
+                Ok::<_, GroupError>(moved)
             })?
         };
         self.resume();

@@ -359,12 +359,14 @@ impl Endpoint {
         lent::put(self, key, offset, from)
     }
 
-    /// Looks for a message without receiving it.
+    /// Looks for a message without receiving it. Lets others run as [`Endpoint::progress`] does.
     ///
     /// # Errors
     /// This is a forked child.
     pub fn probe(&self, source: Source, tags: TagMatch) -> Result<Option<Status>, OperationError> {
-        self.engine.borrow_mut().probe(source, tags)
+        let mut engine = self.engine.borrow_mut();
+        let found = engine.probe(source, tags)?;
+        Ok(engine.or_let_others_run(found))
     }
 
     /// Takes a message out of matching, to be received by
@@ -373,7 +375,9 @@ impl Endpoint {
     /// # Errors
     /// This is a forked child.
     pub fn matched_probe(&self, source: Source, tags: TagMatch) -> Result<Option<Message>, OperationError> {
-        self.engine.borrow_mut().matched_probe(source, tags)
+        let mut engine = self.engine.borrow_mut();
+        let found = engine.matched_probe(source, tags)?;
+        Ok(engine.or_let_others_run(found))
     }
 
     /// Receives a message that was taken by [`Endpoint::matched_probe`].

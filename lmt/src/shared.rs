@@ -234,7 +234,8 @@ impl SharedEndpoint {
     /// # Errors
     /// This is a forked child.
     pub fn probe(&self, source: Source, tags: TagMatch) -> Result<Option<Status>, OperationError> {
-        self.inner.lock.lock()?.probe(source, tags)
+        let found = self.inner.lock.lock()?.probe(source, tags)?;
+        Ok(self.or_let_others_run(found))
     }
 
     /// Takes a message out of matching, to be received by
@@ -243,7 +244,16 @@ impl SharedEndpoint {
     /// # Errors
     /// This is a forked child.
     pub fn matched_probe(&self, source: Source, tags: TagMatch) -> Result<Option<Message>, OperationError> {
-        self.inner.lock.lock()?.matched_probe(source, tags)
+        let found = self.inner.lock.lock()?.matched_probe(source, tags)?;
+        Ok(self.or_let_others_run(found))
+    }
+
+    /// What was looked for; where it is not there, others are let run, without the lock.
+    fn or_let_others_run<T>(&self, found: Option<T>) -> Option<T> {
+        if found.is_none() {
+            self.let_others_run_if_idle(Token::new());
+        }
+        found
     }
 
     /// Receives a message that was taken by [`SharedEndpoint::matched_probe`].

@@ -14,7 +14,7 @@ use crate::objects::{Endpoint, MESSAGES, Side, request_to_c, status_of};
 use crate::types::{lmt_endpoint, lmt_message, lmt_peer, lmt_request, lmt_status};
 
 /// Looks for a message that a receive like this would match, without receiving it,
-/// after making progress once. `status` (which may be NULL) tells its peer, tag and
+/// after making progress once; others are let run as by `lmt_progress`. `status` (which may be NULL) tells its peer, tag and
 /// length when `found` is true.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
@@ -38,7 +38,10 @@ pub unsafe extern "C" fn lmt_iprobe(
         let status = unsafe { Place::wanted(status, "status") }?;
         Endpoint::with(endpoint, |endpoint| {
             let source = endpoint.source(source)?;
-            let found = endpoint.awake(|engine| engine.probe(source, TagMatch { tag, ignore }))?;
+            let found = endpoint.awake(|engine| {
+                let found = engine.probe(source, TagMatch { tag, ignore })?;
+                Ok(engine.or_let_others_run(found))
+            })?;
             place.write(found.is_some());
             if let Some(found) = found.and_then(|found| status_of(endpoint.number(), &Ok(found))) {
                 status.write(found);
@@ -49,7 +52,7 @@ pub unsafe extern "C" fn lmt_iprobe(
 }
 
 /// Takes a message out of matching that a receive like this would match, after
-/// making progress once: only `lmt_imrecv` gets it. `message` becomes NULL when there
+/// making progress once, as `lmt_iprobe`: only `lmt_imrecv` gets it. `message` becomes NULL when there
 /// is none; else it is to be given to `lmt_imrecv` or `lmt_message_discard`, and
 /// `status` (which may be NULL) tells its peer, tag and length.
 ///
@@ -74,7 +77,10 @@ pub unsafe extern "C" fn lmt_improbe(
         Endpoint::with(endpoint, |endpoint| {
             let source = endpoint.source(source)?;
             MESSAGES.keep_place(&mut endpoint.spare)?;
-            let found = endpoint.awake(|engine| engine.matched_probe(source, TagMatch { tag, ignore }))?;
+            let found = endpoint.awake(|engine| {
+                let found = engine.matched_probe(source, TagMatch { tag, ignore })?;
+                Ok(engine.or_let_others_run(found))
+            })?;
             let Some(inner) = found else {
                 place.write(std::ptr::null_mut());
                 return Ok(());

@@ -12,6 +12,9 @@ pub(super) const POLLS: u32 = 512;
 /// The same where processes outnumber cores: as many as it takes to find that nothing is
 /// there.
 pub(super) const CROWDED_POLLS: u32 = 2;
+/// The same where others compute. They take less than [`COMPUTES`]: else two processes that
+/// wait would take each other for computing, and go on doing so.
+const COMPUTING_POLLS: u32 = 2048;
 /// A yield takes a fifth of this where nobody else is ready to run, and more than this where
 /// the core has gone to another process and come back.
 const OTHERS_RAN: Duration = Duration::from_micros(1);
@@ -20,7 +23,6 @@ const OTHERS_RAN: Duration = Duration::from_micros(1);
 const COMPUTES: Duration = Duration::from_micros(300);
 /// For so many waits others do what they did when they were last seen.
 const WAITS: u32 = 200;
-
 /// So often that number is doubled at most, where they compute.
 const MOST_DOUBLINGS: u32 = 12;
 
@@ -105,7 +107,7 @@ impl Sharing {
             _ if is_crowded => spins.min(CROWDED_POLLS),
             Others::None => spins.min(POLLS),
             Others::Wait => spins.min(CROWDED_POLLS),
-            Others::Compute => spins,
+            Others::Compute => spins.min(COMPUTING_POLLS),
         }
     }
 }
@@ -132,6 +134,15 @@ impl Engine {
         if self.should_yield() {
             self.sharing.let_others_run();
         }
+    }
+
+    /// What was looked for; where it is not there, others are let run if it is time for that.
+    #[inline]
+    pub fn or_let_others_run<T>(&mut self, found: Option<T>) -> Option<T> {
+        if found.is_none() {
+            self.let_others_run_if_idle();
+        }
+        found
     }
 
     /// Notes what others did with the core while this endpoint waited.

@@ -35,7 +35,7 @@ fn who_waits_is_let_run_soon_and_who_computes_late() {
     sharing.note(Others::Wait);
     assert_eq!(sharing.polls_before_yield(SPINS, false), CROWDED_POLLS);
     sharing.note(Others::Compute);
-    assert_eq!(sharing.polls_before_yield(SPINS, false), SPINS);
+    assert_eq!(sharing.polls_before_yield(SPINS, false), COMPUTING_POLLS);
     assert_eq!(sharing.polls_before_yield(SPINS, true), CROWDED_POLLS, "peers are known to wait");
     assert_eq!(sharing.polls_before_yield(0, false), 0, "no spins at all are wanted");
 }

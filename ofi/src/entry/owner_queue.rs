@@ -69,7 +69,7 @@ unsafe extern "C" fn read(cq: *mut FidCq, _entries: *mut c_void, count: usize) -
     match unsafe { queue::get(cq) } {
         Ok(cq) if count == 0 => {
             attend(cq);
-            sleep::let_others_run_if_idle(&cq.domain.domain, WaitedFor::Queue(cq.number));
+            sleep::let_others_run_if_idle(&cq.domain.domain, [WaitedFor::Queue(cq.number)]);
             Errno::AGAIN.returned()
         }
         Ok(_) => {

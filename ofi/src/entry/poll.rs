@@ -187,7 +187,7 @@ unsafe extern "C" fn poll(set: *mut FidPoll, contexts: *mut *mut c_void, count: 
     }
     if found == 0 {
         let domain = &set.domain.domain;
-        members.iter().for_each(|member| sleep::let_others_run_if_idle(domain, member.what));
+        sleep::let_others_run_if_idle(domain, members.iter().map(|member| member.what));
     }
     found as c_int
 }

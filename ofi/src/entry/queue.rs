@@ -283,7 +283,8 @@ unsafe extern "C" fn readfrom(
         // SAFETY: C's promise: null or room for `count` of each; entries are not null
         // where one is written.
         let read = unsafe { output.fill(&mut state, cq) };
-        (read, read == Errno::AGAIN.returned() && state.should_yield(WaitedFor::Queue(cq.number)))
+        // A look for a message that is not there (FI_PEEK) ends with an error.
+        (read, read < 0 && state.should_yield(WaitedFor::Queue(cq.number)))
     };
     if should_yield {
         sleep::let_others_run(&cq.domain.domain, WaitedFor::Queue(cq.number));

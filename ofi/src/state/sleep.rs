@@ -69,10 +69,13 @@ pub fn let_others_run(domain: &Domain, what: WaitedFor) {
     }
 }
 
-/// The same if who polls for this is to.
-pub fn let_others_run_if_idle(domain: &Domain, what: WaitedFor) {
-    let should_yield = domain.lock().should_yield(what);
-    if should_yield {
+/// The same, once, if who polls for one of these is to.
+pub fn let_others_run_if_idle(domain: &Domain, waited_for: impl IntoIterator<Item = WaitedFor>) {
+    let idle = {
+        let state = domain.lock();
+        waited_for.into_iter().find(|what| state.should_yield(*what))
+    };
+    if let Some(what) = idle {
         let_others_run(domain, what);
     }
 }

@@ -1,0 +1,94 @@
+//! Processes that share one core, each polling in a loop of its own until the other has
+//! answered: by every call that looks for messages.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{LIMIT, join_plain};
+use lmt::{Endpoint, PeerId, SharedEndpoint, Source, TagMatch};
+use lmt_conformance::group::{self, allowed_cpus};
+use lmt_conformance::test_name;
+
+const ROUNDS: u32 = 40;
+/// The fastest of so many: others may have the core during some.
+const TRIES: usize = 5;
+/// A round trip that waits for the scheduler takes two ticks of it, some milliseconds each;
+/// one in which both give the core away takes some microseconds.
+const MOST: Duration = Duration::from_millis(1);
+
+/// Rounds of ping-pong between two ranks on one CPU, of which each looks by `look` until
+/// what it waits for is there and then receives it.
+fn take_turns(
+    send: impl Fn(u32),
+    receive: impl Fn(u32),
+    look: impl Fn(u32) -> bool,
+    is_first: bool,
+) -> Duration {
+    let wait_for = |round| {
+        while !look(round) {}
+        receive(round);
+    };
+    let once = |of| {
+        let begin = Instant::now();
+        for round in of * ROUNDS..(of + 1) * ROUNDS {
+            if is_first {
+                send(round);
+                wait_for(round);
+            } else {
+                wait_for(round);
+                send(round);
+            }
+        }
+        begin.elapsed() / ROUNDS
+    };
+    (0..TRIES as u32).map(once).min().unwrap_or_default()
+}
+
+const fn tags(round: u32) -> TagMatch {
+    TagMatch::exactly(round as u64)
+}
+
+fn check(name: &str, round_trip: Duration) {
+    println!("{name}: {round_trip:?} a round trip");
+    assert!(round_trip < MOST, "{name}: a round trip of two processes on one core takes {round_trip:?}");
+}
+
+/// Both ranks on one CPU; each has the other for its peer.
+fn on_one_core(name: &str, body: impl Fn(Endpoint, PeerId, bool)) {
+    let cpu = allowed_cpus().into_iter().next().expect("a CPU to run on");
+    group::Test::new(name, 2).time_limit(LIMIT).pin(&[cpu, cpu]).run(|group| {
+        let (endpoint, peers) = join_plain(group);
+        let is_first = group.rank() == 0;
+        body(endpoint, peers[usize::from(is_first)], is_first);
+    });
+}
+
+#[test]
+fn who_probes_in_a_loop_lets_the_other_run() {
+    on_one_core(test_name!(), |endpoint, peer, is_first| {
+        let send = |round| {
+            endpoint.send(peer, u64::from(round), b"turn").expect("sent");
+        };
+        let receive = |round| {
+            endpoint.receive(Source::Peer(peer), tags(round), &mut [0; 8]).expect("received");
+        };
+        let probe = |round| endpoint.probe(Source::Peer(peer), tags(round)).expect("no fork").is_some();
+        check("probe", take_turns(send, receive, probe, is_first));
+    });
+}
+
+#[test]
+fn who_probes_through_a_lock_lets_the_other_run() {
+    on_one_core(test_name!(), |endpoint, peer, is_first| {
+        let endpoint = SharedEndpoint::new(endpoint);
+        let send = |round| {
+            endpoint.send(peer, u64::from(round), b"turn").expect("sent");
+        };
+        let receive = |round| {
+            endpoint.receive(Source::Peer(peer), tags(round), &mut [0; 8]).expect("received");
+        };
+        let probe = |round| endpoint.probe(Source::Peer(peer), tags(round)).expect("no fork").is_some();
+        check("probe of a shared endpoint", take_turns(send, receive, probe, is_first));
+    });
+}
