@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use lmt_collectives::{Algorithm, Group, GroupError, Kind, Operation, Reduction};
 use lmt_conformance::group::{Parent, Test};
-use lmt_conformance::{quiet, test_name};
+use lmt_conformance::quiet::Load;
+use lmt_conformance::test_name;
 use nix::sys::signal::Signal;
 
 use common::{Case, LIMIT, endpoint, group, try_case};
@@ -37,8 +38,8 @@ fn call_until_broken(group: &Group<'_>, first: usize) -> GroupError {
     unreachable!("rounds have no end")
 }
 
-/// Kills `victim` after a while; the others must have told of it soon after.
-fn kill_one(parent: &mut Parent, size: u32, victim: u32, after: Duration) {
+/// Kills `victim` after a while; how long it is until all others have told of it.
+fn kill_one(parent: &mut Parent, size: u32, victim: u32, after: Duration) -> Duration {
     for rank in 0..size {
         assert_eq!(parent.next_report(rank).as_deref(), Some("ready"));
     }
@@ -49,7 +50,7 @@ fn kill_one(parent: &mut Parent, size: u32, victim: u32, after: Duration) {
         let report = parent.next_report(rank).expect("a living rank tells its error");
         assert!(report.contains("rank"), "{report}");
     }
-    quiet::took_less("what the others must know", killed.elapsed(), SOON);
+    killed.elapsed()
 }
 
 fn killed(name: &str, size: u32, round: u32) {
@@ -57,8 +58,9 @@ fn killed(name: &str, size: u32, round: u32) {
     // 5 to 150 ms: in some other call each time.
     let after = Duration::from_millis(5 + u64::from(round) * 29 % 145);
     let test = Test::new(name, size).time_limit(LIMIT).may_die(victim);
+    let (load, mut took) = (Load::begin(), Duration::ZERO);
     test.run_with(
-        |parent| kill_one(parent, size, victim, after),
+        |parent| took = kill_one(parent, size, victim, after),
         |ranks| {
             let endpoint = endpoint(ranks, |_| {});
             let group = group(&endpoint, ranks);
@@ -83,6 +85,7 @@ fn killed(name: &str, size: u32, round: u32) {
             assert!(fastest.min().is_some_and(|least| least < Duration::from_millis(100)));
         },
     );
+    load.took_less("telling all others", took, SOON);
 }
 
 #[test]
@@ -118,6 +121,7 @@ fn of_eighty() {
 fn beside_one_that_is_stopped() {
     let longest_ms = std::cell::Cell::new(0);
     for round in 0..4 {
+        let (load, mut took) = (Load::begin(), Duration::ZERO);
         Test::new(test_name!(), 2).time_limit(LIMIT).may_die(1).run_with(
             |parent| {
                 (0..2).for_each(|rank| assert_eq!(parent.next_report(rank).as_deref(), Some("ready")));
@@ -125,8 +129,7 @@ fn beside_one_that_is_stopped() {
                 parent.kill(1, Signal::SIGSTOP as i32);
                 let took_ms = parent.next_report(0).expect("rank 0 tells how long it took");
                 let took_ms: u64 = took_ms.parse().expect("milliseconds");
-                let (took, bound) = (Duration::from_millis(took_ms), Duration::from_millis(1500));
-                quiet::took_less("leaving the call", took, bound);
+                took = Duration::from_millis(took_ms);
                 longest_ms.set(longest_ms.get().max(took_ms));
                 parent.kill(1, Signal::SIGKILL as i32);
             },
@@ -157,6 +160,7 @@ fn beside_one_that_is_stopped() {
                 ranks.report(left.elapsed().as_millis());
             },
         );
+        load.took_less("leaving the call", took, Duration::from_millis(1500));
     }
     // Else the message was never under way when its rank was stopped.
     assert!(longest_ms.get() >= 900, "no round waited for the stopped rank: {} ms", longest_ms.get());
@@ -165,21 +169,31 @@ fn beside_one_that_is_stopped() {
 /// One that leaves the group while others are in a call, or come to it: they end.
 #[test]
 fn leaving_too_early() {
-    Test::new(test_name!(), 3).time_limit(LIMIT).run(|ranks| {
-        let endpoint = endpoint(ranks, |_| {});
-        let group = group(&endpoint, ranks);
-        group.run(Operation::barrier()).expect("all are there");
-        if group.rank() == 1 {
-            drop(group);
-        } else {
-            let begun = Instant::now();
-            let error = group.run(Operation::barrier()).expect_err("rank 1 has left");
-            assert!(matches!(error, GroupError::Failed { rank: 1 }), "{error}");
-            quiet::took_less("hearing of one that has left", begun.elapsed(), SOON);
-        }
-        // The endpoint lives on.
-        ranks.barrier();
-    });
+    let (load, mut took) = (Load::begin(), Duration::ZERO);
+    Test::new(test_name!(), 3).time_limit(LIMIT).run_with(
+        |parent| {
+            for rank in [0, 2] {
+                let took_ms = parent.next_report(rank).expect("it tells how long it took");
+                took = took.max(Duration::from_millis(took_ms.parse().expect("milliseconds")));
+            }
+        },
+        |ranks| {
+            let endpoint = endpoint(ranks, |_| {});
+            let group = group(&endpoint, ranks);
+            group.run(Operation::barrier()).expect("all are there");
+            if group.rank() == 1 {
+                drop(group);
+            } else {
+                let begun = Instant::now();
+                let error = group.run(Operation::barrier()).expect_err("rank 1 has left");
+                ranks.report(begun.elapsed().as_millis());
+                assert!(matches!(error, GroupError::Failed { rank: 1 }), "{error}");
+            }
+            // The endpoint lives on.
+            ranks.barrier();
+        },
+    );
+    load.took_less("hearing of one that has left", took, SOON);
 }
 
 /// One that leaves in order when all is done harms nobody.

@@ -1,10 +1,14 @@
 //! Measurements that other programs on the machine upset.
 //!
-//! What a test says of time holds where the test has a core to itself. A
-//! measurement that fails counts only if the machine was quiet before and after it.
+//! What a test says of time holds where the test has the cores to itself. A measurement that
+//! fails counts only if the machine was quiet before and after it ([`holds`]), or if other
+//! programs had next to nothing of the cores meanwhile ([`Load`]).
 
 use std::thread;
 use std::time::{Duration, Instant};
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 
 use crate::require;
 
@@ -34,17 +38,77 @@ fn longest_gap() -> Duration {
     longest
 }
 
-/// Asserts that something took less than `bound`. Where the machine is busy, ten times
-/// that is allowed, and said on standard error to be so.
-///
-/// # Panics
-/// When it took longer.
-pub fn took_less(what: &str, took: Duration, bound: Duration) {
-    if took < bound {
-        return;
+/// Looks how much of the machine other programs have, from its making on.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    begun: Instant,
+    busy: Duration,
+    own: Duration,
+}
+
+/// Of the time of all cores; a quiet machine's services take less.
+const LEAST_SHARE: f64 = 0.1;
+
+impl Load {
+    /// From now on.
+    pub fn begin() -> Self {
+        Self { begun: Instant::now(), busy: busy_time(), own: own_time() }
     }
-    assert!(took < bound * 10 && !is_quiet(), "{what} took {took:?}; at most {bound:?} was expected");
-    eprintln!("SKIPPED: {what} took {took:?} on a busy machine, where {bound:?} is not asked for");
+
+    /// The part of the time of all cores that other programs, and other machines on the same
+    /// hardware, have had since.
+    pub fn of_others(&self) -> f64 {
+        let busy = busy_time().saturating_sub(self.busy);
+        let others = busy.saturating_sub(own_time().saturating_sub(self.own));
+        let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        others.as_secs_f64() / (self.begun.elapsed().as_secs_f64() * cores as f64)
+    }
+
+    /// Asserts that something took less than `bound`; asked when the processes that did it
+    /// have been waited for. Where other programs had a part of the cores meanwhile, ten times
+    /// that is allowed, and said on standard error to be so.
+    ///
+    /// # Panics
+    /// When it took longer.
+    pub fn took_less(&self, what: &str, took: Duration, bound: Duration) {
+        if took < bound {
+            return;
+        }
+        let share = self.of_others();
+        assert!(
+            took < bound * 10 && share > LEAST_SHARE,
+            "{what} took {took:?}; at most {bound:?} was expected, and other programs had {share:.2} of the cores"
+        );
+        eprintln!(
+            "SKIPPED: {what} took {took:?} where others had {share:.2} of the cores; {bound:?} is for a quiet machine"
+        );
+    }
+}
+
+/// For how long the cores were not idle (proc(5), /proc/stat: user, nice, system, irq,
+/// softirq and steal).
+fn busy_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/stat").expect("Linux has /proc/stat");
+    let ticks: Vec<u64> = text
+        .lines()
+        .next()
+        .into_iter()
+        .flat_map(str::split_whitespace)
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let busy: u64 = [0, 1, 2, 5, 6, 7].iter().filter_map(|&field| ticks.get(field)).sum();
+    let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
+    Duration::from_secs_f64(busy as f64 / per_second as f64)
+}
+
+/// The time of this process and of its children that have been waited for.
+fn own_time() -> Duration {
+    [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN]
+        .into_iter()
+        .filter_map(|who| getrusage(who).ok())
+        .flat_map(|usage| [usage.user_time(), usage.system_time()])
+        .map(|time| Duration::from_micros(time.num_microseconds().unsigned_abs()))
+        .sum()
 }
 
 /// Measures until it holds. Says on standard error that it is skipped where the

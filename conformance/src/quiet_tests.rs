@@ -54,8 +54,30 @@ fn a_core_that_is_shared_is_not_quiet() {
 }
 
 #[test]
+fn what_this_process_and_its_children_do_is_nobody_elses() {
+    let load = Load::begin();
+    let spin = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+    assert!(std::process::Command::new("sh").args(["-c", spin]).status().unwrap().success());
+    let own = own_time().saturating_sub(load.own);
+    assert!(own > Duration::from_millis(50), "{own:?}");
+    let all = busy_time().saturating_sub(load.busy);
+    assert!(all + Duration::from_millis(100) > own, "{all:?} in all, {own:?} its own");
+}
+
+#[test]
+fn what_others_do_is_seen() {
+    let load = Load::begin();
+    // A child that is not waited for yet counts as another's.
+    let mut child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    thread::sleep(Duration::from_millis(400));
+    let share = load.of_others();
+    child.kill().and_then(|()| child.wait()).unwrap();
+    assert!(share > 0.1, "{share}");
+}
+
+#[test]
 fn what_takes_far_too_long_fails_on_a_busy_machine_too() {
-    let bound = Duration::from_millis(10);
-    took_less("nothing", Duration::from_millis(9), bound);
-    assert!(ends_in_a_panic(|| took_less("this", Duration::from_millis(100), bound)));
+    let (bound, load) = (Duration::from_millis(10), Load::begin());
+    load.took_less("nothing", Duration::from_millis(9), bound);
+    assert!(ends_in_a_panic(|| load.took_less("this", Duration::from_millis(100), bound)));
 }

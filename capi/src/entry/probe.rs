@@ -39,8 +39,8 @@ pub unsafe extern "C" fn lmt_iprobe(
         Endpoint::with(endpoint, |endpoint| {
             let source = endpoint.source(source)?;
             let found = endpoint.awake(|engine| {
-                let found = engine.probe(source, TagMatch { tag, ignore })?;
-                Ok(engine.or_let_others_run(found))
+                let found = engine.probe(source, TagMatch { tag, ignore });
+                found.map(|found| engine.or_let_others_run(found))
             })?;
             place.write(found.is_some());
             if let Some(found) = found.and_then(|found| status_of(endpoint.number(), &Ok(found))) {
@@ -78,8 +78,8 @@ pub unsafe extern "C" fn lmt_improbe(
             let source = endpoint.source(source)?;
             MESSAGES.keep_place(&mut endpoint.spare)?;
             let found = endpoint.awake(|engine| {
-                let found = engine.matched_probe(source, TagMatch { tag, ignore })?;
-                Ok(engine.or_let_others_run(found))
+                let found = engine.matched_probe(source, TagMatch { tag, ignore });
+                found.map(|found| engine.or_let_others_run(found))
             })?;
             let Some(inner) = found else {
                 place.write(std::ptr::null_mut());

@@ -444,7 +444,7 @@ impl Connector {
     }
 
     fn on_datagram(&mut self, id: EndpointId, datagram: super::sys::Datagram, handler: &mut dyn Handler) {
-        if wire::is_ring(&self.buffer[..datagram.bytes]) {
+        if wire::is_wake(&self.buffer[..datagram.bytes]) {
             // That it came is all that it says.
             return;
         }
@@ -473,7 +473,7 @@ impl Connector {
             Kind::Merge => Event::Merge,
             Kind::Goodbye => Event::Goodbye,
             Kind::Descriptors => Event::Descriptors,
-            Kind::Ring => return,
+            Kind::Wake => return,
         };
         let reason = match event {
             Event::Refuse => packet.reason(),

@@ -504,14 +504,14 @@ fn a_ring_wakes_the_peer_and_says_nothing() {
         start.elapsed()
     };
     for rings in [1, 3, 50] {
-        (0..rings).for_each(|_| waker.ring());
+        (0..rings).for_each(|_| waker.wake());
         assert!(sleeps(&two, Duration::from_secs(60)) < Duration::from_secs(30), "it is not woken");
         two.step();
         let pause = Duration::from_millis(50);
         assert!(sleeps(&two, pause) >= pause, "it is woken for what was read");
     }
     // A peer that reads nothing is not waited for, however often it is rung.
-    (0..10_000).for_each(|_| waker.ring());
+    (0..10_000).for_each(|_| waker.wake());
     for _ in 0..1000 {
         two.step();
     }
@@ -519,5 +519,5 @@ fn a_ring_wakes_the_peer_and_says_nothing() {
     // Nor one that is gone.
     let waker = waker.clone();
     drop(two);
-    waker.ring();
+    waker.wake();
 }

@@ -285,7 +285,8 @@ impl Connector {
         let Some(link) = self.peers.get_mut(&id).and_then(|peer| peer.link.as_mut()) else { return };
         link.hello = hello;
         let facts = link.facts(id);
-        let report = match handler.probe(&facts, greeting) {
+        let waker = Waker::new(self.id, Arc::clone(&link.connection.fd));
+        let report = match handler.probe(&facts, greeting, waker) {
             Ok(report) if report.len() <= MAX_BLOB_BYTES => report,
             Ok(_) => {
                 self.unwilling(id, TOO_LONG.into(), handler);
@@ -308,7 +309,6 @@ impl Connector {
         }
         peer.address = None;
         let facts = link.facts(id);
-        handler.reaches(id, Waker::new(self.id, Arc::clone(&link.connection.fd)));
         handler.established(facts, report);
     }
 

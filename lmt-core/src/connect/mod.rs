@@ -25,7 +25,7 @@
 //!     fn hello(&mut self, peer: EndpointId) -> Result<Greeting, Unwilling> {
 //!         Ok(Greeting { bytes: b"hello".to_vec(), ..Greeting::default() })
 //!     }
-//!     fn probe(&mut self, facts: &PeerFacts, greeting: Greeting) -> Result<Vec<u8>, Unwilling> {
+//!     fn probe(&mut self, facts: &PeerFacts, greeting: Greeting, _: Waker) -> Result<Vec<u8>, Unwilling> {
 //!         Ok([b"you said ", &greeting.bytes[..]].concat())
 //!     }
 //!     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {
@@ -131,7 +131,7 @@ impl From<AttachError> for Unwilling {
 /// What the owner of a [`Connector`] contributes and is told.
 ///
 /// For one peer the calls come in this order: `hello`; `probe`, once the
-/// peer's greeting is there; `reaches` and `established`; any number of `descriptors`;
+/// peer's greeting is there; `established`; any number of `descriptors`;
 /// `closed`. Before `established` an attempt can end with `failed`, or give
 /// way to another with the same peer, which begins with `hello` again: then
 /// what the earlier one left is of no use any more.
@@ -146,18 +146,13 @@ pub trait Handler {
     fn hello(&mut self, peer: EndpointId) -> Result<Greeting, Unwilling>;
 
     /// Finds out what can be done with the peer and says so in at most
-    /// [`MAX_BLOB_BYTES`] bytes, which the peer gets in its `established`.
+    /// [`MAX_BLOB_BYTES`] bytes, which the peer gets in its `established`. `waker` wakes it
+    /// from now on, until the connection ends.
     ///
     /// # Errors
     /// Why this peer is of no use; the peer is told, and
     /// `failed` follows.
-    fn probe(&mut self, facts: &PeerFacts, greeting: Greeting) -> Result<Vec<u8>, Unwilling>;
-
-    /// What wakes the peer, from now on until the connection ends; told just before
-    /// `established`.
-    fn reaches(&mut self, peer: EndpointId, waker: Waker) {
-        let _ = (peer, waker);
-    }
+    fn probe(&mut self, facts: &PeerFacts, greeting: Greeting, waker: Waker) -> Result<Vec<u8>, Unwilling>;
 
     /// The connection stands. `report` is what the peer's `probe` said.
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>);

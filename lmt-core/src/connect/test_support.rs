@@ -72,8 +72,14 @@ impl Handler for Recorder {
         Ok(Greeting { bytes: self.name.clone().into_bytes(), descriptors, lost_descriptors: 0 })
     }
 
-    fn probe(&mut self, facts: &PeerFacts, mut greeting: Greeting) -> Result<Vec<u8>, Unwilling> {
+    fn probe(
+        &mut self,
+        facts: &PeerFacts,
+        mut greeting: Greeting,
+        waker: Waker,
+    ) -> Result<Vec<u8>, Unwilling> {
         self.log.push(Happened::Probe);
+        self.wakers.push((facts.id, waker));
         if self.refuse_probe {
             return Err("no use for you".into());
         }
@@ -84,10 +90,6 @@ impl Handler for Recorder {
         }
         let read = read_nonce(facts) == Some(facts.nonce);
         Ok(if read { b"read your nonce".to_vec() } else { b"cannot read you".to_vec() })
-    }
-
-    fn reaches(&mut self, peer: EndpointId, waker: Waker) {
-        self.wakers.push((peer, waker));
     }
 
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {

@@ -17,12 +17,19 @@ pub struct Waker {
 
 impl Waker {
     pub(super) fn new(own: EndpointId, socket: Arc<OwnedFd>) -> Self {
-        Self { socket, datagram: wire::encode(own, Kind::Ring, 0, None, &[]).into() }
+        Self { socket, datagram: wire::encode(own, Kind::Wake, 0, None, &[]).into() }
+    }
+
+    /// One that wakes nobody.
+    #[cfg(test)]
+    pub(crate) fn of_nobody() -> Self {
+        let (socket, _) = std::os::unix::net::UnixDatagram::pair().expect("a pair of sockets");
+        Self::new(EndpointId::from_bytes([0; 16]), Arc::new(socket.into()))
     }
 
     /// Costs a system call and never waits.
-    pub fn ring(&self) {
-        // A socket that is full is readable already, and who is gone needs no bell.
+    pub fn wake(&self) {
+        // A socket that is full is readable already, and who is gone sleeps no more.
         let _sent = socket::send(self.socket.as_fd(), &self.datagram, &[]);
     }
 }

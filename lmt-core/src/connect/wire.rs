@@ -65,13 +65,13 @@ pub(super) enum Kind {
     /// Descriptors for a mechanism, once established.
     Descriptors = 6,
     /// The receiver is to wake, once connected; says nothing.
-    Ring = 7,
+    Wake = 7,
 }
 
 impl Kind {
     fn from_wire(number: u8) -> Option<Self> {
         use Kind::*;
-        [Hello, Report, Refuse, Merge, Goodbye, Descriptors, Ring]
+        [Hello, Report, Refuse, Merge, Goodbye, Descriptors, Wake]
             .into_iter()
             .find(|kind| *kind as u8 == number)
     }
@@ -162,8 +162,8 @@ pub(super) fn encode_refusal_by(id: EndpointId, reason: &str, errno: Option<Errn
 }
 
 /// Whether a datagram only wakes.
-pub(super) fn is_ring(bytes: &[u8]) -> bool {
-    parse(bytes, 0).is_ok_and(|packet| packet.kind == Kind::Ring)
+pub(super) fn is_wake(bytes: &[u8]) -> bool {
+    parse(bytes, 0).is_ok_and(|packet| packet.kind == Kind::Wake)
 }
 
 /// Reads a datagram with which `arrived` descriptors came. A refusal is read

@@ -1,7 +1,7 @@
 //! The door as the connector's handler: what a peer leaves when it ends.
 
 use super::*;
-use crate::connect::{Closed, Handler};
+use crate::connect::{Closed, Handler, Waker};
 use crate::mechanism::{
     Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
 };
@@ -71,7 +71,7 @@ fn door() -> (Door, EndpointId) {
 /// A peer comes and is probed; its mechanisms are those of this door.
 fn come(door: &mut Door, id: EndpointId) -> Vec<u8> {
     let greeting = door.inner.hello(id).expect("room for a peer");
-    door.inner.probe(&facts(id), greeting).expect("it is willing")
+    door.inner.probe(&facts(id), greeting, Waker::of_nobody()).expect("it is willing")
 }
 
 fn works(door: &Door, peer: PeerId) -> bool {

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use super::{Inner, Link};
-use crate::connect::{self, Closed, Handler, Unwilling};
+use crate::connect::{self, Closed, Handler, Unwilling, Waker};
 use crate::cpu_set::CpuSet;
 use crate::engine::greeting::{decode_hellos, decode_report, encode_hellos, encode_report};
 use crate::error::PeerError;
@@ -22,7 +22,12 @@ impl Handler for Inner {
         Ok(connect::Greeting { bytes, descriptors, lost_descriptors: 0 })
     }
 
-    fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, Unwilling> {
+    fn probe(
+        &mut self,
+        facts: &PeerFacts,
+        greeting: connect::Greeting,
+        _: Waker,
+    ) -> Result<Vec<u8>, Unwilling> {
         let key = self.key_of(facts.id).ok_or("it knows as many peers as max_peers allows")?;
         let mut descriptors = greeting.descriptors.into_iter();
         let (cpus, hellos) =

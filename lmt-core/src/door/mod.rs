@@ -448,10 +448,7 @@ impl Door {
             self.idle = 0;
             return;
         }
-        if self.idle == 0 {
-            self.sharing.begin_wait();
-        }
-        self.idle = self.idle.saturating_add(1);
+        self.idle = self.sharing.count_empty(self.idle);
         let polls = self.sharing.polls_before_yield(self.inner.config.spins, false);
         if polling::is_time(self.idle, polls) {
             self.sharing.let_others_run();

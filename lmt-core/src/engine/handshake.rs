@@ -61,6 +61,7 @@ impl Traffic {
         &mut self,
         facts: &PeerFacts,
         greeting: connect::Greeting,
+        waker: Waker,
         own_inbox: &mut InboxReceiver,
     ) -> Result<Vec<u8>, Unwilling> {
         let greeting = Greeting::decode(greeting)?;
@@ -84,7 +85,7 @@ impl Traffic {
         self.peers[key as usize].keep_counts();
         self.peers[key as usize].connection = Connection::Met(Box::new(Link {
             inbox,
-            waker: None,
+            waker,
             regions: PeerRegions::new(table),
             process: facts.process.clone(),
             cpus: greeting.cpus,
@@ -213,17 +214,15 @@ impl Handler for Reception<'_> {
         self.traffic.greet(peer, self.inbox)
     }
 
-    fn probe(&mut self, facts: &PeerFacts, greeting: connect::Greeting) -> Result<Vec<u8>, Unwilling> {
+    fn probe(
+        &mut self,
+        facts: &PeerFacts,
+        greeting: connect::Greeting,
+        waker: Waker,
+    ) -> Result<Vec<u8>, Unwilling> {
         // What came over an earlier attempt is accounted to that.
         self.traffic.drain(self.inbox);
-        self.traffic.meet(facts, greeting, self.inbox)
-    }
-
-    fn reaches(&mut self, peer: EndpointId, waker: Waker) {
-        let Some(&key) = self.traffic.by_id.get(&peer) else { return };
-        if let Connection::Met(link) = &mut self.traffic.peers[key as usize].connection {
-            link.waker = Some(waker);
-        }
+        self.traffic.meet(facts, greeting, waker, self.inbox)
     }
 
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {

@@ -77,7 +77,7 @@ impl Fakes {
         let facts = crate::test_peer::facts(id);
         let mut reception = Reception { traffic: &mut engine.traffic, inbox: &mut engine.inbox };
         reception.hello(id).unwrap();
-        reception.probe(&facts, self.greeting(id)).unwrap();
+        reception.probe(&facts, self.greeting(id), Waker::of_nobody()).unwrap();
         reception.established(facts, Vec::new());
     }
 }

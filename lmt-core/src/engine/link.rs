@@ -83,9 +83,7 @@ impl Link {
 
     /// Wakes the peer.
     pub(super) fn ring(&self) {
-        if let Some(waker) = &self.waker {
-            waker.ring();
-        }
+        self.waker.wake();
     }
 
     /// Wakes the peer if it sleeps, where that was left for later.

@@ -54,8 +54,8 @@ pub(crate) enum Connection {
 #[derive(Debug)]
 pub(crate) struct Link {
     pub inbox: InboxSender,
-    /// Wakes the peer; none before it is connected.
-    pub waker: Option<Waker>,
+    /// Wakes the peer.
+    pub waker: Waker,
     /// The peer's declared memory.
     pub regions: PeerRegions,
     /// Who writes through it.

@@ -93,6 +93,15 @@ impl Sharing {
         *self = Self { others, waits: WAITS << computed, computed };
     }
 
+    /// Counts an empty poll behind `idle` others in a row; how many there are now.
+    #[inline]
+    pub fn count_empty(&mut self, idle: u32) -> u32 {
+        if idle == 0 {
+            self.begin_wait();
+        }
+        idle.saturating_add(1)
+    }
+
     /// Lets others run, and notes what they did.
     pub fn let_others_run(&mut self) {
         self.note(let_others_run());

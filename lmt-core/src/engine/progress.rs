@@ -188,10 +188,7 @@ impl Engine {
         if moved {
             self.idle = 0;
         } else {
-            if self.idle == 0 {
-                self.sharing.begin_wait();
-            }
-            self.idle = self.idle.saturating_add(1);
+            self.idle = self.sharing.count_empty(self.idle);
             // Before others are let run: they may wait for just that.
             if self.idle == self.polls_before_yield().clamp(1, Self::PAY_AFTER) {
                 self.traffic.pay_all();

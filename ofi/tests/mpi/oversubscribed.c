@@ -1,15 +1,20 @@
 /* What applications do among more ranks than cores: a ring of MPI_Sendrecv, an all-to-all,
-   and pairs of nonblocking calls. Prints the microseconds of an iteration, a line a length.
+   pairs of nonblocking calls, a ring whose receivers look by MPI_Iprobe, MPI_Put into the
+   next rank's window between fences, and an allreduce. Prints the microseconds of an iteration, a line a length.
    Each message differs from the one before, and what came is looked at. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ITERATIONS = 60, MOST = 1 << 19, PATTERNS = 3 };
-static const int lengths[] = {1024, 16384, 65536, 264000, MOST};
+enum { MOST = 1 << 19, PATTERNS = 6 };
+static const char *names[PATTERNS] = {"ring", "alltoall", "pairs", "probe", "fence", "allreduce"};
+/* Beside the eager limit of MPIs over libfabric, too. */
+static const int lengths[] = {1024, 16384, 65536, 262144, 264000, MOST};
 
 static int rank, ranks;
+static char *window;
+static MPI_Win win;
 
 static void step(int pattern, char *from, char *to, int length)
 {
@@ -18,11 +23,26 @@ static void step(int pattern, char *from, char *to, int length)
                      (rank + ranks - 1) % ranks, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (pattern == 1) {
         MPI_Alltoall(from, length, MPI_CHAR, to, length, MPI_CHAR, MPI_COMM_WORLD);
-    } else {
+    } else if (pattern == 2) {
         MPI_Request both[2];
         MPI_Irecv(to, length, MPI_CHAR, rank ^ 1, 2, MPI_COMM_WORLD, &both[0]);
         MPI_Isend(from, length, MPI_CHAR, rank ^ 1, 2, MPI_COMM_WORLD, &both[1]);
         MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+    } else if (pattern == 3) {
+        int before = (rank + ranks - 1) % ranks, is_there = 0;
+        MPI_Request sent;
+        MPI_Isend(from, length, MPI_CHAR, (rank + 1) % ranks, 3, MPI_COMM_WORLD, &sent);
+        while (!is_there)
+            MPI_Iprobe(before, 3, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE);
+        MPI_Recv(to, length, MPI_CHAR, before, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&sent, MPI_STATUS_IGNORE);
+    } else if (pattern == 4) {
+        MPI_Put(from, length, MPI_CHAR, (rank + 1) % ranks, 0, length, MPI_CHAR, win);
+        MPI_Win_fence(0, win);
+        memcpy(to, window, (size_t)length);
+        MPI_Win_fence(0, win);
+    } else {
+        MPI_Allreduce(from, to, length, MPI_CHAR, MPI_MAX, MPI_COMM_WORLD);
     }
 }
 
@@ -47,17 +67,25 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     char *from = malloc((size_t)ranks * MOST), *to = malloc((size_t)ranks * MOST);
+    int iterations = argc > 1 ? atoi(argv[1]) : 60;
     if (!from || !to)
         return 1;
+    MPI_Win_allocate(MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
+    MPI_Win_fence(0, win);
     for (int pattern = 0; pattern < PATTERNS; pattern++)
         run(pattern, from, to, 1024, 3); /* All are connected. */
     for (size_t at = 0; at < sizeof lengths / sizeof *lengths; at++) {
         double us[PATTERNS];
         for (int pattern = 0; pattern < PATTERNS; pattern++)
-            us[pattern] = run(pattern, from, to, lengths[at], ITERATIONS);
-        if (rank == 0)
-            printf("us %d ring %.1f alltoall %.1f pairs %.1f\n", lengths[at], us[0], us[1], us[2]);
+            us[pattern] = run(pattern, from, to, lengths[at], iterations);
+        if (rank != 0)
+            continue;
+        printf("us %d", lengths[at]);
+        for (int pattern = 0; pattern < PATTERNS; pattern++)
+            printf(" %s %.1f", names[pattern], us[pattern]);
+        printf("\n");
     }
+    MPI_Win_free(&win);
     MPI_Finalize();
     return 0;
 }
