@@ -268,7 +268,7 @@ pub const KEYS: &[Key] = &[
         name: "spins",
         kind: Kind::Count { least: 0, most: u32::MAX as u64 },
         variable: Some("LMT_SPINS"),
-        meaning: "how often a waiting endpoint looks for messages before it yields its core after each look; before, it yields after every 512 (or as many as this, if that is less), and where others are found to want the core after every one but the first",
+        meaning: "how often a waiting endpoint looks for messages before it yields its core after each look; before, it yields after every 512 (or as many as this, if that is less), where others are found to wait for something, too, after every one but the first, and where they compute after every 2048",
         reason: "about a millisecond, so that whoever waits for a copy of some MiB is awake when it is done; a wake-up costs some 20 us",
     },
     Key {

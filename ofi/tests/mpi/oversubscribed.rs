@@ -10,9 +10,12 @@ use crate::installation::{Mpi, Transport, output, text_of};
 use crate::scratch::library;
 
 /// No run takes longer, in seconds: by ticks of the scheduler, 4 ms each, one takes 20.
-const LIMIT_S: u32 = 60;
-/// The least of so many runs, in turns: others may have the cores during some.
-const RUNS: usize = 3;
+const LIMIT_S: u32 = 120;
+/// Ranks for each core, the iterations of a run, and how many runs there are, in turns, of
+/// which the fastest counts: others may have the cores during some.
+const RUNS: [(u32, u32, usize); 3] = [(2, 60, 3), (4, 30, 3), (8, 15, 3)];
+/// Patterns by lengths.
+const CELLS: usize = 6 * 3 + 2 * 3;
 /// A tick of the scheduler is some hundred times what a short message takes.
 const MOST_TIMES: f64 = 10.0;
 
@@ -32,13 +35,13 @@ fn read(told: &str) -> Times {
     times
 }
 
-fn run(mpi: &Mpi, way: Transport<'_>, ranks: u32, binary: &Path) -> Times {
-    let ended = output(mpi.launcher(way, ranks, LIMIT_S).arg(binary));
+fn run(mpi: &Mpi, way: Transport<'_>, ranks: u32, binary: &Path, iterations: u32) -> Times {
+    let ended = output(mpi.launcher(way, ranks, LIMIT_S).arg(binary).arg(iterations.to_string()));
     let told = text_of(&ended);
     let what = format!("{ranks} ranks under {:?} by {way:?}", mpi.kind);
     assert!(ended.status.success(), "{what} ended with {}:\n{told}", ended.status);
     let times = read(&told);
-    assert_eq!(times.len(), 15, "{what} prints its times:\n{told}");
+    assert_eq!(times.len(), CELLS, "{what} prints its times:\n{told}");
     times
 }
 
@@ -50,12 +53,11 @@ fn least(times: &mut Times, now: Times) {
     }
 }
 
-fn compare(mpi: &Mpi, library: &Path, ranks: u32) {
-    let binary = mpi.build("oversubscribed", library);
+fn compare(mpi: &Mpi, library: &Path, binary: &Path, (ranks, iterations, runs): (u32, u32, usize)) {
     let (mut own, mut ours) = (Times::new(), Times::new());
-    for _ in 0..RUNS {
-        least(&mut own, run(mpi, Transport::Own, ranks, &binary));
-        least(&mut ours, run(mpi, Transport::Lmt(library), ranks, &binary));
+    for _ in 0..runs {
+        least(&mut own, run(mpi, Transport::Own, ranks, binary, iterations));
+        least(&mut ours, run(mpi, Transport::Lmt(library), ranks, binary, iterations));
     }
     for ((pattern, bytes), us) in &ours {
         let own_us = own[&(pattern.clone(), *bytes)];
@@ -76,7 +78,10 @@ fn more_ranks_than_cores_wait_for_no_ticks() {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u32;
     let library = library("oversubscribed");
     for mpi in mpis {
-        compare(&mpi, &library.0, 2 * cpus);
+        let binary = mpi.build("oversubscribed", &library.0);
+        for (for_each_core, iterations, runs) in RUNS {
+            compare(&mpi, &library.0, &binary, (for_each_core * cpus, iterations, runs));
+        }
     }
 }
 
