@@ -112,6 +112,51 @@ fn an_owner_whose_memory_is_bad_answers_with_an_error_and_its_other_regions_are_
     }
 }
 
+/// Also of another endpoint of the domain, whose first endpoint has its regions.
+#[test]
+fn an_endpoint_that_reads_or_writes_its_own_domain_s_bad_memory_is_told_so() {
+    for fate in [Fate::ReadOnly, Fate::Gone, Fate::Cut] {
+        let (mut pair, pages, mut plain) = (pair(), Pages::new(), vec![9; BYTES]);
+        let bad = register(pair.domain, pages.all(), ACCESS);
+        let good = register(pair.domain, &mut plain, ACCESS);
+        pages.meet(fate);
+        for (of_first, of_itself) in [(true, true), (true, false), (false, true)] {
+            let (near, far) = match of_first {
+                true => (&mut pair.one, &pair.two),
+                false => (&mut pair.two, &pair.one),
+            };
+            let peer = near.peer;
+            near.peer = if of_itself { near.own } else { peer };
+            let mut here = vec![5; BYTES];
+            for (buffer, key) in [(&mut here[..], key_of(bad)), (pages.all(), key_of(good))] {
+                let reads_bad = key == key_of(bad);
+                assert_eq!(near.rma_read(buffer, 0, key), 0);
+                if fate == Fate::ReadOnly && reads_bad {
+                    near.wait(far);
+                } else {
+                    assert_eq!(near.wait_error(far).err, Errno::FAULT.0, "{fate:?} {reads_bad}");
+                }
+                assert_eq!(near.rma_write(buffer, 0, key), 0);
+                if fate == Fate::ReadOnly && !reads_bad {
+                    near.wait(far);
+                } else {
+                    assert_eq!(near.wait_error(far).err, Errno::FAULT.0, "{fate:?} {reads_bad}");
+                }
+            }
+            assert_eq!(near.rma_write(&[3; BYTES], 0, key_of(good)), 0);
+            near.wait(far);
+            assert_eq!(near.rma_read(&mut here, 0, key_of(good)), 0);
+            near.wait(far);
+            assert_eq!(here, [3; BYTES]);
+            assert_eq!(near.rma_read(&mut here, 1, key_of(good)), 0);
+            assert_eq!(near.wait_error(far).err, Errno::INVAL.0, "past the end");
+            near.peer = peer;
+        }
+        assert_eq!((close(bad), close(good)), (0, 0));
+        pair.close();
+    }
+}
+
 #[test]
 fn an_atomic_operation_on_bad_memory_is_an_error() {
     for fate in [Fate::ReadOnly, Fate::Gone, Fate::Cut] {

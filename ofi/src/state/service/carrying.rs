@@ -60,6 +60,35 @@ impl Errand {
         self.remote.context.is_some()
     }
 
+    /// Copies from or to memory of this endpoint's own domain, as its owner does for who
+    /// asks by messages.
+    fn copy_here(&self, around: &mut Surroundings) -> Result<(), Errno> {
+        let (exposed, touch) = (&around.exposed, &mut around.touch);
+        let Remote { key, offset, .. } = self.remote;
+        let (whole_bytes, mut start, mut piece) = (self.kept.total_bytes(), 0, Vec::new());
+        loop {
+            let rest_bytes = whole_bytes - start;
+            let bytes = rest_bytes.min(PIECE_BYTES as u64) as usize;
+            let there = (key, offset.checked_add(start).ok_or(Errno::INVAL)?);
+            match self.direction {
+                Direction::Get => {
+                    piece.clear();
+                    exposed.read(touch, there, rest_bytes, bytes, &mut piece)?;
+                    self.kept.write(touch, start, &piece)?;
+                }
+                Direction::Put => {
+                    piece.resize(bytes, 0);
+                    self.kept.read(touch, start, &mut piece)?;
+                    exposed.write(touch, there, rest_bytes, &piece)?;
+                }
+            }
+            start += bytes as u64;
+            if start == whole_bytes {
+                return Ok(());
+            }
+        }
+    }
+
     fn is_begun(&self) -> bool {
         self.error.is_some() || (self.has_begun && self.begun_bytes == self.kept.total_bytes())
     }
@@ -86,6 +115,14 @@ impl Endpoint {
         if self.service.out_of_reach.insert(errand.peer) {
             let what = "a peer's memory is out of reach; what concerns it goes by messages, which is slower";
             log::warn(Subsystem::EpData, format_args!("{what}"));
+        }
+    }
+
+    /// The memory is this domain's own: nobody is asked.
+    pub(in super::super) fn copy_here(&mut self, around: &mut Surroundings, errand: Errand) {
+        match errand.copy_here(around) {
+            Ok(()) => self.copied(around, errand),
+            Err(error) => self.told_of(around, &errand, Err(error)),
         }
     }
 
