@@ -63,6 +63,14 @@ pub(crate) fn is_memory(errno: Errno) -> bool {
     matches!(errno, Errno::ENOMEM | Errno::ENOSPC | Errno::ENOBUFS | Errno::EFBIG)
 }
 
+/// Whether a peer may be believed that its system answered this: what [`advice`] knows. It
+/// becomes an error here, where EAGAIN, say, would have a caller try for ever.
+pub(crate) fn is_expected(errno: Errno) -> bool {
+    use Errno::*;
+    let refused = [EPERM, EACCES, ENOSYS];
+    refused.contains(&errno) || [EMFILE, ENFILE, ETOOMANYREFS].contains(&errno) || is_memory(errno)
+}
+
 #[cfg(test)]
 #[path = "refusal_tests.rs"]
 mod tests;
