@@ -477,6 +477,10 @@ impl Connector {
             Kind::Ring => return,
         };
         let reason = match event {
+            // Its advice is for that process.
+            Event::Refuse if packet.errno.is_some() => {
+                format!("in the peer's process, not in this one, {}", packet.reason())
+            }
             Event::Refuse => packet.reason(),
             _ => format!("{:?} came at a moment when the protocol has no place for it", packet.kind),
         };
