@@ -88,7 +88,7 @@ pub enum PeerError {
         id: EndpointId,
         /// What the system answered.
         errno: Errno,
-        /// What it answered it to, and what would help.
+        /// What it answered it to, in which of the two processes, and what would help there.
         reason: String,
     },
     /// This endpoint removed the peer while the operation was under way.

@@ -46,6 +46,18 @@ pub fn advice(call: &str, errno: Errno) -> String {
     }
 }
 
+/// The same where `call` names a socket's file: EACCES is what that file and its folder
+/// allow (path_resolution(7)).
+pub fn socket_file_advice(call: &str, errno: Errno) -> String {
+    match errno {
+        Errno::EACCES => {
+            "the permissions of the socket's file or of its folder forbid it; run both processes as one user, or let this one search the folder and set allow_other_users on both sides"
+                .to_owned()
+        }
+        _ => advice(call, errno),
+    }
+}
+
 /// The same where a thread cannot be made: EAGAIN is a limit on processes, or a stack
 /// that finds no room (pthread_create(3)).
 pub fn thread_advice(errno: Errno) -> String {
@@ -61,6 +73,14 @@ pub fn thread_advice(errno: Errno) -> String {
 /// Whether this says that memory is short, and nothing else.
 pub(crate) fn is_memory(errno: Errno) -> bool {
     matches!(errno, Errno::ENOMEM | Errno::ENOSPC | Errno::ENOBUFS | Errno::EFBIG)
+}
+
+/// Whether a peer may be believed that its system answered this: what [`advice`] knows. It
+/// becomes an error here, where EAGAIN, say, would have a caller try for ever.
+pub(crate) fn is_expected(errno: Errno) -> bool {
+    use Errno::*;
+    let refused = [EPERM, EACCES, ENOSYS];
+    refused.contains(&errno) || [EMFILE, ENFILE, ETOOMANYREFS].contains(&errno) || is_memory(errno)
 }
 
 #[cfg(test)]

@@ -15,6 +15,14 @@ fn a_refusal_is_no_shortage() {
 }
 
 #[test]
+fn a_file_that_may_not_be_reached_is_no_filter() {
+    let said = socket_file_advice("connect", Errno::EACCES);
+    assert!(said.contains("permissions") && said.contains("folder") && !said.contains("seccomp"), "{said}");
+    assert!(socket_file_advice("connect", Errno::EPERM).contains("seccomp"));
+    assert!(socket_file_advice("connect", Errno::EMFILE).contains("ulimit -n"));
+}
+
+#[test]
 fn a_shortage_names_what_is_short() {
     for (errno, word) in [
         (Errno::EMFILE, "ulimit -n"),

@@ -112,6 +112,11 @@ pub enum KnemError {
         /// The bytes at the copy's end that the engine must not be left.
         bytes: u64,
     },
+    /// The same, where it is not known what the engine must not be left.
+    #[error(
+        "the driver is loaded so that every copy is made by the DMA engine, and which bytes it may leave out is said by the KNEM module's parameter dmamin, which cannot be read ({0}); mount /sys where this process sees it, or load the driver without forced DMA"
+    )]
+    UnknownDmaMin(Errno),
     /// An administrator has changed the module's parameter meanwhile.
     #[error(
         "the KNEM module's parameter dmamin was changed while the DMA engine was asked for a copy, which may be incomplete; make the copy again, and change the parameter while nothing is copied"

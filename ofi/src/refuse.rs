@@ -28,7 +28,19 @@ pub fn no_flags(subsystem: Subsystem, flags: u64, call: &str) -> Result<(), Errn
 /// The number for an engine that cannot be made: the system's, or that the
 /// configuration is wrong.
 pub fn errno_of_creation(error: &CreateError) -> Errno {
-    error.errno().map_or(Errno::INVAL, |errno| Errno(errno as i32))
+    error.errno().map_or(Errno::INVAL, errno_of_system)
+}
+
+/// The number for what the system answered, or a peer says that its system did. Who is
+/// told [`Errno::AGAIN`] or EINTR calls again, and 0 is no error: none of them may end
+/// an operation.
+fn errno_of_system(errno: nix::errno::Errno) -> Errno {
+    match errno {
+        // A limit: on locked memory, processes or timers.
+        nix::errno::Errno::EAGAIN => Errno::NOMEM,
+        nix::errno::Errno::EINTR | nix::errno::Errno::UnknownErrno => Errno::IO,
+        errno => Errno(errno as i32),
+    }
 }
 
 /// The number for an error of the engine.
@@ -43,7 +55,7 @@ pub fn errno_of(error: &OperationError) -> Errno {
             PeerError::Dead { .. } | PeerError::Removed { .. } => Errno::CONNRESET,
             PeerError::Unreachable { .. } => Errno::TIMEDOUT,
             PeerError::Refused { .. } => Errno::HOSTUNREACH,
-            PeerError::System { errno, .. } => Errno(*errno as i32),
+            PeerError::System { errno, .. } => errno_of_system(*errno),
             _ => Errno::IO,
         },
         OperationError::Region(error) => match error {
@@ -51,7 +63,7 @@ pub fn errno_of(error: &OperationError) -> Errno {
             RegionError::Forbidden(_) => Errno::ACCES,
             RegionError::OutOfBounds { .. } => Errno::INVAL,
             RegionError::TooMany(_) => Errno::NOMEM,
-            RegionError::Memory(error) => Errno(error.errno() as i32),
+            RegionError::Memory(error) => errno_of_system(error.errno()),
             RegionError::BadMemory(_) => Errno::FAULT,
             _ => Errno::IO,
         },
@@ -77,6 +89,25 @@ mod tests {
         let short = PeerError::System { id, errno, reason: "no descriptor".to_owned() };
         assert_eq!(errno_of(&short.into()), Errno(errno as i32));
         assert_eq!(errno_of(&OperationError::Forked), Errno::OTHER);
+    }
+
+    #[test]
+    fn a_failure_is_never_try_again() {
+        use nix::errno::Errno as System;
+        let id = EndpointId::from_bytes([1; 16]);
+        let all = [
+            (System::EAGAIN, Errno::NOMEM),
+            (System::EINTR, Errno::IO),
+            (System::from_raw(0), Errno::IO),
+            (System::from_raw(1 << 20), Errno::IO),
+        ];
+        for (errno, told) in all {
+            let peer = PeerError::System { id, errno, reason: "no".to_owned() };
+            assert_eq!(errno_of(&peer.into()), told, "{errno}");
+            let memory = lmt::MemoryError::Call { purpose: "a test", call: "mmap", errno };
+            assert_eq!(errno_of_creation(&CreateError::Memory(memory.clone())), told, "{errno}");
+            assert_eq!(errno_of(&OperationError::Region(RegionError::Memory(memory))), told, "{errno}");
+        }
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn memory_is_read_and_written_as_by_this_process() {
         let (pages, mut touch) = (Pages::new(of_file), Touch::default());
         let border = pages.border();
         assert_eq!(read(&mut touch, border), Ok(vec![1; 16]));
-        assert_eq!((touch.check(border, false), touch.check(border, true)), (Ok(()), Ok(())));
+        assert_eq!((check(border, false), check(border, true)), (Ok(()), Ok(())));
         assert_eq!(read(&mut touch, border), Ok(vec![1; 16]), "looking changes nothing");
         assert_eq!(write(&mut touch, border), Ok(()));
         assert_eq!(read(&mut touch, border), Ok(vec![2; 16]));
@@ -84,13 +84,10 @@ fn pages_that_may_only_be_read_are_not_written() {
     let (pages, mut touch) = (Pages::new(false), Touch::default());
     pages.protect(libc::PROT_READ);
     let border = pages.border();
-    assert_eq!((read(&mut touch, border), touch.check(border, false)), (Ok(vec![1; 16]), Ok(())));
-    assert_eq!(
-        (write(&mut touch, border), touch.check(border, true)),
-        (Err(Errno::FAULT), Err(Errno::FAULT))
-    );
+    assert_eq!((read(&mut touch, border), check(border, false)), (Ok(vec![1; 16]), Ok(())));
+    assert_eq!((write(&mut touch, border), check(border, true)), (Err(Errno::FAULT), Err(Errno::FAULT)));
     let first = Segment { bytes: 8, ..border };
-    assert_eq!((write(&mut touch, first), touch.check(first, true)), (Ok(()), Ok(())));
+    assert_eq!((write(&mut touch, first), check(first, true)), (Ok(()), Ok(())));
 }
 
 #[test]
@@ -106,10 +103,33 @@ fn pages_without_rights_and_those_behind_a_file_s_end_are_not_touched() {
             (read(&mut touch, border), write(&mut touch, border)),
             (Err(Errno::FAULT), Err(Errno::FAULT))
         );
-        assert_eq!(touch.check(border, false), Err(Errno::FAULT));
-        assert_eq!(touch.check(border, true), Err(Errno::FAULT));
+        assert_eq!(check(border, false), Err(Errno::FAULT));
+        assert_eq!(check(border, true), Err(Errno::FAULT));
         assert_eq!(read(&mut touch, Segment { bytes: 8, ..border }).map(|bytes| bytes.len()), Ok(8));
     }
+}
+
+/// A few bytes go another path than many.
+#[test]
+fn an_own_buffer_of_any_length_is_touched_as_far_as_it_can_be() {
+    let (pages, mut touch) = (Pages::new(false), Touch::default());
+    let (border, first) = (pages.border(), pages.0.addr());
+    let segments = [border, Segment { address: first + 1, bytes: FEW_BYTES + 1 }];
+    let mut both = |segment: Segment| {
+        let mut into = vec![0; segment.bytes];
+        // SAFETY: part of the test's pages, to which there are no references.
+        let read = unsafe { touch.read_own(segment, &mut into) }.map(|()| into);
+        // SAFETY: the same.
+        (read, unsafe { touch.write_own(segment, &vec![2; segment.bytes]) })
+    };
+    assert_eq!(both(border), (Ok(vec![1; 16]), Ok(())));
+    assert_eq!(both(Segment { bytes: 1, ..border }), (Ok(vec![2]), Ok(())));
+    assert_eq!(both(Segment { address: 8, bytes: 0 }), (Ok(vec![]), Ok(())));
+    pages.protect(libc::PROT_READ);
+    assert!(segments.map(&mut both).iter().all(|(read, written)| read.is_ok() && written.is_err()));
+    pages.protect(libc::PROT_NONE);
+    let bad = (Err(Errno::FAULT), Err(Errno::FAULT));
+    assert_eq!(segments.map(both), [bad.clone(), bad]);
 }
 
 /// No other process reads it, and no call that goes by pages; this process may touch it.
@@ -129,6 +149,6 @@ fn secret_memory_is_touched() {
     let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, libc::MAP_SHARED, fd, 0) };
     assert_ne!(base, libc::MAP_FAILED);
     let (all, mut touch) = (Segment { address: base.expose_provenance(), bytes }, Touch::default());
-    assert_eq!((write(&mut touch, all), touch.check(all, true)), (Ok(()), Ok(())));
+    assert_eq!((write(&mut touch, all), check(all, true)), (Ok(()), Ok(())));
     assert_eq!(read(&mut touch, all), Ok(vec![2; bytes]));
 }

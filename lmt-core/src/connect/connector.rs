@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::error::PeerError;
 use crate::fork_guard::Origin;
 use crate::identity::{Address, EndpointId};
-use crate::refusal::advice;
+use crate::refusal::{advice, socket_file_advice};
 
 /// The serial number of the listening socket; others count from 1.
 pub(super) const LISTENER: u64 = 0;
@@ -355,6 +355,7 @@ impl Connector {
             }
             Err(Miss::Short(errno)) => self.retry_later(id, Some(errno)),
             Err(Miss::Never(errno)) => {
+                let advice = if address.folder().is_some() { socket_file_advice } else { advice };
                 let advice = advice("connect", errno);
                 let reason = format!("connect answered {errno} for the socket of {address:?}; {advice}");
                 let cargo = Cargo { errno: Some(errno), ..Cargo::saying(reason) };
@@ -476,6 +477,10 @@ impl Connector {
             Kind::Wake => return,
         };
         let reason = match event {
+            // Its advice is for that process.
+            Event::Refuse if packet.errno.is_some() => {
+                format!("in the peer's process, not in this one, {}", packet.reason())
+            }
             Event::Refuse => packet.reason(),
             _ => format!("{:?} came at a moment when the protocol has no place for it", packet.kind),
         };

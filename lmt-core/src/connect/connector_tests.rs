@@ -1,6 +1,7 @@
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
     AddressFamily, Backlog, MsgFlags, SockFlag, SockType, UnixAddr, bind, connect, listen, recv, send, socket,
@@ -194,6 +195,27 @@ fn refusals_of_the_embedder_reach_both_sides() {
             assert!(said(&two, a).unwrap().contains("no use for you"));
         }
         assert_eq!((one.connector.connecting(), two.connector.connecting()), (0, 0));
+    }
+}
+
+#[test]
+fn a_peer_that_is_short_is_told_as_the_one() {
+    let (a, b) = two_ids();
+    for (short, other) in [(a, b), (b, a)] {
+        let (mut one, mut two) = (Party::new(short), Party::new(other));
+        (one.recorder.refuse_hello, one.recorder.refused_by) = (true, Some(Errno::EMFILE));
+        two.connector.connect(one.connector.address());
+        until(&mut [&mut one, &mut two], |p| p[1].recorder.error_of(short).is_some());
+        let error = two.recorder.error_of(short).unwrap();
+        assert!(matches!(error, PeerError::System { errno: Errno::EMFILE, .. }), "{error:?}");
+        assert!(error.to_string().contains("in the peer's process, not in this one, no greeting"), "{error}");
+        drop((one, two));
+        let (mut one, mut two) = (Party::new(short), Party::new(other));
+        (one.recorder.refuse_hello, one.recorder.refused_by) = (true, Some(Errno::EMFILE));
+        one.connector.connect(two.connector.address());
+        until(&mut [&mut one, &mut two], |p| p[0].recorder.error_of(other).is_some());
+        let error = one.recorder.error_of(other).unwrap();
+        assert!(!error.to_string().contains("peer's process"), "{error}");
     }
 }
 

@@ -2,6 +2,7 @@
 //! role in its environment.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -397,6 +398,37 @@ fn another_users_process_is_refused_unless_allowed() {
             assert!(matches!(one.recorder.error_of(b), Some(PeerError::Refused { .. })));
         }
     }
+}
+
+#[test]
+fn another_users_socket_in_a_folder_is_told_as_the_folders_permissions() {
+    const NAME: &str = "another_users_socket_in_a_folder_is_told_as_the_folders_permissions";
+    if let Some(arguments) = role() {
+        nix::unistd::setgid(nix::unistd::Gid::from_raw(65534)).unwrap();
+        nix::unistd::setuid(nix::unistd::Uid::from_raw(65534)).unwrap();
+        let (me, peer) = (id(&arguments[0]), id(&arguments[1]));
+        let mut party = Party::new(me);
+        say("ready");
+        party.connector.connect(&Address::in_folder(peer, Path::new(&arguments[2])).unwrap());
+        work_long(&mut party, |p| p.recorder.error_of(peer).is_some());
+        say(&party.recorder.error_of(peer).unwrap().to_string());
+        std::process::exit(0);
+    }
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: only root can start a process of another user");
+        return;
+    }
+    let (a, b) = two_ids();
+    let folder = std::env::temp_dir().join(format!("lmt-test-{a}"));
+    std::fs::create_dir(&folder).unwrap();
+    let one = Party::with(a, &Config { socket_dir: Some(folder.clone()), ..quick_config() });
+    let arguments = [b.to_string(), a.to_string(), folder.to_str().unwrap().to_owned()];
+    let mut other = Role::start(NAME, &arguments);
+    assert_eq!(other.line(), "ready");
+    let told = other.line();
+    assert!(told.contains("EACCES") && told.contains("permissions") && !told.contains("seccomp"), "{told}");
+    drop(one);
+    std::fs::remove_dir(&folder).unwrap();
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::{Closed, ConnectError, Connector, Greeting, Handler, Unwilling, Waker};
@@ -33,6 +34,8 @@ pub(super) struct Recorder {
     pub log: Vec<Happened>,
     pub refuse_hello: bool,
     pub refuse_probe: bool,
+    /// What the system answered, if that is why a greeting is refused.
+    pub refused_by: Option<Errno>,
     /// How long a probe takes, so that a kill can hit it.
     pub probe_takes: Duration,
 }
@@ -66,7 +69,7 @@ impl Handler for Recorder {
     fn hello(&mut self, _: EndpointId) -> Result<Greeting, Unwilling> {
         self.log.push(Happened::Hello);
         if self.refuse_hello {
-            return Err("no greeting for you".into());
+            return Err(Unwilling { reason: "no greeting for you".into(), errno: self.refused_by });
         }
         let descriptors = vec![memfd_with(&self.name)];
         Ok(Greeting { bytes: self.name.clone().into_bytes(), descriptors, lost_descriptors: 0 })

@@ -7,6 +7,7 @@ use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::identity::EndpointId;
+use crate::refusal::is_expected;
 
 /// The version of the connection protocol that this crate speaks, and of the packets
 /// that endpoints send each other once they are connected.
@@ -90,7 +91,7 @@ pub(super) struct Packet<'a> {
     pub blob: &'a [u8],
     /// How many of its descriptors have not arrived.
     pub lost_descriptors: usize,
-    /// What the system answered to who refuses, if it is a number of the kernel's.
+    /// What the system answered to who refuses, if it is one that a connection ends with.
     pub errno: Option<Errno>,
 }
 
@@ -198,7 +199,7 @@ pub(super) fn parse(bytes: &[u8], arrived: usize) -> Result<Packet<'_>, Malforme
         return Err(wrong("it is too long"));
     }
     let errno = Errno::from_raw(i32::try_from(header.errno).unwrap_or(0));
-    let errno = (kind == Kind::Refuse && errno != Errno::UnknownErrno).then_some(errno);
+    let errno = (kind == Kind::Refuse && is_expected(errno)).then_some(errno);
     Ok(Packet { id: EndpointId::from_bytes(header.id), kind, hello, blob, lost_descriptors, errno })
 }
 

@@ -96,9 +96,9 @@ fn a_refusal_brings_the_number_of_the_system() {
     let errno_of = |bytes: &[u8]| parse(bytes, 0).unwrap().errno;
     assert_eq!(errno_of(&encode_refusal_by(ID, "no", Some(Errno::EMFILE))), Some(Errno::EMFILE));
     assert_eq!(errno_of(&encode_refusal(ID, "no")), None);
-    // Numbers that no kernel has are none.
+    // Numbers that no kernel has are none, and those with which no connection ends.
     let mut wrong = encode_refusal(ID, "no");
-    for number in [u32::MAX, 60_000] {
+    for number in [u32::MAX, 60_000, Errno::EAGAIN as u32, Errno::EINTR as u32, Errno::EBADF as u32] {
         wrong[28..32].copy_from_slice(&number.to_ne_bytes());
         assert_eq!(errno_of(&wrong), None);
     }

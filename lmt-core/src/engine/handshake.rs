@@ -229,6 +229,8 @@ impl Handler for Reception<'_> {
         let traffic = &mut *self.traffic;
         let Some(&key) = traffic.by_id.get(&facts.id) else { return };
         traffic.transfers.mechanisms().learn(key, &decode_report(&report));
+        // It has reported, so it has what the greeting brought.
+        self.inbox.box_handed_over(key as u16);
         if let Connection::Met(link) = &traffic.peers[key as usize].connection {
             traffic.selection.meet(key, link.cpus, link.inbox.has_box());
         }

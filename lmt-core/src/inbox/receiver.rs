@@ -82,6 +82,11 @@ impl InboxReceiver {
         self.boxes.open(sender)
     }
 
+    /// The sender is connected: it has its box, if it gets one, and the descriptor is closed.
+    pub fn box_handed_over(&mut self, sender: u16) {
+        self.boxes.handed_over(sender);
+    }
+
     pub(super) fn pair(&mut self, sender: u16, writer: &mut BoxSender, mine: bool) {
         self.boxes.pair(sender, writer, mine);
     }

@@ -133,9 +133,7 @@ impl IoctlDriver {
         flags: CopyFlags,
     ) -> Result<Outcome, KnemError> {
         let is_single = found.iter().flatten().any(|found| found.entry.single);
-        // Where it cannot be read, what the engine may be left is not known.
-        let small_bytes =
-            if self.may_use_dma(request, flags) { self.dma_min.small_bytes().ok() } else { None };
+        let small_bytes = self.may_use_dma(request, flags).then(|| self.dma_min.small_bytes());
         let parts = self.parts(request, flags, is_single, small_bytes)?;
         found.iter_mut().flatten().try_for_each(|found| self.begin(found))?;
         let mut outcome = Outcome::Ended;
@@ -151,7 +149,7 @@ impl IoctlDriver {
         }
         let by_dma = parts.iter().flatten().any(|part| (part.flags | self.info.forced).uses_dma());
         if by_dma
-            && let Some(before) = small_bytes
+            && let Some(Ok(before)) = small_bytes
             && self.dma_min.small_bytes() != Ok(before)
         {
             if let Outcome::Pending(index) = outcome {
@@ -178,13 +176,14 @@ impl IoctlDriver {
         request.bytes() > 0 && (flags | self.info.forced).uses_dma() && self.info.has_dma()
     }
 
-    /// What the driver is asked for, in order.
+    /// What the driver is asked for, in order. `small_bytes` is there where an engine could
+    /// copy a part of it.
     fn parts(
         &self,
         request: &Request<'_>,
         flags: CopyFlags,
         is_single: bool,
-        small_bytes: Option<u64>,
+        small_bytes: Option<Result<u64, Errno>>,
     ) -> Result<[Option<Part>; 2], KnemError> {
         let (bytes, forced) = (request.bytes(), self.info.forced);
         let whole = |flags| [None, Some(Part { start: 0, bytes, flags })];
@@ -193,14 +192,19 @@ impl IoctlDriver {
             // for all the same: it uses up a region for one use.
             return Ok(whole(flags.without(OFFLOAD)));
         }
-        if !self.may_use_dma(request, flags) {
+        let Some(small_bytes) = small_bytes else {
             let asks_for_dma = (flags.without(self.info.ignored) | forced).uses_dma();
             return match asks_for_dma && !self.info.has_dma() {
                 true => Err(KnemError::NoDma(Errno::EINVAL)),
                 false => Ok(whole(flags)),
             };
-        }
-        let by_dma = small_bytes.map_or(0, |small_bytes| request.dma_bytes(small_bytes));
+        };
+        let by_dma = match small_bytes {
+            Ok(small_bytes) => request.dma_bytes(small_bytes),
+            Err(errno) if forced.uses_dma() => return Err(KnemError::UnknownDmaMin(errno)),
+            // What the engine may be left is not known.
+            Err(_) => 0,
+        };
         if by_dma < bytes && forced.uses_dma() {
             return Err(KnemError::ForcedDma { bytes: bytes - by_dma });
         }

@@ -92,6 +92,15 @@ fn what_counts_as_small_is_the_modules_to_say_and_is_read_anew() {
     ask(&mut other, 8192).unwrap();
     assert_eq!(parts(&double), [(0, 8192, 0)]);
     assert_eq!(local[here..here + 8192], memory[there..there + 8192]);
+    // A driver that leaves no choice.
+    double.state().info.forced_flags = abi::FLAG_DMA;
+    let mut forced = double.open();
+    forced.dma_min = DmaMin::open(Path::new("/nonexistent/dmamin"));
+    forced.meet(this_process(), owner.introduce().unwrap()).unwrap();
+    let target = &mut lend(&mut local[here..here + 8192], Access::Write);
+    let refused = forced.inline_copy(target, &get(region, 0, 8192), CopyFlags::NONE);
+    assert!(matches!(refused, Err(KnemError::UnknownDmaMin(Errno::ENOENT))), "{refused:?}");
+    assert!(refused.unwrap_err().to_string().contains("dmamin"));
 }
 
 #[test]

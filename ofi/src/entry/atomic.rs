@@ -1,10 +1,10 @@
 //! Atomic operations on a peer's memory (fi_atomic(3)). Operands are copied before
-//! a call returns.
+//! a call returns, by the kernel: what a caller hands over may be no memory any more.
 #![allow(unsafe_code)] // Called from C.
 
 use std::ffi::{c_int, c_void};
 
-use lmt::buffer::{Access, Buffer, Segment};
+use lmt::buffer::{Access, Segment};
 
 use super::endpoint;
 use super::messages::{check, reports};
@@ -15,12 +15,11 @@ use crate::abi::endpoint::FidEp;
 use crate::abi::{Errno, FiAddr, flags};
 use crate::atomic::{Action, Family, MOST_BYTES};
 use crate::border::{self, IOV_LIMIT};
-use crate::lend;
+use crate::lend::{self, Kept};
 use crate::log::Subsystem;
 use crate::refuse::because;
 use crate::state::endpoint::check_injected;
 use crate::state::service::asking::Atomic;
-use crate::state::service::wire::HEAD_BYTES;
 
 pub(super) static OPS: OpsAtomic = OpsAtomic {
     size: size_of::<OpsAtomic>(),
@@ -98,36 +97,24 @@ impl Elements {
         Ok(elements)
     }
 
-    /// Appends the bytes of all pieces; gives how many elements they have.
+    /// All pieces, lent for `access`, and how many elements they have.
     ///
     /// # Safety
-    /// As [`Elements::each`], and each piece can be read.
-    unsafe fn gather(self, element_bytes: usize, into: &mut Vec<u8>) -> Result<usize, Errno> {
-        let append = |pointer: *mut c_void, bytes| {
-            // SAFETY: the caller's promise: it can be read.
-            into.extend_from_slice(unsafe { border::bytes(pointer, bytes) }?);
-            Ok(())
-        };
-        // SAFETY: the caller's promise.
-        unsafe { self.each(element_bytes, append) }
-    }
-
-    /// A buffer over all pieces, to be written.
-    ///
-    /// # Safety
-    /// As [`Elements::each`], and each piece is lent for writing as [`lend::Lent::new`] says.
-    unsafe fn room(self, element_bytes: usize) -> Result<Buffer, Errno> {
+    /// As [`Elements::each`], and each piece is lent as [`lend::Lent::new`] says: for the
+    /// call, those that are written until the completion is read.
+    unsafe fn lent(self, element_bytes: usize, access: Access) -> Result<(Kept, usize), Errno> {
         let (mut segments, mut used) = ([Segment::default(); IOV_LIMIT], 0);
         let enter = |pointer: *mut c_void, bytes| {
-            // SAFETY: the caller's promise: it is lent for writing.
-            segments[used] = unsafe { border::lent(pointer, bytes, Access::Write) }?.segment();
+            // SAFETY: the caller's promise.
+            segments[used] = unsafe { border::lent(pointer, bytes, access) }?.segment();
             used += 1;
             Ok(())
         };
         // SAFETY: the caller's promise.
-        unsafe { self.each(element_bytes, enter) }?;
+        let elements = unsafe { self.each(element_bytes, enter) }?;
         // SAFETY: the caller's promise.
-        unsafe { lend::segments(&segments[..used], Access::Write) }
+        let buffer = unsafe { lend::segments(&segments[..used], access) }?;
+        Ok((Kept::of(&buffer), elements))
     }
 }
 
@@ -164,8 +151,8 @@ impl Call {
     }
 
     /// # Safety
-    /// Null or an endpoint of ours; the pieces are null, or can be read for the call,
-    /// and those of the result are lent until the completion is read.
+    /// Null or an endpoint of ours; the pieces are null, or lent for the call, and those
+    /// of the result until the completion is read.
     unsafe fn begin(self) -> isize {
         // SAFETY: the caller's promise.
         border::size(unsafe { self.begun() })
@@ -178,36 +165,32 @@ impl Call {
         let ep = unsafe { endpoint::get(self.ep) }?;
         let action = Action::of(self.family, self.datatype, self.op)?;
         let element_bytes = action.datatype.bytes();
-        let mut message = vec![0; HEAD_BYTES];
-        let count = if action.operands() > 0 {
-            // SAFETY: the caller's promise.
-            unsafe { self.operands.gather(element_bytes, &mut message) }?
-        } else {
-            // What is read into says how much.
-            // SAFETY: the caller's promise.
-            unsafe { self.result.each(element_bytes, |_, _| Ok(())) }?
-        };
-        if action.operands() > 1 {
-            // SAFETY: the caller's promise.
-            let compared = unsafe { self.compare.gather(element_bytes, &mut message) }?;
-            if compared != count {
-                return Err(refused(format_args!(
-                    "{count} elements are compared with {compared}; let them be as many"
-                )));
-            }
-        }
+        let used = |elements, is_used| if is_used { elements } else { Elements::None };
+        let operands = used(self.operands, action.operands() > 0);
+        let compare = used(self.compare, action.operands() > 1);
         // SAFETY: the caller's promise.
-        let result = unsafe { self.result.room(element_bytes) }?;
+        let (operands, given) = unsafe { operands.lent(element_bytes, Access::Read) }?;
+        // SAFETY: the caller's promise.
+        let (compare, compared) = unsafe { compare.lent(element_bytes, Access::Read) }?;
+        // SAFETY: the caller's promise.
+        let (result, room) = unsafe { self.result.lent(element_bytes, Access::Write) }?;
+        // Where there are no operands, what is read into says how much.
+        let count = if action.operands() > 0 { given } else { room };
+        if action.operands() > 1 && compared != count {
+            return Err(refused(format_args!(
+                "{count} elements are compared with {compared}; let them be as many"
+            )));
+        }
         if let Some(target) = self.target_count.filter(|&target| target != count) {
             return Err(refused(format_args!(
                 "{count} elements here are for {target} there; let them be as many"
             )));
         }
         let has_context = self.context.is_some();
-        let operand_bytes = message.len() - HEAD_BYTES;
+        let operand_bytes = operands.total_bytes() + compare.total_bytes();
         let injects = !has_context || self.flags.is_some_and(|flags| flags & flags::INJECT != 0);
         if injects {
-            check_injected(operand_bytes as u64)?;
+            check_injected(operand_bytes)?;
         }
         let There { peer, offset, key } = self.there;
         let context = self.context.map(|context| context.expose_provenance());
@@ -217,7 +200,8 @@ impl Call {
                 check(flags)?;
             }
             let reports = has_context && reports(endpoint.send_queue, flags);
-            let atomic = Atomic { action, count, peer, key, offset, message, result, context, reports };
+            let operands = [operands, compare];
+            let atomic = Atomic { action, count, peer, key, offset, operands, result, context, reports };
             endpoint.atomic(around, atomic)
         })
     }

@@ -9,7 +9,7 @@ use crate::abi::Errno;
 use crate::atomic::Action;
 use crate::atomic::value::{combine, from_memory, to_memory};
 use crate::lend::Lent;
-use crate::touch::Touch;
+use crate::touch::{Touch, check};
 
 /// A domain's memory that peers may use, by its key.
 #[derive(Debug, Default)]
@@ -80,7 +80,6 @@ impl Exposed {
     /// too many.
     pub fn atomic(
         &self,
-        touch: &mut Touch,
         (action, count): (Action, usize),
         (key, offset): (u64, u64),
         operands: &[u8],
@@ -94,7 +93,7 @@ impl Exposed {
         let bytes = (count * element_bytes) as u64;
         let needs = Protection { read: action.fetches(), write: action.writes() };
         let lent = self.reach(key, offset, bytes, needs)?;
-        touch.check(lent.part(offset as usize, bytes as usize), needs.write)?;
+        check(lent.part(offset as usize, bytes as usize), needs.write)?;
         let target = lent.elements(offset, bytes).ok_or(Errno::INVAL)?;
         let operand = |at: usize| {
             let start = at * element_bytes;

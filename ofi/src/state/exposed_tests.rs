@@ -26,22 +26,19 @@ fn words(list: &[u32]) -> Vec<u8> {
 
 #[test]
 fn elements_are_changed_and_fetched() {
-    let (mut memory, touch) = ([1, 2, 3, 4], &mut Touch::default());
+    let mut memory = [1, 2, 3, 4];
     let exposed = exposed(&mut memory, Protection::READ_WRITE);
     let mut old = Vec::new();
     let sum = action(Family::Fetch, 2);
-    assert_eq!(exposed.atomic(touch, (sum, 2), (KEY, 4), &words(&[10, 20]), &mut old), Ok(()));
+    assert_eq!(exposed.atomic((sum, 2), (KEY, 4), &words(&[10, 20]), &mut old), Ok(()));
     assert_eq!(old, words(&[2, 3]));
     let swap = action(Family::Compare, 12);
     old.clear();
-    assert_eq!(exposed.atomic(touch, (swap, 2), (KEY, 0), &words(&[7, 8, 1, 9]), &mut old), Ok(()));
+    assert_eq!(exposed.atomic((swap, 2), (KEY, 0), &words(&[7, 8, 1, 9]), &mut old), Ok(()));
     assert_eq!(old, words(&[1, 12]));
     old.clear();
-    assert_eq!(
-        exposed.atomic(touch, (action(Family::Base, 11), 1), (KEY, 12), &words(&[5]), &mut old),
-        Ok(())
-    );
-    assert_eq!(exposed.atomic(touch, (action(Family::Fetch, 10), 4), (KEY, 0), &[], &mut old), Ok(()));
+    assert_eq!(exposed.atomic((action(Family::Base, 11), 1), (KEY, 12), &words(&[5]), &mut old), Ok(()));
+    assert_eq!(exposed.atomic((action(Family::Fetch, 10), 4), (KEY, 0), &[], &mut old), Ok(()));
     assert_eq!(old, words(&[7, 12, 23, 5]));
 }
 
@@ -54,14 +51,14 @@ fn what_peers_ask_for_is_checked() {
     let fetch = action(Family::Fetch, 10);
     let sum = action(Family::Base, 2);
     let one = words(&[1]);
-    assert_eq!(exposed.atomic(touch, (fetch, 1), (8, 0), &[], &mut into), Err(Errno::NOKEY));
-    assert_eq!(exposed.atomic(touch, (sum, 1), (KEY, 0), &one, &mut into), Err(Errno::ACCES));
-    assert_eq!(exposed.atomic(touch, (fetch, 1), (KEY, 16), &[], &mut into), Err(Errno::INVAL));
-    assert_eq!(exposed.atomic(touch, (fetch, 1), (KEY, u64::MAX), &[], &mut into), Err(Errno::INVAL));
-    assert_eq!(exposed.atomic(touch, (fetch, 0), (KEY, 0), &[], &mut into), Err(Errno::INVAL), "none");
-    assert_eq!(exposed.atomic(touch, (fetch, usize::MAX), (KEY, 0), &[], &mut into), Err(Errno::INVAL));
+    assert_eq!(exposed.atomic((fetch, 1), (8, 0), &[], &mut into), Err(Errno::NOKEY));
+    assert_eq!(exposed.atomic((sum, 1), (KEY, 0), &one, &mut into), Err(Errno::ACCES));
+    assert_eq!(exposed.atomic((fetch, 1), (KEY, 16), &[], &mut into), Err(Errno::INVAL));
+    assert_eq!(exposed.atomic((fetch, 1), (KEY, u64::MAX), &[], &mut into), Err(Errno::INVAL));
+    assert_eq!(exposed.atomic((fetch, 0), (KEY, 0), &[], &mut into), Err(Errno::INVAL), "none");
+    assert_eq!(exposed.atomic((fetch, usize::MAX), (KEY, 0), &[], &mut into), Err(Errno::INVAL));
     assert_eq!(
-        exposed.atomic(touch, (sum, 1), (KEY, 0), &one[..3], &mut into),
+        exposed.atomic((sum, 1), (KEY, 0), &one[..3], &mut into),
         Err(Errno::INVAL),
         "half an operand"
     );

@@ -15,6 +15,8 @@ use lmt::{PeerId, RequestId};
 #[derive(Debug)]
 pub struct MultiOrder<T> {
     places: VecDeque<Place<T>>,
+    /// How many of them have ended.
+    ended: usize,
     last_ticket: u64,
 }
 
@@ -23,6 +25,8 @@ pub struct MultiOrder<T> {
 struct Place<T> {
     ticket: u64,
     matched: Matched,
+    /// How many of the places before it it waits for.
+    waits_for: usize,
     end: Option<T>,
 }
 
@@ -46,7 +50,7 @@ impl Matched {
 
 impl<T> Default for MultiOrder<T> {
     fn default() -> Self {
-        Self { places: VecDeque::new(), last_ticket: 0 }
+        Self { places: VecDeque::new(), ended: 0, last_ticket: 0 }
     }
 }
 
@@ -54,7 +58,9 @@ impl<T> MultiOrder<T> {
     /// The ticket of what is matched now.
     pub fn enter(&mut self, matched: Matched) -> u64 {
         self.last_ticket += 1;
-        self.places.push_back(Place { ticket: self.last_ticket, matched, end: None });
+        let before = self.places.iter().filter(|before| matched.waits_for(&before.matched));
+        let waits_for = before.count();
+        self.places.push_back(Place { ticket: self.last_ticket, matched, waits_for, end: None });
         self.last_ticket
     }
 
@@ -63,21 +69,27 @@ impl<T> MultiOrder<T> {
         let found = self.places.binary_search_by_key(&ticket, |place| place.ticket).ok();
         if let Some(place @ Place { end: None, .. }) = found.and_then(|at| self.places.get_mut(at)) {
             place.end = Some(end);
+            self.ended += 1;
         }
     }
 
     /// The next end to be told.
     pub fn next(&mut self) -> Option<(Matched, T)> {
-        let Place { matched, end, .. } = self.places.remove(self.due()?)?;
+        let at = self.due()?;
+        let Place { matched, end, .. } = self.places.remove(at)?;
+        for later in self.places.iter_mut().skip(at).filter(|later| later.matched.waits_for(&matched)) {
+            later.waits_for -= 1;
+        }
+        self.ended -= 1;
         Some((matched, end?))
     }
 
+    /// The first that has ended and waits for none.
     fn due(&self) -> Option<usize> {
         let ended = self.places.iter().enumerate().filter(|(_, place)| place.end.is_some());
-        let mut due = ended.filter(|(at, place)| {
-            !self.places.iter().take(*at).any(|before| place.matched.waits_for(&before.matched))
-        });
-        due.next().map(|(at, _)| at)
+        // There are no more behind so many.
+        let mut ended = ended.take(self.ended);
+        ended.find(|(_, place)| place.waits_for == 0).map(|(at, _)| at)
     }
 }
 

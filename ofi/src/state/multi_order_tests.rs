@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn of(receive: u64, sender: u64) -> Matched {
@@ -39,4 +41,39 @@ fn a_buffer_s_last_end_waits_for_its_messages_only() {
     assert_eq!(all(&mut order), "bd");
     order.end(tickets[0], 'a');
     assert_eq!(all(&mut order), "ac");
+}
+
+/// What is told next, by the definition: the first that has ended and waits for nothing
+/// before it.
+fn told_next(places: &[(Matched, bool)]) -> Option<usize> {
+    let waits = |at: usize| places[..at].iter().any(|(before, _)| places[at].0.waits_for(before));
+    (0..places.len()).find(|&at| places[at].1 && !waits(at))
+}
+
+proptest! {
+    #[test]
+    fn what_is_told_next_is_as_defined(
+        steps in prop::collection::vec((0..3_u8, 0..4_u64, 0..4_u64, any::<usize>()), 1..200),
+    ) {
+        let (mut order, mut places, mut tickets) = (MultiOrder::default(), Vec::new(), Vec::new());
+        for (step, receive, sender, which) in steps {
+            match step {
+                0 => {
+                    let matched = Matched { is_last: which % 4 == 0, ..of(receive, sender) };
+                    let matched = if sender == 0 { Matched { sender: None, ..matched } } else { matched };
+                    tickets.push(order.enter(matched));
+                    places.push((matched, false));
+                }
+                1 if !places.is_empty() => {
+                    let at = which % places.len();
+                    order.end(tickets[at], tickets[at]);
+                    places[at].1 = true;
+                }
+                _ => {
+                    let expected = told_next(&places).map(|at| (places.remove(at).0, tickets.remove(at)));
+                    prop_assert_eq!(order.next(), expected);
+                }
+            }
+        }
+    }
 }

@@ -83,7 +83,15 @@ impl Endpoint {
             self.carry_by_messages(around, errand);
             return Ok(());
         }
-        let request = self.begin_remote(around, &remote, direction, buffer)?;
+        let vector = self.vector_of(around);
+        let home = self.peers.home_of(&mut self.engine, vector, remote.peer)?;
+        if home == self.engine.id() {
+            drop(buffer);
+            self.copy_here(around, errand);
+            return Ok(());
+        }
+        let key = RegionKey::by_handle(home, remote.key);
+        let request = self.begin_remote(&key, &remote, direction, buffer)?;
         let (context, reports) = (remote.context.unwrap_or_default(), remote.reports);
         let kind = Kind::Remote(Box::new(errand));
         self.enter(around, Op { context, flags: flags_of(direction), reports, request, kind });
@@ -92,17 +100,14 @@ impl Endpoint {
 
     fn begin_remote(
         &mut self,
-        around: &Surroundings,
+        key: &RegionKey,
         remote: &Remote,
         direction: Direction,
         buffer: Buffer,
     ) -> Result<RequestId, Errno> {
-        let vector = self.vector_of(around);
-        let home = self.peers.home_of(&mut self.engine, vector, remote.peer)?;
-        let key = RegionKey::by_handle(home, remote.key);
         let begun = match direction {
-            Direction::Get => self.engine.get(&key, remote.offset, buffer),
-            Direction::Put => self.engine.put(&key, remote.offset, buffer),
+            Direction::Get => self.engine.get(key, remote.offset, buffer),
+            Direction::Put => self.engine.put(key, remote.offset, buffer),
         };
         begun.map_err(|error| {
             let errno = refuse::errno_of(&error);

@@ -18,7 +18,7 @@ pub const INT128: c_int = 14;
 pub const SUM: c_int = 2;
 pub const READ: c_int = 10;
 const WRITE: c_int = 11;
-const CSWAP: c_int = 12;
+pub const CSWAP: c_int = 12;
 
 pub fn key_of(mr: *mut FidMr) -> u64 {
     // SAFETY: a region of the provider.
@@ -61,16 +61,17 @@ impl Side {
         }
     }
 
-    fn compare(&self, new: u64, compare: u64, result: &mut u64, key: u64, op: c_int) -> isize {
-        let (ep, null, result) = (self.ep, ptr::null_mut(), ptr::from_mut(result).cast());
-        let (new, compare) = (ptr::from_ref(&new).cast(), ptr::from_ref(&compare).cast());
+    pub fn compare(&self, new: &[u64], compare: &[u64], result: &mut [u64], key: u64, op: c_int) -> isize {
+        let (ep, null, count) = (self.ep, ptr::null_mut(), new.len());
+        let (new, compare, result) =
+            (new.as_ptr().cast(), compare.as_ptr().cast(), result.as_mut_ptr().cast());
         // SAFETY: an endpoint, operands for the call, and room that the tests keep.
         unsafe {
             let compwrite = (*(*ep).atomic).compwrite;
             compwrite(
                 ep,
                 new,
-                1,
+                count,
                 null,
                 compare,
                 null,
@@ -105,11 +106,11 @@ fn a_peer_s_elements_are_changed_fetched_and_swapped() {
         assert_eq!(near.fetch(&[1_u64, 2], &mut old, 16, key, UINT64, SUM), 0);
         near.wait(far);
         assert_eq!(old, [before[2] + 20, before[3]]);
-        let mut there = 0;
-        assert_eq!(near.compare(100, before[0] + 1, &mut there, key, CSWAP), 0);
+        let mut there = [0];
+        assert_eq!(near.compare(&[100], &[before[0] + 1], &mut there, key, CSWAP), 0);
         near.wait(far);
-        assert_eq!(there, before[0], "not equal: nothing is swapped");
-        assert_eq!(near.compare(before[0] + 1, before[0], &mut there, key, CSWAP), 0);
+        assert_eq!(there, [before[0]], "not equal: nothing is swapped");
+        assert_eq!(near.compare(&[before[0] + 1], &[before[0]], &mut there, key, CSWAP), 0);
         near.wait(far);
         let mut after = [0_u64; 4];
         assert_eq!(near.fetch(&[], &mut after, 0, key, UINT64, READ), 0);

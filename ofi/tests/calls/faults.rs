@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use lmt_fi::abi::{Errno, flags};
 
-use crate::atomics::{READ, SUM, UINT64, key_of};
+use crate::atomics::{CSWAP, READ, SUM, UINT64, key_of};
 use crate::harness::{Pair, close, context, pair};
 use crate::remote::register;
 
@@ -112,6 +112,51 @@ fn an_owner_whose_memory_is_bad_answers_with_an_error_and_its_other_regions_are_
     }
 }
 
+/// Also of another endpoint of the domain, whose first endpoint has its regions.
+#[test]
+fn an_endpoint_that_reads_or_writes_its_own_domain_s_bad_memory_is_told_so() {
+    for fate in [Fate::ReadOnly, Fate::Gone, Fate::Cut] {
+        let (mut pair, pages, mut plain) = (pair(), Pages::new(), vec![9; BYTES]);
+        let bad = register(pair.domain, pages.all(), ACCESS);
+        let good = register(pair.domain, &mut plain, ACCESS);
+        pages.meet(fate);
+        for (of_first, of_itself) in [(true, true), (true, false), (false, true)] {
+            let (near, far) = match of_first {
+                true => (&mut pair.one, &pair.two),
+                false => (&mut pair.two, &pair.one),
+            };
+            let peer = near.peer;
+            near.peer = if of_itself { near.own } else { peer };
+            let mut here = vec![5; BYTES];
+            for (buffer, key) in [(&mut here[..], key_of(bad)), (pages.all(), key_of(good))] {
+                let reads_bad = key == key_of(bad);
+                assert_eq!(near.rma_read(buffer, 0, key), 0);
+                if fate == Fate::ReadOnly && reads_bad {
+                    near.wait(far);
+                } else {
+                    assert_eq!(near.wait_error(far).err, Errno::FAULT.0, "{fate:?} {reads_bad}");
+                }
+                assert_eq!(near.rma_write(buffer, 0, key), 0);
+                if fate == Fate::ReadOnly && !reads_bad {
+                    near.wait(far);
+                } else {
+                    assert_eq!(near.wait_error(far).err, Errno::FAULT.0, "{fate:?} {reads_bad}");
+                }
+            }
+            assert_eq!(near.rma_write(&[3; BYTES], 0, key_of(good)), 0);
+            near.wait(far);
+            assert_eq!(near.rma_read(&mut here, 0, key_of(good)), 0);
+            near.wait(far);
+            assert_eq!(here, [3; BYTES]);
+            assert_eq!(near.rma_read(&mut here, 1, key_of(good)), 0);
+            assert_eq!(near.wait_error(far).err, Errno::INVAL.0, "past the end");
+            near.peer = peer;
+        }
+        assert_eq!((close(bad), close(good)), (0, 0));
+        pair.close();
+    }
+}
+
 #[test]
 fn an_atomic_operation_on_bad_memory_is_an_error() {
     for fate in [Fate::ReadOnly, Fate::Gone, Fate::Cut] {
@@ -131,6 +176,53 @@ fn an_atomic_operation_on_bad_memory_is_an_error() {
             assert_eq!(old, [0x0707_0707_0707_0708, 0x0707_0707_0707_0707]);
         } else {
             assert_eq!(two.wait_error(one).err, Errno::FAULT.0, "{fate:?}");
+        }
+        assert_eq!(close(mr), 0);
+        pair.close();
+    }
+}
+
+#[test]
+fn an_atomic_operation_s_initiator_whose_memory_is_bad_is_told_so() {
+    for fate in [Fate::ReadOnly, Fate::Gone, Fate::Cut] {
+        let (mut pair, pages, mut there) = (pair(), Pages::new(), [0_u64; 2]);
+        // SAFETY: words are bytes.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(there.as_mut_ptr().cast(), 16) };
+        let mr = register(pair.domain, bytes, ACCESS);
+        pages.meet(fate);
+        // SAFETY: the words around the end of the first page, on which only the kernel acts.
+        let bad = unsafe { std::slice::from_raw_parts_mut(pages.base.add(PAGE_BYTES - 8).cast::<u64>(), 2) };
+        let Pair { one, two, .. } = &mut pair;
+        let mut sum = 0_u64;
+        for peer in [two.peer, two.own] {
+            two.peer = peer;
+            // What was there cannot be written here; it was changed all the same.
+            assert_eq!(two.fetch(&[1_u64; 2], bad, 0, key_of(mr), UINT64, SUM), 0);
+            let failure = two.wait_error(one);
+            assert_eq!((failure.op_context, failure.err), (context(4), Errno::FAULT.0), "{fate:?}");
+            sum += 1;
+            // What is added or swapped cannot be read: nothing is changed.
+            let is_readable = fate == Fate::ReadOnly;
+            let mut old = [9_u64; 2];
+            assert_eq!(two.atomic(bad, 0, key_of(mr), UINT64, SUM), 0);
+            if is_readable {
+                two.wait(one);
+                sum = sum.wrapping_add(0x0707_0707_0707_0707);
+            } else {
+                let failure = two.wait_error(one);
+                assert_eq!((failure.op_context, failure.err), (context(3), Errno::FAULT.0), "{fate:?}");
+            }
+            let compared = two.compare(&[sum; 2], bad, &mut old, key_of(mr), CSWAP);
+            assert_eq!(compared, 0);
+            if is_readable {
+                two.wait(one);
+            } else {
+                assert_eq!(two.wait_error(one).err, Errno::FAULT.0, "{fate:?}");
+            }
+            // The same endpoints go on.
+            assert_eq!(two.fetch(&[], &mut old, 0, key_of(mr), UINT64, READ), 0);
+            two.wait(one);
+            assert_eq!(old[1], sum, "{fate:?}");
         }
         assert_eq!(close(mr), 0);
         pair.close();

@@ -1,5 +1,7 @@
+use std::fs::File;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 
 use super::PIECE_BYTES;
 use super::holdings::PAIR_CELLS;
@@ -35,6 +37,22 @@ fn join_standing(receiver: &mut InboxReceiver, fd: &OwnedFd, me: u16, standing_b
 
 fn send(sender: &mut InboxSender, tag: u64, data: &[u8]) -> Result<(), SendError> {
     sender.send(Envelope { kind: 1, aux: 9, tag }, Payload::Bytes(data)).map(|_| ())
+}
+
+#[test]
+fn a_box_is_handed_over_until_its_sender_is_connected_and_a_later_one_is_another() {
+    let (mut receiver, _fd) = inbox(1);
+    let open = |receiver: &mut InboxReceiver| {
+        let file = File::from(receiver.open_box(3).unwrap().unwrap());
+        file.metadata().unwrap().ino()
+    };
+    let first = open(&mut receiver);
+    assert_eq!(open(&mut receiver), first, "all attempts have the same");
+    receiver.box_handed_over(3);
+    receiver.box_handed_over(4);
+    assert!(receiver.has_box(3));
+    assert_ne!(open(&mut receiver), first);
+    assert!(receiver.open_box(4).unwrap().is_none(), "there may be one");
 }
 
 #[test]

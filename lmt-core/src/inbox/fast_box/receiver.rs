@@ -25,8 +25,9 @@ struct BoxReceiver {
     pair: Option<Arc<PairCells>>,
     /// The number of the peer whose box it is.
     sender: u16,
-    /// For handing to the peer, as often as it connects.
-    descriptor: OwnedFd,
+    /// For handing to the peer, as often as there is an attempt to connect; none once it is
+    /// connected.
+    descriptor: Option<OwnedFd>,
     /// For so many more messages their annexes are asked for...
     awaits_annex: u16,
     /// ...by as many bytes as the last one had.
@@ -43,6 +44,7 @@ impl BoxReceiver {
     fn create(sender: u16) -> Result<Self, MemoryError> {
         let (memory, descriptor) = BoxMemory::create()?;
         let (memory, reader) = (Arc::new(memory), Reader::new(CELLS));
+        let descriptor = Some(descriptor);
         Ok(Self { memory, reader, pair: None, sender, descriptor, awaits_annex: 0, awaited_bytes: 0 })
     }
 
@@ -193,8 +195,12 @@ impl Boxes {
             return Ok(None);
         }
         let at = match self.list.iter().position(|one| one.sender == sender) {
-            Some(at) => at,
-            None => {
+            Some(at) if self.list[at].descriptor.is_some() => at,
+            earlier => {
+                // One without is of an earlier connection.
+                if earlier.is_some() {
+                    self.close(sender);
+                }
                 let refused = |error: &MemoryError| tracing::info!(%error, "a peer gets no fast box");
                 let made = (self.list.len() < self.most)
                     .then(|| BoxReceiver::create(sender).inspect_err(refused).ok())
@@ -207,7 +213,14 @@ impl Boxes {
                 self.list.len() - 1
             }
         };
-        self.list[at].descriptor.try_clone().map(Some)
+        self.list[at].descriptor.as_ref().map(OwnedFd::try_clone).transpose()
+    }
+
+    /// The sender has its box: the descriptor is needed no more.
+    pub(crate) fn handed_over(&mut self, sender: u16) {
+        if let Some(one) = self.list.iter_mut().find(|one| one.sender == sender) {
+            one.descriptor = None;
+        }
     }
 
     /// Lets the box of `sender` and the one to it, `writer`, share cells that

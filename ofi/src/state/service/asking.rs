@@ -1,6 +1,6 @@
 //! The side that asks.
 
-use lmt::buffer::Buffer;
+use lmt::buffer::{Access, Buffer};
 use lmt::{Direction, Label, PeerId, Reported, Source, TagMatch, Wanted};
 
 use super::super::Surroundings;
@@ -12,6 +12,7 @@ use super::wire::{HEAD_BYTES, Request, What};
 use super::{ANSWER_BIT, MOST_ASKED, Piece, REQUEST_TAG, SERVICE};
 use crate::abi::{Errno, FiAddr, flags};
 use crate::atomic::Action;
+use crate::lend::{Kept, Room};
 use crate::log::{self, Subsystem};
 use crate::refuse;
 
@@ -28,10 +29,10 @@ pub struct Atomic {
     pub key: u64,
     /// Where in it, in bytes.
     pub offset: u64,
-    /// The operands behind [`HEAD_BYTES`] of anything.
-    pub message: Vec<u8>,
+    /// The operands, and what is compared.
+    pub operands: [Kept; 2],
     /// Where what was there goes; empty if it does not.
-    pub result: Buffer,
+    pub result: Kept,
     /// What its completion hands back; none if its end is told to nobody.
     pub context: Option<usize>,
     /// Whether its good end is told.
@@ -47,6 +48,8 @@ pub enum Awaited {
         direction: Direction,
         /// Whether anybody knows its context.
         has_context: bool,
+        /// Where what was there goes.
+        result: Kept,
     },
     /// A piece of an errand, or that its end is told.
     Piece(Piece),
@@ -60,7 +63,23 @@ pub struct Asked {
     /// What becomes of it.
     pub awaited: Awaited,
     /// How many bytes the answer is to bring.
-    pub answer_bytes: u64,
+    answer_bytes: u64,
+    /// Where they come to, if there are any: from there they go to the caller's memory,
+    /// which may be no memory any more.
+    room: Option<Room>,
+}
+
+impl Asked {
+    /// One that is still to be given its id.
+    pub(super) fn new(awaited: Awaited, answer_bytes: u64) -> Self {
+        let room = (answer_bytes > 0).then(|| Room::new(answer_bytes as usize));
+        Self { id: 0, awaited, answer_bytes, room }
+    }
+
+    /// What the answer has brought, when it has ended.
+    fn answer(&self) -> &[u8] {
+        self.room.as_ref().map_or(&[], |room| room.received(self.answer_bytes as usize))
+    }
 }
 
 impl Atomic {
@@ -74,6 +93,19 @@ impl Atomic {
             Direction::Put => flags::ATOMIC | flags::WRITE,
         }
     }
+
+    /// A request's message, whose head is still to be written.
+    ///
+    /// # Errors
+    /// As [`Kept::read`].
+    fn message(&self, around: &mut Surroundings) -> Result<Vec<u8>, Errno> {
+        let bytes = self.operands.each_ref().map(|one| one.total_bytes() as usize);
+        let mut message = vec![0; HEAD_BYTES + bytes[0] + bytes[1]];
+        let (first, second) = message[HEAD_BYTES..].split_at_mut(bytes[0]);
+        self.operands[0].read(&mut around.touch, 0, first)?;
+        self.operands[1].read(&mut around.touch, 0, second)?;
+        Ok(message)
+    }
 }
 
 impl Endpoint {
@@ -84,52 +116,54 @@ impl Endpoint {
         place.is_some_and(|place| place.address.id() == self.engine.id())
     }
 
-    /// Begins an atomic operation.
+    /// Begins an atomic operation. Operands that cannot be read are told as its end.
     ///
     /// # Errors
     /// [`Errno::AGAIN`]: too much is under way; [`Errno::MSGSIZE`]: too many elements;
     /// [`Errno::INVAL`]: none, or the operands or the result do not fit them, or the
     /// peer is unknown.
-    pub fn atomic(&mut self, around: &mut Surroundings, mut atomic: Atomic) -> Result<(), Errno> {
+    pub fn atomic(&mut self, around: &mut Surroundings, atomic: Atomic) -> Result<(), Errno> {
         let (action, count) = (atomic.action, atomic.count);
         let bytes = count * action.datatype.bytes();
         let answer_bytes = if action.fetches() { bytes as u64 } else { 0 };
         if count > action.most() {
             return Err(Errno::MSGSIZE);
         }
-        let operand_bytes = atomic.message.len().saturating_sub(HEAD_BYTES);
+        let operand_bytes: u64 = atomic.operands.iter().map(Kept::total_bytes).sum();
         if count == 0
-            || operand_bytes != bytes * action.operands()
+            || operand_bytes != (bytes * action.operands()) as u64
             || atomic.result.total_bytes() != answer_bytes
         {
             return Err(Errno::INVAL);
         }
-        if self.is_self(around, atomic.peer) {
-            self.atomic_here(around, &mut atomic);
-            return Ok(());
-        }
         let peer = self.peer(around, atomic.peer)?;
+        let mut message = match atomic.message(around) {
+            Ok(message) if self.is_self(around, atomic.peer) => {
+                let done = atomic_here(around, &atomic, &message[HEAD_BYTES..]);
+                self.atomic_done(around, &atomic, done);
+                return Ok(());
+            }
+            Ok(message) => message,
+            Err(error) => {
+                self.atomic_done(around, &atomic, Err(error));
+                return Ok(());
+            }
+        };
         let (direction, op_flags) = (atomic.direction(), atomic.flags());
-        let Atomic { key, offset, mut message, result, context, reports, .. } = atomic;
+        let Atomic { key, offset, result, context, reports, .. } = atomic;
         let what = What::Atomic(action);
         let request = Request { what, id: 0, key, offset, count: count as u32, rest_bytes: 0 };
-        let awaited = Awaited::Atomic { direction, has_context: context.is_some() };
-        let asked = Asked { id: 0, awaited, answer_bytes };
+        let awaited = Awaited::Atomic { direction, has_context: context.is_some(), result };
+        let asked = Asked::new(awaited, answer_bytes);
         let told = Told { context: context.unwrap_or_default(), flags: op_flags, reports };
-        self.ask(around, peer, request, &mut message, result, asked, told)
+        self.ask(around, peer, request, &mut message, asked, told)
     }
 
-    /// The same on memory of this endpoint's own domain.
-    fn atomic_here(&mut self, around: &mut Surroundings, atomic: &mut Atomic) {
-        let (direction, flags) = (atomic.direction(), atomic.flags());
-        let Atomic { action, count, key, offset, message, result, context, reports, .. } = atomic;
-        let mut old = Vec::new();
-        let operands = message.get(HEAD_BYTES..).unwrap_or_default();
-        let done =
-            around.exposed.atomic(&mut around.touch, (*action, *count), (*key, *offset), operands, &mut old);
-        result.write_at(0, &old);
-        let entry = Entry::bare(context.unwrap_or_default(), flags);
-        self.settle(around, Outlet::Remote(direction), entry, *reports, context.is_some(), done);
+    /// Tells of an atomic operation that nobody was asked for.
+    fn atomic_done(&mut self, around: &mut Surroundings, atomic: &Atomic, done: Result<(), Errno>) {
+        let entry = Entry::bare(atomic.context.unwrap_or_default(), atomic.flags());
+        let outlet = Outlet::Remote(atomic.direction());
+        self.settle(around, outlet, entry, atomic.reports, atomic.context.is_some(), done);
     }
 
     /// Whether one more request may be without an answer.
@@ -141,15 +175,13 @@ impl Endpoint {
     }
 
     /// Sends a request, whose head is written to the beginning of `message`, and
-    /// receives its answer in `answer`.
-    #[expect(clippy::too_many_arguments, reason = "each is of another kind, and there are three callers")]
+    /// receives its answer.
     pub(super) fn ask(
         &mut self,
         around: &mut Surroundings,
         peer: PeerId,
         mut request: Request,
         message: &mut [u8],
-        answer: Buffer,
         mut asked: Asked,
         told: Told,
     ) -> Result<(), Errno> {
@@ -157,6 +189,10 @@ impl Endpoint {
         let id = (self.service.last_id + 1) & !ANSWER_BIT;
         (request.id, asked.id) = (id, id);
         message.get_mut(..HEAD_BYTES).ok_or(Errno::INVAL)?.copy_from_slice(&request.to_head());
+        let answer = match &mut asked.room {
+            Some(room) => room.for_a_receive()?,
+            None => Buffer::empty(Access::Write),
+        };
         // The answer's receive first: who is dead is refused before anything leaves.
         let tags = TagMatch { tag: ANSWER_BIT | id, ignore: 0 };
         let receive = self.begin_receive(Source::Peer(peer), Wanted { space: SERVICE, tags }, answer)?;
@@ -221,12 +257,21 @@ impl Endpoint {
             }
         };
         match &asked.awaited {
-            &Awaited::Atomic { direction, has_context } => {
-                self.settle(around, Outlet::Remote(direction), entry, reports, has_context, done);
+            Awaited::Atomic { direction, has_context, result } => {
+                let done = done.and_then(|()| result.write(&mut around.touch, 0, asked.answer()));
+                self.settle(around, Outlet::Remote(*direction), entry, reports, *has_context, done);
             }
-            Awaited::Piece(piece) => self.piece_done(around, piece, asked.answer_bytes, done),
+            Awaited::Piece(piece) => self.piece_done(around, piece, asked.answer(), done),
         }
     }
+}
+
+/// Does an atomic operation on memory of this endpoint's own domain.
+fn atomic_here(around: &mut Surroundings, atomic: &Atomic, operands: &[u8]) -> Result<(), Errno> {
+    let &Atomic { action, count, key, offset, .. } = atomic;
+    let mut old = Vec::new();
+    around.exposed.atomic((action, count), (key, offset), operands, &mut old)?;
+    atomic.result.write(&mut around.touch, 0, &old)
 }
 
 /// What is to be told of an operation.

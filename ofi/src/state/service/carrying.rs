@@ -1,7 +1,7 @@
 //! Reads and writes: by messages where nothing of this process reaches the peer's
 //! memory, and what is told of them at the other end.
 
-use lmt::buffer::{Access, Buffer};
+use lmt::buffer::Buffer;
 use lmt::{Direction, PeerId};
 
 use super::super::Surroundings;
@@ -12,7 +12,7 @@ use super::super::remote::{Remote, flags_of};
 use super::asking::{Asked, Awaited, Told};
 use super::wire::{HEAD_BYTES, PIECE_BYTES, Request, What};
 use crate::abi::Errno;
-use crate::lend::{Kept, Owned, Room};
+use crate::lend::{Kept, Owned};
 use crate::log::{self, Subsystem};
 
 /// Pieces of one read or write that are under way at a time.
@@ -60,6 +60,35 @@ impl Errand {
         self.remote.context.is_some()
     }
 
+    /// Copies from or to memory of this endpoint's own domain, as its owner does for who
+    /// asks by messages.
+    fn copy_here(&self, around: &mut Surroundings) -> Result<(), Errno> {
+        let (exposed, touch) = (&around.exposed, &mut around.touch);
+        let Remote { key, offset, .. } = self.remote;
+        let (whole_bytes, mut start, mut piece) = (self.kept.total_bytes(), 0, Vec::new());
+        loop {
+            let rest_bytes = whole_bytes - start;
+            let bytes = rest_bytes.min(PIECE_BYTES as u64) as usize;
+            let there = (key, offset.checked_add(start).ok_or(Errno::INVAL)?);
+            match self.direction {
+                Direction::Get => {
+                    piece.clear();
+                    exposed.read(touch, there, rest_bytes, bytes, &mut piece)?;
+                    self.kept.write(touch, start, &piece)?;
+                }
+                Direction::Put => {
+                    piece.resize(bytes, 0);
+                    self.kept.read(touch, start, &mut piece)?;
+                    exposed.write(touch, there, rest_bytes, &piece)?;
+                }
+            }
+            start += bytes as u64;
+            if start == whole_bytes {
+                return Ok(());
+            }
+        }
+    }
+
     fn is_begun(&self) -> bool {
         self.error.is_some() || (self.has_begun && self.begun_bytes == self.kept.total_bytes())
     }
@@ -72,20 +101,6 @@ pub struct Piece {
     errand: usize,
     /// Where in the errand's memory it begins.
     start: u64,
-    /// Where the answer comes to, if it brings anything.
-    room: Option<Room>,
-}
-
-impl Piece {
-    /// One whose answer brings nothing.
-    const fn bare(errand: usize) -> Self {
-        Self { errand, start: 0, room: None }
-    }
-
-    /// A part of a read.
-    fn read(errand: usize, start: u64, bytes: usize) -> Self {
-        Self { errand, start, room: Some(Room::new(bytes)) }
-    }
 }
 
 impl Endpoint {
@@ -100,6 +115,14 @@ impl Endpoint {
         if self.service.out_of_reach.insert(errand.peer) {
             let what = "a peer's memory is out of reach; what concerns it goes by messages, which is slower";
             log::warn(Subsystem::EpData, format_args!("{what}"));
+        }
+    }
+
+    /// The memory is this domain's own: nobody is asked.
+    pub(in super::super) fn copy_here(&mut self, around: &mut Surroundings, errand: Errand) {
+        match errand.copy_here(around) {
+            Ok(()) => self.copied(around, errand),
+            Err(error) => self.told_of(around, &errand, Err(error)),
         }
     }
 
@@ -190,19 +213,20 @@ impl Endpoint {
         let mut message = vec![0; HEAD_BYTES];
         let (peer, Remote { key, offset, .. }) = (errand.peer, errand.remote);
         let offset = offset.checked_add(start).ok_or(Errno::INVAL)?;
-        let (what, piece) = match errand.direction {
-            Direction::Get => (What::Read, Piece::read(number, start, bytes as usize)),
+        let (what, answer_bytes) = match errand.direction {
+            Direction::Get => (What::Read, bytes),
             Direction::Put => {
                 message.resize(HEAD_BYTES + bytes as usize, 0);
                 errand.kept.read(&mut around.touch, start, &mut message[HEAD_BYTES..])?;
-                (What::Write, Piece::bare(number))
+                (What::Write, 0)
             }
         };
         // Before it is asked for, since the answer may be that the peer is dead.
         (errand.begun_bytes, errand.has_begun) = (start + bytes, true);
         errand.pending += 1;
         let request = Request { what, id: 0, key, offset, count: bytes as u32, rest_bytes };
-        let asked = self.ask_for(around, peer, request, &mut message, piece);
+        let piece = Piece { errand: number, start };
+        let asked = self.ask_for(around, peer, request, &mut message, piece, answer_bytes);
         if asked.is_err()
             && let Some(errand) = self.service.errands.get_mut(number)
         {
@@ -219,15 +243,12 @@ impl Endpoint {
         peer: PeerId,
         request: Request,
         message: &mut [u8],
-        mut piece: Piece,
+        piece: Piece,
+        answer_bytes: u64,
     ) -> Result<(), Errno> {
-        let (answer, answer_bytes) = match &mut piece.room {
-            Some(room) => (room.for_a_receive()?, u64::from(request.count)),
-            None => (Buffer::empty(Access::Write), 0),
-        };
-        let asked = Asked { id: 0, awaited: Awaited::Piece(piece), answer_bytes };
+        let asked = Asked::new(Awaited::Piece(piece), answer_bytes);
         let told = Told { context: 0, flags: 0, reports: false };
-        self.ask(around, peer, request, message, answer, asked, told)
+        self.ask(around, peer, request, message, asked, told)
     }
 
     /// Has the peer's queue tell of a write. Says whether that is done.
@@ -246,7 +267,8 @@ impl Endpoint {
         let mut message = [0; HEAD_BYTES];
         errand.pending += 1;
         errand.data = None;
-        let asked = self.ask_for(around, peer, request, &mut message, Piece::bare(number));
+        let piece = Piece { errand: number, start: 0 };
+        let asked = self.ask_for(around, peer, request, &mut message, piece, 0);
         if asked.is_err()
             && let Some(errand) = self.service.errands.get_mut(number)
         {
@@ -261,12 +283,11 @@ impl Endpoint {
         &mut self,
         around: &mut Surroundings,
         piece: &Piece,
-        answer_bytes: u64,
+        answer: &[u8],
         done: Result<(), Errno>,
     ) {
         let Some(errand) = self.service.errands.get_mut(piece.errand) else { return };
         errand.pending = errand.pending.saturating_sub(1);
-        let answer = piece.room.as_ref().map_or(&[][..], |room| room.received(answer_bytes as usize));
         let done = done.and_then(|()| errand.kept.write(&mut around.touch, piece.start, answer));
         if let Err(error) = done {
             errand.error.get_or_insert(error);

@@ -110,9 +110,7 @@ impl Endpoint {
         let &Request { what, key, offset, count, rest_bytes, .. } = request;
         let count = count as usize;
         match what {
-            What::Atomic(action) => {
-                around.exposed.atomic(&mut around.touch, (action, count), (key, offset), payload, answer)
-            }
+            What::Atomic(action) => around.exposed.atomic((action, count), (key, offset), payload, answer),
             What::Read if count > PIECE_BYTES => Err(Errno::MSGSIZE),
             What::Read => around.exposed.read(&mut around.touch, (key, offset), rest_bytes, count, answer),
             What::Write => around.exposed.write(&mut around.touch, (key, offset), rest_bytes, payload),
