@@ -98,6 +98,13 @@ impl Engine {
         self.traffic.transfers.is_crowded()
     }
 
+    /// Makes now what mechanisms make once for all peers, some hundred microseconds' worth of
+    /// system calls and a few descriptors, which the first connection makes otherwise: for
+    /// embedders whose endpoints are sure to connect.
+    pub fn expect_peers(&mut self) {
+        drop(self.traffic.transfers.mechanisms().hellos());
+    }
+
     /// Wakes a peer that sleeps in [`Engine::nap`] or in its wait descriptor; costs a
     /// system call. One that is not connected is not woken, and connected for the next
     /// time.

@@ -136,8 +136,6 @@ impl Engine {
         let doorbell = doorbell::create().map_err(system("eventfd2"))?;
         let doorbell = Bell::new(doorbell);
         mechanisms.give_bell(&doorbell);
-        // What they make once, for all peers, they make now: not while the first message waits.
-        drop(mechanisms.hellos());
         let mut connector = Connector::new(id, &config)?;
         connector.add_readable(doorbell.as_fd(), Self::DOORBELL).map_err(system("epoll_ctl"))?;
         let address = connector.address().clone();

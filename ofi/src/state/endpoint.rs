@@ -193,6 +193,8 @@ impl Endpoint {
         }
         if !self.is_enabled {
             self.listen(around)?;
+            // Its peers' first messages are not to wait for it.
+            self.engine.expect_peers();
         }
         self.is_enabled = true;
         Ok(())
