@@ -10,6 +10,7 @@ use nix::errno::Errno;
 use super::handshake::{Event, State};
 use super::links::{Cargo, Connection, HalfOpen, Outgoing, Owner, Peer};
 use super::poller::{Poller, Ready, TimerKey};
+use super::shortage::Shortage;
 use super::socket::{self, Listener, Miss, Received};
 use super::wire::{self, Kind};
 use super::{ConnectError, Handler, MAX_BLOB_BYTES, MAX_DESCRIPTORS, SendError, users, yama};
@@ -57,6 +58,7 @@ pub struct Connector {
     pub(super) now: Instant,
     pub(super) buffer: Box<[u8]>,
     pub(super) accept_again: Option<Instant>,
+    pub(super) shortage: Shortage,
 }
 
 impl Connector {
@@ -75,6 +77,7 @@ impl Connector {
         };
         let poller = Poller::new().map_err(failed("epoll_create1"))?;
         let listener = socket::listen_at(&address, config.allow_other_users)?;
+        let shortage = Shortage::none(&listener.fd);
         let connector = Self {
             id,
             address,
@@ -93,6 +96,7 @@ impl Connector {
             now: Instant::now(),
             buffer: vec![0; wire::MAX_DATAGRAM_BYTES].into_boxed_slice(),
             accept_again: None,
+            shortage,
         };
         connector.poller.watch(connector.listener.fd.as_fd(), LISTENER).map_err(failed("epoll_ctl"))?;
         yama::admit_launcher();

@@ -12,6 +12,7 @@ use super::connector::{Connector, Identify, LISTENER};
 use super::handshake::{Event, State};
 use super::links::{Cargo, Connection, HalfOpen, Owner, Peer};
 use super::poller::TimerKey;
+use super::shortage;
 use super::socket::{self, Received};
 use super::sys::Datagram;
 use super::wire::{self, Kind, Packet};
@@ -59,9 +60,40 @@ impl Connector {
     /// epoll would report it without end.
     fn pause_accepting(&mut self, errno: Errno) {
         let advice = advice("accept4", errno);
-        tracing::warn!(%errno, "connections cannot be accepted at the moment; {advice}");
+        // Once, and not every time that it is tried again.
+        if !self.shortage.is_known() {
+            tracing::warn!(%errno, "connections cannot be accepted at the moment; {advice}");
+        }
+        if shortage::is_short(errno) && self.shortage.goes_on(self.now, self.timeout) {
+            self.refuse_backlog(errno);
+        }
         self.poller.rewatch(self.listener.fd.as_fd(), LISTENER, EpollFlags::empty());
         self.poller.set_timer(TimerKey::Listener, &mut self.accept_again, Some(self.now + ACCEPT_PAUSE));
+    }
+
+    /// Tells those who have waited for so long that they cannot be accepted.
+    fn refuse_backlog(&mut self, errno: Errno) {
+        let last_word = self.word_of_shortage(errno);
+        let Self { shortage, listener, .. } = self;
+        shortage.with_reserve(&listener.fd, || {
+            for _ in 0..ACCEPTS_PER_PROGRESS {
+                let Ok(Some(fd)) = socket::accept(listener) else { return };
+                socket::send(fd.as_fd(), &last_word, &[]);
+                socket::close(fd);
+            }
+        });
+    }
+
+    fn word_of_shortage(&self, errno: Errno) -> Vec<u8> {
+        let reason = format!("no connection can be accepted: {errno}; {}", advice("accept4", errno));
+        wire::encode_refusal_by(self.id, &reason, Some(errno))
+    }
+
+    /// The last word for who cannot be let in for want of descriptors: none at first, and it
+    /// tries again.
+    fn short_of_descriptors(&mut self) -> Option<Vec<u8>> {
+        let goes_on = self.shortage.goes_on(self.now, self.timeout);
+        goes_on.then(|| self.word_of_shortage(Errno::EMFILE))
     }
 
     /// Takes an incoming connection out of the list of those without HELLO; it
@@ -115,6 +147,7 @@ impl Connector {
         });
         match entrant {
             Ok((packet, process)) => {
+                self.shortage.ends();
                 let connection = Connection { serial, fd: Arc::new(half.fd), process: Arc::new(process) };
                 self.enter(connection, &packet, datagram.descriptors, handler);
             }
@@ -125,18 +158,18 @@ impl Connector {
     /// The HELLO in an incoming connection's first datagram, or the last word
     /// for its owner.
     fn check_hello<'a>(
-        &self,
+        &mut self,
         half: &HalfOpen,
         bytes: &'a [u8],
         datagram: &Datagram,
     ) -> Result<Packet<'a>, Option<Vec<u8>>> {
-        let refusal = |sentence: &str| Some(wire::encode_refusal(self.id, sentence));
+        let id = self.id;
+        let refusal = |sentence: &str| Some(wire::encode_refusal(id, sentence));
         match wire::parse(bytes, datagram.descriptors.len()) {
             Ok(packet) if packet.kind == Kind::Hello && !datagram.cut => match packet.lost_descriptors {
                 0 => Ok(packet),
-                // This process may open no more files at the moment; who began
-                // the connection tries again.
-                _ => Err(None),
+                // This process may open no more files at the moment.
+                _ => Err(self.short_of_descriptors()),
             },
             // Who began this connection found that it does not want it. Our
             // own attempt, if any, will be told as well.
@@ -150,8 +183,9 @@ impl Connector {
     }
 
     /// The process that began an incoming connection, or the last word for it.
-    fn check_process(&self, half: &HalfOpen, id: EndpointId) -> Result<PeerProcess, Option<Vec<u8>>> {
-        let refusal = |sentence: &str| Some(wire::encode_refusal(self.id, sentence));
+    fn check_process(&mut self, half: &HalfOpen, id: EndpointId) -> Result<PeerProcess, Option<Vec<u8>>> {
+        let own = self.id;
+        let refusal = |sentence: &str| Some(wire::encode_refusal(own, sentence));
         if socket::has_ended(&half.fd) {
             // Its owner gave it up meanwhile, for example because our own
             // connection reached it: adopting it would only raise an alarm.
@@ -166,8 +200,9 @@ impl Connector {
                 tracing::warn!(reason, "a connection was refused");
                 Err(refusal(&reason))
             }
-            // Dead, or no descriptors left here.
-            Ok(None) | Err(Identify::Short(_)) => Err(None),
+            // Dead.
+            Ok(None) => Err(None),
+            Err(Identify::Short(_)) => Err(self.short_of_descriptors()),
         }
     }
 

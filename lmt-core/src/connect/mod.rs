@@ -58,6 +58,7 @@ mod probe_area;
 mod socket;
 mod sys;
 pub(crate) use sys::pidfd_open;
+mod shortage;
 mod users;
 mod waker;
 mod wire;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -496,7 +497,7 @@ fn without_descriptors_one_waits_says_so_and_recovers() {
         // Now somebody calls, and cannot be accepted.
         let cpu = cpu_time();
         let start = Instant::now();
-        work(&mut party, Duration::from_millis(400), |_| false);
+        work(&mut party, Duration::from_millis(200), |_| false);
         let busy = cpu_time() - cpu;
         assert!(busy < start.elapsed() / 4, "busy for {busy:?} of {:?}", start.elapsed());
         assert!(!party.connector.is_established(peer));
@@ -514,6 +515,37 @@ fn without_descriptors_one_waits_says_so_and_recovers() {
     one.connector.connect(&Address::abstract_socket(b));
     work_long(&mut one, |p| p.connector.is_established(b));
     assert_eq!(other.line(), "established");
+}
+
+/// A peer that may answer for an hour is not waited for that long if it is known to be short.
+#[test]
+fn who_calls_one_that_stays_without_descriptors_is_told() {
+    use nix::sys::resource::{Resource, setrlimit};
+    const NAME: &str = "who_calls_one_that_stays_without_descriptors_is_told";
+    if let Some(arguments) = role() {
+        setrlimit(Resource::RLIMIT_NOFILE, 64, 64).unwrap();
+        let left: usize = arguments[1].parse().unwrap();
+        let mut party =
+            Party::with(id(&arguments[0]), &Config { connect_timeout_ms: 300, ..Config::default() });
+        let mut files = take_all_descriptors();
+        files.truncate(files.len() - left);
+        say("short");
+        work(&mut party, Duration::from_secs(60), |_| false);
+        std::process::exit(0);
+    }
+    // None for its socket, or only for that and not for what comes with its HELLO.
+    for left in [0, 1, 2] {
+        let (a, b) = two_ids();
+        let mut one = Party::with(a, &Config { answer_timeout_ms: 3_600_000, ..Config::default() });
+        let mut other = Role::start(NAME, &[b.to_string(), left.to_string()]);
+        assert_eq!(other.line(), "short");
+        one.connector.connect(&Address::abstract_socket(b));
+        work_long(&mut one, |p| p.recorder.error_of(b).is_some());
+        let error = one.recorder.error_of(b).unwrap();
+        assert!(matches!(error, PeerError::System { errno: Errno::EMFILE, .. }), "{left} left: {error:?}");
+        let sentence = error.to_string();
+        assert!(sentence.contains("in the peer's process"), "{sentence}");
+    }
 }
 
 /// What this process has computed so far.
