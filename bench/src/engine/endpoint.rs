@@ -189,6 +189,8 @@ pub fn meet_second_process() -> Result<Meeting, String> {
         .stdout(Stdio::null())
         .spawn()
         .map_err(|e| format!("a second process cannot be started: {e}"))?;
+    // What is made once is not a peer's.
+    endpoint.expect_peers();
     let own_descriptors = open_descriptors();
     let result = meet(&endpoint, group).map(|standings| Meeting {
         standings,
