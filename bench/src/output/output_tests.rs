@@ -12,13 +12,14 @@ pub(crate) fn job() -> Job {
         ranks: 2,
         iterations: None,
         repetitions: 3,
-        touch: true,
+        in_use: true,
         buffers: Memory::Private,
         rotation_bytes: None,
         verify: true,
         cpus: vec![0, 1],
         limits: true,
         working_set_bytes: None,
+        particulars: Vec::new(),
     }
 }
 
@@ -38,6 +39,8 @@ fn row(pattern: &str, mechanism: &str, usec: f64, mb_per_s: Option<f64>) -> Row 
         sender_percent: None,
         sender_bytes: None,
         receiver_bytes: None,
+        usec_quartiles: None,
+        paths: Vec::new(),
         ratios: vec![Ratio { method: "hop".into(), percent: 50.0 }],
         details: None,
     }

@@ -86,10 +86,10 @@ impl<'a> Found<'a> {
         let part = self.part(Pattern::Pingpong, mode, Memory::Private, (64 << 10, 16 << 20));
         let name = format!(
             "64 KiB to 16 MiB, {}, {}",
-            if mode.touch { "touched" } else { "untouched" },
+            if mode.in_use { "touched" } else { "untouched" },
             if mode.off_cache { "off cache" } else { "on cache" }
         );
-        let least = if mode.touch { 1.1 } else { 1.5 };
+        let least = if mode.in_use { 1.1 } else { 1.5 };
         let slower = format!("{name}: no slower than the best peer at any size");
         let near = format!("{name}: at least 90 % of the best bare method's speed at every size");
         let fast = format!("{name}: {least} times the best peer's speed in geometric mean");
@@ -109,9 +109,9 @@ impl<'a> Found<'a> {
 
     fn shared(self, mode: Mode, least: f64) -> Figure {
         let part = self.part(Pattern::Pingpong, mode, Memory::Shared, (64 << 10, 4 << 20));
-        let touch = if mode.touch { "touched" } else { "untouched" };
+        let in_use = if mode.in_use { "touched" } else { "untouched" };
         let asked = format!(
-            "shared buffers, 64 KiB to 4 MiB, {touch}: {least} times the best peer's speed in geometric mean"
+            "shared buffers, 64 KiB to 4 MiB, {in_use}: {least} times the best peer's speed in geometric mean"
         );
         part.beside_peers(mean(4, asked, &part.rows, least))
     }
@@ -140,7 +140,7 @@ impl<'a> Found<'a> {
     /// What was measured of these sizes.
     fn part(self, pattern: Pattern, mode: Mode, buffers: Memory, (least, most): (u64, u64)) -> Part<'a> {
         let is_meant = |job: &Job| {
-            let of_job = Mode { touch: job.touch, off_cache: job.rotation_bytes.is_some() };
+            let of_job = Mode { in_use: job.in_use, off_cache: job.rotation_bytes.is_some() };
             job.pattern == pattern && of_job == mode && job.buffers == buffers
         };
         let meant = self.scenes.iter().filter(|scene| is_meant(&scene.settings));

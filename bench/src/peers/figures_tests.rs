@@ -22,7 +22,7 @@ fn scene(settings: Job, rows: Vec<Row>) -> Scene {
 }
 
 fn usual() -> Job {
-    Job { touch: false, ..job() }
+    Job { in_use: false, ..job() }
 }
 
 fn found(scenes: &[Scene]) -> Found<'_> {
@@ -69,7 +69,7 @@ fn modes_and_buffers_are_not_mixed_up() {
     let fast = || vec![row(64 << 10, [1.0; 3], 3.0, 0.95), row(1 << 20, [1.0; 3], 3.0, 0.95)];
     let scenes = [
         scene(usual(), fast()),
-        scene(Job { touch: true, ..usual() }, vec![row(64 << 10, [1.0; 3], 1.05, 0.5)]),
+        scene(Job { in_use: true, ..usual() }, vec![row(64 << 10, [1.0; 3], 1.05, 0.5)]),
         scene(Job { buffers: Memory::Shared, ..usual() }, fast()),
         scene(Job { pattern: Pattern::Bibw, ..usual() }, fast()),
         scene(

@@ -19,7 +19,7 @@ fn a_ping_pong_with_the_limits_is_what_is_meant() {
     let jobs = made(&["--pin", "none"]).unwrap();
     let [job] = &jobs[..] else { panic!("{jobs:?}") };
     assert_eq!(
-        (job.pattern, job.ranks, job.touch, job.limits, job.verify),
+        (job.pattern, job.ranks, job.in_use, job.limits, job.verify),
         (Pattern::Pingpong, 2, false, true, true)
     );
     assert_eq!((job.sizes.len(), job.rotation_bytes, job.buffers), (25, None, Memory::Private));
@@ -28,7 +28,7 @@ fn a_ping_pong_with_the_limits_is_what_is_meant() {
 #[test]
 fn patterns_and_modes_are_combined() {
     let jobs = made(&["--pin", "none", "--pattern", "pingpong,bibw", "--all-modes", "--sizes", "8"]).unwrap();
-    let modes: Vec<(bool, bool)> = jobs.iter().map(|job| (job.touch, job.rotation_bytes.is_some())).collect();
+    let modes: Vec<(bool, bool)> = jobs.iter().map(|job| (job.in_use, job.rotation_bytes.is_some())).collect();
     assert_eq!(modes[..4], [(false, false), (true, false), (false, true), (true, true)]);
     assert_eq!(modes[..4], modes[4..]);
     // The bare methods are ping-pongs.

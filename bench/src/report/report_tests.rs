@@ -29,6 +29,8 @@ fn rows(pattern: &str, series: &Series) -> Vec<Row> {
         sender_percent: None,
         sender_bytes: None,
         receiver_bytes: None,
+        usec_quartiles: None,
+        paths: Vec::new(),
         ratios: Vec::new(),
         details: None,
     };
@@ -43,13 +45,14 @@ fn made_up() -> Report {
         ranks: 2,
         iterations: None,
         repetitions: 15,
-        touch: false,
+        in_use: false,
         buffers: Memory::Private,
         rotation_bytes: None,
         verify: false,
         cpus: vec![0, 1],
         limits: true,
         working_set_bytes: None,
+        particulars: Vec::new(),
     };
     let mechanisms = [line("shm", 0.3, 7000.0), line("cma", 1.1, 12000.0), line("<odd>", 5.0, 3000.0)];
     let limits =
