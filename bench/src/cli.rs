@@ -227,7 +227,7 @@ pub struct MeasuringArgs {
     #[arg(long, value_name = "N", value_parser = parse_iterations)]
     pub iterations: Option<u64>,
     /// Measurements of each size, of which the median, least and most are shown [default: 15; lmt compare by
-    /// itself 7, with --thorough 15].
+    /// itself 11, with --thorough 15].
     #[arg(long, value_name = "N", value_parser = parse_repetitions)]
     pub repetitions: Option<u32>,
     /// Rotate through buffers larger than the last cache.
@@ -264,7 +264,10 @@ impl MeasuringArgs {
     /// The modes of a comparison, as whether messages are in use: both, in use first, or the
     /// one that was asked for.
     pub fn modes(&self) -> Vec<bool> {
-        [true, false].into_iter().filter(|&in_use| if in_use { !self.unmodified } else { !self.in_use }).collect()
+        [true, false]
+            .into_iter()
+            .filter(|&in_use| if in_use { !self.unmodified } else { !self.in_use })
+            .collect()
     }
 
     /// Measurements of each size.

@@ -264,9 +264,7 @@ fn without_figures_conflicts(pattern: Pattern, args: &BenchArgs) -> Result<(), B
         return refused(format!("lmt bench {name} takes 2 ranks, not {}", args.ranks));
     }
     let measuring = &args.measuring;
-    for (option, given) in
-        [("--limits", measuring.limits), ("--off-cache", measuring.off_cache)]
-    {
+    for (option, given) in [("--limits", measuring.limits), ("--off-cache", measuring.off_cache)] {
         if given {
             return refused(format!("lmt bench {name} has no {option}; leave it out"));
         }

@@ -29,7 +29,7 @@ struct Extent {
     repetitions: u32,
 }
 
-const USUAL: Extent = Extent { sizes: "1..4MiB,16MiB", repetitions: 7 };
+const USUAL: Extent = Extent { sizes: "1..4MiB,16MiB", repetitions: 11 };
 const THOROUGH: Extent = Extent { sizes: "1..64MiB", repetitions: REPETITIONS };
 
 /// `lmt compare`.
@@ -138,16 +138,15 @@ struct Ways {
 }
 
 impl Ways {
-    /// Cells, each mechanism with every message announced, and what the library chooses.
+    /// What the library chooses, cells, and each mechanism with every message announced.
     fn of(mechanisms: Vec<Mechanism>, buffers: Memory) -> Self {
-        let cells = Particular {
-            mechanism: EAGER.to_owned(),
-            buffers,
-            least_bytes: 0,
-            most_bytes: EAGER_MOST_BYTES,
+        let cells =
+            Particular { mechanism: EAGER.to_owned(), buffers, least_bytes: 0, most_bytes: EAGER_MOST_BYTES };
+        let mut ways = Self {
+            names: [AUTO, EAGER].map(str::to_owned).into(),
+            particulars: vec![cells],
+            left_out: Vec::new(),
         };
-        let mut ways =
-            Self { names: vec![EAGER.to_owned()], particulars: vec![cells], left_out: Vec::new() };
         for Mechanism { name, unavailable, reach } in mechanisms {
             if let Some(reason) = unavailable {
                 ways.left_out.push(LeftOut { name, reason });
@@ -166,7 +165,6 @@ impl Ways {
                 most_bytes: u64::MAX,
             });
         }
-        ways.names.push(AUTO.to_owned());
         ways
     }
 

@@ -96,7 +96,10 @@ fn without_conflicts(work: Work, args: &BenchArgs) -> Result<(), BenchError> {
         ("--mechanism", args.mechanism.is_some()),
         ("--working-set", args.working_set.is_some()),
         ("--limits", args.measuring.limits),
-        (args.measuring.mode_option().unwrap_or_default(), is_access && args.measuring.mode_option().is_some()),
+        (
+            args.measuring.mode_option().unwrap_or_default(),
+            is_access && args.measuring.mode_option().is_some(),
+        ),
         ("--off-cache", is_access && args.measuring.off_cache),
         ("--verify", is_access && args.verify),
         ("--buffers", is_access && args.measuring.buffers != crate::memory::Memory::Private),

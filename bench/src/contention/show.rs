@@ -144,9 +144,8 @@ impl Findings {
         let axis = "all readers' throughput, one reader's = 1";
         let title = format!("Readers of one process, {}", cpu_model());
         let ends = lines.iter().filter_map(|line| Some((&line.name, line.points.last()?)));
-        let text: Vec<String> = ends
-            .map(|(name, last)| format!("{name}: {:.2} at {}", last.1, human(last.0)))
-            .collect();
+        let text: Vec<String> =
+            ends.map(|(name, last)| format!("{name}: {:.2} at {}", last.1, human(last.0))).collect();
         let text = format!("{title}: {axis}, against message size. {}.", text.join("; "));
         Chart { lines: &lines, marks: &[], axis, scale: Scale::Logarithmic }.draw_alone(&title, &text)
     }

@@ -77,7 +77,9 @@ impl Engine for Endpoints {
             }),
             way => {
                 let number_bytes = if reaches_shared_only(way) { NUMBER_BYTES } else { 0 };
-                Endpoint::builder().mechanisms(&[way]).configure(move |config| config.eager_max_bytes = number_bytes)
+                Endpoint::builder()
+                    .mechanisms(&[way])
+                    .configure(move |config| config.eager_max_bytes = number_bytes)
             }
         };
         let builder = builder.configure(|config| config.adapt = lmt::Adapt::Auto);

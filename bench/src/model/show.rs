@@ -160,9 +160,8 @@ impl Predictions {
         let axis = "predicted time, µs";
         let title = format!("{}, {} ranks: {}", self.kind, self.ranks, self.machine);
         let ends = lines.iter().filter_map(|line| Some((&line.name, line.points.last()?)));
-        let ends: Vec<String> = ends
-            .map(|(name, last)| format!("{name}: {} at {}", usec(last.1), human(last.0)))
-            .collect();
+        let ends: Vec<String> =
+            ends.map(|(name, last)| format!("{name}: {} at {}", usec(last.1), human(last.0))).collect();
         let text = format!("{title}: {axis}, against message size, both logarithmic. {}.", ends.join("; "));
         let marks = self.marks();
         Chart { lines: &lines, marks: &marks, axis, scale: Scale::Logarithmic }.draw_alone(&title, &text)

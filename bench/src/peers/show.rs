@@ -48,7 +48,7 @@ impl PeerCard {
 
 /// A scene's name: pattern, ranks and how the buffers are used.
 pub fn title(job: &Job) -> String {
-    let in_use = if job.in_use { "in use" } else { "unmodified" };
+    let in_use = if job.in_use { "in use" } else { "unmodified (as IMB and OSU measure)" };
     let cache = if job.rotation_bytes.is_some() { "off cache" } else { "on cache" };
     let ranks = if job.ranks == 2 { String::new() } else { format!(", {} ranks", job.ranks) };
     let buffers = match job.buffers {

@@ -136,7 +136,8 @@ fn crossovers(ways: &[&Series], sizes: &[u64]) -> Vec<Crossover> {
 fn nothing_better(ways: &[&Series], crossovers: &[Crossover]) -> Option<String> {
     let eager = ways.iter().find(|series| is_eager(series))?;
     let compared = ways.iter().filter(|series| series.name != eager.name);
-    let mut common = compared.flat_map(|series| &series.points).filter(|point| eager.at(point.bytes).is_some());
+    let mut common =
+        compared.flat_map(|series| &series.points).filter(|point| eager.at(point.bytes).is_some());
     let is_left = crossovers.iter().any(|crossover| crossover.from == eager.name && !crossover.is_end);
     let begins = crossovers.first().is_none_or(|first| first.from == eager.name);
     let last = eager.points.last()?;
@@ -164,9 +165,14 @@ fn other_buffers(series: &Series, ways: &[&Series], sizes: &[u64]) -> Option<Str
     let name = &series.name;
     Some(match from {
         Some((_, &bytes)) => {
-            format!("Between buffers of lmt::alloc, {name} is faster than each of the others from {}.", human(bytes))
+            format!(
+                "Between buffers of lmt::alloc, {name} is faster than each of the others from {}.",
+                human(bytes)
+            )
         }
-        None => format!("Between buffers of lmt::alloc, {name} is at no size faster than each of the others."),
+        None => {
+            format!("Between buffers of lmt::alloc, {name} is at no size faster than each of the others.")
+        }
     })
 }
 
@@ -193,8 +199,10 @@ fn summary(mechanisms: &[Series], ways: &[&Series]) -> Option<String> {
         let sizes: Vec<u64> = sizes.iter().copied().filter(|size| bytes.contains(size)).collect();
         let Some((names, best)) = best_of(ways, &sizes) else { continue };
         let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else { continue };
-        let range = if first == last { human(*first) } else { format!("{} to {}", human(*first), human(*last)) };
-        parts.push(format!("{} for {name} messages ({range})", names.join(" or ")));
+        let range =
+            if first == last { human(*first) } else { format!("{} to {}", human(*first), human(*last)) };
+        let messages = if parts.is_empty() { "messages" } else { "ones" };
+        parts.push(format!("{} for {name} {messages} ({range})", names.join(" or ")));
         distances.extend(auto.and_then(|auto| relative(auto, best, &sizes)));
     }
     if parts.is_empty() {
@@ -203,7 +211,7 @@ fn summary(mechanisms: &[Series], ways: &[&Series]) -> Option<String> {
     let mut sentence = format!("The best way is {}", listed(&parts));
     if distances.len() == parts.len() {
         let times: Vec<String> = distances.iter().map(|times| format!("{times:.2}")).collect();
-        sentence.push_str(&format!("; auto takes {} times as long", listed(&times)));
+        sentence.push_str(&format!("; auto takes {} times as long as these", listed(&times)));
     }
     Some(sentence + ".")
 }
@@ -217,7 +225,8 @@ fn best_of<'a>(ways: &[&'a Series], sizes: &[u64]) -> Option<(Vec<String>, &'a S
     let whole = |series: &&&Series| sizes.iter().all(|&bytes| series.at(bytes).is_some());
     let whole: Vec<&Series> = ways.iter().filter(whole).copied().collect();
     let time = |series: &Series| {
-        let times: Option<Vec<f64>> = sizes.iter().map(|&bytes| series.at(bytes).map(|point| point.usec)).collect();
+        let times: Option<Vec<f64>> =
+            sizes.iter().map(|&bytes| series.at(bytes).map(|point| point.usec)).collect();
         times.and_then(|times| geometric_mean(&times)).unwrap_or(f64::INFINITY)
     };
     let best = *whole.iter().min_by(|one, other| time(one).total_cmp(&time(other)))?;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::findings::winner;
-use super::plot::{Chart, DASHES, Line, Mark, Pen, Scale};
+use super::plot::{Chart, DASHES, Line, Mark, Pen, Scale, broken};
 use super::style::{PAGE_STYLE, SERIES_COLOURS, colours};
 use super::{Kind, Point, Report, Series, plotted_limits, sizes_of};
 use crate::engine::LeftOut;
@@ -99,7 +99,9 @@ impl Report {
             self.write_findings(page)?;
             rest.iter().for_each(|figure| page.push_str(figure));
         }
-        page.push_str("<h2>Times</h2>\n<p>Marked: faster than every other by more than the spreads of both.</p>\n");
+        page.push_str(
+            "<h2>Times</h2>\n<p>Marked: faster than every other by more than the spreads of both.</p>\n",
+        );
         write_table(page, &self.mechanisms, &TIMES, true)?;
         page.push_str("<details><summary>Throughput</summary>\n");
         write_table(page, &self.mechanisms, &SPEEDS, false)?;
@@ -127,7 +129,7 @@ impl Report {
         }
         for LeftOut { name, reason } in &self.left_out {
             let (name, reason) = (escaped(name), escaped(reason));
-            writeln!(page, "<tr><th scope=\"row\">{name}</th><td colspan=\"2\">left out: {reason}</td></tr>")?;
+            writeln!(page, "<tr><th scope=\"row\">{name}</th><td>left out: {reason}</td><td></td></tr>")?;
         }
         page.push_str("</tbody></table></div>\n");
         Ok(())
@@ -178,7 +180,7 @@ fn moved(series: &Series) -> String {
 fn lines(all: &[Series], thin: &[Series], value: &dyn Fn(&Point) -> f64) -> Vec<Line> {
     let points = |series: &Series| series.points.iter().map(|point| (point.bytes, value(point))).collect();
     let pens = pens(all);
-    let lines = all.iter().zip(pens).map(|(series, pen)| (series, pen));
+    let lines = all.iter().zip(pens);
     let thin = thin.iter().enumerate().map(|(index, series)| (series, Pen::Thin(index)));
     lines
         .chain(thin)
@@ -200,21 +202,26 @@ fn legend(all: &[Series], thin: &[Series]) -> String {
     let mut legend = String::from("<ul class=\"legend\">");
     for (series, pen) in all.iter().zip(pens(all)) {
         let name = escaped(&series.legend());
-        let key = match pen {
-            Pen::Colour(index) => format!("key\" style=\"background:var(--s{})\"", index % SERIES_COLOURS),
-            _ => "key strong\" style=\"background:var(--ink)\"".to_owned(),
-        };
-        legend.push_str(&format!("<li><span class=\"{key}></span>{name}</li>"));
+        let name = if pen == Pen::Strong { format!("<strong>{name}</strong>") } else { name };
+        legend.push_str(&format!("<li>{}{name}</li>", key(pen)));
     }
     for (index, series) in thin.iter().enumerate() {
-        legend.push_str(&format!(
-            "<li><svg class=\"thin\" viewBox=\"0 0 32 4\" aria-hidden=\"true\"><path d=\"M0 2h32\" \
-             style=\"stroke:var(--soft);stroke-dasharray:{}\"/></svg>{} (bare)</li>",
-            DASHES[index % DASHES.len()],
-            escaped(&series.name)
-        ));
+        legend.push_str(&format!("<li>{}{} (bare)</li>", key(Pen::Thin(index)), escaped(&series.name)));
     }
     legend + "</ul>"
+}
+
+/// A piece of a line.
+fn key(pen: Pen) -> String {
+    let (colour, width, dash) = match pen {
+        Pen::Colour(index) => (format!("s{}", index % SERIES_COLOURS), 3, broken(index)),
+        Pen::Strong => ("ink".to_owned(), 6, ""),
+        Pen::Thin(index) => ("soft".to_owned(), 1, DASHES[index % DASHES.len()]),
+    };
+    format!(
+        "<svg class=\"key\" viewBox=\"0 0 32 8\" aria-hidden=\"true\"><path d=\"M0 4h32\" \
+         style=\"stroke:var(--{colour});stroke-width:{width};stroke-dasharray:{dash}\"/></svg>"
+    )
 }
 
 /// A plot of throughput by itself, as part of another page.
@@ -249,16 +256,18 @@ fn figure(title: &str, chart: &Chart<'_>, legend: &str, caption: &str) -> Result
         1,
     );
     let title = escaped(title);
-    Ok(format!("<h2>{title}</h2>\n<figure>\n{legend}\n<div class=\"wide\">{svg}</div>\n<figcaption>{caption}</figcaption>\n</figure>\n"))
+    Ok(format!(
+        "<h2>{title}</h2>\n<figure>\n{legend}\n<div class=\"wide\">{svg}</div>\n<figcaption>{caption}</figcaption>\n</figure>\n"
+    ))
 }
 
 /// A whole page: a title and what it is, a body, and what is told of the machine.
 pub(crate) fn page(title: &str, introduction: &str, environment: &Environment, body: &str) -> String {
     let line = |(name, value): (&str, String)| format!("<dt>{name}</dt><dd>{}</dd>\n", escaped(&value));
     let lines: String = environment.lines().into_iter().map(line).collect();
-    let warning = environment.warning().map_or_else(String::new, |sentence| {
-        format!("<p class=\"warning\">{}</p>\n", escaped(sentence))
-    });
+    let warning = environment
+        .warning()
+        .map_or_else(String::new, |sentence| format!("<p class=\"warning\">{}</p>\n", escaped(sentence)));
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n<style>{}{PAGE_STYLE}</style>\n\
@@ -291,7 +300,8 @@ fn write_table(page: &mut String, all: &[Series], column: &Column, mark_best: bo
                 page.push_str("<td>–</td>");
                 continue;
             };
-            let class = if best.is_some_and(|best| best.name == series.name) { " class=\"best\"" } else { "" };
+            let class =
+                if best.is_some_and(|best| best.name == series.name) { " class=\"best\"" } else { "" };
             write!(page, "<td{class} title=\"{}\">{}</td>", escaped(&spread(point)), (column.cell)(point))?;
         }
         page.push_str("</tr>\n");
@@ -303,7 +313,9 @@ fn write_table(page: &mut String, all: &[Series], column: &Column, mark_best: bo
 fn spread(point: &Point) -> String {
     let (least, most) = point.usec_range;
     let range = format!("from {least:.3} to {most:.3} µs");
-    point.quartiles.map_or(range.clone(), |(lower, upper)| format!("quartiles {lower:.3} and {upper:.3} µs, {range}"))
+    point
+        .quartiles
+        .map_or(range.clone(), |(lower, upper)| format!("quartiles {lower:.3} and {upper:.3} µs, {range}"))
 }
 
 /// Text in HTML.

@@ -17,11 +17,10 @@ fn what_has_room_stays_where_it_is() {
 #[test]
 fn what_is_at_the_same_place_moves_apart_evenly() {
     assert_eq!(apart(&[(50.0, 10.0), (50.0, 10.0)], &(0.0..100.0)), [45.0, 55.0]);
-    assert_eq!(apart(&[(50.0, 10.0), (50.0, 10.0), (58.0, 10.0)], &(0.0..100.0)), [
-        42.666_666_666_666_664,
-        52.666_666_666_666_664,
-        62.666_666_666_666_664
-    ]);
+    assert_eq!(
+        apart(&[(50.0, 10.0), (50.0, 10.0), (58.0, 10.0)], &(0.0..100.0)),
+        [42.666_666_666_666_664, 52.666_666_666_666_664, 62.666_666_666_666_664]
+    );
 }
 
 #[test]
@@ -48,9 +47,10 @@ fn none_ever_lies_on_another() {
         let places = apart(&wanted, &(0.0..400.0));
         assert!(are_apart(&wanted, &places), "{wanted:?}: {places:?}");
         if wanted.iter().map(|(_, extent)| extent).sum::<f64>() <= 400.0 {
-            let inside = wanted.iter().zip(&places).all(|(&(_, extent), &at)| {
-                at - extent / 2.0 >= -1e-9 && at + extent / 2.0 <= 400.0 + 1e-9
-            });
+            let inside = wanted
+                .iter()
+                .zip(&places)
+                .all(|(&(_, extent), &at)| at - extent / 2.0 >= -1e-9 && at + extent / 2.0 <= 400.0 + 1e-9);
             assert!(inside, "{wanted:?}: {places:?}");
         }
     }

@@ -137,8 +137,7 @@ fn plotted_limits(limits: &[Series]) -> Vec<Series> {
     let mut best: Vec<Point> = pipelines.iter().flat_map(|series| series.points.iter().cloned()).collect();
     best.sort_by(|one, other| one.bytes.cmp(&other.bytes).then(one.usec.total_cmp(&other.usec)));
     best.dedup_by_key(|point| point.bytes);
-    let best = (!best.is_empty())
-        .then(|| Series { points: best, ..Series::new("best pipeline", Kind::Way) });
+    let best = (!best.is_empty()).then(|| Series { points: best, ..Series::new("best pipeline", Kind::Way) });
     others.into_iter().cloned().chain(best).collect()
 }
 
@@ -157,7 +156,8 @@ fn kind_of(job: &Job, mechanism: &str) -> Kind {
 }
 
 fn series<'a>(job: &Job, rows: impl Iterator<Item = &'a Row>) -> Vec<Series> {
-    let mut all: Vec<Series> = Vec::new();
+    let new = |mechanism: &str| Series::new(name_of(mechanism), kind_of(job, mechanism));
+    let mut all: Vec<Series> = job.mechanisms.iter().map(|mechanism| new(mechanism)).collect();
     for row in rows {
         let most = row.paths.iter().max_by_key(|path| path.bytes);
         let point = Point {
@@ -170,7 +170,7 @@ fn series<'a>(job: &Job, rows: impl Iterator<Item = &'a Row>) -> Vec<Series> {
         };
         let name = name_of(&row.mechanism);
         let at = all.iter().position(|series| series.name == name).unwrap_or_else(|| {
-            all.push(Series::new(name, kind_of(job, &row.mechanism)));
+            all.push(new(&row.mechanism));
             all.len() - 1
         });
         let series = &mut all[at];
@@ -181,6 +181,7 @@ fn series<'a>(job: &Job, rows: impl Iterator<Item = &'a Row>) -> Vec<Series> {
             series.moved.1 += if path.way == name { path.messages } else { 0 };
         }
     }
+    all.retain(|series| !series.points.is_empty());
     for series in &mut all {
         series.points.sort_by_key(|point| point.bytes);
     }

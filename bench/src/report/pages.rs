@@ -16,8 +16,9 @@ const INTRODUCTION: &str = "Two processes send a message to and fro, by every wa
 /// # Errors
 /// There is nothing to plot.
 pub fn to_html(reports: &[Report], section: &str) -> Result<String, BenchError> {
-    let first =
-        reports.first().ok_or_else(|| BenchError::Failure("nothing was measured that a report could show".into()))?;
+    let first = reports
+        .first()
+        .ok_or_else(|| BenchError::Failure("nothing was measured that a report could show".into()))?;
     let sections: Result<Vec<String>, BenchError> = reports.iter().map(Report::section).collect();
     let failed = |error| BenchError::Failure(format!("the report cannot be put together: {error}"));
     let body = pages(reports, &sections?).map_err(failed)? + section;

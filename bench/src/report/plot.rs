@@ -29,7 +29,7 @@ const LETTER: f64 = 7.4;
 /// How far a name is from the end of its line.
 const NAME_GAP: i32 = 9;
 /// Distance of the points of a line that a name keeps clear of.
-const DRAWN_STEP: f64 = 5.0;
+const DRAWN_STEP: f64 = 4.0;
 
 const INK: RGBColor = RGBColor(1, 2, 3);
 const GRID: RGBColor = RGBColor(1, 2, 4);
@@ -41,6 +41,9 @@ const SERIES_GREEN: u8 = 3;
 const LIMIT_GREEN: u8 = 4;
 /// How the thin lines are broken, so that they can be told apart without colours.
 pub(super) const DASHES: [&str; 4] = ["none", "8 3", "2 3", "10 3 2 3"];
+/// Lines from this number on are broken, since their colours are near to earlier ones.
+const BROKEN_FROM: usize = 5;
+const BROKEN: &str = "7 2";
 /// An axis with its own marks; its coordinate may be a logarithm.
 #[derive(Clone)]
 struct MarkedAxis {
@@ -204,7 +207,8 @@ impl Chart<'_> {
         let (right, bottom) = far_corner(chart.plotting_area().get_pixel_range());
         let floor = chart.as_coord_spec().get_y_range().start;
         let place = |mark: &Mark| chart.backend_coord(&(log2(mark.bytes), floor)).0;
-        let marks: Vec<(i32, &str)> = self.marks.iter().map(|mark| (place(mark), mark.word.as_str())).collect();
+        let marks: Vec<(i32, &str)> =
+            self.marks.iter().map(|mark| (place(mark), mark.word.as_str())).collect();
         draw_marks(area, &marks, (top, bottom))?;
         let mut drawn = Vec::new();
         for line in in_order(self.lines) {
@@ -223,7 +227,7 @@ impl Chart<'_> {
             width: (right - left).into(),
             height: (bottom - top).into(),
         };
-        write_names(area, &drawn, inside)
+        write_names(area, &drawn, &marks, inside)
     }
 
     /// The points that a plot can show.
@@ -315,6 +319,7 @@ fn word_width(word: &str) -> f64 {
 fn write_names(
     area: &DrawingArea<SVGBackend<'_>, Shift>,
     lines: &[(&Line, Vec<(i32, i32)>)],
+    marks: &[(i32, &str)],
     inside: Area,
 ) -> Result<(), String> {
     let ends = || lines.iter().filter_map(|(line, pixels)| Some((*line, *pixels.last()?)));
@@ -325,7 +330,10 @@ fn write_names(
     for ((line, (x, _)), y) in outer.iter().zip(column) {
         write_name(area, line, (*x + NAME_GAP, y))?;
     }
-    let drawn: Vec<(f64, f64)> = lines.iter().flat_map(|(_, pixels)| along(pixels)).collect();
+    // Inside the picture: nothing is cut off but a fraction.
+    let (top, bottom) = (inside.top as i32, (inside.top + inside.height) as i32);
+    let marks = marks.iter().flat_map(|&(x, _)| along(&[(x, top), (x, bottom)]));
+    let drawn: Vec<(f64, f64)> = lines.iter().flat_map(|(_, pixels)| along(pixels)).chain(marks).collect();
     let mut taken = Vec::new();
     for (line, (x, y)) in inner {
         let size = (word_width(&line.name), NAME_HEIGHT);
@@ -439,11 +447,16 @@ fn padded(start: f64, end: f64, part: f64) -> std::ops::Range<f64> {
     start - room..end + room
 }
 
+/// How a line in the colour with this number is broken.
+pub(super) fn broken(index: usize) -> &'static str {
+    if index % SERIES_COLOURS < BROKEN_FROM { "" } else { BROKEN }
+}
+
 /// Puts the page's variables in the place of the colours that stand for them.
 fn with_page_colours(svg: &str) -> String {
     let roles = [(INK, "ink"), (GRID, "grid"), (FAINT, "faint"), (MARK, "mark")];
     let fixed = roles.map(|(colour, name)| (colour, format!("var(--{name})"), ""));
-    let series = (0..SERIES_COLOURS).map(|index| (colour(index), format!("var(--s{index})"), ""));
+    let series = (0..SERIES_COLOURS).map(|index| (colour(index), format!("var(--s{index})"), broken(index)));
     let limits = DASHES.iter().enumerate();
     let limits = limits.map(|(index, dash)| (limit_colour(index), "var(--soft)".to_owned(), *dash));
     let mut svg = svg.to_owned();

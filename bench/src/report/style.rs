@@ -6,9 +6,9 @@ pub(crate) const SERIES_COLOURS: usize = 9;
 /// Okabe and Ito's palette, which the colour-blind can tell apart, darkened or
 /// lightened where the background asks for it.
 const LIGHT: [&str; SERIES_COLOURS] =
-    ["#0072b2", "#c65102", "#007a5a", "#a5407d", "#8a6d00", "#2b8cbe", "#6a3d9a", "#444444", "#b3282d"];
+    ["#0072b2", "#c65102", "#007a5a", "#a5407d", "#8a6d00", "#5a8f00", "#6a3d9a", "#444444", "#b3282d"];
 const DARK: [&str; SERIES_COLOURS] =
-    ["#56b4e9", "#ff9e4a", "#2ed3a4", "#e79bc6", "#f0e442", "#8fd0ff", "#c3a5f0", "#cccccc", "#ff8a80"];
+    ["#56b4e9", "#ff9e4a", "#2ed3a4", "#e79bc6", "#f0e442", "#b5e655", "#c3a5f0", "#cccccc", "#ff8a80"];
 
 /// What pictures drawn by `lmt tune` have in common, on a page and alone.
 pub(crate) const COLOUR_STYLE: &str = "
@@ -21,15 +21,14 @@ pub(crate) const COLOUR_STYLE: &str = "
 /// The style of all pages. Which page of several is shown, the buttons' state says.
 pub(crate) const PAGE_STYLE: &str = "
 body{background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif;margin:0}
-main{max-width:960px;margin:0 auto;padding:1.5rem}
+main{max-width:1100px;margin:0 auto;padding:1.5rem}
 h1{font-size:1.6rem;margin:0 0 .5rem}h2{font-size:1.15rem;margin:2rem 0 .5rem}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:1rem 0;font-size:.9rem}
 dt{color:var(--soft)}dd{margin:0}
 figure{margin:0;overflow-x:auto}figcaption{font-size:.85rem;color:var(--soft)}
 svg{display:block;width:100%;min-width:640px;height:auto}
 ul.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;margin:.25rem 0;padding:0;font-size:.9rem}
-.key{display:inline-block;width:1.5rem;height:.25rem;vertical-align:middle;margin-right:.4rem;border-radius:2px}
-.thin{display:inline-block;width:2rem;height:.25rem;min-width:0;vertical-align:middle;margin-right:.4rem}
+.key{display:inline-block;width:2rem;height:.5rem;min-width:0;vertical-align:middle;margin-right:.4rem}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
 th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}
@@ -41,7 +40,6 @@ p.summary{font-size:1.1rem;font-weight:600;margin:.5rem 0}p.warning{border-left:
 .pages>label{display:inline-block;padding:.4rem 1rem;border:1px solid var(--grid);border-radius:6px 6px 0 0;cursor:pointer;margin:0 .25rem 0 0}
 .pages>input:checked+label{background:var(--best);font-weight:600;border-bottom-color:var(--best)}
 .pages>input:focus-visible+label{outline:2px solid var(--ink);outline-offset:2px}
-.key.strong{height:.4rem}
 details{margin:1rem 0;font-size:.9rem}summary{cursor:pointer;color:var(--soft)}
 ";
 
