@@ -41,8 +41,9 @@ pub enum Command {
     /// Measures one communication pattern, what the machine allows (limits), or what else
     /// matters of a transfer (overlap, pollution, regions).
     Bench(BenchArgs),
-    /// Runs ping-pong over every mechanism that works here, and with --peers side by side with the
-    /// MPIs of this machine, or with --mpi each MPI over lmt against itself; writes one HTML report.
+    /// Runs ping-pong over each mechanism that works here by itself, with messages in use and unmodified,
+    /// and with --peers side by side with the MPIs of this machine, or with --mpi each MPI over lmt against
+    /// itself; writes one HTML report.
     Compare(Box<CompareArgs>),
     /// Says what works here, and what would make the rest work: status 0 when the best mechanisms
     /// for this kernel do, 1 when not.
@@ -227,7 +228,7 @@ pub struct MeasuringArgs {
     #[arg(long, value_name = "N", value_parser = parse_iterations)]
     pub iterations: Option<u64>,
     /// Measurements of each size, of which the median, least and most are shown [default: 15; lmt compare by
-    /// itself 11, with --thorough 15].
+    /// itself 9, with --thorough 15].
     #[arg(long, value_name = "N", value_parser = parse_repetitions)]
     pub repetitions: Option<u32>,
     /// Rotate through buffers larger than the last cache.

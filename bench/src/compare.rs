@@ -29,7 +29,7 @@ struct Extent {
     repetitions: u32,
 }
 
-const USUAL: Extent = Extent { sizes: "1..4MiB,16MiB", repetitions: 11 };
+const USUAL: Extent = Extent { sizes: "1..4MiB,16MiB", repetitions: 9 };
 const THOROUGH: Extent = Extent { sizes: "1..64MiB", repetitions: REPETITIONS };
 
 /// `lmt compare`.

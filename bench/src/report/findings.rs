@@ -46,8 +46,8 @@ impl Findings {
     pub fn of(mechanisms: &[Series]) -> Self {
         let ways: Vec<&Series> = mechanisms.iter().filter(|series| series.kind == Kind::Way).collect();
         let sizes = sizes_of(mechanisms);
-        let crossovers = crossovers(&ways, &sizes);
-        let mut sentences: Vec<String> = nothing_better(&ways, &crossovers).into_iter().collect();
+        let (first, crossovers) = crossovers(&ways, &sizes);
+        let mut sentences: Vec<String> = of_eager(&ways, first, &crossovers).into_iter().collect();
         sentences.extend(crossovers.iter().map(Crossover::sentence));
         let others = mechanisms.iter().filter(|series| series.kind == Kind::OtherBuffers);
         sentences.extend(others.filter_map(|series| other_buffers(series, &ways, &sizes)));
@@ -92,10 +92,13 @@ pub(super) fn winner(mechanisms: &[Series], bytes: u64) -> Option<&Series> {
     (others.peek().is_some() && others.all(|(_, other)| is_faster(own, other))).then_some(best)
 }
 
+fn is_faster_at(one: &Series, other: &Series, bytes: u64) -> bool {
+    matches!((one.at(bytes), other.at(bytes)), (Some(one), Some(other)) if is_faster(one, other))
+}
+
 /// Whether one is faster at a size and at the next one.
 fn is_faster_from(one: &Series, other: &Series, bytes: u64, next: Option<u64>) -> bool {
-    let at = |bytes: u64| Some(is_faster(one.at(bytes)?, other.at(bytes)?));
-    at(bytes) == Some(true) && next.and_then(at) == Some(true)
+    is_faster_at(one, other, bytes) && next.is_some_and(|next| is_faster_at(one, other, next))
 }
 
 fn fastest_at<'a>(ways: impl Iterator<Item = &'a Series>, bytes: u64) -> Option<&'a Series> {
@@ -103,20 +106,22 @@ fn fastest_at<'a>(ways: impl Iterator<Item = &'a Series>, bytes: u64) -> Option<
     there.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(series, _)| series)
 }
 
-/// Where the fastest way changes. One that is fastest stays so until another is faster.
-fn crossovers(ways: &[&Series], sizes: &[u64]) -> Vec<Crossover> {
+/// The fastest way at the first size, and where it changes. One that is fastest stays so until
+/// another is faster.
+fn crossovers<'a>(ways: &[&'a Series], sizes: &[u64]) -> (Option<&'a Series>, Vec<Crossover>) {
     let mut found = Vec::new();
-    let mut fastest: Option<&Series> = None;
+    let (mut first, mut fastest): (_, Option<&Series>) = (None, None);
     for (index, &bytes) in sizes.iter().enumerate() {
         let next = sizes.get(index + 1).copied();
         let there = || ways.iter().copied().filter(|series| series.at(bytes).is_some());
         let Some(old) = fastest else {
             // Cells, as long as nothing is faster.
             fastest = there().find(|series| is_eager(series)).or_else(|| fastest_at(there(), bytes));
-            if let Some(first) = fastest {
-                let faster = there().filter(|series| is_faster_from(series, first, bytes, next));
+            if let Some(usual) = fastest {
+                let faster = there().filter(|series| is_faster_from(series, usual, bytes, next));
                 fastest = fastest_at(faster, bytes).or(fastest);
             }
+            first = fastest;
             continue;
         };
         let is_end = old.at(bytes).is_none();
@@ -129,19 +134,24 @@ fn crossovers(ways: &[&Series], sizes: &[u64]) -> Vec<Crossover> {
         found.push(Crossover { bytes, from: old.name.clone(), to: new.name.clone(), equals, is_end });
         fastest = Some(new);
     }
-    found
+    (first, found)
 }
 
-/// That cells are the best as far as they go, where it is so.
-fn nothing_better(ways: &[&Series], crossovers: &[Crossover]) -> Option<String> {
+/// That cells are the best as far as they go, or that they are not from the first size on.
+fn of_eager(ways: &[&Series], first: Option<&Series>, crossovers: &[Crossover]) -> Option<String> {
     let eager = ways.iter().find(|series| is_eager(series))?;
-    let compared = ways.iter().filter(|series| series.name != eager.name);
-    let mut common =
-        compared.flat_map(|series| &series.points).filter(|point| eager.at(point.bytes).is_some());
+    let first = first?;
+    if first.name != eager.name {
+        let bytes = first.points.iter().map(|point| point.bytes).find(|&bytes| eager.at(bytes).is_some())?;
+        return Some(format!("From {}, {} is faster than {}.", human(bytes), first.name, eager.name));
+    }
+    let is_compared = ways
+        .iter()
+        .filter(|series| series.name != eager.name)
+        .any(|series| series.points.iter().any(|point| eager.at(point.bytes).is_some()));
     let is_left = crossovers.iter().any(|crossover| crossover.from == eager.name && !crossover.is_end);
-    let begins = crossovers.first().is_none_or(|first| first.from == eager.name);
     let last = eager.points.last()?;
-    (common.next().is_some() && begins && !is_left).then(|| {
+    (is_compared && !is_left).then(|| {
         format!(
             "Nothing is better than {} up to {}: no way is faster by more than their spreads.",
             eager.name,
@@ -156,9 +166,10 @@ fn other_buffers(series: &Series, ways: &[&Series], sizes: &[u64]) -> Option<Str
     let from = sizes.iter().enumerate().find(|&(index, &bytes)| {
         let next = sizes.get(index + 1).copied();
         compared(bytes).next().is_some()
-            && compared(bytes).all(|way| {
-                let end = next.filter(|&next| way.at(next).is_some());
-                end.is_none() || is_faster_from(series, way, bytes, end)
+            && compared(bytes).all(|way| match next.filter(|&next| way.at(next).is_some()) {
+                Some(next) => is_faster_from(series, way, bytes, Some(next)),
+                // It has no longer messages.
+                None => is_faster_at(series, way, bytes),
             })
             && compared(bytes).any(|way| is_faster_from(series, way, bytes, next))
     });
@@ -231,10 +242,7 @@ fn best_of<'a>(ways: &[&'a Series], sizes: &[u64]) -> Option<(Vec<String>, &'a S
     };
     let best = *whole.iter().min_by(|one, other| time(one).total_cmp(&time(other)))?;
     let is_beaten = |series: &Series| {
-        let beaten = sizes.iter().filter(|&&bytes| match (best.at(bytes), series.at(bytes)) {
-            (Some(one), Some(other)) => is_faster(one, other),
-            _ => false,
-        });
+        let beaten = sizes.iter().filter(|&&bytes| is_faster_at(best, series, bytes));
         2 * beaten.count() >= sizes.len()
     };
     let equals = whole.iter().filter(|series| series.name != best.name && !is_beaten(series));
