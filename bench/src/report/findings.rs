@@ -10,6 +10,8 @@ use crate::stats::geometric_mean;
 
 /// How much faster one must be besides: less is of no use, however well it was measured.
 const LEAST_GAIN: f64 = 0.03;
+/// So many of those that are as good as the best are named.
+const MOST_NAMED: usize = 3;
 /// Messages are short up to so many bytes...
 const SHORT_MOST_BYTES: u64 = 4 << 10;
 /// ...of middle length up to so many, and long from there on.
@@ -213,7 +215,7 @@ fn summary(mechanisms: &[Series], ways: &[&Series]) -> Option<String> {
         let range =
             if first == last { human(*first) } else { format!("{} to {}", human(*first), human(*last)) };
         let messages = if parts.is_empty() { "messages" } else { "ones" };
-        parts.push(format!("{} for {name} {messages} ({range})", names.join(" or ")));
+        parts.push(format!("{} for {name} {messages} ({range})", alternatives(&names)));
         distances.extend(auto.and_then(|auto| relative(auto, best, &sizes)));
     }
     if parts.is_empty() {
@@ -255,6 +257,21 @@ fn relative(one: &Series, other: &Series, sizes: &[u64]) -> Option<f64> {
     let ratios: Option<Vec<f64>> =
         sizes.iter().map(|&bytes| Some(one.at(bytes)?.usec / other.at(bytes)?.usec)).collect();
     geometric_mean(&ratios?)
+}
+
+/// `a or b`; of many the first.
+fn alternatives(names: &[String]) -> String {
+    match names {
+        [first @ .., _] if first.len() >= MOST_NAMED => {
+            let (named, others) = names.split_at(MOST_NAMED);
+            format!("{} or {} as good", named.join(", "), counted(others.len()))
+        }
+        names => names.join(" or "),
+    }
+}
+
+fn counted(others: usize) -> String {
+    if others == 1 { "another".to_owned() } else { format!("{others} others") }
 }
 
 /// `a, b and c`.

@@ -114,3 +114,11 @@ fn other_buffers_are_told_of_apart() {
     let said = "Between buffers of lmt::alloc, mapped is at no size faster than each of the others.";
     assert_eq!(Findings::of(&[eager, slow]).sentences, [said]);
 }
+
+#[test]
+fn of_many_that_are_as_good_the_first_are_named() {
+    let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
+    let said = |number: usize| alternatives(&names[..number]);
+    assert_eq!([1, 2, 3].map(said), ["a", "a or b", "a or b or c"]);
+    assert_eq!([4, 5].map(said), ["a, b, c or another as good", "a, b, c or 2 others as good"]);
+}

@@ -40,6 +40,7 @@ p.summary{font-size:1.1rem;font-weight:600;margin:.5rem 0}p.warning{border-left:
 .pages>label{display:inline-block;padding:.4rem 1rem;border:1px solid var(--grid);border-radius:6px 6px 0 0;cursor:pointer;margin:0 .25rem 0 0}
 .pages>input:checked+label{background:var(--best);font-weight:600;border-bottom-color:var(--best)}
 .pages>input:focus-visible+label{outline:2px solid var(--ink);outline-offset:2px}
+@media(max-width:690px){figcaption::before{content:'Scroll the picture sideways to see all sizes. '}}
 details{margin:1rem 0;font-size:.9rem}summary{cursor:pointer;color:var(--soft)}
 ";
 
