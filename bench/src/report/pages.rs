@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::Report;
 use super::html::page;
+use crate::environment::Environment;
 use crate::error::BenchError;
 
 const TITLE: &str = "lmt compare: every mechanism on this machine";
@@ -22,7 +23,9 @@ pub fn to_html(reports: &[Report], section: &str) -> Result<String, BenchError> 
     let sections: Result<Vec<String>, BenchError> = reports.iter().map(Report::section).collect();
     let failed = |error| BenchError::Failure(format!("the report cannot be put together: {error}"));
     let body = pages(reports, &sections?).map_err(failed)? + section;
-    Ok(page(TITLE, INTRODUCTION, &first.environment, &body))
+    // Each mode uses its buffers in its own way, and its page says how.
+    let environment = Environment { buffers: "as each page says".to_owned(), ..first.environment.clone() };
+    Ok(page(TITLE, INTRODUCTION, &environment, &body))
 }
 
 fn pages(reports: &[Report], sections: &[String]) -> Result<String, std::fmt::Error> {
