@@ -10,13 +10,13 @@ use crate::memory::Memory;
 use crate::nearest::unknown;
 
 /// The engine's own choice.
-const AUTO: &str = "auto";
+pub const AUTO: &str = "auto";
 /// Every mechanism that works here.
 pub const ALL: &str = "all";
 
 /// Every mechanism that works here, with all messages but the empty ones
 /// announced; with a colon and a name behind it, that one.
-const ANNOUNCED: &str = "announced";
+pub const ANNOUNCED: &str = "announced";
 
 /// The way that a name on the command line means: cells, or a mechanism for all
 /// messages whatever their length; `None` for what the engine decides as users

@@ -41,8 +41,9 @@ pub enum Command {
     /// Measures one communication pattern, what the machine allows (limits), or what else
     /// matters of a transfer (overlap, pollution, regions).
     Bench(BenchArgs),
-    /// Runs ping-pong over every mechanism that works here, and with --peers side by side with the
-    /// MPIs of this machine, or with --mpi each MPI over lmt against itself; writes one HTML report.
+    /// Runs ping-pong over each mechanism that works here by itself, with messages in use and unmodified,
+    /// and with --peers side by side with the MPIs of this machine, or with --mpi each MPI over lmt against
+    /// itself; writes one HTML report.
     Compare(Box<CompareArgs>),
     /// Says what works here, and what would make the rest work: status 0 when the best mechanisms
     /// for this kernel do, 1 when not.
@@ -134,6 +135,9 @@ pub struct CompareArgs {
     /// Where the report goes.
     #[arg(long, default_value = "lmt-compare.html", value_name = "FILE")]
     pub output: PathBuf,
+    /// Take longer: 15 repetitions and every power of two to 64 MiB.
+    #[arg(long)]
+    pub thorough: bool,
     /// Side by side with MPIs.
     #[command(flatten)]
     pub peers: PeersArgs,
@@ -223,24 +227,60 @@ pub struct MeasuringArgs {
     /// Iterations of each repetition [default: as many as take about 4 ms].
     #[arg(long, value_name = "N", value_parser = parse_iterations)]
     pub iterations: Option<u64>,
-    /// Measurements of each size, of which the median, least and most are shown.
-    #[arg(long, default_value = "15", value_name = "N", value_parser = parse_repetitions)]
-    pub repetitions: u32,
+    /// Measurements of each size, of which the median, least and most are shown [default: 15; lmt compare by
+    /// itself 9, with --thorough 15].
+    #[arg(long, value_name = "N", value_parser = parse_repetitions)]
+    pub repetitions: Option<u32>,
     /// Rotate through buffers larger than the last cache.
     #[arg(long)]
     pub off_cache: bool,
     /// What messages lie in: memory from malloc, or lmt's shared buffers.
     #[arg(long, value_enum, default_value_t = Memory::Private, value_name = "MEMORY")]
     pub buffers: Memory,
-    /// Write buffers before sending and read them after receiving, inside the timed part.
+    /// Write each message as a whole before it is sent, each unlike the one before, and read it as a whole
+    /// after it was received, inside the timed part, as applications do. The default of lmt bench; with lmt
+    /// compare this mode alone.
+    #[arg(long, alias = "touch", conflicts_with = "unmodified")]
+    pub in_use: bool,
+    /// Send the same bytes again and again, as IMB and OSU do; with lmt compare this mode alone.
     #[arg(long)]
-    pub touch: bool,
+    pub unmodified: bool,
     /// CPUs of ranks 0, 1, ... as 0,2 or 0-3, or none [default: rank i on the i-th allowed CPU].
     #[arg(long, value_name = "LIST", value_parser = parse_pin)]
     pub pin: Option<Pin>,
     /// Measure in between what the machine allows, and show it beside the results.
     #[arg(long)]
     pub limits: bool,
+}
+
+/// Measurements of each size, where none are asked for.
+pub(crate) const REPETITIONS: u32 = 15;
+
+impl MeasuringArgs {
+    /// Whether messages are in use where they are so in one way only.
+    pub fn is_in_use(&self) -> bool {
+        !self.unmodified
+    }
+
+    /// The modes of a comparison, as whether messages are in use: both, in use first, or the
+    /// one that was asked for.
+    pub fn modes(&self) -> Vec<bool> {
+        [true, false]
+            .into_iter()
+            .filter(|&in_use| if in_use { !self.unmodified } else { !self.in_use })
+            .collect()
+    }
+
+    /// Measurements of each size.
+    pub fn repetitions(&self) -> u32 {
+        self.repetitions.unwrap_or(REPETITIONS)
+    }
+
+    /// The mode's option, if one was given.
+    pub fn mode_option(&self) -> Option<&'static str> {
+        let given = [("--in-use", self.in_use), ("--unmodified", self.unmodified)];
+        given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    }
 }
 
 /// Sizes in ascending order.

@@ -27,7 +27,8 @@ fn mistakes_are_explained_in_one_line() {
         ("lmt bench pingpong --format xml", "table, csv, json"),
         ("lmt bench pingpong --pin x", "none nor a list"),
         ("lmt bench pingpong --pin 3-1", "none nor a list"),
-        ("lmt bench pingpong --tuoch", "--touch"),
+        ("lmt bench pingpong --in-usee", "--in-use"),
+        ("lmt bench pingpong --touch --unmodified", "cannot be used with"),
         ("lmt bench overlp", "did you mean 'overlap'"),
         ("lmt bench pollution --working-set 1", "4KiB at least"),
         ("lmt bench pollution --working-set 1XB", "units are B, KiB"),
@@ -59,4 +60,17 @@ fn help_defines_every_pattern() {
         assert!(text.contains(definition.name));
     }
     assert!(text.contains("half the round trip") || text.contains("half the"));
+}
+
+#[test]
+fn messages_are_in_use_unless_it_is_said_otherwise() {
+    let modes = |line: &str| match parse(line.split(' ').map(Into::into)) {
+        Ok(Parsed::Command(Command::Bench(args))) => (args.measuring.is_in_use(), args.measuring.modes()),
+        other => panic!("{line}: {other:?}"),
+    };
+    assert_eq!(modes("lmt bench bw"), (true, vec![true, false]));
+    assert_eq!(modes("lmt bench bw --in-use"), (true, vec![true]));
+    // As it was called before.
+    assert_eq!(modes("lmt bench bw --touch"), modes("lmt bench bw --in-use"));
+    assert_eq!(modes("lmt bench bw --unmodified"), (false, vec![false]));
 }

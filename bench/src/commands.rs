@@ -8,10 +8,11 @@ use lmt::launch::{RunOptions, run_command};
 use lmt_collectives::Kind;
 
 use crate::cache;
-use crate::choice::{ALL, Choice, choose};
-use crate::cli::{BenchArgs, CompareArgs, Format, MeasuringArgs, Pin, RunArgs};
+use crate::choice::{ANNOUNCED, AUTO, choose, way_of};
+use crate::cli::{BenchArgs, Format, MeasuringArgs, Pin, RunArgs};
 use crate::collectives;
 use crate::collectives::workload::{Work, Workload};
+use crate::compare::ANNOUNCED_LEAST_BYTES;
 use crate::engine::{Engine, LeftOut};
 use crate::environment::{Environment, allowed_cpus};
 use crate::error::BenchError;
@@ -19,13 +20,10 @@ use crate::group;
 use crate::interrupt::Interrupt;
 use crate::job::{Event, Job, Row};
 use crate::memory::Memory;
-use crate::output::{CompareTable, Csv, FiguresTable, Json, LimitsTable, Results, Table};
+use crate::output::{Csv, FiguresTable, Json, LimitsTable, Results, Table};
 use crate::patterns::Pattern;
-use crate::peers;
 use crate::progress::Progress;
-use crate::report::Report;
 use crate::sizes::{human, parse_sizes};
-use crate::whole_file::WholeFile;
 
 /// `lmt bench`.
 ///
@@ -57,6 +55,9 @@ fn bench_pattern<E: Engine>(engine: &E, pattern: Pattern, args: &BenchArgs) -> R
     };
     without_figures_conflicts(pattern, args)?;
     let mut job = job(pattern, mechanisms, args.ranks, &args.measuring, args.verify)?;
+    if let Some(sentence) = note_on_short(&job) {
+        complain(&sentence);
+    }
     if pattern == Pattern::Pollution {
         job.working_set_bytes = Some(working_set_bytes(args.working_set, &job)?);
     }
@@ -67,54 +68,17 @@ fn bench_pattern<E: Engine>(engine: &E, pattern: Pattern, args: &BenchArgs) -> R
         (Format::Csv, _) => Box::new(Csv::default()),
         (Format::Json, _) => Box::new(Json::default()),
     };
-    run(&job, results.as_mut(), None).map(|_| ())
+    let progress = Progress::new();
+    let measured = run(&job, results.as_mut(), None, &progress);
+    progress.end();
+    measured.map(|_| ())
 }
 
-/// `lmt compare`.
+/// Says where the report is.
 ///
 /// # Errors
-/// The report cannot be written, or a rank failed.
-pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchError> {
-    if args.peers.fetch_only {
-        return peers::fetch_only(&args.peers);
-    }
-    if !args.peers.takes_mpis()
-        && let Some(option) = args.peers.stray()
-    {
-        return Err(BenchError::Usage(format!(
-            "{option} is for a comparison with MPIs; add --peers or --mpi"
-        )));
-    }
-    // Found out before the minutes of measuring, not after.
-    let file = WholeFile::create(&args.output, "--output")?;
-    if args.peers.mpi {
-        file.write(&peers::mpi::compare(&args.peers, &args.measuring)?.to_html()?)?;
-        return if args.peers.as_table() { say_report(&args.output) } else { Ok(()) };
-    }
-    let prepare = || peers::prepare(engine, &args.peers, &args.measuring);
-    let prepared = args.peers.wanted().then(prepare).transpose()?;
-    let prepared = match prepared {
-        Some(prepared) if args.peers.only() => {
-            file.write(&peers::compare(prepared, &args.peers)?.to_html()?)?;
-            return if args.peers.as_table() { say_report(&args.output) } else { Ok(()) };
-        }
-        prepared => prepared,
-    };
-    let Choice { mechanisms, mut left_out } = choose(engine, Some(ALL), args.measuring.buffers)?;
-    let job = job(Pattern::Pingpong, mechanisms, 2, &args.measuring, true)?;
-    let interrupt = prepared.as_ref().map(|prepared| &prepared.interrupt);
-    let measured = run(&job, &mut CompareTable::new(left_out.clone()), interrupt)?;
-    left_out.extend(measured.left_out);
-    let report = Report::new(measured.environment, &measured.rows, left_out);
-    let section = match prepared {
-        Some(prepared) => peers::compare(prepared, &args.peers)?.section()?,
-        None => String::new(),
-    };
-    file.write(&report.to_html_with(&section)?)?;
-    say_report(&args.output)
-}
-
-fn say_report(path: &Path) -> Result<(), BenchError> {
+/// The output cannot be written.
+pub(crate) fn say_report(path: &Path) -> Result<(), BenchError> {
     print(&format!("report: {}\n", path.display()))
 }
 
@@ -142,21 +106,30 @@ pub fn print(text: &str) -> Result<(), BenchError> {
 }
 
 /// What a run has found.
-struct Measured {
-    environment: Environment,
-    rows: Vec<Row>,
+pub(crate) struct Measured {
+    /// Where and how.
+    pub environment: Environment,
+    /// All rows.
+    pub rows: Vec<Row>,
     /// Mechanisms that failed on the way.
-    left_out: Vec<LeftOut>,
+    pub left_out: Vec<LeftOut>,
 }
 
 /// Measures and shows. A mechanism that fails is left out, and the sizes that are
 /// not shown yet are measured with the others. Where signals are requests,
 /// `interrupt` has them.
-fn run(job: &Job, results: &mut dyn Results, interrupt: Option<&Interrupt>) -> Result<Measured, BenchError> {
+///
+/// # Errors
+/// A rank failed, or the output cannot be written.
+pub(crate) fn run(
+    job: &Job,
+    results: &mut dyn Results,
+    interrupt: Option<&Interrupt>,
+    progress: &Progress,
+) -> Result<Measured, BenchError> {
     let environment = Environment::record(job);
-    let progress = Progress::new();
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
-    let mut shown = Shown { results, environment: &environment, job, has_begun: false, progress: &progress };
+    let mut shown = Shown { results, environment: &environment, job, has_begun: false, progress };
     let mut job = job.clone();
     let measured = loop {
         match run_once(&job, &mut shown, interrupt, &mut rows) {
@@ -169,7 +142,6 @@ fn run(job: &Job, results: &mut dyn Results, interrupt: Option<&Interrupt>) -> R
             other => break other,
         }
     };
-    progress.end();
     measured?;
     shown.begin()?;
     shown.write(|results, out| results.end(out))?;
@@ -249,6 +221,18 @@ pub fn complain(sentence: &str) {
     let _ = writeln!(io::stderr().lock(), "lmt: {sentence}");
 }
 
+/// Says that short messages take no mechanism, where sizes and mechanisms were asked for that make
+/// it look as if they did.
+fn note_on_short(job: &Job) -> Option<String> {
+    let bytes = job.sizes.iter().find(|&&bytes| (1..ANNOUNCED_LEAST_BYTES).contains(&bytes))?;
+    let name = job.mechanisms.iter().find(|name| *name != AUTO && way_of(name).is_none())?;
+    Some(format!(
+        "messages below {}, such as {}, go in cells whatever mechanism is named; {ANNOUNCED}:{name} instead of {name} announces them all the same",
+        human(ANNOUNCED_LEAST_BYTES),
+        human(*bytes)
+    ))
+}
+
 fn without_limits_conflicts(args: &BenchArgs) -> Result<(), BenchError> {
     if let Some(name) = &args.mechanism {
         return Err(BenchError::Usage(format!(
@@ -280,12 +264,13 @@ fn without_figures_conflicts(pattern: Pattern, args: &BenchArgs) -> Result<(), B
         return refused(format!("lmt bench {name} takes 2 ranks, not {}", args.ranks));
     }
     let measuring = &args.measuring;
-    for (option, given) in
-        [("--limits", measuring.limits), ("--touch", measuring.touch), ("--off-cache", measuring.off_cache)]
-    {
+    for (option, given) in [("--limits", measuring.limits), ("--off-cache", measuring.off_cache)] {
         if given {
             return refused(format!("lmt bench {name} has no {option}; leave it out"));
         }
+    }
+    if let Some(option) = measuring.mode_option() {
+        return refused(format!("lmt bench {name} has no {option}; leave it out"));
     }
     if measuring.buffers != Memory::Private {
         return refused(format!("lmt bench {name} has buffers of its own; leave --buffers out"));
@@ -334,8 +319,8 @@ pub(crate) fn job(
         sizes,
         ranks,
         iterations: args.iterations,
-        repetitions: args.repetitions,
-        touch: args.touch,
+        repetitions: args.repetitions(),
+        in_use: args.is_in_use() && pattern.figures().is_empty(),
         buffers: args.buffers,
         rotation_bytes: args
             .off_cache
@@ -344,12 +329,20 @@ pub(crate) fn job(
         cpus: place(args.pin.as_ref(), ranks)?,
         limits: args.limits || pattern == Pattern::Limits,
         working_set_bytes: None,
+        particulars: Vec::new(),
     };
-    // A verifying pass has a second set of buffers.
-    let sets = if job.verify { 2 } else { 1 };
-    let needed = job.buffer_bytes().saturating_mul(u64::from(ranks)).saturating_mul(sets);
-    cache::check_memory("the buffers need", needed, "take smaller --sizes or fewer ranks")?;
+    check_memory(&job)?;
     Ok(job)
+}
+
+/// Whether there is memory for a job's buffers: a verifying pass has a second set.
+///
+/// # Errors
+/// There is not.
+pub(crate) fn check_memory(job: &Job) -> Result<(), BenchError> {
+    let sets = job.kinds_of_memory().len() as u64 + u64::from(job.verify);
+    let needed = job.buffer_bytes().saturating_mul(u64::from(job.ranks)).saturating_mul(sets);
+    cache::check_memory("the buffers need", needed, "take smaller --sizes or fewer ranks")
 }
 
 /// The CPU of each rank; none at all when they are not pinned.

@@ -36,41 +36,56 @@ pub struct Environment {
     pub last_cache_bytes: Option<u64>,
     /// How the buffers were used, in words.
     pub buffers: String,
+    /// Whether all processes had one core among them, on which they took turns.
+    #[serde(default)]
+    pub is_one_core: bool,
 }
 
 impl Environment {
     /// Records this machine and the settings of `job`.
     pub fn record(job: &Job) -> Self {
-        Self::of(&job.cpus, buffers(job.buffers, job.touch, job.rotation_bytes, job.ranks))
+        Self::of(&job.cpus, buffers(job.buffers, job.in_use, job.rotation_bytes, job.ranks))
     }
 
     /// Records this machine, where ranks run, and how their buffers are used.
     pub fn of(cpus: &[usize], buffers: String) -> Self {
+        let allowed = allowed_cpus().unwrap_or_default();
         Self {
             lmt: env!("CARGO_PKG_VERSION").to_owned(),
             date: utc(now_s()),
             kernel: kernel(),
             cpu: cpu_model(),
-            cpus_allowed: allowed_cpus().map_or_else(|_| "unknown".to_owned(), |cpus| join(&cpus)),
+            cpus_allowed: if allowed.is_empty() { "unknown".to_owned() } else { join(&allowed) },
             pinning: pinning(cpus),
             page_bytes: page_bytes(),
             huge_pages: huge_pages(),
             last_cache_bytes: cache::last_level_bytes(),
             buffers,
+            is_one_core: is_one_core(if cpus.is_empty() { &allowed } else { cpus }),
         }
+    }
+
+    /// What is to be known before any figure is read.
+    pub fn warning(&self) -> Option<&'static str> {
+        self.is_one_core.then_some(
+            "There was one CPU for all processes: these figures are of processes that take turns on one core, not \
+             of two that work at the same time.",
+        )
     }
 
     /// What there is to show, as pairs of a word and its value.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let cache = self.last_cache_bytes.map_or_else(|| "unknown".to_owned(), human);
-        vec![
+        let mut lines = vec![
             ("lmt", format!("{}, {}", self.lmt, self.date)),
             ("kernel", self.kernel.clone()),
             ("cpu", format!("{}; CPUs allowed {}; last cache {cache}", self.cpu, self.cpus_allowed)),
             ("pinning", self.pinning.clone()),
             ("page size", format!("{}; transparent huge pages: {}", human(self.page_bytes), self.huge_pages)),
             ("buffers", self.buffers.clone()),
-        ]
+        ];
+        lines.extend(self.warning().map(|sentence| ("note", sentence.to_owned())));
+        lines
     }
 }
 
@@ -121,6 +136,11 @@ pub fn page_bytes() -> u64 {
     sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(4096)
 }
 
+/// Whether these CPUs, of which at least one is known, are one.
+fn is_one_core(cpus: &[usize]) -> bool {
+    cpus.first().is_some_and(|first| cpus.iter().all(|cpu| cpu == first))
+}
+
 fn pinning(cpus: &[usize]) -> String {
     if cpus.is_empty() {
         return "none".to_owned();
@@ -131,7 +151,7 @@ fn pinning(cpus: &[usize]) -> String {
 }
 
 /// How buffers are used, in words.
-pub fn buffers(memory: Memory, touch: bool, rotation_bytes: Option<u64>, ranks: u32) -> String {
+pub fn buffers(memory: Memory, in_use: bool, rotation_bytes: Option<u64>, ranks: u32) -> String {
     let rotation = rotation_bytes.map_or_else(
         || "reused".to_owned(),
         |bytes| {
@@ -139,8 +159,8 @@ pub fn buffers(memory: Memory, touch: bool, rotation_bytes: Option<u64>, ranks: 
             format!("off cache: each rotates through {} ({} in all)", human(bytes), human(all))
         },
     );
-    let touch = if touch { "written before sending and read after receiving" } else { "not touched" };
-    format!("{}, every page used before; {rotation}; {touch}", memory.source())
+    let in_use = if in_use { "written before sending and read after receiving" } else { "not modified" };
+    format!("{}, every page used before; {rotation}; {in_use}", memory.source())
 }
 
 fn huge_pages() -> String {

@@ -18,3 +18,15 @@ fn this_machine() {
     assert!(page_bytes().is_power_of_two());
     assert!(!allowed_cpus().unwrap().is_empty());
 }
+
+#[test]
+fn processes_that_share_one_core_are_told_of() {
+    let warned = |cpus: &[usize]| is_one_core(cpus);
+    assert!(warned(&[3]) && warned(&[0, 0]));
+    assert!(!warned(&[0, 1]) && !warned(&[]));
+    let of = Environment::of(&[0, 0], String::new());
+    let notes: Vec<String> =
+        of.lines().into_iter().filter(|(name, _)| *name == "note").map(|(_, note)| note).collect();
+    assert!(matches!(&notes[..], [note] if note.contains("take turns on one core")), "{notes:?}");
+    assert_eq!(Environment { is_one_core: false, ..of }.warning(), None);
+}

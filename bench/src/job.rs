@@ -21,8 +21,9 @@ pub struct Job {
     pub iterations: Option<u64>,
     /// Measurements of each size and mechanism.
     pub repetitions: u32,
-    /// Whether sender and receiver touch their buffers inside the timed part.
-    pub touch: bool,
+    /// Whether each message is written as a whole before it is sent and read as a whole after it was
+    /// received, inside the timed part; else it is never modified.
+    pub in_use: bool,
     /// What the messages lie in.
     #[serde(default)]
     pub buffers: Memory,
@@ -39,10 +40,52 @@ pub struct Job {
     /// what is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_set_bytes: Option<u64>,
+    /// What differs for single mechanisms.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub particulars: Vec<Particular>,
+}
+
+/// What one of a job's mechanisms has of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Particular {
+    /// The mechanism, as the job names it.
+    pub mechanism: String,
+    /// What its messages lie in.
+    pub buffers: Memory,
+    /// The shortest message it takes part with, in bytes.
+    pub least_bytes: u64,
+    /// The longest, in bytes.
+    pub most_bytes: u64,
 }
 
 impl Job {
-    /// Bytes of the two buffers of one rank together.
+    fn particular(&self, mechanism: &str) -> Option<&Particular> {
+        self.particulars.iter().find(|particular| particular.mechanism == mechanism)
+    }
+
+    /// What the messages of a mechanism lie in.
+    pub fn buffers_of(&self, mechanism: &str) -> Memory {
+        self.particular(mechanism).map_or(self.buffers, |particular| particular.buffers)
+    }
+
+    /// Whether a mechanism takes part at a size.
+    pub fn has_turn(&self, mechanism: &str, bytes: u64) -> bool {
+        self.particular(mechanism)
+            .is_none_or(|particular| (particular.least_bytes..=particular.most_bytes).contains(&bytes))
+    }
+
+    /// Every kind of memory in which messages lie: first that of most.
+    pub fn kinds_of_memory(&self) -> Vec<Memory> {
+        let mut kinds = vec![self.buffers];
+        for particular in &self.particulars {
+            if !kinds.contains(&particular.buffers) {
+                kinds.push(particular.buffers);
+            }
+        }
+        kinds
+    }
+
+    /// Bytes of the two buffers of one rank together, in one kind of memory.
     pub fn buffer_bytes(&self) -> u64 {
         let largest = self.sizes.iter().map(|&bytes| {
             let window = self.pattern.window(bytes, self.ranks) as u64;
@@ -88,6 +131,9 @@ pub struct Row {
     pub usec_min: f64,
     /// The slowest repetition.
     pub usec_max: f64,
+    /// The quartiles; absent where too few repetitions were made to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usec_quartiles: Option<(f64, f64)>,
     /// Throughput at the median; absent where no bytes are moved.
     pub mb_per_s: Option<f64>,
     /// How often it was measured.
@@ -104,6 +150,9 @@ pub struct Row {
     /// The rest of them, which rank 0 copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver_bytes: Option<u64>,
+    /// What its messages went by in the timed repetitions, as rank 0 counted them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<WayCount>,
     /// Against the bare methods, where they were measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<Ratio>,
@@ -200,6 +249,15 @@ pub struct WayCount {
 }
 
 impl WayCount {
+    /// What messages have gone by since `before`.
+    pub fn since(before: &[Self], after: Vec<Self>) -> impl Iterator<Item = Self> {
+        after.into_iter().map(|after| {
+            let known = before.iter().find(|known| known.way == after.way);
+            let (messages, bytes) = known.map_or((0, 0), |known| (known.messages, known.bytes));
+            Self { messages: after.messages - messages, bytes: after.bytes - bytes, ..after }
+        })
+    }
+
     /// Adds what was counted elsewhere to the same way in a list.
     pub fn add_to(self, ways: &mut Vec<Self>) {
         match ways.iter_mut().find(|known| known.way == self.way) {

@@ -8,6 +8,7 @@ mod choice;
 pub mod cli;
 pub mod collectives;
 pub mod commands;
+pub mod compare;
 pub mod config;
 pub mod contention;
 pub mod doctor;

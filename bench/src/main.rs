@@ -7,6 +7,7 @@ use lmt_bench::apps;
 use lmt_bench::cli::{self, Command, Parsed};
 use lmt_bench::collectives;
 use lmt_bench::commands;
+use lmt_bench::compare;
 use lmt_bench::config;
 use lmt_bench::contention;
 use lmt_bench::doctor;
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
     let result = parsed.and_then(|parsed| match parsed {
         Parsed::Text(text) => commands::print(&text),
         Parsed::Command(Command::Bench(args)) => commands::bench(&engine, &args),
-        Parsed::Command(Command::Compare(args)) => commands::compare(&engine, &args),
+        Parsed::Command(Command::Compare(args)) => compare::compare(&engine, &args),
         Parsed::Command(Command::Doctor(args)) => doctor::run(&args),
         Parsed::Command(Command::Explain(args)) => explain::run(&args),
         Parsed::Command(Command::Config(args)) => config::run(&args),

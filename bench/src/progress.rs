@@ -1,5 +1,6 @@
 //! How far a run has come, on a terminal; nothing in a pipe.
 
+use std::cell::Cell;
 use std::io::{IsTerminal, stderr};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -8,6 +9,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
+    /// Which stage of how many; each takes about as long.
+    stage: Cell<(u64, u64)>,
 }
 
 impl Progress {
@@ -26,13 +29,25 @@ impl Progress {
         {
             bar.set_style(style);
         }
-        Self { bar }
+        Self { bar, stage: Cell::new((0, 1)) }
+    }
+
+    /// From now on a part of what is done: number `stage` of `stages`, from 0.
+    pub fn enter(&self, stage: u64, stages: u64) {
+        self.stage.set((stage, stages));
     }
 
     /// Shows so many of so many.
     pub fn show(&self, done: u64, total: u64) {
-        self.bar.set_length(total);
-        self.bar.set_position(done);
+        let (stage, stages) = self.stage.get();
+        self.bar.set_length(total * stages);
+        self.bar.set_position(total * stage + done);
+    }
+
+    /// How far it is shown to be: so many of so many.
+    #[cfg(test)]
+    fn shown(&self) -> (u64, Option<u64>) {
+        (self.bar.position(), self.bar.length())
     }
 
     /// Takes the bar away while something is written.
@@ -51,3 +66,7 @@ impl Default for Progress {
         Self::new()
     }
 }
+
+#[cfg(test)]
+#[path = "progress_tests.rs"]
+mod tests;

@@ -5,14 +5,14 @@
 use crate::error::BenchError;
 use crate::job::{Event, Job, LIMITS, Ratio, Row, WayCount};
 use crate::limits::{self, Method, Pair};
-use crate::memory::Held;
+use crate::memory::{Held, Memory};
 use crate::patterns::Pattern;
 use crate::patterns::arena::Arena;
 use crate::patterns::guarded::{Against, Guarded};
-use crate::patterns::handling::{Handling, Touched, Untouched, Verified};
+use crate::patterns::handling::{Handling, InUse, Unmodified, Verified};
 use crate::patterns::link::{Link, LinkError, ReceivedBytes};
 use crate::patterns::round::{Round, share, sum};
-use crate::stats::{Summary, mb_per_s, median_ratio};
+use crate::stats::{Spread, Summary, mb_per_s, median_ratio};
 use crate::warm_up::{Next, WarmUp};
 
 /// Bytes that a verifying pass sends at most, if one iteration allows it.
@@ -36,10 +36,20 @@ struct Score {
     verified_messages: u64,
     /// What has come in the repetitions, where both ends copied.
     received: Option<ReceivedBytes>,
+    /// What the messages of the repetitions went by.
+    paths: Vec<WayCount>,
 }
 
-/// The two buffers of this rank and how far rotation has come in them.
+impl Score {
+    fn new(turn: Turn) -> Self {
+        let (usec, paths) = (Vec::new(), Vec::new());
+        Self { turn, iterations: 0, usec, verified_messages: 0, received: None, paths }
+    }
+}
+
+/// The two buffers of this rank in one kind of memory, and how far rotation has come in them.
 struct Buffers {
+    memory: Memory,
     outgoing: Held,
     incoming: Held,
     outgoing_at: usize,
@@ -53,7 +63,7 @@ pub struct Runner<'a, L> {
     pair: Option<&'a mut Pair>,
     tell: &'a mut dyn FnMut(Event) -> Result<(), BenchError>,
     rank: u32,
-    buffers: Buffers,
+    buffers: Vec<Buffers>,
     done: u64,
 }
 
@@ -73,13 +83,12 @@ impl<'a, L: Link> Runner<'a, L> {
             .map_err(|_| BenchError::Failure("the buffers are larger than this machine's memory".into()))?;
         // No rank's messages say the same as another's.
         let seed = (2 * rank) as u8;
-        let buffers = Buffers {
-            outgoing: job.buffers.mixed(bytes, seed)?,
-            incoming: job.buffers.mixed(bytes, seed + 1)?,
-            outgoing_at: 0,
-            incoming_at: 0,
+        let buffers = |memory: Memory| {
+            let (outgoing, incoming) = (memory.mixed(bytes, seed)?, memory.mixed(bytes, seed + 1)?);
+            Ok(Buffers { memory, outgoing, incoming, outgoing_at: 0, incoming_at: 0 })
         };
-        Ok(Self { job, links, pair, tell, rank, buffers, done: 0 })
+        let buffers: Result<_, BenchError> = job.kinds_of_memory().into_iter().map(buffers).collect();
+        Ok(Self { job, links, pair, tell, rank, buffers: buffers?, done: 0 })
     }
 
     /// Measures every size; rank 0 tells the rows as they come.
@@ -88,12 +97,12 @@ impl<'a, L: Link> Runner<'a, L> {
     /// What a link or the kernel says, or the first byte that arrived wrong.
     pub fn run(mut self) -> Result<(), BenchError> {
         for &bytes in &self.job.sizes {
-            let mut scores = self.turns();
+            let mut scores = self.turns(bytes);
             for score in &mut scores {
                 score.iterations = self.choose_iterations(&score.turn, bytes)?;
             }
             let total = self.job.sizes.len() as u64 * u64::from(self.job.repetitions);
-            let before: Vec<_> = self.links.iter().map(Link::received).collect();
+            let before: Vec<_> = self.links.iter().map(|link| (link.received(), link.ways())).collect();
             for _ in 0..self.job.repetitions {
                 for score in &mut scores {
                     let seconds = self.repetition(&score.turn, bytes, score.iterations)?;
@@ -104,7 +113,11 @@ impl<'a, L: Link> Runner<'a, L> {
             }
             for score in &mut scores {
                 if let Turn::Link(index) = score.turn {
-                    score.received = self.links[index].received().both_since(before[index]);
+                    let (received, ways) = &before[index];
+                    score.received = self.links[index].received().both_since(*received);
+                    // The ranks also meet by messages without bytes.
+                    let new = WayCount::since(ways, self.links[index].ways());
+                    score.paths = new.filter(|way| way.bytes > 0).collect();
                 }
             }
             if self.job.verify {
@@ -116,14 +129,12 @@ impl<'a, L: Link> Runner<'a, L> {
     }
 
     /// Everything that is measured, in the order of its turns.
-    fn turns(&self) -> Vec<Score> {
-        let links = (0..self.links.len()).map(Turn::Link);
+    fn turns(&self, bytes: u64) -> Vec<Score> {
+        let has_turn = |index: &usize| self.job.has_turn(&self.job.mechanisms[*index], bytes);
+        let links = (0..self.links.len()).filter(has_turn).map(Turn::Link);
         let bare = limits::methods(self.job.pattern)
             .filter(|method| self.pair.as_ref().is_some_and(|pair| pair.refused(method).is_none()));
-        links
-            .chain(bare.map(Turn::Bare))
-            .map(|turn| Score { turn, iterations: 0, usec: Vec::new(), verified_messages: 0, received: None })
-            .collect()
+        links.chain(bare.map(Turn::Bare)).map(Score::new).collect()
     }
 
     /// One repetition for a command that decides on its own who is next; the
@@ -148,14 +159,7 @@ impl<'a, L: Link> Runner<'a, L> {
 
     /// Checks messages of link `index`; how many.
     pub(crate) fn verify_single(&mut self, index: usize, bytes: u64) -> Result<u64, BenchError> {
-        let score = Score {
-            turn: Turn::Link(index),
-            iterations: 0,
-            usec: Vec::new(),
-            verified_messages: 0,
-            received: None,
-        };
-        let mut scores = [score];
+        let mut scores = [Score::new(Turn::Link(index))];
         self.verify(&mut scores, bytes)?;
         Ok(scores[0].verified_messages)
     }
@@ -207,7 +211,12 @@ impl<'a, L: Link> Runner<'a, L> {
         // The buffers were made for the largest size.
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let short = || BenchError::Failure("the buffers are too short for this size".into());
-        let Buffers { outgoing, incoming, outgoing_at, incoming_at } = &mut self.buffers;
+        let memory = match turn {
+            Turn::Link(index) => self.job.buffers_of(&self.job.mechanisms[*index]),
+            Turn::Bare(_) => self.job.buffers,
+        };
+        let buffers = self.buffers.iter_mut().find(|buffers| buffers.memory == memory).ok_or_else(short)?;
+        let Buffers { outgoing, incoming, outgoing_at, incoming_at, .. } = buffers;
         let mut outgoing = Arena::new(outgoing, bytes, window, rotate).ok_or_else(short)?;
         let mut incoming = Arena::new(incoming, bytes, window, rotate).ok_or_else(short)?;
         outgoing.start_at(*outgoing_at);
@@ -215,16 +224,16 @@ impl<'a, L: Link> Runner<'a, L> {
         let result = match turn {
             Turn::Link(index) => {
                 let (link, pattern) = (&mut self.links[*index], self.job.pattern);
-                let timed = if self.job.touch {
-                    round(link, &mut outgoing, &mut incoming, &mut Touched, pattern, iterations)
+                let timed = if self.job.in_use {
+                    round(link, &mut outgoing, &mut incoming, &mut InUse, pattern, iterations)
                 } else {
-                    round(link, &mut outgoing, &mut incoming, &mut Untouched, pattern, iterations)
+                    round(link, &mut outgoing, &mut incoming, &mut Unmodified, pattern, iterations)
                 };
                 timed.map_err(link_failed(self.job, *index))
             }
             Turn::Bare(method) => match &mut self.pair {
                 Some(pair) => pair
-                    .repetition(method, &mut outgoing, &mut incoming, self.job.touch, iterations)
+                    .repetition(method, &mut outgoing, &mut incoming, self.job.in_use, iterations)
                     .map_err(|error| BenchError::Failure(error.to_string())),
                 None => Ok(0.0),
             },
@@ -244,7 +253,7 @@ impl<'a, L: Link> Runner<'a, L> {
     }
 
     /// Sends messages whose every byte is checked, between guard pages, once
-    /// against either page; not timed.
+    /// against either page; not timed. Memory that peers map has no such pages.
     fn verify(&mut self, scores: &mut [Score], bytes: u64) -> Result<(), BenchError> {
         let window = self.job.pattern.window(bytes, self.job.ranks);
         let iterations = (VERIFIED_BYTES / (bytes.max(1) * window as u64)).clamp(1, VERIFIED_ITERATIONS);
@@ -267,15 +276,13 @@ impl<'a, L: Link> Runner<'a, L> {
         against: Against,
     ) -> Result<u64, BenchError> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let failed = |error: std::io::Error| {
-            BenchError::Failure(format!("there is no memory for buffers between guard pages: {error}"))
-        };
-        let short = || BenchError::Failure("the buffers between guard pages are too short".into());
+        let short = || BenchError::Failure("the buffers of checked messages are too short".into());
         let all = bytes.saturating_mul(window);
+        let memory = self.job.buffers_of(&self.job.mechanisms[index]);
         let (mut outgoing, mut incoming) =
-            (Guarded::new(all, against).map_err(failed)?, Guarded::new(all, against).map_err(failed)?);
-        let mut outgoing = Arena::packed(outgoing.as_mut_slice(), bytes, window).ok_or_else(short)?;
-        let mut incoming = Arena::packed(incoming.as_mut_slice(), bytes, window).ok_or_else(short)?;
+            (Checked::new(memory, all, against)?, Checked::new(memory, all, against)?);
+        let mut outgoing = Arena::packed(outgoing.bytes(), bytes, window).ok_or_else(short)?;
+        let mut incoming = Arena::packed(incoming.bytes(), bytes, window).ok_or_else(short)?;
         let mut verified = Verified::default();
         let link = &mut self.links[index];
         round(link, &mut outgoing, &mut incoming, &mut verified, self.job.pattern, iterations)
@@ -322,15 +329,41 @@ impl<'a, L: Link> Runner<'a, L> {
             usec_median: summary.median,
             usec_min: summary.min,
             usec_max: summary.max,
+            usec_quartiles: Spread::quartiles(&score.usec),
             mb_per_s: counted.map(|bytes| mb_per_s(bytes, summary.median)),
             repetitions: self.job.repetitions,
             verified_messages: score.verified_messages,
             sender_percent: score.received.map(ReceivedBytes::sender_percent),
             sender_bytes: score.received.map(|received| received.by_sender),
             receiver_bytes: score.received.map(ReceivedBytes::by_receiver),
+            paths: score.paths.clone(),
             ratios: ratios.collect(),
             details: None,
         })
+    }
+}
+
+/// A buffer of messages that are checked.
+enum Checked {
+    Guarded(Guarded),
+    Shared(Held),
+}
+
+impl Checked {
+    fn new(memory: Memory, bytes: usize, against: Against) -> Result<Self, BenchError> {
+        match memory {
+            Memory::Private => Guarded::new(bytes, against).map(Self::Guarded).map_err(|error| {
+                BenchError::Failure(format!("there is no memory for buffers between guard pages: {error}"))
+            }),
+            Memory::Shared => Memory::Shared.filled(bytes, 0).map(Self::Shared),
+        }
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        match self {
+            Self::Guarded(guarded) => guarded.as_mut_slice(),
+            Self::Shared(held) => held,
+        }
     }
 }
 

@@ -47,13 +47,14 @@ fn job(pattern: Pattern, ranks: u32) -> Job {
         ranks,
         iterations: Some(3),
         repetitions: 2,
-        touch: false,
+        in_use: false,
         rotation_bytes: None,
         buffers: Memory::Private,
         verify: true,
         cpus: Vec::new(),
         limits: false,
         working_set_bytes: None,
+        particulars: Vec::new(),
     }
 }
 
@@ -132,7 +133,7 @@ fn a_flipped_bit_fails_verification_in_every_pattern() {
 #[test]
 fn touching_and_rotating_change_nothing_about_the_messages() {
     for pattern in patterns() {
-        let job = Job { touch: true, rotation_bytes: Some(1 << 20), ..job(pattern, 2) };
+        let job = Job { in_use: true, rotation_bytes: Some(1 << 20), ..job(pattern, 2) };
         let (rows, ends) = run(&job, group(2));
         assert!(ends.iter().all(Result::is_ok), "{pattern:?}: {ends:?}");
         assert_eq!(rows.len(), job.sizes.len());

@@ -74,6 +74,23 @@ impl Spread {
     }
 }
 
+/// Fewer values have no quartiles that say something.
+const LEAST_FOR_QUARTILES: usize = 3;
+
+impl Spread {
+    /// The quartiles; `None` of too few values.
+    ///
+    /// ```
+    /// use lmt_bench::stats::Spread;
+    /// assert_eq!(Spread::quartiles(&[1.0, 2.0, 3.0]), Some((1.5, 2.5)));
+    /// assert_eq!(Spread::quartiles(&[1.0, 2.0]), None);
+    /// ```
+    pub fn quartiles(values: &[f64]) -> Option<(f64, f64)> {
+        let spread = Self::of(values).filter(|_| values.len() >= LEAST_FOR_QUARTILES)?;
+        Some((spread.lower, spread.upper))
+    }
+}
+
 /// `numerators[i] / denominators[i]`; pairs without a denominator are left out.
 pub fn ratios(numerators: &[f64], denominators: &[f64]) -> Vec<f64> {
     let pairs = numerators.iter().zip(denominators).filter(|&(_, &below)| below > 0.0);

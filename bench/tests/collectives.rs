@@ -84,15 +84,19 @@ fn every_operation_runs_by_every_algorithm_and_is_checked() {
 }
 
 #[test]
-fn buffers_are_touched_rotated_and_shared() {
-    for option in ["--touch", "--off-cache", "--buffers=shared"] {
+fn buffers_are_in_use_rotated_and_shared() {
+    for option in ["--touch", "--unmodified", "--off-cache", "--buffers=shared"] {
         let output = lmt(&["allgather", "--sizes", "40KiB", option, "--verify", "--format", "csv"]);
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{option}: {}", String::from_utf8_lossy(&output.stderr));
         let line = text.lines().nth(1).unwrap();
         assert!(line.starts_with("allgather,2,"), "{text}");
-        assert_eq!(line.contains(",true,false,"), option == "--touch", "{text}");
-        assert_eq!(line.contains(",false,true,"), option == "--off-cache", "{text}");
+        let mode = match option {
+            "--unmodified" => ",false,false,",
+            "--off-cache" => ",true,true,",
+            _ => ",true,false,",
+        };
+        assert!(line.contains(mode), "{option}: {text}");
     }
 }
 

@@ -107,6 +107,9 @@ fn bounds(works: impl Fn(&str) -> bool) -> Vec<Bound> {
     bounds
 }
 
+/// How messages are measured: the bounds, and calibrations, are of unmodified ones.
+const MEASURED: [&str; 3] = ["--unmodified", "--repetitions", "31"];
+
 /// The rows of one run of the command, in a fresh group.
 fn measure(arguments: &[&str]) -> Vec<Value> {
     measure_with(arguments, None)
@@ -131,7 +134,7 @@ fn measure_with(arguments: &[&str], config: Option<&Path>) -> Vec<Value> {
 fn measure_all(sizes: &[u64]) -> Vec<Value> {
     let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
     let sizes = sizes.join(",");
-    measure(&["pingpong", "--mechanism", "all", "--sizes", &sizes, "--limits", "--repetitions", "31"])
+    measure(&[&["pingpong", "--mechanism", "all", "--sizes", &sizes, "--limits"], &MEASURED[..]].concat())
 }
 
 /// What it is measured against as percent of the mechanism's time. Against a
@@ -219,8 +222,8 @@ fn both_ends_are_not_slower_where_both_are_busy() {
         for attempt in 1..=ATTEMPTS {
             let sizes: Vec<String> = open.iter().map(|bound| bound.bytes.to_string()).collect();
             let sizes = sizes.join(",");
-            let ways = ["--mechanism", "cma:both,cma:get", "--sizes", &sizes, "--repetitions", "31"];
-            let rows = measure(&[pattern, &ways].concat());
+            let ways = ["--mechanism", "cma:both,cma:get", "--sizes", &sizes];
+            let rows = measure(&[pattern, &ways, &MEASURED].concat());
             open.retain(|bound| {
                 let percent = percent(&rows, bound);
                 println!("attempt {attempt}: {pattern:?} {:9} B: {percent:6.1} % of cma:get", bound.bytes);
@@ -320,9 +323,8 @@ fn auto_is_behind(config: &Path, sizes: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut open: Vec<u64> = sizes.collect();
     for attempt in 1..=ATTEMPTS {
         let sizes = open.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-        let arguments =
-            ["pingpong", "--mechanism", "auto,eager,announced", "--sizes", &sizes, "--repetitions", "31"];
-        let rows = measure_with(&arguments, Some(config));
+        let arguments = ["pingpong", "--mechanism", "auto,eager,announced", "--sizes", &sizes];
+        let rows = measure_with(&[&arguments, &MEASURED[..]].concat(), Some(config));
         open.retain(|&bytes| {
             let (percent, best) = auto_percent(&rows, bytes);
             let verdict = if percent < AUTO_LEAST_PERCENT { "TOO SLOW" } else { "ok" };

@@ -198,7 +198,7 @@ impl<'a> Measuring<'a> {
             window: 1,
             iterations,
             warm_up,
-            touch: self.plan.touch,
+            in_use: self.plan.in_use,
             rotate: self.plan.rotation_bytes.is_some(),
         };
         match self.peers.turn(index, &turn) {

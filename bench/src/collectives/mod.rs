@@ -55,7 +55,7 @@ pub fn bench(work: Work, args: &BenchArgs) -> Result<(), BenchError> {
     fit(&mut plan, args, found.len() as u64)?;
     let cards: Vec<PeerCard> = found.iter().map(PeerCard::of).collect();
     let environment =
-        Environment::of(&plan.cpus, buffers(plan.buffers, plan.touch, plan.rotation_bytes, plan.ranks));
+        Environment::of(&plan.cpus, buffers(plan.buffers, plan.in_use, plan.rotation_bytes, plan.ranks));
     let progress = Progress::new();
     let mut shown = Shown {
         plan: &plan,
@@ -96,7 +96,10 @@ fn without_conflicts(work: Work, args: &BenchArgs) -> Result<(), BenchError> {
         ("--mechanism", args.mechanism.is_some()),
         ("--working-set", args.working_set.is_some()),
         ("--limits", args.measuring.limits),
-        ("--touch", is_access && args.measuring.touch),
+        (
+            args.measuring.mode_option().unwrap_or_default(),
+            is_access && args.measuring.mode_option().is_some(),
+        ),
         ("--off-cache", is_access && args.measuring.off_cache),
         ("--verify", is_access && args.verify),
         ("--buffers", is_access && args.measuring.buffers != crate::memory::Memory::Private),
@@ -138,8 +141,8 @@ fn plan(work: Work, args: &BenchArgs) -> Result<Plan, BenchError> {
         sizes: sizes(work, args)?,
         ranks,
         iterations: measuring.iterations,
-        repetitions: measuring.repetitions,
-        touch: measuring.touch,
+        repetitions: measuring.repetitions(),
+        in_use: matches!(work, Work::Collective(_)) && measuring.is_in_use(),
         buffers: measuring.buffers,
         rotation_bytes: None,
         verify: args.verify,

@@ -37,7 +37,8 @@ fn what_makes_no_sense_is_said() {
         (BROADCAST, "lmt bench bcast --limits", "bcast has no --limits"),
         (Work::Collective(Kind::Barrier), "lmt bench barrier --sizes 8", "leave --sizes out"),
         (sum, "lmt bench allreduce --sizes 6", "multiples of 4"),
-        (access, "lmt bench one-to-all --touch", "has no --touch"),
+        (access, "lmt bench one-to-all --touch", "has no --in-use"),
+        (access, "lmt bench one-to-all --unmodified", "has no --unmodified"),
         (access, "lmt bench one-to-all --algorithm slots", "leave it out with one-to-all"),
         (access, "lmt bench one-to-all --sizes 0", "from 1 byte up"),
     ] {

@@ -25,7 +25,7 @@ pub struct Plan {
     /// Measurements of each size and contender.
     pub repetitions: u32,
     /// Whether inputs are written and outputs read inside the timed part.
-    pub touch: bool,
+    pub in_use: bool,
     /// What the data lie in.
     pub buffers: Memory,
     /// Bytes of each buffer through which the data rotate; absent when the same

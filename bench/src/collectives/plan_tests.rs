@@ -8,7 +8,7 @@ fn plan(work: Work, sizes: &[u64]) -> Plan {
         ranks: 4,
         iterations: None,
         repetitions: 1,
-        touch: false,
+        in_use: false,
         buffers: Memory::Private,
         rotation_bytes: None,
         verify: false,

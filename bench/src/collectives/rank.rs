@@ -18,13 +18,11 @@ use crate::error::BenchError;
 use crate::memory::Held;
 use crate::patterns::arena::Arena;
 use crate::patterns::guarded::{Against, Guarded};
+use crate::patterns::handling::read_all;
 use crate::processes::{failure, pin, read_line, write_line};
 
 /// The hidden subcommand.
 pub const RANK_COMMAND: &str = "collectives-rank";
-
-/// The distance of the bytes by which outputs are read where buffers are touched.
-const LINE_BYTES: usize = 64;
 
 /// What a turn of one rank comes to.
 pub(super) type Outcome = Result<Answer, BenchError>;
@@ -122,8 +120,6 @@ struct Caller<'a> {
     output: Held,
     /// Where rotation goes on.
     used_bytes: (usize, usize),
-    /// Keeps the compiler from leaving out what is read.
-    sum: u64,
 }
 
 impl<'a> Caller<'a> {
@@ -133,7 +129,7 @@ impl<'a> Caller<'a> {
         // No rank's input says the same as another's.
         let seed = (2 * calls.rank) as u8;
         let (input, output) = (plan.buffers.mixed(bytes, seed)?, plan.buffers.mixed(bytes, seed + 1)?);
-        Ok(Self { plan, group, calls, input, output, used_bytes: (0, 0), sum: 0 })
+        Ok(Self { plan, group, calls, input, output, used_bytes: (0, 0) })
     }
 
     fn answer(&mut self, ask: Ask) -> Outcome {
@@ -175,17 +171,16 @@ impl<'a> Caller<'a> {
             let (from, into) = (input.slot(), output.slot());
             self.group.run(Operation::barrier())?;
             let start = Instant::now();
-            if self.plan.touch && self.calls.has_input() {
+            if self.plan.in_use && self.calls.has_input() {
                 from.fill(number as u8);
             }
             self.group.run(self.calls.operation(from, into).by(algorithm))?;
-            if self.plan.touch && self.calls.has_output() {
-                self.sum += into.iter().step_by(LINE_BYTES).map(|&byte| u64::from(byte)).sum::<u64>();
+            if self.plan.in_use && self.calls.has_output() {
+                read_all(into);
             }
             let one = start.elapsed().as_secs_f64();
             seconds += if number < warm_up { 0.0 } else { one };
         }
-        std::hint::black_box(self.sum);
         self.used_bytes = (input.position_bytes(), output.position_bytes());
         Ok(seconds)
     }

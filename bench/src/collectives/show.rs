@@ -184,7 +184,7 @@ fn write_mean(out: &mut dyn Write, name: &str, ratios: impl Iterator<Item = Opti
     )
 }
 
-const CSV_COLUMNS: &str = "operation,ranks,touch,off_cache,bytes,iterations,rounds,name,is_peer,algorithm,usec_median,\
+const CSV_COLUMNS: &str = "operation,ranks,in_use,off_cache,bytes,iterations,rounds,name,is_peer,algorithm,usec_median,\
                            usec_lower,usec_upper,mb_per_s,reference,ratio,ratio_lower,ratio_upper,verified_calls";
 
 /// Comma-separated values: a line for each size and contender.
@@ -212,7 +212,7 @@ pub fn csv(out: &mut dyn Write, findings: &Findings) -> io::Result<()> {
                 "{},{},{},{},{},{},{},{},{},{algorithm},{:.4},{:.4},{:.4},{speed},{},{ratio},{}",
                 plan.work,
                 plan.ranks,
-                plan.touch,
+                plan.in_use,
                 plan.rotation_bytes.is_some(),
                 row.bytes,
                 row.iterations,

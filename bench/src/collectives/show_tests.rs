@@ -14,7 +14,7 @@ fn plan(work: Work, contenders: Vec<Turns>) -> Plan {
         ranks: 2,
         iterations: None,
         repetitions: 3,
-        touch: false,
+        in_use: false,
         buffers: Memory::Private,
         rotation_bytes: None,
         verify: true,
@@ -50,7 +50,7 @@ fn accesses() -> (Plan, Vec<Row>) {
 fn table((plan, rows): &(Plan, Vec<Row>)) -> String {
     let mut out = Vec::new();
     let environment =
-        Environment::of(&plan.cpus, buffers(plan.buffers, plan.touch, plan.rotation_bytes, plan.ranks));
+        Environment::of(&plan.cpus, buffers(plan.buffers, plan.in_use, plan.rotation_bytes, plan.ranks));
     begin_table(&mut out, plan, &environment, &[]).unwrap();
     rows.iter().for_each(|row| table_rows(&mut out, plan, row).unwrap());
     end_table(&mut out, plan, rows).unwrap();
@@ -85,7 +85,7 @@ fn throughputs_are_of_all_together_and_by_that_of_one() {
 fn csv_has_as_many_fields_in_each_line() {
     for (plan, rows) in [collective(), accesses()] {
         let environment =
-            Environment::of(&plan.cpus, buffers(plan.buffers, plan.touch, plan.rotation_bytes, plan.ranks));
+            Environment::of(&plan.cpus, buffers(plan.buffers, plan.in_use, plan.rotation_bytes, plan.ranks));
         let findings = Findings { environment, settings: plan, peers: Vec::new(), rows };
         let mut out = Vec::new();
         csv(&mut out, &findings).unwrap();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::figures::Pinned;
 use crate::environment::{cpu_model, join, kernel};
 use crate::error::BenchError;
-use crate::report::{Chart, Point, Series};
+use crate::report::{Chart, Line, Pen, Scale};
 use crate::sizes::human;
 
 /// What so many readers of one process got together.
@@ -135,26 +135,19 @@ impl Findings {
     /// # Errors
     /// There is nothing to draw.
     pub fn svg(&self) -> Result<String, BenchError> {
-        let series = |readers: u32| {
+        let line = |(index, readers): (usize, u32)| {
             let of = self.throughput.iter().filter(|one| one.readers == readers);
-            let points = of.map(|one| Point {
-                bytes: one.bytes,
-                usec: one.us,
-                usec_range: (one.us, one.us),
-                mb_per_s: one.relative,
-            });
-            Series { name: self.name(readers), points: points.collect(), verified_messages: 0 }
+            let points = of.map(|one| (one.bytes, one.relative)).collect();
+            Line { name: self.name(readers), pen: Pen::Colour(index), points }
         };
-        let lines: Vec<Series> = self.readers().into_iter().map(series).collect();
+        let lines: Vec<Line> = self.readers().into_iter().enumerate().map(line).collect();
         let axis = "all readers' throughput, one reader's = 1";
         let title = format!("Readers of one process, {}", cpu_model());
         let ends = lines.iter().filter_map(|line| Some((&line.name, line.points.last()?)));
-        let text: Vec<String> = ends
-            .map(|(name, last)| format!("{name}: {:.2} at {}", last.mb_per_s, human(last.bytes)))
-            .collect();
+        let text: Vec<String> =
+            ends.map(|(name, last)| format!("{name}: {:.2} at {}", last.1, human(last.0))).collect();
         let text = format!("{title}: {axis}, against message size. {}.", text.join("; "));
-        Chart { lines: &lines, thin: &[], marks: &[], axis, value: |point| point.mb_per_s }
-            .draw_alone(&title, &text)
+        Chart { lines: &lines, marks: &[], axis, scale: Scale::Logarithmic }.draw_alone(&title, &text)
     }
 
     fn readers(&self) -> Vec<u32> {

@@ -24,6 +24,9 @@ pub const PROBE_COMMAND: &str = "bench-probe";
 /// The hidden subcommand behind [`meet_apart`].
 pub const MEET_COMMAND: &str = "bench-meet";
 
+/// What the ranks tell each other between measurements: numbers, in memory that no peer maps.
+const NUMBER_BYTES: u64 = 8;
+
 /// Calls of progress that let an operation begin: the first takes what the
 /// other side has announced and begins to copy, the second does what the first
 /// has left over. No more: a caller that computes makes none.
@@ -64,7 +67,7 @@ impl Engine for Endpoints {
     }
 
     /// Nothing is chosen at run time: by `eager` all messages travel in cells as far as they can, by any other
-    /// way none but the empty ones.
+    /// way none but the empty ones and, where it reaches shared buffers only, the ranks' numbers.
     fn open_way(&self, way: &str, _: u32, _: u32) -> Result<Endpoint, BenchError> {
         let builder = match way {
             EAGER => Endpoint::builder().configure(|config| {
@@ -72,7 +75,12 @@ impl Engine for Endpoints {
                 config.boxless_eager_max_bytes = EAGER_MOST_BYTES;
                 config.at_hand_min_bytes = EAGER_MOST_BYTES + 1;
             }),
-            way => Endpoint::builder().mechanisms(&[way]).configure(|config| config.eager_max_bytes = 0),
+            way => {
+                let number_bytes = if reaches_shared_only(way) { NUMBER_BYTES } else { 0 };
+                Endpoint::builder()
+                    .mechanisms(&[way])
+                    .configure(move |config| config.eager_max_bytes = number_bytes)
+            }
         };
         let builder = builder.configure(|config| config.adapt = lmt::Adapt::Auto);
         builder.build().map_err(|error| BenchError::Failure(error.to_string()))
@@ -168,6 +176,11 @@ pub fn reaches(list: &Mechanisms) -> Vec<(&'static str, Reach)> {
     /// there is one.
     const NOBODY: u32 = 0;
     list.known(NOBODY).iter().map(|known| (known.name, known.reach)).collect()
+}
+
+fn reaches_shared_only(way: &str) -> bool {
+    let name = way.split(':').next().unwrap_or(way);
+    reaches(&all_of_this_build()).contains(&(name, Reach::SharedBuffers))
 }
 
 /// Starts a second process, lets it and this one find out what each can do with

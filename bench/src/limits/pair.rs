@@ -176,7 +176,7 @@ impl Pair {
         method: &Method,
         outgoing: &mut Arena<'_>,
         incoming: &mut Arena<'_>,
-        touch: bool,
+        in_use: bool,
         iterations: u64,
     ) -> Result<f64, LimitError> {
         if method.work.has_shared_buffers() {
@@ -198,8 +198,8 @@ impl Pair {
                 });
                 Ok(())
             }
-            Work::Shared(by) => self.shared_pingpong(by, outgoing, incoming, touch, iterations),
-            work => self.pingpong(work, outgoing, incoming, touch, iterations),
+            Work::Shared(by) => self.shared_pingpong(by, outgoing, incoming, in_use, iterations),
+            work => self.pingpong(work, outgoing, incoming, in_use, iterations),
         };
         let seconds = start.elapsed().as_secs_f64();
         result.map_err(|error| self.give_up(method.name, error))?;
@@ -242,7 +242,7 @@ impl Pair {
         work: Work,
         outgoing: &mut Arena<'_>,
         incoming: &mut Arena<'_>,
-        touch: bool,
+        in_use: bool,
         iterations: u64,
     ) -> Result<(), Stop> {
         for number in 0..iterations {
@@ -250,7 +250,7 @@ impl Pair {
                 self.messages += 1;
                 if sender == self.me {
                     let data = outgoing.slot();
-                    if touch {
+                    if in_use {
                         write_all(data, number);
                     }
                     self.send(work, data)?;
@@ -260,7 +260,7 @@ impl Pair {
                     // The other process may have written here; the compiler
                     // must not think it knows the bytes.
                     let data = black_box(data);
-                    if touch {
+                    if in_use {
                         read_all(data);
                     }
                 }

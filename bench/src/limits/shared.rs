@@ -142,7 +142,7 @@ impl Pair {
         by: By,
         outgoing: &mut Arena<'_>,
         incoming: &mut Arena<'_>,
-        touch: bool,
+        in_use: bool,
         iterations: u64,
     ) -> Result<(), Stop> {
         // Taken out meanwhile, so that `self` can be borrowed beside it.
@@ -152,7 +152,7 @@ impl Pair {
             for sender in [0, 1] {
                 self.messages += 1;
                 let place = if sender == self.me { Place::next(outgoing) } else { Place::next(incoming) };
-                result = self.shared_message(&mut shared, by, sender, place, touch.then_some(number));
+                result = self.shared_message(&mut shared, by, sender, place, in_use.then_some(number));
                 if result.is_err() {
                     break 'all;
                 }
@@ -168,17 +168,17 @@ impl Pair {
         by: By,
         sender: usize,
         place: Place,
-        touch: Option<u64>,
+        in_use: Option<u64>,
     ) -> Result<(), Stop> {
         let Place { at, bytes } = place;
         if sender == self.me {
-            if let Some(number) = touch {
+            if let Some(number) = in_use {
                 shared.lend(self.me, Part::Outgoing, at, bytes, |data| write_all(data, number));
             }
             return self.send_shared(shared, by, place);
         }
         self.receive_shared(shared, by, place)?;
-        if touch.is_some() {
+        if in_use.is_some() {
             shared.lend(self.me, Part::Incoming, at, bytes, |data| read_all(data));
         }
         Ok(())

@@ -137,12 +137,13 @@ fn job(pattern: Pattern) -> Job {
         ranks: 2,
         iterations: Some(2),
         repetitions: 3,
-        touch: false,
+        in_use: false,
         buffers: Memory::Private,
         rotation_bytes: None,
         verify: true,
         cpus: Vec::new(),
         limits: false,
+        particulars: Vec::new(),
         working_set_bytes: (pattern == Pattern::Pollution).then_some(1 << 16),
     }
 }

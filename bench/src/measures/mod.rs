@@ -213,6 +213,8 @@ impl<L: Link> Course<'_, L> {
             sender_percent: None,
             sender_bytes: None,
             receiver_bytes: None,
+            usec_quartiles: None,
+            paths: Vec::new(),
             ratios: Vec::new(),
             details: Some(Details {
                 case: score.case.name.to_owned(),

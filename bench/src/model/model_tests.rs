@@ -94,7 +94,7 @@ fn pictures_mark_where_the_choice_changes() {
     assert!(svg.starts_with("<svg") && svg.contains("scatter-allgather") && svg.contains("knomial"), "{svg}");
     let marks = shown.marks();
     assert_eq!(
-        marks.iter().map(|mark| (mark.bytes, mark.to.as_str())).collect::<Vec<_>>(),
+        marks.iter().map(|mark| (mark.bytes, mark.word.as_str())).collect::<Vec<_>>(),
         [(131072, "scatter-allgather")]
     );
     let json: serde_json::Value = serde_json::from_str(&shown.json().unwrap()).unwrap();

@@ -12,7 +12,7 @@ use super::args::Shown;
 use crate::contention::show::parameters_json;
 use crate::error::BenchError;
 use crate::output::usec;
-use crate::report::{Chart, Crossover, Point, Series};
+use crate::report::{Chart, Line, Mark, Pen, Scale};
 use crate::sizes::human;
 
 /// All that `lmt model` tells.
@@ -151,31 +151,29 @@ impl Predictions {
         let line = |(at, shown): (usize, &Shown)| {
             let point = |row: &Row| {
                 let (_, usec) = row.times.get(at).copied().flatten()?;
-                Some(Point { bytes: row.bytes, usec, usec_range: (usec, usec), mb_per_s: 0.0 })
+                Some((row.bytes, usec))
             };
             let points = self.rows.iter().filter_map(point).collect();
-            Series { name: name(*shown), points, verified_messages: 0 }
+            Line { name: name(*shown), pen: Pen::Colour(at), points }
         };
-        let lines: Vec<Series> = self.columns.iter().enumerate().map(line).collect();
+        let lines: Vec<Line> = self.columns.iter().enumerate().map(line).collect();
         let axis = "predicted time, µs";
         let title = format!("{}, {} ranks: {}", self.kind, self.ranks, self.machine);
         let ends = lines.iter().filter_map(|line| Some((&line.name, line.points.last()?)));
-        let ends: Vec<String> = ends
-            .map(|(name, last)| format!("{name}: {} at {}", usec(last.usec), human(last.bytes)))
-            .collect();
+        let ends: Vec<String> =
+            ends.map(|(name, last)| format!("{name}: {} at {}", usec(last.1), human(last.0))).collect();
         let text = format!("{title}: {axis}, against message size, both logarithmic. {}.", ends.join("; "));
         let marks = self.marks();
-        Chart { lines: &lines, thin: &[], marks: &marks, axis, value: |point| point.usec }
-            .draw_alone(&title, &text)
+        Chart { lines: &lines, marks: &marks, axis, scale: Scale::Logarithmic }.draw_alone(&title, &text)
     }
 
     /// Where the fastest changes, whatever its number.
-    pub fn marks(&self) -> Vec<Crossover> {
+    pub(crate) fn marks(&self) -> Vec<Mark> {
         let chosen = |row: &Row| row.choice.as_ref().map(|choice| name(Shown::Best(choice.algorithm)));
         let pairs = self.rows.iter().zip(self.rows.iter().skip(1));
         let changed = pairs.filter_map(|(row, next)| {
             let (from, to) = (chosen(row)?, chosen(next)?);
-            (from != to).then_some(Crossover { bytes: next.bytes, from, to })
+            (from != to).then_some(Mark { bytes: next.bytes, word: to })
         });
         changed.collect()
     }

@@ -43,19 +43,19 @@ pub const CSV_COLUMNS: &str =
     "pattern,mechanism,ranks,bytes,iterations,usec_median,usec_min,usec_max,mb_per_s";
 /// The columns behind them; the last three are empty but where both ends copied.
 const MORE_CSV_COLUMNS: &str =
-    "repetitions,touch,off_cache,verified_messages,sender_percent,sender_bytes,receiver_bytes";
+    "repetitions,in_use,off_cache,verified_messages,sender_percent,sender_bytes,receiver_bytes";
 
 /// Comma-separated values: a header, then a line for each row.
 #[derive(Debug, Default)]
 pub struct Csv {
-    touch: bool,
+    in_use: bool,
     off_cache: bool,
     figures: &'static [FigureDefinition],
 }
 
 impl Results for Csv {
     fn begin(&mut self, out: &mut dyn Write, _: &Environment, job: &Job) -> io::Result<()> {
-        (self.touch, self.off_cache) = (job.touch, job.rotation_bytes.is_some());
+        (self.in_use, self.off_cache) = (job.in_use, job.rotation_bytes.is_some());
         self.figures = job.pattern.figures();
         write!(out, "{CSV_COLUMNS},{MORE_CSV_COLUMNS}")?;
         if !self.figures.is_empty() {
@@ -85,7 +85,7 @@ impl Results for Csv {
                 row.usec_min,
                 row.usec_max,
                 row.repetitions,
-                self.touch,
+                self.in_use,
                 self.off_cache,
                 row.verified_messages,
             )?;

@@ -7,6 +7,7 @@ use crate::engine::LeftOut;
 use crate::environment::Environment;
 use crate::job::{Job, LIMITS, Row};
 use crate::limits::{METHODS, Method, Work, best};
+use crate::report::{Report, name_of};
 use crate::sizes::human;
 
 pub(crate) fn head(out: &mut dyn Write, title: &str, environment: &Environment) -> io::Result<()> {
@@ -171,44 +172,55 @@ fn write_limits(
     })
 }
 
-/// Room for a mechanism's name and the unit.
-const TIME_WIDTH: usize = 16;
+/// Least room for a way's name or time.
+const TIME_WIDTH: usize = 10;
 
-/// One line for each size: every mechanism side by side.
+/// One line for each size: every way side by side.
 #[derive(Debug, Default)]
 pub struct CompareTable {
     left_out: Vec<LeftOut>,
-    /// Each mechanism, and how many of its messages were checked so far.
-    mechanisms: Vec<(String, u64)>,
+    /// Each way, and how many of its messages were checked so far.
+    ways: Vec<(String, u64)>,
+    settings: Option<(Environment, Job)>,
 }
 
 impl CompareTable {
     /// A table above which stands what is not in it.
     pub fn new(left_out: Vec<LeftOut>) -> Self {
-        Self { left_out, mechanisms: Vec::new() }
+        Self { left_out, ..Self::default() }
     }
+}
+
+/// Room for a way's column.
+fn width(way: &str) -> usize {
+    TIME_WIDTH.max(name_of(way).len())
 }
 
 impl Results for CompareTable {
     fn begin(&mut self, out: &mut dyn Write, environment: &Environment, job: &Job) -> io::Result<()> {
-        self.mechanisms = job.mechanisms.iter().map(|name| (name.clone(), 0)).collect();
-        head(out, "lmt compare: ping-pong over every mechanism that works here", environment)?;
+        self.ways = job.mechanisms.iter().map(|name| (name.clone(), 0)).collect();
+        self.settings = Some((environment.clone(), job.clone()));
+        let mode = if job.in_use { "messages in use" } else { "unmodified messages" };
+        head(out, &format!("lmt compare: ping-pong, each way by itself, {mode}"), environment)?;
         for LeftOut { name, reason } in &self.left_out {
             writeln!(out, "# left out: {name}: {reason}")?;
         }
+        for (way, _) in self.ways.iter().filter(|(way, _)| job.buffers_of(way) != job.buffers) {
+            writeln!(out, "# {}: {}", name_of(way), job.buffers_of(way).source())?;
+        }
         writeln!(
             out,
-            "# half the round trip in microseconds (median of {} repetitions that take turns) and MB/s",
+            "# half the round trip in microseconds, median of {} repetitions that take turns; fastest: by more than the spreads",
             job.repetitions
         )?;
         if job.limits {
             writeln!(out, "# behind the fastest: bare methods with flags only, in microseconds")?;
         }
         write!(out, "{:>10}", "size")?;
-        for (mechanism, _) in &self.mechanisms {
-            write!(out, " {:>TIME_WIDTH$} {:>10}", format!("{mechanism} us"), "MB/s")?;
+        for (way, _) in &self.ways {
+            write!(out, " {:>1$}", name_of(way), width(way))?;
         }
-        write!(out, "  {:<10}", "fastest")?;
+        write!(out, "  {:<14}", "fastest")?;
         if job.limits {
             beside_mechanisms().try_for_each(|method| write!(out, " {:>LIMIT_WIDTH$}", method.name))?;
         }
@@ -216,21 +228,16 @@ impl Results for CompareTable {
     }
 
     fn rows(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
-        let Some(first) = rows.first() else { return Ok(()) };
+        let (Some(first), Some((environment, job))) = (rows.first(), &self.settings) else { return Ok(()) };
         write!(out, "{:>10}", human(first.bytes))?;
-        let mut fastest: Option<&Row> = None;
-        for (mechanism, checked) in &mut self.mechanisms {
-            let found = rows.iter().find(|row| row.pattern != LIMITS && row.mechanism == *mechanism);
+        for (way, checked) in &mut self.ways {
+            let found = rows.iter().find(|row| row.pattern != LIMITS && row.mechanism == *way);
             let time = found.map_or_else(|| "-".to_owned(), |row| usec(row.usec_median));
-            let speed = found.map_or_else(|| "-".to_owned(), throughput);
-            write!(out, " {time:>TIME_WIDTH$} {speed:>10}")?;
+            write!(out, " {time:>0$}", width(way))?;
             *checked += found.map_or(0, |row| row.verified_messages);
-            fastest = match (fastest, found) {
-                (Some(best), Some(row)) if row.usec_median < best.usec_median => Some(row),
-                (best, found) => best.or(found),
-            };
         }
-        write!(out, "  {:<10}", fastest.map_or("-", |row| row.mechanism.as_str()))?;
+        let report = Report::new(environment.clone(), job, rows, Vec::new());
+        write!(out, "  {:<14}", report.winner(first.bytes).unwrap_or("-"))?;
         if rows.iter().any(|row| row.pattern == LIMITS) {
             write_limits(out, rows, beside_mechanisms())?;
         }
@@ -238,8 +245,9 @@ impl Results for CompareTable {
     }
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        let checked = self.mechanisms.iter().filter(|(_, messages)| *messages > 0);
-        let checked: Vec<String> = checked.map(|(name, messages)| format!("{name} {messages}")).collect();
+        let checked = self.ways.iter().filter(|(_, messages)| *messages > 0);
+        let checked: Vec<String> =
+            checked.map(|(way, messages)| format!("{} {messages}", name_of(way))).collect();
         if checked.is_empty() {
             return Ok(());
         }

@@ -55,7 +55,7 @@ pub struct PeersArgs {
     /// bibw, alltoall [default: pingpong].
     #[arg(long, value_name = "LIST", value_parser = parse_patterns)]
     pub pattern: Option<PatternList>,
-    /// Every combination of on and off cache, untouched and touched.
+    /// Every combination of on and off cache, in use and unmodified.
     #[arg(long)]
     pub all_modes: bool,
     /// Processes in the group.
@@ -67,7 +67,7 @@ pub struct PeersArgs {
     pub mechanism: Option<String>,
     /// Measure what the project's figures need, and say of each whether it is met; implies
     /// --peers-only, and takes neither patterns, modes, sizes nor ranks.
-    #[arg(long, conflicts_with_all = ["pattern", "all_modes", "ranks", "sizes", "touch", "off_cache", "buffers"])]
+    #[arg(long, conflicts_with_all = ["pattern", "all_modes", "ranks", "sizes", "in_use", "unmodified", "off_cache", "buffers"])]
     pub figures: bool,
     /// Fewer sizes and rounds.
     #[arg(long)]

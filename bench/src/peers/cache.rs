@@ -120,7 +120,8 @@ impl Cache {
         let own = |extension: &str| folder.join(format!("{}-{}.{extension}", mpi.name, std::process::id()));
         let (source, part) = (own("c"), own("part"));
         fs::write(&source, SOURCE).map_err(not_written)?;
-        let arguments = [OsString::from("-O2"), "-o".into(), part.clone().into(), source.clone().into()];
+        // With vectors, as ours has them.
+        let arguments = [OsString::from("-O3"), "-o".into(), part.clone().into(), source.clone().into()];
         let built = run_within(&mpi.mpicc, arguments, variables, BUILD_LIMIT_S, interrupt)
             .and_then(Finished::successful);
         // If it cannot be removed, it is found and overwritten another time.

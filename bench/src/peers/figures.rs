@@ -1,9 +1,10 @@
 //! The figures that this library sets itself against MPIs: what is asked, what
-//! was found, met or not.
+//! was found, met or not. They are asked of messages in use, as applications have them;
+//! what IMB and OSU measure, unmodified ones, is shown beside them.
 
 use serde::Serialize;
 
-use super::jobs::{MODES, Mode, Wanted};
+use super::jobs::{Mode, Wanted};
 use super::result::Row;
 use super::show::Scene;
 use crate::job::Job;
@@ -12,8 +13,8 @@ use crate::patterns::Pattern;
 use crate::sizes::{human, parse_sizes};
 use crate::stats::{Spread, geometric_mean};
 
-const USUAL: Mode = MODES[0];
-const TOUCHED: Mode = MODES[1];
+const USUAL: Mode = Mode { in_use: true, off_cache: false };
+const OFF_CACHE: Mode = Mode { in_use: true, off_cache: true };
 
 /// What one figure says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -24,8 +25,11 @@ pub struct Figure {
     pub asked: String,
     /// What was found.
     pub found: String,
-    /// Whether that is met; absent where it could not be measured.
+    /// Whether that is met; absent where it could not be measured, or is not asked.
     pub met: Option<bool>,
+    /// Whether it is only shown, and nothing is asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_shown_only: bool,
 }
 
 /// What has to be measured for all of them.
@@ -39,15 +43,24 @@ pub fn wanted() -> Vec<Wanted> {
         sizes: Some(parse_sizes(sizes).unwrap_or_default()),
     };
     let shared = |wanted| Wanted { buffers: Memory::Shared, ..wanted };
-    let mut all = vec![one(Pattern::Pingpong, USUAL, "8..16MiB")];
-    all.extend(MODES[1..].iter().map(|&mode| one(Pattern::Pingpong, mode, LARGE)));
+    let mut all = vec![one(Pattern::Pingpong, USUAL, ALL), one(Pattern::Pingpong, OFF_CACHE, LARGE)];
     all.push(shared(one(Pattern::Pingpong, USUAL, LARGE)));
-    all.push(shared(one(Pattern::Pingpong, TOUCHED, SHARED)));
     all.push(one(Pattern::Bibw, USUAL, LARGE));
     all.push(Wanted { ranks: 4, ..one(Pattern::Alltoall, USUAL, "64KiB") });
+    all.extend(
+        [(USUAL, ALL), (OFF_CACHE, LARGE)]
+            .map(|(mode, sizes)| one(Pattern::Pingpong, unmodified(mode), sizes)),
+    );
+    all.push(shared(one(Pattern::Pingpong, unmodified(USUAL), SHARED)));
     all
 }
 
+/// The same with messages that are never modified.
+const fn unmodified(mode: Mode) -> Mode {
+    Mode { in_use: false, ..mode }
+}
+
+const ALL: &str = "8..16MiB";
 const LARGE: &str = "64KiB..16MiB";
 const SHARED: &str = "64KiB..4MiB";
 
@@ -55,9 +68,10 @@ const SHARED: &str = "64KiB..4MiB";
 pub fn judge(scenes: &[Scene], peers: &[String]) -> Vec<Figure> {
     let found = Found { scenes, peers };
     let mut figures = vec![found.short(), found.middle()];
-    figures.extend(MODES.iter().flat_map(|&mode| found.large(mode)));
-    figures.extend([(USUAL, 2.5), (TOUCHED, 1.15)].map(|(mode, least)| found.shared(mode, least)));
-    figures.extend([found.both_ways(), found.shared_limit(), found.all_to_all()]);
+    figures.extend([USUAL, OFF_CACHE].into_iter().flat_map(|mode| found.large(mode)));
+    figures.extend([found.shared(), found.both_ways(), found.shared_limit(), found.all_to_all()]);
+    figures.extend([USUAL, OFF_CACHE].map(|mode| found.shown(mode, Memory::Private, (64 << 10, 16 << 20))));
+    figures.push(found.shown(USUAL, Memory::Shared, (64 << 10, 4 << 20)));
     figures
 }
 
@@ -84,12 +98,8 @@ impl<'a> Found<'a> {
     /// Three figures of one mode.
     fn large(self, mode: Mode) -> [Figure; 3] {
         let part = self.part(Pattern::Pingpong, mode, Memory::Private, (64 << 10, 16 << 20));
-        let name = format!(
-            "64 KiB to 16 MiB, {}, {}",
-            if mode.touch { "touched" } else { "untouched" },
-            if mode.off_cache { "off cache" } else { "on cache" }
-        );
-        let least = if mode.touch { 1.1 } else { 1.5 };
+        let name = format!("64 KiB to 16 MiB, in use, {}", cache(mode));
+        let least = 1.1;
         let slower = format!("{name}: no slower than the best peer at any size");
         let near = format!("{name}: at least 90 % of the best bare method's speed at every size");
         let fast = format!("{name}: {least} times the best peer's speed in geometric mean");
@@ -107,13 +117,26 @@ impl<'a> Found<'a> {
         ]
     }
 
-    fn shared(self, mode: Mode, least: f64) -> Figure {
-        let part = self.part(Pattern::Pingpong, mode, Memory::Shared, (64 << 10, 4 << 20));
-        let touch = if mode.touch { "touched" } else { "untouched" };
+    fn shared(self) -> Figure {
+        let part = self.part(Pattern::Pingpong, USUAL, Memory::Shared, (64 << 10, 4 << 20));
+        let least = 1.15;
         let asked = format!(
-            "shared buffers, 64 KiB to 4 MiB, {touch}: {least} times the best peer's speed in geometric mean"
+            "shared buffers, 64 KiB to 4 MiB, in use: {least} times the best peer's speed in geometric mean"
         );
         part.beside_peers(mean(4, asked, &part.rows, least))
+    }
+
+    /// The speed with unmodified messages, of which nothing is asked.
+    fn shown(self, mode: Mode, buffers: Memory, (least, most): (u64, u64)) -> Figure {
+        let part = self.part(Pattern::Pingpong, unmodified(mode), buffers, (least, most));
+        let shared = if buffers == Memory::Shared { "shared buffers, " } else { "" };
+        let asked = format!(
+            "{shared}{} to {}, unmodified (as IMB and OSU measure), {}: the speed by the best peer's",
+            human(least),
+            human(most),
+            cache(mode)
+        );
+        Figure { met: None, is_shown_only: true, ..part.beside_peers(mean(8, asked, &part.rows, 0.0)) }
     }
 
     fn both_ways(self) -> Figure {
@@ -140,7 +163,7 @@ impl<'a> Found<'a> {
     /// What was measured of these sizes.
     fn part(self, pattern: Pattern, mode: Mode, buffers: Memory, (least, most): (u64, u64)) -> Part<'a> {
         let is_meant = |job: &Job| {
-            let of_job = Mode { touch: job.touch, off_cache: job.rotation_bytes.is_some() };
+            let of_job = Mode { in_use: job.in_use, off_cache: job.rotation_bytes.is_some() };
             job.pattern == pattern && of_job == mode && job.buffers == buffers
         };
         let meant = self.scenes.iter().filter(|scene| is_meant(&scene.settings));
@@ -151,6 +174,10 @@ impl<'a> Found<'a> {
         let wanted_sizes = wanted.filter(|bytes| (least..=most).contains(bytes)).count();
         Part { rows, wanted_sizes, peers: self.peers }
     }
+}
+
+fn cache(mode: Mode) -> &'static str {
+    if mode.off_cache { "off cache" } else { "on cache" }
 }
 
 /// The rows that a figure is about, and who and what ought to be in them.
@@ -233,7 +260,7 @@ pub fn worst(
                 format!("{} of {} sizes are beyond: {} {of}", beyond.len(), measured.len(), beyond.join(", "))
             }
         };
-    Figure { number, asked, found, met: Some(beyond.is_empty()) }
+    Figure { number, asked, found, met: Some(beyond.is_empty()), is_shown_only: false }
 }
 
 /// A figure on the geometric mean of the speed against the best peer's.
@@ -248,7 +275,7 @@ fn mean(number: u32, asked: String, rows: &[&Row], least: f64) -> Figure {
                 format!("; the bare methods reach {:.2} times", 1.0 / limit)
             });
             let found = format!("{:.2} times over {} sizes{limit}", 1.0 / mean, rows.len());
-            Figure { number, asked, found, met: Some(1.0 / mean >= least) }
+            Figure { number, asked, found, met: Some(1.0 / mean >= least), is_shown_only: false }
         }
         None => not_measured(number, asked),
     }
@@ -256,7 +283,7 @@ fn mean(number: u32, asked: String, rows: &[&Row], least: f64) -> Figure {
 
 /// A figure for which something is missing.
 pub fn not_measured(number: u32, asked: String) -> Figure {
-    Figure { number, asked, found: "not measured".to_owned(), met: None }
+    Figure { number, asked, found: "not measured".to_owned(), met: None, is_shown_only: false }
 }
 
 impl Figure {
@@ -265,6 +292,7 @@ impl Figure {
         match self.met {
             Some(true) => "met",
             Some(false) => "not met",
+            None if self.is_shown_only => "shown",
             None => "unknown",
         }
     }

@@ -22,7 +22,7 @@ fn scene(settings: Job, rows: Vec<Row>) -> Scene {
 }
 
 fn usual() -> Job {
-    Job { touch: false, ..job() }
+    Job { in_use: true, ..job() }
 }
 
 fn found(scenes: &[Scene]) -> Found<'_> {
@@ -40,7 +40,7 @@ fn figures(scenes: &[Scene], number: u32) -> Vec<Option<bool>> {
 #[test]
 fn what_was_not_measured_is_unknown() {
     let figures = judge(&[], &["mpich".to_owned()]);
-    assert_eq!(figures.len(), 19);
+    assert_eq!(figures.len(), 15);
     assert!(figures.iter().all(|figure| figure.met.is_none()));
     assert!(text(&figures).contains("1. unknown  8 B one way"), "{}", text(&figures));
     assert!(figures.iter().all(|figure| figure.found == "not measured"), "{}", text(&figures));
@@ -69,7 +69,8 @@ fn modes_and_buffers_are_not_mixed_up() {
     let fast = || vec![row(64 << 10, [1.0; 3], 3.0, 0.95), row(1 << 20, [1.0; 3], 3.0, 0.95)];
     let scenes = [
         scene(usual(), fast()),
-        scene(Job { touch: true, ..usual() }, vec![row(64 << 10, [1.0; 3], 1.05, 0.5)]),
+        scene(Job { in_use: false, ..usual() }, vec![row(64 << 10, [1.0; 3], 1.05, 0.5)]),
+        scene(Job { rotation_bytes: Some(1 << 30), ..usual() }, vec![row(64 << 10, [1.0; 3], 1.05, 0.5)]),
         scene(Job { buffers: Memory::Shared, ..usual() }, fast()),
         scene(Job { pattern: Pattern::Bibw, ..usual() }, fast()),
         scene(
@@ -78,17 +79,30 @@ fn modes_and_buffers_are_not_mixed_up() {
         ),
     ];
     let yes = Some(true);
-    let (no, unknown) = (Some(false), None);
-    assert_eq!(
-        figures(&scenes, 3),
-        [yes, yes, yes, yes, no, no, unknown, unknown, unknown, unknown, unknown, unknown]
-    );
-    assert_eq!(figures(&scenes, 4), [yes, unknown]);
+    let no = Some(false);
+    assert_eq!(figures(&scenes, 3), [yes, yes, yes, yes, no, no]);
+    assert_eq!(figures(&scenes, 4), [yes]);
     assert_eq!(figures(&scenes, 5), [yes]);
     assert_eq!(figures(&scenes, 6), [yes]);
     assert_eq!(figures(&scenes, 7), [no]);
     let found = self::found(&scenes).large(USUAL)[2].found.clone();
     assert!(found.contains("3.00 times over 2 sizes; the bare methods reach 3.16 times"), "{found}");
+}
+
+/// What is asked is asked of messages in use.
+#[test]
+fn unmodified_messages_are_shown_and_nothing_is_asked_of_them() {
+    let scenes = [scene(Job { in_use: false, ..usual() }, vec![row(64 << 10, [1.0; 3], 0.5, 1.0)])];
+    let all = judge(&scenes, &["intelmpi".to_owned()]);
+    assert!(all.iter().all(|figure| figure.met.is_none()), "{all:?}");
+    let shown: Vec<&Figure> = all.iter().filter(|figure| figure.found != "not measured").collect();
+    let [shown] = shown[..] else { panic!("{shown:?}") };
+    assert_eq!(shown.verdict(), "shown");
+    assert!(shown.asked.contains("unmodified (as IMB and OSU measure), on cache"), "{shown:?}");
+    assert!(shown.found.starts_with("0.50 times over 1 sizes"), "{shown:?}");
+    assert!(
+        all.iter().filter(|figure| !figure.is_shown_only).all(|figure| !figure.asked.contains("unmodified"))
+    );
 }
 
 /// The rows of a scene with all sizes of a large message, each beside the peers of that size.

@@ -37,7 +37,7 @@ pub struct Turn<'a> {
     /// Iterations before it.
     pub warm_up: u64,
     /// Whether buffers are touched.
-    pub touch: bool,
+    pub in_use: bool,
     /// Whether messages rotate through the buffers.
     pub rotate: bool,
 }
@@ -45,8 +45,8 @@ pub struct Turn<'a> {
 impl Turn<'_> {
     fn line(&self) -> String {
         let Self { pattern, bytes, window, iterations, warm_up, .. } = self;
-        let (touch, rotate) = (u8::from(self.touch), u8::from(self.rotate));
-        format!("turn {pattern} {bytes} {window} {iterations} {warm_up} {touch} {rotate}\n")
+        let (in_use, rotate) = (u8::from(self.in_use), u8::from(self.rotate));
+        format!("turn {pattern} {bytes} {window} {iterations} {warm_up} {in_use} {rotate}\n")
     }
 }
 

@@ -8,7 +8,7 @@ fn a_turn_is_one_line() {
         window: 64,
         iterations: 5,
         warm_up: 2,
-        touch: true,
+        in_use: true,
         rotate: false,
     };
     assert_eq!(turn.line(), "turn bibw 65536 64 5 2 1 0\n");

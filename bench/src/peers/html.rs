@@ -9,7 +9,7 @@ use super::show::{Means, PeerCard, Scene, title};
 use crate::error::BenchError;
 use crate::job::Job;
 use crate::output::usec;
-use crate::report::{Point, Report, Series, escaped, page};
+use crate::report::{Kind, Point, Series, escaped, page, plot_figure};
 use crate::sizes::human;
 use crate::stats::mb_per_s;
 
@@ -46,7 +46,8 @@ impl Comparison {
             write_figures(&mut section, &self.figures).map_err(failed)?;
         }
         for scene in &self.scenes {
-            section.push_str(&report(scene).throughput_section(&escaped(&title(&scene.settings)))?);
+            let (lines, limits) = lines(scene);
+            section.push_str(&plot_figure(&title(&scene.settings), &lines, &limits)?);
             write_scene(&mut section, scene).map_err(failed)?;
         }
         Ok(section)
@@ -88,19 +89,19 @@ fn write_figures(out: &mut String, figures: &[Figure]) -> std::fmt::Result {
 }
 
 /// The lines of the plot: ours, the peers, and the fastest bare method.
-fn report(scene: &Scene) -> Report {
+fn lines(scene: &Scene) -> (Vec<Series>, Vec<Series>) {
     let mut mechanisms: Vec<Series> = Vec::new();
-    let mut best_bare = Series { name: BEST_BARE.to_owned(), points: Vec::new(), verified_messages: 0 };
+    let mut best_bare = Series::new(BEST_BARE, Kind::Way);
     for row in scene.rows.iter().filter(|row| row.bytes > 0) {
         for contender in row.contenders.iter().filter(|contender| contender.role != Role::Limit) {
             let point = point(&scene.settings, row, contender);
             match mechanisms.iter_mut().find(|series| series.name == contender.name) {
                 Some(series) => series.points.push(point),
-                None => mechanisms.push(Series {
-                    name: contender.name.clone(),
-                    points: vec![point],
-                    verified_messages: 0,
-                }),
+                None => {
+                    // The first is ours.
+                    let kind = if mechanisms.is_empty() { Kind::Auto } else { Kind::Way };
+                    mechanisms.push(Series { points: vec![point], ..Series::new(&contender.name, kind) });
+                }
             }
         }
         if let Some(limit) = row.limit.as_deref().and_then(|name| row.contender(name)) {
@@ -108,7 +109,7 @@ fn report(scene: &Scene) -> Report {
         }
     }
     let limits = if best_bare.points.is_empty() { Vec::new() } else { vec![best_bare] };
-    Report::of_series(scene.environment.clone(), mechanisms, limits)
+    (mechanisms, limits)
 }
 
 fn point(job: &Job, row: &Row, contender: &Contender) -> Point {
@@ -121,6 +122,8 @@ fn point(job: &Job, row: &Row, contender: &Contender) -> Point {
         bytes: row.bytes,
         usec: usec.median,
         usec_range: (usec.lower, usec.upper),
+        quartiles: Some((usec.lower, usec.upper)),
+        path: None,
         mb_per_s: mb_per_s(counted, usec.median),
     }
 }

@@ -11,7 +11,13 @@ fn comparison() -> Comparison {
     let peers =
         vec![PeerCard { name: "<mpi>".into(), version: "1 & 2".into(), mpiexec: "/bin/mpiexec".into() }];
     let environment = Environment::record(&settings);
-    let figures = vec![Figure { number: 1, asked: "< 0.7".into(), found: "0.5".into(), met: Some(true) }];
+    let figures = vec![Figure {
+        number: 1,
+        asked: "< 0.7".into(),
+        found: "0.5".into(),
+        met: Some(true),
+        is_shown_only: false,
+    }];
     Comparison { peers, scenes: vec![Scene { settings, environment, rows }], figures }
 }
 
@@ -23,7 +29,7 @@ fn the_page_has_everything_and_needs_nothing() {
         "&lt;mpi&gt;",
         "1 &amp; 2",
         "<dt>kernel</dt>",
-        "pingpong, touched, on cache",
+        "pingpong, in use, on cache",
         "&lt; 0.7",
         ">met</td>",
         "ours / best peer",

@@ -19,18 +19,18 @@ const MOST_BYTES: u64 = (1 << 31) - 1;
 /// How the buffers are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
-    /// Written before sending, read after receiving.
-    pub touch: bool,
+    /// Written before sending, read after receiving; else never modified.
+    pub in_use: bool,
     /// Rotated through more than the cache.
     pub off_cache: bool,
 }
 
 /// All modes, the usual one first.
 pub const MODES: [Mode; 4] = [
-    Mode { touch: false, off_cache: false },
-    Mode { touch: true, off_cache: false },
-    Mode { touch: false, off_cache: true },
-    Mode { touch: true, off_cache: true },
+    Mode { in_use: true, off_cache: false },
+    Mode { in_use: false, off_cache: false },
+    Mode { in_use: true, off_cache: true },
+    Mode { in_use: false, off_cache: true },
 ];
 
 /// One pattern in one mode.
@@ -54,8 +54,8 @@ pub fn wanted(args: &PeersArgs, measuring: &MeasuringArgs) -> Vec<Wanted> {
         return figures::wanted();
     }
     let patterns = args.pattern.as_ref().map_or(vec![Pattern::Pingpong], |list| list.0.clone());
-    let asked = Mode { touch: measuring.touch, off_cache: measuring.off_cache };
-    let modes = if args.all_modes { MODES.to_vec() } else { vec![asked] };
+    let asked = measuring.modes().into_iter().map(|in_use| Mode { in_use, off_cache: measuring.off_cache });
+    let modes: Vec<Mode> = if args.all_modes { MODES.to_vec() } else { asked.collect() };
     let sizes = measuring.sizes.as_ref().map(|sizes| sizes.0.clone());
     let buffers = measuring.buffers;
     let one = |pattern, mode| Wanted {
@@ -104,11 +104,12 @@ fn one_job(
         )));
     }
     let repetitions =
-        if args.quick { measuring.repetitions.min(QUICK_ROUNDS) } else { measuring.repetitions };
+        if args.quick { measuring.repetitions().min(QUICK_ROUNDS) } else { measuring.repetitions() };
     let measuring = MeasuringArgs {
         sizes: Some(SizeList(sizes)),
-        repetitions,
-        touch: mode.touch,
+        repetitions: Some(repetitions),
+        in_use: mode.in_use,
+        unmodified: !mode.in_use,
         off_cache: mode.off_cache,
         buffers,
         // The bare methods are ping-pongs between two ranks.

@@ -17,23 +17,32 @@ fn made(arguments: &[&str]) -> Result<Vec<Job>, BenchError> {
 #[test]
 fn a_ping_pong_with_the_limits_is_what_is_meant() {
     let jobs = made(&["--pin", "none"]).unwrap();
-    let [job] = &jobs[..] else { panic!("{jobs:?}") };
+    let [job, unmodified] = &jobs[..] else { panic!("{jobs:?}") };
     assert_eq!(
-        (job.pattern, job.ranks, job.touch, job.limits, job.verify),
-        (Pattern::Pingpong, 2, false, true, true)
+        (job.pattern, job.ranks, job.in_use, job.limits, job.verify),
+        (Pattern::Pingpong, 2, true, true, true)
     );
+    assert_eq!(*unmodified, Job { in_use: false, ..job.clone() });
+    let [alone] = &made(&["--pin", "none", "--unmodified"]).unwrap()[..] else {
+        panic!("one mode was asked for")
+    };
+    assert!(!alone.in_use);
     assert_eq!((job.sizes.len(), job.rotation_bytes, job.buffers), (25, None, Memory::Private));
 }
 
 #[test]
 fn patterns_and_modes_are_combined() {
     let jobs = made(&["--pin", "none", "--pattern", "pingpong,bibw", "--all-modes", "--sizes", "8"]).unwrap();
-    let modes: Vec<(bool, bool)> = jobs.iter().map(|job| (job.touch, job.rotation_bytes.is_some())).collect();
-    assert_eq!(modes[..4], [(false, false), (true, false), (false, true), (true, true)]);
+    let modes: Vec<(bool, bool)> =
+        jobs.iter().map(|job| (job.in_use, job.rotation_bytes.is_some())).collect();
+    assert_eq!(modes[..4], [(true, false), (false, false), (true, true), (false, true)]);
     assert_eq!(modes[..4], modes[4..]);
     // The bare methods are ping-pongs.
     assert!(jobs.iter().all(|job| job.limits == (job.pattern == Pattern::Pingpong)));
-    assert_eq!(made(&["--pin", "none", "--pattern", "all", "--sizes", "8"]).unwrap().len(), PATTERNS.len());
+    assert_eq!(
+        made(&["--pin", "none", "--pattern", "all", "--sizes", "8"]).unwrap().len(),
+        2 * PATTERNS.len()
+    );
 }
 
 #[test]

@@ -239,11 +239,8 @@ impl<'a> Measuring<'a> {
             let total = u64::from(self.job.repetitions) * self.job.sizes.len() as u64;
             self.listener.progress(self.done, total);
         }
-        for after in self.ways()? {
-            let none = WayCount::default();
-            let known = before.iter().find(|known| known.way == after.way).unwrap_or(&none);
-            let (messages, bytes) = (after.messages - known.messages, after.bytes - known.bytes);
-            WayCount { messages, bytes, ..after }.add_to(&mut course.ways);
+        for new in WayCount::since(&before, self.ways()?) {
+            new.add_to(&mut course.ways);
         }
         Ok(())
     }
@@ -283,7 +280,7 @@ impl<'a> Measuring<'a> {
             window: pattern.window(bytes, self.job.ranks),
             iterations,
             warm_up,
-            touch: self.job.touch,
+            in_use: self.job.in_use,
             rotate: self.job.rotation_bytes.is_some(),
         };
         match self.peers.turn(index, &turn) {

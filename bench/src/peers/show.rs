@@ -48,14 +48,14 @@ impl PeerCard {
 
 /// A scene's name: pattern, ranks and how the buffers are used.
 pub fn title(job: &Job) -> String {
-    let touch = if job.touch { "touched" } else { "untouched" };
+    let in_use = if job.in_use { "in use" } else { "unmodified (as IMB and OSU measure)" };
     let cache = if job.rotation_bytes.is_some() { "off cache" } else { "on cache" };
     let ranks = if job.ranks == 2 { String::new() } else { format!(", {} ranks", job.ranks) };
     let buffers = match job.buffers {
         Memory::Private => "",
         Memory::Shared => ", shared buffers",
     };
-    format!("{}{ranks}{buffers}, {touch}, {cache}", job.pattern.name())
+    format!("{}{ranks}{buffers}, {in_use}, {cache}", job.pattern.name())
 }
 
 /// Geometric means over the sizes.
@@ -215,7 +215,7 @@ fn ratio(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
 }
 
-const CSV_COLUMNS: &str = "pattern,ranks,touch,off_cache,bytes,iterations,rounds,name,role,usec_median,usec_lower,\
+const CSV_COLUMNS: &str = "pattern,ranks,in_use,off_cache,bytes,iterations,rounds,name,role,usec_median,usec_lower,\
                            usec_upper,mb_per_s,ours_over_this,ours_over_this_lower,ours_over_this_upper,best_peer,\
                            limit,limit_over_peer,way";
 
@@ -248,7 +248,7 @@ fn csv_line(out: &mut dyn Write, job: &Job, row: &Row, contender: &Contender) ->
         "{},{},{},{},{},{},{},{},{role},{:.4},{:.4},{:.4},{:.3},{:.4},{:.4},{:.4},{},{},{},{}",
         job.pattern.name(),
         job.ranks,
-        job.touch,
+        job.in_use,
         job.rotation_bytes.is_some(),
         row.bytes,
         row.iterations,

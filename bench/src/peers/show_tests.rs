@@ -22,7 +22,7 @@ fn the_table_shows_everybody_and_the_ratios() {
     table_row(&mut out, &scene.settings, &cards, &scene.rows[0]).unwrap();
     end_table(&mut out, &scene.rows).unwrap();
     let text = String::from_utf8(out).unwrap();
-    assert!(text.starts_with("# lmt compare --peers: pingpong, touched, off cache\n"), "{text}");
+    assert!(text.starts_with("# lmt compare --peers: pingpong, in use, off cache\n"), "{text}");
     assert!(text.contains("# mpich: 1.0, /x/mpiexec\n"), "{text}");
     let mut later = Vec::new();
     begin_table(&mut later, &scene.settings, &scene.environment, &cards, false).unwrap();

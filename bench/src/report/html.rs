@@ -1,234 +1,308 @@
-//! The page around the plots.
+//! What one mode's page says, and the page around all.
 
 use std::fmt::Write;
 
-use super::plot::{DASHES, Quantity, SERIES_COLOURS, draw};
-use super::{Report, Series};
+use super::findings::winner;
+use super::plot::{Chart, DASHES, Line, Mark, Pen, Scale, broken};
+use super::style::{PAGE_STYLE, SERIES_COLOURS, colours};
+use super::{Kind, Point, Report, Series, plotted_limits, sizes_of};
 use crate::engine::LeftOut;
 use crate::environment::Environment;
 use crate::error::BenchError;
 use crate::sizes::human;
 
-/// Okabe and Ito's palette, which the colour-blind can tell apart, darkened or
-/// lightened where the background asks for it.
-const LIGHT: [&str; SERIES_COLOURS] =
-    ["#0072b2", "#c65102", "#007a5a", "#a5407d", "#8a6d00", "#2b8cbe", "#6a3d9a", "#444444", "#b3282d"];
-const DARK: [&str; SERIES_COLOURS] =
-    ["#56b4e9", "#ff9e4a", "#2ed3a4", "#e79bc6", "#f0e442", "#8fd0ff", "#c3a5f0", "#cccccc", "#ff8a80"];
+/// What a picture shows.
+struct Picture {
+    title: &'static str,
+    axis: &'static str,
+    scale: Scale,
+    caption: &'static str,
+    /// The value at a point, where `best` is the best time of all lines at its size.
+    value: fn(point: &Point, best: f64) -> f64,
+    has_limits: bool,
+}
 
-/// What pictures drawn by `lmt tune` have in common, on a page and alone.
-pub(crate) const COLOUR_STYLE: &str = "
-.title{font-weight:600;font-size:15px;fill:var(--ink)}.tick{fill:var(--ink)}.on{fill:var(--paper);font-weight:600;text-anchor:middle}
-.bound{fill:var(--ink);font-size:12px;text-anchor:middle}.band{opacity:.07}.grid{stroke:var(--faint);fill:none}
-.axis{stroke:var(--ink);fill:none}.mark{stroke:var(--mark);stroke-dasharray:5 4;stroke-width:1.5;fill:none}
-.line{fill:none;stroke-width:2.4;stroke-linejoin:round}.thinner{stroke-width:1.2;opacity:.75}
-";
-
-/// The style of all pages.
-pub(crate) const PAGE_STYLE: &str = "
-body{background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif;margin:0}
-main{max-width:960px;margin:0 auto;padding:1.5rem}
-h1{font-size:1.6rem;margin:0 0 .5rem}h2{font-size:1.15rem;margin:2rem 0 .5rem}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:1rem 0;font-size:.9rem}
-dt{color:var(--soft)}dd{margin:0}
-figure{margin:0;overflow-x:auto}figcaption{font-size:.85rem;color:var(--soft)}
-svg{display:block;width:100%;min-width:640px;height:auto}
-ul.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;margin:.25rem 0;padding:0;font-size:.9rem}
-.key{display:inline-block;width:1.5rem;height:.25rem;vertical-align:middle;margin-right:.4rem;border-radius:2px}
-.thin{display:inline-block;width:2rem;height:.25rem;min-width:0;vertical-align:middle;margin-right:.4rem}
-.wide{overflow-x:auto}
-table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
-th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}
-thead th{border-bottom:2px solid var(--soft)}
-table.text th,table.text td{text-align:left;vertical-align:top}table.text td{white-space:normal}
-td.best{font-weight:700;background:var(--best)}td.chosen{background:var(--best)}
-details{margin:1rem 0;font-size:.9rem}summary{cursor:pointer;color:var(--soft)}
-";
+const PICTURES: [Picture; 3] = [
+    Picture {
+        title: "Speed relative to the best at each size",
+        axis: "speed, the best at each size = 1",
+        scale: Scale::Part,
+        caption: "1.0 is the fastest line at each size; at 0.5 a message takes twice as long.",
+        value: |point, best| if point.usec > 0.0 { best / point.usec } else { 0.0 },
+        has_limits: false,
+    },
+    Picture {
+        title: "Throughput",
+        axis: "throughput, MB/s",
+        scale: Scale::Logarithmic,
+        caption: "Both axes are logarithmic.",
+        value: |point, _| point.mb_per_s,
+        has_limits: true,
+    },
+    Picture {
+        title: "One-way time",
+        axis: "one-way time, µs",
+        scale: Scale::Logarithmic,
+        caption: "Both axes are logarithmic.",
+        value: |point, _| point.usec,
+        has_limits: true,
+    },
+];
 
 impl Report {
-    /// The report as one HTML file without external resources.
+    /// What the page of this mode shows.
     ///
     /// # Errors
     /// There is nothing to plot.
-    pub fn to_html(&self) -> Result<String, BenchError> {
-        self.to_html_with("")
-    }
-
-    /// The same with a section more at its end.
-    ///
-    /// # Errors
-    /// There is nothing to plot.
-    pub fn to_html_with(&self, section: &str) -> Result<String, BenchError> {
-        let mut body = String::new();
-        self.write(&mut body, &draw(self, Quantity::Throughput)?, &draw(self, Quantity::Time)?)
+    pub(super) fn section(&self) -> Result<String, BenchError> {
+        let mut page = String::new();
+        let figures: Result<Vec<String>, BenchError> =
+            PICTURES.iter().map(|picture| self.figure(picture)).collect();
+        self.write(&mut page, &figures?)
             .map_err(|error| BenchError::Failure(format!("the report cannot be put together: {error}")))?;
-        body.push_str(section);
-        Ok(page(
-            "lmt compare: every mechanism on this machine",
-            "Ping-pong between two processes: half the round trip, median of the repetitions, in which the \
-             mechanisms took turns.",
-            &self.environment,
-            &body,
-        ))
+        Ok(page)
     }
 
-    /// Throughput against size, as a section of a page.
-    ///
-    /// # Errors
-    /// There is nothing to plot.
-    pub(crate) fn throughput_section(&self, title: &str) -> Result<String, BenchError> {
-        let mut section = String::new();
-        let svg = draw(self, Quantity::Throughput)?;
-        self.write_plot(&mut section, title, &svg)
-            .map_err(|error| BenchError::Failure(format!("the report cannot be put together: {error}")))?;
-        Ok(section)
+    fn figure(&self, picture: &Picture) -> Result<String, BenchError> {
+        let marks: Vec<Mark> = self.findings.crossovers.iter().map(Mark::from).collect();
+        let mut caption = picture.caption.to_owned();
+        if !marks.is_empty() {
+            caption.push_str(
+                " Dashed lines: from here on the way named at the top is the fastest between ordinary buffers.",
+            );
+        }
+        let limits = if picture.has_limits { plotted_limits(&self.limits) } else { Vec::new() };
+        let best = |bytes: u64| {
+            let times = self.mechanisms.iter().filter_map(|series| series.at(bytes)).map(|point| point.usec);
+            times.fold(f64::INFINITY, f64::min)
+        };
+        let value = |point: &Point| (picture.value)(point, best(point.bytes));
+        let lines = lines(&self.mechanisms, &limits, &value);
+        let chart = Chart { lines: &lines, marks: &marks, axis: picture.axis, scale: picture.scale };
+        figure(picture.title, &chart, &legend(&self.mechanisms, &limits), &caption)
     }
 
-    fn write(&self, page: &mut String, throughput: &str, time: &str) -> std::fmt::Result {
-        self.write_mechanisms(page)?;
-        self.write_crossovers(page)?;
-        self.write_plot(page, "Throughput", throughput)?;
-        self.write_plot(page, "One-way time", time)?;
-        page.push_str("<h2>All figures</h2>\n");
-        write_table(page, &self.mechanisms, true)?;
+    fn write(&self, page: &mut String, figures: &[String]) -> std::fmt::Result {
+        let mode = match self.in_use {
+            true => {
+                "In use: the sender writes each message as a whole before it sends it, and the receiver reads all of \
+                 it after it has received it, within the time. Each message differs from the one before."
+            }
+            false => "Unmodified: the same bytes are sent again and again, as IMB and OSU do.",
+        };
+        if let Some(summary) = &self.findings.summary {
+            writeln!(page, "<p class=\"summary\">{}</p>", escaped(summary))?;
+        }
+        writeln!(page, "<p>{mode} {}</p>", escaped(&reading(self.repetitions)))?;
+        if let [first, rest @ ..] = figures {
+            page.push_str(first);
+            self.write_findings(page)?;
+            rest.iter().for_each(|figure| page.push_str(figure));
+        }
+        page.push_str(
+            "<h2>Times</h2>\n<p>Marked: faster than every other by more than the spreads of both.</p>\n",
+        );
+        write_table(page, &self.mechanisms, &TIMES, true)?;
+        page.push_str("<details><summary>Throughput</summary>\n");
+        write_table(page, &self.mechanisms, &SPEEDS, false)?;
+        page.push_str("</details>\n");
         if !self.limits.is_empty() {
             page.push_str(
                 "<h2>What the machine allows</h2>\n<p>Bare ping-pongs with flags only, measured in between.</p>\n",
             );
-            write_table(page, &self.limits, false)?;
+            write_table(page, &self.limits, &TIMES, false)?;
         }
-        Ok(())
+        self.write_mechanisms(page)?;
+        writeln!(page, "<p>Buffers: {}.</p>", escaped(&self.environment.buffers))
     }
 
     /// Every mechanism there is: what was checked of it, or why it is left out.
     fn write_mechanisms(&self, page: &mut String) -> std::fmt::Result {
         page.push_str("<h2>Mechanisms</h2>\n<div class=\"wide\"><table class=\"text\">\n<tbody>\n");
-        for Series { name, verified_messages, .. } in &self.mechanisms {
-            let checked = match verified_messages {
+        for series in &self.mechanisms {
+            let checked = match series.verified_messages {
                 0 => "measured".to_owned(),
                 messages => format!("measured; {messages} messages more were checked byte by byte"),
             };
-            writeln!(page, "<tr><th scope=\"row\">{}</th><td>{checked}</td></tr>", escaped(name))?;
+            let (name, moved) = (escaped(&series.name), escaped(&moved(series)));
+            writeln!(page, "<tr><th scope=\"row\">{name}</th><td>{checked}</td><td>{moved}</td></tr>")?;
         }
         for LeftOut { name, reason } in &self.left_out {
             let (name, reason) = (escaped(name), escaped(reason));
-            writeln!(page, "<tr><th scope=\"row\">{name}</th><td>left out: {reason}</td></tr>")?;
+            writeln!(page, "<tr><th scope=\"row\">{name}</th><td>left out: {reason}</td><td></td></tr>")?;
         }
         page.push_str("</tbody></table></div>\n");
         Ok(())
     }
 
-    fn write_crossovers(&self, page: &mut String) -> std::fmt::Result {
-        page.push_str("<h2>Crossovers</h2>\n");
-        if self.crossovers.is_empty() {
-            page.push_str("<p>The same mechanism is the fastest at every size.</p>\n");
-            return Ok(());
-        }
-        page.push_str("<ul>\n");
-        for crossover in &self.crossovers {
-            writeln!(
-                page,
-                "<li>From {}: <strong>{}</strong> is the fastest (below it {}).</li>",
-                human(crossover.bytes),
-                escaped(&crossover.to),
-                escaped(&crossover.from)
-            )?;
+    fn write_findings(&self, page: &mut String) -> std::fmt::Result {
+        page.push_str("<h2>Crossovers</h2>\n<ul>\n");
+        for sentence in &self.findings.sentences {
+            writeln!(page, "<li>{}</li>", escaped(sentence))?;
         }
         page.push_str("</ul>\n");
         Ok(())
     }
-
-    fn write_plot(&self, page: &mut String, title: &str, svg: &str) -> std::fmt::Result {
-        let text = escaped(&self.alternative(title));
-        // A picture with a text in its place, for those who cannot see it.
-        let svg = svg.replacen(
-            "<svg ",
-            &format!("<svg role=\"img\" aria-label=\"{text}\" font-family=\"system-ui,sans-serif\" "),
-            1,
-        );
-        write!(page, "<h2>{title}</h2>\n<figure>\n<ul class=\"legend\">")?;
-        for (index, series) in self.mechanisms.iter().enumerate() {
-            let name = escaped(&series.name);
-            let colour = index % SERIES_COLOURS;
-            write!(page, "<li><span class=\"key\" style=\"background:var(--s{colour})\"></span>{name}</li>")?;
-        }
-        for (index, series) in self.plotted_limits().iter().enumerate() {
-            let dash = DASHES[index % DASHES.len()];
-            write!(
-                page,
-                "<li><svg class=\"thin\" viewBox=\"0 0 32 4\" aria-hidden=\"true\"><path d=\"M0 2h32\" \
-                 style=\"stroke:var(--soft);stroke-dasharray:{dash}\"/></svg>{} (bare)</li>",
-                escaped(&series.name)
-            )?;
-        }
-        write!(
-            page,
-            "</ul>\n{svg}\n<figcaption>Both axes are logarithmic. Vertical dashed lines: from here on the one named \
-             at the top is the fastest by more than 3 %.</figcaption>\n</figure>\n"
-        )
-    }
-
-    fn alternative(&self, title: &str) -> String {
-        let mut text = format!("{title} against message size, both logarithmic.");
-        for series in &self.mechanisms {
-            if let (Some(first), Some(last)) = (series.points.first(), series.points.last()) {
-                // Writing into a String cannot fail.
-                let _ = write!(
-                    text,
-                    " {}: {:.2} microseconds at {}, {:.0} MB/s at {}.",
-                    series.name,
-                    first.usec,
-                    human(first.bytes),
-                    last.mb_per_s,
-                    human(last.bytes)
-                );
-            }
-        }
-        text
-    }
 }
 
-/// A whole page: what is told of the run, and a body.
+/// How the lines are to be read.
+fn reading(repetitions: u32) -> String {
+    format!(
+        "Each line but auto is one way by itself: eager is cells, up to the longest message that goes in them; every \
+         message of a mechanism is announced. auto is what the library does when nothing is set. Half the round trip, \
+         median of {repetitions} repetitions in which all took turns."
+    )
+}
+
+/// How many of the timed messages took the path that the line is named after; of auto, which
+/// paths it took.
+fn moved(series: &Series) -> String {
+    if series.kind != Kind::Auto {
+        let (all, own) = series.moved;
+        return format!("{own} of {all} timed messages went by it");
+    }
+    let mut runs: Vec<(&str, u64, u64)> = Vec::new();
+    for point in &series.points {
+        let Some(path) = point.path.as_deref() else { continue };
+        match runs.last_mut() {
+            Some((known, _, last)) if *known == path => *last = point.bytes,
+            _ => runs.push((path, point.bytes, point.bytes)),
+        }
+    }
+    let said = runs.iter().map(|(path, first, last)| match first == last {
+        true => format!("{path} at {}", human(*first)),
+        false => format!("{path} from {} to {}", human(*first), human(*last)),
+    });
+    format!("most bytes went by {}", said.collect::<Vec<_>>().join(", "))
+}
+
+/// The lines of a plot: the mechanisms', and thin ones.
+fn lines(all: &[Series], thin: &[Series], value: &dyn Fn(&Point) -> f64) -> Vec<Line> {
+    let points = |series: &Series| series.points.iter().map(|point| (point.bytes, value(point))).collect();
+    let pens = pens(all);
+    let lines = all.iter().zip(pens);
+    let thin = thin.iter().enumerate().map(|(index, series)| (series, Pen::Thin(index)));
+    lines
+        .chain(thin)
+        .map(|(series, pen)| Line { name: series.name.clone(), pen, points: points(series) })
+        .collect()
+}
+
+/// What stands out is drawn so, and the others in the colours in turn.
+fn pens(all: &[Series]) -> Vec<Pen> {
+    let mut colours = 0..;
+    let pen = |series: &Series| match series.kind {
+        Kind::Auto => Pen::Strong,
+        Kind::Way | Kind::OtherBuffers => Pen::Colour(colours.next().unwrap_or(0)),
+    };
+    all.iter().map(pen).collect()
+}
+
+fn legend(all: &[Series], thin: &[Series]) -> String {
+    let mut legend = String::from("<ul class=\"legend\">");
+    for (series, pen) in all.iter().zip(pens(all)) {
+        let name = escaped(&series.legend());
+        let name = if pen == Pen::Strong { format!("<strong>{name}</strong>") } else { name };
+        legend.push_str(&format!("<li>{}{name}</li>", key(pen)));
+    }
+    for (index, series) in thin.iter().enumerate() {
+        legend.push_str(&format!("<li>{}{} (bare)</li>", key(Pen::Thin(index)), escaped(&series.name)));
+    }
+    legend + "</ul>"
+}
+
+/// A piece of a line.
+fn key(pen: Pen) -> String {
+    let (colour, width, dash) = match pen {
+        Pen::Colour(index) => (format!("s{}", index % SERIES_COLOURS), 3, broken(index)),
+        Pen::Strong => ("ink".to_owned(), 6, ""),
+        Pen::Thin(index) => ("soft".to_owned(), 1, DASHES[index % DASHES.len()]),
+    };
+    format!(
+        "<svg class=\"key\" viewBox=\"0 0 32 8\" aria-hidden=\"true\"><path d=\"M0 4h32\" \
+         style=\"stroke:var(--{colour});stroke-width:{width};stroke-dasharray:{dash}\"/></svg>"
+    )
+}
+
+/// A plot of throughput by itself, as part of another page.
+///
+/// # Errors
+/// There is nothing to plot.
+pub(crate) fn plot_figure(title: &str, all: &[Series], thin: &[Series]) -> Result<String, BenchError> {
+    let lines = lines(all, thin, &|point| point.mb_per_s);
+    let chart = Chart { lines: &lines, marks: &[], axis: "throughput, MB/s", scale: Scale::Logarithmic };
+    figure(title, &chart, &legend(all, thin), "Both axes are logarithmic.")
+}
+
+fn figure(title: &str, chart: &Chart<'_>, legend: &str, caption: &str) -> Result<String, BenchError> {
+    let mut text = format!("{title} against message size.");
+    for Line { name, points, .. } in chart.lines.iter().filter(|line| !matches!(line.pen, Pen::Thin(_))) {
+        if let (Some(first), Some(last)) = (points.first(), points.last()) {
+            // Writing into a String cannot fail.
+            let _ = write!(
+                text,
+                " {name}: {:.2} at {}, {:.2} at {}.",
+                first.1,
+                human(first.0),
+                last.1,
+                human(last.0)
+            );
+        }
+    }
+    // A picture with a text in its place, for those who cannot see it.
+    let svg = chart.draw()?.replacen(
+        "<svg ",
+        &format!("<svg role=\"img\" aria-label=\"{}\" font-family=\"system-ui,sans-serif\" ", escaped(&text)),
+        1,
+    );
+    let title = escaped(title);
+    Ok(format!(
+        "<h2>{title}</h2>\n<figure>\n{legend}\n<div class=\"wide\">{svg}</div>\n<figcaption>{caption}</figcaption>\n</figure>\n"
+    ))
+}
+
+/// A whole page: a title and what it is, a body, and what is told of the machine.
 pub(crate) fn page(title: &str, introduction: &str, environment: &Environment, body: &str) -> String {
     let line = |(name, value): (&str, String)| format!("<dt>{name}</dt><dd>{}</dd>\n", escaped(&value));
-    let environment: String = environment.lines().into_iter().map(line).collect();
+    let lines: String = environment.lines().into_iter().map(line).collect();
+    let warning = environment
+        .warning()
+        .map_or_else(String::new, |sentence| format!("<p class=\"warning\">{}</p>\n", escaped(sentence)));
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n<style>{}{PAGE_STYLE}</style>\n\
-         </head>\n<body>\n<main>\n<h1>{title}</h1>\n<p>{introduction}</p>\n<dl>\n{environment}</dl>\n{body}</main>\n\
-         </body>\n</html>\n",
+         </head>\n<body>\n<main>\n<h1>{title}</h1>\n<p>{introduction}</p>\n{warning}{body}<h2>Where and how</h2>\n\
+         <dl>\n{lines}</dl>\n</main>\n</body>\n</html>\n",
         colours()
     )
 }
 
-fn write_table(page: &mut String, all: &[Series], mark_best: bool) -> std::fmt::Result {
-    let mut sizes: Vec<u64> =
-        all.iter().flat_map(|series| series.points.iter().map(|point| point.bytes)).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
+/// What a table shows of each point.
+struct Column {
+    unit: &'static str,
+    cell: fn(&Point) -> String,
+}
+
+const TIMES: Column = Column { unit: "µs", cell: |point| format!("{:.3}", point.usec) };
+const SPEEDS: Column = Column { unit: "MB/s", cell: |point| format!("{:.1}", point.mb_per_s) };
+
+fn write_table(page: &mut String, all: &[Series], column: &Column, mark_best: bool) -> std::fmt::Result {
     page.push_str("<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">size</th>");
     for series in all {
-        let name = escaped(&series.name);
-        write!(page, "<th scope=\"col\">{name}, µs</th><th scope=\"col\">{name}, MB/s</th>")?;
+        write!(page, "<th scope=\"col\">{}, {}</th>", escaped(&series.name), column.unit)?;
     }
     page.push_str("</tr></thead>\n<tbody>\n");
-    for bytes in sizes {
-        let at = |series: &Series| series.points.iter().find(|point| point.bytes == bytes).copied();
-        let best = all.iter().filter_map(at).map(|point| point.usec).reduce(f64::min);
+    for bytes in sizes_of(all) {
+        let best = winner(all, bytes).filter(|_| mark_best);
         write!(page, "<tr><th scope=\"row\">{}</th>", human(bytes))?;
         for series in all {
-            match at(series) {
-                Some(point) => {
-                    let class = if mark_best && Some(point.usec) == best { " class=\"best\"" } else { "" };
-                    let (least, most) = point.usec_range;
-                    write!(
-                        page,
-                        "<td{class} title=\"from {least:.3} to {most:.3} µs\">{:.3}</td><td>{:.1}</td>",
-                        point.usec, point.mb_per_s
-                    )?;
-                }
-                None => page.push_str("<td>–</td><td>–</td>"),
-            }
+            let Some(point) = series.at(bytes) else {
+                page.push_str("<td>–</td>");
+                continue;
+            };
+            let class =
+                if best.is_some_and(|best| best.name == series.name) { " class=\"best\"" } else { "" };
+            write!(page, "<td{class} title=\"{}\">{}</td>", escaped(&spread(point)), (column.cell)(point))?;
         }
         page.push_str("</tr>\n");
     }
@@ -236,22 +310,12 @@ fn write_table(page: &mut String, all: &[Series], mark_best: bool) -> std::fmt::
     Ok(())
 }
 
-/// The colours as variables, for light and dark.
-pub(crate) fn colours() -> String {
-    let set = |series: &[&str], others: &str| {
-        let series: Vec<String> =
-            series.iter().enumerate().map(|(index, colour)| format!("--s{index}:{colour};")).collect();
-        format!("{}{others}", series.concat())
-    };
-    let light = set(
-        &LIGHT,
-        "--paper:#fff;--ink:#1a1a1a;--soft:#555;--grid:#c4c4c4;--faint:#ececec;--mark:#666;--best:#e8f1fa",
-    );
-    let dark = set(
-        &DARK,
-        "--paper:#16181c;--ink:#e8e8e8;--soft:#aaa;--grid:#50545c;--faint:#2a2d33;--mark:#aaa;--best:#23384d",
-    );
-    format!(":root{{color-scheme:light dark;{light}}}\n@media(prefers-color-scheme:dark){{:root{{{dark}}}}}")
+fn spread(point: &Point) -> String {
+    let (least, most) = point.usec_range;
+    let range = format!("from {least:.3} to {most:.3} µs");
+    point
+        .quartiles
+        .map_or(range.clone(), |(lower, upper)| format!("quartiles {lower:.3} and {upper:.3} µs, {range}"))
 }
 
 /// Text in HTML.

@@ -10,8 +10,9 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::html::{COLOUR_STYLE, colours, escaped};
-use super::{Crossover, Point, Report, Series};
+use super::labels::{Area, apart, beside};
+use super::style::{COLOUR_STYLE, SERIES_COLOURS, colours};
+use super::{Crossover, escaped};
 use crate::error::BenchError;
 use crate::sizes::human;
 
@@ -21,8 +22,14 @@ const HEIGHT: u32 = 440;
 const NAMES_WIDTH: i32 = 130;
 /// Where a picture's own title begins.
 const TITLE_X: i32 = 80;
-/// Least distance of two names, in pixels.
-const NAME_STEP: i32 = 15;
+/// Room for a name with its distance from the next, in pixels.
+const NAME_HEIGHT: f64 = 15.0;
+/// About how wide a letter of a name is; more than most are.
+const LETTER: f64 = 7.4;
+/// How far a name is from the end of its line.
+const NAME_GAP: i32 = 9;
+/// Distance of the points of a line that a name keeps clear of.
+const DRAWN_STEP: f64 = 4.0;
 
 const INK: RGBColor = RGBColor(1, 2, 3);
 const GRID: RGBColor = RGBColor(1, 2, 4);
@@ -34,42 +41,19 @@ const SERIES_GREEN: u8 = 3;
 const LIMIT_GREEN: u8 = 4;
 /// How the thin lines are broken, so that they can be told apart without colours.
 pub(super) const DASHES: [&str; 4] = ["none", "8 3", "2 3", "10 3 2 3"];
-/// Colours of lines there are in the page's style; more mechanisms begin anew.
-pub(crate) const SERIES_COLOURS: usize = 9;
-
-/// What is plotted against size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Quantity {
-    Throughput,
-    Time,
-}
-
-impl Quantity {
-    fn value(self) -> fn(&Point) -> f64 {
-        match self {
-            Self::Throughput => |point| point.mb_per_s,
-            Self::Time => |point| point.usec,
-        }
-    }
-
-    fn axis(self) -> &'static str {
-        match self {
-            Self::Throughput => "throughput, MB/s",
-            Self::Time => "one-way time, µs",
-        }
-    }
-}
-
-/// An axis whose coordinate is a logarithm, with its own marks.
+/// Lines from this number on are broken, since their colours are near to earlier ones.
+const BROKEN_FROM: usize = 5;
+const BROKEN: &str = "7 2";
+/// An axis with its own marks; its coordinate may be a logarithm.
 #[derive(Clone)]
-struct LogAxis {
+struct MarkedAxis {
     inner: RangedCoordf64,
     marks: Vec<f64>,
     light: Vec<f64>,
     label: fn(f64) -> String,
 }
 
-impl Ranged for LogAxis {
+impl Ranged for MarkedAxis {
     type FormatOption = plotters::coord::ranged1d::NoDefaultFormatting;
     type ValueType = f64;
 
@@ -90,34 +74,77 @@ impl Ranged for LogAxis {
     }
 }
 
-impl ValueFormatter<f64> for LogAxis {
+impl ValueFormatter<f64> for MarkedAxis {
     fn format_ext(&self, value: &f64) -> String {
         (self.label)(*value)
     }
 }
 
-/// Lines against message size, both logarithmic.
-pub(crate) struct Chart<'a> {
-    /// The lines.
-    pub lines: &'a [Series],
-    /// Thin ones below them.
-    pub thin: &'a [Series],
-    /// Where a dashed line stands, and what is written above it.
-    pub marks: &'a [Crossover],
-    /// What is plotted: a word and its unit.
-    pub axis: &'a str,
-    /// Its value at a point.
-    pub value: fn(&Point) -> f64,
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pen {
+    /// In the colour with this number.
+    Colour(usize),
+    /// So that it stands out.
+    Strong,
+    /// Thin and below the others, broken in the manner with this number.
+    Thin(usize),
 }
 
-/// An SVG of one quantity against message size, with the page's colours.
-///
-/// # Errors
-/// There is nothing to plot, or the drawing library fails.
-pub(super) fn draw(report: &Report, quantity: Quantity) -> Result<String, BenchError> {
-    let thin = report.plotted_limits();
-    let (axis, value) = (quantity.axis(), quantity.value());
-    Chart { lines: &report.mechanisms, thin: &thin, marks: &report.crossovers, axis, value }.draw()
+/// One line: values by message size, ascending.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    /// What stands at its end.
+    pub name: String,
+    /// How it is drawn.
+    pub pen: Pen,
+    /// Sizes and values.
+    pub points: Vec<(u64, f64)>,
+}
+
+/// A dashed line at a size, with a word above it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// The size.
+    pub bytes: u64,
+    /// The word.
+    pub word: String,
+}
+
+impl From<&Crossover> for Mark {
+    fn from(crossover: &Crossover) -> Self {
+        Self { bytes: crossover.bytes, word: crossover.to.clone() }
+    }
+}
+
+/// How values go up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// By powers of ten.
+    Logarithmic,
+    /// From 0 to 1.
+    Part,
+}
+
+impl Scale {
+    fn place(self, value: f64) -> Option<f64> {
+        match self {
+            Self::Logarithmic => (value > 0.0).then(|| value.log10()),
+            Self::Part => Some(value),
+        }
+    }
+}
+
+/// Lines against message size, which is logarithmic.
+pub(crate) struct Chart<'a> {
+    /// The lines.
+    pub lines: &'a [Line],
+    /// Where a dashed line stands, and what is written above it.
+    pub marks: &'a [Mark],
+    /// What is plotted: a word and its unit.
+    pub axis: &'a str,
+    /// How its values go up.
+    pub scale: Scale,
 }
 
 impl Chart<'_> {
@@ -154,9 +181,8 @@ impl Chart<'_> {
     }
 
     fn draw_on(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), String> {
-        let all = || self.lines.iter().chain(self.thin);
-        let x = size_axis(all()).ok_or("no sizes were measured")?;
-        let y = value_axis(all(), self.value).ok_or("no times were measured")?;
+        let x = size_axis(self.lines).ok_or("no sizes were measured")?;
+        let y = value_axis(self.lines, self.scale).ok_or("no times were measured")?;
         let say = |error: &dyn std::fmt::Display| error.to_string();
         let mut chart = ChartBuilder::on(area)
             .margin(8)
@@ -177,77 +203,171 @@ impl Chart<'_> {
             .y_desc(self.axis)
             .draw()
             .map_err(|error| say(&error))?;
-        let top = chart.as_coord_spec().get_y_range().end;
-        let bottom = chart.as_coord_spec().get_y_range().start;
-        for mark in self.marks {
-            let at = log2(mark.bytes);
-            let (place, foot) = (chart.backend_coord(&(at, top)), chart.backend_coord(&(at, bottom)));
-            draw_mark(area, &mark.to, place, foot.1)?;
+        let (left, top) = corner(chart.plotting_area().get_pixel_range());
+        let (right, bottom) = far_corner(chart.plotting_area().get_pixel_range());
+        let floor = chart.as_coord_spec().get_y_range().start;
+        let place = |mark: &Mark| chart.backend_coord(&(log2(mark.bytes), floor)).0;
+        let marks: Vec<(i32, &str)> =
+            self.marks.iter().map(|mark| (place(mark), mark.word.as_str())).collect();
+        draw_marks(area, &marks, (top, bottom))?;
+        let mut drawn = Vec::new();
+        for line in in_order(self.lines) {
+            let points = self.positions(line);
+            let style = line.pen.colour().stroke_width(line.pen.width());
+            chart.draw_series(LineSeries::new(points.clone(), style)).map_err(|error| say(&error))?;
+            let dots = points.iter().filter(|_| line.pen.radius() > 0);
+            let dots = dots.map(|&point| Circle::new(point, line.pen.radius(), line.pen.colour().filled()));
+            chart.draw_series(dots).map_err(|error| say(&error))?;
+            let pixels: Vec<(i32, i32)> = points.iter().map(|point| chart.backend_coord(point)).collect();
+            drawn.push((line, pixels));
         }
-        let mut names = Vec::new();
-        for (thin, index, series) in lines(self.lines, self.thin) {
-            let colour = if thin { limit_colour(index) } else { colour(index) };
-            let points = positions(series, self.value);
-            chart
-                .draw_series(LineSeries::new(points.clone(), colour.stroke_width(if thin { 1 } else { 2 })))
-                .map_err(|error| say(&error))?;
-            if !thin {
-                let dots = points.iter().map(|&point| Circle::new(point, 3, colour.filled()));
-                chart.draw_series(dots).map_err(|error| say(&error))?;
-            }
-            if let Some(last) = points.last() {
-                let place = chart.backend_coord(last);
-                names.push((place.1, place.0, series.name.as_str(), colour));
-            }
-        }
-        write_names(area, names)
+        let inside = Area {
+            left: left.into(),
+            top: top.into(),
+            width: (right - left).into(),
+            height: (bottom - top).into(),
+        };
+        write_names(area, &drawn, &marks, inside)
+    }
+
+    /// The points that a plot can show.
+    fn positions(&self, line: &Line) -> Vec<(f64, f64)> {
+        let shown = line.points.iter().filter(|(bytes, _)| *bytes > 0);
+        shown.filter_map(|&(bytes, value)| Some((log2(bytes), self.scale.place(value)?))).collect()
     }
 }
 
-/// A dashed line downwards from a place, with a word above it.
-fn draw_mark(
+impl Pen {
+    fn colour(self) -> RGBColor {
+        match self {
+            Self::Colour(index) => colour(index),
+            Self::Strong => INK,
+            Self::Thin(index) => limit_colour(index),
+        }
+    }
+
+    const fn width(self) -> u32 {
+        match self {
+            Self::Colour(_) => 2,
+            Self::Strong => 5,
+            Self::Thin(_) => 1,
+        }
+    }
+
+    const fn radius(self) -> u32 {
+        match self {
+            Self::Colour(_) => 3,
+            Self::Strong => 5,
+            Self::Thin(_) => 0,
+        }
+    }
+
+    /// What is below comes first.
+    const fn layer(self) -> u8 {
+        match self {
+            Self::Thin(_) => 0,
+            Self::Strong => 1,
+            Self::Colour(_) => 2,
+        }
+    }
+}
+
+/// The lines in the order in which they are drawn. The strong one is wide, so that one of
+/// another colour that lies on it leaves it visible on both sides.
+fn in_order(lines: &[Line]) -> Vec<&Line> {
+    let mut lines: Vec<&Line> = lines.iter().collect();
+    lines.sort_by_key(|line| line.pen.layer());
+    lines
+}
+
+fn corner((x, y): (std::ops::Range<i32>, std::ops::Range<i32>)) -> (i32, i32) {
+    (x.start, y.start)
+}
+
+fn far_corner((x, y): (std::ops::Range<i32>, std::ops::Range<i32>)) -> (i32, i32) {
+    (x.end, y.end)
+}
+
+/// Dashed lines downwards from the top, each with a word above it.
+fn draw_marks(
     area: &DrawingArea<SVGBackend<'_>, Shift>,
-    word: &str,
-    place: (i32, i32),
-    foot: i32,
+    marks: &[(i32, &str)],
+    (top, bottom): (i32, i32),
 ) -> Result<(), String> {
     let say = |error: &dyn std::fmt::Display| error.to_string();
-    for dash in (place.1..foot).step_by(9) {
-        let line = PathElement::new([(place.0, dash), (place.0, foot.min(dash + 5))], MARK);
-        area.draw(&line).map_err(|error| say(&error))?;
-    }
-    let style = ("sans-serif", 12).into_font().color(&MARK).pos(Pos::new(HPos::Center, VPos::Bottom));
-    area.draw_text(word, &style, (place.0, place.1 - 4)).map_err(|error| say(&error))
-}
-
-/// Every line with whether it is thin and its number: the thin ones below.
-fn lines<'a>(lines: &'a [Series], thin: &'a [Series]) -> impl Iterator<Item = (bool, usize, &'a Series)> {
-    let thin = thin.iter().enumerate().map(|(index, series)| (true, index, series));
-    thin.chain(lines.iter().enumerate().map(|(index, series)| (false, index, series)))
-}
-
-/// Writes each line's name at its end, moved apart where they would overlap.
-fn write_names(
-    area: &DrawingArea<SVGBackend<'_>, Shift>,
-    mut names: Vec<(i32, i32, &str, RGBColor)>,
-) -> Result<(), String> {
-    names.sort_unstable_by_key(|&(y, ..)| y);
-    let mut lowest = i32::MIN;
-    for name in &mut names {
-        name.0 = name.0.max(lowest);
-        lowest = name.0.saturating_add(NAME_STEP);
-    }
-    // Those that were pushed beyond the bottom push the others back up.
-    let mut highest = i32::try_from(HEIGHT).unwrap_or(i32::MAX) - 60;
-    for name in names.iter_mut().rev() {
-        name.0 = name.0.min(highest);
-        highest = name.0 - NAME_STEP;
-    }
-    for (y, x, name, colour) in names {
-        let style = ("sans-serif", 13).into_font().color(&colour).pos(Pos::new(HPos::Left, VPos::Center));
-        area.draw_text(name, &style, (x + 9, y)).map_err(|error| error.to_string())?;
+    let wanted: Vec<(f64, f64)> =
+        marks.iter().map(|&(x, word)| (f64::from(x), word_width(word) + LETTER)).collect();
+    let places = apart(&wanted, &(0.0..f64::from(WIDTH)));
+    for (&(x, word), word_x) in marks.iter().zip(places) {
+        for dash in (top..bottom).step_by(9) {
+            let line = PathElement::new([(x, dash), (x, bottom.min(dash + 5))], MARK);
+            area.draw(&line).map_err(|error| say(&error))?;
+        }
+        let style = ("sans-serif", 12).into_font().color(&MARK).pos(Pos::new(HPos::Center, VPos::Bottom));
+        // Within the picture: nothing is cut off but a fraction.
+        area.draw_text(word, &style, (word_x as i32, top - 4)).map_err(|error| say(&error))?;
     }
     Ok(())
+}
+
+fn word_width(word: &str) -> f64 {
+    word.chars().count() as f64 * LETTER
+}
+
+/// Writes each line's name at its end: right of the plot where that is the last size, else
+/// beside the line; none on another.
+fn write_names(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    lines: &[(&Line, Vec<(i32, i32)>)],
+    marks: &[(i32, &str)],
+    inside: Area,
+) -> Result<(), String> {
+    let ends = || lines.iter().filter_map(|(line, pixels)| Some((*line, *pixels.last()?)));
+    let Some(last_x) = ends().map(|(_, (x, _))| x).max() else { return Ok(()) };
+    let (outer, inner): (Vec<_>, Vec<_>) = ends().partition(|(_, (x, _))| *x == last_x);
+    let wanted: Vec<(f64, f64)> = outer.iter().map(|(_, (_, y))| (f64::from(*y), NAME_HEIGHT)).collect();
+    let column = apart(&wanted, &(inside.top - NAME_HEIGHT..inside.top + inside.height + NAME_HEIGHT));
+    for ((line, (x, _)), y) in outer.iter().zip(column) {
+        write_name(area, line, (*x + NAME_GAP, y))?;
+    }
+    // Inside the picture: nothing is cut off but a fraction.
+    let (top, bottom) = (inside.top as i32, (inside.top + inside.height) as i32);
+    let marks = marks.iter().flat_map(|&(x, _)| along(&[(x, top), (x, bottom)]));
+    let drawn: Vec<(f64, f64)> = lines.iter().flat_map(|(_, pixels)| along(pixels)).chain(marks).collect();
+    let mut taken = Vec::new();
+    for (line, (x, y)) in inner {
+        let size = (word_width(&line.name), NAME_HEIGHT);
+        let place = beside((x.into(), y.into()), size, &taken, &drawn, inside);
+        taken.push(place);
+        write_name(area, line, (place.left as i32, place.top + NAME_HEIGHT / 2.0))?;
+    }
+    Ok(())
+}
+
+fn write_name(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    line: &Line,
+    (x, y): (i32, f64),
+) -> Result<(), String> {
+    let font = ("sans-serif", 13).into_font();
+    let font = if line.pen == Pen::Strong { font.style(FontStyle::Bold) } else { font };
+    let style = font.color(&line.pen.colour()).pos(Pos::new(HPos::Left, VPos::Center));
+    area.draw_text(&line.name, &style, (x, y.round() as i32)).map_err(|error| error.to_string())
+}
+
+/// Points along a line, near enough to each other that no name fits between two.
+fn along(pixels: &[(i32, i32)]) -> Vec<(f64, f64)> {
+    let mut all = Vec::new();
+    for pair in pixels.windows(2) {
+        let [from, to] = [pair[0], pair[1]].map(|(x, y)| (f64::from(x), f64::from(y)));
+        let (across, down) = (to.0 - from.0, to.1 - from.1);
+        let steps = (across.hypot(down) / DRAWN_STEP).ceil().max(1.0) as u32;
+        all.extend((0..=steps).map(|step| {
+            let part = f64::from(step) / f64::from(steps);
+            (from.0 + part * across, from.1 + part * down)
+        }));
+    }
+    all
 }
 
 fn colour(index: usize) -> RGBColor {
@@ -260,34 +380,31 @@ fn limit_colour(index: usize) -> RGBColor {
     RGBColor(1, LIMIT_GREEN, (index % DASHES.len()) as u8)
 }
 
-/// The points that a logarithmic plot can show.
-fn positions(series: &Series, value: fn(&Point) -> f64) -> Vec<(f64, f64)> {
-    let shown = series.points.iter().filter(|point| point.bytes > 0 && value(point) > 0.0);
-    shown.map(|point| (log2(point.bytes), value(point).log10())).collect()
-}
-
 fn log2(bytes: u64) -> f64 {
     (bytes as f64).log2()
 }
 
-fn size_axis<'a>(all: impl Iterator<Item = &'a Series>) -> Option<LogAxis> {
-    let sizes: Vec<f64> = all
-        .flat_map(|series| series.points.iter())
-        .filter(|point| point.bytes > 0)
-        .map(|point| log2(point.bytes))
-        .collect();
+fn size_axis(lines: &[Line]) -> Option<MarkedAxis> {
+    let sizes = lines.iter().flat_map(|line| &line.points).filter(|(bytes, _)| *bytes > 0);
+    let sizes: Vec<f64> = sizes.map(|(bytes, _)| log2(*bytes)).collect();
     let (start, end) = bounds(&sizes)?;
     // The wider the range, the fewer of its powers of two have a mark.
     let step = if end - start > 10.0 { 4 } else { 1 };
     let powers = start.ceil() as u32..=end.floor() as u32;
     let (marks, light) = powers.map(f64::from).partition(|power| (*power as u32).is_multiple_of(step));
     let label = |power: f64| human(1 << power as u32);
-    Some(LogAxis { inner: padded(start, end, 0.01).into(), marks, light, label })
+    Some(MarkedAxis { inner: padded(start, end, 0.01).into(), marks, light, label })
 }
 
-fn value_axis<'a>(all: impl Iterator<Item = &'a Series>, value: fn(&Point) -> f64) -> Option<LogAxis> {
-    let values: Vec<f64> = all.flat_map(|series| positions(series, value)).map(|(_, value)| value).collect();
+fn value_axis(lines: &[Line], scale: Scale) -> Option<MarkedAxis> {
+    let values = lines.iter().flat_map(|line| &line.points).filter(|(bytes, _)| *bytes > 0);
+    let values: Vec<f64> = values.filter_map(|(_, value)| scale.place(*value)).collect();
     let (start, end) = bounds(&values)?;
+    if scale == Scale::Part {
+        let parts = |step: usize| (0..=20).step_by(step).map(|part| f64::from(part) / 20.0).collect();
+        let label = |part: f64| format!("{part:.1}");
+        return Some(MarkedAxis { inner: (0.0..1.03).into(), marks: parts(4), light: parts(2), label });
+    }
     let inside = |value: &f64| (start - 0.05..=end + 0.05).contains(value);
     let decades = start.floor() as i32..=end.ceil() as i32;
     let few = end - start < 1.5;
@@ -302,7 +419,7 @@ fn value_axis<'a>(all: impl Iterator<Item = &'a Series>, value: fn(&Point) -> f6
     } else {
         (marks(&[1.0]), marks(&[2.0, 5.0]))
     };
-    Some(LogAxis { inner: padded(start, end, 0.05).into(), marks, light, label: value_label })
+    Some(MarkedAxis { inner: padded(start, end, 0.05).into(), marks, light, label: value_label })
 }
 
 /// 10 to that power, with no more digits than it needs.
@@ -330,11 +447,16 @@ fn padded(start: f64, end: f64, part: f64) -> std::ops::Range<f64> {
     start - room..end + room
 }
 
+/// How a line in the colour with this number is broken.
+pub(super) fn broken(index: usize) -> &'static str {
+    if index % SERIES_COLOURS < BROKEN_FROM { "" } else { BROKEN }
+}
+
 /// Puts the page's variables in the place of the colours that stand for them.
 fn with_page_colours(svg: &str) -> String {
     let roles = [(INK, "ink"), (GRID, "grid"), (FAINT, "faint"), (MARK, "mark")];
     let fixed = roles.map(|(colour, name)| (colour, format!("var(--{name})"), ""));
-    let series = (0..SERIES_COLOURS).map(|index| (colour(index), format!("var(--s{index})"), ""));
+    let series = (0..SERIES_COLOURS).map(|index| (colour(index), format!("var(--s{index})"), broken(index)));
     let limits = DASHES.iter().enumerate();
     let limits = limits.map(|(index, dash)| (limit_colour(index), "var(--soft)".to_owned(), *dash));
     let mut svg = svg.to_owned();

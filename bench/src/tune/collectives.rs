@@ -202,7 +202,7 @@ fn plan(kind: Kind, ranks: u32, task: &Task<'_>) -> Plan {
         ranks,
         iterations: None,
         repetitions: task.effort.repetitions,
-        touch: false,
+        in_use: false,
         buffers: Memory::Private,
         rotation_bytes: None,
         verify: false,

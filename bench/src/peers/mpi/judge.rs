@@ -69,6 +69,7 @@ fn long(number: u32, mpi: &str, rows: &[Row], measured: &Measured, other: Transp
                 1.0 / mean.lower
             ),
             met: Some(1.0 / mean.median >= least),
+            is_shown_only: false,
         },
         None => not_measured(number, asked),
     };
@@ -100,5 +101,11 @@ fn path(mpi: &str, measured: &Measured) -> Figure {
         ),
         false => "lmt's endpoints tell of no such bytes".to_owned(),
     };
-    Figure { number: 4, asked: format!("{mpi}: its messages go through lmt"), found, met: Some(went) }
+    Figure {
+        number: 4,
+        asked: format!("{mpi}: its messages go through lmt"),
+        found,
+        met: Some(went),
+        is_shown_only: false,
+    }
 }

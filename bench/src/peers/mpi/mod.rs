@@ -104,7 +104,7 @@ fn job(args: &PeersArgs, measuring: &MeasuringArgs) -> Result<Job, BenchError> {
         Some(sizes) => sizes.0.clone(),
         None => parse_sizes(SIZES).map_err(|error| BenchError::Failure(error.to_string()))?,
     };
-    let mode = Mode { touch: measuring.touch, off_cache: measuring.off_cache };
+    let mode = Mode { in_use: measuring.is_in_use(), off_cache: measuring.off_cache };
     let wanted =
         Wanted { pattern: Pattern::Pingpong, mode, buffers: Memory::Private, ranks: 2, sizes: Some(sizes) };
     let mut jobs = jobs(vec![wanted], &[], args, measuring, ALL.len())?;

@@ -124,7 +124,7 @@ fn a_transport_that_cannot_be_had_is_told_with_its_reason() {
     assert!(figures[0].found == "not measured: it cannot" && figures[1].found == figures[0].found);
     let card = PeerCard::of(&peer(Kind::Mpich));
     let text = show::table(&card, &measured, &figures, true).unwrap();
-    assert!(text.starts_with("# lmt compare --mpi: mpich 1.0, pingpong, untouched, on cache\n"), "{text}");
+    assert!(text.starts_with("# lmt compare --mpi: mpich 1.0, pingpong, in use, on cache\n"), "{text}");
     assert!(text.contains("# mpich/shm is left out: it cannot\n"), "{text}");
     let line = text.lines().find(|line| line.trim_start().starts_with("64 KiB")).unwrap();
     let words: Vec<&str> = line.split_whitespace().collect();
