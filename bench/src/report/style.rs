@@ -21,7 +21,7 @@ pub(crate) const COLOUR_STYLE: &str = "
 /// The style of all pages. Which page of several is shown, the buttons' state says.
 pub(crate) const PAGE_STYLE: &str = "
 body{background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif;margin:0}
-main{max-width:1100px;margin:0 auto;padding:1.5rem}
+main{max-width:1240px;margin:0 auto;padding:1.5rem}
 h1{font-size:1.6rem;margin:0 0 .5rem}h2{font-size:1.15rem;margin:2rem 0 .5rem}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:1rem 0;font-size:.9rem}
 dt{color:var(--soft)}dd{margin:0}
