@@ -66,7 +66,7 @@ tests:
 	  # As .config/nextest.toml has it: what measures runs alone.
 	  failed=no
 	  cargo test --workspace --exclude lmt --lib --bins --tests --examples --no-fail-fast || failed=yes
-	  alone="both waiting resources death unexpected steady"
+	  alone="both waiting sharing resources death unexpected steady"
 	  others=$$(cd lmt/tests && for file in *.rs; do echo "$${file%.rs}"; done | grep -vxF -f <(tr ' ' '\n' <<<"$$alone"))
 	  cargo test --package lmt --lib --examples $$(printf -- '--test %s ' $$others) --no-fail-fast || failed=yes
 	  cargo test --package lmt $$(printf -- '--test %s ' $$alone) --no-fail-fast -- --test-threads=1 || failed=yes

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use common::{LIMIT, join_plain};
 use lmt::{Endpoint, PeerId, SharedEndpoint, Source, TagMatch};
 use lmt_conformance::group::{self, allowed_cpus};
+use lmt_conformance::quiet::Load;
 use lmt_conformance::test_name;
 
 const ROUNDS: u32 = 40;
 /// The fastest of so many: others may have the core during some.
 const TRIES: usize = 5;
-/// A round trip that waits for the scheduler takes two ticks of it, some milliseconds each;
-/// one in which both give the core away takes some microseconds.
+/// A round trip that waits for the scheduler takes some ticks of it, 16 ms and more; one in
+/// which both give the core away takes some microseconds.
 const MOST: Duration = Duration::from_millis(1);
 
 /// Rounds of ping-pong between two ranks on one CPU, of which each looks by `look` until
@@ -49,19 +50,26 @@ const fn tags(round: u32) -> TagMatch {
     TagMatch::exactly(round as u64)
 }
 
-fn check(name: &str, round_trip: Duration) {
-    println!("{name}: {round_trip:?} a round trip");
-    assert!(round_trip < MOST, "{name}: a round trip of two processes on one core takes {round_trip:?}");
-}
-
-/// Both ranks on one CPU; each has the other for its peer.
-fn on_one_core(name: &str, body: impl Fn(Endpoint, PeerId, bool)) {
+/// Both ranks on one CPU; each has the other for its peer, and tells what a round trip takes.
+fn on_one_core(name: &str, body: impl Fn(Endpoint, PeerId, bool) -> Duration) {
     let cpu = allowed_cpus().into_iter().next().expect("a CPU to run on");
-    group::Test::new(name, 2).time_limit(LIMIT).pin(&[cpu, cpu]).run(|group| {
-        let (endpoint, peers) = join_plain(group);
-        let is_first = group.rank() == 0;
-        body(endpoint, peers[usize::from(is_first)], is_first);
-    });
+    let (load, mut took) = (Load::begin(), Duration::ZERO);
+    group::Test::new(name, 2).time_limit(LIMIT).pin(&[cpu, cpu]).run_with(
+        |parent| {
+            let ns = parent.next_report(0).expect("it tells how long it took");
+            took = Duration::from_nanos(ns.parse().expect("a number"));
+        },
+        |group| {
+            let (endpoint, peers) = join_plain(group);
+            let is_first = group.rank() == 0;
+            let round_trip = body(endpoint, peers[usize::from(is_first)], is_first);
+            if is_first {
+                group.report(round_trip.as_nanos());
+            }
+            group.barrier();
+        },
+    );
+    load.took_less("a round trip of two processes on one core", took, MOST);
 }
 
 #[test]
@@ -74,7 +82,7 @@ fn who_probes_in_a_loop_lets_the_other_run() {
             endpoint.receive(Source::Peer(peer), tags(round), &mut [0; 8]).expect("received");
         };
         let probe = |round| endpoint.probe(Source::Peer(peer), tags(round)).expect("no fork").is_some();
-        check("probe", take_turns(send, receive, probe, is_first));
+        take_turns(send, receive, probe, is_first)
     });
 }
 
@@ -89,6 +97,6 @@ fn who_probes_through_a_lock_lets_the_other_run() {
             endpoint.receive(Source::Peer(peer), tags(round), &mut [0; 8]).expect("received");
         };
         let probe = |round| endpoint.probe(Source::Peer(peer), tags(round)).expect("no fork").is_some();
-        check("probe of a shared endpoint", take_turns(send, receive, probe, is_first));
+        take_turns(send, receive, probe, is_first)
     });
 }
