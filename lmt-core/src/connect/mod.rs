@@ -15,7 +15,7 @@
 //! ```
 //! use std::os::fd::OwnedFd;
 //! use std::time::Instant;
-//! use lmt_core::connect::{Closed, Connector, Greeting, Handler, Unwilling};
+//! use lmt_core::connect::{Closed, Connector, Greeting, Handler, Unwilling, Waker};
 //! use lmt_core::{config::Config, error::PeerError, identity::EndpointId, mechanism::PeerFacts};
 //!
 //! #[derive(Default)]
