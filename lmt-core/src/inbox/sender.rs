@@ -181,14 +181,14 @@ impl InboxSender {
     /// `address`; 0 if it does not all lie in one piece of memory.
     #[inline]
     pub(crate) fn piece_bytes(
-        &mut self,
+        &self,
         sent_bytes: u64,
         total_bytes: u64,
         cell_bytes: u64,
         address: usize,
         cut: Cut,
     ) -> u64 {
-        match &mut self.fast_box {
+        match &self.fast_box {
             Some(fast_box) if total_bytes > cell_bytes => {
                 fast_box.piece_bytes(sent_bytes, total_bytes, address, cut)
             }
@@ -350,8 +350,7 @@ impl Payload<'_> {
 
     /// Its bytes, if all of them lie in one piece of memory.
     #[inline]
-    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
-    pub(crate) fn one_slice(&self) -> Option<&[u8]> {
+    fn one_slice(&self) -> Option<&[u8]> {
         match self {
             Payload::Bytes(bytes) => Some(bytes),
             Payload::Part(buffer, range) => buffer.one_slice(range.clone()),

@@ -140,10 +140,10 @@ impl BoxSender {
     }
 
     /// The length of the piece that comes next of a message of `total_bytes`
-    /// bytes, more than [`PIECE_BYTES`], of which `sent_bytes` are sent. The others are at `address`;
-    /// 0 if they do not all lie in one piece of memory.
+    /// bytes, more than [`PIECE_BYTES`], of which `sent_bytes` are sent. The others are at
+    /// `address`; 0 if they do not all lie in one piece of memory.
     #[inline]
-    pub(crate) fn piece_bytes(&mut self, sent_bytes: u64, total_bytes: u64, address: usize, cut: Cut) -> u64 {
+    pub(crate) fn piece_bytes(&self, sent_bytes: u64, total_bytes: u64, address: usize, cut: Cut) -> u64 {
         let left_bytes = total_bytes - sent_bytes;
         let filled = self.filling.filter(|_| sent_bytes > 0);
         let room = match (&self.pair, filled) {
@@ -227,8 +227,8 @@ impl BoxSender {
         payload: &Payload<'_>,
         piece: Piece,
     ) -> Result<(), Refusal> {
-        self.writer.reserve(&self.memory.words(), false)?;
         let shared = self.memory.words();
+        self.writer.reserve(&shared, false)?;
         if bytes <= ANNEX_BYTES && piece == Piece::Whole {
             self.put(Place::Annex { line: self.writer.line_number(), bytes }, payload);
             words[PART_WORD - 1] = IN_ANNEX;
