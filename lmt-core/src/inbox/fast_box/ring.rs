@@ -108,6 +108,7 @@ impl Writer {
 
     /// The number of the line that the next message takes.
     #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
     pub(crate) const fn line_number(&self) -> u64 {
         self.next_line
     }
