@@ -288,8 +288,6 @@ typedef struct lmt_counters {
     uint64_t by_sender_bytes;
     // How often the path could not go on, and another took over.
     uint64_t demotions;
-    // Bytes of what was sent that were not written, since an earlier message had said the same.
-    uint64_t standing_bytes;
 } lmt_counters;
 
 // A region's name, to be passed to peers as it is.

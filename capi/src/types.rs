@@ -136,8 +136,6 @@ pub struct lmt_counters {
     pub by_sender_bytes: u64,
     /// How often the path could not go on, and another took over.
     pub demotions: u64,
-    /// Bytes of what was sent that were not written, since an earlier message had said the same.
-    pub standing_bytes: u64,
 }
 
 /// What a packet meant that was handed to `lmt_door_on_packet`.

@@ -24,7 +24,6 @@
 
 mod blocks;
 mod cells;
-mod changed;
 mod coldness;
 mod copier;
 mod copy;
@@ -40,7 +39,6 @@ mod two_ways;
 mod x86;
 
 pub use cells::{InCell, empty_cell, fill_cell};
-pub use changed::copy_changed;
 pub use coldness::is_cold;
 pub use copier::{Alignment, Copier, Distance, LARGEST_CLASS_BYTES, LEAST_TABLE_BYTES};
 pub use copy::{

@@ -9,9 +9,6 @@ use crate::keys::{Key, Kind, Value};
 /// latest.
 pub const EAGER_MOST_BYTES: u64 = 1 << 20;
 
-/// What `standing_bytes` may be at most, in bytes: so long is that part of each fast box.
-pub const STANDING_MOST_BYTES: u64 = 512 << 10;
-
 /// Sizes, bounds and times of one endpoint.
 ///
 /// ```
@@ -48,10 +45,6 @@ pub struct Config {
     /// How many peers, the first to connect, get a fast box beside the inbox: a
     /// ring of their own of 692 KiB. Default 8.
     pub fast_boxes: u32,
-    /// Bytes of each fast box for messages that are sent again and again: they stay there, and
-    /// only what has changed in them is written ([`crate::again`]). Default 512 KiB, which is
-    /// the most; with 0 all are written.
-    pub standing_bytes: u64,
     /// The most peers that an endpoint knows, at most 65535; each takes a
     /// cache line of its segment. Default 1024.
     pub max_peers: u32,
@@ -136,7 +129,6 @@ impl Default for Config {
             inbox_cells: 128,
             cell_bytes: 4096,
             fast_boxes: 8,
-            standing_bytes: STANDING_MOST_BYTES,
             max_peers: 1024,
             unexpected_max_bytes: 1 << 20,
             pending_max_messages: 1024,
@@ -170,7 +162,7 @@ pub const KEYS: &[Key] = &[
         name: "at_hand_min_bytes",
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES + 1, multiple_of: 1 },
         variable: Some("LMT_AT_HAND_MIN"),
-        meaning: "from there on a message that is short enough for cells is announced, and copied by its receiver alone, while receivers find such messages in their own caches, unless it says what an earlier one has said and stands in the box; more than eager_max_bytes: none is",
+        meaning: "from there on a message that is short enough for cells is announced, and copied by its receiver alone, while receivers find such messages in their own caches; more than eager_max_bytes: none is",
         reason: "the shortest that a system call copies out of the caches in less time than it takes through cells, by measurement",
     },
     Key {
@@ -207,13 +199,6 @@ pub const KEYS: &[Key] = &[
         variable: Some("LMT_FAST_BOXES"),
         meaning: "how many peers, the first to connect, get a fast box beside the inbox: a ring of their own of 692 KiB",
         reason: "each is looked at by every poll and takes memory; most processes talk to few others",
-    },
-    Key {
-        name: "standing_bytes",
-        kind: Kind::Bytes { least: 0, most: STANDING_MOST_BYTES, multiple_of: 1 },
-        variable: Some("LMT_STANDING_BYTES"),
-        meaning: "bytes of each fast box in which messages of 4 KiB and more that are sent again and again stay, so that only what has changed in them is written; 0: they are written each time",
-        reason: "two of the greatest usual length; lines that both processes only read cross no more, which halves the time where their cores share no cache",
     },
     Key {
         name: "max_peers",
@@ -368,7 +353,6 @@ impl Config {
             "inbox_cells" => number(self.inbox_cells.into()),
             "cell_bytes" => number(self.cell_bytes.into()),
             "fast_boxes" => number(self.fast_boxes.into()),
-            "standing_bytes" => number(self.standing_bytes),
             "max_peers" => number(self.max_peers.into()),
             "unexpected_max_bytes" => number(self.unexpected_max_bytes),
             "pending_max_messages" => number(self.pending_max_messages.into()),
@@ -413,7 +397,6 @@ impl Config {
             ("inbox_cells", Value::Number(cells)) => self.inbox_cells = cells as u32,
             ("cell_bytes", Value::Number(bytes)) => self.cell_bytes = bytes as u32,
             ("fast_boxes", Value::Number(count)) => self.fast_boxes = count as u32,
-            ("standing_bytes", Value::Number(bytes)) => self.standing_bytes = bytes,
             ("max_peers", Value::Number(peers)) => self.max_peers = peers as u32,
             ("unexpected_max_bytes", Value::Number(bytes)) => self.unexpected_max_bytes = bytes,
             ("pending_max_messages", Value::Number(messages)) => self.pending_max_messages = messages as u32,

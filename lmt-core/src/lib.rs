@@ -8,7 +8,6 @@
 #![deny(unsafe_code)]
 
 #[cfg(not(loom))]
-pub mod again;
 #[cfg(not(loom))]
 mod belief;
 pub mod bell;

@@ -598,12 +598,6 @@ pub trait Lmt: Send + 'static {
         0
     }
 
-    /// On the sender's side, before [`Lmt::finish`]: how many bytes of the message stood where
-    /// the receiver reads them already, and were not written ([`crate::again`]).
-    fn standing_bytes(&self, _transfer: &Self::Transfer) -> u64 {
-        0
-    }
-
     /// What is to be handed to the peer's instance of this mechanism now, if
     /// anything: bytes and descriptors made on first use. Asked after every
     /// [`Self::prepare`], [`Self::start`], [`Self::step`] and [`Self::finish`] of a

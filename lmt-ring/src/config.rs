@@ -2,7 +2,7 @@
 
 use lmt_core::keys::{Key, Kind, Value};
 
-use crate::layout::{CELL_BYTES, MAX_CELLS, MAX_RINGS, MAX_STANDING_BYTES, MIN_CELLS};
+use crate::layout::{CELL_BYTES, MAX_CELLS, MAX_RINGS, MIN_CELLS};
 
 /// What the rings can be told.
 ///
@@ -19,15 +19,11 @@ pub struct Config {
     pub streaming_bytes: u64,
     /// Rings of this endpoint's pool. Default 16.
     pub max_rings: u32,
-    /// Bytes of each side's place in a ring for the message that it sends again and again, in
-    /// which it stays, so that only what has changed is written; a multiple of 32 KiB. Of more
-    /// than 160 KiB it stays only where the two cores share no cache. Default 4 MiB.
-    pub standing_bytes: u64,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { ring_bytes: 4 << 20, streaming_bytes: 8 << 20, max_rings: 16, standing_bytes: 4 << 20 }
+        Self { ring_bytes: 4 << 20, streaming_bytes: 8 << 20, max_rings: 16 }
     }
 }
 
@@ -56,14 +52,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Count { least: 1, most: MAX_RINGS },
         variable: None,
         meaning: "rings in this endpoint's pool, one for each peer that it was the first to send to; messages to further peers take other ways",
-        reason: "the neighbours of a process in most programs, and 64 MiB of memory at most, where all exchange long messages, and 128 MiB more, where all send the same ones of 4 MiB again and again",
-    },
-    Key {
-        name: "standing_bytes",
-        kind: Kind::Bytes { least: 0, most: MAX_STANDING_BYTES, multiple_of: CELL_BYTES },
-        variable: None,
-        meaning: "bytes of each side's place in a ring, which takes no memory before a message is sent again and again: that stays there, so that only what has changed in it is written; beyond 160 KiB only where the two cores share no cache",
-        reason: "lines that both processes only read cross no more, and longer ones are in no cache with their buffers; set it to 0 where every message is to take as long as one that has changed",
+        reason: "the neighbours of a process in most programs, and 64 MiB of memory at most, where all exchange long messages",
     },
 ];
 
@@ -74,7 +63,6 @@ impl Config {
             "ring_bytes" => Some(Value::Number(self.ring_bytes)),
             "streaming_bytes" => Some(Value::Number(self.streaming_bytes)),
             "max_rings" => Some(Value::Number(self.max_rings.into())),
-            "standing_bytes" => Some(Value::Number(self.standing_bytes)),
             _ => None,
         }
     }
@@ -87,8 +75,7 @@ impl Config {
             ("max_rings", Value::Number(rings)) => {
                 self.max_rings = u32::try_from(*rings).map_err(|_| "max_rings must be below 2^32")?;
             }
-            ("standing_bytes", Value::Number(bytes)) => self.standing_bytes = *bytes,
-            ("ring_bytes" | "streaming_bytes" | "max_rings" | "standing_bytes", _) => {
+            ("ring_bytes" | "streaming_bytes" | "max_rings", _) => {
                 return Err(format!("{key} must be a whole number"));
             }
             _ => return Err(format!("ring has no key `{key}`")),

@@ -1,5 +1,5 @@
 //! How a pool is laid out. Every ring of it: its slots, for either direction,
-//! then its cells, then the two sides' places for what they send again and again.
+//! then its cells.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -19,8 +19,6 @@ pub(crate) const LINE_BYTES: u64 = 64;
 pub(crate) const MIN_CELLS: u64 = 8;
 pub(crate) const MAX_CELLS: u64 = 255;
 pub(crate) const MAX_RINGS: u64 = 4096;
-/// Bytes of one side's place, at most.
-pub(crate) const MAX_STANDING_BYTES: u64 = 16 << 20;
 /// Messages of one direction that can be under way in a ring at once.
 pub(crate) const SLOTS: u8 = 240;
 
@@ -53,8 +51,6 @@ pub(crate) struct Layout {
     pub(crate) cells: u32,
     /// Rings of the pool.
     pub(crate) rings: u32,
-    /// Bytes that a message has at most which stands in its sender's place.
-    pub(crate) standing_bytes: u32,
 }
 
 impl Layout {
@@ -62,27 +58,11 @@ impl Layout {
     pub(crate) fn checked(self) -> Option<Self> {
         let cells = MIN_CELLS..=MAX_CELLS;
         let rings = 1..=MAX_RINGS;
-        let are_so_many = cells.contains(&self.cells.into()) && rings.contains(&self.rings.into());
-        let standing_bytes = u64::from(self.standing_bytes);
-        let is_so_long = standing_bytes <= MAX_STANDING_BYTES && standing_bytes.is_multiple_of(CELL_BYTES);
-        (are_so_many && is_so_long).then_some(self)
+        (cells.contains(&self.cells.into()) && rings.contains(&self.rings.into())).then_some(self)
     }
 
     const fn ring_bytes(self) -> u64 {
-        SLOTS_BYTES + self.cells_bytes() + 2 * self.place_bytes()
-    }
-
-    const fn cells_bytes(self) -> u64 {
-        (self.cells as u64 * STRIDE_BYTES).next_multiple_of(4096)
-    }
-
-    /// Of one side: a line more than its longest message, as a cell has.
-    const fn place_bytes(self) -> u64 {
-        if self.standing_bytes == 0 {
-            0
-        } else {
-            (self.standing_bytes as u64 + SPARE_BYTES).next_multiple_of(4096)
-        }
+        SLOTS_BYTES + (self.cells as u64 * STRIDE_BYTES).next_multiple_of(4096)
     }
 
     pub(crate) const fn pool_bytes(self) -> u64 {
@@ -94,8 +74,8 @@ impl Layout {
         (ring as u64 * self.ring_bytes(), SLOTS_BYTES)
     }
 
-    /// Where all that takes bytes of messages is in ring `ring`.
-    pub(crate) const fn bodies(self, ring: u32) -> std::ops::Range<u64> {
+    /// Where the cells of ring `ring` are.
+    pub(crate) const fn cells(self, ring: u32) -> std::ops::Range<u64> {
         self.slots(ring).0 + SLOTS_BYTES..self.slots(ring + 1).0
     }
 
@@ -104,15 +84,7 @@ impl Layout {
     }
 
     pub(crate) const fn cell_offset(self, ring: u32, cell: u8) -> u64 {
-        self.bodies(ring).start + cell as u64 * STRIDE_BYTES
-    }
-
-    /// Where `bytes` bytes from `offset` on stand in the place of who sends this way, if they
-    /// lie within.
-    pub(crate) fn in_place(self, ring: u32, way: Way, offset: u64, bytes: u64) -> Option<u64> {
-        let end = offset.checked_add(bytes)?;
-        let begin = self.bodies(ring).start + self.cells_bytes() + way as u64 * self.place_bytes();
-        (end <= self.place_bytes()).then_some(begin + offset)
+        self.cells(ring).start + cell as u64 * STRIDE_BYTES
     }
 }
 

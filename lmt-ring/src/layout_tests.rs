@@ -2,13 +2,11 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-const LARGEST: Layout =
-    Layout { cells: MAX_CELLS as u32, rings: MAX_RINGS as u32, standing_bytes: MAX_STANDING_BYTES as u32 };
-const SMALLEST: Layout = Layout { cells: MIN_CELLS as u32, rings: 1, standing_bytes: 0 };
+const LARGEST: Layout = Layout { cells: MAX_CELLS as u32, rings: MAX_RINGS as u32 };
+const SMALLEST: Layout = Layout { cells: MIN_CELLS as u32, rings: 1 };
 
 #[test]
 fn only_what_can_be_laid_out_is_accepted() {
-    let standing = |standing_bytes| Layout { standing_bytes, ..SMALLEST };
     for (layout, is_right) in [
         (SMALLEST, true),
         (Layout { cells: 7, ..SMALLEST }, false),
@@ -16,10 +14,7 @@ fn only_what_can_be_laid_out_is_accepted() {
         (Layout { cells: 256, ..SMALLEST }, false),
         (Layout { rings: 0, ..SMALLEST }, false),
         (Layout { rings: 4097, ..SMALLEST }, false),
-        (Layout { cells: u32::MAX, rings: u32::MAX, standing_bytes: u32::MAX }, false),
-        (standing(32 << 10), true),
-        (standing((32 << 10) + 1), false),
-        (standing((16 << 20) + (32 << 10)), false),
+        (Layout { cells: u32::MAX, rings: u32::MAX }, false),
     ] {
         assert_eq!(layout.checked().is_some(), is_right, "{layout:?}");
     }
@@ -27,8 +22,7 @@ fn only_what_can_be_laid_out_is_accepted() {
 
 #[test]
 fn nothing_in_a_pool_overlaps() {
-    for layout in [Layout { rings: 3, ..SMALLEST }, Layout { standing_bytes: 32 << 10, ..SMALLEST }, LARGEST]
-    {
+    for layout in [Layout { rings: 3, ..SMALLEST }, LARGEST] {
         let mut end = 0;
         for ring in BTreeSet::from([0, 1 % layout.rings, layout.rings - 1]) {
             let (slots, slots_bytes) = layout.slots(ring);
@@ -46,19 +40,6 @@ fn nothing_in_a_pool_overlaps() {
                 let at = layout.cell_offset(ring, cell as u8);
                 assert!(at >= end && at >= slots + slots_bytes && at % LINE_BYTES == 0, "cell {cell}");
                 end = at + CELL_BYTES + LINE_BYTES - 1;
-            }
-            for way in [Way::FromOwner, Way::ToOwner] {
-                let bytes = u64::from(layout.standing_bytes) + LINE_BYTES - 1;
-                let place = layout.in_place(ring, way, 0, bytes);
-                let Some(at) = place else {
-                    assert_eq!(layout.standing_bytes, 0);
-                    continue;
-                };
-                assert!(at >= end && at % 4096 == 0, "{way:?}");
-                end = at + bytes;
-                assert_eq!(layout.in_place(ring, way, bytes, 1), Some(end));
-                let beyond = [(0, bytes + 4097), (bytes + 4096, 1), (u64::MAX, 2), (2, u64::MAX)];
-                assert!(beyond.iter().all(|(from, many)| layout.in_place(ring, way, *from, *many).is_none()));
             }
         }
         assert!(end <= layout.pool_bytes() && layout.pool_bytes() - end < 4096);

@@ -10,8 +10,7 @@
 //! Each endpoint owns a pool of rings, a sealed memfd without a name, sparse
 //! until it is used, which its peers map. A pair uses a ring of the pool of who
 //! sent first; there are at most `max_rings` in a pool, so memory does not grow
-//! with the square of the processes. Behind its cells a ring has a place for each side, in which
-//! what that sends again and again stays ([`lmt_core::again`]).
+//! with the square of the processes.
 //!
 //! Every peer has the whole pool mapped: peers are trusted not to look at each
 //! other's messages, as all of them are processes of one user.
@@ -19,8 +18,6 @@
 
 #[cfg_attr(loom, allow(dead_code))] // The models draw their own tags.
 mod slot;
-#[cfg(not(loom))]
-mod standing;
 mod sync;
 
 #[cfg(not(loom))]
@@ -29,6 +26,8 @@ mod config;
 mod cookie;
 #[cfg(not(loom))]
 mod faults;
+#[cfg(not(loom))]
+mod hop;
 #[cfg(not(loom))]
 mod layout;
 #[cfg(not(loom))]

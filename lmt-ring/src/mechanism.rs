@@ -26,7 +26,7 @@ use crate::sender::Sending;
 use crate::sys::{Emptying, Mapping};
 
 /// Version of the pool's layout; both sides must have the same.
-const LAYOUT_VERSION: u32 = 5;
+const LAYOUT_VERSION: u32 = 6;
 
 /// Of messages shorter than this part of [`Config::streaming_bytes`] none is copied out
 /// past the caches: several of these stay in the last one.
@@ -52,6 +52,7 @@ const fn may_go_past(bytes: u64, left_alone: bool) -> bool {
 struct WireHello {
     version: u32,
     layout: Layout,
+    zero: u32,
     /// Of two rings of one pair, that of the endpoint with the smaller number
     /// is used.
     number: u64,
@@ -77,11 +78,8 @@ impl Ring {
             Some(pool) => pool,
             None => {
                 let cells = u32::try_from(self.config.ring_bytes / CELL_BYTES).unwrap_or(u32::MAX);
-                let standing_bytes = u32::try_from(self.config.standing_bytes).unwrap_or(u32::MAX);
-                let layout = Layout { cells, rings: self.config.max_rings, standing_bytes };
-                let layout = layout.checked().ok_or_else(|| {
-                    let sentence = "ring_bytes, max_rings or standing_bytes is out of bounds";
-                    unavailable(Errno::EINVAL as i32, sentence.into())
+                let layout = Layout { cells, rings: self.config.max_rings }.checked().ok_or_else(|| {
+                    unavailable(Errno::EINVAL as i32, "ring_bytes or max_rings is out of bounds".into())
                 })?;
                 let mut number = [0; 8];
                 lmt_core::random::fill(&mut number)
@@ -235,7 +233,7 @@ impl Lmt for Ring {
         let pool = self.pool()?;
         let descriptor = pool.descriptor().map_err(|error| no_duplicate(&error))?;
         let layout = pool.layout;
-        let hello = WireHello { version: LAYOUT_VERSION, layout, number: self.number };
+        let hello = WireHello { version: LAYOUT_VERSION, layout, zero: 0, number: self.number };
         Ok(Hello { bytes: hello.as_bytes().to_vec(), descriptors: vec![descriptor] })
     }
 
@@ -280,13 +278,7 @@ impl Lmt for Ring {
             peer.mine = Some(PairRing::mine(Arc::clone(&pool.mapping), pool.layout, lease));
         }
         let ring = peer.ring(is_mine).ok_or_else(no_ring)?;
-        let cells = if ring.begins_standing(data, plan, self.config.standing_bytes) {
-            Cells::None
-        } else if plan.may_give_up {
-            ring.cells_for(interval.bytes())
-        } else {
-            Cells::All
-        };
+        let cells = if plan.may_give_up { ring.cells_for(interval.bytes()) } else { Cells::All };
         let sending = match plan.model {
             Model::Stream => Sending::at_once(ring, data, interval.start, cells).ok_or_else(no_slot)?,
             _ => Sending::asked(ring, data, interval.start, cells),
@@ -353,10 +345,6 @@ impl Lmt for Ring {
             Side::Receiver(receiving) => receiving.close(ring),
             Side::Announced | Side::Looking { .. } => false,
         }
-    }
-
-    fn standing_bytes(&self, transfer: &RingTransfer) -> u64 {
-        if let Side::Sender(sending) = &transfer.side { sending.standing_bytes() } else { 0 }
     }
 
     fn finish(&mut self, peer: &mut RingPeer, transfer: RingTransfer) {

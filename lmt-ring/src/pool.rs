@@ -27,7 +27,7 @@ struct Shared {
 }
 
 /// A ring of this endpoint's pool that belongs to one peer; free again, and the memory of its
-/// cells and places given back, when it is dropped. The slots stay as they are until
+/// cells given back, when it is dropped. The slots stay as they are until
 /// the next lease: the peer may still have to read there that a message is whole.
 #[derive(Debug)]
 pub(crate) struct Lease {
@@ -75,7 +75,7 @@ impl Shared {
 impl Drop for Lease {
     fn drop(&mut self) {
         let layout = self.shared.layout;
-        if let Err(errno) = give_back(&self.shared.fd, layout.bodies(self.ring)) {
+        if let Err(errno) = give_back(&self.shared.fd, layout.cells(self.ring)) {
             // It stays allocated until the pool goes; nothing else changes.
             let _ = errno;
         }

@@ -1,4 +1,4 @@
-//! The receiver's side of a message: empties its cells, or reads its sender's place.
+//! The receiver's side of a message: empties its cells.
 
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
@@ -7,7 +7,6 @@ use lmt_core::mechanism::{Fault, Interval, Step};
 use crate::faults::{garbage, short_buffer, withdrawn};
 use crate::layout::{CELL_BYTES, SLOTS};
 use crate::ring::PairRing;
-use crate::sender::TOLD_BYTES;
 use crate::slot::{ABANDONED, CELLS_UNDER_WAY};
 use crate::sys::Emptying;
 
@@ -31,8 +30,6 @@ pub(crate) struct Receiving {
     kept_from: u64,
     /// The sender may fill more than is received.
     is_cut: bool,
-    /// It stands in the sender's place, not in cells.
-    is_in_place: bool,
     /// What the ring had of its own when the message came.
     fresh_before: u64,
     /// How far behind each cell's begin the bytes begin.
@@ -67,7 +64,6 @@ impl Receiving {
             emptied: 0,
             kept_from,
             is_cut: !line.ends_at(total_bytes),
-            is_in_place: line.is_in_place(),
             fresh_before: ring.fresh_cells(),
             shift_bytes: line.shift_bytes(),
             way,
@@ -114,7 +110,7 @@ impl Receiving {
 
     /// More cannot stand there.
     fn most_produced(&self) -> u64 {
-        if self.is_in_place { u64::MAX } else { (self.emptied + CELLS_UNDER_WAY) * CELL_BYTES }
+        (self.emptied + CELLS_UNDER_WAY) * CELL_BYTES
     }
 
     /// Past the caches so much is copied at a time, but for the ends of cells.
@@ -127,9 +123,6 @@ impl Receiving {
     /// Copies what of the present cell stands there, and empties it at its end.
     #[inline]
     fn copy(&mut self, ring: &mut PairRing, data: &mut Buffer, produced: u64) -> Result<(), Fault> {
-        if self.is_in_place {
-            return self.copy_in_place(ring, data, produced);
-        }
         let k = self.copied_bytes / CELL_BYTES;
         let within = self.copied_bytes % CELL_BYTES;
         let end = produced.min((k + 1) * CELL_BYTES).min(self.total_bytes);
@@ -145,23 +138,6 @@ impl Receiving {
         // messages: it is the sender's again when this message is closed.
         if end == (k + 1) * CELL_BYTES || (end == self.total_bytes && !self.is_cut) {
             self.empty(ring, k, cell)?;
-        }
-        Ok(())
-    }
-
-    /// Copies what of the present part of [`TOLD_BYTES`] stands in the sender's place, and says at
-    /// its end that it has.
-    #[inline]
-    fn copy_in_place(&mut self, ring: &PairRing, data: &mut Buffer, produced: u64) -> Result<(), Fault> {
-        let begin = self.copied_bytes;
-        let end = produced.min((begin / TOLD_BYTES + 1) * TOLD_BYTES).min(self.total_bytes);
-        let offset = ring.in_their_place(self.shift_bytes + begin, end - begin).ok_or_else(garbage)?;
-        // The sender keeps its lines as they are.
-        let way = if self.way == Emptying::Cached { Emptying::Shared } else { self.way };
-        self.copy_out(ring, data, offset, end, way)?;
-        let parts = end / TOLD_BYTES;
-        if parts > begin / TOLD_BYTES {
-            ring.receiving_slot(self.slot).ok_or_else(garbage)?.empty(parts - 1, true);
         }
         Ok(())
     }

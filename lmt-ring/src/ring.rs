@@ -4,16 +4,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lmt_core::buffer::Buffer;
 use lmt_core::error::MemoryError;
-use lmt_core::mechanism::Plan;
 
 use crate::cookie::TAGS;
+use crate::hop::Hop;
 use crate::layout::{CELL_BYTES, LINE_BYTES, Layout, SLOTS, Way};
 use crate::pool::Lease;
 use crate::sender::UnderWay;
 use crate::slot::{Slot, State};
-use crate::standing::Standing;
 use crate::sys::Mapping;
 
 /// How many of its cells a message uses.
@@ -23,8 +21,6 @@ pub(crate) enum Cells {
     All,
     /// [`FEW_CELLS`], the last that came back first.
     Few,
-    /// None: it stands in its sender's place ([`Standing`]).
-    None,
 }
 
 /// So many cells at most are under way of a message that is half as long again as the
@@ -76,8 +72,8 @@ pub(crate) struct PairRing {
     peer_has_sent: bool,
     /// So many messages are still not to use few cells again and again.
     spread: u32,
-    /// What is sent again and again.
-    pub(crate) standing: Standing,
+    /// How far the peer's core is.
+    hop: Hop,
     /// Keeps the ring this peer's.
     _lease: Option<Lease>,
 }
@@ -123,7 +119,7 @@ impl PairRing {
             has_sent: false,
             peer_has_sent: false,
             spread: 0,
-            standing: Standing::default(),
+            hop: Hop::default(),
             _lease: lease,
         }
     }
@@ -167,51 +163,6 @@ impl PairRing {
         bytes > self.cells() * CELL_BYTES * 3 / 2
     }
 
-    /// Whether the next message stands in this side's place, as those of up to `most_bytes` may:
-    /// asked once of each. It does not where there is no memory for it.
-    pub(crate) fn begins_standing(&mut self, data: &Buffer, plan: &Plan, most_bytes: u64) -> bool {
-        if self.standing.is_under_way() {
-            self.reap();
-        }
-        let bytes = plan.interval.bytes();
-        let may_stand = bytes <= most_bytes.min(self.layout.standing_bytes.into());
-        if !self.standing.begin(data, plan, may_stand) {
-            return false;
-        }
-        let has_memory = self.commit_place(bytes + LINE_BYTES);
-        if !has_memory {
-            self.standing.is_without_memory();
-        }
-        has_memory
-    }
-
-    /// Makes sure that the first `bytes` bytes of this side's place have memory; whether they do.
-    fn commit_place(&mut self, bytes: u64) -> bool {
-        let begin = self.standing.committed_bytes;
-        if bytes > begin {
-            let is_there = self
-                .in_my_place(begin, bytes - begin)
-                .is_some_and(|offset| self.mapping.commit(offset, bytes - begin).is_ok());
-            if !is_there {
-                return false;
-            }
-            self.standing.committed_bytes = bytes;
-        }
-        true
-    }
-
-    /// Where `bytes` bytes from `offset` on stand in this side's place.
-    #[inline]
-    pub(crate) fn in_my_place(&self, offset: u64, bytes: u64) -> Option<u64> {
-        self.layout.in_place(self.ring, self.way, offset, bytes)
-    }
-
-    /// The same in the peer's.
-    #[inline]
-    pub(crate) fn in_their_place(&self, offset: u64, bytes: u64) -> Option<u64> {
-        self.layout.in_place(self.ring, self.way.other(), offset, bytes)
-    }
-
     /// What the next message of so many bytes uses, if another mechanism may take the rest:
     /// asked once of each. Few cells stay in the caches that two cores share; where they share
     /// none, all of them are faster.
@@ -219,7 +170,7 @@ impl PairRing {
         let is_beyond = self.is_beyond(bytes);
         let is_spread = is_beyond && self.spread > 0;
         self.spread -= u32::from(is_spread);
-        if is_beyond && !is_spread && !self.standing.hop.is_apart() { Cells::Few } else { Cells::All }
+        if is_beyond && !is_spread && !self.hop.is_apart() { Cells::Few } else { Cells::All }
     }
 
     /// Cells that came back were slow to fill.
@@ -282,13 +233,13 @@ impl PairRing {
     /// Now and then times a look at what the receiver writes into a slot, which has said before
     /// that so many cells are emptied.
     pub(crate) fn time_a_hop(&mut self, slot: u8, tag: u64, emptied_before: u64) {
-        let mut hop = self.standing.hop;
+        let mut hop = self.hop;
         hop.time(|| {
             let (emptied, _) = self.sending_slot(slot)?.emptied(tag);
             // Otherwise its line is this side's since the last look.
             (emptied > emptied_before).then_some(tag << 8 | emptied & 0xff)
         });
-        self.standing.hop = hop;
+        self.hop = hop;
     }
 
     /// Makes sure that a cell that was taken has memory; without, it is given back.
@@ -435,7 +386,3 @@ fn first_tag() -> u64 {
 #[cfg(test)]
 #[path = "ring_tests.rs"]
 mod tests;
-
-#[cfg(test)]
-#[path = "place_tests.rs"]
-mod place_tests;

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use lmt_core::buffer::{Access, Buffer};
-use lmt_core::mechanism::{Fault, Interval, Model, Role};
+use lmt_core::mechanism::{Fault, Interval};
 use proptest::prelude::*;
 
 use super::*;
@@ -9,17 +9,15 @@ use crate::pace::Watch;
 use crate::pool::Pool;
 use crate::receiver::Receiving;
 use crate::sender::Sending;
-use crate::slot::{CELLS_UNDER_WAY, IN_PLACE};
+use crate::slot::CELLS_UNDER_WAY;
 use crate::sys::Emptying;
 use crate::sys::tests::lend;
 
 const CELLS: u32 = 12;
-/// Of messages that say the same: of more than one part of which the receiver tells.
-pub(super) const REPEATED_BYTES: u64 = 150_000;
-pub(super) const LAYOUT: Layout = Layout { cells: CELLS, rings: 2, standing_bytes: 6 * CELL_BYTES as u32 };
+const LAYOUT: Layout = Layout { cells: CELLS, rings: 2 };
 
 /// Both ends of a ring, each with its own mapping: the pool's owner first.
-pub(super) fn pair() -> [PairRing; 2] {
+fn pair() -> [PairRing; 2] {
     pair_of(LAYOUT)
 }
 
@@ -32,29 +30,25 @@ fn pair_of(layout: Layout) -> [PairRing; 2] {
     [mine, PairRing::theirs(Arc::new(theirs), layout, ring)]
 }
 
-pub(super) fn plan(interval: Interval) -> Plan {
-    Plan::new(Role::Sender, Model::Stream, interval)
-}
-
-pub(super) fn interval(bytes: u64) -> Interval {
+fn interval(bytes: u64) -> Interval {
     Interval { start: 0, end: bytes }
 }
 
 /// The cells of both ends, sorted.
-pub(super) fn owned(rings: &[PairRing; 2]) -> Vec<u8> {
+fn owned(rings: &[PairRing; 2]) -> Vec<u8> {
     let mut all: Vec<_> = rings.iter().flat_map(|ring| &ring.own).copied().collect();
     all.sort_unstable();
     all
 }
 
 /// A message between the two ends, in any state.
-pub(super) struct Message {
+struct Message {
     from: usize,
-    pub(super) sent: Vec<u8>,
+    sent: Vec<u8>,
     got: Vec<u8>,
-    pub(super) slot: Option<u8>,
-    pub(super) tag: u64,
-    pub(super) sending: Option<Sending>,
+    slot: Option<u8>,
+    tag: u64,
+    sending: Option<Sending>,
     receiving: Option<Receiving>,
     /// The receiver has not come yet.
     waits: bool,
@@ -66,21 +60,15 @@ fn at_once(ring: &mut PairRing) -> Option<Sending> {
 }
 
 impl Message {
-    pub(super) fn new(rings: &mut [PairRing; 2], number: usize, bytes: u64, flags: u64) -> Option<Self> {
+    fn new(rings: &mut [PairRing; 2], number: usize, bytes: u64, flags: u64) -> Option<Self> {
         let from = (flags & 1) as usize;
         let ring = &mut rings[from];
-        // Some say the same, but for a byte.
-        let (bytes, number) = if flags & 96 == 0 { (bytes, number as u64) } else { (REPEATED_BYTES, 0) };
+        let number = number as u64;
         let mut sent: Vec<_> = (0..bytes).map(|at| (at * 13 + at / 251 + number * 5) as u8).collect();
-        sent[bytes as usize / 2] ^= (flags >> 8 & 3) as u8;
-        let stands = lend(&mut [&mut sent], Access::Read, |data| {
-            ring.begins_standing(data, &plan(interval(bytes)), u64::MAX)
-        });
-        let cells = if stands { Cells::None } else { Cells::All };
         let mut sending = if flags & 6 == 0 {
-            Sending::without_slot(ring, cells)
+            Sending::without_slot(ring, Cells::All)
         } else {
-            lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(ring, data, 0, cells))?
+            lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(ring, data, 0, Cells::All))?
         };
         sending.start(interval(bytes));
         // A receive may have room for less.
@@ -90,7 +78,7 @@ impl Message {
         Some(Self { from, sent, got, slot, tag, sending, receiving: None, waits: true })
     }
 
-    pub(super) fn send(&mut self, rings: &mut [PairRing; 2], max_bytes: u64) {
+    fn send(&mut self, rings: &mut [PairRing; 2], max_bytes: u64) {
         let Some(sending) = &mut self.sending else { return };
         let ring = &mut rings[self.from];
         let step = lend(&mut [&mut self.sent], Access::Read, |data| sending.step(ring, data, max_bytes));
@@ -101,13 +89,13 @@ impl Message {
         }
     }
 
-    pub(super) fn stop_sending(&mut self, rings: &mut [PairRing; 2]) {
+    fn stop_sending(&mut self, rings: &mut [PairRing; 2]) {
         if let Some(sending) = self.sending.take() {
             sending.finish(&mut rings[self.from]);
         }
     }
 
-    pub(super) fn receive(&mut self, rings: &mut [PairRing; 2], max_bytes: u64) {
+    fn receive(&mut self, rings: &mut [PairRing; 2], max_bytes: u64) {
         let ring = &mut rings[1 - self.from];
         if self.waits {
             let Some(slot) = self.slot else { return };
@@ -141,7 +129,7 @@ impl Message {
         }
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.sending.is_none() && (self.receiving.is_none())
     }
 }
@@ -196,7 +184,6 @@ proptest! {
         for ring in &rings {
             prop_assert_eq!((ring.free_slots.len(), ring.ending.len()), (usize::from(SLOTS), 0));
             prop_assert_eq!((ring.held_cells, ring.unsure_cells), (ring.own_cells(), 0));
-            prop_assert!(!ring.standing.is_under_way(), "the place is free");
         }
     }
 
@@ -239,7 +226,7 @@ proptest! {
     #[test]
     fn a_peer_that_writes_anything_does_no_harm(
         words in proptest::collection::vec((0..8u8, any::<u64>(), any::<u8>()), 1..100),
-        cells_at_begin in prop_oneof![Just(0), Just(7), Just(IN_PLACE), any::<u64>()],
+        cells_at_begin in prop_oneof![Just(0), Just(7), any::<u64>()],
     ) {
         let [mut honest, liar] = pair();
         let mut sending = at_once(&mut honest).unwrap();
@@ -495,14 +482,14 @@ fn what_is_longer_than_the_ring_goes_through_few_cells() {
     let beyond = 96 * CELL_BYTES + 1;
     assert_eq!((ring.cells_for(beyond - 1), ring.cells_for(beyond)), (Cells::All, Cells::Few));
     // Where the peer's core shares no cache with this one it uses all.
-    let mut apart = Standing::default();
-    apart.hop.time(|| {
+    let mut apart = Hop::default();
+    apart.time(|| {
         std::thread::sleep(Duration::from_millis(1));
         Some(1)
     });
-    std::mem::swap(&mut ring.standing, &mut apart);
+    std::mem::swap(&mut ring.hop, &mut apart);
     assert_eq!(ring.cells_for(beyond), Cells::All);
-    std::mem::swap(&mut ring.standing, &mut apart);
+    std::mem::swap(&mut ring.hop, &mut apart);
     ring.spread();
     let spread = (0..2 * SPREAD).filter(|_| ring.cells_for(beyond) == Cells::All).count();
     assert_eq!(spread, SPREAD as usize);

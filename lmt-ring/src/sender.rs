@@ -1,4 +1,4 @@
-//! The sender's side of a message: fills its cells, or has it stand in this side's place.
+//! The sender's side of a message: fills its cells.
 
 use std::time::Instant;
 
@@ -10,8 +10,7 @@ use crate::faults::{garbage, short_buffer, short_of_memory, slow_cells};
 use crate::layout::{CELL_BYTES, LINE_BYTES};
 use crate::pace::Watch;
 use crate::ring::{Cells, FEW_CELLS, PairRing};
-use crate::slot::{CELLS_UNDER_WAY, IN_PLACE, State};
-use crate::sys::Filling;
+use crate::slot::{CELLS_UNDER_WAY, State};
 
 /// The first piece of a message that the receiver is told of; each further one is as long as
 /// all before it together, up to the last, so that the receiver begins soon and is told
@@ -35,14 +34,9 @@ const fn last_piece_bytes(total_bytes: u64) -> u64 {
 /// hold what these need.
 const RESERVED_SLOTS: usize = 16;
 
-/// Of a message in its sender's place its receiver says after so many bytes that they are read.
-pub(crate) const TOLD_BYTES: u64 = 128 << 10;
-
-/// The cells of one message that are filled and not known to be emptied; of one in its sender's
-/// place its parts of [`TOLD_BYTES`], which are no cells.
+/// The cells of one message that are filled and not known to be emptied.
 #[derive(Debug)]
 pub(crate) struct UnderWay {
-    is_in_place: bool,
     /// Cells that were filled, in all.
     named: u64,
     /// Of those, cells that are known to be emptied.
@@ -52,8 +46,8 @@ pub(crate) struct UnderWay {
 }
 
 impl UnderWay {
-    pub(crate) const fn new(is_in_place: bool) -> Self {
-        Self { is_in_place, named: 0, collected: 0, cells: [0; CELLS_UNDER_WAY as usize] }
+    pub(crate) const fn new() -> Self {
+        Self { named: 0, collected: 0, cells: [0; CELLS_UNDER_WAY as usize] }
     }
 
     fn cell(&self, k: u64) -> u8 {
@@ -67,9 +61,6 @@ impl UnderWay {
         let (emptied, state) = ring.sending_slot(slot)?.emptied(tag);
         if emptied < self.collected || emptied > self.named {
             return None;
-        }
-        if self.is_in_place {
-            self.collected = emptied;
         }
         while self.collected < emptied {
             if ring.sending_slot(slot)?.is_returned(self.collected) {
@@ -89,10 +80,6 @@ impl UnderWay {
 
     /// Takes back all that were not emptied, when nobody empties them any more.
     pub(crate) fn take_back(&mut self, ring: &mut PairRing) {
-        if self.is_in_place {
-            ring.standing.is_over();
-            return;
-        }
         while self.named > self.collected {
             self.named -= 1;
             ring.keep(self.cell(self.named));
@@ -127,8 +114,6 @@ pub(crate) struct Sending {
     came_back: bool,
     /// How many cells it uses.
     cells: Cells,
-    /// So many bytes were written into them.
-    written_bytes: u64,
 }
 
 impl Sending {
@@ -140,16 +125,12 @@ impl Sending {
 
     /// The same for one that stands in none yet.
     pub(crate) fn without_slot(ring: &mut PairRing, cells: Cells) -> Self {
-        let is_in_place = cells == Cells::None;
-        if is_in_place {
-            ring.standing.set_out();
-        }
         Self {
             slot: None,
             tag: ring.next_tag(),
             total_bytes: 0,
             produced_bytes: 0,
-            under_way: UnderWay::new(is_in_place),
+            under_way: UnderWay::new(),
             unsure_cells: 0,
             start: 0,
             shift_bytes: 0,
@@ -157,7 +138,6 @@ impl Sending {
             watch: None,
             came_back: false,
             cells,
-            written_bytes: 0,
         }
     }
 
@@ -180,7 +160,6 @@ impl Sending {
             let cells = match self.cells {
                 Cells::All => ring.own_cells(),
                 Cells::Few => ring.own_cells().min(FEW_CELLS),
-                Cells::None => IN_PLACE,
             };
             let total_bytes = data.total_bytes().saturating_sub(self.start);
             line.open(self.tag, cells, self.shift_bytes, total_bytes);
@@ -188,10 +167,9 @@ impl Sending {
         }
     }
 
-    /// Another mechanism may take what is left, if `watch` finds the ring slow, which it is for
-    /// what stands the first time only.
+    /// Another mechanism may take what is left, if `watch` finds the ring slow.
     pub(crate) fn let_hand_over(mut self, watch: Watch) -> Self {
-        self.watch = Some(watch).filter(|_| self.cells != Cells::None);
+        self.watch = Some(watch);
         self
     }
 
@@ -253,9 +231,6 @@ impl Sending {
     /// Fills and publishes the next piece; false when there is no cell for it.
     #[inline]
     fn fill(&mut self, ring: &mut PairRing, slot: u8, data: &Buffer, is_sure: bool) -> Result<bool, Fault> {
-        if self.cells == Cells::None {
-            return self.compare(ring, slot, data);
-        }
         let within = self.produced_bytes % CELL_BYTES;
         if within == 0 && !self.next_cell(ring, slot, is_sure)? {
             return Ok(false);
@@ -266,24 +241,12 @@ impl Sending {
         let at = self.at.get_or_insert_with(|| Cursor::at(data.segments(), self.start));
         let watch = self.watch.as_mut().filter(|_| bytes == last_piece_bytes(self.total_bytes));
         let watch = watch.map(|watch| (watch, Instant::now()));
-        let copied = ring.mapping.copy_in(offset, data, at, bytes, Filling::All);
-        self.written_bytes += copied.ok_or_else(short_buffer)?;
+        if !ring.mapping.copy_in(offset, data, at, bytes) {
+            return Err(short_buffer());
+        }
         if let Some((watch, began)) = watch {
             watch.note((bytes / LAST_PIECE_BYTES) as u32, began.elapsed(), self.came_back);
         }
-        self.publish(ring, slot, bytes)
-    }
-
-    /// The same in this side's place, where only what differs is written.
-    #[inline]
-    fn compare(&mut self, ring: &PairRing, slot: u8, data: &Buffer) -> Result<bool, Fault> {
-        let bytes = self.next_piece_bytes();
-        let offset = ring.in_my_place(self.shift_bytes + self.produced_bytes, bytes);
-        let at = self.at.get_or_insert_with(|| Cursor::at(data.segments(), self.start));
-        let copied =
-            ring.mapping.copy_in(offset.ok_or_else(short_buffer)?, data, at, bytes, Filling::Changed);
-        self.written_bytes += copied.ok_or_else(short_buffer)?;
-        self.under_way.named = (self.produced_bytes + bytes) / TOLD_BYTES;
         self.publish(ring, slot, bytes)
     }
 
@@ -340,18 +303,10 @@ impl Sending {
         slot.is_some_and(|slot| slot.leave(self.tag))
     }
 
-    /// How many of its bytes stood in their cells already.
-    pub(crate) fn standing_bytes(&self) -> u64 {
-        self.produced_bytes - self.written_bytes
-    }
-
     /// Ends it, complete or not.
     pub(crate) fn finish(mut self, ring: &mut PairRing) {
         ring.make_sure(self.unsure_cells);
         let is_given = self.total_bytes > 0 && self.is_given();
-        if self.cells == Cells::None {
-            ring.standing.end(self.total_bytes, is_given.then_some(self.written_bytes));
-        }
         let Some(slot) = self.slot else {
             // Nobody has seen it.
             return self.under_way.take_back(ring);

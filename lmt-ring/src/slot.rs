@@ -17,9 +17,6 @@
 //! numbers into `cells`, and the receiver says of each, in order, whether it goes
 //! back (`returned`) or stays with the receiver. What is not emptied when `hold`
 //! is closed or withdrawn is the sender's again.
-//!
-//! A message in its sender's place has no cells. What the receiver says of `emptied` is then only
-//! how far it is: the place is written again when `hold` is closed or withdrawn, and not before.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -35,11 +32,10 @@ pub(crate) const ABANDONED: u64 = u64::MAX;
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct SenderLine {
-    /// Bytes of the message that stand in its cells or place, or [`ABANDONED`].
+    /// Bytes of the message that stand in its cells, or [`ABANDONED`].
     produced: AtomicU64,
-    /// How many cells the sender had at hand when it began, or [`IN_PLACE`]; from bit 32 on how
-    /// far behind a cell's or the place's begin its bytes begin; and from bit 40 on how many it
-    /// may fill in all.
+    /// How many cells the sender had at hand when it began; from bit 32 on how far behind a
+    /// cell's begin its bytes begin; and from bit 40 on how many it may fill in all.
     begin: AtomicU64,
     /// The number of the message's k-th cell in byte k modulo 48.
     cells: [AtomicU64; WORDS],
@@ -50,7 +46,7 @@ pub(crate) struct SenderLine {
 #[repr(C, align(128))]
 pub(crate) struct ReceiverLine {
     hold: AtomicU64,
-    /// Cells that are emptied; of a message in a place, parts of it that are read.
+    /// Cells that are emptied.
     emptied: AtomicU64,
     /// Bit k modulo 64: the message's k-th cell goes back to the sender.
     returned: AtomicU64,
@@ -91,8 +87,6 @@ const LEFT: u64 = 8;
 const TAG_SHIFT: u32 = 4;
 /// The parts of [`SenderLine::begin`].
 const CELLS_AT_BEGIN: u64 = 0xffff_ffff;
-/// In the place of a number of cells: the message takes none, but stands in its sender's place.
-pub(crate) const IN_PLACE: u64 = CELLS_AT_BEGIN;
 const SHIFT_SHIFT: u32 = 32;
 const BYTES_SHIFT: u32 = 40;
 /// In the place of a number of bytes: it is this or more.
@@ -154,7 +148,7 @@ impl Slot {
         word.store(others | u64::from(cell) << shift, Ordering::Relaxed);
     }
 
-    /// Sender: `produced` bytes stand in the cells, or in the place.
+    /// Sender: `produced` bytes stand in the cells.
     #[inline]
     pub(crate) fn publish(&self, produced: u64) {
         // Release: the receiver's acquire of it sees the bytes and cell numbers.
@@ -171,7 +165,7 @@ impl Slot {
         (self.receiver.emptied.load(Ordering::Acquire), state)
     }
 
-    /// Sender: whether the emptied cell `k` goes back to it; of no message in a place.
+    /// Sender: whether the emptied cell `k` goes back to it.
     #[inline]
     pub(crate) fn is_returned(&self, k: u64) -> bool {
         // Relaxed: written before the `emptied` that was acquired, and not again
@@ -247,12 +241,6 @@ impl Slot {
     #[inline]
     pub(crate) fn cells_at_begin(&self) -> u64 {
         self.begin() & CELLS_AT_BEGIN
-    }
-
-    /// Receiver: whether the message stands in its sender's place.
-    #[inline]
-    pub(crate) fn is_in_place(&self) -> bool {
-        self.cells_at_begin() == IN_PLACE
     }
 
     /// Receiver: how far behind a cell's begin its bytes begin; less than a line,

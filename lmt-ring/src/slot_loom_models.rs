@@ -182,36 +182,3 @@ fn the_next_message_begins_anew() {
         assert_eq!(slot.emptied(TAG + 1), (0, State::Attached));
     });
 }
-
-/// What stands in its sender's place is compared and written there again once its receiver has
-/// closed, and never while it reads.
-#[test]
-fn a_place_is_written_again_without_a_race() {
-    check(|| {
-        let (slot, place) = (opened(IN_PLACE), Arc::new(UnsafeCell::new(100)));
-        let (there, theirs) = (Arc::clone(&slot), Arc::clone(&place));
-        slot.publish(1);
-        let receiver = thread::spawn(move || {
-            for tag in [TAG, TAG + 1] {
-                while !there.attach(tag) {
-                    thread::yield_now();
-                }
-                assert!(there.is_in_place());
-                while there.produced() == 0 {
-                    thread::yield_now();
-                }
-                // SAFETY: what the model checks: nobody writes it now.
-                assert_eq!(theirs.with(|p| unsafe { *p }), 100 + tag - TAG);
-                assert!(there.close(tag, true), "the sender has not left");
-            }
-        });
-        while slot.emptied(TAG).1 != State::Whole {
-            thread::yield_now();
-        }
-        slot.open(TAG + 1, IN_PLACE, 17, 100);
-        // SAFETY: what the model checks: nobody reads it now.
-        place.with_mut(|p| unsafe { *p += 1 });
-        slot.publish(1);
-        receiver.join().expect("the receiver ends");
-    });
-}

@@ -14,7 +14,7 @@ use crate::slot::Slot;
 
 const PURPOSE: &str = "the pool of rings";
 const PEERS_PURPOSE: &str = "mapping the peer's pool of rings";
-const KEY: &str = "ring_bytes, standing_bytes or max_rings";
+const KEY: &str = "ring_bytes or max_rings";
 /// A pool is mapped only where so many times its length of address space is left:
 /// of each peer one is mapped, and there are other mechanisms.
 const SPARE_TIMES: u64 = 8;
@@ -77,21 +77,14 @@ impl Mapping {
         Some(unsafe { at.as_ref() })
     }
 
-    /// Copies the next `bytes` bytes of `data` into the pool at `offset`, as `way` says; how
-    /// many it has written. `None` when there are not so many, or the place is outside.
+    /// Copies the next `bytes` bytes of `data` into the pool at `offset`. False
+    /// when there are not so many, or the place is outside.
     #[inline]
-    pub(crate) fn copy_in(
-        &self,
-        offset: u64,
-        data: &Buffer,
-        from: &mut Cursor,
-        bytes: u64,
-        way: Filling,
-    ) -> Option<u64> {
-        let cell = self.at(offset, bytes)?;
-        let (mut done, mut written) = (0, 0);
+    pub(crate) fn copy_in(&self, offset: u64, data: &Buffer, from: &mut Cursor, bytes: u64) -> bool {
+        let Some(cell) = self.at(offset, bytes) else { return false };
+        let mut done = 0;
         while done < bytes {
-            let piece = from.take(data.segments(), bytes - done)?;
+            let Some(piece) = from.take(data.segments(), bytes - done) else { return false };
             let address = data.segments()[piece.index].address + piece.offset as usize;
             let source: *const u8 = std::ptr::with_exposed_provenance(address);
             // SAFETY: `done` is below `bytes`, which lie in the mapping.
@@ -99,10 +92,10 @@ impl Mapping {
             // SAFETY: the source is part of a segment of a buffer, whose maker
             // promised valid memory that nobody writes; the target lies within
             // the mapping, which is ours, so the two cannot overlap.
-            written += unsafe { fill(target.as_ptr(), source, piece.bytes as usize, way) } as u64;
+            unsafe { fill(target.as_ptr(), source, piece.bytes as usize) };
             done += piece.bytes;
         }
-        Some(written)
+        true
     }
 
     /// Copies `bytes` bytes at `offset` of the pool to the next place in `data`,
@@ -139,15 +132,6 @@ impl Mapping {
     }
 }
 
-/// What of a cell is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Filling {
-    /// All of it.
-    All,
-    /// What is not there already.
-    Changed,
-}
-
 /// How a cell's bytes are copied out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Emptying {
@@ -170,16 +154,12 @@ fn is_string(target: *const u8, source: *const u8, bytes: usize) -> bool {
     bytes >= STRING_BYTES && lmt_copy::is_string_fast(target, source)
 }
 
-/// A copy into a cell; how many bytes were written.
+/// A copy into a cell.
 ///
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`].
 #[inline]
-unsafe fn fill(target: *mut u8, source: *const u8, bytes: usize, way: Filling) -> usize {
-    if way == Filling::Changed {
-        // SAFETY: the caller's promise; a cell may be read as well.
-        return unsafe { lmt_copy::copy_changed(target, source, bytes, || true) }.unwrap_or(0);
-    }
+unsafe fn fill(target: *mut u8, source: *const u8, bytes: usize) {
     if is_string(target, source, bytes) {
         // SAFETY: the caller's promise.
         unsafe { lmt_copy::copy_string(target, source, bytes) };
@@ -187,7 +167,6 @@ unsafe fn fill(target: *mut u8, source: *const u8, bytes: usize, way: Filling) -
         // SAFETY: the caller's promise.
         unsafe { lmt_copy::copy_by_vectors(target, source, bytes) };
     }
-    bytes
 }
 
 /// A copy out of a cell. Of a short one the lines are asked for as if they were to

@@ -38,7 +38,6 @@ fn all_of_a_given_configuration_is_taken() {
         inbox_cells: 64,
         cell_bytes: 512,
         fast_boxes: 1,
-        standing_bytes: 9,
         max_peers: 2,
         unexpected_max_bytes: 65536,
         pending_max_messages: 3,

@@ -87,16 +87,8 @@ fn who(id: EndpointId) -> String {
 }
 
 /// What a line of the table has (`docs/explain.md`).
-const COLUMNS: [&str; 8] = [
-    "path",
-    "sent",
-    "sent_bytes",
-    "received",
-    "received_bytes",
-    "demotions",
-    "by_sender_bytes",
-    "standing_bytes",
-];
+const COLUMNS: [&str; 7] =
+    ["path", "sent", "sent_bytes", "received", "received_bytes", "demotions", "by_sender_bytes"];
 
 /// One line for each path that was used, between a line that says who and the
 /// names of the columns.
@@ -107,8 +99,8 @@ fn table(
     mechanisms: &[(&'static str, Counters)],
 ) -> String {
     let of_cells = eager.map(|eager| {
-        let EagerCounters { sent, received, standing_bytes } = eager;
-        ("eager", Counters { sent, received, standing_bytes, ..Counters::default() })
+        let EagerCounters { sent, received } = eager;
+        ("eager", Counters { sent, received, ..Counters::default() })
     });
     let used =
         |counters: &Counters| counters.sent.messages + counters.received.messages + counters.demotions > 0;
@@ -116,13 +108,13 @@ fn table(
     let start = format!("lmt stats {who}");
     let mut text = format!("{start} pid={} endpoint={id}\n", std::process::id());
     text += &format!(
-        "{start} {:<14} {:>10} {:>16} {:>10} {:>16} {:>9} {:>16} {:>16}\n",
-        COLUMNS[0], COLUMNS[1], COLUMNS[2], COLUMNS[3], COLUMNS[4], COLUMNS[5], COLUMNS[6], COLUMNS[7]
+        "{start} {:<14} {:>10} {:>16} {:>10} {:>16} {:>9} {:>16}\n",
+        COLUMNS[0], COLUMNS[1], COLUMNS[2], COLUMNS[3], COLUMNS[4], COLUMNS[5], COLUMNS[6]
     );
     for (path, counters) in of_cells.into_iter().chain(mechanisms) {
-        let Counters { sent, received, peer_bytes, demotions, standing_bytes, .. } = counters;
+        let Counters { sent, received, peer_bytes, demotions, .. } = counters;
         text += &format!(
-            "{start} {path:<14} {:>10} {:>16} {:>10} {:>16} {demotions:>9} {peer_bytes:>16} {standing_bytes:>16}\n",
+            "{start} {path:<14} {:>10} {:>16} {:>10} {:>16} {demotions:>9} {peer_bytes:>16}\n",
             sent.messages, sent.bytes, received.messages, received.bytes
         );
     }
@@ -173,7 +165,7 @@ mod tests {
     #[test]
     fn the_table_has_a_line_for_each_path_that_was_used() {
         let tally = |messages, bytes| Tally { messages, bytes };
-        let eager = EagerCounters { sent: tally(1, 8), received: tally(2, 16), standing_bytes: 3 };
+        let eager = EagerCounters { sent: tally(1, 8), received: tally(2, 16) };
         let used = Counters { sent: tally(3, 3 << 20), demotions: 4, ..Counters::default() };
         let text = table("rank=1", "ab", Some(eager), &[("x", used), ("unused", Counters::default())]);
         let rows: Vec<Vec<&str>> =
@@ -181,8 +173,8 @@ mod tests {
         let pid = format!("pid={}", std::process::id());
         assert_eq!(rows[0], ["rank=1", &pid, "endpoint=ab"]);
         assert_eq!(rows[1][1..], COLUMNS);
-        assert_eq!(rows[2][1..], ["eager", "1", "8", "2", "16", "0", "0", "3"]);
-        assert_eq!(rows[3][1..], ["x", "3", "3145728", "0", "0", "4", "0", "0"]);
+        assert_eq!(rows[2][1..], ["eager", "1", "8", "2", "16", "0", "0"]);
+        assert_eq!(rows[3][1..], ["x", "3", "3145728", "0", "0", "4", "0"]);
         assert_eq!(rows.len(), 4);
         let of_door = table("rank=1", "ab", None, &[("x", used)]);
         assert_eq!(of_door, text.replace(text.lines().nth(2).unwrap(), "").replace("\n\n", "\n"));

@@ -15,9 +15,6 @@ pub enum Stores {
     /// As the string instruction does, from [`STRING_BYTES`] on; into the cache
     /// below; by the C library where there is none.
     String,
-    /// As [`Stores::String`] where bytes are read; where they are written, only what is not
-    /// there already.
-    Changed,
 }
 
 /// From here on the string instruction is worth its beginning.
@@ -29,7 +26,7 @@ const STRING_BYTES: usize = 16 << 10;
 /// `from` is readable and `into` writable for `bytes` bytes, the two do not
 /// overlap, and nobody else writes either or reads `into` meanwhile.
 pub(super) unsafe fn copy(into: *mut u8, from: *const u8, bytes: usize, stores: Stores) {
-    if matches!(stores, Stores::String | Stores::Changed) && bytes >= STRING_BYTES {
+    if stores == Stores::String && bytes >= STRING_BYTES {
         // One instruction, whoever issues it.
         // SAFETY: the caller's promise.
         unsafe { lmt_copy::copy_string(into, from, bytes) };
@@ -39,7 +36,7 @@ pub(super) unsafe fn copy(into: *mut u8, from: *const u8, bytes: usize, stores: 
     if std::arch::is_x86_feature_detected!("avx2") {
         match stores {
             // SAFETY: AVX2 was found above; the rest is the caller's promise.
-            Stores::Cached | Stores::String | Stores::Changed => unsafe { x86::cached(into, from, bytes) },
+            Stores::Cached | Stores::String => unsafe { x86::cached(into, from, bytes) },
             // SAFETY: as above.
             Stores::Streaming => unsafe { x86::streaming(into, from, bytes) },
         }
@@ -48,15 +45,6 @@ pub(super) unsafe fn copy(into: *mut u8, from: *const u8, bytes: usize, stores: 
     let _ = stores;
     // SAFETY: the caller's promise.
     unsafe { into.copy_from_nonoverlapping(from, bytes) };
-}
-
-/// As [`copy`], but writes only what is not there already.
-///
-/// # Safety
-/// As for [`copy`], and `into` is readable.
-pub(super) unsafe fn copy_changed(into: *mut u8, from: *const u8, bytes: usize) {
-    // SAFETY: the caller's promise.
-    let _written = unsafe { lmt_copy::copy_changed(into, from, bytes, || true) };
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -164,8 +164,6 @@ pub const METHODS: &[Method] = &[
     ring("ring-string", 2 << 20, 16 << 10, Stores::String, Stores::String),
     ring("ring-string-8m", 8 << 20, 16 << 10, Stores::String, Stores::String),
     ring("ring-string-nt", 8 << 20, 32 << 10, Stores::String, Stores::Streaming),
-    ring("ring-changed", 2 << 20, 16 << 10, Stores::Changed, Stores::Changed),
-    ring("ring-changed-8m", 8 << 20, 32 << 10, Stores::Changed, Stores::Changed),
     alone(
         "ring-writev",
         "2/3 through the ring; while the receiver takes them out the sender writes the rest",
@@ -227,8 +225,7 @@ const fn ring(
     sender: Stores,
     receiver: Stores,
 ) -> Method {
-    let rings = if matches!(sender, Stores::Changed) { 2 } else { 1 };
-    assert!(rings * ring_bytes <= sys::RING_BYTES && ring_bytes.is_multiple_of(piece_bytes));
+    assert!(ring_bytes <= sys::RING_BYTES && ring_bytes.is_multiple_of(piece_bytes));
     assert!(piece_bytes.is_power_of_two() && piece_bytes >= pieces::FIRST_BYTES);
     let text = match (sender, receiver) {
         (Stores::String, Stores::Streaming) => {
@@ -236,9 +233,6 @@ const fn ring(
         }
         (Stores::String, _) => {
             "as the rings; long pieces by the string instruction, at the same place within a line as in the buffer"
-        }
-        (Stores::Changed, _) => {
-            "two copies through a ring for each way; only what is not there already is written"
         }
         (_, Stores::Streaming) => "as the rings, and the receiver's stores bypass the cache",
         _ => {

@@ -14,7 +14,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::unistd::Pid;
 
-use super::copy::{Stores, copy, copy_changed};
+use super::copy::{Stores, copy};
 
 /// A counter with the address of a buffer beside it, on two cache lines of its
 /// own: processors fetch lines in pairs.
@@ -73,10 +73,10 @@ pub(super) struct Control {
 
 const RING_OFFSET: usize = 8192;
 /// Room of the ring, in bytes.
-pub(super) const RING_BYTES: usize = 16 << 20;
+pub(super) const RING_BYTES: usize = 8 << 20;
 /// A cache line, by less than which a message may stand behind the ring's begin.
 pub(super) const LINE_BYTES: usize = 64;
-const AREA_BYTES: usize = RING_OFFSET + RING_BYTES + 2 * LINE_BYTES;
+const AREA_BYTES: usize = RING_OFFSET + RING_BYTES + LINE_BYTES;
 /// How far ahead of its copy a receiver takes the ring's lines over.
 const AHEAD_BYTES: usize = 1024;
 
@@ -142,7 +142,7 @@ impl SharedArea {
 
     /// Where the ring's bytes from `offset` on are, `bytes` of them.
     fn ring(&self, offset: usize, bytes: usize) -> *mut u8 {
-        let most = RING_BYTES + 2 * LINE_BYTES;
+        let most = RING_BYTES + LINE_BYTES;
         assert!(offset <= most && bytes <= most - offset, "beyond the ring");
         // SAFETY: the sum lies inside the mapping, which is AREA_BYTES long, by
         // the assertion above.
@@ -169,15 +169,10 @@ impl SharedArea {
     /// As [`Self::put`], by the bare methods' own loop.
     pub fn fill(&self, offset: usize, data: &[u8], stores: Stores) {
         let place = self.ring(offset, data.len());
-        if stores == Stores::Changed {
-            // SAFETY: `ring` proved that data.len() bytes are mapped at `place`, to be read
-            // and written; `data` is private memory and cannot overlap it. The other process
-            // touches these bytes only after `filled` says that they are there.
-            unsafe { copy_changed(place, data.as_ptr(), data.len()) };
-        } else {
-            // SAFETY: the same.
-            unsafe { copy(place, data.as_ptr(), data.len(), stores) };
-        }
+        // SAFETY: `ring` proved that data.len() bytes are mapped at `place`; `data` is private
+        // memory and cannot overlap it. The other process touches these bytes only after
+        // `filled` says that they are there.
+        unsafe { copy(place, data.as_ptr(), data.len(), stores) };
     }
 
     /// As [`Self::take`], by the bare methods' own loop; into the cache, taking the

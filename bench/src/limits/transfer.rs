@@ -148,12 +148,7 @@ impl Pair {
         stores: Stores,
     ) -> Result<(), Stop> {
         let before = self.ring_bytes;
-        let begin = begin_of_ring(stores, self.me, ring_bytes);
-        let shift = if matches!(stores, Stores::String | Stores::Changed) {
-            data.as_ptr().addr() % LINE_BYTES
-        } else {
-            0
-        };
+        let shift = if stores == Stores::String { data.as_ptr().addr() % LINE_BYTES } else { 0 };
         // Relaxed: published by the first raise of the count below.
         self.mine().filled.address.store(shift as u64, Ordering::Relaxed);
         for piece in pieces(data.len(), piece_bytes) {
@@ -162,7 +157,7 @@ impl Pair {
             if piece.end > ring_bytes {
                 self.wait(&self.theirs().emptied.count, before + (piece.end - ring_bytes) as u64)?;
             }
-            self.area.fill(begin + piece.start % ring_bytes + shift, &data[piece.clone()], stores);
+            self.area.fill(piece.start % ring_bytes + shift, &data[piece.clone()], stores);
             raise(&self.mine().filled.count, told(before, piece.end));
         }
         self.ring_bytes = told(before, data.len());
@@ -178,13 +173,12 @@ impl Pair {
         stores: Stores,
     ) -> Result<(), Stop> {
         let before = self.ring_bytes;
-        let begin = begin_of_ring(stores, 1 - self.me, ring_bytes);
         let bytes = data.len();
         for piece in pieces(bytes, piece_bytes) {
             self.wait(&self.theirs().filled.count, told(before, piece.end))?;
             // Relaxed: as in `write_from`.
             let shift = self.theirs().filled.address.load(Ordering::Relaxed) as usize % LINE_BYTES;
-            self.area.empty(begin + piece.start % ring_bytes + shift, &mut data[piece.clone()], stores);
+            self.area.empty(piece.start % ring_bytes + shift, &mut data[piece.clone()], stores);
             if bytes > ring_bytes {
                 raise(&self.mine().emptied.count, told(before, piece.end));
             }
@@ -265,12 +259,6 @@ pub(super) fn announce(flag: &Flag, address: u64, message: u64) {
     // Relaxed: published by the Release store in `raise`.
     flag.address.store(address, Ordering::Relaxed);
     raise(&flag.count, message);
-}
-
-/// Where the ring of the messages from `side` begins: one for both directions, but where what
-/// is in it is to stay.
-const fn begin_of_ring(stores: Stores, side: usize, ring_bytes: usize) -> usize {
-    if matches!(stores, Stores::Changed) { side * (ring_bytes + LINE_BYTES) } else { 0 }
 }
 
 #[cfg(test)]

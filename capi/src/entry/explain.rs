@@ -65,7 +65,7 @@ fn counters_of(path: &str, counters: &Counters) -> lmt_counters {
     for (place, byte) in name.iter_mut().zip(path.bytes()).take(LMT_NAME_BYTES - 1) {
         *place = byte as c_char;
     }
-    let Counters { sent, received, peer_bytes, standing_bytes, demotions, .. } = *counters;
+    let Counters { sent, received, peer_bytes, demotions, .. } = *counters;
     lmt_counters {
         path: name,
         sent: sent.messages,
@@ -74,7 +74,6 @@ fn counters_of(path: &str, counters: &Counters) -> lmt_counters {
         received_bytes: received.bytes,
         by_sender_bytes: peer_bytes,
         demotions,
-        standing_bytes,
     }
 }
 

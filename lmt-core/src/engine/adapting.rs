@@ -66,8 +66,8 @@ impl Traffic {
         let way = match known {
             Some(decided) => decided.way,
             None => {
-                let data = buffer.one_slice(0..message.bytes).filter(|_| mode == SendMode::Standard);
-                self.choose(key, &message, data, credits)
+                let may_go_in_cells = message.contiguous && mode == SendMode::Standard;
+                self.choose(key, &message, may_go_in_cells, credits)
             }
         };
         if way == Some(Way::Cells) {
@@ -93,7 +93,7 @@ impl Traffic {
             readers: self.transfers.other_readers(key),
             ..Message::of_bytes(data.len() as u64)
         };
-        let way = self.choose(key, &message, Some(data), credits);
+        let way = self.choose(key, &message, true, credits);
         self.decided = Some(Decided { peer: key, message, way, is_at_hand: false });
         way == Some(Way::Cells)
     }
@@ -104,13 +104,13 @@ impl Traffic {
         &mut self,
         key: PeerKey,
         message: &Message,
-        data: Option<&[u8]>,
+        may_go_in_cells: bool,
         credits: &InboxReceiver,
     ) -> Option<Way> {
         // Where processes outnumber the CPUs, the scheduler is what is timed.
         if !self.adaptive.is_on() || self.transfers.is_crowded() {
-            let is_better = |data| self.is_better_in_cells(key, message, data, credits);
-            return data.is_some_and(is_better).then_some(Way::Cells);
+            let is_better = may_go_in_cells && self.is_better_in_cells(key, message.bytes, credits);
+            return is_better.then_some(Way::Cells);
         }
         let peer = self.peers.get(key as usize)?;
         let is_room = matches!(&peer.connection, Connection::Up(link) if message.bytes <= link.max_bytes);

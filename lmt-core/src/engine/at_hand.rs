@@ -1,6 +1,5 @@
 //! Short messages that are announced while their receivers have them in their caches.
 
-use super::beyond::COMPARED_MOST_BYTES;
 use super::label::Label;
 use super::peer::Connection;
 use super::requests::{Request, RequestId, Waiting};
@@ -26,18 +25,14 @@ impl Traffic {
         }
     }
 
-    /// Whether a short message had better be copied by its receiver alone: not where it is likely
-    /// to say what an earlier one has said, and is only compared then.
+    /// Whether a short message of contiguous bytes had better be copied by its receiver alone.
     #[inline]
-    pub(super) fn is_at_hand(&mut self, key: PeerKey, data: Option<&[u8]>) -> bool {
-        let Some(data) = data else { return false };
-        let bytes = data.len() as u64;
-        let peer = &mut self.peers[key as usize];
-        if bytes < peer.at_hand_min_bytes || self.adaptive.is_on() || !self.transfers.is_at_hand(key, bytes) {
-            return false;
-        }
-        let Connection::Up(link) = &mut peer.connection else { return false };
-        bytes > COMPARED_MOST_BYTES || !link.inbox.is_likely_to_stand(data)
+    pub(super) fn is_at_hand(&mut self, key: PeerKey, bytes: u64) -> bool {
+        let peer = &self.peers[key as usize];
+        bytes >= peer.at_hand_min_bytes
+            && !self.adaptive.is_on()
+            && self.transfers.is_at_hand(key, bytes)
+            && matches!(peer.connection, Connection::Up(_))
     }
 
     /// Announces a short message for its receiver to copy it alone; gives the buffer back

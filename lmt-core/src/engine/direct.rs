@@ -273,7 +273,7 @@ impl Traffic {
         if !is_short && !is_chosen() {
             return None;
         }
-        if is_short && self.is_at_hand(key, Some(data)) {
+        if is_short && self.is_at_hand(key, bytes) {
             self.decided = Some(Decided::at_hand(key, bytes));
             return None;
         }
@@ -453,8 +453,8 @@ impl Link {
     fn write_pieces(&mut self, label: &Label, data: &[u8], cell_bytes: u64, cut: Cut) -> Option<()> {
         let (mut sent_bytes, total_bytes) = (0, data.len() as u64);
         while sent_bytes < total_bytes {
-            let rest = data.get(sent_bytes as usize..);
-            let bytes = self.inbox.piece_bytes(sent_bytes, total_bytes, cell_bytes, rest, cut);
+            let address = data.as_ptr().addr() + sent_bytes as usize;
+            let bytes = self.inbox.piece_bytes(sent_bytes, total_bytes, cell_bytes, address, cut);
             let (envelope, piece) = envelope_of(label, sent_bytes, bytes, total_bytes);
             let end_bytes = sent_bytes + bytes;
             let part = data.get(sent_bytes as usize..end_bytes as usize)?;

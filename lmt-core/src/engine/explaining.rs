@@ -1,10 +1,8 @@
 //! Why a message would take the way that it would.
 
-use super::beyond::COMPARED_MOST_BYTES;
 use super::peer::{Connection, Peer};
 use super::traffic::Traffic;
 use crate::mechanism::{Model, SharedEnds};
-use crate::mechanisms::standing_note;
 use crate::rendezvous::{MechanismTag, PeerKey};
 use crate::selection::{Explanation, Message as Question, Source, Taken, Why};
 
@@ -20,7 +18,6 @@ impl Traffic {
         self.explain_cells(key, &message, &mut explanation);
         explanation.notes.extend(self.beyond_note(key, &message, &explanation.taken));
         explanation.notes.extend(self.transfers.standings().passed_on(key, &explanation.taken));
-        explanation.notes.extend(self.standing_note(key, &explanation.taken));
         if self.peers[key as usize].id == self.id {
             let rule = "sender and receiver are one endpoint";
             explanation.taken = Taken::Within;
@@ -35,15 +32,6 @@ impl Traffic {
             }
         }
         explanation
-    }
-
-    /// What of the messages that went this way stood at the peer already.
-    fn standing_note(&self, key: PeerKey, taken: &Taken) -> Option<String> {
-        if *taken != Taken::Eager {
-            return self.transfers.standings().standing(key, taken);
-        }
-        let counted = self.peers[key as usize].eager_counters();
-        standing_note(counted.standing_bytes, counted.sent.bytes)
     }
 
     /// Which messages that are short enough for cells are announced all the same.
@@ -67,25 +55,17 @@ impl Traffic {
     fn beyond_note(&self, key: PeerKey, message: &Question, taken: &Taken) -> Option<String> {
         let Peer { connection, beyond_max_bytes, .. } = &self.peers[key as usize];
         let Connection::Up(link) = connection else { return None };
-        let beyond_bytes = (*beyond_max_bytes).min(link.max_bytes);
-        let most_bytes = beyond_bytes.min(self.config.in_use_eager_max_bytes);
-        // What lies in shared buffers is not compared.
-        let is_private = message.shared == SharedEnds::default();
-        let compared_bytes = if is_private { beyond_bytes.min(COMPARED_MOST_BYTES) } else { 0 };
+        let most_bytes = (*beyond_max_bytes).min(link.max_bytes);
         let may_be = matches!(taken, Taken::By { .. })
-            && message.bytes <= most_bytes.max(compared_bytes)
+            && message.bytes <= most_bytes
             && message.contiguous
             && !self.adaptive.is_on();
         let now = if self.transfers.are_left_alone() { "does not seem to do" } else { "seems to do" };
-        let in_use = format!(
-            "one of up to {most_bytes} bytes goes in cells if the application uses its buffers between messages, which it {now} at present, and there are enough (in_use_eager_max_bytes)"
-        );
-        let compared =
-            format!("one of up to {compared_bytes} bytes goes in cells if it says what an earlier one said");
-        let both = [(most_bytes, in_use), (compared_bytes, compared)];
-        let holds = both.into_iter().filter_map(|(bytes, says)| (bytes > 0).then_some(says));
-        let holds = holds.collect::<Vec<_>>().join(", and ");
-        may_be.then(|| format!("while no other is under way to the peer, {holds}"))
+        may_be.then(|| {
+            format!(
+                "while no other is under way to the peer, one of up to {most_bytes} bytes goes in cells if the application uses its buffers between messages, which it {now} at present, and there are enough (in_use_eager_max_bytes)"
+            )
+        })
     }
 
     /// Which short messages are announced while their receivers have them in their caches.

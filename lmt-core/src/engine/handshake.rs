@@ -68,7 +68,7 @@ impl Traffic {
         let key = *self.by_id.get(&facts.id).ok_or("it has not been greeted")?;
         let mut inbox = InboxSender::attach(greeting.inbox, greeting.index)?;
         if let Some(fast_box) = greeting.fast_box {
-            inbox.use_box(fast_box, self.config.standing_bytes)?;
+            inbox.use_box(fast_box)?;
             inbox.pair_with(own_inbox, key as u16, self.id < facts.id);
         }
         let table = RemoteTable::attach(greeting.regions, facts.id)?;
@@ -82,7 +82,6 @@ impl Traffic {
             true => u64::MAX,
             false => u64::from(self.config.inbox_cells / 16).clamp(1, 16),
         };
-        self.peers[key as usize].keep_counts();
         self.peers[key as usize].connection = Connection::Met(Box::new(Link {
             inbox,
             waker,
@@ -108,7 +107,6 @@ impl Traffic {
         self.events = self.events.wrapping_add(1);
         tracing::debug!(peer = %self.peers[key as usize].id, %error, "a connection ended");
         let peer = &mut self.peers[key as usize];
-        peer.keep_counts();
         peer.connection = Connection::Gone(error);
         peer.ended_connections = peer.ended_connections.wrapping_add(1);
         peer.reading.forget();

@@ -345,17 +345,13 @@ impl Engine {
     pub fn eager_counters(&self, peer: PeerId) -> EagerCounters {
         let key = self.traffic.key_named(peer).ok();
         let peer = key.and_then(|key| self.traffic.peers.get(key as usize));
-        peer.map(peer::Peer::eager_counters).unwrap_or_default()
+        peer.map(|peer| peer.eager).unwrap_or_default()
     }
 
     /// What this endpoint has sent and received by each way, with all peers:
     /// in inbox cells, and by each mechanism.
     pub fn totals(&self) -> (EagerCounters, Vec<(&'static str, Counters)>) {
-        let mut eager = self.traffic.eager;
-        // It holds what stood at peers that were removed.
-        let present = self.traffic.peers.iter().map(|peer| peer.eager_counters().standing_bytes);
-        eager.standing_bytes += present.sum::<u64>();
-        (eager, self.traffic.transfers.standings().totals().collect())
+        (self.traffic.eager, self.traffic.transfers.standings().totals().collect())
     }
 
     /// What choosing among the ways at run time has found: for each peer and

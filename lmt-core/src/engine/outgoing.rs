@@ -107,7 +107,7 @@ impl Traffic {
         };
         let is_at_hand = is_short
             && (decided.is_some_and(|decided| decided.is_at_hand(key, bytes))
-                || self.is_at_hand(key, buffer.one_slice(0..bytes)));
+                || (buffer.is_contiguous() && self.is_at_hand(key, bytes)));
         let buffer = if is_at_hand {
             match self.send_at_hand(key, label, buffer, hints, credits) {
                 Ok(id) => return Ok((id, wish)),
@@ -445,7 +445,7 @@ impl Traffic {
                 return Written::Part(sent_bytes);
             }
             let rest = Payload::Part(buffer, sent_bytes..total);
-            let bytes = link.inbox.piece_bytes(sent_bytes, total, cell_bytes, rest.one_slice(), cut);
+            let bytes = link.inbox.piece_bytes(sent_bytes, total, cell_bytes, rest.first_address(), cut);
             let charge = bytes + OVERHEAD_BYTES;
             let (envelope, piece) = envelope_of(label, sent_bytes, bytes, total);
             let payload = Payload::Part(buffer, sent_bytes..sent_bytes + bytes);

@@ -220,9 +220,6 @@ pub struct EagerCounters {
     pub sent: Tally,
     /// What it received.
     pub received: Tally,
-    /// Bytes of what it sent that stood in the peer's box already, and were not written again
-    /// ([`crate::again`]).
-    pub standing_bytes: u64,
 }
 
 impl Peer {
@@ -301,20 +298,6 @@ impl Peer {
             Connection::Met(link) | Connection::Up(link) => Some(link),
             _ => None,
         }
-    }
-
-    /// What has gone in cells, over all connections.
-    pub fn eager_counters(&self) -> EagerCounters {
-        let now = match &self.connection {
-            Connection::Met(link) | Connection::Up(link) => link.inbox.standing_bytes(),
-            _ => 0,
-        };
-        EagerCounters { standing_bytes: self.eager.standing_bytes + now, ..self.eager }
-    }
-
-    /// The connection ends; what it has counted is kept.
-    pub fn keep_counts(&mut self) {
-        self.eager = self.eager_counters();
     }
 
     /// Whether something waits to be written to this peer.

@@ -85,7 +85,6 @@ impl Traffic {
         self.by_id.remove(&id);
         self.adaptive.forget(key);
         self.decided = None;
-        self.eager.standing_bytes += self.peers[key as usize].eager_counters().standing_bytes;
         // The name is void from now on, not only when the number is another's.
         let generation = self.peers[key as usize].generation.wrapping_add(1);
         self.peers[key as usize] = Peer { generation, ..Peer::new(id, self.config.eager_max_bytes) };

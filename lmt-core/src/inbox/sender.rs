@@ -113,13 +113,12 @@ impl InboxSender {
         Ok(Self { memory, claimer: Claimer::new(me), me, fast_box: None })
     }
 
-    /// Uses the fast box behind `fd` from now on; before the first message. In up to
-    /// `standing_bytes` of it stays what is sent again and again.
+    /// Uses the fast box behind `fd` from now on; before the first message.
     ///
     /// # Errors
     /// [`AttachError`] when the memory is no fast box, or could fault.
-    pub fn use_box(&mut self, fd: OwnedFd, standing_bytes: u64) -> Result<(), AttachError> {
-        self.fast_box = Some(BoxSender::attach(fd, standing_bytes)?);
+    pub fn use_box(&mut self, fd: OwnedFd) -> Result<(), AttachError> {
+        self.fast_box = Some(BoxSender::attach(fd)?);
         Ok(())
     }
 
@@ -166,19 +165,6 @@ impl InboxSender {
         self.fast_box.as_ref().is_some_and(|fast_box| fast_box.is_ahead(bytes))
     }
 
-    /// Whether this message, which may go another way, is likely to say what an earlier one has
-    /// said, and need not be written then. If not, it counts as one that has come: it is asked
-    /// where a message goes another way otherwise.
-    #[inline]
-    pub fn is_likely_to_stand(&mut self, message: &[u8]) -> bool {
-        self.fast_box.as_mut().is_some_and(|fast_box| fast_box.is_likely_to_stand(message))
-    }
-
-    /// How many bytes of what was sent stood at the peer already.
-    pub fn standing_bytes(&self) -> u64 {
-        self.fast_box.as_ref().map_or(0, BoxSender::standing_bytes)
-    }
-
     /// At most so many pieces a message of `bytes` bytes goes in, where whole ones
     /// have up to `cell_bytes`.
     #[inline]
@@ -191,20 +177,20 @@ impl InboxSender {
 
     /// The length of the piece that comes next of a message of `total_bytes`
     /// bytes of which `sent_bytes` are sent, where whole messages have up to
-    /// `cell_bytes`; longer ones of a fast box are cut so. What comes next is `rest`, if all of
-    /// it lies in one piece of memory.
+    /// `cell_bytes`; longer ones of a fast box are cut so. What comes next is at
+    /// `address`; 0 if it does not all lie in one piece of memory.
     #[inline]
     pub(crate) fn piece_bytes(
-        &mut self,
+        &self,
         sent_bytes: u64,
         total_bytes: u64,
         cell_bytes: u64,
-        rest: Option<&[u8]>,
+        address: usize,
         cut: Cut,
     ) -> u64 {
-        match &mut self.fast_box {
+        match &self.fast_box {
             Some(fast_box) if total_bytes > cell_bytes => {
-                fast_box.piece_bytes(sent_bytes, total_bytes, rest, cut)
+                fast_box.piece_bytes(sent_bytes, total_bytes, address, cut)
             }
             _ => (total_bytes - sent_bytes).min(cell_bytes),
         }
@@ -364,8 +350,7 @@ impl Payload<'_> {
 
     /// Its bytes, if all of them lie in one piece of memory.
     #[inline]
-    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
-    pub(crate) fn one_slice(&self) -> Option<&[u8]> {
+    fn one_slice(&self) -> Option<&[u8]> {
         match self {
             Payload::Bytes(bytes) => Some(bytes),
             Payload::Part(buffer, range) => buffer.one_slice(range.clone()),

@@ -294,10 +294,6 @@ impl Mechanisms {
     /// See [`Lmt::finish`].
     pub(crate) fn finish(&mut self, h: Handle) {
         let at = h.mechanism as usize;
-        let standing_bytes = self.list[at].standing_bytes(h.handle);
-        if standing_bytes > 0 {
-            self.count(h.peer, at, |c| c.standing_bytes = c.standing_bytes.saturating_add(standing_bytes));
-        }
         self.list[at].finish(h.peer, h.handle);
         self.collect(h.peer, at);
     }

@@ -28,9 +28,6 @@ pub struct Counters {
     /// Messages that it has received several in one call
     /// ([`crate::mechanism::Lmt::get_several`]).
     pub gathered: u64,
-    /// Bytes of messages that this process sent which stood where their receivers read them
-    /// already, and were not written again ([`crate::again`]).
-    pub standing_bytes: u64,
     /// Those of the messages that this process sent.
     pub sent: Tally,
     /// Those that it received.
@@ -47,7 +44,6 @@ impl Counters {
         self.passed += other.passed;
         self.met += other.met;
         self.gathered += other.gathered;
-        self.standing_bytes += other.standing_bytes;
         self.sent.add(other.sent);
         self.received.add(other.received);
     }
@@ -75,15 +71,6 @@ impl Tally {
         self.messages = self.messages.wrapping_add(other.messages);
         self.bytes = self.bytes.wrapping_add(other.bytes);
     }
-}
-
-/// What is to be said of a way by which so many bytes were sent, of which so many stood.
-pub(crate) fn standing_note(standing_bytes: u64, sent_bytes: u64) -> Option<String> {
-    (standing_bytes > 0).then(|| {
-        format!(
-            "{standing_bytes} of the {sent_bytes} bytes that were sent to this peer so were not written, since an earlier message had said the same"
-        )
-    })
 }
 
 impl Mechanisms {
@@ -130,13 +117,6 @@ impl Mechanisms {
                 done.passed
             )
         })
-    }
-
-    /// What is to be said of a mechanism that is taken, and in whose memory messages stand.
-    pub(crate) fn standing(&self, peer: PeerKey, taken: &Taken) -> Option<String> {
-        let Taken::By { mechanism, .. } = taken else { return None };
-        let (_, done) = self.counters(peer).find(|(name, _)| name == mechanism)?;
-        standing_note(done.standing_bytes, done.sent.bytes)
     }
 
     /// Counts a message of `bytes` that `h` brought to its end.

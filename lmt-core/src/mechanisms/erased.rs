@@ -52,7 +52,6 @@ pub(super) trait AnyLmt: Send {
     ) -> Option<Meeting<u64>>;
     fn leave(&mut self, peer: PeerKey, handle: u64) -> bool;
     fn copied_by_peer(&self, handle: u64) -> u64;
-    fn standing_bytes(&self, handle: u64) -> u64;
     fn finish(&mut self, peer: PeerKey, handle: u64);
     fn parcel(&mut self, peer: PeerKey) -> Option<Hello>;
     fn take_parcel(&mut self, peer: PeerKey, parcel: Hello);
@@ -240,10 +239,6 @@ impl<M: Lmt> AnyLmt for Table<M> {
 
     fn copied_by_peer(&self, handle: u64) -> u64 {
         self.transfers.get(handle).map_or(0, |transfer| self.lmt.copied_by_peer(transfer))
-    }
-
-    fn standing_bytes(&self, handle: u64) -> u64 {
-        self.transfers.get(handle).map_or(0, |transfer| self.lmt.standing_bytes(transfer))
     }
 
     fn finish(&mut self, peer: PeerKey, handle: u64) {

@@ -17,7 +17,6 @@ use crate::parcel::Parcel;
 use crate::rendezvous::{MechanismTag, PeerKey};
 use crate::selection::KnownMechanism;
 pub(crate) use calls::Handle;
-pub(crate) use counters::standing_note;
 pub use counters::{Counters, Tally};
 use erased::{AnyLmt, Table};
 

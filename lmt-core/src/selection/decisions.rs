@@ -90,9 +90,8 @@ impl Decisions {
         self
     }
 
-    /// Messages up to this length go in cells though they are announced otherwise, one at a time:
-    /// those that are likely to say what an earlier one said, and all while the application uses
-    /// its buffers between messages.
+    /// Messages up to this length go in cells though they are announced otherwise, one at a time,
+    /// while the application uses its buffers between messages.
     #[must_use]
     pub const fn with_cells_beyond(mut self, bytes: u64) -> Self {
         self.beyond_max_bytes = bytes;

@@ -212,10 +212,6 @@ impl<M: Lmt> Lmt for Marked<M> {
         self.inner.copied_by_peer(&transfer.inner)
     }
 
-    fn standing_bytes(&self, transfer: &Self::Transfer) -> u64 {
-        self.inner.standing_bytes(&transfer.inner)
-    }
-
     fn parcel(&mut self, peer: &mut Self::Peer) -> Option<Hello> {
         self.inner.parcel(&mut peer.inner)
     }

@@ -6,15 +6,14 @@ use std::os::unix::fs::MetadataExt;
 use super::PIECE_BYTES;
 use super::holdings::PAIR_CELLS;
 use super::memory::{ANNEX_BYTES, CELLS, LINES};
-use super::place::{IN_ANNEX, PAIR_CELL_BYTES, Part, TAIL_BYTES, standing_word};
-use crate::config::STANDING_MOST_BYTES;
+use super::place::{IN_ANNEX, PAIR_CELL_BYTES, Part, TAIL_BYTES};
 use crate::inbox::Cut;
 use crate::inbox::test_support::{pass_by_every_way, pattern};
 use crate::inbox::{Envelope, Geometry, INLINE_BYTES, InboxReceiver, InboxSender, Payload, Piece, SendError};
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// Of a box's memory.
-const BOX_BYTES: usize = 184320 + CELLS * 4096 + 64 * PAIR_CELL_BYTES + STANDING_MOST_BYTES as usize;
+const BOX_BYTES: usize = 184320 + CELLS * 4096 + 64 * PAIR_CELL_BYTES;
 
 pub(super) fn inbox(boxes: usize) -> (InboxReceiver, OwnedFd) {
     let (mut receiver, fd) = InboxReceiver::create(Geometry::new(8, 256, 8).unwrap()).unwrap();
@@ -23,14 +22,9 @@ pub(super) fn inbox(boxes: usize) -> (InboxReceiver, OwnedFd) {
 }
 
 pub(super) fn join(receiver: &mut InboxReceiver, fd: &OwnedFd, me: u16) -> InboxSender {
-    join_standing(receiver, fd, me, 0)
-}
-
-/// The same, in a box in so many bytes of which messages may stand.
-fn join_standing(receiver: &mut InboxReceiver, fd: &OwnedFd, me: u16, standing_bytes: u64) -> InboxSender {
     let mut sender = InboxSender::attach(fd.try_clone().unwrap(), me).unwrap();
     if let Some(fast_box) = receiver.open_box(me).unwrap() {
-        sender.use_box(fast_box, standing_bytes).unwrap();
+        sender.use_box(fast_box).unwrap();
     }
     sender
 }
@@ -234,38 +228,24 @@ fn garbage_in_a_box_is_dropped_and_read_nowhere_else() {
 fn what_is_no_box_is_refused() {
     let (mut receiver, fd) = inbox(1);
     let mut sender = join(&mut receiver, &fd, 0);
-    assert!(matches!(sender.use_box(fd, 0), Err(AttachError::WrongSize { .. })));
+    assert!(matches!(sender.use_box(fd), Err(AttachError::WrongSize { .. })));
     let (_memory, empty) = SharedMemory::create("a test", "none", BOX_BYTES, false).unwrap();
-    assert!(matches!(sender.use_box(empty, 0), Err(AttachError::WrongContent { .. })));
+    assert!(matches!(sender.use_box(empty), Err(AttachError::WrongContent { .. })));
 }
 
 /// Two endpoints' inboxes that share the cells of the first one's box.
-pub(super) struct Pair {
-    pub(super) receivers: [InboxReceiver; 2],
-    pub(super) senders: [InboxSender; 2],
-    to_second: OwnedFd,
+struct Pair {
+    receivers: [InboxReceiver; 2],
+    senders: [InboxSender; 2],
 }
 
 impl Pair {
-    /// Without messages that stand.
     fn new() -> Self {
-        Self::with_standing(0)
-    }
-
-    pub(super) fn with_standing(bytes: u64) -> Self {
         let ((mut one, to_one), (mut two, to_two)) = (inbox(1), inbox(1));
-        let mut senders =
-            [join_standing(&mut two, &to_two, 0, bytes), join_standing(&mut one, &to_one, 0, bytes)];
+        let mut senders = [join(&mut two, &to_two, 0), join(&mut one, &to_one, 0)];
         senders[0].pair_with(&mut one, 0, true);
         senders[1].pair_with(&mut two, 0, false);
-        Self { receivers: [one, two], senders, to_second: to_two }
-    }
-
-    /// The first one's sender is made anew.
-    pub(super) fn connect_anew(&mut self, standing_bytes: u64) {
-        let [one, two] = &mut self.receivers;
-        self.senders[0] = join_standing(two, &self.to_second, 0, standing_bytes);
-        self.senders[0].pair_with(one, 0, true);
+        Self { receivers: [one, two], senders }
     }
 
     /// Sends a message from one to the other as the engine does, in pieces.
@@ -273,7 +253,7 @@ impl Pair {
         self.send_cut(from, data, Cut::Growing)
     }
 
-    pub(super) fn send_cut(&mut self, from: usize, data: &[u8], cut: Cut) -> Vec<u64> {
+    fn send_cut(&mut self, from: usize, data: &[u8], cut: Cut) -> Vec<u64> {
         self.send_cuts(from, data, [cut].into_iter().cycle())
     }
 
@@ -283,8 +263,8 @@ impl Pair {
         let mut pieces = Vec::new();
         while sent < total {
             let cut = cuts.next().expect("there is no end of them");
-            let rest = Some(&data[sent as usize..]);
-            let bytes = self.senders[from].piece_bytes(sent, total, PIECE_BYTES as u64, rest, cut);
+            let address = data[sent as usize..].as_ptr().addr();
+            let bytes = self.senders[from].piece_bytes(sent, total, PIECE_BYTES as u64, address, cut);
             let piece = match (sent, sent + bytes == total) {
                 (0, true) => Piece::Whole,
                 (0, false) => Piece::First,
@@ -301,7 +281,7 @@ impl Pair {
         pieces
     }
 
-    pub(super) fn receive(&mut self, at: usize, bytes: usize) -> Vec<u8> {
+    fn receive(&mut self, at: usize, bytes: usize) -> Vec<u8> {
         let mut got = vec![0xAA; bytes];
         let mut arrived = 0;
         while arrived < bytes {
@@ -442,7 +422,7 @@ fn messages_of_many_cells_arrive_from_every_place_of_a_line() {
     // Each has as many cells as at first, or they are the other's.
     let mut cells = 0;
     for from in [0, 1] {
-        while pair.senders[from].piece_bytes(0, 20_000, PIECE_BYTES as u64, None, Cut::Growing) == 8192 {
+        while pair.senders[from].piece_bytes(0, 20_000, PIECE_BYTES as u64, 0, Cut::Growing) == 8192 {
             send(&mut pair.senders[from], 0, &pattern(ANNEX_BYTES + 1)).unwrap();
             cells += 1;
         }
@@ -535,7 +515,7 @@ fn a_message_between_the_pieces_of_another_has_a_cell_of_its_own() {
         let mut sent = 0;
         for piece in [Piece::First, Piece::Next, Piece::Last] {
             let sender = &mut pair.senders[from];
-            let bytes = sender.piece_bytes(sent, 20_000, PIECE_BYTES as u64, None, Cut::Growing) as usize;
+            let bytes = sender.piece_bytes(sent, 20_000, PIECE_BYTES as u64, 0, Cut::Growing) as usize;
             let part = &data[sent as usize..sent as usize + bytes];
             let _ = sender.send_piece(Envelope::default(), Payload::Bytes(part), piece).unwrap();
             let _ = sender.send(Envelope::default(), Payload::Bytes(&between)).unwrap();
@@ -554,7 +534,7 @@ fn a_message_between_the_pieces_of_another_has_a_cell_of_its_own() {
     // No cell is lost.
     for from in [0, 1] {
         let has_cell = |pair: &mut Pair| {
-            pair.senders[from].piece_bytes(0, 20_000, PIECE_BYTES as u64, None, Cut::Growing) == 8192
+            pair.senders[from].piece_bytes(0, 20_000, PIECE_BYTES as u64, 0, Cut::Growing) == 8192
         };
         let mut cells = 0;
         while has_cell(&mut pair) {
@@ -614,18 +594,11 @@ fn a_peer_that_names_cells_that_are_not_there_or_not_its_own_is_not_followed() {
     line(3, 100, Part { cell: PAIR_CELLS as u8, ..part }.to_word());
     line(4, 100, 1);
     line(5, ANNEX_BYTES as u64 + 1, IN_ANNEX);
-    line(6, 100, standing_word(STANDING_MOST_BYTES as usize - 99));
-    line(7, u64::MAX >> 32, standing_word(0));
     assert!(receiver.poll().is_none());
-    assert_eq!(receiver.malformed_messages(), 8);
-    // What stands may have never been written.
-    line(8, 5000, standing_word(STANDING_MOST_BYTES as usize - 5000));
-    let mut got = vec![1; 5000];
-    assert_eq!(receiver.poll().expect("it is possible").copy_to(&mut got), 5000);
-    assert!(got.iter().all(|byte| *byte == 0));
+    assert_eq!(receiver.malformed_messages(), 6);
     // A cell of this process's own, and one twice: it is held once all the same.
-    (9..12).for_each(|number| line(number, 100, Part { cell: 40 * (number as u8 % 2), ..part }.to_word()));
-    for _ in 9..12 {
+    (6..9).for_each(|number| line(number, 100, Part { cell: 40 * (number as u8 % 2), ..part }.to_word()));
+    for _ in 6..9 {
         assert_eq!(receiver.poll().expect("it is possible").bytes(), 100);
     }
     let mut peer = join(&mut receiver, &fd, 0);

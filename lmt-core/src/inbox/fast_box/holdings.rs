@@ -62,25 +62,6 @@ impl Holdings {
         (own != 0).then_some(own.trailing_zeros() as u8)
     }
 
-    /// Takes all cells out but so many, to be handed over without a message: bit n for cell n.
-    #[inline]
-    pub(crate) fn take_all_but(&self, count: u32) -> u64 {
-        let own = self.own.load(Ordering::Relaxed);
-        let mut given = own;
-        for _ in 0..count {
-            given &= given.wrapping_sub(1);
-        }
-        self.own.store(own & !given, Ordering::Relaxed);
-        given
-    }
-
-    /// The peer has handed over these cells.
-    #[inline]
-    pub(crate) fn keep_all(&self, cells: u64) {
-        let own = self.own.load(Ordering::Relaxed);
-        self.own.store(own | cells, Ordering::Relaxed);
-    }
-
     /// A cell that the peer has handed over is this process's now; one that it
     /// has already stays what it is.
     #[inline]

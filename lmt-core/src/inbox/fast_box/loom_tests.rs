@@ -16,7 +16,6 @@ struct Memory {
     lines: Vec<Line>,
     consumed: Progress,
     sent: Progress,
-    standing: AtomicU64,
     cells: Vec<UnsafeCell<u64>>,
     claims: Vec<AtomicU64>,
     inbox_lines: Vec<Line>,
@@ -41,7 +40,6 @@ impl Memory {
             lines: lines(box_lines),
             consumed: Progress { lines: zero(), cells: zero() },
             sent: Progress { lines: zero(), cells: zero() },
-            standing: zero(),
             cells: (0..cells).map(|_| UnsafeCell::new(0)).collect(),
             claims: vec![zero(), zero()],
             inbox_lines: lines(2),
@@ -53,7 +51,7 @@ impl Memory {
     }
 
     fn words(&self) -> Words<'_> {
-        Words { lines: &self.lines, consumed: &self.consumed, standing: &self.standing, sent: &self.sent }
+        Words { lines: &self.lines, consumed: &self.consumed, sent: &self.sent }
     }
 
     fn ring(&self) -> Ring<'_> {
@@ -250,62 +248,11 @@ fn loom_a_writer_that_connects_anew_goes_on() {
     });
 }
 
-/// Sends a number in what stands in the box, the cell 0, which is only written where it says
-/// something else, and only once what named it is read; in the line, if that is not yet so.
-fn stand(memory: &Memory, writer: &mut Writer, named: &mut u64, value: u64) {
-    let words = memory.words();
-    while writer.reserve(&words, false).is_err() {
-        thread::yield_now();
-    }
-    let says_so = memory.read_cell(0) == value;
-    let stands = says_so || Writer::may_change(&words, *named);
-    if stands && !says_so {
-        memory.write_cell(0, value);
-    }
-    if stands {
-        *named = writer.line_number() + 1;
-    }
-    writer.publish(&words, &[value, u64::from(stands)], 1, false);
-}
-
-#[test]
-fn loom_what_stands_is_written_when_all_that_named_it_is_read() {
-    const VALUES: [u64; 4] = [1, 1, 2, 2];
-    model(|| {
-        let memory = Memory::new(2, 1);
-        let sender = spawn(&memory, |m| {
-            let (mut writer, mut named) = (Writer::new(&m.words(), 1), 0);
-            VALUES.iter().for_each(|value| stand(m, &mut writer, &mut named, *value));
-        });
-        let mut reader = Reader::new(1);
-        let words = memory.words();
-        for value in VALUES {
-            while reader.find(&words).is_none() {
-                thread::yield_now();
-            }
-            let line = reader.line(&words);
-            assert_eq!(line[1].load(Ordering::Relaxed), value);
-            let stands = line[2].load(Ordering::Relaxed) == 1;
-            if stands {
-                assert_eq!(memory.read_cell(0), value, "it was written over, or not yet");
-            }
-            reader.consume(&words, false);
-            if stands {
-                reader.has_read(&words);
-            }
-        }
-        sender.join().unwrap();
-    });
-}
-
 /// Two boxes, one each way, and the cells that change their owner.
 struct Pair {
     boxes: [Arc<Memory>; 2],
     cells: Vec<UnsafeCell<u64>>,
 }
-
-/// In the place of a piece: the cells of this mask are handed over.
-const GIVEN: u64 = 3;
 
 /// One of the two processes.
 struct Side {
@@ -338,12 +285,6 @@ impl Side {
         true
     }
 
-    /// Hands all its cells over without a message.
-    fn give(&mut self) {
-        let given = self.holdings.take_all_but(0);
-        self.publish(&[given, GIVEN]);
-    }
-
     fn publish(&mut self, words: &[u64]) {
         let target = self.pair.boxes[1 - self.me].clone();
         while self.writer.reserve(&target.words(), false).is_err() {
@@ -363,11 +304,6 @@ impl Side {
             }
             let line = self.reader.line(&source.words());
             let (word, piece) = (line[1].load(Ordering::Relaxed), line[2].load(Ordering::Relaxed));
-            if piece == GIVEN {
-                self.reader.consume(&source.words(), false);
-                self.holdings.keep_all(word);
-                continue;
-            }
             let value = match piece {
                 0 => word,
                 // SAFETY: loom fails the model if a write is not ordered.
@@ -390,26 +326,6 @@ impl Side {
 fn pair(cells: usize) -> Arc<Pair> {
     let cells = (0..2 * cells).map(|_| UnsafeCell::new(0)).collect();
     Arc::new(Pair { boxes: [Memory::new(4, 1), Memory::new(4, 1)], cells })
-}
-
-/// Who has read a cell gives it back without a message; the other one writes it again.
-#[test]
-fn loom_a_cell_is_given_back_without_a_message() {
-    model(|| {
-        let pair = pair(1);
-        let mut one = Side::new(&pair, 0, 1);
-        let mut two = Side::new(&pair, 1, 0);
-        let other = thread::spawn(move || {
-            assert_eq!(two.receive(), 1);
-            two.give();
-            assert!(!two.send(2), "it has none any more");
-            assert_eq!(two.receive(), 3);
-        });
-        assert!(one.send(1));
-        assert_eq!(one.receive(), 2, "behind the cell");
-        assert!(one.send(3), "the cell is back");
-        other.join().unwrap();
-    });
 }
 
 #[test]

@@ -2,16 +2,15 @@
 //! references and copies of it.
 //!
 //! ```text
-//! 0         what this is; consumed; sent; standing: a line each, the last at 256
+//! 0         what this is; consumed; sent: a line each
 //! 4096      LINES x 64 B
 //! 20480     LINES x SHORT_ANNEX_BYTES: an annex for each line
 //! 53248     LINES x ANNEX_BYTES: a longer one for each line
 //! 184320    CELLS x 4096 B, of which the first PIECE_BYTES are used
 //! behind    PAIR_CELLS x PAIR_CELL_BYTES, without memory until they are used
-//! behind    STANDING_BYTES, for what stands there for good; also without
 //! ```
 //!
-//! The last but one are the cells that change their owner, of one of a pair's two boxes;
+//! The last are the cells that change their owner, of one of a pair's two boxes;
 //! those of the other are not used (see `pair`).
 //!
 //! Two things about the ring's cells were found by measurement (docs/performance.md):
@@ -31,7 +30,6 @@ use super::super::ring::Line;
 use super::holdings::PAIR_CELLS;
 use super::place::{PAIR_CELL_BYTES, Part};
 use super::ring::{Progress, Words};
-use super::standing::STANDING_BYTES;
 use lmt_copy::Distance;
 
 use crate::buffer::{Buffer, Leaving, Taking};
@@ -39,7 +37,7 @@ use crate::error::MemoryError;
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// "lmtfbox" and the layout's version in one word; changes with the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x07");
+const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x08");
 pub(super) const PAGE_BYTES: usize = 4096;
 /// Lines, a power of two: enough for what two processes that exchange windows of 64
 /// long messages announce and answer, so few that they stay in the second-level cache.
@@ -60,8 +58,7 @@ const CELLS_OFFSET: usize = LONG_ANNEXES_OFFSET + LINES * ANNEX_BYTES;
 /// What is allocated when a box is made.
 const COMMITTED_BYTES: usize = CELLS_OFFSET + CELLS * PAGE_BYTES;
 const PAIR_OFFSET: usize = COMMITTED_BYTES;
-const STANDING_OFFSET: usize = PAIR_OFFSET + PAIR_CELLS as usize * PAIR_CELL_BYTES;
-const TOTAL_BYTES: usize = STANDING_OFFSET + STANDING_BYTES;
+const TOTAL_BYTES: usize = PAIR_OFFSET + PAIR_CELLS as usize * PAIR_CELL_BYTES;
 const PURPOSE: &str = "a fast box";
 const KEY: &str = "fast_boxes";
 
@@ -70,15 +67,9 @@ struct Control {
     magic: AtomicU64,
     consumed: Progress,
     sent: Progress,
-    standing: Standing,
 }
 
-/// How far the reader has come with what stands in the box. In two lines of its own: some CPUs
-/// fetch the neighbour of a line with it, and the writer is to see how long this one takes.
-#[repr(C, align(128))]
-struct Standing(AtomicU64);
-
-const _: () = assert!(size_of::<Control>() == 384 && size_of::<Progress>() == 64);
+const _: () = assert!(size_of::<Control>() == 192 && size_of::<Progress>() == 64);
 const _: () = assert!(LINES.is_power_of_two() && CELLS.is_power_of_two());
 const _: () = assert!(ANNEXES_OFFSET == 20480 && LONG_ANNEXES_OFFSET == 53248 && CELLS_OFFSET == 184320);
 const _: () = assert!(CELLS_OFFSET.is_multiple_of(PAGE_BYTES));
@@ -91,8 +82,6 @@ pub(super) enum Place {
     Annex { line: u64, bytes: usize },
     /// In the ring's cell of this number.
     Cell(u64),
-    /// So far behind the begin of what stands in the box.
-    Standing(usize),
 }
 
 /// A mapped box.
@@ -138,7 +127,7 @@ impl BoxMemory {
         // above), aligned (LINES_OFFSET is a multiple of the page), alive as
         // long as `self`; they are atomics, valid for any bytes, shared.
         let lines = unsafe { std::slice::from_raw_parts(first.cast::<Line>().as_ptr(), LINES) };
-        Words { lines, consumed: &control.consumed, standing: &control.standing.0, sent: &control.sent }
+        Words { lines, consumed: &control.consumed, sent: &control.sent }
     }
 
     /// The first byte of a line's annex for so many bytes, and how many are valid from there on,
@@ -248,43 +237,12 @@ impl BoxMemory {
         unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::OutOfCell(part.piece())) }
     }
 
-    /// The byte `at` of what stands in the box, or the place behind the last one. As many
-    /// bytes as are left up to STANDING_BYTES are valid from there on, for as long as `self`
-    /// lives.
-    #[inline]
-    fn standing(&self, at: usize) -> *mut u8 {
-        // SAFETY: no more than STANDING_BYTES are added, so the place is within the TOTAL_BYTES
-        // bytes of the mapping, or at their end with no byte behind it.
-        unsafe { self.memory.base().as_ptr().add(STANDING_OFFSET + at.min(STANDING_BYTES)) }
-    }
-
-    /// Takes memory for what is to stand in these places, as [`Self::commit_pair_cell`] does.
-    pub(super) fn commit_standing(&self, places: Range<usize>) -> Result<(), MemoryError> {
-        self.memory.commit_range(PURPOSE, KEY, STANDING_OFFSET + places.start, places.len())
-    }
-
-    /// Has `bytes` stand from `at` on, as far as they go; how many had to be written, if
-    /// `may_write`, or `None` if some had to be and may not.
-    #[inline]
-    pub(super) fn write_standing(
-        &self,
-        at: usize,
-        bytes: &[u8],
-        may_write: impl FnOnce() -> bool,
-    ) -> Option<usize> {
-        let (target, length) = fitting(self.room(Place::Standing(at)), 0, bytes.len());
-        // SAFETY: as in `write`. The peer reads what stands there meanwhile, and so does this
-        // process; it is written only where the reader has said that it does not.
-        unsafe { lmt_copy::copy_changed(target, bytes.as_ptr(), length, may_write) }
-    }
-
     /// Where a place begins, and how many bytes are valid from there on.
     #[inline]
     fn room(&self, place: Place) -> (*mut u8, usize) {
         match place {
             Place::Annex { line, bytes } => self.annex(line, bytes),
             Place::Cell(cell) => (self.cell(cell), PIECE_BYTES),
-            Place::Standing(at) => (self.standing(at), STANDING_BYTES.saturating_sub(at)),
         }
     }
 
@@ -324,11 +282,9 @@ impl BoxMemory {
     #[inline]
     pub(super) fn read_to(&self, place: Place, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
         let (first, room) = self.room(place);
-        // What stands is mostly in this core's cache.
-        let taking = if matches!(place, Place::Standing(_)) { Taking::Near } else { Taking::FromPeer };
         // SAFETY: as in `read`; a buffer's segments are memory lent by this
         // process's application, not this mapping.
-        unsafe { buffer.write_raw(offset, first, bytes.min(room), taking) }
+        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::FromPeer) }
     }
 }
 

@@ -19,16 +19,12 @@
 //! to be given back: who only receives ends with all those cells, and the others
 //! go through the ring.
 //!
-//! What a peer sends again and again without a change stands in the box for good: only what
-//! differs is written there, so that the lines of the rest stay in both caches ([`standing`]).
-//!
 //! Each box is a memfd of its own, made for one peer and never given to
 //! another: a sender that dies, or stops and goes on much later, writes where
 //! nobody reads any more.
 //!
 //! - `ring`: the algorithm, over words that it is given, so that loom runs it.
 //! - `holdings`: whose the cells are that change their owner; for loom, too.
-//! - `standing`: which messages say again what one before them said.
 //! - `place`: how a line says where its message's bytes are.
 //! - `memory`: where the words, annexes and cells are.
 //! - `pair`: one process's view of the cells that change their owner.
@@ -47,8 +43,6 @@ mod place;
 mod receiver;
 #[cfg(not(loom))]
 mod sender;
-#[cfg(not(loom))]
-mod standing;
 
 #[cfg(not(loom))]
 pub(crate) use {
@@ -63,9 +57,6 @@ mod in_line_tests;
 #[cfg(all(test, loom))]
 #[path = "loom_tests.rs"]
 mod loom_tests;
-#[cfg(all(test, not(loom)))]
-#[path = "standing_box_tests.rs"]
-mod standing_box_tests;
 #[cfg(all(test, not(loom)))]
 #[path = "fast_box_tests.rs"]
 mod tests;

@@ -7,9 +7,6 @@ use super::holdings::{Holdings, LOWER_HALF, PAIR_CELLS};
 use super::memory::{BoxMemory, PAGE_BYTES};
 use super::place::PAIR_CELL_BYTES;
 
-/// So many cells more than half of them are no surplus yet: they come and go with messages.
-const SURPLUS_CELLS: u32 = 8;
-
 /// The cells of a pair, for the two ends of one connection in one process: the
 /// box that it writes to and the one that it reads. For one thread at a time.
 #[derive(Debug)]
@@ -74,20 +71,6 @@ impl PairCells {
     #[inline]
     pub(super) fn keep(&self, cell: u8) {
         self.holdings.keep(cell);
-    }
-
-    /// Takes out what this process has beyond half of the cells, and a few, to be handed over
-    /// without a message: what stands brings the peer none.
-    #[inline]
-    pub(super) fn take_surplus(&self) -> u64 {
-        const HALF: u32 = PAIR_CELLS / 2;
-        if self.holdings.count() < HALF + SURPLUS_CELLS { 0 } else { self.holdings.take_all_but(HALF) }
-    }
-
-    /// The peer has handed these cells over, without a message.
-    #[inline]
-    pub(super) fn keep_all(&self, cells: u64) {
-        self.holdings.keep_all(cells);
     }
 
     #[inline]

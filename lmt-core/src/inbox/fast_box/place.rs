@@ -1,7 +1,6 @@
 //! Where the bytes of a message in a box are, as its line says.
 
 use super::holdings::PAIR_CELLS;
-use super::standing::STANDING_BYTES;
 use crate::inbox::layout::HEADER_WORDS;
 use crate::inbox::ring::{LINE_WORDS, Line};
 use lmt_copy::InCell;
@@ -31,26 +30,7 @@ const PRESENT: u64 = 1 << 63;
 const LAST: u64 = 1 << 62;
 /// The word of a line whose bytes are in its annex, which is no part of a cell.
 pub(crate) const IN_ANNEX: u64 = 1 << 61;
-/// The mark of a line whose bytes stand in the box for good, at what is below it.
-const STANDS: u64 = 1 << 60;
 const CELL_SHIFT: u32 = 32;
-
-/// The line's word for cells that are handed over with what stands for good.
-pub(super) const GIVEN_WORD: usize = HEADER_WORDS + 1;
-
-/// The word of a line whose bytes stand so far behind the begin of those for good.
-#[inline]
-pub(super) const fn standing_word(at: usize) -> u64 {
-    STANDS | at as u64
-}
-
-/// Where the bytes of a line stand for good, if its word says so and so many can stand there.
-#[inline]
-pub(super) fn standing_of_word(word: u64, bytes: usize) -> Option<u32> {
-    let at = word ^ STANDS;
-    let is_within = at <= STANDING_BYTES as u64 && bytes <= STANDING_BYTES - at as usize;
-    is_within.then_some(at as u32)
-}
 
 impl Part {
     /// The word in a line; never 0, which stands for a cell of the ring.

@@ -1,6 +1,5 @@
-use super::{IN_ANNEX, PAIR_CELL_BYTES, Part, TAIL_BYTES, standing_of_word, standing_word};
+use super::{PAIR_CELL_BYTES, Part, TAIL_BYTES};
 use crate::inbox::fast_box::holdings::{Holdings, LOWER_HALF, PAIR_CELLS};
-use crate::inbox::fast_box::standing::STANDING_BYTES;
 
 #[test]
 fn a_part_comes_back_from_its_word_as_it_was() {
@@ -28,35 +27,6 @@ fn what_lies_outside_the_cells_is_no_part() {
     let far = Part { offset: u32::MAX, ..part };
     assert!(Part::from_word(far.to_word(), 8).is_none());
     assert!(Part::from_word(0, 8).is_none(), "a cell of the ring");
-}
-
-#[test]
-fn a_place_that_stands_comes_back_from_its_word_if_it_lies_within() {
-    for at in [0, 16, 70_000, STANDING_BYTES - 41] {
-        assert_eq!(standing_of_word(standing_word(at), 41), Some(at as u32));
-        assert_eq!(Part::from_word(standing_word(at), 41), None);
-    }
-    let last = standing_word(STANDING_BYTES - 41);
-    for (word, bytes) in [(last, 42), (last, usize::MAX), (standing_word(STANDING_BYTES + 1), 0)] {
-        assert_eq!(standing_of_word(word, bytes), None);
-    }
-    let part = Part { cell: 3, offset: 1024, is_last: true }.to_word();
-    for word in [0, 1, IN_ANNEX, part, part ^ last, last | 1 << 40, u64::MAX] {
-        assert_eq!(standing_of_word(word, 41), None, "{word:#x}");
-    }
-}
-
-#[test]
-fn what_is_given_away_is_held_no_more() {
-    let (mine, theirs) = (Holdings::new(LOWER_HALF), Holdings::new(0));
-    assert_eq!(mine.take_all_but(32), 0);
-    let given = mine.take_all_but(30);
-    assert_eq!((given.count_ones(), mine.count()), (2, 30));
-    theirs.keep_all(given);
-    theirs.keep_all(given);
-    assert_eq!(theirs.count(), 2);
-    assert_eq!(mine.take_all_but(0).count_ones(), 30);
-    assert_eq!((mine.count(), mine.take_all_but(0)), (0, 0));
 }
 
 #[test]

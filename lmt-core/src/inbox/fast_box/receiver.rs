@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, LINES, PIECE_BYTES, Place};
 use super::pair::PairCells;
-use super::place::{GIVEN_WORD, IN_ANNEX, Part, TAIL_BYTES, TAIL_WORD, standing_of_word};
+use super::place::{IN_ANNEX, Part, TAIL_BYTES, TAIL_WORD};
 use super::ring::Reader;
 use super::sender::{BoxSender, PART_WORD};
 use crate::buffer::Buffer;
@@ -92,7 +92,6 @@ impl BoxReceiver {
             0 if bytes <= PIECE_BYTES => Body::Cell,
             0 => Body::Impossible { with_cell: true },
             IN_ANNEX if bytes <= ANNEX_BYTES => Body::Annex { bytes: bytes as u16 },
-            word if let Some(at) = standing_of_word(word, bytes) => Body::Standing(at),
             word => match Part::from_word(word, bytes).filter(|_| self.pair.is_some()) {
                 Some(part) => Body::Part(part),
                 None => Body::Impossible { with_cell: false },
@@ -105,7 +104,6 @@ impl BoxReceiver {
     fn place(&self, body: Body) -> Place {
         match body {
             Body::Annex { bytes } => Place::Annex { line: self.reader.line_number(), bytes: bytes.into() },
-            Body::Standing(at) => Place::Standing(at as usize),
             _ => Place::Cell(self.reader.cell()),
         }
     }
@@ -114,27 +112,14 @@ impl BoxReceiver {
     #[inline(always)] // The path of a short message.
     fn consume(&mut self, body: Body) {
         let shared = self.memory.words();
-        let given = if matches!(body, Body::Standing(_)) {
-            // Relaxed: as in `Header::copy`.
-            self.reader.line(&shared)[GIVEN_WORD].load(Ordering::Relaxed)
-        } else {
-            0
-        };
         let with_cell = matches!(body, Body::Cell | Body::Impossible { with_cell: true });
         self.reader.consume(&shared, with_cell);
         (self.awaits_annex, self.awaited_bytes) = match body {
             Body::Annex { bytes } => (ANNEXES_AWAITED, bytes),
             _ => (self.awaits_annex.saturating_sub(1), self.awaited_bytes),
         };
-        match (body, &self.pair) {
-            (Body::Part(Part { cell, is_last: true, .. }), Some(pair)) => pair.keep(cell),
-            (Body::Standing(_), pair) => {
-                self.reader.has_read(&shared);
-                if let Some(pair) = pair.as_ref().filter(|_| given != 0) {
-                    pair.keep_all(given);
-                }
-            }
-            _ => {}
+        if let (Body::Part(Part { cell, is_last: true, .. }), Some(pair)) = (body, &self.pair) {
+            pair.keep(cell);
         }
     }
 }
@@ -150,8 +135,6 @@ pub(crate) enum Body {
     Cell,
     /// In a cell that changes its owner.
     Part(Part),
-    /// In the box for good, so far behind the begin of what stands there.
-    Standing(u32),
     /// Nowhere: its line is garbage.
     Impossible { with_cell: bool },
 }

@@ -31,9 +31,6 @@ pub(crate) struct Words<'a> {
     pub(crate) lines: &'a [Line],
     /// What the reader has given back.
     pub(crate) consumed: &'a Progress,
-    /// The first line that the reader may still want what stands in the box for; all before it
-    /// are read.
-    pub(crate) standing: &'a AtomicU64,
     /// What the writer has published: read by nobody but the same process, when
     /// it connects anew and goes on where it was.
     pub(crate) sent: &'a Progress,
@@ -111,6 +108,7 @@ impl Writer {
 
     /// The number of the line that the next message takes.
     #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
     pub(crate) const fn line_number(&self) -> u64 {
         self.next_line
     }
@@ -147,22 +145,6 @@ impl Writer {
             self.cell_limit = cells.wrapping_add(self.cells);
         }
         self.has_room(with_cell)
-    }
-
-    /// Whether what stands in the box may be changed: the reader has read it for all lines
-    /// before number `named`.
-    #[inline]
-    pub(crate) fn may_change(words: &Words<'_>, named: u64) -> bool {
-        // A reader that says more than it has read harms itself.
-        Self::read_by_reader(words) >= named
-    }
-
-    /// How far the reader says that it has read of what stands in the box.
-    #[inline]
-    pub(crate) fn read_by_reader(words: &Words<'_>) -> u64 {
-        // Acquire pairs with the Release stores in `Reader::has_read`: its reads of what is
-        // changed then are over.
-        words.standing.load(Ordering::Acquire)
     }
 
     /// Writes the line's words from 1 on and publishes it, and the cell that
@@ -276,17 +258,8 @@ impl Reader {
         }
     }
 
-    /// What stands in the box has been read for the lines before the next.
-    #[inline]
-    pub(crate) fn has_read(&self, words: &Words<'_>) {
-        // Release pairs with the Acquire in `Writer::read_by_reader`.
-        words.standing.store(self.next_line, Ordering::Release);
-    }
-
     #[cold]
     fn give_back(&mut self, words: &Words<'_>) {
-        // Also for a writer that does not know which lines of one before it named it.
-        self.has_read(words);
         // Release pairs with the Acquire in `Writer::refresh`: the reads of the
         // lines and cells given back are over by then.
         words.consumed.lines.store(self.next_line, Ordering::Release);

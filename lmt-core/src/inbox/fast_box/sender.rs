@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, PIECE_BYTES, Place};
 use super::pair::PairCells;
-use super::place::{GIVEN_WORD, IN_ANNEX, PAIR_CELL_BYTES, Part, TAIL_BYTES, standing_word};
+use super::place::{IN_ANNEX, PAIR_CELL_BYTES, Part, TAIL_BYTES};
 use super::ring::{BoxFull, Writer};
-use super::standing::{self, STANDING_BYTES, Standing};
-use crate::again::Hop;
 use crate::buffer::Buffer;
 use crate::inbox::layout::{HEADER_WORDS, INLINE_BYTES};
 use crate::inbox::ring::Line;
@@ -71,9 +69,6 @@ const fn most_in_cell(piece: Piece, address: usize) -> usize {
     if piece.is_end() && address != 0 { PAIR_CELL_BYTES + TAIL_BYTES } else { PAIR_CELL_BYTES }
 }
 
-/// So many bytes for what stands in the box get memory at once.
-const STANDING_STEP_BYTES: usize = 64 << 10;
-
 /// Which word of a line names the part of a pair's cell.
 pub(super) const PART_WORD: usize = HEADER_WORDS;
 
@@ -86,62 +81,18 @@ pub(crate) struct BoxSender {
     /// The cell that a message in pieces is filling, and where its next piece begins there.
     filling: Option<(u8, usize)>,
     is_fresh: bool,
-    /// What stands in the box for good; `None` where nothing is to.
-    standing: Option<Standing>,
-    /// So many bytes for it have memory, from the first on.
-    committed_bytes: usize,
-    /// Behind the last line that named the place of the message that has begun, before it.
-    named_before: u64,
-    /// The piece that comes next, where it stands.
-    stands: Option<Stands>,
-    /// So many bytes of what was sent stood here already.
-    standing_bytes: u64,
-    /// How far the reader's core is.
-    hop: Hop,
-}
-
-/// A piece that stands in the box for good, and is still to be told of.
-#[derive(Clone, Copy, Debug)]
-struct Stands {
-    at: usize,
-    /// Where its bytes are at the sender, and how many.
-    address: usize,
-    bytes: usize,
-    /// So many of them had to be written.
-    written_bytes: usize,
-}
-
-impl Stands {
-    /// Whether it is this one.
-    fn is(&self, payload: &Payload<'_>) -> bool {
-        (payload.first_address(), payload.bytes()) == (self.address, self.bytes as u64)
-    }
 }
 
 impl BoxSender {
-    /// Attaches to the box behind `fd`, in up to `standing_bytes` of which something is to stand.
+    /// Attaches to the box behind `fd`.
     ///
     /// # Errors
     /// [`AttachError`] when it is none, or could fault.
-    pub(crate) fn attach(fd: OwnedFd, standing_bytes: u64) -> Result<Self, AttachError> {
+    pub(crate) fn attach(fd: OwnedFd) -> Result<Self, AttachError> {
         let memory = Arc::new(BoxMemory::attach(fd)?);
         let writer = Writer::new(&memory.words(), CELLS);
         let is_fresh = writer.is_fresh();
-        let room = usize::try_from(standing_bytes).unwrap_or(usize::MAX).min(STANDING_BYTES);
-        let standing = (room > 0).then(|| Standing::new(room, writer.line_number()));
-        Ok(Self {
-            memory,
-            writer,
-            pair: None,
-            filling: None,
-            is_fresh,
-            standing,
-            committed_bytes: 0,
-            named_before: 0,
-            stands: None,
-            standing_bytes: 0,
-            hop: Hop::default(),
-        })
+        Ok(Self { memory, writer, pair: None, filling: None, is_fresh })
     }
 
     /// The cells of this box that change their owner, for this process.
@@ -170,9 +121,7 @@ impl BoxSender {
     /// owner, or there are none.
     #[inline]
     pub(crate) fn lacks_pair_cells(&self, bytes: u64) -> bool {
-        // What stands in the box takes none, and its receiver sends none back.
-        let takes_none = self.standing.as_ref().is_some_and(Standing::takes_all);
-        !takes_none && self.pair.as_ref().is_none_or(|pair| !pair.has_cells_for(bytes))
+        self.pair.as_ref().is_none_or(|pair| !pair.has_cells_for(bytes))
     }
 
     /// Whether this end has sent more in such cells than has come back, by more than `bytes`
@@ -180,19 +129,6 @@ impl BoxSender {
     #[inline]
     pub(crate) fn is_ahead(&self, bytes: u64) -> bool {
         self.pair.as_ref().is_some_and(|pair| pair.is_ahead(bytes))
-    }
-
-    /// Whether this message, which may go another way, is likely to stand here already, or will
-    /// when it has come here.
-    #[inline]
-    pub(crate) fn is_likely_to_stand(&mut self, message: &[u8]) -> bool {
-        let Some(standing) = &mut self.standing else { return false };
-        standing.is_likely(message) && self.hop.lets(message.len() as u64)
-    }
-
-    /// How many bytes of what was sent stood here already.
-    pub(crate) const fn standing_bytes(&self) -> u64 {
-        self.standing_bytes
     }
 
     /// At most so many pieces a message of `bytes` bytes has.
@@ -204,24 +140,10 @@ impl BoxSender {
     }
 
     /// The length of the piece that comes next of a message of `total_bytes`
-    /// bytes, more than [`PIECE_BYTES`], of which `sent_bytes` are sent and `rest` is not, if that
-    /// lies in one piece of memory. What says again what a message before it said stands then
-    /// where it is to be.
+    /// bytes, more than [`PIECE_BYTES`], of which `sent_bytes` are sent. The others are at
+    /// `address`; 0 if they do not all lie in one piece of memory.
     #[inline]
-    pub(crate) fn piece_bytes(
-        &mut self,
-        sent_bytes: u64,
-        total_bytes: u64,
-        rest: Option<&[u8]>,
-        cut: Cut,
-    ) -> u64 {
-        self.stands = None;
-        if let Some(rest) = rest.filter(|_| total_bytes >= standing::LEAST_BYTES)
-            && let Some(bytes) = self.stand(sent_bytes, total_bytes, rest, cut)
-        {
-            return bytes;
-        }
-        let address = rest.map_or(0, |rest| rest.as_ptr().addr());
+    pub(crate) fn piece_bytes(&self, sent_bytes: u64, total_bytes: u64, address: usize, cut: Cut) -> u64 {
         let left_bytes = total_bytes - sent_bytes;
         let filled = self.filling.filter(|_| sent_bytes > 0);
         let room = match (&self.pair, filled) {
@@ -305,21 +227,12 @@ impl BoxSender {
         payload: &Payload<'_>,
         piece: Piece,
     ) -> Result<(), Refusal> {
-        // For this send or none: whoever comes next may say something else.
-        let stands = self.stands.take().filter(|stands| stands.is(payload));
-        self.writer.reserve(&self.memory.words(), false)?;
-        let stands_at = stands.and_then(|stands| self.takes_standing(stands, piece));
         let shared = self.memory.words();
+        self.writer.reserve(&shared, false)?;
         if bytes <= ANNEX_BYTES && piece == Piece::Whole {
             self.put(Place::Annex { line: self.writer.line_number(), bytes }, payload);
             words[PART_WORD - 1] = IN_ANNEX;
             self.writer.publish(&shared, &words[..PART_WORD], kind, false);
-            return Ok(());
-        }
-        if let Some(at) = stands_at {
-            words[PART_WORD - 1] = standing_word(at);
-            words[GIVEN_WORD - 1] = self.pair.as_ref().map_or(0, |pair| pair.take_surplus());
-            self.writer.publish(&shared, &words[..GIVEN_WORD], kind, false);
             return Ok(());
         }
         if let Some((part, pair)) = self.part_for(bytes, piece, payload) {
@@ -344,72 +257,6 @@ impl BoxSender {
         words[PART_WORD - 1] = 0;
         self.writer.publish(&shared, &words[..PART_WORD], kind, true);
         Ok(())
-    }
-
-    /// Has the next piece stand in the box for good, if the message says again what one before
-    /// it said; how long it is then.
-    #[inline]
-    fn stand(&mut self, sent_bytes: u64, total_bytes: u64, rest: &[u8], cut: Cut) -> Option<u64> {
-        let standing = self.standing.as_mut()?;
-        if self.writer.reserve(&self.memory.words(), false).is_err() {
-            // It is written when there is a line.
-            standing.is_passed_by();
-            return None;
-        }
-        let at = if sent_bytes > 0 {
-            standing.at()?
-        } else {
-            if !self.hop.lets(rest.len() as u64) {
-                standing.is_passed_by();
-                return None;
-            }
-            let behind_line = begin_in_cell(rest.as_ptr().addr());
-            let place = standing.begin(rest, behind_line)?;
-            if place.at.end > self.committed_bytes && !self.commit_standing(place.at.end) {
-                return None;
-            }
-            self.named_before = place.named;
-            self.hop.time(|| Some(Writer::read_by_reader(&self.memory.words())));
-            place.at.start
-        };
-        let most = rest.len() as u64;
-        let bytes = match cut {
-            Cut::Growing => growing_piece_bytes(sent_bytes, total_bytes),
-            Cut::Cells => most,
-        };
-        // What is left is to be long enough for another such piece.
-        let bytes = if bytes + INLINE_BYTES as u64 >= most { most } else { bytes };
-        let may_write = || Writer::may_change(&self.memory.words(), self.named_before);
-        let written_bytes = self.memory.write_standing(at, rest.get(..bytes as usize)?, may_write);
-        if let Some(written_bytes) = written_bytes {
-            let address = rest.as_ptr().addr();
-            self.stands = Some(Stands { at, address, bytes: bytes as usize, written_bytes });
-            return Some(bytes);
-        }
-        self.standing.as_mut()?.is_refused();
-        None
-    }
-
-    /// Where a piece stands that is told of in the next line.
-    #[inline]
-    fn takes_standing(&mut self, stands: Stands, piece: Piece) -> Option<usize> {
-        let Stands { at, bytes, written_bytes, .. } = stands;
-        self.standing_bytes += (bytes - written_bytes) as u64;
-        self.standing.as_mut()?.stands(bytes, written_bytes, self.writer.line_number(), piece.is_end());
-        Some(at)
-    }
-
-    /// Takes memory for what is to stand up to here; without it nothing will.
-    #[cold]
-    fn commit_standing(&mut self, end: usize) -> bool {
-        let end = end.next_multiple_of(STANDING_STEP_BYTES).min(STANDING_BYTES);
-        if let Err(error) = self.memory.commit_standing(self.committed_bytes..end) {
-            tracing::debug!(%error, "what is sent again is copied again");
-            self.standing = None;
-            return false;
-        }
-        self.committed_bytes = end;
-        true
     }
 
     #[inline]

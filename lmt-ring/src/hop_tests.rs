@@ -1,39 +1,12 @@
 use std::time::Duration;
 
-use super::{APART_NS, Hop, NEAR_MOST_BYTES, UNTIMED, UNTRIED};
-
-const LONG_BYTES: u64 = NEAR_MOST_BYTES + 1;
+use super::{APART_NS, Hop, UNTIMED};
 
 /// So many looks at a line that was written before each took so long.
 fn looks(hop: &mut Hop, count: u64, took_ns: u64) {
     for _ in 0..count {
         hop.note(hop.last + 1, Duration::from_nanos(took_ns));
     }
-}
-
-#[test]
-fn all_are_kept_until_something_is_known() {
-    let mut hop = Hop::default();
-    assert!((0..100).all(|_| hop.lets(LONG_BYTES)));
-    looks(&mut hop, 1, 20);
-    assert!((0..100).filter(|_| hop.lets(LONG_BYTES)).count() < 4);
-}
-
-#[test]
-fn short_messages_are_kept_wherever_the_core_is() {
-    let mut hop = Hop::default();
-    looks(&mut hop, 10, 10);
-    assert!((0..1000).all(|_| hop.lets(NEAR_MOST_BYTES)));
-}
-
-#[test]
-fn long_ones_are_kept_where_lines_take_long_and_tried_elsewhere() {
-    let mut hop = Hop::default();
-    looks(&mut hop, 10, 200);
-    assert!((0..1000).all(|_| hop.lets(LONG_BYTES)));
-    looks(&mut hop, 10, 20);
-    let kept = (0..10 * (u32::from(UNTRIED) + 1)).filter(|_| hop.lets(LONG_BYTES)).count();
-    assert_eq!(kept, 10);
 }
 
 #[test]
