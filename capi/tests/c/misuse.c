@@ -434,7 +434,7 @@ static void values_at_the_door(void)
     GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_door_test(door, (lmt_request){door_peer.owner, 77}, &flag, NULL));
     CHECK(flag);
     GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_door_cancel(door, none));
-    OK(lmt_door_statistics(door, (lmt_counters[40]){{{0}, 0, 0, 0, 0, 0, 0, 0}}, 40, &number));
+    OK(lmt_door_statistics(door, (lmt_counters[40]){{{0}, 0, 0, 0, 0, 0, 0}}, 40, &number));
     GIVES(LMT_ERR_TOO_SHORT, lmt_door_statistics(door, NULL, 0, &number));
     OK(lmt_door_close(stranger));
     GIVES(LMT_ERR_HANDLE, lmt_door_close(stranger));
