@@ -102,7 +102,7 @@ test-mpi:
 	# What needs no MPI and takes long runs there.
 	MPI_FOLDERS="$$folders" PATH="$${folders//:/\/bin:}/bin:$$PATH" LMT_REQUIRE="$(MPI_REQUIRE)" \
 	  cargo test --package lmt-bench --test peers --test mpi --test collectives -- --nocapture --test-threads=1 \
-	  --skip launcher --skip second_signal --skip killed_one --skip every_operation --skip accesses_at_once --skip touched_rotated
+	  --skip launcher --skip second_signal --skip killed_one --skip every_operation --skip accesses_at_once --skip in_use_rotated
 	echo "make test-mpi: $$folders run on lmt."
 
 # The same for `adapt = "on"`, too, which is not the default since this does not pass
