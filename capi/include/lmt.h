@@ -746,8 +746,8 @@ lmt_code lmt_is_done(struct lmt_endpoint *endpoint, struct lmt_request request, 
 lmt_code lmt_cancel(struct lmt_endpoint *endpoint, struct lmt_request request);
 
 // Looks for a message that a receive like this would match, without receiving it,
-// after making progress once; others are let run as by `lmt_progress`. `status` (which may be NULL) tells its peer, tag and
-// length when `found` is true.
+// after making progress once; others are let run as by `lmt_progress`. `status` (which
+// may be NULL) tells its peer, tag and length when `found` is true.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
 // `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_FORKED`.
@@ -762,9 +762,9 @@ lmt_code lmt_iprobe(struct lmt_endpoint *endpoint,
                     struct lmt_status *status);
 
 // Takes a message out of matching that a receive like this would match, after
-// making progress once, as `lmt_iprobe`: only `lmt_imrecv` gets it. `message` becomes NULL when there
-// is none; else it is to be given to `lmt_imrecv` or `lmt_message_discard`, and
-// `status` (which may be NULL) tells its peer, tag and length.
+// making progress once, as `lmt_iprobe`: only `lmt_imrecv` gets it. `message` becomes
+// NULL when there is none; else it is to be given to `lmt_imrecv` or
+// `lmt_message_discard`, and `status` (which may be NULL) tells its peer, tag and length.
 //
 // Errors: as `lmt_iprobe`, and `LMT_ERR_NO_MEMORY`.
 //

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
+use crate::group::allowed_cpus;
 use crate::require;
 
 /// For so long it is looked whether the machine is quiet.
@@ -46,7 +47,7 @@ pub struct Load {
     own: Duration,
 }
 
-/// Of the time of all cores; a quiet machine's services take less.
+/// Of the time of the cores; a quiet machine's services take less.
 const LEAST_SHARE: f64 = 0.1;
 
 impl Load {
@@ -55,12 +56,12 @@ impl Load {
         Self { begun: Instant::now(), busy: busy_time(), own: own_time() }
     }
 
-    /// The part of the time of all cores that other programs, and other machines on the same
-    /// hardware, have had since.
+    /// The part of the time of the cores on which this process may run that other programs, and
+    /// other machines on the same hardware, have had since.
     pub fn of_others(&self) -> f64 {
         let busy = busy_time().saturating_sub(self.busy);
         let others = busy.saturating_sub(own_time().saturating_sub(self.own));
-        let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let cores = allowed_cpus().len().max(1);
         others.as_secs_f64() / (self.begun.elapsed().as_secs_f64() * cores as f64)
     }
 
@@ -85,20 +86,24 @@ impl Load {
     }
 }
 
-/// For how long the cores were not idle (proc(5), /proc/stat: user, nice, system, irq,
-/// softirq and steal).
+/// For how long the cores on which this process may run were not idle (proc(5), /proc/stat:
+/// user, nice, system, irq, softirq and steal).
 fn busy_time() -> Duration {
     let text = std::fs::read_to_string("/proc/stat").expect("Linux has /proc/stat");
-    let ticks: Vec<u64> = text
-        .lines()
-        .next()
-        .into_iter()
-        .flat_map(str::split_whitespace)
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    let busy: u64 = [0, 1, 2, 5, 6, 7].iter().filter_map(|&field| ticks.get(field)).sum();
+    let cpus: Vec<String> = allowed_cpus().iter().map(|cpu| format!("cpu{cpu}")).collect();
+    let busy: u64 = text.lines().map(|line| busy_ticks(line, &cpus)).sum();
     let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
     Duration::from_secs_f64(busy as f64 / per_second as f64)
+}
+
+/// The ticks of one line, if it is of one of these cores.
+fn busy_ticks(line: &str, cpus: &[String]) -> u64 {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let Some((name, ticks)) = words.split_first() else { return 0 };
+    if !cpus.iter().any(|cpu| cpu == name) {
+        return 0;
+    }
+    [0, 1, 2, 5, 6, 7].iter().filter_map(|&field| ticks.get(field)?.parse::<u64>().ok()).sum()
 }
 
 /// The time of this process and of its children that have been waited for.

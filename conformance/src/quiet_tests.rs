@@ -65,6 +65,15 @@ fn what_this_process_and_its_children_do_is_nobody_elses() {
 }
 
 #[test]
+fn cores_on_which_this_process_may_not_run_do_not_count() {
+    let cpus = ["cpu1".to_owned()];
+    assert_eq!(busy_ticks("cpu1 1 2 4 8 16 32 64 128 256 512", &cpus), 1 + 2 + 4 + 32 + 64 + 128);
+    for line in ["cpu  1 2 4 8 16 32 64 128", "cpu10 1 2 4 8 16 32 64 128", "intr 5", ""] {
+        assert_eq!(busy_ticks(line, &cpus), 0, "{line}");
+    }
+}
+
+#[test]
 fn what_others_do_is_seen() {
     let load = Load::begin();
     // A child that is not waited for yet counts as another's.

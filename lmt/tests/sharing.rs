@@ -21,18 +21,18 @@ const MOST: Duration = Duration::from_millis(1);
 /// Rounds of ping-pong between two ranks on one CPU, of which each looks by `look` until
 /// what it waits for is there and then receives it.
 fn take_turns(
-    send: impl Fn(u32),
-    receive: impl Fn(u32),
-    look: impl Fn(u32) -> bool,
+    send: impl Fn(u64),
+    receive: impl Fn(TagMatch),
+    look: impl Fn(TagMatch) -> bool,
     is_first: bool,
 ) -> Duration {
     let wait_for = |round| {
-        while !look(round) {}
-        receive(round);
+        while !look(TagMatch::exactly(round)) {}
+        receive(TagMatch::exactly(round));
     };
     let once = |of| {
         let begin = Instant::now();
-        for round in of * ROUNDS..(of + 1) * ROUNDS {
+        for round in (of * ROUNDS..(of + 1) * ROUNDS).map(u64::from) {
             if is_first {
                 send(round);
                 wait_for(round);
@@ -44,10 +44,6 @@ fn take_turns(
         begin.elapsed() / ROUNDS
     };
     (0..TRIES as u32).map(once).min().unwrap_or_default()
-}
-
-const fn tags(round: u32) -> TagMatch {
-    TagMatch::exactly(round as u64)
 }
 
 /// Both ranks on one CPU; each has the other for its peer, and tells what a round trip takes.
@@ -72,31 +68,24 @@ fn on_one_core(name: &str, body: impl Fn(Endpoint, PeerId, bool) -> Duration) {
     load.took_less("a round trip of two processes on one core", took, MOST);
 }
 
+const TURN: &[u8] = b"turn";
+
 #[test]
 fn who_probes_in_a_loop_lets_the_other_run() {
     on_one_core(test_name!(), |endpoint, peer, is_first| {
-        let send = |round| {
-            endpoint.send(peer, u64::from(round), b"turn").expect("sent");
-        };
-        let receive = |round| {
-            endpoint.receive(Source::Peer(peer), tags(round), &mut [0; 8]).expect("received");
-        };
-        let probe = |round| endpoint.probe(Source::Peer(peer), tags(round)).expect("no fork").is_some();
-        take_turns(send, receive, probe, is_first)
+        let from = Source::Peer(peer);
+        let send = |round| assert!(endpoint.send(peer, round, TURN).is_ok());
+        let receive = |tags| assert!(endpoint.receive(from, tags, &mut [0; TURN.len()]).is_ok());
+        take_turns(send, receive, |tags| endpoint.probe(from, tags).expect("no fork").is_some(), is_first)
     });
 }
 
 #[test]
 fn who_probes_through_a_lock_lets_the_other_run() {
     on_one_core(test_name!(), |endpoint, peer, is_first| {
-        let endpoint = SharedEndpoint::new(endpoint);
-        let send = |round| {
-            endpoint.send(peer, u64::from(round), b"turn").expect("sent");
-        };
-        let receive = |round| {
-            endpoint.receive(Source::Peer(peer), tags(round), &mut [0; 8]).expect("received");
-        };
-        let probe = |round| endpoint.probe(Source::Peer(peer), tags(round)).expect("no fork").is_some();
-        take_turns(send, receive, probe, is_first)
+        let (endpoint, from) = (SharedEndpoint::new(endpoint), Source::Peer(peer));
+        let send = |round| assert!(endpoint.send(peer, round, TURN).is_ok());
+        let receive = |tags| assert!(endpoint.receive(from, tags, &mut [0; TURN.len()]).is_ok());
+        take_turns(send, receive, |tags| endpoint.probe(from, tags).expect("no fork").is_some(), is_first)
     });
 }

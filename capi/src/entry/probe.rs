@@ -14,8 +14,8 @@ use crate::objects::{Endpoint, MESSAGES, Side, request_to_c, status_of};
 use crate::types::{lmt_endpoint, lmt_message, lmt_peer, lmt_request, lmt_status};
 
 /// Looks for a message that a receive like this would match, without receiving it,
-/// after making progress once; others are let run as by `lmt_progress`. `status` (which may be NULL) tells its peer, tag and
-/// length when `found` is true.
+/// after making progress once; others are let run as by `lmt_progress`. `status` (which
+/// may be NULL) tells its peer, tag and length when `found` is true.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
 /// `LMT_ERR_UNKNOWN_PEER`, `LMT_ERR_FORKED`.
@@ -52,9 +52,9 @@ pub unsafe extern "C" fn lmt_iprobe(
 }
 
 /// Takes a message out of matching that a receive like this would match, after
-/// making progress once, as `lmt_iprobe`: only `lmt_imrecv` gets it. `message` becomes NULL when there
-/// is none; else it is to be given to `lmt_imrecv` or `lmt_message_discard`, and
-/// `status` (which may be NULL) tells its peer, tag and length.
+/// making progress once, as `lmt_iprobe`: only `lmt_imrecv` gets it. `message` becomes
+/// NULL when there is none; else it is to be given to `lmt_imrecv` or
+/// `lmt_message_discard`, and `status` (which may be NULL) tells its peer, tag and length.
 ///
 /// Errors: as `lmt_iprobe`, and `LMT_ERR_NO_MEMORY`.
 ///

@@ -12,7 +12,7 @@ use super::connector::{Connector, Identify, LISTENER};
 use super::handshake::{Event, State};
 use super::links::{Cargo, Connection, HalfOpen, Owner, Peer};
 use super::poller::TimerKey;
-use super::shortage;
+use super::shortage::{self, Length};
 use super::socket::{self, Received};
 use super::sys::Datagram;
 use super::wire::{self, Kind, Packet};
@@ -60,12 +60,17 @@ impl Connector {
     /// epoll would report it without end.
     fn pause_accepting(&mut self, errno: Errno) {
         let advice = advice("accept4", errno);
-        // Once, and not every time that it is tried again.
-        if !self.shortage.is_known() {
-            tracing::warn!(%errno, "connections cannot be accepted at the moment; {advice}");
-        }
-        if shortage::is_short(errno) && self.shortage.goes_on(self.now, self.timeout) {
-            self.refuse_backlog(errno);
+        let length = match shortage::is_short(errno) {
+            true => self.shortage.note(self.now, self.timeout),
+            false => Length::Begins,
+        };
+        match length {
+            // Once, and not every time that it is tried again.
+            Length::Begins => {
+                tracing::warn!(%errno, "connections cannot be accepted at the moment; {advice}");
+            }
+            Length::Short => {}
+            Length::Long => self.refuse_backlog(errno),
         }
         self.poller.rewatch(self.listener.fd.as_fd(), LISTENER, EpollFlags::empty());
         self.poller.set_timer(TimerKey::Listener, &mut self.accept_again, Some(self.now + ACCEPT_PAUSE));
@@ -92,8 +97,8 @@ impl Connector {
     /// The last word for who cannot be let in for want of descriptors: none at first, and it
     /// tries again.
     fn short_of_descriptors(&mut self) -> Option<Vec<u8>> {
-        let goes_on = self.shortage.goes_on(self.now, self.timeout);
-        goes_on.then(|| self.word_of_shortage(Errno::EMFILE))
+        let length = self.shortage.note(self.now, self.timeout);
+        (length == Length::Long).then(|| self.word_of_shortage(Errno::EMFILE))
     }
 
     /// Takes an incoming connection out of the list of those without HELLO; it

@@ -10,29 +10,42 @@ use nix::errno::Errno;
 #[derive(Debug)]
 pub(super) struct Shortage {
     reserve: Option<OwnedFd>,
-    since: Option<Instant>,
+    /// When somebody first and last could not be let in.
+    seen: Option<(Instant, Instant)>,
+}
+
+/// How long a shortage has gone on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Length {
+    /// It begins.
+    Begins,
+    /// Descriptors may still come free in time.
+    Short,
+    /// Those who wait are to be told.
+    Long,
 }
 
 impl Shortage {
     /// None so far. The reserve is a copy of `of`.
     pub(super) fn none(of: &impl AsFd) -> Self {
-        Self { reserve: of.as_fd().try_clone_to_owned().ok(), since: None }
+        Self { reserve: of.as_fd().try_clone_to_owned().ok(), seen: None }
     }
 
-    /// Whether somebody could not be let in lately.
-    pub(super) const fn is_known(&self) -> bool {
-        self.since.is_some()
-    }
-
-    /// Somebody could not be let in for want of a descriptor; whether that has gone on for
-    /// `limit`.
-    pub(super) fn goes_on(&mut self, now: Instant, limit: Duration) -> bool {
-        now.duration_since(*self.since.get_or_insert(now)) >= limit
+    /// Somebody could not be let in for want of a descriptor. What was last seen longer ago
+    /// than `limit` was another shortage; one that goes on for so long is a long one.
+    pub(super) fn note(&mut self, now: Instant, limit: Duration) -> Length {
+        let first = self.seen.filter(|(_, last)| now.duration_since(*last) <= limit).map(|(first, _)| first);
+        self.seen = Some((first.unwrap_or(now), now));
+        match first {
+            None => Length::Begins,
+            Some(first) if now.duration_since(first) < limit => Length::Short,
+            Some(_) => Length::Long,
+        }
     }
 
     /// Somebody was let in.
     pub(super) fn ends(&mut self) {
-        self.since = None;
+        self.seen = None;
     }
 
     /// Calls `f` while there is one descriptor more.
@@ -47,3 +60,7 @@ impl Shortage {
 pub(super) const fn is_short(errno: Errno) -> bool {
     matches!(errno, Errno::EMFILE | Errno::ENFILE)
 }
+
+#[cfg(test)]
+#[path = "shortage_tests.rs"]
+mod tests;
