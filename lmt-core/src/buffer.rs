@@ -130,8 +130,9 @@ impl Buffer {
     /// What [`Self::new`] does with one segment.
     ///
     /// # Safety
-    /// As [`Self::new`], with a segment that ends within the address space.
-    const unsafe fn of_one(one: Segment, access: Access) -> Self {
+    /// As [`Self::new`], with a segment that ends within the address space, as each slice does.
+    #[inline]
+    pub const unsafe fn of_one(one: Segment, access: Access) -> Self {
         Self { segments: Segments::One(one), total_bytes: one.bytes as u64, access }
     }
 
@@ -320,6 +321,22 @@ impl Buffer {
         // readable, and which nobody writes while `self` is borrowed: others
         // may not, and this buffer's own writes need `&mut self`.
         Some(unsafe { std::slice::from_raw_parts(first, (end - start) as usize) })
+    }
+
+    /// The first message bytes, `bytes` of them, for writing, if they lie in one piece and the
+    /// buffer is lent for that.
+    #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
+    pub(crate) fn first_bytes_mut(&mut self, bytes: usize) -> Option<&mut [u8]> {
+        let Segments::One(segment) = &self.segments else { return None };
+        if self.access == Access::Read || bytes == 0 || bytes > segment.bytes {
+            return None;
+        }
+        let first = std::ptr::with_exposed_provenance_mut::<u8>(segment.address);
+        // SAFETY: within the one segment, which `new`'s caller promised is there, and which
+        // nobody else reads or writes: `self` is borrowed for writing, so neither does this
+        // buffer meanwhile.
+        Some(unsafe { std::slice::from_raw_parts_mut(first, bytes) })
     }
 }
 

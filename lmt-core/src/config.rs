@@ -23,20 +23,11 @@ pub struct Config {
     /// copy through a fast box sooner than announced while it is in the caches; the rules may
     /// end it before.
     pub eager_max_bytes: u64,
-    /// From there on a message that is short enough for cells is announced instead, for
-    /// its receiver to copy it alone, while receivers find such messages in their own
-    /// caches, in bytes; more than `eager_max_bytes`: none is. Default 12 KiB.
-    pub at_hand_min_bytes: u64,
     /// The longest message that travels in the inbox's cells where a peer gives no
     /// fast box, if [`Self::eager_max_bytes`] is more; likewise where the cells that two
-    /// processes hand each other or the peer's room for unexpected messages have run out,
-    /// and from shared buffers that the application
-    /// leaves alone between messages and a mechanism reaches. Default 32 KiB.
+    /// processes hand each other or the peer's room for unexpected messages have run out.
+    /// Default 32 KiB.
     pub boxless_eager_max_bytes: u64,
-    /// The longest message that travels in inbox cells though a built-in rule announces it, while
-    /// the application uses its buffers between messages and one is under way at a time, in
-    /// bytes; 0: none does. Default 512 KiB.
-    pub in_use_eager_max_bytes: u64,
     /// Cells of this endpoint's inbox, a power of two. Default 128: half a MiB
     /// with the default cells, and two for each of 64 senders.
     pub inbox_cells: u32,
@@ -73,10 +64,6 @@ pub struct Config {
     /// Default 50 000: about a millisecond, so that whoever waits for a copy of
     /// some MiB is awake when it is done; a wake-up costs some 20 us.
     pub spins: u32,
-    /// The longest that a blocking receive waits before its first look, in
-    /// nanoseconds, where a peer's answers take the same time again and again; 0:
-    /// it looks at once. Default 600.
-    pub first_look_max_ns: u32,
     /// How often it then yields its core before it sleeps. Default 1000.
     pub yields: u32,
     /// Peers of other users are refused unless this is set. Default false.
@@ -88,44 +75,13 @@ pub struct Config {
     /// By which routines this process copies, as [`lmt_copy::Plan`] reads it.
     /// The process has one choice: that of its first endpoint. Default `auto`.
     pub copy_routine: String,
-    /// What is chosen at run time. Default [`Adapt::Auto`].
-    pub adapt: Adapt,
-}
-
-/// What an endpoint chooses at run time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Adapt {
-    /// No way by times: the policy's first choice, for runs that can be repeated.
-    Off,
-    /// What the times of its own copies and pauses tell.
-    #[default]
-    Auto,
-    /// The endpoint times its messages, tries other ways now and then and changes to what is
-    /// better ([`crate::selection::adaptive`]); mechanisms decide as with [`Self::Auto`].
-    On,
-}
-
-impl Adapt {
-    /// The words of the key `adapt`.
-    const WORDS: &[&str] = &["off", "auto", "on"];
-
-    fn of(word: &str) -> Option<Self> {
-        [Self::Off, Self::Auto, Self::On].into_iter().find(|adapt| adapt.word() == word)
-    }
-
-    const fn word(self) -> &'static str {
-        Self::WORDS[self as usize]
-    }
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
             eager_max_bytes: 256 << 10,
-            at_hand_min_bytes: 12 << 10,
             boxless_eager_max_bytes: 32 << 10,
-            in_use_eager_max_bytes: 512 << 10,
             inbox_cells: 128,
             cell_bytes: 4096,
             fast_boxes: 8,
@@ -137,13 +93,11 @@ impl Default for Config {
             close_timeout_ms: 1000,
             quota_bytes: 1 << 20,
             spins: 50_000,
-            first_look_max_ns: 600,
             yields: 1000,
             allow_other_users: false,
             socket_dir: None,
             mechanisms: None,
             copy_routine: "auto".to_owned(),
-            adapt: Adapt::Auto,
         }
     }
 }
@@ -155,29 +109,15 @@ pub const KEYS: &[Key] = &[
         name: "eager_max_bytes",
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_EAGER_MAX"),
-        meaning: "the longest message that travels in inbox cells (but see at_hand_min_bytes); longer ones are announced and moved by a mechanism",
+        meaning: "the longest message that travels in inbox cells; longer ones are announced and moved by a mechanism",
         reason: "through a fast box both copy sooner than announced where the buffers are in the caches, and about as soon elsewhere; what is longer gains less than it takes of the room for unexpected messages, of which one as long takes a quarter",
-    },
-    Key {
-        name: "at_hand_min_bytes",
-        kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES + 1, multiple_of: 1 },
-        variable: Some("LMT_AT_HAND_MIN"),
-        meaning: "from there on a message that is short enough for cells is announced, and copied by its receiver alone, while receivers find such messages in their own caches; more than eager_max_bytes: none is",
-        reason: "the shortest that a system call copies out of the caches in less time than it takes through cells, by measurement",
     },
     Key {
         name: "boxless_eager_max_bytes",
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_BOXLESS_EAGER_MAX"),
-        meaning: "what eager_max_bytes is at most to a peer that gives this endpoint no fast box (fast_boxes), while there are too few of the cells that the two hand each other or too little of its room for unexpected messages, and of messages from shared buffers that the application leaves alone, if a mechanism reaches these",
-        reason: "the cells of an inbox take twice as long as those of a box, and a copy between shared buffers half as long: from there on a mechanism is faster",
-    },
-    Key {
-        name: "in_use_eager_max_bytes",
-        kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
-        variable: Some("LMT_IN_USE_EAGER_MAX"),
-        meaning: "the longest message that travels in inbox cells though a built-in rule announces it, while the application uses its buffers between messages and no other is under way to the peer; 0: none does; without effect where adapt is on",
-        reason: "lines that both processes use cross whichever way they take, and by cells without an announcement; one of these takes more than half of the room for unexpected messages",
+        meaning: "what eager_max_bytes is at most to a peer that gives this endpoint no fast box (fast_boxes), and while there are too few of the cells that the two hand each other or too little of its room for unexpected messages",
+        reason: "the cells of an inbox take twice as long as those of a box: from there on a mechanism is faster",
     },
     Key {
         name: "inbox_cells",
@@ -257,13 +197,6 @@ pub const KEYS: &[Key] = &[
         reason: "about a millisecond, so that whoever waits for a copy of some MiB is awake when it is done; a wake-up costs some 20 us",
     },
     Key {
-        name: "first_look_max_ns",
-        kind: Kind::Count { least: 0, most: 1000 },
-        variable: Some("LMT_FIRST_LOOK_MAX_NS"),
-        meaning: "the longest that a blocking receive from a named peer waits before its first look, in nanoseconds, where that peer's answers take the same time again and again and come sooner so (it is tried, and timed; not with fewer than 1024 spins); 0: it looks at once",
-        reason: "an answer between two cores that share no cache takes about half of it; who looks before it is there takes the line away from its sender",
-    },
-    Key {
         name: "yields",
         kind: Kind::Count { least: 0, most: u32::MAX as u64 },
         variable: Some("LMT_YIELDS"),
@@ -297,13 +230,6 @@ pub const KEYS: &[Key] = &[
         variable: Some("LMT_COPY_ROUTINE"),
         meaning: "by which routines this process copies bytes in user space; the first endpoint's holds for the process (docs/copy.md)",
         reason: "the C library's, but where a look at the machine finds it to be slow by a multiple; `lmt tune` finds what gains less",
-    },
-    Key {
-        name: "adapt",
-        kind: Kind::Word(Adapt::WORDS),
-        variable: Some("LMT_ADAPT"),
-        meaning: "what is chosen at run time: off: no way by times, the first choice is kept, for runs that can be repeated; auto: what the times of the endpoint's own copies, and the pauses between its messages, tell of its buffers; on: in its place the endpoint times its messages above the eager limit, tries another way now and then (at most 1 % of the time of a long stream of messages, but up to a third of one of some hundred) and changes to what is better; mechanisms decide as with auto",
-        reason: "auto was within 5 % of the best fixed way in phases of touched and untouched buffers, and on was not everywhere; what on costs outside of ping-pongs is not measured well enough yet (docs/adaptive.md)",
     },
 ];
 
@@ -347,9 +273,7 @@ impl Config {
         let number = |number: u64| Some(Value::Number(number));
         match name {
             "eager_max_bytes" => number(self.eager_max_bytes),
-            "at_hand_min_bytes" => number(self.at_hand_min_bytes),
             "boxless_eager_max_bytes" => number(self.boxless_eager_max_bytes),
-            "in_use_eager_max_bytes" => number(self.in_use_eager_max_bytes),
             "inbox_cells" => number(self.inbox_cells.into()),
             "cell_bytes" => number(self.cell_bytes.into()),
             "fast_boxes" => number(self.fast_boxes.into()),
@@ -361,7 +285,6 @@ impl Config {
             "close_timeout_ms" => number(self.close_timeout_ms),
             "quota_bytes" => number(self.quota_bytes),
             "spins" => number(self.spins.into()),
-            "first_look_max_ns" => number(self.first_look_max_ns.into()),
             "yields" => number(self.yields.into()),
             "allow_other_users" => Some(Value::Flag(self.allow_other_users)),
             "socket_dir" => Some(match &self.socket_dir {
@@ -370,7 +293,6 @@ impl Config {
             }),
             "copy_routine" => Some(Value::Text(self.copy_routine.clone())),
             "mechanisms" => Some(self.mechanisms.clone().map_or(Value::Absent, Value::Names)),
-            "adapt" => Some(Value::Text(self.adapt.word().to_owned())),
             _ => None,
         }
     }
@@ -390,9 +312,7 @@ impl Config {
         })?;
         match (key.name, value) {
             ("eager_max_bytes", Value::Number(bytes)) => self.eager_max_bytes = bytes,
-            ("at_hand_min_bytes", Value::Number(bytes)) => self.at_hand_min_bytes = bytes,
             ("boxless_eager_max_bytes", Value::Number(bytes)) => self.boxless_eager_max_bytes = bytes,
-            ("in_use_eager_max_bytes", Value::Number(bytes)) => self.in_use_eager_max_bytes = bytes,
             // The bounds of these keys lie within 32 bits.
             ("inbox_cells", Value::Number(cells)) => self.inbox_cells = cells as u32,
             ("cell_bytes", Value::Number(bytes)) => self.cell_bytes = bytes as u32,
@@ -405,7 +325,6 @@ impl Config {
             ("close_timeout_ms", Value::Number(time)) => self.close_timeout_ms = time,
             ("quota_bytes", Value::Number(bytes)) => self.quota_bytes = bytes,
             ("spins", Value::Number(spins)) => self.spins = spins as u32,
-            ("first_look_max_ns", Value::Number(time)) => self.first_look_max_ns = time as u32,
             ("yields", Value::Number(yields)) => self.yields = yields as u32,
             ("allow_other_users", Value::Flag(flag)) => self.allow_other_users = flag,
             ("socket_dir", Value::Text(folder)) => self.socket_dir = Some(folder.into()),
@@ -413,8 +332,6 @@ impl Config {
             ("copy_routine", Value::Text(text)) => self.copy_routine = text,
             ("mechanisms", Value::Names(names)) => self.mechanisms = Some(names),
             ("mechanisms", _) => self.mechanisms = None,
-            // The key's kind has checked the word.
-            ("adapt", Value::Text(word)) => self.adapt = Adapt::of(&word).unwrap_or_default(),
             (name, value) => {
                 let rule = key.kind.to_string();
                 debug_assert!(false, "the key {name} has no field for {value:?}");

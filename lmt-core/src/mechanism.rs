@@ -408,13 +408,6 @@ pub trait Lmt: Send + 'static {
         Needs::Kernel
     }
 
-    /// Whether its worth shows in the time that messages take: then an endpoint
-    /// tries it at run time ([`crate::selection::adaptive`]). Of a mechanism that
-    /// copies in the background it does not: what it saves is the core's time.
-    fn shows_in_time(&self) -> bool {
-        true
-    }
-
     /// Which memory it copies from and to; by default any. Messages from and to
     /// other memory are not proposed to it.
     fn reach(&self) -> Reach {

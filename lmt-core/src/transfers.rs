@@ -419,6 +419,16 @@ impl Transfers {
         !self.faulting.is_empty()
     }
 
+    /// Whether there is nothing to move, to send or to tell.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        !self.is_active()
+            && !self.machine.has_packets()
+            && self.ended.is_empty()
+            && !self.is_faulting()
+            && !self.mechanisms.has_parcels()
+    }
+
     /// How many transfers can move bytes from this side, if their turn comes.
     #[inline]
     pub fn active(&self) -> usize {

@@ -17,7 +17,7 @@ use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::Model;
 use lmt_core::mechanisms::Mechanisms;
 use lmt_core::rendezvous::{Candidates, Choice, MechanismTag};
-use lmt_core::selection::{Alternatives, Decisions, Message, Range, Variant};
+use lmt_core::selection::{Decisions, Message, Range, Variant};
 use pretender::Pretender;
 
 /// Allocations of this thread in `f`.
@@ -32,8 +32,7 @@ fn a_look_at_what_is_decided_allocates_nothing() {
     let choice = |model| Choice { mechanism: MechanismTag::of("some"), model };
     let candidates: Candidates = [Model::Get, Model::Put].map(choice).into_iter().collect();
     let rows = |_: Variant| {
-        let row =
-            |up_to_bytes| Range { up_to_bytes, candidates, max_readers: 2, alternatives: Alternatives::NONE };
+        let row = |up_to_bytes| Range { up_to_bytes, candidates, max_readers: 2 };
         [1 << 16, 1 << 20, u64::MAX].map(row).to_vec()
     };
     let decisions = Decisions::new(4096, rows);

@@ -105,10 +105,6 @@ impl<E: CopyEngine> Lmt for Offload<E> {
         self.engine.needs()
     }
 
-    fn shows_in_time(&self) -> bool {
-        false
-    }
-
     /// The engine reaches a peer by the kernel's copies between two processes.
     fn checkups(&self, host: &Host) -> Vec<Finding> {
         let mut found = lmt_cma::checkups(host);

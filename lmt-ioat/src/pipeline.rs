@@ -114,10 +114,6 @@ impl<E: CopyEngine> Copier for EngineCopier<E> {
         self.engine.needs()
     }
 
-    fn shows_in_time(&self) -> bool {
-        false
-    }
-
     fn checkups(&self, host: &Host) -> Vec<Finding> {
         self.engine.checkups(host)
     }

@@ -44,12 +44,6 @@ pub trait Copier: Send + 'static {
         Needs::Kernel
     }
 
-    /// Whether its worth shows in the time that messages take: not where it
-    /// copies in the background.
-    fn shows_in_time(&self) -> bool {
-        true
-    }
-
     /// What there is to look at when it does not work: nothing by default.
     fn checkups(&self, _host: &Host) -> Vec<Finding> {
         Vec::new()

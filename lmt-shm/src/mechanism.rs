@@ -143,10 +143,6 @@ impl<C: Copier> Lmt for Shm<C> {
         self.copier.needs()
     }
 
-    fn shows_in_time(&self) -> bool {
-        self.copier.shows_in_time()
-    }
-
     fn checkups(&self, host: &Host) -> Vec<Finding> {
         let mut found = crate::checkups::checkups(host, &self.config, self.geometry);
         found.extend(self.copier.checkups(host));

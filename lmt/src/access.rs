@@ -1,7 +1,8 @@
 //! How a scope reaches its engine: directly, or through a lock.
 
+use lmt_core::buffer::Buffer;
 use lmt_core::engine::polling::let_others_run;
-use lmt_core::engine::{Engine, OperationError, RequestId, Status};
+use lmt_core::engine::{Engine, OperationError, RequestId, Source, Started, Status, TagMatch};
 
 use crate::open::Spares;
 
@@ -49,6 +50,19 @@ pub trait Access: sealed::Sealed {
                 Ok(())
             });
         }
+    }
+
+    /// Begins a receive that is waited for next.
+    #[doc(hidden)]
+    #[inline]
+    fn start_receive(
+        &self,
+        token: Token,
+        source: Source,
+        tags: TagMatch,
+        buffer: Buffer,
+    ) -> Result<Started, OperationError> {
+        self.with(token, |engine| engine.start_receive(source, tags, buffer))
     }
 
     /// Waits for a request and takes its result.

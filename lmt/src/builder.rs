@@ -137,8 +137,8 @@ impl EndpointBuilder {
         let (id, Made { config, mechanisms, policy, configuration }) = self.parts()?;
         let mut engine = Engine::with_policy(id, config, mechanisms, Box::new(policy))?;
         if let Some(place) = told_at {
-            engine.at_end(move |eager, mechanisms, streams| {
-                stats::write(&place, id, Some(eager), mechanisms, streams);
+            engine.at_end(move |eager, mechanisms| {
+                stats::write(&place, id, Some(eager), mechanisms);
             });
         }
         Ok((engine, configuration))
@@ -162,7 +162,7 @@ impl EndpointBuilder {
         let (id, Made { config, mechanisms, policy, .. }) = self.parts()?;
         let mut door = Door::with_policy(id, config, mechanisms, Box::new(policy.without_eager()))?;
         if let Some(place) = told_at {
-            door.at_end(move |mechanisms| stats::write(&place, id, None, mechanisms, &[]));
+            door.at_end(move |mechanisms| stats::write(&place, id, None, mechanisms));
         }
         Ok(door)
     }

@@ -34,7 +34,6 @@ fn all_of_a_given_configuration_is_taken() {
         eager_max_bytes: 1,
         boxless_eager_max_bytes: 2,
         in_use_eager_max_bytes: 10,
-        at_hand_min_bytes: 3,
         inbox_cells: 64,
         cell_bytes: 512,
         fast_boxes: 1,
@@ -52,7 +51,6 @@ fn all_of_a_given_configuration_is_taken() {
         copy_routine: "portable".to_owned(),
         socket_dir: Some("/somewhere".into()),
         mechanisms: Some(vec!["shm".into()]),
-        adapt: crate::Adapt::On,
     };
     let mut configuration = Configuration::default();
     give(&mut configuration, given.clone());

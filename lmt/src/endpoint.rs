@@ -6,15 +6,15 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lmt_core::buffer::Buffer;
 use lmt_core::config::Config;
 use lmt_core::engine::{
-    CreateError, Direct, EagerCounters, Engine, Message, OperationError, PeerId, RequestId, SendOptions,
-    Source, Status, TagMatch,
+    CreateError, EagerCounters, Engine, Message, OperationError, PeerId, RequestId, SendOptions, Source,
+    Started, Status, TagMatch,
 };
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::{Counters, Standing};
 use lmt_core::region::{RegionKey, RegionOptions};
-use lmt_core::selection::adaptive::StreamReport;
 use lmt_core::selection::{self, Explanation};
 use lmt_selector::configuration::Configuration;
 
@@ -191,13 +191,6 @@ impl Endpoint {
         self.engine.borrow().eager_counters(peer)
     }
 
-    /// What choosing among the ways at run time has found: for each peer and
-    /// class of sizes what is chosen, and what was tried. Nothing where the key
-    /// `adapt` is not `on` (the default is `auto`), and of messages for which there is one way only.
-    pub fn streams(&self) -> Vec<(EndpointId, StreamReport)> {
-        self.engine.borrow().streams()
-    }
-
     /// Which way a contiguous message of so many bytes to this peer would take
     /// now, which rule says so, where that rule comes from, and why each other
     /// mechanism is not taken. What works with a peer is known once the first
@@ -239,9 +232,6 @@ impl Endpoint {
     /// The peer is unknown, dead or unreachable.
     #[inline]
     pub fn send(&self, to: PeerId, tag: u64, data: &[u8]) -> Result<Status, OperationError> {
-        if let Some(status) = self.engine.borrow_mut().send_directly(to, tag, data) {
-            return Ok(status);
-        }
         lent::send(self, to, tag, &[IoSlice::new(data)], lmt_core::engine::SendMode::Standard)
     }
 
@@ -289,13 +279,6 @@ impl Endpoint {
     /// unreachable.
     #[inline]
     pub fn receive(&self, source: Source, tags: TagMatch, into: &mut [u8]) -> Result<Status, OperationError> {
-        let direct = self.engine.borrow_mut().receive_directly(source, tags, into);
-        match direct {
-            Some(Direct::Done(status)) => return Ok(status),
-            Some(Direct::Begun(begun)) => return lent::resume(self, begun, into),
-            Some(Direct::Announced(announced)) => return lent::fetch(self, announced, into),
-            None => {}
-        }
         lent::receive(self, source, tags, &mut [IoSliceMut::new(into)])
     }
 
@@ -471,6 +454,17 @@ impl Access for Endpoint {
         f: impl FnOnce(&mut Engine) -> Result<R, OperationError>,
     ) -> Result<R, OperationError> {
         f(&mut self.engine.borrow_mut())
+    }
+
+    #[inline]
+    fn start_receive(
+        &self,
+        _token: Token,
+        source: Source,
+        tags: TagMatch,
+        buffer: Buffer,
+    ) -> Result<Started, OperationError> {
+        self.engine.borrow_mut().start_blocking_receive(source, tags, buffer)
     }
 
     #[inline]

@@ -6,8 +6,7 @@ use std::io::{IoSlice, IoSliceMut};
 
 use lmt_core::buffer::{self, Buffer, Segment};
 use lmt_core::engine::{
-    Announced, Begun, Fetched, Message, OperationError, PeerId, RequestId, SendOptions, Source, Status,
-    TagMatch,
+    Message, OperationError, PeerId, RequestId, SendOptions, Source, Started, Status, TagMatch,
 };
 use lmt_core::region::{RegionKey, RegionOptions};
 
@@ -15,26 +14,28 @@ use crate::access::{Access, Token};
 
 /// Lends slices for reading. The caller sees to it that the operation ends
 /// before the borrow does.
+#[inline]
 fn lend(segments: &[IoSlice<'_>]) -> Result<Buffer, OperationError> {
-    let impossible = |e: buffer::BufferError| OperationError::System(e.to_string());
     if let [one] = segments {
         // SAFETY: see `run` and `Scope`: the slice stays borrowed until the
         // operation is complete or the engine has given the buffer up.
-        return unsafe { Buffer::new(&[Segment::of(one)], buffer::Access::Read) }.map_err(impossible);
+        return Ok(unsafe { Buffer::of_one(Segment::of(one), buffer::Access::Read) });
     }
+    let impossible = |e: buffer::BufferError| OperationError::System(e.to_string());
     let list: Vec<Segment> = segments.iter().map(|s| Segment::of(s)).collect();
     // SAFETY: as above, for each of the slices.
     unsafe { Buffer::new(&list, buffer::Access::Read) }.map_err(impossible)
 }
 
 /// Lends slices for writing; as [`lend`].
+#[inline]
 fn lend_mut(segments: &mut [IoSliceMut<'_>]) -> Result<Buffer, OperationError> {
-    let impossible = |e: buffer::BufferError| OperationError::System(e.to_string());
     if let [one] = segments {
         // SAFETY: see `run` and `Scope`: the slice stays mutably borrowed
         // until the operation is complete or the buffer was given up.
-        return unsafe { Buffer::new(&[Segment::of_mut(one)], buffer::Access::Write) }.map_err(impossible);
+        return Ok(unsafe { Buffer::of_one(Segment::of_mut(one), buffer::Access::Write) });
     }
+    let impossible = |e: buffer::BufferError| OperationError::System(e.to_string());
     let list: Vec<Segment> = segments.iter_mut().map(|s| Segment::of_mut(s)).collect();
     // SAFETY: as above, for each of the slices.
     unsafe { Buffer::new(&list, buffer::Access::Write) }.map_err(impossible)
@@ -77,6 +78,15 @@ pub(crate) fn drain<A: Access>(access: &A, requests: impl Iterator<Item = Reques
     }
 }
 
+/// Waits for an operation that goes on.
+#[inline]
+fn finish<A: Access>(access: &A, started: Started) -> Result<Status, OperationError> {
+    match started {
+        Started::Done(status) => Ok(status),
+        Started::Pending(request) => run(access, request),
+    }
+}
+
 #[inline]
 pub(crate) fn send<A: Access>(
     access: &A,
@@ -85,7 +95,8 @@ pub(crate) fn send<A: Access>(
     segments: &[IoSlice<'_>],
     options: impl Into<SendOptions>,
 ) -> Result<Status, OperationError> {
-    run(access, begin_send(access, to, tag, segments, options)?)
+    let buffer = lend(segments)?;
+    finish(access, access.with(Token::new(), |engine| engine.start_send(to, tag, buffer, options))?)
 }
 
 #[inline]
@@ -95,27 +106,8 @@ pub(crate) fn receive<A: Access>(
     tags: TagMatch,
     segments: &mut [IoSliceMut<'_>],
 ) -> Result<Status, OperationError> {
-    run(access, begin_receive(access, source, tags, segments)?)
-}
-
-/// Goes on with a message of which a direct receive has the beginning in `into`.
-pub(crate) fn resume<A: Access>(access: &A, begun: Begun, into: &mut [u8]) -> Result<Status, OperationError> {
-    let buffer = lend_mut(&mut [IoSliceMut::new(into)])?;
-    run(access, access.with(Token::new(), |engine| Ok(engine.resume(begun, buffer)))?)
-}
-
-/// Brings in a message of which a direct receive has taken the announcement.
-#[inline]
-pub(crate) fn fetch<A: Access>(
-    access: &A,
-    announced: Announced,
-    into: &mut [u8],
-) -> Result<Status, OperationError> {
-    let buffer = lend_mut(&mut [IoSliceMut::new(into)])?;
-    match access.with(Token::new(), |engine| Ok(engine.fetch(announced, buffer)))? {
-        Fetched::Done(result) => result,
-        Fetched::Begun(request) => run(access, request),
-    }
+    let buffer = lend_mut(segments)?;
+    finish(access, access.start_receive(Token::new(), source, tags, buffer)?)
 }
 
 pub(crate) fn receive_matched<A: Access>(

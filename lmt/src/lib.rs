@@ -27,12 +27,12 @@ pub use access::Access;
 pub use builder::EndpointBuilder;
 pub use endpoint::Endpoint;
 pub use list::mechanism_names;
-pub use lmt_core::config::{Adapt, Config, ConfigError};
+pub use lmt_core::config::{Config, ConfigError};
 pub use lmt_core::connect::ConnectError;
 pub use lmt_core::engine::polling::{Others, let_others_run};
 pub use lmt_core::engine::{
     Completion, CreateError, EagerCounters, Engine, Label, Message, OperationError, Outcome, PeerId,
-    Placement, Reported, RequestId, SendMode, SendOptions, Source, Space, Status, TagMatch, Wanted,
+    Placement, Reported, RequestId, SendMode, SendOptions, Source, Space, Started, Status, TagMatch, Wanted,
 };
 pub use lmt_core::error::{MemoryError, MemoryShort, PeerError};
 pub use lmt_core::identity::{Address, AddressError, EndpointId};

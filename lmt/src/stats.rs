@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use lmt_core::engine::{CreateError, EagerCounters};
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanisms::Counters;
-use lmt_core::selection::adaptive::StreamReport;
 
 use crate::launch::Group;
 
@@ -58,17 +57,14 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).custom_flags(libc::O_NONBLOCK).open(path)
 }
 
-/// Writes the table; a door has no cells, and no line of them. Behind it a line
-/// for each way of what was chosen at run time.
+/// Writes the table; a door has no cells, and no line of them.
 pub fn write(
     place: &Place,
     id: EndpointId,
     eager: Option<EagerCounters>,
     mechanisms: &[(&'static str, Counters)],
-    streams: &[(EndpointId, StreamReport)],
 ) {
-    let mut text = table(&who(id), &id.to_string(), eager, mechanisms);
-    text += &table_of_streams(&who(id), streams);
+    let text = table(&who(id), &id.to_string(), eager, mechanisms);
     // One call, so that the tables of several ranks do not mix. If nobody reads
     // standard error, or the disk is full, nobody wants to know.
     let _written = match place {
@@ -117,41 +113,6 @@ fn table(
             "{start} {path:<14} {:>10} {:>16} {:>10} {:>16} {demotions:>9} {peer_bytes:>16}\n",
             sent.messages, sent.bytes, received.messages, received.bytes
         );
-    }
-    text
-}
-
-/// For each stream the way that is chosen, with the whole of the stream, and each
-/// other that may be tried.
-fn table_of_streams(who: &str, streams: &[(EndpointId, StreamReport)]) -> String {
-    if streams.is_empty() {
-        return String::new();
-    }
-    let start = format!("lmt adapt {who}");
-    let usec = |ns: Option<f64>| ns.map_or("-".to_owned(), |ns| format!("{:.2}", ns / 1e3));
-    let mut text = format!(
-        "{start} {:<32} {:>10} {:<24} {:<7} {:>10} {:>8} {:>8} {:>7} {:>7}\n",
-        "peer", "bytes", "way", "chosen", "usec", "trials", "switches", "changes", "tried_%"
-    );
-    for (peer, report) in streams {
-        for way in &report.ways {
-            let is_chosen = way.way == report.chosen;
-            let ns = if is_chosen { report.period_ns } else { way.period_ns };
-            let whole = |number: String| if is_chosen { number } else { "-".to_owned() };
-            let percent = 100.0 * report.tried_ns as f64 / report.total_ns.max(1) as f64;
-            text += &format!(
-                "{start} {:<32} {:>10.0} {:<24} {:<7} {:>10} {:>8} {:>8} {:>7} {:>7}\n",
-                peer.to_string(),
-                report.message_bytes,
-                way.way,
-                if is_chosen { "yes" } else { "no" },
-                usec(ns),
-                way.trials,
-                whole(report.switches.to_string()),
-                whole(report.changes.to_string()),
-                whole(format!("{percent:.2}")),
-            );
-        }
     }
     text
 }

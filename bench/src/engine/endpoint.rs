@@ -73,7 +73,6 @@ impl Engine for Endpoints {
             EAGER => Endpoint::builder().configure(|config| {
                 config.eager_max_bytes = EAGER_MOST_BYTES;
                 config.boxless_eager_max_bytes = EAGER_MOST_BYTES;
-                config.at_hand_min_bytes = EAGER_MOST_BYTES + 1;
             }),
             way => {
                 let number_bytes = if reaches_shared_only(way) { NUMBER_BYTES } else { 0 };
@@ -82,7 +81,6 @@ impl Engine for Endpoints {
                     .configure(move |config| config.eager_max_bytes = number_bytes)
             }
         };
-        let builder = builder.configure(|config| config.adapt = lmt::Adapt::Auto);
         builder.build().map_err(|error| BenchError::Failure(error.to_string()))
     }
 
@@ -95,7 +93,7 @@ impl Engine for Endpoints {
         let builder = match mechanism {
             "auto" => builder,
             // What is measured is the mechanism in its own order of models.
-            name => builder.mechanisms(&[name]).configure(|config| config.adapt = lmt::Adapt::Auto),
+            name => builder.mechanisms(&[name]),
         };
         builder.build().map_err(|error| BenchError::Failure(error.to_string()))
     }

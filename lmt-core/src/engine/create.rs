@@ -6,15 +6,13 @@ use std::os::fd::OwnedFd;
 use lmt_copy::Plan;
 use nix::errno::Errno;
 
-use super::gathering::Gathering;
 use super::matchers::Matchers;
 use super::peer::EagerCounters;
 use super::requests::Requests;
 use super::store::Store;
 use super::traffic::Traffic;
 use crate::bell::Bell;
-use crate::clock::Clock;
-use crate::config::{Adapt, Config, ConfigError};
+use crate::config::{Config, ConfigError};
 use crate::connect::ConnectError;
 use crate::error::MemoryError;
 use crate::identity::EndpointId;
@@ -22,7 +20,6 @@ use crate::inbox::GeometryError;
 use crate::mechanism::Model;
 use crate::mechanisms::{Mechanisms, Profile, is_meant};
 use crate::region::RegionTable;
-use crate::selection::adaptive::Adaptive;
 use crate::selection::{Selection, WayName};
 use crate::transfers::Transfers;
 
@@ -162,6 +159,7 @@ impl Traffic {
             owing: Vec::new(),
             bells: Vec::new(),
             bells_later: false,
+            to_connect: Vec::new(),
             free: Vec::new(),
             resting: Vec::new(),
             synchronous: HashSet::new(),
@@ -178,11 +176,6 @@ impl Traffic {
             events: 0,
             ended: 0,
             in_pieces: false,
-            looked_in_vain: false,
-            adaptive: Adaptive::new(config.adapt == Adapt::On),
-            gathering: Gathering::default(),
-            decided: None,
-            clock: Clock::new(),
             config,
         })
     }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use nix::errno::Errno;
 
-use super::first_look::FirstLook;
 use super::greeting::{Greeting, decode_report, encode_report};
 use super::label::Space;
 use super::outgoing::gone;
@@ -97,7 +96,6 @@ impl Traffic {
             tell_cells,
             tell_bytes: (self.config.unexpected_max_bytes / 8).min(1 << 17),
             in_owing: false,
-            first_look: FirstLook::new(self.config.first_look_max_ns),
         }));
         Ok(encode_report(&report))
     }
@@ -109,7 +107,6 @@ impl Traffic {
         let peer = &mut self.peers[key as usize];
         peer.connection = Connection::Gone(error);
         peer.ended_connections = peer.ended_connections.wrapping_add(1);
-        peer.reading.forget();
         peer.ordered.clear();
         peer.control.clear();
         peer.assembly = None;
@@ -145,9 +142,7 @@ impl Traffic {
             cpus = cpus.union(theirs);
         }
         let cpus = cpus.count().max(1);
-        let is_crowded = processes > cpus;
-        self.peers.iter_mut().for_each(|peer| peer.reading.is_crowded = is_crowded);
-        self.transfers.set_crowded(is_crowded);
+        self.transfers.set_crowded(processes > cpus);
         self.crowded_yields = super::waiting::crowded_yields(processes, cpus);
     }
 }

@@ -16,7 +16,6 @@ use crate::mechanism::Hello;
 use crate::mechanisms::Mechanisms;
 use crate::region::RegionTable;
 use crate::rendezvous::MechanismTag;
-use crate::selection::adaptive::Way;
 use crate::selection::{ByOrder, Decisions, Explanation, Message, Policy, Situation};
 
 /// As many as are known, itself among them, is the longest eager message.
@@ -123,12 +122,12 @@ fn many_peers_are_decided_for_once_each_and_anew_when_sent_to() {
     assert_eq!(decisions(), 2 * PEERS as usize - 1, "nothing is sent to those that are left");
 }
 
-/// An endpoint that chooses at run time, and its one peer.
-fn adapting() -> (Engine, PeerId, Fakes) {
+/// An endpoint and its one peer.
+fn connected() -> (Engine, PeerId, Fakes) {
     let mut bytes = [0; 16];
     crate::random::fill(&mut bytes).unwrap();
     let group = EndpointId::from_bytes(bytes);
-    let config = Config { adapt: crate::config::Adapt::On, ..Config::default() };
+    let config = Config::default();
     let fakes = Fakes::new(group, &config);
     let policy = Box::new(Counting(Arc::default()));
     let mut engine = Engine::with_policy(group.member(0), config, Mechanisms::new(), policy).unwrap();
@@ -137,49 +136,16 @@ fn adapting() -> (Engine, PeerId, Fakes) {
     (engine, peer, fakes)
 }
 
-#[test]
-fn what_was_decided_for_a_message_that_is_not_sent_is_for_no_other() {
-    let data = [7; 100];
-    let (mut engine, peer, _fakes) = adapting();
-    engine.traffic.config.pending_max_messages = 0;
-    let key = PeerKey::from(peer.index());
-    engine.traffic.chooses_cells(key, &data, &engine.inbox);
-    assert!(engine.traffic.decided.is_some());
-    #[allow(unsafe_code)]
-    // SAFETY: `data` lives to the end of the test and is not changed.
-    let buffer = unsafe { Buffer::new(&[Segment::of(&data)], Access::Read) }.unwrap();
-    engine.send(peer, 1, buffer, SendMode::Standard).unwrap_err();
-    assert!(engine.traffic.decided.is_none(), "there was no room");
-    engine.traffic.chooses_cells(key, &data, &engine.inbox);
-    engine.traffic.remove(key);
-    assert!(engine.traffic.decided.is_none(), "the peer is forgotten");
-}
-
-/// The policy's limit is 2 bytes here, and a cell is longer.
-#[test]
-fn a_message_in_one_cell_that_is_not_short_is_heard() {
-    let (mut engine, peer, _fakes) = adapting();
-    let key = PeerKey::from(peer.index());
-    let (mut receiver, memory) = InboxReceiver::create(Geometry::new(16, 4096, 4).unwrap()).unwrap();
-    let mut sender = InboxSender::attach(memory, key as u16).unwrap();
-    for (bytes, heard) in [(1, None), (3_000, Some(Way::Cells))] {
-        let envelope = Envelope { kind: kind::EAGER, aux: 0, tag: 1 };
-        let _sent = sender.send(envelope, Payload::Bytes(&vec![1; bytes])).unwrap();
-        engine.traffic.deliver(receiver.poll().expect("sent"));
-        assert_eq!(engine.traffic.adaptive.last_way(key, bytes as u64), heard, "{bytes} B");
-    }
-}
-
 /// A message that was dropped is still to be answered, which nobody rings for.
 #[test]
 fn who_has_dropped_a_message_does_not_sleep_before_its_sender_is_answered() {
-    let (mut engine, peer, _fakes) = adapting();
+    let (mut engine, peer, _fakes) = connected();
     let key = PeerKey::from(peer.index());
     let (mut receiver, memory) = InboxReceiver::create(Geometry::new(16, 4096, 4).unwrap()).unwrap();
     let mut sender = InboxSender::attach(memory, key as u16).unwrap();
     let envelope = Envelope { kind: kind::EAGER, aux: 0, tag: 1 };
     let _sent = sender.send(envelope, Payload::Bytes(&[1])).unwrap();
-    engine.traffic.deliver(receiver.poll().expect("sent"));
+    engine.traffic.deliver(receiver.poll().expect("sent"), None);
     assert!(engine.prepare_to_sleep().unwrap());
     drop(engine.take_arrival(Space::FIRST).expect("it came"));
     assert!(!engine.prepare_to_sleep().unwrap(), "there is something to do");

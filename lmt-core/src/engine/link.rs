@@ -1,8 +1,19 @@
 //! Writing into a peer's inbox.
 
-use super::peer::Link;
+use super::label::Label;
+use super::outgoing::envelope_of;
+use super::peer::{Connection, Link, Peer};
+use super::traffic::OVERHEAD_BYTES;
+use crate::buffer::Buffer;
 use crate::inbox::{Envelope, InboxReceiver, Payload, Piece, SendError, Sent};
 use crate::rendezvous::{Packet, PeerKey};
+
+/// What became of an attempt to write a message into a peer's inbox.
+pub(super) enum Written {
+    Whole,
+    /// So many bytes of it; there is no more room now.
+    Part(u64),
+}
 
 /// When it is looked whether a peer sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,6 +22,43 @@ pub(super) enum Ringing {
     /// Behind a copy: the look takes a fence, which waits until the peer's core has
     /// handed over the line that was written.
     Later,
+}
+
+impl Peer {
+    /// Writes a message in cells, from `sent_bytes` on: the one function that does.
+    #[inline]
+    pub(super) fn write(
+        &mut self,
+        own_cell_bytes: u32,
+        label: &Label,
+        buffer: &Buffer,
+        mut sent_bytes: u64,
+        credits: &InboxReceiver,
+        key: PeerKey,
+    ) -> Written {
+        let Connection::Up(link) = &mut self.connection else { return Written::Part(sent_bytes) };
+        let total_bytes = buffer.total_bytes();
+        let cell_bytes = link.cell_bytes(own_cell_bytes);
+        // Once begun, a message goes on: the room for all of it was there.
+        if sent_bytes == 0 && !link.may_keep(link.charge_of(total_bytes, cell_bytes), credits, key) {
+            return Written::Part(0);
+        }
+        loop {
+            if !link.may_write(credits, key) {
+                return Written::Part(sent_bytes);
+            }
+            let bytes = link.inbox.piece_bytes(sent_bytes, total_bytes, cell_bytes);
+            let (envelope, piece) = envelope_of(label, sent_bytes, bytes, total_bytes);
+            let payload = Payload::Part(buffer, sent_bytes..sent_bytes + bytes);
+            if link.write_piece(envelope, payload, bytes + OVERHEAD_BYTES, piece).is_err() {
+                return Written::Part(sent_bytes);
+            }
+            sent_bytes += bytes;
+            if sent_bytes == total_bytes {
+                return Written::Whole;
+            }
+        }
+    }
 }
 
 impl Link {
@@ -41,29 +89,7 @@ impl Link {
         self.returned = credits.credit(key as u16).unwrap_or_default();
     }
 
-    /// Writes one cell and wakes the peer if it sleeps.
-    #[inline]
-    pub(super) fn write(
-        &mut self,
-        envelope: Envelope,
-        payload: Payload<'_>,
-        charge_bytes: u64,
-    ) -> Result<(), SendError> {
-        self.write_piece(envelope, payload, charge_bytes, Piece::Whole)
-    }
-
-    /// The same with a whole message that fits a line of the peer's fast box; whether it went.
-    #[inline(always)] // The path of a short message.
-    pub(super) fn write_in_line(&mut self, envelope: Envelope, data: &[u8], charge_bytes: u64) -> bool {
-        let Some(sent) = self.inbox.send_in_line(envelope, data) else { return false };
-        if self.first_look.is_far() {
-            self.inbox.expect_to_send(data.len());
-        }
-        self.count_sent(&sent, charge_bytes);
-        true
-    }
-
-    /// The same with a packet; whether there was a cell for it.
+    /// Writes a packet; whether there was a cell for it.
     pub(super) fn write_packet(
         &mut self,
         envelope: Envelope,
@@ -93,7 +119,8 @@ impl Link {
         }
     }
 
-    /// The same with a piece; unless it ends the message the peer may sleep on.
+    /// Writes a piece of a message, and wakes the peer if it sleeps; unless it ends the message
+    /// the peer may sleep on.
     #[inline]
     pub(super) fn write_piece(
         &mut self,

@@ -48,7 +48,11 @@ impl Traffic {
     /// The receive for a message of so many bytes that has come.
     #[inline]
     pub(super) fn receive_for(&mut self, key: PeerKey, label: &Label, bytes: u64) -> Option<RequestId> {
-        let receive = self.matchers.of(label.space).arrive(key, label.tag)?;
+        let matcher = self.matchers.of(label.space);
+        if matcher.posted() == 0 {
+            return None;
+        }
+        let receive = matcher.arrive(key, label.tag)?;
         match self.requests.get(receive) {
             Some(Request { state: State::Waiting(Waiting::Many(_)), .. }) => {
                 self.place(receive, key, *label, bytes)

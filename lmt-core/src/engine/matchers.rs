@@ -27,12 +27,6 @@ impl Matchers {
         &mut self.of[space.index()]
     }
 
-    /// Whether no receive is posted and no message unexpected.
-    #[inline]
-    pub fn are_empty(&self) -> bool {
-        self.of.iter().take(self.used).all(|one| one.posted() == 0 && one.unexpected() == 0)
-    }
-
     /// Takes out the oldest message of `source` for which `wanted` is true, of
     /// whatever space.
     pub fn take_unexpected(

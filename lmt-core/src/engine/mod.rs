@@ -5,20 +5,13 @@
 //! lent by [`Buffer`], whose constructor is the unsafe step, and requests are
 //! plain numbers.
 
-mod adapting;
-mod at_hand;
+mod awaited;
 mod beside;
-mod beyond;
-mod cells;
 mod create;
-mod direct;
 mod doorbell;
 mod explaining;
-mod first_look;
-mod gathering;
 pub(crate) mod greeting;
 mod handshake;
-mod in_line;
 mod label;
 mod link;
 mod many;
@@ -28,10 +21,10 @@ mod peer;
 mod peers;
 pub mod polling;
 mod progress;
-mod reading;
 mod receiving;
 mod regions;
 pub(crate) mod requests;
+mod sending;
 mod settling;
 mod store;
 pub(crate) mod traffic;
@@ -42,19 +35,18 @@ use std::time::Duration;
 
 pub use create::CreateError;
 pub(crate) use create::{check_config, install_copier};
-pub use direct::{Announced, Begun, Direct, Fetched};
 pub use label::{Label, Space, Wanted};
 pub use many::Placement;
 pub use outgoing::{SendMode, SendOptions};
 pub use peer::EagerCounters;
 use receiving::Discards;
 pub use receiving::{Message, Source, TagMatch};
-pub use requests::{Completion, OperationError, Outcome, PeerId, Reported, RequestId, Status};
+pub use requests::{Completion, OperationError, Outcome, PeerId, Reported, RequestId, Started, Status};
 
 use crate::bell::Bell;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, lend};
 use crate::clock::CoarseInstant;
-use crate::config::{Adapt, Config};
+use crate::config::Config;
 use crate::connect::Connector;
 use crate::cpu_set::CpuSet;
 use crate::fork_guard::Origin;
@@ -63,9 +55,7 @@ use crate::inbox::{Geometry, InboxReceiver};
 use crate::mechanism::Direction;
 use crate::mechanisms::{Counters, Mechanisms, Standing};
 use crate::refusal::advice;
-use crate::selection::adaptive::StreamReport;
 use crate::selection::{ByOrder, Explanation, Message as Question, Policy, Selection};
-use crate::shared_buffer::is_shared;
 use crate::transfers::Transfers;
 use peer::Connection;
 use traffic::Traffic;
@@ -99,10 +89,8 @@ pub struct Engine {
     is_let_go: bool,
 }
 
-/// What is called when an endpoint ends, with its [`Engine::totals`] and
-/// [`Engine::streams`].
-type AtEnd =
-    Box<dyn FnOnce(EagerCounters, &[(&'static str, Counters)], &[(EndpointId, StreamReport)]) + Send>;
+/// What is called when an endpoint ends, with its [`Engine::totals`].
+type AtEnd = Box<dyn FnOnce(EagerCounters, &[(&'static str, Counters)]) + Send>;
 
 impl Engine {
     /// Creates an endpoint with this identity and these mechanisms.
@@ -139,7 +127,7 @@ impl Engine {
         let mut connector = Connector::new(id, &config)?;
         connector.add_readable(doorbell.as_fd(), Self::DOORBELL).map_err(system("epoll_ctl"))?;
         let address = connector.address().clone();
-        let mut transfers = Transfers::new(mechanisms).repeatable_if(config.adapt == Adapt::Off);
+        let mut transfers = Transfers::new(mechanisms);
         transfers.set_may_meet();
         let selection = Selection::new(policy, CpuSet::of_this_thread());
         let traffic = Traffic::new(id, config, transfers, selection, inbox_fd, doorbell)?;
@@ -354,20 +342,11 @@ impl Engine {
         (self.traffic.eager, self.traffic.transfers.standings().totals().collect())
     }
 
-    /// What choosing among the ways at run time has found: for each peer and
-    /// class of sizes what is chosen, and what was tried. Nothing where the key
-    /// `adapt` is not `on` (the default is `auto`), and of messages for which there is one way only.
-    pub fn streams(&self) -> Vec<(EndpointId, StreamReport)> {
-        self.traffic.streams()
-    }
-
-    /// Has `report` called with [`Engine::totals`] and [`Engine::streams`] once this endpoint has been
+    /// Has `report` called with [`Engine::totals`] once this endpoint has been
     /// closed, by [`Engine::close`] or by being dropped; not in a forked child.
     pub fn at_end(
         &mut self,
-        report: impl FnOnce(EagerCounters, &[(&'static str, Counters)], &[(EndpointId, StreamReport)])
-        + Send
-        + 'static,
+        report: impl FnOnce(EagerCounters, &[(&'static str, Counters)]) + Send + 'static,
     ) {
         self.at_end = Some(Box::new(report));
     }
@@ -404,14 +383,41 @@ impl Engine {
         self.traffic.transfers.standings().names()
     }
 
-    /// Begins a send of a message with this tag, or this [`Label`]. The request is
-    /// finished when the buffer may be used again; see [`SendMode`] and
-    /// [`SendOptions`]. Where cells run out while as much comes from the peer, what has come
-    /// is taken in first, as progress does: other operations may end by that.
+    /// Begins a send of a message with this tag, or this [`Label`]. It has ended when the
+    /// buffer may be used again; see [`SendMode`] and [`SendOptions`]. Of one that has ended
+    /// already there is no request.
     ///
     /// # Errors
     /// The peer is unknown or dead, too much waits for it, or this is a forked
     /// child.
+    #[inline]
+    pub fn start_send(
+        &mut self,
+        to: PeerId,
+        label: impl Into<Label>,
+        buffer: Buffer,
+        options: impl Into<SendOptions>,
+    ) -> Result<Started, OperationError> {
+        self.check_fork()?;
+        let started = self.traffic.send(to, label.into(), buffer, options.into(), &self.inbox)?;
+        if !self.traffic.to_connect.is_empty() {
+            self.connect_wanted();
+        }
+        Ok(started)
+    }
+
+    #[cold]
+    fn connect_wanted(&mut self) {
+        for address in self.traffic.to_connect.drain(..) {
+            self.connector.connect(&address);
+        }
+        self.until_sockets = 0;
+    }
+
+    /// As [`Engine::start_send`], with a request whether it has ended or not.
+    ///
+    /// # Errors
+    /// As [`Engine::start_send`].
     #[inline]
     pub fn send(
         &mut self,
@@ -420,18 +426,19 @@ impl Engine {
         buffer: Buffer,
         options: impl Into<SendOptions>,
     ) -> Result<RequestId, OperationError> {
-        self.check_fork()?;
-        let options = options.into();
-        self.traffic.transfers.begins(buffer.total_bytes());
-        if options.mode == SendMode::Standard {
-            self.make_room(to, buffer.total_bytes(), || is_shared(&buffer));
+        let started = self.start_send(to, label, buffer, options)?;
+        Ok(self.traffic.requests.of(started))
+    }
+
+    /// Sends bytes at once that may change when this returns: a message that fits a cell, if
+    /// there is one, and room at the peer. `None`, and nothing is sent, where that is not so.
+    #[inline]
+    pub fn inject(&mut self, to: PeerId, label: impl Into<Label>, bytes: &[u8]) -> Option<Status> {
+        if !self.origin.is_this_process() {
+            return None;
         }
-        let (request, wish) = self.traffic.send(to, label.into(), buffer, options, &self.inbox)?;
-        if let Some(address) = wish {
-            self.connector.connect(&address);
-            self.until_sockets = 0;
-        }
-        Ok(request)
+        let label = label.into();
+        lend(bytes, |buffer| self.traffic.inject(to, &label, buffer, &self.inbox))
     }
 
     /// Takes an operation back that nothing has matched yet. Its result tells

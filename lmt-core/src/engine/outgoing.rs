@@ -1,21 +1,17 @@
-//! Messages on their way out: into a cell at once where there is room, else
-//! into the peer's queue, and from there in order.
+//! Messages on their way out that wait: the queue of each peer, in the order in which the
+//! application sent them, and the packets of the rendezvous protocol.
 
-use super::adapting::Route;
-use super::cells::lacks;
 use super::label::{Label, Marks};
-use super::link::Ringing;
+use super::link::{Ringing, Written};
 use super::many::Many;
-use super::peer::{Connection, Link, Outgoing, Peer};
-use super::requests::{OperationError, PeerId, Request, RequestId, State, Status, Waiting};
-use super::traffic::{Arrived, OVERHEAD_BYTES, Traffic, Unexpected, kind, received};
-use crate::buffer::{Buffer, copy_between};
-use crate::identity::{Address, EndpointId};
-use crate::inbox::{Envelope, InboxReceiver, Payload, Piece};
+use super::peer::{Connection, Outgoing, Peer};
+use super::requests::{OperationError, RequestId, State, Status, Waiting};
+use super::traffic::{OVERHEAD_BYTES, Traffic, kind};
+use crate::identity::EndpointId;
+use crate::inbox::{Envelope, InboxReceiver, Piece};
 use crate::matching::Matcher;
-use crate::rendezvous::{Candidates, Packet, PeerKey, Rts, SendId};
+use crate::rendezvous::{Packet, PeerKey, Rts, SendId};
 use crate::selection::{Hints, Message};
-use crate::shared_buffer::is_shared;
 
 /// When a send is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -53,147 +49,9 @@ impl From<Hints> for SendOptions {
     }
 }
 
-/// What became of an attempt to write into a peer's inbox.
-enum Written {
-    Whole,
-    /// So many bytes of it; there is no more room now.
-    Part(u64),
-}
-
 impl Traffic {
-    /// Begins a send to `to`.
-    #[inline]
-    pub fn send(
-        &mut self,
-        to: PeerId,
-        label: Label,
-        buffer: Buffer,
-        options: SendOptions,
-        credits: &InboxReceiver,
-    ) -> Result<(RequestId, Option<Address>), OperationError> {
-        // Wherever this ends, it is not for the message after.
-        let decided = self.decided.take();
-        let key = self.key_named(to)?;
-        let SendOptions { mode, hints } = options;
-        if self.peers[key as usize].group_version != self.selection.group_version() {
-            self.renew_eager(key);
-        }
-        let peer = &mut self.peers[key as usize];
-        if peer.id == self.id {
-            return Ok((self.send_to_self(key, label, buffer, mode), None));
-        }
-        let wish = match &peer.connection {
-            Connection::Gone(crate::error::PeerError::Dead { .. }) => return Err(gone(peer)),
-            Connection::None | Connection::Gone(_) => {
-                peer.connection = Connection::Pending;
-                peer.address.clone()
-            }
-            _ => None,
-        };
-        let bytes = buffer.total_bytes();
-        let boxless_bytes = self.config.boxless_eager_max_bytes;
-        let left_alone = self.transfers.are_left_alone();
-        let is_better_shared = || left_alone && is_shared(&buffer);
-        let own_cell_bytes = self.config.cell_bytes;
-        let lacks_cells = |link: &mut Link| lacks(link, bytes, own_cell_bytes, credits, key);
-        let is_short = mode == SendMode::Standard
-            && peer.takes_cells(bytes, boxless_bytes, lacks_cells, is_better_shared);
-        let route = match is_short || !matches!(peer.connection, Connection::Up(_)) {
-            true => None,
-            false => {
-                self.check_room(key)?;
-                Some(self.route(key, &buffer, &options, decided, credits))
-            }
-        };
-        let is_at_hand = is_short
-            && (decided.is_some_and(|decided| decided.is_at_hand(key, bytes))
-                || (buffer.is_contiguous() && self.is_at_hand(key, bytes)));
-        let buffer = if is_at_hand {
-            match self.send_at_hand(key, label, buffer, hints, credits) {
-                Ok(id) => return Ok((id, wish)),
-                Err(buffer) => buffer,
-            }
-        } else {
-            buffer
-        };
-        if is_short || matches!(route, Some(Route::Cells)) {
-            let peer = &mut self.peers[key as usize];
-            let mut sent_bytes = 0;
-            if peer.ordered.is_empty() {
-                match Self::write_eager(peer, self.config.cell_bytes, &label, &buffer, 0, credits, key) {
-                    Written::Whole => {
-                        peer.eager.sent.count(bytes);
-                        self.eager.sent.count(bytes);
-                        self.went_in_cells(key, bytes);
-                        let (tag, immediate) = (label.tag, label.immediate);
-                        let done = Request::done(Ok(Status { peer: to, tag, bytes, immediate }));
-                        return Ok((self.requests.insert(done), wish));
-                    }
-                    Written::Part(now) => sent_bytes = now,
-                }
-            }
-            // Of a message that has begun the peer waits for the rest.
-            if sent_bytes == 0 {
-                self.check_room(key)?;
-            }
-            let id = self.requests.insert(Request::new(buffer, Some(key), label, Waiting::Queued));
-            self.queue(key, Outgoing::Eager { request: id, sent_bytes, hints, by_choice: !is_short });
-            return Ok((id, wish));
-        }
-        self.check_room(key)?;
-        if let Some(Route::Announced(candidates)) = &route {
-            let id = self.requests.insert(Request::announced(bytes, key, label));
-            self.announce_by(key, id, buffer, candidates);
-            self.settle_by(Some(credits));
-            if self.peers[key as usize].has_output() {
-                self.flush(key, credits);
-            }
-            return Ok((id, wish));
-        }
-        let id = self.requests.insert(Request::new(buffer, Some(key), label, Waiting::Queued));
-        // Which mechanisms there are is known once the peer is connected.
-        self.queue(key, Outgoing::Eager { request: id, sent_bytes: 0, hints, by_choice: false });
-        if mode == SendMode::Synchronous {
-            self.synchronous.insert(id);
-        }
-        Ok((id, wish))
-    }
-
-    /// Hands a message that has waited to the rendezvous protocol.
-    fn announce(&mut self, key: PeerKey, id: RequestId, hints: Hints) {
-        let Some(buffer) = self.requests.get(id).and_then(|request| request.buffer.as_ref()) else { return };
-        let message = Message {
-            bytes: buffer.total_bytes(),
-            contiguous: buffer.is_contiguous(),
-            shared: self.transfers.shared_ends(key, is_shared(buffer)),
-            hints,
-            readers: self.transfers.other_readers(key),
-        };
-        let mechanisms = self.transfers.standings();
-        let candidates = *self.selection.candidates(key, mechanisms, &self.config, &message);
-        if let Some(buffer) = self.requests.get_mut(id).and_then(|request| request.buffer.take()) {
-            self.announce_by(key, id, buffer, &candidates);
-        }
-    }
-
-    /// Hands a message to the rendezvous protocol, with the ways to try.
-    fn announce_by(&mut self, key: PeerKey, id: RequestId, buffer: Buffer, candidates: &Candidates) {
-        let send_id = self.transfers.send(key, buffer, candidates, id.to_raw());
-        self.requests.set_waiting(id, Waiting::Sending(send_id));
-    }
-
-    /// Whether one more message may wait for this peer, here or announced: what
-    /// is announced takes memory on both sides, however long nobody receives it.
-    fn check_room(&self, key: PeerKey) -> Result<(), OperationError> {
-        let peer = &self.peers[key as usize];
-        let pending = self.transfers.sends_to(key).max(peer.ordered.len() as u32);
-        if pending >= self.config.pending_max_messages {
-            return Err(OperationError::WouldBlock { id: peer.id, pending });
-        }
-        Ok(())
-    }
-
-    fn queue(&mut self, key: PeerKey, message: Outgoing) {
+    /// Queues a message behind those that wait for the peer.
+    pub(super) fn queue(&mut self, key: PeerKey, message: Outgoing) {
         self.peers[key as usize].ordered.push_back(message);
         self.mark_busy(key);
     }
@@ -333,12 +191,6 @@ impl Traffic {
     }
 
     fn flush_ordered(&mut self, key: PeerKey, credits: &InboxReceiver) -> bool {
-        if self.peers[key as usize].group_version != self.selection.group_version() {
-            self.renew_eager(key);
-        }
-        let cell_bytes = self.config.cell_bytes;
-        let name = self.name(key);
-        let boxless_bytes = self.config.boxless_eager_max_bytes;
         let peer = &mut self.peers[key as usize];
         match peer.ordered.front() {
             None => false,
@@ -349,47 +201,49 @@ impl Traffic {
                 }
                 is_written
             }
-            Some(&Outgoing::Eager { request, sent_bytes, hints, by_choice }) => {
-                if !matches!(peer.connection, Connection::Up(_)) {
-                    return false;
-                }
-                let Some(entry) = self.requests.get(request) else {
-                    peer.ordered.pop_front();
-                    return true;
-                };
-                let left_alone = self.transfers.are_left_alone();
-                let is_better_shared = || left_alone && entry.buffer.as_ref().is_some_and(is_shared);
-                let bytes = entry.bytes;
-                let lacks_cells = |link: &mut Link| lacks(link, bytes, cell_bytes, credits, key);
-                if sent_bytes == 0
-                    && (self.synchronous.remove(&request)
-                        || (!by_choice
-                            && !peer.takes_cells(bytes, boxless_bytes, lacks_cells, is_better_shared))
-                        || self.is_overdrawn(key, request, credits))
-                {
-                    let peer = &mut self.peers[key as usize];
-                    peer.ordered.pop_front();
-                    self.announce_in_place(key, request, hints);
-                    return true;
-                }
-                let Some(entry) = self.requests.get(request) else { return false };
-                let Some(buffer) = &entry.buffer else { return false };
-                let (label, peer) = (entry.label, &mut self.peers[key as usize]);
-                match Self::write_eager(peer, cell_bytes, &label, buffer, sent_bytes, credits, key) {
-                    Written::Whole => {
-                        peer.ordered.pop_front();
-                        peer.eager.sent.count(entry.bytes);
-                        self.eager.sent.count(entry.bytes);
-                        let (tag, immediate) = (label.tag, label.immediate);
-                        let status = Status { peer: name, tag, bytes: entry.bytes, immediate };
-                        self.requests.complete(request, Ok(status));
-                        true
-                    }
-                    Written::Part(now) => {
-                        peer.ordered[0] = Outgoing::Eager { request, sent_bytes: now, hints, by_choice };
-                        now > sent_bytes
-                    }
-                }
+            Some(&Outgoing::Eager { request, sent_bytes, hints }) => {
+                matches!(peer.connection, Connection::Up(_))
+                    && self.flush_eager(key, (request, sent_bytes, hints), credits)
+            }
+        }
+    }
+
+    /// Writes what there is room for of the message at the head of a connected peer's queue, or
+    /// announces it.
+    fn flush_eager(
+        &mut self,
+        key: PeerKey,
+        (request, sent_bytes, hints): (RequestId, u64, Hints),
+        credits: &InboxReceiver,
+    ) -> bool {
+        let Some(bytes) = self.requests.get(request).map(|entry| entry.bytes) else {
+            self.peers[key as usize].ordered.pop_front();
+            return true;
+        };
+        if sent_bytes == 0
+            && (self.synchronous.remove(&request)
+                || !self.goes_in_cells(key, bytes, credits)
+                || self.is_overdrawn(key, bytes, credits))
+        {
+            self.peers[key as usize].ordered.pop_front();
+            self.announce_in_place(key, request, hints);
+            return true;
+        }
+        let (name, cell_bytes) = (self.name(key), self.config.cell_bytes);
+        let Some(entry) = self.requests.get(request) else { return false };
+        let (Some(buffer), label) = (&entry.buffer, entry.label) else { return false };
+        let peer = &mut self.peers[key as usize];
+        match peer.write(cell_bytes, &label, buffer, sent_bytes, credits, key) {
+            Written::Whole => {
+                peer.ordered.pop_front();
+                self.count_eager_sent(key, bytes);
+                let (tag, immediate) = (label.tag, label.immediate);
+                self.requests.complete(request, Ok(Status { peer: name, tag, bytes, immediate }));
+                true
+            }
+            Written::Part(now) => {
+                peer.ordered[0] = Outgoing::Eager { request, sent_bytes: now, hints };
+                now > sent_bytes
             }
         }
     }
@@ -398,8 +252,7 @@ impl Traffic {
     /// a short message is to be announced like a long one. Held back instead,
     /// it could never meet a receive that was posted for it, if the messages
     /// before it are to be received later.
-    fn is_overdrawn(&mut self, key: PeerKey, request: RequestId, credits: &InboxReceiver) -> bool {
-        let Some(bytes) = self.requests.get(request).map(|r| r.bytes) else { return false };
+    fn is_overdrawn(&mut self, key: PeerKey, bytes: u64, credits: &InboxReceiver) -> bool {
         let own_cell_bytes = self.config.cell_bytes;
         let Some(link) = self.peers[key as usize].link() else { return false };
         let charge_bytes = link.charge_of(bytes, link.cell_bytes(own_cell_bytes));
@@ -415,76 +268,14 @@ impl Traffic {
     /// queue, where it was.
     fn announce_in_place(&mut self, key: PeerKey, request: RequestId, hints: Hints) {
         let behind = self.peers[key as usize].ordered.len();
-        self.announce(key, request, hints);
+        if let Some(buffer) = self.requests.get_mut(request).and_then(|request| request.buffer.take()) {
+            let candidates = self.ways(key, &buffer, hints);
+            self.announce(key, request, buffer, &candidates);
+        }
         self.settle();
         let ordered = &mut self.peers[key as usize].ordered;
         // What was queued is its announcement: one step, however many wait.
         ordered.rotate_right(ordered.len().saturating_sub(behind));
-    }
-
-    /// Writes the cells of an eager message from `sent_bytes` on.
-    fn write_eager(
-        peer: &mut Peer,
-        cell_bytes: u32,
-        label: &Label,
-        buffer: &Buffer,
-        mut sent_bytes: u64,
-        credits: &InboxReceiver,
-        key: PeerKey,
-    ) -> Written {
-        let Connection::Up(link) = &mut peer.connection else { return Written::Part(sent_bytes) };
-        let total = buffer.total_bytes();
-        let cell_bytes = link.cell_bytes(cell_bytes);
-        let cut = peer.reading.cut();
-        // Once begun, a message goes on: the room for all of it was there.
-        if sent_bytes == 0 && !link.may_keep(link.charge_of(total, cell_bytes), credits, key) {
-            return Written::Part(0);
-        }
-        loop {
-            if !link.may_write(credits, key) {
-                return Written::Part(sent_bytes);
-            }
-            let rest = Payload::Part(buffer, sent_bytes..total);
-            let bytes = link.inbox.piece_bytes(sent_bytes, total, cell_bytes, rest.first_address(), cut);
-            let charge = bytes + OVERHEAD_BYTES;
-            let (envelope, piece) = envelope_of(label, sent_bytes, bytes, total);
-            let payload = Payload::Part(buffer, sent_bytes..sent_bytes + bytes);
-            if link.write_piece(envelope, payload, charge, piece).is_err() {
-                return Written::Part(sent_bytes);
-            }
-            sent_bytes += bytes;
-            if sent_bytes == total {
-                return Written::Whole;
-            }
-        }
-    }
-
-    /// A message to oneself never leaves the process.
-    fn send_to_self(&mut self, key: PeerKey, label: Label, buffer: Buffer, mode: SendMode) -> RequestId {
-        let Label { tag, space, immediate } = label;
-        let bytes = buffer.total_bytes();
-        let done = Request::done(Ok(Status { peer: self.name(key), tag, bytes, immediate }));
-        if let Some(receive) = self.receive_for(key, &label, bytes) {
-            let copied = match self.requests.get_mut(receive).and_then(|r| r.buffer.as_mut()) {
-                Some(target) => copy_between(&buffer, target),
-                None => 0,
-            };
-            self.requests.complete(receive, received(self.name(key), &label, bytes, copied));
-            return self.requests.insert(done);
-        }
-        if mode == SendMode::Standard && bytes <= self.config.eager_max_bytes {
-            let mut data = self.store.take(bytes as usize);
-            buffer.read_at(0, &mut data);
-            let connection = self.peers[key as usize].ended_connections;
-            let content = Unexpected::Eager { data, charge_bytes: 0, connection, by_mechanism: false };
-            self.matchers.of(space).keep(key, tag, Arrived { immediate, content });
-            return self.requests.insert(done);
-        }
-        let id = self.requests.insert(Request::new(buffer, Some(key), label, Waiting::Queued));
-        let arrived = Arrived { immediate, content: Unexpected::Local(id) };
-        let handle = self.matchers.of(space).keep(key, tag, arrived);
-        self.requests.set_waiting(id, Waiting::Local(space, handle));
-        id
     }
 
     /// Takes an operation back if nothing has matched it yet. Returns whether

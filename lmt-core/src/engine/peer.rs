@@ -3,10 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::cells::Returns;
-use super::first_look::FirstLook;
 use super::label::Label;
-use super::reading::Reading;
 use super::regions::PeerRegions;
 use super::requests::RequestId;
 use super::store::Kept;
@@ -27,9 +24,8 @@ use crate::selection::Hints;
 // Boxing the packet would allocate for every announced message.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Outgoing {
-    /// Its bytes travel in cells; so many are sent. `by_choice` where cells were
-    /// chosen for it though it is longer than `eager_max_bytes`.
-    Eager { request: RequestId, sent_bytes: u64, hints: Hints, by_choice: bool },
+    /// Its bytes travel in cells; so many are sent.
+    Eager { request: RequestId, sent_bytes: u64, hints: Hints },
     /// It is announced.
     Rts { packet: Packet, label: Label, send_id: SendId },
 }
@@ -80,8 +76,6 @@ pub(crate) struct Link {
     pub tell_bytes: u64,
     /// Whether this peer stands in the list of those that are owed.
     pub in_owing: bool,
-    /// When its answers are looked for.
-    pub first_look: FirstLook,
 }
 
 impl Link {
@@ -187,31 +181,14 @@ pub(crate) struct Peer {
     pub in_busy: bool,
     /// The longest message that goes to it in cells.
     pub eager_max_bytes: u64,
-    /// What is longer goes in cells up to this length where that is found to be better.
-    pub beyond_max_bytes: u64,
-    /// From there on such a message is announced while the peer has it at hand.
-    pub at_hand_min_bytes: u64,
-    /// So many messages that could go in cells are announced, since there were too few cells.
-    pub announced_left: u8,
-    /// What is known of the cells that come back from it.
-    pub(super) returns: Returns,
-    /// Whether it waits for what is written to it.
-    pub(super) reading: Reading,
     /// Whether a mechanism works for what is announced though it is short.
     pub may_announce: bool,
-    /// Whether what lies in a shared buffer goes another way than what does not.
-    pub announces_shared: bool,
     /// The group of processes for which that holds
     /// ([`crate::selection::Selection::group_version`]).
     pub group_version: u32,
     /// What has gone to it and come from it in cells.
     pub eager: EagerCounters,
 }
-
-/// Where the cells that two processes hand each other have run out, up to so many messages
-/// are announced (a blocking send asks twice): a window of which some go in cells and some do not takes as long as all the
-/// cells and all the ring's together are out of the caches.
-const ANNOUNCED_AFTER: u8 = 255;
 
 /// What has gone in inbox cells, in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -238,58 +215,10 @@ impl Peer {
             assembly: None,
             in_busy: false,
             eager_max_bytes,
-            beyond_max_bytes: 0,
-            at_hand_min_bytes: u64::MAX,
-            announced_left: 0,
-            returns: Returns::default(),
-            reading: Reading::default(),
             may_announce: false,
-            announces_shared: false,
             group_version: 0,
             eager: EagerCounters::default(),
         }
-    }
-
-    /// Whether a message of so many bytes is short enough for cells; one of more than
-    /// `boxless_max_bytes` only while its link does not lack such as the two hand each other, as
-    /// without a fast box, or room at the peer, for which it would wait; and not where
-    /// `is_better` says that one copy between shared buffers is, and a mechanism makes it.
-    /// Asked for each message once or twice.
-    #[inline]
-    pub fn takes_cells(
-        &mut self,
-        bytes: u64,
-        boxless_max_bytes: u64,
-        lacks: impl FnOnce(&mut Link) -> bool,
-        is_better: impl FnOnce() -> bool,
-    ) -> bool {
-        if bytes <= boxless_max_bytes || bytes > self.eager_max_bytes || !self.may_announce {
-            return bytes <= self.eager_max_bytes;
-        }
-        if self.announced_left > 0 {
-            self.announced_left -= 1;
-            return false;
-        }
-        if let Connection::Up(link) = &mut self.connection
-            && lacks(link)
-        {
-            self.announced_left = ANNOUNCED_AFTER;
-            return false;
-        }
-        !self.is_better_announced(bytes, boxless_max_bytes, is_better)
-    }
-
-    /// Whether a message of so many bytes is announced though it is short enough for cells and
-    /// there are some: where `is_better` says that one copy between shared buffers is, and a
-    /// mechanism makes it.
-    #[inline]
-    pub fn is_better_announced(
-        &self,
-        bytes: u64,
-        boxless_max_bytes: u64,
-        is_better: impl FnOnce() -> bool,
-    ) -> bool {
-        bytes > boxless_max_bytes && self.may_announce && self.announces_shared && is_better()
     }
 
     /// The way back for what the peer sends.

@@ -49,7 +49,7 @@ impl Traffic {
             while taken < enough
                 && let Some(delivery) = inbox.poll()
             {
-                self.deliver(delivery);
+                self.deliver(delivery, None);
                 taken += 1;
             }
             // A poll does not see behind the cell of a sender that is about to
@@ -83,8 +83,6 @@ impl Traffic {
         self.matchers.peer_gone(key, &mut |_, _, _| true);
         self.owing.retain(|k| *k != key);
         self.by_id.remove(&id);
-        self.adaptive.forget(key);
-        self.decided = None;
         // The name is void from now on, not only when the number is another's.
         let generation = self.peers[key as usize].generation.wrapping_add(1);
         self.peers[key as usize] = Peer { generation, ..Peer::new(id, self.config.eager_max_bytes) };

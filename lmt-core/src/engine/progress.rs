@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use super::Engine;
+use super::awaited::Awaited;
 use super::handshake::Reception;
 use super::requests::OperationError;
 use super::traffic::Traffic;
@@ -77,37 +78,33 @@ impl Engine {
     /// Takes one cell out of the inbox.
     #[inline]
     pub(super) fn poll_inbox(&mut self) -> bool {
-        if self.traffic.gathering.is_ready() { self.poll_and_gather() } else { self.poll_one() }
+        self.poll_for(None)
     }
 
-    /// As [`Self::poll_inbox`], and gathers nothing by itself.
+    /// The same, for a receive that is awaited.
     #[inline]
-    pub(super) fn poll_one(&mut self) -> bool {
+    pub(super) fn poll_for(&mut self, awaited: Option<&mut Awaited>) -> bool {
         match self.inbox.poll() {
             // Forgotten, it is delivered by the next poll again.
             Some(delivery) if self.traffic.is_met(delivery.sender()) => std::mem::forget(delivery),
             Some(delivery) => {
-                self.traffic.deliver(delivery);
+                self.traffic.deliver(delivery, awaited);
                 return true;
             }
-            None => {
-                self.traffic.looked_in_vain = true;
-                return false;
-            }
+            None => return false,
         }
-        // What is gathered is copied before anybody can be found to be gone.
-        self.traffic.gathering.is_empty() && self.poll_after_report()
+        self.poll_after_report(awaited)
     }
 
     /// A peer whose report has not been read here sends already. It sent the
     /// report first, so it can be read now; then what its cell asks for can be
     /// answered at once, which a caller that makes no more progress relies on.
     #[cold]
-    fn poll_after_report(&mut self) -> bool {
+    fn poll_after_report(&mut self, awaited: Option<&mut Awaited>) -> bool {
         self.look_at_sockets();
         match self.inbox.poll_thoroughly() {
             Some(delivery) => {
-                self.traffic.deliver(delivery);
+                self.traffic.deliver(delivery, awaited);
                 true
             }
             None => false,
@@ -128,7 +125,7 @@ impl Engine {
                     std::mem::forget(delivery);
                     return Ok(moved);
                 }
-                Some(delivery) => self.traffic.deliver(delivery),
+                Some(delivery) => self.traffic.deliver(delivery, None),
                 None => break,
             }
             moved = true;
@@ -140,6 +137,9 @@ impl Engine {
     #[inline]
     pub(super) fn advance(&mut self) -> bool {
         let traffic = &mut self.traffic;
+        if traffic.is_quiet() {
+            return false;
+        }
         let mut moved = false;
         // A packet before a copy: who sleeps is woken behind it, unless it is seen to.
         traffic.bells_later = traffic.transfers.is_active();
@@ -197,7 +197,7 @@ impl Engine {
         match self.until_sockets.checked_sub(1) {
             Some(left) => {
                 self.until_sockets = left;
-                if left % clock_every == 0 && self.looked_at_sockets.elapsed() > Self::SOCKETS_AFTER {
+                if left & (clock_every - 1) == 0 && self.looked_at_sockets.elapsed() > Self::SOCKETS_AFTER {
                     self.look_at_sockets();
                 }
             }
@@ -275,7 +275,7 @@ impl Engine {
         self.connector.goodbye_all();
         if let Some(report) = self.at_end.take() {
             let (eager, mechanisms) = self.totals();
-            report(eager, &mechanisms, &self.streams());
+            report(eager, &mechanisms);
         }
     }
 

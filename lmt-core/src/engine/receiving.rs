@@ -7,11 +7,11 @@ use super::Engine;
 use super::label::{Label, Space, Wanted};
 use super::outgoing;
 use super::peer::Connection;
-use super::requests::{OperationError, PeerId, Request, RequestId, Status, Waiting};
-use super::traffic::{Arrived, Traffic, Unexpected as Content};
+use super::requests::{OperationError, Outcome, PeerId, Request, RequestId, Started, Status, Waiting};
+use super::traffic::{Arrived, Eager, Traffic, Unexpected as Content};
 use crate::buffer::{Access, Buffer};
 use crate::identity::EndpointId;
-use crate::matching::{Matcher, Pattern, Post, Unexpected};
+use crate::matching::{Matcher, Pattern, Unexpected};
 
 /// From whom a receive takes messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,11 +89,95 @@ impl Message {
 
 impl Engine {
     /// Begins a receive of the first message from `source` whose tag matches;
-    /// of a space other than the first if `wanted` says so ([`Wanted`]).
+    /// of a space other than the first if `wanted` says so ([`Wanted`]). Of one that has ended
+    /// already, since its message was here, there is no request.
     ///
     /// # Errors
     /// The peer is unknown or dead, the buffer is not lent for writing, or
     /// this is a forked child.
+    #[inline]
+    pub fn start_receive(
+        &mut self,
+        source: Source,
+        wanted: impl Into<Wanted>,
+        buffer: Buffer,
+    ) -> Result<Started, OperationError> {
+        let Wanted { space, tags } = wanted.into();
+        let pattern = self.receive_pattern(source, tags, &buffer)?;
+        self.receive_or_post(pattern, space, buffer)
+    }
+
+    /// What a receive into such a buffer accepts.
+    #[inline]
+    pub(super) fn receive_pattern(
+        &self,
+        source: Source,
+        tags: TagMatch,
+        buffer: &Buffer,
+    ) -> Result<Pattern, OperationError> {
+        self.check_fork()?;
+        if buffer.access() != Access::Write {
+            return Err(OperationError::ReadOnlyBuffer);
+        }
+        self.pattern(source, tags)
+    }
+
+    /// Gives a receive the oldest message that waits for it, or posts it.
+    #[inline]
+    pub(super) fn receive_or_post(
+        &mut self,
+        pattern: Pattern,
+        space: Space,
+        buffer: Buffer,
+    ) -> Result<Started, OperationError> {
+        if let Some(found) = self.traffic.matchers.of(space).take(pattern) {
+            return self.receive_found(pattern, space, found, buffer);
+        }
+        if let Some(key) = pattern.source {
+            self.reach(key)?;
+        }
+        let label = Label { tag: pattern.tag, space, immediate: None };
+        let id = self.traffic.requests.insert(Request::new(buffer, pattern.source, label, Waiting::Matched));
+        let handle = self.traffic.matchers.of(space).queue(pattern, id);
+        self.traffic.requests.set_waiting(id, Waiting::Posted(space, handle));
+        Ok(Started::Pending(id))
+    }
+
+    /// Receives a message that was there.
+    fn receive_found(
+        &mut self,
+        pattern: Pattern,
+        space: Space,
+        found: Unexpected<Arrived>,
+        mut buffer: Buffer,
+    ) -> Result<Started, OperationError> {
+        let Unexpected { source, tag, payload: Arrived { immediate, content } } = found;
+        let label = Label { tag, space, immediate };
+        if let Content::Eager { data, charge_bytes, connection } = content {
+            let eager = Eager { data, charge_bytes, connection };
+            let result = self.traffic.copy_in(source, &label, eager, &mut buffer);
+            return self.started(result);
+        }
+        let id = self.traffic.requests.insert(Request::new(buffer, pattern.source, label, Waiting::Matched));
+        self.traffic.join(source, label, content, id);
+        self.traffic.settle();
+        Ok(Started::Pending(id))
+    }
+
+    /// What an operation with this result has come to: one that has failed has a request, whose
+    /// result tells why.
+    #[inline]
+    pub(super) fn started(&mut self, result: Outcome) -> Result<Started, OperationError> {
+        match result {
+            Ok(status) => Ok(Started::Done(status)),
+            failed => Ok(Started::Pending(self.traffic.requests.insert(Request::done(failed)))),
+        }
+    }
+
+    /// As [`Engine::start_receive`], with a request whether it has ended or not.
+    ///
+    /// # Errors
+    /// As [`Engine::start_receive`].
     #[inline]
     pub fn receive(
         &mut self,
@@ -101,40 +185,23 @@ impl Engine {
         wanted: impl Into<Wanted>,
         buffer: Buffer,
     ) -> Result<RequestId, OperationError> {
-        self.check_fork()?;
-        if buffer.access() != Access::Write {
-            return Err(OperationError::ReadOnlyBuffer);
-        }
-        let Wanted { space, tags } = wanted.into();
-        let wanted = self.pattern(source, tags)?;
-        self.traffic.transfers.begins(buffer.total_bytes());
-        let key = wanted.source;
-        let label = Label { tag: tags.tag, space, immediate: None };
-        let request = Request::new(buffer, key, label, Waiting::Matched);
-        let id = self.traffic.requests.insert(request);
-        match self.traffic.matchers.of(space).post(wanted, id) {
-            Post::Matched(_, found) => {
-                let Unexpected { source, tag, payload: Arrived { immediate, content } } = found;
-                self.traffic.join(source, Label { tag, space, immediate }, content, id);
-                self.traffic.settle();
-            }
-            Post::Queued(handle) => {
-                self.traffic.requests.set_waiting(id, Waiting::Posted(space, handle));
-                if let Some(key) = key
-                    && let Err(error) = self.reach(key)
-                {
-                    self.traffic.matchers.of(space).cancel_posted(handle);
-                    self.traffic.requests.remove(id);
-                    return Err(error);
-                }
-            }
-        }
-        Ok(id)
+        let started = self.start_receive(source, wanted, buffer)?;
+        Ok(self.traffic.requests.of(started))
     }
 
     /// Connects to a peer from which a message is awaited, so that its death
     /// is noticed.
+    #[inline]
     pub(super) fn reach(&mut self, key: u32) -> Result<(), OperationError> {
+        let peer = self.traffic.peers.get(key as usize);
+        if peer.is_some_and(|peer| peer.bound && matches!(peer.connection, Connection::Up(_))) {
+            return Ok(());
+        }
+        self.begin_to_reach(key)
+    }
+
+    #[cold]
+    fn begin_to_reach(&mut self, key: u32) -> Result<(), OperationError> {
         let own = self.traffic.id;
         let peers = &mut self.traffic.peers;
         let peer = peers.get_mut(key as usize).filter(|p| p.bound).ok_or(OperationError::UnknownPeer)?;

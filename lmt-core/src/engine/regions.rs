@@ -17,7 +17,7 @@ use crate::buffer::{Access, Buffer};
 use crate::connect::SendError;
 use crate::error::PeerError;
 use crate::identity::EndpointId;
-use crate::inbox::{Delivery, Envelope, InboxReceiver, Payload};
+use crate::inbox::{Delivery, Envelope, InboxReceiver, Payload, Piece};
 use crate::mechanism::{DeclaredCopy, Fault};
 use crate::mechanisms::Mechanisms;
 use crate::parcel::for_regions;
@@ -136,7 +136,9 @@ impl Link {
             return Turn::Dormant;
         }
         let envelope = Envelope { kind: kind::MAP_REGION, aux: 0, tag: 0 };
-        if self.may_write(credits, peer) && self.write(envelope, Payload::Bytes(&key.to_bytes()), 0).is_ok() {
+        if self.may_write(credits, peer)
+            && self.write_piece(envelope, Payload::Bytes(&key.to_bytes()), 0, Piece::Whole).is_ok()
+        {
             self.regions.asked = Some(*key);
             return Turn::Dormant;
         }

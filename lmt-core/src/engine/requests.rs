@@ -91,6 +91,16 @@ pub type Reported = Result<Status, Box<OperationError>>;
 /// What became of an operation.
 pub type Outcome = Result<Status, OperationError>;
 
+/// What an operation has come to when it was begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use = "an operation that goes on is to be waited for"]
+pub enum Started {
+    /// It is done; there is no request to wait for.
+    Done(Status),
+    /// It goes on, or has failed: [`super::Engine::wait`] and its like take its result.
+    Pending(RequestId),
+}
+
 /// Why an operation did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -261,6 +271,15 @@ impl Requests {
     #[inline]
     pub fn insert(&mut self, request: Request) -> RequestId {
         RequestId(self.slab.insert(request))
+    }
+
+    /// The request of an operation; one that is done gets one that says so.
+    #[inline]
+    pub fn of(&mut self, started: Started) -> RequestId {
+        match started {
+            Started::Done(status) => self.insert(Request::done(Ok(status))),
+            Started::Pending(id) => id,
+        }
     }
 
     pub fn get(&self, id: RequestId) -> Option<&Request> {

@@ -5,27 +5,23 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::adapting::Decided;
-use super::gathering::Gathering;
+use super::awaited::Awaited;
 use super::label::{Label, Marks};
 use super::matchers::Matchers;
 use super::peer::{Assembly, Connection, EagerCounters, Peer, Target};
 use super::regions::OneSided;
-use super::requests::{OperationError, PeerId, Request, RequestId, Requests, State, Status, Waiting};
+use super::requests::{OperationError, Outcome, PeerId, RequestId, Requests, State, Status, Waiting};
 use super::store::{Kept, Store};
 use crate::bell::Bell;
-use crate::buffer::{Access, Buffer, copy_between};
-use crate::clock::Clock;
+use crate::buffer::{Buffer, copy_between};
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
-use crate::identity::EndpointId;
+use crate::identity::{Address, EndpointId};
 use crate::inbox::Delivery;
 use crate::matching::{Matcher, UnexpectedHandle};
-use crate::mechanism::{Model, SharedEnds};
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
-use crate::rendezvous::{Choice, Incoming, PacketWords, PeerKey, Received, Rts, SendId};
-use crate::selection::adaptive::{Adaptive, Way};
+use crate::rendezvous::{Incoming, PacketWords, PeerKey, Rts, SendId};
 use crate::selection::{Message as Question, Selection};
 use crate::transfers::{Receipt, Transfers};
 
@@ -55,8 +51,7 @@ pub(crate) const OVERHEAD_BYTES: u64 = 256;
 pub(crate) enum Unexpected {
     /// All its bytes, what the sender was charged for them, and which of the
     /// peer's connections they came over.
-    /// `by_mechanism` where one has copied it here, and counted it.
-    Eager { data: Kept, charge_bytes: u64, connection: u32, by_mechanism: bool },
+    Eager { data: Kept, charge_bytes: u64, connection: u32 },
     /// It is still arriving, in the peer's assembly.
     /// Whether its immediate number is in a piece to come.
     Arriving { total_bytes: u64, awaits_immediate: bool },
@@ -88,11 +83,10 @@ pub(crate) struct Arrived {
 }
 
 /// The parts of [`Unexpected::Eager`].
-struct Eager {
-    by_mechanism: bool,
-    data: Kept,
-    charge_bytes: u64,
-    connection: u32,
+pub(super) struct Eager {
+    pub data: Kept,
+    pub charge_bytes: u64,
+    pub connection: u32,
 }
 
 /// All of an endpoint but its inbox and its sockets.
@@ -115,6 +109,8 @@ pub(crate) struct Traffic {
     pub bells: Vec<PeerKey>,
     /// Whether a copy comes next, so that packets go before it and bells behind it.
     pub bells_later: bool,
+    /// Where the connector is to connect to.
+    pub to_connect: Vec<Address>,
     /// Numbers that a new peer may have.
     pub free: Vec<PeerKey>,
     /// Numbers of removed peers that a new peer may not have yet.
@@ -128,8 +124,6 @@ pub(crate) struct Traffic {
     /// The cell taken last was a piece of a message whose next piece is about to
     /// come.
     pub in_pieces: bool,
-    /// Whether a look into the inbox has found nothing since something came.
-    pub looked_in_vain: bool,
     /// This endpoint's declared memory.
     pub regions: RegionTable,
     /// Gets and puts under way; the front one is next.
@@ -145,13 +139,6 @@ pub(crate) struct Traffic {
     pub crowded_yields: u32,
     /// Which way messages take.
     pub selection: Selection,
-    /// Which of several ways is the best for what this application sends.
-    pub adaptive: Adaptive,
-    /// Announced messages that are copied together.
-    pub gathering: Gathering,
-    /// What was chosen for the message that is sent next.
-    pub decided: Option<Decided>,
-    pub clock: Clock,
     /// What has gone to and come from all peers in cells.
     pub eager: EagerCounters,
 }
@@ -166,6 +153,16 @@ pub(crate) struct Resting {
 }
 
 impl Traffic {
+    /// Whether nothing is under way that a call of progress could move.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.busy.is_empty()
+            && self.transfers.is_quiet()
+            && self.bells.is_empty()
+            && self.one_sided.is_empty()
+            && self.wanted.is_empty()
+    }
+
     /// The name by which the embedder knows a peer.
     #[inline]
     pub fn name(&self, key: PeerKey) -> PeerId {
@@ -181,8 +178,9 @@ impl Traffic {
         }
     }
 
-    /// Takes one cell out of the inbox.
-    pub fn deliver(&mut self, delivery: Delivery<'_>) {
+    /// Takes one cell out of the inbox; what no posted receive accepts may be for the one that is
+    /// `awaited`.
+    pub fn deliver(&mut self, delivery: Delivery<'_>, awaited: Option<&mut Awaited>) {
         self.events = self.events.wrapping_add(1);
         let key = PeerKey::from(delivery.sender());
         let charge = self.note_drained(key, &delivery);
@@ -194,17 +192,16 @@ impl Traffic {
             immediate: marks.has_immediate.then(|| delivery.aux()),
         };
         match kind {
-            kind::EAGER => self.eager(key, label, &delivery, charge_bytes),
-            kind::FIRST => self.first(key, label, &delivery),
+            kind::EAGER => self.eager(key, label, &delivery, charge_bytes, awaited),
+            kind::FIRST => self.first(key, label, &delivery, awaited),
             kind::MORE => self.more(key, label.immediate, &delivery, charge_bytes),
-            kind::RTS | kind::CONTROL => self.packet(key, label, &delivery),
+            kind::RTS | kind::CONTROL => self.packet(key, label, &delivery, awaited),
             kind::MAP_REGION => self.asked_to_share(key, &delivery),
             _ => {
                 let kind = delivery.kind();
                 tracing::warn!(kind, "a peer wrote a cell of unknown kind; it is ignored");
             }
         }
-        self.looked_in_vain = false;
     }
 
     /// Whether a peer may send while its report is still to be read here.
@@ -217,7 +214,6 @@ impl Traffic {
     /// Counts a cell as drained. `None` when it comes from no connected peer.
     fn note_drained(&mut self, key: PeerKey, delivery: &Delivery<'_>) -> Option<u64> {
         let link = self.peers.get_mut(key as usize)?.link()?;
-        link.inbox.expect_to_send(delivery.bytes());
         link.drained.drained_cells = link.drained.drained_cells.wrapping_add(1);
         if link.owes_much() {
             link.pay();
@@ -260,8 +256,14 @@ impl Traffic {
     }
 
     #[inline]
-    fn eager(&mut self, key: PeerKey, label: Label, delivery: &Delivery<'_>, charge_bytes: u64) {
-        self.heard(key, delivery.bytes() as u64, Way::Cells);
+    fn eager(
+        &mut self,
+        key: PeerKey,
+        label: Label,
+        delivery: &Delivery<'_>,
+        charge_bytes: u64,
+        awaited: Option<&mut Awaited>,
+    ) {
         if self.peers[key as usize].bound
             && let Some(request) = self.receive_for(key, &label, delivery.bytes() as u64)
         {
@@ -275,17 +277,39 @@ impl Traffic {
             self.requests.complete(request, received(self.name(key), &label, total, copied));
             return;
         }
+        if let Some(awaited) = awaited.filter(|awaited| awaited.takes(key, &label))
+            && self.peers[key as usize].bound
+        {
+            self.release(key, charge_bytes);
+            let bytes = delivery.bytes() as u64;
+            self.count_eager_arrival(key, bytes);
+            let (peer, Label { tag, immediate, .. }) = (self.name(key), label);
+            return awaited.take(delivery, Status { peer, tag, bytes, immediate });
+        }
         let mut data = self.store.take(delivery.bytes());
         delivery.copy_to(&mut data);
         let connection = self.peers[key as usize].ended_connections;
-        let content = Unexpected::Eager { data, charge_bytes, connection, by_mechanism: false };
+        let content = Unexpected::Eager { data, charge_bytes, connection };
         self.unexpected(key, label, content);
+    }
+
+    /// The request of the receive for a message that has begun to come.
+    fn request_for(
+        &mut self,
+        key: PeerKey,
+        label: &Label,
+        bytes: u64,
+        awaited: Option<&mut Awaited>,
+    ) -> Option<RequestId> {
+        self.receive_for(key, label, bytes).or_else(|| {
+            let awaited = awaited.filter(|awaited| awaited.takes(key, label))?;
+            awaited.begin(&mut self.requests)
+        })
     }
 
     /// Counts a message that was received out of cells.
     #[inline]
     pub(super) fn count_eager_arrival(&mut self, key: PeerKey, bytes: u64) {
-        self.transfers.ends(bytes);
         self.eager.received.count(bytes);
         if let Some(peer) = self.peers.get_mut(key as usize) {
             peer.eager.received.count(bytes);
@@ -304,21 +328,8 @@ impl Traffic {
         if matches!(peer.connection, Connection::Met(_) | Connection::Up(_)) {
             let decisions = self.selection.decisions(key, self.transfers.standings(), &self.config);
             peer.eager_max_bytes = decisions.eager_max_bytes();
-            let may_time = !self.transfers.is_repeatable();
-            peer.beyond_max_bytes = if may_time { decisions.beyond_max_bytes() } else { 0 };
-            let least_bytes = self.config.at_hand_min_bytes;
-            let candidates = decisions.candidates(&Question::of_bytes(least_bytes));
-            let mechanisms = self.transfers.standings();
-            let exposed =
-                |choice: &Choice| choice.model == Model::Get && mechanisms.exposes(choice.mechanism);
-            let may_be =
-                may_time && !decisions.takes_cells_always() && candidates.as_slice().iter().any(exposed);
-            peer.at_hand_min_bytes = if may_be { least_bytes } else { u64::MAX };
-            let private = Question::of_bytes(self.config.boxless_eager_max_bytes.saturating_add(1));
-            let shared = SharedEnds { sender: true, receiver: false };
-            let first = |message: &Question| decisions.candidates(message).as_slice().first().copied();
-            peer.may_announce = first(&private).is_some();
-            peer.announces_shared = first(&private) != first(&Question { shared, ..private });
+            let beyond = Question::of_bytes(self.config.boxless_eager_max_bytes.saturating_add(1));
+            peer.may_announce = !decisions.candidates(&beyond).as_slice().is_empty();
         }
         peer.group_version = self.selection.group_version();
     }
@@ -358,7 +369,7 @@ impl Traffic {
     }
 
     /// The first part of a message of several cells.
-    fn first(&mut self, key: PeerKey, label: Label, delivery: &Delivery<'_>) {
+    fn first(&mut self, key: PeerKey, label: Label, delivery: &Delivery<'_>, awaited: Option<&mut Awaited>) {
         let charge_bytes = delivery.bytes() as u64 + OVERHEAD_BYTES;
         let total_bytes = u64::from(delivery.aux());
         // What stands where the number would be is the length.
@@ -369,9 +380,8 @@ impl Traffic {
             self.release(key, charge_bytes);
             return;
         }
-        self.heard(key, total_bytes, Way::Cells);
         let bound = self.peers[key as usize].bound;
-        let target = match bound.then(|| self.receive_for(key, &label, total_bytes)).flatten() {
+        let target = match bound.then(|| self.request_for(key, &label, total_bytes, awaited)).flatten() {
             Some(request) => {
                 self.note_match(key, label, request);
                 Target::Request(request)
@@ -433,7 +443,7 @@ impl Traffic {
             }
             Target::Heap { data, request: None, place } => {
                 let connection = self.peers[key as usize].ended_connections;
-                let whole = Unexpected::Eager { data, charge_bytes, connection, by_mechanism: false };
+                let whole = Unexpected::Eager { data, charge_bytes, connection };
                 self.replace_arriving(key, label, place, whole);
             }
         }
@@ -465,17 +475,25 @@ impl Traffic {
         self.requests.get(request).and_then(|r| r.buffer.as_ref()).map_or(0, |b| b.total_bytes())
     }
 
-    /// Ends a receive with bytes that were kept for it.
-    fn copy_in(&mut self, key: PeerKey, label: &Label, message: Eager, request: RequestId) {
+    /// Copies bytes that were kept for a receive into its buffer.
+    pub(super) fn copy_in(
+        &mut self,
+        key: PeerKey,
+        label: &Label,
+        message: Eager,
+        buffer: &mut Buffer,
+    ) -> Outcome {
+        let Eager { data, charge_bytes, connection } = message;
         // What an earlier connection was charged, the present one must not be
         // given back: its sender would take it for a debt without end.
-        if self.peers[key as usize].ended_connections == message.connection {
-            self.release(key, message.charge_bytes);
+        if self.peers[key as usize].ended_connections == connection {
+            self.release(key, charge_bytes);
         }
-        if !message.by_mechanism {
-            self.count_eager_arrival(key, message.data.len() as u64);
-        }
-        self.hand_over(self.name(key), label, message.data, request);
+        let bytes = data.len() as u64;
+        self.count_eager_arrival(key, bytes);
+        let copied = buffer.write_at(0, &data) as u64;
+        self.store.give_back(data);
+        received(self.name(key), label, bytes, copied)
     }
 
     /// Ends a receive with a message's bytes.
@@ -491,8 +509,13 @@ impl Traffic {
     /// Brings a message and the receive that it matches together.
     pub fn join(&mut self, key: PeerKey, label: Label, message: Unexpected, request: RequestId) {
         match message {
-            Unexpected::Eager { data, charge_bytes, connection, by_mechanism } => {
-                self.copy_in(key, &label, Eager { data, charge_bytes, connection, by_mechanism }, request);
+            Unexpected::Eager { data, charge_bytes, connection } => {
+                let Some(mut buffer) = self.requests.get_mut(request).and_then(|r| r.buffer.take()) else {
+                    return;
+                };
+                let eager = Eager { data, charge_bytes, connection };
+                let result = self.copy_in(key, &label, eager, &mut buffer);
+                self.requests.complete(request, result);
             }
             Unexpected::Arriving { .. } => {
                 self.note_match(key, label, request);
@@ -521,30 +544,7 @@ impl Traffic {
     fn accept(&mut self, key: PeerKey, label: Label, rts: &Rts, request: RequestId, receipt: Receipt) {
         self.release(key, OVERHEAD_BYTES);
         let Some(mut buffer) = self.requests.get_mut(request).and_then(|r| r.buffer.take()) else { return };
-        if receipt == Receipt::Awaited {
-            match self.keep_back(key, &label, rts, buffer, request) {
-                Some(given_back) => buffer = given_back,
-                None => return self.note_match(key, label, request),
-            }
-        }
-        let result = self.get_at_once(key, &label, rts, &mut buffer, receipt);
-        if result.is_some() && receipt == Receipt::Awaited && self.gathering.is_empty() {
-            self.note_run(key);
-        }
-        self.end_or_begin(key, label, rts, buffer, request, result);
-    }
-
-    /// Ends a receive whose message was copied at once, or begins to bring that in.
-    pub(super) fn end_or_begin(
-        &mut self,
-        key: PeerKey,
-        label: Label,
-        rts: &Rts,
-        buffer: Buffer,
-        request: RequestId,
-        result: Option<Result<Status, OperationError>>,
-    ) {
-        match result {
+        match self.get_at_once(key, &label, rts, &mut buffer, receipt) {
             Some(result) => self.requests.complete(request, result),
             None => {
                 self.note_match(key, label, request);
@@ -555,8 +555,7 @@ impl Traffic {
 
     /// Copies an announced message into its receive's buffer at once, if it can be and is
     /// within the quota, and tells its sender.
-    #[inline]
-    pub(super) fn get_at_once(
+    fn get_at_once(
         &mut self,
         key: PeerKey,
         label: &Label,
@@ -569,26 +568,7 @@ impl Traffic {
         }
         let got = self.transfers.get_at_once(key, rts, buffer, receipt)?;
         while self.send_packet(None) {}
-        Some(self.received_at_once(key, label, got))
-    }
-
-    #[inline]
-    pub(super) fn received_at_once(
-        &self,
-        key: PeerKey,
-        label: &Label,
-        got: Received,
-    ) -> Result<Status, OperationError> {
-        received(self.name(key), label, got.total_bytes, got.received_bytes)
-    }
-
-    /// Begins to bring an announced message in, for a receive that was not posted.
-    #[cold]
-    pub(super) fn begin_fetch(&mut self, key: PeerKey, label: Label, rts: &Rts, buffer: Buffer) -> RequestId {
-        let request = Request::new(Buffer::empty(Access::Write), Some(key), label, Waiting::Matched);
-        let id = self.requests.insert(request);
-        self.transfers.matched(key, rts, buffer, id.to_raw());
-        id
+        Some(received(self.name(key), label, got.total_bytes, got.received_bytes))
     }
 
     /// A message to oneself: one copy, from the send's memory to the receive's.
@@ -608,7 +588,7 @@ impl Traffic {
     }
 
     /// A packet of the rendezvous protocol, in a cell.
-    fn packet(&mut self, key: PeerKey, label: Label, delivery: &Delivery<'_>) {
+    fn packet(&mut self, key: PeerKey, label: Label, delivery: &Delivery<'_>, awaited: Option<&mut Awaited>) {
         let mut words = PacketWords::empty();
         words.fill(|words| delivery.copy_to_words(words));
         let packet = match words.decode() {
@@ -620,30 +600,21 @@ impl Traffic {
         };
         tracing::trace!(peer = %self.peers[key as usize].id, ?packet, "got a packet");
         match self.transfers.packet(key, &packet) {
-            Ok(Incoming::Rts(rts)) => self.announced(key, label, rts),
+            Ok(Incoming::Rts(rts)) => self.announced(key, label, rts, awaited),
             Ok(Incoming::Withdraw { send_id }) => self.withdraw(key, send_id),
             Ok(Incoming::Handled) => {}
             Err(error) => tracing::debug!(%error, "a packet of the rendezvous protocol was ignored"),
         }
     }
 
-    fn announced(&mut self, key: PeerKey, label: Label, rts: &Rts) {
-        self.heard_announced(key, rts);
+    fn announced(&mut self, key: PeerKey, label: Label, rts: &Rts, awaited: Option<&mut Awaited>) {
         let bound = self.peers[key as usize].bound;
-        match bound.then(|| self.receive_for(key, &label, rts.total_bytes)).flatten() {
+        match bound.then(|| self.request_for(key, &label, rts.total_bytes, awaited)).flatten() {
             Some(request) => self.accept(key, label, rts, request, Receipt::Awaited),
             None => {
-                let message = self.copy_short(key, rts).unwrap_or(Unexpected::Rts(*rts));
-                self.unexpected(key, label, message);
+                self.unexpected(key, label, Unexpected::Rts(*rts));
             }
         }
-    }
-
-    /// A peer has announced a message by one of its ways.
-    #[inline]
-    pub(super) fn heard_announced(&mut self, key: PeerKey, rts: &Rts) {
-        let choice = Choice { mechanism: rts.mechanism, model: rts.model };
-        self.heard(key, rts.total_bytes, Way::By(choice));
     }
 
     /// The sender takes an announced message back, if nothing matched it yet.

@@ -4,6 +4,7 @@ use std::borrow::Borrow;
 use std::time::{Duration, Instant};
 
 use super::Engine;
+use super::awaited::Awaited;
 use super::polling::{self, CROWDED_POLLS, Others};
 use super::requests::{OperationError, RequestId, Status};
 
@@ -86,7 +87,7 @@ impl Engine {
         loop {
             // One cell at a time, so that the result of a short message is
             // taken before anything else is done.
-            let moved = match self.turn() {
+            let moved = match self.turn(None) {
                 Ok(moved) => moved,
                 Err(error) => return Some(Err(error)),
             };
@@ -116,7 +117,7 @@ impl Engine {
         let deadline = Instant::now() + Duration::from_millis(self.traffic.config.close_timeout_ms);
         let mut patience = Patience::default();
         while self.traffic.owes_an_answer() {
-            let Ok(moved) = self.turn() else { return };
+            let Ok(moved) = self.turn(None) else { return };
             match self.be_patient(&mut patience, moved, Some(deadline)) {
                 Ok(true) if Instant::now() < deadline => {}
                 _ => return,
@@ -142,7 +143,7 @@ impl Engine {
                 self.answer_if_owed();
                 return Ok(Some(at));
             }
-            let moved = self.turn()?;
+            let moved = self.turn(None)?;
             let done = requests.clone().any(|r| self.traffic.requests.is_done(*r.borrow()));
             if !done && !self.be_patient(&mut patience, moved, deadline)? {
                 return Ok(None);
@@ -162,7 +163,7 @@ impl Engine {
         // has ended may be found on the way to sleep.
         let before = (self.traffic.events, self.traffic.ended);
         loop {
-            let moved = self.turn()?;
+            let moved = self.turn(None)?;
             if moved || (self.traffic.events, self.traffic.ended) != before {
                 return Ok(true);
             }
@@ -172,13 +173,12 @@ impl Engine {
         }
     }
 
-    /// One turn of a wait: like `progress`, but at most one message, or several that are copied
-    /// together.
+    /// One turn of a wait: like `progress`, but at most one message.
     #[inline]
-    fn turn(&mut self) -> Result<bool, OperationError> {
+    pub(super) fn turn(&mut self, awaited: Option<&mut Awaited>) -> Result<bool, OperationError> {
         self.check_fork()?;
         self.traffic.in_pieces = false;
-        let mut moved = self.poll_inbox();
+        let mut moved = self.poll_for(awaited);
         if self.traffic.in_pieces {
             self.poll_pieces();
         }

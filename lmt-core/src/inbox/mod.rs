@@ -30,11 +30,6 @@ mod receiver;
 mod sender;
 
 #[cfg(not(loom))]
-pub(crate) use {
-    fast_box::Cut,
-    receiver::{Header, Polled},
-};
-#[cfg(not(loom))]
 pub use {
     layout::{Credit, Geometry, GeometryError, INLINE_BYTES},
     receiver::{Delivery, InboxReceiver},

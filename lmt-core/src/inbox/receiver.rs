@@ -33,14 +33,6 @@ pub(crate) struct Header {
     pub bytes: usize,
 }
 
-/// What [`InboxReceiver::poll_in_line`] has found.
-pub(crate) enum Polled<'a> {
-    /// A message in a line, which is copied and ended: its header.
-    Taken(Header),
-    /// Another one.
-    There(Delivery<'a>),
-}
-
 /// Where something was found.
 enum Looked {
     /// In the box with this place in the list.
@@ -122,24 +114,6 @@ impl InboxReceiver {
     pub fn poll(&mut self) -> Option<Delivery<'_>> {
         let (place, header) = self.next_message()?;
         Some(Delivery { inbox: self, place, header })
-    }
-
-    /// As [`InboxReceiver::poll`], but a message that lies in its line of a fast box, fits `into`
-    /// and is one that it `takes` is copied there at once, and ended.
-    #[inline(always)] // The path of a short message.
-    pub(crate) fn poll_in_line(
-        &mut self,
-        takes: impl FnOnce(&Header) -> bool,
-        into: &mut [u8],
-    ) -> Option<Polled<'_>> {
-        let (place, header) = match self.look()? {
-            Looked::Box(at) => match self.boxes.take_in_line(at, takes, into) {
-                Some(header) => return Some(Polled::Taken(header)),
-                None => self.next_in_box(at)?,
-            },
-            Looked::Inbox(place, header) => (place, header),
-        };
-        Some(Polled::There(Delivery { inbox: self, place, header }))
     }
 
     #[inline(always)] // The path of a short message.
@@ -387,6 +361,12 @@ impl Delivery<'_> {
     pub fn copy_to_buffer(&self, buffer: &mut Buffer, offset: u64) -> usize {
         let bytes = self.header.bytes;
         if bytes <= INLINE_BYTES {
+            if offset == 0
+                && let Some(target) = buffer.first_bytes_mut(bytes)
+            {
+                unpack(&self.line()[HEADER_WORDS..], target);
+                return bytes;
+            }
             let mut short = [0; INLINE_BYTES];
             unpack(&self.line()[HEADER_WORDS..], &mut short[..bytes]);
             return buffer.write_at(offset, &short[..bytes]);

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use zerocopy::IntoBytes;
 
-use super::fast_box::{BoxSender, Cut, PIECE_BYTES, Refusal};
+use super::fast_box::{BoxSender, PIECE_BYTES, Refusal};
 use super::layout::{Credit, Geometry, HEADER_WORDS, INLINE_BYTES, InboxMemory};
 use super::receiver::InboxReceiver;
 use super::ring::{Claimer, LINE_WORDS};
@@ -138,31 +138,11 @@ impl InboxSender {
         }
     }
 
-    /// Whether the pieces of a message of `bytes` bytes are sure to be taken now,
-    /// one after the other; never so without a fast box, whose other senders
-    /// may be faster.
-    #[inline]
-    pub fn has_room_for(&mut self, bytes: u64) -> bool {
-        self.fast_box.as_mut().is_some_and(|fast_box| fast_box.has_room_for(bytes))
-    }
-
-    /// Whether the two processes hand each other cells.
-    #[inline]
-    pub fn has_pair_cells(&self) -> bool {
-        self.fast_box.as_ref().is_some_and(BoxSender::has_pair_cells)
-    }
-
     /// Whether a message of `bytes` bytes would go by other cells than those that the two
     /// processes hand each other, since too few of these are left.
     #[inline]
     pub fn lacks_pair_cells(&self, bytes: u64) -> bool {
         self.fast_box.as_ref().is_some_and(|fast_box| fast_box.lacks_pair_cells(bytes))
-    }
-
-    /// Whether more has gone by such cells than has come back, by more than `bytes` bytes.
-    #[inline]
-    pub fn is_ahead(&self, bytes: u64) -> bool {
-        self.fast_box.as_ref().is_some_and(|fast_box| fast_box.is_ahead(bytes))
     }
 
     /// At most so many pieces a message of `bytes` bytes goes in, where whole ones
@@ -177,23 +157,14 @@ impl InboxSender {
 
     /// The length of the piece that comes next of a message of `total_bytes`
     /// bytes of which `sent_bytes` are sent, where whole messages have up to
-    /// `cell_bytes`; longer ones of a fast box are cut so. What comes next is at
-    /// `address`; 0 if it does not all lie in one piece of memory.
+    /// `cell_bytes`; longer ones of a fast box are cut as there is room.
     #[inline]
-    pub(crate) fn piece_bytes(
-        &self,
-        sent_bytes: u64,
-        total_bytes: u64,
-        cell_bytes: u64,
-        address: usize,
-        cut: Cut,
-    ) -> u64 {
-        match &self.fast_box {
-            Some(fast_box) if total_bytes > cell_bytes => {
-                fast_box.piece_bytes(sent_bytes, total_bytes, address, cut)
-            }
-            _ => (total_bytes - sent_bytes).min(cell_bytes),
-        }
+    pub(crate) fn piece_bytes(&self, sent_bytes: u64, total_bytes: u64, cell_bytes: u64) -> u64 {
+        let most_bytes = match &self.fast_box {
+            Some(fast_box) if total_bytes > cell_bytes => fast_box.most_piece_bytes(),
+            _ => cell_bytes,
+        };
+        (total_bytes - sent_bytes).min(most_bytes)
     }
 
     /// The longest message that always goes in one piece, in bytes.
@@ -243,27 +214,6 @@ impl InboxSender {
         self.put(envelope, payload, piece, piece.is_end())
     }
 
-    /// Asks the processor for what the next message of so many bytes will be written to: where one
-    /// of that length has come, an answer of the same is likely, and the lines are on their way
-    /// while it is made.
-    #[inline(always)] // The path of a short message.
-    pub(crate) fn expect_to_send(&self, bytes: usize) {
-        if let Some(fast_box) = &self.fast_box {
-            fast_box.take_over_next(bytes);
-        }
-    }
-
-    /// As [`InboxSender::send`] for a whole message that fits a line, into a fast box, with the
-    /// fewest steps to where its line is published; `None`, and nothing is sent, where it is
-    /// longer, or there is no box or no line of one.
-    #[inline(always)] // The path of a short message.
-    pub(crate) fn send_in_line(&mut self, envelope: Envelope, bytes: &[u8]) -> Option<Sent> {
-        let fast_box = self.fast_box.as_mut().filter(|_| bytes.len() <= INLINE_BYTES)?;
-        let first = [first_word(&envelope, bytes.len()), envelope.tag];
-        fast_box.send_in_line(first, bytes, envelope.kind).ok()?;
-        Some(Sent { wake: self.memory.ring().wants_doorbell() })
-    }
-
     /// As [`InboxSender::send`], in a fast box without the fence that a sure look for a
     /// sleeping receiver takes: a sender that has something else to do at once, which takes
     /// no longer than it takes to be woken, asks [`InboxSender::wants_doorbell`] behind it.
@@ -299,14 +249,24 @@ impl InboxSender {
             return Err(too_long);
         }
         let bytes = bytes as usize;
+        let ring = self.memory.ring();
+        if bytes <= INLINE_BYTES
+            && let Some(fast_box) = &mut self.fast_box
+            && let Some(data) = payload.one_slice()
+        {
+            // Straight from where they are.
+            let first = [first_word(&envelope, bytes), envelope.tag];
+            return match fast_box.send_in_line(first, data, envelope.kind) {
+                Ok(()) => Ok(Sent { wake: looks && ring.wants_doorbell() }),
+                Err(_) => Err(SendError::Full { wake: ring.wants_doorbell() }),
+            };
+        }
         let mut words = [0; LINE_WORDS - 1];
         words[0] = first_word(&envelope, bytes);
         words[1] = envelope.tag;
         let inline = bytes <= INLINE_BYTES;
         let used = if inline { payload.pack(&mut words[HEADER_WORDS - 1..]) } else { 0 };
         let used = HEADER_WORDS - 1 + used;
-
-        let ring = self.memory.ring();
         if let Some(fast_box) = &mut self.fast_box {
             return match fast_box.send(&mut words, used, bytes, envelope.kind, &payload, piece) {
                 Ok(()) => Ok(Sent { wake: looks && ring.wants_doorbell() }),

@@ -22,9 +22,6 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Source and tag are named.
-    pub const EXACT: Self = Self { names_source: true, ignore: 0 };
-
     pub const fn of(pattern: &Pattern) -> Self {
         Self { names_source: pattern.source.is_some(), ignore: pattern.ignore }
     }

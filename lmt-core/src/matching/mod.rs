@@ -76,8 +76,17 @@ pub trait Matcher<P, U> {
     /// Puts a message behind the unexpected ones.
     fn keep(&mut self, source: PeerKey, tag: u64, payload: U) -> UnexpectedHandle;
 
-    /// Posts a receive.
-    fn post(&mut self, pattern: Pattern, payload: P) -> Post<P, U>;
+    /// Posts a receive, or gives it the oldest unexpected message that it accepts.
+    fn post(&mut self, pattern: Pattern, payload: P) -> Post<P, U> {
+        match self.take(pattern) {
+            Some(message) => Post::Matched(payload, message),
+            None => Post::Queued(self.queue(pattern, payload)),
+        }
+    }
+
+    /// Puts a receive behind the posted ones. No message that it accepts may be
+    /// unexpected: [`Matcher::take`] that first.
+    fn queue(&mut self, pattern: Pattern, payload: P) -> PostedHandle;
 
     /// Posts a receive that stays posted, in its place, whatever matches it, until
     /// [`Matcher::cancel_posted`] takes it out. No message that it accepts may be

@@ -5,19 +5,19 @@ use crate::slab::Slab;
 
 use super::keys::{Key, Lists, Shape};
 use super::list::{Link, Linked, List};
-use super::{Matcher, Pattern, Post, PostedHandle, Unexpected, UnexpectedHandle};
+use super::{Matcher, Pattern, PostedHandle, Unexpected, UnexpectedHandle};
 
-/// A few receives are a list, in order. As soon as there are more, all stand in a
-/// hash table by what they ask for, until none is left: source (or any), tag and
+/// Receives stand in a list, in order, and a message walks along it: most find theirs at its
+/// begin. Once one has walked far, all are entered in a hash table by what they ask for, until
+/// none is left: source (or any), tag and
 /// ignored bits. There a message looks for its receive once for each shape of pattern
 /// among those that are posted, a shape being whether a source is named and
 /// which bits are ignored; sequence numbers decide who is oldest. A program uses
 /// a few shapes, so that takes the same time however many receives there are.
 ///
-/// Messages stand in a hash table by source and tag. A receive or a probe of
-/// another shape walks along them; once it has walked far, they are entered by
-/// that shape too, until all have been taken: up to three more shapes are found
-/// at once, all others walk.
+/// Messages stand in such a list, too. A receive or a probe walks along it; once one has walked
+/// far, all are entered in a hash table by its shape, until all have been taken: up to four
+/// shapes are found at once, all others walk.
 ///
 /// ```
 /// use lmt_core::matching::{Matcher, Pattern, Post, TagMatcher};
@@ -32,10 +32,11 @@ use super::{Matcher, Pattern, Post, PostedHandle, Unexpected, UnexpectedHandle};
 #[derive(Debug)]
 pub struct TagMatcher<P, U> {
     receives: Slab<Receive<P>>,
-    /// The slots of all receives in order, as long as they are few ...
-    few: Few,
-    /// ... and else the receives by their patterns.
+    /// All receives, in order.
+    queued: List,
+    /// The same, by their patterns, if they are entered.
     posted: Lists,
+    are_entered: bool,
     /// The shapes of those patterns, each with how many there are of it.
     shapes: Vec<(Shape, usize)>,
     messages: Slab<Message<U>>,
@@ -46,44 +47,6 @@ pub struct TagMatcher<P, U> {
     /// By which shapes all messages are entered in `tagged`.
     indexed: [Option<Shape>; INDEXES],
     next_sequence: u64,
-}
-
-/// Up to so many receives are looked at one by one: that takes less time than a
-/// hash table's first look. In tests few, so that all happens there.
-const MOST_FEW: usize = if cfg!(test) { 3 } else { 8 };
-
-/// Slots of receives, oldest first.
-#[derive(Debug, Default)]
-struct Few {
-    slots: [u32; MOST_FEW],
-    count: usize,
-}
-
-impl Few {
-    #[inline]
-    fn as_slice(&self) -> &[u32] {
-        &self.slots[..self.count]
-    }
-
-    /// Puts one behind the others, if there is room.
-    #[inline]
-    fn push(&mut self, slot: u32) -> bool {
-        let has_room = self.count < MOST_FEW;
-        if has_room {
-            self.slots[self.count] = slot;
-            self.count += 1;
-        }
-        has_room
-    }
-
-    /// Takes one out, if it is there.
-    #[inline]
-    fn remove(&mut self, slot: u32) -> bool {
-        let Some(at) = self.as_slice().iter().position(|one| *one == slot) else { return false };
-        self.slots.copy_within(at + 1..self.count, at);
-        self.count -= 1;
-        true
-    }
 }
 
 /// By so many shapes messages are found at once.
@@ -98,7 +61,8 @@ struct Receive<P> {
     sequence: u64,
     /// Whether it stays when a message matches it.
     stands: bool,
-    link: Link,
+    /// In `queued`, then in `posted`.
+    links: [Link; 2],
     payload: P,
 }
 
@@ -111,6 +75,9 @@ struct Message<U> {
     payload: U,
 }
 
+/// Numbers of a receive's links in `queued` and in `posted`.
+const QUEUED: usize = 0;
+const POSTED: usize = 1;
 /// Number of a message's link in `arrived`.
 const ARRIVED: usize = 0;
 
@@ -120,8 +87,8 @@ fn shapes(indexed: [Option<Shape>; INDEXES]) -> impl Iterator<Item = (usize, Sha
 }
 
 impl<P> Linked for Receive<P> {
-    fn link(&mut self, _: usize) -> &mut Link {
-        &mut self.link
+    fn link(&mut self, which: usize) -> &mut Link {
+        &mut self.links[which]
     }
 }
 
@@ -134,27 +101,28 @@ impl<U> Linked for Message<U> {
 impl<P, U> TagMatcher<P, U> {
     /// A matcher with both queues empty.
     pub fn new() -> Self {
-        let mut indexed = [None; INDEXES];
-        indexed[0] = Some(Shape::EXACT);
         Self {
             receives: Slab::new(),
-            few: Few::default(),
+            queued: List::default(),
             posted: Lists::default(),
+            are_entered: false,
             shapes: Vec::new(),
             messages: Slab::new(),
             arrived: List::default(),
             tagged: Lists::default(),
-            indexed,
+            indexed: [None; INDEXES],
             next_sequence: 0,
         }
     }
 
     fn take_receive(&mut self, id: u64) -> Option<Receive<P>> {
         let receive = self.receives.remove(id)?;
-        if self.few.remove(slot_of(id)) {
+        self.queued.unlink(&mut self.receives, QUEUED, receive.links[QUEUED]);
+        if !self.are_entered {
             return Some(receive);
         }
-        self.posted.unlink(Key::of(&receive.pattern), &mut self.receives, 0, receive.link);
+        self.are_entered = self.receives.len() > 0;
+        self.posted.unlink(Key::of(&receive.pattern), &mut self.receives, POSTED, receive.links[POSTED]);
         let shape = Shape::of(&receive.pattern);
         if let Some(at) = self.shapes.iter().position(|(known, _)| *known == shape) {
             self.shapes[at].1 -= 1;
@@ -167,13 +135,13 @@ impl<P, U> TagMatcher<P, U> {
 
     /// Puts a receive behind all others.
     #[inline]
-    fn queue(&mut self, pattern: Pattern, stands: bool, payload: P) -> PostedHandle {
+    fn enqueue(&mut self, pattern: Pattern, stands: bool, payload: P) -> PostedHandle {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        let id = self.receives.insert(Receive { pattern, sequence, stands, link: Link::default(), payload });
-        let are_few = self.shapes.is_empty();
-        if !(are_few && self.few.push(slot_of(id))) {
-            self.enter_few();
+        let links = Default::default();
+        let id = self.receives.insert(Receive { pattern, sequence, stands, links, payload });
+        self.queued.push(&mut self.receives, QUEUED, slot_of(id));
+        if self.are_entered {
             self.enter(&pattern, slot_of(id));
         }
         PostedHandle(id)
@@ -181,13 +149,26 @@ impl<P, U> TagMatcher<P, U> {
 
     /// Name of the oldest receive that accepts a message.
     #[inline]
-    fn oldest_receive(&self, source: PeerKey, tag: u64) -> Option<u64> {
-        if let Some(id) = self.oldest_of_few(source, tag) {
-            return Some(id);
+    fn oldest_receive(&mut self, source: PeerKey, tag: u64) -> Option<u64> {
+        if self.are_entered {
+            return self.oldest_entered(source, tag);
         }
-        if self.shapes.is_empty() {
-            return None;
+        let (mut slot, mut passed) = (self.queued.oldest(), 0);
+        while let Some(receive) = self.receives.at(slot) {
+            super::looks::note();
+            if receive.pattern.accepts(source, tag) {
+                break;
+            }
+            (slot, passed) = (receive.links[QUEUED].newer(), passed + 1);
         }
+        if passed > FAR {
+            self.enter_all();
+        }
+        self.receives.id_at(slot)
+    }
+
+    /// The same, where all are entered.
+    fn oldest_entered(&self, source: PeerKey, tag: u64) -> Option<u64> {
         let of_shape = |(shape, _): &(Shape, usize)| {
             let slot = self.posted.oldest(shape.key(source, tag))?;
             Some((self.receives.at(slot)?.sequence, slot))
@@ -199,28 +180,19 @@ impl<P, U> TagMatcher<P, U> {
     /// Enters a receive into the hash table.
     fn enter(&mut self, pattern: &Pattern, slot: u32) {
         self.note_shape(Shape::of(pattern));
-        self.posted.push(Key::of(pattern), &mut self.receives, 0, slot);
+        self.posted.push(Key::of(pattern), &mut self.receives, POSTED, slot);
     }
 
-    /// They are few no more: all are entered into the hash table, in order.
+    /// Enters all, in order.
     #[cold]
-    fn enter_few(&mut self) {
-        let few = std::mem::take(&mut self.few);
-        for &slot in few.as_slice() {
-            if let Some(pattern) = self.receives.at(slot).map(|receive| receive.pattern) {
-                self.enter(&pattern, slot);
-            }
+    fn enter_all(&mut self) {
+        self.are_entered = true;
+        let mut slot = self.queued.oldest();
+        while let Some(receive) = self.receives.at(slot) {
+            let (pattern, newer) = (receive.pattern, receive.links[QUEUED].newer());
+            self.enter(&pattern, slot);
+            slot = newer;
         }
-    }
-
-    /// The oldest of few receives that accepts a message.
-    #[inline]
-    fn oldest_of_few(&self, source: PeerKey, tag: u64) -> Option<u64> {
-        let slot = self.few.as_slice().iter().find(|slot| {
-            super::looks::note();
-            self.receives.at(**slot).is_some_and(|receive| receive.pattern.accepts(source, tag))
-        })?;
-        self.receives.id_at(*slot)
     }
 
     fn note_shape(&mut self, shape: Shape) {
@@ -237,7 +209,7 @@ impl<P, U> TagMatcher<P, U> {
             self.tagged.unlink(shape.key(source, tag), &mut self.messages, which, links[which]);
         }
         if self.messages.len() == 0 {
-            self.indexed[1..].fill(None);
+            self.indexed.fill(None);
         }
         Some(Unexpected { source, tag, payload })
     }
@@ -319,15 +291,12 @@ impl<P: Copy, U> Matcher<P, U> for TagMatcher<P, U> {
         UnexpectedHandle(id)
     }
 
-    fn post(&mut self, pattern: Pattern, payload: P) -> Post<P, U> {
-        if let Some(message) = self.take(pattern) {
-            return Post::Matched(payload, message);
-        }
-        Post::Queued(self.queue(pattern, false, payload))
+    fn queue(&mut self, pattern: Pattern, payload: P) -> PostedHandle {
+        self.enqueue(pattern, false, payload)
     }
 
     fn post_standing(&mut self, pattern: Pattern, payload: P) -> PostedHandle {
-        self.queue(pattern, true, payload)
+        self.enqueue(pattern, true, payload)
     }
 
     fn peek(&mut self, pattern: Pattern) -> Option<(UnexpectedHandle, Unexpected<&U>)> {
@@ -368,17 +337,16 @@ impl<P: Copy, U> Matcher<P, U> for TagMatcher<P, U> {
         posted: &mut dyn FnMut(P),
         unexpected: &mut dyn FnMut(U),
     ) {
-        let ids = (0..self.receives.slots()).filter_map(|index| self.receives.id_at(index));
-        let mut named: Vec<(u64, u64)> = ids
-            .filter_map(|id| self.receives.get(id).map(|receive| (receive, id)))
-            .filter(|(receive, _)| receive.pattern.source == Some(source))
-            .map(|(receive, id)| (receive.sequence, id))
-            .collect();
-        named.sort_unstable();
-        for (_, id) in named {
-            if let Some(receive) = self.take_receive(id) {
+        let mut slot = self.queued.oldest();
+        while let Some(receive) = self.receives.at(slot) {
+            let newer = receive.links[QUEUED].newer();
+            if receive.pattern.source == Some(source)
+                && let Some(id) = self.receives.id_at(slot)
+                && let Some(receive) = self.take_receive(id)
+            {
                 posted(receive.payload);
             }
+            slot = newer;
         }
         let mut slot = self.arrived.oldest();
         while let Some(message) = self.messages.at(slot) {

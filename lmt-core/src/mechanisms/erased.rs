@@ -18,7 +18,6 @@ pub(super) trait AnyLmt: Send {
     fn name(&self) -> &'static str;
     fn models(&self) -> &'static [Model];
     fn needs(&self) -> Needs;
-    fn shows_in_time(&self) -> bool;
     fn reach(&self) -> Reach;
     fn times_plain_copy(&self, peer: Option<PeerKey>) -> Option<f32>;
     fn checkups(&self, host: &Host) -> Vec<Finding>;
@@ -102,10 +101,6 @@ impl<M: Lmt> AnyLmt for Table<M> {
 
     fn needs(&self) -> Needs {
         self.lmt.needs()
-    }
-
-    fn shows_in_time(&self) -> bool {
-        self.lmt.shows_in_time()
     }
 
     fn reach(&self) -> Reach {

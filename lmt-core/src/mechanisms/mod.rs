@@ -235,21 +235,12 @@ impl Mechanisms {
             let known = &self.list[at];
             let name = known.name();
             let (models, reach) = (known.models(), known.reach());
-            let (tag, shows_in_time) = (self.tags[at], known.shows_in_time());
+            let tag = self.tags[at];
             let copies_declared = known.copies_declared();
             // Who does not work with the peer need not look.
             let works = standing.ours != Abilities::default();
             let times_plain_copy = if works { known.times_plain_copy(Some(peer)) } else { None };
-            KnownMechanism {
-                name,
-                tag,
-                models,
-                reach,
-                shows_in_time,
-                copies_declared,
-                times_plain_copy,
-                standing,
-            }
+            KnownMechanism { name, tag, models, reach, copies_declared, times_plain_copy, standing }
         };
         (0..self.list.len()).map(known).collect()
     }

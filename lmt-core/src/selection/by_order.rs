@@ -1,15 +1,14 @@
 //! The policy without rules: the mechanisms in their order.
 
 use super::{
-    Alternatives, Decisions, Explanation, KnownMechanism, Message, NOT_SHARED, NotTaken, Policy, Range,
-    Situation, Source, Taken, WayName, Why,
+    Decisions, Explanation, KnownMechanism, Message, NOT_SHARED, NotTaken, Policy, Range, Situation, Source,
+    Taken, WayName, Why,
 };
 use crate::mechanism::{Model, SharedEnds};
 use crate::rendezvous::{Candidates, Choice};
 
 /// The mechanisms in the order in which they were registered, or in which the
 /// configuration names them; messages up to `eager_max_bytes` travel in cells.
-/// The order is kept: nothing is chosen by what is timed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByOrder {
     has_no_cells: bool,
@@ -35,8 +34,7 @@ impl Policy for ByOrder {
         let range = |ends| {
             let candidates: Candidates =
                 ways(situation, ends).into_iter().map(|(_, choice)| choice).collect();
-            let alternatives = Alternatives::NONE;
-            Range { up_to_bytes: u64::MAX, candidates, max_readers: u32::MAX, alternatives }
+            Range { up_to_bytes: u64::MAX, candidates, max_readers: u32::MAX }
         };
         Decisions::new(self.eager_max_bytes(situation).unwrap_or_default(), |variant| {
             vec![range(variant.shared_ends())]

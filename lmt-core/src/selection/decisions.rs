@@ -1,6 +1,5 @@
 //! The decisions for one peer, as a table.
 
-use super::Alternatives;
 use super::message::{Message, Variant};
 use crate::rendezvous::{Candidates, Choice};
 
@@ -15,16 +14,12 @@ pub struct Range {
     /// others may be reading ([`Message::readers`]), a message takes the ways by
     /// which nobody reads this process first.
     pub max_readers: u32,
-    /// Among which of the ways the endpoint may choose by what it times
-    /// ([`super::adaptive`]); none where the order is to be kept.
-    pub alternatives: Alternatives,
 }
 
 #[derive(Clone, Debug)]
 struct Row {
     up_to_bytes: u64,
     max_readers: u32,
-    alternatives: Alternatives,
     usual: Candidates,
     /// As `usual`, with what reads this process behind all else.
     crowded: Candidates,
@@ -34,10 +29,9 @@ struct Row {
 ///
 /// ```
 /// use lmt_core::rendezvous::Candidates;
-/// use lmt_core::selection::{Alternatives, Decisions, Message, Range};
+/// use lmt_core::selection::{Decisions, Message, Range};
 ///
-/// let (candidates, alternatives) = (Candidates::new(), Alternatives::NONE);
-/// let all = Range { up_to_bytes: u64::MAX, candidates, max_readers: 1, alternatives };
+/// let all = Range { up_to_bytes: u64::MAX, candidates: Candidates::new(), max_readers: 1 };
 /// let decisions = Decisions::new(4096, |_| vec![all.clone()]);
 /// assert_eq!(decisions.eager_max_bytes(), 4096);
 /// assert!(decisions.candidates(&Message::of_bytes(1 << 20)).as_slice().is_empty());
@@ -45,12 +39,6 @@ struct Row {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Decisions {
     eager_max_bytes: u64,
-    /// Up to this length cells may be tried.
-    try_eager_max_bytes: u64,
-    /// Up to this length cells are taken where they are found to be better.
-    beyond_max_bytes: u64,
-    /// Whether short messages take cells whatever their receivers have at hand.
-    cells_always: bool,
     lists: Vec<Vec<Row>>,
     /// Which list holds for each variant.
     of_variant: [u8; Variant::COUNT],
@@ -72,54 +60,7 @@ impl Decisions {
             // There are no more lists than variants.
             of_variant[variant.index()] = at as u8;
         }
-        Self {
-            eager_max_bytes,
-            try_eager_max_bytes: eager_max_bytes,
-            beyond_max_bytes: 0,
-            cells_always: false,
-            lists,
-            of_variant,
-        }
-    }
-
-    /// The endpoint may try cells for messages up to this length, where their
-    /// range has [`Range::alternatives`].
-    #[must_use]
-    pub const fn with_eager_tried_up_to(mut self, bytes: u64) -> Self {
-        self.try_eager_max_bytes = bytes;
-        self
-    }
-
-    /// Messages up to this length go in cells though they are announced otherwise, one at a time,
-    /// while the application uses its buffers between messages.
-    #[must_use]
-    pub const fn with_cells_beyond(mut self, bytes: u64) -> Self {
-        self.beyond_max_bytes = bytes;
-        self
-    }
-
-    /// See [`Self::with_cells_beyond`]; 0 where there are none such.
-    pub const fn beyond_max_bytes(&self) -> u64 {
-        self.beyond_max_bytes
-    }
-
-    /// Whether short messages take cells also where their receivers have them at hand
-    /// (`at_hand_min_bytes`): where cells were asked for by name, or a copy by the receiver
-    /// alone is slow everywhere.
-    #[must_use]
-    pub const fn with_cells_always(mut self, always: bool) -> Self {
-        self.cells_always = always;
-        self
-    }
-
-    /// See [`Self::with_cells_always`].
-    pub const fn takes_cells_always(&self) -> bool {
-        self.cells_always
-    }
-
-    /// Messages up to this length may be tried in inbox cells.
-    pub const fn try_eager_max_bytes(&self) -> u64 {
-        self.try_eager_max_bytes
+        Self { eager_max_bytes, lists, of_variant }
     }
 
     /// Messages up to this length travel in inbox cells.
@@ -130,21 +71,10 @@ impl Decisions {
     /// The ways for this message, the best first.
     #[inline]
     pub fn candidates(&self, message: &Message) -> &Candidates {
-        match self.row(message).1 {
+        match self.row(message) {
             None => &Candidates::NONE,
             Some(row) if message.readers >= row.max_readers => &row.crowded,
             Some(row) => &row.usual,
-        }
-    }
-
-    /// Among which of the ways of [`Self::candidates`] the endpoint may choose,
-    /// and the number of the range that says so. None while as many others read
-    /// this process as may: then the way depends on them.
-    #[inline]
-    pub fn alternatives(&self, message: &Message) -> (usize, Alternatives) {
-        match self.row(message) {
-            (at, Some(row)) if message.readers < row.max_readers => (at, row.alternatives),
-            (at, _) => (at, Alternatives::NONE),
         }
     }
 
@@ -155,30 +85,28 @@ impl Decisions {
     }
 
     #[inline]
-    fn row(&self, message: &Message) -> (usize, Option<&Row>) {
+    fn row(&self, message: &Message) -> Option<&Row> {
         let list = &self.lists[usize::from(self.of_variant[message.variant().index()])];
         // There are few rows, and most messages meet one of the first.
         let at = list.iter().position(|row| message.bytes <= row.up_to_bytes);
-        let at = at.unwrap_or(list.len().saturating_sub(1));
-        (at, list.get(at))
+        list.get(at.unwrap_or(list.len().saturating_sub(1)))
     }
 }
 
 impl Row {
     fn new(range: Range) -> Self {
-        let Range { up_to_bytes, candidates: usual, max_readers, alternatives } = range;
+        let Range { up_to_bytes, candidates: usual, max_readers } = range;
         let reads = |choice: &&Choice| choice.model.reads_sender();
         let choices = usual.as_slice().iter();
         let crowded = choices.clone().filter(|c| !reads(c)).chain(choices.filter(reads)).copied().collect();
-        Self { up_to_bytes, max_readers, alternatives, usual, crowded }
+        Self { up_to_bytes, max_readers, usual, crowded }
     }
 }
 
 impl PartialEq for Row {
     /// The crowded order follows from the usual one.
     fn eq(&self, other: &Self) -> bool {
-        (self.up_to_bytes, self.max_readers, self.alternatives)
-            == (other.up_to_bytes, other.max_readers, other.alternatives)
+        (self.up_to_bytes, self.max_readers) == (other.up_to_bytes, other.max_readers)
             && self.usual.as_slice() == other.usual.as_slice()
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::mechanism::Model;
 use crate::rendezvous::MechanismTag;
-use crate::selection::{Alternatives, Hints, Warmth};
+use crate::selection::{Hints, Warmth};
 
 const fn choice(number: u32, model: Model) -> Choice {
     Choice { mechanism: MechanismTag(number), model }
@@ -12,12 +12,7 @@ const WRITE: Choice = choice(2, Model::Put);
 const BOTH: Choice = choice(3, Model::Cooperative);
 
 fn range(up_to_bytes: u64, max_readers: u32, choices: &[Choice]) -> Range {
-    Range {
-        up_to_bytes,
-        max_readers,
-        candidates: choices.iter().copied().collect(),
-        alternatives: Alternatives::NONE,
-    }
+    Range { up_to_bytes, max_readers, candidates: choices.iter().copied().collect() }
 }
 
 #[test]

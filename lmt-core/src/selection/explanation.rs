@@ -54,8 +54,6 @@ pub enum Source {
         /// Where in it, from 1.
         line: u32,
     },
-    /// What this endpoint has timed itself ([`crate::selection::adaptive`]).
-    RunTime,
     /// What is built in.
     Default {
         /// Where in the file of the defaults, from 1, if it stands there.
@@ -70,7 +68,6 @@ impl fmt::Display for Source {
             Self::Environment { variable } => write!(f, "{variable} in the environment"),
             Self::File { path, line } => write!(f, "{path}:{line}"),
             Self::Calibration { path, line } => write!(f, "the calibration {path}:{line}"),
-            Self::RunTime => f.write_str("what this endpoint has timed (adapt)"),
             Self::Default { line: Some(line) } => write!(f, "the built-in default.toml:{line}"),
             Self::Default { line: None } => f.write_str("the built-in default"),
         }

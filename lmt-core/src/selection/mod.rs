@@ -6,8 +6,6 @@
 //! message. Policies that know topology, rules and calibrations are outside;
 //! [`ByOrder`] is what there is without one.
 
-pub mod adaptive;
-mod alternatives;
 mod by_order;
 mod decisions;
 mod explanation;
@@ -16,7 +14,6 @@ mod one_sided;
 mod table;
 mod way;
 
-pub use alternatives::Alternatives;
 pub use by_order::ByOrder;
 pub use decisions::{Decisions, Range};
 pub use explanation::{Explanation, NOT_SHARED, NotTaken, Source, Taken, Why};
@@ -57,9 +54,6 @@ pub struct KnownMechanism {
     pub models: &'static [Model],
     /// Which memory it copies from and to.
     pub reach: Reach,
-    /// Whether its worth shows in the time that messages take
-    /// ([`crate::mechanism::Lmt::shows_in_time`]).
-    pub shows_in_time: bool,
     /// Whether it copies declared memory ([`crate::mechanism::Lmt::copies_declared`]).
     pub copies_declared: bool,
     /// How many times as long as a plain copy its copies take on this machine
@@ -79,7 +73,6 @@ impl KnownMechanism {
             tag: MechanismTag::of(name),
             models,
             reach: Reach::AnyMemory,
-            shows_in_time: true,
             copies_declared: false,
             times_plain_copy: None,
             standing,

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    Alternatives, Decisions, Explanation, KnownMechanism, Message, OneSided, Orders, Policy, Situation, Taken,
-};
+use super::{Decisions, Explanation, KnownMechanism, Message, OneSided, Orders, Policy, Situation, Taken};
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
 use crate::mechanism::Direction;
@@ -25,19 +23,6 @@ pub(crate) struct Selection {
     members: Vec<PeerKey>,
     /// How often the processes that are known have changed.
     group_version: u32,
-}
-
-/// What is decided for one message.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Looked<'a> {
-    /// The ways, the best first.
-    pub candidates: &'a Candidates,
-    /// Among which of them the endpoint may choose.
-    pub alternatives: Alternatives,
-    /// Which range of lengths says so.
-    pub range: u8,
-    /// Whether cells may be tried, too.
-    pub has_cells: bool,
 }
 
 /// What is known and decided for one peer.
@@ -145,25 +130,6 @@ impl Selection {
         self.decisions(peer, mechanisms, config).candidates(message)
     }
 
-    /// As [`Self::candidates`], with all that choosing among them asks for.
-    #[inline]
-    pub fn look(
-        &mut self,
-        peer: PeerKey,
-        mechanisms: &Mechanisms,
-        config: &Config,
-        message: &Message,
-    ) -> Looked<'_> {
-        let decisions = self.decisions(peer, mechanisms, config);
-        let (range, alternatives) = decisions.alternatives(message);
-        Looked {
-            candidates: decisions.candidates(message),
-            alternatives,
-            range: number_of_range(range),
-            has_cells: message.bytes <= decisions.try_eager_max_bytes(),
-        }
-    }
-
     /// Changes with what is decided for a peer.
     #[inline]
     pub fn versions(&self, peer: PeerKey, mechanisms: &Mechanisms) -> (u32, u32) {
@@ -191,13 +157,6 @@ impl Selection {
         }
         table.decisions = last.clone();
         table.versions = versions;
-    }
-
-    /// Which range of lengths a message's decision holds for
-    /// ([`Looked::range`]), as last decided.
-    pub fn range_of(&self, peer: PeerKey, message: &Message) -> u8 {
-        let decisions = self.tables.get(peer as usize).map(|table| &table.decisions);
-        decisions.map_or(0, |decisions| number_of_range(decisions.alternatives(message).0))
     }
 
     /// In which order mechanisms are tried for a get or a put of so many bytes; decided
@@ -261,11 +220,6 @@ impl Selection {
         }
         explanation
     }
-}
-
-/// The ranges beyond the last number share it.
-fn number_of_range(at: usize) -> u8 {
-    u8::try_from(at).unwrap_or(u8::MAX)
 }
 
 /// What is to be said of a mechanism that works in a part of its models only.

@@ -14,7 +14,6 @@ fn note(ours: Abilities, theirs: Abilities, reason: Option<Unavailable>) -> Opti
         tag: MechanismTag::of("copier"),
         models,
         reach: Reach::AnyMemory,
-        shows_in_time: true,
         copies_declared: true,
         times_plain_copy: None,
         standing,

@@ -91,10 +91,6 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
         Needs::Device
     }
 
-    fn shows_in_time(&self) -> bool {
-        false
-    }
-
     fn checkups(&self, host: &Host) -> Vec<Finding> {
         let mut found = self.regions.checkups(host);
         found.push(super::checkups::dma_channels(host));

@@ -58,7 +58,7 @@ impl Outgoing<'_> {
             if flags & flags::INJECT != 0 {
                 return in_one(&pieces, |bytes| endpoint.inject_and_tell(around, &sending, bytes));
             }
-            endpoint.send(around, &sending, pieces.one, pieces.buffer)
+            endpoint.send(around, &sending, pieces.buffer)
         })
     }
 }

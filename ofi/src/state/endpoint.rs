@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use lmt::buffer::Buffer;
-use lmt::{EndpointId, Engine, Label, Message, Others, PeerId, RequestId, SendMode, Source, Space, Wanted};
+use lmt::{
+    EndpointId, Engine, Label, Message, Others, PeerId, RequestId, SendMode, Source, Space, Started, Wanted,
+};
 
 use super::Surroundings;
 use super::counter::Counted;
@@ -278,7 +280,7 @@ impl Endpoint {
         self.peer(around, from).map(Source::Peer)
     }
 
-    /// Begins a send of what is in `buffer`, and in `bytes` if it is one piece.
+    /// Begins a send of what is in `buffer`.
     ///
     /// # Errors
     /// [`Errno::AGAIN`]: too much is under way; or it cannot be done at all.
@@ -287,21 +289,17 @@ impl Endpoint {
         &mut self,
         around: &mut Surroundings,
         sending: &Sending,
-        bytes: Option<&[u8]>,
         buffer: Buffer,
     ) -> Result<(), Errno> {
         let to = self.peer(around, sending.to)?;
-        let &Sending { label, flags, reports, synchronous, .. } = sending;
+        let &Sending { label, flags, reports, .. } = sending;
         let context = sending.context.unwrap_or_default();
-        if !synchronous
-            && let Some(bytes) = bytes
-            && self.engine.send_directly(to, label, bytes).is_some()
-        {
-            self.told(around, Outlet::Send, context, flags, reports);
-            return Ok(());
+        let started = self.engine.start_send(to, label, buffer, sending.mode()).map_err(|e| refused(&e))?;
+        let op = |request| Op { context, flags, reports, request, kind: Kind::Send };
+        match started {
+            Started::Done(_) => self.told(around, Outlet::Send, context, flags, reports),
+            Started::Pending(request) => self.enter(around, op(request)),
         }
-        let request = self.begin_send(to, label, buffer, sending.mode())?;
-        self.enter(around, Op { context, flags, reports, request, kind: Kind::Send });
         Ok(())
     }
 
@@ -312,13 +310,7 @@ impl Endpoint {
         buffer: Buffer,
         mode: SendMode,
     ) -> Result<RequestId, Errno> {
-        self.engine.send(to, label, buffer, mode).map_err(|error| {
-            let errno = refuse::errno_of(&error);
-            if errno != Errno::AGAIN {
-                log::warn(log::Subsystem::EpData, format_args!("a send was refused: {error}"));
-            }
-            errno
-        })
+        self.engine.send(to, label, buffer, mode).map_err(|error| refused(&error))
     }
 
     /// Sends bytes that the caller may change at once, and tells nobody.
@@ -354,7 +346,7 @@ impl Endpoint {
         let to = self.peer(around, sending.to)?;
         let &Sending { label, flags, reports, .. } = sending;
         let (context, has_context) = (sending.context.unwrap_or_default(), sending.context.is_some());
-        if !sending.synchronous && self.engine.send_directly(to, label, bytes).is_some() {
+        if !sending.synchronous && self.engine.inject(to, label, bytes).is_some() {
             self.told(around, Outlet::Send, context, flags, reports);
             return Ok(());
         }
@@ -382,8 +374,12 @@ impl Endpoint {
     ) -> Result<(), Errno> {
         let source = self.source(around, receiving.from)?;
         let &Receiving { wanted, context, flags, reports, .. } = receiving;
-        let request = self.begin_receive(source, wanted, buffer)?;
-        self.enter(around, Op { context, flags, reports, request, kind: Kind::Receive { buffer: address } });
+        let started = self.engine.start_receive(source, wanted, buffer).map_err(|e| not_begun(&e))?;
+        let op = |request| Op { context, flags, reports, request, kind: Kind::Receive { buffer: address } };
+        match started {
+            Started::Done(status) => self.ended(around, op(RequestId::from_raw(0)), Ok(status)),
+            Started::Pending(request) => self.enter(around, op(request)),
+        }
         Ok(())
     }
 
@@ -393,10 +389,7 @@ impl Endpoint {
         wanted: Wanted,
         buffer: Buffer,
     ) -> Result<RequestId, Errno> {
-        self.engine.receive(source, wanted, buffer).map_err(|error| {
-            log::warn(log::Subsystem::EpData, format_args!("a receive was refused: {error}"));
-            refuse::errno_of(&error)
-        })
+        self.engine.receive(source, wanted, buffer).map_err(|error| not_begun(&error))
     }
 
     /// Has the end of an operation told, at once if it has ended.
@@ -462,6 +455,23 @@ pub fn check_injected(bytes: u64) -> Result<(), Errno> {
     }
     let why = format_args!("{bytes} bytes are injected; at most {INJECT_MAX_BYTES} can be");
     Err(refuse::because(log::Subsystem::EpData, Errno::MSGSIZE, why))
+}
+
+/// What a send is refused with.
+#[cold]
+fn refused(error: &lmt::OperationError) -> Errno {
+    let errno = refuse::errno_of(error);
+    if errno != Errno::AGAIN {
+        log::warn(log::Subsystem::EpData, format_args!("a send was refused: {error}"));
+    }
+    errno
+}
+
+/// What a receive is refused with.
+#[cold]
+fn not_begun(error: &lmt::OperationError) -> Errno {
+    log::warn(log::Subsystem::EpData, format_args!("a receive was refused: {error}"));
+    refuse::errno_of(error)
 }
 
 fn not_removed(error: lmt::OperationError) -> Errno {

@@ -112,23 +112,6 @@ impl<'a> Pair<'a> {
         has_cells.then(|| self.eager_in_a_box().within(most_bytes))
     }
 
-    /// Up to where cells are taken for what a built-in rule has announced, while buffers are in
-    /// use: up to `in_use_eager_max_bytes`; 0 where no such rule cuts the limit of cells. What
-    /// users and calibrations announce is announced, of whatever messages they say it, and so is
-    /// all where mechanisms are named.
-    pub(super) fn cells_beyond_bytes(&self) -> u64 {
-        let cut = self.eager().and_then(|limit| limit.cut).filter(|_| self.situation.has_box);
-        let is_cut_by_default = cut.is_some_and(|cut| cut.layer.authority == Authority::Default);
-        if !is_cut_by_default || self.situation.config.mechanisms.is_some() {
-            return 0;
-        }
-        let others = self.layers().iter().filter(|layer| layer.authority != Authority::Default);
-        let rules = others.flat_map(|layer| &layer.rules);
-        let announcing = rules.filter(|rule| matches!(rule.take, Take::Ways(_)) && self.holds_here(rule));
-        let bounds = announcing.map(|rule| rule.above.map_or(0, |above| self.bytes_of(above)));
-        bounds.fold(self.situation.config.in_use_eager_max_bytes, u64::min)
-    }
-
     fn eager_in_a_box(&self) -> Eager<'a> {
         let key_bytes = self.situation.config.eager_max_bytes;
         let Some(rank) = self.rank(&self.source_of("eager_max_bytes")) else {

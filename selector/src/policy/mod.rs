@@ -5,7 +5,6 @@
 //! a peer, in which each message is looked up, and [`Policy::explain`] tells of
 //! one message why. Both ask the same [`pair::Pair`], so that they agree.
 
-mod alternatives;
 mod authority;
 mod explain;
 mod notes;
@@ -24,7 +23,7 @@ use lmt_core::selection::{
 };
 
 use crate::configuration::{Configuration, DmaMinSetting};
-use crate::rules::{Bound, Rule, SingleCopy};
+use crate::rules::{Bound, Rule};
 use crate::topology::Machine;
 use pair::Pair;
 
@@ -175,19 +174,12 @@ impl Policy for RulePolicy {
         self.interest.shared = situation.mechanisms.iter().any(copies_shared);
         let pair = Pair::to_decide(self, situation);
         let eager_max_bytes = pair.eager().map_or(0, |eager| eager.bytes);
-        // The rule of a file or of a calibration, no key. And slow single copies take longer
-        // than cells wherever the lines are.
-        let is_named = pair.eager().is_some_and(|eager| eager.rule.is_some());
-        let cells_always = is_named || pair.single_copy == SingleCopy::Slow;
         let cuts = pair.cuts();
         let mut made: [Option<Vec<Range>>; Variant::COUNT] = [const { None }; Variant::COUNT];
         Decisions::new(eager_max_bytes, |variant| {
             let variant = self.interest.representative(variant);
             made[variant.index()].get_or_insert_with(|| ranges(&pair, variant, &cuts)).clone()
         })
-        .with_eager_tried_up_to(pair.try_eager_max_bytes())
-        .with_cells_beyond(pair.cells_beyond_bytes())
-        .with_cells_always(cells_always)
     }
 
     fn counts_processes(&self) -> bool {
@@ -206,16 +198,14 @@ fn ranges(pair: &Pair<'_>, variant: Variant, cuts: &[u64]) -> Vec<Range> {
     for &up_to_bytes in cuts {
         let plan = pair.plan(up_to_bytes, variant);
         let candidates: Candidates = plan.ways.iter().map(|way| way.choice()).collect();
-        let alternatives = pair.alternatives(&plan, variant);
         match ranges.last_mut() {
             Some(last)
                 if last.candidates.as_slice() == candidates.as_slice()
-                    && last.max_readers == plan.max_readers
-                    && last.alternatives == alternatives =>
+                    && last.max_readers == plan.max_readers =>
             {
                 last.up_to_bytes = up_to_bytes;
             }
-            _ => ranges.push(Range { up_to_bytes, candidates, max_readers: plan.max_readers, alternatives }),
+            _ => ranges.push(Range { up_to_bytes, candidates, max_readers: plan.max_readers }),
         }
     }
     ranges

@@ -6,14 +6,13 @@ use std::os::unix::fs::MetadataExt;
 use super::PIECE_BYTES;
 use super::holdings::PAIR_CELLS;
 use super::memory::{ANNEX_BYTES, CELLS, LINES};
-use super::place::{IN_ANNEX, PAIR_CELL_BYTES, Part, TAIL_BYTES};
-use crate::inbox::Cut;
+use super::place::{IN_ANNEX, PAIR_CELL_BYTES, PAIR_CELL_STRIDE_BYTES, Part};
 use crate::inbox::test_support::{pass_by_every_way, pattern};
 use crate::inbox::{Envelope, Geometry, INLINE_BYTES, InboxReceiver, InboxSender, Payload, Piece, SendError};
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// Of a box's memory.
-const BOX_BYTES: usize = 184320 + CELLS * 4096 + 64 * PAIR_CELL_BYTES;
+const BOX_BYTES: usize = 184320 + CELLS * 4096 + 64 * PAIR_CELL_STRIDE_BYTES;
 
 pub(super) fn inbox(boxes: usize) -> (InboxReceiver, OwnedFd) {
     let (mut receiver, fd) = InboxReceiver::create(Geometry::new(8, 256, 8).unwrap()).unwrap();
@@ -250,21 +249,10 @@ impl Pair {
 
     /// Sends a message from one to the other as the engine does, in pieces.
     fn send(&mut self, from: usize, data: &[u8]) -> Vec<u64> {
-        self.send_cut(from, data, Cut::Growing)
-    }
-
-    fn send_cut(&mut self, from: usize, data: &[u8], cut: Cut) -> Vec<u64> {
-        self.send_cuts(from, data, [cut].into_iter().cycle())
-    }
-
-    /// The same, each piece by the next of these cuts.
-    fn send_cuts(&mut self, from: usize, data: &[u8], mut cuts: impl Iterator<Item = Cut>) -> Vec<u64> {
         let (mut sent, total) = (0, data.len() as u64);
         let mut pieces = Vec::new();
         while sent < total {
-            let cut = cuts.next().expect("there is no end of them");
-            let address = data[sent as usize..].as_ptr().addr();
-            let bytes = self.senders[from].piece_bytes(sent, total, PIECE_BYTES as u64, address, cut);
+            let bytes = self.senders[from].piece_bytes(sent, total, PIECE_BYTES as u64);
             let piece = match (sent, sent + bytes == total) {
                 (0, true) => Piece::Whole,
                 (0, false) => Piece::First,
@@ -309,10 +297,8 @@ fn messages_of_every_length_go_to_and_fro_through_cells_that_change_their_owner(
     for (round, bytes) in lengths.enumerate() {
         let data = pattern(bytes);
         for from in [round % 2, 1 - round % 2] {
-            for cut in [Cut::Growing, Cut::Cells] {
-                pair.send_cut(from, &data, cut);
-                assert_eq!(pair.receive(1 - from, bytes), data, "{bytes} bytes");
-            }
+            pair.send(from, &data);
+            assert_eq!(pair.receive(1 - from, bytes), data, "{bytes} bytes");
         }
     }
     assert_eq!(pair.receivers[0].malformed_messages() + pair.receivers[1].malformed_messages(), 0);
@@ -327,102 +313,58 @@ fn pattern_at(place: usize, bytes: usize) -> (Vec<u8>, Range<usize>) {
 }
 
 #[test]
-fn the_pieces_of_a_message_grow_and_the_last_names_its_cell() {
-    let mut pair = Pair::new();
-    for (from, bytes, pieces) in [
-        (0, 64 << 10, &[8192, 8192, 16_384, 16_384, 16_384][..]),
-        (1, 32 << 10, &[8192, 8192, 16_384]),
-        // Long ones go on with whole cells.
-        (0, 128 << 10, &[8192, 8192, 16_384, 32_768, 32_768, 32_768]),
-        (0, 16_384, &[16_384]),
-        (1, 16_385, &[8192, 8193]),
-        (0, 16_384 + 8192 + INLINE_BYTES, &[8192, 8192, 8192 + INLINE_BYTES as u64]),
-        (1, 16_384 + 8192 + INLINE_BYTES + 1, &[8192, 8192, 8192 + INLINE_BYTES as u64 + 1]),
-        (1, 4096, &[4096]),
-        (0, PIECE_BYTES, &[PIECE_BYTES as u64]),
-    ] {
-        let (memory, message) = pattern_at(0, bytes);
-        assert_eq!(pair.send(from, &memory[message]), pieces);
-        assert_eq!(pair.receive(1 - from, bytes), pattern(bytes));
-    }
-}
-
-#[test]
-fn who_begins_later_gets_whole_cells() {
+fn each_piece_fills_a_cell() {
     let mut pair = Pair::new();
     let cell = PAIR_CELL_BYTES as u64;
     for (from, bytes, pieces) in [
         (0, 2 * cell + 4096, &[cell, cell, 4096][..]),
         (1, cell, &[cell]),
         (0, cell - 1, &[cell - 1]),
-        (1, cell + TAIL_BYTES as u64, &[cell + TAIL_BYTES as u64]),
-        // A full cell is handed over by its own piece.
-        (0, cell + 33, &[cell, 33]),
+        // What is left may fit its line.
+        (1, cell + 1, &[cell, 1]),
+        (1, 4096, &[4096]),
+        (0, PIECE_BYTES as u64, &[PIECE_BYTES as u64]),
     ] {
         let (memory, message) = pattern_at(0, bytes as usize);
-        assert_eq!(pair.send_cut(from, &memory[message], Cut::Cells), pieces, "{bytes} bytes");
+        assert_eq!(pair.send(from, &memory[message]), pieces, "{bytes} bytes");
         assert_eq!(pair.receive(1 - from, bytes as usize), pattern(bytes as usize));
     }
 }
 
-/// Messages begin in their first cell where they do in a line, and fill the others from their
-/// begins.
+/// Each piece begins where it does in a line.
 #[test]
 fn messages_stand_in_their_cells_as_in_their_buffers() {
-    const CELL: u64 = PAIR_CELL_BYTES as u64;
     let mut pair = Pair::new();
     let bytes = 3 * PAIR_CELL_BYTES;
-    for (from, place, pieces) in [
-        (0, 0, &[CELL, CELL, CELL][..]),
-        // What is behind the last cell's end is in its line ...
-        (1, 16, &[CELL - 16, CELL, CELL + 16]),
-        (1, 1, &[CELL - 1, CELL, CELL + 1]),
-        (0, 32, &[CELL - 32, CELL, CELL + 32]),
-        (0, 4096 - 48, &[CELL - 16, CELL, CELL + 16]),
-        // ... unless it does not fit there.
-        (1, 33, &[CELL - 33, CELL, CELL, 33]),
-        (0, 4095, &[CELL - 63, CELL, CELL, 63]),
-    ] {
+    for (from, place) in [(0, 0), (1, 16), (1, 1), (0, 4096 - 48), (0, 4095)] {
         let (memory, message) = pattern_at(place, bytes);
-        assert_eq!(pair.send_cut(from, &memory[message.clone()], Cut::Cells), pieces);
-        assert!(pair.receive(1 - from, bytes) == pattern(bytes), "{place}");
-        assert_eq!(pair.send_cut(from, &memory[message], Cut::Growing)[..2], [8192, 8192]);
+        assert_eq!(pair.send(from, &memory[message]), [PAIR_CELL_BYTES as u64; 3]);
         assert!(pair.receive(1 - from, bytes) == pattern(bytes), "{place}");
     }
-    // One that fits its cell from the same place on takes no other.
-    let (memory, message) = pattern_at(50, PAIR_CELL_BYTES - 50);
-    assert_eq!(pair.send_cut(0, &memory[message], Cut::Cells), [CELL - 50]);
-    assert!(pair.receive(1, PAIR_CELL_BYTES - 50) == pattern(PAIR_CELL_BYTES - 50));
 }
 
-/// Wherever in a line a message begins, and however its receiver has it cut meanwhile: no piece
-/// is left that only fits its line while a cell is still to be handed over, there are no more
-/// pieces than are counted on, and no cell is lost.
+/// Wherever in a line a message begins: there are no more pieces than are counted on, and no cell
+/// is lost.
 #[test]
 fn messages_of_many_cells_arrive_from_every_place_of_a_line() {
     let mut pair = Pair::new();
     let most = 256 << 10;
     let (mut memory, all) = pattern_at(0, most + 64);
-    let (growing, cells) = ([Cut::Growing].as_slice(), [Cut::Cells].as_slice());
-    let changes = [Cut::Cells, Cut::Growing, Cut::Growing].as_slice();
     for place in 0..64 {
         memory[all.start + place..all.start + place + most].copy_from_slice(&pattern(most));
         for bytes in [(128 << 10) - 1, 128 << 10, (128 << 10) + 1, 131_110, 200_000, most - 1, most] {
             let message = all.start + place..all.start + place + bytes;
-            for cuts in [growing, cells, changes] {
-                for from in [0, 1] {
-                    let cuts = cuts.iter().copied().cycle();
-                    pair.send_cuts(from, &memory[message.clone()], cuts);
-                    assert!(pair.receive(1 - from, bytes) == memory[message.clone()], "{place}, {bytes}");
-                    assert!(pair.receivers[1 - from].poll().is_none());
-                }
+            for from in [0, 1] {
+                pair.send(from, &memory[message.clone()]);
+                assert!(pair.receive(1 - from, bytes) == memory[message.clone()], "{place}, {bytes}");
+                assert!(pair.receivers[1 - from].poll().is_none());
             }
         }
     }
     // Each has as many cells as at first, or they are the other's.
     let mut cells = 0;
     for from in [0, 1] {
-        while pair.senders[from].piece_bytes(0, 20_000, PIECE_BYTES as u64, 0, Cut::Growing) == 8192 {
+        while pair.senders[from].piece_bytes(0, 20_000, PIECE_BYTES as u64) == PAIR_CELL_BYTES as u64 {
             send(&mut pair.senders[from], 0, &pattern(ANNEX_BYTES + 1)).unwrap();
             cells += 1;
         }
@@ -437,33 +379,29 @@ fn messages_under_way_stand_beside_each_other() {
     let bytes = 3 * PAIR_CELL_BYTES;
     let places = [16, 0, 63, 32, 33, 1];
     let messages = places.map(|place| pattern_at(place, bytes));
-    for cut in [Cut::Growing, Cut::Cells] {
-        // Into cells that stand in another order than they were taken in at first.
-        for (from, order) in [(0, [0, 1, 2, 3, 4, 5]), (1, [5, 3, 1, 0, 2, 4])] {
-            for at in order {
-                let (memory, message) = &messages[at];
-                pair.send_cut(from, &memory[message.clone()], cut);
-            }
-            for at in order {
-                assert!(pair.receive(1 - from, bytes) == pattern(bytes), "{}", places[at]);
-            }
+    // Into cells that stand in another order than they were taken in at first.
+    for (from, order) in [(0, [0, 1, 2, 3, 4, 5]), (1, [5, 3, 1, 0, 2, 4])] {
+        for at in order {
+            let (memory, message) = &messages[at];
+            pair.send(from, &memory[message.clone()]);
+        }
+        for at in order {
+            assert!(pair.receive(1 - from, bytes) == pattern(bytes), "{}", places[at]);
         }
     }
 }
 
-/// Into memory that ends before, within or behind what stands in the line, one piece or two.
+/// Into memory that ends before the message does, or behind it.
 #[test]
-fn what_stands_in_the_line_arrives_as_far_as_there_is_room() {
+fn what_is_longer_than_its_buffer_arrives_as_far_as_there_is_room() {
     let mut pair = Pair::new();
-    let (memory, message) = pattern_at(16, PAIR_CELL_BYTES);
     let whole = pattern(PAIR_CELL_BYTES);
-    for room in [10, PAIR_CELL_BYTES - 17, PAIR_CELL_BYTES - 16, PAIR_CELL_BYTES - 5, PAIR_CELL_BYTES, 40_000]
-    {
+    for room in [10, PAIR_CELL_BYTES - 1, PAIR_CELL_BYTES, 40_000] {
         for by_buffer in [false, true] {
-            assert_eq!(pair.send_cut(0, &memory[message.clone()], Cut::Cells).len(), 1);
+            let (memory, message) = pattern_at(0, PAIR_CELL_BYTES);
+            assert_eq!(pair.send(0, &memory[message]).len(), 1);
             let mut got = vec![0xAA; room];
             let delivery = pair.receivers[1].poll().expect("what was sent");
-            assert_eq!(delivery.bytes(), PAIR_CELL_BYTES);
             let fits = room.min(PAIR_CELL_BYTES);
             let bytes = if by_buffer {
                 crate::buffer::lend_mut(&mut got, |buffer| delivery.copy_to_buffer(buffer, 0))
@@ -471,17 +409,14 @@ fn what_stands_in_the_line_arrives_as_far_as_there_is_room() {
                 delivery.copy_to(&mut got)
             };
             assert_eq!(bytes, fits);
-            drop(delivery);
-            assert!(got[..fits] == whole[..fits] && got[fits..].iter().all(|byte| *byte == 0xAA), "{room}");
-            let _ = pair.send_cut(1, &[1; ANNEX_BYTES + 1], Cut::Cells);
-            pair.receive(0, ANNEX_BYTES + 1);
+            assert!(got[..fits] == whole[..fits] && got[fits..].iter().all(|byte| *byte == 0xAA));
         }
     }
 }
 
-/// What does not lie in one piece of memory has nothing in its line; no cell is lost by it.
+/// No cell is lost by what is longer than one.
 #[test]
-fn only_what_lies_together_has_an_end_in_its_line() {
+fn what_is_longer_than_a_cell_is_refused() {
     let mut pair = Pair::new();
     let ((memory, message), other) = (pattern_at(16, PAIR_CELL_BYTES), pattern(8));
     let one = &memory[message];
@@ -490,20 +425,8 @@ fn only_what_lies_together_has_an_end_in_its_line() {
         let sent = pair.senders[0].send_piece(Envelope::default(), payload, Piece::Whole);
         assert!(matches!(sent, Err(SendError::TooLong { .. })));
     }
-    assert_eq!(pair.send_cut(0, one, Cut::Cells).len(), 1, "there are cells");
+    assert_eq!(pair.send(0, one).len(), 1, "there are cells");
     assert!(pair.receive(1, PAIR_CELL_BYTES) == one);
-}
-
-/// Whoever has cut it for another place gets the cell's begin, and loses no cell.
-#[test]
-fn a_piece_that_does_not_fit_behind_its_place_begins_with_the_cell() {
-    let mut pair = Pair::new();
-    let (memory, message) = pattern_at(4000, PAIR_CELL_BYTES);
-    for from in [0, 1].repeat(PAIR_CELLS as usize) {
-        let payload = Payload::Bytes(&memory[message.clone()]);
-        let _ = pair.senders[from].send_piece(Envelope::default(), payload, Piece::First).unwrap();
-        assert!(pair.receive(1 - from, PAIR_CELL_BYTES) == pattern(PAIR_CELL_BYTES));
-    }
 }
 
 /// Packets of the rendezvous go ahead of a message that waits for room.
@@ -513,9 +436,9 @@ fn a_message_between_the_pieces_of_another_has_a_cell_of_its_own() {
     let (data, between) = (pattern(20_000), pattern(ANNEX_BYTES + 1));
     for from in [0, 1, 0, 1] {
         let mut sent = 0;
-        for piece in [Piece::First, Piece::Next, Piece::Last] {
+        for piece in [Piece::First, Piece::Last] {
             let sender = &mut pair.senders[from];
-            let bytes = sender.piece_bytes(sent, 20_000, PIECE_BYTES as u64, 0, Cut::Growing) as usize;
+            let bytes = sender.piece_bytes(sent, 20_000, PIECE_BYTES as u64) as usize;
             let part = &data[sent as usize..sent as usize + bytes];
             let _ = sender.send_piece(Envelope::default(), Payload::Bytes(part), piece).unwrap();
             let _ = sender.send(Envelope::default(), Payload::Bytes(&between)).unwrap();
@@ -523,18 +446,18 @@ fn a_message_between_the_pieces_of_another_has_a_cell_of_its_own() {
         }
         assert_eq!(sent, 20_000);
         let (mut got, mut others) = (Vec::new(), 0);
-        for _ in 0..6 {
+        for _ in 0..4 {
             let message = pair.receivers[1 - from].poll().expect("what was sent");
             let mut bytes = vec![0; message.bytes()];
             message.copy_to(&mut bytes);
             if bytes == between { others += 1 } else { got.extend(bytes) }
         }
-        assert_eq!((got == data, others), (true, 3));
+        assert_eq!((got == data, others), (true, 2));
     }
     // No cell is lost.
     for from in [0, 1] {
         let has_cell = |pair: &mut Pair| {
-            pair.senders[from].piece_bytes(0, 20_000, PIECE_BYTES as u64, 0, Cut::Growing) == 8192
+            pair.senders[from].piece_bytes(0, 20_000, PIECE_BYTES as u64) == PAIR_CELL_BYTES as u64
         };
         let mut cells = 0;
         while has_cell(&mut pair) {
@@ -558,7 +481,7 @@ fn one_way_traffic_goes_on_without_cells_and_finds_them_again() {
     assert_eq!(without[0], PIECE_BYTES as u64, "no cell is left");
     assert_eq!(pair.receive(1, data.len()), data);
     for from in [1, 0] {
-        assert_eq!(pair.send(from, &data)[0], 8192, "a cell came back with a message");
+        assert_eq!(pair.send(from, &data)[0], PAIR_CELL_BYTES as u64, "a cell came back with a message");
         assert_eq!(pair.receive(1 - from, data.len()), data);
     }
 }
@@ -583,14 +506,14 @@ fn a_peer_that_names_cells_that_are_not_there_or_not_its_own_is_not_followed() {
             }
         }
     };
-    let part = Part { cell: 1, offset: 0, is_last: true };
+    let part = Part { cell: 1, offset: 0 };
     // Without a pair there are no such cells.
     line(0, 100, part.to_word());
     assert!(receiver.poll().is_none());
     let mut sender = join(&mut other, &to_other, 0);
     sender.pair_with(&mut receiver, 0, true);
-    line(1, (PAIR_CELL_BYTES + TAIL_BYTES) as u64 + 1, part.to_word());
-    line(2, 100 + TAIL_BYTES as u64, Part { offset: PAIR_CELL_BYTES as u32 - 99, ..part }.to_word());
+    line(1, PAIR_CELL_STRIDE_BYTES as u64 + 1, part.to_word());
+    line(2, 100, Part { offset: PAIR_CELL_STRIDE_BYTES as u32 - 99, ..part }.to_word());
     line(3, 100, Part { cell: PAIR_CELLS as u8, ..part }.to_word());
     line(4, 100, 1);
     line(5, ANNEX_BYTES as u64 + 1, IN_ANNEX);

@@ -7,7 +7,7 @@
 //! 20480     LINES x SHORT_ANNEX_BYTES: an annex for each line
 //! 53248     LINES x ANNEX_BYTES: a longer one for each line
 //! 184320    CELLS x 4096 B, of which the first PIECE_BYTES are used
-//! behind    PAIR_CELLS x PAIR_CELL_BYTES, without memory until they are used
+//! behind    PAIR_CELLS x PAIR_CELL_STRIDE_BYTES, without memory until they are used
 //! ```
 //!
 //! The last are the cells that change their owner, of one of a pair's two boxes;
@@ -25,19 +25,18 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::layout::INLINE_BYTES;
 use super::super::ring::Line;
 use super::holdings::PAIR_CELLS;
-use super::place::{PAIR_CELL_BYTES, Part};
+use super::place::{PAIR_CELL_STRIDE_BYTES, Part};
 use super::ring::{Progress, Words};
-use lmt_copy::Distance;
+use lmt_copy::{Distance, InCell};
 
 use crate::buffer::{Buffer, Leaving, Taking};
 use crate::error::MemoryError;
 use crate::shared_memory::{AttachError, SharedMemory};
 
 /// "lmtfbox" and the layout's version in one word; changes with the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x08");
+const MAGIC: u64 = u64::from_le_bytes(*b"lmtfbox\x09");
 pub(super) const PAGE_BYTES: usize = 4096;
 /// Lines, a power of two: enough for what two processes that exchange windows of 64
 /// long messages announce and answer, so few that they stay in the second-level cache.
@@ -58,7 +57,7 @@ const CELLS_OFFSET: usize = LONG_ANNEXES_OFFSET + LINES * ANNEX_BYTES;
 /// What is allocated when a box is made.
 const COMMITTED_BYTES: usize = CELLS_OFFSET + CELLS * PAGE_BYTES;
 const PAIR_OFFSET: usize = COMMITTED_BYTES;
-const TOTAL_BYTES: usize = PAIR_OFFSET + PAIR_CELLS as usize * PAIR_CELL_BYTES;
+const TOTAL_BYTES: usize = PAIR_OFFSET + PAIR_CELLS as usize * PAIR_CELL_STRIDE_BYTES;
 const PURPOSE: &str = "a fast box";
 const KEY: &str = "fast_boxes";
 
@@ -153,18 +152,6 @@ impl BoxMemory {
         lmt_copy::ask_for(first, bytes.min(length));
     }
 
-    /// Asks for a line, and for its annex if a message of so many bytes lies there, to write them
-    /// soon; `line` is taken modulo the ring.
-    #[inline(always)] // The path of a short message.
-    pub(super) fn take_over(&self, line: u64, bytes: usize) {
-        let words = self.words().line(line);
-        lmt_copy::take_over(words.as_ptr().cast(), size_of_val(words));
-        if bytes > INLINE_BYTES && bytes <= ANNEX_BYTES {
-            let (first, length) = self.annex(line, bytes);
-            lmt_copy::take_over(first, bytes.min(length));
-        }
-    }
-
     /// The first byte of a cell; `cell` is taken modulo the ring. PIECE_BYTES
     /// bytes are valid from there on for as long as `self` lives.
     #[inline]
@@ -179,20 +166,20 @@ impl BoxMemory {
     /// there on, to the cell's end, for as long as `self` lives.
     #[inline]
     fn part(&self, part: Part) -> (*mut u8, usize) {
-        let within = (part.offset as usize).min(PAIR_CELL_BYTES);
+        let within = (part.offset as usize).min(PAIR_CELL_STRIDE_BYTES);
         let cell = usize::from(part.cell) % PAIR_CELLS as usize;
-        let offset = PAIR_OFFSET + cell * PAIR_CELL_BYTES + within;
+        let offset = PAIR_OFFSET + cell * PAIR_CELL_STRIDE_BYTES + within;
         // SAFETY: the cell's number is below PAIR_CELLS and `within` at most a
         // cell's bytes, so the place is within the TOTAL_BYTES bytes of the
         // mapping, or at their end with no byte behind it.
         let first = unsafe { self.memory.base().as_ptr().add(offset) };
-        (first, PAIR_CELL_BYTES - within)
+        (first, PAIR_CELL_STRIDE_BYTES - within)
     }
 
     /// Takes memory for a pair's cell now, rather than at the first touch, where
     /// want of it would kill the process.
     pub(super) fn commit_pair_cell(&self, cell: u8, bytes: usize) -> Result<(), MemoryError> {
-        let offset = PAIR_OFFSET + usize::from(cell) * PAIR_CELL_BYTES;
+        let offset = PAIR_OFFSET + usize::from(cell) * PAIR_CELL_STRIDE_BYTES;
         self.memory.commit_range(PURPOSE, KEY, offset, bytes)
     }
 
@@ -202,7 +189,7 @@ impl BoxMemory {
     pub(super) fn write_part(&self, part: Part, at: usize, bytes: &[u8]) {
         let (target, length) = fitting(self.part(part), at, bytes.len());
         // SAFETY: as in `write`; the peer does not touch a cell of this process.
-        unsafe { lmt_copy::fill_cell(target, bytes.as_ptr(), length, part.piece()) };
+        unsafe { lmt_copy::fill_cell(target, bytes.as_ptr(), length, InCell::Alone) };
     }
 
     /// The same from a buffer's bytes `range`.
@@ -225,7 +212,7 @@ impl BoxMemory {
         let (first, room) = self.part(part);
         let length = target.len().min(room);
         // SAFETY: as in `read`: `length` bytes are in the part and in `target`.
-        unsafe { lmt_copy::empty_cell(target.as_mut_ptr(), first, length, part.piece()) };
+        unsafe { lmt_copy::empty_cell(target.as_mut_ptr(), first, length, InCell::Alone) };
     }
 
     /// The same, `bytes` of them, to a buffer from its byte `offset` on;
@@ -234,7 +221,7 @@ impl BoxMemory {
     pub(super) fn read_part_to(&self, part: Part, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
         let (first, room) = self.part(part);
         // SAFETY: as in `read_to`.
-        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::OutOfCell(part.piece())) }
+        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::OutOfCell(InCell::Alone)) }
     }
 
     /// Where a place begins, and how many bytes are valid from there on.

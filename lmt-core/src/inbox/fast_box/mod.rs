@@ -48,12 +48,9 @@ mod sender;
 pub(crate) use {
     memory::PIECE_BYTES,
     receiver::{Body, Boxes},
-    sender::{BoxSender, Cut, Refusal},
+    sender::{BoxSender, Refusal},
 };
 
-#[cfg(all(test, not(loom)))]
-#[path = "in_line_tests.rs"]
-mod in_line_tests;
 #[cfg(all(test, loom))]
 #[path = "loom_tests.rs"]
 mod loom_tests;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::holdings::{Holdings, LOWER_HALF, PAIR_CELLS};
+use super::holdings::{Holdings, LOWER_HALF};
 use super::memory::{BoxMemory, PAGE_BYTES};
-use super::place::PAIR_CELL_BYTES;
+use super::place::{PAIR_CELL_BYTES, PAIR_CELL_STRIDE_BYTES};
 
 /// The cells of a pair, for the two ends of one connection in one process: the
 /// box that it writes to and the one that it reads. For one thread at a time.
@@ -53,14 +53,6 @@ impl PairCells {
         u64::from(self.holdings.count()) * PAIR_CELL_BYTES as u64 >= bytes
     }
 
-    /// Whether more cells have gone to the peer than have come back, by more than a message of
-    /// `bytes` bytes takes.
-    #[inline]
-    pub(super) fn is_ahead(&self, bytes: u64) -> bool {
-        let ahead_cells = u64::from((PAIR_CELLS / 2).saturating_sub(self.holdings.count()));
-        ahead_cells * PAIR_CELL_BYTES as u64 > bytes
-    }
-
     /// Takes a cell to write the first `bytes` bytes of, and to hand over.
     #[inline]
     pub(super) fn take(&self, bytes: usize) -> Option<u8> {
@@ -85,7 +77,7 @@ impl PairCells {
         let is_page = bytes <= PAGE_BYTES;
         // Relaxed, all of them: see `is_committed`.
         if let Err(error) =
-            self.memory.commit_pair_cell(cell, if is_page { PAGE_BYTES } else { PAIR_CELL_BYTES })
+            self.memory.commit_pair_cell(cell, if is_page { PAGE_BYTES } else { PAIR_CELL_STRIDE_BYTES })
         {
             tracing::debug!(%error, "a pair goes on with the cells that it has");
             self.holdings.give_up_all_but(self.committed.load(Ordering::Relaxed));

@@ -1,26 +1,23 @@
-use super::{PAIR_CELL_BYTES, Part, TAIL_BYTES};
+use super::{PAIR_CELL_STRIDE_BYTES, Part};
 use crate::inbox::fast_box::holdings::{Holdings, LOWER_HALF, PAIR_CELLS};
 
 #[test]
 fn a_part_comes_back_from_its_word_as_it_was() {
     for cell in [0, 1, PAIR_CELLS as u8 - 1] {
-        for offset in [0, 64, 1024, PAIR_CELL_BYTES as u32 - 41] {
-            for is_last in [false, true] {
-                let part = Part { cell, offset, is_last };
-                assert_ne!(part.to_word(), 0);
-                assert_eq!(Part::from_word(part.to_word(), 41), Some(part));
-            }
+        for offset in [0, 64, 1024, PAIR_CELL_STRIDE_BYTES as u32 - 41] {
+            let part = Part { cell, offset };
+            assert_ne!(part.to_word(), 0);
+            assert_eq!(Part::from_word(part.to_word(), 41), Some(part));
         }
     }
 }
 
 #[test]
 fn what_lies_outside_the_cells_is_no_part() {
-    let part = Part { cell: 3, offset: 1024, is_last: true };
-    let room = PAIR_CELL_BYTES - 1024;
-    assert_eq!(part.room(), room);
-    assert!(Part::from_word(part.to_word(), room + TAIL_BYTES).is_some());
-    assert!(Part::from_word(part.to_word(), room + TAIL_BYTES + 1).is_none());
+    let part = Part { cell: 3, offset: 1024 };
+    let room = PAIR_CELL_STRIDE_BYTES - 1024;
+    assert!(Part::from_word(part.to_word(), room).is_some());
+    assert!(Part::from_word(part.to_word(), room + 1).is_none());
     assert!(Part::from_word(part.to_word(), usize::MAX).is_none());
     let beyond = Part { cell: PAIR_CELLS as u8, ..part };
     assert!(Part::from_word(beyond.to_word(), 8).is_none());

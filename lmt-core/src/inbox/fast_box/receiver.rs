@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::memory::{ANNEX_BYTES, BoxMemory, CELLS, LINES, PIECE_BYTES, Place};
 use super::pair::PairCells;
-use super::place::{IN_ANNEX, Part, TAIL_BYTES, TAIL_WORD};
+use super::place::{IN_ANNEX, Part};
 use super::ring::Reader;
 use super::sender::{BoxSender, PART_WORD};
 use crate::buffer::Buffer;
 use crate::error::MemoryError;
-use crate::inbox::layout::{HEADER_WORDS, INLINE_BYTES};
-use crate::inbox::receiver::{Header, unpack};
+use crate::inbox::layout::INLINE_BYTES;
+use crate::inbox::receiver::Header;
 use crate::inbox::ring::LINE_WORDS;
 
 /// Takes messages out of one box.
@@ -67,19 +67,6 @@ impl BoxReceiver {
         Some(Header::copy(self.reader.line(&shared), self.sender, kind))
     }
 
-    /// Copies the next message and ends it, if it lies in its line, fits `into`, and is one that
-    /// it `takes`.
-    #[inline(always)] // The path of a short message.
-    fn take_in_line(&mut self, takes: impl FnOnce(&Header) -> bool, into: &mut [u8]) -> Option<Header> {
-        let header = self.find()?;
-        let into = into.get_mut(..header.bytes).filter(|_| header.bytes <= INLINE_BYTES && takes(&header))?;
-        let shared = self.memory.words();
-        unpack(&self.reader.line(&shared)[HEADER_WORDS..], into);
-        self.reader.consume(&shared, false);
-        self.awaits_annex = self.awaits_annex.saturating_sub(1);
-        Some(header)
-    }
-
     /// Where a message's bytes are, if what its line says is possible.
     #[inline]
     fn body_of(&self, header: &Header) -> Body {
@@ -118,7 +105,7 @@ impl BoxReceiver {
             Body::Annex { bytes } => (ANNEXES_AWAITED, bytes),
             _ => (self.awaits_annex.saturating_sub(1), self.awaited_bytes),
         };
-        if let (Body::Part(Part { cell, is_last: true, .. }), Some(pair)) = (body, &self.pair) {
+        if let (Body::Part(Part { cell, .. }), Some(pair)) = (body, &self.pair) {
             pair.keep(cell);
         }
     }
@@ -326,20 +313,6 @@ impl Boxes {
         }
     }
 
-    /// Copies the next message of box number `at` to `into` and ends it, if it lies in its line,
-    /// fits, and is one that it `takes`.
-    #[inline(always)] // The path of a short message.
-    pub(crate) fn take_in_line(
-        &mut self,
-        at: usize,
-        takes: impl FnOnce(&Header) -> bool,
-        into: &mut [u8],
-    ) -> Option<Header> {
-        let header = self.list.get_mut(at)?.take_in_line(takes, into)?;
-        self.had_its_turn(at);
-        Some(header)
-    }
-
     /// The line of the message found in box `at`.
     #[inline]
     pub(crate) fn line(&self, at: usize) -> &[AtomicU64; LINE_WORDS] {
@@ -353,11 +326,7 @@ impl Boxes {
     pub(crate) fn read(&self, at: usize, body: Body, target: &mut [u8]) {
         let Some(one) = self.list.get(at) else { return };
         match (body, &one.pair) {
-            (Body::Part(part), Some(pair)) => {
-                let (in_cell, tail) = target.split_at_mut(target.len().min(part.room()));
-                pair.memory.read_part(part, in_cell);
-                unpack(&one.reader.line(&one.memory.words())[TAIL_WORD..], tail);
-            }
+            (Body::Part(part), Some(pair)) => pair.memory.read_part(part, target),
             _ => one.memory.read(one.place(body), target),
         }
     }
@@ -374,17 +343,7 @@ impl Boxes {
     ) -> usize {
         let Some(one) = self.list.get(at) else { return 0 };
         match (body, &one.pair) {
-            (Body::Part(part), Some(pair)) => {
-                let in_cell = bytes.min(part.room());
-                let fitted = pair.memory.read_part_to(part, in_cell, buffer, offset);
-                if in_cell == bytes {
-                    return fitted;
-                }
-                let mut tail = [0; TAIL_BYTES];
-                let tail = &mut tail[..bytes - in_cell];
-                unpack(&one.reader.line(&one.memory.words())[TAIL_WORD..], tail);
-                fitted + buffer.write_at(offset + in_cell as u64, tail)
-            }
+            (Body::Part(part), Some(pair)) => pair.memory.read_part_to(part, bytes, buffer, offset),
             _ => one.memory.read_to(one.place(body), bytes, buffer, offset),
         }
     }

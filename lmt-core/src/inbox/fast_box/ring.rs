@@ -113,21 +113,6 @@ impl Writer {
         self.next_line
     }
 
-    /// Whether so many lines and as many cells are free now.
-    #[inline]
-    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
-    pub(crate) fn has_room_for(&mut self, words: &Words<'_>, pieces: u64) -> bool {
-        let enough = |this: &Self| {
-            this.line_limit.wrapping_sub(this.next_line) >= pieces
-                && this.cell_limit.wrapping_sub(this.next_cell) >= pieces
-        };
-        if enough(self) {
-            return true;
-        }
-        self.refresh(words, true);
-        enough(self)
-    }
-
     /// Looks at what the reader has given back.
     #[cold]
     fn refresh(&mut self, words: &Words<'_>, with_cell: bool) -> bool {

@@ -200,7 +200,7 @@ impl Endpoint {
         let number =
             self.ops.insert(Op { context, flags, reports, request: receive, kind: Kind::Asked(asked) });
         let label = Label { tag: REQUEST_TAG, space: SERVICE, immediate: None };
-        let sent = match self.engine.send_directly(peer, label, message) {
+        let sent = match self.engine.inject(peer, label, message) {
             Some(_) => Ok(()),
             None => self.send_copy(around, peer, label, message, Some((number, id))),
         };

@@ -131,7 +131,7 @@ impl Endpoint {
     }
 
     fn reply(&mut self, around: &mut Surroundings, late: Late) {
-        if self.engine.send_directly(late.to, late.label, &late.bytes).is_some() {
+        if self.engine.inject(late.to, late.label, &late.bytes).is_some() {
             return;
         }
         // With any other error the peer is dead, and nobody waits.
