@@ -202,7 +202,7 @@ impl BoxMemory {
     pub(super) fn write_part(&self, part: Part, at: usize, bytes: &[u8]) {
         let (target, length) = fitting(self.part(part), at, bytes.len());
         // SAFETY: as in `write`; the peer does not touch a cell of this process.
-        unsafe { lmt_copy::fill_cell(target, bytes.as_ptr(), length, part.piece()) };
+        unsafe { lmt_copy::copy_toward(target, bytes.as_ptr(), length, Distance::Peer) };
     }
 
     /// The same from a buffer's bytes `range`.
@@ -218,14 +218,13 @@ impl BoxMemory {
         unsafe { buffer.read_raw(range.start, first, length, Leaving::For(Distance::Peer)) };
     }
 
-    /// Copies the first bytes of a published part of a pair's cell, and takes
-    /// their lines over, for this process writes there next.
+    /// Copies the first bytes of a published part of a pair's cell.
     #[inline]
     pub(super) fn read_part(&self, part: Part, target: &mut [u8]) {
         let (first, room) = self.part(part);
         let length = target.len().min(room);
         // SAFETY: as in `read`: `length` bytes are in the part and in `target`.
-        unsafe { lmt_copy::empty_cell(target.as_mut_ptr(), first, length, part.piece()) };
+        unsafe { lmt_copy::copy_nonoverlapping(target.as_mut_ptr(), first, length) };
     }
 
     /// The same, `bytes` of them, to a buffer from its byte `offset` on;
@@ -234,7 +233,7 @@ impl BoxMemory {
     pub(super) fn read_part_to(&self, part: Part, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
         let (first, room) = self.part(part);
         // SAFETY: as in `read_to`.
-        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::OutOfCell(part.piece())) }
+        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::Near) }
     }
 
     /// Where a place begins, and how many bytes are valid from there on.
@@ -284,7 +283,7 @@ impl BoxMemory {
         let (first, room) = self.room(place);
         // SAFETY: as in `read`; a buffer's segments are memory lent by this
         // process's application, not this mapping.
-        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::FromPeer) }
+        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::Near) }
     }
 }
 

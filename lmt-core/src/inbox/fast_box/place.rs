@@ -2,8 +2,7 @@
 
 use super::holdings::PAIR_CELLS;
 use crate::inbox::layout::HEADER_WORDS;
-use crate::inbox::ring::{LINE_WORDS, Line};
-use lmt_copy::InCell;
+use crate::inbox::ring::LINE_WORDS;
 
 /// Bytes of a cell that changes its owner. A message of the greatest usual length
 /// (`eager_max_bytes`) takes eight, or nine where it begins far behind a line's begin.
@@ -47,13 +46,6 @@ impl Part {
         let part = Self { cell: cell as u8, offset, is_last: word & LAST != 0 };
         let fits = offset as usize <= PAIR_CELL_BYTES && bytes <= part.room() + TAIL_BYTES;
         (word & PRESENT != 0 && cell < u64::from(PAIR_CELLS) && fits).then_some(part)
-    }
-
-    /// Whether other pieces of a message are in the same cell.
-    #[inline]
-    pub(crate) const fn piece(self) -> InCell {
-        let is_first = (self.offset as usize) < size_of::<Line>();
-        if is_first && self.is_last { InCell::Alone } else { InCell::Among }
     }
 
     /// So many bytes are in the cell from its begin on, to the cell's end.
