@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
-use lmt_core::region::{Direction, copy_shared, put_shared, take_over_shared, take_shared_past_caches};
+use lmt_core::region::{Direction, copy_shared, put_shared, take_shared_past_caches};
 use lmt_core::shared_memory::SharedMemory;
 
 use crate::layout::{LINE_BYTES, Layout};
@@ -92,11 +92,10 @@ impl Board {
         put_shared(&self.lines.memory, self.layout.cell(call, cell), from, 0, bytes, false)
     }
 
-    /// Fills `into` from a cell, whose lines this rank writes next; returns how many bytes
-    /// there were.
+    /// Fills `into` from a cell; returns how many bytes there were.
     pub fn accept(&self, call: u32, cell: u32, into: &mut Buffer) -> u64 {
         let bytes = into.total_bytes().min(self.layout.cell_bytes());
-        take_over_shared(&self.lines.memory, self.layout.cell(call, cell), into, bytes)
+        copy_shared(&self.lines.memory, Direction::Get, self.layout.cell(call, cell), into, 0, bytes)
     }
 
     /// Where in the memory so many bytes from `at` on in a rank's slot are that begins at

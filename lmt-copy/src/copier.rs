@@ -144,7 +144,29 @@ pub struct Copier {
     rows: [[Row; Alignment::ALL.len()]; Distance::ALL.len()],
 }
 
+/// The longest aliased copies that are not the C library's, in bytes.
+const ALIASED_MOST_BYTES: usize = 256 << 10;
+
 impl Copier {
+    /// What is best on every machine that is known: the C library's, but from 2 KiB up
+    /// to 256 KiB AVX2's for aliased copies, where a C library's string instruction
+    /// copies byte by byte (`docs/copy.md`).
+    ///
+    /// ```
+    /// use lmt_copy::{Alignment, Copier, Distance, Routine};
+    /// let usual = Copier::usual();
+    /// assert_eq!(usual.routine(Distance::Near, Alignment::Same, 4096), Routine::Libc);
+    /// ```
+    pub fn usual() -> Self {
+        let mut usual = Self::default();
+        for class in (0..CLASSES).filter(|class| bounds(*class).1 <= ALIASED_MOST_BYTES) {
+            for distance in Distance::ALL {
+                usual.set(distance, Alignment::Aliased, class, Routine::Avx2);
+            }
+        }
+        usual
+    }
+
     /// What copies `bytes` bytes; up to [`LEAST_TABLE_BYTES`] the C library, or
     /// no routine at all.
     pub fn routine(&self, distance: Distance, alignment: Alignment, bytes: usize) -> Routine {

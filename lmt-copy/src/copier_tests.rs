@@ -39,3 +39,18 @@ fn what_this_machine_lacks_is_not_in_a_table() {
         assert_eq!(is_there, routine.is_available(), "{routine:?}");
     }
 }
+
+#[test]
+fn aliased_copies_are_the_librarys_only_where_they_are_short_or_long() {
+    let usual = Copier::usual();
+    for distance in Distance::ALL {
+        for bytes in [2048, 2049, 256 << 10, (256 << 10) + 1, 1 << 25] {
+            let is_vectors = (2049..=256 << 10).contains(&bytes) && Routine::Avx2.is_available();
+            let aliased = usual.routine(distance, Alignment::Aliased, bytes);
+            assert_eq!(aliased == Routine::Avx2, is_vectors, "{bytes}");
+            for alignment in [Alignment::Same, Alignment::Other] {
+                assert_eq!(usual.routine(distance, alignment, bytes), Routine::Libc);
+            }
+        }
+    }
+}

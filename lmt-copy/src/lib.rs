@@ -1,13 +1,13 @@
-//! The routines by which lmt copies bytes in user space: one for all that is in this
-//! process, [`copy_toward`], and others for cells that two cores fill and empty by
-//! turns and for what goes past the caches (`docs/copy.md` says who uses which).
+//! The routines by which lmt copies bytes in user space: one for all that goes through
+//! the caches, [`copy_toward`], and one for what goes past them, [`copy_streaming`]
+//! (`docs/copy.md` says who uses which).
 //!
 //! [`copy_nonoverlapping`] copies up to [`SHORT_MOST_BYTES`] inline, without a
-//! call. Longer copies go to the C library's `memcpy`, unless a measurement of
-//! this machine has found another [`Routine`] to be faster there: the process's
-//! [`Copier`] is a table from a copy's length, alignment and [`Distance`] to a
-//! routine. It is chosen once for each process ([`install`]); until then all is
-//! the C library's, which is never wrong.
+//! call. Longer copies go to the C library's `memcpy`, but for aliased ones
+//! ([`Copier::usual`]), or unless `lmt tune` has found another [`Routine`] to be
+//! faster on this machine: the process's [`Copier`] is a table from a copy's length,
+//! alignment and [`Distance`] to a routine. It is chosen once for each process
+//! ([`install`]); until then all is the C library's, which is never wrong.
 //!
 //! ```
 //! let source = [7u8; 1000];
@@ -23,31 +23,26 @@
 #![deny(unsafe_code)]
 
 mod blocks;
-mod cells;
 mod coldness;
 mod copier;
 mod copy;
-mod from_peer;
 mod measure;
 mod routine;
 mod short;
-mod string;
+mod streaming;
 mod take_over;
 mod text;
-mod two_ways;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86;
 
-pub use cells::{InCell, empty_cell, fill_cell};
 pub use coldness::is_cold;
 pub use copier::{Alignment, Copier, Distance, LARGEST_CLASS_BYTES, LEAST_TABLE_BYTES};
 pub use copy::{
     AlreadyInstalled, copy_nonoverlapping, copy_overlapping, copy_slice, copy_toward, install, installed,
 };
-pub use from_peer::copy_from_peer;
-pub use measure::{Effort, Measurement, measure, paired_ratio, probe};
+pub use measure::{Effort, Measurement, measure, paired_ratio};
 pub use routine::Routine;
 pub use short::SHORT_MOST_BYTES;
-pub use string::{copy_streaming, copy_string, is_string_fast};
-pub use take_over::{ask_for, copy_by_vectors, copy_taking_over, take_over};
+pub use streaming::copy_streaming;
+pub use take_over::{ask_for, take_over};
 pub use text::{Plan, TextError};

@@ -4,7 +4,6 @@
 //! library's time of the same turn: so what disturbs one disturbs the other. Each
 //! copy is made once before it is timed, so that all begin with the same caches.
 
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::copier::{Alignment, CLASSES, Copier, Distance, bounds};
@@ -139,65 +138,6 @@ fn of_class(
         worst_ratio: ratios.iter().copied().fold(0.0, f64::max),
     };
     routines.into_iter().zip(ratios).map(of).collect()
-}
-
-/// A look at the machine, of a few milliseconds at most and once for the process,
-/// for where the C library's is slower beyond doubt than AVX2's, or the portable
-/// routine where that is missing. All else stays the C library's: what gains some
-/// percent needs [`measure`].
-///
-/// What it finds on some CPUs: `rep movsb` is slow to start, which counts up to
-/// [`PIECE_MOST_BYTES`], and slow by a multiple where the target is aliased with
-/// the source. AVX-512 is left out, since it slows some CPUs down for longer than
-/// a look lasts.
-pub fn probe() -> &'static Copier {
-    static PROBED: OnceLock<Copier> = OnceLock::new();
-    PROBED.get_or_init(|| {
-        let mut copier = Copier::default();
-        // Miri's time says nothing of the machine's.
-        if !cfg!(miri) {
-            let routine = if Routine::Avx2.is_available() { Routine::Avx2 } else { Routine::Portable };
-            let mut arena = Arena::new(ALIASED_MOST_BYTES);
-            for class in (0..CLASSES).filter(|class| bounds(*class).1 <= ALIASED_MOST_BYTES) {
-                probe_class(&mut arena, class, routine, &mut copier);
-            }
-        }
-        copier
-    })
-}
-
-/// The lengths that [`probe`] looks at, in bytes: of all alignments, and of
-/// aliased copies.
-const PIECE_MOST_BYTES: usize = 8 << 10;
-const ALIASED_MOST_BYTES: usize = 256 << 10;
-/// Up to here [`probe`] looks for copies that are slow by a multiple, in bytes;
-/// longer ones take so long that they are taken for as slow.
-const MULTIPLE_MOST_BYTES: usize = 64 << 10;
-/// What takes at most so much of the C library's time is better beyond doubt.
-const DOUBTLESS_RATIO: f64 = 0.9;
-
-fn probe_class(arena: &mut Arena, class: usize, routine: Routine, copier: &mut Copier) {
-    const EFFORT: Effort = Effort { turns: 5, turn: Duration::ZERO, most_bytes: PIECE_MOST_BYTES };
-    // A multiple is no accident, so one turn does.
-    const OF_MULTIPLE: Effort = Effort { turns: 1, ..EFFORT };
-    let (above, bytes) = bounds(class);
-    let near = Distance::Near;
-    let [worst_at, common_at, _] = offsets(Alignment::Aliased);
-    let is_slow = if bytes <= MULTIPLE_MOST_BYTES {
-        arena.ratios(OF_MULTIPLE, &[routine], bytes, worst_at, near)[0] <= 0.5
-    } else {
-        copier.routine(near, Alignment::Aliased, above) == routine
-    };
-    if is_slow && arena.ratios(EFFORT, &[routine], bytes, common_at, near)[0] <= 1.0 {
-        Distance::ALL
-            .into_iter()
-            .for_each(|distance| copier.set(distance, Alignment::Aliased, class, routine));
-    }
-    for alignment in [Alignment::Same, Alignment::Other].into_iter().filter(|_| bytes <= PIECE_MOST_BYTES) {
-        let mut found = of_class(arena, EFFORT, class, alignment, near, &[routine]);
-        found.retain(|m| m.mean_ratio <= DOUBTLESS_RATIO);
-        Distance::ALL.into_iter().for_each(|distance| choose(copier, class, distance, &found));
-    }
 }
 
 /// The time of `ours` over that of `theirs`: the median over turns in which they

@@ -50,19 +50,3 @@ fn a_measurement_covers_all_that_is_here_and_its_table_can_be_written() {
     assert!(measurements.iter().any(|m| m.distance == Distance::Away) || !Routine::Avx2.is_available());
     assert_eq!(copier.to_string().parse(), Ok(Plan::Table(Box::new(copier))));
 }
-
-#[test]
-fn a_probe_looks_at_pieces_and_aliased_copies_alone_and_takes_its_time_once() {
-    let begin = Instant::now();
-    let copier = probe();
-    println!("found in {:?}: {copier}", begin.elapsed());
-    for distance in Distance::ALL {
-        for alignment in Alignment::ALL {
-            let most = if alignment == Alignment::Aliased { ALIASED_MOST_BYTES } else { PIECE_MOST_BYTES };
-            for bytes in [most + 1, 1 << 20, 1 << 25] {
-                assert_eq!(copier.routine(distance, alignment, bytes), Routine::Libc);
-            }
-        }
-    }
-    assert!(std::ptr::eq(copier, probe()));
-}

@@ -25,8 +25,7 @@ use crate::routine::Routine;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Plan {
-    /// What a look of a few milliseconds at most at this machine finds
-    /// ([`crate::probe`]).
+    /// [`Copier::usual`].
     Auto,
     /// This table.
     Table(Box<Copier>),
@@ -45,11 +44,10 @@ impl fmt::Display for TextError {
 impl std::error::Error for TextError {}
 
 impl Plan {
-    /// The table; for [`Plan::Auto`] what a look at this machine finds, which is
-    /// taken once for the process.
+    /// The table.
     pub fn copier(&self) -> Copier {
         match self {
-            Self::Auto => crate::probe().clone(),
+            Self::Auto => Copier::usual(),
             Self::Table(copier) => copier.as_ref().clone(),
         }
     }

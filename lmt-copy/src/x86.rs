@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // Such instructions, and assembly.
 
 use std::arch::asm;
-use std::arch::x86_64::{__m256i, _MM_HINT_T0, _mm_prefetch, _mm_sfence, _mm256_stream_si256};
+use std::arch::x86_64::{__m256i, _mm_sfence, _mm256_stream_si256};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::blocks;
@@ -39,24 +39,26 @@ pub(crate) unsafe fn rep_movsb(target: *mut u8, source: *const u8, bytes: usize)
     }
 }
 
-/// Copies by blocks of 64 bytes, in assembly: the compiler's AVX-512 is younger than the
-/// oldest compiler that builds lmt. With further instructions at the begin of each round
-/// of four.
+/// Blocks of 64 bytes, in assembly: the compiler's AVX-512 is younger than the oldest
+/// compiler that builds lmt.
 ///
-/// As [`blocks::copy`] does it: the first block and the last four are read at
-/// the beginning, which lie within at least 256 bytes. Rounds of four go from
-/// the first aligned target behind `target` on while it is below the last four
-/// (`last`), so each ends at most 255 bytes behind where those begin, that is
-/// within the copy, and its stores are aligned to 64 as `at` is. At the end the
-/// last four are written. `source` becomes the distance from target to source,
-/// modulo 2^64, so `source + at` is where `at`'s bytes come from.
-///
-/// All loads and stores are within what the caller of [`avx512`] vouches for, and aligned
-/// where the instruction asks for it. Registers 0 to 7 and the flags are declared as
-/// changed; so is what `vzeroupper` changes, the upper halves of 0 to 15; the stack is not
-/// used.
-macro_rules! by_lines {
-    ($target:ident, $source:ident, $bytes:ident $(, $also:literal)*) => {
+/// # Safety
+/// As for [`blocks::copy`], with at least 256 bytes; the CPU has AVX-512F, and
+/// the kernel saves its registers.
+pub(crate) unsafe fn avx512(target: *mut u8, source: *const u8, bytes: usize) {
+    // SAFETY: as `blocks::copy` does it: the first block and the last four are read at
+    // the beginning, which lie within at least 256 bytes. Rounds of four go from
+    // the first aligned target behind `target` on while it is below the last four
+    // (`last`), so each ends at most 255 bytes behind where those begin, that is
+    // within the copy, and its stores are aligned to 64 as `at` is. At the end the
+    // last four are written. `source` becomes the distance from target to source,
+    // modulo 2^64, so `source + at` is where `at`'s bytes come from.
+    //
+    // All loads and stores are within what the caller vouches for, and aligned
+    // where the instruction asks for it. Registers 0 to 7 and the flags are declared as
+    // changed; so is what `vzeroupper` changes, the upper halves of 0 to 15; the stack is not
+    // used.
+    unsafe {
         asm!(
             "vmovdqu64 zmm0, [{source}]",
             "vmovdqu64 zmm4, [{source} + {bytes} - 256]",
@@ -73,7 +75,6 @@ macro_rules! by_lines {
             "jae 3f",
             ".p2align 5",
             "2:",
-            $($also,)*
             "vmovdqu64 zmm0, [{source} + {at}]",
             "vmovdqu64 zmm1, [{source} + {at} + 64]",
             "vmovdqu64 zmm2, [{source} + {at} + 128]",
@@ -91,9 +92,9 @@ macro_rules! by_lines {
             "vmovdqu64 [{last} + 128], zmm6",
             "vmovdqu64 [{last} + 192], zmm7",
             "vzeroupper",
-            source = inout(reg) $source => _,
-            target = in(reg) $target,
-            bytes = in(reg) $bytes,
+            source = inout(reg) source => _,
+            target = in(reg) target,
+            bytes = in(reg) bytes,
             at = out(reg) _,
             last = out(reg) _,
             out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
@@ -102,74 +103,7 @@ macro_rules! by_lines {
             out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
             options(nostack),
         )
-    };
-}
-
-/// Blocks of 64 bytes.
-///
-/// # Safety
-/// As for [`blocks::copy`], with at least 256 bytes; the CPU has AVX-512F, and
-/// the kernel saves its registers.
-pub(crate) unsafe fn avx512(target: *mut u8, source: *const u8, bytes: usize) {
-    // SAFETY: the caller's promise, see `by_lines`.
-    unsafe { by_lines!(target, source, bytes) }
-}
-
-/// How far ahead [`avx512_taking_over`] asks for lines.
-pub(crate) const ASKED_AHEAD_BYTES: usize = 1024;
-
-/// The same, which asks for the source's lines [`ASKED_AHEAD_BYTES`] before it comes to
-/// them, for writing; so far beyond the end too, but for the last four. (AMD64 manual volume 3, PREFETCHW:
-/// a hint, which changes nothing that a program sees and faults at no address; processors
-/// without it do nothing.)
-///
-/// # Safety
-/// As for [`avx512`].
-pub(crate) unsafe fn avx512_taking_over(target: *mut u8, source: *const u8, bytes: usize) {
-    const { assert!(ASKED_AHEAD_BYTES == 1024) };
-    // SAFETY: the caller's promise, see `by_lines`; the hints do no more.
-    unsafe {
-        by_lines!(
-            target,
-            source,
-            bytes,
-            "prefetchw [{source} + {at} + 1024]",
-            "prefetchw [{source} + {at} + 1088]",
-            "prefetchw [{source} + {at} + 1152]",
-            "prefetchw [{source} + {at} + 1216]"
-        )
     }
-}
-
-/// Blocks of 32 bytes, asking for the source's lines as far ahead as [`avx512_taking_over`]
-/// does, but for reading: for writing (PREFETCHW) 64 and 128 KiB took 1.02 to 1.07 of the
-/// time on a CPU without AVX-512.
-///
-/// # Safety
-/// As for [`avx2`].
-#[target_feature(enable = "avx2")]
-pub(crate) unsafe fn avx2_asking_ahead(target: *mut u8, source: *const u8, bytes: usize) {
-    const LINE_BYTES: usize = 64;
-    const ROUND_BYTES: usize = 128;
-    // SAFETY: the caller's promise, of the first round.
-    unsafe { blocks::copy::<__m256i>(target, source, ROUND_BYTES) };
-    let mut at = LINE_BYTES - (target.addr() & (LINE_BYTES - 1));
-    while bytes - at > ROUND_BYTES {
-        for line in [0, LINE_BYTES] {
-            let ahead = source.wrapping_add(at + ASKED_AHEAD_BYTES + line);
-            _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
-        }
-        let (to, from) = (target.wrapping_add(at), source.wrapping_add(at));
-        // SAFETY: more than a round's bytes are left from `at` on.
-        let values = unsafe { from.cast::<[__m256i; 4]>().read_unaligned() };
-        // SAFETY: the same bytes of the target.
-        unsafe { to.cast::<[__m256i; 4]>().write_unaligned(values) };
-        at += ROUND_BYTES;
-    }
-    let last = bytes - ROUND_BYTES;
-    let (to, from) = (target.wrapping_add(last), source.wrapping_add(last));
-    // SAFETY: the last round's bytes: `bytes` is more than a round.
-    unsafe { blocks::copy::<__m256i>(to, from, ROUND_BYTES) };
 }
 
 /// Stores past the caches, two whole lines a round, which the write-combining

@@ -37,21 +37,13 @@ pub enum Access {
     Write,
 }
 
-/// What a copy does with the cache lines that it reads.
+/// How a copy goes into a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Taking {
-    /// They are this process's own.
+    /// It goes through the caches.
     Near,
-    /// Another process has written them, and writes them next.
-    FromPeer,
-    /// This process writes them next, and takes them over.
+    /// What is written goes past them.
     #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
-    Over,
-    /// As `Over`, out of a cell that this process fills next.
-    #[cfg_attr(loom, allow(dead_code))] // The same.
-    OutOfCell(lmt_copy::InCell),
-    /// Their other owner writes them next, and what is written goes past the caches.
-    #[cfg_attr(loom, allow(dead_code))] // The same.
     PastCaches,
 }
 
@@ -290,12 +282,6 @@ impl Buffer {
                 // `target` that nobody else uses; this method's caller as many
                 // readable ones at `from`, apart from the segments.
                 Taking::Near => unsafe { lmt_copy::copy_nonoverlapping(target, from, piece.bytes) },
-                // SAFETY: the same.
-                Taking::FromPeer => unsafe { lmt_copy::copy_from_peer(target, from, piece.bytes) },
-                // SAFETY: the same.
-                Taking::OutOfCell(of) => unsafe { lmt_copy::empty_cell(target, from, piece.bytes, of) },
-                // SAFETY: the same.
-                Taking::Over => unsafe { lmt_copy::copy_taking_over(target, from, piece.bytes) },
                 // SAFETY: the same.
                 Taking::PastCaches => unsafe { lmt_copy::copy_streaming(target, from, piece.bytes) },
             }

@@ -13,9 +13,7 @@ use crate::layout::{CELL_BYTES, MAX_CELLS, MAX_RINGS, MIN_CELLS};
 pub struct Config {
     /// Bytes of one ring's cells, a multiple of 32 KiB. Default 4 MiB.
     pub ring_bytes: u64,
-    /// Messages of so many bytes and more are copied out past the caches, and those of a
-    /// sixteenth of it and more while their sender has so many bytes on their way, or had so in
-    /// the window before and others with a quarter of it now. Default 8 MiB.
+    /// Messages of so many bytes and more are copied out past the caches. Default 8 MiB.
     pub streaming_bytes: u64,
     /// Rings of this endpoint's pool. Default 16.
     pub max_rings: u32,
@@ -44,7 +42,7 @@ pub const KEYS: &[Key] = &[
         name: "streaming_bytes",
         kind: Kind::Bytes { least: CELL_BYTES, most: u64::MAX, multiple_of: 1 },
         variable: None,
-        meaning: "messages of so many bytes and more are copied out of the ring past the receiver's caches, and those of a sixteenth of it and more while their sender has so many on their way, or had so in the window before and others with a quarter of it now",
+        meaning: "messages of so many bytes and more are copied out of the ring past the receiver's caches",
         reason: "where a copy past the caches was the faster one in all kinds of use, on a machine with 32 MiB of last cache",
     },
     Key {

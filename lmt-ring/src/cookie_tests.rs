@@ -9,9 +9,8 @@ proptest! {
         ring in 0..MAX_RINGS as u32,
         slot in proptest::option::of(0..SLOTS),
         tag in 0..TAGS,
-        is_among_many: bool,
     ) {
-        let place = Where { is_senders, ring, slot, tag, is_among_many };
+        let place = Where { is_senders, ring, slot, tag };
         let cookie = place.cookie();
         prop_assert_eq!(cookie.as_bytes().len(), 8);
         prop_assert_eq!(Where::read(&cookie), Some(place));

@@ -57,11 +57,3 @@ pub(crate) fn no_slot() -> Fault {
 pub(crate) fn withdrawn() -> Fault {
     demote(Errno::ECANCELED as i32, false, "the sender took its message out of the ring")
 }
-
-pub(crate) fn slow_cells() -> Fault {
-    demote(
-        0,
-        false,
-        "the cells of the ring that come back are slow to fill; the next mechanism takes the rest",
-    )
-}

@@ -1,9 +1,8 @@
 //! The ring of a pair: two processes that talk copy their messages through cells
 //! of shared memory, the sender in, the receiver out, both at once. A cell
 //! belongs to one of the two at a time, and with a message it changes its owner:
-//! the receiver keeps the cells that it has emptied, takes their cache lines
-//! over while it reads them, and writes its own messages into the one emptied
-//! last. So each line crosses between the two caches once for a message, where a
+//! the receiver keeps the cells that it has emptied, and writes its own messages
+//! into them. So each line crosses between the two caches once for a message, where a
 //! pipe with a direction (nemesis-lmt, section 2) moves it twice: the bytes over
 //! and the right to write back.
 //!
@@ -27,13 +26,9 @@ mod cookie;
 #[cfg(not(loom))]
 mod faults;
 #[cfg(not(loom))]
-mod hop;
-#[cfg(not(loom))]
 mod layout;
 #[cfg(not(loom))]
 mod mechanism;
-#[cfg(not(loom))]
-mod pace;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]

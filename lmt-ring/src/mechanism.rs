@@ -3,14 +3,11 @@
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
-use lmt_core::in_flight::InFlight;
 use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{
     Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
 };
 use lmt_core::shared_memory::AttachError;
-use lmt_core::targets::Targets;
-use lmt_core::ways_out::{Rule, WaysOut};
 use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -18,33 +15,14 @@ use crate::config::{Config, KEYS};
 use crate::cookie::Where;
 use crate::faults::{garbage, no_duplicate, no_memory, no_ring, no_slot, short_of_memory, unavailable};
 use crate::layout::{CELL_BYTES, Layout};
-use crate::pace::Watch;
 use crate::pool::Pool;
 use crate::receiver::Receiving;
-use crate::ring::{Cells, PairRing};
+use crate::ring::PairRing;
 use crate::sender::Sending;
 use crate::sys::{Emptying, Mapping};
 
 /// Version of the pool's layout; both sides must have the same.
-const LAYOUT_VERSION: u32 = 6;
-
-/// Of messages shorter than this part of [`Config::streaming_bytes`] none is copied out
-/// past the caches: several of these stay in the last one.
-const LONG_PART: u64 = 16;
-
-/// Where a window had [`Config::streaming_bytes`] on their way, a message of the next is one of
-/// several that are so long together from where the others have this part of it: a core's own cache
-/// holds no more.
-const OTHERS_PART: u64 = 4;
-
-/// From here on also what is read at once goes past the caches where its target is in
-/// none: most of it would be out of them by then.
-const PAST_BYTES: u64 = 2 << 20;
-
-/// Whether a message may go past the caches, if its target is in none.
-const fn may_go_past(bytes: u64, left_alone: bool) -> bool {
-    left_alone || bytes >= PAST_BYTES
-}
+const LAYOUT_VERSION: u32 = 7;
 
 /// What an endpoint says of its pool.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -91,46 +69,18 @@ impl Ring {
         Ok(self.pool.insert(pool))
     }
 
-    /// Whether a message is to be copied out past the caches: where it `goes_past` them for
-    /// the sake of its target, is longer than they are, or is one of several long ones that
-    /// are so together, as its sender says.
-    fn is_past(&self, interval: Interval, goes_past: bool, is_among_many: bool) -> bool {
-        let most = self.config.streaming_bytes;
-        let least = if is_among_many { most / LONG_PART } else { most };
-        goes_past || interval.bytes() >= least
-    }
-
-    /// Whether a message of so many bytes is one of several that are long together, as its
-    /// receiver is told. It is under way from now on.
-    fn is_among_many(&self, outgoing: &mut InFlight, bytes: u64) -> bool {
-        let (others_bytes, many) = (outgoing.bytes(), self.config.streaming_bytes);
-        outgoing.begin(bytes);
-        // The first message of a window may have taken another way: it counts as one more.
-        let last_bytes = outgoing.last_most_bytes().saturating_add(bytes);
-        let is_likely = last_bytes >= many && others_bytes >= many / OTHERS_PART;
-        is_likely || outgoing.bytes() >= many
-    }
-
     /// Begins to receive the message `tag` in `slot` of the ring that `transfer` has.
     fn receive(
         &self,
         peer: &mut RingPeer,
         transfer: &mut RingTransfer,
         (slot, tag): (u8, u64),
-        is_among_many: bool,
     ) -> Result<(), Fault> {
         let interval = transfer.interval;
-        let is_past = self.is_past(interval, transfer.goes_past, is_among_many);
-        let may_be_tried = is_past && !transfer.repeatable;
-        let rule = if may_be_tried { Rule::Past } else { Rule::Always { past: is_past } };
-        let is_past = peer.ways_out.begin(interval.bytes(), rule);
+        let is_past = interval.bytes() >= self.config.streaming_bytes;
         let way = if is_past { Emptying::Streamed } else { Emptying::Cached };
-        let ring = peer.ring(transfer.is_mine).ok_or_else(garbage);
-        let receiving = ring.and_then(|ring| Receiving::start(ring, slot, tag, interval, way));
-        if receiving.is_err() {
-            peer.ways_out.end(interval.bytes(), false);
-        }
-        transfer.side = Side::Receiver(receiving?);
+        let ring = peer.ring(transfer.is_mine).ok_or_else(garbage)?;
+        transfer.side = Side::Receiver(Receiving::start(ring, slot, tag, interval, way)?);
         Ok(())
     }
 }
@@ -144,12 +94,6 @@ pub struct RingPeer {
     is_mine_first: bool,
     mine: Option<PairRing>,
     other: Option<PairRing>,
-    /// This side's messages that are on their way.
-    outgoing: InFlight,
-    /// Which of the messages that come may go past the caches.
-    targets: Targets,
-    /// Whether that is faster.
-    ways_out: WaysOut,
 }
 
 impl RingPeer {
@@ -178,12 +122,6 @@ pub struct RingTransfer {
     interval: Interval,
     /// Whether its ring is of this endpoint's pool.
     is_mine: bool,
-    /// What it counts among the peer's `outgoing`.
-    outgoing_bytes: u64,
-    /// Whether what comes goes past the caches.
-    goes_past: bool,
-    /// Whether that is so however long it takes ([`Plan::repeatable`]).
-    repeatable: bool,
     side: Side,
 }
 
@@ -197,7 +135,6 @@ enum Side {
     /// The sender has no slot yet, or had none when it announced the message.
     Looking {
         tag: u64,
-        is_among_many: bool,
     },
     Receiver(Receiving),
 }
@@ -246,9 +183,6 @@ impl Lmt for Ring {
             is_mine_first: self.number < wire.number,
             mine: None,
             other: None,
-            outgoing: InFlight::default(),
-            targets: Targets::default(),
-            ways_out: WaysOut::new(self.config.streaming_bytes),
         };
         Ok((peer, Abilities { read: false, write: false, cooperate: true }))
     }
@@ -261,12 +195,8 @@ impl Lmt for Ring {
     ) -> Result<(RingTransfer, Cookie), Fault> {
         let interval = plan.interval;
         if plan.role == Role::Receiver {
-            let look = || data.is_cold(interval.start..interval.end);
-            let may = !plan.repeatable && may_go_past(interval.bytes(), plan.left_alone);
-            let goes_past = peer.targets.go_past(interval.bytes(), may, look);
-            let (is_mine, outgoing_bytes, side, repeatable) = (false, 0, Side::Announced, plan.repeatable);
-            let transfer = RingTransfer { interval, is_mine, outgoing_bytes, goes_past, repeatable, side };
-            return Ok((transfer, Cookie::empty()));
+            let side = Side::Announced;
+            return Ok((RingTransfer { interval, is_mine: false, side }, Cookie::empty()));
         }
         let is_mine = match (&peer.mine, &peer.other) {
             (Some(_), Some(_)) => peer.is_mine_first,
@@ -278,20 +208,15 @@ impl Lmt for Ring {
             peer.mine = Some(PairRing::mine(Arc::clone(&pool.mapping), pool.layout, lease));
         }
         let ring = peer.ring(is_mine).ok_or_else(no_ring)?;
-        let cells = if plan.may_give_up { ring.cells_for(interval.bytes()) } else { Cells::All };
         let sending = match plan.model {
-            Model::Stream => Sending::at_once(ring, data, interval.start, cells).ok_or_else(no_slot)?,
-            _ => Sending::asked(ring, data, interval.start, cells),
+            Model::Stream => Sending::at_once(ring, data, interval.start).ok_or_else(no_slot)?,
+            _ => Sending::asked(ring, data, interval.start),
         };
-        let sending = if plan.may_give_up { sending.let_hand_over(Watch::default()) } else { sending };
         let (slot, tag) = (sending.slot(), sending.tag);
         let ring = ring.ring;
-        let outgoing_bytes = interval.bytes();
-        let is_among_many = self.is_among_many(&mut peer.outgoing, outgoing_bytes);
-        let place = Where { is_senders: is_mine, ring, slot, tag, is_among_many };
-        let (goes_past, repeatable, side) = (false, plan.repeatable, Side::Sender(sending));
-        let transfer = RingTransfer { interval, is_mine, outgoing_bytes, goes_past, repeatable, side };
-        Ok((transfer, place.cookie()))
+        let place = Where { is_senders: is_mine, ring, slot, tag };
+        let side = Side::Sender(sending);
+        Ok((RingTransfer { interval, is_mine, side }, place.cookie()))
     }
 
     fn start(
@@ -306,10 +231,9 @@ impl Lmt for Ring {
             let place = Where::read(remote).ok_or_else(garbage)?;
             peer.named(place).ok_or_else(garbage)?;
             transfer.is_mine = !place.is_senders;
-            let Where { slot, tag, is_among_many, .. } = place;
-            match slot {
-                Some(slot) => self.receive(peer, transfer, (slot, tag), is_among_many)?,
-                None => transfer.side = Side::Looking { tag, is_among_many },
+            match place.slot {
+                Some(slot) => self.receive(peer, transfer, (slot, place.tag))?,
+                None => transfer.side = Side::Looking { tag: place.tag },
             }
         } else if let Side::Sender(sending) = &mut transfer.side {
             sending.start(interval);
@@ -328,9 +252,9 @@ impl Lmt for Ring {
         match &mut transfer.side {
             Side::Sender(sending) => sending.step(ring, data, max_bytes),
             Side::Receiver(receiving) => receiving.step(ring, data, max_bytes),
-            &mut Side::Looking { tag, is_among_many } => {
+            &mut Side::Looking { tag } => {
                 if let Some(slot) = Receiving::find(ring, tag) {
-                    self.receive(peer, transfer, (slot, tag), is_among_many)?;
+                    self.receive(peer, transfer, (slot, tag))?;
                 }
                 Ok(Step { bytes: 0, done: false })
             }
@@ -348,15 +272,11 @@ impl Lmt for Ring {
     }
 
     fn finish(&mut self, peer: &mut RingPeer, transfer: RingTransfer) {
-        if matches!(transfer.side, Side::Sender(_)) {
-            peer.outgoing.end(transfer.outgoing_bytes);
-        }
         let Some(ring) = peer.ring(transfer.is_mine) else { return };
         match transfer.side {
             Side::Sender(sending) => sending.finish(ring),
             Side::Receiver(mut receiving) => {
                 receiving.close(ring);
-                peer.ways_out.end(transfer.interval.bytes(), receiving.is_whole());
             }
             Side::Announced | Side::Looking { .. } => {}
         }
@@ -384,7 +304,3 @@ fn attach(hello: Hello) -> Result<(Mapping, WireHello), Unavailable> {
     })?;
     Ok((mapping, wire))
 }
-
-#[cfg(all(test, not(loom)))]
-#[path = "mechanism_tests.rs"]
-mod tests;

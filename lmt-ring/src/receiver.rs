@@ -14,10 +14,6 @@ use crate::sys::Emptying;
 /// to come again.
 const LOOKS: u32 = 64;
 
-/// The least that is copied past the caches at a time, but for the ends of cells: the lines at
-/// both ends of each copy go through them.
-const LEAST_PAST_BYTES: u64 = 4 << 10;
-
 /// A message on its way out of a ring.
 #[derive(Debug)]
 pub(crate) struct Receiving {
@@ -94,7 +90,7 @@ impl Receiving {
             if produced < self.copied_bytes || produced > self.most_produced() {
                 return Err(garbage());
             }
-            if produced == self.copied_bytes || self.is_too_early(produced) {
+            if produced == self.copied_bytes {
                 looks += 1;
                 // Of many messages that are under way most have not begun.
                 if self.copied_bytes == 0 || looks > LOOKS {
@@ -113,13 +109,6 @@ impl Receiving {
         (self.emptied + CELLS_UNDER_WAY) * CELL_BYTES
     }
 
-    /// Past the caches so much is copied at a time, but for the ends of cells.
-    fn is_too_early(&self, produced: u64) -> bool {
-        let cell_end = (self.copied_bytes / CELL_BYTES + 1) * CELL_BYTES;
-        let enough = (self.copied_bytes + LEAST_PAST_BYTES).min(cell_end).min(self.total_bytes);
-        self.way == Emptying::Streamed && produced < enough
-    }
-
     /// Copies what of the present cell stands there, and empties it at its end.
     #[inline]
     fn copy(&mut self, ring: &mut PairRing, data: &mut Buffer, produced: u64) -> Result<(), Fault> {
@@ -131,9 +120,7 @@ impl Receiving {
             return Err(garbage());
         }
         let offset = ring.cell_offset(cell) + self.shift_bytes + within;
-        let goes_back = k < self.kept_from || ring.is_full();
-        let way = if self.way == Emptying::Cached && goes_back { Emptying::Shared } else { self.way };
-        self.copy_out(ring, data, offset, end, way)?;
+        self.copy_out(ring, data, offset, end)?;
         // A cell that the sender may go on to fill is not for others, nor for this side's own
         // messages: it is the sender's again when this message is closed.
         if end == (k + 1) * CELL_BYTES || (end == self.total_bytes && !self.is_cut) {
@@ -144,19 +131,12 @@ impl Receiving {
 
     /// Copies out what is missing up to `end`.
     #[inline]
-    fn copy_out(
-        &mut self,
-        ring: &PairRing,
-        data: &mut Buffer,
-        offset: u64,
-        end: u64,
-        way: Emptying,
-    ) -> Result<(), Fault> {
+    fn copy_out(&mut self, ring: &PairRing, data: &mut Buffer, offset: u64, end: u64) -> Result<(), Fault> {
         let at = match &mut self.at {
             Some(at) => at,
             at @ None => at.insert(Cursor::at(data.segments(), self.start)),
         };
-        if !ring.mapping.copy_out(offset, data, at, end - self.copied_bytes, way) {
+        if !ring.mapping.copy_out(offset, data, at, end - self.copied_bytes, self.way) {
             return Err(short_buffer());
         }
         self.copied_bytes = end;

@@ -7,27 +7,11 @@ use std::sync::Arc;
 use lmt_core::error::MemoryError;
 
 use crate::cookie::TAGS;
-use crate::hop::Hop;
 use crate::layout::{CELL_BYTES, LINE_BYTES, Layout, SLOTS, Way};
 use crate::pool::Lease;
 use crate::sender::UnderWay;
 use crate::slot::{Slot, State};
 use crate::sys::Mapping;
-
-/// How many of its cells a message uses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Cells {
-    /// All that there are, those that did not come back first where it is long.
-    All,
-    /// [`FEW_CELLS`], the last that came back first.
-    Few,
-}
-
-/// So many cells at most are under way of a message that is half as long again as the
-/// ring: so cells and buffers share the caches better than with all of the ring in use.
-pub(crate) const FEW_CELLS: u64 = 16;
-/// After cells that came back were slow so many messages use all of them.
-const SPREAD: u32 = 64;
 
 /// So many cells a ring counts for messages that are not sure of a receiver.
 const UNSURE_OF_CELLS: u64 = 48;
@@ -70,10 +54,6 @@ pub(crate) struct PairRing {
     has_sent: bool,
     /// So has the peer.
     peer_has_sent: bool,
-    /// So many messages are still not to use few cells again and again.
-    spread: u32,
-    /// How far the peer's core is.
-    hop: Hop,
     /// Keeps the ring this peer's.
     _lease: Option<Lease>,
 }
@@ -118,8 +98,6 @@ impl PairRing {
             last_tag: first_tag(),
             has_sent: false,
             peer_has_sent: false,
-            spread: 0,
-            hop: Hop::default(),
             _lease: lease,
         }
     }
@@ -156,28 +134,6 @@ impl PairRing {
         bytes > self.cells() * CELL_BYTES / 4
     }
 
-    /// Whether a message is half as long again as the ring, so that many cells have to come
-    /// back for it. One that is a little longer than the ring is faster through all of them,
-    /// which stand side by side.
-    pub(crate) fn is_beyond(&self, bytes: u64) -> bool {
-        bytes > self.cells() * CELL_BYTES * 3 / 2
-    }
-
-    /// What the next message of so many bytes uses, if another mechanism may take the rest:
-    /// asked once of each. Few cells stay in the caches that two cores share; where they share
-    /// none, all of them are faster.
-    pub(crate) fn cells_for(&mut self, bytes: u64) -> Cells {
-        let is_beyond = self.is_beyond(bytes);
-        let is_spread = is_beyond && self.spread > 0;
-        self.spread -= u32::from(is_spread);
-        if is_beyond && !is_spread && !self.hop.is_apart() { Cells::Few } else { Cells::All }
-    }
-
-    /// Cells that came back were slow to fill.
-    pub(crate) fn spread(&mut self) {
-        self.spread = SPREAD;
-    }
-
     /// The cells that the peer was not the last to read.
     pub(crate) fn fresh_cells(&self) -> u64 {
         self.own_cells() - self.returned_cells
@@ -206,14 +162,14 @@ impl PairRing {
         }
     }
 
-    /// Takes one of the own cells, with memory behind it, and says whether it
-    /// came back from the peer; `None` when there is none to take.
+    /// Takes one of the own cells, with memory behind it; `None` when there is none to
+    /// take.
     ///
     /// A long message takes first what this side has emptied, then what came back
     /// longest ago. A short one takes what came back last: so a stream of them that
     /// goes one way uses few cells.
     #[inline]
-    pub(crate) fn take(&mut self, is_sure: bool, is_long: bool) -> Result<Option<(u8, bool)>, MemoryError> {
+    pub(crate) fn take(&mut self, is_sure: bool, is_long: bool) -> Result<Option<u8>, MemoryError> {
         if !self.may_take(is_sure) {
             return Ok(None);
         }
@@ -227,19 +183,7 @@ impl PairRing {
         self.returned_cells -= u64::from(came_back);
         self.commit(cell, came_back)?;
         self.unsure_cells += u64::from(!is_sure);
-        Ok(Some((cell, came_back)))
-    }
-
-    /// Now and then times a look at what the receiver writes into a slot, which has said before
-    /// that so many cells are emptied.
-    pub(crate) fn time_a_hop(&mut self, slot: u8, tag: u64, emptied_before: u64) {
-        let mut hop = self.hop;
-        hop.time(|| {
-            let (emptied, _) = self.sending_slot(slot)?.emptied(tag);
-            // Otherwise its line is this side's since the last look.
-            (emptied > emptied_before).then_some(tag << 8 | emptied & 0xff)
-        });
-        self.hop = hop;
+        Ok(Some(cell))
     }
 
     /// Makes sure that a cell that was taken has memory; without, it is given back.

@@ -1,11 +1,8 @@
-use std::time::Duration;
-
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::mechanism::{Fault, Interval};
 use proptest::prelude::*;
 
 use super::*;
-use crate::pace::Watch;
 use crate::pool::Pool;
 use crate::receiver::Receiving;
 use crate::sender::Sending;
@@ -56,7 +53,7 @@ struct Message {
 
 /// A message of whatever place in memory.
 fn at_once(ring: &mut PairRing) -> Option<Sending> {
-    Sending::at_once(ring, &Buffer::empty(Access::Read), 0, Cells::All)
+    Sending::at_once(ring, &Buffer::empty(Access::Read), 0)
 }
 
 impl Message {
@@ -66,9 +63,9 @@ impl Message {
         let number = number as u64;
         let mut sent: Vec<_> = (0..bytes).map(|at| (at * 13 + at / 251 + number * 5) as u8).collect();
         let mut sending = if flags & 6 == 0 {
-            Sending::without_slot(ring, Cells::All)
+            Sending::without_slot(ring)
         } else {
-            lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(ring, data, 0, Cells::All))?
+            lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(ring, data, 0))?
         };
         sending.start(interval(bytes));
         // A receive may have room for less.
@@ -349,7 +346,7 @@ fn messages_without_a_receive_leave_slots_and_cells_to_others() {
     let mut bytes = vec![1; 1 << 20];
     let mut waiting = Vec::new();
     lend(&mut [&mut bytes], Access::Read, |data| {
-        while let Some(mut sending) = Sending::at_once(&mut mine, data, 0, Cells::All) {
+        while let Some(mut sending) = Sending::at_once(&mut mine, data, 0) {
             sending.start(interval(1 << 20));
             sending.step(&mut mine, data, 1 << 20).unwrap();
             waiting.push(sending);
@@ -371,49 +368,23 @@ fn a_ring_is_leased_again_when_its_peer_has_gone() {
     assert!(pool.lease().unwrap().is_some());
 }
 
-/// Sends a message of 80 cells through a ring whose cells have all come back; how
-/// it ended, and how many bytes were taken out.
-fn sent_through_returned_cells(watch: Option<Watch>) -> (Option<Fault>, u64) {
-    let [mut mine, mut theirs] = pair();
-    for _ in 0..mine.own_cells() {
-        let (cell, _) = mine.take(true, true).unwrap().unwrap();
-        mine.get_back(cell);
+/// One of 80 cells, through a ring of which all cells have come back.
+#[test]
+fn what_is_longer_than_the_ring_goes_through_cells_that_come_back() {
+    let mut rings = pair();
+    for _ in 0..rings[0].own_cells() {
+        let cell = rings[0].take(true, true).unwrap().unwrap();
+        rings[0].get_back(cell);
     }
-    let bytes = 80 * CELL_BYTES;
-    let mut sent: Vec<u8> = (0..bytes).map(|at| (at * 7 + at / 253) as u8).collect();
-    let mut got = vec![0; bytes as usize];
-    let sending =
-        lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(&mut mine, data, 0, Cells::All))
-            .unwrap();
-    let mut sending = match watch {
-        Some(watch) => sending.let_hand_over(watch),
-        None => sending,
-    };
-    sending.start(interval(bytes));
-    let slot = sending.slot().unwrap();
-    let mut receiving =
-        Receiving::start(&theirs, slot, sending.tag, interval(bytes), Emptying::Cached).unwrap();
-    let (mut produced, mut copied) = (0, 0);
-    let ending = loop {
-        match lend(&mut [&mut sent], Access::Read, |data| sending.step(&mut mine, data, 1 << 20)) {
-            Err(fault) => break Some(fault),
-            Ok(step) if step.done => break None,
-            Ok(step) => produced += step.bytes,
-        }
-        let step = lend(&mut [&mut got], Access::Write, |data| receiving.step(&mut theirs, data, 1 << 20));
-        let step = step.expect("it was not withdrawn");
-        copied += step.bytes;
-        if step.done {
-            receiving.close(&theirs);
-        }
-    };
-    assert_eq!(produced, copied, "what stood in cells is not copied again");
-    assert_eq!(got[..copied as usize], sent[..copied as usize]);
-    sending.finish(&mut mine);
-    receiving.close(&theirs);
-    mine.reap();
-    assert_eq!(owned(&[mine, theirs]).len(), CELLS as usize, "no cell is lost");
-    (ending, copied)
+    let message = Message::new(&mut rings, 0, 80 * CELL_BYTES, 10);
+    let mut message = message.expect("there is a slot");
+    while message.sending.is_some() {
+        message.send(&mut rings, 1 << 20);
+        message.receive(&mut rings, 1 << 20);
+    }
+    assert!(message.is_over());
+    rings.iter_mut().for_each(PairRing::reap);
+    assert_eq!(owned(&rings).len(), CELLS as usize, "no cell is lost");
 }
 
 /// A stream that goes one way, whose receiver sends nothing, goes through the cells that come back.
@@ -454,66 +425,6 @@ fn cells_are_taken_in_the_order_in_which_they_stand() {
     }
 }
 
-#[test]
-fn slow_cells_leave_the_rest_to_another_mechanism() {
-    let bytes = 80 * CELL_BYTES;
-    assert_eq!(sent_through_returned_cells(None), (None, bytes), "there is none");
-    // Nothing is as fast as its fresh cells were.
-    let mut strict = Watch::default();
-    for _ in 0..100 {
-        strict.note(1, Duration::ZERO, false);
-    }
-    let (ending, copied) = sent_through_returned_cells(Some(strict));
-    assert!(matches!(ending, Some(Fault::Demote { for_good: false, .. })), "{ending:?}");
-    assert!(copied > 0 && copied < bytes && copied.is_multiple_of(CELL_BYTES), "{copied}");
-    // Everything is.
-    let mut patient = Watch::default();
-    for _ in 0..100 {
-        patient.note(1, Duration::from_secs(1), false);
-    }
-    assert_eq!(sent_through_returned_cells(Some(patient)), (None, bytes));
-}
-
-/// Longer than a ring of the usual length: all of it goes through few cells, the last that
-/// came back first, unless those were slow.
-#[test]
-fn what_is_longer_than_the_ring_goes_through_few_cells() {
-    let [mut ring, theirs] = pair_of(Layout { cells: 64, ..LAYOUT });
-    let beyond = 96 * CELL_BYTES + 1;
-    assert_eq!((ring.cells_for(beyond - 1), ring.cells_for(beyond)), (Cells::All, Cells::Few));
-    // Where the peer's core shares no cache with this one it uses all.
-    let mut apart = Hop::default();
-    apart.time(|| {
-        std::thread::sleep(Duration::from_millis(1));
-        Some(1)
-    });
-    std::mem::swap(&mut ring.hop, &mut apart);
-    assert_eq!(ring.cells_for(beyond), Cells::All);
-    std::mem::swap(&mut ring.hop, &mut apart);
-    ring.spread();
-    let spread = (0..2 * SPREAD).filter(|_| ring.cells_for(beyond) == Cells::All).count();
-    assert_eq!(spread, SPREAD as usize);
-
-    let mut sent = vec![1; beyond as usize];
-    lend(&mut [&mut sent], Access::Read, |data| {
-        let mut sending =
-            Sending::at_once(&mut ring, data, 0, Cells::Few).unwrap().let_hand_over(Watch::default());
-        let slot = sending.slot().unwrap();
-        sending.start(interval(beyond));
-        let line = theirs.receiving_slot(slot).expect("it stands there");
-        assert!(line.attach(sending.tag));
-        assert_eq!(line.cells_at_begin(), FEW_CELLS, "its receiver keeps no more");
-        let step = sending.step(&mut ring, data, u64::MAX).expect("nobody has withdrawn it");
-        assert_eq!(step.bytes, FEW_CELLS * CELL_BYTES);
-        let first: Vec<u8> = (0..FEW_CELLS).map(|k| line.cell(k)).collect();
-        line.empty(0, true);
-        let step = sending.step(&mut ring, data, u64::MAX).expect("one came back");
-        assert_eq!(step.bytes, CELL_BYTES);
-        assert_eq!(line.cell(FEW_CELLS), first[0], "it is the next");
-        sending.finish(&mut ring);
-    });
-}
-
 /// A receive with less room than the message has ends in the middle of a cell, which its sender
 /// goes on filling: nobody else writes there before the message is over.
 #[test]
@@ -525,7 +436,7 @@ fn a_cell_in_which_a_receive_ends_stays_the_senders() {
         rings[1].next_tag();
         let mut sent = vec![7; BYTES as usize];
         let mut sending =
-            lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(&mut rings[0], data, 0, Cells::All))
+            lend(&mut [&mut sent], Access::Read, |data| Sending::at_once(&mut rings[0], data, 0))
                 .expect("there is a slot");
         sending.start(interval(BYTES));
         let slot = sending.slot().expect("it has one");

@@ -1,15 +1,12 @@
 //! The sender's side of a message: fills its cells.
 
-use std::time::Instant;
-
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Fault, Interval, Step};
 
-use crate::faults::{garbage, short_buffer, short_of_memory, slow_cells};
+use crate::faults::{garbage, short_buffer, short_of_memory};
 use crate::layout::{CELL_BYTES, LINE_BYTES};
-use crate::pace::Watch;
-use crate::ring::{Cells, FEW_CELLS, PairRing};
+use crate::ring::PairRing;
 use crate::slot::{CELLS_UNDER_WAY, State};
 
 /// The first piece of a message that the receiver is told of; each further one is as long as
@@ -73,11 +70,6 @@ impl UnderWay {
         Some(state)
     }
 
-    /// Whether all that were filled are known to be emptied.
-    fn is_empty(&self) -> bool {
-        self.named == self.collected
-    }
-
     /// Takes back all that were not emptied, when nobody empties them any more.
     pub(crate) fn take_back(&mut self, ring: &mut PairRing) {
         while self.named > self.collected {
@@ -107,24 +99,17 @@ pub(crate) struct Sending {
     /// How far behind each cell's begin the bytes begin.
     shift_bytes: u64,
     at: Option<Cursor>,
-    /// What watches for slow cells, if another mechanism may take the rest and the
-    /// message needs cells that came back.
-    watch: Option<Watch>,
-    /// Whether the present cell came back.
-    came_back: bool,
-    /// How many cells it uses.
-    cells: Cells,
 }
 
 impl Sending {
     /// A message that a receiver is to ask for first. It stands in a slot all the
     /// same if enough are free, since its receiver has to search for it otherwise.
-    pub(crate) fn asked(ring: &mut PairRing, data: &Buffer, start: u64, cells: Cells) -> Self {
-        Self::at_once(ring, data, start, cells).unwrap_or_else(|| Self::without_slot(ring, cells))
+    pub(crate) fn asked(ring: &mut PairRing, data: &Buffer, start: u64) -> Self {
+        Self::at_once(ring, data, start).unwrap_or_else(|| Self::without_slot(ring))
     }
 
     /// The same for one that stands in none yet.
-    pub(crate) fn without_slot(ring: &mut PairRing, cells: Cells) -> Self {
+    pub(crate) fn without_slot(ring: &mut PairRing) -> Self {
         Self {
             slot: None,
             tag: ring.next_tag(),
@@ -135,17 +120,14 @@ impl Sending {
             start: 0,
             shift_bytes: 0,
             at: None,
-            watch: None,
-            came_back: false,
-            cells,
         }
     }
 
     /// A message that stands in a slot at once; `None` when too few are free.
     /// Its bytes are those of `data` from `start` on.
-    pub(crate) fn at_once(ring: &mut PairRing, data: &Buffer, start: u64, cells: Cells) -> Option<Self> {
+    pub(crate) fn at_once(ring: &mut PairRing, data: &Buffer, start: u64) -> Option<Self> {
         let slot = ring.take_slot(RESERVED_SLOTS)?;
-        let mut sending = Self::without_slot(ring, cells);
+        let mut sending = Self::without_slot(ring);
         sending.start = start;
         sending.open(ring, slot, data);
         Some(sending)
@@ -157,20 +139,10 @@ impl Sending {
         if let Some(line) = ring.sending_slot(slot) {
             self.shift_bytes = first_address(data, self.start) as u64 % LINE_BYTES;
             // Its receiver keeps no more than are told here.
-            let cells = match self.cells {
-                Cells::All => ring.own_cells(),
-                Cells::Few => ring.own_cells().min(FEW_CELLS),
-            };
             let total_bytes = data.total_bytes().saturating_sub(self.start);
-            line.open(self.tag, cells, self.shift_bytes, total_bytes);
+            line.open(self.tag, ring.own_cells(), self.shift_bytes, total_bytes);
             self.slot = Some(slot);
         }
-    }
-
-    /// Another mechanism may take what is left, if `watch` finds the ring slow.
-    pub(crate) fn let_hand_over(mut self, watch: Watch) -> Self {
-        self.watch = Some(watch);
-        self
     }
 
     pub(crate) fn slot(&self) -> Option<u8> {
@@ -191,7 +163,6 @@ impl Sending {
             }
             return Ok(Step { bytes: 0, done: false });
         };
-        ring.time_a_hop(slot, self.tag, self.under_way.collected);
         let state = self.under_way.collect(ring, slot, self.tag).ok_or_else(garbage)?;
         let is_sure = match state {
             State::Attached => true,
@@ -204,23 +175,7 @@ impl Sending {
         if is_sure {
             ring.make_sure(std::mem::take(&mut self.unsure_cells));
         }
-        if self.produced_bytes == 0 && self.total_bytes <= ring.fresh_cells() * CELL_BYTES {
-            self.watch = None;
-        }
         while self.produced_bytes < self.total_bytes && self.produced_bytes - before < max_bytes.max(1) {
-            if self.cells == Cells::Few && self.has_slow_cells() {
-                // Before another mechanism takes the rest, the cells that did not come back.
-                ring.spread();
-                self.cells = Cells::All;
-                self.watch.iter_mut().for_each(Watch::begin_again);
-            }
-            if self.is_to_hand_over() {
-                if self.under_way.is_empty() {
-                    return Err(slow_cells());
-                }
-                // What stands in cells is not to be copied again.
-                break;
-            }
             if !self.fill(ring, slot, data, is_sure)? {
                 break;
             }
@@ -239,13 +194,8 @@ impl Sending {
         let bytes = self.next_piece_bytes().min(CELL_BYTES - within);
         let offset = ring.cell_offset(cell) + self.shift_bytes + within;
         let at = self.at.get_or_insert_with(|| Cursor::at(data.segments(), self.start));
-        let watch = self.watch.as_mut().filter(|_| bytes == last_piece_bytes(self.total_bytes));
-        let watch = watch.map(|watch| (watch, Instant::now()));
         if !ring.mapping.copy_in(offset, data, at, bytes) {
             return Err(short_buffer());
-        }
-        if let Some((watch, began)) = watch {
-            watch.note((bytes / LAST_PIECE_BYTES) as u32, began.elapsed(), self.came_back);
         }
         self.publish(ring, slot, bytes)
     }
@@ -267,28 +217,16 @@ impl Sending {
     }
 
     fn next_cell(&mut self, ring: &mut PairRing, slot: u8, is_sure: bool) -> Result<bool, Fault> {
-        let is_few = self.cells == Cells::Few;
-        let most = if is_few { FEW_CELLS } else { CELLS_UNDER_WAY };
-        if self.under_way.named - self.under_way.collected >= most {
+        if self.under_way.named - self.under_way.collected >= CELLS_UNDER_WAY {
             return Ok(false);
         }
-        let taken = ring.take(is_sure, ring.is_long(self.total_bytes) && !is_few);
-        let Some((cell, came_back)) = taken.map_err(short_of_memory)? else { return Ok(false) };
-        self.came_back = came_back;
+        let taken = ring.take(is_sure, ring.is_long(self.total_bytes));
+        let Some(cell) = taken.map_err(short_of_memory)? else { return Ok(false) };
         self.unsure_cells += u64::from(!is_sure);
         self.under_way.cells[(self.under_way.named % CELLS_UNDER_WAY) as usize] = cell;
         ring.sending_slot(slot).ok_or_else(garbage)?.name_cell(self.under_way.named, cell);
         self.under_way.named += 1;
         Ok(true)
-    }
-
-    /// Whether no further cell is filled, since another mechanism takes the rest.
-    fn is_to_hand_over(&self) -> bool {
-        self.produced_bytes.is_multiple_of(CELL_BYTES) && self.has_slow_cells()
-    }
-
-    fn has_slow_cells(&self) -> bool {
-        self.watch.as_ref().is_some_and(Watch::is_slow)
     }
 
     /// Whether all stands in cells, so that nothing is left to do but to hear

@@ -4,6 +4,7 @@
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 
+use lmt_copy::Distance;
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::cursor::Cursor;
 use lmt_core::error::MemoryError;
@@ -92,7 +93,9 @@ impl Mapping {
             // SAFETY: the source is part of a segment of a buffer, whose maker
             // promised valid memory that nobody writes; the target lies within
             // the mapping, which is ours, so the two cannot overlap.
-            unsafe { fill(target.as_ptr(), source, piece.bytes as usize) };
+            unsafe {
+                lmt_copy::copy_toward(target.as_ptr(), source, piece.bytes as usize, Distance::Peer);
+            }
             done += piece.bytes;
         }
         true
@@ -135,59 +138,23 @@ impl Mapping {
 /// How a cell's bytes are copied out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Emptying {
-    /// Through the caches, in which this process then has cell and target.
+    /// Through the caches.
     Cached,
-    /// The same of a cell that goes back: its lines are left to its sender, too.
-    Shared,
     /// Past them, since the target is longer than they are.
     Streamed,
 }
 
-/// From here on a copy is done by the string instruction, where both sides stand
-/// alike: it brings no line here just to overwrite all of it, which is most of
-/// what a long message costs that is in no cache.
-const STRING_BYTES: usize = 16 << 10;
-
-/// Whether a piece is copied by the string instruction.
-#[inline]
-fn is_string(target: *const u8, source: *const u8, bytes: usize) -> bool {
-    bytes >= STRING_BYTES && lmt_copy::is_string_fast(target, source)
-}
-
-/// A copy into a cell.
-///
-/// # Safety
-/// As for [`std::ptr::copy_nonoverlapping`].
-#[inline]
-unsafe fn fill(target: *mut u8, source: *const u8, bytes: usize) {
-    if is_string(target, source, bytes) {
-        // SAFETY: the caller's promise.
-        unsafe { lmt_copy::copy_string(target, source, bytes) };
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { lmt_copy::copy_by_vectors(target, source, bytes) };
-    }
-}
-
-/// A copy out of a cell. Of a short one the lines are asked for as if they were to
-/// be written: this process writes the cell next, so they are to cross once.
+/// A copy out of a cell.
 ///
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`].
 #[inline]
 unsafe fn empty(target: *mut u8, source: *const u8, bytes: usize, way: Emptying) {
-    if way == Emptying::Streamed {
+    match way {
         // SAFETY: the caller's promise.
-        unsafe { lmt_copy::copy_streaming(target, source, bytes) };
-    } else if is_string(target, source, bytes) {
+        Emptying::Cached => unsafe { lmt_copy::copy_nonoverlapping(target, source, bytes) },
         // SAFETY: the caller's promise.
-        unsafe { lmt_copy::copy_string(target, source, bytes) };
-    } else if way == Emptying::Shared {
-        // SAFETY: the caller's promise.
-        unsafe { lmt_copy::copy_by_vectors(target, source, bytes) };
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { lmt_copy::copy_taking_over(target, source, bytes) };
+        Emptying::Streamed => unsafe { lmt_copy::copy_streaming(target, source, bytes) },
     }
 }
 

@@ -51,7 +51,7 @@ fn what_goes_in_comes_out_whatever_the_pieces() {
         let mut got = vec![0xee; bytes + 5];
         let (front, back) = got.split_at_mut(bytes / 2);
         let copied = lend(&mut [front, back], Access::Write, |data| {
-            let way = [Emptying::Cached, Emptying::Shared][bytes % 2];
+            let way = [Emptying::Cached, Emptying::Streamed][bytes % 2];
             mapping.copy_out(17, data, &mut Cursor::default(), bytes as u64, way)
         });
         assert!(copied);

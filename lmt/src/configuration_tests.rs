@@ -33,7 +33,6 @@ fn all_of_a_given_configuration_is_taken() {
     let given = Config {
         eager_max_bytes: 1,
         boxless_eager_max_bytes: 2,
-        in_use_eager_max_bytes: 10,
         inbox_cells: 64,
         cell_bytes: 512,
         fast_boxes: 1,
@@ -45,7 +44,6 @@ fn all_of_a_given_configuration_is_taken() {
         close_timeout_ms: 5,
         quota_bytes: 4096,
         spins: 6,
-        first_look_max_ns: 11,
         yields: 7,
         allow_other_users: true,
         copy_routine: "portable".to_owned(),

@@ -27,9 +27,11 @@ const STRING_BYTES: usize = 16 << 10;
 /// overlap, and nobody else writes either or reads `into` meanwhile.
 pub(super) unsafe fn copy(into: *mut u8, from: *const u8, bytes: usize, stores: Stores) {
     if stores == Stores::String && bytes >= STRING_BYTES {
+        let is_there = lmt_copy::Routine::RepMovsb.is_available();
+        let routine = if is_there { lmt_copy::Routine::RepMovsb } else { lmt_copy::Routine::Libc };
         // One instruction, whoever issues it.
         // SAFETY: the caller's promise.
-        unsafe { lmt_copy::copy_string(into, from, bytes) };
+        unsafe { routine.run(into, from, bytes) };
         return;
     }
     #[cfg(target_arch = "x86_64")]

@@ -214,6 +214,7 @@ impl Traffic {
     /// Counts a cell as drained. `None` when it comes from no connected peer.
     fn note_drained(&mut self, key: PeerKey, delivery: &Delivery<'_>) -> Option<u64> {
         let link = self.peers.get_mut(key as usize)?.link()?;
+        link.inbox.expect_to_send(delivery.bytes());
         link.drained.drained_cells = link.drained.drained_cells.wrapping_add(1);
         if link.owes_much() {
             link.pay();

@@ -360,6 +360,6 @@ impl InboxMemory {
         let (source, room) = self.cell(slot, 0);
         // SAFETY: as in `read_cell`; a buffer's segments are memory lent by
         // this process's application, not this mapping.
-        unsafe { buffer.write_raw(offset, source, bytes.min(room), Taking::FromPeer) }
+        unsafe { buffer.write_raw(offset, source, bytes.min(room), Taking::Near) }
     }
 }

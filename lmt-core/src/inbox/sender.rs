@@ -214,6 +214,16 @@ impl InboxSender {
         self.put(envelope, payload, piece, piece.is_end())
     }
 
+    /// Asks the processor for what the next message of so many bytes will be written to: where one
+    /// of that length has come, an answer of the same is likely, and the lines are on their way
+    /// while it is made.
+    #[inline(always)] // The path of a short message.
+    pub(crate) fn expect_to_send(&self, bytes: usize) {
+        if let Some(fast_box) = &self.fast_box {
+            fast_box.take_over_next(bytes);
+        }
+    }
+
     /// As [`InboxSender::send`], in a fast box without the fence that a sure look for a
     /// sleeping receiver takes: a sender that has something else to do at once, which takes
     /// no longer than it takes to be woken, asks [`InboxSender::wants_doorbell`] behind it.

@@ -78,29 +78,19 @@ pub fn copy_shared(
     bytes: u64,
 ) -> u64 {
     match shared_piece(memory, offset, bytes) {
-        Some(piece) => local_copy(piece, direction, local, local_offset, Taking::FromPeer),
+        Some(piece) => local_copy(piece, direction, local, local_offset, Taking::Near),
         None => 0,
     }
 }
 
-/// Copies up to `bytes` out of shared memory, from `offset` on, into `local`, and takes
-/// the cache lines over: of memory that another core has written and this one writes next.
-/// Returns how many bytes.
-pub fn take_over_shared(memory: &SharedMemory, offset: u64, local: &mut Buffer, bytes: u64) -> u64 {
-    take_shared(memory, offset, local, bytes, Taking::Over)
-}
-
-/// The same without taking them over, and past the caches into `local`, where the CPU has
-/// such stores: for more than the caches hold, which need not read then what is written.
+/// Copies up to `bytes` out of shared memory, from `offset` on, past the caches into
+/// `local`, where the CPU has such stores: for more than the caches hold, which need not
+/// read then what is written. Returns how many bytes.
 pub fn take_shared_past_caches(memory: &SharedMemory, offset: u64, local: &mut Buffer, bytes: u64) -> u64 {
-    take_shared(memory, offset, local, bytes, Taking::PastCaches)
-}
-
-fn take_shared(memory: &SharedMemory, offset: u64, local: &mut Buffer, bytes: u64, taking: Taking) -> u64 {
     let Some(piece) = shared_piece(memory, offset, bytes) else { return 0 };
     // SAFETY: a piece of a mapping that is in this process, apart from `local` as in
     // `put_shared`.
-    unsafe { take_piece(piece, local, 0, taking) }
+    unsafe { take_piece(piece, local, 0, Taking::PastCaches) }
 }
 
 /// As [`copy_shared`] into the shared memory, out of a buffer that is only read; or past

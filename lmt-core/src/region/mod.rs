@@ -39,7 +39,7 @@ pub use crate::mechanism::Direction;
 pub use access::{Part, RegionAccess, Ways, copy_piece};
 pub use entry::{Entry, Place};
 #[cfg(not(loom))]
-pub use memory::{attach_shared, copy_shared, put_shared, take_over_shared, take_shared_past_caches};
+pub use memory::{attach_shared, copy_shared, put_shared, take_shared_past_caches};
 #[cfg(not(loom))]
 pub use remote::RemoteTable;
 #[cfg(not(loom))]

@@ -25,11 +25,12 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::super::layout::INLINE_BYTES;
 use super::super::ring::Line;
 use super::holdings::PAIR_CELLS;
 use super::place::{PAIR_CELL_STRIDE_BYTES, Part};
 use super::ring::{Progress, Words};
-use lmt_copy::{Distance, InCell};
+use lmt_copy::Distance;
 
 use crate::buffer::{Buffer, Leaving, Taking};
 use crate::error::MemoryError;
@@ -152,6 +153,18 @@ impl BoxMemory {
         lmt_copy::ask_for(first, bytes.min(length));
     }
 
+    /// Asks for a line, and for its annex if a message of so many bytes lies there, to write them
+    /// soon; `line` is taken modulo the ring.
+    #[inline(always)] // The path of a short message.
+    pub(super) fn take_over(&self, line: u64, bytes: usize) {
+        let words = self.words().line(line);
+        lmt_copy::take_over(words.as_ptr().cast(), size_of_val(words));
+        if bytes > INLINE_BYTES && bytes <= ANNEX_BYTES {
+            let (first, length) = self.annex(line, bytes);
+            lmt_copy::take_over(first, bytes.min(length));
+        }
+    }
+
     /// The first byte of a cell; `cell` is taken modulo the ring. PIECE_BYTES
     /// bytes are valid from there on for as long as `self` lives.
     #[inline]
@@ -189,7 +202,7 @@ impl BoxMemory {
     pub(super) fn write_part(&self, part: Part, at: usize, bytes: &[u8]) {
         let (target, length) = fitting(self.part(part), at, bytes.len());
         // SAFETY: as in `write`; the peer does not touch a cell of this process.
-        unsafe { lmt_copy::fill_cell(target, bytes.as_ptr(), length, InCell::Alone) };
+        unsafe { lmt_copy::copy_toward(target, bytes.as_ptr(), length, Distance::Peer) };
     }
 
     /// The same from a buffer's bytes `range`.
@@ -205,14 +218,13 @@ impl BoxMemory {
         unsafe { buffer.read_raw(range.start, first, length, Leaving::For(Distance::Peer)) };
     }
 
-    /// Copies the first bytes of a published part of a pair's cell, and takes
-    /// their lines over, for this process writes there next.
+    /// Copies the first bytes of a published part of a pair's cell.
     #[inline]
     pub(super) fn read_part(&self, part: Part, target: &mut [u8]) {
         let (first, room) = self.part(part);
         let length = target.len().min(room);
         // SAFETY: as in `read`: `length` bytes are in the part and in `target`.
-        unsafe { lmt_copy::empty_cell(target.as_mut_ptr(), first, length, InCell::Alone) };
+        unsafe { lmt_copy::copy_nonoverlapping(target.as_mut_ptr(), first, length) };
     }
 
     /// The same, `bytes` of them, to a buffer from its byte `offset` on;
@@ -221,7 +233,7 @@ impl BoxMemory {
     pub(super) fn read_part_to(&self, part: Part, bytes: usize, buffer: &mut Buffer, offset: u64) -> usize {
         let (first, room) = self.part(part);
         // SAFETY: as in `read_to`.
-        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::OutOfCell(InCell::Alone)) }
+        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::Near) }
     }
 
     /// Where a place begins, and how many bytes are valid from there on.
@@ -271,7 +283,7 @@ impl BoxMemory {
         let (first, room) = self.room(place);
         // SAFETY: as in `read`; a buffer's segments are memory lent by this
         // process's application, not this mapping.
-        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::FromPeer) }
+        unsafe { buffer.write_raw(offset, first, bytes.min(room), Taking::Near) }
     }
 }
 

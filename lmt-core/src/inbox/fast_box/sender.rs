@@ -107,6 +107,16 @@ impl BoxSender {
         Ok(())
     }
 
+    /// Asks for the line that comes next, to write it soon, and where a message of so many bytes
+    /// lies in an annex, for that.
+    #[inline(always)] // The path of a short message.
+    pub(crate) fn take_over_next(&self, bytes: usize) {
+        // One that is not known to be free may still be its reader's.
+        if self.writer.has_line() {
+            self.memory.take_over(self.writer.line_number(), bytes);
+        }
+    }
+
     #[inline]
     fn send_beside_line(
         &mut self,
