@@ -5,17 +5,16 @@ use std::sync::Arc;
 use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
 use lmt_core::claims::{Claims, PeerClaims, Side};
-use lmt_core::crossing::{Crossing, Limits, Looks, Passing, Slow};
+use lmt_core::crossing::{Crossing, Limits, Looks, Slow};
 use lmt_core::cursor::Cursor;
 use lmt_core::keys::{Key, Kind, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Gathered, Hello, Interval, Lines, Lmt, Meeting, Model, PeerFacts,
-    Plan, Role, Step, Unavailable,
+    Abilities, Cookie, DeclaredCopy, Fault, Gathered, Hello, Interval, Lines, Lmt, Model, PeerFacts, Plan,
+    Role, Step, Unavailable,
 };
 use lmt_core::process::PeerProcess;
 
 use crate::both;
-use crate::meeting::{self, Early};
 use crate::remote::RemoteList;
 use crate::segments::{KeptList, RemoteSegment, base_of, demote, describe, describe_contiguous};
 use crate::vm::{self, Local, fault_of};
@@ -131,8 +130,6 @@ pub struct CmaTransfer {
     /// In the Both model: this end's part; what describes the receiver's memory,
     /// until its sender looks at that.
     pub(crate) side: Option<Side>,
-    /// In its place, of a message that needs no answer to its announcement.
-    pub(crate) early: Option<Early>,
     pub(crate) described: Option<Cookie>,
     /// Whether the time of this end's next part is of interest.
     pub(crate) is_timed: bool,
@@ -148,7 +145,6 @@ impl CmaTransfer {
             remote_at: Cursor::default(),
             left_bytes: 0,
             side: None,
-            early: None,
             described: None,
             is_timed: false,
         }
@@ -252,10 +248,6 @@ impl Lmt for Cma {
         // Found on the first step, which knows the buffer.
         transfer.plan.interval = interval;
         if (transfer.plan.model, transfer.plan.role) == (Model::Both, Role::Sender) {
-            // A line that this end has opened is not joined any more.
-            if let Some(early) = transfer.early.take() {
-                early.finish(&mut self.claims, peer);
-            }
             return both::start(transfer, &self.claims, peer, remote, interval);
         }
         let (list, at) = RemoteList::resolve(peer.process(), remote, interval)?;
@@ -272,10 +264,6 @@ impl Lmt for Cma {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
-        if let Some(early) = &mut transfer.early {
-            let (interval, is_timed) = (transfer.plan.interval, &mut transfer.is_timed);
-            return early.step(&self.claims, peer, interval, is_timed, data, max_bytes);
-        }
         if transfer.plan.model == Model::Both {
             return both::step(&self.claims, peer, transfer, data, max_bytes);
         }
@@ -364,58 +352,15 @@ impl Lmt for Cma {
         peer.claims.expects_nobody(bytes)
     }
 
-    fn open(
-        &mut self,
-        peer: &mut CmaPeer,
-        plan: &Plan,
-        data: &Buffer,
-        cookie: &mut Cookie,
-    ) -> Option<CmaTransfer> {
-        if !meeting::may_open(peer, data) {
-            return None;
-        }
-        let passing = if self.passes_on { peer.crossing.open(plan) } else { Passing::Copy };
-        if passing == Passing::PassOn {
-            return None;
-        }
-        let (opened, described) = meeting::open(&mut self.claims, peer, data)?;
-        *cookie = described;
-        let is_timed = passing == Passing::CopyAndTime;
-        Some(CmaTransfer { early: Some(Early::Opened(opened)), is_timed, ..CmaTransfer::new(*plan) })
-    }
-
-    fn meet(
-        &mut self,
-        peer: &mut CmaPeer,
-        plan: &Plan,
-        remote: &Cookie,
-        data: &mut Buffer,
-    ) -> Option<Meeting<CmaTransfer>> {
-        let peer = Some(peer).filter(|peer| peer.reachable)?;
-        let (early, step) = meeting::meet(self.claims.sharing(), peer, plan.interval, remote, data)?;
-        if !step.done {
-            return Some(Meeting::GoesOn(CmaTransfer { early: Some(early), ..CmaTransfer::new(*plan) }));
-        }
-        let (copied_by_sender, sender_knows) = (early.copied_by_peer(), early.sender_knows());
-        Some(Meeting::Done { copied_by_sender, sender_knows })
-    }
-
     fn leave(&mut self, peer: &mut CmaPeer, transfer: &mut CmaTransfer) -> bool {
-        if let Some(early) = &mut transfer.early {
-            return early.leave(&self.claims);
-        }
         transfer.side.as_mut().is_some_and(|side| side.leave(&self.claims, &mut peer.claims))
     }
 
     fn copied_by_peer(&self, transfer: &CmaTransfer) -> u64 {
-        let early = transfer.early.as_ref().map_or(0, Early::copied_by_peer);
-        transfer.side.as_ref().map_or(early, Side::copied_by_peer)
+        transfer.side.as_ref().map_or(0, Side::copied_by_peer)
     }
 
     fn finish(&mut self, peer: &mut CmaPeer, transfer: CmaTransfer) {
-        if let Some(early) = transfer.early {
-            early.finish(&mut self.claims, peer);
-        }
         if let Some(side) = transfer.side {
             side.finish(&mut self.claims, &peer.claims);
         }

@@ -64,8 +64,6 @@ fn who_expects_no_help_copies_by_itself_and_asks_again_now_and_then() {
     };
     assert!(!get(&mut cma, &mut peer, &cookie), "whoever is not known may help");
     brings_in_alone(&mut cma, &mut peer);
-    let opened = lend(&sent, |data| crate::segments::describe_opened(data, 1 << 31)).expect("contiguous");
-    assert!(!get(&mut cma, &mut peer, &opened), "its sender is there");
     assert!(get(&mut cma, &mut peer, &cookie));
     assert!(get(&mut cma, &mut peer, &cookie));
     assert!(!get(&mut cma, &mut peer, &cookie), "it is asked again");
@@ -76,38 +74,6 @@ fn who_expects_no_help_copies_by_itself_and_asks_again_now_and_then() {
         assert!(lend_mut(&mut got, |data| cma.get_at_once(&mut peer, &cookie, data, BYTES)).is_some());
     }
     assert!(!get(&mut cma, &mut peer, &cookie));
-}
-
-/// Buffers that are left alone and come from memory go the next way; whether a message does is
-/// told by the time of the sender's part, which is taken of one that was opened as well.
-#[test]
-fn what_comes_from_memory_is_passed_on_and_not_opened() {
-    const BYTES: u64 = 256 << 10;
-    let data = vec![1; BYTES as usize];
-    let whole = Interval { start: 0, end: BYTES };
-    let plan = Plan { may_pass_on: true, left_alone: true, ..Plan::new(Role::Sender, Model::Both, whole) };
-    let mut cma = Cma::new();
-    let process = Arc::new(lmt_core::process::PeerProcess::this());
-    let mut peer = CmaPeer::new(PeerClaims::new(process), true);
-    let is_opened = |cma: &mut Cma, peer: &mut CmaPeer, plan: &Plan| {
-        let mut cookie = Cookie::empty();
-        let transfer = lend(&data, |data| cma.open(peer, plan, data, &mut cookie))?;
-        let is_timed = transfer.is_timed;
-        cma.finish(peer, transfer);
-        Some(is_timed)
-    };
-    for is_timed in [false, false, true] {
-        assert_eq!(is_opened(&mut cma, &mut peer, &plan), Some(is_timed), "the first say nothing");
-    }
-    let micros = std::time::Duration::from_micros;
-    (0..2).for_each(|_| peer.crossing.note(BYTES, true, micros(10), micros(2)));
-    assert_eq!(is_opened(&mut cma, &mut peer, &plan), None);
-    let prepared = lend(&data, |data| cma.prepare(&mut peer, &plan, data).map(|_| ()));
-    assert_eq!(prepared, Err(Fault::Pass));
-    let may_not = Plan { may_pass_on: false, ..plan };
-    assert_eq!(is_opened(&mut cma, &mut peer, &may_not), Some(false));
-    cma.set("pass_on", Value::Flag(false)).expect("a key");
-    assert_eq!(is_opened(&mut cma, &mut peer, &plan), Some(false));
 }
 
 const SEVERAL: usize = 4;
@@ -185,10 +151,8 @@ fn what_is_in_one_piece_on_both_sides_is_read_with_others() {
     let cma = Cma::default();
     let mut bytes = [0; 8];
     let cookie = lend(&[1; 8], crate::segments::describe_contiguous).expect("contiguous");
-    let opened = lend(&[1; 8], |data| crate::segments::describe_opened(data, 1 << 31)).expect("contiguous");
     lend_mut(&mut bytes, |data| {
         assert!(cma.gets_several(&cookie, data));
-        assert!(!cma.gets_several(&opened, data), "its sender is there");
         assert!(!cma.gets_several(&Cookie::empty(), data));
     });
 }

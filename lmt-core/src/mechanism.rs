@@ -20,7 +20,7 @@ use crate::checkup::{Finding, Host};
 use crate::identity::EndpointId;
 use crate::keys::{Key, Value};
 use crate::process::PeerProcess;
-pub use at_once::{Gathered, Lines, Meeting};
+pub use at_once::{Gathered, Lines};
 pub use declared::{DeclaredCopy, Direction};
 
 /// Who of the two processes moves the bytes (knem-jpdc, section 4.4).
@@ -383,9 +383,7 @@ impl std::fmt::Debug for Cookie {
 /// the Put model only the sender; the passive side prepares and finishes. In the
 /// Both model both start and step: the receiver, who counts, at once, the sender
 /// when the receiver's cookie has come; and each is asked to `leave` once it has
-/// said done or failed. A sender that [opens](Lmt::open) a message steps without a start,
-/// and a receiver that [meets](Lmt::meet) it without a prepare and a start. So it is in the
-/// Stream model, but there the sender starts at once too, with an empty cookie and the whole interval, of which a shorter
+/// said done or failed. So it is in the Stream model, but there the sender starts at once too, with an empty cookie and the whole interval, of which a shorter
 /// receive buffer may take a part only; it says done when the receiver has ended.
 ///
 /// From `prepare` until `finish` has returned, the memory of the buffer is the
@@ -546,38 +544,6 @@ pub trait Lmt: Send + 'static {
     /// expect some, or it would never learn that there is some again. By default it always does.
     fn expects_nobody(&mut self, _peer: &mut Self::Peer, _bytes: u64) -> bool {
         false
-    }
-
-    /// In the Both model, by a plan of [`Role::Sender`], describes all of `data` to a receiver
-    /// that may [meet](Self::meet) this end, and gets this end ready to help from then on: the
-    /// transfer is stepped without a start, and left and finished as any. Its receiver may not
-    /// meet this end but take the general way: then the transfer is started as if it had been
-    /// prepared. Nothing where that is not possible, which is the default, or where it had better be
-    /// [passed on](Fault::Pass), which `prepare` then says.
-    fn open(
-        &mut self,
-        _peer: &mut Self::Peer,
-        _plan: &Plan,
-        _data: &Buffer,
-        _cookie: &mut Cookie,
-    ) -> Option<Self::Transfer> {
-        None
-    }
-
-    /// In the Both model, begins to bring in all of a message that its sender has
-    /// [opened](Self::open), as its cookie (untrusted) describes it, with the sender's help if
-    /// it comes: what `prepare`, `start`, `step`, `leave` and `finish` do, in one call, if the
-    /// sender does not keep it waiting. If it has not begun, or has failed, nothing is
-    /// returned and nothing is under way, and the message is prepared and started in the
-    /// general way, which finds out what is in the way. So it is by default.
-    fn meet(
-        &mut self,
-        _peer: &mut Self::Peer,
-        _plan: &Plan,
-        _remote: &Cookie,
-        _data: &mut Buffer,
-    ) -> Option<Meeting<Self::Transfer>> {
-        None
     }
 
     /// In the Both and Stream models: this end has said done or failed, or is to wait

@@ -7,7 +7,6 @@
 mod at_hand;
 mod exposed;
 mod exposing;
-mod opening;
 mod readers;
 mod receivers;
 mod rivals;
@@ -110,14 +109,6 @@ pub struct Transfers {
     receives: Vec<Option<Side>>,
     /// Sends of which there is no transfer.
     exposed: ExposedSends,
-    /// Whether receivers may be met, and messages opened for that.
-    may_meet: bool,
-    /// A message whose receiver has met its sender, until it is [matched](Self::matched).
-    met: Option<(PeerKey, SendId, Handle)>,
-    /// Which of them were opened, and may be helped with.
-    opened: Queue<u64>,
-    /// How many turns of others there were since one of these had its own.
-    turns_since_opened: u32,
     ended: Queue<Ended>,
     /// Transfers with a [`Side::held_start`].
     held: Queue<TransferKey>,
@@ -217,12 +208,6 @@ impl Transfers {
         }
     }
 
-    /// Lets receivers [meet](crate::mechanism::Lmt::meet) their senders, and senders be met: for
-    /// who steps transfers whenever it waits, and lets them [rest](Self::rest) before a sleep.
-    pub(crate) const fn set_may_meet(&mut self) {
-        self.may_meet = true;
-    }
-
     /// Whether processes outnumber the CPUs: who would help to copy has others to
     /// make way for.
     pub(crate) const fn set_crowded(&mut self, crowded: bool) {
@@ -250,12 +235,6 @@ impl Transfers {
             let send = Exposed::new(buffer, candidates, token, peer, among);
             return self.announce_exposed(send, choice, &cookie);
         }
-        if let Some((choice, opened)) = self.open(peer, &buffer, candidates, &mut cookie) {
-            let candidates = *candidates;
-            let send =
-                Exposed { opened: Some(opened), ..Exposed::new(buffer, candidates, token, peer, among) };
-            return self.announce_opened(send, choice, &cookie);
-        }
         let id = self.machine.send(peer, bytes, candidates);
         let side = Side { among, ..Side::new(buffer, token, peer) };
         place(&mut self.sends, index_of(id.0), side);
@@ -265,24 +244,11 @@ impl Transfers {
 
     /// A receive was found for an RTS: the message goes into `buffer`.
     pub fn matched(&mut self, peer: PeerKey, rts: &Rts, buffer: Buffer, token: u64) {
-        let handle = match self.met.take() {
-            Some((of, send_id, handle)) if (of, send_id) == (peer, rts.send_id) => Some(handle),
-            // Never, since it is matched at once.
-            Some((_, _, handle)) => {
-                self.mechanisms.finish(handle);
-                None
-            }
-            None => None,
-        };
-        let id = match handle {
-            Some(_) => self.machine.met(peer, rts),
-            None => self.machine.matched(peer, rts, buffer.total_bytes()),
-        };
+        let id = self.machine.matched(peer, rts, buffer.total_bytes());
         if is_shared(&buffer) {
             self.machine.comes_into_shared(id);
         }
-        let (carrier, model) = (handle, rts.model);
-        let side = Side { handle, carrier, model, ..Side::new(buffer, token, peer) };
+        let side = Side { model: rts.model, ..Side::new(buffer, token, peer) };
         place(&mut self.receives, index_of(id.0), side);
         self.pump();
     }
@@ -342,10 +308,6 @@ impl Transfers {
     /// Of many active transfers most may wait for one of them (a pipe carries
     /// one message at a time), so those that stand still are passed over.
     pub fn step(&mut self, quota_bytes: u64) -> bool {
-        let is_alone = self.machine.active() == 0;
-        if self.is_turn_of_opened() && self.help(if is_alone { quota_bytes } else { 0 }) {
-            return true;
-        }
         let active = self.machine.active();
         for _ in 0..active.min(Self::MOST_PASSED_OVER) {
             if self.step_next(quota_bytes) {
@@ -358,8 +320,7 @@ impl Transfers {
             return true;
         }
         self.stood_still = 0;
-        // Who waits for others helps meanwhile.
-        active > 0 && !self.opened.is_empty() && self.help(quota_bytes)
+        false
     }
 
     /// So many are passed over in one call, which is to stay short.
@@ -390,7 +351,6 @@ impl Transfers {
     /// one was found to have ended.
     pub fn rest(&mut self) -> bool {
         let ended = self.ended.len();
-        self.leave_opened();
         self.machine.rest();
         self.pump();
         self.ended.len() > ended
@@ -422,14 +382,14 @@ impl Transfers {
     /// How many transfers can move bytes from this side, if their turn comes.
     #[inline]
     pub fn active(&self) -> usize {
-        self.machine.active() + self.opened.len()
+        self.machine.active()
     }
 
     /// Whether any transfer can move bytes from this side now, or as soon as the packets
     /// have been taken.
     #[inline]
     pub fn is_active(&self) -> bool {
-        self.machine.active() > 0 || !self.held.is_empty() || !self.opened.is_empty()
+        self.machine.active() > 0 || !self.held.is_empty()
     }
 
     /// How many peers other than this one may be reading this process's memory:

@@ -17,7 +17,7 @@ use crate::sys::Way;
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
     /// On those with which the sender can help.
-    pub helped: Claims,
+    helped: Claims,
     /// On those with which it cannot: no peer has these.
     alone: Claims,
 }
@@ -95,7 +95,7 @@ impl Incoming {
                     _ => step.done = help.is_over(),
                 }
             }
-            Some(Claimed::Opened(_) | Claimed::Joined(_)) | None => {}
+            None => {}
         }
         Ok(step)
     }
@@ -108,8 +108,6 @@ impl Incoming {
                 self.of(is_helped).end(&mut peer.claims, reception)
             }
             Some(Claimed::Out(help)) => help.leave(&peer.claims),
-            Some(Claimed::Opened(opened)) => self.helped.leave(opened),
-            Some(Claimed::Joined(joined)) => joined.sender_knows(),
         }
     }
 
@@ -119,8 +117,6 @@ impl Incoming {
             Claimed::In(reception, is_helped) => self.of(is_helped).finish(&peer.claims, reception),
             // What it did not learn there a packet has told.
             Claimed::Out(mut help) => drop(help.leave(&peer.claims)),
-            Claimed::Opened(opened) => self.helped.shut(opened),
-            Claimed::Joined(joined) => joined.finish(&peer.claims),
         }
     }
 
@@ -138,7 +134,7 @@ impl Incoming {
 }
 
 /// Copies one part.
-pub(crate) fn copy(found: &mut Found, way: Way, data: &mut Buffer, part: Interval) -> Result<(), Fault> {
+fn copy(found: &mut Found, way: Way, data: &mut Buffer, part: Interval) -> Result<(), Fault> {
     let mut local_at = Cursor::at(data.segments(), part.start);
     let mut remote_at = Cursor::at(found.pieces.as_slice(), part.start - found.start);
     let pieces = found.pieces.as_slice();

@@ -7,8 +7,6 @@ use lmt_core::shared_buffer::{Arena, Offer, OfferError, Part, SharedBuffer, allo
 use std::sync::Arc;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::compact;
-
 /// Pieces that fit into a cookie; longer lists stand in a buffer of their own.
 pub(crate) const INLINE_PARTS: usize = 2;
 /// The longest list: 16 MiB.
@@ -19,7 +17,7 @@ pub(crate) type WirePart = [u64; 2];
 
 const PART_BYTES: usize = size_of::<WirePart>();
 
-/// What a cookie begins with, unless it is [compact].
+/// What a cookie begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Head {
@@ -34,8 +32,8 @@ pub(crate) struct Head {
     /// The arena in which the list of pieces stands, if it is not 0; then the
     /// one piece that follows says where.
     pub list_arena: u32,
-    /// The line that the sender has opened for its receiver to join, if it is not 0.
-    pub opened: u32,
+    /// 0: with it the length is a multiple of 8.
+    pub unused: u32,
 }
 
 /// In a head's `count`, of a receiver's memory: a sender is to copy into it past the caches.
@@ -107,7 +105,7 @@ fn offer(
         count: pieces.count as u32,
         start: interval.start,
         list_arena: 0,
-        opened: 0,
+        unused: 0,
     };
     Ok((offer, head, pieces))
 }
@@ -122,9 +120,6 @@ pub(crate) fn describe(
 ) -> Result<(Cookie, Offered), Fault> {
     let (mut offer, mut head, mut pieces) = offer(data, interval, process)?;
     head.count |= past(goes_past);
-    if let Some(cookie) = compact::write(&head, pieces.inline[0]) {
-        return Ok((cookie, Offered { offer, list: None }));
-    }
     let (mut list, mut used) = (None, pieces.count);
     if !pieces.long.is_empty() {
         let raw = pieces.long.as_bytes();
@@ -136,32 +131,6 @@ pub(crate) fn describe(
         (list, used) = (Some(kept), 1);
     }
     Ok((joined([head.as_bytes(), pieces.inline[..used].as_bytes(), &[]]), Offered { offer, list }))
-}
-
-/// Contiguous memory, offered to a process that may join a line that is still to be opened.
-pub(crate) struct Joinable {
-    pub offered: Offered,
-    head: Head,
-    part: WirePart,
-}
-
-impl Joinable {
-    /// Offers all of `data`, if that is contiguous.
-    pub fn offer(data: &Buffer, process: &Arc<PeerProcess>) -> Option<Self> {
-        if !data.is_contiguous() {
-            return None;
-        }
-        let (offer, head, pieces) =
-            offer(data, Interval { start: 0, end: data.total_bytes() }, process).ok()?;
-        Some(Self { offered: Offered { offer, list: None }, head, part: pieces.inline[0] })
-    }
-
-    /// What describes it, with the line that was opened.
-    pub fn cookie(&self, opened: u32) -> Cookie {
-        let head = Head { opened, ..self.head };
-        compact::write(&head, self.part)
-            .unwrap_or_else(|| joined([head.as_bytes(), self.part.as_bytes(), &[]]))
-    }
 }
 
 /// A receiver's cookie in the Both model: the name of the claims on the message,
@@ -226,12 +195,8 @@ pub(crate) struct Described {
     pub goes_past: bool,
 }
 
-/// Reads a cookie, which is untrusted, for a transfer of `interval`; `None` when it cannot be
-/// one.
-pub(crate) fn parse(cookie: &Cookie, interval: Interval) -> Option<Described> {
-    if let Some((head, offset)) = compact::read(cookie) {
-        return Some(Described { head, inline: [[offset, interval.end], [0; 2]], goes_past: false });
-    }
+/// Reads a cookie, which is untrusted; `None` when it cannot be one.
+pub(crate) fn parse(cookie: &Cookie) -> Option<Described> {
     let (head, rest) = Head::read_from_prefix(cookie.as_bytes()).ok()?;
     parse_parts(head, rest)
 }

@@ -12,11 +12,9 @@
 
 mod both;
 mod cache;
-mod compact;
 mod config;
 mod cookie;
 mod mechanism;
-mod meeting;
 mod news;
 mod peer;
 mod speed;

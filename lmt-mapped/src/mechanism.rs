@@ -6,8 +6,7 @@ use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
 use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Meeting, Model, PeerFacts, Plan, Reach, Role, Step,
-    Unavailable,
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Reach, Role, Step, Unavailable,
 };
 use lmt_core::shared_buffer::HEAD_BYTES;
 use lmt_core::shared_memory::SharedMemory;
@@ -16,20 +15,19 @@ use crate::both::Incoming;
 use crate::cache::{Cache, Name};
 use crate::config::{Config, KEYS};
 use crate::cookie::{Described, Offered, WirePart, covers, demote_words, describe, garbage, parse};
-use crate::meeting::step_joined;
 use crate::news::News;
 use crate::peer::{Claimed, Far, Found, Looker, MappedPeer, MappedTransfer, Pieces};
 use crate::sys::{Mapping, Piece, Way};
 
 /// Version of what the two ends tell each other; both must have the same.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 
 /// The mechanism, with the peers' arenas that this endpoint has mapped.
 #[derive(Debug, Default)]
 pub struct Mapped {
     config: Config,
-    pub(crate) cache: Cache<Mapping>,
-    pub(crate) incoming: Incoming,
+    cache: Cache<Mapping>,
+    incoming: Incoming,
     last_peer: u64,
     lookers: Looker,
 }
@@ -127,14 +125,10 @@ impl Lmt for Mapped {
         let described = match (transfer.plan.model, transfer.plan.role) {
             (Model::Both, Role::Sender) => {
                 let (claimed, described) = self.incoming.start(peer, remote, interval).ok_or_else(garbage)?;
-                // A line that this end has opened is not joined any more.
-                if let Some(before) = transfer.claimed.replace(claimed) {
-                    self.incoming.finish(peer, before);
-                    transfer.far = Far::Unknown;
-                }
+                transfer.claimed = Some(claimed);
                 described
             }
-            _ => Some(parse(remote, interval).ok_or_else(garbage)?),
+            _ => Some(parse(remote).ok_or_else(garbage)?),
         };
         if let Some(described) = described {
             if transfer.plan.role == Role::Sender {
@@ -162,26 +156,6 @@ impl Lmt for Mapped {
         step
     }
 
-    fn open(
-        &mut self,
-        peer: &mut MappedPeer,
-        _plan: &Plan,
-        data: &Buffer,
-        cookie: &mut Cookie,
-    ) -> Option<MappedTransfer> {
-        self.open_line(peer, data, cookie)
-    }
-
-    fn meet(
-        &mut self,
-        peer: &mut MappedPeer,
-        plan: &Plan,
-        remote: &Cookie,
-        data: &mut Buffer,
-    ) -> Option<Meeting<MappedTransfer>> {
-        self.join_line(peer, plan, remote, data)
-    }
-
     fn leave(&mut self, peer: &mut MappedPeer, transfer: &mut MappedTransfer) -> bool {
         self.incoming.leave(peer, transfer)
     }
@@ -189,7 +163,6 @@ impl Lmt for Mapped {
     fn copied_by_peer(&self, transfer: &MappedTransfer) -> u64 {
         match &transfer.claimed {
             Some(Claimed::In(reception, _)) => reception.copied_by_sender(),
-            Some(Claimed::Joined(joined)) => joined.copied_by_sender(),
             _ => 0,
         }
     }
@@ -276,12 +249,6 @@ impl Mapped {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
-        if matches!(transfer.claimed, Some(Claimed::Opened(_))) {
-            return self.step_opened(peer, transfer, data, max_bytes);
-        }
-        if matches!(transfer.claimed, Some(Claimed::Joined(_))) {
-            return step_joined(peer, transfer, data);
-        }
         if matches!(transfer.far, Far::Looking { .. }) {
             self.look_or_leave(peer, transfer)?;
         }
@@ -336,7 +303,7 @@ impl Mapped {
     }
 
     /// The mapping of a peer's arena. If it is not there, it is asked for.
-    pub(crate) fn mapping(&mut self, peer: &mut MappedPeer, id: u32) -> Result<Option<Arc<Mapping>>, Fault> {
+    fn mapping(&mut self, peer: &mut MappedPeer, id: u32) -> Result<Option<Arc<Mapping>>, Fault> {
         if let Some(mapping) = self.cache.find(Name { peer: peer.number, arena: id }) {
             return Ok(Some(mapping));
         }

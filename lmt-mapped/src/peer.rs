@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lmt_core::claims::{Help, Joined, Opened, PeerClaims, Reception};
+use lmt_core::claims::{Help, PeerClaims, Reception};
 use lmt_core::crossing::{Crossing, Limits, Slow};
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Hello, Plan};
@@ -227,10 +227,6 @@ pub(crate) enum Claimed {
     In(Reception, bool),
     /// It goes out.
     Out(Help),
-    /// It goes out, and the receiver may join the line that this end has opened.
-    Opened(Opened),
-    /// It comes in, and this end has joined the sender's line.
-    Joined(Joined),
 }
 
 /// Held by each transfer that waits for a mapping: by their number it is known
@@ -242,8 +238,6 @@ pub(crate) type Looker = Arc<()>;
 pub(crate) enum Far {
     /// Not known, or not this end's business.
     Unknown,
-    /// It cannot be had: this end copies nothing.
-    Absent,
     /// The mappings that it needs are waited for.
     Looking { described: Described, _looker: Looker },
     /// It is mapped.

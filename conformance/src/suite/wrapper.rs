@@ -4,7 +4,7 @@
 use lmt_core::bell::Bell;
 use lmt_core::buffer::Buffer;
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Gathered, Hello, Interval, Lines, Lmt, Meeting, Model, PeerFacts, Plan, Step,
+    Abilities, Cookie, Fault, Gathered, Hello, Interval, Lines, Lmt, Model, PeerFacts, Plan, Step,
     Unavailable,
 };
 
@@ -167,32 +167,6 @@ impl<M: Lmt> Lmt for Wrapper<M> {
 
     fn expects_nobody(&mut self, peer: &mut M::Peer, bytes: u64) -> bool {
         self.has_short_ways && self.inner.expects_nobody(peer, bytes)
-    }
-
-    fn open(
-        &mut self,
-        peer: &mut M::Peer,
-        plan: &Plan,
-        data: &Buffer,
-        cookie: &mut Cookie,
-    ) -> Option<Self::Transfer> {
-        let inner = self.has_short_ways.then(|| self.inner.open(peer, plan, data, cookie))??;
-        Some(Transfer::new(inner, plan))
-    }
-
-    fn meet(
-        &mut self,
-        peer: &mut M::Peer,
-        plan: &Plan,
-        remote: &Cookie,
-        data: &mut Buffer,
-    ) -> Option<Meeting<Self::Transfer>> {
-        match self.has_short_ways.then(|| self.inner.meet(peer, plan, remote, data))?? {
-            Meeting::Done { copied_by_sender, sender_knows } => {
-                Some(Meeting::Done { copied_by_sender, sender_knows })
-            }
-            Meeting::GoesOn(inner) => Some(Meeting::GoesOn(Transfer::new(inner, plan))),
-        }
     }
 
     fn leave(&mut self, peer: &mut M::Peer, transfer: &mut Self::Transfer) -> bool {

@@ -15,10 +15,6 @@
 //! [`Reception`] and puts [`Reception::name`] into its cookie; the sender makes
 //! a [`Help`] of that name. [`Side`] is either, with the calls of a mechanism.
 //!
-//! Where both ends' memory can be named in a few words, the sender may open a line of its own
-//! before it announces the message ([`Claims::open`]): its receiver [joins](PeerClaims::join)
-//! it, says there where the message goes, and no other answer is needed.
-//!
 //! A part that is claimed is copied within the same step, so an end that turns
 //! to something else never holds one. The message is whole when every claim is
 //! retired. A sender that is stopped (SIGSTOP) in the middle of a part delays
@@ -36,18 +32,12 @@ mod line;
 #[cfg(not(loom))]
 mod memory;
 #[cfg(not(loom))]
-mod opened;
-#[cfg(not(loom))]
 mod receiving;
 #[cfg(not(loom))]
 mod sending;
 #[cfg(not(loom))]
 mod side;
 
-pub use line::Told;
-#[cfg(not(loom))]
-pub use opened::{Coming, Joined, Lost, Opened};
-#[cfg(not(loom))]
 pub use receiving::{Claims, Reception};
 #[cfg(not(loom))]
 pub use sending::{Help, PeerClaims};

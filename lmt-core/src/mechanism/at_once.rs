@@ -25,19 +25,3 @@ pub enum Lines {
     /// In those of another core, or in memory: the copy took much longer.
     Elsewhere,
 }
-
-/// What [`Lmt::meet`] has come to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Meeting<T> {
-    /// All of the message is here.
-    Done {
-        /// How many of the bytes the sender has copied.
-        copied_by_sender: u64,
-        /// Whether the sender, who was there at the end, is told by what both share, so that no
-        /// packet has to say it.
-        sender_knows: bool,
-    },
-    /// The sender is copying its part: the transfer is stepped until it is done, whose steps
-    /// count all bytes, and left and finished as any.
-    GoesOn(T),
-}

@@ -22,9 +22,6 @@ pub struct Counters {
     /// Messages from here that it has passed on to the next way
     /// ([`Fault::Pass`]).
     pub passed: u64,
-    /// Messages that it has received by meeting their senders, without an answer to the
-    /// announcement ([`crate::mechanism::Lmt::meet`]).
-    pub met: u64,
     /// Messages that it has received several in one call
     /// ([`crate::mechanism::Lmt::get_several`]).
     pub gathered: u64,
@@ -42,7 +39,6 @@ impl Counters {
         self.peer_bytes += other.peer_bytes;
         self.demotions += other.demotions;
         self.passed += other.passed;
-        self.met += other.met;
         self.gathered += other.gathered;
         self.sent.add(other.sent);
         self.received.add(other.received);

@@ -1,12 +1,10 @@
 //! Sends without a transfer: in the Get model those of which a mechanism has nothing to keep
-//! here ([`crate::mechanism::Lmt::expose`]), in the Both model those that it has opened
-//! ([`crate::mechanism::Lmt::open`]). Until the receiver has said that it has the message, or
-//! that it cannot have it so, there is their memory, and the mechanism's part of the latter.
+//! here ([`crate::mechanism::Lmt::expose`]). Until the receiver has said that it has the
+//! message, or that it cannot have it so, there is only their memory.
 #![forbid(unsafe_code)]
 
 use super::windows::Among;
 use crate::buffer::Buffer;
-use crate::mechanisms::Handle;
 use crate::rendezvous::{Candidates, Packet, PeerKey, ProtocolError, SendId, TransferKey};
 use crate::slab::{Slab, Standing};
 
@@ -25,9 +23,6 @@ pub(super) struct Exposed {
     pub transfer: Option<SendId>,
     /// Whether it is a short message that could have gone in cells.
     pub short: bool,
-    /// What helps its receiver, where it was opened, and how much that has copied.
-    pub opened: Option<Handle>,
-    pub copied_bytes: u64,
 }
 
 impl Exposed {
@@ -38,18 +33,7 @@ impl Exposed {
         peer: PeerKey,
         among: Option<Among>,
     ) -> Self {
-        Self {
-            buffer,
-            candidates,
-            token,
-            peer,
-            among,
-            cancel_sent: false,
-            transfer: None,
-            short: false,
-            opened: None,
-            copied_bytes: 0,
-        }
+        Self { buffer, candidates, token, peer, among, cancel_sent: false, transfer: None, short: false }
     }
 }
 

@@ -1,16 +1,14 @@
-//! What is sent and received without a transfer: see [`super::exposed`] for its sends,
-//! [`super::opening`] for those with which the sender helps, and
-//! [`crate::mechanism::Lmt::get_at_once`] and [`crate::mechanism::Lmt::meet`] for what
-//! receivers do.
+//! What is sent and received without a transfer: see [`super::exposed`] for its sends, and
+//! [`crate::mechanism::Lmt::get_at_once`] for what receivers do.
 
 use super::at_hand::AtHand;
 use super::exposed::{self, Exposed};
 use super::{Ended, Side, Transfers, index_of, place};
 use crate::buffer::{Access, Buffer};
-use crate::mechanism::{Cookie, Gathered, Interval, Lines, Meeting, Model, Plan, Role};
+use crate::mechanism::{Cookie, Gathered, Lines, Model};
 use crate::rendezvous::{
-    Candidates, Choice, Cts, Demote, Done, MechanismTag, Packet, PeerKey, ProtocolError, Received, Rts,
-    SendId, TransferError, TransferKey,
+    Candidates, Choice, Demote, Done, MechanismTag, Packet, PeerKey, ProtocolError, Received, Rts, SendId,
+    TransferError, TransferKey,
 };
 use crate::shared_buffer::is_shared;
 
@@ -118,10 +116,7 @@ impl Transfers {
         let Some(send) = self.exposed.named_by(peer, slot)? else { return Ok(()) };
         match (send.transfer, packet) {
             (None, &Packet::Done(Done { attempt: 0, at_hand, kept, .. })) => {
-                let (short, bytes, was_met) = (send.short, send.buffer.total_bytes(), send.opened.is_some());
-                if was_met {
-                    self.window(peer).meetings.succeed();
-                }
+                let (short, bytes) = (send.short, send.buffer.total_bytes());
                 if short {
                     self.at_hand(peer).learn(bytes, at_hand);
                 }
@@ -132,30 +127,14 @@ impl Transfers {
                     self.end_exposed(slot, Err(TransferError::Cancelled), 0);
                 }
             }
-            // Who could have met this end takes the general way.
-            (None, Packet::Cts(Cts { attempt: 0, .. })) if send.opened.is_some() => {
-                self.become_transfer(peer, slot, packet)?;
+            (None, Packet::Demote(Demote { attempt: 0, .. })) => {
+                let transfer = self.adopt(slot);
+                self.packet_for_adopted(peer, transfer, packet)?;
             }
-            (None, Packet::Demote(Demote { attempt: 0, .. })) => self.become_transfer(peer, slot, packet)?,
             (Some(transfer), _) => self.packet_for_adopted(peer, Some(transfer), packet)?,
             _ => return Err(exposed::out_of_place(slot)),
         }
         Ok(())
-    }
-
-    /// Makes a transfer of a send for its receiver's answer, which is about that.
-    #[cold]
-    fn become_transfer(&mut self, peer: PeerKey, slot: u64, packet: &Packet) -> Result<(), ProtocolError> {
-        if let Some(opened) = self.exposed.get(slot).and_then(|send| send.opened) {
-            self.was_not_met(peer);
-            // Nobody begins there any more, whatever becomes of the answer.
-            if self.mechanisms.leave(opened) {
-                self.end_exposed(slot, Ok(()), 0);
-                return Ok(());
-            }
-        }
-        let transfer = self.adopt(slot);
-        self.packet_for_adopted(peer, transfer, packet)
     }
 
     #[cold]
@@ -176,21 +155,12 @@ impl Transfers {
     fn adopt(&mut self, slot: u64) -> Option<SendId> {
         let send = self.exposed.get_mut(slot)?;
         let Exposed { ref mut buffer, ref candidates, token, peer, among, cancel_sent, short, .. } = *send;
-        let handle = send.opened.take();
-        self.opened.retain(|other| *other != slot);
         let model = candidates.as_slice().first().map_or(Model::Get, |choice| choice.model);
         let buffer = std::mem::replace(buffer, Buffer::empty(Access::Read));
         let id = self.machine.adopt(peer, buffer.total_bytes(), candidates, cancel_sent);
         send.transfer = Some(id);
-        let side = Side {
-            among,
-            reader: Some(peer),
-            exposed: Some(slot),
-            handle,
-            carrier: handle,
-            model,
-            ..Side::new(buffer, token, peer)
-        };
+        let side =
+            Side { among, reader: Some(peer), exposed: Some(slot), model, ..Side::new(buffer, token, peer) };
         if short {
             self.at_hand(peer).learn(side.buffer.total_bytes(), false);
         }
@@ -201,20 +171,16 @@ impl Transfers {
     /// Ends a send of which there is no transfer.
     pub(super) fn end_exposed(&mut self, slot: u64, result: Result<(), TransferError>, kept_bytes: u64) {
         let Some(send) = self.exposed.get_mut(slot) else { return };
-        let Exposed { ref buffer, ref candidates, token, peer, among, copied_bytes, .. } = *send;
+        let Exposed { ref buffer, ref candidates, token, peer, among, .. } = *send;
         let bytes = buffer.total_bytes();
         let first = candidates.as_slice().first().copied();
-        if let Some(handle) = send.opened.take() {
-            self.opened.retain(|other| *other != slot);
-            self.mechanisms.finish(handle);
-        }
         self.exposed.discard(slot);
         self.readers.replace(Some(peer), None);
         let window = self.window(peer);
         window.end(bytes);
         if let Some(Choice { mechanism, model }) = first.filter(|_| result.is_ok()) {
             if let Some(among) = among {
-                window.learn(among, bytes, model, copied_bytes);
+                window.learn(among, bytes, model, 0);
             }
             self.mechanisms.count_exposed(mechanism, peer, bytes);
         }
@@ -224,8 +190,8 @@ impl Transfers {
 
     /// A receive was found for an RTS, and its message is short enough to be copied at once:
     /// it is in `buffer`, and its sender is told, if this returns how many bytes it is. If
-    /// not, the message is to be given to [`Self::matched`], which goes on with one whose
-    /// sender is still copying. The sender is told besides whether it was at hand.
+    /// not, the message is to be given to [`Self::matched`]. The sender is told besides whether
+    /// it was at hand.
     #[inline]
     pub(crate) fn get_at_once(
         &mut self,
@@ -236,18 +202,11 @@ impl Transfers {
     ) -> Option<Received> {
         let total_bytes = rts.total_bytes;
         let received_bytes = total_bytes.min(buffer.total_bytes());
-        let (lines, sender_knows) = match self.get_by_itself(peer, rts, buffer, received_bytes) {
-            Some(lines) => (lines, false),
-            // What is only kept has no receive that could go on with it.
-            None if receipt != Receipt::Kept => (Lines::Elsewhere, self.meet(peer, rts, buffer)?),
-            None => return None,
-        };
+        let lines = self.get_by_itself(peer, rts, buffer, received_bytes)?;
         let received = self.count_at_once(peer, rts, received_bytes);
-        if !sender_knows {
-            let at_hand = receipt == Receipt::Awaited && lines == Lines::AtHand;
-            let kept = receipt == Receipt::Kept;
-            self.machine.received_at_once(peer, Done { at_hand, kept, ..done(rts, buffer) });
-        }
+        let at_hand = receipt == Receipt::Awaited && lines == Lines::AtHand;
+        let kept = receipt == Receipt::Kept;
+        self.machine.received_at_once(peer, Done { at_hand, kept, ..done(rts, buffer) });
         Some(received)
     }
 
@@ -320,25 +279,6 @@ impl Transfers {
         }
     }
 
-    /// Copies a message with its sender, if that has opened it; whether the sender knows that
-    /// it has ended. If it goes on, its transfer waits to be [matched](Self::matched).
-    #[inline]
-    fn meet(&mut self, peer: PeerKey, rts: &Rts, buffer: &mut Buffer) -> Option<bool> {
-        if rts.model != Model::Both || !self.may_be_met(rts, buffer) {
-            return None;
-        }
-        let whole = Interval { start: 0, end: rts.total_bytes };
-        let plan = self.told(Plan::new(Role::Receiver, Model::Both, whole));
-        match self.mechanisms.meet(rts.mechanism, peer, &plan, &rts.cookie, buffer)? {
-            Meeting::Done { sender_knows, .. } => Some(sender_knows),
-            Meeting::GoesOn(handle) => {
-                self.at_once_bytes += rts.total_bytes;
-                self.met = Some((peer, rts.send_id, handle));
-                None
-            }
-        }
-    }
-
     /// How much [`Self::get_at_once`] has copied so far, in bytes.
     #[inline]
     pub(crate) const fn at_once_bytes(&self) -> u64 {
@@ -347,9 +287,6 @@ impl Transfers {
 
     /// Up to there a receiver that copies alone does so without a transfer.
     pub(crate) const AT_ONCE_BYTES: u64 = 256 << 10;
-
-    /// Up to there a receiver that copies with its sender does so, who copies half of it.
-    pub(crate) const MEETING_BYTES: u64 = 4 * Self::AT_ONCE_BYTES;
 
     /// Asks the peer to forget such a message, if it has none of it yet.
     pub(super) fn cancel_exposed(&mut self, slot: u64) {
@@ -364,10 +301,9 @@ impl Transfers {
     /// Ends all of them to a peer that is dead or gone.
     pub(super) fn end_exposed_to(&mut self, peer: PeerKey) {
         for slot in self.exposed.to(peer) {
-            let Some(send) = self.exposed.get(slot).filter(|send| send.transfer.is_none()) else { continue };
-            // Its end may have been left for this side to see.
-            let is_whole = send.opened.is_some_and(|opened| self.mechanisms.leave(opened));
-            self.end_exposed(slot, if is_whole { Ok(()) } else { Err(TransferError::PeerDead) }, 0);
+            if self.exposed.get(slot).is_some_and(|send| send.transfer.is_none()) {
+                self.end_exposed(slot, Err(TransferError::PeerDead), 0);
+            }
         }
         if let Some(known) = self.at_hand.get_mut(peer as usize) {
             *known = AtHand::default();

@@ -7,7 +7,6 @@ use crate::in_flight::InFlight;
 use crate::mechanism::Model;
 use crate::rendezvous::Candidates;
 use crate::selection::{LONG_WINDOW_BYTES, STREAM_OF_WINDOW_BYTES, STREAMS_AT_ONCE};
-use crate::trials::Trials;
 
 /// Who copies less than this part of a message is of no help: the end of one is left to
 /// its sender also where that was busy all the time.
@@ -28,8 +27,6 @@ pub(super) struct Window {
     /// Whether as much has come from the peer while the last of these was under way:
     /// then this end could not help since it received.
     pub receives: bool,
-    /// Whether the peer meets this end where a message was opened for that.
-    pub meetings: Trials,
     /// Which order the messages of a window take where streams go first otherwise.
     rivals: Rivals,
 }
@@ -49,7 +46,6 @@ impl Window {
             received_bytes: 0,
             helped: Beliefs::new(),
             receives: false,
-            meetings: Trials::default(),
             rivals: Rivals::default(),
         }
     }
@@ -127,7 +123,6 @@ impl Window {
         (self.helped, self.receives, self.rivals) = (Beliefs::new(), false, Rivals::default());
         (self.at_once, self.last_at_once) = (0, 0);
         self.in_flight.forget_last();
-        self.meetings = Trials::default();
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use lmt::EndpointId;
 use lmt::buffer::Buffer;
 use lmt::mechanism::{
-    Abilities, Cookie, Fault, Gathered, Hello, Interval, Lines, Lmt, Meeting, Model, PeerFacts, Plan, Role,
-    Step, Unavailable,
+    Abilities, Cookie, Fault, Gathered, Hello, Interval, Lines, Lmt, Model, PeerFacts, Plan, Role, Step,
+    Unavailable,
 };
 use lmt_core::bell::Bell;
 
@@ -169,39 +169,6 @@ impl<M: Lmt> Lmt for Marked<M> {
 
     fn expects_nobody(&mut self, peer: &mut Self::Peer, bytes: u64) -> bool {
         self.inner.expects_nobody(&mut peer.inner, bytes)
-    }
-
-    fn open(
-        &mut self,
-        peer: &mut Self::Peer,
-        plan: &Plan,
-        data: &Buffer,
-        cookie: &mut Cookie,
-    ) -> Option<Self::Transfer> {
-        self.note(Moment::Prepare, peer, plan.role);
-        let inner = self.inner.open(&mut peer.inner, plan, data, cookie)?;
-        self.note(Moment::Prepared, peer, plan.role);
-        Some(MarkedTransfer { inner, role: plan.role })
-    }
-
-    fn meet(
-        &mut self,
-        peer: &mut Self::Peer,
-        plan: &Plan,
-        remote: &Cookie,
-        data: &mut Buffer,
-    ) -> Option<Meeting<Self::Transfer>> {
-        self.note_all_begins(peer);
-        match self.inner.meet(&mut peer.inner, plan, remote, data)? {
-            Meeting::Done { copied_by_sender, sender_knows } => {
-                self.note_all_done(peer);
-                Some(Meeting::Done { copied_by_sender, sender_knows })
-            }
-            Meeting::GoesOn(inner) => {
-                self.note(Moment::Stepped { done: false }, peer, plan.role);
-                Some(Meeting::GoesOn(MarkedTransfer { inner, role: plan.role }))
-            }
-        }
     }
 
     fn leave(&mut self, peer: &mut Self::Peer, transfer: &mut Self::Transfer) -> bool {
