@@ -18,7 +18,7 @@ REPORT ?= lmt-report.html
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 # Tests and measurements are of lmt as it is built, not as this user has set it.
 export XDG_CONFIG_HOME := $(TARGET)/no-configuration
-unexport LMT_CONFIG LMT_MECHANISM LMT_EAGER_MAX LMT_AT_HAND_MIN LMT_BOXLESS_EAGER_MAX LMT_IN_USE_EAGER_MAX
+unexport LMT_CONFIG LMT_MECHANISM LMT_EAGER_MAX LMT_BOXLESS_EAGER_MAX LMT_IN_USE_EAGER_MAX
 unexport LMT_MAX_READERS LMT_DMA_MIN LMT_SINGLE_COPY LMT_STATS LMT_ADAPT
 # Crates with loom models, and tests of one process that sanitizers can follow.
 LOOM_CRATES ?= lmt-core lmt-shm lmt-knem lmt-ioat lmt-ring lmt-collectives

@@ -23,10 +23,6 @@ pub struct Config {
     /// copy through a fast box sooner than announced while it is in the caches; the rules may
     /// end it before.
     pub eager_max_bytes: u64,
-    /// From there on a message that is short enough for cells is announced instead, for
-    /// its receiver to copy it alone, while receivers find such messages in their own
-    /// caches, in bytes; more than `eager_max_bytes`: none is. Default 12 KiB.
-    pub at_hand_min_bytes: u64,
     /// The longest message that travels in the inbox's cells where a peer gives no
     /// fast box, if [`Self::eager_max_bytes`] is more; likewise where the cells that two
     /// processes hand each other or the peer's room for unexpected messages have run out,
@@ -123,7 +119,6 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             eager_max_bytes: 256 << 10,
-            at_hand_min_bytes: 12 << 10,
             boxless_eager_max_bytes: 32 << 10,
             in_use_eager_max_bytes: 512 << 10,
             inbox_cells: 128,
@@ -155,15 +150,8 @@ pub const KEYS: &[Key] = &[
         name: "eager_max_bytes",
         kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES, multiple_of: 1 },
         variable: Some("LMT_EAGER_MAX"),
-        meaning: "the longest message that travels in inbox cells (but see at_hand_min_bytes); longer ones are announced and moved by a mechanism",
+        meaning: "the longest message that travels in inbox cells; longer ones are announced and moved by a mechanism",
         reason: "through a fast box both copy sooner than announced where the buffers are in the caches, and about as soon elsewhere; what is longer gains less than it takes of the room for unexpected messages, of which one as long takes a quarter",
-    },
-    Key {
-        name: "at_hand_min_bytes",
-        kind: Kind::Bytes { least: 0, most: EAGER_MOST_BYTES + 1, multiple_of: 1 },
-        variable: Some("LMT_AT_HAND_MIN"),
-        meaning: "from there on a message that is short enough for cells is announced, and copied by its receiver alone, while receivers find such messages in their own caches; more than eager_max_bytes: none is",
-        reason: "the shortest that a system call copies out of the caches in less time than it takes through cells, by measurement",
     },
     Key {
         name: "boxless_eager_max_bytes",
@@ -347,7 +335,6 @@ impl Config {
         let number = |number: u64| Some(Value::Number(number));
         match name {
             "eager_max_bytes" => number(self.eager_max_bytes),
-            "at_hand_min_bytes" => number(self.at_hand_min_bytes),
             "boxless_eager_max_bytes" => number(self.boxless_eager_max_bytes),
             "in_use_eager_max_bytes" => number(self.in_use_eager_max_bytes),
             "inbox_cells" => number(self.inbox_cells.into()),
@@ -390,7 +377,6 @@ impl Config {
         })?;
         match (key.name, value) {
             ("eager_max_bytes", Value::Number(bytes)) => self.eager_max_bytes = bytes,
-            ("at_hand_min_bytes", Value::Number(bytes)) => self.at_hand_min_bytes = bytes,
             ("boxless_eager_max_bytes", Value::Number(bytes)) => self.boxless_eager_max_bytes = bytes,
             ("in_use_eager_max_bytes", Value::Number(bytes)) => self.in_use_eager_max_bytes = bytes,
             // The bounds of these keys lie within 32 bits.

@@ -23,7 +23,6 @@ pub mod connect;
 #[cfg(not(loom))]
 pub mod cpu_set;
 #[cfg(not(loom))]
-pub mod crossing;
 pub mod cursor;
 #[cfg(not(loom))]
 pub mod door;
@@ -47,7 +46,6 @@ pub mod memory_limits;
 mod mix_hasher;
 mod parcel;
 #[cfg(not(loom))]
-mod pauses;
 pub mod process;
 mod queue;
 #[cfg(not(loom))]
@@ -72,6 +70,4 @@ mod test_peer;
 #[cfg(not(loom))]
 pub mod transfers;
 #[cfg(not(loom))]
-mod trials;
-pub mod two_buffers;
 pub mod ways_out;

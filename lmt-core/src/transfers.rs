@@ -4,13 +4,11 @@
 //! It knows neither inbox nor matching, so an endpoint of ours and a device
 //! layer with its own packets (the second door) use the same.
 
-mod at_hand;
 mod exposed;
 mod exposing;
 mod readers;
 mod receivers;
 mod rivals;
-mod use_of_buffers;
 mod windows;
 
 use std::collections::VecDeque;
@@ -21,16 +19,13 @@ use crate::fault_in::FaultIn;
 use crate::identity::EndpointId;
 use crate::mechanism::{Cookie, Interval, Model, Role, SharedEnds, Step, Unavailable};
 use crate::mechanisms::{Handle, Mechanisms};
-use crate::pauses::Pauses;
 use crate::queue::Queue;
 use crate::rendezvous::{
     Action, Candidates, Cts, Demote, Done, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId,
     Received, Rts, SendId, TransferError, TransferKey,
 };
 use crate::shared_buffer::is_shared;
-use at_hand::AtHand;
 use exposed::{Exposed, ExposedSends};
-pub(crate) use exposing::Receipt;
 use readers::Readers;
 use receivers::SharedReceivers;
 use windows::{Among, Window};
@@ -88,8 +83,6 @@ pub enum Ended {
         token: u64,
         /// Whether the message arrived.
         result: Result<(), TransferError>,
-        /// How many bytes of it its receiver keeps for a receive to come.
-        kept_bytes: u64,
     },
     /// A receive.
     Receive {
@@ -126,12 +119,6 @@ pub struct Transfers {
     crowded: bool,
     /// How much was copied without a transfer.
     at_once_bytes: u64,
-    /// For each peer, whether it has what is sent to it at hand.
-    at_hand: Vec<AtHand>,
-    /// Whether the application leaves its buffers alone.
-    pauses: Pauses,
-    /// Whether no way is chosen by times.
-    repeatable: bool,
 }
 
 /// The slot of a transfer's name: the machine reuses slots, and names carry a
@@ -222,11 +209,11 @@ impl Transfers {
     /// Begins to send; the RTS is to be sent when this returns.
     pub fn send(&mut self, peer: PeerKey, buffer: Buffer, candidates: &Candidates, token: u64) -> SendId {
         let bytes = buffer.total_bytes();
-        let (crowded, repeatable) = (self.crowded, self.repeatable);
+        let crowded = self.crowded;
         let window = self.window(peer);
         let among = window.among(bytes);
         let is_several = among.is_some() || crowded;
-        let several = is_several.then(|| window.ways(bytes, candidates, crowded, repeatable));
+        let several = is_several.then(|| window.ways(bytes, candidates, crowded));
         window.begin(bytes);
         let candidates = several.as_ref().unwrap_or(candidates);
         let mut cookie = Cookie::empty();
@@ -511,7 +498,6 @@ impl Transfers {
         while let Some(action) = self.machine.pop_action() {
             match action {
                 Action::Prepare { key, peer, mechanism, plan } => {
-                    let plan = self.told(plan);
                     let (side, mechanisms) = self.side(key);
                     let Some(side) = side else { continue };
                     (side.model, side.copied_bytes) = (plan.model, 0);
@@ -575,8 +561,7 @@ impl Transfers {
                             window.learn(among, bytes, model, copied_bytes);
                         }
                         self.count(carrier, Role::Sender, result.is_ok().then_some(bytes));
-                        self.pauses.end(bytes);
-                        self.ended.push_back(Ended::Send { token, result, kept_bytes: 0 });
+                        self.ended.push_back(Ended::Send { token, result });
                     }
                 }
                 Action::CompleteReceive { id, result } => self.complete_receive(id, result),
@@ -594,7 +579,6 @@ impl Transfers {
             let window = self.window(peer);
             window.received_bytes = window.received_bytes.wrapping_add(arrived.unwrap_or(0));
             self.count(carrier, Role::Receiver, arrived);
-            self.pauses.end(arrived.unwrap_or(0));
             self.ended.push_back(Ended::Receive { token, result });
         }
     }

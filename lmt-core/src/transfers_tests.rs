@@ -62,7 +62,6 @@ fn under_way(receives: u64, which: usize, memory: &mut [u8]) -> Transfers {
             attempt: 0,
             mechanism: MechanismTag::of("one-moves"),
             model: Model::Get,
-            short: false,
             cookie: Cookie::empty(),
         };
         transfers.matched(0, &rts, buffer, number);

@@ -25,7 +25,7 @@ pub(crate) struct Head {
     /// The lease's line there, and which lease of that line.
     pub line: u32,
     pub generation: u32,
-    /// How many pieces there are; beside it [`PAST`].
+    /// How many pieces there are.
     pub count: u32,
     /// The offset in the message at which they begin.
     pub start: u64,
@@ -35,9 +35,6 @@ pub(crate) struct Head {
     /// 0: with it the length is a multiple of 8.
     pub unused: u32,
 }
-
-/// In a head's `count`, of a receiver's memory: a sender is to copy into it past the caches.
-const PAST: u32 = 1 << 31;
 
 const _: () = assert!(size_of::<Head>() + INLINE_PARTS * PART_BYTES == Cookie::MAX_BYTES);
 
@@ -110,16 +107,13 @@ fn offer(
     Ok((offer, head, pieces))
 }
 
-/// Offers the part `interval` of `data` to a process, with what describes it, and whether
-/// that is to copy past the caches.
+/// Offers the part `interval` of `data` to a process, with what describes it.
 pub(crate) fn describe(
     data: &Buffer,
     interval: Interval,
     process: &Arc<PeerProcess>,
-    goes_past: bool,
 ) -> Result<(Cookie, Offered), Fault> {
     let (mut offer, mut head, mut pieces) = offer(data, interval, process)?;
-    head.count |= past(goes_past);
     let (mut list, mut used) = (None, pieces.count);
     if !pieces.long.is_empty() {
         let raw = pieces.long.as_bytes();
@@ -141,24 +135,18 @@ pub(crate) fn describe_claims(
     data: &Buffer,
     interval: Interval,
     process: &Arc<PeerProcess>,
-    goes_past: bool,
 ) -> (Cookie, Option<Offered>) {
     let name = name.to_ne_bytes();
     let is_short = data.pieces(interval.start..interval.end).take(INLINE_PARTS + 1).count() <= INLINE_PARTS;
     let offered = if is_short { offer(data, interval, process).ok() } else { None };
     match offered {
-        Some((offer, mut head, pieces)) => {
-            head.count |= past(goes_past);
+        Some((offer, head, pieces)) => {
             let head = &head.as_bytes()[..SHORT_HEAD_BYTES];
             let cookie = joined([&name, head, pieces.inline[..pieces.count].as_bytes()]);
             (cookie, Some(Offered { offer, list: None }))
         }
         None => (joined([&name, &[], &[]]), None),
     }
-}
-
-const fn past(goes_past: bool) -> u32 {
-    if goes_past { PAST } else { 0 }
 }
 
 /// A cookie of these parts, no longer than one may be: see the assertions.
@@ -191,8 +179,6 @@ pub(crate) fn parse_claims(cookie: &Cookie) -> Option<(u64, Option<Described>)> 
 pub(crate) struct Described {
     pub head: Head,
     pub inline: [WirePart; INLINE_PARTS],
-    /// Whether what is copied there goes past the caches.
-    pub goes_past: bool,
 }
 
 /// Reads a cookie, which is untrusted; `None` when it cannot be one.
@@ -201,9 +187,7 @@ pub(crate) fn parse(cookie: &Cookie) -> Option<Described> {
     parse_parts(head, rest)
 }
 
-fn parse_parts(mut head: Head, rest: &[u8]) -> Option<Described> {
-    let goes_past = head.count & PAST != 0;
-    head.count &= !PAST;
+fn parse_parts(head: Head, rest: &[u8]) -> Option<Described> {
     let mut inline = [[0u64; 2]; INLINE_PARTS];
     let used = match head.list_arena {
         0 => head.count as usize,
@@ -217,7 +201,7 @@ fn parse_parts(mut head: Head, rest: &[u8]) -> Option<Described> {
     if head.list_arena != 0 && inline[0][1] != u64::from(head.count) * PART_BYTES as u64 {
         return None;
     }
-    Some(Described { head, inline, goes_past })
+    Some(Described { head, inline })
 }
 
 /// Whether pieces that begin at message offset `start` hold all of `interval`

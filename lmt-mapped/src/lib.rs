@@ -17,7 +17,6 @@ mod cookie;
 mod mechanism;
 mod news;
 mod peer;
-mod speed;
 mod sys;
 
 pub use config::{Config, KEYS};

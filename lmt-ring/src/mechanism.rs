@@ -42,8 +42,8 @@ const OTHERS_PART: u64 = 4;
 const PAST_BYTES: u64 = 2 << 20;
 
 /// Whether a message may go past the caches, if its target is in none.
-const fn may_go_past(bytes: u64, left_alone: bool) -> bool {
-    left_alone || bytes >= PAST_BYTES
+const fn may_go_past(bytes: u64) -> bool {
+    bytes >= PAST_BYTES
 }
 
 /// What an endpoint says of its pool.
@@ -121,8 +121,7 @@ impl Ring {
     ) -> Result<(), Fault> {
         let interval = transfer.interval;
         let is_past = self.is_past(interval, transfer.goes_past, is_among_many);
-        let may_be_tried = is_past && !transfer.repeatable;
-        let rule = if may_be_tried { Rule::Past } else { Rule::Always { past: is_past } };
+        let rule = if is_past { Rule::Past } else { Rule::Always { past: false } };
         let is_past = peer.ways_out.begin(interval.bytes(), rule);
         let way = if is_past { Emptying::Streamed } else { Emptying::Cached };
         let ring = peer.ring(transfer.is_mine).ok_or_else(garbage);
@@ -182,8 +181,6 @@ pub struct RingTransfer {
     outgoing_bytes: u64,
     /// Whether what comes goes past the caches.
     goes_past: bool,
-    /// Whether that is so however long it takes ([`Plan::repeatable`]).
-    repeatable: bool,
     side: Side,
 }
 
@@ -262,10 +259,10 @@ impl Lmt for Ring {
         let interval = plan.interval;
         if plan.role == Role::Receiver {
             let look = || data.is_cold(interval.start..interval.end);
-            let may = !plan.repeatable && may_go_past(interval.bytes(), plan.left_alone);
+            let may = may_go_past(interval.bytes());
             let goes_past = peer.targets.go_past(interval.bytes(), may, look);
-            let (is_mine, outgoing_bytes, side, repeatable) = (false, 0, Side::Announced, plan.repeatable);
-            let transfer = RingTransfer { interval, is_mine, outgoing_bytes, goes_past, repeatable, side };
+            let (is_mine, outgoing_bytes, side) = (false, 0, Side::Announced);
+            let transfer = RingTransfer { interval, is_mine, outgoing_bytes, goes_past, side };
             return Ok((transfer, Cookie::empty()));
         }
         let is_mine = match (&peer.mine, &peer.other) {
@@ -289,8 +286,8 @@ impl Lmt for Ring {
         let outgoing_bytes = interval.bytes();
         let is_among_many = self.is_among_many(&mut peer.outgoing, outgoing_bytes);
         let place = Where { is_senders: is_mine, ring, slot, tag, is_among_many };
-        let (goes_past, repeatable, side) = (false, plan.repeatable, Side::Sender(sending));
-        let transfer = RingTransfer { interval, is_mine, outgoing_bytes, goes_past, repeatable, side };
+        let (goes_past, side) = (false, Side::Sender(sending));
+        let transfer = RingTransfer { interval, is_mine, outgoing_bytes, goes_past, side };
         Ok((transfer, place.cookie()))
     }
 

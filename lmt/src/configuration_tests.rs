@@ -34,7 +34,6 @@ fn all_of_a_given_configuration_is_taken() {
         eager_max_bytes: 1,
         boxless_eager_max_bytes: 2,
         in_use_eager_max_bytes: 10,
-        at_hand_min_bytes: 3,
         inbox_cells: 64,
         cell_bytes: 512,
         fast_boxes: 1,

@@ -73,7 +73,6 @@ impl Engine for Endpoints {
             EAGER => Endpoint::builder().configure(|config| {
                 config.eager_max_bytes = EAGER_MOST_BYTES;
                 config.boxless_eager_max_bytes = EAGER_MOST_BYTES;
-                config.at_hand_min_bytes = EAGER_MOST_BYTES + 1;
             }),
             way => {
                 let number_bytes = if reaches_shared_only(way) { NUMBER_BYTES } else { 0 };

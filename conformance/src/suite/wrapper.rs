@@ -4,8 +4,7 @@
 use lmt_core::bell::Bell;
 use lmt_core::buffer::Buffer;
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Gathered, Hello, Interval, Lines, Lmt, Model, PeerFacts, Plan, Step,
-    Unavailable,
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
 };
 
 /// A call for one transfer.
@@ -139,30 +138,12 @@ impl<M: Lmt> Lmt for Wrapper<M> {
         Ok(step)
     }
 
-    fn exposes(&self) -> bool {
-        self.has_short_ways && self.inner.exposes()
-    }
-
     fn expose(&mut self, peer: &mut M::Peer, data: &Buffer, cookie: &mut Cookie) -> bool {
         self.has_short_ways && self.inner.expose(peer, data, cookie)
     }
 
-    fn get_at_once(
-        &mut self,
-        peer: &mut M::Peer,
-        remote: &Cookie,
-        data: &mut Buffer,
-        bytes: u64,
-    ) -> Option<Lines> {
-        self.has_short_ways.then(|| self.inner.get_at_once(peer, remote, data, bytes))?
-    }
-
-    fn gets_several(&self, remote: &Cookie, data: &Buffer) -> bool {
-        self.has_short_ways && self.inner.gets_several(remote, data)
-    }
-
-    fn get_several(&mut self, peer: &mut M::Peer, messages: &mut [Gathered]) -> usize {
-        if self.has_short_ways { self.inner.get_several(peer, messages) } else { 0 }
+    fn get_at_once(&mut self, peer: &mut M::Peer, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool {
+        self.has_short_ways && self.inner.get_at_once(peer, remote, data, bytes)
     }
 
     fn expects_nobody(&mut self, peer: &mut M::Peer, bytes: u64) -> bool {

@@ -125,13 +125,3 @@ fn a_peer_that_comes_again_may_send_before_its_report_is_here() {
     let _report = come(&mut door, id);
     door.on_packet(peer, &packet[..bytes]).expect("the peer has come again");
 }
-
-#[test]
-fn a_door_decides_by_times_unless_that_is_switched_off() {
-    let group = group();
-    for (number, adapt) in (1..).zip([Adapt::Off, Adapt::Auto, Adapt::On]) {
-        let config = Config { adapt, ..Config::default() };
-        let door = Door::new(group.member(number), config, Mechanisms::new()).expect("a door");
-        assert_eq!(door.inner.transfers.is_repeatable(), adapt == Adapt::Off);
-    }
-}

@@ -19,7 +19,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use crate::buffer::{Access, Buffer};
-use crate::config::{Adapt, Config};
+use crate::config::Config;
 use crate::connect::Connector;
 use crate::cpu_set::CpuSet;
 use crate::engine::polling::{self, Sharing};
@@ -146,7 +146,7 @@ impl Door {
         }
         let connector = Connector::new(id, &config)?;
         let cpus = CpuSet::of_this_thread();
-        let transfers = Transfers::new(mechanisms).repeatable_if(config.adapt == Adapt::Off);
+        let transfers = Transfers::new(mechanisms);
         let inner = Inner {
             config,
             peers: Vec::new(),

@@ -27,20 +27,6 @@ pub(crate) struct Decided {
     peer: PeerKey,
     message: Message,
     way: Option<Way>,
-    /// It is short, and its receiver has it at hand.
-    is_at_hand: bool,
-}
-
-impl Decided {
-    /// That of a short message which its receiver has at hand.
-    pub(super) fn at_hand(peer: PeerKey, bytes: u64) -> Self {
-        Self { peer, message: Message::of_bytes(bytes), way: None, is_at_hand: true }
-    }
-
-    /// Whether it is such a one, for a message of so many bytes to this peer.
-    pub(super) fn is_at_hand(&self, peer: PeerKey, bytes: u64) -> bool {
-        self.is_at_hand && (self.peer, self.message.bytes) == (peer, bytes)
-    }
 }
 
 impl Traffic {
@@ -62,7 +48,7 @@ impl Traffic {
             hints,
             readers: self.transfers.other_readers(key),
         };
-        let known = decided.filter(|d| !d.is_at_hand && d.peer == key && d.message == message);
+        let known = decided.filter(|d| d.peer == key && d.message == message);
         let way = match known {
             Some(decided) => decided.way,
             None => {
@@ -94,7 +80,7 @@ impl Traffic {
             ..Message::of_bytes(data.len() as u64)
         };
         let way = self.choose(key, &message, true, credits);
-        self.decided = Some(Decided { peer: key, message, way, is_at_hand: false });
+        self.decided = Some(Decided { peer: key, message, way });
         way == Some(Way::Cells)
     }
 

@@ -56,14 +56,12 @@ impl Engine {
     /// Before a message of so many bytes is sent: where it finds few cells and its receiver
     /// sends as much in cells, takes in what has come, since each message brings cells with
     /// it; and waits a moment where there are too few. A receiver that sends nothing meanwhile
-    /// is not waited for again before it does; nor is any where the message lies in shared
-    /// buffers, as `is_shared` says, and takes no cells therefore.
+    /// is not waited for again before it does.
     #[inline]
-    pub(super) fn make_room(&mut self, to: PeerId, bytes: u64, is_shared: impl FnOnce() -> bool) {
+    pub(super) fn make_room(&mut self, to: PeerId, bytes: u64) {
         if bytes > ABOVE_BYTES
             && let Ok(key) = self.traffic.key_named(to)
             && self.traffic.may_want_cells(key, bytes, &self.inbox)
-            && !self.traffic.announces_shared(key, bytes, is_shared)
         {
             self.wait_for_cells(key, bytes);
         }
@@ -95,8 +93,6 @@ impl Engine {
 
     /// A send has taken something in, as otherwise progress does.
     fn has_taken_in(&mut self) {
-        // What comes within a call tells nothing of what the application does between calls.
-        self.traffic.transfers.forgets_the_last();
         // Who is about to sleep is to look at what has ended, and what was drained is to be told.
         (self.took_in, self.idle) = (true, 0);
         // What came may be to be answered, and nobody else does it before the next call.
@@ -138,13 +134,6 @@ impl Traffic {
             return false;
         }
         *announced_left > 0 || lacks(link, ahead_bytes(bytes), own_cell_bytes, credits, key)
-    }
-
-    /// Whether a message of so many bytes is announced though there may be cells, if it
-    /// `is_shared`.
-    fn announces_shared(&self, key: PeerKey, bytes: u64, is_shared: impl FnOnce() -> bool) -> bool {
-        let is_better = || self.transfers.are_left_alone() && is_shared();
-        self.peers[key as usize].is_better_announced(bytes, self.config.boxless_eager_max_bytes, is_better)
     }
 
     /// Whether a message that [`Self::may_want_cells`] finds some, where they come back.

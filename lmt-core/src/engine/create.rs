@@ -6,7 +6,6 @@ use std::os::fd::OwnedFd;
 use lmt_copy::Plan;
 use nix::errno::Errno;
 
-use super::gathering::Gathering;
 use super::matchers::Matchers;
 use super::peer::EagerCounters;
 use super::requests::Requests;
@@ -180,7 +179,6 @@ impl Traffic {
             in_pieces: false,
             looked_in_vain: false,
             adaptive: Adaptive::new(config.adapt == Adapt::On),
-            gathering: Gathering::default(),
             decided: None,
             clock: Clock::new(),
             config,

@@ -7,7 +7,6 @@
 //! nothing; then the operation takes the general way, which means the same.
 
 use super::Engine;
-use super::adapting::Decided;
 use super::cells::lacks;
 use super::label::Label;
 use super::outgoing::envelope_of;
@@ -21,8 +20,6 @@ use crate::inbox::{Cut, Delivery, Header, InboxReceiver, Payload, Polled};
 use crate::matching::Pattern;
 use crate::rendezvous::{Packet, PacketWords, PeerKey, Rts};
 use crate::selection::adaptive::Way;
-use crate::shared_buffer::are_shared;
-use crate::transfers::Receipt;
 
 /// The most looks before a receive takes the general way, which yields and
 /// sleeps: some microseconds' worth.
@@ -86,8 +83,7 @@ impl Engine {
         if let Some(status) = self.traffic.send_in_line(to, &label, data) {
             return Some(status);
         }
-        self.traffic.transfers.begins(data.len() as u64);
-        self.make_room(to, data.len() as u64, || are_shared(data));
+        self.make_room(to, data.len() as u64);
         self.traffic.send_directly(to, &label, data, &self.inbox)
     }
 
@@ -107,7 +103,6 @@ impl Engine {
         if !self.may_call() {
             return None;
         }
-        self.traffic.transfers.begins(into.len() as u64);
         let looks = self.direct_looks();
         if looks == LOOKS
             && let Some(key) = wanted.source
@@ -207,7 +202,7 @@ impl Engine {
     pub fn fetch(&mut self, announced: Announced, mut buffer: Buffer) -> Fetched {
         let Announced { key, tag, rts } = announced;
         let label = Label::from(tag);
-        match self.traffic.get_at_once(key, &label, &rts, &mut buffer, Receipt::Awaited) {
+        match self.traffic.get_at_once(key, &label, &rts, &mut buffer) {
             Some(result) => {
                 self.answer_if_owed();
                 Fetched::Done(result)
@@ -263,18 +258,12 @@ impl Traffic {
         let key = self.key_named(to).ok()?;
         let bytes = data.len() as u64;
         let boxless_bytes = self.config.boxless_eager_max_bytes;
-        let left_alone = self.transfers.are_left_alone();
-        let is_better_shared = || left_alone && are_shared(data);
         let own_cell_bytes = self.config.cell_bytes;
         let lacks_cells = |link: &mut Link| lacks(link, bytes, own_cell_bytes, credits, key);
         let peer = &mut self.peers[key as usize];
-        let is_short = peer.takes_cells(bytes, boxless_bytes, lacks_cells, is_better_shared);
+        let is_short = peer.takes_cells(bytes, boxless_bytes, lacks_cells);
         let mut is_chosen = || self.may_choose(key, bytes) && self.chooses_cells(key, data, credits);
         if !is_short && !is_chosen() {
-            return None;
-        }
-        if is_short && self.is_at_hand(key, bytes) {
-            self.decided = Some(Decided::at_hand(key, bytes));
             return None;
         }
         let peer = &mut self.peers[key as usize];
@@ -298,7 +287,6 @@ impl Traffic {
         }
         peer.eager.sent.count(bytes);
         self.eager.sent.count(bytes);
-        self.went_in_cells(key, bytes);
         if !is_short {
             self.decided = None;
         }

@@ -27,9 +27,8 @@ impl Traffic {
         if !peer.bound || peer.generation != to.generation {
             return None;
         }
-        let least_else_bytes = peer.at_hand_min_bytes;
         let most_bytes = peer.eager_max_bytes;
-        if bytes > most_bytes || bytes > self.config.boxless_eager_max_bytes || bytes >= least_else_bytes {
+        if bytes > most_bytes || bytes > self.config.boxless_eager_max_bytes {
             return None;
         }
         if peer.group_version != self.selection.group_version() || !peer.ordered.is_empty() {

@@ -6,7 +6,6 @@
 //! plain numbers.
 
 mod adapting;
-mod at_hand;
 mod beside;
 mod beyond;
 mod cells;
@@ -15,7 +14,6 @@ mod direct;
 mod doorbell;
 mod explaining;
 mod first_look;
-mod gathering;
 pub(crate) mod greeting;
 mod handshake;
 mod in_line;
@@ -54,7 +52,7 @@ pub use requests::{Completion, OperationError, Outcome, PeerId, Reported, Reques
 use crate::bell::Bell;
 use crate::buffer::Buffer;
 use crate::clock::CoarseInstant;
-use crate::config::{Adapt, Config};
+use crate::config::Config;
 use crate::connect::Connector;
 use crate::cpu_set::CpuSet;
 use crate::fork_guard::Origin;
@@ -65,7 +63,6 @@ use crate::mechanisms::{Counters, Mechanisms, Standing};
 use crate::refusal::advice;
 use crate::selection::adaptive::StreamReport;
 use crate::selection::{ByOrder, Explanation, Message as Question, Policy, Selection};
-use crate::shared_buffer::is_shared;
 use crate::transfers::Transfers;
 use peer::Connection;
 use traffic::Traffic;
@@ -139,7 +136,7 @@ impl Engine {
         let mut connector = Connector::new(id, &config)?;
         connector.add_readable(doorbell.as_fd(), Self::DOORBELL).map_err(system("epoll_ctl"))?;
         let address = connector.address().clone();
-        let transfers = Transfers::new(mechanisms).repeatable_if(config.adapt == Adapt::Off);
+        let transfers = Transfers::new(mechanisms);
         let selection = Selection::new(policy, CpuSet::of_this_thread());
         let traffic = Traffic::new(id, config, transfers, selection, inbox_fd, doorbell)?;
         let origin = Origin::here();
@@ -421,9 +418,8 @@ impl Engine {
     ) -> Result<RequestId, OperationError> {
         self.check_fork()?;
         let options = options.into();
-        self.traffic.transfers.begins(buffer.total_bytes());
         if options.mode == SendMode::Standard {
-            self.make_room(to, buffer.total_bytes(), || is_shared(&buffer));
+            self.make_room(to, buffer.total_bytes());
         }
         let (request, wish) = self.traffic.send(to, label.into(), buffer, options, &self.inbox)?;
         if let Some(address) = wish {

@@ -92,29 +92,15 @@ impl Traffic {
         };
         let bytes = buffer.total_bytes();
         let boxless_bytes = self.config.boxless_eager_max_bytes;
-        let left_alone = self.transfers.are_left_alone();
-        let is_better_shared = || left_alone && is_shared(&buffer);
         let own_cell_bytes = self.config.cell_bytes;
         let lacks_cells = |link: &mut Link| lacks(link, bytes, own_cell_bytes, credits, key);
-        let is_short = mode == SendMode::Standard
-            && peer.takes_cells(bytes, boxless_bytes, lacks_cells, is_better_shared);
+        let is_short = mode == SendMode::Standard && peer.takes_cells(bytes, boxless_bytes, lacks_cells);
         let route = match is_short || !matches!(peer.connection, Connection::Up(_)) {
             true => None,
             false => {
                 self.check_room(key)?;
                 Some(self.route(key, &buffer, &options, decided, credits))
             }
-        };
-        let is_at_hand = is_short
-            && (decided.is_some_and(|decided| decided.is_at_hand(key, bytes))
-                || (buffer.is_contiguous() && self.is_at_hand(key, bytes)));
-        let buffer = if is_at_hand {
-            match self.send_at_hand(key, label, buffer, hints, credits) {
-                Ok(id) => return Ok((id, wish)),
-                Err(buffer) => buffer,
-            }
-        } else {
-            buffer
         };
         if is_short || matches!(route, Some(Route::Cells)) {
             let peer = &mut self.peers[key as usize];
@@ -124,7 +110,6 @@ impl Traffic {
                     Written::Whole => {
                         peer.eager.sent.count(bytes);
                         self.eager.sent.count(bytes);
-                        self.went_in_cells(key, bytes);
                         let (tag, immediate) = (label.tag, label.immediate);
                         let done = Request::done(Ok(Status { peer: to, tag, bytes, immediate }));
                         return Ok((self.requests.insert(done), wish));
@@ -357,14 +342,11 @@ impl Traffic {
                     peer.ordered.pop_front();
                     return true;
                 };
-                let left_alone = self.transfers.are_left_alone();
-                let is_better_shared = || left_alone && entry.buffer.as_ref().is_some_and(is_shared);
                 let bytes = entry.bytes;
                 let lacks_cells = |link: &mut Link| lacks(link, bytes, cell_bytes, credits, key);
                 if sent_bytes == 0
                     && (self.synchronous.remove(&request)
-                        || (!by_choice
-                            && !peer.takes_cells(bytes, boxless_bytes, lacks_cells, is_better_shared))
+                        || (!by_choice && !peer.takes_cells(bytes, boxless_bytes, lacks_cells))
                         || self.is_overdrawn(key, request, credits))
                 {
                     let peer = &mut self.peers[key as usize];
@@ -476,7 +458,7 @@ impl Traffic {
             let mut data = self.store.take(bytes as usize);
             buffer.read_at(0, &mut data);
             let connection = self.peers[key as usize].ended_connections;
-            let content = Unexpected::Eager { data, charge_bytes: 0, connection, by_mechanism: false };
+            let content = Unexpected::Eager { data, charge_bytes: 0, connection };
             self.matchers.of(space).keep(key, tag, Arrived { immediate, content });
             return self.requests.insert(done);
         }

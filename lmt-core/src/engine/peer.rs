@@ -189,8 +189,6 @@ pub(crate) struct Peer {
     pub eager_max_bytes: u64,
     /// What is longer goes in cells up to this length where that is found to be better.
     pub beyond_max_bytes: u64,
-    /// From there on such a message is announced while the peer has it at hand.
-    pub at_hand_min_bytes: u64,
     /// So many messages that could go in cells are announced, since there were too few cells.
     pub announced_left: u8,
     /// What is known of the cells that come back from it.
@@ -199,8 +197,6 @@ pub(crate) struct Peer {
     pub(super) reading: Reading,
     /// Whether a mechanism works for what is announced though it is short.
     pub may_announce: bool,
-    /// Whether what lies in a shared buffer goes another way than what does not.
-    pub announces_shared: bool,
     /// The group of processes for which that holds
     /// ([`crate::selection::Selection::group_version`]).
     pub group_version: u32,
@@ -239,12 +235,10 @@ impl Peer {
             in_busy: false,
             eager_max_bytes,
             beyond_max_bytes: 0,
-            at_hand_min_bytes: u64::MAX,
             announced_left: 0,
             returns: Returns::default(),
             reading: Reading::default(),
             may_announce: false,
-            announces_shared: false,
             group_version: 0,
             eager: EagerCounters::default(),
         }
@@ -252,16 +246,14 @@ impl Peer {
 
     /// Whether a message of so many bytes is short enough for cells; one of more than
     /// `boxless_max_bytes` only while its link does not lack such as the two hand each other, as
-    /// without a fast box, or room at the peer, for which it would wait; and not where
-    /// `is_better` says that one copy between shared buffers is, and a mechanism makes it.
-    /// Asked for each message once or twice.
+    /// without a fast box, or room at the peer, for which it would wait. Asked for each message
+    /// once or twice.
     #[inline]
     pub fn takes_cells(
         &mut self,
         bytes: u64,
         boxless_max_bytes: u64,
         lacks: impl FnOnce(&mut Link) -> bool,
-        is_better: impl FnOnce() -> bool,
     ) -> bool {
         if bytes <= boxless_max_bytes || bytes > self.eager_max_bytes || !self.may_announce {
             return bytes <= self.eager_max_bytes;
@@ -276,20 +268,7 @@ impl Peer {
             self.announced_left = ANNOUNCED_AFTER;
             return false;
         }
-        !self.is_better_announced(bytes, boxless_max_bytes, is_better)
-    }
-
-    /// Whether a message of so many bytes is announced though it is short enough for cells and
-    /// there are some: where `is_better` says that one copy between shared buffers is, and a
-    /// mechanism makes it.
-    #[inline]
-    pub fn is_better_announced(
-        &self,
-        bytes: u64,
-        boxless_max_bytes: u64,
-        is_better: impl FnOnce() -> bool,
-    ) -> bool {
-        bytes > boxless_max_bytes && self.may_announce && self.announces_shared && is_better()
+        true
     }
 
     /// The way back for what the peer sends.

@@ -77,12 +77,6 @@ impl Engine {
     /// Takes one cell out of the inbox.
     #[inline]
     pub(super) fn poll_inbox(&mut self) -> bool {
-        if self.traffic.gathering.is_ready() { self.poll_and_gather() } else { self.poll_one() }
-    }
-
-    /// As [`Self::poll_inbox`], and gathers nothing by itself.
-    #[inline]
-    pub(super) fn poll_one(&mut self) -> bool {
         match self.inbox.poll() {
             // Forgotten, it is delivered by the next poll again.
             Some(delivery) if self.traffic.is_met(delivery.sender()) => std::mem::forget(delivery),
@@ -95,8 +89,7 @@ impl Engine {
                 return false;
             }
         }
-        // What is gathered is copied before anybody can be found to be gone.
-        self.traffic.gathering.is_empty() && self.poll_after_report()
+        self.poll_after_report()
     }
 
     /// A peer whose report has not been read here sends already. It sent the

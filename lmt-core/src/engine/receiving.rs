@@ -107,7 +107,6 @@ impl Engine {
         }
         let Wanted { space, tags } = wanted.into();
         let wanted = self.pattern(source, tags)?;
-        self.traffic.transfers.begins(buffer.total_bytes());
         let key = wanted.source;
         let label = Label { tag: tags.tag, space, immediate: None };
         let request = Request::new(buffer, key, label, Waiting::Matched);

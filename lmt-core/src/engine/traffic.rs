@@ -6,7 +6,6 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::adapting::Decided;
-use super::gathering::Gathering;
 use super::label::{Label, Marks};
 use super::matchers::Matchers;
 use super::peer::{Assembly, Connection, EagerCounters, Peer, Target};
@@ -21,13 +20,12 @@ use crate::cpu_set::CpuSet;
 use crate::identity::EndpointId;
 use crate::inbox::Delivery;
 use crate::matching::{Matcher, UnexpectedHandle};
-use crate::mechanism::{Model, SharedEnds};
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
 use crate::rendezvous::{Choice, Incoming, PacketWords, PeerKey, Received, Rts, SendId};
 use crate::selection::adaptive::{Adaptive, Way};
 use crate::selection::{Message as Question, Selection};
-use crate::transfers::{Receipt, Transfers};
+use crate::transfers::Transfers;
 
 /// What a cell holds.
 pub(crate) mod kind {
@@ -55,8 +53,7 @@ pub(crate) const OVERHEAD_BYTES: u64 = 256;
 pub(crate) enum Unexpected {
     /// All its bytes, what the sender was charged for them, and which of the
     /// peer's connections they came over.
-    /// `by_mechanism` where one has copied it here, and counted it.
-    Eager { data: Kept, charge_bytes: u64, connection: u32, by_mechanism: bool },
+    Eager { data: Kept, charge_bytes: u64, connection: u32 },
     /// It is still arriving, in the peer's assembly.
     /// Whether its immediate number is in a piece to come.
     Arriving { total_bytes: u64, awaits_immediate: bool },
@@ -89,7 +86,6 @@ pub(crate) struct Arrived {
 
 /// The parts of [`Unexpected::Eager`].
 struct Eager {
-    by_mechanism: bool,
     data: Kept,
     charge_bytes: u64,
     connection: u32,
@@ -147,8 +143,6 @@ pub(crate) struct Traffic {
     pub selection: Selection,
     /// Which of several ways is the best for what this application sends.
     pub adaptive: Adaptive,
-    /// Announced messages that are copied together.
-    pub gathering: Gathering,
     /// What was chosen for the message that is sent next.
     pub decided: Option<Decided>,
     pub clock: Clock,
@@ -278,14 +272,13 @@ impl Traffic {
         let mut data = self.store.take(delivery.bytes());
         delivery.copy_to(&mut data);
         let connection = self.peers[key as usize].ended_connections;
-        let content = Unexpected::Eager { data, charge_bytes, connection, by_mechanism: false };
+        let content = Unexpected::Eager { data, charge_bytes, connection };
         self.unexpected(key, label, content);
     }
 
     /// Counts a message that was received out of cells.
     #[inline]
     pub(super) fn count_eager_arrival(&mut self, key: PeerKey, bytes: u64) {
-        self.transfers.ends(bytes);
         self.eager.received.count(bytes);
         if let Some(peer) = self.peers.get_mut(key as usize) {
             peer.eager.received.count(bytes);
@@ -304,21 +297,10 @@ impl Traffic {
         if matches!(peer.connection, Connection::Met(_) | Connection::Up(_)) {
             let decisions = self.selection.decisions(key, self.transfers.standings(), &self.config);
             peer.eager_max_bytes = decisions.eager_max_bytes();
-            let may_time = !self.transfers.is_repeatable();
-            peer.beyond_max_bytes = if may_time { decisions.beyond_max_bytes() } else { 0 };
-            let least_bytes = self.config.at_hand_min_bytes;
-            let candidates = decisions.candidates(&Question::of_bytes(least_bytes));
-            let mechanisms = self.transfers.standings();
-            let exposed =
-                |choice: &Choice| choice.model == Model::Get && mechanisms.exposes(choice.mechanism);
-            let may_be =
-                may_time && !decisions.takes_cells_always() && candidates.as_slice().iter().any(exposed);
-            peer.at_hand_min_bytes = if may_be { least_bytes } else { u64::MAX };
+            peer.beyond_max_bytes = decisions.beyond_max_bytes();
             let private = Question::of_bytes(self.config.boxless_eager_max_bytes.saturating_add(1));
-            let shared = SharedEnds { sender: true, receiver: false };
             let first = |message: &Question| decisions.candidates(message).as_slice().first().copied();
             peer.may_announce = first(&private).is_some();
-            peer.announces_shared = first(&private) != first(&Question { shared, ..private });
         }
         peer.group_version = self.selection.group_version();
     }
@@ -433,7 +415,7 @@ impl Traffic {
             }
             Target::Heap { data, request: None, place } => {
                 let connection = self.peers[key as usize].ended_connections;
-                let whole = Unexpected::Eager { data, charge_bytes, connection, by_mechanism: false };
+                let whole = Unexpected::Eager { data, charge_bytes, connection };
                 self.replace_arriving(key, label, place, whole);
             }
         }
@@ -472,9 +454,7 @@ impl Traffic {
         if self.peers[key as usize].ended_connections == message.connection {
             self.release(key, message.charge_bytes);
         }
-        if !message.by_mechanism {
-            self.count_eager_arrival(key, message.data.len() as u64);
-        }
+        self.count_eager_arrival(key, message.data.len() as u64);
         self.hand_over(self.name(key), label, message.data, request);
     }
 
@@ -491,8 +471,8 @@ impl Traffic {
     /// Brings a message and the receive that it matches together.
     pub fn join(&mut self, key: PeerKey, label: Label, message: Unexpected, request: RequestId) {
         match message {
-            Unexpected::Eager { data, charge_bytes, connection, by_mechanism } => {
-                self.copy_in(key, &label, Eager { data, charge_bytes, connection, by_mechanism }, request);
+            Unexpected::Eager { data, charge_bytes, connection } => {
+                self.copy_in(key, &label, Eager { data, charge_bytes, connection }, request);
             }
             Unexpected::Arriving { .. } => {
                 self.note_match(key, label, request);
@@ -502,7 +482,7 @@ impl Traffic {
                     *slot = Some(request);
                 }
             }
-            Unexpected::Rts(rts) => self.accept(key, label, &rts, request, Receipt::Late),
+            Unexpected::Rts(rts) => self.accept(key, label, &rts, request),
             Unexpected::Local(send) => self.join_local(&label, send, request),
         }
     }
@@ -518,19 +498,10 @@ impl Traffic {
     }
 
     /// A receive was found for an announced message.
-    fn accept(&mut self, key: PeerKey, label: Label, rts: &Rts, request: RequestId, receipt: Receipt) {
+    fn accept(&mut self, key: PeerKey, label: Label, rts: &Rts, request: RequestId) {
         self.release(key, OVERHEAD_BYTES);
         let Some(mut buffer) = self.requests.get_mut(request).and_then(|r| r.buffer.take()) else { return };
-        if receipt == Receipt::Awaited {
-            match self.keep_back(key, &label, rts, buffer, request) {
-                Some(given_back) => buffer = given_back,
-                None => return self.note_match(key, label, request),
-            }
-        }
-        let result = self.get_at_once(key, &label, rts, &mut buffer, receipt);
-        if result.is_some() && receipt == Receipt::Awaited && self.gathering.is_empty() {
-            self.note_run(key);
-        }
+        let result = self.get_at_once(key, &label, rts, &mut buffer);
         self.end_or_begin(key, label, rts, buffer, request, result);
     }
 
@@ -562,12 +533,11 @@ impl Traffic {
         label: &Label,
         rts: &Rts,
         buffer: &mut Buffer,
-        receipt: Receipt,
     ) -> Option<Result<Status, OperationError>> {
         if rts.total_bytes > self.config.quota_bytes {
             return None;
         }
-        let got = self.transfers.get_at_once(key, rts, buffer, receipt)?;
+        let got = self.transfers.get_at_once(key, rts, buffer)?;
         while self.send_packet(None) {}
         Some(self.received_at_once(key, label, got))
     }
@@ -631,10 +601,9 @@ impl Traffic {
         self.heard_announced(key, rts);
         let bound = self.peers[key as usize].bound;
         match bound.then(|| self.receive_for(key, &label, rts.total_bytes)).flatten() {
-            Some(request) => self.accept(key, label, rts, request, Receipt::Awaited),
+            Some(request) => self.accept(key, label, rts, request),
             None => {
-                let message = self.copy_short(key, rts).unwrap_or(Unexpected::Rts(*rts));
-                self.unexpected(key, label, message);
+                self.unexpected(key, label, Unexpected::Rts(*rts));
             }
         }
     }

@@ -7,7 +7,7 @@ use super::erased::unknown;
 use crate::buffer::Buffer;
 #[cfg(doc)]
 use crate::mechanism::Lmt;
-use crate::mechanism::{Cookie, DeclaredCopy, Direction, Fault, Gathered, Interval, Lines, Plan, Step};
+use crate::mechanism::{Cookie, DeclaredCopy, Direction, Fault, Interval, Plan, Step};
 use crate::parcel::Parcel;
 use crate::rendezvous::{MechanismTag, PeerKey};
 
@@ -61,11 +61,6 @@ impl Mechanisms {
         outcome
     }
 
-    /// See [`Lmt::exposes`].
-    pub(crate) fn exposes(&self, tag: MechanismTag) -> bool {
-        self.position(tag).is_some_and(|at| self.list[at].exposes())
-    }
-
     /// See [`Lmt::expose`].
     #[inline]
     pub(crate) fn expose(
@@ -96,40 +91,17 @@ impl Mechanisms {
         remote: &Cookie,
         data: &mut Buffer,
         bytes: u64,
-    ) -> Option<Lines> {
-        let at = self.position(tag)?;
-        let lines = self.list[at].get_at_once(peer, remote, data, bytes)?;
-        self.count(peer, at, |c| {
-            c.bytes = c.bytes.saturating_add(bytes);
-            c.messages += 1;
-            c.received.count(bytes);
-        });
-        Some(lines)
-    }
-
-    /// See [`Lmt::gets_several`].
-    pub(crate) fn gets_several(&self, tag: MechanismTag, remote: &Cookie, data: &Buffer) -> bool {
-        self.position(tag).is_some_and(|at| self.list[at].gets_several(remote, data))
-    }
-
-    /// See [`Lmt::get_several`]. Counts the messages where they were received.
-    pub(crate) fn get_several(
-        &mut self,
-        tag: MechanismTag,
-        peer: PeerKey,
-        messages: &mut [Gathered],
-    ) -> usize {
-        let Some(at) = self.position(tag) else { return 0 };
-        let whole = self.list[at].get_several(peer, messages).min(messages.len());
-        self.count(peer, at, |c| {
-            c.gathered += whole as u64;
-            for message in &messages[..whole] {
-                c.bytes = c.bytes.saturating_add(message.bytes);
+    ) -> bool {
+        let Some(at) = self.position(tag) else { return false };
+        let is_here = self.list[at].get_at_once(peer, remote, data, bytes);
+        if is_here {
+            self.count(peer, at, |c| {
+                c.bytes = c.bytes.saturating_add(bytes);
                 c.messages += 1;
-                c.received.count(message.bytes);
-            }
-        });
-        whole
+                c.received.count(bytes);
+            });
+        }
+        is_here
     }
 
     /// See [`Lmt::expects_nobody`].

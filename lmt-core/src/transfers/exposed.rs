@@ -21,8 +21,6 @@ pub(super) struct Exposed {
     /// The transfer that it has become, once its receiver could not copy it so. That has
     /// the buffer then, and frees this slot when it ends.
     pub transfer: Option<SendId>,
-    /// Whether it is a short message that could have gone in cells.
-    pub short: bool,
 }
 
 impl Exposed {
@@ -33,7 +31,7 @@ impl Exposed {
         peer: PeerKey,
         among: Option<Among>,
     ) -> Self {
-        Self { buffer, candidates, token, peer, among, cancel_sent: false, transfer: None, short: false }
+        Self { buffer, candidates, token, peer, among, cancel_sent: false, transfer: None }
     }
 }
 

@@ -75,9 +75,8 @@ impl Window {
     /// receiver. Where it could not since it receives as much, both cores are busy whoever
     /// copies: long messages go as a stream then, which may go past the caches where the
     /// kernel's copies do not. Who computes meanwhile moves no stream.
-    /// Where runs are to be `repeatable` neither that counts nor how long windows took.
-    pub fn ways(&mut self, bytes: u64, ways: &Candidates, crowded: bool, repeatable: bool) -> Candidates {
-        let is_busy = !crowded && !repeatable && !self.helped.of(bytes).is_worth_asking();
+    pub fn ways(&mut self, bytes: u64, ways: &Candidates, crowded: bool) -> Candidates {
+        let is_busy = !crowded && !self.helped.of(bytes).is_worth_asking();
         if is_busy
             && self.receives
             && self.is_long(bytes)
@@ -87,7 +86,7 @@ impl Window {
         }
         let ways = if is_busy || crowded { ways.with_one_end_first() } else { *ways };
         let is_stream = ways.as_slice().first().is_some_and(|first| first.model == Model::Stream);
-        if is_stream && !crowded && (repeatable || self.rivals.are_streams_first(bytes)) {
+        if is_stream && !crowded && self.rivals.are_streams_first(bytes) {
             return ways;
         }
         if self.in_flight.messages() >= STREAMS_AT_ONCE { ways.with_streams_last() } else { ways }

@@ -7,21 +7,7 @@ const BYTES: u64 = 256 << 10;
 fn first(window: &mut Window, crowded: bool) -> Model {
     let choice = |tag, model| Choice { mechanism: MechanismTag(tag), model };
     let ways: Candidates = [choice(1, Model::Stream), choice(2, Model::Get)].into_iter().collect();
-    window.ways(BYTES, &ways, crowded, false).as_slice()[0].model
-}
-
-/// Runs that are to be repeatable do not ask how long windows took, nor who was busy.
-#[test]
-fn repeatable_windows_keep_the_first_way() {
-    let choice = |tag, model| Choice { mechanism: MechanismTag(tag), model };
-    let ways: Candidates = [choice(1, Model::Stream), choice(2, Model::Get)].into_iter().collect();
-    let mut window = Window::new();
-    for _ in 0..100 {
-        (0..STREAMS_AT_ONCE).for_each(|_| window.begin(BYTES));
-        assert_eq!(window.ways(BYTES, &ways, false, true).as_slice(), ways.as_slice());
-        std::thread::sleep(std::time::Duration::from_micros(10));
-        (0..STREAMS_AT_ONCE).for_each(|_| window.end(BYTES));
-    }
+    window.ways(BYTES, &ways, crowded).as_slice()[0].model
 }
 
 /// A window of just as many messages as make one, and what the last of them took.
