@@ -9,7 +9,6 @@
 
 #[cfg(not(loom))]
 #[cfg(not(loom))]
-mod belief;
 pub mod bell;
 pub mod bounded_file;
 pub mod buffer;

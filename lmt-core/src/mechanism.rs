@@ -488,8 +488,7 @@ pub trait Lmt: Send + 'static {
         false
     }
 
-    /// In the Get model, or where this end [expects nobody](Self::expects_nobody) in the Both
-    /// model, copies the first `bytes` bytes of a message out of the sender's memory at once, as
+    /// In the Get model, copies the first `bytes` bytes of a message out of the sender's memory at once, as
     /// its cookie (untrusted) describes it: what `prepare`, `start`, `step` and `finish` do, for a
     /// message that one call copies. Returns whether all of it is in `data`. If not, the message
     /// takes those four, which find out again what is in the way, and say it. By default it does.
@@ -500,13 +499,6 @@ pub trait Lmt: Send + 'static {
         _data: &mut Buffer,
         _bytes: u64,
     ) -> bool {
-        false
-    }
-
-    /// In the Both model, whether this end expects no help of the sender with a message of so
-    /// many bytes: then it tries to [copy it at once](Self::get_at_once). Now and then it is to
-    /// expect some, or it would never learn that there is some again. By default it always does.
-    fn expects_nobody(&mut self, _peer: &mut Self::Peer, _bytes: u64) -> bool {
         false
     }
 

@@ -8,7 +8,6 @@ mod exposed;
 mod exposing;
 mod readers;
 mod receivers;
-mod rivals;
 mod windows;
 
 use std::collections::VecDeque;
@@ -28,7 +27,7 @@ use crate::shared_buffer::is_shared;
 use exposed::{Exposed, ExposedSends};
 use readers::Readers;
 use receivers::SharedReceivers;
-use windows::{Among, Window};
+use windows::Window;
 
 /// One side of a transfer: the memory it uses, and who waits for it.
 struct Side {
@@ -44,11 +43,8 @@ struct Side {
     peer: PeerKey,
     /// Who may be reading its memory.
     reader: Option<PeerKey>,
-    /// Who copies, at the last attempt, and how much this end has copied in it.
+    /// Who copies, at the last attempt.
     model: Model,
-    copied_bytes: u64,
-    /// Where it is one of several to the peer that were under way when it was sent.
-    among: Option<Among>,
     /// Where it was announced without a transfer: its slot.
     exposed: Option<u64>,
 }
@@ -56,21 +52,8 @@ struct Side {
 impl Side {
     const fn new(buffer: Buffer, token: u64, peer: PeerKey) -> Self {
         let (fault_in, handle, carrier, reader) = (None, None, None, None);
-        let (model, copied_bytes, among, held_start) = (Model::Get, 0, None, None);
-        Self {
-            buffer,
-            fault_in,
-            handle,
-            carrier,
-            held_start,
-            token,
-            peer,
-            reader,
-            model,
-            copied_bytes,
-            among,
-            exposed: None,
-        }
+        let (model, held_start) = (Model::Get, None);
+        Self { buffer, fault_in, handle, carrier, held_start, token, peer, reader, model, exposed: None }
     }
 }
 
@@ -140,19 +123,14 @@ struct Over {
     peer: PeerKey,
     carrier: Option<Handle>,
     bytes: u64,
-    model: Model,
-    copied_bytes: u64,
-    among: Option<Among>,
     exposed: Option<u64>,
 }
 
 /// Drops a side where it lies.
 fn over(sides: &mut [Option<Side>], name: u64) -> Option<Over> {
     let slot = sides.get_mut(index_of(name))?;
-    let Side { token, peer, carrier, ref buffer, model, copied_bytes, among, exposed, .. } =
-        *slot.as_ref()?;
-    let over =
-        Over { token, peer, carrier, bytes: buffer.total_bytes(), model, copied_bytes, among, exposed };
+    let Side { token, peer, carrier, ref buffer, exposed, .. } = *slot.as_ref()?;
+    let over = Over { token, peer, carrier, bytes: buffer.total_bytes(), exposed };
     *slot = None;
     Some(over)
 }
@@ -211,20 +189,17 @@ impl Transfers {
         let bytes = buffer.total_bytes();
         let crowded = self.crowded;
         let window = self.window(peer);
-        let among = window.among(bytes);
-        let is_several = among.is_some() || crowded;
-        let several = is_several.then(|| window.ways(bytes, candidates, crowded));
-        window.begin(bytes);
-        let candidates = several.as_ref().unwrap_or(candidates);
+        let others = window.ways(candidates, crowded);
+        window.in_flight += 1;
+        let candidates = others.as_ref().unwrap_or(candidates);
         let mut cookie = Cookie::empty();
         if let Some(choice) = self.expose(peer, &buffer, candidates, &mut cookie) {
             let candidates = *candidates;
-            let send = Exposed::new(buffer, candidates, token, peer, among);
+            let send = Exposed::new(buffer, candidates, token, peer);
             return self.announce_exposed(send, choice, &cookie);
         }
         let id = self.machine.send(peer, bytes, candidates);
-        let side = Side { among, ..Side::new(buffer, token, peer) };
-        place(&mut self.sends, index_of(id.0), side);
+        place(&mut self.sends, index_of(id.0), Side::new(buffer, token, peer));
         self.pump();
         id
     }
@@ -282,9 +257,6 @@ impl Transfers {
         self.pump();
         self.machine.drop_packets_to(peer);
         self.receivers.forget(peer);
-        if let Some(window) = self.windows.get_mut(peer as usize) {
-            window.forget();
-        }
         self.mechanisms.forget(peer);
     }
 
@@ -317,11 +289,10 @@ impl Transfers {
     fn step_next(&mut self, quota_bytes: u64) -> bool {
         let Some((key, max_bytes)) = self.machine.next_step(quota_bytes) else { return false };
         let (side, mechanisms) = self.side(key);
-        let Some(Side { buffer, handle: Some(handle), copied_bytes, .. }) = side else { return false };
+        let Some(Side { buffer, handle: Some(handle), .. }) = side else { return false };
         let stands_still = match mechanisms.step(*handle, buffer, max_bytes) {
             // Number by number: moved as one, they would wait for the copy's last stores.
             Ok(Step { bytes, done }) => {
-                *copied_bytes = copied_bytes.saturating_add(bytes);
                 self.machine.moved(key, bytes, done);
                 bytes == 0 && !done
             }
@@ -393,15 +364,7 @@ impl Transfers {
     /// How many sends to this peer are under way: announced, and not done.
     #[inline]
     pub fn sends_to(&self, peer: PeerKey) -> u32 {
-        self.windows.get(peer as usize).map_or(0, |window| window.in_flight.messages())
-    }
-
-    /// Whether no send to this peer is under way, and the next one is not likely to be followed by
-    /// others before it is done.
-    #[inline]
-    pub fn is_alone(&self, peer: PeerKey) -> bool {
-        let window = self.windows.get(peer as usize);
-        window.is_none_or(|window| window.in_flight.messages() == 0 && !window.is_likely_of_several())
+        self.windows.get(peer as usize).map_or(0, |window| window.in_flight)
     }
 
     /// How much has come from a peer, in bytes of announced messages.
@@ -409,10 +372,16 @@ impl Transfers {
         self.windows.get(peer as usize).map_or(0, |window| window.received_bytes)
     }
 
+    /// A send to this peer is not under way any more.
+    fn has_ended(&mut self, peer: PeerKey) {
+        let window = self.window(peer);
+        window.in_flight = window.in_flight.saturating_sub(1);
+    }
+
     fn window(&mut self, peer: PeerKey) -> &mut Window {
         let index = peer as usize;
         if self.windows.len() <= index {
-            self.windows.resize_with(index + 1, Window::new);
+            self.windows.resize_with(index + 1, Window::default);
         }
         &mut self.windows[index]
     }
@@ -500,7 +469,7 @@ impl Transfers {
                 Action::Prepare { key, peer, mechanism, plan } => {
                     let (side, mechanisms) = self.side(key);
                     let Some(side) = side else { continue };
-                    (side.model, side.copied_bytes) = (plan.model, 0);
+                    side.model = plan.model;
                     let mut cookie = Cookie::empty();
                     let outcome = mechanisms.prepare(mechanism, peer, &plan, &side.buffer, &mut cookie);
                     let is_written = plan.role == Role::Receiver && plan.model == Model::Put;
@@ -551,15 +520,11 @@ impl Transfers {
                 }
                 Action::CompleteSend { id, result } => {
                     if let Some(over) = over(&mut self.sends, id.0) {
-                        let Over { token, peer, carrier, bytes, model, copied_bytes, among, exposed } = over;
+                        let Over { token, peer, carrier, bytes, exposed } = over;
                         if let Some(slot) = exposed {
                             self.exposed.discard(slot);
                         }
-                        let window = self.window(peer);
-                        window.end(bytes);
-                        if let (Ok(()), Some(among)) = (&result, among) {
-                            window.learn(among, bytes, model, copied_bytes);
-                        }
+                        self.has_ended(peer);
                         self.count(carrier, Role::Sender, result.is_ok().then_some(bytes));
                         self.ended.push_back(Ended::Send { token, result });
                     }

@@ -87,7 +87,7 @@ impl Incoming {
             None => false,
             Some(Claimed::In(reception, is_helped)) => {
                 let is_helped = *is_helped;
-                self.of(is_helped).end(&mut peer.claims, reception)
+                self.of(is_helped).end(reception)
             }
             Some(Claimed::Out(help)) => help.leave(&peer.claims),
         }

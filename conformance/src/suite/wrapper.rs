@@ -146,10 +146,6 @@ impl<M: Lmt> Lmt for Wrapper<M> {
         self.has_short_ways && self.inner.get_at_once(peer, remote, data, bytes)
     }
 
-    fn expects_nobody(&mut self, peer: &mut M::Peer, bytes: u64) -> bool {
-        self.has_short_ways && self.inner.expects_nobody(peer, bytes)
-    }
-
     fn leave(&mut self, peer: &mut M::Peer, transfer: &mut Self::Transfer) -> bool {
         self.inner.leave(peer, &mut transfer.inner)
     }

@@ -5,8 +5,8 @@
 //! Each end claims parts before it copies them, in one word that both share
 //! ([`line`]). They keep to fixed sides, so that the same core copies the same
 //! part of a buffer each time and keeps it in its cache; who is done with its
-//! own side first takes half of what is left of the other's. A receiver that
-//! expects nobody (the sender computes, or receives itself) claims all at once.
+//! own side first takes half of what is left of the other's, and a receiver to which
+//! nobody has come by then (the sender computes, or receives itself) all of it.
 //!
 //! A mechanism has one [`Claims`] and keeps a [`PeerClaims`] for each peer. With
 //! the first message of a peer that it may help with, it introduces the two, and

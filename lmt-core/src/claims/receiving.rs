@@ -80,9 +80,8 @@ impl Claims {
         let grain = Grain::new(interval, receiver_percent, steal_bytes);
         let pool = self.pool.as_mut().filter(|_| peer.is_introduced && peer.process().pidfd().is_some());
         let line = pool.and_then(|pool| pool.open_line(grain.units()));
-        let alone = line.is_none() || peer.beliefs.of(interval.bytes()).is_alone();
+        let alone = line.is_none();
         Reception {
-            interval,
             grain,
             receiver_percent,
             line,
@@ -146,7 +145,7 @@ impl Claims {
 
     /// Ends a message that is whole. Returns whether the sender learns of it
     /// from the line.
-    pub fn end(&self, peer: &mut PeerClaims, reception: &mut Reception) -> bool {
+    pub fn end(&self, reception: &mut Reception) -> bool {
         let words = |line| self.pool.as_ref().and_then(|pool| pool.lines.words(line));
         let mut sender_knows = false;
         if let Some((line, front)) = &mut reception.line
@@ -157,7 +156,6 @@ impl Claims {
                 front.close(words);
                 false
             });
-            peer.beliefs.of(reception.interval.bytes()).learn(sender_knows, reception.by_sender > 0);
         }
         reception.state = if sender_knows { State::Ended } else { State::Closed };
         sender_knows
@@ -284,7 +282,6 @@ enum State {
 /// One message that comes in.
 #[derive(Debug)]
 pub struct Reception {
-    interval: Interval,
     grain: Grain,
     receiver_percent: u8,
     line: Option<(u32, Front)>,

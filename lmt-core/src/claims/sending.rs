@@ -7,16 +7,14 @@ use super::Name;
 use super::grain::{Appetite, Grain};
 use super::line::{Back, Found, GENERATIONS, Words};
 use super::memory::Lines;
-use crate::belief::Beliefs;
 use crate::mechanism::{Hello, Interval};
 use crate::process::PeerProcess;
 
-/// A peer: its lines, and how it has helped.
+/// A peer, and its lines.
 #[derive(Debug)]
 pub struct PeerClaims {
     process: Arc<PeerProcess>,
     lines: Option<Lines>,
-    pub(super) beliefs: Beliefs,
     /// Whether it was given this endpoint's lines ...
     pub(super) is_introduced: bool,
     /// ... or will be, by their descriptor.
@@ -27,7 +25,7 @@ impl PeerClaims {
     /// A peer whose lines are not known yet: messages to it are not helped with.
     pub fn new(process: Arc<PeerProcess>) -> Self {
         let (lines, due) = (None, None);
-        Self { process, lines, beliefs: Beliefs::new(), is_introduced: false, due }
+        Self { process, lines, is_introduced: false, due }
     }
 
     /// The peer has handed over the descriptor of its lines; untrusted. One of
@@ -59,17 +57,6 @@ impl PeerClaims {
     /// The words of one of its lines, if this end knows them.
     fn words(&self, line: u32) -> Option<Words<'_>> {
         self.lines.as_ref()?.words(line)
-    }
-
-    /// Whether this peer is expected not to help with a message of so many bytes that comes
-    /// from it.
-    pub const fn expects_nobody(&mut self, bytes: u64) -> bool {
-        self.beliefs.of(bytes).is_alone()
-    }
-
-    /// One has come without its being asked, whether it could have been or not.
-    pub const fn pass(&mut self, bytes: u64) {
-        self.beliefs.of(bytes).pass();
     }
 
     /// The peer's process.

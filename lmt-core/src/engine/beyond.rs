@@ -13,7 +13,7 @@ impl Traffic {
     /// without an announcement. Nothing that was announced is under way to its peer then, nor were
     /// the last ones several at once, as those of a window.
     pub(super) fn is_better_in_cells(&mut self, key: PeerKey, bytes: u64, credits: &InboxReceiver) -> bool {
-        let may_be = self.transfers.is_alone(key);
+        let may_be = self.transfers.sends_to(key) == 0;
         let Peer { connection, beyond_max_bytes, ordered, .. } = &mut self.peers[key as usize];
         let Connection::Up(link) = connection else { return false };
         if bytes > (*beyond_max_bytes).min(link.max_bytes) || !may_be || !ordered.is_empty() {

@@ -104,12 +104,6 @@ impl Mechanisms {
         is_here
     }
 
-    /// See [`Lmt::expects_nobody`].
-    #[inline]
-    pub(crate) fn expects_nobody(&mut self, tag: MechanismTag, peer: PeerKey, bytes: u64) -> bool {
-        self.position(tag).is_some_and(|at| self.list[at].expects_nobody(peer, bytes))
-    }
-
     /// Whether a mechanism reaches the peer's declared memory in this
     /// direction, as far as the probe could tell.
     pub(crate) fn reaches(&self, peer: PeerKey, only: Option<&[String]>, direction: Direction) -> bool {

@@ -37,7 +37,6 @@ pub(super) trait AnyLmt: Send {
     fn step(&mut self, peer: PeerKey, handle: u64, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault>;
     fn expose(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> bool;
     fn get_at_once(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool;
-    fn expects_nobody(&mut self, peer: PeerKey, bytes: u64) -> bool;
     fn leave(&mut self, peer: PeerKey, handle: u64) -> bool;
     fn copied_by_peer(&self, handle: u64) -> u64;
     fn finish(&mut self, peer: PeerKey, handle: u64);
@@ -171,11 +170,6 @@ impl<M: Lmt> AnyLmt for Table<M> {
     fn get_at_once(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool {
         let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut);
         state.is_some_and(|state| self.lmt.get_at_once(state, remote, data, bytes))
-    }
-
-    fn expects_nobody(&mut self, peer: PeerKey, bytes: u64) -> bool {
-        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut);
-        state.is_some_and(|state| self.lmt.expects_nobody(state, bytes))
     }
 
     fn leave(&mut self, peer: PeerKey, handle: u64) -> bool {

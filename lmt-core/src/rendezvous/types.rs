@@ -90,20 +90,6 @@ impl Candidates {
         self
     }
 
-    /// The same choices with a stream first, where that comes next behind both ends'
-    /// copies; behind it the receiver copies alone ([`Self::with_one_end_first`]). `None`
-    /// where that is not so, or the first was chosen for this message.
-    #[must_use]
-    pub fn with_stream_first(mut self) -> Option<Self> {
-        let [first, second, ..] = self.as_slice() else { return None };
-        if self.is_chosen || (first.model, second.model) != (Model::Both, Model::Stream) {
-            return None;
-        }
-        self = self.with_one_end_first();
-        self.choices.swap(0, 1);
-        Some(self)
-    }
-
     /// The same choices, those of [`Model::Stream`] behind the others.
     #[must_use]
     pub fn with_streams_last(mut self) -> Self {

@@ -34,20 +34,3 @@ fn one_end_goes_first_only_where_both_did() {
         assert_eq!(other.with_one_end_first().as_slice(), rest);
     }
 }
-
-#[test]
-fn a_stream_goes_first_only_where_it_is_next_behind_both_ends() {
-    let order = [choice(2, Model::Both), choice(1, Model::Stream), choice(2, Model::Get)];
-    let stream_first = |order: &[Choice]| {
-        let candidates: Candidates = order.iter().copied().collect();
-        candidates.with_stream_first().map(|changed| changed.as_slice().to_vec())
-    };
-    assert_eq!(stream_first(&order), Some(vec![order[1], order[2], order[0]]), "both ends are the last");
-    assert_eq!(stream_first(&order[..2]), Some(vec![order[1], order[0]]), "where that is all there is");
-    let later = [order[0], order[2], order[1]];
-    for other in [&order[1..], &order[..1], &later, &[]] {
-        assert_eq!(stream_first(other), None);
-    }
-    let chosen: Candidates = order.into_iter().collect();
-    assert!(chosen.with_first(order[0]).with_stream_first().is_none(), "what is timed is what was chosen");
-}

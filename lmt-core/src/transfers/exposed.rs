@@ -3,7 +3,6 @@
 //! message, or that it cannot have it so, there is only their memory.
 #![forbid(unsafe_code)]
 
-use super::windows::Among;
 use crate::buffer::Buffer;
 use crate::rendezvous::{Candidates, Packet, PeerKey, ProtocolError, SendId, TransferKey};
 use crate::slab::{Slab, Standing};
@@ -15,7 +14,6 @@ pub(super) struct Exposed {
     pub candidates: Candidates,
     pub token: u64,
     pub peer: PeerKey,
-    pub among: Option<Among>,
     /// Whether it was to be taken back.
     pub cancel_sent: bool,
     /// The transfer that it has become, once its receiver could not copy it so. That has
@@ -24,14 +22,8 @@ pub(super) struct Exposed {
 }
 
 impl Exposed {
-    pub const fn new(
-        buffer: Buffer,
-        candidates: Candidates,
-        token: u64,
-        peer: PeerKey,
-        among: Option<Among>,
-    ) -> Self {
-        Self { buffer, candidates, token, peer, among, cancel_sent: false, transfer: None }
+    pub const fn new(buffer: Buffer, candidates: Candidates, token: u64, peer: PeerKey) -> Self {
+        Self { buffer, candidates, token, peer, cancel_sent: false, transfer: None }
     }
 }
 

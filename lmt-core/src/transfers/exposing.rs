@@ -80,13 +80,12 @@ impl Transfers {
     #[cold]
     fn adopt(&mut self, slot: u64) -> Option<SendId> {
         let send = self.exposed.get_mut(slot)?;
-        let Exposed { ref mut buffer, ref candidates, token, peer, among, cancel_sent, .. } = *send;
+        let Exposed { ref mut buffer, ref candidates, token, peer, cancel_sent, .. } = *send;
         let model = candidates.as_slice().first().map_or(Model::Get, |choice| choice.model);
         let buffer = std::mem::replace(buffer, Buffer::empty(Access::Read));
         let id = self.machine.adopt(peer, buffer.total_bytes(), candidates, cancel_sent);
         send.transfer = Some(id);
-        let side =
-            Side { among, reader: Some(peer), exposed: Some(slot), model, ..Side::new(buffer, token, peer) };
+        let side = Side { reader: Some(peer), exposed: Some(slot), model, ..Side::new(buffer, token, peer) };
         place(&mut self.sends, index_of(id.0), side);
         Some(id)
     }
@@ -94,17 +93,13 @@ impl Transfers {
     /// Ends a send of which there is no transfer.
     pub(super) fn end_exposed(&mut self, slot: u64, result: Result<(), TransferError>) {
         let Some(send) = self.exposed.get_mut(slot) else { return };
-        let Exposed { ref buffer, ref candidates, token, peer, among, .. } = *send;
+        let Exposed { ref buffer, ref candidates, token, peer, .. } = *send;
         let bytes = buffer.total_bytes();
         let first = candidates.as_slice().first().copied();
         self.exposed.discard(slot);
         self.readers.replace(Some(peer), None);
-        let window = self.window(peer);
-        window.end(bytes);
-        if let Some(Choice { mechanism, model }) = first.filter(|_| result.is_ok()) {
-            if let Some(among) = among {
-                window.learn(among, bytes, model, 0);
-            }
+        self.has_ended(peer);
+        if let Some(Choice { mechanism, .. }) = first.filter(|_| result.is_ok()) {
             self.mechanisms.count_exposed(mechanism, peer, bytes);
         }
         self.ended.push_back(Ended::Send { token, result });
@@ -117,7 +112,8 @@ impl Transfers {
     pub(crate) fn get_at_once(&mut self, peer: PeerKey, rts: &Rts, buffer: &mut Buffer) -> Option<Received> {
         let total_bytes = rts.total_bytes;
         let received_bytes = total_bytes.min(buffer.total_bytes());
-        let is_here = self.comes_by_itself(peer, rts, received_bytes)
+        let is_here = rts.model == Model::Get
+            && (1..=Self::AT_ONCE_BYTES).contains(&received_bytes)
             && self.mechanisms.get_at_once(rts.mechanism, peer, &rts.cookie, buffer, received_bytes);
         if !is_here {
             return None;
@@ -128,17 +124,6 @@ impl Transfers {
         let done = Done::new(TransferKey::Send(rts.send_id), rts.attempt, is_shared(buffer));
         self.machine.received_at_once(peer, done);
         Some(Received { total_bytes, received_bytes, truncated: received_bytes < total_bytes })
-    }
-
-    /// Whether its receiver copies a message alone and at once.
-    #[inline]
-    fn comes_by_itself(&mut self, peer: PeerKey, rts: &Rts, received_bytes: u64) -> bool {
-        match rts.model {
-            _ if !(1..=Self::AT_ONCE_BYTES).contains(&received_bytes) => false,
-            Model::Get => true,
-            Model::Both => self.mechanisms.expects_nobody(rts.mechanism, peer, received_bytes),
-            _ => false,
-        }
     }
 
     /// How much [`Self::get_at_once`] has copied so far, in bytes.

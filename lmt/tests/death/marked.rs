@@ -147,10 +147,6 @@ impl<M: Lmt> Lmt for Marked<M> {
         is_here
     }
 
-    fn expects_nobody(&mut self, peer: &mut Self::Peer, bytes: u64) -> bool {
-        self.inner.expects_nobody(&mut peer.inner, bytes)
-    }
-
     fn leave(&mut self, peer: &mut Self::Peer, transfer: &mut Self::Transfer) -> bool {
         self.inner.leave(&mut peer.inner, &mut transfer.inner)
     }
